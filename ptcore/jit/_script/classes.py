@@ -5,7 +5,6 @@ import dataclasses
 import enum
 import inspect
 import sys
-import textwrap
 import types as python_types
 
 import ptcore
@@ -122,10 +121,6 @@ def script_class(cls):
                           "modules of nn, NamedTuple and Enum")
     if type(cls) is not type or issubclass(cls, (ptcore.nn.Module, enum.Enum)):
         raise ScriptError(f"class {cls.__name__} has a metaclass, which is not supported in script")
-    try:
-        textwrap.dedent(inspect.getsource(cls))
-    except (OSError, TypeError) as error:
-        raise ScriptError(f"script: there is no source of class {cls.__name__}: {error}") from None
     info = types._classes[cls] = ClassInfo(cls)
     try:
         return info.read()

@@ -1,8 +1,10 @@
 """``ScriptModule``: a module of nn whose methods are graphs."""
+import ast
 import copy
 import inspect
 import types as python_types
 import typing
+import weakref
 
 import ptcore
 from ptcore._tensor import Tensor
@@ -11,7 +13,7 @@ from ptcore.jit._script.annotations import Attribute
 from ptcore.jit._script.compiler import Parameter
 from ptcore.jit._script.decorators import modifier
 from ptcore.jit._script.functions import ScriptFunction, compiled
-from ptcore.jit._script.source import ScriptError
+from ptcore.jit._script.source import ScriptError, Source
 from ptcore.jit._script.types import ANY, NONE, TENSOR, Optional, Tuple, from_annotation, given, of_value
 from ptcore.nn import Module
 
@@ -19,6 +21,7 @@ __all__ = ["RecursiveScriptModule", "ScriptModule", "attribute_kind", "attribute
            "script_module"]
 
 _OWN = frozenset(vars(Module()))            # what each module has
+_in_init = weakref.WeakKeyDictionary()      # classes -> types of attributes that their __init__ says
 _UNTOUCHED = (ptcore.nn.ModuleList, ptcore.nn.ModuleDict, ptcore.nn.ParameterList, ptcore.nn.ParameterDict)
 
 
@@ -65,6 +68,9 @@ def attribute_type(module, name, value):
             final = isinstance(a, str) and "Final" in a
             t = of_value(value) if final else from_annotation(a, _looked_up_in(cls))
             break
+        if name in _annotated_in_init(cls):
+            t = _annotated_in_init(cls)[name]
+            break
     else:
         if value is None:
             t = NONE
@@ -75,13 +81,30 @@ def attribute_type(module, name, value):
     return t
 
 
+def _annotated_in_init(cls):
+    """The types that ``__init__`` gives attributes, as in ``self.x: Optional[int] = None``."""
+    init = vars(cls).get("__init__")
+    if not isinstance(init, python_types.FunctionType) or cls.__module__.startswith("ptcore.nn."):
+        return {}
+    if cls not in _in_init:
+        found = _in_init[cls] = {}
+        try:
+            source = Source(init)
+        except ScriptError:
+            return found
+        own = source.node.args.args[0].arg
+        for node in ast.walk(source.node):
+            target = node.target if isinstance(node, ast.AnnAssign) else None
+            if isinstance(target, ast.Attribute) and getattr(target.value, "id", None) == own:
+                found[target.attr] = source.annotation(node.annotation)
+    return _in_init[cls]
+
+
 def _looked_up_in(cls):
     """A function that looks up the names of annotations which are text."""
-    import ast
     import sys
 
     def look_up(text):
-        from ptcore.jit._script.source import Source
         forward = next((f for f in vars(cls).values() if isinstance(f, python_types.FunctionType)), None)
         if forward is not None:
             return Source(forward).evaluate(ast.parse(text, mode="eval").body)
