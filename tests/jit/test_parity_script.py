@@ -5,7 +5,6 @@ import itertools
 import linecache
 import math
 import textwrap
-import warnings
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
 
 import pytest
@@ -569,9 +568,7 @@ class Rewritten:
         self.f = space["f"]
 
     def script(self):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return self.module.jit.script(self.f)
+        return self.module.jit.script(self.f)
 
     def arguments(self):
         x = self.module.tensor([[1.0, 2.0], [3.0, 4.0]])

@@ -4,7 +4,6 @@ import enum
 import itertools
 import sys
 import types
-import warnings
 from typing import Any, Dict, Final, List, NamedTuple, Optional, Tuple, Union
 
 import pytest
@@ -308,10 +307,8 @@ def module_of(package, text, folder):
     space = module.__dict__
     space |= {"torch": package, "nn": package.nn, "Tensor": package.Tensor, "List": List, "Dict": Dict, "Any": Any,
              "Optional": Optional, "Tuple": Tuple, "Union": Union, "Final": Final, "Pair": Pair, "Color": Color}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        exec(compile(text, path, "exec"), space)
-        return package.jit.script(space["M"]())
+    exec(compile(text, path, "exec"), space)
+    return package.jit.script(space["M"]())
 
 
 def plain(x):

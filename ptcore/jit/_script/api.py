@@ -14,7 +14,7 @@ __all__ = ["CompilationUnit", "Final", "interface", "script", "script_method"]
 Final = typing.Final
 
 
-def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
+def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None) -> typing.Any:
     """Compiles a function, a module or a class from its source.
 
     The source is read, not run: what is compiled is a subset of Python with static types, in which values without an

@@ -3,6 +3,7 @@ import functools
 
 import ptcore
 from ptcore._ops import row
+from ptcore._ops.pooling.toplevel import adaptive_max_pool1d
 from ptcore._ops.table.ids import op_name
 from ptcore.fx.node import OpFunction
 from ptcore.jit._script.types import BOOL, DEVICE, DTYPE, INT, NONE, NUMBER, STR, TENSOR, List, Optional, Tuple, Type
@@ -65,7 +66,7 @@ def of_call(f, name, args, kwargs):
         return NUMBER
     if name == "type" and len(args) == 1 and not kwargs:
         return STR
-    if f is ptcore.adaptive_max_pool1d:
+    if f is adaptive_max_pool1d:
         return _PAIR
     of_linalg = getattr(ptcore.linalg, name, None) is f
     known = _named(f"linalg_{name}" if of_linalg else name)
