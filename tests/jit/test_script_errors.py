@@ -255,6 +255,11 @@ class BadAttribute(BadModule):
         return self.what
 
 
+class Wide(BadModule):
+    def forward(self, x, k: int):
+        return "äöü", "é" + k, x
+
+
 class NewAttribute(BadModule):
     def forward(self, x, k: int):
         self.other = 3
@@ -283,6 +288,13 @@ class InChild(nn.Module):
 def test_modules(module, message):
     with pytest.raises(jit.ScriptError, match=message):
         jit.script(module)
+
+
+def test_columns_count_characters():
+    with pytest.raises(jit.ScriptError) as info:
+        jit.script(Wide(1))
+    *_, file, line, mark = str(info.value).split("\n")
+    assert line[mark.index("^"):].startswith('"é" + k') and f"column {line[4:].index('é')}," in file
 
 
 def test_declined():

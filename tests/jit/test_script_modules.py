@@ -475,6 +475,27 @@ def test_attributes_that_are_set_keep_their_types():
     assert linear(ptcore.ones(1, 2)).tolist() == [[2, 2]]
 
 
+class Words(nn.Module):
+    def forward(self, x, n: int):
+        """Text that starts
+at the left edge of the file, as code may.
+        """
+        text = """a
+b"""
+# a comment at the left edge
+        if n > 2:
+            text = text + "ü" * n + self.more(n)
+        return x, text
+
+    def more(self, n: int):
+        # type: (int) -> str
+        return "ä" + str(n)
+
+
+def test_text_at_the_left_edge():
+    same(Words(), (ptcore.ones(1), 1), (ptcore.ones(1), 3))
+
+
 class Shared(nn.Module):
     def __init__(self):
         super().__init__()

@@ -1,6 +1,5 @@
 """What nodes of scripted graphs call besides ops and functions of Python: each with a name of this module."""
 import copy
-import operator
 
 from ptcore.jit._script.errors import Error as JitError
 
@@ -43,11 +42,6 @@ def round_float(x):
     return float(round(x))
 
 
-def floor_int(x):
-    import math
-    return math.floor(x)
-
-
 def is_none(x):
     return x is None
 
@@ -58,10 +52,6 @@ def is_not_none(x):
 
 def is_same(x, y):
     return x is y
-
-
-def not_in(item, container):
-    return item not in container
 
 
 def negate(x):
@@ -150,10 +140,6 @@ def characters(text):
     return list(text)
 
 
-def scalar(x):
-    return x.item()
-
-
 def new_object(cls):
     return cls.__new__(cls)
 
@@ -164,19 +150,6 @@ def set_attribute(owner, name, value):
 
 def copy_list(items):
     return copy.copy(items)
-
-
-def enum_members(cls):
-    return list(cls)
-
-
-def inplace(function, x, y):
-    """An augmented assignment to what may be changed itself."""
-    return function(x, y)
-
-
-def concat(x, y):
-    return x + y
 
 
 def format_text(text, *args):
@@ -219,6 +192,3 @@ def unused(name):
 
 NAMES = {name: f for name, f in globals().items()
          if callable(f) and getattr(f, "__module__", None) == __name__ and not name.startswith("_")}
-OPERATORS = {name: getattr(operator, name) for name in (
-    "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and_", "or_", "xor", "lshift", "rshift", "eq",
-    "ne", "lt", "le", "gt", "ge", "contains", "getitem", "setitem", "delitem", "neg", "pos", "invert", "not_")}

@@ -6,7 +6,6 @@ import builtins
 import functools
 import inspect
 import operator
-import textwrap
 import types as python_types
 
 from ptcore.jit._script.types import AnnotationError, from_annotation
@@ -71,17 +70,16 @@ class Source:
             raise ScriptError(f"script: there is no source of {self.name}: {error}; script reads the source of "
                               "functions that are defined in files") from None
         self.first, self.lines = first, lines
-        text = "".join(lines)
-        plain = textwrap.dedent(text)
-        self.indent = len(lines[0]) - len(lines[0].lstrip())
+        text, inside = "".join(lines), lines[0][:1].isspace()
+        if inside:                      # a method: columns stay those of the file
+            text = "if True:\n" + text
         try:
-            tree = ast.parse(plain, type_comments=True)
-        except SyntaxError:
-            try:
-                tree = ast.parse(plain)
-            except SyntaxError as error:
-                raise ScriptError(f"script: the source of {self.name} cannot be read alone: {error}; lambdas inside "
-                                  "expressions are not scripted, give them a def") from None
+            tree = _parsed(text)
+        except SyntaxError as error:
+            raise ScriptError(f"script: the source of {self.name} cannot be read alone: {error}; lambdas inside "
+                              "expressions are not scripted, give them a def") from None
+        if inside:
+            tree = ast.increment_lineno(tree, -1).body[0]
         self.node = self._own(tree)
         self._check()
         self.known = {}                 # names that are not set yet: a class while it is made
@@ -121,9 +119,9 @@ class Source:
         line = getattr(node, "lineno", 1)
         text = self.lines[line - 1].rstrip("\n") if line <= len(self.lines) else ""
         raw = text.encode()
-        column = len(raw[:getattr(node, "col_offset", 0) + self.indent].decode(errors="ignore"))
+        column = len(raw[:getattr(node, "col_offset", 0)].decode(errors="ignore"))
         if getattr(node, "end_lineno", line) == line and getattr(node, "end_col_offset", None) is not None:
-            end = len(raw[:node.end_col_offset + self.indent].decode(errors="ignore"))
+            end = len(raw[:node.end_col_offset].decode(errors="ignore"))
         else:
             end = len(text)
         return Place(self.file, self.first + line - 1, column, end, text, self.name)
@@ -191,6 +189,14 @@ _compiled = {}                  # files that were looked at: (name, text) -> the
 _FILES = 16
 _FUTURE = functools.reduce(operator.or_, [getattr(__future__, name).compiler_flag
                                           for name in __future__.all_feature_names])
+
+
+def _parsed(text):
+    """The tree of a text, with comments of types where they can be read."""
+    try:
+        return ast.parse(text, type_comments=True)
+    except SyntaxError:
+        return ast.parse(text)
 
 
 def _codes(code):
