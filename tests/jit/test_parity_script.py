@@ -320,6 +320,169 @@ z = 2.5
 return z
 ---
 return x if n > 2 else x * 2, x.device.type, x.requires_grad, x.is_floating_point()
+---
+p = q = [1, 2]
+p.append(3)
+return q
+---
+return x.device == torch.device("cpu"), x.dtype == torch.float, x.is_cuda, x.layout == torch.strided
+---
+z = torch.jit.annotate(Optional[int], None)
+return z
+---
+return isinstance(n, (int, float)), isinstance(x, torch.Tensor), isinstance(s, (int, float))
+---
+return float("inf"), -math.inf, math.nan != math.nan
+---
+return torch.zeros([2], dtype=torch.float64), torch.ones(2, 3, dtype=torch.int64, device=x.device)
+---
+return torch.zeros(x.size(0), n)
+---
+return F.pad(x, [1, 1]), F.pad(x, (1, 0, 0, 1), value=2.0)
+---
+z = x.unsqueeze(0).unsqueeze(0)
+return F.interpolate(z, scale_factor=2.0, mode="nearest"), F.conv2d(z, z, None, stride=1, padding=[1, 1])
+---
+return x[:, None], x[..., -1:], x[torch.tensor([0, 1])], x[:, [0, 1]], x[0][1], x[-1, -1], x[0:1, 0:1]
+---
+k = [1, 2, 3]
+return torch.tensor(k), torch.tensor([n, n]), torch.tensor(r), torch.tensor([[n], [n]])
+---
+return torch.tensor([r], dtype=torch.float64)
+---
+return x.permute(1, 0), x.permute([1, 0]), x.expand(2, 2), x.repeat(2, 1), x.flatten(), x.squeeze(), x.unsqueeze(-1)
+---
+return torch.sum(x, dim=(0, 1)), torch.mean(x, 0), x.std(), x.var(dim=1), torch.norm(x), x.prod(), x.cumsum(0)
+---
+return x.new_zeros(2), x.new_ones([2]), torch.empty_like(x).shape, torch.full_like(x, 2.0), x.new_full((2,), 1.0)
+---
+_ = x.add_(1)
+z, _ = x.max(0)
+return z
+---
+return torch.clamp(x, min=0.0), torch.where(x > 2, x, torch.zeros_like(x)), (x > 1) & (x < 3)
+---
+return torch.bmm(x.unsqueeze(0), x.unsqueeze(0)), torch.mm(x, x), x.matmul(x), torch.addmm(x, x, x)
+---
+return torch.outer(x[0], x[1])
+---
+return F.relu(x), F.gelu(x), F.dropout(x, 0.5, False), F.layer_norm(x, [2])
+---
+return F.one_hot(torch.tensor([0, 1]), 3), F.mse_loss(x, x), F.cross_entropy(x, torch.tensor([0, 1]))
+---
+z = {"a": x, "b": x * 2}
+k = torch.zeros(2, 2)
+for key, v in z.items():
+    k = k + v
+return k, list(z.keys())
+---
+z: List[Optional[int]] = [1, None]
+k = 0
+for q in z:
+    if q is not None:
+        k += q
+return k
+---
+z: List[Tuple[str, int]] = [("a", 1), ("b", 2)]
+return [k + str(v) for k, v in z], {k: v for k, v in z}
+---
+z: List[List[int]] = [[1], [2, 3]]
+z[0].append(5)
+z[1][0] += 7
+return z, [len(q) for q in z], sum([sum(q) for q in z])
+---
+k = 0
+while k < len(a) and a[k] != 2:
+    k += 1
+return k
+---
+k = -1
+for i in range(len(a) - 1, -1, -1):
+    if a[i] < 3:
+        k = i
+        break
+return k
+---
+return max(a[0], a[1], a[2]), min(r, 1.0), max([1.5, 2.5]), abs(-2.5)
+---
+if x.shape[0] == 2 and x.dim() == 2:
+    return x.sum()
+else:
+    return x
+---
+z: Optional[Tensor] = None
+if n > 2:
+    z = x
+if z is None:
+    z = x * 2
+return z + 1
+---
+z: Union[int, str] = n
+if n > 2:
+    z = "a"
+if isinstance(z, str):
+    return 1
+return z
+---
+z: List[Tensor] = []
+for i in range(3):
+    z.append(x * i)
+return torch.stack(z), torch.cat(z, 0), len(z), z[-1]
+---
+z = x
+for i in range(2):
+    z = torch.relu(z @ x)
+    if z.max().item() > 20:
+        z = z / 2
+return z
+---
+return torch.arange(n), torch.arange(0, 6, 2), torch.linspace(0.0, 1.0, 3), torch.eye(n)
+---
+return x.view(x.size(0), -1), x.reshape((4,)), x.view(-1, 1, 2).shape, x.transpose(0, 1), x.t().contiguous()
+---
+return torch.sort(x, dim=1, descending=True), x.argsort(1), x.topk(1, dim=0), torch.unique(torch.tensor([1, 1, 2]))
+---
+return torch.gather(x, 1, torch.tensor([[0], [1]])), x.index_select(0, torch.tensor([1]))
+---
+return x.scatter(1, torch.tensor([[0], [1]]), 0.0)
+---
+return torch.split(x, [1, 1]), torch.chunk(x, 2, dim=1)
+---
+return torch.meshgrid([torch.arange(2), torch.arange(2)], indexing="ij")
+---
+return n if b else -n, (n, r) if b else (1, 2.0), [1] if b else [2, 3]
+---
+return not a, not s, not d, bool(a), bool(s), 1 if a else 2
+---
+i, j = 0, 10
+while i < j:
+    i, j = i + 1, j - 1
+    if i == 3:
+        continue
+    j -= 1
+return i, j
+---
+return a[n - 1], a[-n], s[n - 2], t[1][0]
+---
+return a[:n], a[n:], a[-2:], a[::-1], s[::-1], s[-1:]
+---
+z = a[:]
+z[0] = 100
+return a, z
+---
+return 5 // 2, -5 // 2, 5 % -3, 5.5 // 2, 5.5 % 2, 2 ** 3, 2.0 ** -1, 7 / 2, 1e3, 0x10, 1_000
+---
+return F.embedding(torch.tensor([0, 1]), x), F.log_softmax(x, 1), F.normalize(x, dim=1)
+---
+return torch.einsum("ij->i", [x]), torch.tril(x), torch.triu(x, 1), torch.diag(x), torch.flip(x, [0])
+---
+return torch.roll(x, 1, 0)
+---
+return x.masked_select(x > 2), x.nonzero(), torch.nonzero(x > 2), x.index_fill(0, torch.tensor([0]), 1.0), x.fill_(2.0)
+---
+y2 = x.detach().clone().requires_grad_(True)
+z = (y2 * y2).sum()
+return z.requires_grad, y2.is_leaf, torch.is_grad_enabled()
 """
 # Bodies that both refuse.
 REFUSED = """
@@ -563,7 +726,7 @@ class Rewritten:
         helper.__module__ = Point.__module__ = Color.__module__ = __name__
         space = {"Tensor": module.Tensor, "torch": module, "math": math, "List": List, "Dict": Dict, "Any": Any,
                  "Optional": Optional, "Tuple": Tuple, "Union": Union, "helper": helper, "Point": Point, "Color": Color,
-                 "number": 3, "__name__": __name__}
+                 "number": 3, "F": module.nn.functional, "__name__": __name__}
         exec(compile(text, name, "exec"), space)
         self.f = space["f"]
 
@@ -579,9 +742,16 @@ def split(text):
     return [body.strip("\n") for body in text.split("---\n")]
 
 
+def plain_numbers(x):
+    """Numbers rounded: the last bits of functions differ."""
+    if isinstance(x, list):
+        return [plain_numbers(i) for i in x]
+    return round(x, 3) if isinstance(x, float) else x
+
+
 def plain(x):
     if hasattr(x, "tolist") and hasattr(x, "dtype"):
-        return str(x.dtype).split(".")[-1], x.tolist()
+        return str(x.dtype).split(".")[-1], plain_numbers(x.tolist())
     if isinstance(x, enum.Enum):
         return x.name
     if isinstance(x, (list, tuple)):

@@ -352,7 +352,8 @@ def new_lists(n: int):
     for i in range(n):
         a.append(i)
         b.append([str(i)])
-        c[str(i)] = [i]
+        c[str(i)] = []
+        c[str(i)].append(i)
     d["b"].append(3)
     return a, b, c, d
 

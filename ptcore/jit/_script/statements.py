@@ -103,6 +103,10 @@ class Statements:
             return self.frame.declared(target.id)[1]
         if isinstance(target, ast.Attribute):
             return self.type_of_target(target)
+        if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
+            owner = self.frame.lookup(target.value.id)
+            if isinstance(owner, Val) and owner.type.kind in ("List", "Dict"):
+                return owner.type if isinstance(target.slice, ast.Slice) else owner.type.args[-1]
         return None
 
     def on_AnnAssign(self, node):
