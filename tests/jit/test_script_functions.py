@@ -810,6 +810,42 @@ def test_transformations_of_scripted_functions():
     assert ptcore.equal(value, wanted[0]) and ptcore.equal(tangent, wanted[1])
 
 
+def order(a: List[int]):
+    d = {a.pop(): a.pop(), a.pop(): a.pop()}
+    b = [a.pop(), a.pop()]
+    c = (a.pop(), a.pop())
+    a[a.pop()] = a.pop()
+    a[a.pop()] += a.pop()
+    e = a.pop() < a.pop() < a.pop()
+    return a, b, c, d, e, a[a.pop():a.pop()], f"{a.pop()} {a.pop()}", helper(a.pop(), z=a.pop(), y=a.pop())
+
+
+def is_int(b: bool, n: int, x: float):
+    return (isinstance(b, int), isinstance(n, bool), isinstance(x, int), isinstance(b, (float, int)),
+            isinstance(n, float))
+
+
+def products(x):
+    y = x
+    y @= x
+    y -= 1
+    return x, y
+
+
+def items(x):
+    n = x.sum().item()
+    return helper(n), [i for i in range(n)], [5, 6, 7, 8][n], math.sqrt(x.max()), math.gcd(x.min(), 6)
+
+
+def test_order_and_identity():
+    same(order, (list(range(30)),), ([k % 7 for k in range(60)],), ([1, 2],))
+    same(is_int, (True, 1, 2.5))
+    same(products, (ptcore.ones(2, 2),))
+    same(items, (ptcore.tensor([1, 2]),))
+    with pytest.raises(TypeError, match="expected a value of type int, got one of type float"):
+        jit.script(items)(ptcore.tensor([1.0, 2.0]))
+
+
 def test_threads_do_not_meet():
     import threading
     f = jit.script(deep)

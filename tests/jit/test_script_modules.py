@@ -475,6 +475,34 @@ def test_attributes_that_are_set_keep_their_types():
     assert linear(ptcore.ones(1, 2)).tolist() == [[2, 2]]
 
 
+class Both(nn.ModuleList):
+    def forward(self, x):
+        for layer in self:
+            x = layer(x)
+        return x
+
+
+class Reparametrized(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.normed = nn.utils.parametrizations.weight_norm(nn.Linear(2, 2))
+        self.pruned = nn.utils.prune.l1_unstructured(nn.Linear(2, 2), "weight", 1)
+        self.both = Both([nn.Linear(2, 2), nn.ReLU()])
+
+    def forward(self, x):
+        return self.both(self.pruned(self.normed(x)))
+
+
+def test_modules_that_compute_their_weights():
+    net = Reparametrized()
+    scripted = same(net, (ptcore.ones(1, 2),))
+    with ptcore.no_grad():
+        for p in scripted.parameters():
+            p.mul_(2)
+    assert plain(scripted(ptcore.ones(1, 2))) == plain(net(ptcore.ones(1, 2)))
+    assert [*scripted.state_dict()] == [*net.state_dict()]
+
+
 class Words(nn.Module):
     def forward(self, x, n: int):
         """Text that starts

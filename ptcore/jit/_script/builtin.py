@@ -422,7 +422,7 @@ class Builtins:
         def is_one(a):
             kinds = {list: "List", dict: "Dict"}
             return any([a.is_tuple if w is tuple else a.kind == kinds[w] if w in kinds else
-                        isinstance(w, types.Type) and is_subtype(a, w) for w in wanted])
+                        isinstance(w, types.Type) and (is_subtype(a, w) or (a == BOOL and w == INT)) for w in wanted])
         name = tree.id if isinstance(tree, ast.Name) else None
         if t.kind not in ("Union", "Any", "number"):
             return make(None, is_one(t))

@@ -454,8 +454,10 @@ class Expressions(Comprehensions):
             raise self.error("** in a dict is not supported. Supported instead: update", NotSupportedError)
         hint = without_none(hint) if hint is not None else None
         key, val = hint.args if hint is not None and hint.kind == "Dict" else (None, None)
-        keys = [self.value(x, key) for x in node.keys]
-        values = [self.value(x, val) for x in node.values]
+        keys, values = [], []
+        for k, v in zip(node.keys, node.values):
+            keys.append(self.value(k, key))
+            values.append(self.value(v, val))
         key = key or (self.one_type(keys, "keys of the dict") if keys else STR)
         val = val or (self.one_type(values, "values of the dict") if values else TENSOR)
         items = []
@@ -509,7 +511,7 @@ class Expressions(Comprehensions):
         if x.type == INT or x.type == Optional(INT) or x.type == NONE:
             return x
         if x.type == TENSOR or x.type == NUMBER:
-            return self.emit(int, (x,), INT)
+            return self.emit(operator.index, (x,), INT)
         raise self.error(f"an index must be an int, not {x.type}")
 
     def take_slice(self, owner, tree):
@@ -626,7 +628,7 @@ class Expressions(Comprehensions):
         if t.is_optional and x.type.kind in ("Tuple", "Tensor"):
             return self.converted(x, without_none(t), implicit) if without_none(t).kind != "Union" else None
         if x.type == NUMBER and t in (INT, FLOAT, BOOL):
-            return self.emit({"int": int, "float": float, "bool": bool}[t.kind], (x,), t)
+            return self.emit(operations.number_as, (x, Val(t, ANY)), t)
         if implicit:
             if t == FLOAT and x.type in (INT, BOOL):
                 if isinstance(x.arg, int):
@@ -635,7 +637,7 @@ class Expressions(Comprehensions):
             if t == INT and x.type == BOOL:
                 return self.emit(int, (x,), INT)
             if t in (INT, FLOAT, BOOL) and x.type == TENSOR:
-                return self.emit({"int": int, "float": float, "bool": bool}[t.kind], (x,), t)
+                return self.emit({"int": operator.index, "float": float, "bool": bool}[t.kind], (x,), t)
         return None
 
     def convert(self, x, t, what, implicit=False):

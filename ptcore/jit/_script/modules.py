@@ -214,7 +214,7 @@ class RecursiveScriptModule(ScriptModule):
             if isinstance(value, Attribute):
                 own["_jit_types"][name] = from_annotation(value.type)
                 value = value.value
-            own[name] = copy.copy(value) if isinstance(value, (list, dict)) else value
+            own[name] = _copied(value)
         if shared:
             own["_jit_shared"] = original
         made = {}
@@ -354,6 +354,15 @@ class RecursiveScriptModule(ScriptModule):
         raise TypeError("a ScriptModule is not pickled; jit.save writes it")
 
 
+def _copied(value):
+    """A value with lists and dicts of its own; what they hold at the end is shared."""
+    if type(value) is list:
+        return [_copied(x) for x in value]
+    if type(value) is dict:
+        return {key: _copied(x) for key, x in value.items()}
+    return copy.copy(value) if isinstance(value, (list, dict, set)) else value
+
+
 def _function_of(cls, name):
     """The function that is a method of a class, and the class that defines it."""
     for base in cls.__mro__:
@@ -361,7 +370,7 @@ def _function_of(cls, name):
             found = vars(base)[name]
             if isinstance(found, property):
                 found = found.fget
-            if base is Module or not callable(found):
+            if base is Module or base in _UNTOUCHED or not callable(found):
                 return None, None
             return found, base
     return None, None
@@ -391,7 +400,7 @@ def _child(child, made):
 def _library(child):
     """A module of ptcore.nn: compiled where its source is in the subset, else a copy that shares its tensors."""
     made = RecursiveScriptModule(child)
-    if isinstance(child, (*_UNTOUCHED, ptcore.nn.Sequential)):
+    if type(child) in (*_UNTOUCHED, ptcore.nn.Sequential):
         _compile_methods(made)
         return made
     try:
@@ -430,8 +439,7 @@ def _compile_methods(made):
     """Compiles forward, and the methods that are marked ``export``."""
     cls = type(made._jit_original)
     function, _ = _function_of(cls, "forward")
-    if function is not None and modifier(function) not in ("ignore", "unused") and not isinstance(
-            made._jit_original, _UNTOUCHED):
+    if function is not None and modifier(function) not in ("ignore", "unused"):
         made._jit_compiled("forward")
     for name in dir(cls):
         static = inspect.getattr_static(cls, name, None)

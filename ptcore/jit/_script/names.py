@@ -14,10 +14,10 @@ from ptcore.jit._script.asynchronous import fork, wait
 
 __all__ = ["function_named", "name_of"]
 
-_OPERATORS = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and_", "or_", "xor", "lshift",
-              "rshift", "eq", "ne", "lt", "le", "gt", "ge", "contains", "getitem", "setitem", "delitem", "neg", "pos",
-              "invert", "iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "ipow", "iand", "ior", "ixor",
-              "ilshift", "irshift")
+_OPERATORS = ("index", "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and_", "or_", "xor",
+              "lshift", "rshift", "eq", "ne", "lt", "le", "gt", "ge", "contains", "getitem", "setitem", "delitem",
+              "neg", "pos", "invert", "iadd", "imatmul", "isub", "imul", "itruediv", "ifloordiv", "imod", "ipow",
+              "iand", "ior", "ixor", "ilshift", "irshift")
 _BUILTINS = ("abs", "all", "any", "bin", "bool", "chr", "complex", "dict", "divmod", "float", "getattr", "hex", "int",
              "len", "max", "min", "oct", "ord", "print", "repr", "round", "str", "sum")
 # Functions of the package that are no ops.

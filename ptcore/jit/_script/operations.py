@@ -72,6 +72,13 @@ def narrow(x, t):
     return x
 
 
+def number_as(x, t):
+    """A number that must be of a type; an int is a float, too."""
+    if t.kind == "float" and type(x) is int:
+        return float(x)
+    return narrow(x, t)
+
+
 def unwrap(x):
     if x is None:
         raise ValueError("_unwrap_optional: the value is None")

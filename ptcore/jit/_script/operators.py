@@ -40,7 +40,7 @@ _ORDER = [BOOL, INT, FLOAT, COMPLEX]
 INPLACE = {ast.Add: operator.iadd, ast.Sub: operator.isub, ast.Mult: operator.imul, ast.Div: operator.itruediv,
            ast.FloorDiv: operator.ifloordiv, ast.Mod: operator.imod, ast.Pow: operator.ipow,
            ast.BitAnd: operator.iand, ast.BitOr: operator.ior, ast.BitXor: operator.ixor,
-           ast.LShift: operator.ilshift, ast.RShift: operator.irshift}
+           ast.LShift: operator.ilshift, ast.RShift: operator.irshift, ast.MatMult: operator.imatmul}
 
 
 def _wider(a, b):
