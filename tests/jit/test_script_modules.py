@@ -503,6 +503,30 @@ def test_modules_that_compute_their_weights():
     assert [*scripted.state_dict()] == [*net.state_dict()]
 
 
+class OwnLSTM(nn.LSTM):
+    @jit.export
+    def last(self, x):
+        return self.forward(x)[0][-1]
+
+
+class OwnLinear(nn.Linear):
+    def forward(self, x):
+        return super().forward(x) + 1
+
+
+class OwnConv(nn.Conv1d):
+    pass
+
+
+def test_classes_that_inherit_from_the_library():
+    lstm = OwnLSTM(2, 3)
+    scripted = jit.script(lstm)
+    x = ptcore.randn(4, 1, 2)
+    assert plain(scripted(x)) == plain(lstm(x)) and plain(scripted.last(x)) == plain(lstm.last(x))
+    same(OwnLinear(2, 3), (x,))
+    same(nn.Sequential(OwnConv(1, 2, 1), OwnLinear(2, 2)), (x,))
+
+
 class Words(nn.Module):
     def forward(self, x, n: int):
         """Text that starts

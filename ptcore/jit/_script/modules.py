@@ -377,7 +377,9 @@ def _function_of(cls, name):
 
 
 def _is_library(module):
-    return type(module).__module__.startswith("ptcore.nn.")
+    """Whether a module's ``forward`` is one of ptcore.nn, or it is a container of it."""
+    base = _function_of(type(module), "forward")[1]
+    return type(module) in _UNTOUCHED or (base is not None and base.__module__.startswith("ptcore.nn."))
 
 
 def _child(child, made):
@@ -401,13 +403,15 @@ def _library(child):
     """A module of ptcore.nn: compiled where its source is in the subset, else a copy that shares its tensors."""
     made = RecursiveScriptModule(child)
     if type(child) in (*_UNTOUCHED, ptcore.nn.Sequential):
-        _compile_methods(made)
+        _compile_methods(made)          # what their modules cannot do is an error of the program
         return made
     try:
-        made._jit_compiled("forward")
+        _compile_methods(made)
         return made
     except ScriptError:
-        return _as_it_is(child)
+        made = _as_it_is(child)
+        _compile_methods(made)
+        return made
 
 
 def _as_it_is(child):
