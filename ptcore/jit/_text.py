@@ -89,7 +89,8 @@ def _graph_lines(graph, indent):
         head = f"{pad}%{node.name}{of_type} = "
         if node.op == "placeholder":
             default = f" = {_value(node.args[0])}" if node.args else ""
-            lines.append(f"{head}placeholder {json.dumps(node.target)}{default}{at}")
+            only = " keyword_only" if node.meta.get("keyword_only") else ""
+            lines.append(f"{head}placeholder {json.dumps(node.target)}{only}{default}{at}")
             continue
         target = node.target if isinstance(node.target, str) else _function(node.target)
         args = [*map(_value, node.args), *[f"{key} = {_value(a)}" for key, a in node.kwargs.items()]]
@@ -279,6 +280,7 @@ class _Reader:
         word = self.take("word")
         if word == "placeholder":
             target, args, kwargs, op = self.string(), (), {}, word
+            only = self.skip("keyword_only")
             if self.skip("="):
                 args = (self.value(known),)
         elif word in _OPS:
@@ -291,6 +293,8 @@ class _Reader:
         node = graph.create_node(op, target, args, kwargs, name, of_type)
         if node.name != name:
             self.error(f"%{name} is no name of a node")
+        if word == "placeholder" and only:
+            node.meta["keyword_only"] = True
         if self.skip("effect"):
             node.meta["effect"] = True
         self.where(node)

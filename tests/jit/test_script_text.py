@@ -4,11 +4,13 @@ import enum
 import random
 import sys
 from pathlib import Path
+from typing import List  # noqa: UP035
 
 import pytest
 
 import ptcore
 from ptcore import jit
+from ptcore.jit._script.functions import from_graph
 from ptcore.jit._text import TextError, class_name, parse, to_text
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -63,6 +65,22 @@ def test_what_is_read_runs():
     scripted = jit.script(functions.deep)
     made = jit.ScriptFunction("deep", there_and_back(scripted.graph), scripted.parameters, scripted.returns)
     assert [made(n, 3) for n in range(9)] == [functions.deep(n, 3) for n in range(9)]
+
+
+def with_defaults(x, n: int = 3, a: List[int] = [1, 2], *, flag: bool = False, s: str = "q"):  # noqa: B006, UP006
+    return x * n + sum(a), flag, s
+
+
+def test_functions_are_made_of_graphs():
+    """Names, types and defaults of the arguments are in the graph."""
+    scripted = jit.script(with_defaults)
+    made = from_graph("with_defaults", there_and_back(scripted.graph))
+    assert made.schema == scripted.schema
+    x = ptcore.ones(1)
+    assert str(made(x)) == str(scripted(x)) == str(with_defaults(x))
+    assert str(made(x, 2, flag=True)) == str(with_defaults(x, 2, flag=True))
+    with pytest.raises(RuntimeError, match="takes 3 arguments, got 4"):
+        made(x, 2, [1], True)
 
 
 def test_modules_and_classes():

@@ -9,19 +9,9 @@ from ptcore.jit._script.methods import Methods
 from ptcore.jit._script.source import NotSupportedError, Source
 from ptcore.jit._script.statements import EXIT, RETURN, Statements
 from ptcore.jit._script.types import INT, NONE, TENSOR, holds, is_subtype, unify_all
-from ptcore.jit._script.values import Mod, Val
+from ptcore.jit._script.values import Mod, Parameter, Val
 
-__all__ = ["Compiler", "Parameter"]
-
-
-class Parameter:
-    """An argument of a scripted function."""
-
-    __slots__ = ("default", "has_default", "keyword_only", "name", "type")
-
-    def __init__(self, name, type, has_default=False, default=None, keyword_only=False):
-        self.name, self.type, self.has_default, self.default = name, type, has_default, default
-        self.keyword_only = keyword_only
+__all__ = ["Compiler"]
 
 
 class Compiler(Statements, Expressions, Calls, Methods):
@@ -64,7 +54,9 @@ class Compiler(Statements, Expressions, Calls, Methods):
             made = self.frame.input(p.name, p.type)
             made.target = p.name
             if p.has_default:
-                made.args = (p.default,) if not isinstance(p.default, (list, dict)) else ()
+                made.args = (p.default,)
+            if p.keyword_only:
+                made.meta["keyword_only"] = True
             made.meta["where"] = self.place.where
             self.frame.vars[p.name], self.frame.types[p.name] = Val(made, p.type), p.type
             self.frame.annotated.add(p.name)

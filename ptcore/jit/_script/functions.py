@@ -7,8 +7,9 @@ from ptcore._tensor import Tensor
 from ptcore.jit._script.run import Program
 from ptcore.jit._script.source import ScriptError
 from ptcore.jit._script.types import TENSOR, given
+from ptcore.jit._script.values import Parameter
 
-__all__ = ["ScriptFunction", "script_function"]
+__all__ = ["ScriptFunction", "from_graph", "script_function"]
 
 
 class ScriptFunction:
@@ -151,6 +152,18 @@ class ScriptFunction:
 
     def __repr__(self):
         return f"ScriptFunction({self.schema})"
+
+
+def from_graph(name, graph, owner=None):
+    """The ScriptFunction that a graph is: its arguments, defaults and types are those of the placeholders."""
+    parameters = []
+    for node in graph.find_nodes(op="placeholder"):
+        default = node.args[0] if node.args else None
+        if isinstance(default, (list, dict)):
+            default = (list if isinstance(default, list) else dict)(default)
+        parameters.append(Parameter(node.target, node.type, bool(node.args), default,
+                                    node.meta.get("keyword_only", False)))
+    return ScriptFunction(name, graph, parameters, graph.output_node().type, None, owner)
 
 
 _functions = weakref.WeakKeyDictionary()        # functions of Python -> what script made of them

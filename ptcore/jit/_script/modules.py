@@ -10,11 +10,11 @@ import ptcore
 from ptcore._tensor import Tensor
 from ptcore.fx.graph import Graph
 from ptcore.jit._script.annotations import Attribute
-from ptcore.jit._script.compiler import Parameter
 from ptcore.jit._script.decorators import modifier
 from ptcore.jit._script.functions import ScriptFunction, compiled
 from ptcore.jit._script.source import ScriptError, Source
 from ptcore.jit._script.types import ANY, NONE, TENSOR, Optional, Tuple, from_annotation, given, of_value
+from ptcore.jit._script.values import Parameter
 from ptcore.nn import Module
 
 __all__ = ["RecursiveScriptModule", "ScriptModule", "attribute_kind", "attribute_type", "constant_names",

@@ -1,6 +1,6 @@
 """What expressions are while a function is compiled: values of the graph, and what exists at script time alone."""
 
-__all__ = ["Iterable", "Method", "Missing", "Mod", "Py", "Val", "is_static"]
+__all__ = ["Iterable", "Method", "Missing", "Mod", "Parameter", "Py", "Val"]
 
 
 class Val:
@@ -72,5 +72,11 @@ class Iterable:
         self.length, self.item, self.fixed, self.items = length, item, fixed, items
 
 
-def is_static(value):
-    return not isinstance(value, Val)
+class Parameter:
+    """An argument of a scripted function."""
+
+    __slots__ = ("default", "has_default", "keyword_only", "name", "type")
+
+    def __init__(self, name, type, has_default=False, default=None, keyword_only=False):
+        self.name, self.type, self.has_default, self.default = name, type, has_default, default
+        self.keyword_only = keyword_only
