@@ -26,7 +26,8 @@ from ptcore.jit._script.source import NotSupportedError, ScriptError
 from ptcore.jit._trace import TracerWarning, TracingCheckError, is_tracing, trace, trace_module
 
 __all__ = ["Attribute", "CompilationUnit", "Error", "Final", "Future", "NotSupportedError", "RecursiveScriptModule",
-           "ScriptError", "ScriptFunction", "ScriptModule", "annotate", "enable_onednn_fusion", "export",
-           "export_opnames", "fork", "fuser", "ignore", "interface", "is_scripting", "isinstance",
-           "last_executed_optimized_graph", "onednn_fusion_enabled", "optimized_execution", "script",
-           "script_if_tracing", "script_method", "set_fusion_strategy", "strict_fusion", "unused", "wait"]
+           "ScriptError", "ScriptFunction", "ScriptModule", "TracerWarning", "TracingCheckError", "annotate",
+           "enable_onednn_fusion", "export", "export_opnames", "fork", "fuser", "ignore", "interface", "is_scripting",
+           "is_tracing", "isinstance", "last_executed_optimized_graph", "load", "onednn_fusion_enabled",
+           "optimized_execution", "save", "script", "script_if_tracing", "script_method", "set_fusion_strategy",
+           "strict_fusion", "trace", "trace_module", "unused", "wait"]

@@ -102,7 +102,7 @@ def _signatures(graphs):
             if type(node.target) is OpFunction:
                 name = op_name(node.target.op)
                 found[name] = row(name).signature
-            for block in getattr(node, "blocks", ()):
+            for block in node.blocks:
                 found.update(_signatures([block]))
     return dict(sorted(found.items()))
 

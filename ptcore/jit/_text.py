@@ -37,6 +37,7 @@ from ptcore.jit._script import types
 from ptcore.jit._script.functions import ScriptFunction
 from ptcore.jit._script.names import function_named, name_of
 from ptcore.jit._script.types import Type
+from ptcore.serialization import CorruptFileError
 
 __all__ = ["TextError", "parse", "to_text"]
 
@@ -45,8 +46,8 @@ _OPS = {word: op for op, word in _WORDS.items()}
 _PARENS = {"(": ")", "[": "]", "{": "}"}
 
 
-class TextError(ValueError):
-    """A text that is no graph; the message names the line."""
+class TextError(CorruptFileError):
+    """A text that is no graph, whose message names the line; or a graph that has no text."""
 
 
 def class_name(cls):
@@ -151,6 +152,8 @@ def _value(a):
         return f"device {json.dumps(str(a))}"
     if isinstance(a, ptcore.memory_format):
         return f"memory_format {json.dumps(a.name)}"
+    if isinstance(a, type(ptcore.strided)):
+        return f"layout {json.dumps(str(a).rpartition('.')[2])}"
     if isinstance(a, Type):
         return f"type {_type(a)}"
     return f"object {json.dumps(_function(a))}"
@@ -175,7 +178,7 @@ _TOKEN = re.compile(r"""\s*(?:
 _PLAIN = {"None": None, "True": True, "False": False, "inf": math.inf, "nan": math.nan}
 _KINDS = ("Tensor", "int", "float", "bool", "complex", "str", "None", "device", "dtype", "memory_format", "Generator",
           "Any", "number", "List", "Dict", "Tuple", "Union", "Future", "context", "finfo", "iinfo")
-_DEPTH = 200
+_DEPTH, _DIGITS = 200, 4000
 
 
 def parse(text, functions=None, classes=None):
@@ -202,6 +205,10 @@ def parse(text, functions=None, classes=None):
     graph = reader.graph(0)
     reader.end()
     return graph
+
+
+def known_keys(pairs):
+    return [key for key, _ in pairs]
 
 
 class _Reader:
@@ -318,7 +325,13 @@ class _Reader:
 
     def where(self, node):
         if self.skip("@"):
-            node.meta["where"] = self.string(), int(self.take("number")), self.string()
+            node.meta["where"] = self.string(), self.line(), self.string()
+
+    def line(self):
+        found = self.number()
+        if not isinstance(found, int) or found < 0:
+            self.error("a number of a line is expected")
+        return found
 
     def arguments(self, known):
         args, kwargs = [], {}
@@ -374,8 +387,7 @@ class _Reader:
         if self.kind == "string":
             return self.string()
         if self.kind == "number":
-            token = self.take("number")
-            return int(token) if re.fullmatch(r"-?\d+", token) else float(token)
+            return self.number()
         if self.kind == "dots":
             self.advance()
             return Ellipsis
@@ -389,6 +401,13 @@ class _Reader:
             self.error(f"{word} is no value")
         return method(known, depth)
 
+    def number(self):
+        start, token = self.start, self.take("number")
+        if len(token) > _DIGITS:
+            self.start = start
+            self.error("a number is too long")
+        return int(token) if re.fullmatch(r"-?\d+", token) else float(token)
+
     def container(self, known, depth):
         start = self.take("sign")
         end, items, commas = _PARENS[start], [], 0
@@ -397,6 +416,9 @@ class _Reader:
             if start == "{":
                 self.take("sign", ":")
                 item = item, self.value(known, depth + 1)
+            if start == "{" and (not isinstance(item[0], (str, int, float, complex, Node)) or item[0] in known_keys(
+                    items)):
+                self.error("a key is no text, number or value, or stands twice")
             items.append(item)
             if not self.skip(","):
                 self.take("sign", end)
@@ -440,6 +462,11 @@ class _Reader:
         if not isinstance(found, ptcore.memory_format):
             self.error("there is no such memory format")
         return found
+
+    def read_layout(self, known, depth):
+        if self.string() != "strided":
+            self.error("there is no such layout")
+        return ptcore.strided
 
     def read_enum(self, known, depth):
         cls, name = self.class_of(), self.string()

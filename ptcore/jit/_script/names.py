@@ -7,7 +7,9 @@ import functools
 import operator
 
 import ptcore
+from ptcore._expressions import FUNCTIONS
 from ptcore.fx import _blocks
+from ptcore.fx.experimental._sizes import check_guards, sym_dim, sym_size
 from ptcore.fx.node import OpFunction
 from ptcore.jit._script import operations, schemas
 from ptcore.jit._script.asynchronous import fork, wait
@@ -48,7 +50,9 @@ def _table():
     found |= {f"functional.{n}": getattr(ptcore.nn.functional, n) for n in _RESAMPLE}
     found |= {f"init.{n}": f for n, f in vars(ptcore.nn.init).items() if n.endswith("_") and not n.startswith("_")}
     found |= {"script.fork": fork, "script.wait": wait, "ptcore.record_function": record_function}
-    overridable = type(ptcore.zeros)
+    found |= {"size.size": sym_size, "size.dim": sym_dim, "size.check": check_guards}
+    found |= {f"number.{n.strip('_')}": f for n, f in sorted(FUNCTIONS.items())}
+    overridable = type(ptcore.nn.functional.batch_norm)
     spaces = (("ptcore", ptcore), ("functional", ptcore.nn.functional), ("linalg", ptcore.linalg),
               ("special", ptcore.special), ("fft", ptcore.fft), ("Tensor", ptcore.Tensor))
     for head, space in spaces:
