@@ -42,7 +42,7 @@ MODULES = {
     "func": ("ptcore.func", "ptcore.autograd.forward_ad", "ptcore.utils._pytree"),
     "fx": ("ptcore.fx", "ptcore.fx.experimental.proxy_tensor", "ptcore.fx.passes.shape_prop",
            "ptcore.fx.passes.split_module", "ptcore.overrides", "ptcore._symbolic"),
-    "jit": ("ptcore.jit",),
+    "jit": ("ptcore.jit", "ptcore.compiler"),
     "optim": ("ptcore.optim", "ptcore.optim.lr_scheduler"),
     "data": ("ptcore.utils.data",),
     "processes": ("ptcore.multiprocessing",),

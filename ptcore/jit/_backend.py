@@ -59,7 +59,8 @@ class Compiled:
         self.joints = []
         # The short way of calls whose arguments are tensors and whose results are a tuple of tensors.
         self.runner = Runner(self.call)
-        self.is_simple = self.values.is_flat and not self.program.attributes
+        self.is_simple = (self.values.is_flat and not self.program.attributes and not self.program.sets_mode
+                          and not self.program.makes_leaves)
         if self.is_simple:
             self.values.quick = self.runner.plans
 
@@ -69,7 +70,10 @@ class Compiled:
     def call(self, *args):
         """A call by the plans that fit, or else by one that is made now."""
         tensors = self.program.tensors(args)
-        if is_grad_enabled() and any([x.requires_grad for x in tensors]):
+        asked = any([x.requires_grad for x in tensors])
+        if self.program.makes_leaves or (self.program.sets_mode and asked and not is_grad_enabled()):
+            return self.program.run(*self.program.places(args, tensors))    # results may have a history of their own
+        if is_grad_enabled() and asked:
             return self._with_gradients(args, tensors)
         return self.values.call(args, tensors)
 

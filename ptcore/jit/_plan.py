@@ -75,6 +75,9 @@ class Program:
         self.placeholders = [n for n in nodes if n.op == "placeholder"]
         self.attributes = [n for n in nodes if n.op == "get_attr"]
         self.calls = [n for n in nodes if n.op == "call_function"]
+        # Functions that are no rows and say something of histories, which a plan has none of.
+        self.sets_mode = any([getattr(n.target, "sets_mode", False) for n in self.calls])
+        self.makes_leaves = any([getattr(n.target, "makes_leaves", False) for n in self.calls])
         output = module.graph.output_node()
         self.output = output.args[0]
         for node in nodes:

@@ -162,6 +162,34 @@ def test_numbers_among_arguments():
         assert_same([held(x, n)], [x * n])
 
 
+def test_histories_that_begin_inside():
+    def leaf(x):
+        w = x.detach().requires_grad_()
+        return (w * w).sum(), w
+
+    def mode(x):
+        with pt.enable_grad():
+            y = x * 2
+        return y * 3
+    compiled = pt.compile(leaf)
+    for _ in range(8):
+        x = pt.randn(3)
+        total, w = compiled(x)
+        assert total.requires_grad and w.is_leaf
+        assert_same(pt.autograd.grad(total, w), [2 * x])
+    compiled = pt.compile(mode)
+    for k in range(8):
+        x = pt.randn(3, requires_grad=True)
+        with pt.no_grad():
+            y = compiled(x)
+        with pt.no_grad():
+            want = mode(x)
+        assert y.requires_grad is want.requires_grad
+        assert_same([y], [want])
+        assert_same([compiled(x)], [mode(x)])
+        assert compiled(x).requires_grad and k >= 0
+
+
 def test_stand_ins_run_the_graph():
     f = lambda x: (x * x).sum()          # noqa: E731
     compiled = compile_graph(make_fx(f)(pt.ones(3)))

@@ -29,7 +29,7 @@ int multi_margin_kernel(pt_call *call) {
     if (int status = open_rows(call, 1)) return status;
     const pt_view &x = call->in[0], &w = call->in[2];
     const int64_t n = x.sizes[0], classes = x.sizes[1];
-    if (present(w) && (w.ndim != 1 || w.numel != classes)) return fail(call, PT_RUNTIME_ERROR, "expected a weight for each of %lld classes", (long long)classes);
+    if (present(w) && (w.ndim != 1 || w.numel != classes || w.dtype != x.dtype)) return fail(call, PT_RUNTIME_ERROR, "expected a weight for each of %lld classes", (long long)classes);
     const bool square = call->params[0].i == 2;
     return visit<FLOATS>(call, x.dtype, [&](auto tag) {
         using T = PT_TYPE(tag);

@@ -46,6 +46,10 @@ def requires_grad_(input, mode):
     return input.requires_grad_(mode)
 
 
+# What a graph with them may have results of: those of calls that record nothing are no more than values.
+set_grad_enabled.sets_mode = requires_grad_.makes_leaves = True
+
+
 def detach(input):
     """The same memory without history."""
     return input.detach()
