@@ -23,7 +23,7 @@ FAMILY, BIG_FAMILY, BIG = 260_000, 360_000, {"reduction", "matmul", "sort"}
 LOOP, MEAN_LOOP = 7_000, 2_000
 FLOATS, SHIFTS = {"float", "double"}, {"bitwise_left_shift", "bitwise_right_shift"}
 SHIFTED = {"int", "unsigned int", "long", "unsigned long", "long long", "unsigned long long"}
-LEVEL = {"base": 2_690_000, "v3": 3_800_000, "v4": 3_800_000}
+LEVEL = {"base": 2_710_000, "v3": 3_800_000, "v4": 3_800_000}
 
 
 def plain_build():
@@ -57,11 +57,11 @@ def objects(report):
 
 
 def test_installed(report):
-    """At most 321 files; the bytes are those that a wheel is held to."""
+    """At most 335 files; the bytes are those that a wheel is held to."""
     if "ASAN_OPTIONS" in os.environ or ("site-packages" not in ptcore.__file__ and not plain_build()):
         pytest.skip("the build is not a release build")
     files, size, packed = report.installed(Path(ptcore.__file__).parent)
-    assert 50 < files <= 321
+    assert 50 < files <= 335
     assert 1_000_000 < size <= report.UNPACKED
     assert packed <= report.WHEEL
 

@@ -103,7 +103,8 @@ def own(path):
 
 # Public names that compute nothing: settings, files, the tape.
 NO_OPS = frozenset("""
-are_deterministic_algorithms_enabled get_default_device get_default_dtype get_float32_matmul_precision
+are_deterministic_algorithms_enabled compile get_default_device get_default_dtype
+get_float32_matmul_precision
 get_num_interop_threads get_num_threads get_rng_state initial_seed is_deterministic_algorithms_warn_only_enabled
 is_grad_enabled is_inference_mode_enabled load manual_seed save seed set_default_device set_default_dtype
 set_default_tensor_type set_float32_matmul_precision set_flush_denormal set_num_interop_threads set_num_threads

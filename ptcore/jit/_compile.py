@@ -22,7 +22,6 @@ from ptcore.nn.modules.module import _note_path as note_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
 __all__ = ["CaptureError", "Compiled", "OptimizedModule", "compile", "disable", "find_backend"]
@@ -509,7 +508,7 @@ def _again(module, *settings):
 
 
 def compile(model=None, *, fullgraph=False, dynamic=None, backend=None, mode=None, options=None, name=None,
-            disable=False, recompile_limit=None) -> "Callable[..., Any]":
+            disable=False, recompile_limit=None) -> "Any":
     """A function or module that answers calls by graphs that earlier calls were captured as.
 
     At the first call the function runs under a tracer: its rows become a graph, and all that it reads outside of the

@@ -2,6 +2,7 @@
 import collections
 import io
 import keyword
+from typing import Any
 
 from ptcore._pytree import TreeSpec, tree_structure
 from ptcore._tensor import Tensor
@@ -50,7 +51,7 @@ def save(m, f, _extra_files=None):
     _files.write(_contents(m, extra), f)
 
 
-def load(f, map_location=None, _extra_files=None, _restore_shapes=False, mmap=False):
+def load(f, map_location=None, _extra_files=None, _restore_shapes=False, mmap=False) -> Any:
     """Reads what :func:`save` wrote.
 
     Parameters

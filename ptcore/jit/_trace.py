@@ -6,6 +6,7 @@ checks at each run that it still holds. Values that the program reads are those 
 import copy
 import inspect
 import warnings
+from typing import Any
 
 import ptcore
 from ptcore._errors import user_frame
@@ -197,7 +198,7 @@ class Traced(ScriptModule):
             if not _has(self, node.target):
                 assign(attribute_at(method.module, node.target), self, node.target)
 
-    def _method(self, name):
+    def _jit_method(self, name):
         return self._traced.get(name)
 
     def forward(self, *args, **kwargs):
@@ -316,7 +317,7 @@ def _named_tensors(module):
 
 def trace(func, example_inputs=None, optimize=None, check_trace=True, check_inputs=None, check_tolerance=1e-5,
           strict=True, _force_outplace=False, _module_class=None, _compilation_unit=None, example_kwarg_inputs=None,
-          _store_inputs=True):
+          _store_inputs=True) -> Any:
     """The graph of what one call of a function or module runs, as a function or module that runs it.
 
     Sizes of the arguments may be others later. Branches, loops and values that the program reads are those of this
@@ -406,7 +407,7 @@ def _as_arguments(what, inputs, kwargs):
 
 def trace_module(mod, inputs, optimize=None, check_trace=True, check_inputs=None, check_tolerance=1e-5, strict=True,
                  _force_outplace=False, _module_class=None, _compilation_unit=None, example_inputs_is_kwarg=False,
-                 _store_inputs=True, _kwargs=None):
+                 _store_inputs=True, _kwargs=None) -> Any:
     """Traces methods of a module, each with arguments of its own.
 
     Parameters

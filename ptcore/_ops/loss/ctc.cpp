@@ -152,8 +152,10 @@ int ctc_backward_kernel(pt_call *call) {
     const pt_view *in = call->in;
     if (!are_sequences(call, 1)) return refused(call);
     const int64_t n = in[1].sizes[1], states = 2 * in[2].sizes[1] + 1;
+    const int kept = in[1].dtype == PT_FLOAT64 ? PT_FLOAT64 : PT_FLOAT32;
     const auto is_real = [](const pt_view &v) { return v.dtype >= PT_FLOAT16 && v.dtype <= PT_FLOAT64; };
-    if (in[0].numel != n || in[5].numel != n || !is_real(in[0]) || !is_real(in[5]) || in[6].numel != n * in[1].sizes[0] * states || in[6].dtype != in[1].dtype)
+    if (in[0].numel != n || in[5].numel != n || !is_real(in[0]) || !is_real(in[5]) || in[6].numel != n * in[1].sizes[0] * states
+        || in[6].dtype != kept)
         return fail(call, PT_RUNTIME_ERROR, "g, loss and alpha must be those of the forward call");
     return call->in[1].dtype == PT_FLOAT64 ? backward<double>(call) : backward<float>(call);
 }

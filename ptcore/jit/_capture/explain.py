@@ -1,5 +1,6 @@
 """``explain``: how a call would be captured, where it is cut, and why what is not captured is not."""
 import time
+from typing import Any
 
 from ptcore.jit import _compile
 from ptcore.jit._capture.tracer import Unsupported, set_grad_enabled
@@ -82,7 +83,7 @@ class ExplainOutput:
     __repr__ = __str__
 
 
-def explain(f, *extra_args, **extra_kwargs):
+def explain(f, *extra_args, **extra_kwargs) -> "Any":
     """How a call of ``f`` is captured: its graphs, guards, and why it is not one graph.
 
     The function that is returned takes the arguments of ``f``, runs it once and says what was found.
