@@ -15,13 +15,17 @@ from ptcore.autograd import grad
 from ptcore.fx.experimental.proxy_tensor import ProxyTracer
 from ptcore.fx.graph import Graph
 from ptcore.fx.graph_module import GraphModule
-from ptcore.jit._plan import Planned, Refused, first_of, flatten
+from ptcore.jit._plan import Planned, first_of, flatten
 from ptcore.nn.modules.module import Module
 
 __all__ = ["Joint"]
 
 
 PLACE = Tensor()                    # where an argument is a tensor
+
+
+def looks_of(x):
+    return x.dtype, x.shape, x.stride(), x.requires_grad
 
 
 class Joint:
@@ -41,6 +45,7 @@ class Joint:
         self.needs = [x.requires_grad for x in tensors]
         self.has_random = any([node.is_impure() and not node.is_impure(False) for node in program.calls])
         self._trace(args, tensors)
+        self.looks = [looks_of(x) for x in tensors]
         self.numbers = [x for x in args if not isinstance(x, Tensor)]
         self.args = [PLACE if isinstance(x, Tensor) else x for x in args]
 
@@ -116,21 +121,21 @@ class Joint:
             x.op == "get_attr" and x.users.keys() & second)], grads))
 
     def fits(self, tensors):
-        """Whether these tensors lie in memory as those of the first call, and the same ask for gradients."""
-        return self.pair is not None and self.pair.fits(tensors)
+        """Whether these tensors look as those of the first call did."""
+        return self.looks == [looks_of(x) for x in tensors]
 
     def __call__(self, tensors):
         """The results of the program for these tensors, with history."""
         state = default_generator.get_state() if self.has_random else None
-        if self.pair is not None:
+        if self.pair is not None and self.pair.fits(tensors):
             outs = self.pair(tensors, state)
         else:
             results = list(self.first.call(tensors, tensors))
             plans = self.first.simple_plans
-            if not plans:
-                raise Refused(self.first.refused)
-            self.pair = Pair(plans[0], self.second, self.again, self.saved, self.is_graded, self.needs, self.metas)
-            outs = self.pair.record(tensors, results, state)
+            pair = Pair(plans[0] if plans else None, self.second, self.again, self.saved, self.is_graded, self.needs,
+                        self.metas, self.first.program.written)
+            self.pair = pair if plans else None         # else something is called from Python, or there is no plan
+            outs = pair.record(tensors, results, state)
         if self.simple:
             return outs[0]
         order = iter(outs)
@@ -140,8 +145,9 @@ class Joint:
     def again(self, primals, tangents, state):
         """The gradients as eager ops give them, with history."""
         program, args = self.program, list(primals)
-        if program.written:
-            args = [x.clone() if k in program.written else x for k, x in enumerate(args)]
+        written = self.first.program.written
+        if written:
+            args = [x.clone() if k in written else x for k, x in enumerate(args)]
         now = default_generator.get_state() if self.has_random else None
         if now is not None:
             default_generator.set_state(state)

@@ -6,7 +6,7 @@ looks at values) stays a call from Python, between two parts of the plan.
 """
 import threading
 
-from ptcore._ops.plan.plan import Plan, can_plan
+from ptcore._ops.plan.plan import Plan, SharedMemory, can_plan
 from ptcore._state import no_grad
 from ptcore._tensor import Tensor
 from ptcore.fx.node import Node, attribute_at, map_arg
@@ -196,7 +196,10 @@ class Planned:
 
     def _record(self, args, tensors, numbers):
         plan, others = Plan(), []
-        plan.begin(tensors)
+        try:
+            plan.begin(tensors)
+        except SharedMemory:
+            return self.program.run(*self.program.places(args, tensors))
         try:
             result = self._run_nodes(plan, others, args, tensors)
             flat, nested = flatten(result)

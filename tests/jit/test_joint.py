@@ -162,6 +162,22 @@ def test_numbers_among_arguments():
         assert_same([held(x, n)], [x * n])
 
 
+def test_work_in_python_and_memory_that_storages_share():
+    def f(x, y):
+        return (pt.linalg.matrix_exp(x) * y).sum(), (x * 10).to(pt.int64) // 3
+    xs = [pt.randn(3, 3), pt.randn(3, 3)]
+    compiled = compile_graph(make_fx(f)(*xs))
+    for _ in range(3):
+        xs = [pt.randn(3, 3) for _ in range(2)]
+        assert_same(tensors(compiled(*xs)), tensors(f(*xs)))
+        assert_same(gradients(compiled, xs)[1], gradients(f, xs)[1])
+    assert len(compiled.joints) == 1
+    shared = np.random.default_rng(0).normal(size=9).astype(np.float32).reshape(3, 3)
+    x, y = pt.from_numpy(shared).requires_grad_(), pt.from_numpy(shared)
+    got, want = compiled(x, y)[0], f(x, y)[0]
+    assert_same([got, *pt.autograd.grad(got, x)], [want, *pt.autograd.grad(want, x)])
+
+
 def test_histories_that_begin_inside():
     def leaf(x):
         w = x.detach().requires_grad_()

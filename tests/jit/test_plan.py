@@ -129,6 +129,30 @@ def test_memory_that_inputs_share():
     assert plan.fits([other[1:7], pt.zeros(6)])                 # wherever it begins
 
 
+def test_memory_that_storages_share():
+    """NumPy's memory may be that of several storages: neither is taken for the other."""
+    first, second = np.arange(6, dtype=np.float32), np.ones(6, np.float32)
+
+    def f(x, y):
+        return x * 2 + y
+    planned = Planned(make_fx(f)(pt.ones(6), pt.ones(6)))
+    for pair in ((first, first), (first[1:], first[:-1]), (first, second), (second, first), (first, first)):
+        same([planned(*map(pt.from_numpy, pair))], f(*map(pt.from_numpy, pair)))
+
+    def g(x, y):
+        x.add_(y)
+        return x + y
+    planned = Planned(make_fx(g)(pt.ones(6), pt.ones(6)))
+    for pair in ((first.copy(), second.copy()), (first[1:], first[:-1]), (first, first)):
+        copies = [p.copy() for p in pair]
+        if np.shares_memory(*pair):
+            base = pair[0].base if pair[0].base is not None else pair[0]
+            other = base.copy()
+            copies = [other[1:], other[:-1]] if len(pair[0]) == 5 else [other, other]
+        same([planned(*map(pt.from_numpy, pair))], g(*map(pt.from_numpy, copies)))
+        np.testing.assert_array_equal(pair[0], copies[0])
+
+
 def test_what_fits():
     x = pt.zeros(2, 3)
     plan = recorded(lambda x: x + 1, x)

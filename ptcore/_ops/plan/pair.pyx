@@ -16,8 +16,8 @@ cdef class Pair:
 
     Parameters
     ----------
-    first : Plan
-        Its results are those of the program, then what is saved beside the inputs.
+    first : Plan or None
+        Its results are those of the program, then what is saved beside the inputs. None: no plan gives them.
     second : callable
         Of the saved tensors and the gradients of results: the gradients of the inputs that ask for one.
     again : callable
@@ -28,16 +28,21 @@ cdef class Pair:
         Which results have gradients.
     needs : list of bool
         Which inputs ask for one.
+    metas : list of (shape, dtype)
+        Of results that have gradients.
+    written : iterable of int
+        Inputs that the program writes to.
     """
     cdef Plan first
     cdef Plan second_plan
     cdef object second, again
-    cdef tuple saved, needs, metas
+    cdef tuple saved, needs, metas, written
     cdef int n_outs, n_graded
     cdef uint8_t *graded
 
-    def __init__(self, Plan first not None, second, again, saved, graded, needs, metas):
+    def __init__(self, Plan first, second, again, saved, graded, needs, metas, written=()):
         cdef int k
+        self.written = tuple(written)
         self.first, self.second, self.again = first, second, again
         self.saved, self.needs, self.metas = tuple(saved), tuple(needs), tuple(metas)
         self.n_outs = <int>len(graded)
@@ -52,7 +57,7 @@ cdef class Pair:
 
     def fits(self, list tensors):
         """Whether the program may be run on these tensors, and the same ones ask for gradients."""
-        return self.first.may_take(tensors, True)
+        return self.first is not None and self.first.may_take(tensors, True)
 
     def record(self, list tensors, list results, state=None):
         """Gives results of ``first`` their history; returns those of the program."""
@@ -138,7 +143,7 @@ cdef class Rule:
         """Nobody knows which primals the second derivative needs: none may have changed."""
         cdef int k
         for k in range(<int>len(self.primals)):
-            if version_of(<Tensor>self.primals[k]) != <uint64_t>self.versions[k] and k not in self.pair.first.writes:
+            if version_of(<Tensor>self.primals[k]) != <uint64_t>self.versions[k] and k not in self.pair.written:
                 raise RuntimeError("one of the variables needed for gradient computation has been modified by an "
                                    "inplace operation: an argument of a compiled function, whose second derivative is "
                                    "asked for")

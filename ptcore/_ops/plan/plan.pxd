@@ -48,6 +48,7 @@ cdef struct Input:              # what an input was in the recording, and has to
     int buffer, dt, ndim
     int same                    # the first input with this memory; itself: memory of its own
     int64_t low                 # bytes from its first element to its lowest one
+    int64_t span                # bytes from there to the end of its highest one
     int64_t offset              # of memory that inputs share: bytes from the storage's start
     int64_t *dims               # sizes, then strides
     bint written, needs_grad
@@ -64,7 +65,7 @@ cdef class Plan:
     cdef list results                   # buffers that get new memory at each run
     cdef list outputs                   # Spots, and what is no tensor
     cdef object arena
-    cdef bint recording, busy
+    cdef bint recording, busy, writes_inputs
     cdef void **seen                    # a table of storages for ``fits``
     cdef size_t seen_mask
 
@@ -72,6 +73,7 @@ cdef class Plan:
     cdef void drop_bound(self) noexcept
     cdef int keep(self, pt_storage *s, char *data, int64_t nbytes) noexcept
     cdef int name_input(self, int k, list given) except -1
+    cdef bint overlaps(self, list inputs) except -1
     cdef int buffer_of(self, Tensor t) noexcept
     cdef bint may_take(self, list inputs, bint grads) except -1
     cdef list results_of(self, list inputs, object others)

@@ -48,6 +48,10 @@ cdef inline bint seen_before(void **seen, size_t mask, void *x) noexcept:
     return False
 
 
+class SharedMemory(RuntimeError):
+    """Inputs of which no plan can be made: which of them is read or written cannot be told by addresses."""
+
+
 cdef inline bint is_plain(Tensor t) noexcept:
     return not t.flags & (PT_NON_CPU | PT_INTERPOSED | PT_LAYOUT | PT_TANGENT | PT_SUBCLASS)
 
@@ -148,6 +152,8 @@ cdef class Plan:
             self.inputs[k].same = next((j for j in range(k) if (<Tensor>given[j]).storage == t.storage), k)
         for k in range(self.n_inputs):
             self.name_input(k, given)
+        if self.overlaps(given):
+            raise SharedMemory("begin: two inputs share memory through storages of their own")
         self.seen_mask = FEW
         while self.seen_mask < <size_t>(2 * self.n_inputs):
             self.seen_mask *= 2
@@ -174,7 +180,7 @@ cdef class Plan:
                 low += (t.dims[d] - 1) * t.dims[t.rank + d] * size
             else:
                 high += (t.dims[d] - 1) * t.dims[t.rank + d] * size
-        x.low = low
+        x.low, x.span = low, high - low + size
         if any([self.inputs[j].same == x.same for j in range(self.n_inputs) if j != k]):
             x.offset = t.offset
             if x.same != k:
@@ -182,7 +188,7 @@ cdef class Plan:
                 return 0
             x.buffer = self.keep(t.storage, t.storage.data, t.storage.nbytes)
         else:
-            x.buffer = self.keep(t.storage, address(t) + low, high - low + size)
+            x.buffer = self.keep(t.storage, address(t) + low, x.span)
         if x.buffer >= 0:
             pt_plan_set_kind(self.p, x.buffer, PT_BUFFER_BOUND)
         return 0
@@ -223,6 +229,23 @@ cdef class Plan:
         if k >= 0:
             pt_plan_set_kind(self.p, k, PT_BUFFER_BOUND)
         return k
+
+    cdef bint overlaps(self, list inputs) except -1:
+        """Whether inputs of different storages share memory: of two that are foreign, or whose address has left."""
+        cdef Tensor t
+        cdef Input *x
+        cdef int k
+        cdef list spans = []
+        for k in range(self.n_inputs):
+            t = <Tensor>inputs[k]
+            x = &self.inputs[k]
+            if x.span and x.same == k and (t.storage.deleter != NULL or t.storage.flags & PT_STORAGE_EXPORTED):
+                if x.offset >= 0:           # all of the storage is its buffer
+                    spans.append((<uint64_t>t.storage.data, <uint64_t>t.storage.nbytes))
+                else:
+                    spans.append((<uint64_t>(address(t) + x.low), <uint64_t>x.span))
+        spans.sort()
+        return any([spans[k][0] + spans[k][1] > spans[k + 1][0] for k in range(len(spans) - 1)])
 
     cdef int buffer_of(self, Tensor t) noexcept:
         return pt_plan_buffer_of(self.p, address(t)) if t.count else -1
@@ -283,6 +306,7 @@ cdef class Plan:
                 pt_plan_set_kind(self.p, b, PT_BUFFER_BOUND)
         for b in range(self.n_inputs):
             self.inputs[b].written = self.inputs[b].buffer >= 0 and pt_plan_writes(self.p, self.inputs[b].buffer)
+            self.writes_inputs |= self.inputs[b].written
         pt_plan_finish(self.p, fuse)
         self.release()
 
@@ -328,7 +352,7 @@ cdef class Plan:
                 return False
             if x.offset >= 0 and (t.offset != x.offset or t.storage.nbytes < self.bytes_of[x.buffer]):
                 return False
-        return True
+        return not self.writes_inputs or not self.overlaps(inputs)
 
     def __call__(self, list inputs, object others=None):
         """The results of the program for other inputs, of which ``fits`` is true.
