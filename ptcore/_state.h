@@ -47,7 +47,7 @@ typedef struct pt_state {
     uint8_t device_set;         /* a default device is named: see _device.pyx */
     uint8_t default_dtype;      /* this thread's own, 0: none: see _dtype.pyx */
     uint8_t value_read;         /* a value has left a tensor; nobody but a plan clears it */
-    void *plan;                 /* the Plan that records, with PT_MODE_PLANNING; borrowed */
+    void *plan, *planner;       /* the pt_plan that records, and its Plan, with PT_MODE_PLANNING; borrowed */
 } pt_state;
 
 #ifdef __cplusplus

@@ -113,6 +113,7 @@ cdef extern from "_state.h" nogil:
         uint8_t default_dtype
         uint8_t value_read
         void *plan
+        void *planner
     pt_state pt_tls
     uint32_t pt_modes_seen
 

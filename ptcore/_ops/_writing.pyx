@@ -10,7 +10,7 @@ from ptcore._dtype cimport CATEGORY, dtype_of
 from ptcore._shape cimport same_sizes
 from ptcore._tensor cimport *
 from ptcore._ops._record cimport check_inplace
-from ptcore._ops.plan.plan cimport copy_run, planning, spoil
+from ptcore._ops.plan.hooks cimport copy_run, planning, spoil
 from ptcore._ops.table.ids cimport *
 
 cdef extern from "ptcore/elementwise.h" nogil:

@@ -26,7 +26,7 @@ from ptcore._state cimport interpreter_stack
 from ptcore._ops.call.operands cimport check_integers, read_operands, read_params, write_number
 from ptcore._ops.call.record cimport record_elementwise, record_plain
 from ptcore._ops.call.run cimport any_needs_grad, args_need_grad
-from ptcore._ops.plan.plan cimport loops_run, planning, spoil
+from ptcore._ops.plan.hooks cimport loops_run, planning, spoil
 from ptcore._ops._record cimport *
 from ptcore._ops.table.ids cimport *
 from ptcore._ops._writing cimport *

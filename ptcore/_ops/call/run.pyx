@@ -23,7 +23,7 @@ from ptcore._ops.call.call cimport *
 from ptcore._ops.call.offer cimport PT_VARIANT_PLAIN, autocast, flags_of_all, offer, wants_node
 from ptcore._ops.call.read cimport begin, cast, make_room, plain_arguments, read, set_cast
 from ptcore._ops.call.record cimport record
-from ptcore._ops.plan.plan cimport kernel_run, planning, spoil
+from ptcore._ops.plan.hooks cimport kernel_run, planning, spoil
 from ptcore._ops.call.shape cimport shape, shape_by_spec
 from ptcore._ops._record cimport check_inplace, finish_inplace
 

@@ -10,7 +10,7 @@ from ptcore._tensor cimport *
 from ptcore._ops import _arguments
 from ptcore._ops.call.run cimport call_with as call
 from ptcore._ops.call.read cimport switch
-from ptcore._ops.plan.plan cimport planning
+from ptcore._ops.plan.hooks cimport planning
 from ptcore._ops.call.offer import seen_by_modes
 from ptcore._ops._record cimport *
 from ptcore._ops.table.ids cimport *

@@ -18,7 +18,7 @@ from ptcore._memory.allocate cimport allocate
 from ptcore._shape cimport same_sizes
 from ptcore._tensor cimport *
 from ptcore._random import next_random
-from ptcore._ops.plan.plan cimport *
+from ptcore._ops.plan.hooks cimport *
 from ptcore._ops.table.ids cimport raise_status
 
 cdef extern from "_state.h":
@@ -163,7 +163,7 @@ cdef class Plan:
             raise MemoryError()
         self.recording = True
         pt_tls.value_read = 0
-        pt_tls.plan = <void *>self
+        pt_tls.planner, pt_tls.plan = <void *>self, <void *>self.p
         set_planning(True)
 
     cdef int name_input(self, int k, list given) except -1:
@@ -197,14 +197,14 @@ cdef class Plan:
         """Ends the recording, whatever came of it."""
         if self.recording:
             self.recording = False
-            pt_tls.plan = NULL
+            pt_tls.planner = pt_tls.plan = NULL
             set_planning(False)
 
     @property
     def spoilt(self):
         """Why the calls so far cannot be run again, or None."""
         cdef const char *why
-        if pt_tls.value_read and pt_tls.plan == <void *>self:
+        if pt_tls.value_read and pt_tls.planner == <void *>self:
             pt_tls.value_read = 0
             pt_plan_spoil(self.p, b"it reads a value")
         why = pt_plan_spoilt(self.p)
@@ -508,24 +508,7 @@ cdef void set_planning(bint on):
 
 cdef void storage_made(pt_storage *s) noexcept:
     if s.nbytes:
-        (<Plan>pt_tls.plan).keep(s, s.data, s.nbytes)
+        (<Plan>pt_tls.planner).keep(s, s.data, s.nbytes)
 
 
 pt_on_storage = storage_made
-
-
-cdef int kernel_run(const char *name, pt_kernel kernel, const pt_call *call, bint random) noexcept:
-    return pt_plan_add_kernel((<Plan>pt_tls.plan).p, name, kernel, call, random)
-
-
-cdef int loops_run(const pt_elementwise *op, int compute, int loop_out, const pt_view *out, const pt_view *inputs,
-                   int nin, const void *params, int64_t params_bytes) noexcept:
-    return pt_plan_add_loops((<Plan>pt_tls.plan).p, op, compute, loop_out, out, inputs, nin, params, params_bytes)
-
-
-cdef int copy_run(const pt_view *dst, const pt_view *src) noexcept:
-    return pt_plan_add_copy((<Plan>pt_tls.plan).p, dst, src)
-
-
-cdef void spoil(const char *why) noexcept:
-    pt_plan_spoil((<Plan>pt_tls.plan).p, why)
