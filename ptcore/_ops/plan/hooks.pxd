@@ -1,4 +1,4 @@
-# What dispatch tells the plan that this thread records. Nothing of this is a module: whoever cimports it imports nothing.
+# What dispatch tells the plan that this thread records. No module of its own: who cimports it imports nothing.
 from ptcore._types cimport *
 
 cdef extern from "plan/plan.h":
