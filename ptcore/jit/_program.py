@@ -1,6 +1,5 @@
 """``jit.save`` and ``jit.load``: what a file of a program says, and the function or module that comes of it."""
 import collections
-import io
 import keyword
 from typing import Any
 
@@ -13,7 +12,7 @@ from ptcore.jit._trace import Traced, TracedFunction, TracedMethod
 from ptcore.nn.modules.module import Module
 from ptcore.serialization import CorruptFileError
 
-__all__ = ["load", "load_from_buffer", "save", "save_to_buffer"]
+__all__ = ["load", "save"]
 
 
 def save(m, f, _extra_files=None):
@@ -91,18 +90,6 @@ def load(f, map_location=None, _extra_files=None, _restore_shapes=False, mmap=Fa
             raise RuntimeError(f"load: the file has no extra file {name!r}")
         _extra_files[name] = contents.extra[name]
     return made
-
-
-def save_to_buffer(m, _extra_files=None):
-    """The bytes of a file of a program."""
-    file = io.BytesIO()
-    save(m, file, _extra_files)
-    return file.getvalue()
-
-
-def load_from_buffer(buffer, map_location=None):
-    """The program of the bytes of a file."""
-    return load(io.BytesIO(bytes(buffer)), map_location)
 
 
 # -- what is written ----------------------------------------------------------------------------------------
