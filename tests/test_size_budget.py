@@ -57,11 +57,11 @@ def objects(report):
 
 
 def test_installed(report):
-    """At most 335 files; the bytes are those that a wheel is held to."""
+    """The bytes are those that a wheel is held to. What files cost is counted by the budget of imports."""
     if "ASAN_OPTIONS" in os.environ or ("site-packages" not in ptcore.__file__ and not plain_build()):
         pytest.skip("the build is not a release build")
     files, size, packed = report.installed(Path(ptcore.__file__).parent)
-    assert 50 < files <= 335
+    assert files > 50
     assert 1_000_000 < size <= report.UNPACKED
     assert packed <= report.WHEEL
 

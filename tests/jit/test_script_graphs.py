@@ -12,18 +12,20 @@ from ptcore import jit
 from ptcore.fx import Graph, GraphModule, Interpreter, Transformer, _blocks, verify
 
 sys.path.insert(0, str(Path(__file__).parent))
-import test_script_functions as functions
+import test_script_control_flow as functions
+import test_script_functions as others
+from _script_outcomes import plain
 
 PROGRAMS = [(functions.deep, [(n, 3) for n in range(7)]), (functions.nested_loops, [(n,) for n in range(8)]),
             (functions.early_returns, [(n,) for n in range(-12, 12, 5)]),
-            (functions.optional_break, [([1, 9, 2],), ([1],)]), (functions.ranges, [(5,)]),
-            (functions.tensor_loop, [(ptcore.ones(2, 3),)]), (functions.boolean, [(True, False, 3)])]
+            (others.optional_break, [([1, 9, 2],), ([1],)]), (functions.ranges, [(5,)]),
+            (others.tensor_loop, [(ptcore.ones(2, 3),)]), (functions.boolean, [(True, False, 3)])]
 NAMES = [f.__name__ for f, _ in PROGRAMS]
 
 
 def same(run, f, calls):
     for args in calls:
-        assert functions.plain(run(*copy.deepcopy(args))) == functions.plain(f(*copy.deepcopy(args)))
+        assert plain(run(*copy.deepcopy(args))) == plain(f(*copy.deepcopy(args)))
 
 
 @pytest.mark.parametrize("f, calls", PROGRAMS, ids=NAMES)

@@ -14,6 +14,7 @@ from ptcore.jit._script.functions import from_graph
 from ptcore.jit._text import TextError, class_name, parse, to_text
 
 sys.path.insert(0, str(Path(__file__).parent))
+import test_script_control_flow as control_flow
 import test_script_functions as functions
 import test_script_modules as modules
 import test_script_programs as programs
@@ -58,13 +59,13 @@ def there_and_back(graph):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_functions(name):
-    there_and_back(jit.script(getattr(functions, name)).graph)
+    there_and_back(jit.script(getattr(control_flow, name, None) or getattr(functions, name)).graph)
 
 
 def test_what_is_read_runs():
-    scripted = jit.script(functions.deep)
+    scripted = jit.script(control_flow.deep)
     made = jit.ScriptFunction("deep", there_and_back(scripted.graph), scripted.parameters, scripted.returns)
-    assert [made(n, 3) for n in range(9)] == [functions.deep(n, 3) for n in range(9)]
+    assert [made(n, 3) for n in range(9)] == [control_flow.deep(n, 3) for n in range(9)]
 
 
 def with_defaults(x, n: int = 3, a: List[int] = [1, 2], *, flag: bool = False, s: str = "q"):  # noqa: B006, UP006
@@ -160,7 +161,7 @@ def test_bad_texts(text):
 def test_damaged_texts():
     """What is changed in a text is read as another graph, or refused."""
     source = random.Random(0)
-    text = to_text(jit.script(functions.deep).graph)
+    text = to_text(jit.script(control_flow.deep).graph)
     read = 0
     for _ in range(500):
         k = source.randrange(len(text))
@@ -175,5 +176,5 @@ def test_damaged_texts():
 
 
 def test_deep_copies_are_the_same():
-    graph = jit.script(functions.deep).graph
+    graph = jit.script(control_flow.deep).graph
     same(graph, copy.deepcopy(graph))
