@@ -76,6 +76,22 @@ def ode(lib, steps):
     return f, (x,), field
 
 
+def stepping(make):
+    """The whole training step of a program: gradients and plain SGD."""
+    def made(lib, size):
+        f, given, model = make(lib, size)
+        optimizer = lib.optim.SGD(model.parameters(), lr=1e-4)
+
+        def step(*given):
+            optimizer.zero_grad()
+            loss = f(*given)
+            loss.backward()
+            optimizer.step()
+            return loss
+        return step, given, None
+    return made
+
+
 # name -> (program, its size, most of ptcore eager's time, most of torch eager's)
 ROWS = {"ten arithmetic ops, 1e5": (cheap, 10**5, 0.30, None), "ten arithmetic ops, 1e6": (cheap, 10**6, 0.25, None),
         "ten arithmetic ops, 1e7": (cheap, 10**7, 0.20, None),
@@ -86,7 +102,11 @@ ROWS = {"ten arithmetic ops, 1e5": (cheap, 10**5, 0.30, None), "ten arithmetic o
         "MLP 16, the loss compiled": (classifier, 16, None, 0.07),
         "MLP 64, the loss compiled": (classifier, 64, None, None),
         "LSTM cell, 20 steps, the loss compiled": (cells, 20, None, 0.095),
-        "ODE, 50 midpoint steps, the loss compiled": (ode, 50, None, 0.06)}
+        "ODE, 50 midpoint steps, the loss compiled": (ode, 50, None, 0.06),
+        "MLP 16, a whole SGD step": (stepping(classifier), 16, None, 0.03),
+        "MLP 64, a whole SGD step": (stepping(classifier), 64, None, 0.07),
+        "LSTM cell, 20 steps, a whole SGD step": (stepping(cells), 20, None, 0.095),
+        "ODE, 50 midpoint steps, a whole SGD step": (stepping(ode), 50, None, 0.06)}
 
 
 def call_of(f, args, model):
@@ -113,8 +133,8 @@ def first_call(call):
 
 
 def without_grad(lib, call, model):
-    """A call in which nothing is recorded, for programs without gradients."""
-    if model:
+    """A call in which nothing is recorded, for programs without gradients; model None: gradients are its own."""
+    if model is not False:
         return call
 
     def quiet():

@@ -112,6 +112,20 @@ cpdef object accumulate_leaf(object leaf, object gradient, bint create_graph, in
     return None
 
 
+def accumulate_results(inputs, tuple leaves, results, tuple places):
+    """Adds ``results[places[k]]``, which nobody but ``results`` holds, to the gradient of the leaf
+    ``inputs[leaves[k]]``, with its hooks."""
+    cdef Py_ssize_t k
+    cdef Tensor t
+    for k in range(len(leaves)):
+        t = <Tensor?>inputs[leaves[k]]
+        if _hooked_leaves and (t._extras.hooks or t._extras.post_hooks):
+            from ptcore.autograd._engine import finish_leaf
+            finish_leaf(t, results[places[k]], False)
+        else:
+            accumulate_leaf(t, results[places[k]], False, 2)
+
+
 cdef Tensor laid_like(Tensor t, Tensor g):
     """Memory for a gradient, in the order of a leaf that has no gaps; else in g's."""
     if t.flags & PT_NONCONTIGUOUS and is_dense(t.rank, t.dims, t.dims + t.rank):

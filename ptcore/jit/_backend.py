@@ -1,15 +1,13 @@
 """The backend "cpu" of ``compile``: a graph of rows runs as plans, with gradients where they are asked for."""
-from ptcore._device import device
 from ptcore._ops.plan.pair import Runner
 from ptcore._ops.plan.plan import can_plan
-from ptcore._state import is_grad_enabled, no_grad
+from ptcore._state import is_grad_enabled
 from ptcore._tensor import Tensor
-from ptcore.jit._joint import Joint
-from ptcore.jit._plan import Planned, Program, flatten
+from ptcore.jit._joint import Joint, OpByOp, looks_of_all
+from ptcore.jit._plan import Planned, Program
 
 __all__ = ["Compiled", "compile_graph"]
 
-META = device("meta")
 MOST_JOINTS = 16                    # of one graph, for different sizes and gradients
 
 
@@ -56,7 +54,7 @@ class Compiled:
     def __init__(self, module, fuse=True, root=None):
         self.program = Program(module, root)
         self.values = Planned(self.program, fuse)
-        self.joints = []
+        self.joints, self.op_by_op = [], []
         # The short way of calls whose arguments are tensors and whose results are a tuple of tensors.
         self.runner = Runner(self.call)
         self.is_simple = (self.values.is_flat and not self.program.attributes and not self.program.sets_mode
@@ -83,23 +81,15 @@ class Compiled:
             if joint.fits(tensors) and joint.numbers == numbers:
                 return joint(tensors)
         if (self.program.refused is not None or not can_plan(tensors) or len(self.joints) >= MOST_JOINTS
-                or not self._has_joint(args, tensors)):
+                or (looks_of_all(tensors), numbers) in self.op_by_op):
             return self.program.run(*self.program.places(args, tensors))
-        joint = Joint(self.program, args, tensors)
+        try:
+            joint = Joint(self.program, args, tensors)
+        except OpByOp:
+            self.op_by_op = [*self.op_by_op[-MOST_JOINTS:], (looks_of_all(tensors), numbers)]
+            return self.program.run(*self.program.places(args, tensors))
         result = joint(tensors)
         self.joints.insert(0, joint)
         if self.is_simple and joint.pair is not None and not joint.has_random:
             self.runner.pairs.insert(0, joint.pair)
         return result
-
-    def _has_joint(self, args, tensors):
-        """Whether there is a graph of the gradients: what is written to must not ask for one, and results must be
-        memory of their own."""
-        stand_ins = [x.detach().to("meta") for x in tensors]
-        with no_grad():
-            leaves, _ = flatten(self.program.run(*self.program.places(
-                [META if isinstance(x, device) else x for x in args], stand_ins)))
-        memory = [x.untyped_storage() for x in [*stand_ins, *leaves] if isinstance(x, Tensor)]
-        if len({id(s) for s in memory}) < len(memory):
-            return False
-        return not any([s._version and x.requires_grad for s, x in zip(stand_ins, tensors)])

@@ -175,13 +175,16 @@ class Compiled:
             if segment.asks is not None:
                 if path is None:
                     path, copies, offset = [], [], default_generator.get_offset()
-                copies += [(arguments[k], arguments[k].detach().clone()) for k in segment.written]
+                if not segment.effects:         # what it has done is not taken back
+                    copies += [(arguments[k], arguments[k].detach().clone()) for k in segment.written]
             results = segment.run(*arguments)
+            for effect in segment.effects:
+                effect.perform(inputs, results)
             if segment.asks is None:
                 if segment.exit_grad is not is_grad_enabled():
                     set_mode(segment.exit_grad)
                 return segment.template.build(results, flat)
-            value = asked(results[0], segment.asks)
+            value = None if segment.asks == "nothing" else asked(results[0], segment.asks)
             key = key_of(value)
             path.append((segment, value, results))
             for child in segment.children.get(key, ()):
@@ -198,13 +201,19 @@ class Compiled:
         if sum(map(len, last.children.values())) >= self.settings.limit:
             self.warn_limit(f"the value read at {_place(last.where)}, now {key[1]}")
             self.is_full = True             # after this call, whose first part has run
-        set_mode(path[0][0].entry_grad)
+        set_mode(path[0][0].start_grad)
+        has_effects = any([segment.effects for segment, _, _ in path])
         capture, raised = self.capture(flat, kwargs, path), None
         try:
             result = self.run_capture(capture)
         except Unsupported as stop:
             self.refuse(stop)
+            if has_effects:
+                raise CaptureError(f"{self.name} cannot go on behind a step that it has made: "
+                                   f"{stop.reason}{_at(stop.where)}") from None
         except Exception as error:
+            if has_effects:
+                raise
             counts["raised"] += 1
             raised = self.error = error.with_traceback(None)
         else:
@@ -216,7 +225,7 @@ class Compiled:
         for x, copy in reversed(copies):
             x.data.copy_(copy)
         default_generator.set_offset(offset)
-        set_mode(path[0][0].entry_grad)
+        set_mode(path[0][0].start_grad)
         self.is_full |= raised is None
         result = self.eagerly(args, kwargs)
         self.is_full = True                 # as the error was the tracer's

@@ -18,14 +18,20 @@ from ptcore.fx.graph_module import GraphModule
 from ptcore.jit._plan import Planned, first_of, flatten
 from ptcore.nn.modules.module import Module
 
-__all__ = ["Joint"]
+__all__ = ["Joint", "OpByOp"]
 
 
 PLACE = Tensor()                    # where an argument is a tensor
 
 
-def looks_of(x):
-    return x.dtype, x.shape, x.stride(), x.requires_grad
+def looks_of_all(tensors):
+    """What a joint graph takes for granted of each tensor."""
+    return [(x.dtype, x.shape, x.stride(), x.requires_grad) for x in tensors]
+
+
+class OpByOp(Exception):
+    """A program of which no two graphs can be made: a result shows an argument's memory, or what is written to asks for
+    a gradient."""
 
 
 class Joint:
@@ -38,6 +44,11 @@ class Joint:
         Arguments of the graph. The sizes, strides and dtypes of tensors are those of all later calls.
     tensors : list of Tensor
         Those among the arguments, then the attributes.
+
+    Raises
+    ------
+    OpByOp
+        If there is no such graph.
     """
 
     def __init__(self, program, args, tensors):
@@ -45,7 +56,7 @@ class Joint:
         self.needs = [x.requires_grad for x in tensors]
         self.has_random = any([node.is_impure() and not node.is_impure(False) for node in program.calls])
         self._trace(args, tensors)
-        self.looks = [looks_of(x) for x in tensors]
+        self.looks = looks_of_all(tensors)
         self.numbers = [x for x in args if not isinstance(x, Tensor)]
         self.args = [PLACE if isinstance(x, Tensor) else x for x in args]
 
@@ -57,11 +68,15 @@ class Joint:
         inside = [tracer.input(x.detach().requires_grad_(need), node)
                   for x, node, need in zip(tensors, primals, self.needs)]
         with tracer, enable_grad():
-            leaves, self.nested = flatten(self.program.run(*self.program.places(args, inside)))
+            try:
+                leaves, self.nested = flatten(self.program.run(*self.program.places(args, inside)))
+            except RuntimeError as error:   # as a write to a leaf gives
+                raise OpByOp(str(error)) from error
             self.pair = None
             self.tensor_leaves = [isinstance(x, Tensor) for x in leaves]
             self.constants = [None if isinstance(x, Tensor) else x for x in leaves]
             outs = [x for x in leaves if isinstance(x, Tensor)]
+            self.check_memory(tracer, inside, outs)
             self.graded = [k for k, x in enumerate(outs) if x.requires_grad]
             self.is_graded = [x.requires_grad for x in outs]
             self.metas = [(tuple(outs[k].shape), outs[k].dtype) for k in self.graded]
@@ -78,6 +93,15 @@ class Joint:
             grad_nodes = [None if g is None else tracer.argument(g)[1] for g in grads]
         nodes = list(graph.nodes)
         self._cut(root, nodes, n, primals, tangents, out_nodes, grad_nodes)
+
+    def check_memory(self, tracer, inputs, outs):
+        """Raises where results show memory that is not their own, or what is written to asks for a gradient."""
+        carried = [carried_by(x, tracer) for x in (*inputs, *outs)]
+        memory = [p.tensor.untyped_storage() for p in carried if p is not None]
+        if len({id(s) for s in memory}) < len(memory):
+            raise OpByOp("a result shows the memory of an argument or of another one")
+        if any([p.tensor._version and need for p, need in zip(carried, self.needs)]):
+            raise OpByOp("it writes to what asks for a gradient")
 
     def _cut(self, root, nodes, n_first, primals, tangents, outs, grads):
         """Makes the two graphs. ``n_first``: how many nodes there were before the backward."""
@@ -122,7 +146,7 @@ class Joint:
 
     def fits(self, tensors):
         """Whether these tensors look as those of the first call did."""
-        return self.looks == [looks_of(x) for x in tensors]
+        return self.looks == looks_of_all(tensors)
 
     def __call__(self, tensors):
         """The results of the program for these tensors, with history."""

@@ -81,7 +81,7 @@ def own_backward(x):
 
 def steps(x):
     w = x.clone().requires_grad_()
-    (w * w).sum().backward()            # line: backward
+    (w * w).sum().backward(create_graph=True)       # line: backward
     return w.grad
 
 
@@ -107,7 +107,7 @@ def line_of(word):
     (writes_a_list, r"append\(\) of SEEN, a list from outside", "list"),
     (branches, "reads the value of a tensor", "branch"), (asks_the_time, "time.time", "time"),
     (draws_a_number, "random", "random"), (goes_to_numpy, "numpy", "numpy"), (own_backward, "Square", "function"),
-    (steps, "backward", "backward"), (defines_a_class, "class is defined", "class"),
+    (steps, r"backward\(create_graph=True\)", "backward"), (defines_a_class, "class is defined", "class"),
     (Counter(), r"writes the attribute Counter.count", "attribute")],
     ids=lambda x: getattr(x, "__name__", str(x)[:12]))
 def test_why(f, reason, word, capsys):

@@ -150,6 +150,34 @@ cdef class Rule:
         return 0
 
 
+cdef class _UsedUp:
+    """The rule of a history that a backward has given back."""
+
+    @property
+    def __name__(self):
+        return "CompiledBackward"
+
+    def __call__(self, node, g, needs):
+        raise RuntimeError("backward: the graph has been freed by the backward that the compiled function has called; "
+                           "trying to backward through it a second time needs retain_graph=True the first time")
+
+
+cdef object USED_UP = _UsedUp()
+cdef Tensor END = None
+
+
+def used_up(Tensor t not None):
+    """Gives a fresh tensor a history that can be walked no more."""
+    global END
+    cdef Node n = new_node(-1, 1)
+    if END is None:
+        from ptcore._ops.creation.creation import zeros
+        END = zeros(()).requires_grad_()
+    link(n, 0, END)
+    n.fn = USED_UP
+    set_node(t, n, 0)
+
+
 @cython.binding(False)                  # so that methods check their self
 cdef class Runner:
     """A compiled graph as one call: of tensors, by the first plan that takes them.

@@ -42,7 +42,7 @@ TAKING = {"extend", "update", "union", "intersection", "difference", "symmetric_
           "isdisjoint", "fromkeys", "extendleft", "__init__"}
 TENSOR_REFUSED = {
     "_version", "_base", "data_ptr", "storage", "untyped_storage", "_typed_storage", "register_hook", "retain_grad",
-    "register_post_accumulate_grad_hook", "backward", "numpy", "__array__", "__array_interface__", "__dlpack__",
+    "register_post_accumulate_grad_hook", "numpy", "__array__", "__array_interface__", "__dlpack__",
     "share_memory_", "resize_", "set_", "pin_memory", "record_stream", "map_", "map2_", "apply_", "__reduce_ex__",
     "__cuda_array_interface__", "detach_", "resize_as_", "is_shared", "_backward_hooks", "names",
     "retains_grad", "output_nr", "is_pinned", "__deepcopy__", "module_load"}
@@ -81,6 +81,8 @@ def call(r, f, args, kwargs):
     if handler is not None:
         return handler(r, *args, **kwargs)
     if kind in OWN_FUNCTIONS:
+        if f in PYTHON:
+            return PYTHON[f](r, *args, **kwargs)
         if kind is COMPILED_FUNCTION and isinstance(getattr(f, "_mode", None), GradMode):
             return _in_mode(r, f, args, kwargs)
         if kind is COMPILED_FUNCTION and not _is_pure(f, args):
@@ -91,6 +93,8 @@ def call(r, f, args, kwargs):
         return _module(r, f, args, kwargs) if inner is None else inner(r, args, kwargs)
     if kind is functools.partial:
         return _partial(r, f, args, kwargs)
+    if hasattr(kind, "is_outside"):
+        return f.call(r, args, kwargs)
     if kind in BUILTIN:
         return _builtin(r, f, args, kwargs)
     found = r.in_class(kind, "__call__")
@@ -533,6 +537,6 @@ def context(r, x):
     r.unsupported(f"it uses a context of class {name_of(type(x))}")
 
 
-# -- Python functions with a meaning of their own ---------------------------------------------------------------------
+# -- functions with a meaning of their own -----------------------------------------------------------------------------
 
 PYTHON = {}

@@ -34,6 +34,10 @@ class Source:
     def __repr__(self):
         return self.text
 
+    def may_change(self):
+        """Whether an effect of a captured program may put another object there."""
+        return self.kind == "attribute" and self.key == "grad"
+
     def fetch(self, args):
         """Its value in a call."""
         kind = self.kind

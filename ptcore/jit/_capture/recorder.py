@@ -15,6 +15,7 @@ from ptcore._state import aside
 from ptcore._subclass import carried_by, payload_of
 from ptcore._tensor import Tensor
 from ptcore.jit._capture import calls
+from ptcore.jit._capture.effects import SetGrad, outside_method
 from ptcore.jit._capture.guards import ABSENT, Source, class_value, owner_of, tuple_of
 from ptcore.jit._capture.kinds import (
     FIELD,
@@ -62,6 +63,7 @@ class Recorder(Operators):
         return self.source("object", None, x, text or getattr(x, "__qualname__", None) or type(x).__name__)
 
     def guard(self, kind, source, expected):
+        self.capture.settle()
         frame = user_frame() if self.capture.located else None
         self.capture.program.add(kind, source, expected,
                                  None if frame is None else (frame.f_code.co_filename, frame.f_lineno))
@@ -290,6 +292,9 @@ class Recorder(Operators):
             return getattr(x, name)
         if cls.__getattribute__ is not object.__getattribute__ and isinstance(cls.__getattribute__, types.FunctionType):
             self.unsupported(f"class {cls.__name__} has its own __getattribute__")
+        made = None if source is None else outside_method(x, name)
+        if made is not None:
+            return made
         raw = self.in_class(cls, name)
         kind = type(raw)
         if kind is FIELD and issubclass(cls, tuple):
@@ -332,10 +337,12 @@ class Recorder(Operators):
             self.unsupported(f"it uses .{name} of a tensor")
         if name == "is_leaf" and real is not None:
             return real.is_leaf
-        if name in ("grad", "grad_fn") and (real is not None or name == "grad"):
-            if real is not None and name == "grad_fn" and real.is_leaf:
+        if name == "grad":
+            return self.grad_of(x, real)
+        if name == "grad_fn" and real is not None:
+            if real.is_leaf:
                 return None
-            self.unsupported(f"it reads .{name} of a tensor")
+            self.unsupported("it reads .grad_fn of a tensor")
         if name == "__class__":
             return type(x if real is None else real)
         try:
@@ -346,7 +353,24 @@ class Recorder(Operators):
             source = self.stands[id(real)][1]
             return self.track(getattr(real, name), self.source("attribute", source, name, f"{source}.{name}"))
 
+    def grad_of(self, x, real):
+        """The gradient of a tensor, as it is behind all that the program has done."""
+        capture = self.capture
+        if real is None:
+            found = capture.grads.of(x)
+            if found is None and not x.is_leaf:
+                self.unsupported("it reads .grad of a tensor that is no leaf")
+            return found
+        if capture.effects:
+            capture.cut([], "nothing", None)
+        source = self.stands[id(real)][1]
+        return self.track(real.grad, self.source("attribute", source, "grad", f"{source}.grad"))
+
     def set_attribute(self, value, x, name):
+        if isinstance(x, Tensor) and name == "grad" and id(self.known_tensor(x)) in self.originals:
+            source = self.stands[id(self.original(self.known_tensor(x)))][1]
+            self.capture.add_effect(SetGrad(source, None if value is None else self.known_tensor(value)))
+            return
         if isinstance(x, Tensor):
             if name == "requires_grad" and type(value) is bool:
                 self.known_tensor(x).requires_grad = value

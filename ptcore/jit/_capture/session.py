@@ -10,12 +10,14 @@ import ptcore._ops as ops
 from ptcore._device import get_default_device
 from ptcore._dtype import get_default_dtype
 from ptcore._errors import user_frame
+from ptcore._ops.plan.pair import used_up
 from ptcore._ops.table.ids import op_name
 from ptcore._state import _set_grad_enabled as set_mode
 from ptcore._state import aside, is_grad_enabled, is_inference_mode_enabled, mode_word
 from ptcore._subclass import carried_by, payload_of
 from ptcore._tensor import Tensor
 from ptcore.fx.node import Node
+from ptcore.jit._capture.effects import Grads, history_of
 from ptcore.jit._capture.guards import Program, Source, TensorLook, tuple_of
 from ptcore.jit._capture.kinds import NUMBERS, VALUES, is_sequence
 from ptcore.jit._capture.recorder import Recorder
@@ -46,19 +48,25 @@ class Segment:
         Where its arguments come from: place k among the program's inputs, or ~k among the results of the segment
         before.
     asks : str or None
-        What is read of the first result: "item", "truth" or "tolist"; None at the end.
+        What is read of the first result: "item", "truth" or "tolist"; "nothing" where effects alone end it; None at
+        the end.
+    effects : list
+        What is done behind the rows.
+    quiet : bool
+        Whether the rows have their gradients among them, so that nothing is to be recorded.
     children : dict
         What was read, as ``key_of`` writes it -> segments that follow.
     template
         Makes the user's result, at the end.
     """
 
-    __slots__ = ("asks", "children", "count", "entry_grad", "exit_grad", "feeds", "impure", "live", "module", "plain",
-                 "program", "run", "template", "varying", "where", "written")
+    __slots__ = ("asks", "children", "count", "effects", "entry_grad", "exit_grad", "feeds", "impure", "live", "module",
+                 "plain", "program", "quiet", "run", "start_grad", "template", "varying", "where", "written")
 
-    def __init__(self, program, module, feeds, asks, live, entry_grad):
+    def __init__(self, program, module, feeds, asks, live, entry_grad, effects=(), quiet=False):
         self.program, self.module, self.feeds, self.asks, self.live = program, module, feeds, asks, live
-        self.entry_grad, self.exit_grad = entry_grad, entry_grad
+        self.effects, self.quiet = effects, quiet
+        self.start_grad, self.entry_grad, self.exit_grad = entry_grad, entry_grad and not quiet, entry_grad
         self.children, self.template, self.run, self.where = {}, None, None, None
         self.plain = feeds == list(range(len(program.inputs)))
         self.impure, self.written = _written(module.graph, feeds)
@@ -67,6 +75,11 @@ class Segment:
         if self.plain:
             return inputs
         return [inputs[k] if k >= 0 else before[~k] for k in self.feeds]
+
+    def has_rows(self):
+        """Whether there is anything to run."""
+        return any([n.op == "call_function" for n in self.module.graph.nodes]) or bool(self.module.graph.output_node(
+            ).args[0])
 
 
 def _written(graph, feeds):
@@ -96,6 +109,17 @@ def _may_alias(node):
         return True
     kind = ops.row(op_name(row)).kind
     return kind not in ("elementwise", "bilinear") or node.is_impure()
+
+
+def nothing(*args):
+    """What a segment without rows gives."""
+    return ()
+
+
+def restored(x):
+    """A function that gives a tensor the values that it has now, which is not counted as a write."""
+    copy = x.detach().clone()
+    return lambda: x.data.copy_(copy)
 
 
 def key_of(value):
@@ -155,6 +179,8 @@ class Capture:
         self.entry = is_grad_enabled()
         self.inputs = []                # (payload, feed)
         self.breaks = []
+        self.grads = Grads(self)
+        self.effects, self.ended = [], False        # of the segment that is written; whether one of them ends it
 
     # -- the run -------------------------------------------------------------------------------------------------
 
@@ -172,8 +198,10 @@ class Capture:
             builder = Builder(self)
             template = builder.form(result)
             nodes = [self.tracer.argument(x)[1] for x in builder.outputs]
+            used_up = self.without_history(builder.outputs)
+            self.place_results(nodes)
         segment = self.close(nodes, None, {})
-        segment.template, segment.exit_grad = Template(template), is_grad_enabled()
+        segment.template, segment.exit_grad = Template(template, used_up), is_grad_enabled()
         self.check_symbols()
         self.add_overlaps()
         if len(self.segments) <= len(self.path):
@@ -181,18 +209,61 @@ class Capture:
         outs = self.execute(segment)
         return segment.template.build(outs, self.flat)
 
+    def without_history(self, outputs):
+        """The places of results whose history a backward of the program has used up.
+
+        What a segment with a backward gives has no other history, nor has what earlier ones have left.
+        """
+        found, grads = [], self.grads
+        if not (grads.walked or grads.walked_before):
+            return found
+        known = {id(s.grad_fn) for s, _ in self.recorder.stands.values() if s.grad_fn is not None}
+        for k, s in enumerate(outputs):
+            if not isinstance(s, Tensor) or not s.requires_grad or id(s) in self.recorder.originals:
+                continue
+            is_used_up, is_older = history_of(s, known, self.tracer.first_seq)
+            if is_used_up:
+                found.append(k)
+            elif grads.walked or is_older:
+                raise Unsupported("it calls backward, and a result has a history beside that")
+        return found
+
+    def place_results(self, nodes):
+        """Adds to a segment's results what its effects take."""
+        places = {}
+
+        def output_of(s):
+            if id(s) not in places:
+                places[id(s)] = len(nodes)
+                nodes.append(self.tracer.argument(s)[1])
+            return places[id(s)]
+        for effect in self.effects:
+            effect.place_results(output_of)
+
     def close(self, nodes, asks, live):
-        tracer = self.tracer
+        tracer, inputs, effects = self.tracer, self.program.inputs, self.effects
+
+        def input_of(x):
+            source = x if isinstance(x, Source) else self.recorder.source_of(x)
+            for k, known in enumerate(inputs):
+                if known is source:
+                    return k
+            inputs.append(source)
+            return len(inputs) - 1
         feeds = list(tracer.feeds)
-        module = tracer.close(nodes, getattr(self.function, "__name__", None) or type(self.function).__name__)
+        module = tracer.close(nodes, getattr(self.function, "__name__", None) or type(self.function).__name__,
+                              self.grads.walked)
         places = []
         for feed in feeds:
             if feed.kind == "input":
-                places.append(len(self.program.inputs))
-                self.program.inputs.append(feed.place)
+                places.append(len(inputs))
+                inputs.append(feed.place)
             else:
                 places.append(~feed.place)
-        segment = Segment(self.program, module, places, asks, live, self.entry)
+        for effect in effects:
+            effect.place_inputs(input_of)
+        segment = Segment(self.program, module, places, asks, live, self.entry, effects, self.grads.walked)
+        self.effects, self.ended = [], False
         segment.count, segment.varying = tracer.count, self.varying if self.symbolic else None
         module.meta = {"inputs": [feed.label if feed.kind == "live" else feed.place.text for feed in feeds],
                        "written": segment.written, "impure": segment.impure, "grad": self.entry, "asks": asks,
@@ -211,25 +282,31 @@ class Capture:
         set_mode(segment.entry_grad)
         try:
             with aside():
-                self.keep(segment, arguments)
-                segment.run = self.settings.make(segment.module, list(arguments))
-                return segment.run(*arguments)
+                self.keep(segment, arguments, inputs)
+                if segment.has_rows():
+                    segment.run = self.settings.make(segment.module, list(arguments))
+                else:
+                    segment.run = nothing
+                results = segment.run(*arguments)
+                for effect in segment.effects:
+                    if effect.perform(inputs, results) is not None:
+                        raise Unsupported(f"{effect.name}() of {type(inputs[effect.owner]).__name__} returns something")
+                return results
         finally:
             set_mode(now)
 
-    def keep(self, segment, arguments):
+    def keep(self, segment, arguments, inputs):
         """Copies of what a segment is about to write to, in case that the rest cannot be captured."""
-        if segment.asks is None:
-            return
-        copies = [(arguments[k], arguments[k].detach().clone()) for k in segment.written
-                  if isinstance(arguments[k], Tensor)]
-        self.ran.append(copies)
+        if segment.asks is not None:
+            for k in segment.written:
+                if isinstance(arguments[k], Tensor):
+                    self.ran.append(restored(arguments[k]))
+        self.ran += [effect.kept(inputs) for effect in segment.effects]
 
     def undo(self):
         """Takes back what segments of this capture have written."""
-        for copies in reversed(self.ran):
-            for x, copy in copies:
-                x.data.copy_(copy)          # which is not counted
+        for restore in reversed(self.ran):
+            restore()
 
     # -- segments ------------------------------------------------------------------------------------------------
 
@@ -240,24 +317,41 @@ class Capture:
         if self.settings.fullgraph:
             raise Unsupported("it reads the value of a tensor, as a branch on data does", where)
         self.breaks.append(where)
+        return self.cut([payload.node], asks, where)
+
+    def add_effect(self, effect):
+        """Notes what is done behind the rows so far."""
+        self.effects.append(effect)
+        self.ended |= effect.ends
+
+    def settle(self):
+        """Ends the segment if what follows may read what an effect has changed."""
+        if self.ended:
+            self.cut([], "nothing", None)
+
+    def cut(self, nodes, asks, where):
+        """Ends a segment and begins the next; returns what is asked of the first of ``nodes``."""
         depth = len(self.segments)
-        nodes, live, feeds = [payload.node], {}, {}
+        live, feeds = {}, {}
+        self.place_results(nodes)
         self.leave(nodes, live, feeds)
         segment = self.close(nodes, asks, live)
         segment.where = where
         if depth < len(self.path):
             known, value = self.path[depth][0], self.path[depth][1]
-            if segment.count != known.count or asks != known.asks:
+            if segment.count != known.count or asks != known.asks or len(segment.effects) != len(known.effects):
                 raise Unsupported("a captured program went another way than before")
             for feed, place in feeds.values():
                 feed.place = known.live.get(place, feed.place if place in known.live else None)
             self.results = self.path[depth][2]
         else:
             self.results = self.execute(segment)
-            value = asked(self.results[0], asks)
+            value = None if asks == "nothing" else asked(self.results[0], asks)
         self.values.append(value)
         self.entry = is_grad_enabled()
         self.program = Program()
+        self.grads.walked, self.grads.walked_before = False, self.grads.walked or self.grads.walked_before
+        self.recorder.copies = {}       # elements of containers are read and guarded anew
         self.tracer.begin()
         return value
 
@@ -269,7 +363,7 @@ class Capture:
 
         def later(held):
             if type(held) is Feed:
-                if held.kind == "input" or held.place is None:
+                if held.place is None or (held.kind == "input" and not held.place.may_change()):
                     return held
                 held = held.node
             place = held.meta["place"]
@@ -372,7 +466,7 @@ class Capture:
             return
         program = self.segments[-1].program
         found = [(real, s[1]) for real, s in ((self.recorder.originals[id(s[0])], s)
-                                              for s in self.recorder.stands.values())]
+                                              for s in self.recorder.stands.values()) if not s[1].may_change()]
         if len(found) > 1:
             look = Overlap([source for _, source in found])
             look.expected = look.pattern(self.flat)
@@ -483,11 +577,13 @@ class Builder:
 class Template:
     """Makes the user's result of a segment's results."""
 
-    __slots__ = ("build", "form")
+    __slots__ = ("build", "form", "used_up")
 
-    def __init__(self, form):
-        self.form = form
-        if form[0] == "out":
+    def __init__(self, form, used_up=()):
+        self.form, self.used_up = form, used_up
+        if used_up:
+            self.build = self.build_used_up
+        elif form[0] == "out":
             place = form[1]
             self.build = lambda outs, args: outs[place]
         elif form[0] == "sequence" and form[2] is tuple and all(f[0] == "out" for f in form[3]):
@@ -495,6 +591,11 @@ class Template:
             self.build = lambda outs, args: tuple([outs[k] for k in places])
         else:
             self.build = lambda outs, args: self.make(self.form, outs, args, {})
+
+    def build_used_up(self, outs, args):
+        for k in self.used_up:
+            used_up(outs[k])
+        return outs[self.form[1]] if self.form[0] == "out" else self.make(self.form, outs, args, {})
 
     def make(self, form, outs, args, made):
         kind = form[0]

@@ -4,6 +4,7 @@ import weakref
 
 import ptcore
 from ptcore._errors import user_frame
+from ptcore._node import next_seq
 from ptcore._state import _set_grad_enabled as set_mode
 from ptcore._state import aside, enable_grad, is_grad_enabled
 from ptcore._subclass import carried_by, stands_for
@@ -214,6 +215,7 @@ class CaptureTracer(ProxyTracer):
         self.graph = Graph(tracer_cls=type(self))
         self._constants, self.feeds, self.last_taken = {}, [], None
         self.count, self.grad_mode = 0, is_grad_enabled()
+        self.first_seq = next_seq()     # nodes of histories with smaller numbers belong to earlier segments
         if self.env is not None:
             self.env.nodes = {}
 
@@ -253,6 +255,7 @@ class CaptureTracer(ProxyTracer):
         return made
 
     def call(self, op, args, out, variant):
+        self.capture.settle()
         if op == "to_device":           # its own device, though the memory is elsewhere
             payload = carried_by(args[0], self)
             if payload is not None and payload.device == args[1]:
@@ -335,6 +338,7 @@ class CaptureTracer(ProxyTracer):
             if payload is None:
                 return
             if not any(payload is mine for mine, _ in self.capture.inputs):
+                self.capture.grads.own.append(x)
                 payload.node = self.node("call_function", requires_grad_, (payload.node, x.requires_grad), {},
                                          "requires_grad_")
                 self.needs_modes = True
@@ -347,13 +351,16 @@ class CaptureTracer(ProxyTracer):
     def asks(self, payload, kind):
         return self.capture.reads(payload, kind)
 
-    def close(self, outputs, name):
-        """The segment's module: its results are the nodes ``outputs``."""
+    def close(self, outputs, name, quiet=False):
+        """The segment's module: its results are the nodes ``outputs``. ``quiet``: nothing in it is recorded."""
         graph = self.graph
         graph.output(tuple(outputs))
-        if not self.needs_modes:
+        if quiet or not self.needs_modes:
             for n in list(graph.nodes):
-                if n.op == "call_function" and n.target is set_grad_enabled:
+                if n.op == "call_function" and n.target is requires_grad_ and quiet:
+                    n.replace_all_uses_with(n.args[0])
+                    graph.erase_node(n)
+                elif n.op == "call_function" and n.target is set_grad_enabled:
                     graph.erase_node(n)
         graph.eliminate_dead_code()
         return GraphModule(self.root, graph, name)
