@@ -11,6 +11,8 @@ from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 from libc.string cimport memcmp, memcpy
 
 from ptcore._types cimport *
+from ptcore._device import get_default_device
+from ptcore._dtype cimport default_float, dtype_of
 from ptcore._tensor cimport *
 
 cdef extern from "Python.h":
@@ -19,19 +21,27 @@ cdef extern from "Python.h":
     int PySequence_Contains(object, object) except -1
     Py_ssize_t PyObject_Size(object) except -1
     PyObject *PyCell_Get(object)
+    object PyObject_GenericGetDict(object, void *)
+    PyObject *PyFunction_GET_CODE(object)
+    PyObject *PyFunction_GET_DEFAULTS(object)
+    Py_ssize_t PyDict_Size(object) except -1
+    int PyDict_Next(object, Py_ssize_t *, PyObject **, PyObject **)
     ctypedef struct PyTypeObject:
         PyObject *tp_dict
         PyObject *tp_mro
+        unsigned int tp_version_tag
     PyTypeObject *Py_TYPE(object)
 
 # What an instruction does; `a` and `b` are places of values, `key` and `expected` objects.
 cdef enum Op:
     ARGUMENT, CONSTANT, CELL, DICT, ENTRY, ATTRIBUTE, ITEM,                             # make a value
-    IS, IS_NOT, TYPE, LENGTH, EQUAL, HAS, HAS_NOT, SAME, NOT_SAME, LOOK, CALL, ASK, ORDER, OWN, FOREIGN
+    IS, IS_NOT, TYPE, LENGTH, EQUAL, HAS, HAS_NOT, SAME, NOT_SAME, LOOK, ASK, KEYS, MODES, CODE, DEFAULTS, ENTRY_IS,
+    CLASS, ORDER, OWN, FOREIGN
 
 OPS = {name: k for k, name in enumerate(
     ("argument", "constant", "cell", "dict", "entry", "attribute", "item", "is", "is not", "type", "length", "equal",
-     "has", "has not", "same", "not same", "look", "call", "ask", "order", "own", "foreign"))}
+     "has", "has not", "same", "not same", "look", "ask", "keys", "modes", "code", "defaults", "entry is", "class",
+     "order", "own", "foreign"))}
 
 cdef struct Instruction:
     int op, a, b
@@ -80,13 +90,40 @@ cdef class Look:
 
 
 @cython.binding(False)
+cdef class Modes:
+    """What a program may ask of its thread without reading anything, as it is when this is made."""
+    cdef bint grad, inference, device_set
+    cdef uint32_t word
+    cdef int dtype
+    cdef object device
+
+    def __init__(self):
+        self.grad, self.inference, self.word = pt_tls.grad_enabled, pt_tls.inference, pt_tls.mode
+        self.device_set, self.dtype, self.device = pt_tls.device_set, default_float(), get_default_device()
+
+    def __repr__(self):
+        return f"(grad {self.grad}, inference {self.inference}, {self.word}, {dtype_of(self.dtype)}, {self.device})"
+
+    def hold(self):
+        """Whether they are so now."""
+        return self.are_so()
+
+    cdef bint are_so(self) except -1:
+        if (pt_tls.grad_enabled != self.grad or pt_tls.inference != self.inference or pt_tls.mode != self.word
+                or default_float() != self.dtype):
+            return False
+        return not (pt_tls.device_set or self.device_set) or get_default_device() == self.device
+
+
+@cython.binding(False)
 cdef class Check:
     """A check of one segment's guards.
 
     Parameters
     ----------
     instructions : list of (op, a, b, key, expected, name)
-        ``op`` is a name of ``OPS``.
+        ``op`` is a name of ``OPS``. "class" has the number of those behind it that ask the class ``key`` and its bases:
+        they are left out as long as the interpreter's version of the class is that of the last time.
     inputs : list of int
         The places of the values that the check gives.
     raised : tuple of exception classes
@@ -95,6 +132,7 @@ cdef class Check:
     cdef Instruction *program
     cdef int length, values, n_inputs
     cdef int *inputs
+    cdef int latest
     cdef tuple raised
     cdef list kept
 
@@ -156,9 +194,21 @@ cdef class Check:
         cdef Instruction *i
         cdef PyObject *found
         cdef int k
-        for k in range(self.length):
+        cdef int end = 0
+        k = -1
+        while True:
+            k += 1
+            if k == end and k:          # of what was asked of a class
+                note_version(&self.program[self.latest])
+            if k >= self.length:
+                break
             i = &self.program[k]
-            if i.op <= ITEM:
+            if i.op == CLASS:
+                if i.a and (<PyTypeObject *>i.key).tp_version_tag == <unsigned int>i.a:
+                    k += i.b
+                else:
+                    self.latest, end = k, k + i.b + 1
+            elif i.op <= ITEM:
                 found = self.value(i, args, values)
                 if found == NULL:
                     return False
@@ -185,7 +235,7 @@ cdef class Check:
             return PyCell_Get(<object>i.key)        # NULL: it is empty
         base = <object>values[i.a]
         if i.op == DICT:
-            base = PyObject_GetAttr(base, "__dict__")
+            base = PyObject_GenericGetDict(base, NULL)
             Py_INCREF(base)
             return <PyObject *>base
         if i.op == ATTRIBUTE:
@@ -209,6 +259,15 @@ cdef class Check:
             return PyDict_GetItemWithError(<object>(<PyTypeObject *>i.key).tp_dict, <object>i.name) == i.expected
         if i.op == FOREIGN:             # and that it has nothing
             return not PyDict_Contains(<object>(<PyTypeObject *>i.key).tp_dict, expected)
+        if i.op == MODES:
+            return (<Modes>expected).are_so()
+        if i.op == CODE:
+            return PyFunction_GET_CODE(<object>i.key) == i.expected
+        if i.op == DEFAULTS:
+            return (PyFunction_GET_DEFAULTS(<object>i.key) if PyFunction_GET_DEFAULTS(<object>i.key) != NULL
+                    else <PyObject *>None) == i.expected
+        if i.op == ENTRY_IS:
+            return PyDict_GetItemWithError(<object>i.key, <object>i.name) == i.expected
         x = <object>values[i.a]
         if i.op == IS:
             return <PyObject *>x == i.expected
@@ -230,6 +289,29 @@ cdef class Check:
             return values[i.a] != values[i.b]
         if i.op == LOOK:
             return (<Look>expected).holds(x)
-        if i.op == CALL:
-            return x() == expected
+        if i.op == KEYS:
+            return has_keys(x, <list>expected)
         return bool((<object>i.key)(x, expected, args))
+
+
+cdef void note_version(Instruction *i) noexcept:
+    """Keeps the interpreter's version of a class: a write to it or to a base of it takes the version away. 0: none."""
+    i.a = <int>(<PyTypeObject *>i.key).tp_version_tag
+
+
+cdef bint has_keys(object x, list keys) except -1:
+    """Whether these are the keys of a dictionary that iterates as ``dict`` does, in their order."""
+    cdef Py_ssize_t at = 0, k = 0, n = len(keys)
+    cdef PyObject *key = NULL
+    cdef PyObject *value = NULL
+    if not isinstance(x, dict) or PyDict_Size(x) != n:
+        return False
+    while PyDict_Next(x, &at, &key, &value):
+        if k >= n:
+            return False
+        wanted = keys[k]
+        if key != <PyObject *>wanted and not (Py_TYPE(<object>key) == Py_TYPE(wanted)
+                                              and PyObject_RichCompareBool(<object>key, wanted, Py_EQ)):
+            return False
+        k += 1
+    return True

@@ -39,6 +39,11 @@ class _State(threading.local):
 
     capturing = False
     left_out = 0
+    is_left_to_python = False               # whether one of these holds
+
+    def set(self, capturing, left_out):
+        """Changes what the thread is at."""
+        self.capturing, self.left_out, self.is_left_to_python = capturing, left_out, capturing or left_out > 0
 
 
 state = _State()
@@ -139,7 +144,7 @@ class Compiled:
         self.settings.varying = {}
 
     def __call__(self, *args, **kwargs):
-        if self.is_full or stance[0] == "force_eager" or state.capturing or state.left_out:
+        if self.is_full or stance[0] == "force_eager" or state.is_left_to_python:
             return self.eagerly(args, kwargs)
         flat = (*args, *kwargs.values()) if kwargs else args
         variants = self.forms.get((len(args), tuple(kwargs)) if kwargs else len(args))
@@ -158,11 +163,19 @@ class Compiled:
 
     def follow(self, segment, inputs, flat, args, kwargs):
         """Runs captured segments as the values that they read lead from one to the next."""
-        grad = is_grad_enabled()
         try:
-            return self.run_segments(segment, inputs, flat, args, kwargs)
+            if segment.asks is not None:
+                return self.run_segments(segment, inputs, flat, args, kwargs)
+            if segment.entry_grad is not segment.start_grad:
+                set_mode(segment.entry_grad)
+            results = segment.run(*segment.arguments(inputs, ()))
+            for effect in segment.effects:
+                effect.perform(inputs, results)
+            if segment.exit_grad is not is_grad_enabled():      # rows may have set it
+                set_mode(segment.exit_grad)
+            return segment.template.build(results, flat)
         except BaseException:
-            set_mode(grad)
+            set_mode(segment.start_grad)    # as the guards say that it was
             raise
 
     def run_segments(self, segment, inputs, flat, args, kwargs):
@@ -239,11 +252,11 @@ class Compiled:
 
     def run_capture(self, capture):
         counts["captures"] += 1
-        state.capturing = True
+        state.set(True, state.left_out)
         try:
             return capture.run()
         finally:
-            state.capturing = False
+            state.set(False, state.left_out)
 
     def miss(self, variants, flat, args, kwargs):
         if any(isinstance(x, Tensor) and payload_of(x) is not None for x in flat):
@@ -338,7 +351,7 @@ class Compiled:
 
     def eagerly(self, args, kwargs):
         """The function itself, with what it calls compiled where that can be."""
-        if state.capturing or state.left_out or stance[0] == "force_eager":
+        if state.is_left_to_python or stance[0] == "force_eager":
             return self.function(*args, **kwargs)
         counts["eager"] += 1
         if self.function is call_module:
@@ -613,11 +626,11 @@ def disable(fn=None, recursive=True, *, reason=None):
     def call(*args, **kwargs):
         if not recursive:
             return fn(*args, **kwargs)
-        state.left_out += 1
+        state.set(state.capturing, state.left_out + 1)
         try:
             return fn(*args, **kwargs)
         finally:
-            state.left_out -= 1
+            state.set(state.capturing, state.left_out - 1)
     functools.update_wrapper(call, fn, [n for n in functools.WRAPPER_ASSIGNMENTS if hasattr(fn, n)], ())
     call._captured_as = refused
     return call

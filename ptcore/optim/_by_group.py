@@ -4,6 +4,7 @@ import ptcore
 from ptcore import Tensor
 from ptcore._errors import DTypeError
 from ptcore._ops.optimizers import optimizers
+from ptcore._state import _set_grad_enabled, is_grad_enabled
 from ptcore.optim.optimizer import Optimizer, check_implementation, counter_dtype
 
 
@@ -39,9 +40,13 @@ class ByGroup(Optimizer):
     def step(self, closure=None):
         """Update the parameters once; see :meth:`Optimizer.step`."""
         loss = self._run_closure(closure)
-        with ptcore.no_grad():
+        before = is_grad_enabled()
+        _set_grad_enabled(False)            # no_grad() makes an object
+        try:
             for group in self.param_groups:
                 self._step_group(group)
+        finally:
+            _set_grad_enabled(before)
         return loss
 
 

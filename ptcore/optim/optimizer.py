@@ -384,17 +384,17 @@ class Optimizer:
         """Drop the gradients of all parameters, or fill them with zeros."""
         grads = []
         for group in self.param_groups:
+            if set_to_none:
+                optimizers.drop_grads(group["params"])
+                continue
             for p in group["params"]:
                 if p.grad is None:
                     continue
-                if set_to_none:
-                    p.grad = None
+                if p.grad.grad_fn is not None:
+                    p.grad.detach_()
                 else:
-                    if p.grad.grad_fn is not None:
-                        p.grad.detach_()
-                    else:
-                        p.grad.requires_grad_(False)
-                    grads.append(p.grad)
+                    p.grad.requires_grad_(False)
+                grads.append(p.grad)
         optimizers.zero_(grads)
 
     def step(self, closure=None):
@@ -421,12 +421,7 @@ class Optimizer:
     @staticmethod
     def _with_grad(group):
         """Lists of the parameters that have a gradient, and of the gradients."""
-        params = group["params"]
-        grads = [p.grad for p in params]
-        kept = [g for g in grads if g is not None]
-        if len(kept) != len(grads):
-            params = [p for p, g in zip(params, grads, strict=True) if g is not None]
-        return params, kept
+        return optimizers.with_grad(group["params"])
 
     def add_param_group(self, param_group):
         """Add a group of parameters with its own options.

@@ -170,6 +170,28 @@ def zero_(list tensors):
         t.zero_()
 
 
+def with_grad(params):
+    """Lists of the parameters that have a gradient, and of the gradients."""
+    cdef list given = [], grads = []
+    cdef Tensor p
+    for p in params:
+        if p.grad_ is not None:
+            given.append(p)
+            grads.append(p.grad_)
+    return given, grads
+
+
+def drop_grads(params):
+    """Sets the gradients of parameters to None."""
+    cdef Tensor p
+    for p in params:
+        if p.grad_ is not None:
+            if pt_tls.mode & PT_INTERPOSED:
+                p.grad = None           # which interpreters are told
+            else:
+                p.grad_ = None
+
+
 # -- steps ---------------------------------------------------------------------------------------------------
 
 cdef inline bint lies_here(Tensor t) noexcept:

@@ -166,16 +166,18 @@ cdef object USED_UP = _UsedUp()
 cdef Tensor END = None
 
 
-def used_up(Tensor t not None):
-    """Gives a fresh tensor a history that can be walked no more."""
+def used_up(results, tuple places):
+    """Gives fresh tensors, ``results[k]`` for the ``places`` k, a history that can be walked no more."""
     global END
-    cdef Node n = new_node(-1, 1)
+    cdef Node n
     if END is None:
         from ptcore._ops.creation.creation import zeros
         END = zeros(()).requires_grad_()
-    link(n, 0, END)
-    n.fn = USED_UP
-    set_node(t, n, 0)
+    for k in places:
+        n = new_node(-1, 1)
+        link(n, 0, END)
+        n.fn = USED_UP
+        set_node(<Tensor?>results[k], n, 0)
 
 
 @cython.binding(False)                  # so that methods check their self

@@ -4,6 +4,8 @@ A ``Source`` is a path from what is there at each call, the arguments and consta
 says what that value must be. ``Program`` holds the guards of one segment and writes them as one ``Check``, which also
 fetches the tensors that the segment takes.
 """
+import types
+
 from ptcore.jit._check import Check, Look
 
 __all__ = ["Guard", "Program", "Source"]
@@ -178,6 +180,7 @@ HOLDS = {
     "type": lambda v, e, args: type(v) is e,
     "length": lambda v, e, args: len(v) == e,
     "keys": lambda v, e, args: same_keys(v, e),
+    "dict keys": lambda v, e, args: same_keys(v, e),
     "no attribute": lambda v, e, args: e not in v.__dict__,
     "no key": lambda v, e, args: e not in v,
     "has key": lambda v, e, args: e in v,
@@ -185,16 +188,17 @@ HOLDS = {
     "tensor": lambda v, e, args: e.matches(v),
     "same": lambda v, e, args: v is e.fetch(args),
     "not same": lambda v, e, args: v is not e.fetch(args),
-    "call": lambda v, e, args: v() == e,
+    "modes": lambda v, e, args: e.hold(),
     "apart": lambda v, e, args: e(v, args),
     "distinct": lambda v, e, args: e(v, args),
     "sizes": lambda v, e, args: e(args),
 }
 TEXTS = {
     "is": "{0} is {1}", "value": "{0} == {1}", "type": "type({0}) is {1}", "length": "len({0}) == {1}",
-    "keys": "list({0}) == {1}", "no attribute": "{0} has no attribute {1}", "no key": "{1} not in {0}",
+    "keys": "list({0}) == {1}", "dict keys": "list({0}) == {1}",
+    "no attribute": "{0} has no attribute {1}", "no key": "{1} not in {0}",
     "has key": "{1} in {0}", "class": "{0} is {1}", "tensor": "{0} is {1}", "same": "{0} is {1}",
-    "not same": "{0} is not {1}", "call": "{0} == {1}", "apart": "{0} overlaps others as before",
+    "not same": "{0} is not {1}", "modes": "the modes of this thread are {1}", "apart": "{0} overlaps others as before",
     "distinct": "{0} is none of the others, as before", "sizes": "{0}",
 }
 
@@ -253,6 +257,7 @@ class _Writer:
 
     def __init__(self):
         self.instructions, self.places, self.dicts, self.said, self.n = [], {}, {}, set(), 0
+        self.classes = {}               # class -> what is asked of it and its bases
 
     def say(self, op, a=0, b=0, key=None, expected=None, name=None):
         self.instructions.append((op, a, b, key, expected, name))
@@ -298,29 +303,50 @@ class _Writer:
             return self.read("item", self.dictionary(source.parent), key=key)
         return self.read(kind, self.place(source.parent), key=key)      # an attribute or an item
 
+    def ask_class(self, cls, name, found, owner, mro):
+        """Asks a class and its bases for what they have under a name."""
+        if _fixed(cls):
+            return
+        asked = self.classes.setdefault(cls, {("order", cls): ("order", 0, 0, cls, mro, None)})
+        for c in mro:
+            if not _fixed(c):
+                asked[c, name] = ("own", 0, 0, c, found, name) if c is owner else ("foreign", 0, 0, c, name, None)
+            if c is owner:
+                break
+
+    def all(self):
+        """What is asked of classes, which no value decides, then the rest."""
+        first = []
+        for cls, asked in self.classes.items():
+            first += [("class", 0, len(asked), cls, None, None), *asked.values()]
+        return first + self.instructions
+
     def guard(self, g):
         kind, e = g.kind, g.expected
         if kind == "class":
-            cls, name, _, owner, mro = g.source.key
-            if not _fixed(cls):
-                self.once("order", 0, key=cls, expected=mro)
-            for c in mro:
-                if not _fixed(c):
-                    if c is owner:
-                        self.once("own", 0, key=c, expected=e, name=name)
-                    else:
-                        self.once("foreign", 0, key=c, expected=name)
-                if c is owner:
-                    break
+            self.ask_class(*g.source.key)
             return
         if g.source.kind == "class" and kind in ("is", "value", "type"):
             return
         if kind == "no attribute":
             self.once("has not", self.dictionary(g.source), expected=e)
             return
+        if kind == "modes":
+            self.say("modes", expected=e)
+            return
+        parent = g.source.parent
+        if kind == "is" and parent is not None and parent.kind == "object" and g.source not in self.places:
+            if type(parent.key) is types.FunctionType and g.source.key in ("__code__", "__defaults__"):
+                self.once(g.source.key.strip("_"), 0, key=parent.key, expected=e)
+                return
+            if type(parent.key) is dict and g.source.kind == "item":
+                self.once("entry is", 0, key=parent.key, expected=e, name=g.source.key)
+                return
         v = self.place(g.source)
-        if kind in ("is", "type", "call"):
+        if kind in ("is", "type"):
             self.once(kind, v, expected=e)
+        elif kind == "dict keys":
+            self.once("keys", v, expected=e)
         elif kind == "length":
             self.once("length", v, e)
         elif kind == "value" and type(e) in (bool, type(None)):
@@ -347,4 +373,4 @@ def _compiled(program):
     for g in program.guards:
         writer.guard(g)
     inputs = [writer.place(s) for s in program.inputs]
-    return Check(writer.instructions, inputs, RAISED)
+    return Check(writer.all(), inputs, RAISED)

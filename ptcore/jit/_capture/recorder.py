@@ -472,7 +472,7 @@ class Recorder(Operators):
                 keys = list(x)
                 if not all(type(k) in VALUES or isinstance(k, OBJECTS) for k in keys):
                     self.unsupported(f"the keys of {source} are no plain values")
-                self.guard("keys", source, keys)
+                self.guard("dict keys" if type(x) in (dict, defaultdict, Registry) else "keys", source, keys)
                 found = {k: self.track(x[k], self.source("item", source, k, f"{source}[{k!r}]")) for k in keys}
             elif type(x) in SETS:
                 if not all(type(k) in VALUES or isinstance(k, OBJECTS) for k in x):

@@ -2,18 +2,17 @@
 import enum
 import types
 from collections import OrderedDict, defaultdict, deque
+from operator import itemgetter
 
 import numpy as np
 
 import ptcore
 import ptcore._ops as ops
-from ptcore._device import get_default_device
-from ptcore._dtype import get_default_dtype
 from ptcore._errors import user_frame
 from ptcore._ops.plan.pair import used_up
 from ptcore._ops.table.ids import op_name
 from ptcore._state import _set_grad_enabled as set_mode
-from ptcore._state import aside, is_grad_enabled, is_inference_mode_enabled, mode_word
+from ptcore._state import aside, is_grad_enabled
 from ptcore._subclass import carried_by, payload_of
 from ptcore._tensor import Tensor
 from ptcore.fx.node import Node
@@ -22,15 +21,10 @@ from ptcore.jit._capture.guards import Program, Source, TensorLook, tuple_of
 from ptcore.jit._capture.kinds import NUMBERS, VALUES, is_sequence
 from ptcore.jit._capture.recorder import Recorder
 from ptcore.jit._capture.tracer import CaptureTracer, Feed, Unsupported, _Detached, requires_grad_, set_grad_enabled
+from ptcore.jit._check import Modes
 from ptcore.nn.parameter import Parameter
 
-__all__ = ["Capture", "Segment", "modes"]
-
-
-
-def modes():
-    """What a program may ask without reading anything."""
-    return (is_grad_enabled(), is_inference_mode_enabled(), mode_word(), get_default_dtype(), get_default_device())
+__all__ = ["Capture", "Segment"]
 
 
 class Segment:
@@ -61,7 +55,7 @@ class Segment:
     """
 
     __slots__ = ("asks", "children", "count", "effects", "entry_grad", "exit_grad", "feeds", "impure", "live", "module",
-                 "plain", "program", "quiet", "run", "start_grad", "template", "varying", "where", "written")
+                 "plain", "program", "quiet", "run", "start_grad", "take", "template", "varying", "where", "written")
 
     def __init__(self, program, module, feeds, asks, live, entry_grad, effects=(), quiet=False):
         self.program, self.module, self.feeds, self.asks, self.live = program, module, feeds, asks, live
@@ -69,11 +63,14 @@ class Segment:
         self.start_grad, self.entry_grad, self.exit_grad = entry_grad, entry_grad and not quiet, entry_grad
         self.children, self.template, self.run, self.where = {}, None, None, None
         self.plain = feeds == list(range(len(program.inputs)))
+        self.take = itemgetter(*feeds) if len(feeds) > 1 and min(feeds) >= 0 else None
         self.impure, self.written = _written(module.graph, feeds)
 
     def arguments(self, inputs, before):
         if self.plain:
             return inputs
+        if self.take is not None:
+            return self.take(inputs)
         return [inputs[k] if k >= 0 else before[~k] for k in self.feeds]
 
     def has_rows(self):
@@ -188,7 +185,7 @@ class Capture:
         """The user's result. ``segments`` holds what was captured."""
         self.tracer = CaptureTracer(self, self.symbolic)
         self.recorder = r = Recorder(self)
-        self.program.add("call", Source("object", None, modes, "the modes of this thread"), modes())
+        self.program.add("modes", Source("object", None, None, "modes"), Modes())
         n = len(self.flat) - len(self.words)
         r.known[id(self.function)] = self.function, r.object_source(self.function)
         inside = [r.track(x, Source("argument", None, k, name))
@@ -580,7 +577,7 @@ class Template:
     __slots__ = ("build", "form", "used_up")
 
     def __init__(self, form, used_up=()):
-        self.form, self.used_up = form, used_up
+        self.form, self.used_up = form, tuple(used_up)
         if used_up:
             self.build = self.build_used_up
         elif form[0] == "out":
@@ -593,8 +590,7 @@ class Template:
             self.build = lambda outs, args: self.make(self.form, outs, args, {})
 
     def build_used_up(self, outs, args):
-        for k in self.used_up:
-            used_up(outs[k])
+        used_up(outs, self.used_up)
         return outs[self.form[1]] if self.form[0] == "out" else self.make(self.form, outs, args, {})
 
     def make(self, form, outs, args, made):
