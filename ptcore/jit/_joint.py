@@ -77,8 +77,8 @@ class Joint:
             self.constants = [None if isinstance(x, Tensor) else x for x in leaves]
             outs = [x for x in leaves if isinstance(x, Tensor)]
             self.check_memory(tracer, inside, outs)
-            self.graded = [k for k, x in enumerate(outs) if x.requires_grad]
             self.is_graded = [x.requires_grad for x in outs]
+            self.graded = [k for k, is_graded in enumerate(self.is_graded) if is_graded]
             self.metas = [(tuple(outs[k].shape), outs[k].dtype) for k in self.graded]
             self.simple = len(leaves) == len(outs) and self.nested is first_of
             n = len(graph.nodes)

@@ -7,6 +7,7 @@ looks at values) stays a call from Python, between two parts of the plan.
 import threading
 
 from ptcore._ops.plan.plan import Plan, SharedMemory, can_plan
+from ptcore._pytree import tree_flatten, tree_leaves, tree_map
 from ptcore._state import no_grad
 from ptcore._tensor import Tensor
 from ptcore.fx.node import Node, attribute_at, map_arg
@@ -27,7 +28,7 @@ class Other:
     def run(self, plan):
         def value(x):
             return plan.tensor(x.spot) if type(x) is Where else x
-        result = self.function(*map_leaves(self.args, value), **map_leaves(self.kwargs, value))
+        result = self.function(*tree_map(value, self.args), **tree_map(value, self.kwargs))
         results = result if isinstance(result, (tuple, list)) else (result,)
         for buffer, x in zip(self.lent, results):
             if buffer is not None:
@@ -41,15 +42,6 @@ class Where:
 
     def __init__(self, spot):
         self.spot = spot
-
-
-def map_leaves(a, fn):
-    """fn of each leaf of tuples, lists and dictionaries."""
-    if isinstance(a, (tuple, list)):
-        return type(a)([map_leaves(x, fn) for x in a])
-    if isinstance(a, dict):
-        return {key: map_leaves(x, fn) for key, x in a.items()}
-    return fn(a)
 
 
 class Refused(Exception):
@@ -241,28 +233,15 @@ class Planned:
         results = result if isinstance(result, (tuple, list)) else (result,)
         if any([not isinstance(x, Tensor) for x in results]):
             raise Refused(f"{node} gives a value that is no tensor")
-        args, kwargs = map_leaves(given, place), map_leaves(named, place)
-        inside = {id(x) for x in tensors_in((given, named))}
+        args, kwargs = tree_map(place, given), tree_map(place, named)
+        inside = {id(x) for x in tree_leaves((given, named)) if isinstance(x, Tensor)}
         return Other(node.target, args, kwargs, [None if id(x) in inside else plan.lend(x) for x in results])
-
-
-def tensors_in(a):
-    found = []
-    map_leaves(a, lambda x: found.append(x) if isinstance(x, Tensor) else None)
-    return found
 
 
 def flatten(result):
     """The leaves of a result, and the function that puts others in their places."""
-    if not isinstance(result, (tuple, list, dict)):
-        return [result], first_of
-    leaves = []
-    shape = map_leaves(result, leaves.append)           # of None: nobody keeps the first results
-
-    def nested(values):
-        order = iter(values)
-        return map_leaves(shape, lambda _: next(order))
-    return leaves, nested
+    leaves, spec = tree_flatten(result)
+    return leaves, first_of if spec.is_leaf() else spec.unflatten
 
 
 def first_of(values):

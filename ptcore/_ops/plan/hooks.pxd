@@ -26,7 +26,6 @@ cdef extern from "plan/plan.h":
     int64_t pt_plan_arena_bytes(const pt_plan *)
     int64_t pt_plan_work(const pt_plan *)
     int64_t pt_plan_draws(const pt_plan *, int64_t)
-    int64_t pt_plan_groups(const pt_plan *)
     const char *pt_plan_step_name(const pt_plan *, int64_t)
     void pt_plan_set_arena(pt_plan *, char *)
     char *pt_plan_address(const pt_plan *, int)

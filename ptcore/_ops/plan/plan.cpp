@@ -268,8 +268,6 @@ int64_t pt_plan_draws(const pt_plan *p, int64_t at) {
     return n;
 }
 
-int64_t pt_plan_groups(const pt_plan *p) { return int64_t(p->groups.size()); }
-
 const char *pt_plan_step_name(const pt_plan *p, int64_t i) {
     return i >= 0 && i < int64_t(p->steps.size()) ? p->steps[size_t(i)]->name.c_str() : nullptr;
 }

@@ -23,7 +23,7 @@ enum pt_buffer_kind {
     PT_BUFFER_BOUND = 1         /* memory that pt_plan_bind names: arguments, constants, results */
 };
 
-enum { PT_PLAN_DONE = -1, PT_PLAN_OTHER = -2 };
+enum { PT_PLAN_DONE = -1 };
 
 pt_plan *pt_plan_new(void);
 void pt_plan_delete(pt_plan *p);
@@ -59,7 +59,6 @@ void pt_plan_finish(pt_plan *p, int fuse);
 int64_t pt_plan_arena_bytes(const pt_plan *p);
 int64_t pt_plan_work(const pt_plan *p);         /* elements that the largest step reads and writes */
 int64_t pt_plan_draws(const pt_plan *p, int64_t step);  /* random steps from one on, up to the next pause */
-int64_t pt_plan_groups(const pt_plan *p);       /* groups of steps that are run together */
 const char *pt_plan_step_name(const pt_plan *p, int64_t step);  /* NULL: there is no such step */
 
 /* -- runs, one at a time ---- */
