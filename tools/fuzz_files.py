@@ -114,11 +114,24 @@ def corpus(folder):
 
 
 def programs(pt):
-    """Traced programs: a module with buffers, a function with nested arguments."""
+    """Traced programs: a module with buffers, a function with nested arguments; and a scripted module."""
     net = pt.nn.Sequential(pt.nn.Conv2d(1, 2, 3), pt.nn.BatchNorm2d(2), pt.nn.ReLU(), pt.nn.Flatten())
     yield pt.jit.trace(net, pt.randn(2, 1, 5, 5))
     yield pt.jit.trace(lambda x, more: [(x * more["a"]).sum(0), (x[1:].softmax(-1),)],
                        (pt.ones(3, 2), {"a": pt.ones(2), 1: (pt.ones(4),)}))
+
+    def forward(self, x, names: list[str]):
+        self.calls += 1
+        found = {"x": [len(names)]}
+        for k, name in enumerate(names):
+            if name != "skip":
+                x = self.inner(x).relu() * (k + 0.5)
+            found[name] = [k, self.calls]
+        return x, found, f"{len(names)} names"
+    net = type("Net", (pt.nn.Module,), {"forward": forward})()
+    net.inner, net.calls = pt.nn.Conv1d(2, 2, 1), 0
+    net.register_buffer("kept", pt.ones(2), persistent=False)
+    yield pt.jit.script(net)
 
 
 # -- changes ---------------------------------------------------------------------------------------

@@ -33,16 +33,19 @@ class Contents:
     kind : str
         Whose file it is, as "function", "module".
     graphs : dict of str to Graph
+        As texts where a scripted program is read: they name what ``data`` describes.
     tensors : dict of str to Tensor
         Tensors may share memory: they do so again when they are loaded.
     data : object
         What else there is to say, of dictionaries with texts as keys, lists, texts, numbers, None.
     extra : dict of str to bytes
+    names : Names, optional
+        What the graphs call the program's own functions and classes.
     """
 
-    def __init__(self, kind, graphs, tensors, data, extra=None):
+    def __init__(self, kind, graphs, tensors, data, extra=None, names=None):
         self.kind, self.graphs, self.tensors, self.data = kind, graphs, tensors, data
-        self.extra = {} if extra is None else extra
+        self.extra, self.names = {} if extra is None else extra, names
 
 
 # -- writing ------------------------------------------------------------------------------------------------
@@ -63,7 +66,7 @@ def write(contents, f):
 
 
 def _entries(contents):
-    texts = {name: to_text(graph) for name, graph in contents.graphs.items()}
+    texts = {name: to_text(graph, contents.names) for name, graph in contents.graphs.items()}
     storages, described = {}, {}
     flat = {}
     for name, x in contents.tensors.items():
@@ -164,10 +167,14 @@ def _read(file, place, mmap, extra):
     known = {FORMAT, TENSORS}
     names = _names(data, "graphs")
     _check_rows(data)
+    kind = data.get("kind")
+    if type(kind) is not str:
+        raise CorruptFileError("it does not say what it is")
     graphs = {}
     for name in names:
         known.add(f"graph/{name}.txt")
-        graphs[name] = parse(_text(archive, f"graph/{name}.txt"))
+        text = _text(archive, f"graph/{name}.txt")
+        graphs[name] = text if kind.startswith("scripted") else parse(text)
     found = {}
     for name in _names(data, "extra"):
         known.add(f"extra/{name}")
@@ -175,10 +182,8 @@ def _read(file, place, mmap, extra):
             found[name] = archive.read(f"extra/{name}")
     if archive.entries.keys() - known:
         raise CorruptFileError(f"it has an entry {sorted(archive.entries.keys() - known)[0][:100]} that nothing names")
-    if type(data.get("kind")) is not str:
-        raise CorruptFileError("it does not say what it is")
     tensors = _tensors(file, archive, begin, data, place, mmap)
-    return Contents(data["kind"], graphs, tensors, data.get("data"), found)
+    return Contents(kind, graphs, tensors, data.get("data"), found)
 
 
 def _text(archive, name):

@@ -8,6 +8,8 @@ from ptcore._tensor import Tensor
 from ptcore.fx.graph_module import GraphModule, assign
 from ptcore.fx.node import attribute_at
 from ptcore.jit import _files
+from ptcore.jit._script.functions import ScriptFunction
+from ptcore.jit._script.modules import RecursiveScriptModule
 from ptcore.jit._trace import Traced, TracedFunction, TracedMethod
 from ptcore.nn.modules.module import Module
 from ptcore.serialization import CorruptFileError
@@ -16,7 +18,7 @@ __all__ = ["load", "save"]
 
 
 def save(m, f, _extra_files=None):
-    """Writes a traced function or module to a file.
+    """Writes a traced or scripted function or module to a file.
 
     The file holds graphs as text, tensors, and nothing that is run when it is loaded. A file of that name stays as it
     is until the new one is complete.
@@ -31,7 +33,7 @@ def save(m, f, _extra_files=None):
     Raises
     ------
     TypeError
-        If ``m`` is something else.
+        If ``m`` is something else, or calls functions of Python as they are (``ignore``).
 
     Examples
     --------
@@ -109,7 +111,11 @@ def _contents(m, extra):
                 "methods": {name: _described(method) for name, method in m._traced.items()}}
         return _files.Contents("traced module", {name: method.graph for name, method in m._traced.items()}, dict(named),
                                data, extra)
-    raise TypeError(f"save: m must be what trace gave, got {type(m).__name__}")
+    m = getattr(m, "_jit_scripted", m)
+    if isinstance(m, (ScriptFunction, RecursiveScriptModule)):
+        from ptcore.jit._script.stored import contents_of
+        return contents_of(m, extra)
+    raise TypeError(f"save: m must be what trace or script gave, got {type(m).__name__}")
 
 
 def _described(method):
@@ -133,6 +139,9 @@ def _nested(spec):
 # -- what is read -------------------------------------------------------------------------------------------
 
 def _program(contents):
+    if contents.kind.startswith("scripted"):
+        from ptcore.jit._script.stored import program_of
+        return program_of(contents)
     data = contents.data
     methods = data["methods"]
     if type(methods) is not dict or methods.keys() != contents.graphs.keys() or type(data["name"]) is not str:

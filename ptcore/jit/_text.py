@@ -39,7 +39,7 @@ from ptcore.jit._script.names import function_named, name_of
 from ptcore.jit._script.types import Type
 from ptcore.serialization import CorruptFileError
 
-__all__ = ["TextError", "parse", "to_text"]
+__all__ = ["Names", "TextError", "class_name", "parse", "parse_type", "parse_value", "to_text", "value_text"]
 
 _WORDS = {"call_function": "call", "call_method": "method", "call_module": "module", "get_attr": "attr"}
 _OPS = {word: op for op, word in _WORDS.items()}
@@ -57,12 +57,14 @@ def class_name(cls):
 
 # -- writing -------------------------------------------------------------------------------------------
 
-def to_text(graph):
+def to_text(graph, names=None):
     """A graph as text.
 
     Parameters
     ----------
     graph : Graph
+    names : Names, optional
+        What the program's own functions and classes are called, where their qualified names may be ambiguous.
 
     Returns
     -------
@@ -73,100 +75,118 @@ def to_text(graph):
     TextError
         If the graph holds what has no name: functions of Python that are called as they are.
     """
-    return "\n".join(_graph_lines(graph, 0)) + "\n"
+    return "\n".join(_Writer(names or Names()).graph(graph, 0)) + "\n"
 
 
-def _graph_lines(graph, indent):
-    pad = "  " * (indent + 1)
-    lines = ["graph {"]
-    for node in graph.nodes:
-        where = node.meta.get("where")
-        at = "" if where is None else f" @ {json.dumps(where[0])} {where[1]} {json.dumps(where[2])}"
-        effect = " effect" if node.meta.get("effect") else ""
-        of_type = "" if node.type is None else f" : {_type(node.type)}"
-        if node.op == "output":
-            lines.append(f"{pad}return {_value(node.args[0])}{of_type}{at}")
-            continue
-        head = f"{pad}%{node.name}{of_type} = "
-        if node.op == "placeholder":
-            default = f" = {_value(node.args[0])}" if node.args else ""
-            only = " keyword_only" if node.meta.get("keyword_only") else ""
-            lines.append(f"{head}placeholder {json.dumps(node.target)}{only}{default}{at}")
-            continue
-        target = node.target if isinstance(node.target, str) else _function(node.target)
-        args = [*map(_value, node.args), *[f"{key} = {_value(a)}" for key, a in node.kwargs.items()]]
-        called = "" if node.op == "get_attr" else f" ({', '.join(args)})"
-        lines.append(f"{head}{_WORDS[node.op]} {json.dumps(target)}{called}{effect}{at}")
-        for block in node.blocks:
-            first, *rest = _graph_lines(block, indent + 1)
-            lines[-1] += f" {first}"
-            lines += rest
-    return [*lines, "  " * indent + "}"]
+def value_text(a, names=None):
+    """A value, or a static type, as it stands in texts."""
+    writer = _Writer(names or Names())
+    return writer.type(a) if isinstance(a, Type) else writer.value(a)
 
 
-def _function(f):
-    if isinstance(f, OpFunction):
-        name = op_name(f.op)
-        return f"row.{name}" if function_of_row(name) is f else f"inplace.{name}"
-    if isinstance(f, ScriptFunction):
-        return f"function.{f.qualified_name}"
-    name = name_of(f)
-    if name is not None:
-        return name
-    if isinstance(f, type) and (hasattr(f, "_fields") or issubclass(f, enum.Enum) or types.known_class(f) is not None):
-        return f"class.{class_name(f)}"
-    if isinstance(f, type) and issubclass(f, Exception):
-        return f"class.{class_name(f)}"
-    raise TextError(f"{getattr(f, '__qualname__', f)!r} has no name in the text form of a graph: functions of Python "
-                    "that are called as they are (@ignore) cannot be written")
+class Names:
+    """What a program's own functions and classes are called in its texts: as their qualified names are."""
+
+    def of_function(self, f):
+        return f.qualified_name
+
+    def of_class(self, cls):
+        return class_name(cls)
 
 
-def _value(a):
-    if isinstance(a, Node):
-        return f"%{a.name}"
-    if a is None or a is True or a is False:
-        return str(a)
-    if a is Ellipsis:
-        return "..."
-    if isinstance(a, enum.Enum):
-        return f"enum {json.dumps(class_name(type(a)))} {json.dumps(a.name)}"
-    if isinstance(a, int) and not isinstance(a, bool):
-        return repr(int(a))
-    if isinstance(a, float):
-        return repr(a) if math.isfinite(a) else {math.inf: "inf", -math.inf: "-inf"}.get(a, "nan")
-    if isinstance(a, complex):
-        return f"complex ({_value(a.real)}, {_value(a.imag)})"
-    if isinstance(a, str):
-        return json.dumps(a)
-    if isinstance(a, tuple):
-        return f"({', '.join(map(_value, a))}{',' if len(a) == 1 else ''})"
-    if isinstance(a, list):
-        return f"[{', '.join(map(_value, a))}]"
-    if isinstance(a, dict):
-        return "{" + ", ".join([f"{_value(key)}: {_value(x)}" for key, x in a.items()]) + "}"
-    if isinstance(a, slice):
-        return f"slice ({_value(a.start)}, {_value(a.stop)}, {_value(a.step)})"
-    if isinstance(a, _dtype):
-        return f"dtype {json.dumps(a.name)}"
-    if isinstance(a, ptcore.device):
-        return f"device {json.dumps(str(a))}"
-    if isinstance(a, ptcore.memory_format):
-        return f"memory_format {json.dumps(a.name)}"
-    if isinstance(a, type(ptcore.strided)):
-        return f"layout {json.dumps(str(a).rpartition('.')[2])}"
-    if isinstance(a, Type):
-        return f"type {_type(a)}"
-    return f"object {json.dumps(_function(a))}"
+class _Writer:
+    """Writes lines of graphs."""
 
+    def __init__(self, names):
+        self.names = names
 
-def _type(t):
-    if not isinstance(t, Type):
-        raise TextError(f"the type {t!r} of a node is none of script")
-    if t.kind == "NamedTuple" and getattr(ptcore.return_types, t.cls.__name__, None) is t.cls:
-        return f"Result {json.dumps(t.cls.__name__)}"
-    if t.kind in ("NamedTuple", "Enum", "Class", "Module"):
-        return f"{t.kind} {json.dumps(class_name(t.cls))}"
-    return f"{t.kind}[{', '.join(map(_type, t.args))}]" if t.args or t.kind == "Tuple" else t.kind
+    def graph(self, graph, indent):
+        pad = "  " * (indent + 1)
+        lines = ["graph {"]
+        for node in graph.nodes:
+            where = node.meta.get("where")
+            at = "" if where is None else f" @ {json.dumps(where[0])} {where[1]} {json.dumps(where[2])}"
+            effect = " effect" if node.meta.get("effect") else ""
+            of_type = "" if node.type is None else f" : {self.type(node.type)}"
+            if node.op == "output":
+                lines.append(f"{pad}return {self.value(node.args[0])}{of_type}{at}")
+                continue
+            head = f"{pad}%{node.name}{of_type} = "
+            if node.op == "placeholder":
+                default = f" = {self.value(node.args[0])}" if node.args else ""
+                only = " keyword_only" if node.meta.get("keyword_only") else ""
+                lines.append(f"{head}placeholder {json.dumps(node.target)}{only}{default}{at}")
+                continue
+            target = node.target if isinstance(node.target, str) else self.function(node.target)
+            args = [*map(self.value, node.args), *[f"{key} = {self.value(a)}" for key, a in node.kwargs.items()]]
+            called = "" if node.op == "get_attr" else f" ({', '.join(args)})"
+            lines.append(f"{head}{_WORDS[node.op]} {json.dumps(target)}{called}{effect}{at}")
+            for block in node.blocks:
+                first, *rest = self.graph(block, indent + 1)
+                lines[-1] += f" {first}"
+                lines += rest
+        return [*lines, "  " * indent + "}"]
+
+    def function(self, f):
+        if isinstance(f, OpFunction):
+            name = op_name(f.op)
+            return f"row.{name}" if function_of_row(name) is f else f"inplace.{name}"
+        if isinstance(f, ScriptFunction):
+            return f"function.{self.names.of_function(f)}"
+        name = name_of(f)
+        if name is not None:
+            return name
+        if isinstance(f, type) and (hasattr(f, "_fields") or issubclass(f, (enum.Enum, Exception))
+                                    or types.known_class(f) is not None):
+            return f"class.{self.names.of_class(f)}"
+        raise TextError(f"{getattr(f, '__qualname__', f)!r} has no name in the text form of a graph: functions of "
+                        "Python that are called as they are (@ignore) cannot be written")
+
+    def value(self, a):
+        if isinstance(a, Node):
+            return f"%{a.name}"
+        if a is None or a is True or a is False:
+            return str(a)
+        if a is Ellipsis:
+            return "..."
+        if isinstance(a, enum.Enum):
+            return f"enum {json.dumps(self.names.of_class(type(a)))} {json.dumps(a.name)}"
+        if isinstance(a, int) and not isinstance(a, bool):
+            return repr(int(a))
+        if isinstance(a, float):
+            return repr(a) if math.isfinite(a) else {math.inf: "inf", -math.inf: "-inf"}.get(a, "nan")
+        if isinstance(a, complex):
+            return f"complex ({self.value(a.real)}, {self.value(a.imag)})"
+        if isinstance(a, str):
+            return json.dumps(a)
+        if isinstance(a, tuple):
+            return f"({', '.join(map(self.value, a))}{',' if len(a) == 1 else ''})"
+        if isinstance(a, list):
+            return f"[{', '.join(map(self.value, a))}]"
+        if isinstance(a, dict):
+            return "{" + ", ".join([f"{self.value(key)}: {self.value(x)}" for key, x in a.items()]) + "}"
+        if isinstance(a, slice):
+            return f"slice ({self.value(a.start)}, {self.value(a.stop)}, {self.value(a.step)})"
+        if isinstance(a, _dtype):
+            return f"dtype {json.dumps(a.name)}"
+        if isinstance(a, ptcore.device):
+            return f"device {json.dumps(str(a))}"
+        if isinstance(a, ptcore.memory_format):
+            return f"memory_format {json.dumps(a.name)}"
+        if isinstance(a, type(ptcore.strided)):
+            return f"layout {json.dumps(str(a).rpartition('.')[2])}"
+        if isinstance(a, Type):
+            return f"type {self.type(a)}"
+        return f"object {json.dumps(self.function(a))}"
+
+    def type(self, t):
+        if not isinstance(t, Type):
+            raise TextError(f"the type {t!r} of a node is none of script")
+        if t.kind == "NamedTuple" and getattr(ptcore.return_types, t.cls.__name__, None) is t.cls:
+            return f"Result {json.dumps(t.cls.__name__)}"
+        if t.kind in ("NamedTuple", "Enum", "Class", "Module"):
+            return f"{t.kind} {json.dumps(self.names.of_class(t.cls))}"
+        return f"{t.kind}[{', '.join(map(self.type, t.args))}]" if t.args or t.kind == "Tuple" else t.kind
 
 
 # -- reading -------------------------------------------------------------------------------------------
@@ -205,6 +225,22 @@ def parse(text, functions=None, classes=None):
     graph = reader.graph(0)
     reader.end()
     return graph
+
+
+def parse_value(text, functions=None, classes=None):
+    """The value that a text is."""
+    reader = _Reader(text, functions or {}, classes or {})
+    value = reader.value({})
+    reader.end()
+    return value
+
+
+def parse_type(text, classes=None):
+    """The static type that a text is."""
+    reader = _Reader(text, {}, classes or {})
+    found = reader.type()
+    reader.end()
+    return found
 
 
 def known_keys(pairs):

@@ -32,6 +32,21 @@ def test_function_of_version_1():
     assert second.tolist() == [1, -2, 4]
 
 
+@pytest.mark.parametrize("mmap", [False, True])
+def test_script_of_version_1(mmap):
+    """A scripted module with an enum, a NamedTuple, a class, a function of its own, and a convolution."""
+    net = jit.load(FOLDER / "script_1.ptc", mmap=mmap)
+    x = pt.tensor([[1.0, 2.0], [3.0, -1.0]])
+    found = net(x)
+    assert type(found).__name__ == "Found" and found._fields == ("total", "names", "count") and found.count == 3
+    assert found.total.tolist() == [3.75, 0.375] and found.names == [f"n{k}" for k in range(8)]
+    assert net(x, ["q"]).names == ["q"] and net.seen.item() == 2
+    made, table = net.pair(pt.arange(3.0).reshape(1, 1, 3))
+    assert made.tolist() == [[[1.0, 2.0], [3.0, 8.0]]] and table == {"a": [1, 2]}
+    assert [*net.state_dict()] == ["seen", "layers.0.weight", "layers.0.bias", "layers.1.weight", "layers.1.bias",
+                                   "conv.weight"]
+
+
 @pytest.mark.parametrize("name", ["module_1", "function_1"])
 def test_texts_are_written_as_they_were(name):
     import zipfile

@@ -111,7 +111,7 @@ def test_a_path_extra_files_and_the_map(tmp_path):
         jit.load(path, _extra_files={"other": None})
     meta = jit.load(path, map_location="meta")
     assert meta.weight.device.type == "meta" and meta(pt.ones(5, 3, device="meta")).shape == (5, 2)
-    with pytest.raises(TypeError, match="what trace gave, got Linear"):
+    with pytest.raises(TypeError, match="what trace or script gave, got Linear"):
         jit.save(net, path)
     with pytest.raises(FileNotFoundError):
         jit.load(tmp_path / "nothing")

@@ -5,16 +5,21 @@ import dataclasses
 from typing import Final, NamedTuple
 
 import pytest
+from _script_outcomes import again
 
 import ptcore
 from ptcore import Tensor, jit, nn
 
 
 def same(module, *calls):
+    """A module does what its script does, and what a file of that does."""
     scripted = jit.script(module)
+    loaded = again(scripted)
     for args in calls:
         got, want = scripted(*args), module(*args)
         assert plain(got) == plain(want)
+        if loaded is not None:
+            assert plain(loaded(*args)) == plain(want)
     return scripted
 
 

@@ -14,12 +14,12 @@ from ptcore.jit._script.functions import compiled
 from ptcore.jit._script.source import ScriptError, Source
 from ptcore.jit._script.types import AnnotationError, Type
 
-__all__ = ["ClassInfo", "script_class"]
+__all__ = ["SPECIAL", "ClassInfo", "script_class"]
 
-_OWN = {"__init__", "__bool__", "__len__", "__contains__", "__getitem__", "__setitem__", "__call__", "__enter__",
-        "__exit__", "__str__", "__repr__", "__lt__", "__le__", "__gt__", "__ge__", "__eq__", "__ne__", "__add__",
-        "__sub__", "__mul__", "__truediv__", "__floordiv__", "__mod__", "__pow__", "__matmul__", "__and__", "__or__",
-        "__xor__", "__lshift__", "__rshift__", "__neg__", "__pos__", "__invert__"}
+SPECIAL = {"__init__", "__bool__", "__len__", "__contains__", "__getitem__", "__setitem__", "__call__", "__enter__",
+           "__exit__", "__str__", "__repr__", "__lt__", "__le__", "__gt__", "__ge__", "__eq__", "__ne__", "__add__",
+           "__sub__", "__mul__", "__truediv__", "__floordiv__", "__mod__", "__pow__", "__matmul__", "__and__", "__or__",
+           "__xor__", "__lshift__", "__rshift__", "__neg__", "__pos__", "__invert__"}
 
 
 def from_module(cls, text):
@@ -69,7 +69,7 @@ class ClassInfo:
                 if dataclasses.is_dataclass(self.cls) and inspect.unwrap(
                         value).__code__.co_filename == "<string>":
                     continue
-                if (not name.startswith("__") or name in _OWN) and modifier(value) != "unused":
+                if (not name.startswith("__") or name in SPECIAL) and modifier(value) != "unused":
                     self.functions[name] = value
             elif not name.startswith("__"):
                 self.constants[name] = value

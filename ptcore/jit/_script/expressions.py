@@ -40,7 +40,7 @@ _INSTEAD = {
     ast.Await: "await: jit.wait of what jit.fork gives", ast.Yield: "yield: a list that is returned",
     ast.YieldFrom: "yield: a list that is returned",
 }
-_TENSOR_ATTRIBUTES = {
+TENSOR_ATTRIBUTES = {
     "dtype": types.DTYPE, "device": DEVICE, "layout": STR, "grad": Optional(TENSOR), "data": TENSOR, "T": TENSOR,
     "mT": TENSOR, "H": TENSOR, "mH": TENSOR, "real": TENSOR, "imag": TENSOR, "requires_grad": BOOL, "is_cuda": BOOL,
     "is_cpu": BOOL, "is_meta": BOOL, "is_sparse": BOOL, "is_leaf": BOOL, "ndim": INT, "itemsize": INT, "nbytes": INT,
@@ -196,8 +196,8 @@ class Expressions(Comprehensions):
         if t == TENSOR:
             if name == "shape":
                 return self.emit(operations.shape, (owner,), List(INT))
-            if name in _TENSOR_ATTRIBUTES:
-                return self.emit(getattr, (owner, Val(name, STR)), _TENSOR_ATTRIBUTES[name])
+            if name in TENSOR_ATTRIBUTES:
+                return self.emit(getattr, (owner, Val(name, STR)), TENSOR_ATTRIBUTES[name])
             if hasattr(Tensor, name):
                 return Method(owner, name)
             raise self.error(f"Tensor has no attribute {name!r} in script")

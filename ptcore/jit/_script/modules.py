@@ -17,8 +17,8 @@ from ptcore.jit._script.types import ANY, NONE, TENSOR, Optional, Tuple, from_an
 from ptcore.jit._script.values import Parameter
 from ptcore.nn import Module
 
-__all__ = ["RecursiveScriptModule", "ScriptModule", "attribute_kind", "attribute_type", "constant_names",
-           "script_module"]
+__all__ = ["RecursiveScriptModule", "ScriptModule", "as_it_is_class", "attribute_kind", "attribute_type",
+           "constant_names", "script_module"]
 
 _OWN = frozenset(vars(Module()))            # what each module has
 _in_init = weakref.WeakKeyDictionary()      # classes -> types of attributes that their __init__ says
@@ -414,11 +414,15 @@ def _library(child):
         return made
 
 
+def as_it_is_class(cls):
+    """The class of modules that are ScriptModules, and of a class of the library."""
+    return type(f"RecursiveScriptModule_{cls.__name__}", (RecursiveScriptModule, cls), {"__module__": __name__})
+
+
 def _as_it_is(child):
     """A module of the library whose ``forward`` is run by Python: it is a ScriptModule, and one of its own class."""
     cls = type(child)
-    name = f"RecursiveScriptModule_{cls.__name__}"
-    made = Module.__new__(type(name, (RecursiveScriptModule, cls), {"__module__": __name__}))
+    made = Module.__new__(as_it_is_class(cls))
     RecursiveScriptModule.__init__(made, child)
     function, _ = _function_of(cls, "forward")
     graph, parameters = Graph(), []
@@ -426,7 +430,11 @@ def _as_it_is(child):
         has_default = p.default is not p.empty
         parameters.append(Parameter(p.name, ANY if has_default else TENSOR, has_default,
                                     p.default if has_default else None, p.kind == p.KEYWORD_ONLY))
-    nodes = [graph.placeholder(p.name, p.type) for p in parameters]
+    nodes = [graph.placeholder(p.name, p.type, p.default if p.has_default else ...)
+             for p in parameters]
+    for node, p in zip(nodes, parameters):
+        if p.keyword_only:
+            node.meta["keyword_only"] = True
     here = graph.get_attr("")
     returns = _result_of(child)
     positional = [n for n, p in zip(nodes, parameters) if not p.keyword_only]

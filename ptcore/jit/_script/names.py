@@ -14,7 +14,7 @@ from ptcore.fx.node import OpFunction
 from ptcore.jit._script import operations, schemas
 from ptcore.jit._script.asynchronous import fork, wait
 
-__all__ = ["function_named", "name_of"]
+__all__ = ["UNSAFE", "function_named", "name_of"]
 
 _OPERATORS = ("index", "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and_", "or_", "xor",
               "lshift", "rshift", "eq", "ne", "lt", "le", "gt", "ge", "contains", "getitem", "setitem", "delitem",
@@ -28,6 +28,11 @@ _TOP = ("are_deterministic_algorithms_enabled", "as_tensor", "bernoulli", "can_c
         "is_inference_mode_enabled", "is_signed", "is_tensor", "manual_seed", "no_grad", "enable_grad",
         "set_grad_enabled", "inference_mode", "ones_like", "promote_types", "rand_like", "randint_like", "randn_like",
         "result_type", "seed", "tensor", "zeros_like", "device", "Generator", "finfo", "iinfo")
+# Functions and methods that reach out of a program: to files, to addresses, to functions of Python that they are given.
+UNSAFE = frozenset((
+    "from_file", "numpy", "apply_", "map_", "map2_", "share_memory_", "untyped_storage", "storage", "data_ptr",
+    "const_data_ptr", "register_hook", "register_post_accumulate_grad_hook", "module_load", "retain_grad", "set_",
+    "pin_memory", "record_stream"))
 _RESAMPLE = ("upsample", "upsample_bilinear", "upsample_nearest")
 
 
@@ -58,8 +63,11 @@ def _table():
     for head, space in spaces:
         for n in dir(space):
             f = None if n.startswith("_") else getattr(space, n)
-            if isinstance(f, overridable) and not isinstance(f, OpFunction):
+            if isinstance(f, overridable) and not isinstance(f, OpFunction) and n not in UNSAFE:
                 found.setdefault(f"{head}.{n}", f)
+    for n, cls in vars(ptcore.nn).items():          # modules whose forward runs as it is
+        if isinstance(cls, type) and issubclass(cls, ptcore.nn.Module) and cls.__module__.startswith("ptcore.nn."):
+            found[f"library.{n}"] = cls.forward
     names = {}
     for name, f in found.items():
         names.setdefault(f, name)

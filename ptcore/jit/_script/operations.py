@@ -1,5 +1,6 @@
 """What nodes of scripted graphs call besides ops and functions of Python: each with a name of this module."""
 import copy
+import string
 
 from ptcore.jit._script.errors import Error as JitError
 
@@ -159,9 +160,21 @@ def copy_list(items):
     return copy.copy(items)
 
 
+class _Formatter(string.Formatter):
+    """``str.format`` without attributes and items of what is printed, which a text of a file must not reach."""
+
+    def get_field(self, field_name, args, kwargs):
+        if not field_name.isdigit():
+            raise ValueError(f"format: only values by position can be printed in script, not {field_name!r}")
+        return super().get_field(field_name, args, kwargs)
+
+
+_format = _Formatter().vformat
+
+
 def format_text(text, *args):
     """``str.format``; numbers and tensors print as in Python."""
-    return text.format(*args)
+    return _format(text, args, {})
 
 
 # -- exceptions ----------------------------------------------------------------------------------------
