@@ -1,4 +1,5 @@
 """``verify``: whether a graph is sound, and which of the two dialects it is in."""
+import functools
 import operator
 
 from ptcore._ops import row
@@ -6,7 +7,7 @@ from ptcore._ops.table.ids import op_name
 from ptcore._tensor import Tensor
 from ptcore.fx.node import OpFunction, attribute_at
 
-__all__ = ["verify"]
+__all__ = ["of_sizes", "verify"]
 
 
 def verify(graph):
@@ -55,10 +56,11 @@ def _is_row(graph, node):
         return row(op_name(node.target.op)).kind != "composite"
     if node.target is operator.getitem:
         return isinstance(node.args[1], int)
-    return node.target in _of_sizes()
+    return node.target in of_sizes()
 
 
-def _of_sizes():
+@functools.cache
+def of_sizes():
     """What nodes compute with sizes."""
     from ptcore._expressions import FUNCTIONS
     from ptcore.fx.experimental._sizes import check_guards, sym_dim, sym_size

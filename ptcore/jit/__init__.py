@@ -3,6 +3,7 @@
 :func:`script` reads the source of functions, modules and classes and gives what runs as they do, without Python's own
 execution of them: a graph with static types that can be looked at and saved.
 """
+from ptcore.jit._freeze import freeze, optimize_for_inference, run_frozen_optimizations
 from ptcore.jit._program import load, save
 from ptcore.jit._script.annotations import Attribute, annotate, is_scripting
 from ptcore.jit._script.annotations import jit_isinstance as isinstance
@@ -27,7 +28,8 @@ from ptcore.jit._trace import TracerWarning, TracingCheckError, is_tracing, trac
 
 __all__ = ["Attribute", "CompilationUnit", "Error", "Final", "Future", "NotSupportedError", "RecursiveScriptModule",
            "ScriptError", "ScriptFunction", "ScriptModule", "TracerWarning", "TracingCheckError", "annotate",
-           "enable_onednn_fusion", "export", "export_opnames", "fork", "fuser", "ignore", "interface", "is_scripting",
-           "is_tracing", "isinstance", "last_executed_optimized_graph", "load", "onednn_fusion_enabled",
-           "optimized_execution", "save", "script", "script_if_tracing", "script_method", "set_fusion_strategy",
-           "strict_fusion", "trace", "trace_module", "unused", "wait"]
+           "enable_onednn_fusion", "export", "export_opnames", "fork", "freeze", "fuser", "ignore", "interface",
+           "is_scripting", "is_tracing", "isinstance", "last_executed_optimized_graph", "load",
+           "onednn_fusion_enabled", "optimize_for_inference", "optimized_execution", "run_frozen_optimizations",
+           "save", "script", "script_if_tracing", "script_method", "set_fusion_strategy", "strict_fusion", "trace",
+           "trace_module", "unused", "wait"]

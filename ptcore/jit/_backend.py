@@ -3,6 +3,7 @@ from ptcore._ops.plan.pair import Runner
 from ptcore._ops.plan.plan import can_plan
 from ptcore._state import is_grad_enabled
 from ptcore._tensor import Tensor
+from ptcore.fx.node import attribute_at
 from ptcore.jit._joint import Joint, OpByOp, looks_of_all
 from ptcore.jit._plan import Planned, Program
 
@@ -11,7 +12,7 @@ __all__ = ["Compiled", "compile_graph"]
 MOST_JOINTS = 16                    # of one graph, for different sizes and gradients
 
 
-def compile_graph(module, example_inputs=None):
+def compile_graph(module, example_inputs=None, fixed=False):
     """A function that does what a graph of rows does, without Python between its kernels.
 
     Parameters
@@ -20,6 +21,8 @@ def compile_graph(module, example_inputs=None):
         Of rows (see :func:`ptcore.fx.verify`).
     example_inputs : sequence, optional
         Not used: kernels are looked up at the first call with tensors of new sizes.
+    fixed : bool
+        Whether the tensors of the module stay the objects that they are.
 
     Returns
     -------
@@ -37,7 +40,7 @@ def compile_graph(module, example_inputs=None):
     >>> x.grad
     tensor([0.0000, 1.0000, 0.8000])
     """
-    return Compiled(module)
+    return Compiled(module, fixed=fixed)
 
 
 class Compiled:
@@ -51,14 +54,15 @@ class Compiled:
         Those that do, for each choice of sizes, strides and of tensors that ask for gradients.
     """
 
-    def __init__(self, module, fuse=True, root=None):
+    def __init__(self, module, fuse=True, root=None, fixed=False):
         self.program = Program(module, root)
         self.values = Planned(self.program, fuse)
         self.joints, self.op_by_op = [], []
         # The short way of calls whose arguments are tensors and whose results are a tuple of tensors.
-        self.runner = Runner(self.call)
-        self.is_simple = (self.values.is_flat and not self.program.attributes and not self.program.sets_mode
-                          and not self.program.makes_leaves)
+        constants = [attribute_at(self.program.root, n.target) for n in self.program.attributes] if fixed else ()
+        self.runner = Runner(self.call, constants)
+        self.is_simple = (self.values.is_flat and (fixed or not self.program.attributes)
+                          and not self.program.sets_mode and not self.program.makes_leaves)
         if self.is_simple:
             self.values.quick = self.runner.plans
 

@@ -60,7 +60,11 @@ def _eager(module, inputs):
 
 def _cpu(module, inputs):
     from ptcore.jit._backend import compile_graph
-    compiled = compile_graph(module, inputs)
+    from ptcore.jit._passes import copy_of, fold, merge_equal
+    module = copy_of(module)            # whose constants are the program's own
+    fold(module)
+    merge_equal(module)
+    compiled = compile_graph(module, inputs, fixed=True)
     return compiled.runner if compiled.is_simple else compiled
 
 

@@ -191,15 +191,20 @@ cdef class Runner:
         For calls that record no history.
     slow : callable
         What is called where nothing fits. Results are tuples of tensors.
+    constants : sequence of Tensor
+        What the program takes behind its arguments.
     """
     cdef readonly list pairs, plans
     cdef object slow
+    cdef tuple constants
 
-    def __init__(self, slow):
-        self.pairs, self.plans, self.slow = [], [], slow
+    def __init__(self, slow, constants=()):
+        self.pairs, self.plans, self.slow, self.constants = [], [], slow, tuple(constants)
 
     def __call__(self, *args):
         cdef list tensors = list(args)
+        if self.constants:
+            tensors += self.constants
         cdef bint asked = False
         if pt_tls.grad_enabled:
             for pair in self.pairs:
