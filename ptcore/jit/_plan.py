@@ -25,6 +25,10 @@ class Other:
     def __init__(self, function, args, kwargs, lent):
         self.function, self.args, self.kwargs, self.lent = function, args, kwargs, lent
 
+    @property
+    def spots(self):
+        return [x.spot for x in tree_leaves((self.args, self.kwargs)) if type(x) is Where]
+
     def run(self, plan):
         def value(x):
             return plan.tensor(x.spot) if type(x) is Where else x
@@ -215,10 +219,11 @@ class Planned:
             if refused is None and plan.spoilt is not None:
                 plan.cut(length)
                 try:
-                    others.append(self._other(plan, node, given, named, result))
+                    other = self._other(plan, node, given, named, result)
+                    others.append(other)
+                    plan.pause(other.spots)
                 except Refused as e:
                     refused = e
-                plan.pause()
             length = len(plan)
         result = self.program.run(*self.program.places(args, tensors), after)
         if refused is not None:

@@ -21,6 +21,7 @@ bool is_half(int dtype) { return dtype == PT_FLOAT16 || dtype == PT_BFLOAT16; }
 struct form {
     int kind;
     int64_t period, stride, bytes;      /* bytes: of all elements, from the first on */
+    int64_t count = 0;                  /* REPEATED: elements until the first comes again */
 };
 
 /* How operand k of a walk lies; false: in another way. */
@@ -30,29 +31,28 @@ bool form_of(const plan &w, int k, int64_t itemsize, form *f) {
     const int64_t *stride = w.stride[k];
     while (d < w.ndim && stride[d] == itemsize * n) n *= w.size[d++];
     if (d == w.ndim) {
-        *f = {FLAT, n, 0, n * itemsize};
+        *f = {FLAT, n, 0, n * itemsize, 0};
         return true;
     }
     if (d) {                                    /* a run that is repeated */
         for (int e = d; e < w.ndim; e++)
             if (stride[e]) return false;
-        *f = {PERIODIC, n, 0, n * itemsize};
+        *f = {PERIODIC, n, 0, n * itemsize, 0};
         return true;
     }
     while (d < w.ndim && !stride[d]) n *= w.size[d++];
     if (d == w.ndim) {
-        *f = {SINGLE, 1, 0, itemsize};
+        *f = {SINGLE, 1, 0, itemsize, 0};
         return true;
     }
     if (!d) return false;
     const int64_t step = stride[d];
     int64_t count = 1;
-    for (; d < w.ndim; d++) {
-        if (stride[d] != step * count) return false;
-        count *= w.size[d];
-    }
+    for (; d < w.ndim && stride[d] == step * count; d++) count *= w.size[d];
+    for (; d < w.ndim; d++)                     /* all of it is repeated: a number for each channel of a batch */
+        if (stride[d]) return false;
     if (step < 0) return false;
-    *f = {REPEATED, n, step, step * (count - 1) + itemsize};
+    *f = {REPEATED, n, step, step * (count - 1) + itemsize, count};
     return true;
 }
 
@@ -295,7 +295,7 @@ static bool make_program(group *g, const std::vector<candidate> &candidates, con
                 continue;
             }
             const form &f = candidates[i].forms[k];
-            stream t = {int(i), k, f.kind, f.period, f.stride, int(ITEMSIZE[from]), -1, false};
+            stream t = {int(i), k, f.kind, f.period, f.stride, f.count, int(ITEMSIZE[from]), -1, false};
             if (f.kind != FLAT && !(f.kind == SINGLE && k == one && direct)) {
                 t.slot = g->slots++;            /* gathered before each tile, or once: never anybody else's */
             }
@@ -327,7 +327,7 @@ static bool make_program(group *g, const std::vector<candidate> &candidates, con
             place = known != b.slot_of.end() ? known->second : b.take();
             b.slot_of[{o.buffer, o.offset}] = place;
         } else {
-            g->streams.push_back({int(i), 0, FLAT, 0, 0, int(ITEMSIZE[to]), -1, true});
+            g->streams.push_back({int(i), 0, FLAT, 0, 0, 0, int(ITEMSIZE[to]), -1, true});
             place = -int(g->streams.size());
         }
         if (stored_as_is) {
@@ -456,6 +456,61 @@ void fuse(pt_plan *p) {
     p->steps = std::move(order);
 }
 
+/* ---- results over operands ---- */
+
+/* Whether a step may write one buffer over another one, which lies at the same address and which it reads last. */
+bool may_overwrite(const pt_plan *p, const step &s, int out, int in) {
+    auto lie_alike = [](const step &s, int out, int in) {
+        const candidate c = candidate_of(s);
+        int64_t offset = -1;
+        int size = 0;
+        for (size_t k = 0; k < s.operands.size(); k++) {
+            const bool is_out = s.operands[k].buffer == out;
+            if (!is_out && s.operands[k].buffer != in) continue;
+            if (!c.taken || c.forms[k].kind != FLAT || (int(k) < s.nout) != is_out) return false;
+            const int itemsize = int(ITEMSIZE[s.views[k].dtype]);
+            if (offset >= 0 && (offset != s.operands[k].offset || size != itemsize)) return false;
+            offset = s.operands[k].offset;
+            size = itemsize;
+        }
+        return true;
+    };
+    if (s.kind == LOOPS) return lie_alike(s, out, in);
+    if (s.kind != GROUP) return false;
+    const group &g = *p->groups[size_t(s.group)];
+    int64_t offset = -1;
+    int size = 0;
+    for (const stream &t : g.streams) {
+        const operand &o = g.steps[size_t(t.view_of_step)].operands[size_t(t.view)];
+        if (o.buffer != out && o.buffer != in) continue;
+        if (t.form != FLAT || t.written != (o.buffer == out)) return false;
+        if (offset >= 0 && (offset != o.offset || size != t.itemsize)) return false;
+        offset = o.offset;
+        size = t.itemsize;
+    }
+    /* In a tile all reads of the operand come before the result is stored, or in the same loop. */
+    bool stored = false;
+    auto meets = [&](int place, int buffer) {
+        if (place >= 0) return false;
+        const stream &t = g.streams[size_t(-1 - place)];
+        return g.steps[size_t(t.view_of_step)].operands[size_t(t.view)].buffer == buffer;
+    };
+    for (const instruction &in_tile : g.program) {
+        if (in_tile.chain < 0) {
+            for (int k = 1; k < in_tile.count; k++)
+                if (stored && meets(in_tile.places[k], in)) return false;
+            stored |= meets(in_tile.places[0], out);
+            continue;
+        }
+        const chain &run = g.chains[size_t(in_tile.chain)];
+        for (size_t k = 0; k < run.ops.size(); k++) {
+            if (run.ops[k] == PT_CHAIN_STORE) stored |= meets(run.places[k], out);
+            else if (stored && meets(run.places[k], in)) return false;
+        }
+    }
+    return true;
+}
+
 /* ---- running ---- */
 
 /* c elements of a stream from element i on, into a slot. */
@@ -469,7 +524,7 @@ static void gather(const stream &t, const char *data, int64_t i, int64_t c, char
     while (done < c) {
         const int64_t run = std::min(period - at, c - done);
         if (t.form == PERIODIC) memcpy(slot + done * size, data + at * size, size_t(run * size));
-        else load_block(slot + done * size, data + ((i + done) / period) * t.stride, 1, run, 0, 0, size);
+        else load_block(slot + done * size, data + (i + done) / period % t.count * t.stride, 1, run, 0, 0, size);
         done += run;
         at = 0;
     }

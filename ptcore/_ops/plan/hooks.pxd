@@ -5,7 +5,7 @@ cdef extern from "plan/plan.h":
     ctypedef struct pt_plan:
         pass
     enum:
-        PT_BUFFER_TEMPORARY, PT_BUFFER_BOUND, PT_PLAN_DONE
+        PT_BUFFER_TEMPORARY, PT_BUFFER_BOUND, PT_BUFFER_RESULT, PT_PLAN_DONE
     pt_plan *pt_plan_new()
     void pt_plan_delete(pt_plan *)
     int pt_plan_add_buffer(pt_plan *, char *, int64_t)
@@ -15,6 +15,7 @@ cdef extern from "plan/plan.h":
                           const void *, int64_t)
     int pt_plan_add_copy(pt_plan *, const pt_view *, const pt_view *)
     void pt_plan_add_pause(pt_plan *)
+    void pt_plan_pause_reads(pt_plan *, int)
     void pt_plan_spoil(pt_plan *, const char *)
     const char *pt_plan_spoilt(const pt_plan *)
     int64_t pt_plan_length(const pt_plan *)
@@ -29,6 +30,7 @@ cdef extern from "plan/plan.h":
     const char *pt_plan_step_name(const pt_plan *, int64_t)
     void pt_plan_set_arena(pt_plan *, char *)
     char *pt_plan_address(const pt_plan *, int)
+    int pt_plan_host(const pt_plan *, int)
     void pt_plan_bind(pt_plan *, int, char *)
     int pt_plan_run(pt_plan *, int64_t *, uint64_t, uint64_t, const char **) nogil
 

@@ -10,6 +10,7 @@ using namespace pt;
 namespace {
 
 const int64_t ALIGNMENT = 64;
+const int64_t LEAST_GUEST = 65536;     /* bytes: to bind a smaller buffer at each run costs more than its memory */
 
 /* The buffer that an address lies in; -1: none. */
 int find(const pt_plan *p, const char *data) {
@@ -91,31 +92,65 @@ void note_uses(pt_plan *p) {
     }
 }
 
-/* Places of temporary buffers in the arena: large ones first, each at the lowest place that is free while it lives. */
+/* Whether two buffers may share memory from the same place on: one is done with, or written over, when the other begins. */
+bool may_share(const pt_plan *p, const buffer &a, const buffer &b) {
+    const buffer &before = a.last <= b.last ? a : b, &behind = &before == &a ? b : a;
+    if (before.last < behind.first) return true;
+    return before.last == behind.first && before.nbytes >= behind.nbytes
+        && may_overwrite(p, *p->steps[size_t(behind.first)], int(&behind - p->buffers.data()), int(&before - p->buffers.data()));
+}
+
+/* Whether memory [at, at + nbytes) is free for a buffer, among those that have places there. */
+bool is_free(const pt_plan *p, const std::vector<buffer *> &placed, const buffer &b, int64_t at) {
+    for (const buffer *other : placed)
+        if (at < other->place + other->nbytes && other->place < at + b.nbytes
+            && !(other->place == at ? may_share(p, b, *other) : other->last < b.first || other->first > b.last)) return false;
+    return true;
+}
+
+/* Places of temporary buffers: in a result that is written later, or else in the arena; large ones first, each at the
+ * lowest place that is free while it lives. */
 void place(pt_plan *p) {
     std::vector<buffer *> temporary, placed;
+    std::vector<std::vector<buffer *>> inside(p->buffers.size());
     for (buffer &b : p->buffers)
         if (b.kind == PT_BUFFER_TEMPORARY && b.first >= 0) temporary.push_back(&b);
-    std::stable_sort(temporary.begin(), temporary.end(),
-                     [](const buffer *a, const buffer *b) { return a->nbytes > b->nbytes; });
+    std::stable_sort(temporary.begin(), temporary.end(), [](const buffer *a, const buffer *b) {
+        return a->nbytes != b->nbytes ? a->nbytes > b->nbytes : a->last > b->last;     /* a result takes the last ones */
+    });
     p->arena_bytes = 0;
+    p->guests.assign(p->buffers.size(), {});
     for (buffer *b : temporary) {
-        int64_t at = 0;
-        for (const buffer *other : placed) {            /* in the order of their places */
-            if (other->last < b->first || other->first > b->last) continue;
-            if (at + b->nbytes <= other->place) break;
-            at = std::max(at, (other->place + other->nbytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
+        b->host = -1;
+        b->place = 0;
+        for (size_t k = 0; k < p->buffers.size() && b->host < 0 && b->nbytes >= LEAST_GUEST; k++) {
+            const buffer &result = p->buffers[k];
+            if (result.kind != PT_BUFFER_RESULT || result.nbytes < b->nbytes || result.first < 0) continue;
+            if (!may_share(p, *b, result) || b->first > result.first || !is_free(p, inside[k], *b, 0)) continue;
+            b->host = int(k);
+            inside[k].push_back(b);
+            p->guests[k].push_back(int(b - p->buffers.data()));
         }
-        b->place = at;
-        placed.insert(std::upper_bound(placed.begin(), placed.end(), b,
-                                       [](const buffer *a, const buffer *c) { return a->place < c->place; }), b);
-        p->arena_bytes = std::max(p->arena_bytes, at + b->nbytes);
+        if (b->host >= 0) continue;
+        std::vector<int64_t> places = {0};
+        for (const buffer *other : placed) {
+            places.push_back(other->place);
+            places.push_back((other->place + other->nbytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
+        }
+        std::sort(places.begin(), places.end());
+        for (int64_t at : places) {
+            b->place = at;
+            if (is_free(p, placed, *b, at)) break;
+        }
+        placed.push_back(b);
+        p->arena_bytes = std::max(p->arena_bytes, b->place + b->nbytes);
     }
 }
 
 void collect_patches(pt_plan *p) {
     p->patches.assign(p->buffers.size(), {});
     auto collect = [&](step &s) {
+        if (s.kind == PAUSE) return;
         each_operand(s, [&](size_t k) {
             p->patches[size_t(s.operands[k].buffer)].push_back({&s.views[k].data, s.operands[k].offset});
         });
@@ -217,6 +252,8 @@ void pt_plan_add_pause(pt_plan *p) {
     append(p, std::move(s));
 }
 
+void pt_plan_pause_reads(pt_plan *p, int buffer) { p->steps.back()->operands.push_back({buffer, 0}); }
+
 void pt_plan_spoil(pt_plan *p, const char *why) {
     if (p->is_spoilt) return;
     p->is_spoilt = true;
@@ -274,7 +311,7 @@ const char *pt_plan_step_name(const pt_plan *p, int64_t i) {
 
 void pt_plan_set_arena(pt_plan *p, char *arena) {
     for (size_t k = 0; k < p->buffers.size(); k++)
-        if (p->buffers[k].kind == PT_BUFFER_TEMPORARY && p->buffers[k].first >= 0)
+        if (p->buffers[k].kind == PT_BUFFER_TEMPORARY && p->buffers[k].first >= 0 && p->buffers[k].host < 0)
             pt_plan_bind(p, int(k), arena + p->buffers[k].place);
 }
 
@@ -283,7 +320,11 @@ char *pt_plan_address(const pt_plan *p, int k) { return p->buffers[size_t(k)].da
 void pt_plan_bind(pt_plan *p, int k, char *data) {
     p->buffers[size_t(k)].data = data;
     for (const patch &where : p->patches[size_t(k)]) *where.where = data + where.offset;
+    if (p->buffers[size_t(k)].kind == PT_BUFFER_RESULT)
+        for (int guest : p->guests[size_t(k)]) pt_plan_bind(p, guest, data);
 }
+
+int pt_plan_host(const pt_plan *p, int k) { return p->buffers[size_t(k)].host; }
 
 int pt_plan_run(pt_plan *p, int64_t *at, uint64_t seed, uint64_t offset, const char **error) {
     const int64_t n = int64_t(p->steps.size());

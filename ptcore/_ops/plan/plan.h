@@ -20,7 +20,8 @@ typedef struct pt_plan pt_plan;
 /* What holds a buffer's bytes during a run. */
 enum pt_buffer_kind {
     PT_BUFFER_TEMPORARY = 0,    /* a part of the arena, which others use before and after */
-    PT_BUFFER_BOUND = 1         /* memory that pt_plan_bind names: arguments, constants, results */
+    PT_BUFFER_BOUND = 1,        /* memory that pt_plan_bind names: arguments, constants */
+    PT_BUFFER_RESULT = 2        /* the same, new at each run: until it is written, temporary buffers may lie in it */
 };
 
 enum { PT_PLAN_DONE = -1 };
@@ -41,6 +42,8 @@ int pt_plan_add_loops(pt_plan *p, const pt_elementwise *op, int compute, int loo
 int pt_plan_add_copy(pt_plan *p, const pt_view *dst, const pt_view *src);
 /* A place where pt_plan_run returns, for work that is not of kernels. */
 void pt_plan_add_pause(pt_plan *p);
+/* Says of the last pause that its work reads a buffer, or writes to it. */
+void pt_plan_pause_reads(pt_plan *p, int buffer);
 /* Why the plan cannot be run, or NULL. The first reason stays. */
 void pt_plan_spoil(pt_plan *p, const char *why);
 const char *pt_plan_spoilt(const pt_plan *p);
@@ -65,6 +68,7 @@ const char *pt_plan_step_name(const pt_plan *p, int64_t step);  /* NULL: there i
 
 void pt_plan_set_arena(pt_plan *p, char *arena);                /* 64-byte aligned */
 char *pt_plan_address(const pt_plan *p, int buffer);            /* where a buffer lies now */
+int pt_plan_host(const pt_plan *p, int buffer);                 /* the result that a temporary buffer lies in, or -1 */
 void pt_plan_bind(pt_plan *p, int buffer, char *data);
 /* Runs from step *at on, to the end (PT_OK, *at = PT_PLAN_DONE) or to a pause (PT_OK, *at = the step behind it); another
  * status is that of a step that failed, *at which. `offset`: the place in the stream of the first draw. */

@@ -62,6 +62,7 @@ struct stream {
     int view_of_step, view;             /* whose address it is */
     int form;                           /* FLAT ... */
     int64_t period, stride;             /* PERIODIC: elements; REPEATED: times an element counts; bytes to the next */
+    int64_t count;                      /* REPEATED: elements until the first comes again */
     int itemsize;
     int slot;                           /* where a stream that is no run of memory is gathered; -1 */
     bool written;
@@ -80,6 +81,7 @@ struct buffer {
     char *data = nullptr;
     int64_t nbytes = 0, place = 0;
     int kind = PT_BUFFER_TEMPORARY;
+    int host = -1;                      /* the result whose memory a temporary one is in before that is written */
     int64_t first = -1, last = -1;      /* steps that name it */
     bool written = false;
 };
@@ -98,6 +100,7 @@ struct pt_plan {
     std::vector<std::unique_ptr<pt::step>> steps;
     std::vector<std::unique_ptr<pt::group>> groups;
     std::vector<std::vector<pt::patch>> patches;        /* of each buffer */
+    std::vector<std::vector<int>> guests;               /* of each result: temporary buffers in its memory */
     std::string spoilt;
     bool is_spoilt = false;
     int64_t arena_bytes = 0, work = 0;
@@ -108,5 +111,6 @@ namespace pt {
 /* Puts runs of elementwise steps into groups. */
 void fuse(pt_plan *p);
 void run_group(const group &g);
+bool may_overwrite(const pt_plan *p, const step &s, int out, int in);
 }
 #endif

@@ -217,9 +217,13 @@ cdef class Plan:
         """Forgets the steps from ``length`` on, and that they have spoilt the plan."""
         pt_plan_cut(self.p, length)
 
-    def pause(self):
-        """Puts a place here where a run returns, for what the caller does by itself."""
+    def pause(self, spots=()):
+        """Puts a place here where a run returns, for what the caller does by itself, with the tensors at ``spots``."""
+        cdef Spot s
         pt_plan_add_pause(self.p)
+        for s in spots:
+            if s.place.buffer >= 0:
+                pt_plan_pause_reads(self.p, s.place.buffer)
 
     def lend(self, Tensor t not None):
         """Says of a tensor that was made since the last pause by what is no step: each run is told of its memory."""
@@ -303,7 +307,7 @@ cdef class Plan:
             if b >= 0 and b not in taken and pt_plan_kind(self.p, b) != PT_BUFFER_BOUND:
                 taken.add(b)
                 self.results.append(b)
-                pt_plan_set_kind(self.p, b, PT_BUFFER_BOUND)
+                pt_plan_set_kind(self.p, b, PT_BUFFER_RESULT)
         for b in range(self.n_inputs):
             self.inputs[b].written = self.inputs[b].buffer >= 0 and pt_plan_writes(self.p, self.inputs[b].buffer)
             self.writes_inputs |= self.inputs[b].written
@@ -472,6 +476,8 @@ cdef class Plan:
         if s.buffer < 0:
             return new_strided(s.dt, s.ndim, s.sizes, s.strides, DEVICE_CPU, -1)
         storage = self.bound[s.buffer]
+        if storage == NULL and pt_plan_host(self.p, s.buffer) >= 0:
+            storage = self.bound[pt_plan_host(self.p, s.buffer)]
         if storage == NULL:
             storage = (<Tensor>self.arena).storage
         offset += pt_plan_address(self.p, s.buffer) - storage.data
