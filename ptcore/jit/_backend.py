@@ -5,6 +5,7 @@ from ptcore._state import is_grad_enabled
 from ptcore._tensor import Tensor
 from ptcore.fx.node import attribute_at
 from ptcore.jit._joint import Joint, OpByOp, looks_of_all
+from ptcore.jit._passes import copy_of, merge_equal
 from ptcore.jit._plan import Planned, Program
 
 __all__ = ["Compiled", "compile_graph"]
@@ -56,7 +57,9 @@ class Compiled:
 
     def __init__(self, module, fuse=True, root=None, fixed=False):
         self.program = Program(module, root)
-        self.values = Planned(self.program, fuse)
+        # A sum of gradients has as many terms as there are calls: equal ones are merged where none are asked for.
+        merged = copy_of(module)
+        self.values = Planned(Program(merged, root) if merge_equal(merged) else self.program, fuse)
         self.joints, self.op_by_op = [], []
         # The short way of calls whose arguments are tensors and whose results are a tuple of tensors.
         constants = [attribute_at(self.program.root, n.target) for n in self.program.attributes] if fixed else ()

@@ -60,10 +60,9 @@ def _eager(module, inputs):
 
 def _cpu(module, inputs):
     from ptcore.jit._backend import compile_graph
-    from ptcore.jit._passes import copy_of, fold, merge_equal
+    from ptcore.jit._passes import copy_of, fold
     module = copy_of(module)            # whose constants are the program's own
     fold(module)
-    merge_equal(module)
     compiled = compile_graph(module, inputs, fixed=True)
     return compiled.runner if compiled.is_simple else compiled
 

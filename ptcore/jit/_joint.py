@@ -15,6 +15,7 @@ from ptcore.autograd import grad
 from ptcore.fx.experimental.proxy_tensor import ProxyTracer
 from ptcore.fx.graph import Graph
 from ptcore.fx.graph_module import GraphModule
+from ptcore.jit._passes import Memory, merge_equal
 from ptcore.jit._plan import Planned, first_of, flatten
 from ptcore.nn.modules.module import Module
 
@@ -105,16 +106,19 @@ class Joint:
 
     def _cut(self, root, nodes, n_first, primals, tangents, outs, grads):
         """Makes the two graphs. ``n_first``: how many nodes there were before the backward."""
-        late = set(tangents)                    # what depends on the gradients of results
+        late = set(tangents)                    # what depends on the gradients of results, by values or by memory
+        memory, late_memory = Memory(nodes), set()
         for node in nodes:
-            if any([x in late for x in node.all_input_nodes]):
+            if any([x in late or memory.group(x) in late_memory for x in node.all_input_nodes]):
                 late.add(node)
+                late_memory.update([memory.group(x) for x in memory.written_by(node)])
         writes = any([node.op == "call_function" and node.is_impure(False) for node in nodes[:n_first]])
         early = set()
         if writes:                              # in the order in which they stand
             early = {node for node in nodes[:n_first] if node not in late}
         wanted = [x for x in outs if x is not None]
-        wanted += [node for node in nodes if node.op == "call_function" and node not in late and node.is_impure()]
+        wanted += [node for node in nodes[:n_first] if node.op == "call_function" and node not in late
+                   and node.is_impure()]
         while wanted:
             node = wanted.pop()
             if node not in early:
@@ -123,7 +127,8 @@ class Joint:
         early.update(primals)
         early.update([node for node in nodes if node.target is operator.getitem and node.args[0] in early])
         second, wanted = set(), [x for x in grads if x is not None]
-        wanted += [node for node in nodes if node in late and node.op == "call_function" and node.is_impure()]
+        wanted += [node for node in nodes[n_first:] if node.op == "call_function" and node.is_impure()]
+        wanted += [node for node in nodes[:n_first] if node in late and node.op == "call_function" and node.is_impure()]
         while wanted:
             node = wanted.pop()
             if node not in second and node not in early and node not in tangents:
@@ -200,4 +205,6 @@ def _graph_of(root, inputs, nodes, results):
     for node in nodes:
         copied[node] = graph.node_copy(node, copied.__getitem__)
     graph.output(tuple([None if x is None else copied[x] for x in results]))
-    return GraphModule(root, graph)
+    made = GraphModule(root, graph)
+    merge_equal(made)
+    return made

@@ -15,7 +15,7 @@ from ptcore.fx.graph import Graph
 from ptcore.fx.graph_module import GraphModule
 from ptcore.fx.node import Node, OpFunction, attribute_at, map_arg
 
-__all__ = ["absorb_affine", "copy_of", "fold", "merge_equal", "written_to"]
+__all__ = ["Memory", "absorb_affine", "copy_of", "fold", "merge_equal", "written_to"]
 
 # Rows whose results are memory of their own; of a kind but for those named.
 FRESH = {"elementwise", "structured", "bilinear", "nondifferentiable", "linear"}
@@ -42,19 +42,19 @@ def is_size(node):
     return node.op == "call_function" and type(node.target) is not OpFunction and node.target in of_sizes()
 
 
-class _Memory:
+class Memory:
     """Which nodes may show the same memory, and of which it counts whose memory it is."""
 
-    def __init__(self, graph):
+    def __init__(self, nodes):
         self.parent = {}
         exposed, written = [], []
-        for node in graph.nodes:
+        for node in nodes:
             if node.op in ("call_function", "call_method", "call_module") and self.may_alias(node):
                 for x in node.all_input_nodes:
                     if not is_size(x):
                         self.join(x, node)
             if self.writes(node):
-                written += [*node.all_input_nodes[:1], *_nodes_in(node.kwargs.get("out"))]
+                written += self.written_by(node)
             elif node.op in ("output", "placeholder"):
                 exposed += [node, *node.all_input_nodes]
         self.written = {self.group(node) for node in written}
@@ -66,6 +66,10 @@ class _Memory:
         return (own is not None and function_of_row(own.name) is not node.target) or "out" in node.kwargs or (
             own is None and node.is_impure(False) and node.op not in ("output", "placeholder")
             and node.target is not check_guards)
+
+    def written_by(self, node):
+        """The nodes that a node writes to."""
+        return [*node.all_input_nodes[:1], *_nodes_in(node.kwargs.get("out"))] if self.writes(node) else []
 
     @staticmethod
     def may_alias(node):
@@ -119,7 +123,7 @@ def fold(module, is_constant=lambda name: True):
         How many calls are gone.
     """
     graph, known = module.graph, {}
-    memory = _Memory(graph)
+    memory = Memory(graph.nodes)
     for node in list(graph.nodes):
         if node.op == "get_attr":
             value = attribute_at(module, node.target)
@@ -179,7 +183,7 @@ def merge_equal(module):
     graph = module.graph
     if _sets_modes(graph):
         return 0
-    memory, known, gone = _Memory(graph), {}, 0
+    memory, known, gone = Memory(graph.nodes), {}, 0
     for node in list(graph.nodes):
         if node.op not in ("call_function", "get_attr") or node.is_impure() or (
                 node.op == "call_function" and memory.is_exposed(node)):
@@ -201,7 +205,7 @@ def merge_equal(module):
 
 def written_to(graph):
     """The nodes whose memory is written to."""
-    memory = _Memory(graph)
+    memory = Memory(graph.nodes)
     return [node for node in graph.nodes if memory.group(node) in memory.written]
 
 
@@ -247,7 +251,7 @@ def absorb_affine(module, is_constant=lambda name: True):
             own = row_of(node)
             if own is None or own.name not in ("convolve", "linear"):
                 continue
-            if _Memory.writes(node) or len(node.users) != 1 or not _absorb(
+            if Memory.writes(node) or len(node.users) != 1 or not _absorb(
                     module, node, next(iter(node.users)), is_constant):
                 continue
             gone, found = gone + 1, True
@@ -259,7 +263,7 @@ def absorb_affine(module, is_constant=lambda name: True):
 def _absorb(module, layer, user, is_constant):
     """Whether what is done with a layer's result is part of its weights now."""
     graph, own = module.graph, row_of(user)
-    if own is None or own.name not in AFFINE or _Memory.writes(user) or len(layer.args) < 3 or layer.kwargs:
+    if own is None or own.name not in AFFINE or Memory.writes(user) or len(layer.args) < 3 or layer.kwargs:
         return False
     place = next((k for k in AFFINE[own.name] if len(user.args) > 1 and user.args[k] is layer), None)
     if place is None or user.args[1 - place] is layer or any([a is not None and a != 1 for a in user.args[2:]]) or any(

@@ -131,6 +131,24 @@ def test_what_has_no_joint_runs_op_by_op():
     assert_same([x.grad], [2 * (2 * x).cos()])
 
 
+def test_gradients_that_are_written_into_parts():
+    """A gradient that begins as zeros, of which a part is written: what reads it depends on the gradient of results."""
+    x, order = pt.randn(4, 3, 5, dtype=pt.float64), pt.tensor([1, 2, 0])
+
+    def f(x, order):
+        y = pt.cat([part.unsqueeze(0) for part in x.cumsum(0).unbind(0)], 0)
+        z = y.index_select(1, order)
+        return z[-1].square().sum() + z[:2, 1:].exp().sum(), y[0, 1]
+    compiled = compile_graph(make_fx(f)(x, order))
+    leaves = [x.clone().requires_grad_() for _ in range(2)]
+    for _ in range(2):
+        grads = []
+        for call, leaf in zip((compiled, f), leaves):
+            a, b = call(leaf, order)
+            grads += pt.autograd.grad(a + b.sum(), leaf)
+        assert_same(grads[:1], grads[1:])
+
+
 def test_errors_of_backward():
     x, w = pt.randn(3, requires_grad=True), pt.randn(3)
     compiled = compile_graph(make_fx(lambda x, w: x * w)(x.detach(), w))

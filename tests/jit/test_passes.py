@@ -183,6 +183,17 @@ def test_modes_of_recording():
         assert pt.allclose(x.grad, pt.ones(2).exp())
 
 
+def test_sums_of_gradients_keep_their_terms():
+    """What is computed twice gets two gradients, whose sum is rounded as eagerly."""
+    @pt.compile(fullgraph=True)
+    def f(x):
+        return (x.tanh() * w).sum() + (x.tanh() * w.flip(0)).exp().sum()
+    w, x = pt.randn(50), pt.randn(50, requires_grad=True)
+    want, = pt.autograd.grad(f._compiled.function(x), x)
+    for _ in range(2):
+        assert pt.equal(pt.autograd.grad(f(x), x)[0], want)
+
+
 def test_symbolic_sizes():
     _, made = both(lambda x: x.reshape(x.shape[0] * x.shape[1]) + x.flatten(), X, mode="symbolic")
     traced = make_fx(lambda x: (x * 2).flatten() + (x * 2).flatten(), tracing_mode="symbolic")(X)

@@ -21,6 +21,7 @@ from ptcore.jit._capture.kinds import OWN_FUNCTIONS, is_container, is_mapping
 from ptcore.jit._capture.rewrite import Unwritable, is_rewritten, made_by, rewritten
 from ptcore.jit._capture.source import NoSource
 from ptcore.jit._capture.tracer import Stop, Unsupported
+from ptcore.nn.modules.container import ModuleList, Sequential
 from ptcore.nn.modules.module import Module
 
 __all__ = ["PLAIN", "call", "native"]
@@ -416,6 +417,8 @@ def _construct(r, cls, args, kwargs):
         if isinstance(new, types.FunctionType) and new.__code__.co_filename.startswith("<"):
             return cls(*args, **kwargs)     # as namedtuple made it
     if cls.__module__.startswith("ptcore"):
+        if (cls is ModuleList or cls is Sequential) and not kwargs:
+            return _container(r, cls, args)
         if issubclass(cls, Module):
             r.unsupported(f"it makes a module, {cls.__name__}")
         if issubclass(cls, (GradMode, Exception)) or cls in OWN_CLASSES:
@@ -434,6 +437,16 @@ def _construct(r, cls, args, kwargs):
     if issubclass(cls, Tensor):
         r.unsupported(f"it makes a {cls.__name__}")
     return _instance(r, cls, args, kwargs)
+
+
+def _container(r, cls, args):
+    """A container of modules from outside, as a slice of one is."""
+    given = [r.read(a) for a in args]
+    modules = [m for a in given for m in (a.values() if isinstance(a, dict) else a if isinstance(a, list) else [a])]
+    if not all([isinstance(m, Module) and r.source_of(m) is not None for m in modules]):
+        r.unsupported(f"it makes a module, {cls.__name__}")
+    with aside():
+        return cls(*given)
 
 
 OWN_CLASSES = {ptcore.Size, ptcore.device, ptcore.dtype, ptcore.finfo, ptcore.iinfo}

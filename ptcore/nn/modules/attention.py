@@ -11,6 +11,11 @@ from ptcore.nn.parameter import Parameter
 __all__ = ["MultiheadAttention"]
 
 
+def _swapped(t):
+    """With the batch behind the sequence."""
+    return t.transpose(1, 0) if t.ndim > 1 else t
+
+
 class MultiheadAttention(Module):
     """Attention of several heads between learned projections.
 
@@ -136,8 +141,10 @@ class MultiheadAttention(Module):
             need_tensor(self, name, t)
         swapped = query.ndim == 3 and self.batch_first
         if swapped:                     # what is one tensor stays one
-            moved = {id(t): t.transpose(1, 0) if t.ndim > 1 else t for t in (query, key, value)}
-            query, key, value = moved[id(query)], moved[id(key)], moved[id(value)]
+            q = _swapped(query)
+            k = q if key is query else _swapped(key)
+            value = q if value is query else k if value is key else _swapped(value)
+            query, key = q, k
         padding = additive_mask("MultiheadAttention", "key_padding_mask", key_padding_mask, query.dtype, attn_mask)
         mask = additive_mask("MultiheadAttention", "attn_mask", attn_mask, query.dtype)
         output, weights = F.multi_head_attention_forward(
