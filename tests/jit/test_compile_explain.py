@@ -76,6 +76,7 @@ def goes_to_numpy(x):
 
 
 def own_backward(x):
+    x = x.clone().requires_grad_()
     return Square.apply(x) + 1          # line: function
 
 

@@ -53,7 +53,7 @@ OWN = ("ptcore._ops.", "ptcore._exchange.convert", "ptcore._exchange.arrays", "p
        "ptcore._symbolic", "ptcore._state", "ptcore._pytree", "ptcore._overrides", "ptcore._errors", "ptcore._shape",
        "ptcore.fft", "ptcore.linalg", "ptcore.special", "ptcore.func._vjp", "ptcore.func._jvp", "ptcore.signal",
        "ptcore.masked", "ptcore.nn.functional", "ptcore.return_types", "ptcore.autograd._batch",
-       "ptcore.autograd._backward", "ptcore.autograd.functional")
+       "ptcore.autograd._backward", "ptcore.autograd.function")
 REFUSED_FILES = ("ptcore._ops._select", "ptcore._ops.table.register")
 REFUSED = {"backward", "set_default_dtype", "set_default_device", "register_backend", "_set_grad_enabled",
            "set_saved_hooks", "set_autocast_mode", "set_function_mode", "set_anomaly", "warn", "set_data"}
@@ -191,7 +191,7 @@ def _method(r, f, args, kwargs):
             return _to(r, r.known_tensor(owner), ("cpu", *args) if function is Tensor.cpu else args, kwargs)
         return call(r, function, (owner, *args), kwargs)
     if isinstance(owner, type) and issubclass(owner, Function) and function.__name__ == "apply":
-        r.unsupported(f"it calls the autograd function {owner.__name__}")
+        return r.capture.grads.apply(owner, args, kwargs)
     return call(r, function, (owner, *args), kwargs)
 
 

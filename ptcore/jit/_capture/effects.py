@@ -5,11 +5,13 @@ count are what they are at that time. So none of them is guarded. What a program
 segment.
 """
 import ptcore
+from ptcore._errors import user_frame
 from ptcore._subclass import carried_by
 from ptcore._tensor import Tensor
 from ptcore.autograd import _backward
 from ptcore.autograd._accumulate import accumulate_results
 from ptcore.autograd._engine import run_backward
+from ptcore.autograd.function import Function
 from ptcore.jit._capture import calls
 from ptcore.jit._capture.tracer import Unsupported
 from ptcore.nn.modules.module import Module
@@ -214,6 +216,22 @@ class Grads:
         self.walked = self.walked_before = False        # whether a backward belongs to the segment, to earlier ones
         self.made = {}                  # id of a leaf of the program's own -> (leaf, gradient)
         self.own = []                   # such leaves
+        self.has_hooks, self.hooked_at = False, None        # of the program's own, and where
+        self.functions = {}             # custom Functions that were called -> the same with methods that are recorded
+
+    def apply(self, cls, args, kwargs):
+        """A call of a custom Function, whose methods pass the recorder, also when the engine calls them."""
+        r = self.capture.recorder
+        made = self.functions.get(cls)
+        if made is None:
+            methods = {}
+            for name in ("forward", "backward", "setup_context", "vjp"):
+                if r.in_class(cls, name) is not vars(Function).get(name):
+                    methods[name] = staticmethod(calls.as_function(r, r.attribute(cls, name)))
+            made = self.functions[cls] = type(cls)(cls.__name__, (cls,), methods)
+            frame = user_frame()
+            made._called_at = None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
+        return made.apply(*[calls.native(r, a) for a in args], **{k: calls.native(r, a) for k, a in kwargs.items()})
 
     def backward(self, tensors, grad_tensors, retain_graph, inputs):
         """Walks the engine on stand-ins, and notes what leaves get."""
@@ -248,9 +266,9 @@ class Grads:
         return self.made.get(id(s), (s, None))[1]
 
 
-def history_of(s, ends, first):
+def history_of(s, ends, first, functions=()):
     """Whether the history of a stand-in has been given back, and whether it has nodes from before number ``first``.
-    ``ends``: ids of nodes that stand for what is outside."""
+    ``ends``: ids of nodes that stand for what is outside; ``functions``: those of which no node may be left."""
     todo, met, is_older = [s.grad_fn], set(), False
     while todo:
         n = todo.pop()
@@ -258,6 +276,10 @@ def history_of(s, ends, first):
             continue
         if n.freed:
             return True, is_older
+        own = getattr(n.fn, "cls", None) if n.op < 0 else None
+        if own in functions:
+            raise Unsupported(f"it calls the autograd function {own.__name__}, whose backward is asked for outside of "
+                              "it", own._called_at)
         is_older |= n.seq < first
         met.add(id(n))
         todo += [edge for edge, _ in n.next_functions]
@@ -290,6 +312,16 @@ def _backward_method(r, x, gradient=None, retain_graph=None, create_graph=False,
     return r.unsupported("it calls backward with a gradient that is no tensor")
 
 
+def _register_hook(r, x, hook):
+    s = r.known_tensor(x)
+    if id(s) in r.originals:
+        r.unsupported("it registers a hook on a tensor from outside")
+    frame = user_frame()
+    r.capture.grads.hooked_at = None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
+    r.capture.grads.has_hooks = True
+    return s.register_hook(calls.as_function(r, hook))
+
+
 def _zero_grad_of(r, module, set_to_none=True):
     if r.source_of(module) is None:
         r.unsupported("it calls zero_grad() of a module that it has made")
@@ -297,4 +329,5 @@ def _zero_grad_of(r, module, set_to_none=True):
 
 
 calls.PYTHON |= {ptcore.autograd.backward: _backward_of, Tensor.backward: _backward_method,
+                 Tensor.register_hook: _register_hook,
                  Module.zero_grad: _zero_grad_of}

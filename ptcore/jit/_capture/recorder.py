@@ -333,7 +333,7 @@ class Recorder(Operators):
         if payload_of(x) is None:
             x = self.capture.unknown(x)
         real = self.originals.get(id(x))
-        if name in calls.TENSOR_REFUSED:
+        if name in calls.TENSOR_REFUSED and name != "register_hook":
             self.unsupported(f"it uses .{name} of a tensor")
         if name == "is_leaf" and real is not None:
             return real.is_leaf

@@ -212,16 +212,18 @@ class Capture:
         What a segment with a backward gives has no other history, nor has what earlier ones have left.
         """
         found, grads = [], self.grads
-        if not (grads.walked or grads.walked_before):
+        if not (grads.walked or grads.walked_before or grads.functions or grads.has_hooks):
             return found
         known = {id(s.grad_fn) for s, _ in self.recorder.stands.values() if s.grad_fn is not None}
         for k, s in enumerate(outputs):
             if not isinstance(s, Tensor) or not s.requires_grad or id(s) in self.recorder.originals:
                 continue
-            is_used_up, is_older = history_of(s, known, self.tracer.first_seq)
+            is_used_up, is_older = history_of(s, known, self.tracer.first_seq, grads.functions.values())
             if is_used_up:
                 found.append(k)
-            elif grads.walked or is_older:
+            elif grads.has_hooks:
+                raise Unsupported("it registers a hook, and a backward is asked for outside of it", grads.hooked_at)
+            elif grads.walked or (grads.walked_before and is_older):
                 raise Unsupported("it calls backward, and a result has a history beside that")
         return found
 
