@@ -3,7 +3,8 @@ import collections
 import keyword
 from typing import Any
 
-from ptcore._pytree import TreeSpec, tree_structure
+import ptcore
+from ptcore._pytree import TreeSpec, tree_flatten, tree_structure
 from ptcore._tensor import Tensor
 from ptcore.fx.graph_module import GraphModule, assign
 from ptcore.fx.node import attribute_at
@@ -131,6 +132,8 @@ def _nested(spec):
         return {spec.type.__name__: children}
     if spec.type is dict and all([type(key) in (str, int) for key in spec.context]):
         return {"dict": [[key, child] for key, child in zip(spec.context, children)]}
+    if getattr(ptcore.return_types, spec.type.__name__, None) is spec.type:
+        return {"result": spec.type.__name__, "items": children}
     if hasattr(spec.type, "_fields"):
         return {"namedtuple": spec.type.__name__, "fields": list(spec.type._fields), "items": children}
     raise TypeError(f"save: arguments or results that are nested in {spec.type.__name__} cannot be written")
@@ -226,6 +229,11 @@ def _spec(x, level=0):
             if any([type(key) not in (str, int) for key in keys]) or len({*keys}) < len(keys):
                 raise CorruptFileError("load: the keys of arguments are damaged")
             return TreeSpec(dict, keys, [_spec(c, level + 1) for _, c in items])
+    if type(x) is dict and x.keys() == {"result", "items"} and x["result"] in ptcore.return_types.__all__:
+        cls = getattr(ptcore.return_types, x["result"])
+        if type(x["items"]) is list and len(x["items"]) == cls.n_sequence_fields:
+            return TreeSpec(cls, tree_flatten(cls([0] * len(x["items"])))[1].context,
+                            [_spec(c, level + 1) for c in x["items"]])
     if type(x) is dict and x.keys() == {"namedtuple", "fields", "items"} and len(x["fields"]) == len(x["items"]):
         cls = collections.namedtuple(_identifier(x["namedtuple"]), [_identifier(n) for n in x["fields"]])
         return TreeSpec(cls, cls, [_spec(c, level + 1) for c in x["items"]])

@@ -197,6 +197,8 @@ class Traced(ScriptModule):
         for node in method.graph.find_nodes(op="get_attr"):     # what is no tensor of the module
             if not _has(self, node.target):
                 assign(attribute_at(method.module, node.target), self, node.target)
+                if node.target in self._buffers:                # a constant, which is no state
+                    self._non_persistent_buffers_set.add(node.target)
 
     def _jit_method(self, name):
         return self._traced.get(name)

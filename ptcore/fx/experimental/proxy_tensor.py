@@ -210,7 +210,7 @@ class ProxyTracer:
         known = self._calls.get(op)
         if known is None:
             own = ops.row(op)
-            name = own.called or own.name
+            name = (own.called or own.name).strip(".").replace(".", "_")
             name = f"{name}_backward" if "__d" in own.name else name        # the gradient by one of its operands
             known = self._calls[op] = own, ops.function(op), ops.function(op, True), name, _plain(own)
         own, function, in_place, name, plain = known
