@@ -76,6 +76,40 @@ def ode(lib, steps):
     return f, (x,), field
 
 
+def transformer(lib, width):
+    """A GPT of four blocks, and the gradients."""
+    nn, F = lib.nn, lib.nn.functional
+
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.second = nn.LayerNorm(width), nn.LayerNorm(width)
+            self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+            self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
+
+        def forward(self, x):
+            n, length, _ = x.shape
+            q, k, v = [t.view(n, length, 4, -1).transpose(1, 2) for t in self.qkv(self.first(x)).chunk(3, -1)]
+            y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+            x = x + self.out(y.transpose(1, 2).reshape(n, length, -1))
+            return x + self.mlp(self.second(x))
+
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.words, self.places = nn.Embedding(65, width), nn.Embedding(64, width)
+            self.blocks, self.norm = nn.ModuleList([Block() for _ in range(4)]), nn.LayerNorm(width)
+
+        def forward(self, text):
+            x = self.words(text) + self.places.weight[:text.shape[1]]
+            for block in self.blocks:
+                x = block(x)
+            return self.norm(x) @ self.words.weight.T
+    model = Model()
+    text = lib.randint(0, 65, (4, 65))
+    return lambda text: F.cross_entropy(model(text[:, :-1]).flatten(0, 1), text[:, 1:].flatten()), (text,), model
+
+
 def stepping(make):
     """The whole training step of a program: gradients and plain SGD."""
     def made(lib, size):
@@ -103,6 +137,7 @@ ROWS = {"ten arithmetic ops, 1e5": (cheap, 10**5, 0.30, None), "ten arithmetic o
         "MLP 64, the loss compiled": (classifier, 64, None, None),
         "LSTM cell, 20 steps, the loss compiled": (cells, 20, None, 0.095),
         "ODE, 50 midpoint steps, the loss compiled": (ode, 50, None, 0.06),
+        "GPT of 4 blocks of 128, the loss compiled": (transformer, 128, None, None),
         "MLP 16, a whole SGD step": (stepping(classifier), 16, None, 0.03),
         "MLP 64, a whole SGD step": (stepping(classifier), 64, None, 0.07),
         "LSTM cell, 20 steps, a whole SGD step": (stepping(cells), 20, None, 0.095),

@@ -98,6 +98,11 @@ def parts(seed):
     # random programs under nested transformations
     found["programs"] = ([*pytest, "tests/func/test_programs.py"],
                          {"PTCORE_TEST_PROGRAMS": str(PROGRAMS), "PTCORE_TEST_SEED": str(seed % 10**9)})
+    # random programs of script, and such of ``compile`` between whose calls what they read changes
+    found["script_programs"] = ([*pytest, "tests/jit/test_script_programs.py"],
+                                {"PTCORE_SCRIPT_PROGRAMS": str(PROGRAMS), "PTCORE_TEST_SEED": str(seed % 10**9)})
+    found["compiled_programs"] = ([*pytest, "tests/jit/test_guards_random.py", "tests/jit/test_compile_random.py"],
+                                  {"PTCORE_GUARD_EXAMPLES": str(PROGRAMS // 4)})
     # random calls, which the sanitizers watch; a part is one that ends within its limit
     storm = ["tools/storm.py", "--seed", str(seed), "--torch", sys.executable]
     found["storm"] = ([sys.executable, "-P", *storm, "--calls", "200000", "--report", str(WORK / "storm.json")], {})

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import ptcore as pt
 from ptcore.jit._capture import guards
 
-EXAMPLES = int(os.environ.get("PTCORE_GUARD_EXAMPLES", "150"))
+EXAMPLES = int(os.environ.get("PTCORE_GUARD_EXAMPLES", "1000"))
 STEPS = ("add", "mul", "add_", "mul_", "relu_", "view", "first", "flip", "branch", "branch_else", "item", "count",
          "mask", "dropout", "no_grad", "detach", "loop", "size", "number", "cat", "set", "where", "sum", "keep", "swap",
          "detached_write", "copy", "transposed", "tolist", "enable", "grad")

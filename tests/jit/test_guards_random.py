@@ -12,7 +12,7 @@ import ptcore as pt
 from ptcore import nn
 from ptcore.jit._capture import guards
 
-EXAMPLES = int(os.environ.get("PTCORE_GUARD_EXAMPLES", "150"))
+EXAMPLES = int(os.environ.get("PTCORE_GUARD_EXAMPLES", "1000"))
 KEYS = ("a", "b", "c")
 
 

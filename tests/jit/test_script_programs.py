@@ -18,7 +18,7 @@ hypothesis = pytest.importorskip("hypothesis")
 from hypothesis import HealthCheck, given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 
-EXAMPLES = int(os.environ.get("PTCORE_SCRIPT_PROGRAMS", "200"))
+EXAMPLES = int(os.environ.get("PTCORE_SCRIPT_PROGRAMS", "2000"))
 _number = itertools.count()
 HEAD = ("def f(a: int, b: int, items: List[int], words: Dict[str, int], maybe: Optional[int], flag: bool,\n"
         "      s: str, pair: Tuple[int, str]):\n")
@@ -316,7 +316,7 @@ def check(text):
         linecache.cache.pop(name, None)
 
 
-@settings(max_examples=EXAMPLES, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck),
+@settings(max_examples=EXAMPLES, deadline=None, derandomize=EXAMPLES <= 2000, suppress_health_check=list(HealthCheck),
           database=None)
 @given(st.randoms(use_true_random=True))
 def test_random_programs(source):
