@@ -151,15 +151,15 @@ class Compiled:
             return self.eagerly(args, kwargs)
         flat = (*args, *kwargs.values()) if kwargs else args
         variants = self.forms.get((len(args), tuple(kwargs)) if kwargs else len(args))
-        if interpreters.stack or function_modes():
-            return self.function(*args, **kwargs)
         if variants is not None:
-            for segment in variants:
+            for segment in variants:    # whose guards ask for the modes that there were: none of those below
                 inputs = segment.program.check(flat)
                 if inputs is not None:
                     if type(segment) is Eager:
                         return self.eagerly(args, kwargs)
                     return self.follow(segment, inputs, flat, args, kwargs)
+        if interpreters.stack or function_modes():
+            return self.function(*args, **kwargs)
         return self.miss(variants, flat, args, kwargs)
 
     # -- known ways ----------------------------------------------------------------------------------------------
