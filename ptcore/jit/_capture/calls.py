@@ -187,6 +187,10 @@ def _method(r, f, args, kwargs):
                 return r.capture.reads(payload, "tolist")
             with aside():
                 return known.tolist()
+        if function is Tensor.item and not args and not kwargs and payload_of(owner) is not None:
+            payload = carried_by(owner, r.capture.tracer)
+            if payload is not None and payload.known_value() is None and owner.numel() == 1:
+                return r.capture.defer(owner)
         if function is Tensor.to or function is Tensor.cpu:
             return _to(r, r.known_tensor(owner), ("cpu", *args) if function is Tensor.cpu else args, kwargs)
         return call(r, function, (owner, *args), kwargs)

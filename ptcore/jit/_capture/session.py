@@ -16,6 +16,7 @@ from ptcore._state import aside, is_grad_enabled
 from ptcore._subclass import carried_by, payload_of
 from ptcore._tensor import Tensor
 from ptcore.fx.node import Node
+from ptcore.jit._capture.deferred import Deferred, defer
 from ptcore.jit._capture.effects import Grads, history_of
 from ptcore.jit._capture.guards import Program, Source, TensorLook, tuple_of
 from ptcore.jit._capture.kinds import NUMBERS, VALUES, is_sequence
@@ -318,6 +319,10 @@ class Capture:
         self.breaks.append(where)
         return self.cut([payload.node], asks, where)
 
+    def defer(self, x):
+        """What the program gets of ``x.item()``, which it may only return."""
+        return defer(self.recorder, x)
+
     def add_effect(self, effect):
         """Notes what is done behind the rows so far."""
         self.effects.append(effect)
@@ -549,6 +554,8 @@ class Builder:
             return self.out(x)
         if cls in NUMBERS:
             return self.out(x)
+        if cls is Deferred:
+            return ("constant", x.value) if x.is_read else ("item", self.out(x.stand)[1])
         if cls in VALUES or isinstance(x, np.generic):
             return "constant", x
         source = r.source_of(x)
@@ -601,6 +608,8 @@ class Template:
             return outs[form[1]]
         if kind == "constant":
             return form[1]
+        if kind == "item":
+            return outs[form[1]].item()
         if kind == "source":
             return form[1].fetch(args)
         if kind == "again":
