@@ -1,16 +1,19 @@
 """Running a graph of rows as a plan: one C function over kernels that were looked up beforehand.
 
-The first call with tensors of new sizes runs the graph op by op, as ever, and records what kernels ran on which memory
-(``ptcore._ops.plan``). Later calls run the record. What is no kernel (a row whose work is written in Python, or that
-looks at values) stays a call from Python, between two parts of the plan.
+The first call with tensors of new sizes runs the graph op by op, but for the kernels, and records which of them would
+run on which memory (``ptcore._ops.plan``); where a step looks at values, it runs them. Then, and in later calls, the
+record runs. What is no kernel (a row whose work is written in Python, or that looks at values) stays a call from
+Python, between two parts of the plan.
 """
 import threading
 
 from ptcore._ops.plan.plan import Plan, SharedMemory, can_plan
 from ptcore._pytree import tree_flatten, tree_leaves, tree_map
+from ptcore._random import default_generator
 from ptcore._state import no_grad
 from ptcore._tensor import Tensor
 from ptcore.fx.node import Node, attribute_at, map_arg
+from ptcore.jit._passes import Memory
 
 __all__ = ["Planned", "Program"]
 
@@ -62,6 +65,8 @@ class Program:
         The tensors, of ``tensors``, that the graph writes to; known after the first plan.
     refused : str or None
         Why it is no program of rows.
+    writes_outside : bool
+        Whether it may write to what it is given, or reads of its module.
     """
 
     def __init__(self, module, root=None):
@@ -79,6 +84,8 @@ class Program:
         for node in nodes:
             if node.op not in ("placeholder", "get_attr", "call_function", "output"):
                 self.refused = f"{node} calls a {node.op.partition('_')[2]}"
+        memory = Memory(nodes)
+        self.writes_outside = any([memory.group(n) in memory.written for n in (*self.placeholders, *self.attributes)])
         self.last_use = {}
         for node in [*self.calls, output]:
             for x in node.all_input_nodes:
@@ -191,6 +198,46 @@ class Planned:
         return plan(tensors, run_next)
 
     def _record(self, args, tensors, numbers):
+        """Makes a plan, and gives its first results."""
+        if not self.program.writes_outside:
+            plan, nested = self._recorded_dry(args, tensors)
+            if plan is not None:
+                offset = default_generator.get_offset()
+                try:
+                    result = nested(plan(tensors))
+                except Exception:       # which the graph raises as it is run node by node
+                    default_generator.set_offset(offset)
+                else:
+                    self._add(plan, [], nested, args, tensors, numbers)
+                    return result
+        return self._recorded(args, tensors, numbers)
+
+    def _recorded_dry(self, args, tensors):
+        """A plan that is made without values, or None where a step asks for one."""
+        plan, offset = Plan(), default_generator.get_offset()
+
+        def after(*_):
+            if plan.spoilt is not None:
+                raise Refused(plan.spoilt)
+        try:
+            plan.begin(tensors, True)
+            flat, nested = flatten(self.program.run(*self.program.places(args, tensors), after))
+            plan.end(flat, tensors, self.fuse)
+        except Exception:
+            return None, None
+        finally:
+            plan.stop()
+            default_generator.set_offset(offset)
+        return plan, nested
+
+    def _add(self, plan, others, nested, args, tensors, numbers):
+        self._plans.insert(0, (numbers, plan, others, nested))
+        if self.is_flat and not others and self.program.is_alone(args, tensors):
+            self.quick.append(plan)
+        self.program.written.update(plan.writes)
+
+    def _recorded(self, args, tensors, numbers):
+        """The results of a run node by node, which a plan is made of."""
         plan, others = Plan(), []
         try:
             plan.begin(tensors)
@@ -200,10 +247,7 @@ class Planned:
             result = self._run_nodes(plan, others, args, tensors)
             flat, nested = flatten(result)
             plan.end(flat, tensors, self.fuse)
-            self._plans.insert(0, (numbers, plan, others, nested))
-            if self.is_flat and not others and self.program.is_alone(args, tensors):
-                self.quick.append(plan)
-            self.program.written.update(plan.writes)
+            self._add(plan, others, nested, args, tensors, numbers)
         except Refused as e:
             self.refused = str(e)
             result = e.result

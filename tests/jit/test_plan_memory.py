@@ -93,6 +93,27 @@ def test_channels_are_in_groups(shape):
     assert (len(plan) == 1) == repeated, plan.steps
 
 
+def test_the_first_call_runs_each_kernel_once():
+    """A recording runs no kernel: what is drawn is drawn once, and no memory is touched before the plan runs."""
+    f = Planned(make_fx(lambda x: pt.nn.functional.dropout(x.cumsum(0), 0.5).exp())(X))
+    pt.manual_seed(3)
+    first, draw = f(X), pt.rand(())
+    pt.manual_seed(3)
+    assert pt.equal(first, pt.nn.functional.dropout(X.cumsum(0), 0.5).exp()) and pt.equal(draw, pt.rand(()))
+    assert len(f.plans) == 1
+
+
+def test_errors_of_a_first_call():
+    """The error is that of the graph run op by op, and nothing is left of the recording."""
+    index = pt.tensor([0, 9])
+    f = Planned(make_fx(lambda x, i: x.cumsum(0).index_select(0, i) + pt.rand(()))(X, pt.tensor([0, 1])))
+    pt.manual_seed(3)
+    with pytest.raises(IndexError, match="index_select"):
+        f(X, index)
+    assert not f.plans and pt.default_generator.get_offset() == 0
+    assert f(X, pt.tensor([1, 0])).shape == (2, 8, 32, 32) and len(f.plans) == 1
+
+
 def test_what_python_reads_stays():
     """Work in Python reads memory that no step behind it reads any more."""
     def f(x):

@@ -26,7 +26,7 @@ from ptcore._state cimport interpreter_stack
 from ptcore._ops.call.operands cimport check_integers, read_operands, read_params, write_number
 from ptcore._ops.call.record cimport record_elementwise, record_plain
 from ptcore._ops.call.run cimport any_needs_grad, args_need_grad
-from ptcore._ops.plan.hooks cimport loops_run, planning, spoil
+from ptcore._ops.plan.hooks cimport dry, loops_run, planning, spoil
 from ptcore._ops._record cimport *
 from ptcore._ops.table.ids cimport *
 from ptcore._ops._writing cimport *
@@ -335,6 +335,8 @@ cdef object complete(Call *c, object out):
     cdef bint recorded
     read_operands(c)
     if c.o.integers:
+        if dry():
+            raise RuntimeError(f"{c.o.name.decode()}: it looks at values, and there are none")
         check_integers(c)
         if planning() and CATEGORY[c.compute] < 2:
             spoil(b"it looks at the values of integers first")
@@ -455,6 +457,8 @@ cdef int run_loops(Call *c, Tensor r) except -1:
             raise NotImplementedError(
                 f"{c.o.name.decode()}: there is no kernel for {dtype_of(c.compute).name} on "
                 f"device {device_of(c.column, c.number)}")
+    elif dry():
+        status = 0
     elif r.count > SMALL:
         own_dims(&out, room)
         pt_kernels_enter()
@@ -565,6 +569,8 @@ cdef object complete_inplace(Call *c, Tensor x):
         raise RuntimeError(f"{o.name.decode()}_: result type {dtype_of(result.dt).name} can't be "
                            f"cast to the desired output type {dtype_of(x.dt).name}")
     if o.integers:
+        if dry():
+            raise RuntimeError(f"{o.name.decode()}_: it looks at values, and there are none")
         check_integers(c)
         if planning() and CATEGORY[c.compute] < 2:
             spoil(b"it looks at the values of integers first")

@@ -23,7 +23,7 @@ from ptcore._ops.call.call cimport *
 from ptcore._ops.call.offer cimport PT_VARIANT_PLAIN, autocast, flags_of_all, offer, wants_node
 from ptcore._ops.call.read cimport begin, cast, make_room, plain_arguments, read, set_cast
 from ptcore._ops.call.record cimport record
-from ptcore._ops.plan.hooks cimport kernel_run, planning, spoil
+from ptcore._ops.plan.hooks cimport dry, kernel_run, planning, spoil
 from ptcore._ops.call.shape cimport shape, shape_by_spec
 from ptcore._ops._record cimport check_inplace, finish_inplace
 
@@ -396,6 +396,9 @@ cdef int launch(Call *c, PyObject **results) except -1:
     if c.column != DEVICE_CPU and BACKENDS[c.column] != NULL and BACKENDS[c.column].stream != NULL:
         k.stream = BACKENDS[c.column].stream(outs[0].device_index)
     k.error[0] = 0
+    if dry():
+        planned(c, &k, kernel)
+        return 0
     if work > SMALL:
         room = own_all(c.inputs, c.nin, outs, c.nout)
         pt_kernels_enter()
@@ -487,6 +490,8 @@ cdef int without_kernel(Call *c, PyObject **results) except -1:
         made = tuple([<object>results[k] for k in range(c.nout)])
         if planning():
             spoil(b"its kernel is written in Python")
+            if dry():
+                raise RuntimeError(f"{c.o.name.decode()}: a kernel in Python is not run in a recording without values")
         _python_kernels[(c.op, c.column)](*[without_history(x) for x in plain_args(c)],
                                           out=made[0] if c.nout == 1 else made)
         return 0

@@ -8,6 +8,8 @@ cdef extern from "plan/plan.h":
         PT_BUFFER_TEMPORARY, PT_BUFFER_BOUND, PT_BUFFER_RESULT, PT_PLAN_DONE
     pt_plan *pt_plan_new()
     void pt_plan_delete(pt_plan *)
+    void pt_plan_set_dry(pt_plan *, int)
+    int pt_plan_is_dry(const pt_plan *)
     int pt_plan_add_buffer(pt_plan *, char *, int64_t)
     int pt_plan_buffer_of(const pt_plan *, const char *)
     int pt_plan_add_kernel(pt_plan *, const char *, pt_kernel, const pt_call *, int)
@@ -38,6 +40,10 @@ cdef extern from "plan/plan.h":
 cdef inline bint planning() noexcept:
     """Whether this thread records a plan."""
     return pt_modes_seen & PT_MODE_PLANNING and pt_tls.mode & PT_MODE_PLANNING
+
+cdef inline bint dry() noexcept:
+    """Whether this thread records calls in place of running them."""
+    return planning() and pt_plan_is_dry(<pt_plan *>pt_tls.plan)
 
 cdef inline void kernel_run(const char *name, pt_kernel kernel, const pt_call *call, bint random) noexcept:
     pt_plan_add_kernel(<pt_plan *>pt_tls.plan, name, kernel, call, random)

@@ -246,6 +246,10 @@ int pt_plan_add_copy(pt_plan *p, const pt_view *dst, const pt_view *src) {
     return 0;
 }
 
+void pt_plan_set_dry(pt_plan *p, int dry) { p->is_dry = dry; }
+
+int pt_plan_is_dry(const pt_plan *p) { return p->is_dry; }
+
 void pt_plan_add_pause(pt_plan *p) {
     auto s = std::make_unique<step>();
     s->kind = PAUSE;

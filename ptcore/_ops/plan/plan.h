@@ -34,6 +34,9 @@ void pt_plan_delete(pt_plan *p);
 /* Memory that steps may name; the number of the buffer. Buffers do not overlap. */
 int pt_plan_add_buffer(pt_plan *p, char *data, int64_t nbytes);
 int pt_plan_buffer_of(const pt_plan *p, const char *data);      /* -1: none */
+/* Whether calls are recorded in place of being run: memory that nobody touches costs nothing. */
+void pt_plan_set_dry(pt_plan *p, int dry);
+int pt_plan_is_dry(const pt_plan *p);
 /* Of a call that has been run. 0, or -1: the call names memory that is no buffer (then nothing is recorded, and the plan
  * is spoilt). */
 int pt_plan_add_kernel(pt_plan *p, const char *name, pt_kernel kernel, const pt_call *call, int random);

@@ -102,7 +102,7 @@ struct pt_plan {
     std::vector<std::vector<pt::patch>> patches;        /* of each buffer */
     std::vector<std::vector<int>> guests;               /* of each result: temporary buffers in its memory */
     std::string spoilt;
-    bool is_spoilt = false;
+    bool is_spoilt = false, is_dry = false;
     int64_t arena_bytes = 0, work = 0;
     bool draws = false;
 };

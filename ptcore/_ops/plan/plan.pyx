@@ -128,8 +128,11 @@ cdef class Plan:
 
     # -- recording ---------------------------------------------------------------------------------
 
-    def begin(self, inputs):
-        """Starts to record this thread's calls. Inputs are plain tensors on the CPU; they may share memory."""
+    def begin(self, inputs, bint dry=False):
+        """Starts to record this thread's calls. Inputs are plain tensors on the CPU; they may share memory.
+
+        ``dry``: no kernel runs, and no memory is touched; what looks at values raises, or spoils the plan.
+        """
         cdef int k, j
         cdef Tensor t
         cdef list given = list(inputs)
@@ -162,6 +165,7 @@ cdef class Plan:
         if self.seen == NULL:
             raise MemoryError()
         self.recording = True
+        pt_plan_set_dry(self.p, dry)
         pt_tls.value_read = 0
         pt_tls.planner, pt_tls.plan = <void *>self, <void *>self.p
         set_planning(True)
