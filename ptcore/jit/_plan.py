@@ -199,17 +199,18 @@ class Planned:
 
     def _record(self, args, tensors, numbers):
         """Makes a plan, and gives its first results."""
-        if not self.program.writes_outside:
-            plan, nested = self._recorded_dry(args, tensors)
-            if plan is not None:
-                offset = default_generator.get_offset()
-                try:
-                    result = nested(plan(tensors))
-                except Exception:       # which the graph raises as it is run node by node
-                    default_generator.set_offset(offset)
-                else:
-                    self._add(plan, [], nested, args, tensors, numbers)
-                    return result
+        plan, nested = self._recorded_dry(args, tensors)
+        if plan is not None:
+            offset = default_generator.get_offset()
+            try:
+                result = nested(plan(tensors))
+            except Exception:           # which the graph raises as well, as it is run node by node
+                if self.program.writes_outside:
+                    raise
+                default_generator.set_offset(offset)
+            else:
+                self._add(plan, [], nested, args, tensors, numbers)
+                return result
         return self._recorded(args, tensors, numbers)
 
     def _recorded_dry(self, args, tensors):

@@ -174,3 +174,21 @@ def test_random_programs(first):
         for k in range(3):
             for a, b in zip(made(x + k, w), f(x + k, w), strict=True):
                 np.testing.assert_array_equal(a.numpy(), b.numpy(), err_msg=f"program {seed}, run {k}")
+
+
+def test_writes_to_inputs_are_counted_once():
+    def f(x, w):
+        x.mul_(2)
+        w[0] = x.sum()
+        return x + w
+    made = Planned(make_fx(f)(pt.ones(3), pt.ones(3)))
+    for _ in range(3):
+        x, y, w, v = pt.arange(3.0), pt.arange(3.0), pt.ones(3), pt.ones(3)
+        assert pt.equal(made(x, w), f(y, v)) and pt.equal(x, y) and pt.equal(w, v)
+        assert (x._version, w._version) == (y._version, v._version)
+    index = pt.tensor([0, 9])
+    g = Planned(make_fx(lambda x, i: (x.mul_(2), x.index_select(0, i))[1])(pt.ones(3), pt.tensor([0, 1])))
+    x = pt.ones(3)
+    with pytest.raises(IndexError):
+        g(x, index)
+    assert x.tolist() == [2.0, 2.0, 2.0]            # written once

@@ -32,6 +32,7 @@ cdef class Plan:
     cdef Input *inputs
     cdef int n_inputs
     cdef list results                   # buffers that get new memory at each run
+    cdef list versions                  # of inputs, where a recording without values began
     cdef list outputs                   # Spots, and what is no tensor
     cdef object arena
     cdef bint recording, busy, writes_inputs

@@ -166,6 +166,8 @@ cdef class Plan:
             raise MemoryError()
         self.recording = True
         pt_plan_set_dry(self.p, dry)
+        # Writes that a recording notes without doing them are not to be counted.
+        self.versions = [(t, version_of(<Tensor>t)) for t in given] if dry else None
         pt_tls.value_read = 0
         pt_tls.planner, pt_tls.plan = <void *>self, <void *>self.p
         set_planning(True)
@@ -199,8 +201,16 @@ cdef class Plan:
 
     def stop(self):
         """Ends the recording, whatever came of it."""
+        cdef Tensor t
         if self.recording:
             self.recording = False
+            for t, version in self.versions or ():
+                if version_of(t) != <uint64_t>version:
+                    if t.flags & PT_DATA and t.extras is not None:
+                        (<TensorExtras>t.extras).counter.value = version
+                    else:
+                        t.storage.version = version
+            self.versions = None
             pt_tls.planner = pt_tls.plan = NULL
             set_planning(False)
 
