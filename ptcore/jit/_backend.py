@@ -59,7 +59,7 @@ class Compiled:
         self.program = Program(module, root)
         # A sum of gradients has as many terms as there are calls: equal ones are merged where none are asked for.
         merged = copy_of(module)
-        self.values = Planned(Program(merged, root) if merge_equal(merged) else self.program, fuse)
+        self.values = Planned(Program(merged, self.program.root) if merge_equal(merged) else self.program, fuse)
         self.joints, self.op_by_op = [], []
         # The short way of calls whose arguments are tensors and whose results are a tuple of tensors.
         constants = [attribute_at(self.program.root, n.target) for n in self.program.attributes] if fixed else ()

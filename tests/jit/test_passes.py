@@ -164,6 +164,18 @@ def test_writes_between():
     assert names(made).count("mul") == 2
 
 
+def test_attributes_are_read_at_each_call():
+    from ptcore.jit._backend import compile_graph
+    w = nn.Parameter(pt.ones(2))
+    module = make_fx(lambda x: (x * w + 1) + (x * w + 1))(X)
+    compiled = compile_graph(module)
+    (name,) = [n.target for n in module.graph.find_nodes(op="get_attr")]
+    with pt.no_grad():
+        for k in range(3):
+            setattr(module, name, nn.Parameter(pt.full((2,), float(k))))
+            assert pt.equal(compiled(X), (X * k + 1) * 2)
+
+
 def test_draws_are_two():
     _, made = both(lambda x: F.dropout(x, 0.5) + F.dropout(x, 0.5), X)
     assert names(made).count("dropout_masked") == 2
