@@ -201,3 +201,32 @@ def test_threads_do_not_meet():
     for t in threads:
         t.join()
     assert found == wanted
+
+
+def continued(n: int, maybe: Optional[int]):
+    """A round that is left early goes on with what was known before it."""
+    k, found = 0, 0
+    while k < n and (maybe is None or maybe < 10):
+        k += 1
+        if maybe is None:
+            if k % 2 == 0:
+                maybe = k
+            continue
+        found += maybe
+        maybe = None if found % 3 == 0 else found
+    return k, found, maybe
+
+
+def continued_outside(n: int, maybe: Optional[int]):
+    k, found = 0, 0
+    while k < n and (maybe is None or maybe < k):
+        k += 1
+        if maybe is None:
+            continue
+        found += maybe
+    return k, found
+
+
+def test_what_a_round_learns_does_not_hold_in_the_next():
+    same(continued, *[(n, m) for n in (0, 1, 5, 9) for m in (None, 0, 3)])
+    same(continued_outside, *[(n, m) for n in (0, 1, 5) for m in (None, 0, 3)])

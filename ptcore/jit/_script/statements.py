@@ -525,6 +525,7 @@ class Statements:
             frame.vars[EXIT] = Val(0, INT)
             self.written_out, self.frame, self.leaving = False, frame, {name: [] for name in carried}
             write(frame)
+            self.forget_refinements(frame, names, carried, types)
             status = frame.lookup(EXIT)
             condition = self.next_condition(node, frame, status, again)
             self.note_types()
@@ -545,6 +546,17 @@ class Statements:
             if name not in carried and outer.lookup(name) is None:
                 outer.vars[name] = missing(name, f"it is set in the loop in line {self.place_of(node).line} only, "
                                            "which may run no round; set it before")
+
+    @staticmethod
+    def forget_refinements(frame, names, carried, types):
+        """The condition of the next round is asked behind ``continue`` as well: what the rest of the body has learned
+        of variables does not hold there."""
+        for name, value in list(frame.vars.items()):
+            if name in carried:
+                if isinstance(value, Val) and value.type != types[name] and is_subtype(value.type, types[name]):
+                    frame.vars[name] = Val(value.arg, types[name])
+            elif isinstance(value, Val) and name not in (*names, *frame.assigned) and not name.startswith("$"):
+                del frame.vars[name]
 
     def finish_loop(self, node, frame, trips, start, condition, status, carried, special, inputs, types):
         outer, order, outputs, initial = self.frame, [frame.index, *inputs.values()], [], []
