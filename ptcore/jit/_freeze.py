@@ -4,6 +4,7 @@ from typing import Any
 from ptcore.fx.graph_module import GraphModule, assign
 from ptcore.fx.node import attribute_at
 from ptcore.jit._passes import absorb_affine, copy_of, fold, merge_equal, written_to
+from ptcore.jit._script.modules import RecursiveScriptModule
 from ptcore.jit._trace import Traced, TracedMethod
 from ptcore.nn.modules.module import Module
 
@@ -11,18 +12,21 @@ __all__ = ["freeze", "optimize_for_inference", "run_frozen_optimizations"]
 
 
 def freeze(mod, preserved_attrs=None, optimize_numerics=True) -> Any:
-    """A traced module whose parameters and buffers are constants of its graphs.
+    """A module whose parameters and buffers are constants of its graphs.
 
-    What depends on constants alone is worked out once, and equal computations are done once; both keep the bits. With
-    ``optimize_numerics`` batch normalization and what else multiplies or adds constants is worked into the weights of
-    the convolution or linear layer before it: results may be rounded otherwise.
+    Of a traced module, what depends on constants alone is worked out once, and equal computations are done once; both
+    keep the bits. With ``optimize_numerics`` batch normalization and what else multiplies or adds constants is worked
+    into the weights of the convolution or linear layer before it: results may be rounded otherwise. Of a scripted
+    module, submodules and functions are inlined, attributes that no method sets are constants, and branches on those
+    are decided; results are the same bits.
 
     Parameters
     ----------
     mod : ScriptModule
-        What :func:`trace` or :func:`trace_module` gave, of a module in ``eval`` mode.
+        What :func:`trace`, :func:`trace_module` or :func:`script` gave, in ``eval`` mode.
     preserved_attrs : list of str, optional
-        Names of tensors that stay parameters and buffers, and of methods that are kept beside ``forward``.
+        Names of tensors that stay parameters and buffers, and of methods that are kept beside ``forward``; of a
+        scripted module also of other attributes and of submodules.
     optimize_numerics : bool, default: True
 
     Returns
@@ -33,9 +37,8 @@ def freeze(mod, preserved_attrs=None, optimize_numerics=True) -> Any:
     Raises
     ------
     RuntimeError
-        If the module is in training mode, or writes to its tensors.
-    NotImplementedError
-        If the module was scripted.
+        If the module is in training mode, a traced one writes to its tensors, or a scripted one has hooks or calls
+        methods that Python runs as they are (``@ignore``).
 
     Examples
     --------
@@ -48,16 +51,18 @@ def freeze(mod, preserved_attrs=None, optimize_numerics=True) -> Any:
     >>> list(frozen.parameters())
     []
     """
-    if not isinstance(mod, Traced):
-        if isinstance(mod, Module) and hasattr(mod, "graph"):
-            raise NotImplementedError("freeze: the module was scripted; freeze what trace gives of it")
+    mod = getattr(mod, "_jit_scripted", mod)
+    if not isinstance(mod, (Traced, RecursiveScriptModule)):
         raise RuntimeError(f"freeze: expected a ScriptModule, got {type(mod).__name__}")
     if mod.training:
-        raise RuntimeError("freeze: the module was traced in training mode; call eval() before it is traced")
+        raise RuntimeError("freeze: the module is in training mode; call eval() before it is traced or frozen")
     kept = list(preserved_attrs or ())
     for name in kept:
-        if name not in mod._traced and not hasattr(mod, name):
+        if not hasattr(mod, name):
             raise RuntimeError(f"freeze: the module has no attribute {name!r} that could be preserved")
+    if isinstance(mod, RecursiveScriptModule):
+        from ptcore.jit._script.inline import frozen
+        return frozen(mod, kept)
     made = Traced(name=mod.original_name)
     made.train(False)
     tensors = dict([*mod.named_parameters(), *mod.named_buffers()])
@@ -110,7 +115,7 @@ def tensors_of(module):
 
 
 def run_frozen_optimizations(mod, optimize_numerics=True, preserved_methods=None):
-    """Runs the passes of :func:`freeze` again over a module that is frozen, in place.
+    """Runs the passes of :func:`freeze` again over a module that is frozen, in place. There are none for scripted ones.
 
     Parameters
     ----------
@@ -119,6 +124,8 @@ def run_frozen_optimizations(mod, optimize_numerics=True, preserved_methods=None
     preserved_methods : list of str, optional
         More methods than ``forward``; all methods of a frozen module are its own.
     """
+    if isinstance(mod, RecursiveScriptModule):
+        return
     if not isinstance(mod, Traced):
         raise RuntimeError(f"run_frozen_optimizations: expected a frozen ScriptModule, got {type(mod).__name__}")
     own = mod._non_persistent_buffers_set
@@ -134,14 +141,14 @@ def run_frozen_optimizations(mod, optimize_numerics=True, preserved_methods=None
 
 
 def optimize_for_inference(mod, other_methods=None) -> Any:
-    """A module for inference: frozen, with batch normalization worked into the layers before it.
+    """A module for inference: frozen, and of a traced one batch normalization is worked into the layers before it.
 
     Results may be rounded otherwise than those of ``mod``.
 
     Parameters
     ----------
     mod : ScriptModule
-        Traced in ``eval`` mode; it may be frozen already.
+        In ``eval`` mode; it may be frozen already.
     other_methods : list of str, optional
         Methods that are kept beside ``forward``.
 

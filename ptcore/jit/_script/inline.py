@@ -1,0 +1,329 @@
+"""Inlining of scripted modules: one graph a method, with attributes that nobody sets as constants.
+
+Calls of submodules, of methods and of scripted functions become what they call; branches on constants are decided.
+Modules of ptcore.nn that run as they are stay calls, of copies.
+"""
+import builtins
+import copy
+import math
+import operator
+
+from ptcore._state import no_grad
+from ptcore.fx import _blocks
+from ptcore.fx.graph import Graph
+from ptcore.fx.node import Node, map_aggregate
+from ptcore.jit._script import operations
+from ptcore.jit._script.asynchronous import fork
+from ptcore.jit._script.functions import ScriptFunction
+from ptcore.jit._script.modules import RecursiveScriptModule, attribute_kind, attribute_type
+from ptcore.nn import Module
+
+__all__ = ["frozen"]
+
+_PLAIN = (int, float, bool, complex, str, type(None))
+# Functions that may be called ahead: those of these modules, but for print.
+_AHEAD = frozenset([f for m in (builtins, operator, math, operations) for f in vars(m).values() if callable(f)]) - {
+    print, operations.unused, operations.raise_error, operations.fail_assertion}
+
+
+class _Module:
+    """A module as a value of a graph."""
+
+    def __init__(self, module):
+        self.module = module
+
+
+class _Method:
+    """A method of a module as a value of a graph."""
+
+    def __init__(self, module, name):
+        self.module, self.name = module, name
+
+
+def frozen(module, kept):
+    """A new ScriptModule with the methods ``forward`` and those of ``kept``, inlined.
+
+    Tensors are copies, in buffers that are no state; what is named in ``kept`` is the module's own.
+    """
+    original = Module.__new__(type(module.original_name, (Module,), {}))
+    Module.__init__(original)
+    made = RecursiveScriptModule(original)
+    made.__dict__["training"] = module.training
+    inliner = _Inliner(module, made, kept)
+    for name in dict.fromkeys(["forward", *kept]):
+        if attribute_kind(module, name) == "method" and name in module._jit_methods:
+            inliner.add_method(name, module, name)
+    return made
+
+
+class _Inliner:
+    def __init__(self, root, made, kept):
+        self.made = made
+        self.reserved = {"forward", *kept}
+        self.paths = {id(m): path for path, m in root.named_modules()}
+        self.names = {}                 # of what is made, by the id of a tensor or module, or the id of a module and
+        self.written = set()            # an attribute; those that methods set
+        self.whole = {}                 # id of a module that stays as it is -> its path in what is made
+        self.copies = {}                # of values, for deepcopy
+        for m in root.modules():
+            if isinstance(m, RecursiveScriptModule):
+                self.refuse_hooks(m)
+                for method in m._jit_methods.values():
+                    self.note_writes(m, method.graph)
+        for name in kept:
+            self.keep(root, name)
+
+    def refuse_hooks(self, module):
+        if module._forward_hooks or module._forward_pre_hooks:
+            raise RuntimeError(f"freeze: {self.called(module)} has hooks, which are no part of a graph; remove them "
+                               "before the module is frozen")
+
+    def called(self, module):
+        path = self.paths.get(id(module))
+        return f"the module {path!r}" if path else "the module"
+
+    def note_writes(self, module, graph):
+        for node in graph.nodes:
+            if node.op == "call_function" and node.target is operations.set_attribute and isinstance(
+                    node.args[0], Node) and node.args[0].op == "get_attr":
+                self.written.add((id(_at(module, node.args[0].target)), node.args[1]))
+            for block in node.blocks:
+                self.note_writes(module, block)
+
+    def keep(self, root, name):
+        """Lets what is made have an attribute of the module as it is."""
+        kind, made = attribute_kind(root, name), self.made
+        if kind == "module":
+            made._modules[name] = root._modules[name]
+            for path, m in root._modules[name].named_modules():
+                self.whole[id(m)] = f"{name}.{path}" if path else name
+        elif kind == "tensor":
+            table = "_parameters" if name in root._parameters else "_buffers"
+            x = getattr(made, table)[name] = getattr(root, table)[name]
+            self.names[self.key(root, name, x)] = name
+            if name in root._non_persistent_buffers_set:
+                made._non_persistent_buffers_set.add(name)
+        elif kind == "attribute" and name != "training":
+            self.add_attribute(root, name, name)
+
+    def add_attribute(self, holder, name, under):
+        value = getattr(holder, name)
+        self.made._jit_types[under] = attribute_type(holder, name, value)
+        self.made.__dict__[under] = copy.deepcopy(value, self.copies)
+        self.names[id(holder), name] = under
+
+    def add_method(self, under, owner, name):
+        """Adds a method of a module to what is made."""
+        method, graph = owner._jit_methods[name], Graph()
+        args = []
+        for node in method.graph.find_nodes(op="placeholder"):
+            made = graph.create_node("placeholder", node.target, node.args, type_expr=node.type)
+            made.meta.update(node.meta)
+            args.append(made)
+        result = self.copy(method.graph, graph, args, owner)
+        output = graph.output(self.given(graph, result), method.graph.output_node().type)
+        output.meta.update(method.graph.output_node().meta)
+        graph.eliminate_dead_code()
+        made = ScriptFunction(under, graph, method.parameters, method.returns, None, self.made)
+        self.made._jit_methods[under] = made
+        self.made._jit_show(under, made)
+
+    # -- nodes -----------------------------------------------------------------------------------------------
+
+    def copy(self, source, graph, args, owner):
+        """Writes what a graph does behind what there is; returns its result."""
+        env, args = {}, iter(args)
+        for node in source.nodes:
+            if node.op == "placeholder":
+                env[node] = next(args)
+            elif node.op == "output":
+                return _mapped(node.args[0], env)
+            else:
+                env[node] = self.node(node, graph, env, owner)
+        raise AssertionError("a graph without output")
+
+    def node(self, node, graph, env, owner):
+        if node.op == "get_attr":
+            return self.attribute(graph, owner, node)
+        args, kwargs = _mapped(node.args, env), {k: _mapped(a, env) for k, a in node.kwargs.items()}
+        first = args[0] if args else None
+        if node.op == "call_module":
+            child = _at(owner, node.target)
+            if id(child) not in self.whole:
+                return self.call(graph, child, "forward", args, kwargs)
+            return self.create(node, graph, args, kwargs, owner, self.whole[id(child)])
+        if node.op == "call_method" and isinstance(first, _Module) and id(first.module) not in self.whole:
+            name = "forward" if node.target == "__call__" else node.target
+            if name not in first.module._jit_methods:
+                raise RuntimeError(f"freeze: {name} of {self.called(first.module)} is run by Python as it is (@ignore) "
+                                   "and may change what would be a constant")
+            return self.call(graph, first.module, name, args[1:], kwargs)
+        if node.op == "call_function":
+            if isinstance(node.target, ScriptFunction) and node.target._owner is None:
+                return self.inlined(graph, node.target, args, kwargs, owner)
+            if node.target is _blocks.cond and type(first) is bool:
+                return self.copy(node.blocks[0 if first else 1], graph, args[1:], owner)
+            if node.target is operator.getitem and type(first) is tuple and type(args[1]) is int:
+                return first[args[1]]
+            if isinstance(first, _Module) and id(first.module) not in self.whole:
+                if node.target is operations.set_attribute:
+                    return self.set_attribute(graph, node, first.module, args)
+                if node.target is getattr:
+                    return _Method(first.module, args[1])
+                if node.target is fork:
+                    first = _Method(first.module, "forward")
+            if node.target is fork and isinstance(first, _Method):
+                args = (self.as_method(graph, first), *args[1:])
+            found = self.folded(node, args, kwargs)
+            if found is not None:
+                return found[0]
+        return self.create(node, graph, args, kwargs, owner, node.target)
+
+    def create(self, node, graph, args, kwargs, owner, target):
+        made = graph.create_node(node.op, target, self.given(graph, args),
+                                 {k: self.given(graph, a) for k, a in kwargs.items()}, node.name.rstrip("_0123456789"),
+                                 node.type)
+        made.meta.update(node.meta)
+        made.blocks = tuple([self.block(b, owner) for b in node.blocks])
+        return made
+
+    def call(self, graph, module, name, args, kwargs):
+        return self.inlined(graph, module._jit_methods[name], args, kwargs, module)
+
+    def inlined(self, graph, function, args, kwargs, owner):
+        if kwargs or len(args) != len(function.parameters):
+            args = function._complete(args, kwargs)
+        return self.copy(function.graph, graph, args, owner)
+
+    def block(self, source, owner):
+        graph = Graph()
+        args = [graph.create_node("placeholder", node.target, (), type_expr=node.type)
+                for node in source.find_nodes(op="placeholder")]
+        graph.output(self.given(graph, self.copy(source, graph, args, owner)), source.output_node().type)
+        return graph
+
+    @staticmethod
+    def folded(node, args, kwargs):
+        """The value of a call of plain constants, in a tuple; or None."""
+        if node.target not in _AHEAD or node.meta.get("effect") or not all(
+                [isinstance(a, _PLAIN) for a in (*args, *kwargs.values())]):
+            return None
+        try:
+            value = node.target(*args, **kwargs)
+        except Exception:               # which is raised when the program runs
+            return None
+        return (value,) if isinstance(value, _PLAIN) else None
+
+    # -- attributes ------------------------------------------------------------------------------------------
+
+    def attribute(self, graph, owner, node):
+        *parts, last = node.target.split(".")
+        holder = _at(owner, ".".join(parts))
+        if not last:
+            return _Module(owner)
+        if last in holder._modules:
+            return _Module(holder._modules[last])
+        if id(holder) in self.whole:
+            return self.get(graph, f"{self.whole[id(holder)]}.{last}", node)
+        if last in holder._parameters or last in holder._buffers:
+            return self.tensor(graph, holder, last, node)
+        if last in holder._jit_methods:
+            return self.call(graph, holder, last, (), {})           # a property
+        value = getattr(holder, last)
+        if (id(holder), last) not in self.names:
+            if isinstance(value, _PLAIN) and (id(holder), last) not in self.written:
+                return value
+            self.add_attribute(holder, last, self.name_for(holder, last))
+        return self.get(graph, self.names[id(holder), last], node)
+
+    def key(self, holder, name, x):
+        """What a tensor's name is known by: tensors of several modules that nobody sets are one."""
+        return (id(holder), name) if x is None or (id(holder), name) in self.written else id(x)
+
+    def place_of_tensor(self, holder, name):
+        x = getattr(holder, name)
+        key = self.key(holder, name, x)
+        if key not in self.names:
+            under = self.names[key] = self.name_for(holder, name)
+            with no_grad():
+                self.made._buffers[under] = x if x is None else x.detach().clone()
+            self.made._non_persistent_buffers_set.add(under)
+        return self.names[key]
+
+    def tensor(self, graph, holder, name, node):
+        if getattr(holder, name) is None and (id(holder), name) not in self.written:
+            return None
+        return self.get(graph, self.place_of_tensor(holder, name), node)
+
+    def set_attribute(self, graph, node, holder, args):
+        name = args[1]
+        if name in holder._buffers:
+            under = self.place_of_tensor(holder, name)
+        else:
+            if (id(holder), name) not in self.names:
+                self.add_attribute(holder, name, self.name_for(holder, name))
+            under = self.names[id(holder), name]
+        made = graph.call_function(node.target, (self.itself(graph), under, self.given(graph, args[2])))
+        made.meta.update(node.meta)
+        return made
+
+    def name_for(self, holder, name):
+        """A name of its own for an attribute of a module: where it was."""
+        path = self.paths.get(id(holder), "")
+        base = under = "_".join([part for part in (*path.split("."), name) if part])
+        k = 0
+        while hasattr(self.made, under) or under in self.reserved:
+            k += 1
+            under = f"{base}_{k}"
+        return under
+
+    @staticmethod
+    def itself(graph):
+        return graph.create_node("get_attr", "", name="self")
+
+    @staticmethod
+    def get(graph, name, node):
+        made = graph.get_attr(name, node.type)
+        made.meta.update(node.meta)
+        return made
+
+    def as_method(self, graph, method):
+        """A method of a module as a method of what is made."""
+        key = (id(method.module), method.name, "()")
+        if key not in self.names:
+            self.names[key] = under = self.name_for(method.module, method.name)
+            self.reserved.add(under)
+            self.add_method(under, method.module, method.name)
+        return graph.call_function(getattr, (self.itself(graph), self.names[key]))
+
+    def given(self, graph, a):
+        """An argument of a node that stays: a module is read by its name."""
+        def put(x):
+            if not isinstance(x, _Module):
+                return x
+            name = self.whole.get(id(x.module)) or self.names.get(id(x.module))
+            if name is None:
+                name = self.names[id(x.module)] = self.name_for(x.module, "" if self.paths[id(x.module)] else "whole")
+                self.made._modules[name] = _without_state(copy.deepcopy(x.module, self.copies))
+            return graph.get_attr(name)
+        return map_aggregate(a, put)
+
+
+def _mapped(a, env):
+    return map_aggregate(a, lambda x: env[x] if isinstance(x, Node) else x)
+
+
+def _at(module, path):
+    for part in path.split(".") if path else ():
+        module = module._modules[part]
+    return module
+
+
+def _without_state(module):
+    """A module that runs as it is, whose tensors become no state."""
+    for m in module.modules():
+        for name, p in list(m._parameters.items()):
+            del m._parameters[name]
+            m._buffers[name] = None if p is None else p.detach()
+        m._non_persistent_buffers_set.update(m._buffers)
+    return module
