@@ -3,6 +3,7 @@
 ``PTCORE_SCRIPT_PROGRAMS`` sets how many programs are tried.
 """
 # ruff: noqa: UP006, UP035 - these forms are what is tested
+import contextlib
 import copy
 import itertools
 import linecache
@@ -298,22 +299,53 @@ ARGUMENTS = [(3, 2, [1, 2, 3], {"x": 1}, None, True, "abc", (4, "q")), (0, -1, [
              (7, 5, [5, -1, 0, 9], {"y": 2, "z": 0}, 0, True, "a-b a", (-2, "ab"))]
 
 
-def check(text):
-    """Runs a program by Python and by script."""
+HELD = """
+class Held(nn.Module):
+    def __init__(self, a, b, maybe: Optional[int], flag, s):
+        super().__init__()
+        self.a, self.b, self.flag, self.s = a, b, flag, s
+        self.maybe: Optional[int] = maybe
+
+    def forward(self, items: List[int], words: Dict[str, int], pair: Tuple[int, str]):
+        return f(self.a, self.b, items, words, self.maybe, self.flag, self.s, pair)
+"""
+
+
+@contextlib.contextmanager
+def defined(text):
+    """The names that a program defines; script finds its text."""
     from typing import Dict, List, Optional, Tuple
     name = f"<program {next(_number)}>"
     linecache.cache[name] = len(text), None, text.splitlines(True), name
     space = {"List": List, "Dict": Dict, "Optional": Optional, "Tuple": Tuple, "helper": helper,
-             "no_grad": ptcore.no_grad}
+             "no_grad": ptcore.no_grad, "nn": ptcore.nn, "__name__": __name__}
     try:
         exec(compile(text, name, "exec"), space)
+        yield space
+    finally:
+        linecache.cache.pop(name, None)
+
+
+def check(text):
+    """Runs a program by Python and by script."""
+    with defined(text) as space:
         scripted = jit.script(space["f"])
         scripted.graph.lint()
         for args in ARGUMENTS:
             want, got = outcome(space["f"], args), outcome(scripted, args)
             assert got == want, f"{text}\n{args}\nscript {got}\nPython {want}"
-    finally:
-        linecache.cache.pop(name, None)
+
+
+def check_frozen(text):
+    """Runs a program by Python, and by a frozen module that has most arguments as constants."""
+    with defined(text + HELD) as space:
+        for a, b, items, words, maybe, flag, s, pair in ARGUMENTS:
+            frozen = jit.freeze(jit.script(space["Held"](a, b, maybe, flag, s).eval()))
+            frozen.graph.lint()
+            want = outcome(lambda *x, k=(a, b, maybe, flag, s): space["f"](*k[:2], *x[:2], *k[2:], x[2]),
+                           (items, words, pair))
+            got = outcome(frozen, (items, words, pair))
+            assert got == want, f"{text}\n{(a, b, maybe, flag, s)}\nfrozen {got}\nPython {want}"
 
 
 @settings(max_examples=EXAMPLES, deadline=None, derandomize=EXAMPLES <= 2000, suppress_health_check=list(HealthCheck),
@@ -327,3 +359,9 @@ def test_random_programs(source):
 def test_fixed_programs(seed):
     source = random.Random(seed)
     check(Writer(lambda n: source.randrange(n)).program())
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_frozen_programs(seed):
+    source = random.Random(seed)
+    check_frozen(Writer(lambda n: source.randrange(n)).program())

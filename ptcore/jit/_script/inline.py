@@ -123,7 +123,7 @@ class _Inliner:
         result = self.copy(method.graph, graph, args, owner)
         output = graph.output(self.given(graph, result), method.graph.output_node().type)
         output.meta.update(method.graph.output_node().meta)
-        graph.eliminate_dead_code()
+        graph.eliminate_dead_code(lambda node: node.op != "get_attr")          # what may raise does so
         made = ScriptFunction(under, graph, method.parameters, method.returns, None, self.made)
         self.made._jit_methods[under] = made
         self.made._jit_show(under, made)
