@@ -4,7 +4,7 @@ from typing import Any
 from ptcore.fx.graph_module import GraphModule, assign
 from ptcore.fx.node import attribute_at
 from ptcore.jit._passes import absorb_affine, copy_of, fold, merge_equal, written_to
-from ptcore.jit._script.modules import RecursiveScriptModule
+from ptcore.jit._script.modules import RecursiveScriptModule, unmarked
 from ptcore.jit._trace import Traced, TracedMethod
 from ptcore.nn.modules.module import Module
 
@@ -51,7 +51,7 @@ def freeze(mod, preserved_attrs=None, optimize_numerics=True) -> Any:
     >>> list(frozen.parameters())
     []
     """
-    mod = getattr(mod, "_jit_scripted", mod)
+    mod = unmarked(mod)
     if not isinstance(mod, (Traced, RecursiveScriptModule)):
         raise RuntimeError(f"freeze: expected a ScriptModule, got {type(mod).__name__}")
     if mod.training:

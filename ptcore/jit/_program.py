@@ -10,7 +10,7 @@ from ptcore.fx.graph_module import GraphModule, assign
 from ptcore.fx.node import attribute_at
 from ptcore.jit import _files
 from ptcore.jit._script.functions import ScriptFunction
-from ptcore.jit._script.modules import RecursiveScriptModule
+from ptcore.jit._script.modules import RecursiveScriptModule, unmarked
 from ptcore.jit._trace import Traced, TracedFunction, TracedMethod
 from ptcore.nn.modules.module import Module
 from ptcore.serialization import CorruptFileError
@@ -112,7 +112,7 @@ def _contents(m, extra):
                 "methods": {name: _described(method) for name, method in m._traced.items()}}
         return _files.Contents("traced module", {name: method.graph for name, method in m._traced.items()}, dict(named),
                                data, extra)
-    m = getattr(m, "_jit_scripted", m)
+    m = unmarked(m)
     if isinstance(m, (ScriptFunction, RecursiveScriptModule)):
         from ptcore.jit._script.stored import contents_of
         return contents_of(m, extra)

@@ -8,6 +8,7 @@ import pytest
 
 import ptcore as pt
 from ptcore import jit, nn
+from ptcore.jit._script.functions import from_graph
 
 sys.path.insert(0, str(Path(__file__).parent))
 import test_script_models as models
@@ -27,6 +28,17 @@ def calls(graph):
     return made
 
 
+@jit.script
+def loud(n: int) -> int:
+    print("called")
+    return n + 1
+
+
+@jit.script
+def twice_loud(n: int) -> int:
+    return loud(n) + loud(n + 1)
+
+
 @pytest.mark.parametrize("name", sorted(MODULES))
 @pytest.mark.filterwarnings("ignore")
 def test_modules_of_the_library(name):
@@ -41,6 +53,45 @@ def test_modules_of_the_library(name):
             found.append(m(*given(name)))
     for x in found[1:]:
         same(found[0], x)
+
+
+@pytest.mark.parametrize("name", sorted(MODULES))
+@pytest.mark.filterwarnings("ignore")
+def test_inlined_graphs_compute_the_same(name):
+    net = jit.script(as_made(name, False))
+    graph = net.inlined_graph
+    assert not graph.find_nodes(op="call_module")
+    found = []
+    for run in (net, from_graph("f", graph, net)):
+        pt.manual_seed(4)
+        with pt.no_grad():
+            found.append(run(*given(name)))
+    same(*found)
+
+
+class Marked(jit.ScriptModule):
+    def __init__(self):
+        super().__init__()
+        self.inside = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
+
+    @jit.script_method
+    def forward(self, x):
+        return self.twice(x) + loud(1)
+
+    @jit.script_method
+    def twice(self, x):
+        return self.inside(self.inside(x))
+
+
+def test_inlined_graph():
+    net = Marked().eval()
+    frozen = jit.freeze(net)
+    assert pt.equal(frozen(X), net(X)) and pt.equal(from_graph("f", net.inlined_graph, net)(X), net(X))
+    found = calls(net.inlined_graph)
+    assert found.count("linear") == 2 and "inside.0.weight" in found and "print" in found
+    assert "twice" in calls(net.graph) and "twice" not in found
+    assert calls(twice_loud.inlined_graph).count("print") == 2 and "print" not in calls(twice_loud.graph)
+    assert from_graph("f", twice_loud.inlined_graph)(3) == twice_loud(3) == 9
 
 
 @pytest.mark.parametrize("made, inputs", models.MODELS, ids=["GPT", "ResNet", "VAE", "Tree"])
@@ -200,12 +251,6 @@ def test_each_module_has_its_own_mode():
     got = frozen(pt.ones(50))
     pt.manual_seed(1)
     assert pt.equal(got, net(pt.ones(50))) and bool((got == 0).any())
-
-
-@jit.script
-def loud(n: int) -> int:
-    print("called")
-    return n + 1
 
 
 class Prints(nn.Module):

@@ -364,3 +364,49 @@ def test_every_byte_of_the_texts():
                 loaded_of({**entries, name: changed})
             except CorruptFileError:
                 continue
+
+
+class Marked(jit.ScriptModule):
+    """A module whose class marks its method, and that changes later on."""
+
+    def __init__(self):
+        super().__init__()
+        self.inside = nn.Sequential(nn.Linear(2, 2), nn.Dropout(0.5))
+        self.k = 2
+
+    @jit.script_method
+    def forward(self, x):
+        if self.training:
+            x = x + 100
+        return self.inside(x) * self.k
+
+
+class HasMarked(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.m = Marked()
+
+    def forward(self, x):
+        return self.m(x) + 1
+
+
+def test_marked_modules_are_written_as_they_are_now():
+    net, x = Marked(), pt.ones(1, 2)
+    net.eval()
+    net.k = 7
+    net.inside[0].weight = nn.Parameter(pt.full((2, 2), 3.0))
+    want = (3 * x @ pt.ones(2, 2) + net.inside[0].bias) * 7
+    for m in (net, again(net), jit.freeze(net)):
+        assert m.training is False and pt.equal(m(x), want)
+    assert [*again(net).state_dict()] == ["inside.0.weight", "inside.0.bias"]
+
+
+def test_marked_modules_inside_others_have_their_mode():
+    made = HasMarked()
+    net, x = jit.script(made), pt.ones(1, 2)
+    net.eval()
+    inside = made.m.inside[0]
+    want = (x @ inside.weight.T + inside.bias) * 2 + 1
+    for m in (net, again(net), jit.freeze(net), copy.deepcopy(net)):
+        pt.testing.assert_close(m(x), want)
+    assert net.m.inside[0].weight is inside.weight

@@ -126,8 +126,9 @@ class ScriptFunction:
 
     @property
     def inlined_graph(self):
-        """The graph; calls of other functions stay calls."""
-        return self.graph
+        """The graph with those of the functions, methods and submodules that it calls."""
+        from ptcore.jit._script.inline import inlined_graph
+        return inlined_graph(self)
 
     @property
     def code(self):

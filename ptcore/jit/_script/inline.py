@@ -18,7 +18,7 @@ from ptcore.jit._script.functions import ScriptFunction
 from ptcore.jit._script.modules import RecursiveScriptModule, attribute_kind, attribute_type
 from ptcore.nn import Module
 
-__all__ = ["frozen"]
+__all__ = ["frozen", "inlined_graph"]
 
 _PLAIN = (int, float, bool, complex, str, type(None))
 # Functions that may be called ahead: those of these modules, but for print.
@@ -40,6 +40,12 @@ class _Method:
         self.module, self.name = module, name
 
 
+def inlined_graph(function):
+    """The graph of a scripted function or method, with what it calls; attributes have their paths from its module."""
+    owner = getattr(function._owner, "_jit_scripted", function._owner)
+    return _Inliner(owner).graph_of(function, owner)
+
+
 def frozen(module, kept):
     """A new ScriptModule with the methods ``forward`` and those of ``kept``, inlined.
 
@@ -49,34 +55,150 @@ def frozen(module, kept):
     Module.__init__(original)
     made = RecursiveScriptModule(original)
     made.__dict__["training"] = module.training
-    inliner = _Inliner(module, made, kept)
+    freezer = _Freezer(module, made, kept)
     for name in dict.fromkeys(["forward", *kept]):
         if attribute_kind(module, name) == "method" and name in module._jit_methods:
-            inliner.add_method(name, module, name)
+            freezer.add_method(name, module, name)
     return made
 
 
 class _Inliner:
+    """Copies graphs, and in place of calls what they call."""
+
+    def __init__(self, root):
+        modules = () if root is None else root.named_modules()
+        self.paths = {id(m): path for path, m in modules}
+
+    # -- nodes -----------------------------------------------------------------------------------------------
+
+    def graph_of(self, function, owner):
+        """The graph of a function, or of a method of a module."""
+        graph, args = Graph(), []
+        for node in function.graph.find_nodes(op="placeholder"):
+            made = graph.create_node("placeholder", node.target, node.args, type_expr=node.type)
+            made.meta.update(node.meta)
+            args.append(made)
+        result = self.copy(function.graph, graph, args, owner)
+        output = graph.output(self.given(graph, result), function.graph.output_node().type)
+        output.meta.update(function.graph.output_node().meta)
+        graph.eliminate_dead_code(lambda node: node.op != "get_attr")          # what may raise does so
+        return graph
+
+    def copy(self, source, graph, args, owner):
+        """Writes what a graph does behind what there is; returns its result."""
+        env, args = {}, iter(args)
+        for node in source.nodes:
+            if node.op == "placeholder":
+                env[node] = next(args)
+            elif node.op == "output":
+                return _mapped(node.args[0], env)
+            else:
+                env[node] = self.node(node, graph, env, owner)
+        raise AssertionError("a graph without output")
+
+    def node(self, node, graph, env, owner):
+        if node.op == "get_attr":
+            return self.attribute(graph, owner, node)
+        args, kwargs = _mapped(node.args, env), {k: _mapped(a, env) for k, a in node.kwargs.items()}
+        if node.op == "call_module":
+            return self.call_module(node, graph, args, kwargs, owner)
+        first = args[0] if args else None
+        if node.op == "call_method" and isinstance(first, _Module):
+            name = "forward" if node.target == "__call__" else node.target
+            return self.call_method(node, graph, first.module, name, args, kwargs, owner)
+        if node.op == "call_function" and isinstance(node.target, ScriptFunction) and node.target._owner is None:
+            return self.inlined(graph, node.target, args, kwargs, owner)
+        return self.other(node, graph, args, kwargs, owner)
+
+    def call_module(self, node, graph, args, kwargs, owner):
+        return self.call(graph, _at(owner, node.target), "forward", args, kwargs)
+
+    def call_method(self, node, graph, module, name, args, kwargs, owner):
+        if name not in module._jit_methods:             # is run by Python
+            return self.create(node, graph, args, kwargs, owner)
+        return self.call(graph, module, name, args[1:], kwargs)
+
+    def other(self, node, graph, args, kwargs, owner):
+        return self.create(node, graph, args, kwargs, owner)
+
+    def create(self, node, graph, args, kwargs, owner, target=None):
+        made = graph.create_node(node.op, target or node.target, self.given(graph, args),
+                                 {k: self.given(graph, a) for k, a in kwargs.items()}, node.name.rstrip("_0123456789"),
+                                 node.type)
+        made.meta.update(node.meta)
+        made.blocks = tuple([self.block(b, owner) for b in node.blocks])
+        return made
+
+    def call(self, graph, module, name, args, kwargs):
+        return self.inlined(graph, module._jit_methods[name], args, kwargs, module)
+
+    def inlined(self, graph, function, args, kwargs, owner):
+        if kwargs or len(args) != len(function.parameters):
+            args = function._complete(args, kwargs)
+        return self.copy(function.graph, graph, args, owner)
+
+    def block(self, source, owner):
+        graph = Graph()
+        args = [graph.create_node("placeholder", node.target, (), type_expr=node.type)
+                for node in source.find_nodes(op="placeholder")]
+        graph.output(self.given(graph, self.copy(source, graph, args, owner)), source.output_node().type)
+        return graph
+
+    # -- attributes ------------------------------------------------------------------------------------------
+
+    def attribute(self, graph, owner, node):
+        *parts, last = node.target.split(".")
+        holder = _at(owner, ".".join(parts))
+        if not last:
+            return _Module(owner)
+        if last in holder._modules:
+            return _Module(holder._modules[last])
+        if last in holder._jit_methods:
+            return self.call(graph, holder, last, (), {})           # a property
+        return self.value(graph, holder, last, node)
+
+    def value(self, graph, holder, name, node):
+        path = self.paths[id(holder)]
+        return self.get(graph, f"{path}.{name}" if path else name, node)
+
+    @staticmethod
+    def get(graph, name, node):
+        made = graph.get_attr(name, node.type)
+        made.meta.update(node.meta)
+        return made
+
+    def given(self, graph, a):
+        """An argument of a node that stays: a module is read by its name."""
+        return map_aggregate(a, lambda x: self.read(graph, self.name_of(x.module)) if isinstance(x, _Module) else x)
+
+    def name_of(self, module):
+        return self.paths[id(module)]
+
+    @staticmethod
+    def read(graph, name):
+        return graph.create_node("get_attr", name, name=name.replace(".", "_") or "self")
+
+
+class _Freezer(_Inliner):
+    """Inlines the methods of a module into those of another one, which has what they need."""
+
     def __init__(self, root, made, kept):
+        super().__init__(root)
         self.made = made
         self.reserved = {"forward", *kept}
-        self.paths = {id(m): path for path, m in root.named_modules()}
         self.names = {}                 # of what is made, by the id of a tensor or module, or the id of a module and
         self.written = set()            # an attribute; those that methods set
         self.whole = {}                 # id of a module that stays as it is -> its path in what is made
         self.copies = {}                # of values, for deepcopy
         for m in root.modules():
             if isinstance(m, RecursiveScriptModule):
-                self.refuse_hooks(m)
+                if m._forward_hooks or m._forward_pre_hooks:
+                    raise RuntimeError(f"freeze: {self.called(m)} has hooks, which are no part of a graph; remove them "
+                                       "before the module is frozen")
                 for method in m._jit_methods.values():
                     self.note_writes(m, method.graph)
         for name in kept:
             self.keep(root, name)
-
-    def refuse_hooks(self, module):
-        if module._forward_hooks or module._forward_pre_hooks:
-            raise RuntimeError(f"freeze: {self.called(module)} has hooks, which are no part of a graph; remove them "
-                               "before the module is frozen")
 
     def called(self, module):
         path = self.paths.get(id(module))
@@ -114,98 +236,49 @@ class _Inliner:
 
     def add_method(self, under, owner, name):
         """Adds a method of a module to what is made."""
-        method, graph = owner._jit_methods[name], Graph()
-        args = []
-        for node in method.graph.find_nodes(op="placeholder"):
-            made = graph.create_node("placeholder", node.target, node.args, type_expr=node.type)
-            made.meta.update(node.meta)
-            args.append(made)
-        result = self.copy(method.graph, graph, args, owner)
-        output = graph.output(self.given(graph, result), method.graph.output_node().type)
-        output.meta.update(method.graph.output_node().meta)
-        graph.eliminate_dead_code(lambda node: node.op != "get_attr")          # what may raise does so
-        made = ScriptFunction(under, graph, method.parameters, method.returns, None, self.made)
+        method = owner._jit_methods[name]
+        made = ScriptFunction(under, self.graph_of(method, owner), method.parameters, method.returns, None, self.made)
         self.made._jit_methods[under] = made
         self.made._jit_show(under, made)
 
     # -- nodes -----------------------------------------------------------------------------------------------
 
-    def copy(self, source, graph, args, owner):
-        """Writes what a graph does behind what there is; returns its result."""
-        env, args = {}, iter(args)
-        for node in source.nodes:
-            if node.op == "placeholder":
-                env[node] = next(args)
-            elif node.op == "output":
-                return _mapped(node.args[0], env)
-            else:
-                env[node] = self.node(node, graph, env, owner)
-        raise AssertionError("a graph without output")
+    def call_module(self, node, graph, args, kwargs, owner):
+        whole = self.whole.get(id(_at(owner, node.target)))
+        if whole is None:
+            return super().call_module(node, graph, args, kwargs, owner)
+        return self.create(node, graph, args, kwargs, owner, whole)
 
-    def node(self, node, graph, env, owner):
-        if node.op == "get_attr":
-            return self.attribute(graph, owner, node)
-        args, kwargs = _mapped(node.args, env), {k: _mapped(a, env) for k, a in node.kwargs.items()}
+    def call_method(self, node, graph, module, name, args, kwargs, owner):
+        if id(module) in self.whole:
+            return self.create(node, graph, args, kwargs, owner)
+        if name not in module._jit_methods:
+            raise RuntimeError(f"freeze: {name} of {self.called(module)} is run by Python as it is (@ignore) and may "
+                               "change what would be a constant")
+        return self.call(graph, module, name, args[1:], kwargs)
+
+    def other(self, node, graph, args, kwargs, owner):
         first = args[0] if args else None
-        if node.op == "call_module":
-            child = _at(owner, node.target)
-            if id(child) not in self.whole:
-                return self.call(graph, child, "forward", args, kwargs)
-            return self.create(node, graph, args, kwargs, owner, self.whole[id(child)])
-        if node.op == "call_method" and isinstance(first, _Module) and id(first.module) not in self.whole:
-            name = "forward" if node.target == "__call__" else node.target
-            if name not in first.module._jit_methods:
-                raise RuntimeError(f"freeze: {name} of {self.called(first.module)} is run by Python as it is (@ignore) "
-                                   "and may change what would be a constant")
-            return self.call(graph, first.module, name, args[1:], kwargs)
-        if node.op == "call_function":
-            if isinstance(node.target, ScriptFunction) and node.target._owner is None:
-                return self.inlined(graph, node.target, args, kwargs, owner)
-            if node.target is _blocks.cond and type(first) is bool:
-                return self.copy(node.blocks[0 if first else 1], graph, args[1:], owner)
-            if node.target is operator.getitem and type(first) is tuple and type(args[1]) is int:
-                return first[args[1]]
-            if isinstance(first, _Module) and id(first.module) not in self.whole:
-                if node.target is operations.set_attribute:
-                    return self.set_attribute(graph, node, first.module, args)
-                if node.target is getattr:
-                    return _Method(first.module, args[1])
-                if node.target is fork:
-                    first = _Method(first.module, "forward")
-            if node.target is fork and isinstance(first, _Method):
-                args = (self.as_method(graph, first), *args[1:])
-            found = self.folded(node, args, kwargs)
-            if found is not None:
-                return found[0]
-        return self.create(node, graph, args, kwargs, owner, node.target)
-
-    def create(self, node, graph, args, kwargs, owner, target):
-        made = graph.create_node(node.op, target, self.given(graph, args),
-                                 {k: self.given(graph, a) for k, a in kwargs.items()}, node.name.rstrip("_0123456789"),
-                                 node.type)
-        made.meta.update(node.meta)
-        made.blocks = tuple([self.block(b, owner) for b in node.blocks])
-        return made
-
-    def call(self, graph, module, name, args, kwargs):
-        return self.inlined(graph, module._jit_methods[name], args, kwargs, module)
-
-    def inlined(self, graph, function, args, kwargs, owner):
-        if kwargs or len(args) != len(function.parameters):
-            args = function._complete(args, kwargs)
-        return self.copy(function.graph, graph, args, owner)
-
-    def block(self, source, owner):
-        graph = Graph()
-        args = [graph.create_node("placeholder", node.target, (), type_expr=node.type)
-                for node in source.find_nodes(op="placeholder")]
-        graph.output(self.given(graph, self.copy(source, graph, args, owner)), source.output_node().type)
-        return graph
+        if node.target is _blocks.cond and type(first) is bool:
+            return self.copy(node.blocks[0 if first else 1], graph, args[1:], owner)
+        if node.target is operator.getitem and type(first) is tuple and type(args[1]) is int:
+            return first[args[1]]
+        if isinstance(first, _Module) and id(first.module) not in self.whole:
+            if node.target is operations.set_attribute:
+                return self.set_attribute(graph, node, first.module, args)
+            if node.target is getattr:
+                return _Method(first.module, args[1])
+            if node.target is fork:
+                first = _Method(first.module, "forward")
+        if node.target is fork and isinstance(first, _Method):
+            args = (self.as_method(graph, first), *args[1:])
+        found = self.folded(node, args, kwargs)
+        return self.create(node, graph, args, kwargs, owner) if found is None else found[0]
 
     @staticmethod
     def folded(node, args, kwargs):
         """The value of a call of plain constants, in a tuple; or None."""
-        if node.target not in _AHEAD or node.meta.get("effect") or not all(
+        if node.op != "call_function" or node.target not in _AHEAD or node.meta.get("effect") or not all(
                 [isinstance(a, _PLAIN) for a in (*args, *kwargs.values())]):
             return None
         try:
@@ -216,31 +289,24 @@ class _Inliner:
 
     # -- attributes ------------------------------------------------------------------------------------------
 
-    def attribute(self, graph, owner, node):
-        *parts, last = node.target.split(".")
-        holder = _at(owner, ".".join(parts))
-        if not last:
-            return _Module(owner)
-        if last in holder._modules:
-            return _Module(holder._modules[last])
+    def value(self, graph, holder, name, node):
         if id(holder) in self.whole:
-            return self.get(graph, f"{self.whole[id(holder)]}.{last}", node)
-        if last in holder._parameters or last in holder._buffers:
-            return self.tensor(graph, holder, last, node)
-        if last in holder._jit_methods:
-            return self.call(graph, holder, last, (), {})           # a property
-        value = getattr(holder, last)
-        if (id(holder), last) not in self.names:
-            if isinstance(value, _PLAIN) and (id(holder), last) not in self.written:
+            return self.get(graph, f"{self.whole[id(holder)]}.{name}", node)
+        value, is_written = getattr(holder, name), (id(holder), name) in self.written
+        if name in holder._parameters or name in holder._buffers:
+            is_absent = value is None and not is_written
+            return None if is_absent else self.get(graph, self.name_of_tensor(holder, name), node)
+        if (id(holder), name) not in self.names:
+            if isinstance(value, _PLAIN) and not is_written:
                 return value
-            self.add_attribute(holder, last, self.name_for(holder, last))
-        return self.get(graph, self.names[id(holder), last], node)
+            self.add_attribute(holder, name, self.name_for(holder, name))
+        return self.get(graph, self.names[id(holder), name], node)
 
     def key(self, holder, name, x):
         """What a tensor's name is known by: tensors of several modules that nobody sets are one."""
         return (id(holder), name) if x is None or (id(holder), name) in self.written else id(x)
 
-    def place_of_tensor(self, holder, name):
+    def name_of_tensor(self, holder, name):
         x = getattr(holder, name)
         key = self.key(holder, name, x)
         if key not in self.names:
@@ -250,20 +316,15 @@ class _Inliner:
             self.made._non_persistent_buffers_set.add(under)
         return self.names[key]
 
-    def tensor(self, graph, holder, name, node):
-        if getattr(holder, name) is None and (id(holder), name) not in self.written:
-            return None
-        return self.get(graph, self.place_of_tensor(holder, name), node)
-
     def set_attribute(self, graph, node, holder, args):
         name = args[1]
         if name in holder._buffers:
-            under = self.place_of_tensor(holder, name)
+            under = self.name_of_tensor(holder, name)
         else:
             if (id(holder), name) not in self.names:
                 self.add_attribute(holder, name, self.name_for(holder, name))
             under = self.names[id(holder), name]
-        made = graph.call_function(node.target, (self.itself(graph), under, self.given(graph, args[2])))
+        made = graph.call_function(node.target, (self.read(graph, ""), under, self.given(graph, args[2])))
         made.meta.update(node.meta)
         return made
 
@@ -277,16 +338,6 @@ class _Inliner:
             under = f"{base}_{k}"
         return under
 
-    @staticmethod
-    def itself(graph):
-        return graph.create_node("get_attr", "", name="self")
-
-    @staticmethod
-    def get(graph, name, node):
-        made = graph.get_attr(name, node.type)
-        made.meta.update(node.meta)
-        return made
-
     def as_method(self, graph, method):
         """A method of a module as a method of what is made."""
         key = (id(method.module), method.name, "()")
@@ -294,19 +345,14 @@ class _Inliner:
             self.names[key] = under = self.name_for(method.module, method.name)
             self.reserved.add(under)
             self.add_method(under, method.module, method.name)
-        return graph.call_function(getattr, (self.itself(graph), self.names[key]))
+        return graph.call_function(getattr, (self.read(graph, ""), self.names[key]))
 
-    def given(self, graph, a):
-        """An argument of a node that stays: a module is read by its name."""
-        def put(x):
-            if not isinstance(x, _Module):
-                return x
-            name = self.whole.get(id(x.module)) or self.names.get(id(x.module))
-            if name is None:
-                name = self.names[id(x.module)] = self.name_for(x.module, "" if self.paths[id(x.module)] else "whole")
-                self.made._modules[name] = _without_state(copy.deepcopy(x.module, self.copies))
-            return graph.get_attr(name)
-        return map_aggregate(a, put)
+    def name_of(self, module):
+        name = self.whole.get(id(module)) or self.names.get(id(module))
+        if name is None:
+            name = self.names[id(module)] = self.name_for(module, "" if self.paths[id(module)] else "whole")
+            self.made._modules[name] = _without_state(copy.deepcopy(module, self.copies))
+        return name
 
 
 def _mapped(a, env):

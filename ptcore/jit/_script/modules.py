@@ -18,7 +18,7 @@ from ptcore.jit._script.values import Parameter
 from ptcore.nn import Module
 
 __all__ = ["RecursiveScriptModule", "ScriptModule", "as_it_is_class", "attribute_kind", "attribute_type",
-           "constant_names", "script_module"]
+           "constant_names", "script_module", "unmarked"]
 
 _OWN = frozenset(vars(Module()))            # what each module has
 _in_init = weakref.WeakKeyDictionary()      # classes -> types of attributes that their __init__ says
@@ -153,7 +153,7 @@ class ScriptModule(Module):
 
     @property
     def inlined_graph(self):
-        return self.graph
+        return self._jit_method("forward").inlined_graph
 
     def _jit_method(self, name):
         scripted = self.__dict__.get("_jit_scripted")
@@ -204,8 +204,10 @@ class RecursiveScriptModule(ScriptModule):
             self._parameters.update(original._parameters)
             self._buffers.update(original._buffers)
         own["_non_persistent_buffers_set"] = set(original._non_persistent_buffers_set)
+        elsewhere = {*original._parameters, *original._buffers, *original._modules,
+                     *getattr(original, "_jit_script_methods", ())}
         for name, value in vars(original).items():
-            if name in original._parameters or name in original._buffers or name in original._modules:
+            if name in elsewhere:
                 continue
             if name in _OWN or name.startswith("_jit_"):
                 if name.endswith("_hooks") and name in own and value:
@@ -389,7 +391,7 @@ def _child(child, made):
         if isinstance(child, RecursiveScriptModule):
             found = child
         elif isinstance(child, ScriptModule) and child.__dict__.get("_jit_scripted") is not None:
-            found = child.__dict__["_jit_scripted"]
+            found = unmarked(child)
         elif _is_library(child):
             found = _library(child)
         else:
@@ -397,6 +399,15 @@ def _child(child, made):
             _compile_methods(found)
         made[id(child)] = found
     return found
+
+
+def unmarked(module):
+    """Of a ScriptModule whose class marks methods, one that has its attributes as they are now; others as they are."""
+    if not isinstance(module, ScriptModule) or module.__dict__.get("_jit_scripted") is None:
+        return module
+    made = RecursiveScriptModule(module)
+    made._jit_compile_all(module._jit_script_methods)
+    return made
 
 
 def _library(child):
