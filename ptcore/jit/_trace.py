@@ -149,7 +149,7 @@ class TracedFunction(ScriptFunction):
     """What :func:`trace` gives for a function."""
 
     def __init__(self, method, function=None):
-        self.method, self.original_function = method, function
+        self.method, self.original_function, self._scripted = method, function, None
         self.name = self.__name__ = self.__qualname__ = method.name
         self.__module__ = getattr(function, "__module__", None) or __name__
         self.qualified_name = f"{self.__module__}.{method.name}"
@@ -171,6 +171,13 @@ class TracedFunction(ScriptFunction):
 
     def __call__(self, *args, **kwargs):
         return self.method(*args, **kwargs)
+
+    def _jit_as_script(self):
+        """The same as a function that scripted ones call."""
+        if self._scripted is None:
+            from ptcore.jit._script.traced import script_of_function
+            self._scripted = script_of_function(self.method)
+        return self._scripted
 
     def state_dict(self):
         """The tensors from outside that the graph uses, by their names in the graph."""
@@ -202,6 +209,11 @@ class Traced(ScriptModule):
 
     def _jit_method(self, name):
         return self._traced.get(name)
+
+    def _jit_as_script(self):
+        """The same as a module in a scripted one; it shares the tensors."""
+        from ptcore.jit._script.traced import script_of_module
+        return script_of_module(self, self._traced)
 
     def forward(self, *args, **kwargs):
         method = self._traced.get("forward")

@@ -503,7 +503,7 @@ class Builtins:
             made = f.module._jit_compiled("forward")
             target = self.emit(f.path, (), ANY, op="get_attr", name=f.path or "self")
         elif isinstance(f, Py):
-            made = f.obj if isinstance(f.obj, ScriptFunction) else script_function(f.obj)
+            made = self.scripted(f.obj) if isinstance(f.obj, ScriptFunction) else script_function(f.obj)
             target = Val(made, ANY)
         else:
             raise self.error("fork takes a function, a method or a module, and its arguments")

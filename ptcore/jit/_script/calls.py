@@ -101,7 +101,7 @@ class Calls(Builtins):
         wrapped = getattr(f, "__script_if_tracing_wrapper__", None)
         f = wrapped or f
         if isinstance(f, ScriptFunction):
-            return self.call_scripted(f, args, kwargs)
+            return self.call_scripted(self.scripted(f), args, kwargs)
         if f in schemas.math_schemas():
             return self.call_schema(schemas.math_schemas()[f], args, kwargs)
         if isinstance(f, type):
@@ -141,6 +141,15 @@ class Calls(Builtins):
         return target in schemas.CHANGING or isinstance(target, ScriptFunction) or modifier(target) == "ignore"
 
     # -- scripted functions ------------------------------------------------------------------------
+
+    def scripted(self, f):
+        """A ScriptFunction as it is, a traced one with types."""
+        if not hasattr(f, "_jit_as_script"):
+            return f
+        try:
+            return f._jit_as_script()
+        except TypeError as error:
+            raise self.error(str(error), NotSupportedError) from None
 
     def call_scripted(self, f, args, kwargs):
         values = self.bind_arguments(f.name, f.parameters, args, kwargs)

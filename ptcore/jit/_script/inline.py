@@ -15,8 +15,7 @@ from ptcore.fx.node import Node, map_aggregate
 from ptcore.jit._script import operations
 from ptcore.jit._script.asynchronous import fork
 from ptcore.jit._script.functions import ScriptFunction
-from ptcore.jit._script.modules import RecursiveScriptModule, attribute_kind, attribute_type
-from ptcore.nn import Module
+from ptcore.jit._script.modules import RecursiveScriptModule, attribute_kind, attribute_type, empty_module
 
 __all__ = ["frozen", "inlined_graph"]
 
@@ -51,9 +50,7 @@ def frozen(module, kept):
 
     Tensors are copies, in buffers that are no state; what is named in ``kept`` is the module's own.
     """
-    original = Module.__new__(type(module.original_name, (Module,), {}))
-    Module.__init__(original)
-    made = RecursiveScriptModule(original)
+    made = empty_module(module.original_name)
     made.__dict__["training"] = module.training
     freezer = _Freezer(module, made, kept)
     for name in dict.fromkeys(["forward", *kept]):

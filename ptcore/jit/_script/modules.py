@@ -18,7 +18,7 @@ from ptcore.jit._script.values import Parameter
 from ptcore.nn import Module
 
 __all__ = ["RecursiveScriptModule", "ScriptModule", "as_it_is_class", "attribute_kind", "attribute_type",
-           "constant_names", "script_module", "unmarked"]
+           "constant_names", "empty_module", "script_module", "unmarked"]
 
 _OWN = frozenset(vars(Module()))            # what each module has
 _in_init = weakref.WeakKeyDictionary()      # classes -> types of attributes that their __init__ says
@@ -392,6 +392,8 @@ def _child(child, made):
             found = child
         elif isinstance(child, ScriptModule) and child.__dict__.get("_jit_scripted") is not None:
             found = unmarked(child)
+        elif hasattr(type(child), "_jit_as_script"):        # a traced one
+            found = child._jit_as_script()
         elif _is_library(child):
             found = _library(child)
         else:
@@ -399,6 +401,16 @@ def _child(child, made):
             _compile_methods(found)
         made[id(child)] = found
     return found
+
+
+def empty_module(name, like=None):
+    """A ScriptModule without methods, whose class is of that name, with the tensors and submodules of ``like``."""
+    original = Module.__new__(type(name, (Module,), {}))
+    Module.__init__(original)
+    if like is not None:
+        for table in ("_parameters", "_buffers", "_modules", "_non_persistent_buffers_set", "training"):
+            original.__dict__[table] = getattr(like, table)
+    return RecursiveScriptModule(original)
 
 
 def unmarked(module):
@@ -472,7 +484,7 @@ def _compile_methods(made):
 
 def script_module(module):
     """The ScriptModule of a module."""
-    if isinstance(module, RecursiveScriptModule):
+    if isinstance(module, RecursiveScriptModule) or hasattr(type(module), "_jit_as_script"):
         return module
     if isinstance(module, ScriptModule) and module.__dict__.get("_jit_scripted") is not None:
         return module
