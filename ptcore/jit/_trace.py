@@ -106,6 +106,8 @@ class TracedMethod:
         self.in_spec, self.out_spec = in_spec, out_spec
         self.root = module if root is None else root
         self._compiled = Compiled(module, root=self.root)
+        self._is_flat = all([c.is_leaf() for c in in_spec.children()])      # each argument is a tensor
+        self._is_one = out_spec.is_leaf()
 
     @property
     def graph(self):
@@ -118,6 +120,13 @@ class TracedMethod:
     def __call__(self, *args, **kwargs):
         if kwargs or len(args) != len(self.names):
             args = self._complete(args, kwargs)
+        leaves = args
+        if not self._is_flat or not all([isinstance(x, Tensor) for x in args]):
+            leaves = self._leaves(args)
+        results = self._compiled(*leaves)
+        return results[0] if self._is_one else tree_unflatten(list(results), self.out_spec)
+
+    def _leaves(self, args):
         leaves, spec = tree_flatten(args)
         if spec != self.in_spec:
             raise RuntimeError(f"{self.name}: the arguments must be nested as those it was traced with: expected "
@@ -126,7 +135,7 @@ class TracedMethod:
             if not isinstance(x, Tensor):
                 raise RuntimeError(f"{self.name}: argument {k} must be a Tensor, got {type(x).__name__}: it was one "
                                    "when the program was traced")
-        return tree_unflatten(list(self._compiled(*leaves)), self.out_spec)
+        return leaves
 
     def _complete(self, args, kwargs):
         given = dict(zip(self.names, args))
@@ -309,6 +318,8 @@ def _by_name(name, function, args, kwargs):
         raise RuntimeError(f"trace: {name} has no signature by which example_kwarg_inputs could be placed")
     if signature is None or any([p.kind == p.VAR_POSITIONAL for p in signature.parameters.values()]):
         return (*args, *kwargs.values()), [*[f"arg{k}" for k in range(len(args))], *kwargs]
+    places = {name: k for k, name in enumerate(signature.parameters)}
+    kwargs = dict(sorted(kwargs.items(), key=lambda item: places.get(item[0], len(places))))
     names = [p.name for p in signature.parameters.values() if p.kind != p.VAR_KEYWORD][:len(args)]
     if len(names) < len(args):
         raise RuntimeError(f"trace: {name} takes {len(names)} arguments, got {len(args)}")

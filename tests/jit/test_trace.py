@@ -189,3 +189,11 @@ def test_is_tracing():
     seen = []
     jit.trace(lambda x: (seen.append(jit.is_tracing()), x + 1)[1], pt.ones(1))
     assert seen[0] is True and jit.is_tracing() is False
+
+
+def test_arguments_by_name_are_in_the_order_of_the_signature():
+    def f(a, b, c=0):
+        return a - b * 2 + c
+    x, y, z = pt.randn(3), pt.randn(3), pt.randn(3)
+    traced = jit.trace(f, x, example_kwarg_inputs={"c": z, "b": y})
+    assert pt.equal(traced(y, z, x), f(y, z, x)) and pt.equal(traced(b=x, c=y, a=z), f(z, x, y))
