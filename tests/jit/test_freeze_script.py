@@ -232,6 +232,13 @@ def test_tensors_are_copies():
     assert pt.equal(frozen(X), want)
 
 
+def test_the_module_stays_as_it_is():
+    net = jit.script(nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2)).eval())
+    before = [{**vars(m)} for m in net.modules()]
+    jit.freeze(net)
+    assert [{**vars(m)} for m in net.modules()] == before
+
+
 class Partly(nn.Module):
     """A module whose dropout is meant to stay on."""
 

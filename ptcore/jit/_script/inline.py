@@ -189,7 +189,9 @@ class _Freezer(_Inliner):
         self.copies = {}                # of values, for deepcopy
         for m in root.modules():
             if isinstance(m, RecursiveScriptModule):
-                if m._forward_hooks or m._forward_pre_hooks:
+                hooks = vars(m).get("_hooks")       # looked at by its own name, a table would be made
+                if hooks is not None and (hooks._forward_hooks or hooks._forward_pre_hooks or hooks._backward_hooks
+                                          or hooks._backward_pre_hooks):
                     raise RuntimeError(f"freeze: {self.called(m)} has hooks, which are no part of a graph; remove them "
                                        "before the module is frozen")
                 for method in m._jit_methods.values():
