@@ -5,7 +5,7 @@ import math
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
 
 import pytest
-from _script_outcomes import same
+from _script_outcomes import again, same
 
 import ptcore
 from ptcore import Tensor, jit
@@ -657,3 +657,42 @@ def test_values_are_dropped_after_their_last_use():
         z = y * 2
         return look(n), z
     assert jit.script(f)(ptcore.ones(2))[0] == 1
+
+
+def test_gradients_inside():
+    """``autograd.grad`` and ``backward``: second order, unused inputs, gradients of results, out of files as well."""
+    @jit.script
+    def second(x, w):
+        y = ((x * w) ** 2).sum()
+        first = ptcore.autograd.grad([y], [x, w], create_graph=True)[0]
+        assert first is not None
+        found = ptcore.autograd.grad([first], [w, x], [ptcore.ones_like(x)], allow_unused=True)
+        of_w = found[0]
+        if of_w is None:
+            return x
+        return of_w
+
+    @jit.script
+    def unused(x, w):
+        return ptcore.autograd.grad([x.sum()], [x, w], allow_unused=True)
+
+    @jit.script
+    def backward(x):
+        (x ** 3).sum().backward()
+        found = x.grad
+        assert found is not None
+        return found * 2
+    x, w = ptcore.tensor([1., 2.], requires_grad=True), ptcore.tensor([3., 5.], requires_grad=True)
+    for f in (second, again(second)):
+        assert f(x, w).tolist() == [12., 40.]           # 4 x w
+    for f in (unused, again(unused)):
+        found = f(x, w)
+        assert found[0].tolist() == [1., 1.] and found[1] is None and type(found) is list
+    for f in (backward, again(backward)):
+        x.grad = None
+        assert f(x).tolist() == [6., 24.]
+
+    def one(x):
+        return ptcore.autograd.grad(x.sum(), x)
+    with pytest.raises(RuntimeError, match="outputs: List"):
+        jit.script(one)

@@ -102,8 +102,8 @@ class Calls(Builtins):
         f = wrapped or f
         if isinstance(f, ScriptFunction):
             return self.call_scripted(self.scripted(f), args, kwargs)
-        if f in schemas.math_schemas():
-            return self.call_schema(schemas.math_schemas()[f], args, kwargs)
+        if f in schemas.function_schemas():
+            return self.call_schema(schemas.function_schemas()[f], args, kwargs)
         if isinstance(f, type):
             return self.construct(f, args, kwargs)
         if isinstance(f, OpFunction) or name_of(f) is not None:

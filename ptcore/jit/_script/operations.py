@@ -2,6 +2,7 @@
 import copy
 import string
 
+from ptcore import autograd
 from ptcore.jit._script.errors import Error as JitError
 
 __all__ = ["NAMES"]
@@ -195,6 +196,11 @@ def raised_class(cls):
             found = cls
         _made[cls] = found
     return found
+
+
+def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, allow_unused=False):
+    """``autograd.grad`` as a list, which it gives in script."""
+    return list(autograd.grad(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused=allow_unused))
 
 
 def raise_error(cls, *args):

@@ -4,6 +4,7 @@ import functools
 import math
 import operator
 
+from ptcore import autograd
 from ptcore.jit._script import operations
 from ptcore.jit._script.types import (
     BOOL,
@@ -151,6 +152,10 @@ _MATH = """
     isfinite(x: float) -> bool
     isclose(a: float, b: float) -> bool
 """
+_GRAD = "\n".join([
+    f"grad(outputs: List[Tensor], inputs: List[Tensor], grad_outputs: Optional[List[{t}]] = None, retain_graph: "
+    "Optional[bool] = None, create_graph: bool = False, allow_unused: bool = False) -> List[Optional[Tensor]] = grad"
+    for t in ("Optional[Tensor]", "Tensor")])
 # Methods that change their owner, or draw.
 CHANGING = (list.append, list.extend, list.insert, list.pop, list.remove, list.reverse, list.clear, dict.pop,
             dict.popitem, dict.setdefault, dict.update, dict.clear, operations.sort_list, operations.raise_error,
@@ -214,6 +219,12 @@ def schemas_of(kind):
 def math_schemas():
     """The functions of ``math``: function to schemas."""
     return {s[0].function: s for s in _read(_MATH, lambda name: getattr(math, name)).values()}
+
+
+@functools.cache
+def function_schemas():
+    """Functions beside ops that script knows the types of: function to schemas."""
+    return {**math_schemas(), autograd.grad: _read(_GRAD, None)["grad"]}
 
 
 MATH = {name: getattr(math, name) for name in ("pi", "e", "tau", "inf", "nan")}
