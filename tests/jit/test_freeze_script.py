@@ -305,31 +305,21 @@ def test_parity():
     """The same module by torch: what changes state and what stays the same."""
     torch = pytest.importorskip("torch")
 
-    class Counts(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.n, self.k = 0, 2
-            self.items: List[int] = [1]                 # noqa: UP006
+    def counts(base):
+        class Counts(base):
+            def __init__(self):
+                super().__init__()
+                self.n, self.k = 0, 2
+                self.items: List[int] = [1]                 # noqa: UP006
 
-        def forward(self, x):
-            self.n += self.k
-            self.items.append(self.n)
-            if self.k > 1:
-                return x + self.n + len(self.items)
-            return x
-
-    class Reference(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.n, self.k = 0, 2
-            self.items: List[int] = [1]                 # noqa: UP006
-
-        def forward(self, x):
-            self.n += self.k
-            self.items.append(self.n)
-            if self.k > 1:
-                return x + self.n + len(self.items)
-            return x
-    ours, theirs = jit.freeze(jit.script(Counts().eval())), torch.jit.freeze(torch.jit.script(Reference().eval()))
+            def forward(self, x):
+                self.n += self.k
+                self.items.append(self.n)
+                if self.k > 1:
+                    return x + self.n + len(self.items)
+                return x
+        return Counts().eval()
+    ours = jit.freeze(jit.script(counts(nn.Module)))
+    theirs = torch.jit.freeze(torch.jit.script(counts(torch.nn.Module)))
     for _ in range(3):
         assert ours(pt.zeros(2)).tolist() == theirs(torch.zeros(2)).tolist()
