@@ -239,6 +239,26 @@ def test_the_module_stays_as_it_is():
     assert [{**vars(m)} for m in net.modules()] == before
 
 
+class Views(nn.Module):
+    """An attribute that shows the memory of a buffer, to which is written."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("total", pt.ones(3))
+        self.first = self.total[:1]
+
+    def forward(self, x):
+        self.total.add_(1)
+        return x + self.first
+
+
+def test_tensors_over_one_memory_stay_so():
+    net = jit.script(Views().eval())
+    frozen = jit.freeze(net)
+    assert [frozen(pt.zeros(1)).item() for _ in range(3)] == [2., 3., 4.]
+    assert net.total.tolist() == [1., 1., 1.]
+
+
 class Partly(nn.Module):
     """A module whose dropout is meant to stay on."""
 

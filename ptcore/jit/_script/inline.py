@@ -8,7 +8,6 @@ import copy
 import math
 import operator
 
-from ptcore._state import no_grad
 from ptcore.fx import _blocks
 from ptcore.fx.graph import Graph
 from ptcore.fx.node import Node, map_aggregate
@@ -310,8 +309,8 @@ class _Freezer(_Inliner):
         key = self.key(holder, name, x)
         if key not in self.names:
             under = self.names[key] = self.name_for(holder, name)
-            with no_grad():
-                self.made._buffers[under] = x if x is None else x.detach().clone()
+            # By one memo with other attributes, so that tensors over one memory stay so.
+            self.made._buffers[under] = x if x is None else copy.deepcopy(x.detach(), self.copies)
             self.made._non_persistent_buffers_set.add(under)
         return self.names[key]
 
