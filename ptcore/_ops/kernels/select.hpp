@@ -5,6 +5,7 @@
 
 #include "ptcore/kernel.h"
 #include "plan/chain.h"
+#include "plan/plan.h"
 #include "select.h"
 
 extern "C" const pt_loop (*pt_casts)[PT_NDTYPES];
@@ -56,8 +57,10 @@ static int select_level(const pt_level *levels, pt_elementwise *merged, const ch
         if (!cpu_has(level->name)) break;
         for (const pt_loop_family *f = level->loops; f->entries; f++)
             for (int k = 0; f->entries[k].name; k++) merge(&merged[f->ids[k]], &f->entries[k]);
-        for (int k = 0; level->kernels[k]; k++)
+        for (int k = 0; level->kernels[k]; k++) {
             if (enter(level->kernels[k], 0) < 0) return -1;
+            pt_plan_meet(level->kernels[k]);
+        }
         pt_casts = level->casts;
         pt_chains = level->chains;
         chosen_level = level->name;

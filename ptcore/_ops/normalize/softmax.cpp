@@ -8,11 +8,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <utility>
 
 namespace {
 
 constexpr int64_t COLUMN_BLOCK = 128;
-constexpr int64_t SMALL = 4096;         /* elements that are not worth a plan */
+constexpr int64_t SMALL = 4096;         /* elements that are never split over threads */
 
 /* sum[j] over n rows that add(r, part) adds to part: float64 beyond 128 rows */
 template <class E, class Add>
@@ -151,12 +152,16 @@ int along(pt_call *call, const along_op &op, int64_t dim) {
     const int N = op.inputs;
     const pt_view &shape = call->out[0];
     if (shape.numel == 0) return PT_OK;
-    if (op.same && dim == shape.ndim - 1 && shape.numel <= SMALL && call->in[0].contiguous && call->in[N - 1].contiguous) {
+    if (op.same && dim == shape.ndim - 1 && call->in[0].contiguous && call->in[N - 1].contiguous) {
         const int64_t n = shape.sizes[dim];
-        for (int64_t at = 0; at < shape.numel; at += n) {
-            const void *rows[2] = {call->in[0].data + at * op.item, call->in[N - 1].data + at * op.item};
-            op.row(rows, call->out[0].data + at * op.item, n);
-        }
+        auto rows = [&](int64_t begin, int64_t end) {
+            for (int64_t at = begin * n; at < end * n; at += n) {
+                const void *row[2] = {call->in[0].data + at * op.item, call->in[N - 1].data + at * op.item};
+                op.row(row, call->out[0].data + at * op.item, n);
+            }
+        };
+        if (shape.numel <= SMALL) rows(0, shape.numel / n);
+        else parallel_for(shape.numel / n, grain_rows(8 * n), std::move(rows));
         return PT_OK;
     }
     int64_t n = 1, step[3] = {}, contiguous[PT_MAX_DIM];

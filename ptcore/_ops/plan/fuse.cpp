@@ -13,16 +13,11 @@ using namespace pt;
 
 namespace {
 
-enum { TILE = PT_TILE, SLOT_BYTES = TILE * 8, MAX_SLOTS = 24, MAX_STEPS = 64, MOST_BETWEEN = 16, MOST_LINKS = PT_CHAIN_MOST };
-static_assert(MOST_LINKS >= 3 * MAX_STEPS, "each step adds at most a load, itself and a store");
+enum { TILE = PT_TILE, SLOT_BYTES = TILE * 8, MAX_SLOTS = 24, MOST_BETWEEN = 16, MOST_LINKS = PT_CHAIN_MOST };
+enum { LEAST_ROW = 128 };               /* elements that are worth a loop with one number */
+static_assert(MOST_LINKS >= 3 * MOST_STEPS, "each step adds at most a load, itself and a store");
 
 bool is_half(int dtype) { return dtype == PT_FLOAT16 || dtype == PT_BFLOAT16; }
-
-struct form {
-    int kind;
-    int64_t period, stride, bytes;      /* bytes: of all elements, from the first on */
-    int64_t count = 0;                  /* REPEATED: elements until the first comes again */
-};
 
 /* How operand k of a walk lies; false: in another way. */
 bool form_of(const plan &w, int k, int64_t itemsize, form *f) {
@@ -62,37 +57,6 @@ struct use {
     int kind, itemsize;
     bool written;
 };
-
-struct candidate {
-    form forms[MAX_OPERANDS];
-    int64_t numel = 0;
-    bool taken = false;
-};
-
-/* Whether a step can be one of a group, and how its operands lie. */
-candidate candidate_of(const step &s) {
-    candidate c;
-    if (s.kind != LOOPS && s.kind != COPY) return c;
-    const int n = int(s.views.size());
-    const pt_view *views[MAX_OPERANDS] = {};
-    for (int k = 0; k < n; k++) {
-        views[k] = &s.views[size_t(k)];
-        if (ITEMSIZE[views[k]->dtype] > 8) return c;
-    }
-    if (s.kind == LOOPS) {
-        const int loop = is_half(s.compute) ? int(PT_FLOAT32) : s.compute;
-        if (!s.op->loop[loop] || ITEMSIZE[s.compute] > 8) return c;
-    }
-    plan w;
-    w.numel = s.views[0].numel;
-    make_plan(&w, views, n, 8);
-    for (int k = 0; k < n; k++)
-        if (w.data[k] != views[k]->data || !form_of(w, k, ITEMSIZE[views[k]->dtype], &c.forms[k])) return c;
-    if (c.forms[0].kind != FLAT) return c;
-    c.numel = s.views[0].numel;
-    c.taken = true;
-    return c;
-}
 
 bool overlap(const use &a, const use &b) {
     return a.buffer == b.buffer && a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
@@ -248,6 +212,30 @@ int convert(builder *b, int place, int from, int middle, int to, bool place_is_f
 
 namespace pt {
 
+candidate candidate_of(const step &s) {
+    candidate c;
+    if (s.kind != LOOPS && s.kind != COPY) return c;
+    const int n = int(s.views.size());
+    const pt_view *views[MAX_OPERANDS] = {};
+    for (int k = 0; k < n; k++) {
+        views[k] = &s.views[size_t(k)];
+        if (ITEMSIZE[views[k]->dtype] > 8) return c;
+    }
+    if (s.kind == LOOPS) {
+        const int loop = is_half(s.compute) ? int(PT_FLOAT32) : s.compute;
+        if (!s.op->loop[loop] || ITEMSIZE[s.compute] > 8) return c;
+    }
+    plan w;
+    w.numel = s.views[0].numel;
+    make_plan(&w, views, n, 8);
+    for (int k = 0; k < n; k++)
+        if (w.data[k] != views[k]->data || !form_of(w, k, ITEMSIZE[views[k]->dtype], &c.forms[k])) return c;
+    if (c.forms[0].kind != FLAT) return c;
+    c.numel = s.views[0].numel;
+    c.taken = true;
+    return c;
+}
+
 /* The program of g->steps, whose buffers in `inside` are used by them alone. False: it needs too many slots. */
 static bool make_program(group *g, const std::vector<candidate> &candidates, const std::vector<bool> &inside) {
     builder b;
@@ -258,6 +246,11 @@ static bool make_program(group *g, const std::vector<candidate> &candidates, con
             const operand &o = g->steps[i].operands[k];
             if (o.buffer >= 0 && inside[size_t(o.buffer)]) last[{o.buffer, o.offset}] = i;
         }
+    for (const candidate &c : candidates)
+        for (const form &f : c.forms)
+            if (f.kind >= PERIODIC && f.period >= LEAST_ROW && (!g->row || f.period < g->row)) g->row = f.period;
+    auto has_rows = [&](const form &f) { return f.kind >= PERIODIC && g->row && f.period % g->row == 0; };
+    bool by_rows = false;
     for (size_t i = 0; i < g->steps.size(); i++) {
         step &s = g->steps[i];
         const int n = int(s.views.size());
@@ -269,9 +262,15 @@ static bool make_program(group *g, const std::vector<candidate> &candidates, con
         in.params = is_copy ? nullptr : s.values.data() + 2 * size_t(n - 1);
         in.count = n;
         in.loop = is_copy ? pt_cast_loop(loop_dtype, compute) : s.op->loop[loop_dtype];
+        auto is_direct = [&](int k) {           /* whether the loop reads elements as they are */
+            const int from = s.views[size_t(k)].dtype;
+            return is_copy || (from == loop_dtype && (compute == from || !is_half(compute)));
+        };
         int singles = 0, at_single = 0;
-        for (int k = 1; k < n; k++)
-            if (candidates[i].forms[k].kind == SINGLE) singles++, at_single = k;
+        for (int k = 1; k < n; k++) {
+            const form &f = candidates[i].forms[k];
+            if (f.kind == SINGLE || (f.kind == REPEATED && has_rows(f) && is_direct(k))) singles++, at_single = k;
+        }
         int one = 0;                            /* the operand that a loop takes as one element */
         if (!is_copy && n == 3 && singles == 1) {
             pt_loop special = at_single == 2 ? s.op->vs[loop_dtype] : s.op->sv[loop_dtype];
@@ -287,7 +286,7 @@ static bool make_program(group *g, const std::vector<candidate> &candidates, con
         for (int k = 1; k < n; k++) {
             const operand &o = s.operands[size_t(k)];
             const int from = s.views[size_t(k)].dtype;
-            const bool direct = is_copy || (from == loop_dtype && (compute == from || !is_half(compute)));
+            const bool direct = is_direct(k);
             auto known = b.slot_of.find({o.buffer, o.offset});
             if (o.buffer >= 0 && known != b.slot_of.end()) {
                 in.places[k] = known->second;
@@ -296,9 +295,9 @@ static bool make_program(group *g, const std::vector<candidate> &candidates, con
             }
             const form &f = candidates[i].forms[k];
             stream t = {int(i), k, f.kind, f.period, f.stride, f.count, int(ITEMSIZE[from]), -1, false};
-            if (f.kind != FLAT && !(f.kind == SINGLE && k == one && direct)) {
-                t.slot = g->slots++;            /* gathered before each tile, or once: never anybody else's */
-            }
+            const bool in_place = f.kind == FLAT || (k == one && direct) || (f.kind == PERIODIC && has_rows(f));
+            if (!in_place) t.slot = g->slots++;     /* gathered before each tile, or once: never anybody else's */
+            by_rows |= in_place && f.kind >= PERIODIC;
             g->streams.push_back(t);
             in.places[k] = t.slot >= 0 ? t.slot : -int(g->streams.size());
             if (!direct) dying.push_back(in.places[k] = convert(&b, in.places[k], from, compute, loop_dtype, false));
@@ -356,37 +355,35 @@ static bool make_program(group *g, const std::vector<candidate> &candidates, con
         g->cost += is_copy ? ITEMSIZE[loop_dtype] + ITEMSIZE[compute] : s.op->cost;
     }
     if (g->slots > MAX_SLOTS) return false;
+    if (!by_rows) g->row = 0;
     if (pt_chains->f32) chain_up(g);
     return true;
 }
 
-/* Some steps as a group. `named` says of each buffer how many operands of all steps lie in it. */
-static std::unique_ptr<step> make_group(pt_plan *p, const std::vector<size_t> &members, const std::vector<candidate> &candidates,
+/* Some steps as a group, or nothing. `named` says of each buffer how many operands of all steps lie in it. */
+static std::unique_ptr<step> make_group(pt_plan *p, const std::vector<step *> &members, const std::vector<candidate> &own,
                                         const std::vector<int> &named) {
     auto g = std::make_unique<group>();
     std::vector<bool> inside(p->buffers.size(), false);
-    std::vector<candidate> own;
     std::map<int, int> count;
-    for (size_t i : members) {
-        own.push_back(candidates[i]);
-        for (const operand &o : p->steps[i]->operands)
+    for (const step *s : members)
+        for (const operand &o : s->operands)
             if (o.buffer >= 0) count[o.buffer]++;
-    }
     for (const auto &of : count)
         inside[size_t(of.first)] = p->buffers[size_t(of.first)].kind == PT_BUFFER_TEMPORARY && of.second == named[size_t(of.first)];
     /* What is read in another order than it was written in, or in parts, stays memory. */
     std::map<int, use> seen;
-    for (size_t i : members)
-        for (const use &u : uses_of(*p->steps[i], candidates[i])) {
+    for (size_t i = 0; i < members.size(); i++)
+        for (const use &u : uses_of(*members[i], own[i])) {
             auto known = seen.insert({u.buffer, u});
             const use &other = known.first->second;
             if (!in_step(u, other) || (known.second && !u.written)) inside[size_t(u.buffer)] = false;
         }
-    g->numel = candidates[members[0]].numel;
-    for (size_t i : members)
-        g->steps.push_back(std::move(*p->steps[i]));    /* vectors keep their memory, and with it what points into them */
+    g->numel = own[0].numel;
+    for (step *s : members)
+        g->steps.push_back(std::move(*s));              /* vectors keep their memory, and with it what points into them */
     if (!make_program(g.get(), own, inside)) {
-        for (size_t k = 0; k < members.size(); k++) *p->steps[members[k]] = std::move(g->steps[k]);
+        for (size_t k = 0; k < members.size(); k++) *members[k] = std::move(g->steps[k]);
         return nullptr;
     }
     for (step &s : g->steps)                    /* memory that is never touched needs no place */
@@ -400,23 +397,26 @@ static std::unique_ptr<step> make_group(pt_plan *p, const std::vector<size_t> &m
     return whole;
 }
 
-/* Whether a step may run before steps that it stands behind, which have these uses. */
-static bool may_go_first(const step &s, const std::vector<use> &uses) {
-    if (s.kind == PAUSE || s.random) return false;
-    for (size_t k = 0; k < s.operands.size(); k++)
-        for (const use &u : uses)
-            if (s.operands[k].buffer == u.buffer && (u.written || int(k) < s.nout)) return false;
-    return true;
+std::vector<int> uses_of_buffers(pt_plan *p) {
+    std::vector<int> named(p->buffers.size(), 0);
+    for (const auto &s : p->steps)
+        each_step(p, *s, [&](const step &inner) {
+            for (const operand &o : inner.operands)
+                if (o.buffer >= 0) named[size_t(o.buffer)]++;
+        });
+    return named;
+}
+
+std::unique_ptr<step> group_of_one(pt_plan *p, std::unique_ptr<step> s, const std::vector<int> &named) {
+    std::vector<step *> members = {s.get()};
+    std::unique_ptr<step> whole = make_group(p, members, {candidate_of(*s)}, named);
+    return whole ? std::move(whole) : std::move(s);
 }
 
 void fuse(pt_plan *p) {
     std::vector<candidate> candidates;
-    std::vector<int> named(p->buffers.size(), 0);
-    for (const auto &s : p->steps) {
-        candidates.push_back(candidate_of(*s));
-        for (const operand &o : s->operands)
-            if (o.buffer >= 0) named[size_t(o.buffer)]++;
-    }
+    for (const auto &s : p->steps) candidates.push_back(candidate_of(*s));
+    const std::vector<int> named = uses_of_buffers(p);
     const size_t n = p->steps.size();
     std::vector<std::unique_ptr<step>> order;
     for (size_t first = 0; first < n; first++) {
@@ -428,9 +428,9 @@ void fuse(pt_plan *p) {
         /* Steps of other sizes that stand between members of the group and need none of them go before it. */
         std::vector<use> uses = uses_of(*p->steps[first], candidates[first]);
         std::vector<size_t> members = {first}, between, ahead;
-        for (size_t i = first + 1; i < n && members.size() < MAX_STEPS && between.size() < MOST_BETWEEN; i++) {
+        for (size_t i = first + 1; i < n && members.size() < MOST_STEPS && between.size() < MOST_BETWEEN; i++) {
             if (!p->steps[i]) continue;
-            const step &s = *p->steps[i];
+            step &s = *p->steps[i];
             if (candidates[i].taken && candidates[i].numel == candidates[first].numel) {
                 const std::vector<use> more = uses_of(s, candidates[i]);
                 if (fits(uses, more)) {
@@ -441,11 +441,20 @@ void fuse(pt_plan *p) {
                     continue;
                 }
             }
-            if (!may_go_first(s, uses)) break;
+            if (!may_go_first(p, s, uses)) break;
             between.push_back(i);
         }
         std::unique_ptr<step> whole;
-        while (members.size() > 1 && !(whole = make_group(p, members, candidates, named))) {
+        auto group_of = [&]() {
+            std::vector<step *> steps;
+            std::vector<candidate> own;
+            for (size_t i : members) {
+                steps.push_back(p->steps[i].get());
+                own.push_back(candidates[i]);
+            }
+            return make_group(p, steps, own, named);
+        };
+        while (members.size() > 1 && !(whole = group_of())) {
             members.resize(members.size() / 2);
             while (!ahead.empty() && ahead.back() > members.back()) ahead.pop_back();
         }
@@ -458,7 +467,6 @@ void fuse(pt_plan *p) {
 
 /* ---- results over operands ---- */
 
-/* Whether a step may write one buffer over another one, which lies at the same address and which it reads last. */
 bool may_overwrite(const pt_plan *p, const step &s, int out, int in) {
     auto lie_alike = [](const step &s, int out, int in) {
         const candidate c = candidate_of(s);
@@ -476,6 +484,7 @@ bool may_overwrite(const pt_plan *p, const step &s, int out, int in) {
         return true;
     };
     if (s.kind == LOOPS) return lie_alike(s, out, in);
+    if (s.kind == ROWS) return rows_may_overwrite(*p->row_groups[size_t(s.group)], out, in);
     if (s.kind != GROUP) return false;
     const group &g = *p->groups[size_t(s.group)];
     int64_t offset = -1;
@@ -530,40 +539,48 @@ static void gather(const stream &t, const char *data, int64_t i, int64_t c, char
     }
 }
 
+void run_tiles(const group &g, const char *const *data, int64_t begin, int64_t end) {
+    struct alignas(64) { char bytes[MAX_SLOTS][SLOT_BYTES]; } slots;
+    const size_t n = g.streams.size();
+    for (size_t k = 0; k < n; k++)
+        if (g.streams[k].form == SINGLE && g.streams[k].slot >= 0) gather(g.streams[k], data[k], 0, TILE, slots.bytes[g.streams[k].slot]);
+    /* What needs no slots is one loop; rows are cut into tiles of one length. */
+    const int64_t tiles = (g.row + TILE - 1) / TILE;
+    const int64_t tile = !g.slots && g.program.size() == 1 ? end : g.row ? (g.row + tiles - 1) / tiles : int64_t(TILE);
+    for (int64_t i = begin, c; i < end; i += c) {
+        c = std::min(tile, end - i);
+        if (g.row) c = std::min(c, g.row - i % g.row);
+        for (size_t k = 0; k < n; k++)
+            if (g.streams[k].form >= PERIODIC && g.streams[k].slot >= 0) gather(g.streams[k], data[k], i, c, slots.bytes[g.streams[k].slot]);
+        auto address = [&](int place) {
+            if (place >= 0) return slots.bytes[place];
+            const stream &t = g.streams[size_t(-1 - place)];
+            const int64_t at = t.form == FLAT ? i * t.itemsize : t.form == SINGLE ? 0
+                : t.form == PERIODIC ? i % t.period * t.itemsize : i / t.period % t.count * t.stride;
+            return const_cast<char *>(data[-1 - place]) + at;
+        };
+        for (const instruction &in : g.program) {
+            char *ptr[MOST_LINKS];
+            if (in.chain < 0) {
+                for (int k = 0; k < in.count; k++) ptr[k] = address(in.places[k]);
+                in.loop(ptr, c, in.params);
+                continue;
+            }
+            const chain &run = g.chains[size_t(in.chain)];
+            const int links = int(run.ops.size());
+            for (int k = 0; k < links; k++) ptr[k] = address(run.places[size_t(k)]);
+            (run.wide ? pt_chains->f64 : pt_chains->f32)(run.ops.data(), ptr, links, c);
+        }
+    }
+}
+
 void run_group(const group &g) {
-    struct alignas(64) memory { char bytes[MAX_SLOTS][SLOT_BYTES]; };
     const int64_t grain = (grain_of(g.cost) + TILE - 1) / TILE * TILE;
     parallel_for(g.numel, grain, [&](int64_t begin, int64_t end) {
-        memory slots;
-        const char *data[MAX_STEPS * MAX_OPERANDS];
-        const size_t n = g.streams.size();
-        for (size_t k = 0; k < n; k++) {
-            const stream &t = g.streams[k];
-            data[k] = g.steps[size_t(t.view_of_step)].views[size_t(t.view)].data;
-            if (t.form == SINGLE && t.slot >= 0) gather(t, data[k], 0, TILE, slots.bytes[t.slot]);
-        }
-        for (int64_t i = begin; i < end; i += TILE) {
-            const int64_t c = std::min(int64_t(TILE), end - i);
-            for (size_t k = 0; k < n; k++)
-                if (g.streams[k].form >= PERIODIC) gather(g.streams[k], data[k], i, c, slots.bytes[g.streams[k].slot]);
-            auto address = [&](int place) {
-                if (place >= 0) return slots.bytes[place];
-                const stream &t = g.streams[size_t(-1 - place)];
-                return const_cast<char *>(data[-1 - place]) + (t.form == FLAT ? i * t.itemsize : 0);
-            };
-            for (const instruction &in : g.program) {
-                char *ptr[MOST_LINKS];
-                if (in.chain < 0) {
-                    for (int k = 0; k < in.count; k++) ptr[k] = address(in.places[k]);
-                    in.loop(ptr, c, in.params);
-                    continue;
-                }
-                const chain &run = g.chains[size_t(in.chain)];
-                const int n = int(run.ops.size());
-                for (int k = 0; k < n; k++) ptr[k] = address(run.places[size_t(k)]);
-                (run.wide ? pt_chains->f64 : pt_chains->f32)(run.ops.data(), ptr, n, c);
-            }
-        }
+        const char *data[MOST_STREAMS];
+        for (size_t k = 0; k < g.streams.size(); k++)
+            data[k] = g.steps[size_t(g.streams[k].view_of_step)].views[size_t(g.streams[k].view)].data;
+        run_tiles(g, data, begin, end);
     });
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <cstdlib>
 
 using namespace pt;
 
@@ -76,20 +77,15 @@ template<class F> void each_operand(const step &s, F f) {
 
 void note_uses(pt_plan *p) {
     for (buffer &b : p->buffers) b.first = b.last = -1, b.written = false;
-    for (size_t i = 0; i < p->steps.size(); i++) {
-        auto note = [&](const step &s) {
+    for (size_t i = 0; i < p->steps.size(); i++)
+        each_step(p, *p->steps[i], [&](const step &s) {
             each_operand(s, [&](size_t k) {
                 buffer &b = p->buffers[size_t(s.operands[k].buffer)];
                 if (b.first < 0) b.first = int64_t(i);
                 b.last = int64_t(i);
                 b.written |= int(k) < s.nout;
             });
-        };
-        const step &s = *p->steps[i];
-        if (s.kind == GROUP)
-            for (const step &inner : p->groups[size_t(s.group)]->steps) note(inner);
-        else note(s);
-    }
+        });
 }
 
 /* Whether two buffers may share memory from the same place on: one is done with, or written over, when the other begins. */
@@ -149,17 +145,13 @@ void place(pt_plan *p) {
 
 void collect_patches(pt_plan *p) {
     p->patches.assign(p->buffers.size(), {});
-    auto collect = [&](step &s) {
-        if (s.kind == PAUSE) return;
-        each_operand(s, [&](size_t k) {
-            p->patches[size_t(s.operands[k].buffer)].push_back({&s.views[k].data, s.operands[k].offset});
+    for (auto &whole : p->steps)
+        each_step(p, *whole, [&](step &s) {
+            if (s.kind == PAUSE) return;
+            each_operand(s, [&](size_t k) {
+                p->patches[size_t(s.operands[k].buffer)].push_back({&s.views[k].data, s.operands[k].offset});
+            });
         });
-    };
-    for (auto &s : p->steps) {
-        if (s->kind == GROUP)
-            for (step &inner : p->groups[size_t(s->group)]->steps) collect(inner);
-        else collect(*s);
-    }
 }
 
 int64_t work_of(const step &s) {
@@ -286,7 +278,10 @@ int pt_plan_writes(const pt_plan *p, int k) {
 
 void pt_plan_finish(pt_plan *p, int fused) {
     note_uses(p);
-    if (fused) fuse(p);
+    if (fused) {
+        fuse(p);
+        if (!getenv("NOROWS")) fuse_rows(p);
+    }
     note_uses(p);
     place(p);
     collect_patches(p);
@@ -353,6 +348,10 @@ int pt_plan_run(pt_plan *p, int64_t *at, uint64_t seed, uint64_t offset, const c
             break;
         case GROUP:
             run_group(*p->groups[size_t(s.group)]);
+            break;
+        case ROWS:
+            status = run_rows(*p->row_groups[size_t(s.group)], p);
+            *error = p->row_groups[size_t(s.group)]->error;
             break;
         default:
             *at = i + 1;

@@ -26,6 +26,9 @@ enum pt_buffer_kind {
 
 enum { PT_PLAN_DONE = -1 };
 
+/* Tells of the kernels in use, some of which plans know by their names. */
+void pt_plan_meet(const pt_kernel_entry *kernels);
+
 pt_plan *pt_plan_new(void);
 void pt_plan_delete(pt_plan *p);
 

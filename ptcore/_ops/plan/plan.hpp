@@ -11,10 +11,16 @@
 
 namespace pt {
 
-enum { KERNEL, LOOPS, COPY, GROUP, PAUSE };
+enum { KERNEL, LOOPS, COPY, GROUP, ROWS, PAUSE };
 
 /* How the elements that an operand of a group has follow each other, in the order of the result. */
 enum { FLAT, SINGLE, PERIODIC, REPEATED };
+
+struct form {
+    int kind;
+    int64_t period, stride, bytes;      /* PERIODIC: elements; REPEATED: times an element counts; bytes to the next; of all */
+    int64_t count = 0;                  /* REPEATED: elements until the first comes again */
+};
 
 struct operand {
     int buffer;                 /* -1: no memory of a buffer, as a number that the step holds */
@@ -35,7 +41,7 @@ struct step {
     std::vector<int64_t> numbers;       /* what views and parameters point to */
     std::vector<double> values;         /* of numbers among the operands of a loop, two each; then its parameters */
     int nout = 0;
-    int group = -1;                     /* of a GROUP */
+    int group = -1;                     /* of a GROUP, or of ROWS */
 };
 
 /* A chain (chain.h): its ops, and where their operands are. */
@@ -61,8 +67,7 @@ struct instruction {
 struct stream {
     int view_of_step, view;             /* whose address it is */
     int form;                           /* FLAT ... */
-    int64_t period, stride;             /* PERIODIC: elements; REPEATED: times an element counts; bytes to the next */
-    int64_t count;                      /* REPEATED: elements until the first comes again */
+    int64_t period, stride, count;      /* as in a form */
     int itemsize;
     int slot;                           /* where a stream that is no run of memory is gathered; -1 */
     bool written;
@@ -74,7 +79,33 @@ struct group {
     std::vector<stream> streams;
     std::vector<chain> chains;
     int slots = 0;
+    int64_t row = 0;                    /* tiles end where this many elements do, so that streams that repeat need no slot; or 0 */
     int64_t numel = 0, cost = 0;
+};
+
+/* An operand of a step that works row by row: `pitch` bytes from one row to the next, 0 where all rows have the same.
+ * After `wrap` rows, if that is not 0, the first one comes again. */
+struct piece {
+    int buffer;
+    int64_t offset, bytes, pitch, wrap;
+    bool written;
+    int64_t local = -1;                 /* where a row group has it in memory of its own */
+};
+
+/* A step of a row group: a GROUP, or a kernel with its views of a whole block of rows and of the last one. */
+struct member {
+    std::unique_ptr<step> of;
+    std::vector<piece> pieces;          /* of the streams, or of the views */
+    std::vector<pt_view> views[2];
+    std::vector<int64_t> numbers[2];    /* what the views point to */
+};
+
+struct row_group {
+    std::vector<member> members;
+    int64_t rows = 0;
+    int64_t span = 0, block = 0;        /* rows until one of an operand comes again, which end a block; rows of a block */
+    int64_t local_bytes = 0;
+    char error[256];                    /* of the kernel that failed */
 };
 
 struct buffer {
@@ -99,6 +130,7 @@ struct pt_plan {
     std::map<const char *, int> by_address;
     std::vector<std::unique_ptr<pt::step>> steps;
     std::vector<std::unique_ptr<pt::group>> groups;
+    std::vector<std::unique_ptr<pt::row_group>> row_groups;
     std::vector<std::vector<pt::patch>> patches;        /* of each buffer */
     std::vector<std::vector<int>> guests;               /* of each result: temporary buffers in its memory */
     std::string spoilt;
@@ -108,9 +140,51 @@ struct pt_plan {
 };
 
 namespace pt {
+enum { MOST_OPERANDS = PT_MAX_ELEMENTWISE_INPUTS + 1, MOST_STEPS = 64, MOST_STREAMS = MOST_STEPS * MOST_OPERANDS };
+
+/* Whether a step can be one of a group, and how its operands lie. */
+struct candidate {
+    form forms[MOST_OPERANDS];
+    int64_t numel = 0;
+    bool taken = false;
+};
+candidate candidate_of(const step &s);
+
+/* Calls f(step) of each step that touches memory, those of groups one by one. */
+template<class F> void each_step(pt_plan *p, step &s, F f) {
+    if (s.kind == GROUP) {
+        for (step &inner : p->groups[size_t(s.group)]->steps) f(inner);
+    } else if (s.kind == ROWS) {
+        for (member &m : p->row_groups[size_t(s.group)]->members) each_step(p, *m.of, f);
+    } else {
+        f(s);
+    }
+}
+
+/* How many operands of all steps lie in each buffer. */
+std::vector<int> uses_of_buffers(pt_plan *p);
 /* Puts runs of elementwise steps into groups. */
 void fuse(pt_plan *p);
+/* Makes a group of one elementwise step. */
+std::unique_ptr<step> group_of_one(pt_plan *p, std::unique_ptr<step> s, const std::vector<int> &named);
+/* Puts steps that work row by row, and the elementwise ones around them, into row groups. */
+void fuse_rows(pt_plan *p);
+/* Whether a step may run before steps that it stands behind, which have these uses. */
+template<class Use> bool may_go_first(pt_plan *p, step &s, const std::vector<Use> &uses) {
+    bool may = s.kind != PAUSE && !s.random;
+    each_step(p, s, [&](const step &inner) {
+        for (size_t k = 0; k < inner.operands.size(); k++)
+            for (const Use &u : uses)
+                if (inner.operands[k].buffer == u.buffer && (u.written || int(k) < inner.nout)) may = false;
+    });
+    return may;
+}
 void run_group(const group &g);
+/* The elements [begin, end) of a group whose streams are at data[0], ... */
+void run_tiles(const group &g, const char *const *data, int64_t begin, int64_t end);
+int run_rows(row_group &g, const pt_plan *p);
+/* Whether a step may write one buffer over another one, which lies at the same address and which it reads last. */
 bool may_overwrite(const pt_plan *p, const step &s, int out, int in);
+bool rows_may_overwrite(const row_group &g, int out, int in);
 }
 #endif
