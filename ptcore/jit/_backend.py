@@ -44,6 +44,28 @@ def compile_graph(module, example_inputs=None, fixed=False):
     return Compiled(module, fixed=fixed)
 
 
+def places_of(root, paths):
+    """Where a module has its tensors: [(dict, name), ...], and [(dict, name, module), ...] of what leads there.
+
+    None where one of them is no parameter, buffer or attribute of a module.
+    """
+    sources, links = [], {}
+    for path in paths:
+        module, *names = root, *path.split(".")
+        for k, name in enumerate(names[:-1]):
+            inside = vars(module).get("_modules", {}).get(name)
+            if inside is None:
+                return None
+            links[".".join(names[:k + 1])] = (vars(module)["_modules"], name, inside)
+            module = inside
+        own = vars(module)
+        space = next((d for d in (own, own.get("_parameters", {}), own.get("_buffers", {})) if names[-1] in d), None)
+        if space is None:
+            return None
+        sources.append((space, names[-1]))
+    return sources, list(links.values())
+
+
 class Compiled:
     """A graph of rows, as plans of its values and of its gradients.
 
@@ -64,16 +86,23 @@ class Compiled:
         # The short way of calls whose arguments are tensors and whose results are a tuple of tensors.
         constants = [attribute_at(self.program.root, n.target) for n in self.program.attributes] if fixed else ()
         self.runner = Runner(self.call, constants)
-        self.is_simple = (self.values.is_flat and (fixed or not self.program.attributes)
-                          and not self.program.sets_mode and not self.program.makes_leaves)
+        self.is_simple = self.values.is_flat and not self.program.sets_mode and not self.program.makes_leaves
+        self.watches = self.is_simple and not fixed and len(self.program.attributes) > 0
         if self.is_simple:
             self.values.quick = self.runner.plans
+        if self.watches:
+            self.is_simple = False      # not before the first call: the module may yet get its tensors
 
     def __call__(self, *args):
         return self.runner(*args) if self.is_simple else self.call(*args)
 
     def call(self, *args):
         """A call by the plans that fit, or else by one that is made now."""
+        if self.watches and self.runner.sources is None:
+            found = places_of(self.program.root, [n.target for n in self.program.attributes])
+            self.watches = self.is_simple = found is not None
+            if found is not None:
+                self.runner.watch(*found)
         tensors = self.program.tensors(args)
         asked = any([x.requires_grad for x in tensors])
         if self.program.makes_leaves or (self.program.sets_mode and asked and not is_grad_enabled()):

@@ -6,6 +6,7 @@ leads to results, and returns beside them what the second one needs.
 """
 import operator
 
+from ptcore._dtype import get_default_dtype
 from ptcore._ops.plan.pair import Pair
 from ptcore._random import default_generator
 from ptcore._state import enable_grad
@@ -26,8 +27,8 @@ PLACE = Tensor()                    # where an argument is a tensor
 
 
 def looks_of_all(tensors):
-    """What a joint graph takes for granted of each tensor."""
-    return [(x.dtype, x.shape, x.stride(), x.requires_grad) for x in tensors]
+    """What a joint graph takes for granted: of each tensor, and the default dtype."""
+    return [get_default_dtype(), *[(x.dtype, x.shape, x.stride(), x.requires_grad) for x in tensors]]
 
 
 class OpByOp(Exception):

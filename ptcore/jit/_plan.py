@@ -97,7 +97,11 @@ class Program:
             raise TypeError(f"the graph takes {len(self.placeholders)} arguments, got {len(args)}")
         found = [x for x in args if isinstance(x, Tensor)]
         for node in self.attributes:
-            found.append(attribute_at(self.root, node.target))
+            x = attribute_at(self.root, node.target)
+            if not isinstance(x, Tensor):
+                raise TypeError(f"{node.target} of the module must be a Tensor, as it was when the graph was made, got "
+                                f"{type(x).__name__}")
+            found.append(x)
         return found
 
     def is_alone(self, args, tensors):

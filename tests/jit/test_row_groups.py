@@ -229,7 +229,7 @@ def test_threads(threads):
 
 def test_a_kernel_of_the_user_is_called_as_a_whole():
     """A kernel that was put in place of the package's is not known to work row by row."""
-    out = subprocess.run([sys.executable, "-c", """
+    out = subprocess.run([sys.executable, "-P", "-c", """
 import ctypes
 import ptcore as pt
 from ptcore._ops.plan.plan import Plan

@@ -56,6 +56,33 @@ def test_a_module_keeps_its_tensors():
     assert "conv2d" in str(traced.graph) and "conv2d" in traced.code
 
 
+def test_tensors_are_looked_up_at_each_call():
+    net = pt.nn.Sequential(pt.nn.Linear(3, 4), pt.nn.Sequential(pt.nn.Linear(4, 4), pt.nn.Tanh()))
+    traced = jit.trace(net, pt.randn(2, 3))
+    x = pt.randn(5, 3)
+    with pt.no_grad():
+        for _ in range(2):
+            same(traced(x), net(x))
+        other = pt.nn.Linear(3, 4)
+        traced._modules["0"].weight = net[0].weight = other.weight          # another parameter
+        same(traced(x), net(x))
+        traced._modules["0"] = net[0] = other                               # another submodule
+        same(traced(x), net(x))
+        inner = pt.nn.Sequential(pt.nn.Linear(4, 4), pt.nn.Tanh())
+        traced._modules["1"] = net[1] = inner
+        same(traced(x), net(x))
+        same(traced(x), net(x))
+        traced.double()
+        net.double()
+        same(traced(x.double()), net(x.double()))
+        bias, inner[0].bias = inner[0].bias, None
+        for _ in range(2):
+            with pytest.raises(TypeError, match="1.0.bias of the module must be a Tensor"):
+                traced(x.double())
+        inner[0].bias = bias
+        same(traced(x.double()), net(x.double()))
+
+
 def test_training_goes_through_it():
     net = pt.nn.Sequential(pt.nn.Linear(4, 8), pt.nn.Tanh(), pt.nn.Linear(8, 1))
     other = copy.deepcopy(net)

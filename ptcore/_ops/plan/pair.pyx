@@ -193,18 +193,40 @@ cdef class Runner:
         What is called where nothing fits. Results are tuples of tensors.
     constants : sequence of Tensor
         What the program takes behind its arguments.
+    sources : list of (dict, name) or None
+        Where it finds what it takes behind those at each call, as parameters of a module.
     """
-    cdef readonly list pairs, plans
+    cdef readonly list pairs, plans, sources
+    cdef list links
     cdef object slow
     cdef tuple constants
 
     def __init__(self, slow, constants=()):
         self.pairs, self.plans, self.slow, self.constants = [], [], slow, tuple(constants)
 
+    def watch(self, list sources, list links):
+        """``links``: (dict, name, object) of what must be where it is, or else ``sources`` are given up."""
+        self.sources, self.links = sources, links
+
+    cdef bint add_sources(self, list tensors):
+        for space, name, x in self.links:
+            if (<dict>space).get(name) is not x:
+                self.sources = None
+                return False
+        for space, name in self.sources:
+            x = (<dict>space).get(name)
+            if x is None:
+                self.sources = None
+                return False
+            tensors.append(x)
+        return True
+
     def __call__(self, *args):
         cdef list tensors = list(args)
         if self.constants:
             tensors += self.constants
+        if self.sources is not None and not self.add_sources(tensors):
+            return self.slow(*args)
         cdef bint asked = False
         if pt_tls.grad_enabled:
             for pair in self.pairs:

@@ -36,6 +36,7 @@ cdef class Plan:
     cdef list outputs                   # Spots, and what is no tensor
     cdef object arena
     cdef bint recording, busy, writes_inputs
+    cdef int default_dtype              # the floating dtype of the thread that recorded
     cdef void **seen                    # a table of storages for ``fits``
     cdef size_t seen_mask
 

@@ -13,7 +13,7 @@ from cpython.mem cimport PyMem_Calloc, PyMem_Free, PyMem_Malloc, PyMem_Realloc
 from libc.string cimport memcpy, memset
 
 from ptcore._types cimport *
-from ptcore._dtype cimport dtype_of
+from ptcore._dtype cimport default_float, dtype_of
 from ptcore._memory.allocate cimport allocate
 from ptcore._shape cimport same_sizes
 from ptcore._tensor cimport *
@@ -165,6 +165,7 @@ cdef class Plan:
         if self.seen == NULL:
             raise MemoryError()
         self.recording = True
+        self.default_dtype = default_float()
         pt_plan_set_dry(self.p, dry)
         # Writes that a recording notes without doing them are not to be counted.
         self.versions = [(t, version_of(<Tensor>t)) for t in given] if dry else None
@@ -337,7 +338,8 @@ cdef class Plan:
 
     def fits(self, list inputs, bint grads=False):
         """Whether a run may take these inputs: they are of the dtypes, sizes and strides of the recording, share memory
-        as those did, and what is written to may be. ``grads``: and the same ones ask for gradients."""
+        as those did, and what is written to may be; the default dtype is what it was. ``grads``: and the same ones ask
+        for gradients."""
         return self.may_take(inputs, grads)
 
     cdef bint may_take(self, list inputs, bint grads) except -1:
@@ -347,7 +349,8 @@ cdef class Plan:
         cdef (void *)[FEW] few
         cdef void **seen = few
         cdef size_t mask = FEW - 1
-        if len(inputs) != self.n_inputs or self.busy or pt_tls.mode & PT_SLOW:
+        if (len(inputs) != self.n_inputs or self.busy or pt_tls.mode & PT_SLOW
+                or default_float() != self.default_dtype):
             return False
         if 2 * self.n_inputs > FEW:
             seen, mask = self.seen, self.seen_mask

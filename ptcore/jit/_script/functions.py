@@ -57,7 +57,8 @@ class ScriptFunction:
 
     @functools.cached_property
     def _program(self):
-        return Program(self.graph, self._owner)
+        from ptcore.jit._script.straight import straight
+        return straight(Program(self.graph, self._owner), self.graph, self._owner)
 
     def bound(self, owner):
         """The same method of another module."""

@@ -295,7 +295,7 @@ class _Freezer(_Inliner):
             is_absent = value is None and not is_written
             return None if is_absent else self.get(graph, self.name_of_tensor(holder, name), node)
         if (id(holder), name) not in self.names:
-            if isinstance(value, _PLAIN) and not is_written:
+            if _is_constant(value) and not is_written:
                 return value
             self.add_attribute(holder, name, self.name_for(holder, name))
         return self.get(graph, self.names[id(holder), name], node)
@@ -350,7 +350,13 @@ class _Freezer(_Inliner):
         if name is None:
             name = self.names[id(module)] = self.name_for(module, "" if self.paths[id(module)] else "whole")
             self.made._modules[name] = _without_state(copy.deepcopy(module, self.copies))
+            self.made.__dict__.setdefault("_jit_fixed", set()).add(name)
         return name
+
+
+def _is_constant(x):
+    """Whether a value may stand in a graph as it is."""
+    return isinstance(x, _PLAIN) or (type(x) is tuple and all([_is_constant(item) for item in x]))
 
 
 def _mapped(a, env):

@@ -8,6 +8,8 @@ __all__ = ["enable_onednn_fusion", "export_opnames", "fuser", "last_executed_opt
            "optimized_execution", "set_fusion_strategy", "strict_fusion"]
 
 _strategy = [("STATIC", 2), ("DYNAMIC", 10)]
+#: Whether graphs run as plans (see optimized_execution).
+optimizes = True
 
 
 def set_fusion_strategy(strategy):
@@ -40,12 +42,28 @@ def set_fusion_strategy(strategy):
 
 @contextlib.contextmanager
 def optimized_execution(should_optimize):
-    """A context in which PyTorch's executor optimizes graphs or does not. Scripted graphs run as they are in both."""
-    yield
+    """A context in which scripted graphs without branches and loops run as plans, as they do by default, or op by op.
+
+    It holds for all threads. Results are the same bits.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> f = ptcore.jit.script(lambda x: x * 2 + 1)
+    >>> with ptcore.jit.optimized_execution(False):
+    ...     f(ptcore.ones(2))
+    tensor([3., 3.])
+    """
+    global optimizes
+    before, optimizes = optimizes, bool(should_optimize)
+    try:
+        yield
+    finally:
+        optimizes = before
 
 
 class strict_fusion:
-    """Absent: scripted graphs are not fused, so none could be said to be fused as a whole.
+    """Absent: which ops of a scripted graph run together is settled by plans, and by no rule that could be broken.
 
     Raises
     ------
@@ -53,7 +71,7 @@ class strict_fusion:
     """
 
     def __init__(self):
-        raise NotImplementedError("strict_fusion: absent; scripted graphs are run op by op")
+        raise NotImplementedError("strict_fusion: absent; what of a scripted graph is fused is settled by its plan")
 
 
 def fuser(name):
