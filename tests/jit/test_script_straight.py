@@ -1,6 +1,7 @@
 """Graphs of script without blocks as plans: beside the same calls op by op and beside eager ones, and where they stay
 op by op."""
 import copy
+import io
 import threading
 import traceback
 
@@ -277,6 +278,13 @@ def test_frozen_modules(name):
     assert len(plans_of(frozen)) == 2
     x = data(2).requires_grad_()
     same(frozen(x), net(x))
+
+    file = io.BytesIO()
+    jit.save(frozen, file)
+    loaded = jit.load(io.BytesIO(file.getvalue()))
+    with pt.no_grad():
+        same(loaded(x), net(x))
+    assert len(plans_of(loaded)) == 1
 
     frozen.double()                                     # other tensors in the same places
     net.double()

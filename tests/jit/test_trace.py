@@ -77,7 +77,7 @@ def test_tensors_are_looked_up_at_each_call():
         same(traced(x.double()), net(x.double()))
         bias, inner[0].bias = inner[0].bias, None
         for _ in range(2):
-            with pytest.raises(TypeError, match="1.0.bias of the module must be a Tensor"):
+            with pytest.raises(TypeError, match=r"1\.0\.bias of the module must be a Tensor"):
                 traced(x.double())
         inner[0].bias = bias
         same(traced(x.double()), net(x.double()))

@@ -329,7 +329,8 @@ class _Freezer(_Inliner):
     def name_for(self, holder, name):
         """A name of its own for an attribute of a module: where it was."""
         path = self.paths.get(id(holder), "")
-        base = under = "_".join([part for part in (*path.split("."), name) if part])
+        base = "_".join([part for part in (*path.split("."), name) if part])
+        base = under = base if base.isidentifier() else f"_{base}"
         k = 0
         while hasattr(self.made, under) or under in self.reserved:
             k += 1

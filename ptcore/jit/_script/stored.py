@@ -185,6 +185,8 @@ def _describe(m, path, modules, names, met):
         if isinstance(getattr(type(original), name, None), property):
             about["properties"].append(name)
     about["children"] = [[name, child is not None] for name, child in m._modules.items()]
+    if vars(m).get("_jit_fixed"):
+        about["fixed"] = sorted(vars(m)["_jit_fixed"])
     for name, child in m._modules.items():
         if child is not None:
             _describe(child, f"{path}.{name}" if path else name, modules, names, met)
@@ -391,6 +393,10 @@ class _Loader:
                 m._jit_types[name] = parse_type(of_type, self.classes)
         for name, _ in about["children"]:
             m._modules[_child_name(name)] = None
+        fixed = about.get("fixed", [])
+        if any([type(name) is not str or name not in m._modules for name in fixed]):
+            _refuse("the names of fixed submodules are damaged")
+        own["_jit_fixed"] = {*fixed}
         return m
 
     def place_tensors(self, modules):
