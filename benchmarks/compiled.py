@@ -43,6 +43,17 @@ def rows(lib, n):
     return lambda x, b, w, g: F.layer_norm(F.gelu(x + b) + x, (768,), w, g), (x, b, w, g), False
 
 
+def root_mean_square(lib, n):
+    x, w = lib.randn(n, 768), lib.randn(768)
+    return lambda x, w: x * 2 * lib.rsqrt((x * 2).square().mean(-1, keepdim=True) + 1e-6) * w + x, (x, w), False
+
+
+def scores(lib, n):
+    """Softmax of scaled scores and a bias of 8 heads."""
+    x, bias = lib.randn(4, 8, n, n), lib.randn(8, n, n)
+    return lambda x, bias: lib.softmax(x * 0.125 + bias, -1) * 0.9, (x, bias), False
+
+
 def classifier(lib, width):
     """Loss and gradients of an MLP; the loss alone is compiled."""
     nn, F = lib.nn, lib.nn.functional
@@ -133,6 +144,9 @@ ROWS = {"ten arithmetic ops, 1e5": (cheap, 10**5, 0.30, None), "ten arithmetic o
         "tanh(a*b+c)*sigmoid(a-b)+c, 1e6": (middle, 10**6, 0.70, None),
         "tanh(a*b+c)*sigmoid(a-b)+c, 1e7": (middle, 10**7, 0.55, None),
         "gelu, add, layer norm, 512 x 768": (rows, 512, 0.85, None),
+        "RMS norm, 512 x 768": (root_mean_square, 512, None, None),
+        "RMS norm, 4096 x 768": (root_mean_square, 4096, None, None),
+        "softmax of scores and bias, 4 x 8 x 256 x 256": (scores, 256, None, None),
         "MLP 16, the loss compiled": (classifier, 16, None, 0.07),
         "MLP 64, the loss compiled": (classifier, 64, None, None),
         "LSTM cell, 20 steps, the loss compiled": (cells, 20, None, 0.095),
@@ -142,6 +156,32 @@ ROWS = {"ten arithmetic ops, 1e5": (cheap, 10**5, 0.30, None), "ten arithmetic o
         "MLP 64, a whole SGD step": (stepping(classifier), 64, None, 0.07),
         "LSTM cell, 20 steps, a whole SGD step": (stepping(cells), 20, None, 0.095),
         "ODE, 50 midpoint steps, a whole SGD step": (stepping(ode), 50, None, 0.06)}
+
+
+def recurrent(nn):
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.lstm = nn.LSTM(8, 8)
+
+        def forward(self, x):
+            return self.lstm(x)[0]
+    return Net()
+
+
+# name -> a module for inference, and the sizes of its argument
+FROZEN = {"perceptron of 4 layers of 16": (lambda nn: nn.Sequential(
+              nn.Linear(16, 16), nn.Tanh(), nn.Linear(16, 16), nn.ReLU(), nn.Linear(16, 16), nn.ReLU(),
+              nn.Linear(16, 4)),
+              (4, 16)),
+          "convolution, batch norm, pooling, 8 x 8": (lambda nn: nn.Sequential(
+              nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(36, 10)),
+              (2, 1, 8, 8)),
+          "the same, 64 channels, 32 x 32": (lambda nn: nn.Sequential(
+              nn.Conv2d(3, 64, 3), nn.BatchNorm2d(64), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(14400, 10)),
+              (8, 3, 32, 32)),
+          "LSTM of 8, 5 steps": (recurrent, (5, 2, 8)),
+          "encoder layer of 16": (lambda nn: nn.TransformerEncoderLayer(16, 2, 32, batch_first=True), (2, 5, 16))}
 
 
 def call_of(f, args, model):
@@ -176,6 +216,29 @@ def without_grad(lib, call, model):
         with lib.no_grad():
             return call()
     return quiet
+
+
+def frozen_programs(ptcore, torch, rounds):
+    """Lines of a table: modules, and programs that were frozen, without gradients."""
+    head = ["module", "eager, us", "scripted, frozen", "traced, frozen", "torch, us", "torch, scripted, frozen",
+            "scripted of torch's frozen"]
+    lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
+    for name, (make, size) in FROZEN.items():
+        calls = []
+        for lib in (ptcore, torch):
+            net, x = make(lib.nn).eval(), lib.randn(*size)
+            programs = [net, lib.jit.freeze(lib.jit.script(net))]
+            if lib is ptcore:
+                programs.append(lib.jit.freeze(lib.jit.trace(net, x)))
+            for f in programs:
+                calls.append(without_grad(lib, lambda f=f, x=x: f(x), False))
+                for _ in range(6):
+                    calls[-1]()
+        loops = [measuring.looped("f()", {"f": call}) for call in calls]
+        times = [t * 1e6 for t in measuring.measure([loops], rounds, time.thread_time)[0]]
+        lines.append(f"| {name} | {' | '.join([f'{t:.1f}' for t in times])} | {times[1] / times[4]:.3f} |")
+        print(lines[-1], flush=True)
+    return lines
 
 
 def main():
@@ -223,6 +286,8 @@ def main():
             cells_of += [f"{times[3]:.1f}", f"{times[1] / times[3]:.3f}", f"{their_first * 1e3:.0f}"]
         lines.append(f"| {' | '.join(map(str, cells_of))} |")
         print(lines[-1], flush=True)
+    if not args.only:
+        lines += ["", "Without gradients, for inference:", "", *frozen_programs(ptcore, torch, args.rounds)]
     if args.write:
         commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, cwd=HERE)
         options = " --torch-compile" if args.torch_compile else ""

@@ -47,7 +47,8 @@ def test_modules_of_the_library(name):
     assert list(frozen.parameters()) == [] and list(frozen.state_dict()) == []
     assert not frozen.graph.find_nodes(op="call_module")
     found = []
-    for m in (net, frozen, again(frozen), copy.deepcopy(frozen), jit.freeze(frozen)):
+    loaded = again(frozen)
+    for m in (net, frozen, frozen, loaded, loaded, copy.deepcopy(frozen), jit.freeze(frozen)):    # twice: by a plan
         pt.manual_seed(4)
         with pt.no_grad():
             found.append(m(*given(name)))
@@ -100,12 +101,13 @@ def test_models(made, inputs):
     frozen, args = jit.freeze(net), inputs()
     assert not frozen.graph.find_nodes(op="call_module")
     found = []
-    for m in (net, frozen, again(frozen)):
+    loaded = again(frozen)
+    for m in (net, frozen, frozen, loaded, loaded):
         pt.manual_seed(4)
         with pt.no_grad():
             found.append(m(*args))
-    same(found[0], found[1])
-    same(found[0], found[2])
+    for x in found[1:]:
+        same(found[0], x)
 
 
 def test_a_method_that_is_preserved():

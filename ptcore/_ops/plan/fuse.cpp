@@ -58,10 +58,6 @@ struct use {
     bool written;
 };
 
-bool overlap(const use &a, const use &b) {
-    return a.buffer == b.buffer && a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
-}
-
 /* Whether two uses meet the same element at the same place only. */
 bool in_step(const use &a, const use &b) {
     return a.kind == FLAT && b.kind == FLAT && a.offset == b.offset && a.itemsize == b.itemsize;
@@ -74,13 +70,6 @@ std::vector<use> uses_of(const step &s, const candidate &c) {
             found.push_back({s.operands[k].buffer, s.operands[k].offset, c.forms[k].bytes, c.forms[k].kind,
                              int(ITEMSIZE[s.views[k].dtype]), int(k) < s.nout});
     return found;
-}
-
-bool fits(const std::vector<use> &group, const std::vector<use> &more) {
-    for (const use &a : more)
-        for (const use &b : group)
-            if ((a.written || b.written) && overlap(a, b) && !in_step(a, b)) return false;
-    return true;
 }
 
 /* ---- the program of a group ---- */

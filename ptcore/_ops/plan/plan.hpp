@@ -92,6 +92,10 @@ struct piece {
     int64_t local = -1;                 /* where a row group has it in memory of its own */
 };
 
+inline bool in_step(const piece &a, const piece &b) {
+    return a.pitch && a.pitch == b.pitch && a.wrap == b.wrap && a.offset == b.offset;
+}
+
 /* A step of a row group: a GROUP, or a kernel with its views of a whole block of rows and of the last one. */
 struct member {
     std::unique_ptr<step> of;
@@ -169,6 +173,19 @@ void fuse(pt_plan *p);
 std::unique_ptr<step> group_of_one(pt_plan *p, std::unique_ptr<step> s, const std::vector<int> &named);
 /* Puts steps that work row by row, and the elementwise ones around them, into row groups. */
 void fuse_rows(pt_plan *p);
+template<class Use> bool overlap(const Use &a, const Use &b) {
+    return a.buffer >= 0 && a.buffer == b.buffer && a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
+}
+
+/* Whether a step with some uses of buffers may join steps with others: what is written is used elsewhere only in step,
+ * that is at the same place of the same tile or row. */
+template<class Use> bool fits(const std::vector<Use> &uses, const std::vector<Use> &more) {
+    for (const Use &a : more)
+        for (const Use &b : uses)
+            if ((a.written || b.written) && overlap(a, b) && !in_step(a, b)) return false;
+    return true;
+}
+
 /* Whether a step may run before steps that it stands behind, which have these uses. */
 template<class Use> bool may_go_first(pt_plan *p, step &s, const std::vector<Use> &uses) {
     bool may = s.kind != PAUSE && !s.random;

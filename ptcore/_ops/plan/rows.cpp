@@ -154,22 +154,6 @@ bool pieces_by_rows(const pt_plan *p, const step &s, int64_t rows, std::vector<p
 
 /* ---- which steps are together ---- */
 
-bool overlap(const piece &a, const piece &b) {
-    return a.buffer >= 0 && a.buffer == b.buffer && a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
-}
-
-/* Whether two pieces have each row's bytes in the same place. */
-bool in_step(const piece &a, const piece &b) {
-    return a.pitch && a.pitch == b.pitch && a.wrap == b.wrap && a.offset == b.offset;
-}
-
-bool fits(const std::vector<piece> &uses, const std::vector<piece> &more) {
-    for (const piece &a : more)
-        for (const piece &b : uses)
-            if ((a.written || b.written) && overlap(a, b) && !in_step(a, b)) return false;
-    return true;
-}
-
 /* Whether a step reads or writes rows that others read or write. */
 bool meets(const std::vector<piece> &uses, const std::vector<piece> &more) {
     for (const piece &a : more)
