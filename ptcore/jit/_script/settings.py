@@ -49,7 +49,9 @@ def optimized_execution(should_optimize):
     Examples
     --------
     >>> import ptcore
-    >>> f = ptcore.jit.script(lambda x: x * 2 + 1)
+    >>> @ptcore.jit.script
+    ... def f(x):
+    ...     return x * 2 + 1
     >>> with ptcore.jit.optimized_execution(False):
     ...     f(ptcore.ones(2))
     tensor([3., 3.])
