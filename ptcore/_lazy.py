@@ -16,6 +16,11 @@ TABLE = {
     "ptcore": {
         "_errors": ("AcceleratorError", "OutOfMemoryError"),
         "_exchange.arrays": ("asarray",),
+        "amp.autocast_mode": ("autocast", "autocast_decrement_nesting", "autocast_increment_nesting", "clear_autocast_cache",
+                              "get_autocast_cpu_dtype", "get_autocast_dtype", "get_autocast_gpu_dtype",
+                              "is_autocast_cache_enabled", "is_autocast_cpu_enabled", "is_autocast_enabled",
+                              "set_autocast_cache_enabled", "set_autocast_cpu_dtype", "set_autocast_cpu_enabled",
+                              "set_autocast_dtype", "set_autocast_enabled", "set_autocast_gpu_dtype"),
         "_exchange.dlpack": ("from_dlpack", "to_dlpack"),
         "_exchange.printing": ("set_printoptions",),
         "_ops.creation.functions": ("empty_permuted", "from_file", "logspace", "range", "scalar_tensor"),
@@ -101,12 +106,13 @@ TABLE = {
 }
 # Package -> its modules that are read when first asked for.
 MODULES = {
-    "ptcore": ("accelerator", "array_api", "autograd", "backends", "compiler", "cpu", "cuda", "examples", "fft", "func",
+    "ptcore": ("accelerator", "amp", "array_api", "autograd", "backends", "compiler", "cpu", "cuda", "examples", "fft", "func",
                "fx", "jit", "linalg", "masked", "multiprocessing", "nn", "ops", "optim", "overrides", "profiler",
                "random", "return_types", "serialization", "signal", "special", "testing", "utils", "version"),
     "ptcore.autograd": ("forward_ad", "function", "functional", "grad_mode", "graph", "profiler", "variable"),
     "ptcore.backends": ("cpu", "cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp"),
-    "ptcore.cuda": ("memory", "random", "streams"),
+    "ptcore.cpu": ("amp",),
+    "ptcore.cuda": ("amp", "memory", "random", "streams"),
     "ptcore.nn": ("attention", "grad", "utils"),
     "ptcore.nn.utils": ("parametrizations", "parametrize", "prune", "stateless"),
     "ptcore.utils": ("_pytree", "benchmark", "checkpoint", "data", "dlpack", "hooks", "restart", "tensorboard"),

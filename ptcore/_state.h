@@ -47,6 +47,10 @@ typedef struct pt_state {
     uint8_t device_set;         /* a default device is named: see _device.pyx */
     uint8_t default_dtype;      /* this thread's own, 0: none: see _dtype.pyx */
     uint8_t value_read;         /* a value has left a tensor; nobody but a plan clears it */
+    uint8_t autocast;           /* a bit for each device column where it is on; any of them is PT_MODE_AUTOCAST */
+    uint8_t autocast_dtype[8];  /* of each column; 0: the default */
+    uint8_t autocast_uncached;  /* casts of parameters are not kept */
+    int autocast_depth;         /* contexts around; casts are forgotten behind the outermost */
     void *plan, *planner;       /* the pt_plan that records, and its Plan, with PT_MODE_PLANNING; borrowed */
 } pt_state;
 

@@ -190,11 +190,6 @@ def set_saved_hooks(bint on):
     set_bit(PT_MODE_SAVED_HOOKS, on)
 
 
-def set_autocast_mode(bint on):
-    """Whether arguments of this thread's calls are cast by what ``set_autocast`` has installed."""
-    set_bit(PT_MODE_AUTOCAST, on)
-
-
 def set_function_mode(bint on):
     set_bit(PT_MODE_FUNCTION, on)
 

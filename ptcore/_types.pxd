@@ -111,6 +111,10 @@ cdef extern from "_state.h" nogil:
         uint8_t torch_function_off
         uint8_t device_set
         uint8_t default_dtype
+        uint8_t autocast
+        uint8_t *autocast_dtype
+        uint8_t autocast_uncached
+        int autocast_depth
         uint8_t value_read
         void *plan
         void *planner

@@ -151,6 +151,7 @@ def optable(ops):
             f"{npositional}, {op.nout}, {int(row.random)}, {layout(row)}, {int(row.prefill)}, {int(row.updates)}, {letters.count('L')}, "
             f"{int(op.differentiable)}, {len(op.saved)}, {rule(op)}, {INTEGERS[row.integers]}, {SELECTS[row.selects]}, "
             f"{condition(row)}, {OUT_DTYPE[row.out_dtype]}, "
+            f"{{{schema.AUTOCAST.index(row.autocast_on('cpu'))}, {schema.AUTOCAST.index(row.autocast_on('cuda'))}}}, 0, "
             f"0x{types:x}, 0x{grad_mask(op):x}, "
             f"{{{saved}}}, {{{need}}}}},")
     text.append("};")

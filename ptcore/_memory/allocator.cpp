@@ -26,7 +26,7 @@
 #include <unistd.h>
 #endif
 
-thread_local pt_state pt_tls = {0, 1, 0, 0, 0, 0, 0, nullptr, nullptr};
+thread_local pt_state pt_tls = {0, 1};          /* history is recorded; all else is 0 */
 uint32_t pt_modes_seen = 0;
 void (*pt_on_storage)(pt_storage *) = nullptr;
 

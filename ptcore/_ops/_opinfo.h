@@ -28,6 +28,8 @@ enum pt_out_rule {
 enum pt_integers { PT_INT_ANY, PT_INT_NONZERO, PT_INT_NONNEGATIVE };
 /* Whether the elements of the result are elements of operands; there a number must fit and cannot wrap. */
 enum pt_selects { PT_SELECTS_NONE, PT_SELECTS_ONE, PT_SELECTS_SECOND };
+/* What autocast does with the arguments: a lower precision, float32, the widest of them; or it is off inside. */
+enum pt_autocast { PT_AUTOCAST_NONE, PT_AUTOCAST_LOW, PT_AUTOCAST_HIGH, PT_AUTOCAST_WIDEST, PT_AUTOCAST_OFF };
 enum pt_out { PT_OUT_SAME, PT_OUT_BOOL, PT_OUT_REAL };
 
 /* Shape rules that rows name; call/shape.pyx has them in C, table/shapes.py in Python. */
@@ -65,6 +67,8 @@ typedef struct pt_opinfo {
     uint8_t selects;            /* pt_selects */
     uint8_t condition;          /* 1 + the operand that must be bool; 0: none */
     uint8_t out_rule;           /* pt_out_rule */
+    uint8_t autocast[2];        /* pt_autocast on the CPU, on accelerators */
+    uint32_t slow;              /* the flags and mode bits that keep a call off the short ways: of PT_SLOW; filled at import */
     uint32_t types;             /* bit per compute dtype */
     uint16_t grad_mask;         /* bit per tensor argument that can receive a gradient */
     int16_t saved[PT_MAX_SAVED];    /* arg k; PT_SAVE_META + arg k; PT_SAVE_OUT + output k */

@@ -16,6 +16,7 @@ from ptcore._tensor cimport Tensor
 from ptcore._ops.view cimport views
 from ptcore._ops.call.elementwise cimport (binary, elementwise, elementwise_inplace, inplace_binary, overwrite, unary,
                                            unwritten)
+from ptcore._ops.call.autocast cimport cast_arguments, casts, pause, resume
 from ptcore._ops.call.offer cimport PT_VARIANT_PLAIN, as_given, asks, flags_of_all, is_foreign, offer
 from ptcore._ops.call.run cimport call, over_first
 from ptcore._ops.table.ids cimport info
@@ -265,6 +266,17 @@ cdef object composite_entry(pt_function *f, PyObject **slots):
     cdef object out = out_of(f, slots), result
     cdef int k
     cdef uint32_t key = flags_of_all(slots, s.nargs)
+    cdef tuple held
+    if casts(info(s.op), key) and out is None:
+        held = cast_arguments(s.op, slots, s.nargs)
+        if held is not None:
+            for k in range(s.nslots):
+                given[k] = <PyObject *>held[k] if k < s.nargs else slots[k]
+            pause()
+            try:
+                return composite_entry(f, given)
+            finally:
+                resume()
     if key & PT_SLOW:
         result = offer(s.op, slots, s.nargs, key, out, PT_VARIANT_PLAIN)
         if result is not NotImplemented:

@@ -5,6 +5,7 @@ time when the backward comes to it, with the random numbers of the first time.
 """
 import ptcore
 from ptcore import _random
+from ptcore.amp.autocast_mode import same_autocast
 from ptcore.autograd.function import Function
 from ptcore.autograd.graph import saved_tensors_hooks
 
@@ -57,6 +58,7 @@ class CheckpointFunction(Function):
             _warn("checkpoint: None of the inputs have requires_grad=True. Gradients will be None", 3)
         ctx.run_function = run_function
         ctx.state = _random.get_states() if preserve_rng_state else None
+        ctx.autocast = same_autocast()
         ctx.places = [i for i, a in enumerate(args) if isinstance(a, ptcore.Tensor)]
         ctx.others = [None if isinstance(a, ptcore.Tensor) else a for a in args]
         ctx.save_for_backward(*[args[i] for i in ctx.places])
@@ -69,7 +71,7 @@ class CheckpointFunction(Function):
         args = list(ctx.others)
         for i, t in zip(ctx.places, ctx.saved_tensors, strict=True):
             args[i] = t.detach().requires_grad_(t.requires_grad)
-        with _random_state(ctx.state), ptcore.enable_grad():
+        with _random_state(ctx.state), ctx.autocast, ptcore.enable_grad():
             outs = ctx.run_function(*args)
         outs = (outs,) if isinstance(outs, ptcore.Tensor) else outs
         pairs = [(o, g) for o, g in zip(outs, grads, strict=True) if isinstance(o, ptcore.Tensor) and o.requires_grad]
@@ -171,9 +173,10 @@ def checkpoint(function, *args, use_reentrant=None, context_fn=noop_context_fn, 
         return function(*args, **kwargs)
     state = _random.get_states() if preserve else None
     first, second = context_fn()
+    autocast = same_autocast()
 
     def again():
-        with _random_state(state), ptcore.enable_grad(), second:
+        with _random_state(state), autocast, ptcore.enable_grad(), second:
             function(*args, **kwargs)
 
     stop = early_stop if _defaults["early_stop"] is None else _defaults["early_stop"]

@@ -52,7 +52,7 @@ elementwise(
 elementwise(
     "softplus(input, beta=1.0, threshold=20.0)", types=REAL,
     formula="x if beta * x > threshold else log1p(exp(beta * x)) / beta",
-    partial=["1 if beta * x > threshold else sigmoid(beta * x)"], cost=16, autocast="high",
+    partial=["1 if beta * x > threshold else sigmoid(beta * x)"], cost=16, autocast=(None, "high"),
     public=["nn.functional.softplus"], method=False, inplace=False, sample=uniform(-30, 30),
     reference="where(beta * x > threshold, x, logaddexp(0, beta * x) / beta)", out_dtype="exact",
     doc="""Smooth approximation of relu, ``log(1 + exp(beta * x)) / beta``; linear above

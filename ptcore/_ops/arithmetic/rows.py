@@ -115,7 +115,7 @@ elementwise(
     formula="pow(x, y)",
     partial=["where(y == 0, 0.0, y * pow(x, y - 1))",
              "where(x == 0, where(isinf(out), -out, 0 * out), out * log(where(x == 0, 1.0, x)))"],
-    cost=16, sample=uniform(0.3, 3), autocast="high", reference="power(x, y)",
+    cost=16, sample=uniform(0.3, 3), autocast=(None, "high"), reference="power(x, y)",
     doc="""Power. A negative integer exponent of an integer tensor raises RuntimeError.
 
 >>> import ptcore
@@ -176,7 +176,7 @@ tensor([1., 9.])
 
 elementwise(
     "reciprocal(input)", types=FLOATING, promote="float", formula="1 / x",
-    partial=["-out * out"], sample=uniform(0.5, 3), autocast="high", reference="1 / x",
+    partial=["-out * out"], sample=uniform(0.5, 3), autocast=(None, "high"), reference="1 / x",
     doc="""One over each element.
 
 >>> import ptcore
@@ -204,7 +204,7 @@ gradient is 0, as in PyTorch. What rounding has made negative counts as 0.""")
 elementwise(
     "rsqrt(input)", types=FLOATING, promote="float", formula="1 / sqrt(x)",
     partial=["-0.5 * out * out * out"], cost=6, sample=uniform(0.2, 9),
-    autocast="high", reference="1 / sqrt(x)",
+    autocast=(None, "high"), reference="1 / sqrt(x)",
     doc="""One over the square root.
 
 >>> import ptcore
@@ -344,7 +344,7 @@ elementwise(
     "atan2(input, other)", types=REAL, promote="float", formula="atan2(x, y)",
     partial=["where((x == 0) and (y == 0), 0.0, y / (x * x + y * y))",
              "where((x == 0) and (y == 0), 0.0, -x / (x * x + y * y))"],
-    cost=16, reference="arctan2(x, y)", alias=("arctan2",), autocast="widest",
+    cost=16, reference="arctan2(x, y)", alias=("arctan2",), autocast=(None, "widest"),
     doc="""Angle of the points ``(other, input)``, in (-pi, pi].
 
 >>> import ptcore
@@ -417,7 +417,7 @@ tensor([6])
 # -- of three ----------------------------------------------------------------------------------
 elementwise(
     "addcmul(input, tensor1, tensor2, *, value: Scalar = 1)", types=NUMERIC, formula="x + value * y * z",
-    partial=["1", "value * z", "value * y"], reference="x + value * y * z", autocast="widest",
+    partial=["1", "value * z", "value * y"], reference="x + value * y * z", autocast=(None, "widest"),
     doc="""``input + value * tensor1 * tensor2``.
 
 >>> import ptcore
@@ -428,7 +428,7 @@ tensor([61.])
 elementwise(
     "addcdiv(input, tensor1, tensor2, *, value: Scalar = 1)", types=FLOATING, formula="x + value * (y / z)",
     partial=["1", "value / z", "-value * (y / z) / z"], sample=uniform(0.5, 3), reference="x + value * (y / z)",
-    autocast="widest",
+    autocast=(None, "widest"),
     doc="""``input + value * tensor1 / tensor2``.
 
 >>> import ptcore

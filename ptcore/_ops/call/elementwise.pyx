@@ -20,7 +20,8 @@ from ptcore._node cimport Node, new_node
 from ptcore._shape cimport is_dense, is_symbolic_number, order_dims, same_sizes, sizes_tuple
 from ptcore._tensor cimport *
 from ptcore._ops.call.call cimport *
-from ptcore._ops.call.offer cimport PT_VARIANT_INPLACE, PT_VARIANT_PLAIN, autocast, flags_of_all, offer
+from ptcore._ops.call.autocast cimport cast_arguments, casts, pause, resume
+from ptcore._ops.call.offer cimport PT_VARIANT_INPLACE, PT_VARIANT_PLAIN, flags_of_all, offer
 from ptcore._ops.call.offer cimport interpret, is_foreign, is_of_top, wants_node
 from ptcore._state cimport interpreter_stack
 from ptcore._ops.call.operands cimport check_integers, read_operands, read_params, write_number
@@ -92,7 +93,7 @@ cdef object unary(int op, object x):
     if isinstance(x, Tensor):
         a = <Tensor>x
         key = a.flags | pt_tls.mode
-        if not key & (PT_SLOW | PT_NONCONTIGUOUS) and a.count <= SMALL:
+        if not key & (info(op).slow | PT_NONCONTIGUOUS) and a.count <= SMALL:
             entry = pt_loops(op)
             if entry.loop[a.dt] != NULL:
                 r = new_like(a, out_dtype(op, a.dt))
@@ -133,7 +134,7 @@ cdef object binary(int op, object x, object y):
         if isinstance(y, Tensor):
             b = <Tensor>y
             key = a.flags | b.flags | pt_tls.mode
-            if (not key & (PT_SLOW | PT_NONCONTIGUOUS) and a.dt == b.dt and a.rank == b.rank
+            if (not key & (info(op).slow | PT_NONCONTIGUOUS) and a.dt == b.dt and a.rank == b.rank
                     and a.count <= SMALL and same_sizes(a.rank, a.dims, b.dims)):
                 entry = pt_loops(op)
                 if entry.loop[a.dt] != NULL:
@@ -146,7 +147,7 @@ cdef object binary(int op, object x, object y):
                     if key & (PT_REQUIRES_GRAD | PT_RECORD_SLOW) and pt_tls.grad_enabled:
                         record_plain(op, r, a, b, key)
                     return r
-            elif (not key & (PT_SLOW | PT_NONCONTIGUOUS) and a.dt == b.dt and b.count
+            elif (not key & (info(op).slow | PT_NONCONTIGUOUS) and a.dt == b.dt and b.count
                     and 0 < b.rank <= a.rank and a.count <= SMALL
                     and same_sizes(b.rank, a.dims + a.rank - b.rank, b.dims)):
                 # y is repeated for each row of x (a bias).
@@ -155,7 +156,7 @@ cdef object binary(int op, object x, object y):
                     return binary_rows(op, a, b, entry, key)
             return any_binary(op, x, y)
         key = a.flags | pt_tls.mode
-        if not key & (PT_SLOW | PT_NONCONTIGUOUS) and a.count <= SMALL:
+        if not key & (info(op).slow | PT_NONCONTIGUOUS) and a.count <= SMALL:
             entry = pt_loops(op)
             if entry.vs[a.dt] != NULL and plain_number(y, a.dt, number):
                 r = new_like(a, out_dtype(op, a.dt))
@@ -169,7 +170,7 @@ cdef object binary(int op, object x, object y):
     elif isinstance(y, Tensor):
         b = <Tensor>y
         key = b.flags | pt_tls.mode
-        if not key & (PT_SLOW | PT_NONCONTIGUOUS) and b.count <= SMALL:
+        if not key & (info(op).slow | PT_NONCONTIGUOUS) and b.count <= SMALL:
             entry = pt_loops(op)
             if entry.sv[b.dt] != NULL and plain_number(x, b.dt, number):
                 r = new_like(b, out_dtype(op, b.dt))
@@ -250,7 +251,7 @@ cdef object inplace_binary(int op, object x, object y):
             key |= b.flags
         else:
             b = None
-        if (not key & (PT_SLOW | PT_NONCONTIGUOUS | PT_DATA) and a.count <= SMALL
+        if (not key & (info(op).slow | PT_NONCONTIGUOUS | PT_DATA) and a.count <= SMALL
                 and not (key & (PT_REQUIRES_GRAD | PT_VIEW) and pt_tls.grad_enabled)
                 and not a.storage.flags & PT_STORAGE_READONLY
                 and info(op).out == PT_OUT_SAME):
@@ -284,15 +285,20 @@ cdef object elementwise(int op, PyObject **args, int n, object out):
     cdef Call c
     cdef tuple held                     # what autocast has made
     cdef uint32_t key = flags_of_all(args, n)
+    if casts(info(op), key) and out is None:
+        held = cast_arguments(op, args, n)
+        if held is not None:
+            pause()
+            try:
+                return elementwise(op, PySequence_Fast_ITEMS(held), n, None)
+            finally:
+                resume()
     if key & PT_SLOW:
         result = offer(op, args, n, key, out, PT_VARIANT_PLAIN)
         if result is not NotImplemented:
             if info(op).differentiable and out is None and wants_node(result, key):
                 record_taken(op, args, n, <Tensor>result)
             return result
-        if key & PT_MODE_AUTOCAST:
-            held = autocast(op, args, n)
-            args = PySequence_Fast_ITEMS(held)
     begin_elementwise(&c, op, args, n)
     try:
         return complete(&c, out)

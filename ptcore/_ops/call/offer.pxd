@@ -13,7 +13,6 @@ cdef uint32_t flags_of(object x)
 cdef uint32_t flags_of_all(PyObject **args, int n)
 cdef bint asks(uint32_t key) noexcept
 cdef tuple as_given(PyObject **args, Py_ssize_t n, PyObject *keywords)
-cdef tuple autocast(int op, PyObject **given, int n)
 cdef object offer(int op, PyObject **args, int n, uint32_t key, object out, int variant)
 cdef object interpret(int op, PyObject **args, int n, object out, int variant)
 cdef bint is_of_top(Tensor x)

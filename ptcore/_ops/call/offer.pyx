@@ -122,26 +122,6 @@ cdef bint wants_node(object result, uint32_t key) except -1:
     return found
 
 
-_autocast = None                    # installed by what sets PT_MODE_AUTOCAST: (row, arguments) -> arguments
-
-
-def set_autocast(f):
-    """Installs what casts the arguments of a call while a thread's autocast bit is set, before its shape is known."""
-    global _autocast
-    _autocast = f
-
-
-cdef tuple autocast(int op, PyObject **given, int n):
-    """The arguments in the dtypes that autocast wants."""
-    cdef tuple args = tuple([<object>given[k] for k in range(n)])
-    if _autocast is None:
-        return args
-    args = _autocast(info(op).row.decode(), args)
-    if len(args) != n:
-        raise RuntimeError(f"{info(op).name.decode()}: autocast must give back {n} arguments, got {len(args)}")
-    return args
-
-
 cdef object _interpret(int op, tuple args, object out, int variant):
     """Hands the call to the innermost interpreter, which runs with itself taken off.
 

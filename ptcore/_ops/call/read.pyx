@@ -16,6 +16,7 @@ from ptcore._shape cimport (any_symbolic, concrete, hinted, is_symbolic_number, 
 from ptcore._tensor cimport *
 from ptcore._ops import _arguments
 from ptcore._ops.table.ids cimport *
+from ptcore._ops.call.autocast cimport lower
 from ptcore._ops.call.call cimport *
 from ptcore._ops.call.lists cimport choices_of, read_ints, read_word
 
@@ -237,12 +238,27 @@ cdef int read(Call *c) except -1:
     return c.normal or plain(c)
 
 
+cdef bint is_cast(Call *c) noexcept:
+    """Whether autocast would leave all arguments as they are: most are cast where they were made."""
+    cdef int rule = c.o.autocast[c.column != DEVICE_CPU], k, dt
+    if not pt_tls.autocast >> c.column & 1 or rule == PT_AUTOCAST_NONE:
+        return True
+    if rule != PT_AUTOCAST_LOW and rule != PT_AUTOCAST_HIGH:
+        return False
+    dt = PT_FLOAT32 if rule == PT_AUTOCAST_HIGH else lower(c.column)
+    for k in range(c.nin):
+        if PT_FLOAT16 <= c.inputs[k].dtype <= PT_FLOAT32 and c.inputs[k].dtype != dt:
+            return False
+    return True
+
+
 cdef bint plain(Call *c) noexcept:
     """Whether nobody is to be asked, nothing to be promoted, and all tensors are on one device."""
     cdef int k
+    cdef uint32_t slow = c.key & c.o.slow & SLOW_ON_ANY_DEVICE
     if c.lead == NULL:
-        return c.o.ntensors == 0 and not c.key & PT_SLOW and c.column == DEVICE_CPU
-    if c.key & SLOW_ON_ANY_DEVICE or (c.dt >= 0 and not c.o.types & (1 << c.dt)):
+        return c.o.ntensors == 0 and not c.key & c.o.slow and c.column == DEVICE_CPU
+    if slow and not (slow == PT_MODE_AUTOCAST and is_cast(c)) or (c.dt >= 0 and not c.o.types & (1 << c.dt)):
         return False
     if c.o.promote == PT_PROMOTE_FLOAT and c.dt >= 0 and CATEGORY[c.dt] < 2:
         return False

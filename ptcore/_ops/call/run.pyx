@@ -20,7 +20,8 @@ from ptcore._ops.table.ids cimport *
 from ptcore._ops.table.ids import _python_kernels, called_as, n_ops, op_id
 from ptcore._ops._writing cimport *
 from ptcore._ops.call.call cimport *
-from ptcore._ops.call.offer cimport PT_VARIANT_PLAIN, autocast, flags_of_all, offer, wants_node
+from ptcore._ops.call.autocast cimport cast_arguments, casts, pause, resume
+from ptcore._ops.call.offer cimport PT_VARIANT_PLAIN, flags_of_all, offer, wants_node
 from ptcore._ops.call.read cimport begin, cast, make_room, plain_arguments, read, set_cast
 from ptcore._ops.call.record cimport record
 from ptcore._ops.plan.hooks cimport dry, kernel_run, planning, spoil
@@ -88,16 +89,21 @@ cdef object call_of_any(Call *c, object out):
             return complete(c, out)
         c.args = given
     key = flags_of_all(c.args, c.n)
+    if casts(c.o, key) and out is None:
+        args = cast_arguments(c.op, c.args, c.n)
+        if args is not None:
+            pause()
+            try:
+                return call(c.op, PySequence_Fast_ITEMS(args), c.n, None)
+            finally:
+                resume()
     if key & PT_SLOW:
         result = offer(c.op, c.args, c.n, key, out, PT_VARIANT_PLAIN)
         if result is not NotImplemented:
             if c.o.differentiable and out is None and wants_node(result, key):
                 record_taken(c, result, key)
             return result
-    if key & PT_MODE_AUTOCAST:
-        args = plain_arguments(c, autocast(c.op, c.args, c.n), key)
-    else:
-        args = plain_arguments(c, tuple([<object>c.args[k] for k in range(c.n)]), key)
+    args = plain_arguments(c, tuple([<object>c.args[k] for k in range(c.n)]), key)
     c.args = PySequence_Fast_ITEMS(args)
     c.normal = True
     try:

@@ -18,7 +18,7 @@ structured(
     "scatter_add(input, dim: Dim, index: Index, src)", types=ALL, kernel="scatter_add",
     promote="none", out="scatter",
     vjp=["g", None, "corner_of(gather(g, dim, index), z.shape)"],
-    jvp="linear", autocast="widest", reference="_scatter_add(x, dim, index, src)",
+    jvp="linear", autocast=(None, "widest"), reference="_scatter_add(x, dim, index, src)",
     inplace=True, updates=True,
     doc="""``input`` with ``src`` added at positions along ``dim``, the inverse of gather.
 
@@ -62,6 +62,7 @@ tensor([0., 2., 0.])
 
 structured(
     "index_copy(input, dim: Dim, index: Index, source)", kernel="index_copy", promote="none", out="index_copy",
+    autocast=("widest", None),
     vjp=["index_filled(g, dim, index, zeros_for(g, ()))", None, "index_select(g, dim, index)"],
     batch="shift input source", jvp="linear", reference="_index_copy(x, dim, index, source)", inplace=True,
     updates=True,
@@ -91,7 +92,7 @@ structured(
     "index_accumulate(input, values, indices: Obj, dims: Obj, accumulate=True)", node="IndexPutBackward0",
     kernel="index_put", types=ALL, internal=True, called="index_put", out="like", promote="none",
     prefill=True, updates=True, vjp=["g", "index_get(g, unchanged(indices), dims, y.shape)"],
-    batch="index", jvp="linear", autocast="widest",
+    batch="index", jvp="linear", autocast=(None, "widest"),
     reference="_index_accumulate(x, values, indices, dims)",
     doc="A copy of input with values added at advanced indices.")
 
@@ -100,7 +101,7 @@ structured(
     kernel="index_put", types=ALL, internal=True, called="index_put", out="like", promote="none",
     prefill=True, updates=True, vjp=["index_write(g, zeros_for(g, y.shape), unchanged(indices), dims)",
                                      "index_get(g, unchanged(indices), dims, y.shape)"],
-    batch="index", jvp="linear", autocast="widest",
+    batch="index", jvp="linear", autocast=(None, "widest"),
     reference="_index_write(x, values, indices, dims)",
     doc="A copy of input with values written at advanced indices.")
 
@@ -231,7 +232,7 @@ made("argwhere(input)", "argwhere(x)", "The coordinates of the nonzero elements,
 made("renorm(input, p: Float, dim: Int, maxnorm: Float)", "_renorm(x, p, dim, maxnorm)",
      "The slices along ``dim`` whose p-norm exceeds ``maxnorm`` made that long.",
      "ptcore.renorm(ptcore.tensor([[3., 4.]]), 2, 0, 1)", "tensor([[0.6000, 0.8000]])", out_argument=True, inplace=True,
-     autocast="high")
+     autocast=(None, "high"))
 
 made("embedding(weight, indices: Index, padding_idx=-1, scale_grad_by_freq=False, sparse=False)", "take(x, y, axis=0)",
      """The rows of a matrix at the positions in ``indices``; the row ``padding_idx`` (-1: none) gets no gradient,

@@ -141,7 +141,7 @@ _loss(f"huber_loss(input, target, {_NEW}, delta: Float = 1.0, weight: Obj = None
 
 _loss(f"binary_cross_entropy(input, target, weight: Obj = None, {_OLD}, {_NEW})", "_bce(x, y, reduction)",
       "Binary cross entropy of probabilities; logarithms are at least -100.",
-      "F.binary_cross_entropy(ptcore.tensor([0.5]), ptcore.tensor([1.]))", "tensor(0.6931)", autocast=None)
+      "F.binary_cross_entropy(ptcore.tensor([0.5]), ptcore.tensor([1.]))", "tensor(0.6931)", autocast=("high", None))
 
 _loss(f"binary_cross_entropy_with_logits(input, target, weight: Obj = None, {_OLD}, {_NEW}, pos_weight: Obj = None)",
       "_bce_logits(x, y, reduction)",
@@ -163,7 +163,8 @@ _loss('poisson_nll_loss(input, target, log_input=True, full=False, size_average:
 _loss(f"gaussian_nll_loss(input, target, var: Obj, full=False, eps: Float = 1e-06, {_NEW})",
       "_gaussian_nll(x, y, var, full, eps, reduction)",
       "Negative log-likelihood under normal distributions with means ``input`` and variances ``var``.",
-      "F.gaussian_nll_loss(ptcore.tensor([0.]), ptcore.tensor([2.]), ptcore.tensor([1.]))", "tensor(2.)")
+      "F.gaussian_nll_loss(ptcore.tensor([0.]), ptcore.tensor([2.]), ptcore.tensor([1.]))", "tensor(2.)",
+      autocast=(None, "high"))
 
 _loss(f"soft_margin_loss(input, target, {_OLD}, {_NEW})", "_reduced(log1p(exp(-y * x)), reduction)",
       "``log(1 + exp(-target * input))`` for targets 1 and -1.",
@@ -191,7 +192,8 @@ _loss(f"triplet_margin_loss(anchor, positive, negative, margin: Float = 1.0, p: 
 _loss("triplet_margin_with_distance_loss(anchor, positive, negative, *, distance_function: Obj = None, "
       f"margin: Float = 1.0, swap=False, {_NEW})", "_triplet(x, y, z, margin, 2, 1e-6, swap, reduction)",
       "As triplet_margin_loss, with a distance of one's own.",
-      "F.triplet_margin_with_distance_loss(ptcore.zeros(1, 1), ptcore.ones(1, 1), ptcore.ones(1, 1))", "tensor(1.)")
+      "F.triplet_margin_with_distance_loss(ptcore.zeros(1, 1), ptcore.ones(1, 1), ptcore.ones(1, 1))", "tensor(1.)",
+      autocast=(None, "high"))
 
 _loss(f"multi_margin_loss(input, target, p: Float = 1.0, margin: Float = 1.0, weight: Obj = None, {_OLD}, {_NEW})",
       "_multi_margin(x, target, p, margin, reduction)",
@@ -206,7 +208,8 @@ classes. A row of ``target`` holds labels up to the first -1.""",
 _loss(f"multilabel_soft_margin_loss(input, target, weight: Obj = None, {_OLD}, {_NEW})",
       "_reduced(mean(y * log1p(exp(-x)) + (1 - y) * log1p(exp(x)), axis=-1), reduction)",
       "Binary cross entropy of logits, averaged over the last dim.",
-      "F.multilabel_soft_margin_loss(ptcore.tensor([[0.]]), ptcore.tensor([[1.]]))", "tensor(0.6931)")
+      "F.multilabel_soft_margin_loss(ptcore.tensor([[0.]]), ptcore.tensor([[1.]]))", "tensor(0.6931)",
+      autocast=(None, "high"))
 
 network('ctc_loss(log_probs, targets, input_lengths: Obj, target_lengths: Obj, blank=0, reduction: Obj = "mean", '
         "zero_infinity=False)", "_ctc(log_probs, targets, input_lengths, target_lengths, blank, reduction)",

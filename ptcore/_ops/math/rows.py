@@ -17,42 +17,42 @@ tensor([{result}])
 """)
 
 
-_function("exp", "out", -4, 4, "``e**x``.", ("0., 1.", "1.0000, 2.7183"), autocast="high")
+_function("exp", "out", -4, 4, "``e**x``.", ("0., 1.", "1.0000, 2.7183"), autocast=(None, "high"))
 
 _function("exp2", "out * 0.6931471805599453", -4, 4, "``2**x``.", ("0., 3.", "1., 8."))
 
 _function("expm1", "out + 1", -4, 4, "``e**x - 1``, exact near zero.", ("0., 1.", "0.0000, 1.7183"),
-          autocast="high")
+          autocast=(None, "high"))
 
-_function("log", "1 / x", 0.1, 9, "Natural logarithm.", ("1., 2.", "0.0000, 0.6931"), autocast="high")
+_function("log", "1 / x", 0.1, 9, "Natural logarithm.", ("1., 2.", "0.0000, 0.6931"), autocast=(None, "high"))
 
 _function("log2", "1 / (x * 0.6931471805599453)", 0.1, 9, "Logarithm to base 2.", ("1., 8.", "0., 3."),
-          autocast="high")
+          autocast=(None, "high"))
 
 _function("log10", "1 / (x * 2.302585092994046)", 0.1, 9, "Logarithm to base 10.",
-          ("1., 100.", "0., 2."), autocast="high")
+          ("1., 100.", "0., 2."), autocast=(None, "high"))
 
 _function("log1p", "1 / (x + 1)", -0.9, 9, "``log(1 + x)``, exact near zero.",
-          ("0., 1.", "0.0000, 0.6931"), autocast="high")
+          ("0., 1.", "0.0000, 0.6931"), autocast=(None, "high"))
 
 _function("sin", "cos(x)", -6, 6, "Sine.", ("0., 1.", "0.0000, 0.8415"))
 
 _function("cos", "-sin(x)", -6, 6, "Cosine.", ("0., 1.", "1.0000, 0.5403"))
 
-_function("tan", "1 + out * out", -1.4, 1.4, "Tangent.", ("0., 1.", "0.0000, 1.5574"), autocast="high")
+_function("tan", "1 + out * out", -1.4, 1.4, "Tangent.", ("0., 1.", "0.0000, 1.5574"), autocast=(None, "high"))
 
 _function("asin", "rsqrt(1 - x * x)", -0.95, 0.95, "Inverse sine.", ("0., 1.", "0.0000, 1.5708"),
-          reference="arcsin(x)", alias=("arcsin",), autocast="high")
+          reference="arcsin(x)", alias=("arcsin",), autocast=(None, "high"))
 
 _function("acos", "-rsqrt(1 - x * x)", -0.95, 0.95, "Inverse cosine.", ("1., 0.", "0.0000, 1.5708"),
-          reference="arccos(x)", alias=("arccos",), autocast="high")
+          reference="arccos(x)", alias=("arccos",), autocast=(None, "high"))
 
 _function("atan", "1 / (1 + x * x)", -6, 6, "Inverse tangent.", ("0., 1.", "0.0000, 0.7854"),
           reference="arctan(x)", alias=("arctan",))
 
-_function("sinh", "cosh(x)", -4, 4, "Hyperbolic sine.", ("0., 1.", "0.0000, 1.1752"), autocast="high")
+_function("sinh", "cosh(x)", -4, 4, "Hyperbolic sine.", ("0., 1.", "0.0000, 1.1752"), autocast=(None, "high"))
 
-_function("cosh", "sinh(x)", -4, 4, "Hyperbolic cosine.", ("0., 1.", "1.0000, 1.5431"), autocast="high")
+_function("cosh", "sinh(x)", -4, 4, "Hyperbolic cosine.", ("0., 1.", "1.0000, 1.5431"), autocast=(None, "high"))
 
 _function("asinh", "rsqrt(x * x + 1)", -4, 4, "Inverse hyperbolic sine.", ("0., 1.", "0.0000, 0.8814"),
           reference="arcsinh(x)", alias=("arcsinh",))

@@ -7,7 +7,7 @@ for _name, _formula, _jvp in (
     structured(
         f"{_name}(input, dim: Dim, dtype: DType = None)", types=REAL, promote="dtype",
         kernel=_name, out="like", public=[_name],
-        autocast="high", jvp=[_jvp], reference=f"special.{_name}(x, axis=dim)",
+        autocast=(None, "high"), jvp=[_jvp], reference=f"special.{_name}(x, axis=dim)",
         doc=f"""``{_formula}`` along ``dim``, without overflow.
 
 >>> import ptcore
@@ -24,7 +24,7 @@ structured(
     "eps: Float)", node="NativeLayerNormBackward0", types=REAL, promote="none", kernel="layer_norm",
     internal=True, called="layer_norm", fields=("out", "mean", "rstd"),
     out="layer_norm",
-    batch="shift input", jvp="decompose", autocast="high",
+    batch="shift input", jvp="decompose", autocast=(None, "high"),
     reference="_layer_norm(x, weight, bias, normalized_ndim, eps)",
     doc="Layer normalisation with the statistics that its gradient needs.")
 
@@ -56,7 +56,7 @@ structured(
     node="NativeGroupNormBackward0", types=REAL, promote="none", kernel="group_norm",
     layout="contiguous", keeps="channels_last", internal=True, called="group_norm", fields=("out", "mean", "rstd"),
     out="group_norm", batch="decompose", jvp="decompose",
-    autocast="high", reference="_group_norm(x, weight, bias, num_groups, eps)",
+    autocast=(None, "high"), reference="_group_norm(x, weight, bias, num_groups, eps)",
     doc="Group normalisation with the statistics that its gradient needs.")
 
 nondifferentiable(
@@ -69,12 +69,12 @@ nondifferentiable(
 
 network("softmin(input, dim: Obj = None, _stacklevel=3, dtype: DType = None)", "special.softmax(-x, axis=dim)",
         "``softmax(-input)`` along ``dim``.", "F.softmin(ptcore.zeros(2), 0)", "tensor([0.5000, 0.5000])",
-        autocast="high")
+        autocast=(None, "high"))
 
 for _name, _text, _result in (("softmax", "exp(input) / sum(exp(input))", "tensor([0.5000, 0.5000])"),
                               ("log_softmax", "log(softmax(input))", "tensor([-0.6931, -0.6931])")):
     composite(f"{_name}_function(input, dim: Obj = None, _stacklevel=3, dtype: DType = None)", called=_name,
-              public=[f"nn.functional.{_name}"], method=False, autocast="high",
+              public=[f"nn.functional.{_name}"], method=False, autocast=(None, "high"),
               reference=f"special.{_name}(x, axis=dim)",
               doc=f"""``{_text}`` along ``dim``, without overflow; without ``dim`` along that of PyTorch's first years.
 
@@ -87,7 +87,7 @@ network("layer_norm(input, normalized_shape: Sizes, weight: OptTensor = None, bi
         "eps: Float = 1e-05)",
         "_layer_norm(x, weight, bias, len(normalized_shape), eps)[0]",
         "``(x - mean) / sqrt(var + eps) * weight + bias`` over the last dims, whose sizes are ``normalized_shape``.",
-        "F.layer_norm(ptcore.tensor([[1., 3.]]), (2,))", "tensor([[-1.0000,  1.0000]])", autocast="high")
+        "F.layer_norm(ptcore.tensor([[1., 3.]]), (2,))", "tensor([[-1.0000,  1.0000]])", autocast=(None, "high"))
 
 draw("gumbel_softmax(logits, tau: Float = 1.0, hard=False, eps: Float = 1e-10, dim=-1)",
      """Softmax along ``dim`` of logits with Gumbel noise over ``tau``; with ``hard`` one-hot vectors that have
@@ -99,7 +99,7 @@ made("native_layer_norm(input, normalized_shape: Sizes, weight: OptTensor, bias:
      "_layer_norm(x, weight, bias, len(normalized_shape), eps)",
      "``layer_norm``, the means and the reciprocal standard deviations, whose shapes have 1 for the normalised dims.",
      "ptcore.native_layer_norm(ptcore.tensor([[1., 3.]]), (2,), None, None, 0.)",
-     "(tensor([[-1.,  1.]]), tensor([[2.]]), tensor([[1.]]))", method=False, out_argument=True, autocast="high",
+     "(tensor([[-1.,  1.]]), tensor([[2.]]), tensor([[1.]]))", method=False, out_argument=True, autocast=(None, "high"),
      returns="tuple[Tensor, Tensor, Tensor]")
 
 made("native_group_norm(input, weight: OptTensor, bias: OptTensor, N: Int, C: Int, HxW: Int, group: Int, eps: Float)",
@@ -107,7 +107,7 @@ made("native_group_norm(input, weight: OptTensor, bias: OptTensor, N: Int, C: In
      """``group_norm`` into ``group`` groups, the means and the reciprocal standard deviations, of shape (N, group).
 ``input`` has N samples of C channels with HxW positions each.""",
      "ptcore.native_group_norm(ptcore.tensor([[1., 3.]]), None, None, 1, 2, 1, 1, 0.)",
-     "(tensor([[-1.,  1.]]), tensor([[2.]]), tensor([[1.]]))", method=False, out_argument=True, autocast="high",
+     "(tensor([[-1.,  1.]]), tensor([[2.]]), tensor([[1.]]))", method=False, out_argument=True, autocast=(None, "high"),
      returns="tuple[Tensor, Tensor, Tensor]")
 
 made("native_batch_norm(input, weight: OptTensor, bias: OptTensor, running_mean: OptTensor, running_var: OptTensor, "

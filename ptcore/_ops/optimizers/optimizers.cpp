@@ -2,6 +2,7 @@
 // level; large parameters are bound by memory, so one ISA level is enough.
 #include "optimizers.h"
 
+#include <atomic>
 #include <cstdlib>
 
 #include "parallel.hpp"
@@ -41,6 +42,20 @@ template <template <class> class S> constexpr pt_step row(const char *name) {
 #define ROW(NAME) row<pt::NAME##_step>(#NAME),
 const pt_step STEPS[] = {PT_STEPS(ROW)};
 
+template <class T> int unscale(T *x, int64_t n, T factor) {
+    std::atomic<int> finite{1};
+    pt::parallel_for(n, GRAIN, [=, &finite](int64_t begin, int64_t end) {
+        T bad = 0;                              /* 0 times anything finite; NaN once it is NaN */
+        PT_IVDEP
+        for (int64_t i = begin; i < end; i++) {
+            bad += x[i] * 0;
+            x[i] *= factor;
+        }
+        if (bad != 0) finite = 0;
+    });
+    return finite;
+}
+
 struct Range {
     uintptr_t begin, end;
 };
@@ -56,6 +71,9 @@ extern "C" const pt_step *pt_step_named(const char *name) {
         if (!strcmp(step.name, name)) return &step;
     return nullptr;
 }
+
+extern "C" int pt_unscale_f32(float *x, int64_t n, float factor) { return unscale(x, n, factor); }
+extern "C" int pt_unscale_f64(double *x, int64_t n, double factor) { return unscale(x, n, factor); }
 
 extern "C" int pt_disjoint(const pt_view *views, int64_t n, int64_t item) {
     Range *ranges = static_cast<Range *>(malloc((size_t)n * sizeof(Range)));

@@ -20,6 +20,9 @@ typedef struct pt_step {
 const pt_step *pt_step_named(const char *name);         /* NULL: there is none */
 
 /* Whether the memory of n dense views, of `item` bytes an element, has no byte in two of them. */
+/* Multiplies numbers in place; whether all of them were finite. */
+int pt_unscale_f32(float *x, int64_t n, float factor);
+int pt_unscale_f64(double *x, int64_t n, double factor);
 int pt_disjoint(const pt_view *views, int64_t n, int64_t item);
 #ifdef __cplusplus
 }

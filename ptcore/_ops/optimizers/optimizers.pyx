@@ -21,6 +21,8 @@ cdef extern from "optimizers/optimizers.h" nogil:
         void (*run_f32)(char **operands, int64_t n, const double *numbers) noexcept nogil
         void (*run_f64)(char **operands, int64_t n, const double *numbers) noexcept nogil
     const pt_step *pt_step_named(const char *name)
+    int pt_unscale_f32(float *x, int64_t n, float factor)
+    int pt_unscale_f64(double *x, int64_t n, double factor)
     int pt_disjoint(const pt_view *views, int64_t n, int64_t item)
 
 cdef enum:
@@ -134,6 +136,29 @@ cdef object grouped(list tensors):
         else:
             others.append(t)
     return groups.values(), others
+
+
+def unscale(list grads, Tensor factor not None, Tensor found not None):
+    """Multiplies gradients in place by a 0-d tensor; ``found``, or a tensor of 1 where one of them was infinite or NaN.
+
+    One fused pass each over dense floats on the CPU; others go through ops.
+    """
+    cdef Tensor g
+    cdef int finite = True
+    cdef double number = factor.item() if factor.storage.device == DEVICE_CPU else 0
+    for x in grads:
+        g = <Tensor?>x
+        if (g.storage.device != DEVICE_CPU or factor.storage.device != DEVICE_CPU or not dense(g)
+                or g.dt != PT_FLOAT32 and g.dt != PT_FLOAT64 or asks(g.flags | pt_tls.mode)):
+            found = found.maximum((~g.isfinite()).any().to(found.dtype))
+            g.mul_(factor.to(g.dtype))
+            continue
+        if g.dt == PT_FLOAT32:
+            finite &= pt_unscale_f32(<float *>address(g), g.count, <float>number)
+        else:
+            finite &= pt_unscale_f64(<double *>address(g), g.count, number)
+        count_write(g)
+    return found if finite else found.clone().fill_(1)
 
 
 def norms(list tensors):

@@ -37,6 +37,8 @@ structured(
 _ORDINARY = "one number, or one for each spatial dim"
 _WINDOW = "kernel_size: Obj, stride: Obj = None, padding: Obj = 0"
 
+_HIGH = ("high", None)                  # autocast's lists are PyTorch's, which differ by device
+
 for _n, _data, _largest, _mean in (
         (1, "[[1., 5., 2., 4.]]", "[[5., 4.]]", "[[3., 3.]]"), (2, "[[[1., 5.], [2., 4.]]]", "[[[5.]]]", "[[[3.]]]"),
         (3, "[[[[1., 5.], [2., 4.]], [[0., 0.], [0., 12.]]]]", "[[[[12.]]]]", "[[[[3.]]]]")):
@@ -51,7 +53,8 @@ given. ``ceil_mode`` adds a last window that begins inside the input and ends ou
 >>> import ptcore
 >>> ptcore.nn.functional.max_pool{_n}d(ptcore.tensor({_data}), 2)
 tensor({_largest})
-""", f"_max_pool_of[{_n}](x, kernel_size, stride, padding, dilation, ceil_mode, return_indices)")
+""", f"_max_pool_of[{_n}](x, kernel_size, stride, padding, dilation, ceil_mode, return_indices)",
+         autocast=_HIGH if _n == 3 else None)
     _divisor = "" if _n == 1 else ", divisor_override: Obj = None"
     functional(
          f"avg_pool{_n}d(input, {_WINDOW}, ceil_mode=False, count_include_pad=True{_divisor})",
@@ -64,7 +67,7 @@ alone.
 >>> ptcore.nn.functional.avg_pool{_n}d(ptcore.tensor({_data}), 2)
 tensor({_mean})
 """, f"_avg_pool_of[{_n}](x, kernel_size, stride, padding, ceil_mode, count_include_pad, "
-         + ("divisor_override)" if _divisor else "None)"), also_top=_n == 1, out_argument=_n > 1)
+         + ("divisor_override)" if _divisor else "None)"), also_top=_n == 1, out_argument=_n > 1, autocast=_HIGH if _n == 3 else None)
     for _kind, _more, _word, _result in (("avg", "", "mean", _mean),
                                          ("max", ", return_indices=False", "largest number", _largest)):
         _size = 2 if _n == 1 else 1
@@ -77,7 +80,8 @@ A size of None stays as it is.
 >>> import ptcore
 >>> ptcore.nn.functional.adaptive_{_kind}_pool{_n}d(ptcore.tensor({_data}), {_size})
 tensor({_result})
-""", f"_adaptive_{_kind}[{_n}](x, output_size{_more.partition('=')[0]})", also_top=_kind == "avg" and _n == 1)
+""", f"_adaptive_{_kind}[{_n}](x, output_size{_more.partition('=')[0]})", also_top=_kind == "avg" and _n == 1,
+             autocast=_HIGH if _n == 3 else None)
     functional(
          f"lp_pool{_n}d(input, norm_type: Float, kernel_size: Obj, stride: Obj = None, ceil_mode=False)",
          f"""``(sum of x**norm_type)**(1 / norm_type)`` of each window.
@@ -96,7 +100,8 @@ tensor({"[" * (_n + 1)}{4.0**_n:.0f}.{"]" * (_n + 1)})
 >>> values, indices = F.max_pool{_n}d(ptcore.tensor({_data}), 2, return_indices=True)
 >>> F.max_unpool{_n}d(values, indices, 2).shape
 ptcore.Size([{", ".join(["1", "4"] if _n == 1 else ["1"] + ["2"] * _n)}])
-""", f"_max_unpool[{_n}](x, indices, kernel_size, stride, padding, output_size)", also_top=False)
+""", f"_max_unpool[{_n}](x, indices, kernel_size, stride, padding, output_size)", also_top=False,
+         autocast=_HIGH)
 
 for _k, _size, _out in ((2, "4, 4", "2, 2"), (3, "4, 4, 4", "2, 2, 2")):
     for _with, _text in (("", "; with ``return_indices`` also where it stands in the flattened spatial dims"),
@@ -110,4 +115,4 @@ apart as the sizes ask for and else random{_text}.
 [0, 1) of shape (N, C, {_k}), decide the places.""",
              f"ptcore.nn.functional.fractional_max_pool{_k}d{_with}(ptcore.ones(1, {_size}), 2, 2)"
              + ("[0].shape" if _with else ".shape"), f"ptcore.Size([1, {_out}])",
-             public=[f"nn.functional.fractional_max_pool{_k}d{_with}"], method=False)
+             public=[f"nn.functional.fractional_max_pool{_k}d{_with}"], method=False, autocast=_HIGH)

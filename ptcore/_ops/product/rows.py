@@ -26,7 +26,7 @@ ptcore.Size([2, 1, 1])
 bilinear(
     "mv(input, vec)", types=NUMERIC, kernel="mv", promote="none",
     out="mv", vjp=["outer_conj(g, y)", "mv(adjoint(x), g)"],
-    batch="product ik,k->i", autocast="low", reference="matmul(x, y)",
+    batch="product ik,k->i", autocast=(None, "low"), reference="matmul(x, y)",
     doc="""Product of a matrix and a vector.
 
 >>> import ptcore
@@ -37,7 +37,7 @@ tensor([3., 3.])
 bilinear(
     "dot(input, tensor)", types=NUMERIC, kernel="dot", promote="none",
     out="dot", vjp=["g * conj_of(y)", "g * conj_of(x)"],
-    batch="product k,k->", autocast="widest", reference="dot(x, y)",
+    batch="product k,k->", autocast=(None, "widest"), reference="dot(x, y)",
     doc="""Sum of the products of two vectors' elements (no conjugation).
 
 >>> import ptcore
@@ -94,7 +94,7 @@ tensor([3., 3.])
 
 composite(
     "einsum(equation: Obj, operands: Tensors)", method=False, varargs="operands",
-    autocast="low", reference="_einsum(equation, operands)",
+    autocast=(None, "low"), reference="_einsum(equation, operands)",
     doc="""Sums of products, named by a letter for each dim: letters that the output lacks are
 summed over, a letter twice in one operand takes the diagonal, ``...`` stands for the other dims.
 Without ``->`` the output has the letters that occur once, in alphabetical order. Operands may
@@ -113,12 +113,12 @@ made("outer(input, vec2)", "outer(x, y)", "Products of all pairs of two vectors'
 made("addmv(input, mat, vec, *, beta: Scalar = 1, alpha: Scalar = 1)", "beta * x + alpha * matmul(y, z)",
      "``beta * input + alpha * (mat @ vec)``.",
      "ptcore.addmv(ptcore.ones(1), ptcore.ones(1, 2), ptcore.ones(2))", "tensor([3.])", out_argument=True, inplace=True,
-     autocast="low")
+     autocast=(None, "low"))
 
 made("addr(input, vec1, vec2, *, beta: Scalar = 1, alpha: Scalar = 1)", "beta * x + alpha * outer(y, z)",
      "``beta * input + alpha * outer(vec1, vec2)``.",
      "ptcore.addr(ptcore.zeros(1, 2), ptcore.ones(1), ptcore.tensor([1., 2.]))", "tensor([[1., 2.]])",
-     out_argument=True, inplace=True, autocast="low", out_dtype="cast")
+     out_argument=True, inplace=True, autocast=(None, "low"), out_dtype="cast")
 
 made("addbmm(input, batch1, batch2, *, beta: Scalar = 1, alpha: Scalar = 1)",
      "beta * x + alpha * matmul(y, z).sum(0)", "``beta * input + alpha * (sum over b of batch1[b] @ batch2[b])``.",
@@ -133,15 +133,15 @@ made("baddbmm(input, batch1, batch2, *, beta: Scalar = 1, alpha: Scalar = 1)", "
 # -- products --------------------------------------------------------------------------------------
 made("vdot(input, other)", "vdot(x, y)", "Sum of the products of two vectors' elements, the first conjugated.",
      "ptcore.vdot(ptcore.tensor([1j]), ptcore.tensor([1j]))", "tensor(1.+0.j)", out_argument=True,
-     autocast="widest")
+     autocast=(None, "widest"))
 
 made("inner(input, other)", "inner(x, y)", "Sums of products over the last dims of both tensors.",
-     "ptcore.inner(ptcore.ones(2), ptcore.ones(2))", "tensor(2.)", out_argument="inside", autocast="low")
+     "ptcore.inner(ptcore.ones(2), ptcore.ones(2))", "tensor(2.)", out_argument="inside", autocast=(None, "low"))
 
 made("tensordot(a, b, dims: Obj = 2)", "tensordot(x, y, dims)",
      "Sums of products over the last ``dims`` dims of a and the first of b, or over the two lists of dims.",
      "ptcore.tensordot(ptcore.ones(2, 3), ptcore.ones(3, 4), 1).shape", "ptcore.Size([2, 4])", out_argument=True,
-     method=False, autocast="widest")
+     method=False, autocast=(None, "widest"))
 
 made("kron(input, other)", "kron(x, y)", "Kronecker product: each element of ``input`` times the whole of ``other``.",
      "ptcore.kron(ptcore.tensor([1, 2]), ptcore.tensor([1, 1]))", "tensor([1, 1, 2, 2])", out_argument=True,
@@ -150,16 +150,16 @@ made("kron(input, other)", "kron(x, y)", "Kronecker product: each element of ``i
 made("chain_matmul(matrices: Tensors)", "linalg.multi_dot(x) if len(x) > 1 else x[0]",
      "Product of several matrices, in the order of least work.",
      "ptcore.chain_matmul(ptcore.ones(1, 2), ptcore.ones(2, 1))", "tensor([[2.]])", method=False, varargs="matrices",
-     out_argument=True, autocast="low")
+     out_argument=True, autocast=(None, "low"))
 
 made("linalg_multi_dot(tensors: Obj)", "linalg.multi_dot(x)",
      "Product of several matrices, in the order of least work; the first and the last may be vectors.",
      "ptcore.linalg.multi_dot([ptcore.ones(1, 2), ptcore.ones(2)])", "tensor([2.])", method=False, out_argument=True,
-     public=["linalg.multi_dot"], autocast="low")
+     public=["linalg.multi_dot"], autocast=(None, "low"))
 
 made("matrix_power(input, n: Int)", "linalg.matrix_power(x, n)", "A square matrix to a non-negative integer power.",
      "ptcore.matrix_power(ptcore.tensor([[1., 1.], [0., 1.]]), 3)", "tensor([[1., 3.],\n        [0., 1.]])",
-     out_argument=True, public=["matrix_power", "linalg.matrix_power"], autocast="low")
+     out_argument=True, public=["matrix_power", "linalg.matrix_power"], autocast=(None, "low"))
 
 made("linalg_vecdot(x, y, *, dim=-1)", "sum(conj(x) * y, dim)",
      "Sum over ``dim`` of the products of two tensors' elements, the first conjugated.",
@@ -169,7 +169,7 @@ made("linalg_vecdot(x, y, *, dim=-1)", "sum(conj(x) * y, dim)",
 made("cross(input, other, dim: Obj = None)", "cross(x, y, axis=-1 if dim is None else dim)",
      "Vector products along ``dim``, of size 3; along the first dim of that size if it is None.",
      "ptcore.cross(ptcore.tensor([1., 0., 0.]), ptcore.tensor([0., 1., 0.]))", "tensor([0., 0., 1.])",
-     out_argument=True, autocast="widest")
+     out_argument=True, autocast=(None, "widest"))
 
 made("linalg_cross(input, other, *, dim=-1)", "cross(x, y, axis=dim)", "Vector products along ``dim``, of size 3.",
      "ptcore.linalg.cross(ptcore.tensor([1., 0., 0.]), ptcore.tensor([0., 1., 0.]))", "tensor([0., 0., 1.])",
@@ -183,4 +183,4 @@ made("linalg_diagonal(A, *, offset=0, dim1=-2, dim2=-1)", "diagonal(x, offset, d
 made("bilinear(input1, input2, weight, bias: OptTensor = None)", "_bilinear(input1, input2, weight, bias)",
      "``input1 @ weight[k] @ input2 + bias[k]`` for each k, over the last dims of the inputs.",
      "ptcore.bilinear(ptcore.tensor([1., 2.]), ptcore.tensor([3.]), ptcore.ones(1, 2, 1))", "tensor([9.])",
-     public=["bilinear", "nn.functional.bilinear"], method=False, autocast="widest")
+     public=["bilinear", "nn.functional.bilinear"], method=False, autocast=("off", "widest"))

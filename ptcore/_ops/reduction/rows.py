@@ -15,7 +15,7 @@ from ptcore._ops.table.schema import (
 linear(
     "sum(input, dim: Dims = None, keepdim=False, *, dtype: DType = None)",
     kernel="sum", promote="dtype", out="reduced_sum",
-    reference="sum(x, axis=dim, keepdims=keepdim)", autocast="high", out_dtype="cast",
+    reference="sum(x, axis=dim, keepdims=keepdim)", autocast=(None, "high"), out_dtype="cast",
     doc="""Sum over ``dim`` (all dims if None). Integers and bools give int64 unless ``dtype``
 says otherwise.
 
@@ -140,7 +140,7 @@ structured(
 
 composite(
     "logsumexp(input, dim: Obj, keepdim=False)", out_argument=True,
-    reference="special.logsumexp(x, axis=dim, keepdims=keepdim)", autocast="high", out_dtype="cast",
+    reference="special.logsumexp(x, axis=dim, keepdims=keepdim)", autocast=(None, "high"), out_dtype="cast",
     doc="""``log(sum(exp(input)))`` over ``dim``, without overflow.
 
 >>> import ptcore
@@ -153,7 +153,7 @@ structured(
     node="LinalgVectorNormBackward0", types=REAL,
     kernel="vector_norm", internal=True, called="norm", out="reduced",
     sample=uniform(0.2, 3), reference="_vector_norm(x, ord, dim, keepdim)", jvp="reduced",
-    autocast="high",
+    autocast=(None, "high"),
     doc="Norm of the elements over dims.")
 
 composite(
@@ -212,7 +212,7 @@ for _name, _text, _values in (("std_mean", "Standard deviation", "(tensor(1.4142
 
 made("nanmean(input, dim: Obj = None, keepdim=False, *, dtype: DType = None)", "nanmean(x, axis=dim, keepdims=keepdim)",
      "Mean over ``dim`` (all dims if None) of the elements that are not NaN.",
-     "ptcore.nanmean(ptcore.tensor([1., float('nan')]))", "tensor(1.)", out_argument=True, autocast="high",
+     "ptcore.nanmean(ptcore.tensor([1., float('nan')]))", "tensor(1.)", out_argument=True, autocast=(None, "high"),
     out_dtype="cast")
 
 # -- order --------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ _HOW = "mode: 'bilinear|nearest|bicubic', padding_mode: 'zeros|border|reflection
 
 structured(
     f"grid_sampled(input, grid, {_HOW})", types=REAL, promote="none", kernel="grid_sample", internal=True,
-    called="grid_sample", node="GridSampler2DBackward0", batch="merge", jvp="decompose", autocast="widest",
+    called="grid_sample", node="GridSampler2DBackward0", batch="merge", jvp="decompose", autocast=("high", "widest"),
     out="sampled_at",
     reference="_grid_sample(input, grid, mode, padding_mode, align_corners)",
     doc="``input`` (N, C, ...) at the positions of ``grid`` (N, ..., dims), which are in [-1, 1].")
@@ -106,4 +106,4 @@ for _name, _what in (("grid_sampler", "4 or 5"), ("grid_sampler_2d", "4"), ("gri
 "bilinear", "nearest" and "bicubic", and "zeros", "border" and "reflection".""",
          f"ptcore.{_name}(ptcore.ones({'1, 1, 1, 1, 1' if _name[-2:] == '3d' else '1, 1, 1, 1'}), "
          f"ptcore.zeros({'1, 1, 1, 1, 3' if _name[-2:] == '3d' else '1, 1, 1, 2'}), 0, 0, False).item()", "1.0",
-         method=False, autocast="widest")
+         method=False, autocast=("high", "widest"))

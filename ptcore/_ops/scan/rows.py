@@ -4,7 +4,7 @@ from ptcore._ops.table.schema import FLOATING, ORDERED, linear, structured, unif
 linear(
     "cumsum(input, dim: Dim, *, dtype: DType = None)", kernel="cumsum", promote="dtype",
     out="summed", vjp=["flip(cumsum(flip(g, (dim,)), dim), (dim,))"],
-    autocast="high", reference="cumsum(x, axis=dim)",
+    autocast=(None, "high"), reference="cumsum(x, axis=dim)",
     inplace=True, out_dtype="own",
     doc="""Running sum along ``dim``.
 
@@ -16,7 +16,7 @@ tensor([1., 3., 6.])
 structured(
     "cumprod(input, dim: Dim, *, dtype: DType = None)", kernel="cumprod", promote="dtype",
     out="summed", inplace=True, sample=uniform(0.5, 2),
-    jvp="rule", autocast="high", reference="cumprod(x, axis=dim)", out_dtype="own",
+    jvp="rule", autocast=(None, "high"), reference="cumprod(x, axis=dim)", out_dtype="own",
     doc="""Running product along ``dim``.
 
 >>> import ptcore

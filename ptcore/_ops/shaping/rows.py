@@ -174,4 +174,5 @@ made("complex_of(real, imag)", "x + 1j * y", "Complex numbers from their real an
      out_argument=True)
 
 made("polar(abs, angle)", "x * exp(1j * y)", "Complex numbers from their magnitude and angle.",
-     "ptcore.polar(ptcore.tensor([2.]), ptcore.tensor([0.]))", "tensor([2.+0.j])", method=False, out_argument=True)
+     "ptcore.polar(ptcore.tensor([2.]), ptcore.tensor([0.]))", "tensor([2.+0.j])", method=False, out_argument=True,
+     autocast=("high", None))

@@ -22,7 +22,7 @@ _function("erfc", "-1.1283791670955126 * exp(-x * x)", -3, 3, "Complementary err
           ("0., 1.", "1.0000, 0.1573"))
 
 _function("erfinv", "0.886226925452758 * exp(out * out)", -0.95, 0.95, "Inverse of the error function on [-1, 1].",
-          ("0., 0.5", "0.0000, 0.4769"), reference="copysign(special.erfinv(x), x)", autocast="high")
+          ("0., 0.5", "0.0000, 0.4769"), reference="copysign(special.erfinv(x), x)", autocast=(None, "high"))
 
 _function("lgamma", "digamma(x)", 0.3, 6, "Logarithm of the absolute value of the gamma function.",
           ("1., 4.", "0.0000, 1.7918"), reference="special.gammaln(x)")
@@ -132,7 +132,7 @@ made("mvlgamma(input, p: Int)", "special.multigammaln(x, p)",
 
 made("special_ndtr(input)", "special.ndtr(x)", "The area below the normal density from -inf to x.",
      "ptcore.special.ndtr(ptcore.tensor([0., 1.]))", "tensor([0.5000, 0.8413])", public=["special.ndtr"],
-     called="special.ndtr", method=False, out_argument=True, autocast="high", out_dtype="cast")
+     called="special.ndtr", method=False, out_argument=True, autocast=(None, "high"), out_dtype="cast")
 made("special_xlog1py(input: Obj, other: Obj)", "special.xlog1py(input, other)",
      "``input * log1p(other)``, and 0 where input is 0.",
      "ptcore.special.xlog1py(ptcore.tensor([0., 1.]), ptcore.tensor([-1., 0.]))", "tensor([0., 0.])",

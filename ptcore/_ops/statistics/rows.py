@@ -22,7 +22,7 @@ for _name, _text in (("quantile", "Quantiles of all elements, or along ``dim``; 
     made(f'{_name}(input, q: Obj, dim: Obj = None, keepdim=False, *, interpolation: Obj = "linear")',
          f"{_name}(x, q, axis=dim, keepdims=keepdim, method=interpolation)",
          f"{_text}\n\n``q``, in [0, 1], is a number or a vector, which adds a first dim.",
-         f"ptcore.{_name}(ptcore.tensor([1., 2., 4.]), 0.75)", "tensor(3.)", out_argument=True)
+         f"ptcore.{_name}(ptcore.tensor([1., 2., 4.]), 0.75)", "tensor(3.)", out_argument=True, autocast=("high", None))
 
 made("bincount(input, weights: Obj = None, minlength=0)", "bincount(x, weights, minlength)",
      "How often each non-negative integer occurs, or the sum of the weights that stand beside it.",

@@ -10,6 +10,7 @@ cdef extern from "_opinfo.h":
         PT_INT_ANY, PT_INT_NONZERO, PT_INT_NONNEGATIVE
         PT_SELECTS_NONE, PT_SELECTS_ONE, PT_SELECTS_SECOND
         PT_OUT_SAME, PT_OUT_BOOL, PT_OUT_REAL
+        PT_AUTOCAST_NONE, PT_AUTOCAST_LOW, PT_AUTOCAST_HIGH, PT_AUTOCAST_WIDEST, PT_AUTOCAST_OFF
         PT_SAVE_META, PT_SAVE_OUT, PT_MAX_SAVED
         RULE_SPEC, RULE_LIKE, RULE_LAID, RULE_CAST, RULE_LAID_CAST, RULE_SUMMED, RULE_LIKE_PAIR, RULE_REDUCED
         RULE_REDUCED_SUM, RULE_REDUCED_NONEMPTY, RULE_REDUCED_BOOL, RULE_REDUCED_PAIR, RULE_KTH_PAIR, RULE_REDUCED_INDEX
@@ -36,12 +37,15 @@ cdef extern from "_opinfo.h":
         uint8_t nsaved
         uint8_t rule
         uint8_t integers, selects, condition, out_rule
+        uint8_t *autocast
+        uint32_t slow
         uint32_t types
         uint16_t grad_mask
         int16_t *saved
         uint16_t *need
 
 cdef pt_opinfo *info(int op) noexcept
+cdef void set_slow(pt_opinfo *o) noexcept
 cdef int register_kernels(const pt_kernel_entry *entries, int column) except -1
 cdef pt_kernel kernel_of(int op, int column) noexcept
 cdef bint read_kernel(int op) except -1

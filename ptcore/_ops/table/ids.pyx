@@ -37,9 +37,16 @@ cdef void _fill() except *:
     cdef int i
     for i in range(PT_N_BUILTIN_OPS):
         INFO[i] = pt_builtin_ops[i]
+        set_slow(&INFO[i])
         _id_by_name[INFO[i].row.decode()] = i
         _names.add(INFO[i].name.decode())
     _n_ops = PT_N_BUILTIN_OPS
+
+
+cdef void set_slow(pt_opinfo *o) noexcept:
+    """Only ops that autocast has a rule for look whether it is on."""
+    cdef bint casts = o.autocast[0] != PT_AUTOCAST_NONE or o.autocast[1] != PT_AUTOCAST_NONE
+    o.slow = PT_SLOW if casts else PT_SLOW & ~PT_MODE_AUTOCAST
 
 
 _fill()
@@ -168,7 +175,7 @@ _kept = []                          # the bytes that run-time entries of INFO po
 
 
 def register_row(str name, str letters, str argnames, str family, int npositional, int nout,
-                 int types, int promote, int grad_mask, list saved):
+                 int types, int promote, int grad_mask, list saved, autocast=(0, 0)):
     """Enters an op behind the built ones and returns its id (see table/register.py).
 
     Parameters
@@ -197,6 +204,8 @@ def register_row(str name, str letters, str argnames, str family, int npositiona
     o.npositional, o.nout = npositional, nout
     o.ntensors = sum([c in "TOIJL" for c in letters])
     o.lists = letters.count("L")
+    o.autocast[0], o.autocast[1] = autocast
+    set_slow(o)
     o.differentiable = grad_mask != 0
     o.out_rule = PT_OUT_EXACT
     o.types, o.grad_mask = types, grad_mask

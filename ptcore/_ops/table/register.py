@@ -112,7 +112,8 @@ def register(signature, *, spec, kernels, types=schema.ALL, promote="default", v
     op = _table.register_row(
         row.name, row.letters, ",".join(names), "registered",
         sum(not a.keyword_only for a in row.args), len(fields or ("out",)),
-        sum(1 << schema.DTYPES.index(t) for t in types), _PROMOTE[promote], grad_mask, saved)
+        sum(1 << schema.DTYPES.index(t) for t in types), _PROMOTE[promote], grad_mask, saved,
+        [schema.AUTOCAST.index(row.autocast_on(device)) for device in ("cpu", "cuda")])
     _table.set_spec(op, spec)
     for device, kernel in kernels.items():
         register_kernel(row.name, device, kernel)

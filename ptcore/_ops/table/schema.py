@@ -54,7 +54,7 @@ LETTERS = {"Tensor": "T", "OptTensor": "O", "Index": "I", "OptIndex": "J", "Tens
            "DimList": "R", "Sizes": "z", "Ints": "Z", "DType": "t",
            "Obj": "o"}
 TENSOR_LETTERS = "TOIJL"
-AUTOCAST = ("low", "high", "widest", None)
+AUTOCAST = (None, "low", "high", "widest", "off")
 BATCH = ("broadcast", "shift", "whole", "sizes", "permute", "squeeze", "strided", "product", "index",
          "rows", "merge", "convolution", "each", "decompose", "constant", "refused:")
 JVP = ("partial", "linear", "bilinear", "reduced", "rule", "decompose", None)
@@ -89,7 +89,8 @@ class Row:
     raises.
 
     ``autocast``: "low" runs in autocast's lower precision, "high" in float32, "widest" in the
-    widest dtype among its tensors, None in what it is given.
+    widest dtype among its tensors, None in what it is given; "off" is None of an op whose parts are not cast either.
+    A pair of them is that on the CPU, and that on accelerators.
 
     ``jvp``, forward mode (autograd/_forward.py): "partial" sums the partials times tangents; "linear"
     applies the op to the tangents, "bilinear" to one at a time; "reduced" sums the vjp of ones
@@ -197,6 +198,12 @@ class Row:
             return "constant"
         return "shift"
 
+    def autocast_on(self, device_type):
+        """The rule of autocast for tensors of a device type."""
+        if not isinstance(self.autocast, tuple):
+            return self.autocast
+        return self.autocast[device_type != "cpu"]
+
     def check(self):
         """Stops with the row's name when columns contradict each other."""
         if self.kind not in KINDS:
@@ -206,8 +213,8 @@ class Row:
         if self.partial is not None and len(self.partial) != len(self.tensors):
             raise ValueError(f"{self.name}: one partial for each of {len(self.tensors)} tensors, "
                              f"got {len(self.partial)}")
-        if self.autocast not in AUTOCAST:
-            raise ValueError(f"{self.name}: autocast must be one of {AUTOCAST}, got "
+        if self.autocast_on("cpu") not in AUTOCAST or self.autocast_on("cuda") not in AUTOCAST:
+            raise ValueError(f"{self.name}: autocast must be one of {AUTOCAST}, or a pair of them, got "
                              f"{self.autocast!r}")
         if not callable(self.batch) and self.batch.partition(" ")[0] not in BATCH:
             raise ValueError(f"{self.name}: batch must begin with one of {BATCH}, got "

@@ -642,7 +642,7 @@ cdef (void *)[4096] BY_ID
 cdef object run_view(int op, PyObject **args, int n):
     """Calls the function of a view row on n arguments in the order of the row."""
     cdef uint32_t key = (<Tensor>args[0]).flags if isinstance(<object>args[0], Tensor) else 0
-    if (key | pt_tls.mode) & PT_SLOW:
+    if (key | pt_tls.mode) & PT_SLOW & ~PT_MODE_AUTOCAST:
         result = offer(op, args, n, key | pt_tls.mode, None, PT_VARIANT_PLAIN)
         if result is not NotImplemented:
             return view_taken(op, args, n, result) if key & PT_INTERPOSED and is_of_top(<Tensor>args[0]) else result

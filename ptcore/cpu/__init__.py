@@ -4,11 +4,14 @@ Tensors on the CPU live in blocks of an allocator that keeps freed blocks for th
 A block is the tensor's bytes and a header of 64 bytes, rounded up to one of four sizes for each
 power of two; these rounded sizes are what the functions below count.
 """
+from ptcore import _lazy
 from ptcore._memory import allocate as _allocate
 
 __all__ = ["Event", "Stream", "StreamContext", "current_device", "current_stream", "device_count", "empty_cache",
            "get_capabilities", "is_available", "is_initialized", "max_memory_allocated", "memory_allocated",
            "memory_stats", "reset_peak_memory_stats", "set_device", "set_memory_cap", "stream", "synchronize"]
+
+__getattr__, __dir__ = _lazy.names(__name__)
 
 
 def is_available():

@@ -1,0 +1,31 @@
+# The step of a call in which autocast casts arguments. See autocast.pyx.
+from cpython.object cimport PyObject
+
+from ptcore._types cimport *
+from ptcore._ops.table.ids cimport PT_AUTOCAST_HIGH, PT_AUTOCAST_LOW, pt_opinfo
+
+cdef tuple cast_arguments(int op, PyObject **args, int n)
+
+
+cdef inline int lower(int column) noexcept:
+    """The lower precision on a device."""
+    if pt_tls.autocast_dtype[column]:
+        return pt_tls.autocast_dtype[column]
+    return PT_BFLOAT16 if column == DEVICE_CPU else PT_FLOAT16
+
+
+cdef inline bint casts(const pt_opinfo *o, uint32_t key) noexcept:
+    """Whether autocast may cast the arguments of a call, of whose arguments and thread ``key`` has the flags: before
+    interpreters are asked, and behind ``__torch_function__``."""
+    return (key & o.slow & PT_MODE_AUTOCAST) != 0 and (
+        pt_tls.torch_function_off or not key & (PT_SUBCLASS | PT_MODE_FUNCTION | PT_FOREIGN))
+
+
+cdef inline void pause() noexcept:
+    """What an op does inside is not cast."""
+    pt_tls.mode &= ~<uint32_t>PT_MODE_AUTOCAST
+
+
+cdef inline void resume() noexcept:
+    if pt_tls.autocast:
+        pt_tls.mode |= PT_MODE_AUTOCAST

@@ -1,0 +1,184 @@
+"""Autocast: arguments of ops are cast by the rule of their row, before anything else is done with them.
+
+The state is the thread's: a bit for each device that it is on for, the lower precision there, and casts of parameters,
+which are kept until the outermost context ends.
+"""
+from cpython.object cimport PyObject
+
+from ptcore._types cimport *
+from ptcore._device import column_of
+from ptcore._dtype cimport CATEGORY, as_code, dtype_of
+from ptcore._tensor cimport Tensor, version_of
+from ptcore._ops.table.ids cimport *
+from ptcore._ops.call.read cimport cast
+
+cdef dict _kept = {}                # thread -> {id of a parameter: (it, its version, whether history is kept, its cast)}
+
+cdef extern from "Python.h":
+    unsigned long PyThread_get_thread_ident()
+
+
+cdef inline bint eligible(object x, int column) noexcept:
+    return (isinstance(x, Tensor) and CATEGORY[(<Tensor>x).dt] == 2 and (<Tensor>x).dt != PT_FLOAT64
+            and (<Tensor>x).storage.device == column)
+
+
+cdef int first_column(PyObject **args, int n) noexcept:
+    """The device of the first tensor; -1: there is none."""
+    cdef int k
+    for k in range(n):
+        x = <object>args[k]
+        if isinstance(x, Tensor):
+            return (<Tensor>x).storage.device
+        if isinstance(x, (list, tuple)):
+            for item in x:
+                if isinstance(item, Tensor):
+                    return (<Tensor>item).storage.device
+    return -1
+
+
+cdef Tensor cast_of(Tensor x, int dt):
+    """x in another dtype; that of a parameter is kept."""
+    cdef uint64_t version
+    cdef dict own
+    if (pt_tls.autocast_uncached or x.dt != PT_FLOAT32 or not x.flags & PT_REQUIRES_GRAD or x.node is not None
+            or (x.flags | pt_tls.mode) & (PT_VIEW | PT_INTERPOSED | PT_TANGENT) or not pt_tls.autocast_depth):
+        return cast(x, dt)
+    own = _kept.setdefault(PyThread_get_thread_ident(), {})
+    version = version_of(x)
+    found = own.get(id(x))
+    if found is not None and found[1] == version and found[2] == pt_tls.grad_enabled and (<Tensor>found[3]).dt == dt:
+        return <Tensor>found[3]
+    made = cast(x, dt)
+    own[id(x)] = (x, version, pt_tls.grad_enabled != 0, made)
+    return made
+
+
+cdef tuple cast_arguments(int op, PyObject **args, int n):
+    """The arguments in the dtypes that autocast wants; None where it has no rule for their device."""
+    cdef pt_opinfo *o = info(op)
+    cdef int column = first_column(args, n), rule, dt, k
+    cdef list made
+    if column < 0 or not pt_tls.autocast >> column & 1:
+        return None
+    rule = o.autocast[column != DEVICE_CPU]
+    if rule == PT_AUTOCAST_NONE:
+        return None
+    if rule == PT_AUTOCAST_OFF:
+        return tuple([<object>args[k] for k in range(n)])
+    dt = PT_FLOAT32 if rule == PT_AUTOCAST_HIGH else lower(column)
+    if rule == PT_AUTOCAST_WIDEST:
+        for k in range(n):
+            x = <object>args[k]
+            for item in x if isinstance(x, (list, tuple)) else (x,):
+                if isinstance(item, Tensor) and CATEGORY[(<Tensor>item).dt] == 2:
+                    if (<Tensor>item).dt == PT_FLOAT64:
+                        return tuple([<object>args[k] for k in range(n)])
+                    if (<Tensor>item).dt != dt and eligible(item, column):
+                        dt = PT_FLOAT32
+    made = []
+    for k in range(n):
+        x = <object>args[k]
+        if eligible(x, column):
+            made.append(x if (<Tensor>x).dt == dt else cast_of(<Tensor>x, dt))
+        elif isinstance(x, (list, tuple)):
+            made.append(type(x)([cast_of(<Tensor>item, dt) if eligible(item, column) and (<Tensor>item).dt != dt else item
+                                 for item in x]) if has_tensors(x) else x)
+        else:
+            made.append(x)
+    return tuple(made)
+
+
+cdef inline bint has_tensors(object x):
+    return len(x) > 0 and any([isinstance(item, Tensor) for item in x])
+
+
+# -- the state of a thread -----------------------------------------------------------------------------
+
+def is_enabled(device_type):
+    """Whether casts are made for tensors of a device type."""
+    return pt_tls.autocast >> column_of(device_type) & 1 != 0
+
+
+def is_any_enabled():
+    return pt_tls.autocast != 0
+
+
+def set_enabled(device_type, bint on):
+    """Turns casts for a device type on or off in this thread."""
+    set_column(column_of(device_type), on)
+
+
+cdef void set_column(int column, bint on) noexcept:
+    global pt_modes_seen
+    if on:
+        pt_tls.autocast |= 1 << column
+        pt_modes_seen |= PT_MODE_AUTOCAST
+    else:
+        pt_tls.autocast &= ~(1 << column)
+    if pt_tls.autocast:
+        pt_tls.mode |= PT_MODE_AUTOCAST
+    else:
+        pt_tls.mode &= ~<uint32_t>PT_MODE_AUTOCAST
+
+
+def get_dtype(device_type):
+    """The lower precision of a device type."""
+    return dtype_of(lower(column_of(device_type)))
+
+
+def set_dtype(device_type, dtype):
+    """Sets the lower precision of a device type."""
+    pt_tls.autocast_dtype[column_of(device_type)] = as_code(dtype, b"set_autocast_dtype", b"dtype")
+
+
+def is_cache_enabled():
+    """Whether casts of parameters are kept within a context."""
+    return not pt_tls.autocast_uncached
+
+
+def set_cache_enabled(bint on):
+    """Says whether casts of parameters are kept."""
+    pt_tls.autocast_uncached = not on
+
+
+cpdef clear_cache():
+    """Forgets the casts of parameters that this thread has kept."""
+    if _kept:
+        _kept.pop(PyThread_get_thread_ident(), None)
+
+
+cdef inline int code_of(object lower) except -1:
+    return as_code(lower, b"autocast", b"dtype")
+
+
+def enter(int column, bint on, object lower, bint cache):
+    """Enters a context; returns what is to be put back behind it."""
+    cdef int before = pt_tls.autocast >> column & 1 | pt_tls.autocast_uncached << 1 | pt_tls.autocast_dtype[column] << 2
+    pt_tls.autocast_dtype[column] = code_of(lower)
+    pt_tls.autocast_uncached = not cache
+    pt_tls.autocast_depth += 1
+    set_column(column, on)
+    return before
+
+
+def leave(int column, int before):
+    """Leaves a context."""
+    pt_tls.autocast_depth -= 1
+    if pt_tls.autocast_depth == 0:
+        clear_cache()
+    pt_tls.autocast_dtype[column] = before >> 2
+    pt_tls.autocast_uncached = before >> 1 & 1
+    set_column(column, before & 1)
+
+
+def increment_nesting():
+    """Enters a context; returns how many there are."""
+    pt_tls.autocast_depth += 1
+    return pt_tls.autocast_depth
+
+
+def decrement_nesting():
+    """Leaves a context; returns how many are left."""
+    pt_tls.autocast_depth -= 1
+    return pt_tls.autocast_depth
