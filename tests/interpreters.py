@@ -89,7 +89,7 @@ class Autocast:
         self.low = low
 
     def call(self, op, args, out, variant):
-        rule = ops.row(op).autocast
+        rule = ops.row(op).autocast_on("cuda")
         if rule is not None and out is None and variant != INPLACE:
             found = []
             mapped(lambda x: found.append(x.dtype) if self.eligible(x) else None, args)

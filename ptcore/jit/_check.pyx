@@ -96,10 +96,14 @@ cdef class Modes:
     cdef uint32_t word
     cdef int dtype
     cdef object device
+    cdef uint8_t autocast, autocast_uncached
+    cdef (uint8_t)[8] autocast_dtype
 
     def __init__(self):
         self.grad, self.inference, self.word = pt_tls.grad_enabled, pt_tls.inference, pt_tls.mode
         self.device_set, self.dtype, self.device = pt_tls.device_set, default_float(), get_default_device()
+        self.autocast, self.autocast_uncached = pt_tls.autocast, pt_tls.autocast_uncached
+        memcpy(self.autocast_dtype, pt_tls.autocast_dtype, 8)
 
     def __repr__(self):
         return f"(grad {self.grad}, inference {self.inference}, {self.word}, {dtype_of(self.dtype)}, {self.device})"
@@ -110,7 +114,9 @@ cdef class Modes:
 
     cdef bint are_so(self) except -1:
         if (pt_tls.grad_enabled != self.grad or pt_tls.inference != self.inference or pt_tls.mode != self.word
-                or default_float() != self.dtype):
+                or default_float() != self.dtype or pt_tls.autocast != self.autocast
+                or pt_tls.autocast_uncached != self.autocast_uncached
+                or memcmp(pt_tls.autocast_dtype, self.autocast_dtype, 8)):
             return False
         return not (pt_tls.device_set or self.device_set) or get_default_device() == self.device
 

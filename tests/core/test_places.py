@@ -1,12 +1,10 @@
-"""Places that later capabilities fill: a layout byte, sizes that are no ints, a step for autocast, a column of rows."""
+"""Places that later capabilities fill: a layout byte, sizes that are no ints, a column of rows."""
 import pytest
 
 import ptcore as pt
 from ptcore import _ops as ops
 from ptcore._node import meta_of_sizes
-from ptcore._ops.call.offer import set_autocast
 from ptcore._ops.table.schema import Row
-from ptcore._state import set_autocast_mode
 
 pytestmark = pytest.mark.core
 
@@ -43,27 +41,3 @@ def test_saved_metadata_holds_any_sizes():
     assert meta.shape == (n, 3)
     assert (meta.ndim, meta.dtype, meta.device) == (2, pt.float32, pt.device("cpu"))
     assert meta.numel().value == ("mul", ("mul", "n", 1), 3)
-
-
-@pytest.fixture
-def autocast():
-    seen = []
-
-    def cast(op, args):
-        seen.append(op)
-        if ops.row(op).autocast != "low":
-            return args
-        return tuple([x.to(pt.bfloat16) if isinstance(x, pt.Tensor) else x for x in args])
-
-    set_autocast(cast)
-    set_autocast_mode(True)
-    yield seen
-    set_autocast_mode(False)
-    set_autocast(None)
-
-
-def test_autocast_comes_before_the_shape(autocast):
-    a = pt.ones(2, 2)
-    assert pt.mm(a, a).dtype is pt.bfloat16
-    assert (a + a).dtype is pt.float32
-    assert {"mm", "add"} <= set(autocast)

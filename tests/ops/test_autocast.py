@@ -1,5 +1,5 @@
-"""The ``autocast`` column of every row: the dtypes of results under the toy interpreter of
-tests/interpreters.py, and the column against PyTorch's own lists."""
+"""The ``autocast`` column of every row on accelerators: the dtypes of results under the toy interpreter of
+tests/interpreters.py, and the column against PyTorch's own lists. That of the CPU: tests/amp."""
 import re
 from pathlib import Path
 
@@ -48,10 +48,10 @@ def test_dtypes_are_what_the_column_says(row):
         plain = {t: dtypes_of(run(row.name, a)) for t, a in (("wide", wide), ("low", low))}
         expected = {"low": (plain["low"], plain["low"]), "high": (plain["wide"], plain["wide"]),
                     "widest": (plain["wide"], plain["low"]), None: (plain["wide"], plain["low"])}
-        assert (under(row, wide), under(row, low)) == expected[row.autocast]
+        assert (under(row, wide), under(row, low)) == expected[row.autocast_on("cuda")]
 
 
-@pytest.mark.parametrize("row", [p for p in EVERY if p.values[0].autocast])
+@pytest.mark.parametrize("row", [p for p in EVERY if p.values[0].autocast_on("cuda")])
 def test_doubles_and_integers_are_left_alone(row):
     dtype = "float64" if "float64" in dtypes(row) else "int64"
     args = arguments(row, cases(row)[0], dtype)
@@ -125,5 +125,5 @@ def test_columns_are_pytorchs_lists():
         name = OTHER_NAMES.get(row.name, row.name)
         if row.kind == "composite" and row.name not in BESIDE and name not in lists:
             continue                    # it is what the ops that it calls make of it, as the first test shows
-        assert row.autocast == (lists.get(name) or BESIDE.get(row.name)), row.name
-    assert set(schema.AUTOCAST) == {*lists.values(), None}
+        assert row.autocast_on("cuda") == (lists.get(name) or BESIDE.get(row.name)), row.name
+    assert set(schema.AUTOCAST) == {*lists.values(), "off", None}

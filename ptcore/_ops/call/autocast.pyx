@@ -6,34 +6,42 @@ which are kept until the outermost context ends.
 from cpython.object cimport PyObject
 
 from ptcore._types cimport *
+from ptcore._device cimport device
 from ptcore._device import column_of
 from ptcore._dtype cimport CATEGORY, as_code, dtype_of
 from ptcore._tensor cimport Tensor, version_of
 from ptcore._ops.table.ids cimport *
+from ptcore._state cimport interpreter_stack
 from ptcore._ops.call.read cimport cast
 
-cdef dict _kept = {}                # thread -> {id of a parameter: (it, its version, whether history is kept, its cast)}
+# thread -> {id of a parameter: (it, its version, whether history is kept, the interpreter on top, its cast)}
+cdef dict _kept = {}
 
 cdef extern from "Python.h":
     unsigned long PyThread_get_thread_ident()
 
 
-cdef inline bint eligible(object x, int column) noexcept:
+cdef inline int column_seen(Tensor x) except -1:
+    """The column of the device that a tensor, or what it stands for, is on."""
+    return (<device>x.device).column if x.flags & PT_INTERPOSED else x.storage.device
+
+
+cdef inline bint eligible(object x, int column) except -1:
     return (isinstance(x, Tensor) and CATEGORY[(<Tensor>x).dt] == 2 and (<Tensor>x).dt != PT_FLOAT64
-            and (<Tensor>x).storage.device == column)
+            and column_seen(<Tensor>x) == column)
 
 
-cdef int first_column(PyObject **args, int n) noexcept:
+cdef int first_column(PyObject **args, int n) except -2:
     """The device of the first tensor; -1: there is none."""
     cdef int k
     for k in range(n):
         x = <object>args[k]
         if isinstance(x, Tensor):
-            return (<Tensor>x).storage.device
+            return column_seen(<Tensor>x)
         if isinstance(x, (list, tuple)):
             for item in x:
                 if isinstance(item, Tensor):
-                    return (<Tensor>item).storage.device
+                    return column_seen(<Tensor>item)
     return -1
 
 
@@ -42,15 +50,19 @@ cdef Tensor cast_of(Tensor x, int dt):
     cdef uint64_t version
     cdef dict own
     if (pt_tls.autocast_uncached or x.dt != PT_FLOAT32 or not x.flags & PT_REQUIRES_GRAD or x.node is not None
-            or (x.flags | pt_tls.mode) & (PT_VIEW | PT_INTERPOSED | PT_TANGENT) or not pt_tls.autocast_depth):
+            or (x.flags | pt_tls.mode) & (PT_VIEW | PT_TANGENT) or not pt_tls.autocast_depth):
         return cast(x, dt)
+    top = None
+    if pt_tls.mode & PT_INTERPOSED and interpreter_stack():
+        top = interpreter_stack()[-1]           # whose results nobody else may see
     own = _kept.setdefault(PyThread_get_thread_ident(), {})
     version = version_of(x)
     found = own.get(id(x))
-    if found is not None and found[1] == version and found[2] == pt_tls.grad_enabled and (<Tensor>found[3]).dt == dt:
-        return <Tensor>found[3]
+    if (found is not None and found[1] == version and found[2] == pt_tls.grad_enabled and found[3] is top
+            and (<Tensor>found[4]).dt == dt):
+        return <Tensor>found[4]
     made = cast(x, dt)
-    own[id(x)] = (x, version, pt_tls.grad_enabled != 0, made)
+    own[id(x)] = (x, version, pt_tls.grad_enabled != 0, top, made)
     return made
 
 
@@ -91,6 +103,17 @@ cdef tuple cast_arguments(int op, PyObject **args, int n):
 
 cdef inline bint has_tensors(object x):
     return len(x) > 0 and any([isinstance(item, Tensor) for item in x])
+
+
+def without(function, *args):
+    """A call in which nothing is cast."""
+    if not pt_tls.mode & PT_MODE_AUTOCAST:
+        return function(*args)
+    pause()
+    try:
+        return function(*args)
+    finally:
+        resume()
 
 
 # -- the state of a thread -----------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from ptcore._state import GradMode, aside
 from ptcore._subclass import carried_by, payload_of
 from ptcore._symbolic import SymBool, SymFloat, SymInt
 from ptcore._tensor import Tensor
+from ptcore.amp.autocast_mode import autocast
 from ptcore.autograd.function import Function
 from ptcore.jit._capture.guards import tuple_of
 from ptcore.jit._capture.kinds import OWN_FUNCTIONS, is_container, is_mapping
@@ -544,7 +545,7 @@ class _Managed:
 
 def context(r, x):
     """A context manager as the rewritten function uses it."""
-    if isinstance(x, GradMode) and r.source_of(x) is None:
+    if (isinstance(x, GradMode) or type(x) is autocast) and r.source_of(x) is None:
         return x
     if isinstance(x, contextlib.nullcontext):
         return x

@@ -2,6 +2,7 @@
 import enum
 import types
 from collections import OrderedDict, defaultdict, deque
+from functools import partial
 from operator import itemgetter
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 import ptcore
 import ptcore._ops as ops
 from ptcore._errors import user_frame
+from ptcore._ops.call.autocast import is_any_enabled, without
 from ptcore._ops.plan.pair import used_up
 from ptcore._ops.table.ids import op_name
 from ptcore._state import _set_grad_enabled as set_mode
@@ -174,7 +176,7 @@ class Capture:
         self.values = []                # what was read, one for each segment but the last
         self.program = Program()
         self.places, self.numbers = [], {}
-        self.entry = is_grad_enabled()
+        self.entry, self.autocast = is_grad_enabled(), is_any_enabled()
         self.inputs = []                # (payload, feed)
         self.breaks = []
         self.grads = Grads(self)
@@ -284,7 +286,9 @@ class Capture:
             with aside():
                 self.keep(segment, arguments, inputs)
                 if segment.has_rows():
-                    segment.run = self.settings.make(segment.module, list(arguments))
+                    run = self.settings.make(segment.module, list(arguments))
+                    # Casts of autocast are rows of the graph.
+                    segment.run = partial(without, run) if self.autocast or is_any_enabled() else run
                 else:
                     segment.run = nothing
                 results = segment.run(*arguments)
