@@ -16,7 +16,8 @@ TABLE = {
     "ptcore": {
         "_errors": ("AcceleratorError", "OutOfMemoryError"),
         "_exchange.arrays": ("asarray",),
-        "amp.autocast_mode": ("autocast", "autocast_decrement_nesting", "autocast_increment_nesting", "clear_autocast_cache",
+        "amp.autocast_mode": ("autocast", "autocast_decrement_nesting", "autocast_increment_nesting",
+                              "clear_autocast_cache",
                               "get_autocast_cpu_dtype", "get_autocast_dtype", "get_autocast_gpu_dtype",
                               "is_autocast_cache_enabled", "is_autocast_cpu_enabled", "is_autocast_enabled",
                               "set_autocast_cache_enabled", "set_autocast_cpu_dtype", "set_autocast_cpu_enabled",
@@ -89,6 +90,19 @@ TABLE = {
         "cuda.streams": ("Event", "ExternalStream", "Stream", "StreamContext", "current_stream", "default_stream",
                          "set_stream", "stream"),
     },
+    "ptcore.cuda.amp": {
+        "amp._of_cuda": ("GradScaler", "amp_definitely_not_available", "autocast", "custom_bwd", "custom_fwd"),
+    },
+    "ptcore.cuda.amp.autocast_mode": {
+        "amp._of_cuda": ("autocast", "custom_bwd", "custom_fwd"),
+    },
+    "ptcore.cuda.amp.common": {
+        "amp._of_cuda": ("amp_definitely_not_available",),
+    },
+    "ptcore.cuda.amp.grad_scaler": {
+        "amp._of_cuda": ("GradScaler",),
+        "amp.grad_scaler": ("OptState",),
+    },
     "ptcore.fft": {
         "_ops.fft.functions": ("fftfreq", "rfftfreq"),
     },
@@ -106,13 +120,15 @@ TABLE = {
 }
 # Package -> its modules that are read when first asked for.
 MODULES = {
-    "ptcore": ("accelerator", "amp", "array_api", "autograd", "backends", "compiler", "cpu", "cuda", "examples", "fft", "func",
+    "ptcore": ("accelerator", "amp", "array_api", "autograd", "backends", "compiler", "cpu", "cuda", "examples",
+               "fft", "func",
                "fx", "jit", "linalg", "masked", "multiprocessing", "nn", "ops", "optim", "overrides", "profiler",
                "random", "return_types", "serialization", "signal", "special", "testing", "utils", "version"),
     "ptcore.autograd": ("forward_ad", "function", "functional", "grad_mode", "graph", "profiler", "variable"),
     "ptcore.backends": ("cpu", "cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp"),
     "ptcore.cpu": ("amp",),
     "ptcore.cuda": ("amp", "memory", "random", "streams"),
+    "ptcore.cuda.amp": ("autocast_mode", "common", "grad_scaler"),
     "ptcore.nn": ("attention", "grad", "utils"),
     "ptcore.nn.utils": ("parametrizations", "parametrize", "prune", "stateless"),
     "ptcore.utils": ("_pytree", "benchmark", "checkpoint", "data", "dlpack", "hooks", "restart", "tensorboard"),

@@ -56,9 +56,11 @@ def autocast_decorator(autocast_instance, func):
 class autocast:
     """A context, and a decorator, in which ops choose the precision that they run in.
 
-    Products, convolutions and attention run in ``dtype``; losses, decompositions and Fourier transforms, on accelerators
+    Products, convolutions and attention run in ``dtype``; losses, decompositions and Fourier transforms, on
+    accelerators
     also sums, norms, softmax and powers, in float32; others in the precision of what they are given. The lists are
-    PyTorch's for each device. Float64 and integers are left alone, and so is what writes to a tensor that is given (``out=``,
+    PyTorch's for each device. Float64 and integers are left alone, and so is what writes to a tensor that is given
+    (``out=``,
     in-place methods). Casts of parameters are kept until the outermost context ends. The state is the thread's.
 
     Parameters
@@ -106,7 +108,8 @@ class autocast:
                 enabled = False
         if enabled and self.fast_dtype not in _LOWER:
             name = {"cpu": "CPU", "cuda": "CUDA"}[device_type]
-            warnings.warn(f"In {name} autocast, but the target dtype is not supported. Disabling autocast.\n{name} Autocast "
+            warnings.warn(f"In {name} autocast, but the target dtype is not supported. Disabling autocast.\n{name} "
+                          "Autocast "
                           "only supports dtypes of ptcore.bfloat16, ptcore.float16 currently.", stacklevel=2)
             enabled = False
         self._enabled = bool(enabled)

@@ -1,4 +1,5 @@
-"""``GradScaler``: losses times a factor, so that gradients in float16 do not vanish; steps with infinite ones are left out."""
+"""``GradScaler``: losses times a factor, so that gradients in float16 do not vanish; steps with infinite ones are
+left out."""
 import enum
 import warnings
 from collections import defaultdict
@@ -28,7 +29,8 @@ def _fresh():
 class GradScaler:
     """Scales losses for gradients in float16, and optimizers' steps with them.
 
-    After ``growth_interval`` steps without infinite or NaN gradients the scale is multiplied by ``growth_factor``; a step
+    After ``growth_interval`` steps without infinite or NaN gradients the scale is multiplied by ``growth_factor``; a
+    step
     with such is left out, and the scale is multiplied by ``backoff_factor``.
 
     Parameters
@@ -296,7 +298,8 @@ class GradScaler:
         state = self.__dict__.copy()
         if self._enabled:
             if len(self._per_optimizer_states):
-                raise AssertionError("A GradScaler instance may only be pickled at the beginning of an iteration, or at "
+                raise AssertionError("A GradScaler instance may only be pickled at the beginning of an iteration, or "
+                                     "at "
                                      "the end after scaler.update().")
             state["_init_scale"], state["_init_growth_tracker"] = self.get_scale(), self._get_growth_tracker()
             state["_scale"] = state["_growth_tracker"] = None
@@ -307,7 +310,8 @@ class GradScaler:
 
     def _check_inf_per_device(self, optimizer):
         scale, _ = self._check_scale_growth_tracker("_check_inf_per_device")
-        one, found = full((), 1.0, dtype=float32, device=scale.device), full((), 0.0, dtype=float32, device=scale.device)
+        one, found = full((), 1.0, dtype=float32, device=scale.device), full((), 0.0, dtype=float32,
+                                                                             device=scale.device)
         state = self._per_optimizer_states[id(optimizer)]
         state["found_inf_per_device"] = self._unscale_grads_(optimizer, one, found, True)
         return state["found_inf_per_device"]

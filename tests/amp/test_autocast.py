@@ -1,4 +1,5 @@
-"""``autocast``: which precision ops run in, nesting, threads, caches, and transformations, checkpoints and compilers in it."""
+"""``autocast``: which precision ops run in, nesting, threads, caches, and transformations, checkpoints and compilers
+in it."""
 import contextlib
 import threading
 import warnings
@@ -49,7 +50,8 @@ def test_lists_of_the_cpu():
                F.scaled_dot_product_attention(x[None], x[None], x[None])]
         assert [y.dtype for y in low] == [LOW] * len(low)
         y = low[0]
-        full = [F.mse_loss(y, x), F.cross_entropy(y, Y), F.kl_div(y, x, reduction="sum"), pt.linalg.inv((w @ w).float() + pt.eye(8)),
+        full = [F.mse_loss(y, x), F.cross_entropy(y, Y), F.kl_div(y, x, reduction="sum"),
+                pt.linalg.inv((w @ w).float() + pt.eye(8)),
                 pt.fft.fft(y).real, y.prod(), F.avg_pool3d(image.to(LOW)[None], 2), pt.cdist(y, y)]
         assert [t.dtype for t in full] == [FULL] * len(full)
         given = [y.softmax(1), y.exp(), y.sum(), F.layer_norm(y, (8,)), y + 1, y.relu(), y * y, y.norm(), F.gelu(y)]
@@ -72,7 +74,8 @@ def test_products_are_those_of_rounded_operands():
     with pt.autocast("cpu", pt.float16):
         half = x @ w
     assert half.dtype == pt.float16
-    np.testing.assert_allclose(half.double().numpy(), x.half().double().numpy() @ w.half().double().numpy(), rtol=2**-10,
+    np.testing.assert_allclose(half.double().numpy(), x.half().double().numpy() @ w.half().double().numpy(),
+    rtol=2**-10,
                                atol=1e-2)
 
 
@@ -232,7 +235,8 @@ def test_compiled():
         for p in model.parameters():
             p.grad = None
         result = f(x, Y)
-        return [*(result if isinstance(result, tuple) else (result,)), *[p.grad for p in model.parameters() if p.grad is not None]]
+        return [*(result if isinstance(result, tuple) else (result,)),
+                *[p.grad for p in model.parameters() if p.grad is not None]]
     compiled = [pt.compile(f) for f in (loss, inside, whole)]
     for x in (X, -X, X, pt.randn(4, 8)):
         for f, c in zip((loss, inside, whole), compiled):
@@ -339,5 +343,6 @@ def test_older_names():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert isinstance(pt.cuda.amp.autocast(), pt.amp.autocast)
-        assert isinstance(pt.cpu.amp.GradScaler(), pt.amp.GradScaler) and pt.cuda.amp.amp_definitely_not_available() in (True, False)
+        assert isinstance(pt.cpu.amp.GradScaler(),
+                          pt.amp.GradScaler) and pt.cuda.amp.amp_definitely_not_available() in (True, False)
     assert pt.amp.is_autocast_available("cpu") and not pt.amp.is_autocast_available("meta")

@@ -88,7 +88,8 @@ def test_one_pass_over_gradients():
             assert found.item() == 0
             for g, w, v in zip(grads, want, versions):
                 assert g._version == v + 1
-                np.testing.assert_allclose(g.double().numpy(), w.numpy(), rtol=0 if dtype != pt.float16 else 2**-10, atol=0 if dtype != pt.float16 else 2**-25)
+                np.testing.assert_allclose(g.double().numpy(), w.numpy(), rtol=0 if dtype != pt.float16 else 2**-10,
+                                           atol=0 if dtype != pt.float16 else 2**-25)
             for value in (float("inf"), float("nan")):
                 for place in range(0, n, max(1, n // 3)):
                     x = pt.zeros(n, dtype=dtype)
@@ -159,7 +160,8 @@ def test_state():
         pickle.dumps(scaler)
     scaler.update()
     state = scaler.state_dict()
-    assert state == {"scale": 8.0, "growth_factor": 2.0, "backoff_factor": 0.5, "growth_interval": 7, "_growth_tracker": 1}
+    assert state == {"scale": 8.0, "growth_factor": 2.0, "backoff_factor": 0.5, "growth_interval": 7,
+                     "_growth_tracker": 1}
     for other in (pickle.loads(pickle.dumps(scaler)), copy.deepcopy(scaler), GradScaler("cpu")):
         other.load_state_dict(state)
         assert other.state_dict() == state

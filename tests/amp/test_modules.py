@@ -8,8 +8,8 @@ import ptcore as pt
 from ptcore import jit
 
 sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[1] / "jit")]
-from _module_table import MODULES, as_made, given
-from test_script_files import same
+from _module_table import MODULES, as_made, given  # noqa: E402
+from test_script_files import same  # noqa: E402
 
 
 def tensors_of(x):

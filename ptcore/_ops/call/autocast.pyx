@@ -49,6 +49,8 @@ cdef Tensor cast_of(Tensor x, int dt):
     """x in another dtype; that of a parameter is kept."""
     cdef uint64_t version
     cdef dict own
+    if x.dt == dt:
+        return x
     if (pt_tls.autocast_uncached or x.dt != PT_FLOAT32 or not x.flags & PT_REQUIRES_GRAD or x.node is not None
             or (x.flags | pt_tls.mode) & (PT_VIEW | PT_TANGENT) or not pt_tls.autocast_depth):
         return cast(x, dt)
@@ -92,10 +94,9 @@ cdef tuple cast_arguments(int op, PyObject **args, int n):
     for k in range(n):
         x = <object>args[k]
         if eligible(x, column):
-            made.append(x if (<Tensor>x).dt == dt else cast_of(<Tensor>x, dt))
-        elif isinstance(x, (list, tuple)):
-            made.append(type(x)([cast_of(<Tensor>item, dt) if eligible(item, column) and (<Tensor>item).dt != dt else item
-                                 for item in x]) if has_tensors(x) else x)
+            made.append(cast_of(<Tensor>x, dt))
+        elif isinstance(x, (list, tuple)) and has_tensors(x):
+            made.append([cast_of(<Tensor>item, dt) if eligible(item, column) else item for item in x])
         else:
             made.append(x)
     return tuple(made)

@@ -67,7 +67,8 @@ alone.
 >>> ptcore.nn.functional.avg_pool{_n}d(ptcore.tensor({_data}), 2)
 tensor({_mean})
 """, f"_avg_pool_of[{_n}](x, kernel_size, stride, padding, ceil_mode, count_include_pad, "
-         + ("divisor_override)" if _divisor else "None)"), also_top=_n == 1, out_argument=_n > 1, autocast=_HIGH if _n == 3 else None)
+         + ("divisor_override)" if _divisor else "None)"), also_top=_n == 1, out_argument=_n > 1,
+         autocast=_HIGH if _n == 3 else None)
     for _kind, _more, _word, _result in (("avg", "", "mean", _mean),
                                          ("max", ", return_indices=False", "largest number", _largest)):
         _size = 2 if _n == 1 else 1

@@ -11,6 +11,7 @@ class autocast(amp.autocast):
     """Deprecated: ``ptcore.amp.autocast("cpu", ...)``."""
 
     def __init__(self, enabled=True, dtype=bfloat16, cache_enabled=True):
-        warnings.warn("`ptcore.cpu.amp.autocast(args...)` is deprecated. Please use `ptcore.amp.autocast('cpu', args...)` "
+        warnings.warn("`ptcore.cpu.amp.autocast(args...)` is deprecated. Please use `ptcore.amp.autocast('cpu', "
+                      "args...)` "
                       "instead.", FutureWarning, stacklevel=2)
         super().__init__("cpu", enabled=enabled, dtype=dtype, cache_enabled=cache_enabled)

@@ -1,6 +1,4 @@
-"""Mixed precision on the CUDA device: the older names of :mod:`ptcore.amp`."""
-from ptcore.cuda.amp.autocast_mode import autocast, custom_bwd, custom_fwd
-from ptcore.cuda.amp.common import amp_definitely_not_available
-from ptcore.cuda.amp.grad_scaler import GradScaler
+"""Older names of :mod:`ptcore.amp`, which stand in a higher layer and are read when they are asked for."""
+from ptcore import _lazy
 
-__all__ = ["GradScaler", "amp_definitely_not_available", "autocast", "custom_bwd", "custom_fwd"]
+__getattr__, __dir__ = _lazy.names(__name__)

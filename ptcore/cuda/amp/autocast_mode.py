@@ -1,32 +1,4 @@
-"""``autocast`` of CUDA."""
-import warnings
+"""Older names of :mod:`ptcore.amp`, which stand in a higher layer and are read when they are asked for."""
+from ptcore import _lazy
 
-from ptcore import amp
-from ptcore._dtype import float16
-
-__all__ = ["autocast", "custom_bwd", "custom_fwd"]
-
-
-def _warn(name):
-    warnings.warn(f"`ptcore.cuda.amp.{name}(args...)` is deprecated. Please use `ptcore.amp.{name}` with 'cuda' instead.",
-                  FutureWarning, stacklevel=3)
-
-
-class autocast(amp.autocast):
-    """Deprecated: ``ptcore.amp.autocast("cuda", ...)``."""
-
-    def __init__(self, enabled=True, dtype=float16, cache_enabled=True):
-        _warn("autocast")
-        super().__init__("cuda", enabled=enabled, dtype=dtype, cache_enabled=cache_enabled)
-
-
-def custom_fwd(fwd=None, *, cast_inputs=None):
-    """Deprecated: ``ptcore.amp.custom_fwd(device_type="cuda")``."""
-    _warn("custom_fwd")
-    return amp.custom_fwd(fwd, device_type="cuda", cast_inputs=cast_inputs)
-
-
-def custom_bwd(bwd=None):
-    """Deprecated: ``ptcore.amp.custom_bwd(device_type="cuda")``."""
-    _warn("custom_bwd")
-    return amp.custom_bwd(bwd, device_type="cuda")
+__getattr__, __dir__ = _lazy.names(__name__)

@@ -1,9 +1,4 @@
-"""Whether mixed precision is out of the question."""
-from ptcore import cuda
+"""Older names of :mod:`ptcore.amp`, which stand in a higher layer and are read when they are asked for."""
+from ptcore import _lazy
 
-__all__ = ["amp_definitely_not_available"]
-
-
-def amp_definitely_not_available():
-    """Whether there is no CUDA device."""
-    return not cuda.is_available()
+__getattr__, __dir__ = _lazy.names(__name__)
