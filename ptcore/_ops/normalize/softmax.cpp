@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <utility>
 
 namespace {
 
@@ -148,20 +147,24 @@ inline along_op along_of() {
     return op;
 }
 
+/* Rows of n elements of contiguous tensors, from element `at` to `end`. */
+PT_INLINE void along_rows(const pt_call *call, const along_op &op, int64_t n, int64_t at, int64_t end) {
+    for (; at < end; at += n) {
+        const void *rows[2] = {call->in[0].data + at * op.item, call->in[op.inputs - 1].data + at * op.item};
+        op.row(rows, call->out[0].data + at * op.item, n);
+    }
+}
+
 int along(pt_call *call, const along_op &op, int64_t dim) {
     const int N = op.inputs;
     const pt_view &shape = call->out[0];
     if (shape.numel == 0) return PT_OK;
     if (op.same && dim == shape.ndim - 1 && call->in[0].contiguous && call->in[N - 1].contiguous) {
         const int64_t n = shape.sizes[dim];
-        auto rows = [&](int64_t begin, int64_t end) {
-            for (int64_t at = begin * n; at < end * n; at += n) {
-                const void *row[2] = {call->in[0].data + at * op.item, call->in[N - 1].data + at * op.item};
-                op.row(row, call->out[0].data + at * op.item, n);
-            }
-        };
-        if (shape.numel <= SMALL) rows(0, shape.numel / n);
-        else parallel_for(shape.numel / n, grain_rows(8 * n), std::move(rows));
+        if (shape.numel <= SMALL) along_rows(call, op, n, 0, shape.numel);
+        else
+            parallel_for(shape.numel / n, grain_rows(8 * n),
+                         [&](int64_t begin, int64_t end) { along_rows(call, op, n, begin * n, end * n); });
         return PT_OK;
     }
     int64_t n = 1, step[3] = {}, contiguous[PT_MAX_DIM];
