@@ -130,6 +130,7 @@ MODULES = {
     "ptcore.cuda": ("amp", "memory", "random", "streams"),
     "ptcore.cuda.amp": ("autocast_mode", "common", "grad_scaler"),
     "ptcore.nn": ("attention", "grad", "utils"),
+    "ptcore.optim": ("swa_utils",),
     "ptcore.nn.utils": ("parametrizations", "parametrize", "prune", "stateless"),
     "ptcore.utils": ("_pytree", "benchmark", "checkpoint", "data", "dlpack", "hooks", "restart", "tensorboard"),
 }

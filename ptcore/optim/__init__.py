@@ -1,5 +1,6 @@
 """Optimisers and learning-rate schedules."""
 
+from ptcore import _lazy
 from ptcore.optim import lr_scheduler
 from ptcore.optim.adadelta import Adadelta
 from ptcore.optim.adafactor import Adafactor
@@ -16,6 +17,8 @@ from ptcore.optim.radam import RAdam
 from ptcore.optim.rmsprop import RMSprop
 from ptcore.optim.rprop import Rprop
 from ptcore.optim.sgd import SGD
+
+__getattr__, __dir__ = _lazy.names(__name__)
 
 __all__ = [
     "ASGD",
@@ -34,4 +37,5 @@ __all__ = [
     "RMSprop",
     "Rprop",
     "lr_scheduler",
+    "swa_utils",
 ]
