@@ -50,7 +50,7 @@ def test_heavy_modules_stay_out(cost, name):
 
 def test_counts(cost):
     ours = [m for m in cost["modules"] if m.startswith("ptcore")]
-    assert len(ours) <= 58
+    assert len(ours) <= 59              # the step of autocast is one of the call
     assert len([m for m in cost["modules"] if not m.startswith("ptcore")]) <= 25
     assert len(cost["opened"]) <= 60
 
