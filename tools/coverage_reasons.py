@@ -45,7 +45,6 @@ LEFT_OUT = (
 )
 # (pattern, reason): wanted or thinkable, and not there.
 ABSENT = (
-    (r"autocast|GradScaler", "mixed precision has an issue of its own"),
     (r"vmap", "transformations have an issue of their own"),
     (r"nn\.functional\.grouped_mm", "not written yet: products of groups of rows, for experts"),
     (r"complex32|(Tensor\.)?chalf", "complex numbers of half precision"),
