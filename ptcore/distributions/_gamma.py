@@ -83,17 +83,19 @@ def _gamma_slope(a, x):
         weight, psi = weight * x / (a + n), psi + 1 / (a + n)
         series = series + weight * (psi - log_x)
     far = log_x - pt.digamma(a)
-    side = pt.where(far < 0, -1.0, 1.0)
+    left = far < 0
+    # Towards 0 with t = x exp(-u), towards infinity with t = x (1 + u).
+    power = pt.where(left, a, a - 1).unsqueeze(-1)
+    below = left.unsqueeze(-1)
 
     def exponent(u):
-        w = side.unsqueeze(-1) * u
-        return a.unsqueeze(-1) * w - x.unsqueeze(-1) * w.expm1()
+        return pt.where(below, -power * u - x.unsqueeze(-1) * (-u).expm1(), power * u.log1p() - x.unsqueeze(-1) * u)
 
     def factor(u):
-        return (far.unsqueeze(-1) + side.unsqueeze(-1) * u).abs()
+        return pt.where(below, u - far.unsqueeze(-1), u.log1p() + far.unsqueeze(-1))
 
     large = x >= 1
-    last = pt.where(side < 0, (_FALL + x) / a, (2 * (_FALL + 2) / x).sqrt() + 2 / x)
+    last = pt.where(left, (_FALL + x) / a, 2 * _FALL / x + (2 * _FALL / x).sqrt())
     first = _SMALL / (a + x)
     found = _integral(exponent, factor, pt.where(large, first, 1.0), pt.where(large, last, 2.0))
     return x * pt.where(large, found, series)

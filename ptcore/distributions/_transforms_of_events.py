@@ -27,7 +27,7 @@ class ReshapeTransform(Transform):
     >>> import ptcore
     >>> from ptcore.distributions import ReshapeTransform
     >>> ReshapeTransform((4,), (2, 2))(ptcore.zeros(3, 4)).shape
-    Size([3, 2, 2])
+    ptcore.Size([3, 2, 2])
     """
 
     bijective = True

@@ -33,7 +33,7 @@ class Distribution:
     >>> from ptcore.distributions import Normal
     >>> d = Normal(ptcore.zeros(2), 1.0)
     >>> d.batch_shape, d.sample((3,)).shape
-    (Size([2]), Size([3, 2]))
+    (ptcore.Size([2]), ptcore.Size([3, 2]))
     """
 
     has_rsample = False

@@ -24,7 +24,7 @@ class Independent(Distribution):
     >>> import ptcore
     >>> from ptcore.distributions import Independent, Normal
     >>> Independent(Normal(ptcore.zeros(2, 3), 1.0), 1).event_shape
-    Size([3])
+    ptcore.Size([3])
     """
 
     arg_constraints = {}

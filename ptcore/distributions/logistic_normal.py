@@ -22,7 +22,7 @@ class LogisticNormal(TransformedDistribution):
     >>> import ptcore
     >>> from ptcore.distributions import LogisticNormal
     >>> LogisticNormal(ptcore.zeros(2), 1.0).sample().shape
-    Size([3])
+    ptcore.Size([3])
     """
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}

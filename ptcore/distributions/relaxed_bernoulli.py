@@ -28,7 +28,7 @@ class LogitRelaxedBernoulli(ByOdds, Distribution):
     >>> import ptcore
     >>> from ptcore.distributions.relaxed_bernoulli import LogitRelaxedBernoulli
     >>> LogitRelaxedBernoulli(ptcore.tensor(0.5), ptcore.tensor([0.5, 0.1])).sample().shape
-    Size([2])
+    ptcore.Size([2])
     """
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
@@ -76,7 +76,7 @@ class RelaxedBernoulli(TransformedDistribution):
     >>> import ptcore
     >>> from ptcore.distributions import RelaxedBernoulli
     >>> RelaxedBernoulli(ptcore.tensor(0.5), ptcore.tensor([0.5, 0.1])).rsample().shape
-    Size([2])
+    ptcore.Size([2])
     """
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}

@@ -28,7 +28,7 @@ class ExpRelaxedCategorical(ByCategorical, Distribution):
     >>> import ptcore
     >>> from ptcore.distributions.relaxed_categorical import ExpRelaxedCategorical
     >>> ExpRelaxedCategorical(ptcore.tensor(0.5), ptcore.ones(3)).sample().shape
-    Size([3])
+    ptcore.Size([3])
     """
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}

@@ -78,6 +78,11 @@ def made(lib, name, k=0):
     return getattr(lib.distributions, name)(**kwargs)
 
 
+def plain(text):
+    """Words without the names of the libraries."""
+    return str(text).replace("ptcore.", "").replace("torch.", "")
+
+
 def outcome(f):
     try:
         return f()
@@ -112,7 +117,7 @@ def test_names():
 @pytest.mark.parametrize("name", [n for n in theirs.__all__ if inspect.isclass(getattr(theirs, n))])
 def test_signatures(name):
     def described(function):
-        return [(p.name, p.kind, repr(p.default).replace("torch.", "")) for p in
+        return [(p.name, p.kind, plain(p.default)) for p in
                 inspect.signature(function).parameters.values()]
     mine, other = getattr(ours, name), getattr(theirs, name)
     assert described(mine.__init__) == described(other.__init__)
@@ -129,17 +134,17 @@ def kept(name, what):
 
 
 @pytest.mark.parametrize("name, k", NAMES)
-@pytest.mark.filterwarnings("ignore:Low df:UserWarning")
+@pytest.mark.filterwarnings("ignore:Singular sample:UserWarning")
 def test_distribution(name, k):
     mine, other = made(pt, name, k), made(torch, name, k)
-    assert repr(mine).replace("Size", "torch.Size").replace("dtype=ptcore.", "dtype=torch.") == repr(other)
+    assert plain(mine) == plain(other)
     for shape in ("batch_shape", "event_shape"):
         assert tuple(getattr(mine, shape)) == tuple(getattr(other, shape))
     assert mine.has_rsample == other.has_rsample
     assert mine.has_enumerate_support == other.has_enumerate_support
-    assert str(mine.support) == str(other.support).replace("torch.", "")
-    assert {a: str(c) for a, c in mine.arg_constraints.items()} == {
-        a: str(c).replace("torch.", "") for a, c in other.arg_constraints.items()}
+    assert plain(mine.support) == plain(other.support)
+    assert {a: plain(c) for a, c in mine.arg_constraints.items()} == {
+        a: plain(c) for a, c in other.arg_constraints.items()}
     for what in ("mean", "mode", "variance", "stddev"):
         if kept(name, what):
             same(outcome(lambda: getattr(mine, what)), outcome(lambda: getattr(other, what)))  # noqa: B023
@@ -167,7 +172,7 @@ def test_values_outside(name):
         mine = made(lib, name)
         with pytest.raises(ValueError) as e:
             mine.log_prob(lib.full((*mine.batch_shape, *mine.event_shape), float("nan"), dtype=lib.float64))
-        return str(e.value).partition(" of the distribution")[0].replace("torch.", "")
+        return plain(e.value).partition(" of the distribution")[0]
     assert said(pt) == said(torch)
 
 
