@@ -106,14 +106,16 @@ class ContinuousBernoulli(ByOdds, ExponentialFamily):
             self._validate_sample(value)
         p = self._cut_probs()
         cdf = (p.pow(value) * (1.0 - p).pow(1.0 - value) + p - 1.0) / (2.0 * p - 1.0)
-        cdf = pt.where(self._outside_unstable_region(), cdf, value)
+        taylor = value - 2 * value * (1 - value) * (self.probs - 0.5)
+        cdf = pt.where(self._outside_unstable_region(), cdf, taylor)
         return pt.where(value <= 0.0, 0.0, pt.where(value >= 1.0, 1.0, cdf))
 
     def icdf(self, value):
         p = self._cut_probs()
         low = (-p).log1p()
         found = ((value * (2.0 * p - 1.0) - p).log1p() - low) / (p.log() - low)
-        return pt.where(self._outside_unstable_region(), found, value)
+        taylor = value + 2 * value * (1 - value) * (self.probs - 0.5)
+        return pt.where(self._outside_unstable_region(), found, taylor)
 
     def entropy(self):
         low = (-self.probs).log1p()

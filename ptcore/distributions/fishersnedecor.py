@@ -56,12 +56,8 @@ class FisherSnedecor(Distribution):
         return 2 * below.pow(2) * (self.df1 + below - 2) / (self.df1 * (below - 2).pow(2) * (below - 4))
 
     def rsample(self, sample_shape=pt.Size()):
-        tiny = pt.finfo(self.df2.dtype).tiny
-        above, below = self._gamma1.rsample(sample_shape), self._gamma2.rsample(sample_shape)
-        below.detach().clamp_(min=tiny)
-        ratio = above / below
-        ratio.detach().clamp_(min=tiny)
-        return ratio
+        ratio = self._gamma1.rsample(sample_shape) / self._gamma2.rsample(sample_shape)
+        return ratio.clamp(min=pt.finfo(ratio.dtype).tiny)
 
     def log_prob(self, value):
         if self._validate_args:

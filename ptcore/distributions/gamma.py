@@ -57,8 +57,7 @@ class Gamma(ExponentialFamily):
 
     def rsample(self, sample_shape=pt.Size()):
         value = StandardGamma.apply(self.concentration.expand(self._extended_shape(sample_shape))) / self.rate
-        value.detach().clamp_(min=pt.finfo(value.dtype).tiny)       # stays in the support
-        return value
+        return value.clamp(min=pt.finfo(value.dtype).tiny)          # stays in the support of what it becomes part of
 
     def log_prob(self, value):
         value = pt.as_tensor(value, dtype=self.rate.dtype, device=self.rate.device)

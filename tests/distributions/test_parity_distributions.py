@@ -63,7 +63,7 @@ CASES = {
 }
 NAMES = [(name, k) for name, (its, _) in CASES.items() for k in range(len(its))]
 # What is meant to differ, on the page of differences.
-MEANT = {("Kumaraswamy", "mode"), ("Gumbel", "icdf"), ("ContinuousBernoulli", "mode")}
+MEANT = {("Kumaraswamy", "mode"), ("GeneralizedPareto", "density")}
 
 
 def tensor(lib, value):
@@ -92,7 +92,7 @@ def outcome(f):
 
 def same(got, want, rtol=2e-6, atol=1e-7):
     if isinstance(want, tuple) and want and isinstance(want[0], type):
-        assert any(issubclass(got[0], c) for c in (want[0],)), (got, want)
+        assert want[0] in got
     elif isinstance(want, torch.Tensor):
         assert tuple(got.shape) == tuple(want.shape)
         assert str(got.dtype).rpartition(".")[2] == str(want.dtype).rpartition(".")[2]
@@ -150,14 +150,16 @@ def test_distribution(name, k):
             same(outcome(lambda: getattr(mine, what)), outcome(lambda: getattr(other, what)))  # noqa: B023
     same(outcome(mine.entropy), outcome(other.entropy))
     value = CASES[name][1]
-    same(outcome(lambda: mine.log_prob(tensor(pt, value))), outcome(lambda: other.log_prob(tensor(torch, value))))
-    same(outcome(lambda: mine.cdf(tensor(pt, value))), outcome(lambda: other.cdf(tensor(torch, value))))
+    if kept(name, "density"):           # PyTorch's takes no float64
+        same(outcome(lambda: mine.log_prob(tensor(pt, value))), outcome(lambda: other.log_prob(tensor(torch, value))))
+        same(outcome(lambda: mine.cdf(tensor(pt, value))), outcome(lambda: other.cdf(tensor(torch, value))))
     if not other.event_shape:
         at = [0.2, 0.5, 0.7]
         same(outcome(lambda: mine.icdf(tensor(pt, at))), outcome(lambda: other.icdf(tensor(torch, at))))
     wide, wider = mine.expand((2, *mine.batch_shape)), other.expand((2, *other.batch_shape))
     assert tuple(wide.batch_shape) == tuple(wider.batch_shape) and type(wide) is type(mine)
-    same(outcome(lambda: wide.log_prob(tensor(pt, value))), outcome(lambda: wider.log_prob(tensor(torch, value))))
+    if kept(name, "density"):
+        same(outcome(lambda: wide.log_prob(tensor(pt, value))), outcome(lambda: wider.log_prob(tensor(torch, value))))
     assert tuple(wide.sample((3,)).shape) == tuple(wider.sample((3,)).shape)
     assert str(wide.sample().dtype).rpartition(".")[2] == str(wider.sample().dtype).rpartition(".")[2]
     same(outcome(wide.enumerate_support), outcome(wider.enumerate_support))
