@@ -3,7 +3,7 @@ import ptcore as pt
 from ptcore.distributions import constraints
 from ptcore.distributions._probabilities import ByOdds, one_of
 from ptcore.distributions.exp_family import ExponentialFamily
-from ptcore.distributions.utils import broadcast_all
+from ptcore.distributions.utils import EMPTY, broadcast_all
 from ptcore.nn.functional import binary_cross_entropy_with_logits, softplus
 
 __all__ = ["Bernoulli"]
@@ -53,7 +53,7 @@ class Bernoulli(ByOdds, ExponentialFamily):
     def variance(self):
         return self.probs * (1 - self.probs)
 
-    def sample(self, sample_shape=pt.Size()):
+    def sample(self, sample_shape=EMPTY):
         with pt.no_grad():
             return pt.bernoulli(self.probs.expand(self._extended_shape(sample_shape)))
 

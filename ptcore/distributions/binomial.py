@@ -3,7 +3,7 @@ import ptcore as pt
 from ptcore.distributions import constraints
 from ptcore.distributions._probabilities import ByOdds, one_of
 from ptcore.distributions.distribution import Distribution
-from ptcore.distributions.utils import broadcast_all
+from ptcore.distributions.utils import EMPTY, broadcast_all
 
 __all__ = ["Binomial"]
 
@@ -58,7 +58,7 @@ class Binomial(ByOdds, Distribution):
     def variance(self):
         return self.total_count * self.probs * (1 - self.probs)
 
-    def sample(self, sample_shape=pt.Size()):
+    def sample(self, sample_shape=EMPTY):
         shape = self._extended_shape(sample_shape)
         with pt.no_grad():
             return pt.binomial(self.total_count.expand(shape), self.probs.expand(shape))

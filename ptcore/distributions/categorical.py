@@ -3,7 +3,7 @@ import ptcore as pt
 from ptcore.distributions import constraints
 from ptcore.distributions._probabilities import one_of
 from ptcore.distributions.distribution import Distribution
-from ptcore.distributions.utils import lazy_property, logits_to_probs, probs_to_logits
+from ptcore.distributions.utils import EMPTY, lazy_property, logits_to_probs, probs_to_logits
 
 __all__ = ["Categorical"]
 
@@ -88,7 +88,7 @@ class Categorical(Distribution):
     def variance(self):
         return self.mean
 
-    def sample(self, sample_shape=pt.Size()):
+    def sample(self, sample_shape=EMPTY):
         count = pt.Size(sample_shape).numel()
         with pt.no_grad():
             drawn = pt.multinomial(self.probs.reshape(-1, self._num_events), count, True) if count else (

@@ -4,7 +4,7 @@ import math
 import ptcore as pt
 from ptcore.distributions import constraints
 from ptcore.distributions.distribution import Distribution
-from ptcore.distributions.utils import broadcast_all
+from ptcore.distributions.utils import EMPTY, broadcast_all
 
 __all__ = ["Cauchy"]
 
@@ -50,7 +50,7 @@ class Cauchy(Distribution):
     def variance(self):
         return self.loc.new_full(self._batch_shape, float("inf"))
 
-    def rsample(self, sample_shape=pt.Size()):
+    def rsample(self, sample_shape=EMPTY):
         noise = pt.empty(self._extended_shape(sample_shape), dtype=self.loc.dtype, device=self.loc.device).cauchy_()
         return self.loc + noise * self.scale
 

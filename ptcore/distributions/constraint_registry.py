@@ -1,4 +1,4 @@
-"""Which transform leads to a constraint: ``biject_to`` for bijections, ``transform_to`` for any that suits optimisation.
+"""Which transform leads to a constraint: ``biject_to`` for bijections, ``transform_to`` for any that optimises well.
 
 ``transform_to(constraint)`` maps unconstrained numbers into the region. ``biject_to(constraint)`` does so with a
 Jacobian, as samplers need it. Packages register transforms of their own constraints.

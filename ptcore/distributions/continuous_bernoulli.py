@@ -5,7 +5,7 @@ import ptcore as pt
 from ptcore.distributions import constraints
 from ptcore.distributions._probabilities import ByOdds, one_of, uniform_like
 from ptcore.distributions.exp_family import ExponentialFamily
-from ptcore.distributions.utils import broadcast_all, clamp_probs, lazy_property, logits_to_probs
+from ptcore.distributions.utils import EMPTY, broadcast_all, clamp_probs, lazy_property, logits_to_probs
 from ptcore.nn.functional import binary_cross_entropy_with_logits
 
 __all__ = ["ContinuousBernoulli"]
@@ -88,11 +88,11 @@ class ContinuousBernoulli(ByOdds, ExponentialFamily):
         variance = p * (p - 1.0) / (1.0 - 2.0 * p).pow(2) + 1.0 / ((-p).log1p() - p.log()).pow(2)
         return pt.where(self._outside_unstable_region(), variance, 1 / 12 - (1 / 15 - 128 / 945 * x) * x)
 
-    def sample(self, sample_shape=pt.Size()):
+    def sample(self, sample_shape=EMPTY):
         with pt.no_grad():
             return self.rsample(sample_shape)
 
-    def rsample(self, sample_shape=pt.Size()):
+    def rsample(self, sample_shape=EMPTY):
         return self.icdf(uniform_like(self.probs, self._extended_shape(sample_shape)))
 
     def log_prob(self, value):

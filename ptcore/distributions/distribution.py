@@ -3,11 +3,9 @@ import warnings
 
 import ptcore as pt
 from ptcore.distributions import constraints
-from ptcore.distributions.utils import lazy_property
+from ptcore.distributions.utils import EMPTY, lazy_property
 
 __all__ = ["Distribution"]
-
-_EMPTY = pt.Size()
 
 
 class Distribution:
@@ -47,7 +45,7 @@ class Distribution:
             raise ValueError(f"set_default_validate_args: value must be True or False, got {value}")
         Distribution._validate_args = value
 
-    def __init__(self, batch_shape=_EMPTY, event_shape=_EMPTY, validate_args=None):
+    def __init__(self, batch_shape=EMPTY, event_shape=EMPTY, validate_args=None):
         self._batch_shape, self._event_shape = batch_shape, event_shape
         if validate_args is not None:
             self._validate_args = validate_args
@@ -121,12 +119,12 @@ class Distribution:
         """The standard deviation."""
         return self.variance.sqrt()
 
-    def sample(self, sample_shape=_EMPTY):
+    def sample(self, sample_shape=EMPTY):
         """Draws of shape ``sample_shape + batch_shape + event_shape``, without gradients."""
         with pt.no_grad():
             return self.rsample(sample_shape)
 
-    def rsample(self, sample_shape=_EMPTY):
+    def rsample(self, sample_shape=EMPTY):
         """Draws as differentiable functions of the parameters."""
         raise NotImplementedError(f"{type(self).__name__}: rsample is not defined")
 
@@ -159,7 +157,7 @@ class Distribution:
         """The exponential of the entropy."""
         return self.entropy().exp()
 
-    def _extended_shape(self, sample_shape=_EMPTY):
+    def _extended_shape(self, sample_shape=EMPTY):
         """Shape of draws."""
         return pt.Size((*sample_shape, *self._batch_shape, *self._event_shape))
 
@@ -195,7 +193,7 @@ class Distribution:
                                       "__init__ method must also define a custom .expand() method.")
         return type(self).__new__(type(self)) if _instance is None else _instance
 
-    def _finish(self, new, batch_shape, event_shape=_EMPTY):
+    def _finish(self, new, batch_shape, event_shape=EMPTY):
         """The expanded instance, with its shapes and nothing checked again."""
         Distribution.__init__(new, pt.Size(batch_shape), event_shape, validate_args=False)
         new._validate_args = self._validate_args

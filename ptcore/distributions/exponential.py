@@ -2,7 +2,7 @@
 import ptcore as pt
 from ptcore.distributions import constraints
 from ptcore.distributions.exp_family import ExponentialFamily
-from ptcore.distributions.utils import broadcast_all
+from ptcore.distributions.utils import EMPTY, broadcast_all
 
 __all__ = ["Exponential"]
 
@@ -52,7 +52,7 @@ class Exponential(ExponentialFamily):
     def variance(self):
         return self.rate.pow(-2)
 
-    def rsample(self, sample_shape=pt.Size()):
+    def rsample(self, sample_shape=EMPTY):
         rate = self.rate
         noise = pt.empty(self._extended_shape(sample_shape), dtype=rate.dtype, device=rate.device).exponential_()
         return noise / rate

@@ -3,7 +3,7 @@ import ptcore as pt
 from ptcore.distributions import constraints
 from ptcore.distributions.distribution import Distribution
 from ptcore.distributions.gamma import Gamma
-from ptcore.distributions.utils import broadcast_all
+from ptcore.distributions.utils import EMPTY, broadcast_all
 
 __all__ = ["FisherSnedecor"]
 
@@ -55,7 +55,7 @@ class FisherSnedecor(Distribution):
         below = self.df2.masked_fill(self.df2 <= 4, float("nan"))
         return 2 * below.pow(2) * (self.df1 + below - 2) / (self.df1 * (below - 2).pow(2) * (below - 4))
 
-    def rsample(self, sample_shape=pt.Size()):
+    def rsample(self, sample_shape=EMPTY):
         ratio = self._gamma1.rsample(sample_shape) / self._gamma2.rsample(sample_shape)
         return ratio.clamp(min=pt.finfo(ratio.dtype).tiny)
 

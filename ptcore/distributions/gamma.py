@@ -3,7 +3,7 @@ import ptcore as pt
 from ptcore.distributions import constraints
 from ptcore.distributions._gamma import StandardGamma
 from ptcore.distributions.exp_family import ExponentialFamily
-from ptcore.distributions.utils import broadcast_all
+from ptcore.distributions.utils import EMPTY, broadcast_all
 
 __all__ = ["Gamma"]
 
@@ -55,7 +55,7 @@ class Gamma(ExponentialFamily):
     def variance(self):
         return self.concentration / self.rate.pow(2)
 
-    def rsample(self, sample_shape=pt.Size()):
+    def rsample(self, sample_shape=EMPTY):
         value = StandardGamma.apply(self.concentration.expand(self._extended_shape(sample_shape))) / self.rate
         return value.clamp(min=pt.finfo(value.dtype).tiny)          # stays in the support of what it becomes part of
 

@@ -3,7 +3,7 @@ import ptcore as pt
 from ptcore.distributions import constraints
 from ptcore.distributions._probabilities import uniform_like
 from ptcore.distributions.distribution import Distribution
-from ptcore.distributions.utils import broadcast_all
+from ptcore.distributions.utils import EMPTY, broadcast_all
 
 __all__ = ["GeneralizedPareto"]
 
@@ -51,7 +51,7 @@ class GeneralizedPareto(Distribution):
     def _z(self, x):
         return (x - self.loc) / self.scale
 
-    def rsample(self, sample_shape=pt.Size()):
+    def rsample(self, sample_shape=EMPTY):
         return self.icdf(uniform_like(self.loc, self._extended_shape(sample_shape)))
 
     def log_prob(self, value):

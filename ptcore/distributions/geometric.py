@@ -3,7 +3,7 @@ import ptcore as pt
 from ptcore.distributions import constraints
 from ptcore.distributions._probabilities import ByOdds, one_of
 from ptcore.distributions.distribution import Distribution
-from ptcore.distributions.utils import broadcast_all
+from ptcore.distributions.utils import EMPTY, broadcast_all
 from ptcore.nn.functional import binary_cross_entropy_with_logits
 
 __all__ = ["Geometric"]
@@ -54,7 +54,7 @@ class Geometric(ByOdds, Distribution):
     def variance(self):
         return (1.0 / self.probs - 1.0) / self.probs
 
-    def sample(self, sample_shape=pt.Size()):
+    def sample(self, sample_shape=EMPTY):
         probs = self.probs.detach()
         u = pt.empty(self._extended_shape(sample_shape), dtype=probs.dtype, device=probs.device)
         u.uniform_(pt.finfo(probs.dtype).tiny, 1)

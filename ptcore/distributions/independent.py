@@ -2,7 +2,7 @@
 import ptcore as pt
 from ptcore.distributions import constraints
 from ptcore.distributions.distribution import Distribution
-from ptcore.distributions.utils import _sum_rightmost
+from ptcore.distributions.utils import EMPTY, _sum_rightmost
 
 __all__ = ["Independent"]
 
@@ -73,10 +73,10 @@ class Independent(Distribution):
     def variance(self):
         return self.base_dist.variance
 
-    def sample(self, sample_shape=pt.Size()):
+    def sample(self, sample_shape=EMPTY):
         return self.base_dist.sample(sample_shape)
 
-    def rsample(self, sample_shape=pt.Size()):
+    def rsample(self, sample_shape=EMPTY):
         return self.base_dist.rsample(sample_shape)
 
     def log_prob(self, value):

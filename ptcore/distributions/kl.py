@@ -6,7 +6,7 @@ import warnings
 
 from ptcore.distributions.distribution import Distribution
 
-__all__ = ["register_kl", "kl_divergence"]
+__all__ = ["kl_divergence", "register_kl"]
 
 _KL_REGISTRY = {}       # (class of p, class of q) -> function
 _KL_MEMOIZE = {}        # the same for the classes that were asked for

@@ -2,7 +2,7 @@
 import ptcore as pt
 from ptcore.distributions import constraints
 from ptcore.distributions.distribution import Distribution
-from ptcore.distributions.utils import broadcast_all
+from ptcore.distributions.utils import EMPTY, broadcast_all
 
 __all__ = ["Laplace"]
 
@@ -51,7 +51,7 @@ class Laplace(Distribution):
     def stddev(self):
         return 2 ** 0.5 * self.scale
 
-    def rsample(self, sample_shape=pt.Size()):
+    def rsample(self, sample_shape=EMPTY):
         loc = self.loc
         u = pt.empty(self._extended_shape(sample_shape), dtype=loc.dtype, device=loc.device)
         u.uniform_(pt.finfo(loc.dtype).eps - 1, 1)          # -1 would be infinite

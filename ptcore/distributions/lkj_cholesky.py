@@ -5,7 +5,7 @@ import ptcore as pt
 from ptcore.distributions import constraints
 from ptcore.distributions.beta import Beta
 from ptcore.distributions.distribution import Distribution
-from ptcore.distributions.utils import broadcast_all
+from ptcore.distributions.utils import EMPTY, broadcast_all
 
 __all__ = ["LKJCholesky"]
 
@@ -56,7 +56,7 @@ class LKJCholesky(Distribution):
         new._beta = self._beta.expand((*batch_shape, self.dim))
         return self._finish(new, batch_shape, self._event_shape)
 
-    def sample(self, sample_shape=pt.Size()):
+    def sample(self, sample_shape=EMPTY):
         with pt.no_grad():
             length = self._beta.sample(sample_shape).unsqueeze(-1)
             ways = pt.randn(self._extended_shape(sample_shape), dtype=length.dtype, device=length.device).tril(-1)

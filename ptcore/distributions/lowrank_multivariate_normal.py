@@ -6,7 +6,7 @@ from ptcore import linalg
 from ptcore.distributions import constraints
 from ptcore.distributions.distribution import Distribution
 from ptcore.distributions.multivariate_normal import _batch_mahalanobis, _batch_mv, _half_log_det
-from ptcore.distributions.utils import _standard_normal, lazy_property
+from ptcore.distributions.utils import EMPTY, _standard_normal, lazy_property
 
 __all__ = ["LowRankMultivariateNormal"]
 
@@ -126,7 +126,7 @@ class LowRankMultivariateNormal(Distribution):
         A = linalg.solve_triangular(self._capacitance_tril, W.mT / D.unsqueeze(-2), upper=False)
         return self._for_batch(D.reciprocal().diag_embed() - A.mT @ A)
 
-    def rsample(self, sample_shape=pt.Size()):
+    def rsample(self, sample_shape=EMPTY):
         shape, W = self._extended_shape(sample_shape), self._unbroadcasted_cov_factor
         of_factor = _standard_normal(shape[:-1] + W.shape[-1:], self.loc.dtype, self.loc.device)
         of_diag = _standard_normal(shape, self.loc.dtype, self.loc.device)

@@ -3,6 +3,7 @@ import ptcore as pt
 from ptcore.distributions import constraints
 from ptcore.distributions.categorical import Categorical
 from ptcore.distributions.distribution import Distribution
+from ptcore.distributions.utils import EMPTY
 
 __all__ = ["MixtureSameFamily"]
 
@@ -98,7 +99,7 @@ class MixtureSameFamily(Distribution):
         log_weights = self._mixture_distribution.logits.log_softmax(-1)
         return (self._component_distribution.log_prob(self._pad(x)) + log_weights).logsumexp(-1)
 
-    def sample(self, sample_shape=pt.Size()):
+    def sample(self, sample_shape=EMPTY):
         with pt.no_grad():
             dim = len(sample_shape) + len(self._batch_shape)
             drawn = self._component_distribution.sample(sample_shape)

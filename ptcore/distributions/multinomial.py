@@ -5,7 +5,7 @@ from ptcore.distributions._probabilities import ByCategorical
 from ptcore.distributions.binomial import Binomial
 from ptcore.distributions.categorical import Categorical
 from ptcore.distributions.distribution import Distribution
-from ptcore.distributions.utils import broadcast_all
+from ptcore.distributions.utils import EMPTY, broadcast_all
 
 __all__ = ["Multinomial"]
 
@@ -58,7 +58,7 @@ class Multinomial(ByCategorical, Distribution):
     def variance(self):
         return self.total_count * self.probs * (1 - self.probs)
 
-    def sample(self, sample_shape=pt.Size()):
+    def sample(self, sample_shape=EMPTY):
         drawn = self._categorical.sample((self.total_count, *sample_shape)).movedim(0, -1)
         counts = drawn.new_zeros(self._extended_shape(sample_shape))
         return counts.scatter_add_(-1, drawn, pt.ones_like(drawn)).to(self.probs.dtype)

@@ -5,7 +5,7 @@ import ptcore as pt
 from ptcore import linalg
 from ptcore.distributions import constraints
 from ptcore.distributions.distribution import Distribution
-from ptcore.distributions.utils import _standard_normal, lazy_property
+from ptcore.distributions.utils import EMPTY, _standard_normal, lazy_property
 
 __all__ = ["MultivariateNormal"]
 
@@ -131,7 +131,7 @@ class MultivariateNormal(_ByCovariance, Distribution):
     def variance(self):
         return self._unbroadcasted_scale_tril.pow(2).sum(-1).expand(self._batch_shape + self._event_shape)
 
-    def rsample(self, sample_shape=pt.Size()):
+    def rsample(self, sample_shape=EMPTY):
         noise = _standard_normal(self._extended_shape(sample_shape), self.loc.dtype, self.loc.device)
         return self.loc + _batch_mv(self._unbroadcasted_scale_tril, noise)
 

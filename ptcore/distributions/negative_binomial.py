@@ -4,7 +4,7 @@ from ptcore.distributions import constraints
 from ptcore.distributions._probabilities import ByOdds, one_of
 from ptcore.distributions.distribution import Distribution
 from ptcore.distributions.gamma import Gamma
-from ptcore.distributions.utils import broadcast_all, lazy_property
+from ptcore.distributions.utils import EMPTY, broadcast_all, lazy_property
 from ptcore.nn.functional import logsigmoid
 
 __all__ = ["NegativeBinomial"]
@@ -62,7 +62,7 @@ class NegativeBinomial(ByOdds, Distribution):
         # not checked: a count of 0 is allowed here
         return Gamma(concentration=self.total_count, rate=(-self.logits).exp(), validate_args=False)
 
-    def sample(self, sample_shape=pt.Size()):
+    def sample(self, sample_shape=EMPTY):
         with pt.no_grad():
             return pt.poisson(self._gamma.sample(sample_shape))
 

@@ -4,7 +4,7 @@ import math
 import ptcore as pt
 from ptcore.distributions import constraints
 from ptcore.distributions.exp_family import ExponentialFamily
-from ptcore.distributions.utils import broadcast_all
+from ptcore.distributions.utils import EMPTY, broadcast_all
 
 __all__ = ["Normal"]
 
@@ -57,11 +57,11 @@ class Normal(ExponentialFamily):
     def variance(self):
         return self.scale.pow(2)
 
-    def sample(self, sample_shape=pt.Size()):
+    def sample(self, sample_shape=EMPTY):
         with pt.no_grad():
             return self.rsample(sample_shape)
 
-    def rsample(self, sample_shape=pt.Size()):
+    def rsample(self, sample_shape=EMPTY):
         loc = self.loc
         noise = pt.randn(self._extended_shape(sample_shape), dtype=loc.dtype, device=loc.device)
         return loc + noise * self.scale

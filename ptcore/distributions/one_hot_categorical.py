@@ -4,6 +4,7 @@ from ptcore.distributions import constraints
 from ptcore.distributions._probabilities import ByCategorical
 from ptcore.distributions.categorical import Categorical
 from ptcore.distributions.distribution import Distribution
+from ptcore.distributions.utils import EMPTY
 from ptcore.nn.functional import one_hot
 
 __all__ = ["OneHotCategorical", "OneHotCategoricalStraightThrough"]
@@ -57,7 +58,7 @@ class OneHotCategorical(ByCategorical, Distribution):
     def variance(self):
         return self.probs * (1 - self.probs)
 
-    def sample(self, sample_shape=pt.Size()):
+    def sample(self, sample_shape=EMPTY):
         return one_hot(self._categorical.sample(sample_shape), self._event_shape[0]).to(self.probs)
 
     def log_prob(self, value):
@@ -94,6 +95,6 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
 
     has_rsample = True
 
-    def rsample(self, sample_shape=pt.Size()):
+    def rsample(self, sample_shape=EMPTY):
         probs = self.probs
         return self.sample(sample_shape) + (probs - probs.detach())

@@ -2,7 +2,7 @@
 import ptcore as pt
 from ptcore.distributions import constraints
 from ptcore.distributions.exp_family import ExponentialFamily
-from ptcore.distributions.utils import broadcast_all
+from ptcore.distributions.utils import EMPTY, broadcast_all
 
 __all__ = ["Poisson"]
 
@@ -47,7 +47,7 @@ class Poisson(ExponentialFamily):
     def variance(self):
         return self.rate
 
-    def sample(self, sample_shape=pt.Size()):
+    def sample(self, sample_shape=EMPTY):
         with pt.no_grad():
             return pt.poisson(self.rate.expand(self._extended_shape(sample_shape)))
 

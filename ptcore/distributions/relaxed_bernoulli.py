@@ -1,11 +1,10 @@
 """Continuous relaxations of Bernoulli variables."""
-import ptcore as pt
 from ptcore.distributions import constraints
 from ptcore.distributions._probabilities import ByOdds, one_of, uniform_like
 from ptcore.distributions.distribution import Distribution
 from ptcore.distributions.transformed_distribution import TransformedDistribution
 from ptcore.distributions.transforms import SigmoidTransform
-from ptcore.distributions.utils import broadcast_all, clamp_probs
+from ptcore.distributions.utils import EMPTY, broadcast_all, clamp_probs
 from ptcore.nn.functional import softplus
 
 __all__ = ["LogitRelaxedBernoulli", "RelaxedBernoulli"]
@@ -45,7 +44,7 @@ class LogitRelaxedBernoulli(ByOdds, Distribution):
         new.temperature = self.temperature
         return new
 
-    def rsample(self, sample_shape=pt.Size()):
+    def rsample(self, sample_shape=EMPTY):
         shape = self._extended_shape(sample_shape)
         p = clamp_probs(self.probs.expand(shape))
         u = clamp_probs(uniform_like(p, shape))

@@ -6,7 +6,7 @@ from ptcore.distributions.categorical import Categorical
 from ptcore.distributions.distribution import Distribution
 from ptcore.distributions.transformed_distribution import TransformedDistribution
 from ptcore.distributions.transforms import ExpTransform
-from ptcore.distributions.utils import broadcast_all, clamp_probs
+from ptcore.distributions.utils import EMPTY, broadcast_all, clamp_probs
 
 __all__ = ["ExpRelaxedCategorical", "RelaxedOneHotCategorical"]
 
@@ -45,7 +45,7 @@ class ExpRelaxedCategorical(ByCategorical, Distribution):
         new._categorical, new.temperature = self._categorical.expand(batch_shape), self.temperature
         return self._finish(new, batch_shape, self._event_shape)
 
-    def rsample(self, sample_shape=pt.Size()):
+    def rsample(self, sample_shape=EMPTY):
         u = clamp_probs(uniform_like(self.logits, self._extended_shape(sample_shape)))
         scores = (self.logits - (-u.log()).log()) / self.temperature
         return scores - scores.logsumexp(-1, True)

@@ -5,7 +5,7 @@ import ptcore as pt
 from ptcore.distributions import constraints
 from ptcore.distributions.chi2 import Chi2
 from ptcore.distributions.distribution import Distribution
-from ptcore.distributions.utils import _standard_normal, broadcast_all
+from ptcore.distributions.utils import EMPTY, _standard_normal, broadcast_all
 
 __all__ = ["StudentT"]
 
@@ -56,7 +56,7 @@ class StudentT(Distribution):
         found = pt.where(df > 2, self.scale.pow(2) * df / (df - 2), float("inf"))
         return found.masked_fill(df <= 1, float("nan"))
 
-    def rsample(self, sample_shape=pt.Size()):
+    def rsample(self, sample_shape=EMPTY):
         noise = _standard_normal(self._extended_shape(sample_shape), self.df.dtype, self.df.device)
         return self.loc + self.scale * noise * (self._chi2.rsample(sample_shape) / self.df).rsqrt()
 

@@ -7,7 +7,7 @@ from ptcore.distributions import constraints
 from ptcore.distributions.distribution import Distribution
 from ptcore.distributions.independent import Independent
 from ptcore.distributions.transforms import ComposeTransform, Transform
-from ptcore.distributions.utils import _sum_rightmost
+from ptcore.distributions.utils import EMPTY, _sum_rightmost
 
 __all__ = ["TransformedDistribution"]
 
@@ -84,11 +84,11 @@ class TransformedDistribution(Distribution):
             x = t(x)
         return x
 
-    def sample(self, sample_shape=pt.Size()):
+    def sample(self, sample_shape=EMPTY):
         with pt.no_grad():
             return self._through(self.base_dist.sample(sample_shape))
 
-    def rsample(self, sample_shape=pt.Size()):
+    def rsample(self, sample_shape=EMPTY):
         return self._through(self.base_dist.rsample(sample_shape))
 
     def log_prob(self, value):

@@ -1,9 +1,8 @@
 """The uniform distribution."""
-import ptcore as pt
 from ptcore.distributions import constraints
 from ptcore.distributions._probabilities import uniform_like
 from ptcore.distributions.distribution import Distribution
-from ptcore.distributions.utils import broadcast_all
+from ptcore.distributions.utils import EMPTY, broadcast_all
 
 __all__ = ["Uniform"]
 
@@ -58,7 +57,7 @@ class Uniform(Distribution):
     def variance(self):
         return (self.high - self.low).pow(2) / 12
 
-    def rsample(self, sample_shape=pt.Size()):
+    def rsample(self, sample_shape=EMPTY):
         u = uniform_like(self.low, self._extended_shape(sample_shape))
         return self.low + u * (self.high - self.low)
 

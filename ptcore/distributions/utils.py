@@ -6,9 +6,17 @@ import ptcore as pt
 from ptcore.nn.functional import softmax
 from ptcore.overrides import is_tensor_like
 
-__all__ = ["broadcast_all", "logits_to_probs", "clamp_probs", "probs_to_logits", "lazy_property", "tril_matrix_to_vec",
-           "vec_to_tril_matrix"]
+__all__ = [
+    "broadcast_all",
+    "clamp_probs",
+    "lazy_property",
+    "logits_to_probs",
+    "probs_to_logits",
+    "tril_matrix_to_vec",
+    "vec_to_tril_matrix",
+]
 
+EMPTY = pt.Size()           # the default shape of draws
 euler_constant = 0.57721566490153286060
 
 

@@ -4,7 +4,7 @@ import math
 import ptcore as pt
 from ptcore.distributions import constraints
 from ptcore.distributions.distribution import Distribution
-from ptcore.distributions.utils import broadcast_all, lazy_property
+from ptcore.distributions.utils import EMPTY, broadcast_all, lazy_property
 
 __all__ = ["VonMises"]
 
@@ -58,7 +58,7 @@ class VonMises(Distribution):
         rho = (tau - (2 * tau).sqrt()) / (2 * k)
         return pt.where(k < 1e-5, 1 / k + k, (1 + rho ** 2) / (2 * rho))
 
-    def sample(self, sample_shape=pt.Size()):
+    def sample(self, sample_shape=EMPTY):
         shape = self._extended_shape(sample_shape)
         with pt.no_grad():
             k = self.concentration.to(pt.float64).expand(shape).reshape(-1)

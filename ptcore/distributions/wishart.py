@@ -9,7 +9,7 @@ from ptcore.distributions import constraints
 from ptcore.distributions.chi2 import Chi2
 from ptcore.distributions.exp_family import ExponentialFamily
 from ptcore.distributions.multivariate_normal import _ByCovariance, _half_log_det
-from ptcore.distributions.utils import vec_to_tril_matrix
+from ptcore.distributions.utils import EMPTY, vec_to_tril_matrix
 
 __all__ = ["Wishart"]
 
@@ -112,7 +112,7 @@ class Wishart(_ByCovariance, ExponentialFamily):
         diagonal = V.diagonal(dim1=-2, dim2=-1)
         return self._df_for(V.pow(2) + diagonal.unsqueeze(-1) * diagonal.unsqueeze(-2))
 
-    def _bartlett_sampling(self, sample_shape=pt.Size()):
+    def _bartlett_sampling(self, sample_shape=EMPTY):
         roots = self._dist_chi2.rsample(sample_shape).sqrt()
         roots = roots.clamp(min=pt.finfo(roots.dtype).eps)
         p = self._event_shape[-1]
@@ -124,7 +124,7 @@ class Wishart(_ByCovariance, ExponentialFamily):
         factor = self._unbroadcasted_scale_tril @ noise
         return factor @ factor.mT
 
-    def rsample(self, sample_shape=pt.Size(), max_try_correction=None):
+    def rsample(self, sample_shape=EMPTY, max_try_correction=None):
         """Draws with gradients; ``max_try_correction`` (10) says how often singular ones are drawn again."""
         sample = self._bartlett_sampling(sample_shape)
         with pt.no_grad():

@@ -72,7 +72,7 @@ def tensor(lib, value):
 
 
 def made(lib, name, k=0):
-    kwargs = {key: value if key in ("total_count", "dim") and isinstance(value, int) or (
+    kwargs = {key: value if (key in ("total_count", "dim") and isinstance(value, int)) or (
         isinstance(value, float) and key != "temperature") or value == 0 else tensor(lib, value)
         for key, value in CASES[name][0][k].items()}
     return getattr(lib.distributions, name)(**kwargs)
@@ -172,7 +172,7 @@ def test_values_outside(name):
     """The same values and parameters are refused, in the same words."""
     def said(lib):
         mine = made(lib, name)
-        with pytest.raises(ValueError) as e:
+        with pytest.raises(ValueError, match="Expected value") as e:
             mine.log_prob(lib.full((*mine.batch_shape, *mine.event_shape), float("nan"), dtype=lib.float64))
         return plain(e.value).partition(" of the distribution")[0]
     assert said(pt) == said(torch)
@@ -202,8 +202,8 @@ def test_constraints(name):
     def tried(lib):
         constraint = getattr(lib.distributions.constraints, name)
         words = repr(constraint)
-        values = [[[1.0, 0.0], [0.6, 0.8]], [[0.5, 0.5], [0.2, 0.3]], [[1.0, 0.0], [0.0, 1.0]], [[2.0, 1.0], [1.0, 2.0]],
-                  [[-1.0, 3.0], [float("nan"), 0.0]]]
+        values = [[[1.0, 0.0], [0.6, 0.8]], [[0.5, 0.5], [0.2, 0.3]], [[1.0, 0.0], [0.0, 1.0]],
+                  [[2.0, 1.0], [1.0, 2.0]], [[-1.0, 3.0], [float("nan"), 0.0]]]
         found = []
         for value in values:
             try:
