@@ -14,8 +14,7 @@ The integrand changes its sign once and its integral over all :math:`t` is zero.
 falls at least exponentially; with :math:`u = e^s` the trapezoidal rule converges geometrically on all scales.
 """
 import ptcore as pt
-from ptcore.autograd import Function
-from ptcore.autograd.function import once_differentiable
+from ptcore.autograd.function import Function, once_differentiable
 
 _STEP = 0.3             # of the rule, in s: errors of about 1e-7
 _SMALL = 1e-9           # what is left out next to x, in the scale of the integrand

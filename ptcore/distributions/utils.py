@@ -3,8 +3,13 @@ import functools
 import numbers
 
 import ptcore as pt
+from ptcore._symbolic import SymBool, SymFloat, SymInt
 from ptcore.nn.functional import softmax
 from ptcore.overrides import is_tensor_like
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 __all__ = [
     "broadcast_all",
@@ -16,7 +21,7 @@ __all__ = [
     "vec_to_tril_matrix",
 ]
 
-EMPTY = pt.Size()           # the default shape of draws
+EMPTY: "Sequence[int]" = pt.Size()           # the default shape of draws
 euler_constant = 0.57721566490153286060
 
 
@@ -47,7 +52,7 @@ def broadcast_all(*values):
     """
     alike = [is_tensor_like(v) for v in values]
     if not all(alike):
-        if not all(a or isinstance(v, (numbers.Number, pt.SymInt, pt.SymFloat, pt.SymBool))
+        if not all(a or isinstance(v, (numbers.Number, SymInt, SymFloat, SymBool))
                    for a, v in zip(alike, values)):
             raise ValueError("Input arguments must all be instances of Number, ptcore.Tensor or objects implementing "
                              "__torch_function__.")

@@ -29,7 +29,7 @@ class VonMises(Distribution):
     >>> import ptcore
     >>> from ptcore.distributions import VonMises
     >>> VonMises(0.0, 1.0).log_prob(ptcore.zeros(1))
-    tensor([-1.0737])
+    tensor([-1.0738])
     """
 
     arg_constraints = {"loc": constraints.real, "concentration": constraints.positive}

@@ -102,10 +102,10 @@ def same(got, want, rtol=2e-6, atol=1e-7):
 
 
 def test_names():
-    assert ours.__all__ == theirs.__all__
+    assert sorted(ours.__all__) == sorted(theirs.__all__)
     for module in ("constraints", "constraint_registry", "transforms", "utils", "kl"):
         its = getattr(getattr(theirs, module), "__all__", [])
-        assert getattr(getattr(ours, module), "__all__", []) == its
+        assert sorted(getattr(ours, module).__all__) == sorted(its)
     for name in theirs.__all__:
         file = getattr(theirs, name).__class__.__module__ if not inspect.isclass(getattr(theirs, name)) else (
             getattr(theirs, name).__module__)
@@ -184,7 +184,7 @@ NESTED = {("Uniform", "ContinuousBernoulli"), ("ContinuousBernoulli", "Uniform")
 
 
 def test_pairs():
-    mine = {(p.__name__, q.__name__) for p, q in ours.kl._KL_REGISTRY if p.__module__.startswith("ptcore.")}
+    mine = {(p.__name__, q.__name__) for p, q in ours.kl._KL_REGISTRY if hasattr(ours, p.__name__)}
     assert sorted(mine) == PAIRS
 
 
