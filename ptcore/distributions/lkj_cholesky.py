@@ -44,9 +44,9 @@ class LKJCholesky(Distribution):
         self.dim = dim
         self.concentration, = broadcast_all(concentration)
         eta = self.concentration
-        # Of each row: how much of its length lies before the diagonal.
+        # Of row k: the square of its length before the diagonal is that of k of the numbers, Beta(k / 2, ...).
         offset = pt.arange(-1, dim - 1, dtype=eta.dtype, device=eta.device).clamp(min=0)
-        self._beta = Beta(offset + 0.5, (eta + 0.5 * (dim - 2)).unsqueeze(-1) - 0.5 * offset, validate_args=False)
+        self._beta = Beta(0.5 * offset + 0.5, (eta + 0.5 * (dim - 2)).unsqueeze(-1) - 0.5 * offset, validate_args=False)
         super().__init__(eta.shape, pt.Size((dim, dim)), validate_args)
 
     def expand(self, batch_shape, _instance=None):
