@@ -17,7 +17,7 @@ class ByOdds:
         """Keeps the form that is given."""
         self.__dict__["probs" if by_probs else "logits"] = value
 
-    @property
+    @lazy_property
     def _param(self):
         """The form that is there; if both are, either, since they have one shape, dtype and device."""
         return self.__dict__["probs"] if "probs" in self.__dict__ else self.__dict__["logits"]

@@ -50,7 +50,7 @@ class Categorical(Distribution):
         new._num_events = self._num_events
         return self._finish(new, batch_shape)
 
-    @property
+    @lazy_property
     def _param(self):
         return self.__dict__["probs"] if "probs" in self.__dict__ else self.__dict__["logits"]
 

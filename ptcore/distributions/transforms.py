@@ -8,7 +8,7 @@ import numbers
 
 import ptcore as pt
 from ptcore.distributions import constraints
-from ptcore.distributions._transform import Increasing, Transform, clipped_sigmoid
+from ptcore.distributions._transform import Increasing, Transform, _InverseTransform, clipped_sigmoid  # noqa: F401
 from ptcore.distributions._transforms_of_events import (
     CorrCholeskyTransform,
     LowerCholeskyTransform,
