@@ -14,6 +14,7 @@ The integrand changes its sign once and its integral over all :math:`t` is zero.
 falls at least exponentially; with :math:`u = e^s` the trapezoidal rule converges geometrically on all scales.
 """
 import ptcore as pt
+from ptcore._ops._record import has_values
 from ptcore.autograd.function import Function, once_differentiable
 
 _STEP = 0.3             # of the rule, in s: errors of about 1e-7
@@ -25,6 +26,8 @@ _AT_ONCE = 1 << 20      # values of the integrand in memory at one time
 def _log_gamma_draws(concentration):
     """Logarithms of standard gamma draws, one for each element, in float64."""
     a = concentration.detach().to(pt.float64)
+    if not has_values(a):               # meta
+        return a
     small = a < 1
     flat = pt.where(small, a + 1, a).reshape(-1)
     d = flat - 1 / 3
@@ -64,7 +67,7 @@ def _in_parts(function, *tensors):
     """``function`` of flat float64 tensors, so many elements at a time that memory stays small."""
     tensors = pt.broadcast_tensors(*tensors)
     like = tensors[0]
-    if not like.numel():
+    if not like.numel() or not has_values(like):
         return pt.zeros_like(like)
     flat = [t.detach().to(pt.float64).reshape(-1) for t in tensors]
     size = _AT_ONCE // 128
@@ -138,11 +141,13 @@ class StandardGamma(Function):
     """Draws of gamma variables of rate 1."""
 
     @staticmethod
-    def forward(ctx, concentration):
+    def forward(concentration):
         value = _log_gamma_draws(concentration).exp().to(concentration.dtype)
-        value = value.clamp(min=pt.finfo(value.dtype).tiny)
-        ctx.save_for_backward(concentration, value)
-        return value
+        return value.clamp(min=pt.finfo(value.dtype).tiny)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs, output)
 
     @staticmethod
     @once_differentiable
@@ -157,15 +162,17 @@ class DirichletDraw(Function):
     """
 
     @staticmethod
-    def forward(ctx, concentration):
+    def forward(concentration):
         value = _log_gamma_draws(concentration).softmax(-1).to(concentration.dtype)
-        value = value.clamp(min=pt.finfo(value.dtype).tiny)
-        ctx.save_for_backward(value, concentration)
-        return value
+        return value.clamp(min=pt.finfo(value.dtype).tiny)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs, output)
 
     @staticmethod
     @once_differentiable
     def backward(ctx, grad):
-        value, concentration = ctx.saved_tensors
+        concentration, value = ctx.saved_tensors
         slopes = dirichlet_grad(value, concentration, concentration.sum(-1, True))
         return slopes * (grad - (value * grad).sum(-1, True))

@@ -73,6 +73,25 @@ def test_draws_of_all_sizes():
         assert StandardGamma.apply(pt.ones(3, dtype=dtype)).dtype is dtype
 
 
+def test_shapes_without_values():
+    a = pt.ones(2, 3, device="meta", requires_grad=True)
+    for d in (D.Gamma(a, 1.0, validate_args=False), D.Dirichlet(a, validate_args=False)):
+        x = d.rsample((4,))
+        assert x.shape == (4, 2, 3) and x.device.type == "meta"
+        assert pt.autograd.grad(x.sum(), a)[0].shape == (2, 3)
+
+
+def test_transformations():
+    a = t(0.7, 2.0)
+
+    def drawn(a):
+        pt.manual_seed(0)
+        return D.Gamma(a, 1.0, validate_args=False).rsample().sum()
+    leaf = a.clone().requires_grad_()
+    drawn(leaf).backward()
+    np.testing.assert_array_equal(pt.func.grad(drawn)(a).numpy(), leaf.grad.numpy())
+
+
 def test_second_derivatives_raise():
     a = t(2.0).requires_grad_()
     g, = pt.autograd.grad(D.Gamma(a, 1.0).rsample().sum(), a, create_graph=True)
