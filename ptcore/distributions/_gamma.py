@@ -29,26 +29,28 @@ def _log_gamma_draws(concentration):
     if not has_values(a):               # meta
         return a
     small = a < 1
-    flat = pt.where(small, a + 1, a).reshape(-1)
-    d = flat - 1 / 3
-    out, left = pt.empty_like(d), None
+    boosted = bool(small.any())
+    d = (pt.where(small, a + 1, a) if boosted else a).reshape(-1) - 1 / 3
+    out = left = None
     while True:
         here = d if left is None else d[left]
         x = pt.randn(here.shape, dtype=here.dtype, device=here.device)
         root = 1 + x / (9 * here).sqrt()
         log_v = 3 * root.clamp(min=1e-300).log()
         u = pt.rand(here.shape, dtype=here.dtype, device=here.device)
-        taken = (root > 0) & ((-u).log1p() < 0.5 * x * x + here * (1 - root ** 3 + log_v))
-        taken |= here != here                       # NaN gives NaN
+        # False for NaN, which gives NaN
+        again = (root <= 0) | ((-u).log1p() >= 0.5 * x * x + here * (1 - root ** 3 + log_v))
         draws = here.log() + log_v
         if left is None:
-            out, left = draws, (~taken).nonzero().squeeze(-1)
+            out, left = draws, again.nonzero().squeeze(-1)
         else:
             out[left] = draws
-            left = left[~taken]
+            left = left[again]
         if not left.numel():
             break
     out = out.reshape(a.shape)
+    if not boosted:
+        return out
     # Of a concentration below 1: a draw of one more, times a power of a uniform.
     u = pt.rand(a.shape, dtype=a.dtype, device=a.device)
     return pt.where(small, out + (-u).log1p() / a, out)
@@ -57,7 +59,7 @@ def _log_gamma_draws(concentration):
 def _integral(exponent, factor, first, last):
     """The integral over u of exp(exponent(u)) factor(u) for each element, between scales ``first`` and ``last``."""
     start, width = first.log(), (last / first).log()
-    n = int((width.max() / _STEP).clamp(16, 4096)) + 1
+    n = int((width.nan_to_num().max() / _STEP).clamp(16, 4096)) + 1
     s = start.unsqueeze(-1) + width.unsqueeze(-1) * pt.linspace(0, 1, n, dtype=width.dtype, device=width.device)
     u = s.exp()
     return (exponent(u).exp() * factor(u) * u).sum(-1) * (width / (n - 1))

@@ -92,6 +92,16 @@ def test_transformations():
     np.testing.assert_array_equal(pt.func.grad(drawn)(a).numpy(), leaf.grad.numpy())
 
 
+def test_what_is_no_concentration():
+    """Unchecked: NaN where there is no distribution, and always an end."""
+    a = t(float("nan"), -2.0, 1.0, float("inf")).requires_grad_()
+    x = D.Gamma(a, 1.0, validate_args=False).rsample()
+    x.sum().backward()
+    assert x.isnan().tolist() == [True, True, False, False] and x[3] == float("inf")
+    assert a.grad.isnan()[:2].all() and a.grad[2].isfinite()
+    assert D.VonMises(t(0.0), t(float("nan")), validate_args=False).sample().isnan()
+
+
 def test_second_derivatives_raise():
     a = t(2.0).requires_grad_()
     g, = pt.autograd.grad(D.Gamma(a, 1.0).rsample().sum(), a, create_graph=True)
