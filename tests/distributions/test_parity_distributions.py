@@ -178,6 +178,32 @@ def test_values_outside(name):
     assert said(pt) == said(torch)
 
 
+@pytest.mark.parametrize("name, k", NAMES)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_parameters_outside(name, k):
+    """Of each parameter NaN, a negative number and a large one: the same are refused, in the same words.
+
+    Where PyTorch names a parameter of a distribution inside, the user's own is named here.
+    """
+    inside = name in ("FisherSnedecor", "LKJCholesky", "StudentT", "LowRankMultivariateNormal")
+
+    def tried(lib):
+        found = []
+        for key in CASES[name][0][k]:
+            for bad in (float("nan"), -1.5, 7.25)[:2 if key.endswith("matrix") else 3]:     # singular up to rounding
+                kwargs = {n: v if isinstance(v, (int, float)) and n != "temperature" else tensor(lib, v)
+                          for n, v in CASES[name][0][k].items()}
+                kwargs[key] = lib.full_like(kwargs[key], bad) if isinstance(kwargs[key], lib.Tensor) else bad
+                try:
+                    getattr(lib.distributions, name)(**kwargs)
+                    found.append((key, bad, None))
+                except Exception as e:
+                    said = True if inside or isinstance(e, (TypeError, RuntimeError)) else plain(e)[:150]
+                    found.append((key, bad, said))
+        return repr(found)
+    assert tried(pt) == tried(torch)
+
+
 PAIRS = sorted({(p.__name__, q.__name__) for p, q in theirs.kl._KL_REGISTRY})
 # Where PyTorch says infinity though the supports are equal or nested.
 NESTED = {("Uniform", "ContinuousBernoulli"), ("ContinuousBernoulli", "Uniform")}
