@@ -185,7 +185,7 @@ def vec_to_tril_matrix(vec, diag=0):
     count, above = vec.shape[-1], 1 + 2 * diag
     # count = n (n + 1) / 2 + n diag, less the diagonals that leave the matrix
     n = ((above ** 2 + 8 * count + 4 * abs(diag) * (diag + 1)) ** 0.5 - above) / 2
-    if round(n) - n > pt.finfo(vec.dtype).eps:
+    if abs(round(n) - n) > pt.finfo(vec.dtype).eps:
         raise ValueError(f"The size of last dimension is {count} which cannot be expressed as "
                          "the lower triangular part of a square D x D matrix.")
     n = round(n)

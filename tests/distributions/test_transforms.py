@@ -159,3 +159,9 @@ def test_transformed(base, transforms):
     np.testing.assert_allclose(d.log_prob(y).numpy(), want.numpy(), rtol=1e-6)
     with pytest.raises(ValueError, match="transforms must be"):
         D.TransformedDistribution(base, [3])
+
+
+def test_no_triangle():
+    for n in (4, 5, 7):
+        with pytest.raises(ValueError, match=f"size of last dimension is {n} which cannot"):
+            D.utils.vec_to_tril_matrix(pt.zeros(n))
