@@ -141,10 +141,10 @@ TABLE = {
 }
 # Package -> its modules that are read when first asked for.
 MODULES = {
-    "ptcore": ("accelerator", "amp", "array_api", "autograd", "backends", "compiler", "cpu", "cuda", "examples",
-               "fft", "func",
-               "fx", "jit", "linalg", "masked", "multiprocessing", "nn", "ops", "optim", "overrides", "profiler",
-               "random", "return_types", "serialization", "signal", "special", "testing", "utils", "version"),
+    "ptcore": ("accelerator", "amp", "array_api", "autograd", "backends", "compiler", "cpu", "cuda", "distributions",
+               "examples", "fft", "func", "fx", "jit", "linalg", "masked", "multiprocessing", "nn", "ops", "optim",
+               "overrides", "profiler", "random", "return_types", "serialization", "signal", "special", "testing",
+               "utils", "version"),
     "ptcore.autograd": ("forward_ad", "function", "functional", "grad_mode", "graph", "profiler", "variable"),
     "ptcore.backends": ("cpu", "cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp"),
     "ptcore.cpu": ("amp",),

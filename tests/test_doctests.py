@@ -15,7 +15,8 @@ import ptcore
 
 pytestmark = pytest.mark.core
 
-PACKAGES = ("backends", "jit", "nn", "optim", "autograd", "utils", "examples", "multiprocessing", "serialization")
+PACKAGES = ("backends", "distributions", "jit", "nn", "optim", "autograd", "utils", "examples", "multiprocessing",
+            "serialization")
 
 
 def modules():

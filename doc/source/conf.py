@@ -56,6 +56,9 @@ MODULES = {
              "ptcore.cuda.memory", "ptcore.utils.hooks",
              "ptcore.utils.dlpack", "ptcore.utils.checkpoint", "ptcore.accelerator", "ptcore.profiler"),
     "masked": ("ptcore.masked",),
+    "distributions": ("ptcore.distributions", "ptcore.distributions.constraints",
+                      "ptcore.distributions.constraint_registry", "ptcore.distributions.utils",
+                      "ptcore.distributions.relaxed_bernoulli", "ptcore.distributions.relaxed_categorical"),
 }
 
 

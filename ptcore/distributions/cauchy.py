@@ -1,0 +1,71 @@
+"""The Cauchy distribution."""
+import math
+
+import ptcore as pt
+from ptcore.distributions import constraints
+from ptcore.distributions.distribution import Distribution
+from ptcore.distributions.utils import EMPTY, broadcast_all
+
+__all__ = ["Cauchy"]
+
+
+class Cauchy(Distribution):
+    r"""Cauchy distribution, with density :math:`1 / \pi s (1 + ((x - m) / s)^2)`; it has no mean.
+
+    Parameters
+    ----------
+    loc, scale : Tensor or float
+        Median :math:`m` and half width :math:`s` at half maximum; they broadcast to the batch shape.
+    validate_args : bool, optional
+        Whether parameters and values are checked.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> from ptcore.distributions import Cauchy
+    >>> Cauchy(0.0, 1.0).cdf(ptcore.ones(1))
+    tensor([0.7500])
+    """
+
+    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
+    support = constraints.real
+    has_rsample = True
+
+    def __init__(self, loc, scale, validate_args=None):
+        self.loc, self.scale = broadcast_all(loc, scale)
+        super().__init__(self.loc.shape, validate_args=validate_args)
+
+    def expand(self, batch_shape, _instance=None):
+        return self._expanded(Cauchy, _instance, batch_shape, "loc", "scale")
+
+    @property
+    def mean(self):
+        return self.loc.new_full(self._batch_shape, float("nan"))
+
+    @property
+    def mode(self):
+        return self.loc
+
+    @property
+    def variance(self):
+        return self.loc.new_full(self._batch_shape, float("inf"))
+
+    def rsample(self, sample_shape=EMPTY):
+        noise = pt.empty(self._extended_shape(sample_shape), dtype=self.loc.dtype, device=self.loc.device).cauchy_()
+        return self.loc + noise * self.scale
+
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        return -math.log(math.pi) - self.scale.log() - ((value - self.loc) / self.scale).pow(2).log1p()
+
+    def cdf(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        return ((value - self.loc) / self.scale).atan() / math.pi + 0.5
+
+    def icdf(self, value):
+        return (math.pi * (value - 0.5)).tan() * self.scale + self.loc
+
+    def entropy(self):
+        return math.log(4 * math.pi) + self.scale.log()

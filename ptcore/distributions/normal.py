@@ -1,0 +1,91 @@
+"""The normal distribution."""
+import math
+
+import ptcore as pt
+from ptcore.distributions import constraints
+from ptcore.distributions.exp_family import ExponentialFamily
+from ptcore.distributions.utils import EMPTY, broadcast_all
+
+__all__ = ["Normal"]
+
+_HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
+
+
+class Normal(ExponentialFamily):
+    r"""Normal distribution, with density :math:`\exp(-(x - \mu)^2 / 2\sigma^2) / \sigma\sqrt{2\pi}`.
+
+    Parameters
+    ----------
+    loc, scale : Tensor or float
+        Mean and standard deviation; they broadcast to the batch shape.
+    validate_args : bool, optional
+        Whether parameters and values are checked.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> from ptcore.distributions import Normal
+    >>> Normal(0.0, 1.0).log_prob(ptcore.zeros(1))
+    tensor([-0.9189])
+    """
+
+    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
+    support = constraints.real
+    has_rsample = True
+    _mean_carrier_measure = 0
+
+    def __init__(self, loc, scale, validate_args=None):
+        self.loc, self.scale = broadcast_all(loc, scale)
+        super().__init__(self.loc.shape, validate_args=validate_args)
+
+    def expand(self, batch_shape, _instance=None):
+        return self._expanded(Normal, _instance, batch_shape, "loc", "scale")
+
+    @property
+    def mean(self):
+        return self.loc
+
+    @property
+    def mode(self):
+        return self.loc
+
+    @property
+    def stddev(self):
+        return self.scale
+
+    @property
+    def variance(self):
+        return self.scale.pow(2)
+
+    def sample(self, sample_shape=EMPTY):
+        with pt.no_grad():
+            return self.rsample(sample_shape)
+
+    def rsample(self, sample_shape=EMPTY):
+        loc = self.loc
+        noise = pt.randn(self._extended_shape(sample_shape), dtype=loc.dtype, device=loc.device)
+        return loc + noise * self.scale
+
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        z = (value - self.loc) / self.scale
+        return z * z * -0.5 - (self.scale.log() + _HALF_LOG_2PI)
+
+    def cdf(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        return 0.5 * (1 + ((value - self.loc) / (self.scale * math.sqrt(2))).erf())
+
+    def icdf(self, value):
+        return self.loc + self.scale * (2 * value - 1).erfinv() * math.sqrt(2)
+
+    def entropy(self):
+        return 0.5 + _HALF_LOG_2PI + self.scale.log()
+
+    @property
+    def _natural_params(self):
+        return self.loc / self.scale.pow(2), -0.5 * self.scale.pow(2).reciprocal()
+
+    def _log_normalizer(self, x, y):
+        return -0.25 * x.pow(2) / y + 0.5 * (-math.pi / y).log()
