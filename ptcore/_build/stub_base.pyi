@@ -7,7 +7,7 @@ from typing import Any, TypeAlias, overload
 
 import numpy
 
-from ptcore import accelerator as accelerator, array_api as array_api, autograd as autograd, backends as backends, compiler as compiler, cpu as cpu, cuda as cuda, fft as fft, func as func, jit as jit, linalg as linalg, masked as masked, multiprocessing as multiprocessing, nn as nn, optim as optim, ops as ops, profiler as profiler, random as random, return_types as return_types, serialization as serialization, signal as signal, special as special, testing as testing, utils as utils, version as version
+from ptcore import accelerator as accelerator, amp as amp, array_api as array_api, autograd as autograd, backends as backends, compiler as compiler, cpu as cpu, cuda as cuda, distributions as distributions, fft as fft, func as func, fx as fx, jit as jit, linalg as linalg, masked as masked, multiprocessing as multiprocessing, nn as nn, optim as optim, ops as ops, profiler as profiler, random as random, return_types as return_types, serialization as serialization, signal as signal, special as special, testing as testing, utils as utils, version as version
 from ptcore.autograd.graph import Node
 from ptcore.autograd._tensor_hooks import RemovableHandle
 

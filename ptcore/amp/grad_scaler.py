@@ -3,6 +3,7 @@ left out."""
 import enum
 import warnings
 from collections import defaultdict
+from typing import Any
 
 from ptcore._device import device as _device
 from ptcore._dtype import float16, float32, int32
@@ -88,7 +89,7 @@ class GradScaler:
         self._scale = full((), self._init_scale, dtype=float32, device=dev)
         self._growth_tracker = full((), self._init_growth_tracker, dtype=int32, device=dev)
 
-    def scale(self, outputs):
+    def scale(self, outputs) -> Any:
         """A tensor, or nested lists and tuples of tensors, times the scale."""
         if not self._enabled:
             return outputs
@@ -147,7 +148,7 @@ class GradScaler:
             return optimizer.step(*args, **kwargs)
         return None
 
-    def step(self, optimizer, *args, **kwargs):
+    def step(self, optimizer, *args, **kwargs) -> Any:
         """Steps, unless a gradient is infinite or NaN; divides gradients by the scale if ``unscale_`` has not.
 
         Raises
