@@ -101,9 +101,9 @@ TABLE = {
 }
 # Package -> its modules that are read when first asked for.
 MODULES = {
-    "ptcore": ("accelerator", "array_api", "autograd", "backends", "compiler", "cpu", "cuda", "examples", "fft", "func",
-               "fx", "jit", "linalg", "masked", "multiprocessing", "nn", "ops", "optim", "overrides", "profiler",
-               "random", "return_types", "serialization", "signal", "special", "testing", "utils", "version"),
+    "ptcore": ("accelerator", "array_api", "autograd", "backends", "compat", "compiler", "cpu", "cuda", "examples",
+               "fft", "func", "fx", "jit", "linalg", "masked", "multiprocessing", "nn", "ops", "optim", "overrides",
+               "profiler", "random", "return_types", "serialization", "signal", "special", "testing", "utils", "version"),
     "ptcore.autograd": ("forward_ad", "function", "functional", "grad_mode", "graph", "profiler", "variable"),
     "ptcore.backends": ("cpu", "cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp"),
     "ptcore.cuda": ("memory", "random", "streams"),
