@@ -41,7 +41,8 @@ def test_modules_are_the_same_objects(tmp_path):
         from torch.optim import lr_scheduler
         import ptcore
         for name in ("nn", "nn.functional", "optim", "utils.data", "autograd", "linalg", "fft", "special", "jit",
-                     "cuda", "nn.utils", "nn.utils.rnn", "utils.data.dataloader", "autograd.function", "optim.lr_scheduler"):
+                     "cuda", "nn.utils", "nn.utils.rnn", "utils.data.dataloader", "autograd.function",
+                     "optim.lr_scheduler"):
             module = importlib.import_module("torch." + name)
             assert module is importlib.import_module("ptcore." + name), name
             assert module.__spec__.name == module.__name__ == "ptcore." + name

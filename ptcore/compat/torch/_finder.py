@@ -57,8 +57,16 @@ class _Alias:
             child = name[len(prefix):]
             if "." not in child and vars(module).get(child) is not sys.modules[name]:
                 sys.modules.setdefault(f"{_names[self.name]}.{child}", sys.modules[name])
+        if self.name in _PARENTS:
+            vars(module).setdefault("__path__", [])
+        path = _names.get(self.name, "").partition(".")[2] + "."
+        for below in [p for p in _paths.TABLE if p.startswith(path) and "." not in p[len(path):]]:
+            if callable(vars(module).get(below[len(path):])):
+                sys.modules.setdefault(f"torch.{below}", import_module(_paths.TABLE[below]))
 
 
+# Modules of ptcore that are one file, and packages of PyTorch.
+_PARENTS = {"ptcore.accelerator", "ptcore.compiler", "ptcore.testing"}
 # Path below torch -> module of what is absent.
 _made = {}
 # Name of a module of ptcore -> its name below torch.
@@ -84,7 +92,7 @@ def _spec(name, path, found):
     package, _, child = path.rpartition(".")
     holder = sys.modules.get(f"torch.{package}" if name.startswith("torch.") else f"ptcore.{package}")
     if package and holder is not None and (found is None or found != f"{holder.__name__}.{child}"):
-        if not hasattr(holder, child):
+        if child not in vars(holder):
             _added.append((holder, child, name))
     if found is None:
         return ModuleSpec(name, _Absent(), is_package=True)

@@ -3,7 +3,7 @@ import types
 import typing
 import weakref
 
-from ptcore.jit import Final, export, ignore, is_scripting, unused
+from ptcore.jit import Final, _overload, export, ignore, is_scripting, unused
 
 __all__ = [
     "BroadcastingList1",
@@ -49,11 +49,6 @@ def boolean_dispatch(arg_name, arg_index, default, if_true, if_false, module_nam
     boolean_dispatched[chosen] = {"if_true": if_true, "if_false": if_false, "index": arg_index, "default": default,
                                   "arg_name": arg_name}
     return chosen
-
-
-def _overload(func):
-    """Marks a declaration for scripts, which take the definition that follows."""
-    return func
 
 
 _overload_method = _copy_to_script_wrapper = _overload

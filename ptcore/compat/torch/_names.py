@@ -83,6 +83,45 @@ def _check_tensor_all(cond, message=None):
     _check_with(RuntimeError, bool(cond.all()), message)
 
 
+_SCALED = ("addcdiv", "addcmul", "addcdiv_", "addcmul_")
+_FOREACH = ("abs", "add", "addcdiv", "addcmul", "ceil", "clamp_max", "clamp_min", "copy", "cos", "div", "exp", "floor",
+            "lerp", "log", "maximum", "minimum", "mul", "neg", "norm", "pow", "reciprocal", "rsqrt", "round", "sigmoid",
+            "sign", "sin", "sqrt", "sub", "tanh", "zero")
+FOREACH = {f"_foreach_{name}{end}" for name in _FOREACH for end in ("", "_")} - {"_foreach_norm_", "_foreach_copy",
+                                                                                 "_foreach_zero"}
+
+
+def foreach(name):
+    """The function ``torch._foreach_...``: a method of tensors on each of a list, with the arguments of each."""
+    op = name.removeprefix("_foreach_")
+    inplace = op.endswith("_")
+
+    def each(self, *args, **kwargs):
+        found = []
+        for i, x in enumerate(self):
+            own = [a[i] if isinstance(a, (list, tuple)) else a for a in args]
+            more = {k: v[i] if isinstance(v, (list, tuple)) else v for k, v in kwargs.items()}
+            method = op
+            if op in _SCALED and len(own) == 3:
+                more["value"] = own.pop()
+            if op.rstrip("_") in ("maximum", "minimum") and not isinstance(own[0], Tensor):
+                method = {"maximum": "clamp_min", "minimum": "clamp_max"}[op.rstrip("_")] + "_" * inplace
+            elif op in ("maximum_", "minimum_"):
+                x.copy_(getattr(x, op[:-1])(*own))
+                continue
+            found.append(getattr(x, method)(*own, **more))
+        return None if inplace else tuple(found)
+
+    each.__name__ = each.__qualname__ = name
+    return each
+
+
+def __getattr__(name):
+    if name in FOREACH:
+        return foreach(name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 def _shape_as_tensor(x):
     """The sizes of a tensor as a tensor of int64."""
     from ptcore import int64, tensor

@@ -52,6 +52,8 @@ TABLE = {
     "nn.modules.sparse": "ptcore.nn.modules.embedding",
     "nn.modules.upsampling": "ptcore.nn.modules.resampling",
     "nn.common_types": f"{_HERE}.common_types",
+    **{f"nn.parallel.{name}": "ptcore.nn.parallel" for name in (
+        "comm", "data_parallel", "distributed", "parallel_apply", "replicate", "scatter_gather")},
     "optim._multi_tensor": "ptcore.optim",
     "signal.windows.windows": "ptcore.signal.windows",
     "testing._comparison": "ptcore.testing",
@@ -73,6 +75,9 @@ NAMES = {
     "DisableTorchFunction": f"{_HERE}._C",
     "TensorType": f"{_HERE}._C",
     "ScriptFunction": "ptcore.jit",
+    **{f"{kind}Storage": "ptcore.storage" for kind in (
+        "Untyped", "Typed", "BFloat16", "Bool", "Byte", "Char", "ComplexDouble", "ComplexFloat", "Double", "Float", "Half", "Int",
+        "Long", "Short")},
     "classes": f"{_HERE}._names",
     "fork": f"{_HERE}._names",
     "wait": f"{_HERE}._names",

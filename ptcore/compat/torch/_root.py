@@ -18,6 +18,8 @@ def __getattr__(name):
         raise AttributeError(f"module 'torch' has no attribute {name!r}")
     if name in _paths.NAMES:
         found = getattr(import_module(_paths.NAMES[name]), name)
+    elif name.startswith("_foreach_"):
+        found = getattr(import_module("ptcore.compat.torch._names"), name)
     elif name in _paths.TABLE or name in _paths.ABSENT:
         return import_module(f"torch.{name}")
     else:
