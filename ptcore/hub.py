@@ -122,7 +122,7 @@ def download_url_to_file(url, dst, hash_prefix=None, progress=True):
 
 
 def load_state_dict_from_url(url, model_dir=None, map_location=None, progress=True, check_hash=False, file_name=None,
-                             weights_only=False):
+                             weights_only=True):
     """The state dict of a file that stands in the folder of checkpoints under its name in ``url``.
 
     Parameters
@@ -130,8 +130,10 @@ def load_state_dict_from_url(url, model_dir=None, map_location=None, progress=Tr
     url : str
     model_dir : str, optional
         By default ``checkpoints`` in `get_dir`.
-    map_location, weights_only
+    map_location
         As of `load`.
+    weights_only : bool, optional
+        As of `load`. True by default, where PyTorch has False: no file is unpickled unless the caller asks for it.
     progress : bool, optional
         Not used.
     check_hash : bool, optional

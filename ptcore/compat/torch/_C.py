@@ -1,4 +1,7 @@
 """``torch._C``: what programs ask of PyTorch's C extension, the rest raises AttributeError."""
+import sys
+
+from ptcore import _errors, _overrides, _tensor
 from ptcore._device import device
 from ptcore._dtype import dtype
 from ptcore._memory_format import memory_format
@@ -10,6 +13,9 @@ from ptcore.nn.modules.module import _parse_to as _nn_parse_to
 
 __all__ = ["Generator", "ScriptFunction", "ScriptModule", "Size", "Tensor", "device", "dtype", "memory_format"]
 
+_LinAlgError, _OutOfMemoryError = _errors.LinAlgError, _errors.OutOfMemoryError
+_disabled_torch_function_impl = _tensor._disabled_torch_function_impl
+_has_torch_function = _overrides.has_torch_function
 _GLIBCXX_USE_CXX11_ABI = True
 _TensorBase = TensorBase = TensorType = Tensor
 
@@ -52,6 +58,7 @@ def _is_torch_function_enabled():
     return True
 
 
+_nn = _functorch = sys.modules[__name__]
 has_cuda = has_mps = has_xpu = has_mkldnn = has_openmp = has_mkl = False
 has_lapack = True
 

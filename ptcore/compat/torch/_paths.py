@@ -76,8 +76,8 @@ NAMES = {
     "TensorType": f"{_HERE}._C",
     "ScriptFunction": "ptcore.jit",
     **{f"{kind}Storage": "ptcore.storage" for kind in (
-        "Untyped", "Typed", "BFloat16", "Bool", "Byte", "Char", "ComplexDouble", "ComplexFloat", "Double", "Float", "Half", "Int",
-        "Long", "Short")},
+        "Untyped", "Typed", "BFloat16", "Bool", "Byte", "Char", "ComplexDouble", "ComplexFloat", "Double", "Float",
+        "Half", "Int", "Long", "Short")},
     "classes": f"{_HERE}._names",
     "fork": f"{_HERE}._names",
     "wait": f"{_HERE}._names",
