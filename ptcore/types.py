@@ -10,7 +10,7 @@ from ptcore._symbolic import SymBool, SymFloat, SymInt
 from ptcore._tensor import Tensor
 from ptcore._untyped_storage import UntypedStorage as Storage
 
-__all__ = ["Device", "FileLike", "Number", "Storage"]
+__all__ = ["Device", "Number", "Storage"]
 
 Number = int | float | bool
 Device = device | str | int | None
