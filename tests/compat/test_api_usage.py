@@ -120,3 +120,22 @@ assert torch.quasirandom.SobolEngine(2).draw(2).tolist() == [[0, 0], [0.5, 0.5]]
 """
     out = subprocess.run([sys.executable, "-m", "ptcore.compat.torch", "-c", text], capture_output=True, text=True)
     assert out.returncode == 0, out.stderr
+
+
+def test_every_path_of_the_tables_imports():
+    text = """
+import importlib, torch
+from ptcore.compat.torch import _paths
+for path in [*_paths.TABLE, *_paths.ABSENT]:
+    module = importlib.import_module("torch." + path)
+    if path in _paths.TABLE:
+        assert module.__name__ == _paths.TABLE[path], (path, module)
+        assert module.__spec__.name == module.__name__, (path, module.__spec__)
+    else:
+        assert [getattr(module, name) for name in module.__all__ if name not in ("CUDA_HOME", "ROCM_HOME")] is not None
+for name in _paths.NAMES:
+    assert getattr(torch, name) is not None, name
+assert callable(torch.nn.parallel.data_parallel)
+"""
+    out = subprocess.run([sys.executable, "-m", "ptcore.compat.torch", "-c", text], capture_output=True, text=True)
+    assert out.returncode == 0, out.stderr

@@ -57,16 +57,15 @@ class _Alias:
             child = name[len(prefix):]
             if "." not in child and vars(module).get(child) is not sys.modules[name]:
                 sys.modules.setdefault(f"{_names[self.name]}.{child}", sys.modules[name])
-        if self.name in _PARENTS:
-            vars(module).setdefault("__path__", [])
         path = _names.get(self.name, "").partition(".")[2] + "."
+        if any(p.startswith(path) for table in (_paths.TABLE, _paths.ABSENT) for p in table):
+            # What is one file here may be a package of PyTorch.
+            vars(module).setdefault("__path__", [])
         for below in [p for p in _paths.TABLE if p.startswith(path) and "." not in p[len(path):]]:
             if callable(vars(module).get(below[len(path):])):
                 sys.modules.setdefault(f"torch.{below}", import_module(_paths.TABLE[below]))
 
 
-# Modules of ptcore that are one file, and packages of PyTorch.
-_PARENTS = {"ptcore.accelerator", "ptcore.compiler", "ptcore.testing"}
 # Path below torch -> module of what is absent.
 _made = {}
 # Name of a module of ptcore -> its name below torch.
