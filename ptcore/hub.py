@@ -64,7 +64,7 @@ def _entry(module, name):
     return found
 
 
-def list(github, force_reload=False, skip_validation=False, trust_repo=None, verbose=True, *, source="local"):
+def list(github, force_reload=False, skip_validation=False, trust_repo="check", verbose=True, *, source="local"):
     """The names of the models of a folder.
 
     Parameters
@@ -79,7 +79,7 @@ def list(github, force_reload=False, skip_validation=False, trust_repo=None, ver
     return [name for name, value in vars(module).items() if callable(value) and not name.startswith("_")]
 
 
-def help(github, model, force_reload=False, skip_validation=False, trust_repo=None, *, source="local"):
+def help(github, model, force_reload=False, skip_validation=False, trust_repo="check", *, source="local"):
     """The docstring of a model of a folder.
 
     Parameters
@@ -95,7 +95,7 @@ def help(github, model, force_reload=False, skip_validation=False, trust_repo=No
     return _entry(module, model).__doc__
 
 
-def load(repo_or_dir, model, *args, source="github", trust_repo=None, force_reload=False, verbose=True,
+def load(repo_or_dir, model, *args, source="github", trust_repo="check", force_reload=False, verbose=True,
          skip_validation=False, **kwargs):
     """What a function of a folder's ``hubconf.py`` gives.
 
