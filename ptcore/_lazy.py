@@ -129,6 +129,7 @@ TABLE = {
     },
     "ptcore.nn": {
         "nn.modules.linear_cross_entropy_options": ("LinearCrossEntropyOptions",),
+        "nn.parallel": ("DataParallel",),
     },
     "ptcore.nn.functional": {
         "_ops.activation.functions": ("hardtanh_", "rrelu_"),
@@ -141,19 +142,22 @@ TABLE = {
 }
 # Package -> its modules that are read when first asked for.
 MODULES = {
-    "ptcore": ("accelerator", "amp", "array_api", "autograd", "backends", "compiler", "cpu", "cuda", "distributions",
-               "examples", "fft", "func", "fx", "jit", "linalg", "masked", "multiprocessing", "nn", "ops", "optim",
-               "overrides", "profiler", "random", "return_types", "serialization", "signal", "special", "testing",
-               "utils", "version"),
+    "ptcore": ("accelerator", "amp", "array_api", "autograd", "backends", "compat", "compiler", "cpu", "cuda",
+               "distributions", "examples", "fft", "func", "futures", "fx", "hub", "jit", "linalg", "masked", "monitor",
+               "multiprocessing", "nn", "ops", "optim", "overrides", "profiler", "quasirandom", "random",
+               "return_types",
+               "serialization", "signal", "special", "storage", "testing", "types", "utils", "version"),
     "ptcore.autograd": ("forward_ad", "function", "functional", "grad_mode", "graph", "profiler", "variable"),
-    "ptcore.backends": ("cpu", "cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp"),
+    "ptcore.backends": ("cpu", "cuda", "cudnn", "cusparselt", "kleidiai", "mha", "miopen", "mkl", "mkldnn", "mps",
+                        "nnpack", "openmp", "opt_einsum", "quantized", "xnnpack"),
     "ptcore.cpu": ("amp",),
     "ptcore.cuda": ("amp", "memory", "random", "streams"),
     "ptcore.cuda.amp": ("autocast_mode", "common", "grad_scaler"),
-    "ptcore.nn": ("attention", "grad", "utils"),
+    "ptcore.nn": ("attention", "grad", "parallel", "utils"),
     "ptcore.optim": ("swa_utils",),
     "ptcore.nn.utils": ("parametrizations", "parametrize", "prune", "stateless"),
-    "ptcore.utils": ("_pytree", "benchmark", "checkpoint", "data", "dlpack", "hooks", "restart", "tensorboard"),
+    "ptcore.utils": ("_pytree", "benchmark", "checkpoint", "data", "dlpack", "hooks", "model_zoo", "restart",
+                     "tensorboard"),
 }
 # Methods that are functions of the top level as well.
 METHODS = ("arccos_", "arccosh_", "arcsin_", "arcsinh_", "arctan_", "arctanh_", "as_strided_", "clip_",

@@ -23,6 +23,7 @@ from ptcore.nn.modules._module_hooks import (
 )
 from ptcore.nn.modules._registry import Registry
 from ptcore.nn.modules._state_dict import ModuleState, is_tensor_like
+from ptcore.nn.modules._state_dict import _IncompatibleKeys as _IncompatibleKeys
 from ptcore.nn.parameter import Buffer, Parameter, is_lazy
 
 TYPE_CHECKING = False

@@ -1,0 +1,2 @@
+"""MIOpen, which is not used; its setting is kept."""
+immediate = False

@@ -1,0 +1,3 @@
+"""Engines of quantized operations: there are none."""
+engine = "none"
+supported_engines = ["none"]

@@ -1,0 +1,2 @@
+"""XNNPACK, which is not used."""
+enabled = False

@@ -1,0 +1,100 @@
+"""``torch._C``: what programs ask of PyTorch's C extension, the rest raises AttributeError."""
+import sys
+
+from ptcore import _errors, _overrides, _tensor
+from ptcore._device import device
+from ptcore._dtype import dtype
+from ptcore._memory_format import memory_format
+from ptcore._random import Generator
+from ptcore._shape import Size
+from ptcore._tensor import Tensor
+from ptcore.jit import ScriptFunction, ScriptModule
+from ptcore.nn.modules.module import _parse_to as _nn_parse_to
+
+__all__ = ["Generator", "ScriptFunction", "ScriptModule", "Size", "Tensor", "device", "dtype", "memory_format"]
+
+_LinAlgError, _OutOfMemoryError = _errors.LinAlgError, _errors.OutOfMemoryError
+_disabled_torch_function_impl = _tensor._disabled_torch_function_impl
+_has_torch_function = _overrides.has_torch_function
+_GLIBCXX_USE_CXX11_ABI = True
+_TensorBase = TensorBase = TensorType = Tensor
+
+
+def _get_tracing_state():
+    """Something true while `jit.trace` runs a program in this thread, else None."""
+    from ptcore.jit import is_tracing
+    return True if is_tracing() else None
+
+
+def _is_tracing():
+    """Whether `jit.trace` runs a program in this thread."""
+    return _get_tracing_state() is not None
+
+
+def _log_api_usage_once(event):
+    """Nothing: ptcore reports no use."""
+
+
+def _parse_to(*args, **kwargs):
+    """(device, dtype, non_blocking, memory_format) of the arguments of ``Module.to``."""
+    return _nn_parse_to(args, kwargs)
+
+
+def _get_privateuse1_backend_name():
+    """The name of a backend of the user's own."""
+    return "privateuseone"
+
+
+def _cuda_isCurrentStreamCapturing():
+    return False
+
+
+def _has_cuda():
+    return False
+
+
+def _is_torch_function_enabled():
+    """Whether calls look for ``__torch_function__``."""
+    return True
+
+
+_nn = _functorch = sys.modules[__name__]
+has_cuda = has_mps = has_xpu = has_mkldnn = has_openmp = has_mkl = False
+has_lapack = True
+
+
+class _Absent:
+    """A guard that can be named, and not used."""
+
+    def __init__(self, *args, **kwargs):
+        raise NotImplementedError(f"torch._C.{type(self).__name__}: ptcore has no such part of PyTorch's dispatcher")
+
+
+class _ExcludeDispatchKeyGuard(_Absent):
+    """A guard of PyTorch's dispatcher."""
+
+
+class _AutoDispatchBelowAutograd(_Absent):
+    """A guard of PyTorch's dispatcher."""
+
+
+class _IncludeDispatchKeyGuard(_Absent):
+    """A guard of PyTorch's dispatcher."""
+
+
+class DisableTorchFunctionSubclass(_Absent):
+    """A context that would not look for ``__torch_function__`` of subclasses."""
+
+
+class DisableTorchFunction(_Absent):
+    """A context that would not look for ``__torch_function__``."""
+
+
+def _jit_get_operation(name):
+    """Raises: operators are not looked up by PyTorch's registry."""
+    raise NotImplementedError(f"torch._C._jit_get_operation: ptcore has no registry of PyTorch's operators ({name!r})")
+
+
+def __getattr__(name):
+    raise AttributeError(f"module 'torch._C' has no attribute {name!r}: it is a private part of PyTorch, which ptcore "
+                         "has not")

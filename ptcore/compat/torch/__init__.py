@@ -1,0 +1,58 @@
+"""ptcore under the name ``torch``, for the programs of one process.
+
+``install()`` lets ``import torch`` find ptcore; ``python -m ptcore.compat.torch script.py ...`` installs it for a
+program as it stands. Modules are the same objects under both names: ``torch.nn is ptcore.nn``. ``torch`` itself is a
+module of its own, since its ``__version__`` is that of the release whose names ptcore follows.
+
+What PyTorch has and ptcore has not (``torch.distributed``, ``torch.onnx`` and others) can be imported, and raises
+NotImplementedError where it is used. Processes started by ``multiprocessing`` install the name before they unpickle.
+
+Examples
+--------
+>>> from ptcore.compat.torch import install
+>>> install()                                   # doctest: +SKIP
+>>> import torch                                # doctest: +SKIP
+>>> torch.__version__                           # doctest: +SKIP
+'2.13.0'
+"""
+import sys
+
+from ptcore.compat.torch import _finder
+
+__all__ = ["install", "is_installed", "uninstall"]
+
+
+def install():
+    """Lets ``import torch`` find ptcore in this process, and in those that ``multiprocessing`` starts from it.
+
+    A second call does nothing.
+
+    Raises
+    ------
+    RuntimeError
+        If PyTorch itself was imported before: the two cannot share a name.
+    """
+    found = sys.modules.get("torch")
+    if found is not None and not _finder.is_ours(found):
+        raise RuntimeError("ptcore.compat.torch.install: PyTorch itself is imported already "
+                           f"({getattr(found, '__file__', None)}); install before the first import of torch")
+    if not is_installed():
+        sys.meta_path.insert(0, _finder.finder)
+        sys.meta_path.append(_finder.additions)
+        _finder.follow_children()
+
+
+def uninstall():
+    """Takes the name ``torch`` back. Modules that programs hold stay as they are."""
+    if is_installed():
+        sys.meta_path.remove(_finder.finder)
+        sys.meta_path.remove(_finder.additions)
+        _finder.forget_children()
+        for name in [n for n in sys.modules if n == "torch" or n.startswith("torch.")]:
+            del sys.modules[name]
+        _finder.forget_additions()
+
+
+def is_installed():
+    """Whether ``import torch`` finds ptcore."""
+    return _finder.finder in sys.meta_path

@@ -1,0 +1,136 @@
+"""Modules of what PyTorch has and ptcore has not: they can be imported, and raise where they are used.
+
+A name that is written with a capital is a class: programs derive from it, annotate with it and ask for instances of
+it, and there are none. Another name is a function. Both raise NotImplementedError when they are called.
+"""
+import types
+
+from ptcore.compat.torch._absent_names import ABSENT, BASES, FALSE, MARKERS, NONE, WHY, ZERO
+
+
+def why(path):
+    """The sentence that says what is missing."""
+    own = path[len("torch."):]
+    return f"{path}: {next(text for part, text in WHY.items() if own == part or own.startswith(part and part + '.'))}"
+
+
+class _Class(type):
+    """The type of classes that have no instances."""
+
+    def __call__(cls, *args, **kwargs):
+        raise NotImplementedError(why(_place(cls)))
+
+    def __getattr__(cls, name):
+        if name.startswith("__") or name not in _attributes(cls):
+            raise AttributeError(f"type object {cls.__name__!r} has no attribute {name!r}")
+        if name[0].isupper():
+            return _Word(f"{_place(cls)}.{name}")
+        return _function(f"{_place(cls)}.{name}")
+
+    def __repr__(cls):
+        return f"<class '{_place(cls)}', which ptcore has not>"
+
+
+def _place(cls):
+    found = next(c for c in cls.__mro__ if "_absent_path" in vars(c))
+    return found._absent_path
+
+
+def _attributes(cls):
+    return next(c._absent_attributes for c in cls.__mro__ if "_absent_path" in vars(c))
+
+
+class _Word:
+    """A member of an enumeration that is absent: a default of functions that cannot be called."""
+
+    def __init__(self, path):
+        self._path = path
+
+    def __repr__(self):
+        return f"<{self._path}, which ptcore has not>"
+
+    def __eq__(self, other):
+        return isinstance(other, _Word) and other._path == self._path
+
+    def __hash__(self):
+        return hash(self._path)
+
+
+def _function(path):
+    def absent(*args, **kwargs):
+        raise NotImplementedError(why(path))
+
+    absent.__name__ = path.rpartition(".")[2]
+    absent.__qualname__ = absent.__name__
+    absent.__module__ = path.rpartition(".")[0]
+    absent.__doc__ = f"Absent: raises NotImplementedError. {why(path)}"
+    return absent
+
+
+def _marker(function=None, *args, **kwargs):
+    """What decorates a definition and means nothing here: gives it back as it is."""
+    if callable(function):
+        return function
+    return _marker
+
+
+def _no(*args, **kwargs):
+    """The answer of a question about the machine: False."""
+    return False
+
+
+def _zero():
+    """The number of devices: none."""
+    return 0
+
+
+def _make(path, attributes):
+    module, _, name = path.rpartition(".")
+    if path in MARKERS:
+        return _marker
+    if path in FALSE or name == "is_available":
+        return _no
+    if path in ZERO:
+        return _zero
+    if path in NONE:
+        return None
+    if path in BASES:
+        return type(name, (), {"__module__": module, "__doc__": why(path)})
+    if attributes or name.lstrip("_")[:1].isupper():
+        space = {"__module__": module, "__doc__": why(path), "_absent_path": path, "_absent_attributes": attributes,
+                 "__class_getitem__": classmethod(lambda cls, item: cls)}
+        if name.endswith(("Error", "Exception")):
+            del space["__class_getitem__"]
+            return type(name, (RuntimeError,), space)
+        return _Class(name, (), space)
+    return _function(path)
+
+
+class Missing(types.ModuleType):
+    """A part of PyTorch that ptcore has not."""
+
+    def __init__(self, name):
+        self.__dict__["_names"] = names = {}
+        path = "torch." + name.partition(".")[2]
+        for word in ABSENT[path[len("torch."):]].split():
+            own, _, attributes = word.partition("=")
+            names[own] = tuple(attributes.split(",")) if attributes else ()
+        super().__init__(name, f"Absent: {why(path)}")
+        self.__path__ = []
+        self._path = path
+
+    def __getattr__(self, name):
+        names = self.__dict__["_names"]
+        if name == "__all__":
+            return [n for n in names if not n.startswith("_")]
+        if name not in names:
+            below = f"{self._path[len('torch.'):]}.{name}"
+            if below in ABSENT and not name.startswith("__"):
+                from importlib import import_module
+                return import_module(f"torch.{below}")
+            raise AttributeError(f"module {self._path!r} has no attribute {name!r}: {why(self._path)}")
+        made = self.__dict__[name] = _make(f"{self._path}.{name}", names[name])
+        return made
+
+    def __dir__(self):
+        return sorted({*self._names, "__name__", "__doc__", "__path__"})

@@ -1,0 +1,225 @@
+"""The finder of ``torch`` and of what stands in it.
+
+A path below ``torch`` leads, in this order, to the file that `_paths.TABLE` names, to ptcore's own module of that
+path, and to a module of what is absent (`_absent`). Modules of ptcore are handed out as they are, under a second name.
+A path of the table may lie in a package of ptcore, as ``torch.utils.model_zoo`` does: ``from torch.utils import
+model_zoo`` asks for ``ptcore.utils.model_zoo``, since the package is ptcore's, and gets the same module.
+"""
+import importlib.util
+import sys
+from importlib import import_module
+from importlib.machinery import ModuleSpec, PathFinder
+
+from ptcore.compat.torch import _paths
+
+HERE = "ptcore.compat.torch"
+# What the table added to packages of ptcore: (package, name there, full name).
+_added = []
+
+
+def is_ours(module):
+    """Whether a module is what ``import torch`` gives while the hook is installed."""
+    return getattr(getattr(module, "__spec__", None), "origin", None) == _root_file()
+
+
+def _root_file():
+    return __file__.replace("_finder.", "_root.").removesuffix("c")
+
+
+def target(path):
+    """The module behind ``torch.<path>``: a full name, or None. Packages above it are imported, itself it is not."""
+    if path in _paths.TABLE:
+        return _paths.TABLE[path]
+    if any(part.startswith("_") for part in path.split(".")):
+        return None                 # a private name of ptcore means something else than PyTorch's
+    try:
+        return f"ptcore.{path}" if importlib.util.find_spec(f"ptcore.{path}") else None
+    except ModuleNotFoundError:
+        return None
+
+
+class _Alias:
+    """Gives a module that has another name, as it is."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def create_module(self, spec):
+        module = import_module(self.name)
+        self.own = module.__spec__
+        return module
+
+    def exec_module(self, module):
+        module.__spec__ = self.own
+        # A package may hold a function by the name of one of its modules: a later import would put the module there.
+        prefix = self.name + "."
+        for name in [n for n in sys.modules if n.startswith(prefix)]:
+            child = name[len(prefix):]
+            if "." not in child and vars(module).get(child) is not sys.modules[name]:
+                sys.modules.setdefault(f"{_names[self.name]}.{child}", sys.modules[name])
+        path = _names.get(self.name, "").partition(".")[2] + "."
+        if any(p.startswith(path) for table in (_paths.TABLE, _paths.ABSENT) for p in table):
+            # What is one file here may be a package of PyTorch.
+            vars(module).setdefault("__path__", [])
+        for below in [p for p in _paths.TABLE if p.startswith(path) and "." not in p[len(path):]]:
+            if callable(vars(module).get(below[len(path):])):
+                sys.modules.setdefault(f"torch.{below}", import_module(_paths.TABLE[below]))
+
+
+# Path below torch -> module of what is absent.
+_made = {}
+# Name of a module of ptcore -> its name below torch.
+_names = {}
+
+
+class _Absent:
+    """Makes the module of a part of PyTorch that ptcore has not."""
+
+    def create_module(self, spec):
+        from ptcore.compat.torch import _absent
+        path = spec.name.partition(".")[2]
+        if path not in _made:
+            _made[path] = _absent.Missing(f"torch.{path}")
+        return _made[path]
+
+    def exec_module(self, module):
+        pass
+
+
+def _spec(name, path, found):
+    """The spec of a module that exists, or of an absent one; remembers what comes to hang on a package of ptcore."""
+    package, _, child = path.rpartition(".")
+    holder = sys.modules.get(f"torch.{package}" if name.startswith("torch.") else f"ptcore.{package}")
+    if package and holder is not None and (found is None or found != f"{holder.__name__}.{child}"):
+        if child not in vars(holder):
+            _added.append((holder, child, name))
+    if found is None:
+        return ModuleSpec(name, _Absent(), is_package=True)
+    if name.startswith("torch."):
+        _names.setdefault(found, name)
+    own = importlib.util.find_spec(found)
+    spec = ModuleSpec(name, _Alias(found), origin=own.origin, is_package=own.submodule_search_locations is not None)
+    if spec.submodule_search_locations is not None:
+        spec.submodule_search_locations[:] = own.submodule_search_locations
+    return spec
+
+
+class Additions:
+    """At the end of ``sys.meta_path``: answers for what the table adds to packages of ptcore."""
+
+    def find_spec(self, name, path=None, target_module=None):
+        head, _, rest = name.partition(".")
+        if head == "ptcore" and "." in rest and (rest in _paths.TABLE or rest in _paths.ABSENT):
+            return _spec(name, rest, _paths.TABLE.get(rest))
+        return None
+
+
+class Finder:
+    """At the front of ``sys.meta_path``: answers for ``torch``, its submodules and its distribution."""
+
+    def find_spec(self, name, path=None, target_module=None):
+        head, _, rest = name.partition(".")
+        if head == "torch":
+            return self._find(name, rest) if rest else self._root()
+        if name == "multiprocessing.spawn":
+            return _spawn_spec(name, path)
+        return None
+
+    @staticmethod
+    def _root():
+        import ptcore
+        spec = importlib.util.spec_from_file_location("torch", _root_file(),
+                                                      submodule_search_locations=list(ptcore.__path__))
+        return spec
+
+    def _find(self, name, path):
+        found = target(path)
+        if found is not None:
+            return _spec(name, path, found)
+        if path in _paths.ABSENT:
+            return _spec(name, path, None)
+        # A copy of one of ptcore's own files must not come into being under torch's name.
+        if any(PathFinder.find_spec(name, [place]) for place in getattr(sys.modules.get(name.rpartition(".")[0]),
+                                                                        "__path__", ())):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+        return None
+
+    def find_distributions(self, context=None):
+        """The distribution ``torch``, for ``importlib.metadata``."""
+        name = getattr(context, "name", None)
+        if name is None or name.lower() == "torch":
+            from ptcore.compat.torch import _distribution
+            yield _distribution.Torch()
+
+    def invalidate_caches(self):
+        pass
+
+
+finder, additions = Finder(), Additions()
+
+
+def forget_additions():
+    """Takes from ptcore's packages what the table added."""
+    for package, child, name in _added:
+        vars(package).pop(child, None)
+        sys.modules.pop(name, None)
+    _added.clear()
+    _names.clear()
+
+
+# -- processes that multiprocessing starts -------------------------------------------------------------------
+
+class _Install:
+    """Unpickled in a child, it installs the hook there: with the first thing that the child reads."""
+
+    def __reduce__(self):
+        places = [p for p in sys.path if isinstance(p, str)]
+        text = (f"import sys\nsys.path += [p for p in {places!r} if p not in sys.path]\n"
+                f"import {HERE}\n{HERE}.install()")
+        return exec, (text, {})
+
+
+def _prepare(name):
+    data = _standard["prepare"](name)
+    data["ptcore_compat_torch"] = _Install()
+    if name == "ignore":
+        # The fork server asks what it may load before it forks: a main file that imports torch is for its children.
+        data.pop("init_main_from_path", None)
+    return data
+
+
+_standard = {}
+
+
+def _patch(spawn):
+    if spawn.get_preparation_data is not _prepare:
+        _standard["prepare"] = spawn.get_preparation_data
+        spawn.get_preparation_data = _prepare
+
+
+def _spawn_spec(name, path):
+    """The standard module's spec, whose loader tells when it is there."""
+    spec = PathFinder.find_spec(name, path)
+    if spec is not None:
+        load = spec.loader.exec_module
+
+        def exec_module(module):
+            load(module)
+            if finder in sys.meta_path:
+                _patch(module)
+
+        spec.loader.exec_module = exec_module
+    return spec
+
+
+def follow_children():
+    """Makes processes install the hook that ``multiprocessing`` starts from now on."""
+    if "multiprocessing.spawn" in sys.modules:
+        _patch(sys.modules["multiprocessing.spawn"])
+
+
+def forget_children():
+    """Undoes `follow_children`."""
+    spawn = sys.modules.get("multiprocessing.spawn")
+    if spawn is not None and spawn.get_preparation_data is _prepare:
+        spawn.get_preparation_data = _standard["prepare"]

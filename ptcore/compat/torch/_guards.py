@@ -1,0 +1,26 @@
+"""``torch._guards``: what programs ask about a tracing that is not Dynamo's."""
+import contextlib
+
+__all__ = ["TracingContext", "tracing"]
+
+
+class TracingContext:
+    """The context of a tracing by Dynamo; there is never one."""
+
+    @staticmethod
+    def try_get():
+        """None: no tracing by Dynamo is going on."""
+        return None
+
+    @staticmethod
+    def get():
+        raise RuntimeError("torch._guards.TracingContext.get: ptcore captures programs without Dynamo, "
+                           "so there is no such context")
+
+
+@contextlib.contextmanager
+def tracing(context):
+    """A context for None alone, which changes nothing."""
+    if context is not None:
+        raise NotImplementedError("torch._guards.tracing: ptcore captures programs without Dynamo")
+    yield context

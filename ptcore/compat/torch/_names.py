@@ -1,0 +1,89 @@
+"""Names at the top of ``torch`` that ptcore does not offer as its own: private checks, and namespaces."""
+from types import SimpleNamespace
+
+from ptcore._shape import is_symbolic_number
+from ptcore._tensor import Tensor
+from ptcore.jit import fork, wait
+
+__all__ = ["classes", "fork", "wait"]
+
+
+class _Classes(SimpleNamespace):
+    """Custom classes of C++ libraries: there are none."""
+
+    loaded_libraries = frozenset()
+
+    def load_library(self, path):
+        """Raises: PyTorch's C++ extensions do not fit ptcore."""
+        raise NotImplementedError(f"torch.classes.load_library: PyTorch's C++ extensions do not fit ptcore ({path})")
+
+
+classes = _Classes()
+
+
+def _assert(condition, message):
+    """Raises AssertionError with a message if a condition is false."""
+    if type(condition) is not bool and isinstance(condition, Tensor):
+        condition = bool(condition)
+    assert condition, message
+
+
+def _check_with(error, cond, message):
+    if isinstance(cond, Tensor):
+        raise TypeError(f"cond must be a bool, but got {type(cond)}")
+    if not isinstance(cond, bool) and not is_symbolic_number(cond):
+        raise TypeError(f"cond must be a bool, but got {type(cond)}")
+    if cond:
+        return
+    if message is None:
+        text = "Expected cond to be True, but got False."
+    elif not callable(message):
+        raise TypeError("message must be a callable")
+    else:
+        text = str(message())
+    raise error(text)
+
+
+def _check(cond, message=None):
+    """Raises RuntimeError, with what ``message()`` gives, if a condition is False."""
+    _check_with(RuntimeError, cond, message)
+
+
+def _check_index(cond, message=None):
+    """`_check` with IndexError."""
+    _check_with(IndexError, cond, message)
+
+
+def _check_value(cond, message=None):
+    """`_check` with ValueError."""
+    _check_with(ValueError, cond, message)
+
+
+def _check_type(cond, message=None):
+    """`_check` with TypeError."""
+    _check_with(TypeError, cond, message)
+
+
+def _check_not_implemented(cond, message=None):
+    """`_check` with NotImplementedError."""
+    _check_with(NotImplementedError, cond, message)
+
+
+def _check_is_size(i, message=None, *, max=None):
+    """`_check` that a number may be a size."""
+    _check(i >= 0, message)
+    if max is not None:
+        _check(i <= max, message)
+
+
+def _check_tensor_all(cond, message=None):
+    """`_check` that a tensor of bools holds no False."""
+    if not isinstance(cond, Tensor):
+        raise TypeError(f"cond must be a tensor, but got {type(cond)}")
+    _check_with(RuntimeError, bool(cond.all()), message)
+
+
+def _shape_as_tensor(x):
+    """The sizes of a tensor as a tensor of int64."""
+    from ptcore import int64, tensor
+    return tensor(list(x.shape), dtype=int64)

@@ -1,0 +1,93 @@
+"""Where PyTorch's paths lead: ``TABLE`` of modules, ``NAMES`` of single names, ``ABSENT`` of what ptcore has not.
+
+A path that stands in none of them is ptcore's own.
+"""
+from ptcore.compat.torch._absent_names import ABSENT
+
+__all__ = ["ABSENT", "NAMES", "TABLE"]
+
+_HERE = "ptcore.compat.torch"
+
+# Path below torch -> module.
+TABLE = {
+    # torch's own
+    "torch_version": f"{_HERE}.torch_version",
+    "version": f"{_HERE}.version",
+    "functional": f"{_HERE}.functional",
+    # private modules that programs import, with what they ask
+    "_C": f"{_HERE}._C",
+    "_C._functorch": f"{_HERE}._C",
+    "_C._nn": f"{_HERE}._C",
+    "_guards": f"{_HERE}._guards",
+    "_jit_internal": f"{_HERE}._jit_internal",
+    "_lowrank": "ptcore._ops.linalg.functions",
+    "_prims_common": f"{_HERE}._prims_common",
+    "_tensor": "ptcore._tensor",
+    "_utils": f"{_HERE}._utils",
+    "_dynamo": f"{_HERE}._dynamo",
+    "_dynamo.config": f"{_HERE}._dynamo_config",
+    "_dynamo.decorators": f"{_HERE}._dynamo",
+    "_dynamo.eval_frame": f"{_HERE}._dynamo",
+    "_inductor.config": f"{_HERE}._inductor_config",
+    "_functorch.apis": "ptcore.func",
+    "_functorch.functional_call": "ptcore.func",
+    "_functorch.vmap": "ptcore.func",
+    "compiler.config": f"{_HERE}._dynamo_config",
+    # files of PyTorch's packages that have other names here
+    "accelerator.memory": "ptcore.accelerator",
+    "autograd.anomaly_mode": "ptcore.autograd._anomaly",
+    "autograd.gradcheck": "ptcore.autograd._gradcheck",
+    "jit._script": "ptcore.jit",
+    "jit._trace": "ptcore.jit",
+    "jit.annotations": "ptcore.jit",
+    "masked.maskedtensor": "ptcore.masked",
+    "masked.maskedtensor.core": "ptcore.masked",
+    "masked.maskedtensor.creation": "ptcore.masked",
+    "multiprocessing.pool": "multiprocessing.pool",
+    "nn.modules.channelshuffle": "ptcore.nn.modules.resampling",
+    "nn.modules.fold": "ptcore.nn.modules.resampling",
+    "nn.modules.instancenorm": "ptcore.nn.modules.batchnorm",
+    "nn.modules.linear_cross_entropy": "ptcore.nn.modules.loss",
+    "nn.modules.pixelshuffle": "ptcore.nn.modules.resampling",
+    "nn.modules.sparse": "ptcore.nn.modules.embedding",
+    "nn.modules.upsampling": "ptcore.nn.modules.resampling",
+    "nn.common_types": f"{_HERE}.common_types",
+    **{f"nn.parallel.{name}": "ptcore.nn.parallel" for name in (
+        "comm", "data_parallel", "distributed", "parallel_apply", "replicate", "scatter_gather")},
+    "optim._multi_tensor": "ptcore.optim",
+    "signal.windows.windows": "ptcore.signal.windows",
+    "testing._comparison": "ptcore.testing",
+    "utils._ordered_set": f"{_HERE}._ordered_set",
+    "utils._python_dispatch": f"{_HERE}._python_dispatch",
+    "utils._pytree": "ptcore.utils._pytree",
+    "utils.data._utils": "ptcore.utils.data._utils",
+    "utils.data._utils.collate": "ptcore.utils.data._utils.collate",
+    "utils.data._utils.fetch": f"{_HERE}._fetch",
+    "utils.data._utils.worker": "ptcore.utils.data._worker",
+    "utils.tensorboard.summary": "ptcore.utils._summaries",
+    "utils.tensorboard.writer": "ptcore.utils.tensorboard",
+}
+
+# Names at the top of torch that ptcore keeps elsewhere, or has for PyTorch's sake alone.
+NAMES = {
+    "ScriptModule": "ptcore.jit",
+    "DisableTorchFunctionSubclass": f"{_HERE}._C",
+    "DisableTorchFunction": f"{_HERE}._C",
+    "TensorType": f"{_HERE}._C",
+    "ScriptFunction": "ptcore.jit",
+    **{f"{kind}Storage": "ptcore.storage" for kind in (
+        "Untyped", "Typed", "BFloat16", "Bool", "Byte", "Char", "ComplexDouble", "ComplexFloat", "Double", "Float",
+        "Half", "Int", "Long", "Short")},
+    "classes": f"{_HERE}._names",
+    "fork": f"{_HERE}._names",
+    "wait": f"{_HERE}._names",
+    "_assert": f"{_HERE}._names",
+    "_check": f"{_HERE}._names",
+    "_check_index": f"{_HERE}._names",
+    "_check_is_size": f"{_HERE}._names",
+    "_check_not_implemented": f"{_HERE}._names",
+    "_check_tensor_all": f"{_HERE}._names",
+    "_check_type": f"{_HERE}._names",
+    "_check_value": f"{_HERE}._names",
+    "_shape_as_tensor": f"{_HERE}._names",
+}

@@ -1,0 +1,36 @@
+"""The module that programs get by ``import torch``: the names of ptcore, with PyTorch's version."""
+import sys
+from importlib import import_module
+
+import ptcore
+from ptcore.compat.torch import _paths
+from ptcore.compat.torch.torch_version import __version__ as __version__
+
+globals().update({name: value for name, value in vars(ptcore).items()
+                  if not name.startswith("_") and name not in _paths.TABLE})
+torch = sys.modules[__name__]
+
+
+def __getattr__(name):
+    if name.startswith("__"):
+        if name == "__all__":
+            return [n for n in __dir__() if not n.startswith("_")]
+        raise AttributeError(f"module 'torch' has no attribute {name!r}")
+    if name in _paths.NAMES:
+        found = getattr(import_module(_paths.NAMES[name]), name)
+    elif name.startswith("_foreach_"):
+        found = getattr(ptcore, name)
+    elif name in _paths.TABLE or name in _paths.ABSENT:
+        return import_module(f"torch.{name}")
+    else:
+        found = vars(ptcore).get(name, ptcore) if name.startswith("_") else getattr(ptcore, name, ptcore)
+        if found is ptcore or (name.startswith("_") and isinstance(found, type(ptcore))):
+            raise AttributeError(f"module 'torch' has no attribute {name!r}")
+    globals()[name] = found
+    return found
+
+
+def __dir__():
+    own = {n for n in globals() if not n.startswith("_")}
+    top = {n for n in (*_paths.TABLE, *_paths.ABSENT) if "." not in n}
+    return sorted({*own, *[n for n in dir(ptcore) if not n.startswith("_")], *_paths.NAMES, *top, "__version__"})

@@ -1,0 +1,147 @@
+"""``torch._utils``: the helpers that programs take from there."""
+__all__ = ["ExceptionWrapper", "KeyErrorMessage", "classproperty", "is_compiling"]
+
+
+def _flatten_dense_tensors(tensors):
+    """One vector of the elements of tensors of one dtype; `_unflatten_dense_tensors` takes it apart."""
+    from ptcore import cat
+    tensors = list(tensors)
+    return tensors[0].contiguous().view(-1) if len(tensors) == 1 else cat([t.contiguous().view(-1) for t in tensors])
+
+
+def _unflatten_dense_tensors(flat, tensors):
+    """Views of a vector, with the sizes of given tensors."""
+    found, offset = [], 0
+    for t in tensors:
+        n = t.numel()
+        found.append(flat.narrow(0, offset, n).view_as(t))
+        offset += n
+    return tuple(found)
+
+
+def _take_tensors(tensors, size_limit):
+    """Groups of tensors of one type, each of at most ``size_limit`` bytes or of one tensor."""
+    groups = {}
+    for t in tensors:
+        size = t.numel() * t.element_size()
+        group, total = groups.get(t.dtype, ([], 0))
+        if group and total + size > size_limit:
+            yield group
+            group, total = [], 0
+        groups[t.dtype] = [*group, t], total + size
+    yield from (group for group, _ in groups.values() if group)
+
+
+def _reorder_tensors_as(tensors, ordered_tensors):
+    """Tensors in the order of others of the same types."""
+    by_type = {}
+    for t in tensors:
+        by_type.setdefault(t.dtype, []).append(t)
+    iterators = {kind: iter(own) for kind, own in by_type.items()}
+    return tuple(next(iterators[t.dtype]) for t in ordered_tensors)
+
+
+def _rebuild_tensor(storage, storage_offset, size, stride):
+    """A tensor of float32 that lies on a storage."""
+    raise NotImplementedError("torch._utils._rebuild_tensor: storages have no dtype here; set_ lays a tensor on one")
+
+
+def _rebuild_tensor_v2(storage, storage_offset, size, stride, requires_grad, backward_hooks, metadata=None):
+    """The tensor of a pickle of PyTorch's, on a typed storage (anything with ``dtype`` and ``_untyped_storage``)."""
+    from ptcore import empty
+    untyped = getattr(storage, "_untyped_storage", None)
+    if untyped is None:
+        raise NotImplementedError("torch._utils._rebuild_tensor_v2: expected a typed storage, got "
+                                  f"{type(storage).__name__}")
+    made = empty(0, dtype=storage.dtype, device=untyped.device)
+    made.set_(untyped, storage_offset, tuple(size), tuple(stride))
+    made.requires_grad = requires_grad
+    for hook in (backward_hooks or {}).values():
+        made.register_hook(hook)
+    return made
+
+
+def _rebuild_parameter(data, requires_grad, backward_hooks):
+    """The parameter of a pickle."""
+    from ptcore.nn.parameter import Parameter
+    return Parameter(data, requires_grad)
+
+
+def _get_device_index(device, optional=False, allow_cpu=False):
+    """The number of a device."""
+    from ptcore._device import device as of
+    if isinstance(device, int):
+        return device
+    if isinstance(device, (str, of)):
+        device = of(device)
+        if device.type == "cpu" and not allow_cpu:
+            raise ValueError(f"Expected a non cpu device, but got: {device}")
+        if device.index is not None or device.type == "cpu":
+            return -1 if device.type == "cpu" else device.index
+    if optional:
+        from ptcore.cuda import current_device, is_available
+        return current_device() if is_available() else -1
+    raise ValueError(f"Expected a device with an index or an integer, but got: {device}")
+
+
+def _get_all_device_indices():
+    """The numbers of the devices of the accelerator."""
+    from ptcore.cuda import device_count
+    return list(range(device_count()))
+
+
+def _get_available_device_type():
+    """``"cuda"``, or None where there is no device."""
+    from ptcore.cuda import is_available
+    return "cuda" if is_available() else None
+
+
+def _element_size(dtype):
+    """The bytes of an element."""
+    return dtype.itemsize
+
+
+def is_compiling():
+    """Whether the program that asks is being captured."""
+    from ptcore.compiler import is_compiling as asked
+    return asked()
+
+
+class KeyErrorMessage(str):
+    """A message whose line breaks are shown by KeyError."""
+
+    def __repr__(self):
+        return str(self)
+
+
+class ExceptionWrapper:
+    """An exception with its traceback as a text, to be raised in another process or thread."""
+
+    def __init__(self, exc_info=None, where="in background"):
+        import sys
+        import traceback
+        exc_info = sys.exc_info() if exc_info is None else exc_info
+        self.exc_type = exc_info[0]
+        self.exc_msg = "".join(traceback.format_exception(*exc_info))
+        self.where = where
+
+    def reraise(self):
+        """Raises an exception of the same class, whose message holds the first one's traceback."""
+        message = f"Caught {self.exc_type.__name__} {self.where}.\nOriginal {self.exc_msg}"
+        if self.exc_type is KeyError:
+            message = KeyErrorMessage(message)
+        try:
+            error = self.exc_type(message)
+        except Exception:
+            raise RuntimeError(message) from None
+        raise error
+
+
+class classproperty:
+    """A property of a class."""
+
+    def __init__(self, func):
+        self.func = func
+
+    def __get__(self, instance, owner):
+        return self.func(owner)

@@ -1,0 +1,114 @@
+"""futures, hub, monitor, quasirandom and nn.parallel."""
+import datetime
+import hashlib
+import threading
+
+import numpy as np
+import pytest
+from scipy.stats import qmc
+
+import ptcore as pt
+from ptcore import futures, hub, monitor, nn
+
+pytestmark = pytest.mark.core
+
+
+def test_futures():
+    future = futures.Future()
+    seen = []
+    future.add_done_callback(lambda f: seen.append(f.value()))
+    follower = future.then(lambda f: f.value() + 1)
+    failing = future.then(lambda f: 1 / 0)
+    assert not future.done()
+    with pytest.raises(RuntimeError, match="not done"):
+        future.value()
+    threading.Timer(0.01, future.set_result, (3,)).start()
+    assert future.wait() == 3 and follower.wait() == 4 and seen == [3] and future.done()
+    with pytest.raises(ZeroDivisionError):
+        failing.wait()
+    with pytest.raises(RuntimeError, match="once"):
+        future.set_result(1)
+    assert futures.wait_all([future, follower]) == [3, 4]
+    assert futures.collect_all([]).wait() == []
+    assert futures.collect_all([future]).wait() == [future]
+    with pytest.raises(ZeroDivisionError):
+        futures.wait_all([future, failing])
+    with pytest.raises(AssertionError):
+        futures.Future().set_exception("no")
+
+
+def test_hub(tmp_path):
+    (tmp_path / "hubconf.py").write_text(
+        "dependencies = ['numpy']\nfrom beside import K\ndef small(n=2):\n    'a model'\n    return n * K\n")
+    (tmp_path / "beside.py").write_text("K = 10\n")
+    folder = str(tmp_path)
+    assert hub.list(folder) == ["small"] and hub.help(folder, "small") == "a model"
+    assert hub.load(folder, "small", source="local", n=3) == 30
+    with pytest.raises(RuntimeError, match="Cannot find callable"):
+        hub.load(folder, "large", source="local")
+    with pytest.raises(ValueError, match="Unknown source"):
+        hub.load(folder, "small", source="x")
+    for call in (lambda: hub.load("a/b", "c"), lambda: hub.list("a/b"),
+                 lambda: hub.download_url_to_file("http://x/y.pt", "y.pt")):
+        with pytest.raises(NotImplementedError, match="downloads nothing"):
+            call()
+
+
+def test_hub_checkpoints(tmp_path, monkeypatch):
+    monkeypatch.setattr(hub, "_folder", None)
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path))
+    assert hub.get_dir() == str(tmp_path / "hub")
+    hub.set_dir(tmp_path)
+    places = tmp_path / "checkpoints"
+    places.mkdir()
+    pt.save({"a": pt.ones(2)}, places / "m.pt")
+    digest = hashlib.sha256((places / "m.pt").read_bytes()).hexdigest()
+    (places / "m.pt").rename(places / f"m-{digest[:8]}.pt")
+    url = f"https://example.org/m-{digest[:8]}.pt?x=1"
+    assert hub.load_state_dict_from_url(url, check_hash=True)["a"].tolist() == [1, 1]
+    (places / "m-00000000.pt").write_bytes(b"x")
+    with pytest.raises(RuntimeError, match="invalid hash"):
+        hub.load_state_dict_from_url("https://example.org/m-00000000.pt", check_hash=True)
+    with pytest.raises(NotImplementedError, match="downloads nothing"):
+        hub.load_state_dict_from_url("https://example.org/other.pt")
+
+
+def test_monitor():
+    events = []
+    handle = monitor.register_event_handler(events.append)
+    stat = monitor.Stat("s", [monitor.Aggregation.SUM, monitor.Aggregation.MAX], datetime.timedelta(hours=1), 2)
+    stat.add(1.0)
+    assert stat.count == 1 and stat.get()[monitor.Aggregation.SUM] == 1
+    stat.add(3.0)
+    assert [e.data for e in events] == [{"s.sum": 4.0, "s.max": 3.0}] and stat.count == 0
+    monitor.unregister_event_handler(handle)
+    monitor.log_event(monitor.Event("x", datetime.datetime.now(), {}))
+    assert len(events) == 1
+
+
+def test_sobol():
+    engine = pt.quasirandom.SobolEngine(3)
+    first = engine.draw(5)
+    assert first.dtype == pt.float32 and engine.num_generated == 5
+    np.testing.assert_allclose(first.numpy(), qmc.Sobol(3, scramble=False).random(8)[:5], rtol=1e-6)
+    engine.reset().fast_forward(2)
+    assert engine.draw(3, dtype=pt.float64).tolist() == first[2:].double().tolist()
+    with pytest.raises(ValueError, match="power of 2"):
+        engine.draw_base2(3)
+    scrambled = [pt.quasirandom.SobolEngine(2, scramble=True, seed=s).draw(4).tolist() for s in (1, 1, 2)]
+    assert scrambled[0] == scrambled[1] != scrambled[2]
+    for dimension in (0, 21202):
+        with pytest.raises(ValueError, match="dimensionality"):
+            pt.quasirandom.SobolEngine(dimension)
+
+
+def test_data_parallel_over_no_device():
+    net = nn.Linear(2, 3)
+    wrapped = nn.DataParallel(net, device_ids=[])
+    x = pt.randn(4, 2)
+    assert pt.equal(wrapped(x), net(x)) and list(wrapped.state_dict()) == ["module.weight", "module.bias"]
+    assert pt.equal(nn.parallel.data_parallel(net, x, []), net(x))
+    with pytest.raises(NotImplementedError, match="at most one"):
+        nn.DataParallel(net, device_ids=[0, 1])
+    with pytest.raises(NotImplementedError, match="distributed"):
+        nn.parallel.DistributedDataParallel(net)
