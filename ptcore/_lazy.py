@@ -99,6 +99,7 @@ TABLE = {
     },
     "ptcore.cuda": {
         "cuda._properties": ("get_device_properties",),
+        "cuda.graphs": ("CUDAGraph", "graph"),
         "cuda.memory": ("caching_allocator_alloc", "caching_allocator_delete", "empty_cache", "get_allocator_backend",
                         "get_per_process_memory_fraction", "host_memory_stats", "host_memory_stats_as_nested_dict",
                         "max_memory_allocated", "max_memory_reserved", "mem_get_info", "memory_allocated",
@@ -151,7 +152,7 @@ MODULES = {
     "ptcore.backends": ("cpu", "cuda", "cudnn", "cusparselt", "kleidiai", "mha", "miopen", "mkl", "mkldnn", "mps",
                         "nnpack", "openmp", "opt_einsum", "quantized", "xnnpack"),
     "ptcore.cpu": ("amp",),
-    "ptcore.cuda": ("amp", "memory", "random", "streams"),
+    "ptcore.cuda": ("amp", "graphs", "memory", "random", "streams"),
     "ptcore.cuda.amp": ("autocast_mode", "common", "grad_scaler"),
     "ptcore.nn": ("attention", "grad", "parallel", "utils"),
     "ptcore.optim": ("swa_utils",),

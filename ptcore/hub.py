@@ -5,20 +5,26 @@ in the folder of checkpoints already.
 """
 import importlib.util
 import os
+import re
 import sys
 
 __all__ = ["download_url_to_file", "get_dir", "help", "list", "load", "load_state_dict_from_url", "set_dir"]
 
 _folder = None
 _CONFIG = "hubconf.py"
+#: What the name of a file with a checksum in it matches.
+HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")
 
 
 def get_dir():
     """The folder of models and checkpoints: as set, ``$TORCH_HOME/hub``, or ``torch/hub`` in the folder of caches."""
-    if _folder is not None:
-        return _folder
+    return os.path.join(_get_torch_home(), "hub") if _folder is None else _folder
+
+
+def _get_torch_home():
+    """``$TORCH_HOME``, or ``torch`` in the folder of caches."""
     cache = os.getenv("XDG_CACHE_HOME", "~/.cache")
-    return os.path.join(os.path.expanduser(os.getenv("TORCH_HOME", os.path.join(cache, "torch"))), "hub")
+    return os.path.expanduser(os.getenv("TORCH_HOME", os.path.join(cache, "torch")))
 
 
 def set_dir(d):

@@ -12,7 +12,18 @@ from ptcore import _ops
 from ptcore._device import register_backend
 from ptcore._ops.table.register import register, register_kernel
 
-__all__ = ["register", "register_backend", "register_kernel"]
+__all__ = ["load_library", "register", "register_backend", "register_kernel"]
+
+
+def load_library(path):
+    """Refused: libraries of ops are written for PyTorch's C++ interface. Extensions of ptcore are modules.
+
+    Raises
+    ------
+    OSError
+    """
+    raise OSError(f"load_library: {path} is written for PyTorch's C++ interface, which ptcore has not; "
+                  "ops.register_kernel takes kernels of its own")
 
 
 class _Table(ModuleType):

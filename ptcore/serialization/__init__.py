@@ -33,6 +33,10 @@ from ptcore.serialization._options import (
     skip_data,
 )
 
+#: What ``map_location`` may be, and what files are named by: for annotations, which programs evaluate.
+MAP_LOCATION = object
+FILE_LIKE = object
+
 __all__ = ["CorruptFileError", "LoadEndianness", "TypedStorage", "add_safe_globals", "allow_pickle",
            "clear_safe_globals", "get_crc32_options", "get_default_load_endianness", "get_default_mmap_options",
            "get_safe_globals", "get_unsafe_globals_in_checkpoint", "load", "register_package", "safe_globals", "save",

@@ -21,14 +21,14 @@ MEANT = {
     r"torch\.(autograd\.)?profiler\..*": "ptcore.profiler",
     r"torch\.library\..*": "ptcore.library",
     r"torch\.(spmm|sparse_coo|sparse_csr|sparse_csc|sparse_coo_tensor|Tensor\.(to_sparse|indices|coalesce))": "sparse",
-    r"torch\.Tensor\.dequantize|torch\.float8_e4m3fn": "quantized tensors and dtypes of 8 bits",
-    r"torch\.cuda\.(FloatTensor|CUDAGraph|graph)": "cuda",
+    r"torch\.Tensor\.dequantize": "quantized tensors",
+    r"torch\.cuda\.FloatTensor": "cuda",
     r"torch\.Tensor\.storage|torch\.serialization\.(location_tag|normalize_storage_type)": "storages with a dtype",
     r"torch\.testing\.assert_allclose": "PyTorch has removed it",
     r"torch\.utils\.checkpoint\.CheckpointPolicy(\..*)?": "selective checkpoints",
     r"torch\.nn\.attention\.(flex_attention\._mask_mod_signature|current_flash_attention_impl"
     r"|flex_attention\.BlockMask)": "attention by other libraries",
-    r"torch\.Node|torch\.utils\._pytree\._get_node_type": "private names",
+    r"torch\.Node": "a private name",
 }
 SCRIPT = """
 import importlib, sys, warnings

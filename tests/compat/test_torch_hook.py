@@ -331,3 +331,39 @@ def test_what_it_costs(tmp_path):
     """)
     count, spawn = out.split()
     assert int(count) <= 20 and spawn == "False", out
+
+
+def test_what_packages_ask_at_import(tmp_path):
+    """Names that stand in annotations, tables and guards of packages; they raise where they are used."""
+    run(tmp_path, """
+        import torch
+        from torch.serialization import FILE_LIKE, MAP_LOCATION
+        from torch.utils import _pytree
+        from torch.utils.data.dataloader import _BaseDataLoaderIter, _MultiProcessingDataLoaderIter
+        from torch.fx.experimental.proxy_tensor import get_proxy_mode, make_fx
+        from torch._subclasses.fake_tensor import is_fake
+        from torch.hub import _get_torch_home
+
+        assert str(torch.float8_e4m3fn) == "torch.float8_e4m3fn" and torch.sparse_coo != torch.strided
+        assert torch.ones(1).layout not in (torch.sparse_coo, torch.jagged) and torch.ones(1).dtype != torch.float8_e5m2
+        assert torch.finfo(torch.float8_e4m3fn).max == 448.0 and torch.finfo(torch.float8_e5m2).min == -57344.0
+        assert torch.finfo(torch.float32).bits == 32 and torch.finfo().max > 1e38
+        assert isinstance(torch.ones(1), torch._C._TensorMeta) is False and type(torch.Tensor) is torch._C._TensorMeta
+        assert "threads" in torch.__config__.parallel_info() and torch.__config__.show()
+        assert not is_fake(torch.ones(1)) and get_proxy_mode() is None
+        seen = []
+        make_fx(lambda x: seen.append(get_proxy_mode() is not None) or x + 1)(torch.ones(1))
+        assert seen == [True]
+        assert type(iter(torch.utils.data.DataLoader([1, 2]))) is _BaseDataLoaderIter
+        assert _pytree._dict_flatten_with_keys({"a": 1}) == ([(_pytree.MappingKey("a"), 1)], ["a"])
+        assert _pytree._get_node_type([]) is list
+        for call, error in ((lambda: torch.ops.load_library("x.so"), OSError),
+                            (torch.cuda.CUDAGraph, NotImplementedError),
+                            (lambda: torch.ones(1).to(torch.float8_e5m2), TypeError),
+                            (lambda: torch._C.PyTorchFileReader("x"), NotImplementedError)):
+            try:
+                call()
+            except error:
+                continue
+            raise AssertionError(call)
+    """)

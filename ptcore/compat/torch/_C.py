@@ -18,6 +18,7 @@ _disabled_torch_function_impl = _tensor._disabled_torch_function_impl
 _has_torch_function = _overrides.has_torch_function
 _GLIBCXX_USE_CXX11_ABI = True
 _TensorBase = TensorBase = TensorType = Tensor
+_TensorMeta = type(Tensor)
 
 
 def _get_tracing_state():
@@ -98,3 +99,10 @@ def _jit_get_operation(name):
 def __getattr__(name):
     raise AttributeError(f"module 'torch._C' has no attribute {name!r}: it is a private part of PyTorch, which ptcore "
                          "has not")
+
+
+class PyTorchFileReader:
+    """Refused: `load` reads archives, as a whole."""
+
+    def __init__(self, *args):
+        raise NotImplementedError("torch._C.PyTorchFileReader: absent; torch.load reads archives")

@@ -448,7 +448,7 @@ ABSENT = {
     "_subclasses": """
         CrossRefFakeMode DynamicOutputShapeException FakeTensor FakeTensorMode UnsupportedFakeTensorException
     """,
-    "_subclasses.fake_tensor": "FakeTensor FakeTensorMode",
+    "_subclasses.fake_tensor": "FakeTensor FakeTensorMode is_fake",
     "_subclasses.functional_tensor": "",
     "_functorch": "_activation_offloading compile_utils=raise_getitems",
     "_functorch.partitioners": """

@@ -87,3 +87,43 @@ def _shape_as_tensor(x):
     """The sizes of a tensor as a tensor of int64."""
     from ptcore import int64, tensor
     return tensor(list(x.shape), dtype=int64)
+
+
+class _Absent:
+    """A layout or dtype that no tensor has: it is compared with, and nothing takes it."""
+
+    itemsize = 1
+    is_floating_point, is_complex, is_signed = True, False, True
+
+    def __init__(self, name):
+        self._name = name
+
+    def __repr__(self):
+        return f"torch.{self._name}"
+
+
+sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc, jagged = map(
+    _Absent, ("sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "jagged"))
+float8_e4m3fn, float8_e4m3fnuz, float8_e5m2, float8_e5m2fnuz, float8_e8m0fnu, float4_e2m1fn_x2 = map(
+    _Absent, ("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu",
+              "float4_e2m1fn_x2"))
+
+# (bits, eps, max, smallest normal) of the formats, which programs ask for at import
+_EIGHT_BITS = {"float8_e4m3fn": (8, 0.125, 448.0, 2.0**-6), "float8_e4m3fnuz": (8, 0.125, 240.0, 2.0**-7),
+               "float8_e5m2": (8, 0.25, 57344.0, 2.0**-14), "float8_e5m2fnuz": (8, 0.25, 57344.0, 2.0**-15),
+               "float8_e8m0fnu": (8, 1.0, 2.0**127, 2.0**-127)}
+
+
+class finfo:
+    """`ptcore.finfo`, and the limits of formats of eight bits, which are known without tensors of them."""
+
+    def __new__(cls, type=None):
+        if not isinstance(type, _Absent):
+            from ptcore import finfo as of
+            return of() if type is None else of(type)
+        if type._name not in _EIGHT_BITS:
+            raise TypeError(f"finfo: type must be a dtype, got {type!r}")
+        made = super().__new__(cls)
+        made.bits, made.eps, made.max, made.tiny = _EIGHT_BITS[type._name]
+        made.min, made.smallest_normal, made.dtype = -made.max, made.tiny, type._name
+        return made

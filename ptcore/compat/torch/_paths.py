@@ -14,6 +14,7 @@ TABLE = {
     "torch_version": f"{_HERE}.torch_version",
     "version": f"{_HERE}.version",
     "functional": f"{_HERE}.functional",
+    "__config__": f"{_HERE}._config",
     # private modules that programs import, with what they ask
     "_C": f"{_HERE}._C",
     "_C._functorch": f"{_HERE}._C",
@@ -74,6 +75,7 @@ NAMES = {
     "DisableTorchFunctionSubclass": f"{_HERE}._C",
     "DisableTorchFunction": f"{_HERE}._C",
     "TensorType": f"{_HERE}._C",
+    "PyTorchFileReader": f"{_HERE}._C",
     "ScriptFunction": "ptcore.jit",
     **{f"{kind}Storage": "ptcore.storage" for kind in (
         "Untyped", "Typed", "BFloat16", "Bool", "Byte", "Char", "ComplexDouble", "ComplexFloat", "Double", "Float",
@@ -89,5 +91,9 @@ NAMES = {
     "_check_tensor_all": f"{_HERE}._names",
     "_check_type": f"{_HERE}._names",
     "_check_value": f"{_HERE}._names",
+    **dict.fromkeys((
+        "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "jagged", "float8_e4m3fn",
+        "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "float4_e2m1fn_x2"), f"{_HERE}._names"),
+    "finfo": f"{_HERE}._names",
     "_shape_as_tensor": f"{_HERE}._names",
 }

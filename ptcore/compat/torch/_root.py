@@ -7,12 +7,12 @@ from ptcore.compat.torch import _paths
 from ptcore.compat.torch.torch_version import __version__ as __version__
 
 globals().update({name: value for name, value in vars(ptcore).items()
-                  if not name.startswith("_") and name not in _paths.TABLE})
+                  if not name.startswith("_") and name not in _paths.TABLE and name not in _paths.NAMES})
 torch = sys.modules[__name__]
 
 
 def __getattr__(name):
-    if name.startswith("__"):
+    if name.startswith("__") and name != "__config__":
         if name == "__all__":
             return [n for n in __dir__() if not n.startswith("_")]
         raise AttributeError(f"module 'torch' has no attribute {name!r}")

@@ -20,7 +20,7 @@ from ptcore.fx.graph_module import GraphModule
 from ptcore.nn.modules.module import Module
 from ptcore.nn.parameter import Parameter
 
-__all__ = ["ProxyTracer", "make_fx"]
+__all__ = ["ProxyTracer", "get_proxy_mode", "make_fx"]
 
 INPLACE = 1
 MODES = ("real", "fake", "symbolic")
@@ -379,6 +379,11 @@ class ProxyTracer:
             raise RuntimeError("make_fx: the program reads a tensor from outside that it has written to; without "
                                "values nothing was written. Make it an argument, or trace with real values" + here())
         self.reads.append((kind, x))
+
+
+def get_proxy_mode():
+    """The innermost tracer that writes a graph in this thread, or None."""
+    return next((top for top in reversed(interpreters.stack) if isinstance(top, ProxyTracer)), None)
 
 
 def _plain(row):

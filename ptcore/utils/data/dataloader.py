@@ -407,3 +407,14 @@ class _LoaderIterator:
             data = next(self._samples)
         _loader_state.check_length(self._size, self._dataset, self._position.given + 1)
         return self._collate(data)
+
+
+# PyTorch's names, by which programs ask of what kind a pass is.
+_BaseDataLoaderIter = _SingleProcessDataLoaderIter = _LoaderIterator
+
+
+def __getattr__(name):
+    if name == "_MultiProcessingDataLoaderIter":
+        from ptcore.utils.data._prefetch import Prefetching
+        return Prefetching
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
