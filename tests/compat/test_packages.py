@@ -28,6 +28,48 @@ CASES = {
         y = odeint(lambda t, y: -y, torch.tensor([1.0], dtype=torch.float64), t)
         assert abs(y[-1].item() - 0.36787944117144233) < 1e-5
     """,
+    "gpytorch": """
+        import gpytorch
+        class Model(gpytorch.models.ExactGP):
+            def __init__(self, x, y, likelihood):
+                super().__init__(x, y, likelihood)
+                self.mean = gpytorch.means.ConstantMean()
+                self.kernel = gpytorch.kernels.ScaleKernel(gpytorch.kernels.RBFKernel())
+
+            def forward(self, x):
+                return gpytorch.distributions.MultivariateNormal(self.mean(x), self.kernel(x))
+        x = torch.linspace(0, 1, 20)
+        y = torch.sin(6 * x)
+        likelihood = gpytorch.likelihoods.GaussianLikelihood()
+        model = Model(x, y, likelihood)
+        mll = gpytorch.mlls.ExactMarginalLogLikelihood(likelihood, model)
+        optimizer = torch.optim.Adam(model.parameters(), 0.1)
+        for _ in range(20):
+            optimizer.zero_grad()
+            loss = -mll(model(x), y)
+            loss.backward()
+            optimizer.step()
+        assert abs(loss.item() - 0.343485) < 1e-4           # PyTorch's
+    """,
+    "pyro": """
+        import pyro
+        import pyro.distributions as dist
+        from pyro.infer import SVI, Trace_ELBO
+        torch.manual_seed(0)
+        data = torch.ones(10) * 2
+        def model():
+            mu = pyro.sample("mu", dist.Normal(0.0, 1.0))
+            with pyro.plate("data", 10):
+                pyro.sample("x", dist.Normal(mu, 1.0), obs=data)
+        def guide():
+            a = pyro.param("a", torch.tensor(0.0))
+            b = pyro.param("b", torch.tensor(1.0), constraint=dist.constraints.positive)
+            pyro.sample("mu", dist.Normal(a, b))
+        svi = SVI(model, guide, pyro.optim.Adam({"lr": 0.02}), Trace_ELBO(num_particles=4))
+        for _ in range(400):
+            svi.step()
+        assert abs(pyro.param("a").item() - 20 / 11) < 0.15 and abs(pyro.param("b").item() - 11 ** -0.5) < 0.15
+    """,
     "x_transformers": """
         import torch.amp
         from x_transformers import Decoder, TransformerWrapper
