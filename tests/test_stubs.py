@@ -273,6 +273,7 @@ MEANT_IN_AN_EDITOR = re.compile("|".join([
 # What stubtest says of the stubs that is meant.
 MEANT = re.compile("|".join([
     r'stub parameter "self" differs from runtime parameter "\w+"',      # one function is method and function
+    r"^ptcore\._foreach_",                              # a loop makes them
     r"disjoint_base",                                   # typing has it from Python 3.15 on
     r"variable differs from runtime type ptcore\._(memory_format|ops\.creation\.tensor_types)\.",   # its other name
     r"^ptcore\._(device|dtype) ",                       # aliases of the stub alone

@@ -51,8 +51,8 @@ for line in open(sys.argv[1]).read().splitlines()[1:]:
 
 
 def test_names():
-    out = subprocess.run([sys.executable, "-m", "ptcore.compat.torch", "-c", SCRIPT, str(TABLE)], capture_output=True,
-                         text=True, timeout=300)
+    out = subprocess.run([sys.executable, "-P", "-m", "ptcore.compat.torch", "-c", SCRIPT, str(TABLE)],
+                         capture_output=True, text=True, timeout=300)
     assert out.returncode == 0, out.stderr
     missing = out.stdout.split()
     wrong = [name for name in missing if not any(re.fullmatch(pattern, name) for pattern in MEANT)]
@@ -77,7 +77,8 @@ except NotImplementedError as error:
 else:
     raise AssertionError
 """
-    out = subprocess.run([sys.executable, "-m", "ptcore.compat.torch", "-c", text], capture_output=True, text=True)
+    out = subprocess.run([sys.executable, "-P", "-m", "ptcore.compat.torch", "-c", text], capture_output=True,
+                         text=True)
     assert out.returncode == 0, out.stderr
 
 
@@ -116,7 +117,8 @@ assert [x.shape for x in torch._utils._unflatten_dense_tensors(flat, a)] == [x.s
 assert torch._C._get_tracing_state() is None
 assert torch.quasirandom.SobolEngine(2).draw(2).tolist() == [[0, 0], [0.5, 0.5]]
 """
-    out = subprocess.run([sys.executable, "-m", "ptcore.compat.torch", "-c", text], capture_output=True, text=True)
+    out = subprocess.run([sys.executable, "-P", "-m", "ptcore.compat.torch", "-c", text], capture_output=True,
+                         text=True)
     assert out.returncode == 0, out.stderr
 
 
@@ -135,5 +137,6 @@ for name in _paths.NAMES:
     assert getattr(torch, name) is not None, name
 assert callable(torch.nn.parallel.data_parallel)
 """
-    out = subprocess.run([sys.executable, "-m", "ptcore.compat.torch", "-c", text], capture_output=True, text=True)
+    out = subprocess.run([sys.executable, "-P", "-m", "ptcore.compat.torch", "-c", text], capture_output=True,
+                         text=True)
     assert out.returncode == 0, out.stderr

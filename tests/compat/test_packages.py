@@ -89,6 +89,7 @@ def test_package(package):
         pytest.skip("needs ptcore.amp")
     lines = [line[8:] for line in CASES[package].splitlines()]
     text = "\n".join(["import torch", *lines])
-    out = subprocess.run([sys.executable, "-m", "ptcore.compat.torch", "-c", text], capture_output=True, text=True,
+    out = subprocess.run([sys.executable, "-P", "-m", "ptcore.compat.torch", "-c", text], capture_output=True,
+                         text=True,
                          timeout=300)
     assert out.returncode == 0, out.stderr

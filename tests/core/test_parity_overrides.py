@@ -122,7 +122,7 @@ METHODS = {
 }
 
 
-UNLISTED = {"empty_like", "full_like", "ones_like", "zeros_like", "bernoulli", "is_inference", "is_signed",
+UNLISTED = {"autocast", "empty_like", "full_like", "ones_like", "zeros_like", "bernoulli", "is_inference", "is_signed",
             *(f"sym_{name}" for name in ("float", "int", "ite", "max", "min", "not", "sum"))}       # they take no tensor
 
 

@@ -305,7 +305,7 @@ CLASSES = [
     *[
         (getattr(optim, name), getattr(torch.optim, name))
         for name in optim.__all__
-        if name != "lr_scheduler"
+        if name not in ("lr_scheduler", "swa_utils")
     ],
     *[tuple(getattr(m, name) for m in SCHEDULE_MODULES) for name in lr_scheduler.__all__],
 ]
