@@ -16,7 +16,9 @@ pytestmark = pytest.mark.core
 ORDINARY = (RuntimeError, TypeError, ValueError, IndexError, OverflowError, ZeroDivisionError, BufferError, MemoryError)
 HUGE = 2**40
 # They change the state of the process, read files or memory addresses, or hand over ownership.
-LEFT_OUT = {"set_default_dtype", "set_default_device", "set_grad_enabled", "set_printoptions", "set_num_threads",
+LEFT_OUT = {*(f"set_autocast_{name}" for name in ("enabled", "cpu_enabled", "dtype", "cpu_dtype", "gpu_dtype",
+                                                  "cache_enabled")),
+            "autocast_increment_nesting", "autocast_decrement_nesting", "set_default_dtype", "set_default_device", "set_grad_enabled", "set_printoptions", "set_num_threads",
             "set_rng_state", "manual_seed", "seed", "save", "load", "from_dlpack", "enable_grad", "no_grad",
             "inference_mode", "data_ptr", "storage", "untyped_storage", "share_memory_", "resize_",
             "is_complex", "is_floating_point", "is_signed", "numel"}
