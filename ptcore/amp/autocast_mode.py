@@ -57,11 +57,9 @@ class autocast:
     """A context, and a decorator, in which ops choose the precision that they run in.
 
     Products, convolutions and attention run in ``dtype``; losses, decompositions and Fourier transforms, on
-    accelerators
-    also sums, norms, softmax and powers, in float32; others in the precision of what they are given. The lists are
-    PyTorch's for each device. Float64 and integers are left alone, and so is what writes to a tensor that is given
-    (``out=``,
-    in-place methods). Casts of parameters are kept until the outermost context ends. The state is the thread's.
+    accelerators also sums, norms, softmax and powers, in float32; others in the precision of what they are given. The
+    lists are PyTorch's for each device. Float64 and integers are left alone, and so is what writes to a tensor that is
+    given (``out=``, in-place methods). Casts of parameters are kept until the outermost context ends. The state is the thread's.
 
     Parameters
     ----------
@@ -109,8 +107,7 @@ class autocast:
         if enabled and self.fast_dtype not in _LOWER:
             name = {"cpu": "CPU", "cuda": "CUDA"}[device_type]
             warnings.warn(f"In {name} autocast, but the target dtype is not supported. Disabling autocast.\n{name} "
-                          "Autocast "
-                          "only supports dtypes of ptcore.bfloat16, ptcore.float16 currently.", stacklevel=2)
+                          "Autocast only supports dtypes of ptcore.bfloat16, ptcore.float16 currently.", stacklevel=2)
             enabled = False
         self._enabled = bool(enabled)
         self._cache_enabled = _state.is_cache_enabled() if cache_enabled is None else bool(cache_enabled)
@@ -293,7 +290,6 @@ class same_autocast:
     def __init__(self):
         self.states = [(d, _state.is_enabled(d), _state.get_dtype(d)) for d in _DEVICES]
         self.cache, self.before = _state.is_cache_enabled(), []
-        self.is_any = _state.is_any_enabled()
 
     def __enter__(self):
         self.before.append(same_autocast())

@@ -172,14 +172,10 @@ cpdef clear_cache():
         _kept.pop(PyThread_get_thread_ident(), None)
 
 
-cdef inline int code_of(object lower) except -1:
-    return as_code(lower, b"autocast", b"dtype")
-
-
 def enter(int column, bint on, object lower, bint cache):
     """Enters a context; returns what is to be put back behind it."""
     cdef int before = pt_tls.autocast >> column & 1 | pt_tls.autocast_uncached << 1 | pt_tls.autocast_dtype[column] << 2
-    pt_tls.autocast_dtype[column] = code_of(lower)
+    pt_tls.autocast_dtype[column] = as_code(lower, b"autocast", b"dtype")
     pt_tls.autocast_uncached = not cache
     pt_tls.autocast_depth += 1
     set_column(column, on)
