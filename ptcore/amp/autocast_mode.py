@@ -59,7 +59,8 @@ class autocast:
     Products, convolutions and attention run in ``dtype``; losses, decompositions and Fourier transforms, on
     accelerators also sums, norms, softmax and powers, in float32; others in the precision of what they are given. The
     lists are PyTorch's for each device. Float64 and integers are left alone, and so is what writes to a tensor that is
-    given (``out=``, in-place methods). Casts of parameters are kept until the outermost context ends. The state is the thread's.
+    given (``out=``, in-place methods). Casts of parameters are kept until the outermost context ends. The state is
+    the thread's.
 
     Parameters
     ----------
