@@ -2,14 +2,13 @@
 import math
 
 import ptcore as pt
-from ptcore.distributions import constraints
-from ptcore.distributions.distribution import Distribution
-from ptcore.distributions.utils import EMPTY, broadcast_all
+from ptcore.distributions._location_scale import LocationScale
+from ptcore.distributions.utils import EMPTY
 
 __all__ = ["Cauchy"]
 
 
-class Cauchy(Distribution):
+class Cauchy(LocationScale):
     r"""Cauchy distribution, with density :math:`1 / \pi s (1 + ((x - m) / s)^2)`; it has no mean.
 
     Parameters
@@ -27,24 +26,9 @@ class Cauchy(Distribution):
     tensor([0.7500])
     """
 
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
-    support = constraints.real
-    has_rsample = True
-
-    def __init__(self, loc, scale, validate_args=None):
-        self.loc, self.scale = broadcast_all(loc, scale)
-        super().__init__(self.loc.shape, validate_args=validate_args)
-
-    def expand(self, batch_shape, _instance=None):
-        return self._expanded(Cauchy, _instance, batch_shape, "loc", "scale")
-
     @property
     def mean(self):
         return self.loc.new_full(self._batch_shape, float("nan"))
-
-    @property
-    def mode(self):
-        return self.loc
 
     @property
     def variance(self):

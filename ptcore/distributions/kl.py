@@ -35,7 +35,7 @@ def register_kl(type_p, type_q):
     7
     """
     for name, its in (("type_p", type_p), ("type_q", type_q)):
-        if not isinstance(its, type):           # classes of others that are no Distribution may be registered, too
+        if not isinstance(its, type) or not hasattr(its, "log_prob"):   # others have base classes of their own, too
             raise TypeError(f"Expected {name} to be a Distribution subclass but got {its}")
 
     def decorator(fun):

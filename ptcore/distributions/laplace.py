@@ -1,13 +1,12 @@
 """The Laplace distribution."""
 import ptcore as pt
-from ptcore.distributions import constraints
-from ptcore.distributions.distribution import Distribution
-from ptcore.distributions.utils import EMPTY, broadcast_all
+from ptcore.distributions._location_scale import LocationScale
+from ptcore.distributions.utils import EMPTY
 
 __all__ = ["Laplace"]
 
 
-class Laplace(Distribution):
+class Laplace(LocationScale):
     r"""Laplace distribution, with density :math:`e^{-|x - m| / s} / 2s`.
 
     Parameters
@@ -23,25 +22,6 @@ class Laplace(Distribution):
     >>> Laplace(0.0, 1.0).variance
     tensor(2.)
     """
-
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
-    support = constraints.real
-    has_rsample = True
-
-    def __init__(self, loc, scale, validate_args=None):
-        self.loc, self.scale = broadcast_all(loc, scale)
-        super().__init__(self.loc.shape, validate_args=validate_args)
-
-    def expand(self, batch_shape, _instance=None):
-        return self._expanded(Laplace, _instance, batch_shape, "loc", "scale")
-
-    @property
-    def mean(self):
-        return self.loc
-
-    @property
-    def mode(self):
-        return self.loc
 
     @property
     def variance(self):

@@ -2,16 +2,16 @@
 import math
 
 import ptcore as pt
-from ptcore.distributions import constraints
+from ptcore.distributions._location_scale import LocationScale
 from ptcore.distributions.exp_family import ExponentialFamily
-from ptcore.distributions.utils import EMPTY, broadcast_all
+from ptcore.distributions.utils import EMPTY
 
 __all__ = ["Normal"]
 
 _HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
 
 
-class Normal(ExponentialFamily):
+class Normal(LocationScale, ExponentialFamily):
     r"""Normal distribution, with density :math:`\exp(-(x - \mu)^2 / 2\sigma^2) / \sigma\sqrt{2\pi}`.
 
     Parameters
@@ -29,25 +29,7 @@ class Normal(ExponentialFamily):
     tensor([-0.9189])
     """
 
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
-    support = constraints.real
-    has_rsample = True
     _mean_carrier_measure = 0
-
-    def __init__(self, loc, scale, validate_args=None):
-        self.loc, self.scale = broadcast_all(loc, scale)
-        super().__init__(self.loc.shape, validate_args=validate_args)
-
-    def expand(self, batch_shape, _instance=None):
-        return self._expanded(Normal, _instance, batch_shape, "loc", "scale")
-
-    @property
-    def mean(self):
-        return self.loc
-
-    @property
-    def mode(self):
-        return self.loc
 
     @property
     def stddev(self):
