@@ -65,6 +65,10 @@ class DTypeError(RuntimeError, TypeError):
     """A dtype that the op does not take: RuntimeError as in PyTorch, TypeError as in NumPy."""
 
 
+class SchemaError(RuntimeError, TypeError):
+    """An argument that is not of the type that the schema of a custom op names."""
+
+
 class UnsupportedDTypeError(DTypeError, NotImplementedError):
     """A dtype that an op has no kernel for: PyTorch raises NotImplementedError."""
 

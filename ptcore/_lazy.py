@@ -144,10 +144,9 @@ TABLE = {
 # Package -> its modules that are read when first asked for.
 MODULES = {
     "ptcore": ("accelerator", "amp", "array_api", "autograd", "backends", "compat", "compiler", "cpu", "cuda",
-               "distributions", "examples", "fft", "func", "futures", "fx", "hub", "jit", "linalg", "masked", "monitor",
-               "multiprocessing", "nn", "ops", "optim", "overrides", "profiler", "quasirandom", "random",
-               "return_types",
-               "serialization", "signal", "special", "storage", "testing", "types", "utils", "version"),
+               "distributions", "examples", "fft", "func", "futures", "fx", "hub", "jit", "library", "linalg",
+               "masked", "monitor", "multiprocessing", "nn", "ops", "optim", "overrides", "profiler", "quasirandom",
+               "random", "return_types", "serialization", "signal", "special", "storage", "testing", "types", "utils", "version"),
     "ptcore.autograd": ("forward_ad", "function", "functional", "grad_mode", "graph", "profiler", "variable"),
     "ptcore.backends": ("cpu", "cuda", "cudnn", "cusparselt", "kleidiai", "mha", "miopen", "mkl", "mkldnn", "mps",
                         "nnpack", "openmp", "opt_einsum", "quantized", "xnnpack"),

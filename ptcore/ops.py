@@ -1,5 +1,6 @@
 """The op table: ``ptcore.ops["softplus"]`` is the row of an op; ``register`` adds one,
 ``register_kernel`` enters a kernel for a device and ``register_backend`` adds a type of device.
+``ops.mylib.foo`` is an op of ``ptcore.library``, and ``ops.aten.foo`` one of the table by PyTorch's name.
 
 The module is a mapping from names to rows (see ``_ops/table/schema.py`` for the columns), read from
 the row files at the first look.
@@ -27,6 +28,12 @@ def load_library(path):
 
 
 class _Table(ModuleType):
+    def __getattr__(self, name):
+        if name.startswith("_"):
+            raise AttributeError(f"module 'ptcore.ops' has no attribute {name!r}")
+        from ptcore._ops.namespaces import namespace
+        return namespace(name)
+
     def __getitem__(self, name):
         return _ops.row(name)
 

@@ -6,7 +6,7 @@ of ptcore/_names.
 """
 from cpython.mem cimport PyMem_Calloc, PyMem_Malloc
 from cpython.object cimport PyObject
-from cpython.ref cimport Py_INCREF
+from cpython.ref cimport Py_DECREF, Py_INCREF
 from cpython.sequence cimport PySequence_Fast_ITEMS
 from libc.string cimport strcmp
 
@@ -19,6 +19,7 @@ from ptcore._ops.call.elementwise cimport (binary, elementwise, elementwise_inpl
 from ptcore._ops.call.autocast cimport cast_arguments, casts, pause, resume
 from ptcore._ops.call.offer cimport PT_VARIANT_PLAIN, as_given, asks, flags_of_all, is_foreign, offer
 from ptcore._ops.call.run cimport call, over_first
+from ptcore._ops.plan.hooks cimport dry, planning, spoil
 from ptcore._ops.table.ids cimport info
 from ptcore._ops._writing cimport write_outs
 from ptcore._ops import _arguments, _results
@@ -35,6 +36,7 @@ cdef extern from "call/op_function.h":
     enum: PT_NO_SLOT, PT_REQUIRED
     enum: PT_FORM_UNARY, PT_FORM_BINARY, PT_FORM_ELEMENTWISE, PT_FORM_STRUCTURED, PT_FORM_VIEW
     enum: PT_FORM_COMPOSITE, PT_FORM_INPLACE_BINARY, PT_FORM_INPLACE_ELEMENTWISE, PT_FORM_INPLACE_OTHER, PT_FORM_NUMPY
+    enum: PT_FORM_CUSTOM
     enum: PT_ROLE_FUNCTION, PT_ROLE_INPLACE, PT_ROLE_METHOD
     ctypedef struct pt_slot:
         uint16_t name
@@ -67,6 +69,7 @@ cdef extern from "call/op_function.h":
         object (*describe)(pt_function *, const char *)
         object (*overridden)(object, PyObject **, Py_ssize_t, PyObject *)
         PyObject *tensor
+        object (*attribute)(pt_function *, object)
     pt_function_hooks pt_hooks
     object pt_function_new(const pt_function_spec *, PyObject **, PyObject **)
 
@@ -297,6 +300,24 @@ cdef object composite_entry(pt_function *f, PyObject **slots):
         raise
 
 
+cdef object custom_entry(pt_function *f, PyObject **slots):
+    """An op of ``ptcore.library``: whoever asks gets the call, else its definition."""
+    cdef const pt_function_spec *s = f.spec
+    cdef uint32_t key = flags_of_all(slots, s.nargs)
+    if key & PT_SLOW:
+        result = offer(s.op, slots, s.nargs, key, None, PT_VARIANT_PLAIN)
+        if result is not NotImplemented:
+            return result
+    if not planning():
+        return PyObject_Vectorcall(f.body, slots, s.nargs, NULL)
+    if dry():
+        raise RuntimeError(f"{info(s.op).name.decode()}: it looks at values, and there are none")
+    result = PyObject_Vectorcall(f.body, slots, s.nargs, NULL)
+    if planning():
+        spoil(b"it is a function of Python")
+    return result
+
+
 cdef object inplace_other_entry(pt_function *f, PyObject **slots):
     """``x.op_()`` of a row whose op makes a new result: by a kernel that may write over its input, or by a copy."""
     cdef const pt_function_spec *s = f.spec
@@ -349,6 +370,12 @@ cdef object describe(pt_function *f, const char *what):
     row = _ops.row(info(f.spec.op).row.decode())
     form = (_signature.FUNCTION, _signature.INPLACE, _signature.METHOD)[f.spec.role]
     return _signature.docstring(row, form) if strcmp(what, b"doc") == 0 else _signature.signature(row, form)
+
+
+cdef object attribute(pt_function *f, object name):
+    """What an op is beside a function: one overload of a name of ``ptcore.ops``."""
+    from ptcore._ops.namespaces import attribute_of
+    return attribute_of(<object><PyObject *>f, name)
 
 
 cdef list _functions = []           # by op id; what a function calls under another role
@@ -412,8 +439,11 @@ cdef int fill() except -1:
     return 0
 
 
-def registered(row, int op):
-    """The function of an op that was registered at run time; see ``fill`` for those of the table."""
+def registered(row, int op, body=None):
+    """The function of an op that was registered at run time; see ``fill`` for those of the table.
+
+    ``body`` is what a custom op calls: see ``set_body``.
+    """
     from ptcore._ops.table import signature as _signature
     cdef list found = _signature.parameters(row)
     cdef int k, n = len(found)
@@ -422,7 +452,7 @@ def registered(row, int op):
     cdef PyObject **room = <PyObject **>PyMem_Calloc(2 * n + 1, sizeof(PyObject *))
     if s == NULL or slots == NULL or room == NULL:
         raise MemoryError()
-    texts = [row.name.encode(), b"ptcore.ops"]
+    texts = [row.called.encode(), b"ptcore.ops", row.qualname.encode()]
     kept = [p.name for p in found]
     for k in range(n):
         p = found[k]
@@ -434,17 +464,29 @@ def registered(row, int op):
         slots[k].second = kept.index(p.second) if p.second else PT_NO_SLOT
         slots[k].check = c'.'
     _kept.append(texts)
-    s.name = s.qualname = texts[0]
-    s.module = texts[1]
+    s.name, s.module, s.qualname = texts
     s.slots = slots
-    s.op, s.form, s.nslots = op, PT_FORM_STRUCTURED, n
+    s.op, s.nslots = op, n
+    s.form = PT_FORM_STRUCTURED if body is None else PT_FORM_CUSTOM
     s.npositional = sum([p.kind == _signature.POSITIONAL for p in found])
     s.nargs = len(row.args)
     s.rest = s.inplace = s.choice = s.absent = PT_NO_SLOT
-    s.out = kept.index("out")
+    s.out = kept.index("out") if body is None else PT_NO_SLOT
     function = pt_function_new(s, room, room + n)
+    if body is not None:
+        set_body(function, body)
     set_functions(op, function, None)
     return function
+
+
+def set_body(function, body):
+    """What a custom op calls, with its arguments by position."""
+    cdef pt_function *f = <pt_function *><PyObject *>function
+    cdef PyObject *before = f.body
+    Py_INCREF(body)
+    f.body = <PyObject *>body
+    if before != NULL:
+        Py_DECREF(<object>before)
 
 
 cdef list _kept = []                # what specs of registered functions point to
@@ -460,6 +502,7 @@ pt_hooks.entries[PT_FORM_INPLACE_BINARY] = inplace_elementwise_entry
 pt_hooks.entries[PT_FORM_INPLACE_ELEMENTWISE] = inplace_elementwise_entry
 pt_hooks.entries[PT_FORM_INPLACE_OTHER] = inplace_other_entry
 pt_hooks.entries[PT_FORM_NUMPY] = numpy_entry
+pt_hooks.entries[PT_FORM_CUSTOM] = custom_entry
 pt_hooks.unary = unary
 pt_hooks.binary = binary
 pt_hooks.inplace_binary = inplace_binary
@@ -468,4 +511,5 @@ pt_hooks.second = second
 pt_hooks.describe = describe
 pt_hooks.overridden = overridden
 pt_hooks.tensor = <PyObject *>Tensor
+pt_hooks.attribute = attribute
 fill()

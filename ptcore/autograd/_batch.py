@@ -80,7 +80,7 @@ class Batcher:
             if result is not None:
                 return result
         own = row(op)
-        if own.kind == "composite" and own.batch == "decompose":
+        if own.kind in ("composite", "custom") and own.batch == "decompose":
             return NotImplemented
         values = self.values(args)
         if own.random and own.kind != "composite":

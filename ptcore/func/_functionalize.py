@@ -249,7 +249,7 @@ class Functionalizer:
 
     def call(self, op, args, out, variant):
         own = ops.row(op)
-        if own.kind == "composite":
+        if own.kind in ("composite", "custom"):
             return NotImplemented
         values = tuple([self.values(x) for x in args])
         if variant == INPLACE:

@@ -402,6 +402,8 @@ def _is_impure(function, args, kwargs, impure_random):
         return function in _without_rows()
     name = op_name(function.op)
     own = row(name)
+    if own.mutates:
+        return True
     if own.inplace and function is function_of_row(name, True):
         return True
     if own.inplace_argument:

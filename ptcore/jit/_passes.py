@@ -63,12 +63,19 @@ class Memory:
     @staticmethod
     def writes(node):
         own = row_of(node)
+        if own is not None and own.mutates:
+            return True
         return (own is not None and function_of_row(own.name) is not node.target) or "out" in node.kwargs or (
             own is None and node.is_impure(False) and node.op not in ("output", "placeholder")
             and node.target is not check_guards)
 
     def written_by(self, node):
         """The nodes that a node writes to."""
+        own = row_of(node)
+        if own is not None and own.mutates:
+            names = [own.args[k].name for k in own.mutates]
+            return [x for k, a in enumerate(node.args) if k in own.mutates for x in _nodes_in(a)] + [
+                x for name, a in node.kwargs.items() if name in names for x in _nodes_in(a)]
         return [*node.all_input_nodes[:1], *_nodes_in(node.kwargs.get("out"))] if self.writes(node) else []
 
     @staticmethod

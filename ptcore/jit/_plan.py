@@ -36,10 +36,14 @@ class Other:
         def value(x):
             return plan.tensor(x.spot) if type(x) is Where else x
         result = self.function(*tree_map(value, self.args), **tree_map(value, self.kwargs))
-        results = result if isinstance(result, (tuple, list)) else (result,)
-        for buffer, x in zip(self.lent, results):
+        for buffer, x in zip(self.lent, results_of(result)):
             if buffer is not None:
                 plan.bind_tensor(buffer, x)
+
+
+def results_of(result):
+    """The results of a call one by one; a custom op that does nothing but write has none."""
+    return () if result is None else result if isinstance(result, (tuple, list)) else (result,)
 
 
 class Where:
@@ -284,7 +288,7 @@ class Planned:
     def _other(plan, node, given, named, result):
         def place(x):
             return Where(plan.spot(x)) if isinstance(x, Tensor) else x
-        results = result if isinstance(result, (tuple, list)) else (result,)
+        results = results_of(result)
         if any([not isinstance(x, Tensor) for x in results]):
             raise Refused(f"{node} gives a value that is no tensor")
         args, kwargs = tree_map(place, given), tree_map(place, named)

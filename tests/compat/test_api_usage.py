@@ -19,7 +19,6 @@ MEANT = {
     r"|optim\.Optimizer\.param_groups|autograd\.Function\.ctx\..*)": "attributes of instances",
     r"torch\.nn\.Module\._reset_parameters": "a method of single modules",
     r"torch\.(autograd\.)?profiler\..*": "ptcore.profiler",
-    r"torch\.library\..*": "ptcore.library",
     r"torch\.(spmm|sparse_coo|sparse_csr|sparse_csc|sparse_coo_tensor|Tensor\.(to_sparse|indices|coalesce))": "sparse",
     r"torch\.Tensor\.dequantize": "quantized tensors",
     r"torch\.cuda\.FloatTensor": "cuda",

@@ -215,6 +215,15 @@ PyObject *get_described(PyObject *self, void *what) {
 
 PyObject *get_op(PyObject *self, void *) { return PyLong_FromLong(((pt_function *)self)->spec->op); }
 
+PyObject *getattro(PyObject *self, PyObject *name) {
+    PyObject *found = PyObject_GenericGetAttr(self, name);
+    if (found != NULL || !PyErr_ExceptionMatches(PyExc_AttributeError) || PyUnicode_GET_LENGTH(name) < 2
+        || (PyUnicode_READ_CHAR(name, 0) == '_' && PyUnicode_READ_CHAR(name, 1) == '_'))
+        return found;
+    PyErr_Clear();
+    return pt_hooks.attribute((pt_function *)self, name);
+}
+
 /* As Python's functions: of an instance bound to it, of a class itself. */
 PyObject *descr_get(PyObject *self, PyObject *instance, PyObject *) {
     if (instance == NULL || instance == Py_None)
@@ -267,6 +276,7 @@ PyType_Slot type_slots[] = {
     {Py_tp_descr_get, (void *)descr_get},
     {Py_tp_dealloc, (void *)dealloc},
     {Py_tp_repr, (void *)repr},
+    {Py_tp_getattro, (void *)getattro},
     {Py_tp_getset, attributes},
     {Py_tp_methods, methods},
     {Py_tp_members, members},

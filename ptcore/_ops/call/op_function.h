@@ -9,13 +9,13 @@
 #include <Python.h>
 #include <stdint.h>
 
-enum { PT_NO_SLOT = 255, PT_REQUIRED = 255, PT_MAX_SLOTS = 20 };
+enum { PT_NO_SLOT = 255, PT_REQUIRED = 255, PT_MAX_SLOTS = 64 };
 
 /* What runs a function. */
 enum pt_form {
     PT_FORM_UNARY, PT_FORM_BINARY, PT_FORM_ELEMENTWISE, PT_FORM_STRUCTURED, PT_FORM_VIEW,
     PT_FORM_COMPOSITE, PT_FORM_INPLACE_BINARY, PT_FORM_INPLACE_ELEMENTWISE, PT_FORM_INPLACE_OTHER, PT_FORM_NUMPY,
-    PT_N_FORMS
+    PT_FORM_CUSTOM, PT_N_FORMS
 };
 
 enum pt_role { PT_ROLE_FUNCTION, PT_ROLE_INPLACE, PT_ROLE_METHOD };
@@ -74,6 +74,8 @@ typedef struct pt_function_hooks {
     /* what __torch_function__ of an argument that is no tensor gives for a call; NotImplemented: there is none */
     PyObject *(*overridden)(PyObject *function, PyObject **args, Py_ssize_t n, PyObject *keywords);
     PyObject *tensor;       /* the class */
+    /* what an attribute is that the type has not: what ops.namespace.name says of an op, such as its schema */
+    PyObject *(*attribute)(pt_function *, PyObject *name);
     /* of an Overridable: the flags of a value, and what those who are asked make of a call */
     uint32_t (*flags)(PyObject *);
     PyObject *(*ask)(PyObject *function, PyObject **args, Py_ssize_t n, PyObject *keywords);

@@ -175,12 +175,14 @@ _kept = []                          # the bytes that run-time entries of INFO po
 
 
 def register_row(str name, str letters, str argnames, str family, int npositional, int nout,
-                 int types, int promote, int grad_mask, list saved, autocast=(0, 0)):
+                 int types, int promote, int grad_mask, list saved, autocast=(0, 0), bint custom=False):
     """Enters an op behind the built ones and returns its id (see table/register.py).
 
     Parameters
     ----------
     saved : list of (code, need mask)
+    custom : bool
+        Whether the op has a function of Python in the place of kernels.
     """
     global _n_ops
     cdef int op = _n_ops, k
@@ -199,7 +201,7 @@ def register_row(str name, str letters, str argnames, str family, int npositiona
     o.name, o.letters, o.argnames, o.family = texts[0], texts[1], texts[2], texts[3]
     o.row = o.name
     o.kernel = texts[0]
-    o.kind = PT_STRUCTURED
+    o.kind = PT_COMPOSITE if custom else PT_STRUCTURED
     o.promote = promote
     o.npositional, o.nout = npositional, nout
     o.ntensors = sum([c in "TOIJL" for c in letters])
@@ -217,6 +219,13 @@ def register_row(str name, str letters, str argnames, str family, int npositiona
     for table_ in (FUNCTIONS, INPLACE_FUNCTIONS, SPECS, VJPS):
         table_.append(None)
     return op
+
+
+def forget(str name):
+    """Takes an op that was registered from the names; its id stays, for whoever holds its function."""
+    if _id_by_name.get(name, 0) < PT_N_BUILTIN_OPS:
+        raise ValueError(f"forget: {name!r} was not registered")
+    del _id_by_name[name]
 
 
 def op_id(str name):

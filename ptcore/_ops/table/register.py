@@ -124,6 +124,46 @@ def register(signature, *, spec, kernels, types=schema.ALL, promote="default", v
     return function
 
 
+_CUSTOM_LETTERS = {"Tensor": "T", "Tensor?": "O", "Tensor[]": "L", "int": "i", "SymInt": "i", "float": "f", "bool": "b",
+                   "Scalar": "s", "int?": "j", "SymInt?": "j", "float?": "g"}
+
+
+def register_custom(qualname, function_schema, definition):
+    """Registers an op of ``ptcore.library``: a row that a function of Python runs, and that graphs keep whole.
+
+    Parameters
+    ----------
+    qualname : str
+        ``"namespace::name"``, or ``"namespace::name.overload"``.
+    function_schema : FunctionSchema
+    definition : object
+        Is called with the arguments by position; see ``library._definition.Definition``.
+
+    Returns
+    -------
+    OpFunction
+    """
+    args = [schema.Arg(a.name, _CUSTOM_LETTERS.get(str(a.type), "o"), a.default_value, not a.has_default_value(),
+                       a.kwarg_only) for a in function_schema.arguments]
+    if len(args) > 64:
+        raise ValueError(f"register: {qualname!r} must have at most 64 parameters, got {len(args)}")
+    space, _, name = qualname.partition("::")
+    row = schema.Row("custom", str(function_schema), parsed=(qualname, args), internal=True, called=qualname,
+                     mutates=function_schema.mutates, definition=definition, qualname=f"{space}.{name}" if "." in name else f"{space}.{name}.default")
+    row.family = "registered"
+    op = _table.register_row(qualname, row.letters, ",".join([a.name for a in args]), "registered",
+                             sum([not a.keyword_only for a in args]), max(len(function_schema.returns), 1),
+                             (1 << len(schema.DTYPES)) - 1, _PROMOTE["none"], 0, [], custom=True)
+    _known[qualname] = row
+    return functions.registered(row, op, definition)
+
+
+def forget(name):
+    """Takes an op that was registered out of the table. Who holds its function can go on calling it."""
+    _table.forget(name)
+    del _known[name]
+
+
 def register_kernel(name, device, kernel):
     """Enters a kernel of an op, built in or registered, for a type of device.
 

@@ -59,7 +59,7 @@ BATCH = ("broadcast", "shift", "whole", "sizes", "permute", "squeeze", "strided"
          "rows", "merge", "convolution", "each", "decompose", "constant", "refused:")
 JVP = ("partial", "linear", "bilinear", "reduced", "rule", "decompose", None)
 KINDS = ("elementwise", "linear", "bilinear", "structured", "view", "composite",
-         "nondifferentiable")
+         "nondifferentiable", "custom")
 
 
 class Arg:
@@ -119,13 +119,16 @@ class Row:
 
     ``sparse``: the kernel for tensors of another layout than strided, by name; without one such a tensor is refused.
 
+    ``mutates``: of a custom op (``ptcore.library``), the places of the arguments that it writes to; ``definition`` is
+    the object that has its functions. Graphs keep its calls whole.
+
     ``node``: what ``grad_fn.name()`` is, if that is not ``MulBackward0`` for ``mul``.
     """
 
     def __init__(self, kind, signature, **columns):
         self.kind = kind
         self.signature = signature
-        self.name, self.args = parse_signature(signature)
+        self.name, self.args = columns.pop("parsed", None) or parse_signature(signature)
         self.family = None                      # set by collect()
         self.types = columns.pop("types", ALL)
         self.formula = columns.pop("formula", None)
@@ -138,7 +141,7 @@ class Row:
         self.public = columns.pop("public", None)
         self.method = columns.pop("method", True)
         self.inplace = columns.pop("inplace", kind == "elementwise")
-        self.out_argument = columns.pop("out_argument", kind not in ("view", "composite"))
+        self.out_argument = columns.pop("out_argument", kind not in ("view", "composite", "custom"))
         self.out_dtype = columns.pop("out_dtype", "cast" if kind == "elementwise" else "exact")
         self.select = columns.pop("select", None)
         self.absent = columns.pop("absent", None)
@@ -167,6 +170,9 @@ class Row:
         self.inplace_argument = columns.pop("inplace_argument", False)
         self.node = columns.pop("node", None)
         self.called = columns.pop("called", None)
+        self.mutates = columns.pop("mutates", ())
+        self.definition = columns.pop("definition", None)
+        self.qualname = columns.pop("qualname", self.name)
         if columns:
             raise TypeError(f"{self.name}: unknown columns {sorted(columns)}")
         self.check()
@@ -190,7 +196,7 @@ class Row:
                 "composite": "decompose"}.get(self.kind)
 
     def default_batch(self):
-        if self.kind in ("elementwise", "composite"):
+        if self.kind in ("elementwise", "composite", "custom"):
             return "broadcast" if self.kind == "elementwise" else "decompose"
         if self.random:
             return "refused: it draws random numbers, and whether samples share them is not said"

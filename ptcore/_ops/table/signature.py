@@ -37,6 +37,9 @@ def parameters(row, form=FUNCTION):
     ``inplace``, second names, ``out``."""
     if form == METHOD and row.varargs:
         return _spread(row)
+    if row.kind == "custom":
+        return [Parameter(a.name, KEYWORD if a.keyword_only else POSITIONAL, REQUIRED if a.required else a.default, a)
+                for a in row.args]
     pairs = second_names(row)
     result, optional = [], False
     for a in row.args:

@@ -5,13 +5,18 @@ from ptcore import _errors, _overrides, _tensor
 from ptcore._device import device
 from ptcore._dtype import dtype
 from ptcore._memory_format import memory_format
+from ptcore._ops import namespaces as _namespaces
+from ptcore._ops.table.function_schema import Argument, FunctionSchema, parse_schema
 from ptcore._random import Generator
 from ptcore._shape import Size
 from ptcore._tensor import Tensor
+from ptcore.amp import autocast
 from ptcore.jit import ScriptFunction, ScriptModule
+from ptcore.library._tag import Tag
 from ptcore.nn.modules.module import _parse_to as _nn_parse_to
 
-__all__ = ["Generator", "ScriptFunction", "ScriptModule", "Size", "Tensor", "device", "dtype", "memory_format"]
+__all__ = ["Argument", "DispatchKey", "DispatchKeySet", "FunctionSchema", "Generator", "ScriptFunction", "ScriptModule",
+           "Size", "Tag", "Tensor", "device", "dtype", "memory_format", "parse_schema"]
 
 _LinAlgError, _OutOfMemoryError = _errors.LinAlgError, _errors.OutOfMemoryError
 _disabled_torch_function_impl = _tensor._disabled_torch_function_impl
@@ -71,12 +76,65 @@ class _Absent:
         raise NotImplementedError(f"torch._C.{type(self).__name__}: ptcore has no such part of PyTorch's dispatcher")
 
 
-class _ExcludeDispatchKeyGuard(_Absent):
-    """A guard of PyTorch's dispatcher."""
+_AutoDispatchBelowAutograd = _namespaces.below_autograd
 
 
-class _AutoDispatchBelowAutograd(_Absent):
-    """A guard of PyTorch's dispatcher."""
+class _Keys(type):
+    def __getattr__(cls, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return cls(name)
+
+
+class DispatchKey(metaclass=_Keys):
+    """A key of PyTorch's dispatcher, by name: ``DispatchKey.CPU``."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def __eq__(self, other):
+        return isinstance(other, DispatchKey) and self.name == other.name
+
+    def __hash__(self):
+        return hash(self.name)
+
+    def __repr__(self):
+        return f"DispatchKey.{self.name}"
+
+
+class DispatchKeySet:
+    """Keys of PyTorch's dispatcher."""
+
+    def __init__(self, *keys):
+        self.keys = {key if isinstance(key, str) else key.name for key in keys}
+
+    def has(self, key):
+        """Whether a key is among them."""
+        return getattr(key, "name", key) in self.keys
+
+
+class _ExcludeDispatchKeyGuard:
+    """A context without autocast, or in which custom ops go to their kernels, as the keys say."""
+
+    def __init__(self, keys):
+        names = keys.keys if isinstance(keys, DispatchKeySet) else {keys.name}
+        self.contexts = []
+        for name in names:
+            if name.startswith("Autocast"):
+                self.contexts.append(autocast({"AutocastCPU": "cpu"}.get(name, "cuda"), enabled=False))
+            elif name.startswith("Autograd"):
+                self.contexts.append(_AutoDispatchBelowAutograd())
+            else:
+                raise NotImplementedError(f"torch._C._ExcludeDispatchKeyGuard: ptcore has no part {name} of PyTorch's "
+                                          "dispatcher")
+
+    def __enter__(self):
+        for context in self.contexts:
+            context.__enter__()
+
+    def __exit__(self, *error):
+        for context in reversed(self.contexts):
+            context.__exit__(*error)
 
 
 class _IncludeDispatchKeyGuard(_Absent):

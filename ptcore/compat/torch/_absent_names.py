@@ -613,7 +613,6 @@ ABSENT = {
         replace_grad_tensors
     """,
     "ao.quantization.quant_type": "QuantType=DYNAMIC,QAT,STATIC,WEIGHT_ONLY",
-    "_library": "capture_triton register_fake_class",
     "_custom_op": "",
     "_logging": """
         LazyString dtrace_structured getArtifactLogger get_structured_logging_overhead hide_warnings set_logs

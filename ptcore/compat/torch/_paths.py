@@ -21,7 +21,11 @@ TABLE = {
     "_C._nn": f"{_HERE}._C",
     "_guards": f"{_HERE}._guards",
     "_jit_internal": f"{_HERE}._jit_internal",
+    "_library": "ptcore.library",
+    "_library.custom_ops": "ptcore.library",
+    "_library.infer_schema": "ptcore.library",
     "_lowrank": "ptcore._ops.linalg.functions",
+    "_ops": f"{_HERE}._ops",
     "_prims_common": f"{_HERE}._prims_common",
     "_tensor": "ptcore._tensor",
     "_utils": f"{_HERE}._utils",
@@ -72,6 +76,8 @@ TABLE = {
 # Names at the top of torch that ptcore keeps elsewhere, or has for PyTorch's sake alone.
 NAMES = {
     "ScriptModule": "ptcore.jit",
+    "Tag": "ptcore.library._tag",
+    "DispatchKey": f"{_HERE}._C",
     "DisableTorchFunctionSubclass": f"{_HERE}._C",
     "DisableTorchFunction": f"{_HERE}._C",
     "TensorType": f"{_HERE}._C",

@@ -15,6 +15,7 @@ from ptcore._state import interpreters, is_grad_enabled, no_grad
 from ptcore._subclass import carried_by, stands_for
 from ptcore._tensor import Tensor
 from ptcore.fx._symbolic_trace import _TreesOfGraph
+from ptcore.fx.experimental._custom import custom_call
 from ptcore.fx.graph import Graph
 from ptcore.fx.graph_module import GraphModule
 from ptcore.nn.modules.module import Module
@@ -224,6 +225,8 @@ class ProxyTracer:
                 return result
         if own.kind == "composite":
             return NotImplemented
+        if own.kind == "custom":
+            return custom_call(self, own, function, own.definition.schema.name.rpartition(":")[2], args)
         found = [self.argument(x) for x in args]
         values = tuple([v for v, _, _ in found])
         written = found[0][2] if variant == INPLACE else None

@@ -1,0 +1,269 @@
+"""``ptcore.ops.namespace.name``: ops by PyTorch's names, those of ``ptcore.library`` and, as ``aten``, the table's own.
+
+A name may have several overloads; ``Packet`` is what they have in common. An overload is the op's function itself, so
+that graphs, ``__torch_function__`` and ``ops.mylib.foo.default`` speak of one object. What PyTorch's OpOverload has
+beside being called, ``attribute_of`` says.
+"""
+import threading
+
+from ptcore import _ops
+from ptcore._ops.table import ids as _table
+from ptcore._ops.table.function_schema import Argument, FunctionSchema, SchemaType
+
+__all__ = ["Namespace", "OpFunction", "Packet", "attribute_of", "namespace"]
+
+OpFunction = type(_table.function_of(0))
+_spaces, _packets = {}, {}
+custom = {}                         # "namespace::name" -> {overload: function}; library._definition enters them
+_ATEN = ("aten", "prims")
+_TYPES = {"T": "Tensor", "I": "Tensor", "O": "Tensor?", "J": "Tensor?", "L": "Tensor[]", "i": "int", "f": "float",
+          "b": "bool", "s": "Scalar", "j": "int?", "g": "float?", "d": "int", "n": "int", "e": "int?", "D": "int[]?",
+          "R": "int[]", "z": "SymInt[]", "Z": "int[]", "t": "ScalarType?", "w": "str", "o": "Any"}
+_NAMES = {"input": "self"}
+
+
+class _Thread(threading.local):
+    below = 0                       # inside how many below_autograd
+    skips = None                    # the definition whose next call goes to its kernels
+    grad_enabled = None             # whether gradients were recorded where that op was called
+
+
+thread = _Thread()
+
+
+class below_autograd:
+    """Context in which custom ops go to their kernels at once: whoever enters it has seen to gradients."""
+
+    def __enter__(self):
+        thread.below += 1
+
+    def __exit__(self, *error):
+        thread.below -= 1
+
+
+def namespace(name):
+    """``ops.name``: there always is one, as in PyTorch; it says which ops it has."""
+    found = _spaces.get(name)
+    if found is None:
+        found = _spaces[name] = Namespace(name)
+    return found
+
+
+class Namespace:
+    """The ops of one namespace, as attributes.
+
+    Raises
+    ------
+    AttributeError
+        Of an op that there is none of.
+    """
+
+    def __init__(self, name):
+        self.__name__ = self.name = name
+        self.__module__ = "ptcore.ops"
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        found = packet(f"{self.name}::{name}")
+        if found is None:
+            raise AttributeError(f"'_OpNamespace' '{self.name}' object has no attribute '{name}'")
+        return found
+
+    def __dir__(self):
+        own = [name.partition("::")[2] for name in custom if name.startswith(f"{self.name}::")]
+        return sorted(own + ([r.name for r in _ops.rows() if r.public] if self.name == "aten" else []))
+
+    __iter__ = None
+
+    def __repr__(self):
+        return f"<ptcore.ops.{self.name}>"
+
+
+def packet(qualname):
+    """The overloads of a name, or None if there are none."""
+    if qualname not in custom:
+        space, _, name = qualname.partition("::")
+        if space not in _ATEN or not _built_in(name):
+            _packets.pop(qualname, None)
+            return None
+    found = _packets.get(qualname)
+    if found is None:
+        found = _packets[qualname] = Packet(qualname)
+    return found
+
+
+def _built_in(name):
+    """The function of the table that a name of ``aten`` means, or None."""
+    for candidate, inplace in ((name, False), (name.removesuffix("_"), True)):
+        try:
+            found = _table.function_of(_table.op_id(candidate), inplace)
+        except KeyError:
+            continue
+        if found is not None:
+            return found
+    return None
+
+
+class Packet:
+    """An op's name with its overloads: ``ops.mylib.foo``. A call goes to the overload whose schema takes the arguments.
+
+    Attributes
+    ----------
+    default, ... : OpFunction
+        Each overload. Of ``aten`` any name of one means the op, since a row takes what all overloads of PyTorch take.
+    """
+
+    def __init__(self, qualname):
+        space, _, name = qualname.partition("::")
+        self._qualified_op_name, self._namespace = qualname, space
+        self.__name__, self.__module__, self.__qualname__ = name, "ptcore.ops", f"{space}.{name}"
+
+    def overloads(self):
+        """The names of the overloads."""
+        return list(custom.get(self._qualified_op_name, ("default",)))
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        found = self._find(name)
+        if found is None:
+            known = ", ".join(self.overloads())
+            raise AttributeError(f"The underlying op of '{self._qualified_op_name}' has no overload name '{name}'; there "
+                                 f"are: {known}")
+        return found
+
+    def _find(self, overload):
+        own = custom.get(self._qualified_op_name)
+        if own is None:
+            return None if overload.startswith("_") else _built_in(self.__name__)
+        return own.get(overload)
+
+    @property
+    def op(self):
+        """The id of the op, where there is one overload alone."""
+        (function,) = [self._find(name) for name in self.overloads()]
+        return function.op
+
+    def __call__(self, *args, **kwargs):
+        own = custom.get(self._qualified_op_name)
+        if own is None:
+            return _built_in(self.__name__)(*args, **kwargs)
+        if len(own) == 1:
+            (function,) = own.values()
+            return function(*args, **kwargs)
+        return self._resolve(own, args, kwargs)(*args, **kwargs)
+
+    def _resolve(self, own, args, kwargs):
+        """The first overload whose schema takes the arguments."""
+        refused = []
+        for function in own.values():
+            schema = function._schema
+            try:
+                bind(schema, args, kwargs)
+            except (RuntimeError, TypeError) as error:
+                refused.append(f"{schema}: {error}")
+                continue
+            return function
+        raise RuntimeError(f"No matching overload of {self._qualified_op_name}: " + "\n".join(refused))
+
+    def __eq__(self, other):
+        return self is other or (isinstance(other, Packet) and self._qualified_op_name == other._qualified_op_name)
+
+    def __hash__(self):
+        return hash(self._qualified_op_name)
+
+    def __reduce__(self):
+        return _packet_of, (self._qualified_op_name,)
+
+    def __repr__(self):
+        return f"<OpOverloadPacket(op='{self._namespace}.{self.__name__}')>"
+
+
+def _packet_of(qualname):
+    return getattr(namespace(qualname.partition("::")[0]), qualname.partition("::")[2])
+
+
+def bind(schema, args, kwargs):
+    """The values of all arguments of a schema, in its order, converted; raises what is wrong with them."""
+    positional = [a for a in schema.arguments if not a.kwarg_only]
+    if len(args) > len(positional):
+        raise TypeError(f"{schema.name}() expected at most {len(positional)} argument(s) but received {len(args)}")
+    given = {a.name: x for a, x in zip(positional, args)}
+    for name in kwargs:
+        if name in given or all(a.name != name for a in schema.arguments):
+            raise TypeError(f"{schema.name}() got an unexpected keyword argument {name!r}, or got it twice")
+    given.update(kwargs)
+    found = []
+    for a in schema.arguments:
+        if a.name not in given and not a.has_default_value():
+            raise TypeError(f"{schema.name}() is missing value for argument {a.name!r}")
+        found.append(a.convert(schema.name, given[a.name]) if a.name in given else a.default_value)
+    return found
+
+
+def schema_of(function):
+    """The schema of an op's function; that of a row of the table is made of its signature."""
+    row = _ops.row(_table.op_name(function.op))
+    if row.kind == "custom":
+        return row.definition.schema
+    inplace = function is _table.function_of(function.op, True)
+    arguments = []
+    for a in row.args:
+        word = _TYPES[a.letter]
+        type, size = SchemaType(word.rstrip("?[]")), None
+        if "[]" in word:
+            type = SchemaType("[]", (type,), size)
+        if word.endswith("?"):
+            type = SchemaType("?", (type,))
+        default = None if a.required else (a.default, repr(a.default))
+        arguments.append(Argument(_NAMES.get(a.name, a.name), type, default, a.keyword_only))
+    results = [Argument(name, SchemaType("Tensor")) for name in row.fields or ("",)]
+    return FunctionSchema(f"aten::{row.name}{'_' if inplace else ''}", "", arguments, results)
+
+
+def attribute_of(function, name):
+    """What an op's function has of PyTorch's OpOverload."""
+    made = _ATTRIBUTES.get(name)
+    if made is None:
+        raise AttributeError(f"'{type(function).__name__}' object has no attribute {name!r}")
+    return made(function)
+
+
+def _qualname(function):
+    """namespace::name, overload."""
+    schema = schema_of(function)
+    return schema.name, schema.overload_name
+
+
+def _full(function):
+    name, overload = _qualname(function)
+    return f"{name}.{overload}" if overload else name
+
+
+def _definition(function):
+    return _ops.row(_table.op_name(function.op)).definition
+
+
+def _redispatch(function):
+    def redispatch(keyset, *args, **kwargs):
+        with below_autograd():
+            return function(*args, **kwargs)
+    return redispatch
+
+
+_ATTRIBUTES = {
+    "_schema": schema_of,
+    "_name": _full,
+    "name": lambda f: lambda: _full(f),
+    "namespace": lambda f: _qualname(f)[0].partition("::")[0],
+    "_namespace": lambda f: _qualname(f)[0].partition("::")[0],
+    "_opname": lambda f: _qualname(f)[0].partition("::")[2],
+    "_overloadname": lambda f: _qualname(f)[1] or "default",
+    "overloadpacket": lambda f: packet(_qualname(f)[0]),
+    "_overloadpacket": lambda f: packet(_qualname(f)[0]),
+    "is_view": lambda f: schema_of(f)._is_view_op() or _ops.row(_table.op_name(f.op)).kind == "view",
+    "tags": lambda f: [] if _definition(f) is None else list(_definition(f).tags),
+    "redispatch": _redispatch,
+    "default": lambda f: f,
+}
