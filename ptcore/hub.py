@@ -7,6 +7,7 @@ import importlib.util
 import os
 import re
 import sys
+from urllib.parse import urlparse
 
 __all__ = ["download_url_to_file", "get_dir", "help", "list", "load", "load_state_dict_from_url", "set_dir"]
 
@@ -152,7 +153,6 @@ def load_state_dict_from_url(url, model_dir=None, map_location=None, progress=Tr
     NotImplementedError
         If the file is not there: ptcore downloads nothing.
     """
-    from urllib.parse import urlparse
     folder = os.path.join(get_dir(), "checkpoints") if model_dir is None else model_dir
     path = os.path.join(folder, file_name or os.path.basename(urlparse(url).path))
     if not os.path.exists(path):

@@ -218,17 +218,22 @@ def _tensor_text(self):
         suffixes.append(f"grad_fn=<{name}>")
     elif self.requires_grad:
         suffixes.append("requires_grad=True")
-    text = prefix + body
+    text = add_suffixes(prefix + body, suffixes, indent)
+    outer = None if prefix == "tensor(" else getattr(type(self), "_printed_as", None)
+    return f"{outer}({text})" if outer else text
+
+
+def add_suffixes(text, suffixes, indent, force_newline=False):
+    """A text with what stands behind the values, on a new line where it would be too long, and the last bracket."""
     last = len(text) - text.rfind("\n") + 1
     for s in suffixes:
-        if last + len(s) + 2 > _options.linewidth:
+        if force_newline or last + len(s) + 2 > _options.linewidth:
             text += ",\n" + " " * indent + s
-            last = indent + len(s)
+            last, force_newline = indent + len(s), False
         else:
             text += ", " + s
             last += len(s) + 2
-    outer = None if prefix == "tensor(" else getattr(type(self), "_printed_as", None)
-    return f"{outer}({text}))" if outer else text + ")"
+    return text + ")"
 
 
 def _prefix(t):

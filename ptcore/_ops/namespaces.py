@@ -7,6 +7,7 @@ beside being called, ``attribute_of`` says.
 import threading
 
 from ptcore import _ops
+from ptcore._ops import aten
 from ptcore._ops.table import ids as _table
 from ptcore._ops.table.function_schema import Argument, FunctionSchema, SchemaType
 
@@ -72,7 +73,7 @@ class Namespace:
 
     def __dir__(self):
         own = [name.partition("::")[2] for name in custom if name.startswith(f"{self.name}::")]
-        return sorted(own + ([r.name for r in _ops.rows() if r.public] if self.name == "aten" else []))
+        return sorted(own + (aten.names() if self.name == "aten" else []))
 
     __iter__ = None
 
@@ -84,25 +85,13 @@ def packet(qualname):
     """The overloads of a name, or None if there are none."""
     if qualname not in custom:
         space, _, name = qualname.partition("::")
-        if space not in _ATEN or not _built_in(name):
+        if space not in _ATEN or not aten.function_of(name):
             _packets.pop(qualname, None)
             return None
     found = _packets.get(qualname)
     if found is None:
         found = _packets[qualname] = Packet(qualname)
     return found
-
-
-def _built_in(name):
-    """The function of the table that a name of ``aten`` means, or None."""
-    for candidate, inplace in ((name, False), (name.removesuffix("_"), True)):
-        try:
-            found = _table.function_of(_table.op_id(candidate), inplace)
-        except KeyError:
-            continue
-        if found is not None:
-            return found
-    return None
 
 
 class Packet:
@@ -129,14 +118,14 @@ class Packet:
         found = self._find(name)
         if found is None:
             known = ", ".join(self.overloads())
-            raise AttributeError(f"The underlying op of '{self._qualified_op_name}' has no overload name '{name}'; there "
-                                 f"are: {known}")
+            raise AttributeError(f"The underlying op of '{self._qualified_op_name}' has no overload name '{name}'; "
+                                 f"there are: {known}")
         return found
 
     def _find(self, overload):
         own = custom.get(self._qualified_op_name)
         if own is None:
-            return None if overload.startswith("_") else _built_in(self.__name__)
+            return None if overload.startswith("_") else aten.function_of(self.__name__)
         return own.get(overload)
 
     @property
@@ -148,7 +137,7 @@ class Packet:
     def __call__(self, *args, **kwargs):
         own = custom.get(self._qualified_op_name)
         if own is None:
-            return _built_in(self.__name__)(*args, **kwargs)
+            return aten.function_of(self.__name__)(*args, **kwargs)
         if len(own) == 1:
             (function,) = own.values()
             return function(*args, **kwargs)

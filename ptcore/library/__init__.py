@@ -1,7 +1,7 @@
-"""Ops of your own: functions of Python, NumPy or anything else as ops that autograd, tracing, batching and compile know.
+"""Ops of your own: functions of Python or NumPy as ops that autograd, tracing, batching and compile know.
 
-``custom_op`` makes an op of a function; ``define`` and ``impl``, or a ``Library``, do so in parts by a schema. Both kinds
-are called by ``ptcore.ops.namespace.name``.
+``custom_op`` makes an op of a function; ``define`` and ``impl``, or a ``Library``, do so in parts by a schema. Both
+kinds are called by ``ptcore.ops.namespace.name``.
 """
 import ptcore
 from ptcore._ops import namespaces
@@ -21,9 +21,9 @@ from ptcore.library._library import (
 )
 from ptcore.library._opcheck import OpCheckError, opcheck
 
-__all__ = ["CustomOpDef", "Library", "OpCheckError", "custom_op", "define", "fallthrough_kernel", "get_ctx", "get_kernel",
-           "impl", "impl_abstract", "infer_schema", "opcheck", "register_autocast", "register_autograd", "register_fake",
-           "register_kernel", "register_torch_dispatch", "register_vmap", "triton_op", "wrap_triton"]
+__all__ = ["CustomOpDef", "Library", "OpCheckError", "custom_op", "define", "fallthrough_kernel", "get_ctx",
+           "get_kernel", "impl", "impl_abstract", "infer_schema", "opcheck", "register_autocast", "register_autograd",
+           "register_fake", "register_kernel", "register_torch_dispatch", "register_vmap", "triton_op", "wrap_triton"]
 
 
 def _of(op, api):
@@ -60,8 +60,8 @@ def register_kernel(op, device_types, func=None, /, *, lib=None):
 def register_fake(op, func=None, /, *, lib=None, _stacklevel=1, allow_override=True):
     """Registers the function that says what an op's results look like; a decorator without one.
 
-    It is called with tensors on the meta device, and in graphs with symbolic sizes. It returns tensors without values of
-    the sizes, dtype and device that the op would give.
+    It is called with tensors on the meta device, and in graphs with symbolic sizes. It returns tensors without values
+    of the sizes, dtype and device that the op would give.
 
     Parameters
     ----------
@@ -94,8 +94,9 @@ def register_fake(op, func=None, /, *, lib=None, _stacklevel=1, allow_override=T
 def impl_abstract(qualname, func=None, *, lib=None, _stacklevel=1):
     """The older name of :func:`register_fake`; warns."""
     import warnings
-    warnings.warn("`torch.library.impl_abstract` was renamed to `torch.library.register_fake`. Please use that instead; we "
-                  "will remove `torch.library.impl_abstract` in a future version of PyTorch.", FutureWarning, stacklevel=2)
+    warnings.warn("`torch.library.impl_abstract` was renamed to `torch.library.register_fake`. Please use that "
+                  "instead; we will remove `torch.library.impl_abstract` in a future version of PyTorch.", FutureWarning,
+                  stacklevel=2)
     return register_fake(qualname, func, lib=lib)
 
 
@@ -123,8 +124,8 @@ def register_autograd(op, backward, /, *, setup_context=None, lib=None):
     def register(definition):
         if definition.schema.is_mutable:
             raise RuntimeError(f"Cannot register autograd formula for non-functional operator {name} with schema "
-                               f"{definition.schema}. Please create a functional operator and register an autograd formula "
-                               "for that.")
+                               f"{definition.schema}. Please create a functional operator and register an autograd "
+                               "formula for that.")
         definition.set_autograd_formula(backward, setup_context)
         library._undo.append(lambda: definition.backward is backward and definition.set_autograd_formula(None, None))
     when_defined(name, register)
@@ -191,8 +192,8 @@ def register_torch_dispatch(op, torch_dispatch_class, func=None, /, *, lib=None)
     ------
     NotImplementedError
     """
-    raise NotImplementedError("register_torch_dispatch: ptcore has no __torch_dispatch__; __torch_function__ of a class, or "
-                              "overrides.TorchFunctionMode, sees the calls of custom ops")
+    raise NotImplementedError("register_torch_dispatch: ptcore has no __torch_dispatch__; __torch_function__ of a "
+                              "class, or overrides.TorchFunctionMode, sees the calls of custom ops")
 
 
 class _FakeContext:
@@ -205,8 +206,8 @@ class _FakeContext:
         ------
         NotImplementedError
         """
-        raise NotImplementedError("get_ctx().new_dynamic_size: a graph needs the sizes of all results; an op whose sizes "
-                                  "depend on values is called between graphs")
+        raise NotImplementedError("get_ctx().new_dynamic_size: a graph needs the sizes of all results; an op whose "
+                                  "sizes depend on values is called between graphs")
 
     create_unbacked_symint = new_dynamic_size
 

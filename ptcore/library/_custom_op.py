@@ -76,9 +76,10 @@ def custom_op(name, fn=None, /, *, mutates_args, device_types=None, schema=None,
             found = {a.name for a in made._definition.schema.arguments if a.is_write}
             if found != set(mutates_args):
                 made._lib._destroy()
-                raise ValueError(f"Attempted to create a custom op with `mutates_args={mutates_args}` and `schema={schema}. "
-                                 f"The schema suggests that the op mutates {found or '{}'} which is different from what was "
-                                 "provided to us in `mutates_args`. Please make these consistent.")
+                raise ValueError(
+                    f"Attempted to create a custom op with `mutates_args={mutates_args}` and `schema={schema}. The schema "
+                    f"suggests that the op mutates {found or '{}'} which is different from what was provided to us in "
+                    "`mutates_args`. Please make these consistent.")
         made.register_kernel(device_types)(fn)
         return made
     return inner if fn is None else inner(fn)
@@ -99,8 +100,8 @@ class CustomOpDef:
         self._definition = made = self._lib._defines(name + schema, tags, True)
         if Tag.out not in tags and any(a.kwarg_only and a.type.has_tensors() for a in made.schema.arguments):
             self._lib._destroy()
-            raise NotImplementedError("custom_op with kwarg-only Tensor args. Please make your tensors not kwarg-only. Got: "
-                                      f"{made.schema}")
+            raise NotImplementedError("custom_op with kwarg-only Tensor args. Please make your tensors not kwarg-only. "
+                                      f"Got: {made.schema}")
         made.checks = self._check
         self._opoverload = made.function
         if made.mutates and not made.schema.returns:
@@ -177,8 +178,9 @@ class CustomOpDef:
             raise RuntimeError(f"Cannot register autograd formula for operator tagged with torch.Tag.out: {self}. Out "
                                "variants do not support autograd.")
         if schema.is_mutable:
-            raise RuntimeError(f"Cannot register autograd formula for non-functional operator {self} with schema {schema}. "
-                               "Please create a functional operator and register an autograd formula for that.")
+            raise RuntimeError(
+                f"Cannot register autograd formula for non-functional operator {self} with schema {schema}. Please create "
+                "a functional operator and register an autograd formula for that.")
         self._definition.set_autograd_formula(backward, setup_context)
 
     def register_vmap(self, func=None):
@@ -257,8 +259,8 @@ class CustomOpDef:
             given = [result] if len(wanted) == 1 else result
             if not isinstance(given, (list, tuple)) or len(given) != len(wanted) or any(
                     a is not b for a, b in zip(given, wanted)):
-                raise RuntimeError(f"{self._name} (with implementation in {where}): An operator tagged with torch.Tag.out "
-                                   "must return its mutable keyword-only arguments.")
+                raise RuntimeError(f"{self._name} (with implementation in {where}): An operator tagged with "
+                                   "torch.Tag.out must return its mutable keyword-only arguments.")
             return
         _check_result(own, result)
         if own.schema._is_view_op():
@@ -267,12 +269,12 @@ class CustomOpDef:
         for x in _definition.tensors_in(result if isinstance(result, (tuple, list)) else [result]):
             memory = _definition.memory_of(x)
             if memory and memory in known:
-                raise RuntimeError(f"{self._name} (with implementation in {where}): The output of this custom operator (1) "
-                                   "must not also be an input to this custom operator and (2) may not alias any inputs to "
-                                   "this custom operator or other returns. The most common way to trigger this error is if "
-                                   "we have y = custom_op(x) and y and x are the same Tensor. Please instead return a clone "
-                                   "of the offending output tensor(s) (e.g. return x.clone()) or refactor the custom "
-                                   "operator to not return y.")
+                raise RuntimeError(
+                    f"{self._name} (with implementation in {where}): The output of this custom operator (1) must not also "
+                    "be an input to this custom operator and (2) may not alias any inputs to this custom operator or "
+                    "other returns. The most common way to trigger this error is if we have y = custom_op(x) and y and x "
+                    "are the same Tensor. Please instead return a clone of the offending output tensor(s) (e.g. return "
+                    "x.clone()) or refactor the custom operator to not return y.")
             known.add(memory)
 
 
@@ -287,13 +289,14 @@ def _check_result(own, result):
     values = [result] if len(returns) == 1 and not isinstance(result, tuple) else result
     if not isinstance(values, (tuple, list)) or len(values) != len(returns):
         got = f"{len(values)} values" if isinstance(values, (tuple, list)) else type(values).__name__
-        raise RuntimeError(f"{own.qualname}: the kernel must return {len(returns)} values, as the schema says, got {got}")
+        raise RuntimeError(f"{own.qualname}: the kernel must return {len(returns)} values, as the schema says, got "
+                           f"{got}")
     for r, x in zip(returns, values):
         word = str(r.type)
         wanted = {"Tensor": Tensor, "Tensor[]": (list, tuple)}.get(word)
         if wanted is not None and not isinstance(x, wanted):
-            raise RuntimeError(f"{own.qualname}: Unable to cast {type(x).__name__} to {word}: the kernel returned a value "
-                               "of another type than the schema says")
+            raise RuntimeError(f"{own.qualname}: Unable to cast {type(x).__name__} to {word}: the kernel returned a "
+                               "value of another type than the schema says")
 
 
 def _writes_alone(*args, **kwargs):

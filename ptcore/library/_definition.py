@@ -232,11 +232,11 @@ class Definition:
     def no_kernel(self, args):
         device = self.device_of(args)
         if device == META:
-            return NoFakeError(f"There was no fake impl registered for {self.qualname}: library.register_fake says what "
-                               "its results look like, which meta tensors, traces and compile need")
+            return NoFakeError(f"There was no fake impl registered for {self.qualname}: library.register_fake says "
+                               "what its results look like, which meta tensors, traces and compile need")
         known = ", ".join(sorted(self.kernels)) or "none"
-        return NotImplementedError(f"Could not run '{self.qualname}' with arguments from the '{device}' backend: no kernel "
-                                   f"is registered for it, there is: {known}")
+        return NotImplementedError(f"Could not run '{self.qualname}' with arguments from the '{device}' backend: no "
+                                   f"kernel is registered for it, there is: {known}")
 
     # -- promises of fakes -----------------------------------------------------------------------------------------
 
@@ -324,8 +324,8 @@ class _Call:
         """One gradient for each leaf, of what a formula gives for each argument that is not by keyword alone."""
         grads = grads if isinstance(grads, tuple) else (grads,)
         if len(grads) != positional:
-            raise RuntimeError(f"{name}: the backward formula must return {positional} gradients, one for each argument, "
-                               f"got {len(grads)}")
+            raise RuntimeError(f"{name}: the backward formula must return {positional} gradients, one for each "
+                               f"argument, got {len(grads)}")
         found = []
         for k, (g, n) in enumerate(zip((*grads, *[None] * (len(self.lengths) - positional)), self.lengths)):
             if n is None:
@@ -333,8 +333,8 @@ class _Call:
             elif g is None:
                 found += [None] * n
             elif not isinstance(g, (list, tuple)) or len(g) != n:
-                raise RuntimeError(f"{name}: Expected the return from backward to be of the same structure as the inputs: "
-                                   f"argument {k} is a list of {n} tensors, got {type(g).__name__}")
+                raise RuntimeError(f"{name}: Expected the return from backward to be of the same structure as the "
+                                   f"inputs: argument {k} is a list of {n} tensors, got {type(g).__name__}")
             else:
                 found += g
         return tuple(found)
@@ -437,7 +437,9 @@ def _one_by_one(own, info, dims, values):
     result = stacked(found)
 
     def out_dims(x):
-        return type(x)([out_dims(y) for y in x]) if isinstance(x, (tuple, list)) else 0 if isinstance(x, Tensor) else None
+        if isinstance(x, (tuple, list)):
+            return type(x)([out_dims(y) for y in x])
+        return 0 if isinstance(x, Tensor) else None
     return result, out_dims(result)
 
 

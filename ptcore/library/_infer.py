@@ -84,8 +84,8 @@ def _returned(annotation, error):
     def single(a):
         word = _word(a)
         if word not in ("Tensor", "Tensor[]", "SymInt", "float", "bool", "Scalar"):
-            error(f"Return has unsupported type {annotation}. The valid types are: Tensor, list[Tensor], int, float, bool, "
-                  "Number, and tuples of them.")
+            error(f"Return has unsupported type {annotation}. The valid types are: Tensor, list[Tensor], int, float, "
+                  "bool, Number, and tuples of them.")
         return word
     if typing.get_origin(annotation) is not tuple:
         return single(annotation)
@@ -173,11 +173,11 @@ def infer_schema(prototype_function, /, *, mutates_args, op_name=None, tags=()):
         annotation = resolved(p.annotation)
         word = _word(annotation)
         if word is None and typing.get_origin(annotation) is tuple:
-            error(f"Parameter {name} has unsupported type {p.annotation}. We do not support Tuple inputs in schema. As a "
-                  "workaround, please try to use List instead.")
+            error(f"Parameter {name} has unsupported type {p.annotation}. We do not support Tuple inputs in schema. As "
+                  "a workaround, please try to use List instead.")
         if word is None:
             error(f"Parameter {name} has unsupported type {p.annotation}. The valid types are: {_SUPPORTED}.")
-        if mutates_args == "unknown" and word.startswith("Tensor") or mutates_args != "unknown" and name in mutates_args:
+        if word.startswith("Tensor") if mutates_args == "unknown" else name in mutates_args:
             if not word.startswith("Tensor"):
                 error(f"Parameter {name} is in mutable_args but only Tensors or collections of Tensors can be mutated")
             if out and (p.kind != p.KEYWORD_ONLY or word != "Tensor"):
@@ -193,8 +193,8 @@ def infer_schema(prototype_function, /, *, mutates_args, op_name=None, tags=()):
     result = _returned(annotation, error)
     if inplace:
         if len(written) != 1 or written[0][0] != next(iter(signature.parameters), None) or result != "Tensor":
-            error("torch.Tag.inplace requires the first positional argument to be a Tensor, the one in mutates_args, and "
-                  "the return annotation to be Tensor.")
+            error("torch.Tag.inplace requires the first positional argument to be a Tensor, the one in mutates_args, "
+                  "and the return annotation to be Tensor.")
         result = f"Tensor({written[0][1]}!)"
     if out:
         wanted = "Tensor" if len(written) == 1 else f"({', '.join(['Tensor'] * len(written))})"

@@ -17,7 +17,8 @@ _DEVICES = {"CPU": "cpu", "CUDA": "cuda", "HIP": "cuda", "XPU": "xpu", "MPS": "m
             "XLA": "xla", "IPU": "ipu", "PrivateUse1": "privateuseone"}
 _KEYS = {"": _definition.IMPLICIT, "CompositeImplicitAutograd": _definition.IMPLICIT,
          "CompositeExplicitAutograd": _definition.EXPLICIT,
-         "CompositeExplicitAutogradNonFunctional": _definition.EXPLICIT, "default": _definition.EXPLICIT, "Meta": "meta",
+         "CompositeExplicitAutogradNonFunctional": _definition.EXPLICIT, "default": _definition.EXPLICIT,
+         "Meta": "meta",
          **_DEVICES}
 pending = {}                        # name of an op that is not defined yet -> what is registered for it
 _keep_alive = []
@@ -42,9 +43,9 @@ def key_of(dispatch_key):
         column_of(key)
     except (RuntimeError, TypeError, ValueError):
         if key not in _DEVICES.values():
-            raise NotImplementedError(f"impl: the dispatch key {key!r} is one of a part of PyTorch that ptcore has not; "
-                                      f"there are {', '.join(k for k in _KEYS if k)}, Autograd, AutogradCPU, AutocastCPU "
-                                      "and those of other devices, and types of device") from None
+            raise NotImplementedError(f"impl: the dispatch key {key!r} is one of a part of PyTorch that ptcore has "
+                                      f"not; there are {', '.join(k for k in _KEYS if k)}, Autograd, AutogradCPU, "
+                                      "AutocastCPU and those of other devices, and types of device") from None
     return "kernel", key
 
 
@@ -63,7 +64,7 @@ def when_defined(name, register):
     if definition is not None:
         register(definition)
         return
-    space, _, rest = name.partition("::")
+    space = name.partition("::")[0]
     if space in namespaces._ATEN:
         raise NotImplementedError(f"{name}: ops of ptcore itself are not overridden by a Library; ops.register_kernel "
                                   "enters a kernel for one of them, ops.register_backend a type of device")
@@ -110,8 +111,8 @@ class Library:
         if ns in _RESERVED and kind != "IMPL":
             raise ValueError(f"{ns} is a reserved namespace. Please try creating a library with another name.")
         if kind == "DEF" and ns in _defined:
-            raise RuntimeError(f"Only a single Library can be of kind DEF for the namespace {ns}: there is one already; "
-                               "use FRAGMENT")
+            raise RuntimeError(f"Only a single Library can be of kind DEF for the namespace {ns}: there is one "
+                               "already; use FRAGMENT")
         self.ns, self.kind, self.dispatch_key, self.m = ns, kind, dispatch_key, True
         self._undo = []                 # functions that take back what was done, the last one first
         if kind == "DEF":
@@ -171,8 +172,8 @@ class Library:
         if not isinstance(op_name, str):
             name = getattr(op_name, "_name", None)
             if not isinstance(name, str):
-                raise RuntimeError(f"{api} should be passed either a name or an OpOverload object as the first argument, "
-                                   f"got {type(op_name)}")
+                raise RuntimeError(f"{api} should be passed either a name or an OpOverload object as the first "
+                                   f"argument, got {type(op_name)}")
             op_name = name
         space, colons, _ = op_name.partition("::")
         if colons and space != self.ns:
@@ -216,8 +217,8 @@ class Library:
                 undo.append(_put(definition.autocast, key or "cuda", fn, allow_override, definition))
             elif key == "meta":
                 if _definition.IMPLICIT in definition.kernels:
-                    raise RuntimeError(f"We should not register a meta kernel directly to the operator '{name}', because "
-                                       "it has a CompositeImplicitAutograd kernel; it is decomposed instead")
+                    raise RuntimeError(f"We should not register a meta kernel directly to the operator '{name}', "
+                                       "because it has a CompositeImplicitAutograd kernel; it is decomposed instead")
                 undo.append(_set(definition, "fake", fn, allow_override))
             else:
                 undo.append(_put(definition.kernels, key, fn, allow_override, definition))
@@ -240,8 +241,8 @@ class Library:
         ------
         NotImplementedError
         """
-        raise NotImplementedError("Library.fallback: ptcore has no fallbacks for keys; overrides.TorchFunctionMode sees all "
-                                  "calls of a thread")
+        raise NotImplementedError("Library.fallback: ptcore has no fallbacks for keys; overrides.TorchFunctionMode "
+                                  "sees all calls of a thread")
 
     def _alive(self):
         if self.m is None:
@@ -290,8 +291,8 @@ def _check_tags(schema, tags):
         aliases = [a.alias_info.before_set for a in written]
         if not written or any(not a.kwarg_only or str(a.type) != "Tensor" for a in written) or aliases != [
                 r.alias_info.before_set if r.is_write else None for r in schema.returns]:
-            raise ValueError("Schema tagged with torch.Tag.out requires all mutable arguments to be keyword-only Tensors, "
-                             f"and to return them all in their order. Got: {schema}")
+            raise ValueError("Schema tagged with torch.Tag.out requires all mutable arguments to be keyword-only "
+                             f"Tensors, and to return them all in their order. Got: {schema}")
     if Tag.inplace in tags:
         first = schema.arguments[0] if schema.arguments else None
         if written != [first] or first.kwarg_only or str(first.type) != "Tensor" or len(schema.returns) != 1 or not (
@@ -354,8 +355,8 @@ def define(qualname, schema, *, lib=None, tags=()):
         raise ValueError(f"define(qualname, schema): expected qualname to be instance of str, got {type(qualname)}")
     space, name = parse_namespace(qualname)
     if not re.fullmatch(r"\(.*\) -> .*", schema):
-        raise ValueError('define(qualname, schema, ...): expected schema to look like e.g. "(Tensor x) -> Tensor" but got '
-                         f'"{schema}"')
+        raise ValueError('define(qualname, schema, ...): expected schema to look like e.g. "(Tensor x) -> Tensor" but '
+                         f'got "{schema}"')
     library_for(space, lib).define(name + schema, tags=tags)
     return None
 

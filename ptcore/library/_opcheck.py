@@ -23,7 +23,7 @@ def _tensors(x):
     return [t for t in tree_leaves(x) if isinstance(t, Tensor)]
 
 
-def test_schema(op, args, kwargs, close):
+def _test_schema(op, args, kwargs, close):
     """What is written to, and which memory results show, is what the schema says."""
     schema = op._schema
     values = namespaces.bind(schema, *_copied((args, kwargs)))
@@ -50,7 +50,7 @@ def _same(x, y):
     return x.shape == y.shape and bool(((x == y) | ((x != x) & (y != y))).all())
 
 
-def test_autograd_registration(op, args, kwargs, close):
+def _test_autograd_registration(op, args, kwargs, close):
     """An op whose arguments require grad has a formula, or is made of others that have."""
     if not any(x.requires_grad for x in _tensors((args, kwargs))):
         return
@@ -65,7 +65,7 @@ def test_autograd_registration(op, args, kwargs, close):
                            "arguments require grad: use register_autograd")
 
 
-def test_faketensor(op, args, kwargs, close):
+def _test_faketensor(op, args, kwargs, close):
     """The fake's results have the sizes, dtypes and strides of the kernel's."""
     definition = _definition.definition_of(op)
     with ptcore.no_grad():
@@ -82,10 +82,11 @@ def test_faketensor(op, args, kwargs, close):
             continue
         for what in ("shape", "dtype"):
             if getattr(f, what) != getattr(r, what):
-                raise RuntimeError(f"{name}: {what} of result {k}: the fake says {_plain(getattr(f, what))}, the kernel "
-                                   f"gives {_plain(getattr(r, what))}")
+                raise RuntimeError(f"{name}: {what} of result {k}: the fake says {_plain(getattr(f, what))}, the "
+                                   f"kernel gives {_plain(getattr(r, what))}")
         if f.numel() and f.stride() != r.stride():
-            raise RuntimeError(f"{name}: strides of result {k}: the fake says {f.stride()}, the kernel gives {r.stride()}")
+            raise RuntimeError(f"{name}: strides of result {k}: the fake says {f.stride()}, the kernel gives "
+                               f"{r.stride()}")
 
 
 def _plain(x):
@@ -102,7 +103,7 @@ def _run(function, args, kwargs):
     return [x.detach() for x in _tensors(result)], list(grads), [x.detach() for x in _tensors((args, kwargs))]
 
 
-def test_aot_dispatch(op, args, kwargs, close, dynamic=False):
+def _test_aot_dispatch(op, args, kwargs, close, dynamic=False):
     """Compiled, the op gives the results and gradients that it gives as it is."""
     def program(*args, **kwargs):
         return op(*args, **kwargs)
@@ -116,18 +117,18 @@ def test_aot_dispatch(op, args, kwargs, close, dynamic=False):
                 close(x, y)
 
 
-def test_aot_dispatch_static(op, args, kwargs, close):
+def _test_aot_dispatch_static(op, args, kwargs, close):
     """The same with the sizes of the arguments."""
-    test_aot_dispatch(op, args, kwargs, close)
+    _test_aot_dispatch(op, args, kwargs, close)
 
 
-def test_aot_dispatch_dynamic(op, args, kwargs, close):
+def _test_aot_dispatch_dynamic(op, args, kwargs, close):
     """The same with sizes as symbols."""
-    test_aot_dispatch(op, args, kwargs, close, True)
+    _test_aot_dispatch(op, args, kwargs, close, True)
 
 
-_TESTS = {f.__name__: f for f in (test_schema, test_autograd_registration, test_faketensor, test_aot_dispatch_static,
-                                  test_aot_dispatch_dynamic)}
+_TESTS = {f.__name__[1:]: f for f in (_test_schema, _test_autograd_registration, _test_faketensor,
+                                      _test_aot_dispatch_static, _test_aot_dispatch_dynamic)}
 _DEFAULT = ("test_schema", "test_autograd_registration", "test_faketensor", "test_aot_dispatch_dynamic")
 
 
@@ -183,13 +184,14 @@ def opcheck(op, args, kwargs=None, *, test_utils=_DEFAULT, raise_exception=True,
                                f"{op._qualified_op_name}: {names}")
         op = getattr(op, names[0])
     if type(op) is not namespaces.OpFunction:
-        raise ValueError("opcheck(op, ...): op must be instance of torch._ops.OpOverload, e.g. torch.ops.aten.sin.default, "
-                         f"got {type(op)}")
-    tests = tuple(_TESTS) if test_utils == "ALL" else (test_utils,) if isinstance(test_utils, str) else tuple(test_utils)
+        raise ValueError("opcheck(op, ...): op must be instance of torch._ops.OpOverload, e.g. "
+                         f"torch.ops.aten.sin.default, got {type(op)}")
+    tests = tuple(_TESTS) if test_utils == "ALL" else test_utils
+    tests = (tests,) if isinstance(tests, str) else tuple(tests)
     unknown = set(tests) - set(_TESTS)
     if unknown:
-        raise ValueError(f"opcheck(op, ..., test_utils={test_utils}), expected test_utils to be subset of {tuple(_TESTS)} "
-                         "but it was not")
+        raise ValueError(f"opcheck(op, ..., test_utils={test_utils}), expected test_utils to be subset of "
+                         f"{tuple(_TESTS)} but it was not")
 
     def close(x, y):
         assert_close(x, y, rtol=rtol, atol=atol, equal_nan=True)
@@ -200,6 +202,7 @@ def opcheck(op, args, kwargs=None, *, test_utils=_DEFAULT, raise_exception=True,
             found[name] = "SUCCESS"
         except Exception as error:
             if raise_exception:
-                raise OpCheckError(f"opcheck(op, ...): {name} failed with {error} (scroll up for stack trace)") from error
+                raise OpCheckError(f"opcheck(op, ...): {name} failed with {error} (scroll up for stack "
+                                   "trace)") from error
             found[name] = error
     return found

@@ -1,4 +1,4 @@
-"""Function schemas: PyTorch's text form of an op's signature, such as ``foo(Tensor x, int[] dims=[0], *, str s="a") -> Tensor``.
+"""Function schemas: PyTorch's text form of an op's signature, ``foo(Tensor x, int[] dims=[0], *, str s="a") -> Tensor``.
 
 ``parse_schema`` reads one. Its arguments know how a value is made of what a caller gives (``Argument.convert``).
 """
@@ -13,7 +13,8 @@ from ptcore._tensor import Tensor
 
 __all__ = ["AliasInfo", "Argument", "FunctionSchema", "SchemaType", "parse_schema"]
 
-_TOKEN = re.compile(r"""\s*(?:(?P<string>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(?P<number>-?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?j?)
+_TOKEN = re.compile(r"""\s*(?:(?P<string>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')
+                         |(?P<number>-?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?j?)
                          |(?P<word>[A-Za-z_][\w.]*(?:::\w[\w.]*)?)|(?P<sign>->|[()\[\]{}?*!,=|:-]))""", re.VERBOSE)
 # Words that stand for numbers, as the schemas of PyTorch's own ops have them.
 _WORDS = {"None": None, "True": True, "False": False, "Mean": 1, "Sum": 2, "nan": float("nan"), "inf": float("inf"),
@@ -301,7 +302,8 @@ class _Reader:
 
     def error(self, expected):
         _, token, place = self.tokens[self.at]
-        return RuntimeError(f"parse_schema: expected {expected}, got {token or self.text[place:place + 1] or 'the end'!r} "
+        found = token or self.text[place:place + 1] or "the end"
+        return RuntimeError(f"parse_schema: expected {expected}, got {found!r} "
                             f"at column {place + 1} of {self.text!r}")
 
     def peek(self, *signs):

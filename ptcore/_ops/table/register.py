@@ -149,7 +149,8 @@ def register_custom(qualname, function_schema, definition):
         raise ValueError(f"register: {qualname!r} must have at most 64 parameters, got {len(args)}")
     space, _, name = qualname.partition("::")
     row = schema.Row("custom", str(function_schema), parsed=(qualname, args), internal=True, called=qualname,
-                     mutates=function_schema.mutates, definition=definition, qualname=f"{space}.{name}" if "." in name else f"{space}.{name}.default")
+                     mutates=function_schema.mutates, definition=definition,
+                     qualname=f"{space}.{name}" + ("" if "." in name else ".default"))
     row.family = "registered"
     op = _table.register_row(qualname, row.letters, ",".join([a.name for a in args]), "registered",
                              sum([not a.keyword_only for a in args]), max(len(function_schema.returns), 1),

@@ -108,6 +108,15 @@ class DispatchKeySet:
     def __init__(self, *keys):
         self.keys = {key if isinstance(key, str) else key.name for key in keys}
 
+    def __or__(self, other):
+        return DispatchKeySet(*self.keys, *other.keys)
+
+    def __and__(self, other):
+        return DispatchKeySet(*self.keys & other.keys)
+
+    def __sub__(self, other):
+        return DispatchKeySet(*self.keys - other.keys)
+
     def has(self, key):
         """Whether a key is among them."""
         return getattr(key, "name", key) in self.keys
@@ -120,8 +129,10 @@ class _ExcludeDispatchKeyGuard:
         names = keys.keys if isinstance(keys, DispatchKeySet) else {keys.name}
         self.contexts = []
         for name in names:
-            if name.startswith("Autocast"):
-                self.contexts.append(autocast({"AutocastCPU": "cpu"}.get(name, "cuda"), enabled=False))
+            if name in ("AutocastCPU", "AutocastCUDA"):
+                self.contexts.append(autocast(name.removeprefix("Autocast").lower(), enabled=False))
+            elif name.startswith("Autocast"):
+                continue                # of a device that there is none of
             elif name.startswith("Autograd"):
                 self.contexts.append(_AutoDispatchBelowAutograd())
             else:

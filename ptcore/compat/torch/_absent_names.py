@@ -58,7 +58,7 @@ NONE = {"torch.utils.cpp_extension.CUDA_HOME", "torch.utils.cpp_extension.ROCM_H
 # What decorates a definition and means nothing here.
 MARKERS = {f"torch.{name}" for name in (
     "distributed.elastic.multiprocessing.errors.record", "distributed.rpc.functions.async_execution",
-    "export.register_dataclass")}
+    "export.register_dataclass", "onnx.symbolic_helper.parse_args", "onnx.register_custom_op_symbolic")}
 # Classes that programs derive from without asking anything of them.
 BASES = {"torch.distributed.checkpoint.stateful.Stateful", "torch.distributed.algorithms.join.Joinable",
          "torch.distributed.algorithms.Joinable"}
@@ -613,7 +613,6 @@ ABSENT = {
         replace_grad_tensors
     """,
     "ao.quantization.quant_type": "QuantType=DYNAMIC,QAT,STATIC,WEIGHT_ONLY",
-    "_custom_op": "",
     "_logging": """
         LazyString dtrace_structured getArtifactLogger get_structured_logging_overhead hide_warnings set_logs
         trace_structured warning_once

@@ -266,6 +266,8 @@ class CaptureTracer(ProxyTracer):
         try:
             return super().run(op, own, values, out, variant, keyword)
         except NotImplementedError as error:
+            if own.kind == "custom":
+                raise Unsupported(str(error)) from None
             if "meta tensor has no data" not in str(error):
                 raise
             raise Unsupported(f"the size of what {own.called or own.name} gives depends on values") from None

@@ -1,0 +1,15 @@
+"""``torch.jit.annotations``: names of ``torch.jit``, and lists for which a number may stand."""
+from typing import Any, Callable, Dict, List, Optional, Tuple, Union  # noqa: F401, UP035
+
+from ptcore.jit import *  # noqa: F403
+
+
+class _BroadcastingList:
+    """Is subscripted by the type of the items."""
+
+    def __getitem__(self, item):
+        return list[item]
+
+
+(BroadcastingList1, BroadcastingList2, BroadcastingList3, BroadcastingList4, BroadcastingList5, BroadcastingList6) = [
+    _BroadcastingList() for _ in range(6)]
