@@ -13,6 +13,10 @@ from ptcore import _ops
 from ptcore._device import register_backend
 from ptcore._ops.table.register import register, register_kernel
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 __all__ = ["load_library", "register", "register_backend", "register_kernel"]
 
 
@@ -27,13 +31,14 @@ def load_library(path):
                   "ops.register_kernel takes kernels of its own")
 
 
-class _Table(ModuleType):
-    def __getattr__(self, name):
-        if name.startswith("_"):
-            raise AttributeError(f"module 'ptcore.ops' has no attribute {name!r}")
-        from ptcore._ops.namespaces import namespace
-        return namespace(name)
+def __getattr__(name: str) -> "Any":
+    if name.startswith("_"):
+        raise AttributeError(f"module 'ptcore.ops' has no attribute {name!r}")
+    from ptcore._ops.namespaces import namespace
+    return namespace(name)
 
+
+class _Table(ModuleType):
     def __getitem__(self, name):
         return _ops.row(name)
 

@@ -55,6 +55,7 @@ MODULES = {
              "ptcore.testing", "ptcore.cpu", "ptcore.cuda", "ptcore.cuda.streams",
              "ptcore.cuda.memory", "ptcore.utils.hooks",
              "ptcore.utils.dlpack", "ptcore.utils.checkpoint", "ptcore.accelerator", "ptcore.profiler"),
+    "library": ("ptcore.library",),
     "masked": ("ptcore.masked",),
     "distributions": ("ptcore.distributions", "ptcore.distributions.constraints",
                       "ptcore.distributions.constraint_registry", "ptcore.distributions.utils",

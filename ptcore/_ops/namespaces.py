@@ -129,10 +129,17 @@ class Packet:
         return own.get(overload)
 
     @property
+    def _opoverload(self):
+        """The op's function; AttributeError where there are several overloads."""
+        names = self.overloads()
+        if len(names) != 1:
+            raise AttributeError(f"{self._qualified_op_name} has several overloads: {', '.join(names)}")
+        return self._find(names[0])
+
+    @property
     def op(self):
         """The id of the op, where there is one overload alone."""
-        (function,) = [self._find(name) for name in self.overloads()]
-        return function.op
+        return self._opoverload.op
 
     def __call__(self, *args, **kwargs):
         own = custom.get(self._qualified_op_name)

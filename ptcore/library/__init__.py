@@ -95,8 +95,8 @@ def impl_abstract(qualname, func=None, *, lib=None, _stacklevel=1):
     """The older name of :func:`register_fake`; warns."""
     import warnings
     warnings.warn("`torch.library.impl_abstract` was renamed to `torch.library.register_fake`. Please use that "
-                  "instead; we will remove `torch.library.impl_abstract` in a future version of PyTorch.", FutureWarning,
-                  stacklevel=2)
+                  "instead; we will remove `torch.library.impl_abstract` in a future version of PyTorch.",
+                  FutureWarning, stacklevel=2)
     return register_fake(qualname, func, lib=lib)
 
 

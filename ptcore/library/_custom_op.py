@@ -12,11 +12,15 @@ from ptcore.library._tag import Tag, tags_of
 
 __all__ = ["CustomOpDef", "custom_op"]
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 log = logging.getLogger(__name__)
 OPDEFS = {}                         # "namespace::name" -> CustomOpDef
 
 
-def custom_op(name, fn=None, /, *, mutates_args, device_types=None, schema=None, tags=None):
+def custom_op(name, fn=None, /, *, mutates_args, device_types=None, schema=None, tags=None) -> "Any":
     """Makes an op of a function; a decorator without one.
 
     Graphs (``jit.trace``, ``compile``, ``make_fx``) keep its calls whole, and it may call what they cannot look into:
@@ -77,9 +81,9 @@ def custom_op(name, fn=None, /, *, mutates_args, device_types=None, schema=None,
             if found != set(mutates_args):
                 made._lib._destroy()
                 raise ValueError(
-                    f"Attempted to create a custom op with `mutates_args={mutates_args}` and `schema={schema}. The schema "
-                    f"suggests that the op mutates {found or '{}'} which is different from what was provided to us in "
-                    "`mutates_args`. Please make these consistent.")
+                    f"Attempted to create a custom op with `mutates_args={mutates_args}` and `schema={schema}. The "
+                    f"schema suggests that the op mutates {found or '{}'} which is different from what was provided to "
+                    "us in `mutates_args`. Please make these consistent.")
         made.register_kernel(device_types)(fn)
         return made
     return inner if fn is None else inner(fn)
@@ -179,8 +183,8 @@ class CustomOpDef:
                                "variants do not support autograd.")
         if schema.is_mutable:
             raise RuntimeError(
-                f"Cannot register autograd formula for non-functional operator {self} with schema {schema}. Please create "
-                "a functional operator and register an autograd formula for that.")
+                f"Cannot register autograd formula for non-functional operator {self} with schema {schema}. Please "
+                "create a functional operator and register an autograd formula for that.")
         self._definition.set_autograd_formula(backward, setup_context)
 
     def register_vmap(self, func=None):
@@ -270,11 +274,11 @@ class CustomOpDef:
             memory = _definition.memory_of(x)
             if memory and memory in known:
                 raise RuntimeError(
-                    f"{self._name} (with implementation in {where}): The output of this custom operator (1) must not also "
-                    "be an input to this custom operator and (2) may not alias any inputs to this custom operator or "
-                    "other returns. The most common way to trigger this error is if we have y = custom_op(x) and y and x "
-                    "are the same Tensor. Please instead return a clone of the offending output tensor(s) (e.g. return "
-                    "x.clone()) or refactor the custom operator to not return y.")
+                    f"{self._name} (with implementation in {where}): The output of this custom operator (1) must not "
+                    "also be an input to this custom operator and (2) may not alias any inputs to this custom operator "
+                    "or other returns. The most common way to trigger this error is if we have y = custom_op(x) and y "
+                    "and x are the same Tensor. Please instead return a clone of the offending output tensor(s) (e.g. "
+                    "return x.clone()) or refactor the custom operator to not return y.")
             known.add(memory)
 
 

@@ -357,8 +357,8 @@ def _function_of(own):
         ctx._call = call
         if own.setup_context is None:
             return
-        needs = ctx.needs_input_grad
-        ctx.needs_input_grad = tuple(call.nested(needs[1:])[:own.positional])
+        needs = ctx.needs_input_grad                # none are said where tangents are asked for
+        ctx.needs_input_grad = tuple(call.nested(needs[1:] or [False] * len(call.leaves))[:own.positional])
         values = call.nested(inputs[1:])
         found = {"inputs": tuple(values[:own.positional]), "output": call.results(output)}
         if own.names:

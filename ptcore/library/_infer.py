@@ -185,7 +185,7 @@ def infer_schema(prototype_function, /, *, mutates_args, op_name=None, tags=()):
             word = f"Tensor(a{k}!){word[len('Tensor'):]}"
             written.append((name, f"a{k}"))
         parts.append(f"{word} {name}" + ("" if p.default is p.empty else f"={_default(p.default, error)}"))
-    unknown = [] if mutates_args == "unknown" else sorted(set(mutates_args) - set(signature.parameters))
+    unknown = set() if mutates_args == "unknown" else set(mutates_args) - set(signature.parameters)
     if unknown:
         error(f"{unknown} in mutates_args were not found in the custom op's signature. mutates_args should contain the "
               "names of all args that the custom op mutates, or just the string 'unknown' if you don't know.")

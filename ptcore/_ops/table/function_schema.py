@@ -1,4 +1,4 @@
-"""Function schemas: PyTorch's text form of an op's signature, ``foo(Tensor x, int[] dims=[0], *, str s="a") -> Tensor``.
+"""Function schemas: PyTorch's text of an op's signature, ``foo(Tensor x, int[] dims=[0], *, str s="a") -> Tensor``.
 
 ``parse_schema`` reads one. Its arguments know how a value is made of what a caller gives (``Argument.convert``).
 """
@@ -22,17 +22,20 @@ _WORDS = {"None": None, "True": True, "False": False, "Mean": 1, "Sum": 2, "nan"
 
 
 class AliasInfo:
-    """What ``(a!)`` behind a type says: the sets of memory before and after the call, and whether it is written to."""
+    """What ``(a!)`` behind a type says: the sets of memory before and after the call, and whether it is written to.
 
-    __slots__ = ("after_set", "before_set", "is_write")
+    ``depth`` is behind how many brackets and question marks it stands: ``Tensor(a!)[]`` has 0, ``Tensor[](a!)`` 1.
+    """
 
-    def __init__(self, before, after, is_write):
-        self.before_set, self.after_set, self.is_write = frozenset(before), frozenset(after), is_write
+    __slots__ = ("_after", "_before", "after_set", "before_set", "depth", "is_write")
+
+    def __init__(self, before, after, is_write, depth=0):
+        self._before, self._after, self.is_write, self.depth = before, after, is_write, depth
+        self.before_set, self.after_set = frozenset(before), frozenset(after)
 
     def __str__(self):
-        mark = "!" if self.is_write else ""
-        before, after = "|".join(sorted(self.before_set)), "|".join(sorted(self.after_set))
-        return f"({before}{mark})" if before == after else f"({before}{mark} -> {after})"
+        before, after = "|".join(self._before) + ("!" if self.is_write else ""), "|".join(self._after)
+        return f"({before})" if self.before_set == self.after_set else f"({before} -> {after})"
 
 
 class SchemaType:
@@ -152,7 +155,7 @@ class FunctionSchema:
                 only = True
             parts.append(str(a))
         results = ", ".join(map(str, self.returns))
-        single = len(self.returns) == 1 and not self.returns[0].name
+        single = len(self.returns) == 1 and not results.startswith("(")
         return f"{name}({', '.join(parts)}) -> {results if single else f'({results})'}"
 
     __repr__ = __str__
@@ -293,7 +296,7 @@ class _Reader:
         while text[place:].strip():
             found = _TOKEN.match(text, place)
             if found is None:
-                self.tokens.append(("", "", place))
+                self.tokens.append(("", "", len(text) - len(text[place:].lstrip())))
                 break
             self.tokens.append((found.lastgroup, found.group(found.lastgroup), found.start(found.lastgroup)))
             place = found.end()
@@ -396,9 +399,12 @@ class _Reader:
                 self.need(",")
                 found = SchemaType("Dict", (key, self.type()[0]))
                 self.need(")")
+        depth = -1
         while True:
-            if self.peek("(") and alias is None and found.has_tensors():
-                alias = self.alias()
+            depth += 1
+            if self.peek("(") and alias is None:
+                alias = self.alias(depth)
+                depth -= 1
             elif self.take("?"):
                 found = SchemaType("?", (found,))
             elif self.take("["):
@@ -410,13 +416,13 @@ class _Reader:
             else:
                 return found, alias
 
-    def alias(self):
+    def alias(self, depth):
         self.need("(")
         before, after, write = self.sets(), None, self.take("!")
         if self.take("->"):
             after = self.sets()
         self.need(")")
-        return AliasInfo(before, before if after is None else after, write)
+        return AliasInfo(before, before if after is None else after, write, depth)
 
     def sets(self):
         found = []
@@ -453,10 +459,12 @@ class _Reader:
 
 
 def _aliased(type, alias):
-    """The text of a type with what is said of its memory behind the innermost word."""
+    """The text of a type with what is said of its memory."""
     if alias is None:
         return str(type)
-    if type.items:
-        inner = _aliased(type.items[0], alias)
-        return f"{inner}?" if type.word == "?" else f"{inner}[{'' if type.size is None else type.size}]"
-    return f"{type}{alias}"
+    parts, inner = [], type
+    while inner.word in ("?", "[]"):
+        parts.append("?" if inner.word == "?" else f"[{'' if inner.size is None else inner.size}]")
+        inner = inner.items[0]
+    parts.reverse()
+    return "".join([str(inner), *parts[:alias.depth], str(alias), *parts[alias.depth:]])

@@ -98,6 +98,7 @@ class Calls(Builtins):
                              self.annotated_result(f))
         if how == "ignore":
             return self.call_ignored(f, args, kwargs)
+        f = getattr(f, "_opoverload", f)        # of ops.namespace.name, and of library.custom_op
         wrapped = getattr(f, "__script_if_tracing_wrapper__", None)
         f = wrapped or f
         if isinstance(f, ScriptFunction):

@@ -6,7 +6,21 @@ from ptcore._ops import row
 from ptcore._ops.pooling.toplevel import adaptive_max_pool1d
 from ptcore._ops.table.ids import op_name
 from ptcore.fx.node import OpFunction
-from ptcore.jit._script.types import BOOL, DEVICE, DTYPE, INT, NONE, NUMBER, STR, TENSOR, List, Optional, Tuple, Type
+from ptcore.jit._script.types import (
+    BOOL,
+    DEVICE,
+    DTYPE,
+    FLOAT,
+    INT,
+    NONE,
+    NUMBER,
+    STR,
+    TENSOR,
+    List,
+    Optional,
+    Tuple,
+    Type,
+)
 
 __all__ = ["of_call"]
 
@@ -43,6 +57,10 @@ def _named(name):
 
 def of_call(f, name, args, kwargs):
     """The type of a call's result, by its arguments' values."""
+    own = row(op_name(f.op)) if type(f) is OpFunction else None
+    if own is not None and own.kind == "custom":
+        found = [_of_schema(r.type) for r in own.definition.schema.returns]
+        return found[0] if len(found) == 1 else Tuple(found) if found else NONE
     name = name.rstrip("_") if name.endswith("_") and not name.startswith("__") else name
     if name in _ALONG:
         second = args[1] if len(args) > 1 else kwargs.get("dim", kwargs.get("axis"))
@@ -73,6 +91,15 @@ def of_call(f, name, args, kwargs):
     if known is None and type(f) is OpFunction:
         known = _by_text(row(op_name(f.op)).returns)
     return _TYPES.get(name, TENSOR) if known is None else known
+
+
+def _of_schema(t):
+    """The type that a schema of a custom op names."""
+    if t.is_list:
+        return List(_of_schema(t.items[0]))
+    if t.is_optional:
+        return Optional(_of_schema(t.items[0]))
+    return {"Tensor": TENSOR, "int": INT, "SymInt": INT, "float": FLOAT, "bool": BOOL, "str": STR}.get(t.word, NUMBER)
 
 
 @functools.cache
