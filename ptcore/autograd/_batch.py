@@ -204,7 +204,7 @@ def name_of(func):
     return f"functools.partial({name_of(func.func)}, ...)" if isinstance(func, functools.partial) else repr(func)
 
 
-def vmap(func, in_dims: "Any" = 0, out_dims: "Any" = 0, randomness="error", *, chunk_size: "Any" = None):
+def vmap(func, in_dims: "Any" = 0, out_dims: "Any" = 0, randomness="error", *, chunk_size: "Any" = None) -> "Any":
     """The function that maps ``func`` over a dim of its arguments, by running it once.
 
     Inside, tensors look as those of one sample; what depends on their values in Python, as a branch, is refused.
