@@ -16,6 +16,7 @@ __all__ = ["autocast", "autocast_decorator", "custom_bwd", "custom_fwd", "is_aut
 _DEVICES = ("cpu", "cuda")              # that tensors can be on, and ops be cast for
 _COLUMNS = {name: column_of(name) for name in _DEVICES}
 _LOWER = (bfloat16, float16)
+_ABSENT = ("xpu", "mps", "hpu", "xla", "mtia", "ipu", "maia", "privateuseone")     # which programs ask about
 
 
 def _device_type(name, function):
@@ -41,7 +42,7 @@ def is_autocast_available(device_type):
     >>> ptcore.amp.is_autocast_available("cpu")
     True
     """
-    return _device_type(device_type, "is_autocast_available") in _DEVICES
+    return device_type not in _ABSENT and _device_type(device_type, "is_autocast_available") in _DEVICES
 
 
 def autocast_decorator(autocast_instance, func):
@@ -209,6 +210,8 @@ def custom_bwd(bwd=None, *, device_type):
 
 def is_autocast_enabled(device_type=None) -> bool:
     """Whether ops of a device type are cast in this thread; without one, those of CUDA."""
+    if device_type in _ABSENT:
+        return False
     return _state.is_enabled(_device_type("cuda" if device_type is None else device_type, "is_autocast_enabled"))
 
 

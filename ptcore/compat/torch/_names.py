@@ -106,6 +106,8 @@ layout = str                        # the class of ``strided``
 
 sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc, jagged = map(
     _Absent, ("sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "jagged"))
+complex32, chalf, qint8, quint8, qint32, quint4x2, quint2x4 = map(
+    _Absent, ("complex32", "complex32", "qint8", "quint8", "qint32", "quint4x2", "quint2x4"))
 float8_e4m3fn, float8_e4m3fnuz, float8_e5m2, float8_e5m2fnuz, float8_e8m0fnu, float4_e2m1fn_x2 = map(
     _Absent, ("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu",
               "float4_e2m1fn_x2"))
