@@ -11,6 +11,7 @@ from ptcore._types cimport *
 
 cdef int _default_float = PT_FLOAT32       # of the threads that did not choose their own
 cdef dict _by_key = {}
+cdef str _package = "ptcore"               # what is printed in front of the names of dtypes
 
 _TABLE = (
     # name, kind, itemsize, other names (PyTorch's), in code order
@@ -21,6 +22,17 @@ _TABLE = (
     ("float64", "f", 8, ("double",)), ("complex64", "c", 8, ("cfloat",)),
     ("complex128", "c", 16, ("cdouble",)),
 )
+
+
+def show_as(str package):
+    """Sets the name of the package that dtypes and sizes are printed with: ``torch`` where programs call it that."""
+    global _package
+    _package = package
+
+
+def shown_as():
+    """The name of the package that dtypes and sizes are printed with."""
+    return _package
 
 
 @cython.binding(False)                  # so that methods check their self
@@ -54,7 +66,7 @@ cdef class dtype:
         raise TypeError("dtype: cannot be created; use ptcore.float32 and its companions")
 
     def __repr__(self):
-        return "ptcore." + self.name
+        return f"{_package}.{self.name}"
 
     def __reduce__(self):
         return _from_name, (self.name,)

@@ -3,6 +3,7 @@
 ``contiguous_format`` is row-major, ``channels_last`` has dim 1 of four innermost, ``channels_last_3d``
 that of five; ``preserve_format`` leaves a layout as it is.
 """
+from ptcore._dtype import shown_as
 from ptcore._errors import ShapeError
 
 
@@ -15,7 +16,7 @@ class memory_format:
         self.name = name
 
     def __repr__(self):
-        return f"ptcore.{self.name}"
+        return f"{shown_as()}.{self.name}"
 
     def __reduce__(self):
         return self.name

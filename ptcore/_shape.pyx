@@ -7,6 +7,7 @@ from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE, PyTuple_New, PyTuple_SET_ITEM
 
 from ptcore._types cimport *
+from ptcore._dtype import shown_as
 
 cdef extern from "Python.h":
     object PyType_GenericAlloc(PyTypeObject *type, Py_ssize_t nitems)
@@ -124,7 +125,7 @@ class Size(tuple):
     __rmul__ = __mul__
 
     def __repr__(self):
-        return f"ptcore.Size({list(self)})"
+        return f"{shown_as()}.Size({list(self)})"
 
     def __reduce__(self):
         return Size, (tuple(self),)

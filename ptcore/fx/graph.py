@@ -6,6 +6,8 @@ import math
 import re
 from typing import Any, NamedTuple
 
+from ptcore._dtype import dtype
+from ptcore._memory_format import memory_format
 from ptcore._pytree import tree_flatten
 from ptcore.fx.immutable_collections import immutable_dict
 from ptcore.fx.node import Node, attribute_at, has_side_effect, map_arg, name_of_function
@@ -460,6 +462,9 @@ class _Writer:
             return repr(a)
         if isinstance(a, type) or callable(a):
             return self.function(a)
+        if isinstance(a, (dtype, memory_format)):
+            self.globals["ptcore"] = __import__("ptcore")
+            return f"ptcore.{a.name}"
         text = repr(a)
         if text.startswith("ptcore.") and text[7:].isidentifier():
             self.globals["ptcore"] = __import__("ptcore")

@@ -36,7 +36,7 @@ def train(parameters, loss, optimizer=None, steps=20):
     return losses
 
 def torchvision_without_its_extension():
-    """PyTorch's own torchvision registers functions for ops of its extension, which a build for another release has not."""
+    """PyTorch's own torchvision registers functions for ops that its extension has, if it is there."""
     if "ptcore" not in sys.modules:
         for name in ("nms", "qnms"):
             torch.library.define(f"torchvision::{name}", "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")

@@ -1,4 +1,4 @@
-"""Packages from elsewhere that were written for PyTorch run under the hook, where they are installed, and give its losses.
+"""Packages that were written for PyTorch run under the hook, where they are installed, and give PyTorch's losses.
 
 Each program runs twice, with PyTorch and with ptcore, from the same weights on the same numbers.
 """
@@ -14,9 +14,9 @@ from _package_programs import LARGE, PREAMBLE, SMALL
 
 
 def run(package, text, folder, *how):
-    done = subprocess.run([sys.executable, "-P", *how, "-c", PREAMBLE + text], capture_output=True, text=True, timeout=600,
-                          env={**os.environ, "PROGRAM_FOLDER": str(folder), "PYTHONWARNINGS": "ignore",
-                               "CUDA_VISIBLE_DEVICES": ""})
+    done = subprocess.run([sys.executable, "-P", *how, "-c", PREAMBLE + text], capture_output=True, text=True,
+                          timeout=600, env={**os.environ, "PROGRAM_FOLDER": str(folder), "PYTHONWARNINGS": "ignore",
+                                            "CUDA_VISIBLE_DEVICES": ""})
     assert done.returncode == 0, done.stderr[-4000:]
     return json.loads(done.stdout.splitlines()[-1])
 

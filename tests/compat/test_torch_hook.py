@@ -367,3 +367,26 @@ def test_what_packages_ask_at_import(tmp_path):
                 continue
             raise AssertionError(call)
     """)
+
+
+def test_names_that_are_printed(tmp_path):
+    """dtypes, sizes and memory formats are torch's where programs say torch, and graphs with them run on."""
+    run(tmp_path, """
+        import torch
+        from torch.fx.experimental.proxy_tensor import make_fx
+        assert str(torch.float32) == "torch.float32" and getattr(torch, str(torch.int8).split(".")[1]) is torch.int8
+        assert repr(torch.ones(2, 3).shape) == "torch.Size([2, 3])" and str(torch.channels_last) == "torch.channels_last"
+        assert "dtype=torch.float64" in repr(torch.ones(1, dtype=torch.float64))
+        def f(x):
+            return x.to(torch.float64) + torch.zeros(2, dtype=torch.int32)
+        g = make_fx(f)(torch.ones(2))
+        assert g(torch.ones(2)).dtype is torch.float64 and torch.fx.symbolic_trace(f)(torch.ones(2)).tolist() == [1, 1]
+    """)
+    plain(tmp_path, """
+        import ptcore
+        from ptcore.compat.torch import install, uninstall
+        install()
+        assert str(ptcore.float32) == "torch.float32"
+        uninstall()
+        assert str(ptcore.float32) == "ptcore.float32" and repr(ptcore.ones(1).shape) == "ptcore.Size([1])"
+    """)

@@ -17,6 +17,7 @@ Examples
 """
 import sys
 
+from ptcore._dtype import show_as
 from ptcore.compat.torch import _finder
 
 __all__ = ["install", "is_installed", "uninstall"]
@@ -40,6 +41,7 @@ def install():
         sys.meta_path.insert(0, _finder.finder)
         sys.meta_path.append(_finder.additions)
         _finder.follow_children()
+        show_as("torch")
 
 
 def uninstall():
@@ -48,6 +50,7 @@ def uninstall():
         sys.meta_path.remove(_finder.finder)
         sys.meta_path.remove(_finder.additions)
         _finder.forget_children()
+        show_as("ptcore")
         for name in [n for n in sys.modules if n == "torch" or n.startswith("torch.")]:
             del sys.modules[name]
         _finder.forget_additions()
