@@ -28,8 +28,11 @@ enum pt_out_rule {
 enum pt_integers { PT_INT_ANY, PT_INT_NONZERO, PT_INT_NONNEGATIVE };
 /* Whether the elements of the result are elements of operands; there a number must fit and cannot wrap. */
 enum pt_selects { PT_SELECTS_NONE, PT_SELECTS_ONE, PT_SELECTS_SECOND };
-/* What autocast does with the arguments: a lower precision, float32, the widest of them; or it is off inside. */
-enum pt_autocast { PT_AUTOCAST_NONE, PT_AUTOCAST_LOW, PT_AUTOCAST_HIGH, PT_AUTOCAST_WIDEST, PT_AUTOCAST_OFF };
+/* What autocast does with the arguments: a lower precision, float32, the widest of them; or it is off inside; or the op
+   is refused. */
+enum pt_autocast {
+    PT_AUTOCAST_NONE, PT_AUTOCAST_LOW, PT_AUTOCAST_HIGH, PT_AUTOCAST_WIDEST, PT_AUTOCAST_OFF, PT_AUTOCAST_REFUSED
+};
 enum pt_out { PT_OUT_SAME, PT_OUT_BOOL, PT_OUT_REAL };
 
 /* Shape rules that rows name; call/shape.pyx has them in C, table/shapes.py in Python. */

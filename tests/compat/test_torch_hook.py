@@ -375,7 +375,8 @@ def test_names_that_are_printed(tmp_path):
         import torch
         from torch.fx.experimental.proxy_tensor import make_fx
         assert str(torch.float32) == "torch.float32" and getattr(torch, str(torch.int8).split(".")[1]) is torch.int8
-        assert repr(torch.ones(2, 3).shape) == "torch.Size([2, 3])" and str(torch.channels_last) == "torch.channels_last"
+        assert repr(torch.ones(2, 3).shape) == "torch.Size([2, 3])"
+        assert str(torch.channels_last) == "torch.channels_last"
         assert "dtype=torch.float64" in repr(torch.ones(1, dtype=torch.float64))
         def f(x):
             return x.to(torch.float64) + torch.zeros(2, dtype=torch.int32)

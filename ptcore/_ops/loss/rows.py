@@ -141,7 +141,8 @@ _loss(f"huber_loss(input, target, {_NEW}, delta: Float = 1.0, weight: Obj = None
 
 _loss(f"binary_cross_entropy(input, target, weight: Obj = None, {_OLD}, {_NEW})", "_bce(x, y, reduction)",
       "Binary cross entropy of probabilities; logarithms are at least -100.",
-      "F.binary_cross_entropy(ptcore.tensor([0.5]), ptcore.tensor([1.]))", "tensor(0.6931)", autocast=("high", None))
+      "F.binary_cross_entropy(ptcore.tensor([0.5]), ptcore.tensor([1.]))", "tensor(0.6931)",
+      autocast=("high", "refused"))
 
 _loss(f"binary_cross_entropy_with_logits(input, target, weight: Obj = None, {_OLD}, {_NEW}, pos_weight: Obj = None)",
       "_bce_logits(x, y, reduction)",

@@ -54,7 +54,7 @@ LETTERS = {"Tensor": "T", "OptTensor": "O", "Index": "I", "OptIndex": "J", "Tens
            "DimList": "R", "Sizes": "z", "Ints": "Z", "DType": "t",
            "Obj": "o"}
 TENSOR_LETTERS = "TOIJL"
-AUTOCAST = (None, "low", "high", "widest", "off")
+AUTOCAST = (None, "low", "high", "widest", "off", "refused")
 BATCH = ("broadcast", "shift", "whole", "sizes", "permute", "squeeze", "strided", "product", "index",
          "rows", "merge", "convolution", "each", "decompose", "constant", "refused:")
 JVP = ("partial", "linear", "bilinear", "reduced", "rule", "decompose", None)
@@ -89,7 +89,8 @@ class Row:
     raises.
 
     ``autocast``: "low" runs in autocast's lower precision, "high" in float32, "widest" in the
-    widest dtype among its tensors, None in what it is given; "off" is None of an op whose parts are not cast either.
+    widest dtype among its tensors, None in what it is given; "off" is None of an op whose parts are not cast either;
+    "refused" raises where a tensor would be cast.
     A pair of them is that on the CPU, and that on accelerators.
 
     ``jvp``, forward mode (autograd/_forward.py): "partial" sums the partials times tangents; "linear"
