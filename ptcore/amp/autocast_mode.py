@@ -3,18 +3,17 @@
 The casts are made in ``_ops/call/autocast.pyx``; here are the contexts and the state's public names.
 """
 import functools
-import warnings
 
 from ptcore._device import column_of
 from ptcore._dtype import bfloat16, float16, float64
 from ptcore._dtype import dtype as _dtype
+from ptcore._errors import warn
 from ptcore._ops.call import autocast as _state
 from ptcore._tensor import Tensor
 
 __all__ = ["autocast", "autocast_decorator", "custom_bwd", "custom_fwd", "is_autocast_available"]
 
 _DEVICES = ("cpu", "cuda")              # that tensors can be on, and ops be cast for
-_COLUMNS = {name: column_of(name) for name in _DEVICES}
 _LOWER = (bfloat16, float16)
 _ABSENT = ("xpu", "mps", "hpu", "xla", "mtia", "ipu", "maia", "privateuseone")     # which programs ask about
 
@@ -54,7 +53,7 @@ def autocast_decorator(autocast_instance, func):
     return decorated
 
 
-class autocast:
+class autocast(_state.Context):
     """A context, and a decorator, in which ops choose the precision that they run in.
 
     Products, convolutions and attention run in ``dtype``; losses, decompositions and Fourier transforms, on
@@ -91,37 +90,22 @@ class autocast:
     ptcore.bfloat16 ptcore.float32
     """
 
-    def __init__(self, device_type, dtype=None, enabled=True, cache_enabled=None):
-        if device_type not in _DEVICES:
-            _device_type(device_type, "autocast")
-            raise RuntimeError(f"autocast: User specified an unsupported autocast device_type {device_type!r}")
-        self.device, self._column = device_type, _COLUMNS[device_type]
-        if dtype is None:
-            dtype = _state.get_dtype(device_type)
-        elif not isinstance(dtype, _dtype):
-            raise TypeError(f"autocast: dtype must be a dtype or None, got {dtype!r}")
-        self.fast_dtype = dtype
-        if enabled and device_type == "cuda":
+    def _refuse(self, device_type):
+        _device_type(device_type, "autocast")
+        raise RuntimeError(f"autocast: User specified an unsupported autocast device_type {device_type!r}")
+
+    def _is_possible(self):
+        if self.device == "cuda":
             from ptcore import cuda
             if not cuda.is_available():
-                warnings.warn("autocast: CUDA is not available. Disabling autocast.", stacklevel=2)
-                enabled = False
-        if enabled and self.fast_dtype not in _LOWER:
-            name = {"cpu": "CPU", "cuda": "CUDA"}[device_type]
-            warnings.warn(f"In {name} autocast, but the target dtype is not supported. Disabling autocast.\n{name} "
-                          "Autocast only supports dtypes of ptcore.bfloat16, ptcore.float16 currently.", stacklevel=2)
-            enabled = False
-        self._enabled = bool(enabled)
-        self._cache_enabled = _state.is_cache_enabled() if cache_enabled is None else bool(cache_enabled)
-        self._before = []
-
-    def __enter__(self):
-        self._before.append(_state.enter(self._column, self._enabled, self.fast_dtype, self._cache_enabled))
-        return self
-
-    def __exit__(self, exc_type, exc_val, exc_tb):
-        _state.leave(self._column, self._before.pop())
-        return False
+                warn("autocast: CUDA is not available. Disabling autocast.")
+                return False
+        if self.fast_dtype not in _LOWER:
+            name = {"cpu": "CPU", "cuda": "CUDA"}[self.device]
+            warn(f"In {name} autocast, but the target dtype is not supported. Disabling autocast.\n{name} "
+                 "Autocast only supports dtypes of ptcore.bfloat16, ptcore.float16 currently.")
+            return False
+        return True
 
     def __call__(self, func):
         return autocast_decorator(self, func)

@@ -346,3 +346,19 @@ def test_older_names():
         assert isinstance(pt.cpu.amp.GradScaler(),
                           pt.amp.GradScaler) and pt.cuda.amp.amp_definitely_not_available() in (True, False)
     assert pt.amp.is_autocast_available("cpu") and not pt.amp.is_autocast_available("meta")
+
+
+def test_contexts_are_copied():
+    """Modules that hold one are copied and pickled; the copy is a context of its own."""
+    import copy
+    import inspect
+    import pickle
+    for context in (pt.autocast("cpu", pt.float16), pt.autocast("cpu", enabled=False, cache_enabled=False)):
+        for made in (copy.deepcopy(context), pickle.loads(pickle.dumps(context))):
+            assert type(made) is pt.autocast and made is not context
+            with made, context:
+                assert pt.is_autocast_enabled("cpu") is context._enabled
+            assert (made.device, made.fast_dtype, made._cache_enabled) == ("cpu", context.fast_dtype,
+                                                                           context._cache_enabled)
+    assert str(inspect.signature(pt.autocast)) == "(device_type, dtype=None, enabled=True, cache_enabled=None)"
+    assert not pt.is_autocast_enabled("cpu")

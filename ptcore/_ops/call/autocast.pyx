@@ -9,6 +9,7 @@ from ptcore._types cimport *
 from ptcore._device cimport device
 from ptcore._device import column_of
 from ptcore._dtype cimport CATEGORY, as_code, dtype_of
+from ptcore._dtype import dtype as dtype_class
 from ptcore._tensor cimport Tensor, version_of
 from ptcore._ops.table.ids cimport *
 from ptcore._state cimport interpreter_stack
@@ -16,6 +17,9 @@ from ptcore._ops.call.read cimport cast
 
 # thread -> {id of a parameter: (it, its version, whether history is kept, the interpreter on top, its cast)}
 cdef dict _kept = {}
+
+cdef int CUDA_COLUMN = column_of("cuda")
+cdef object BFLOAT16 = dtype_of(PT_BFLOAT16), FLOAT16 = dtype_of(PT_FLOAT16)
 
 cdef extern from "Python.h":
     unsigned long PyThread_get_thread_ident()
@@ -79,9 +83,9 @@ cdef tuple cast_arguments(int op, PyObject **args, int n):
     if rule == PT_AUTOCAST_NONE:
         return None
     if rule == PT_AUTOCAST_REFUSED:
-        raise RuntimeError(f"{o.name.decode()}: it is unsafe to autocast. Many models use a sigmoid layer right before it; "
-                           f"in this case, combine the two layers using {o.name.decode()}_with_logits, which is safe to "
-                           "autocast")
+        raise RuntimeError(f"{o.name.decode()}: it is unsafe to autocast. Many models use a sigmoid layer right before "
+                           f"it; in this case, combine the two layers using {o.name.decode()}_with_logits, which is safe "
+                           "to autocast")
     if rule == PT_AUTOCAST_OFF:
         return tuple([<object>args[k] for k in range(n)])
     dt = PT_FLOAT32 if rule == PT_AUTOCAST_HIGH else lower(column)
@@ -176,24 +180,63 @@ cpdef clear_cache():
         _kept.pop(PyThread_get_thread_ident(), None)
 
 
-def enter(int column, bint on, object lower, bint cache):
-    """Enters a context; returns what is to be put back behind it."""
-    cdef int before = pt_tls.autocast >> column & 1 | pt_tls.autocast_uncached << 1 | pt_tls.autocast_dtype[column] << 2
-    pt_tls.autocast_dtype[column] = as_code(lower, b"autocast", b"dtype")
-    pt_tls.autocast_uncached = not cache
-    pt_tls.autocast_depth += 1
-    set_column(column, on)
-    return before
+cdef class Context:
+    """Context(device_type, dtype=None, enabled=True, cache_enabled=None)\n--\n
+    What ``amp.autocast`` does; that class has the checks that are rarely needed: ``_refuse`` raises for a device type
+    that has none, ``_is_possible`` says whether it can be on, and warns if not."""
+    cdef readonly str device
+    cdef readonly object fast_dtype
+    cdef readonly bint _enabled, _cache_enabled
+    cdef int column
+    cdef list before
+
+    def __init__(self, device_type, dtype=None, enabled=True, cache_enabled=None):
+        if device_type == "cpu":
+            self.column = DEVICE_CPU
+        elif device_type == "cuda":
+            self.column = CUDA_COLUMN
+        else:
+            self._refuse(device_type)
+        self.device = device_type
+        if dtype is None:
+            dtype = dtype_of(lower(self.column))
+        elif not isinstance(dtype, dtype_class):
+            raise TypeError(f"autocast: dtype must be a dtype or None, got {dtype!r}")
+        self.fast_dtype = dtype
+        self._enabled = bool(enabled)
+        if self._enabled and (self.column != DEVICE_CPU or (dtype is not BFLOAT16 and dtype is not FLOAT16)):
+            self._enabled = self._is_possible()
+        self._cache_enabled = not pt_tls.autocast_uncached if cache_enabled is None else bool(cache_enabled)
+        self.before = []
+
+    def __enter__(self):
+        cdef int column = self.column
+        self.before.append(pt_tls.autocast >> column & 1 | pt_tls.autocast_uncached << 1
+                           | pt_tls.autocast_dtype[column] << 2)
+        pt_tls.autocast_dtype[column] = as_code(self.fast_dtype, b"autocast", b"dtype")
+        pt_tls.autocast_uncached = not self._cache_enabled
+        pt_tls.autocast_depth += 1
+        set_column(column, self._enabled)
+        return self
+
+    def __exit__(self, exc_type, exc_val, exc_tb):
+        cdef int before = self.before.pop()
+        pt_tls.autocast_depth -= 1
+        if pt_tls.autocast_depth == 0:
+            clear_cache()
+        pt_tls.autocast_dtype[self.column] = before >> 2
+        pt_tls.autocast_uncached = before >> 1 & 1
+        set_column(self.column, before & 1)
+        return False
+
+    def __reduce__(self):
+        return _context, (type(self), self.device, self.fast_dtype, self._enabled, self._cache_enabled)
 
 
-def leave(int column, int before):
-    """Leaves a context."""
-    pt_tls.autocast_depth -= 1
-    if pt_tls.autocast_depth == 0:
-        clear_cache()
-    pt_tls.autocast_dtype[column] = before >> 2
-    pt_tls.autocast_uncached = before >> 1 & 1
-    set_column(column, before & 1)
+def _context(cls, *args):
+    made = cls.__new__(cls)
+    Context.__init__(made, *args)
+    return made
 
 
 def increment_nesting():
