@@ -84,8 +84,8 @@ cdef tuple cast_arguments(int op, PyObject **args, int n):
         return None
     if rule == PT_AUTOCAST_REFUSED:
         raise RuntimeError(f"{o.name.decode()}: it is unsafe to autocast. Many models use a sigmoid layer right before "
-                           f"it; in this case, combine the two layers using {o.name.decode()}_with_logits, which is safe "
-                           "to autocast")
+                           f"it; in this case, combine the two layers using {o.name.decode()}_with_logits, which is "
+                           "safe to autocast")
     if rule == PT_AUTOCAST_OFF:
         return tuple([<object>args[k] for k in range(n)])
     dt = PT_FLOAT32 if rule == PT_AUTOCAST_HIGH else lower(column)
