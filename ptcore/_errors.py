@@ -4,31 +4,25 @@ import os
 import sys
 import warnings
 
-_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
-def user_frame():
-    """The innermost frame outside of this package, or None."""
-    frame = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
-        frame = frame.f_back
-    return frame
-
-
-def user_line():
-    """The line of the program that is running now, outside of this package, as a traceback has it; or None."""
-    import traceback
-    frame = user_frame()
-    if frame is None:
-        return None
-    return "".join(traceback.format_list([traceback.FrameSummary(frame.f_code.co_filename, frame.f_lineno,
-                                                                 frame.f_code.co_name)]))
+def place_text(place):
+    """``file.py:12 in f: y = x.exp()`` of (file, line, function); without the text of a line that cannot be read."""
+    import linecache
+    file, line, function = place
+    linecache.checkcache(file)
+    text = linecache.getline(file, line).strip()
+    return f"{file}:{line} in {function}" + (f": {text}" if text else "")
 
 
 def here():
-    """The end of a message: the user's line, where there is one."""
-    line = user_line()
-    return "" if line is None else "\n" + line.rstrip()
+    """The end of a message: the user's line, as a traceback has it, where there is one."""
+    import traceback
+
+    from ptcore._node import user_place
+    place = user_place()
+    return "" if place is None else "\n" + "".join(traceback.format_list([traceback.FrameSummary(*place)])).rstrip()
 
 
 def at_users_line(check):
@@ -47,8 +41,9 @@ def at_users_line(check):
 
 def warn(message, category=UserWarning):
     """A warning at the innermost line outside this package: compiled functions have no frame to count by."""
+    from ptcore._node import is_package
     level, frame = 2, sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+    while frame is not None and is_package(frame.f_code.co_filename):
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level)
 

@@ -7,10 +7,10 @@ A float or a bool is a tree of functions over them.
 """
 import math
 import operator
-import os
-import sys
 import weakref
 from itertools import count as _counter
+
+from ptcore._node import user_at
 
 # What a step is called in an expression -> what computes it, of symbolic numbers as of others; see _symbolic.
 FUNCTIONS = {}
@@ -425,15 +425,9 @@ _SIGNS = {"floordiv": "//", "mod": "%", "pow": "**", "and_": "&", "or_": "|", "x
 
 # -- conditions -------------------------------------------------------------------------------------------------------
 
-_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
-
-
 def place():
     """The file and the line of the user's that asks."""
-    frame = sys._getframe(1)
-    while frame is not None and os.path.abspath(frame.f_code.co_filename).startswith(_PACKAGE):
-        frame = frame.f_back
-    return ("", 0) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
+    return user_at() or ("", 0)
 
 
 class Guard:

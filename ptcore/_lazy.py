@@ -91,7 +91,7 @@ TABLE = {
         "array_api._methods": ("__array_namespace__", "to_device"),
     },
     "ptcore.autograd": {
-        "autograd._anomaly": ("detect_anomaly", "set_detect_anomaly"),
+        "autograd._anomaly": ("detect_anomaly", "set_detect_anomaly", "set_source_lines"),
         "autograd._gradcheck": ("gradcheck", "gradgradcheck"),
         "autograd.function": ("Function",),
         "autograd.grad_mode": ("set_multithreading_enabled",),

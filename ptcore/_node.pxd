@@ -33,10 +33,12 @@ cdef class Node:
     cdef public uint64_t run                # stamp of the engine run that owns gbuf
     cdef public uint64_t mark_run           # stamp of the engine run whose mark this is
     cdef public int mark                    # what that run's survey found
+    cdef int instruction                    # where in ``code``, in bytes
     cdef public object gbuf                 # the gradient of the output, a list when nout > 1
     cdef public object hooks                # NodeHooks or None
     cdef public object out_meta             # per-output (shape, dtype, device) where nout > 1
     cdef public object trace                # the user's forward frames (anomaly mode)
+    cdef object code                        # of the user's frame that made the node
     cdef public object stream               # where the op ran, for backward to run there; None: the CPU
     cdef object __weakref__
 
@@ -47,6 +49,7 @@ cdef class Node:
     cdef object kept(self, object value)
 
 cdef Node new_node(int op, int nin)
+cdef void take_place(Node n, Node of) noexcept
 # Installed by the tensor module: (object, version) -> the tensor, or raises if written to.
 cdef object (*unpack)(object, uint64_t, Node, int)
 cdef void set_unpack(object (*f)(object, uint64_t, Node, int)) noexcept

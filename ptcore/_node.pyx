@@ -8,18 +8,99 @@ Invariants:
     aliases), so a graph alone is no reference cycle;
 (c) gbuf belongs to the engine run whose stamp is in ``run``; any other stamp is stale;
 (d) after a backward without retain_graph no slot holds a tensor, and ``freed`` is set if
-    one did; metadata stays, so that a rule that needs no more runs again, as in PyTorch.
+    one did; metadata stays, so that a rule that needs no more runs again, as in PyTorch;
+(e) ``code`` is a code object, which refers to nothing that can refer to a Node, never a frame.
 """
 from math import prod
 
 cimport cython
+from cpython.object cimport PyObject
 
+from ptcore._errors import PACKAGE
 from ptcore._types cimport *
 from ptcore._device cimport device, device_of
 from ptcore._dtype cimport dtype, dtype_of
 from ptcore._shape cimport make_size
 
+cdef extern from "_source_line.h":
+    enum:
+        PT_HAS_FRAMES
+    PyObject *pt_user_code(int *instruction) noexcept
+    int pt_line_of(object code, int instruction) noexcept
+    void pt_set_package(object prefix) noexcept
+    bint pt_is_package(object name) noexcept
+
 cdef uint64_t _seq = 0
+
+
+# -- where the user's program is -------------------------------------------------------------------------------
+
+pt_set_package(PACKAGE)
+
+
+cdef object frame_of_user():
+    """The innermost frame outside of this package, or None."""
+    from sys import _getframe
+    cdef int depth = 0
+    while True:
+        try:
+            frame = _getframe(depth)
+        except ValueError:
+            return None
+        if not pt_is_package(frame.f_code.co_filename):
+            return frame
+        depth += 1
+
+
+cdef tuple resolved(object code, int instruction):
+    return code.co_filename, pt_line_of(code, instruction), code.co_name
+
+
+def user_place():
+    """(file, line, function) of the innermost frame outside of this package, or None."""
+    cdef int instruction
+    cdef PyObject *code
+    if not PT_HAS_FRAMES:
+        frame = frame_of_user()
+        return None if frame is None else resolved(frame.f_code, frame.f_lasti)
+    code = pt_user_code(&instruction)
+    return None if code == NULL else resolved(<object>code, instruction)
+
+
+def user_at():
+    """(file, line) of the innermost frame outside of this package, or None."""
+    place = user_place()
+    return None if place is None else place[:2]
+
+
+def is_package(str name not None):
+    """Whether a file's name is that of this package's code."""
+    return bool(pt_is_package(name))
+
+
+HAS_FRAMES = bool(PT_HAS_FRAMES)        # whether nodes know the user's line outside anomaly mode
+
+
+cdef int put_place(Node n) except -1:
+    """What new_node does of the user's place where a thread has ever asked for more, or for less."""
+    cdef PyObject *code
+    if not pt_tls.mode & PT_MODE_NO_LINES:
+        code = pt_user_code(&n.instruction)
+        if code != NULL:
+            n.code = <object>code
+    if pt_tls.mode & PT_MODE_ANOMALY:
+        import traceback
+        n.trace = traceback.format_stack()
+        if n.code is None:
+            frame = frame_of_user()
+            if frame is not None:
+                n.code, n.instruction = frame.f_code, frame.f_lasti
+    return 0
+
+
+cdef void take_place(Node n, Node of) noexcept:
+    """n, which something else had to make later, was caused where ``of`` was made."""
+    n.code, n.instruction, n.trace = of.code, of.instruction, of.trace
 
 
 cpdef uint64_t next_seq():
@@ -128,6 +209,9 @@ cdef class Node:
     ----------
     next_functions : tuple of (node, int)
         Where the gradients of the inputs go.
+    source_line : (str, int, str) or None
+        The file, line and function of the program that made it: of the innermost frame outside ptcore. None under
+        ``autograd.set_source_lines(False)``, and outside anomaly mode where Python has no cheap way to its frames.
     """
 
     cpdef object edge(self, int i):
@@ -217,18 +301,29 @@ cdef class Node:
     def next_functions(self):
         return tuple([(seen_from_outside(self.edge(i)), self.edge_nr(i)) for i in range(self.nin)])
 
+    @property
+    def source_line(self):
+        return None if self.code is None else resolved(self.code, self.instruction)
+
     def _sequence_nr(self):
         return self.seq
 
 
 cdef Node new_node(int op, int nin):
     global _seq
+    cdef PyObject *code
     cdef Node n = Node.__new__(Node)
     _seq += 1
     n.seq = _seq
     n.op = op
     n.nin = nin
     n.nout = 1
+    if pt_modes_seen & (PT_MODE_NO_LINES | PT_MODE_ANOMALY):
+        put_place(n)
+    else:
+        code = pt_user_code(&n.instruction)
+        if code != NULL:
+            n.code = <object>code
     return n
 
 

@@ -32,11 +32,12 @@ enum {
     PT_MODE_SAVED_HOOKS = 1 << 18,
     PT_MODE_ANOMALY = 1 << 19,
     PT_MODE_PLANNING = 1 << 21, /* kernels that run are recorded: see _ops/plan */
+    PT_MODE_NO_LINES = 1 << 22, /* nodes keep no line of the user's program */
     PT_FOREIGN = 1 << 20,       /* of arguments: one that is no tensor has a __torch_function__ */
 
     PT_SLOW = PT_SUBCLASS | PT_NON_CPU | PT_INTERPOSED | PT_TANGENT | PT_INFERENCE |
               PT_MODE_AUTOCAST | PT_MODE_FUNCTION | PT_MODE_PLANNING | PT_LAYOUT | PT_FOREIGN,
-    PT_RECORD_SLOW = PT_VIEW | PT_MODE_SAVED_HOOKS | PT_MODE_ANOMALY
+    PT_RECORD_SLOW = PT_VIEW | PT_MODE_SAVED_HOOKS
 };
 
 typedef struct pt_state {

@@ -11,7 +11,7 @@ from ptcore._types cimport *
 _local = threading.local()
 
 
-cdef object decorate(object manager, object function):
+def decorate(manager, function):
     """function run under a fresh copy of manager at each call (at each step of a generator)."""
     import functools
     import inspect
@@ -217,6 +217,14 @@ def set_anomaly(bint on):
 
 cpdef bint is_anomaly_enabled() noexcept:
     return (pt_tls.mode & PT_MODE_ANOMALY) != 0
+
+
+def are_source_lines_kept():
+    return not pt_tls.mode & PT_MODE_NO_LINES
+
+
+def keep_source_lines(bint on):
+    set_bit(PT_MODE_NO_LINES, not on)
 
 
 def mode_word():

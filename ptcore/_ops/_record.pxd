@@ -7,7 +7,6 @@ cdef TensorMeta meta_of(Tensor t)
 cdef int save(Node n, int slot, object x) except -1
 cdef int save_at(Node n, int slot, object x, uint64_t version) except -1
 cdef int link(Node n, int i, Tensor t) except -1
-cdef object trace_of_user()
 cdef int check_inplace(Tensor x, const char *op, bint recording) except -1
 cdef int check_saved(Tensor x, const char *op) except -1
 cdef int check_writable(Tensor x, const char *op) except -1

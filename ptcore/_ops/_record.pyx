@@ -186,11 +186,6 @@ def node_name(Node n):
     return info(n.op).row.decode().title().replace("_", "") + "Backward0"
 
 
-cdef object trace_of_user():
-    import traceback
-    return traceback.format_stack()
-
-
 # -- in-place -----------------------------------------------------------------------------------
 
 cdef int check_writable(Tensor x, const char *name) except -1:
@@ -324,8 +319,6 @@ def custom_node(rule, list inputs, list outputs, tuple saved, set dirty):
             finish_inplace(t, n)
         else:
             set_node(t, n, i)
-    if pt_tls.mode & PT_MODE_ANOMALY:
-        n.trace = trace_of_user()
     return n, from_output
 
 

@@ -1,9 +1,10 @@
-"""Anomaly mode: forward locations on nodes, a NaN check after every rule."""
+"""Forward locations on nodes, and anomaly mode: whole stacks, and a NaN check after every rule."""
 import warnings
 
+from ptcore._errors import place_text
 from ptcore._ops._arguments import flag
 from ptcore._ops._record import node_name
-from ptcore._state import is_anomaly_enabled, set_anomaly
+from ptcore._state import are_source_lines_kept, decorate, is_anomaly_enabled, keep_source_lines, set_anomaly
 from ptcore._tensor import Tensor
 
 
@@ -44,11 +45,59 @@ class set_detect_anomaly(detect_anomaly):
         return self
 
 
+class set_source_lines:
+    """Whether nodes of the graph keep the line of the program that made them; at once and, as a context manager or
+    decorator, for a block. Each thread begins with True.
+
+    Errors in a backward name that line, and ``grad_fn.source_line`` is (file, line, function) of it. ptcore alone has
+    this.
+
+    Parameters
+    ----------
+    mode : bool
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> x = ptcore.ones(1, requires_grad=True)
+    >>> with ptcore.autograd.set_source_lines(False):
+    ...     y = 2 * x
+    >>> y.grad_fn.source_line is None
+    True
+    """
+
+    def __init__(self, mode):
+        self.mode = flag("set_source_lines", "mode", mode)
+        self.before = are_source_lines_kept()
+        keep_source_lines(self.mode)
+
+    def __enter__(self):
+        keep_source_lines(self.mode)
+
+    def __exit__(self, *exc):
+        keep_source_lines(self.before)
+
+    def __call__(self, function):
+        keep_source_lines(self.before)
+        return decorate(self, function)
+
+    def clone(self):
+        """Another of the same mode."""
+        return type(self)(self.mode)
+
+
 def report(node):
     """Warns with the forward location of a node."""
-    where = "".join(node.trace) if node.trace else "(made outside anomaly mode)\n"
+    where = _forward(node) or "(made where no source lines were kept, and outside anomaly mode)\n"
     warnings.warn(f"Error detected in {node_name(node)}. Traceback of the forward call that "
                   f"caused the error:\n{where}", stacklevel=3)
+
+
+def _forward(node):
+    """The lines that say where the op of a node was called; none is known: ''."""
+    if node.trace:
+        return "".join(node.trace)
+    return "" if node.source_line is None else f"  {place_text(node.source_line)}\n"
 
 
 def locate(error, node):
@@ -61,8 +110,11 @@ def locate(error, node):
     note = f"This happened in the backward of {node_name(node)}."
     if node.trace:
         note += f" Its forward call:\n{''.join(node.trace).rstrip()}"
-    elif not is_anomaly_enabled():
-        note += " Under detect_anomaly() the forward call is shown here."
+    else:
+        if node.source_line is not None:
+            note += f" The forward call was at {place_text(node.source_line)}"
+        if not is_anomaly_enabled():
+            note += "\nUnder detect_anomaly() the forward call is shown here with the calls that led to it."
     error.add_note(note)
     try:
         error._ptcore_located = True

@@ -4,7 +4,8 @@ import operator
 import sys
 
 import ptcore
-from ptcore._errors import here, user_line
+from ptcore._errors import here
+from ptcore._node import user_place
 from ptcore._overrides import flat
 from ptcore._tensor import Tensor
 from ptcore.fx.immutable_collections import immutable_dict, immutable_list
@@ -38,9 +39,9 @@ class TracerBase:
         """Adds a node to the graph."""
         node = self.graph.create_node(kind, target, args, kwargs, name, type_expr)
         if self.record_stack_traces and kind != "placeholder":
-            line = user_line()
-            if line is not None:
-                node.stack_trace = line
+            place = user_place()
+            if place is not None:
+                node.meta["where"] = place
         return node
 
     def proxy(self, node):

@@ -9,7 +9,7 @@ import warnings
 from typing import Any
 
 import ptcore
-from ptcore._errors import user_frame
+from ptcore._node import user_at
 from ptcore._pytree import tree_flatten, tree_map, tree_unflatten
 from ptcore._random import get_rng_state, set_rng_state
 from ptcore._state import no_grad
@@ -79,8 +79,8 @@ class _Tracer(ProxyTracer):
 
     def value_read(self, payload):
         """The value of a tensor that the program reads, as that of this call."""
-        frame = user_frame()
-        where = "" if frame is None else f" at {frame.f_code.co_filename}:{frame.f_lineno}"
+        place = user_at()
+        where = "" if place is None else f" at {place[0]}:{place[1]}"
         warnings.warn("Converting a tensor to a Python number might cause the trace to be incorrect: the value is read "
                       f"once, and is a constant of the graph{where}", TracerWarning, stacklevel=2)
         return payload.tensor

@@ -8,7 +8,7 @@ from ptcore._dtype cimport CATEGORY, dtype_of
 from ptcore._node cimport Node, TensorMeta, new_node
 from ptcore._shape cimport same_sizes, sizes_tuple
 from ptcore._tensor cimport *
-from ptcore._ops._record cimport link, meta_of, save, save_at, trace_of_user
+from ptcore._ops._record cimport link, meta_of, save, save_at
 from ptcore._ops._record import kept
 from ptcore._ops.table.ids cimport *
 from ptcore._ops.table.ids import op_id
@@ -55,8 +55,6 @@ cdef int record(Call *c, PyObject **results) except -1:
             save_at(n, k, metas_of(c.tensors + i, <int>PyTuple_GET_SIZE(<object>c.args[code - PT_SAVE_META])), 0)
         elif <object>c.args[code - PT_SAVE_META] is not None:
             save_at(n, k, meta_of(<Tensor>c.args[code - PT_SAVE_META]), 0)
-    if pt_tls.mode & PT_MODE_ANOMALY:
-        n.trace = trace_of_user()
     if c.nout == 1:
         set_node(<Tensor>results[0], n, 0)
         return 0
@@ -258,8 +256,6 @@ cdef int record_plain(int op, Tensor r, object x, object y, uint32_t key) except
                 save(n, k, y)
             elif code >= PT_SAVE_OUT:
                 save(n, k, alias(r))
-    if key & PT_MODE_ANOMALY:
-        n.trace = trace_of_user()
     set_node(r, n, 0)
     return 0
 
@@ -308,8 +304,6 @@ cdef Node record_elementwise(Call *c, Tensor r, Tensor inplace, object before):
             if isinstance(x, Tensor) and (<Tensor>x).dt != c.compute and code != o.condition - 1:
                 x = cast(<Tensor>x, c.compute)      # saved values are post-promotion
             save(n, k, x)
-    if pt_tls.mode & PT_MODE_ANOMALY:
-        n.trace = trace_of_user()
     if inplace is None:
         set_node(r, n, 0)
     return n

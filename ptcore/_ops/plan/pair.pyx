@@ -5,7 +5,7 @@ from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from ptcore._types cimport *
 from ptcore._node cimport Node, new_node
 from ptcore._tensor cimport *
-from ptcore._ops._record cimport link, save, trace_of_user
+from ptcore._ops._record cimport link, save
 from ptcore._ops.plan.plan cimport Plan
 from ptcore._dtype cimport dtype_of
 
@@ -86,8 +86,6 @@ cdef class Pair:
         for i in range(self.n_outs):
             if self.graded[i]:
                 set_node(<Tensor>results[i], n, i)
-        if pt_tls.mode & PT_MODE_ANOMALY:
-            n.trace = trace_of_user()
         return results if len(results) == self.n_outs else results[:self.n_outs]
 
     def __call__(self, list tensors, state=None):

@@ -22,7 +22,7 @@ def evaluated(text, numbers, scope, helpers=None):
     if found is None:
         written = expr.to_python(text, "jvp", numbers, "t")
         functions = {n: getattr(helpers, n, None) or ops.function(n) for n in expr.called(written)}
-        code = compile(written, f"<jvp: {text}>", "eval")
+        code = compile(written, f"<ptcore jvp: {text}>", "eval")
         found = _code[text, numbers] = code, {"__builtins__": {}, **functions}
     return eval(found[0], found[1], scope)
 

@@ -12,7 +12,7 @@ from libc.string cimport memcpy
 
 from ptcore._types cimport *
 from ptcore._dtype cimport CATEGORY, COMPLEX_OF, ITEMSIZE, REAL_OF, dtype_of
-from ptcore._node cimport Node, new_node
+from ptcore._node cimport Node, new_node, take_place
 from ptcore._shape cimport (any_symbolic, count, fill_strides, hinted, infer_size, max_offset, min_offset, read_index,
                             read_sizes, sizes_tuple,
                             view_strides, wrap_dim)
@@ -74,8 +74,6 @@ cdef inline Node node_of_views(int op, Tensor x, object params):
     n.params = params
     if info(op).nsaved:                 # a view's rule needs at most the input's metadata
         n.s0 = meta_of(x)
-    if pt_tls.mode & PT_MODE_ANOMALY:
-        n.trace = trace_of_user()
     return n
 
 
@@ -602,6 +600,8 @@ cdef int rebuild_part(Tensor t, Tensor base) except -1:
                                f"change of the history of its base, of {dtype_of(base.dt).name}")
     finally:
         pt_tls.grad_enabled = enabled
+    if base.node is not None:
+        take_place(r.node, base.node)
     set_node(t, r.node, r.out_nr)
     return 0
 
@@ -621,6 +621,8 @@ cdef void rebuild_view(Tensor t) except *:
         n.params = (sizes_tuple(t.rank, t.dims), sizes_tuple(t.rank, t.dims + t.rank), t.offset // item,
                     sizes_tuple(base.rank, base.dims + base.rank), base.offset // item)
     n.s0 = meta_of(base)
+    if base.node is not None:
+        take_place(n, base.node)
     set_node(t, n, 0)
 
 

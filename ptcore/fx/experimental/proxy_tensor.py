@@ -8,7 +8,8 @@ import types
 
 import ptcore
 import ptcore._ops as ops
-from ptcore._errors import here, user_frame
+from ptcore._errors import here
+from ptcore._node import user_place
 from ptcore._ops.table.ids import op_name
 from ptcore._pytree import tree_flatten, tree_unflatten
 from ptcore._state import interpreters, is_grad_enabled, no_grad
@@ -180,9 +181,9 @@ class ProxyTracer:
     def node(self, kind, target, args, kwargs, name):
         made = self.graph._add(kind, target, args, kwargs, name)
         if self.record_stack_traces:
-            frame = user_frame()
-            if frame is not None:
-                made.meta["where"] = frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name
+            place = user_place()
+            if place is not None:
+                made.meta["where"] = place
         return made
 
     def argument(self, x):

@@ -10,7 +10,6 @@ import itertools
 import types
 
 import ptcore
-from ptcore._errors import user_frame
 from ptcore._state import GradMode, aside
 from ptcore._subclass import carried_by, payload_of
 from ptcore._symbolic import SymBool, SymFloat, SymInt
@@ -59,11 +58,6 @@ REFUSED_FILES = ("ptcore._ops._select", "ptcore._ops.table.register")
 REFUSED = {"backward", "set_default_dtype", "set_default_device", "register_backend", "_set_grad_enabled",
            "set_saved_hooks", "set_autocast_mode", "set_function_mode", "set_anomaly", "warn", "set_data"}
 PURE_MODULES = {"math", "cmath"}
-
-
-def _line():
-    frame = user_frame()
-    return None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
 
 
 def call(r, f, args, kwargs):

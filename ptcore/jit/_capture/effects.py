@@ -5,7 +5,7 @@ count are what they are at that time. So none of them is guarded. What a program
 segment.
 """
 import ptcore
-from ptcore._errors import user_frame
+from ptcore._node import user_at
 from ptcore._subclass import carried_by
 from ptcore._tensor import Tensor
 from ptcore.autograd import _backward
@@ -229,8 +229,7 @@ class Grads:
                 if r.in_class(cls, name) is not vars(Function).get(name):
                     methods[name] = staticmethod(calls.as_function(r, r.attribute(cls, name)))
             made = self.functions[cls] = type(cls)(cls.__name__, (cls,), methods)
-            frame = user_frame()
-            made._called_at = None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
+            made._called_at = user_at()
         return made.apply(*[calls.native(r, a) for a in args], **{k: calls.native(r, a) for k, a in kwargs.items()})
 
     def backward(self, tensors, grad_tensors, retain_graph, inputs):
@@ -316,8 +315,7 @@ def _register_hook(r, x, hook):
     s = r.known_tensor(x)
     if id(s) in r.originals:
         r.unsupported("it registers a hook on a tensor from outside")
-    frame = user_frame()
-    r.capture.grads.hooked_at = None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
+    r.capture.grads.hooked_at = user_at()
     r.capture.grads.has_hooks = True
     return s.register_hook(calls.as_function(r, hook))
 

@@ -10,7 +10,7 @@ from importlib import import_module
 
 import numpy as np
 
-from ptcore._errors import user_frame
+from ptcore._node import user_at
 from ptcore._state import aside
 from ptcore._subclass import carried_by, payload_of
 from ptcore._tensor import Tensor
@@ -64,9 +64,7 @@ class Recorder(Operators):
 
     def guard(self, kind, source, expected):
         self.capture.settle()
-        frame = user_frame() if self.capture.located else None
-        self.capture.program.add(kind, source, expected,
-                                 None if frame is None else (frame.f_code.co_filename, frame.f_lineno))
+        self.capture.program.add(kind, source, expected, user_at() if self.capture.located else None)
 
     def unsupported(self, reason):
         raise Unsupported(reason)

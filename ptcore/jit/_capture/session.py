@@ -9,7 +9,7 @@ import numpy as np
 
 import ptcore
 import ptcore._ops as ops
-from ptcore._errors import user_frame
+from ptcore._node import user_at
 from ptcore._ops.call.autocast import is_any_enabled, without
 from ptcore._ops.plan.pair import used_up
 from ptcore._ops.table.ids import op_name
@@ -316,8 +316,7 @@ class Capture:
 
     def reads(self, payload, asks):
         """What the program gets where it reads a value that is traced."""
-        frame = user_frame()
-        where = None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
+        where = user_at()
         if self.settings.fullgraph:
             raise Unsupported("it reads the value of a tensor, as a branch on data does", where)
         self.breaks.append(where)

@@ -3,8 +3,7 @@ read of a value ends a segment."""
 import weakref
 
 import ptcore
-from ptcore._errors import user_frame
-from ptcore._node import next_seq
+from ptcore._node import next_seq, user_at
 from ptcore._state import _set_grad_enabled as set_mode
 from ptcore._state import aside, enable_grad, is_grad_enabled
 from ptcore._subclass import carried_by, stands_for
@@ -29,10 +28,7 @@ class Unsupported(Stop):
 
     def __init__(self, reason, where=None):
         super().__init__(reason)
-        if where is None:
-            frame = user_frame()
-            where = None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
-        self.reason, self.where = reason, where
+        self.reason, self.where = reason, where or user_at()
 
 
 @has_side_effect

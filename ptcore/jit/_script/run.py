@@ -54,7 +54,7 @@ class Program:
         writer.line(f"return {writer.value(result)}")
         self.text, self._nodes = "\n".join(writer.lines) + "\n", writer.nodes
         self.results = len(result[0]) if isinstance(result[0], tuple) and not hasattr(result[0], "_fields") else None
-        exec(compile(self.text, "<graph>", "exec"), writer.space)
+        exec(compile(self.text, "<ptcore graph>", "exec"), writer.space)
         self._run = writer.space.pop("run")
 
     def __call__(self, *args):
