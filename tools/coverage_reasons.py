@@ -50,8 +50,6 @@ ABSENT = (
     (r"complex32|(Tensor\.)?chalf", "complex numbers of half precision"),
     (r"accelerator\.Graph", "CUDA graphs"),
     (r"Tensor\.grad_dtype", "a gradient has the tensor's dtype"),
-    (r"utils\.checkpoint\.(CheckpointPolicy|SelectiveCheckpointContext|create_selective_checkpoint_contexts)",
-     "choosing op by op needs a dispatch mode"),
 )
 # name: what it takes beside.
 MORE = {
@@ -65,6 +63,8 @@ DIFFERS = {
     "set_deterministic_debug_mode": "changes nothing: results are always the same",
     "set_warn_always": "changes nothing: warnings always go to `warnings`",
     "autograd.set_multithreading_enabled": "changes nothing: a backward runs on the caller's thread",
+    "utils.checkpoint.create_selective_checkpoint_contexts": "a policy is asked about rows, and gets functions such as "
+                                                             "`ptcore.mm`",
     "utils.checkpoint.set_checkpoint_debug_enabled": "changes nothing: errors say the same with and without it",
     "set_num_interop_threads": "changes nothing: ops run one after the other",
     "load": "runs no code of a file unless that was allowed by name: `serialization.allow_pickle`",
@@ -82,7 +82,8 @@ PROOFS = (
      r"cpu\.(Stream|StreamContext|current_stream|get_capabilities|is_initialized|set_device|stream)|"
      r"accelerator\.device_index|Event|Stream|serialization\.register_package", _SMALL),
     (r"serialization\.(\w+_crc32_options|\w+_default_load_endianness|\w+_default_mmap_options|skip_data)", _OPTIONS),
-    (r"utils\.checkpoint\.(checkpoint|checkpoint_sequential|set_checkpoint_early_stop|set_device_states|DefaultDeviceType)",
+    (r"utils\.checkpoint\.(checkpoint|checkpoint_sequential|set_checkpoint_early_stop|set_device_states|DefaultDeviceType|"
+     r"CheckpointPolicy|SelectiveCheckpointContext)",
      "tests/utils/test_parity_checkpoint.py"),
     (r"rand|randperm|poisson|(random\.)?manual_seed|Tensor\.(bernoulli_?|random_|multinomial)|"
      r"nn\.functional\.(gumbel_softmax|dropout1d)", "tests/ops/random/test_parity_draws.py"),

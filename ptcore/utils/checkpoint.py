@@ -8,8 +8,10 @@ from ptcore import _random
 from ptcore.amp.autocast_mode import same_autocast
 from ptcore.autograd.function import Function
 from ptcore.autograd.graph import saved_tensors_hooks
+from ptcore.utils._selective import CheckpointPolicy, SelectiveCheckpointContext, create_selective_checkpoint_contexts
 
-__all__ = ["CheckpointError", "CheckpointFunction", "DefaultDeviceType", "checkpoint", "checkpoint_sequential",
+__all__ = ["CheckpointError", "CheckpointFunction", "CheckpointPolicy", "DefaultDeviceType",
+           "SelectiveCheckpointContext", "checkpoint", "checkpoint_sequential", "create_selective_checkpoint_contexts",
            "get_device_states", "noop_context_fn", "set_checkpoint_debug_enabled", "set_checkpoint_early_stop",
            "set_device_states"]
 
@@ -136,7 +138,7 @@ def checkpoint(function, *args, use_reentrant=None, context_fn=noop_context_fn, 
         True: a backward inside the backward, which knows no keyword arguments, no :func:`ptcore.autograd.grad` and no
         inputs that need no gradient. False is recommended; it must be said which.
     context_fn : callable, optional
-        Makes two context managers, for the first run and the second.
+        Makes two context managers, for the first run and the second; see :func:`create_selective_checkpoint_contexts`.
     determinism_check : {"default", "none"}
         Whether both runs must save tensors of the same shapes and dtypes.
     early_stop : bool, default: True
@@ -169,6 +171,8 @@ def checkpoint(function, *args, use_reentrant=None, context_fn=noop_context_fn, 
         return CheckpointFunction.apply(function, preserve, *args)
     if determinism_check not in ("default", "none"):
         raise ValueError(f"checkpoint: determinism_check should be 'default' or 'none', got {determinism_check!r}")
+    if (debug if _defaults["debug"] is None else _defaults["debug"]) and context_fn is not noop_context_fn:
+        raise ValueError("checkpoint: debug=True is incompatible with non-default context_fn")
     if not ptcore.is_grad_enabled():
         return function(*args, **kwargs)
     state = _random.get_states() if preserve else None
@@ -183,6 +187,8 @@ def checkpoint(function, *args, use_reentrant=None, context_fn=noop_context_fn, 
     replay = _Replay(again, determinism_check == "default", stop)
     with saved_tensors_hooks(replay.pack, replay.unpack), first:
         return function(*args, **kwargs)
+    raise RuntimeError("checkpoint: the forward context provided by context_fn suppressed an exception raised during "
+                       "the checkpointed forward, which then has no value to return")
 
 
 def checkpoint_sequential(functions, segments, input, use_reentrant=None, **kwargs):

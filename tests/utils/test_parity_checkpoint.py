@@ -201,3 +201,43 @@ def test_running_statistics_move_in_both_runs(last):
         seen.append([norm.running_mean.tolist(), norm.running_var.tolist(), int(norm.num_batches_tracked)])
     np.testing.assert_allclose(seen[0][0] + seen[0][1], seen[1][0] + seen[1][1], rtol=1e-12)
     assert seen[0][2] == seen[1][2] == 2
+
+
+@pytest.mark.parametrize("keep", ["mm", "addmm", "both", "relu", "nothing"])
+def test_selective(keep):
+    """What a policy is asked about of an MLP, and the gradients."""
+    found = []
+    for lib in LIBS:
+        c = lib.utils.checkpoint
+        net = model(lib)
+        net.append(lib.nn.Linear(2, 2, bias=False).double())
+        with lib.no_grad():
+            net[-1].weight.copy_(lib.tensor([[0.3, -0.2], [0.1, 0.7]], dtype=lib.float64))
+        ops = {n: getattr(lib, n) if lib is pt else getattr(lib.ops.aten, n).default for n in ("mm", "addmm", "relu")}
+        chosen = {"both": ["mm", "addmm"], "nothing": []}.get(keep, [keep])
+        asked = []
+
+        def policy(ctx, op, *args, ops=ops, asked=asked, chosen=chosen, c=c, **kwargs):
+            asked.extend([n for n, f in ops.items() if f == op])
+            wanted = any(op == ops[n] for n in chosen)
+            return c.CheckpointPolicy.MUST_SAVE if wanted else c.CheckpointPolicy.PREFER_RECOMPUTE
+
+        for how in (policy, [ops[n] for n in chosen]):
+            x = lib.tensor(np.random.default_rng(1).normal(size=(3, 4)), requires_grad=True)
+            net.zero_grad()
+            out = c.checkpoint(net, x, use_reentrant=False,
+                               context_fn=lambda c=c, how=how: c.create_selective_checkpoint_contexts(how))
+            (out**2).sum().backward()
+            found.append([x.grad.numpy(), *[p.grad.numpy() for p in net.parameters()]])
+        found.append(asked)
+    assert found[2] == found[5] == ["addmm", "addmm", "relu", "addmm", "mm"]
+    for other in (found[1], found[3], found[4]):
+        for a, b in zip(found[0], other, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-10)
+
+
+def test_policies():
+    for name in ("MUST_SAVE", "PREFER_SAVE", "MUST_RECOMPUTE", "PREFER_RECOMPUTE", "MUST_CPU_OFFLOAD",
+                 "PREFER_CPU_OFFLOAD"):
+        ours, theirs = (getattr(lib.utils.checkpoint.CheckpointPolicy, name) for lib in LIBS)
+        assert ours.value == theirs.value

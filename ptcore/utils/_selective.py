@@ -1,0 +1,282 @@
+"""Selective checkpoints: what of a checkpointed function is kept, and not computed again.
+
+Both runs of the function are seen by an interpreter, as one of rows. The first one keeps the results that the policy
+says. The second one gives them in place of calls: all that it is run for is what such a call saves for the backward,
+and of that the first one has noted where it was, an argument or a result.
+"""
+import enum
+from collections import defaultdict
+
+import ptcore._ops as ops
+from ptcore import _random
+from ptcore._ops._record import saved_hooks
+from ptcore._pytree import tree_flatten, tree_map
+from ptcore._state import interpreters, no_grad
+from ptcore._tensor import Tensor
+from ptcore.autograd.function import Function
+from ptcore.autograd.graph import saved_tensors_hooks
+
+INPLACE = 1
+
+
+class CheckpointPolicy(enum.Enum):
+    """What becomes of an op's result in a selective checkpoint.
+
+    ``MUST_SAVE`` and ``PREFER_SAVE``: it is kept from the first run. ``MUST_RECOMPUTE`` and ``PREFER_RECOMPUTE``: it is
+    computed again. ``MUST_CPU_OFFLOAD`` and ``PREFER_CPU_OFFLOAD`` are for compilers, which this is none: as in
+    PyTorch it is computed again.
+    """
+
+    MUST_SAVE = 0
+    PREFER_SAVE = 1
+    MUST_RECOMPUTE = 2
+    PREFER_RECOMPUTE = 3
+    MUST_CPU_OFFLOAD = 4
+    PREFER_CPU_OFFLOAD = 5
+
+
+class SelectiveCheckpointContext:
+    """What a policy is told of a call.
+
+    Attributes
+    ----------
+    is_recompute : bool
+        Whether it is one of the second run. Policies are asked in the first run alone.
+    op_output : object
+        The result of the call.
+    """
+
+    def __init__(self, *, is_recompute, op_output=None):
+        self.is_recompute, self.op_output = is_recompute, op_output
+
+
+_SAVED = (CheckpointPolicy.MUST_SAVE, CheckpointPolicy.PREFER_SAVE)
+_RECOMPUTED, _CONSUMED = object(), object()
+_DIFFERENT = ("This can happen if the operations in the checkpointed region are nondeterministic or depend on global "
+              "state that changed between forward and backward.")
+
+
+class _Kept:
+    """A tensor as it is when it is kept."""
+
+    def __init__(self, x):
+        self.value, self.version = x.detach(), x._version
+
+    def get(self, mutable):
+        if not mutable and self.value._version != self.version:
+            raise RuntimeError("Tensor cached during selective activation checkpoint has been mutated")
+        return self.value
+
+
+class _Entry:
+    """The result of a call, what it saved for the backward, and the random state behind it."""
+
+    def __init__(self, result, state):
+        self.result = tree_map(lambda x: _Kept(x) if isinstance(x, Tensor) else x, result)
+        self.state = state
+        self.saved = []                 # an argument's place, (a result's place,), or a tensor that is neither
+        self.graded = [isinstance(x, Tensor) and x.requires_grad for x in tree_flatten(result)[0]]
+
+
+def _is_same_memory(a, b):
+    return a.shape == b.shape and a.stride() == b.stride() and a.dtype is b.dtype and a.data_ptr() == b.data_ptr()
+
+
+class _Given(Function):
+    """Results that were not computed, as results of the arguments; nobody walks back through it."""
+
+    @staticmethod
+    def forward(ctx, results, graded, *tensors):
+        ctx.mark_non_differentiable(*[r for r, g in zip(results, graded, strict=True)
+                                      if not g and isinstance(r, Tensor)])
+        return tuple(results)
+
+    @staticmethod
+    def backward(ctx, *grads):
+        raise RuntimeError("checkpoint: the second run of a selective checkpoint has no backward of its own")
+
+
+def _seen_as(op, args):
+    """The op that PyTorch's dispatch sees in place of a row, and its arguments."""
+    if op == "linear" and args[0].ndim > 1:
+        x, weight, bias = args
+        with no_grad():
+            x, weight = x.flatten(0, -2), weight.mT
+        return ("mm", (x, weight)) if bias is None else ("addmm", (bias, x, weight))
+    return op, args
+
+
+class _Interposed:
+    """What both runs have: the row's function and the number of the call."""
+
+    traces = True               # values are what they would be without it
+    unrecorded = 0
+
+    def __init__(self, storage):
+        self.storage = storage
+        self.counts = defaultdict(int)
+
+    def __enter__(self):
+        self.counts.clear()
+        interpreters.push(self)
+        return self
+
+    def __exit__(self, *exc):
+        interpreters.pop()
+
+    def value(self, x):
+        return x
+
+    def call(self, op, args, out, variant):
+        row = ops.row(op)
+        # A view has no memory of its own; what is written must be written again.
+        if row.kind in ("composite", "view") or out is not None or variant == INPLACE:
+            return NotImplemented
+        k = self.counts[op]
+        self.counts[op] += 1
+        return self.one(row, k, args)
+
+
+class _First(_Interposed):
+    """The first run, which asks the policy."""
+
+    def __init__(self, policy, storage):
+        super().__init__(storage)
+        self.policy = policy
+
+    def one(self, row, k, args):
+        result, packed = _watched(row.name, args)
+        answer = self.policy(row.name, args, result)
+        calls = self.storage[row.name]
+        if answer not in _SAVED:
+            calls[k] = _RECOMPUTED
+            return result
+        calls[k] = entry = _Entry(result, _random.get_states() if row.random else None)
+        inputs, results = tree_flatten(args)[0], tree_flatten(result)[0]
+        for x in packed:
+            entry.saved.append(_place(x, inputs, results))
+        return result
+
+
+def _watched(op, args):
+    """The result of a call, and what it saved for the backward."""
+    packed = []
+    if not saved_hooks:
+        return ops.run(op, args), packed
+    outer = saved_hooks[-1]
+
+    def pack(x):
+        packed.append(x)
+        return outer[0](x)
+
+    with saved_tensors_hooks(pack, outer[1]):
+        return ops.run(op, args), packed
+
+
+def _place(x, inputs, results):
+    """Where the second run finds what was saved."""
+    for i, y in enumerate(inputs):
+        if y is x:
+            return i
+    for i, y in enumerate(results):
+        if isinstance(y, Tensor) and _is_same_memory(x, y):
+            return (i,)
+    return x.detach()
+
+
+class _Second(_Interposed):
+    """The second run, which is given what was kept."""
+
+    def __init__(self, storage, mutable):
+        super().__init__(storage)
+        self.mutable = mutable
+
+    def one(self, row, k, args):
+        calls = self.storage.get(row.name)
+        entry = None if calls is None else calls.get(k)
+        if entry is None:
+            raise RuntimeError(f"checkpoint: call {k} of {row.name} encountered during backward but not found among "
+                               f"those of the forward pass. {_DIFFERENT}")
+        if entry is _CONSUMED:
+            raise RuntimeError("Trying to backward an extra time. You are only allowed to backward once on any region "
+                               "computed under selective activation checkpoint.")
+        if entry is _RECOMPUTED:
+            return ops.run(row.name, args)
+        calls[k] = _CONSUMED
+        inputs = tree_flatten(args)[0]
+        result = tree_map(lambda x: x.get(self.mutable) if isinstance(x, _Kept) else x, entry.result)
+        results, spec = tree_flatten(result)
+        for place in entry.saved if saved_hooks else ():
+            x = inputs[place] if type(place) is int else results[place[0]] if type(place) is tuple else place
+            saved_hooks[-1][0](x)
+        if entry.state is not None:
+            _random.set_states(entry.state)
+        if any(entry.graded):
+            tensors = [x for x in inputs if isinstance(x, Tensor) and x.requires_grad]
+            results = _Given.apply(results, entry.graded, *tensors)
+        return spec.unflatten(results)
+
+
+def _is_same_op(a, b):
+    """Whether two are one op: each has the id of a row."""
+    return a is b or (getattr(a, "op", None) is not None and getattr(a, "op", None) == getattr(b, "op", None))
+
+
+def create_selective_checkpoint_contexts(policy_fn_or_list, allow_cache_entry_mutation=False):
+    """Two contexts for ``context_fn`` of `checkpoint`, which keep the results of some ops from the first run.
+
+    Parameters
+    ----------
+    policy_fn_or_list : callable or list
+        ``policy(ctx, op, *args, **kwargs)`` is asked about each call and returns a `CheckpointPolicy`; ``ctx`` is a
+        `SelectiveCheckpointContext`, ``op`` a function such as ``ptcore.mm``. A list of functions is a policy that
+        keeps what these return, ``MUST_SAVE``, and computes all else again.
+    allow_cache_entry_mutation : bool, default: False
+        Whether what was kept may be written to before the backward; else that is an error.
+
+    Returns
+    -------
+    tuple of two context managers
+
+    Notes
+    -----
+    A policy is asked about rows, as ``ptcore.ops`` lists them: a function that consists of others, as ``matmul`` does,
+    is seen as those, ``mm``, ``bmm``, ``mv`` or ``dot``; ``linear`` is seen as ``addmm``, without bias as ``mm``, as in
+    PyTorch, and a list may name it by its own name as well. Other rows are what they are: PyTorch's parts of
+    ``softmax``, ``layer_norm`` or convolutions have no names here.
+    Views, and writes in place and to ``out=``, are done again, and nobody is asked.
+
+    Examples
+    --------
+    >>> import functools
+    >>> import ptcore
+    >>> from ptcore.utils.checkpoint import checkpoint, create_selective_checkpoint_contexts
+    >>> x = ptcore.eye(2, requires_grad=True)
+    >>> contexts = functools.partial(create_selective_checkpoint_contexts, [ptcore.mm])
+    >>> checkpoint(lambda x: (x @ x).exp().sum(), x, use_reentrant=False, context_fn=contexts).backward()
+    >>> x.grad
+    tensor([[5.4366, 2.0000],
+            [2.0000, 5.4366]])
+    """
+    if isinstance(policy_fn_or_list, list):
+        listed = list(policy_fn_or_list)
+        for op in listed:
+            if getattr(op, "op", None) is None:
+                raise ValueError(f"create_selective_checkpoint_contexts: expected functions of ops in the list, such "
+                                 f"as ptcore.mm, got {op!r} of type {type(op)}")
+
+        def policy(op, args, result):
+            seen = [ops.function(op), ops.function(_seen_as(op, args)[0])]
+            return CheckpointPolicy.MUST_SAVE if any(_is_same_op(f, x) for f in seen for x in listed) else None
+    elif callable(policy_fn_or_list):
+        def policy(op, args, result):
+            op, args = _seen_as(op, args)
+            positional, keyword = ops.bound(ops.row(op), args)
+            answer = policy_fn_or_list(SelectiveCheckpointContext(is_recompute=False, op_output=result),
+                                       ops.function(op), *positional, **keyword)
+            return CheckpointPolicy.MUST_SAVE if answer is True else answer
+    else:
+        raise TypeError("create_selective_checkpoint_contexts: policy_fn_or_list must be either a function or a list "
+                        f"of ops, got {type(policy_fn_or_list).__name__}")
+    storage = defaultdict(dict)
+    return _First(policy, storage), _Second(storage, allow_cache_entry_mutation)
