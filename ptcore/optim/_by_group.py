@@ -9,7 +9,7 @@ from ptcore.optim.optimizer import Optimizer, check_implementation, counter_dtyp
 
 
 class ByGroup(Optimizer):
-    """Base of optimisers that step through their groups in order, without recording.
+    """Base of optimisers that step through their groups in order, without recording unless they are differentiable.
 
     ``_later`` names the options that states saved by older versions lack, with their values.
     """
@@ -41,8 +41,11 @@ class ByGroup(Optimizer):
         """Update the parameters once; see :meth:`Optimizer.step`."""
         loss = self._run_closure(closure)
         before = is_grad_enabled()
-        _set_grad_enabled(False)            # no_grad() makes an object
+        recorded = bool(self.defaults.get("differentiable"))
+        _set_grad_enabled(recorded)             # no_grad() makes an object
         try:
+            if recorded and any(group.get("foreach") for group in self.param_groups):
+                raise AssertionError("_foreach ops don't support autograd: foreach and differentiable are both set")
             for group in self.param_groups:
                 self._step_group(group)
         finally:
@@ -68,11 +71,16 @@ class ByList(ByGroup):
         """Fill the empty `state` of `param`."""
         beginnings = self._beginnings(group)
         for name in self._counters:
-            state[name] = ptcore.tensor(float(beginnings.get(name, 0)), dtype=counter_dtype(group.get("fused")))
+            value = beginnings.get(name, 0)
+            state[name] = ptcore.tensor(float(value), dtype=counter_dtype(group.get("fused")))
+            if getattr(value, "requires_grad", False) and is_grad_enabled():
+                state[name].copy_(value.reshape(()))
         for name in names:
             value = beginnings.get(name)
             if value is None:
                 state[name] = ptcore.zeros_like(param)
+            elif getattr(value, "requires_grad", False) and is_grad_enabled():
+                state[name] = ptcore.zeros_like(param) + value * (1 + 1j if param.is_complex() else 1)
             else:
                 value = float(value)
                 state[name] = ptcore.full_like(param, complex(value, value) if param.is_complex() else value)

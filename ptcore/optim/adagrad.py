@@ -28,7 +28,7 @@ class Adagrad(ByList):
     foreach, fused : bool, optional
         Accepted for compatibility.
     differentiable : bool, default: False
-        Must be False.
+        Whether the step is recorded by autograd, for parameters that are no leaves; slower.
 
     Notes
     -----

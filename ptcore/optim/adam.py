@@ -36,7 +36,8 @@ class Adam(ByList):
     foreach, capturable, fused : bool, optional
         Accepted for compatibility; the one implementation is a fused one.
     differentiable : bool, default: False
-        Must be False.
+        Whether the step is recorded by autograd, so that what comes of the parameters, which must be no leaves, has
+        a gradient with respect to their values before it, their gradients, and options that are tensors. Slower.
 
     Notes
     -----

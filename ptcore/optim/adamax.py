@@ -26,7 +26,7 @@ class Adamax(ByList):
     capturable, foreach : bool, optional
         Accepted for compatibility.
     differentiable : bool, default: False
-        Must be False.
+        Whether the step is recorded by autograd, for parameters that are no leaves; slower.
 
     Notes
     -----

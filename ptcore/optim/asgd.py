@@ -28,7 +28,7 @@ class ASGD(ByList):
     capturable, foreach : bool, optional
         Accepted for compatibility.
     differentiable : bool, default: False
-        Must be False.
+        Whether the step is recorded by autograd, for parameters that are no leaves; slower.
 
     Notes
     -----

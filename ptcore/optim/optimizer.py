@@ -139,13 +139,13 @@ def counter_dtype(fused=False):
 def check_implementation(name, foreach, fused, differentiable):
     """Check the flags that choose among PyTorch's implementations.
 
-    There is one implementation here, as fast as a fused one; a step that is
-    itself differentiated does not exist.
+    There is one implementation here, as fast as a fused one, and ops where
+    the step is recorded.
     """
     if fused and foreach:
         raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
-    if differentiable:
-        raise RuntimeError(f"{name}: differentiable must be False, got True")
+    if fused and differentiable:
+        raise RuntimeError(f"{name}: `fused` does not support `differentiable`")
 
 
 class Optimizer:
@@ -467,7 +467,7 @@ class Optimizer:
                     "optimizer can only optimize Tensors, but one of the params is "
                     f"{type(p).__name__}"
                 )
-            if not (p.is_leaf or p.retains_grad):
+            if not (self.defaults.get("differentiable") or p.is_leaf or p.retains_grad):
                 raise ValueError("can't optimize a non-leaf Tensor")
         for name, default in self.defaults.items():
             if default is required and name not in param_group:

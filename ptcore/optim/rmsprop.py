@@ -34,7 +34,7 @@ class RMSprop(ByList):
     capturable, foreach : bool, optional
         Accepted for compatibility.
     differentiable : bool, default: False
-        Must be False.
+        Whether the step is recorded by autograd, for parameters that are no leaves; slower.
 
     Notes
     -----

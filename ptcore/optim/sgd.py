@@ -32,7 +32,7 @@ class SGD(ByGroup):
     foreach, fused : bool, optional
         Accepted for compatibility; the one implementation is a fused one.
     differentiable : bool, default: False
-        Must be False.
+        Whether the step is recorded by autograd, for parameters that are no leaves; slower.
 
     Notes
     -----

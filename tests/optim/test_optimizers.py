@@ -312,7 +312,7 @@ def test_bad_arguments():
         (lambda: optim.SGD([p], lr=None), TypeError, "learning rate: expected a number, got None"),
         (lambda: optim.SGD([{"x": 1}], lr=1), ValueError, "must have a key 'params', got \\['x'\\]"),
         (lambda: optim.Adam([p], fused=True, foreach=True), RuntimeError, "together"),
-        (lambda: optim.Adam([p], differentiable=True), RuntimeError, "differentiable"),
+        (lambda: optim.Adam([p], differentiable=True, fused=True), RuntimeError, "differentiable"),
         (
             lambda: optim.SGD([{"params": [p]}, {"params": p}], lr=1),
             ValueError,

@@ -252,7 +252,8 @@ def step_(str name, tuple options, list params, list grads, list states, tuple n
     """One step for each parameter.
 
     ``states`` are dictionaries, in which ``names`` are the operands that the step writes beside the parameter and
-    ``counters`` 0-d tensors, which get their new values here; without either they are not read.
+    ``counters`` 0-d tensors, which get their new values here; without either they are not read. Where grad mode is on
+    the step is recorded.
     """
     cdef bytes encoded = name.encode()
     cdef const pt_step *s = pt_step_named(encoded)
@@ -269,6 +270,10 @@ def step_(str name, tuple options, list params, list grads, list states, tuple n
     if s == NULL or len(options) != s.options or len(names) + 1 != s.written or len(counters) != s.counters:
         raise ValueError(f"{name}: there is no step of {len(options)} options, {len(names) + 1} written operands and "
                          f"{len(counters)} counters")
+    if pt_tls.grad_enabled:
+        from ptcore._ops.table.steps import STEPS
+        STEPS[name].recorded(options, params, grads, states, names, counters)
+        return
     operands = s.written + 1
     held = [None] * operands                            # while other threads may change the lists and the state
     for k in range(s.options):

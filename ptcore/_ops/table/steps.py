@@ -54,6 +54,14 @@ class Step:
             known.add(line.targets[0].id)
         self.shared = tuple(n for n in used if n not in own)
         self.own = tuple(n for n in used if n in own)
+        self._code = None
+
+    def code(self):
+        """`numbers` and `update` as Python runs them."""
+        if self._code is None:
+            self._code = [compile(ast.Module(lines, []), "<ptcore step>", "exec")
+                          for lines in (self.numbers, self.update)]
+        return self._code
 
     def run(self, tensors, numbers):
         """The update by ops, of the written operands and the gradient; ``numbers`` are those of `shared` and `own`.
@@ -62,16 +70,50 @@ class Step:
         """
         from ptcore._dtype import float32
         from ptcore._ops import functions
+        from ptcore._state import is_grad_enabled
 
         if tensors[0].is_complex():
             tensors = [functions.view_as_real(x) for x in tensors]
+        recorded = is_grad_enabled()            # which keeps what is read, and here that is written to
         values = dict(zip(self.shared + self.own, numbers, strict=True))
         for name, x in zip((*self.written, "g"), tensors, strict=True):
-            values[name] = x.to(float32) if x.dtype.itemsize == 2 else x
-        scope = {name: getattr(functions, name) for name in FUNCTIONS}
-        exec(compile(ast.Module(self.update, []), "<step>", "exec"), scope, values)
+            values[name] = x.to(float32) if x.dtype.itemsize == 2 else x.clone() if recorded and name != "g" else x
+        exec(self.code()[1], {name: getattr(functions, name) for name in FUNCTIONS}, values)
         for name, x in zip(self.written, tensors, strict=False):
             x.copy_(values[name])
+
+    def recorded(self, options, params, grads, states, names, counters):
+        """The same for each parameter, in a way that autograd records: an option may be a tensor that asks for a
+        gradient. ``names`` are those of the state that is written, ``counters`` those of the counters."""
+        for k, (p, g) in enumerate(zip(params, grads, strict=True)):
+            state = states[k] if names or counters else {}
+            values = {name: _number(x) for name, x in zip(self.options, options, strict=True)}
+            values.update({name: _number(state[c]) for name, c in zip(self.counters, counters, strict=True)})
+            values["single"] = any(getattr(state[c], "dtype", None) is not None and state[c].dtype.itemsize == 4
+                                   for c in counters)
+            exec(self.code()[0], {"sqrt": _sqrt, "power": pow, "maximum": max, "rounded": _rounded}, values)
+            for name, c in zip(self.counters, counters, strict=True):
+                if hasattr(state[c], "fill_"):
+                    (state[c].copy_ if hasattr(values[name], "dtype") else state[c].fill_)(values[name])
+            self.run([p, *[state[n] for n in names], g], [values[n] for n in self.shared + self.own])
+
+
+def _number(x):
+    """An option or a counter: as a number, or as a tensor of no dims that is recorded."""
+    if not getattr(x, "requires_grad", False):
+        return float(x)
+    return x.reshape(()).clone()                # counters are written to
+
+
+def _sqrt(x):
+    return x.sqrt() if hasattr(x, "sqrt") else x**0.5
+
+
+def _rounded(x, single):
+    """x as float32 has it, if ``single``; of a tensor, whose gradient goes on, as it is."""
+    import struct
+
+    return struct.unpack("f", struct.pack("f", x))[0] if single and isinstance(x, float) else x
 
 
 _DIRECTION = "direction = -1 if maximize else 1\n"
