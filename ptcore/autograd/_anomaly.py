@@ -49,8 +49,8 @@ class set_source_lines:
     """Whether nodes of the graph keep the line of the program that made them; at once and, as a context manager or
     decorator, for a block. Each thread begins with True.
 
-    Errors in a backward name that line, and ``grad_fn.source_line`` is (file, line, function) of it. ptcore alone has
-    this.
+    Errors in a backward name that line, and ``grad_fn.source_line`` is (file, line, function) of it. Tracers of
+    :mod:`ptcore.fx` keep lines as well, unless this or their ``record_stack_traces`` is off. ptcore alone has this.
 
     Parameters
     ----------

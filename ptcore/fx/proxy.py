@@ -7,6 +7,7 @@ import ptcore
 from ptcore._errors import here
 from ptcore._node import user_place
 from ptcore._overrides import flat
+from ptcore._state import are_source_lines_kept
 from ptcore._tensor import Tensor
 from ptcore.fx.immutable_collections import immutable_dict, immutable_list
 from ptcore.fx.node import Node, map_aggregate
@@ -38,7 +39,7 @@ class TracerBase:
     def create_node(self, kind, target, args, kwargs, name=None, type_expr=None):
         """Adds a node to the graph."""
         node = self.graph.create_node(kind, target, args, kwargs, name, type_expr)
-        if self.record_stack_traces and kind != "placeholder":
+        if self.record_stack_traces and are_source_lines_kept() and kind != "placeholder":
             place = user_place()
             if place is not None:
                 node.meta["where"] = place

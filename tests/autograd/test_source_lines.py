@@ -344,6 +344,9 @@ def test_graphs_of_the_compiler_and_of_fx_use_it():
     nodes = [n for n in traced.graph.nodes if n.op.startswith("call")]
     assert [n.meta["where"] for n in nodes] == [(__file__, first + 1, "f"), (__file__, first + 2, "f")]
     assert "y = x.sin()" in nodes[0].stack_trace
+    with set_source_lines(False):
+        for graph in make_fx(f)(pt.ones(2)).graph, pt.fx.symbolic_trace(f).graph:
+            assert all(n.stack_trace is None for n in graph.nodes)
 
 
 def test_a_script_of_no_file():

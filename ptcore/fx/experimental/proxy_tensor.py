@@ -12,7 +12,7 @@ from ptcore._errors import here
 from ptcore._node import user_place
 from ptcore._ops.table.ids import op_name
 from ptcore._pytree import tree_flatten, tree_unflatten
-from ptcore._state import interpreters, is_grad_enabled, no_grad
+from ptcore._state import are_source_lines_kept, interpreters, is_grad_enabled, no_grad
 from ptcore._subclass import carried_by, stands_for
 from ptcore._tensor import Tensor
 from ptcore.fx._symbolic_trace import _TreesOfGraph
@@ -180,7 +180,7 @@ class ProxyTracer:
 
     def node(self, kind, target, args, kwargs, name):
         made = self.graph._add(kind, target, args, kwargs, name)
-        if self.record_stack_traces:
+        if self.record_stack_traces and are_source_lines_kept():
             place = user_place()
             if place is not None:
                 made.meta["where"] = place
