@@ -1,8 +1,6 @@
 /* See _source_line.h. The one file that sees CPython's internal headers. */
 #define PY_SSIZE_T_CLEAN
-#ifndef Py_BUILD_CORE
-#define Py_BUILD_CORE 1
-#endif
+#define Py_BUILD_CORE_MODULE 1      /* which shows the headers of the core; symbols are imported as they are */
 #include "_source_line.h"
 #include <string.h>
 
