@@ -1,7 +1,8 @@
 """Sphinx: ``pip install ".[doc]" && sphinx-build -W -b html doc/source doc/build/html``.
 
 The reference is written into ``reference/generated`` when a build begins: pages of ops from the rows, the
-others from what each module's ``__all__`` names. Its text is the docstrings of the installed package.
+others from what each module's ``__all__`` names. Its text is the docstrings of the installed package. The pages and
+pictures of the gallery are written into ``gallery/generated`` then (``_gallery.py``).
 """
 import importlib
 import inspect
@@ -163,5 +164,12 @@ def write_pages(app):
             path.write_text(text)
 
 
+def write_gallery(app):
+    sys.path.insert(0, str(HERE))
+    import _gallery
+    _gallery.write(HERE / "gallery" / "generated")
+
+
 def setup(app):
     app.connect("builder-inited", write_pages)
+    app.connect("builder-inited", write_gallery)

@@ -17,7 +17,7 @@ import time
 
 import ptcore
 from ptcore import nn
-from ptcore.examples._common import device, needs, progress_bar, pyplot
+from ptcore.examples._common import device, load_images, progress_bar, pyplot
 from ptcore.nn import functional as F
 from ptcore.optim.lr_scheduler import OneCycleLR
 from ptcore.utils.data import DataLoader, TensorDataset
@@ -31,15 +31,11 @@ def load_data():
 
     The test part is a stratified 20 %, the same for every seed.
     """
-    try:
-        from sklearn.datasets import load_digits
-        from sklearn.model_selection import train_test_split
-    except ImportError as error:
-        raise needs("digits", "scikit-learn", error) from None
-    images, labels = load_digits(return_X_y=True)
-    images = (images / 16.0).astype("float32").reshape(-1, 1, SIDE, SIDE)
+    images, labels = load_images("digits")
+    from sklearn.model_selection import train_test_split
+
     parts = train_test_split(
-        images, labels.astype("int64"), test_size=0.2, stratify=labels, random_state=0
+        images, labels, test_size=0.2, stratify=labels, random_state=0
     )
     x_train, x_test, y_train, y_test = map(ptcore.from_numpy, parts)
     return TensorDataset(x_train, y_train), TensorDataset(x_test, y_test)
