@@ -24,8 +24,7 @@ MEANT = {
     r"torch\.cuda\.FloatTensor": "cuda",
     r"torch\.Tensor\.storage|torch\.serialization\.(location_tag|normalize_storage_type)": "storages with a dtype",
     r"torch\.testing\.assert_allclose": "PyTorch has removed it",
-    r"torch\.nn\.attention\.(flex_attention\._mask_mod_signature|current_flash_attention_impl"
-    r"|flex_attention\.BlockMask)": "attention by other libraries",
+    r"torch\.nn\.attention\.current_flash_attention_impl": "attention by other libraries",
     r"torch\.Node": "a private name",
 }
 SCRIPT = """

@@ -17,7 +17,8 @@ FILES = sorted(
 )
 # These are read when one of their functions is first asked for.
 LATER = {ROOT / name for name in ("utils/_selective.py", "utils/_summaries.py", "utils/benchmark.py",
-                                  "utils/restart.py", "nn/attention.py",
+                                  "utils/restart.py", "nn/attention/__init__.py",
+                                  "nn/attention/_block_mask.py", "nn/attention/flex_attention.py",
                                   "nn/modules/linear_cross_entropy_options.py")}
 HEAVY = {
     "typing", "dataclasses", "inspect", "re", "enum", "contextlib", "warnings", "json",

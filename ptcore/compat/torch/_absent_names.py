@@ -24,7 +24,6 @@ WHY = {
     "mps": "ptcore has no backend for Apple's Metal",
     "mtia": "ptcore has no backend for MTIA",
     "nested": "ptcore has no nested tensors",
-    "nn.attention.flex_attention": "ptcore has no flex attention; scaled_dot_product_attention takes masks",
     "nn.attention.varlen": "ptcore has no attention over packed sequences",
     "utils.cpp_extension": "PyTorch's C++ extensions do not fit ptcore; its guide says how kernels are added",
     "utils.hipify": "PyTorch's C++ extensions do not fit ptcore; its guide says how kernels are added",
@@ -390,11 +389,6 @@ ABSENT = {
     "nn.intrinsic.quantized": "BNReLU2d BNReLU3d ConvReLU1d ConvReLU2d ConvReLU3d LinearReLU",
     "nn.qat": "Conv1d Conv2d Conv3d Embedding EmbeddingBag Linear",
     "nn.quantizable": "",
-    "nn.attention.flex_attention": """
-        AuxOutput AuxRequest BlockMask=_flatten,_flatten_with_keys,_unflatten,from_kv_blocks FlexKernelOptions
-        _DEFAULT_SPARSE_BLOCK_SIZE _MaskModWrapper _mask_mod_signature _score_mod_signature and_masks
-        create_block_mask create_mask flex_attention noop_mask or_masks
-    """,
     "nn.attention.varlen": "AuxRequest varlen_attn varlen_attn_out",
     "jit.mobile": "LiteScriptModule validate_map_location",
     "jit.quantized": """

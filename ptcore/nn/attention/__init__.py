@@ -1,4 +1,4 @@
-"""Which ways of computing attention are allowed."""
+"""Which ways of computing attention are allowed; ``flex_attention`` is a module, read when it is imported."""
 import contextlib
 import enum
 
