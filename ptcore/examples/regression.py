@@ -35,9 +35,9 @@ def true_distribution(x):
 
 
 def make_data(count, where):
-    """Return x in (-2, 2) and y, of shape (count,)."""
-    x = 4 * ptcore.rand(count, device=where) - 2
-    return x, true_distribution(x).sample()
+    """Return x in (-2, 2) and y, of shape (count,): the same on every device."""
+    x = 4 * ptcore.rand(count) - 2
+    return x.to(where), true_distribution(x).sample().to(where)
 
 
 def positive(t):
@@ -164,6 +164,7 @@ def main(argv=None):
         likelihood=(tuple(LIKELIHOODS), "what the network gives"),
         steps=(3000, "of the optimiser"),
         points=(2000, "that training sees"),
+        held=(10_000, "points for the test"),
         batch_size=(128, "points in a step"),
         width=(48, "of the networks' layers"),
         lr=(5e-3, "learning rate of AdamW at its highest"),
@@ -171,7 +172,7 @@ def main(argv=None):
     )
     options = example.options
     data = make_data(options.points, options.device)
-    x, y = make_data(10_000, options.device)
+    x, y = make_data(options.held, options.device)
     models = {
         options.likelihood: Network(options.likelihood, options.width).to(options.device),
         "constant scale": ConstantScale(options.width).to(options.device),

@@ -23,7 +23,7 @@ SHORT = {
     "pendulum": "--iterations 2 --pendulums 4 --epochs 1 --batch-size 200 --width 8 --episodes 8",
     "ode": "--steps 4 --length 3 --width 8 --batch-size 8 --trajectories 2",
     "heat": "--steps 4 --polish 1 --points 16 --width 8 --layers 2",
-    "regression": "--steps 4 --points 50 --width 8",
+    "regression": "--steps 4 --points 50 --held 200 --width 8",
 }
 NUMBERS = {"vae": ("elbo", "bound"), "pendulum": ("mean_return", "upright"), "ode": ("inside", "beyond"),
            "heat": ("error",), "regression": ("nll", "coverage", "constant")}

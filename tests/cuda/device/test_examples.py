@@ -1,5 +1,9 @@
 """The examples with ``--device cuda``, shortened: they learn, and lose what they lose on the CPU."""
+import importlib
+
 import pytest
+
+import ptcore
 
 for package in ("sklearn", "tqdm", "matplotlib"):
     pytest.importorskip(package)
@@ -33,3 +37,20 @@ def test_digits(tmp_path):
         means.append(result["mean"])
     assert means[0] > 0.4               # chance is 0.1
     assert means[0] == pytest.approx(means[1], abs=0.02)
+
+
+@pytest.mark.parametrize("name, arguments, numbers", [
+    ("vae", "--epochs 1 --width 16 --hidden 2 --batch-size 512 --draws 5", ("elbo", "bound")),
+    ("pendulum", "--iterations 1 --pendulums 4 --epochs 1 --batch-size 400 --width 8 --episodes 8", ("mean_return",)),
+    ("ode", "--steps 3 --length 3 --width 8 --batch-size 8 --trajectories 2", ("inside",)),
+    ("heat", "--steps 3 --polish 1 --points 16 --width 8 --layers 2", ("error",)),
+    ("regression", "--steps 3 --points 50 --held 200 --width 8", ("nll", "coverage", "constant"))])
+def test_with_stated_results(name, arguments, numbers, tmp_path, monkeypatch):
+    """The generators of both devices give the same numbers from the same seed, so results are the same."""
+    example, found = importlib.import_module(f"ptcore.examples.{name}"), []
+    train = example.train
+    monkeypatch.setattr(example, "train", lambda *args: ptcore.manual_seed(1) and train(*args))
+    for device in ("cuda", "cpu"):
+        result = example.main([*arguments.split(), "--quiet", "--device", device, "--plot", str(tmp_path / "a.png")])
+        found.append([result[key] for key in numbers])
+    assert found[0] == pytest.approx(found[1], rel=0.01)
