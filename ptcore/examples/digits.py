@@ -94,6 +94,7 @@ def train(dataset, seed, options, progress):
     """Train one model; return it, its optimiser and the history of the epochs."""
     ptcore.manual_seed(seed)
     model = make_model(options.width, options.dropout).to(options.device)
+    forward = ptcore.compile(model) if options.compile else model
     optimizer = ptcore.optim.AdamW(model.parameters(), weight_decay=options.weight_decay)
     loader = DataLoader(dataset, batch_size=options.batch_size, shuffle=True)
     steps = options.epochs * len(loader)
@@ -106,7 +107,7 @@ def train(dataset, seed, options, progress):
         for images, labels in loader:
             images, labels = images.to(options.device), labels.to(options.device)
             optimizer.zero_grad()
-            logits = model(shifted(images, options.shift))
+            logits = forward(shifted(images, options.shift))
             loss = F.cross_entropy(logits, labels, label_smoothing=options.smoothing)
             loss.backward()
             optimizer.step()
@@ -198,6 +199,7 @@ def parse_arguments(argv=None):
     add("--weight-decay", type=float, default=1e-2)
     add("--device", type=device, default="cpu", help="such as cpu or cuda")
     add("--threads", type=int, help="number of threads (does not change results)")
+    add("--compile", action="store_true", help="capture the model with ptcore.compile")
     add("--cross-validate", action="store_true", help="only on the training part")
     add("--output", default=".", help="folder of digits.png and digits.npz")
     add("--quiet", action="store_true", help="no progress bar")

@@ -209,13 +209,14 @@ def train(model, parts, options, progress, state=None):
     generator = ptcore.Generator().manual_seed(options.seed + first)
     sampler = RandomSampler(windows, True, max(1, count), generator=generator)
     loader = DataLoader(windows, batch_size=options.batch_size, sampler=sampler)
+    loss_from = ptcore.compile(loss_of) if options.compile else loss_of
     steps = progress(range(first, options.steps), unit="step")
     running = None
     for step, (runs, targets) in zip(steps, loader, strict=False):
         model.train()
         runs, targets = runs.to(options.device), targets.to(options.device)
         optimizer.zero_grad()
-        loss = loss_of(model, runs, targets)
+        loss = loss_from(model, runs, targets)
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
@@ -305,6 +306,7 @@ def parse_arguments(argv=None):
     add("--temperature", type=float, default=0.8)
     add("--device", type=device, default="cpu", help="such as cpu or cuda")
     add("--threads", type=int, help="number of threads (does not change results)")
+    add("--compile", action="store_true", help="capture the loss with ptcore.compile")
     add("--resume", action="store_true", help="go on from the checkpoint in --output")
     add("--sample-only", action="store_true", help="write from the checkpoint")
     add("--output", default=".", help="folder of gpt.png, gpt.txt and gpt.npz")

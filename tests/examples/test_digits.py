@@ -46,6 +46,11 @@ def test_threads_do_not_change_the_result(tmp_path):
     assert run(tmp_path, "--seeds", "2", "--epochs", "1")["digest"][2] != digests[0][1]
 
 
+def test_compiled_trains_the_same_weights(tmp_path):
+    short = ("--seeds", "0", "--epochs", "1", "--width", "8")
+    assert run(tmp_path, *short, "--compile")["digest"] == run(tmp_path, *short)["digest"]
+
+
 def test_split_is_stratified_and_fixed():
     import numpy as np
 

@@ -51,6 +51,11 @@ def test_goes_on_and_writes_from_a_checkpoint(tmp_path, text):
     assert (tmp_path / "gpt.txt").read_text() == after != before
 
 
+def test_compiled_loses_the_same(tmp_path, text):
+    short = (*text, "--steps", "20", "--dropout", "0.1")
+    assert run(tmp_path, *short, "--compile")["loss"] == run(tmp_path, *short)["loss"]
+
+
 def test_threads_do_not_change_the_result(tmp_path, text):
     before = pt.get_num_threads()
     try:
