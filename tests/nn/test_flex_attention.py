@@ -151,6 +151,21 @@ def test_compiled(rng):
         assert pt.equal(found, flex_attention(q, k, v, score, blocks))
 
 
+@pytest.mark.parametrize("mask", ["none", "window"])
+def test_on_meta_and_without_positions(mask, rng):
+    tensors = [of(a).to("meta") for a in inputs(rng)]
+    blocks = block_mask(mask)
+    out, aux = flex_attention(*tensors, SCORES["slopes"][0], blocks and blocks.to("meta"),
+                              return_aux=AuxRequest(True, True))
+    assert (out.device.type, out.shape, aux.lse.shape, aux.max_scores.shape) == (
+        "meta", (2, 4, 19, 5), (2, 4, 19), (2, 4, 19))
+    q, k, v = pt.randn(3, 1, 2, 3, 4)
+    for score in (None, SCORES["slopes"][0]):
+        assert flex_attention(q[:, :, :0], k, v, score).shape == (1, 2, 0, 4)
+        out, aux = flex_attention(q, k[:, :, :0], v[:, :, :0], score, return_aux=AuxRequest(lse=True))
+        assert (out == 0).all() and (aux.lse == -float("inf")).all()
+
+
 def test_autocast(rng):
     q, k, v = map(of, inputs(rng, dtype="float32"))
     with pt.autocast("cpu", dtype=pt.bfloat16):
@@ -262,7 +277,11 @@ def test_formulas_of_formulas():
     (lambda q: flex_attention(q, q.to("meta"), q), ValueError, "on one device"),
     (lambda q: flex_attention(q, q, q, return_lse=True, return_aux=AuxRequest()), ValueError, "Cannot specify both"),
     (lambda q: flex_attention(q, q, q, kernel_options={"BACKEND": "x"}), ValueError, "Invalid BACKEND"),
+    (lambda q: flex_attention(q, q, q, None, BlockMask.from_kv_blocks(
+        pt.ones(1, 1, 1), pt.zeros(1, 1, 1, 1).int(), BLOCK_SIZE=5, mask_mod=lambda b, h, q, k: q)),
+     RuntimeError, "must return bool"),
     (lambda q: create_block_mask(lambda s, b, h, q, k: s, 1, 1, 4, 4), AssertionError, "requires a mask_mod"),
+    (lambda q: create_block_mask(lambda b, h, q, k: q, 1, 1, 4, 4), AssertionError, "must return bool, got .*int64"),
     (lambda q: create_mask(lambda b, h: b, 1, 1, 4, 4), AssertionError, "4 or 5 positional args, got 2"),
     (lambda q: BlockMask.from_kv_blocks(pt.ones(1), pt.ones(1)), RuntimeError, "at least 2 dim"),
     (lambda q: BlockMask.from_kv_blocks(pt.ones(1), pt.ones(1, 1), pt.ones(1)), AssertionError, "both provided")])

@@ -116,6 +116,8 @@ def test_names_and_signatures():
     lambda f, q, b: f.flex_attention(q, q, q, block_mask=b), lambda f, q, b: f.flex_attention(q, q, q, block_mask=b[0]),
     lambda f, q, b: f.flex_attention(q, q, q, return_lse=True, return_aux=f.AuxRequest()),
     lambda f, q, b: f.flex_attention(q, q, q, kernel_options={"BACKEND": "x"}),
+    lambda f, q, b: f.create_block_mask(lambda b, h, q, k: q - k, 1, 1, 2, 2, "cpu"),
+    lambda f, q, b: f.create_block_mask(lambda b, h, q, k: True, 1, 1, 2, 2, "cpu"),
     lambda f, q, b: f.create_block_mask(lambda a, b, c: a, 1, 1, 2, 2), lambda f, q, b: f.or_masks(1),
     lambda f, q, b: f.and_masks(None), lambda f, q, b: f.BlockMask.from_kv_blocks(q[0, 0, 0], q[0, 0, 0])])
 def test_errors(call):

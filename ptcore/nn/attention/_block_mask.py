@@ -345,11 +345,6 @@ def _sizes(B, H, device):
     return 1 if B is None else B, 1 if H is None else H, device
 
 
-def _mask_of(mask_mod, b, h, q, k):
-    """A ``mask_mod`` for all pairs of these positions, of shape (B, H, queries, keys)."""
-    return over_positions(mask_mod)(b, h, q, k)
-
-
 def create_mask(mod_fn, B, H, Q_LEN, KV_LEN, device=None):
     """The mask of a formula, one number for each position.
 
@@ -385,7 +380,7 @@ def create_mask(mod_fn, B, H, Q_LEN, KV_LEN, device=None):
     B, H, device = _sizes(B, H, device)
     positions = [ptcore.arange(n, device=device) for n in (B, H, Q_LEN, KV_LEN)]
     if parameters_of(mod_fn) == 4:
-        return _mask_of(mod_fn, *positions)
+        return over_positions(mod_fn)(*positions)
     zeros = ptcore.zeros(B, H, Q_LEN, KV_LEN, device=device)
     return ~over_positions(mod_fn, zeros)(zeros, *positions).isneginf()
 
@@ -442,7 +437,9 @@ def create_block_mask(mask_mod, B, H, Q_LEN, KV_LEN, device=None, BLOCK_SIZE=DEF
     rows = max(1, POSITIONS // max(1, B * H * KV_LEN * size[0])) * size[0]
     counts = []
     for part in q.split(rows):
-        allowed = _mask_of(mask_mod, b, h, part, k)
+        allowed = over_positions(mask_mod)(b, h, part, k)
+        if allowed.dtype != ptcore.bool:
+            raise AssertionError(f"create_block_mask: mask_mod must return bool, got {allowed.dtype}")
         bottom = -len(part) % size[0]
         allowed = ptcore.nn.functional.pad(allowed, (0, columns * size[1] - KV_LEN, 0, bottom))
         counts.append(allowed.unflatten(-1, (columns, size[1])).unflatten(-3, (-1, size[0])).sum((-3, -1)))

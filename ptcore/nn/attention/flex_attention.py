@@ -1,4 +1,5 @@
 """Attention whose scores are changed, and masked, by functions of positions."""
+import contextlib
 import math
 import warnings
 from collections.abc import Callable
@@ -121,6 +122,8 @@ def _allowed(block_mask, positions):
     found = None
     if block_mask.mask_mod is not noop_mask:
         found = over_positions(block_mask.mask_mod)(*positions)
+        if found.dtype != ptcore.bool:
+            raise RuntimeError(f"flex_attention: mask_mod must return bool, got {found.dtype}")
         for dim in (0, 1):              # what does not depend on the batch, or the head, is kept once
             if found.stride(dim) == 0:
                 found = found[(slice(None),) * dim + (slice(1),)]
@@ -241,11 +244,11 @@ def flex_attention(query, key, value, score_mod=None, block_mask=None, scale=Non
     if backend not in ("AUTO", "TRITON", "FLASH", "TRITON_DECODE"):
         raise ValueError(f"Invalid BACKEND value '{backend}'. "
                          "Must be one of ('AUTO', 'TRITON', 'FLASH', 'TRITON_DECODE')")
-    kind = query.device.type
-    if is_autocast_enabled(kind):
-        dtype = get_autocast_dtype(kind)
+    kind, context = query.device.type, contextlib.nullcontext()
+    if kind != "meta" and is_autocast_enabled(kind):
+        dtype, context = get_autocast_dtype(kind), autocast(kind, enabled=False)
         query, key, value = query.to(dtype), key.to(dtype), value.to(dtype)
-    with autocast(kind, enabled=False):
+    with context:
         request = AuxRequest(lse=return_lse) if return_aux is None else return_aux
         if scale is None:
             scale = 1 / math.sqrt(query.shape[-1])
