@@ -128,3 +128,34 @@ def test_errors(call):
         except Exception as e:
             kinds.append(type(e).__name__)
     assert len(kinds) == 2 and kinds[0] == kinds[1]
+
+
+@pytest.mark.parametrize("mask", range(len(MASKS)))
+@pytest.mark.parametrize("gqa", [False, True])
+def test_gradients(mask, gqa):
+    """Beside PyTorch's composed form: its function itself has no gradients on the CPU."""
+    found = []
+    for m in LIBS:
+        heads = 2 if gqa else 4
+        tensors = data(m, (2, 4, 30, 8), (2, heads, 26, 8), (2, heads, 26, 5), (4, 40), (2, 4, 30, 5))
+        q, k, v, table = (t.requires_grad_() for t in tensors[:4])
+
+        def score(s, b, h, q, k, m=m, table=table):
+            return m.tanh(s * table[h, q]) + table[h, k]
+
+        b = blocks(m, mask)
+        if m is torch:
+            math_attention = importlib.import_module("torch._higher_order_ops.flex_attention").math_attention
+            out, lse, _ = math_attention(q, k, v, score, b.as_tuple(), 8**-0.5, {})
+            lse = lse * np.log(2)
+        else:
+            out, (lse, _) = flex(m).flex_attention(q, k, v, score, b, enable_gqa=gqa,
+                                                   return_aux=flex(m).AuxRequest(lse=True))
+        total = (out * tensors[4]).sum()
+        if not m.isinf(lse).any():
+            total = total + m.sin(lse).sum()
+        total.backward()
+        found.append([t.grad.numpy() for t in (q, k, v, table)])
+    for a, b in zip(*found):
+        assert np.isfinite(b).all()
+        np.testing.assert_allclose(b, a, rtol=1e-3, atol=2e-5)
