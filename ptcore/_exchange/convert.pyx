@@ -5,15 +5,14 @@ tensor whose storage is marked read-only.
 """
 import sys
 
-from cpython.buffer cimport (PyBUF_FULL_RO, PyBuffer_Release, PyObject_CheckBuffer,
-                             PyObject_GetBuffer)
+from cpython.buffer cimport PyBUF_FULL_RO, PyBuffer_Release, PyObject_CheckBuffer, PyObject_GetBuffer
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from libc.string cimport memset
 
 from ptcore._types cimport *
+from ptcore._events cimport PT_SEEN_PROFILE, as_event
 from ptcore._device cimport CPU, as_device
-from ptcore._dtype cimport (CATEGORY, ITEMSIZE, PROMOTE, as_code, default_complex, default_float,
-                            dtype_of)
+from ptcore._dtype cimport CATEGORY, ITEMSIZE, PROMOTE, as_code, default_complex, default_float, dtype_of
 from ptcore._shape cimport fill_strides, is_symbolic_number, read_index
 from ptcore._state cimport asked, is_asked, told
 from ptcore._tensor cimport *
@@ -24,9 +23,8 @@ from ptcore._errors import ConversionError, DTypeError, SeveralElementsError, Sh
 cdef extern from "ptcore/elementwise.h" nogil:
     int pt_copy(const pt_view *dst, const pt_view *src)
 
-cdef dict _buffer_codes = {
-    "?": PT_BOOL, "e": PT_FLOAT16, "f": PT_FLOAT32, "d": PT_FLOAT64, "Zf": PT_COMPLEX64,
-    "Zd": PT_COMPLEX128}
+cdef dict _buffer_codes = {"?": PT_BOOL, "e": PT_FLOAT16, "f": PT_FLOAT32, "d": PT_FLOAT64, "Zf": PT_COMPLEX64,
+                           "Zd": PT_COMPLEX128}
 
 
 cdef int code_of_format(str fmt, int itemsize) except -2:
@@ -591,9 +589,16 @@ cdef int readable(Tensor t, str op) except -1:
 def item(Tensor self not None):
     """The value of a tensor of one element, as a Python number."""
     if (self.count == 1 and self.storage.device == DEVICE_CPU
-            and not (self.flags | pt_modes_seen) & (PT_INTERPOSED | PT_SUBCLASS | PT_MODE_FUNCTION | PT_MODE_PLANNING)):
+            and not (self.flags | pt_modes_seen) & (PT_INTERPOSED | PT_SUBCLASS | PT_MODE_FUNCTION | PT_MODE_PLANNING
+                                                    | PT_SEEN_PROFILE)):
         return read_element(address(self), self.dt)
-    return asked(Tensor.item, self) if is_asked(self.flags) else value_of(self, "item")
+    if is_asked(self.flags):
+        return asked(Tensor.item, self)
+    return as_event("item", self, item_of) if pt_modes_seen & PT_SEEN_PROFILE else value_of(self, "item")
+
+
+cdef object item_of(object x):
+    return value_of(<Tensor>x, "item")
 
 
 cdef object value_of(Tensor self, str kind):

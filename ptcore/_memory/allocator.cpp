@@ -7,6 +7,8 @@
 // state word is per thread.
 #include "_storage.h"
 #include "_state.h"
+#include "watch.h"
+#include "ptcore/config.h"
 
 #include <cerrno>
 #include <chrono>
@@ -51,9 +53,11 @@ struct Cache {
     int count[CLASSES];
     int64_t cached, cached_large, allocated, peak, hits, misses, live, cap;
     double last_sweep;
-    bool cap_known;
+    bool cap_ready;     // it is known, and nobody watches what comes back
 };
 Cache cache = {};
+bool cap_known = false;
+void (*watcher)(int64_t bytes) = nullptr;
 
 double now() {
     using namespace std::chrono;
@@ -99,11 +103,18 @@ int64_t default_cap() {
 }
 
 int64_t cap() {
-    if (!cache.cap_known) {
+    if (!cap_known) {
         cache.cap = default_cap();
-        cache.cap_known = true;
+        cap_known = true;
     }
+    cache.cap_ready = watcher == nullptr;
     return cache.cap;
+}
+
+// Before the first block comes back, and before each that a watcher is told of.
+PT_NOINLINE void make_ready(const pt_storage *s) {
+    cap();
+    if (watcher != nullptr && s->deleter == nullptr && s->nbytes != 0) watcher(-s->nbytes);
 }
 
 void *system_alloc(int64_t bytes) {
@@ -187,13 +198,14 @@ void *block_alloc(int c, int64_t bytes, int64_t needed) {
     return p;
 }
 
-void block_free(void *p, int c, int64_t bytes) {
+void block_free(pt_storage *p, int c, int64_t bytes) {
+    if (!cache.cap_ready) make_ready(p);
 #ifndef PT_NO_CACHE
     bool small = bytes <= SMALL_LIMIT;
-    if (small && cache.cached_large && cache.cached + bytes > cap())
+    if (small && cache.cached_large && cache.cached + bytes > cache.cap)
         sweep(-1.0, class_of(SMALL_LIMIT) + 1);
-    if (cache.cached + bytes <= cap() && (!small || cache.count[c] < SMALL_KEEP)) {
-        FreeBlock *b = static_cast<FreeBlock *>(p);
+    if (cache.cached + bytes <= cache.cap && (!small || cache.count[c] < SMALL_KEEP)) {
+        FreeBlock *b = reinterpret_cast<FreeBlock *>(p);
         b->bytes = bytes;
         b->since = 0;
         if (!small) {
@@ -236,7 +248,10 @@ pt_storage *pt_storage_new(int64_t nbytes) {
     s->data = reinterpret_cast<char *>(s) + HEADER;
     s->size_class = c;
     count_in(bytes);
-    if (pt_modes_seen & PT_MODE_PLANNING && pt_tls.mode & PT_MODE_PLANNING) pt_on_storage(s);
+    if (pt_modes_seen & (PT_MODE_PLANNING | PT_SEEN_WATCH)) {
+        if (watcher != nullptr && nbytes != 0) watcher(nbytes);
+        if (pt_tls.mode & PT_MODE_PLANNING) pt_on_storage(s);
+    }
     return s;
 }
 
@@ -422,8 +437,17 @@ void pt_memory_reset_peak(void) { cache.peak = cache.allocated; }
 
 void pt_memory_set_cap(int64_t bytes) {
     cache.cap = bytes;
-    cache.cap_known = true;
+    cap_known = true;
     if (cache.cached > cache.cap) pt_memory_empty_cache();
+}
+
+void pt_memory_watch(void (*told)(int64_t bytes)) {
+    watcher = told;
+    cap();
+    if (told != nullptr)
+        pt_modes_seen |= PT_SEEN_WATCH;
+    else
+        pt_modes_seen &= ~uint32_t(PT_SEEN_WATCH);
 }
 
 pt_state *pt_state_get(void) { return &pt_tls; }

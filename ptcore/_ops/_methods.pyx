@@ -6,6 +6,7 @@ from cpython.object cimport PyObject
 
 from ptcore._errors import ShapeError
 from ptcore._types cimport *
+from ptcore._events cimport PT_SEEN_PROFILE, as_event
 from ptcore._device cimport CPU, as_device, device as Device
 from ptcore._dtype cimport CATEGORY, ITEMSIZE, as_code, dtype_of
 from ptcore._dtype import as_dtype
@@ -44,12 +45,21 @@ def detach(Tensor self not None):
     >>> x.detach().requires_grad
     False
     """
-    if (self.flags | pt_modes_seen) & (PT_INTERPOSED | PT_SUBCLASS | PT_MODE_FUNCTION):
+    if (self.flags | pt_modes_seen) & (PT_INTERPOSED | PT_SUBCLASS | PT_MODE_FUNCTION | PT_SEEN_PROFILE):
         if is_asked(self.flags):
             return asked(Tensor.detach, self)
+        if pt_modes_seen & PT_SEEN_PROFILE:
+            return as_event("detach", self, detach_of)
         if self.flags & PT_INTERPOSED:
-            from ptcore._subclass import detached
             return detached(self)
+    return without_history(self)
+
+
+cdef object detach_of(object x):
+    return detached(x) if (<Tensor>x).flags & PT_INTERPOSED else without_history(<Tensor>x)
+
+
+cdef inline Tensor without_history(Tensor self):
     cdef Tensor r = alias(self)
     if self.flags & PT_INFERENCE and not self.flags & PT_DATA and not pt_tls.inference:
         count_apart(r, 0)       # may be written to, as in PyTorch

@@ -2,4 +2,5 @@ cpdef object rule_of(int op)
 cpdef object accumulate_leaf(object leaf, object gradient, bint create_graph, int owned)
 cpdef object plain_seed(object t, object g)
 cpdef int hooked_leaves() noexcept
+cpdef bint is_recorded() noexcept
 cpdef object producer(object t)

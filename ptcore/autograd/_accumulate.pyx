@@ -1,6 +1,7 @@
 """What the engine needs from the compiled core: rules by op id, and the gradient of leaves."""
 
 from ptcore._types cimport *
+from ptcore._events cimport pt_profile
 from ptcore._dtype cimport CATEGORY, dtype_of
 from ptcore._shape cimport is_dense, same_sizes
 from ptcore._tensor cimport *
@@ -26,6 +27,11 @@ def count_leaf_hooks(int change):
     """Told by register_hook when a leaf gets its first hook (+1) or loses its last (-1)."""
     global _hooked_leaves
     _hooked_leaves += change
+
+
+cpdef bint is_recorded() noexcept:
+    """Whether a profile is on."""
+    return pt_profile.run != 0
 
 
 cpdef object rule_of(int op):

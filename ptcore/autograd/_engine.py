@@ -35,6 +35,7 @@ from cython.cimports.ptcore._state import _set_grad_enabled, is_anomaly_enabled,
 from cython.cimports.ptcore.autograd._accumulate import (
     accumulate_leaf,
     hooked_leaves,
+    is_recorded,
     producer,
     rule_of,
 )
@@ -70,6 +71,9 @@ class Run:
     create_graph: cython.bint
     retain_graph: cython.bint
     anomaly: cython.bint
+    recorded: cython.bint   # a profile is on
+    watched: cython.bint    # one of the two
+    careful: cython.bint    # a leaf's gradient is of a stream, or recorded
 
     @cython.cfunc
     def push(self, n: Node) -> object:
@@ -163,13 +167,31 @@ class Run:
     @cython.cfunc
     def leaf(self, t: object, g: object, owned: cython.int) -> object:
         """A gradient has arrived at a leaf; ``owned`` as in accumulate_leaf."""
-        if self.streams is not None:
-            self.streams.hand(g, None)
-            self.add_to_leaf(t, g, 0)
-            self.streams.back()
+        if self.careful:
+            self.leaf_watched(t, g, owned)
         else:
             self.add_to_leaf(t, g, owned)
         return None
+
+    @cython.cfunc
+    def leaf_watched(self, t: object, g: object, owned: cython.int) -> object:
+        event = self.event("torch::autograd::AccumulateGrad", g, None) if self.recorded else None
+        try:
+            if self.streams is not None:
+                self.streams.hand(g, None)
+                self.add_to_leaf(t, g, 0)
+                self.streams.back()
+            else:
+                self.add_to_leaf(t, g, owned)
+        finally:
+            if event is not None:
+                event.end()
+        return None
+
+    @cython.cfunc
+    def event(self, name: object, g: object, number: object) -> object:
+        from ptcore.autograd._recording import NODE, Range
+        return Range(NODE, name, g if type(g) is not list else None, number)
 
     @cython.cfunc
     def add_to_leaf(self, t: object, g: object, owned: cython.int) -> object:
@@ -231,9 +253,7 @@ class Run:
         rule = n.fn if n.op < 0 else rule_of(n.op)
         if rule is None:
             rule = load_rule(n.op)
-        grads = rule(n, g, needs)
-        if self.anomaly:
-            _anomaly.check(n, grads)
+        grads = self.rule_watched(rule, n, g, needs) if self.watched else rule(n, g, needs)
         if nin == 1 and type(grads) is not tuple:
             if hooks is not None:
                 grads = hooks.after(n, (grads,), g)[0]
@@ -274,6 +294,18 @@ class Run:
         if not self.retain_graph:
             n.release()
         return None
+
+    @cython.cfunc
+    def rule_watched(self, rule: object, n: Node, g: object, needs: cython.int) -> object:
+        event = self.event(n.name(), g, n.seq) if self.recorded else None
+        try:
+            grads = rule(n, g, needs)
+        finally:
+            if event is not None:
+                event.end()
+        if self.anomaly:
+            _anomaly.check(n, grads)
+        return grads
 
     @cython.cfunc
     def mark_of(self, n: Node) -> cython.int:
@@ -435,9 +467,24 @@ class Run:
     @cython.cfunc
     def walk(self) -> object:
         n: Node
+        if self.recorded:
+            return self.walk_recorded()
         while self.heap:
             n = self.pop()
             self.step(n)
+        return None
+
+    @cython.cfunc
+    def walk_recorded(self) -> object:
+        n: Node
+        from ptcore.autograd._recording import ENGINE, Range
+        while self.heap:
+            n = self.pop()
+            event = Range(ENGINE, f"autograd::engine::evaluate_function: {n.name()}", None, n.seq)
+            try:
+                self.step(n)
+            finally:
+                event.end()
         return None
 
     @cython.cfunc
@@ -549,6 +596,9 @@ def run_backward(roots, grads, retain_graph, create_graph, inputs, accumulate):
     if are_streams_used():
         from ptcore.autograd._streams import Streams
         run.streams = Streams()
+    run.recorded = is_recorded()
+    run.watched = run.anomaly or run.recorded
+    run.careful = run.streams is not None or run.recorded
     again: dict = None if inputs is None else run.ask(inputs)
     if _watched:
         thread = get_ident()

@@ -6,6 +6,7 @@ from ptcore._ops._record import attach_history, check_dirty, custom_node
 from ptcore._ops.creation.creation import zeros
 from ptcore._state import interpreters, is_grad_enabled, no_grad
 from ptcore._tensor import Tensor
+from ptcore._watching import when_profiled
 from ptcore.autograd._helpers import interposed, reduce_to
 
 __all__ = ["Function", "FunctionCtx", "once_differentiable"]
@@ -345,3 +346,10 @@ class _Unknown(Function):
     def jvp(ctx, t, _):
         (where,) = ctx.saved_tensors
         return t.masked_fill(where, float("nan"))
+
+
+@when_profiled
+def _record_applications(begins):
+    """A custom Function is a range of a profile."""
+    from ptcore.autograd._ranges import exchange
+    exchange(begins, Function, "apply", lambda cls: cls.__name__)

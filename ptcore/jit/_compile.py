@@ -13,6 +13,7 @@ from ptcore._state import _set_grad_enabled as set_mode
 from ptcore._state import interpreters, is_grad_enabled
 from ptcore._subclass import payload_of
 from ptcore._tensor import Tensor
+from ptcore._watching import when_profiled
 from ptcore.jit._capture import calls
 from ptcore.jit._capture.guards import RAISED
 from ptcore.jit._capture.session import Capture, asked, key_of
@@ -643,3 +644,10 @@ def reset():
     """Forgets all that was captured."""
     for compiled in list(_all):
         compiled.reset()
+
+
+@when_profiled
+def _record_regions(begins):
+    """A run of a compiled function is a range of a profile."""
+    from ptcore.autograd._ranges import exchange
+    exchange(begins, Compiled, "__call__", lambda self: f"Torch-Compiled Region: {self.name}")

@@ -17,6 +17,7 @@ import ptcore
 from ptcore import Tensor
 from ptcore._errors import ShapeError
 from ptcore._ops.optimizers import optimizers
+from ptcore._watching import when_profiled
 from ptcore.utils.hooks import RemovableHandle
 
 __all__ = [
@@ -79,27 +80,33 @@ def _with_hooks(step):
             return step(self, *args, **kwargs)
         if type(self).step is not wrapper:  # called by a subclass's step
             return step(self, *args, **kwargs)
-        args = (self, *args)
-        for hook in chain(
-            _global_step_pre_hooks.values(), self._optimizer_step_pre_hooks.values()
-        ):
-            changed = hook(self, args, kwargs)
-            if changed is None:
-                continue
-            if not (isinstance(changed, tuple) and len(changed) == 2):
-                raise RuntimeError(
-                    f"{step.__qualname__}: a step pre-hook must return None or a "
-                    f"tuple of (new_args, new_kwargs), but got {changed}."
-                )
-            args, kwargs = changed
-        result = step(*args, **kwargs)
-        for hook in chain(
-            self._optimizer_step_post_hooks.values(), _global_step_post_hooks.values()
-        ):
-            hook(self, args, kwargs)
-        return result
+        if _profiled is None:
+            return _step_with_hooks(step, self, args, kwargs)
+        with _profiled(f"Optimizer.step#{type(self).__name__}.step"):
+            return _step_with_hooks(step, self, args, kwargs)
 
     return wrapper
+
+
+def _step_with_hooks(step, self, args, kwargs):
+    args = (self, *args)
+    for hook in chain(_global_step_pre_hooks.values(), self._optimizer_step_pre_hooks.values()):
+        changed = hook(self, args, kwargs)
+        if changed is None:
+            continue
+        if not (isinstance(changed, tuple) and len(changed) == 2):
+            raise RuntimeError(
+                f"{step.__qualname__}: a step pre-hook must return None or a "
+                f"tuple of (new_args, new_kwargs), but got {changed}."
+            )
+        args, kwargs = changed
+    result = step(*args, **kwargs)
+    for hook in chain(self._optimizer_step_post_hooks.values(), _global_step_post_hooks.values()):
+        hook(self, args, kwargs)
+    return result
+
+
+_profiled = None            # what makes the range of a step, while there is a profile
 
 
 def _one_element(name, value):
@@ -510,3 +517,18 @@ def _as_state(param, value, counters, key=None):
     if isinstance(value, (list, tuple, set)):
         return type(value)(_as_state(param, v, counters) for v in value)
     return value
+
+
+@when_profiled
+def _record_steps(begins):
+    """Steps and ``zero_grad`` are ranges of a profile; a hook that does nothing sends steps the way of hooks."""
+    global _profiled
+    from ptcore.autograd._ranges import exchange
+    from ptcore.autograd.profiler import record_function
+    exchange(begins, Optimizer, "zero_grad", lambda self: f"Optimizer.zero_grad#{type(self).__name__}.zero_grad")
+    if begins:
+        _profiled = record_function
+        _global_step_pre_hooks["profile"] = lambda optimizer, args, kwargs: None
+    else:
+        _profiled = None
+        _global_step_pre_hooks.pop("profile", None)

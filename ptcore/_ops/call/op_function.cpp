@@ -1,5 +1,6 @@
 /* OpFunction: binding of arguments and the attributes that inspect, help, pickle and doctest ask for. */
 #include "op_function.h"
+#include "_events.h"
 #include "ptcore/config.h"
 #include <stddef.h>
 #include <structmember.h>
@@ -201,6 +202,25 @@ PyObject *call_inplace_binary(PyObject *self, PyObject *const *args, size_t narg
     return result != NULL ? result : handed_over(self, args, 2, NULL);
 }
 
+/* -- a profile ----------------------------------------------------------------------------- */
+
+pt_function *all = NULL;
+bool recorded = false;
+
+vectorcallfunc vectorcall_of(const pt_function_spec *spec) {
+    return spec->form == PT_FORM_UNARY ? call_unary
+        : spec->form == PT_FORM_BINARY ? call_binary
+        : spec->form == PT_FORM_INPLACE_BINARY && spec->choice == PT_NO_SLOT ? call_inplace_binary : call;
+}
+
+PyObject *call_recorded(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *keywords) {
+    pt_frame frame;
+    pt_call_begin(&frame, self, args, PyVectorcall_NARGS(nargsf), keywords);
+    PyObject *result = vectorcall_of(((pt_function *)self)->spec)(self, args, nargsf, keywords);
+    pt_event_end(&frame);
+    return result;
+}
+
 /* -- attributes --------------------------------------------------------------------------- */
 
 PyObject *get_name(PyObject *self, void *) { return PyUnicode_FromString(name_of((pt_function *)self)); }
@@ -246,6 +266,9 @@ void dealloc(PyObject *self) {
         PyObject_ClearWeakRefs(self);
     Py_XDECREF(f->body);
     Py_XDECREF(f->result);
+    *f->link = f->next;
+    if (f->next != NULL)
+        f->next->link = f->link;
     PyObject_Free(self);
     Py_DECREF(type);
 }
@@ -307,13 +330,22 @@ PyObject *pt_function_new(const pt_function_spec *spec, PyObject **names, PyObje
     pt_function *f = PyObject_New(pt_function, cls);
     if (f == NULL)
         return NULL;
-    f->vectorcall = spec->form == PT_FORM_UNARY ? call_unary
-        : spec->form == PT_FORM_BINARY ? call_binary
-        : spec->form == PT_FORM_INPLACE_BINARY && spec->choice == PT_NO_SLOT ? call_inplace_binary : call;
+    f->vectorcall = recorded ? call_recorded : vectorcall_of(spec);
     f->spec = spec;
     f->entry = pt_hooks.entries[spec->form];
     f->names = names;
     f->values = values;
     f->body = f->result = f->weakrefs = NULL;
+    f->next = all;
+    f->link = &all;
+    if (all != NULL)
+        all->link = &f->next;
+    all = f;
     return (PyObject *)f;
+}
+
+void pt_functions_record(int on) {
+    recorded = on != 0;
+    for (pt_function *f = all; f != NULL; f = f->next)
+        f->vectorcall = on ? call_recorded : vectorcall_of(f->spec);
 }

@@ -59,6 +59,7 @@ typedef struct pt_function {
     PyObject *body;         /* what the entry has looked up; NULL: not yet */
     PyObject *result;       /* the same for the class of several results */
     PyObject *weakrefs;
+    struct pt_function *next, **link;   /* all of them: a profile exchanges their vectorcalls */
 } pt_function;
 
 /* What the Cython side gives to the type. */
@@ -91,6 +92,9 @@ PyTypeObject *pt_function_type(void);
 PyObject *pt_function_new(const pt_function_spec *spec, PyObject **names, PyObject **values);
 /* A function that is no row, offered to __torch_function__ as a whole: see overridable.cpp. */
 PyObject *pt_overridable_new(PyObject *function, int modes_alone);
+/* Exchange the vectorcalls of all of them for ones that record events, or put them back. */
+void pt_functions_record(int on);
+void pt_overridables_record(int on);
 #ifdef __cplusplus
 }
 #endif

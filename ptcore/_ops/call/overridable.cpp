@@ -4,6 +4,7 @@
  * plain call pays for a look at the types of its arguments and at one word.
  */
 #include "op_function.h"
+#include "_events.h"
 #include "_state.h"
 #include "ptcore/config.h"
 #include <stddef.h>
@@ -13,13 +14,14 @@ namespace {
 
 enum { LEVELS = 3 };            /* of lists in lists: one may contain itself */
 
-typedef struct {
+typedef struct overridable {
     PyObject_HEAD
     vectorcallfunc vectorcall;
     PyObject *function;
     vectorcallfunc inner;       /* the function's own */
     PyObject *weakrefs;
     char modes_alone;           /* whether no argument is asked */
+    struct overridable *next, **link;   /* all of them: a profile exchanges their vectorcalls */
 } overridable;
 
 inline PyObject *function_of(PyObject *self) { return ((overridable *)self)->function; }
@@ -74,6 +76,19 @@ PyObject *call_seen_by_modes(PyObject *self, PyObject *const *args, size_t nargs
     return ((overridable *)self)->inner(function_of(self), args, nargsf, keywords);
 }
 
+overridable *all = NULL;
+bool recorded = false;
+
+inline vectorcallfunc vectorcall_of(const overridable *f) { return f->modes_alone ? call_seen_by_modes : call; }
+
+PyObject *call_recorded(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *keywords) {
+    pt_frame frame;
+    pt_call_begin(&frame, self, args, PyVectorcall_NARGS(nargsf), keywords);
+    PyObject *result = vectorcall_of((overridable *)self)(self, args, nargsf, keywords);
+    pt_event_end(&frame);
+    return result;
+}
+
 /* -- attributes: those of the function ---------------------------------------------------- */
 
 PyObject *get_of_function(PyObject *self, void *name) {
@@ -110,6 +125,9 @@ void dealloc(PyObject *self) {
     if (((overridable *)self)->weakrefs != NULL)
         PyObject_ClearWeakRefs(self);
     Py_DECREF(function_of(self));
+    *((overridable *)self)->link = ((overridable *)self)->next;
+    if (((overridable *)self)->next != NULL)
+        ((overridable *)self)->next->link = ((overridable *)self)->link;
     PyObject_Free(self);
     Py_DECREF(type);
 }
@@ -168,10 +186,21 @@ PyObject *pt_overridable_new(PyObject *function, int modes_alone) {
     overridable *made = PyObject_New(overridable, type);
     if (made == NULL)
         return NULL;
-    made->vectorcall = modes_alone ? call_seen_by_modes : call;
     made->function = Py_NewRef(function);
     made->inner = inner != NULL ? inner : PyObject_Vectorcall;
     made->weakrefs = NULL;
     made->modes_alone = modes_alone != 0;
+    made->vectorcall = recorded ? call_recorded : vectorcall_of(made);
+    made->next = all;
+    made->link = &all;
+    if (all != NULL)
+        all->link = &made->next;
+    all = made;
     return (PyObject *)made;
+}
+
+void pt_overridables_record(int on) {
+    recorded = on != 0;
+    for (overridable *f = all; f != NULL; f = f->next)
+        f->vectorcall = on ? call_recorded : vectorcall_of(f);
 }

@@ -519,10 +519,6 @@ ABSENT = {
         reset_grad_fn_seq_nr set_current_meta set_current_replay_node set_grad_fn_seq_nr set_stack_trace
     """,
     "optim.sparse_adam": "SparseAdam",
-    "autograd.profiler_util": """
-        EventList EventMetadata FormattedTimesMixin FunctionEvent FunctionEventAvg Interval Kernel MemRecordsAcc
-        StringTable
-    """,
     "autograd.profiler_legacy": "profile",
     "nn.attention.bias": "CausalBias CausalVariant=LOWER_RIGHT,UPPER_LEFT causal_lower_right causal_upper_left",
     "nn.attention.experimental": "",
@@ -596,7 +592,6 @@ ABSENT = {
     "fx.config": "",
     "utils.deterministic": "fill_uninitialized_memory",
     "accelerator.graphs": "Graph",
-    "profiler.itt": "is_available mark range range_pop range_push",
     "distributed.tensor._api": "DTensor distribute_module distribute_tensor empty full ones rand randn zeros",
     "distributed.fsdp._common_utils": """
         FullOptimStateDictConfig FullStateDictConfig

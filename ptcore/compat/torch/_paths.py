@@ -19,6 +19,7 @@ TABLE = {
     "_C": f"{_HERE}._C",
     "_C._functorch": f"{_HERE}._C",
     "_C._nn": f"{_HERE}._C",
+    "_C._profiler": "ptcore.autograd.profiler",
     "_guards": f"{_HERE}._guards",
     "_jit_internal": f"{_HERE}._jit_internal",
     "_custom_op": "ptcore.library",

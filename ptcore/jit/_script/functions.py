@@ -4,6 +4,7 @@ import threading
 import weakref
 
 from ptcore._tensor import Tensor
+from ptcore._watching import when_profiled
 from ptcore.jit._script.run import Program
 from ptcore.jit._script.source import ScriptError
 from ptcore.jit._script.types import TENSOR, given
@@ -196,3 +197,10 @@ def compiled(function, name, key=None, owner=None, **options):
     finally:
         running.pop()
     return ScriptFunction(name(), made.graph, made.parameters, made.result, function, owner)
+
+
+@when_profiled
+def _record_runs(begins):
+    """A run of a scripted or traced function is a range of a profile."""
+    from ptcore.autograd._ranges import exchange
+    exchange(begins, ScriptFunction, "__call__", lambda self: self.name)

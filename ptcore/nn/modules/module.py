@@ -10,6 +10,7 @@
 
 import ptcore
 from ptcore import Tensor
+from ptcore._watching import when_profiled
 from ptcore.nn.modules._module_hooks import (
     ModuleHooks,
     register_module_buffer_registration_hook,
@@ -688,3 +689,18 @@ def _note_path(error, module):
         del notes[-1]
     place = f"{path!r} ({type(inner).__name__}) of " if path else ""
     error.add_note(f"in module {place}{type(module).__name__}")
+
+
+@when_profiled
+def _record_calls(begins):
+    """Calls of modules are events of a profile that asks for them; modules of a class are counted as they come."""
+    from ptcore.autograd import _recording
+    from ptcore.autograd._ranges import exchange
+    if not _recording.modules:
+        return
+    seen = {}
+
+    def label(self):
+        numbers = seen.setdefault(type(self), {})
+        return f"nn.Module: {type(self).__name__}_{numbers.setdefault(id(self), len(numbers))}"
+    exchange(begins, Module, "__call__", label, _recording.MODULE)

@@ -8,6 +8,7 @@ sample after the other. All give equal batches.
 from numbers import Real
 
 import ptcore
+from ptcore._watching import when_profiled
 from ptcore.utils.data import _loader_state
 from ptcore.utils.data._utils.collate import default_collate, default_convert
 from ptcore.utils.data._worker import get_worker_info
@@ -418,3 +419,13 @@ def __getattr__(name):
         from ptcore.utils.data._prefetch import Prefetching
         return Prefetching
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+@when_profiled
+def _record_batches(begins):
+    """What a loop waits for a batch is a range of a profile, with PyTorch's name for the kind of iterator."""
+    from ptcore.autograd._ranges import exchange
+    from ptcore.utils.data._prefetch import Prefetching
+    for cls, name in ((_LoaderIterator, "_SingleProcessDataLoaderIter"),
+                      (Prefetching, "_MultiProcessingDataLoaderIter")):
+        exchange(begins, cls, "__next__", lambda self, name=name: f"enumerate(DataLoader)#{name}.__next__")
