@@ -54,7 +54,11 @@ class _Frames:
 
     def __init__(self):
         self.found = {}
-        self.roots = sorted({os.path.join(os.path.abspath(path), "") for path in sys.path}, key=len, reverse=True)
+        package = os.path.abspath(__file__)
+        for _ in range(3):
+            package = os.path.dirname(package)
+        self.roots = sorted({os.path.join(os.path.abspath(path), "") for path in (*sys.path, package)}, key=len,
+                            reverse=True)
 
     def __call__(self, frames):
         return [entry for entry in map(self.entry, frames or ()) if entry is not None]

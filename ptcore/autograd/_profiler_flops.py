@@ -4,7 +4,7 @@ from math import prod
 # Parameters behind the two operands, of those that are counted by them.
 _CONVOLUTIONS = {f"aten::conv{n}d": n for n in (1, 2, 3)}
 _PRODUCTS = {"aten::mm": (0, 1), "aten::addmm": (1, 2), "aten::bmm": (0, 1), "aten::baddbmm": (1, 2)}
-_EACH = ("aten::mul", "aten::add", "aten::mul_", "aten::add_")
+_EACH = ("aten::mul", "aten::add")
 
 
 def flops_of(name, shapes, values, keywords):

@@ -102,14 +102,15 @@ def _columns(events, total, device_total, device, limits, profile_memory, with_f
     if any(event.node_id != -1 for event in events):
         columns.append(_Column("Node ID", lambda event: event.node_id))
     if any(event.input_shapes for event in events):
-        width = _width([str(event.input_shapes) for event in events], shapes_limit)
-        columns.append(_Column("Input Shapes", lambda event: str(event.input_shapes)[:width], width))
+        shapes_width = _width([str(event.input_shapes) for event in events], shapes_limit)
+        columns.append(_Column("Input Shapes", lambda event: str(event.input_shapes)[:shapes_width], shapes_width))
     flops = _flops(events) if with_flops else None
     entries = [entry for event in events for entry in event.stack or ()]
     if entries:
-        width = _width(entries, source_limit)
-        columns.append(_Column("Source Location", lambda event: _tail(event.stack[0], width) if event.stack else "",
-                               width, left=True))
+        source_width = _width(entries, source_limit)
+        columns.append(_Column("Source Location",
+                               lambda event: _tail(event.stack[0], source_width) if event.stack else "", source_width,
+                               left=True))
     if flops is not None:
         columns.append(flops)
     return columns
