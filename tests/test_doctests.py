@@ -15,7 +15,7 @@ import ptcore
 
 pytestmark = pytest.mark.core
 
-PACKAGES = ("backends", "distributions", "jit", "nn", "optim", "autograd", "utils", "examples", "multiprocessing",
+PACKAGES = ("backends", "distributions", "jit", "nn", "optim", "autograd", "utils", "examples", "multiprocessing", "profiler",
             "serialization")
 
 

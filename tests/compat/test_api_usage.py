@@ -18,7 +18,6 @@ MEANT = {
     r"torch\.(nn\.Module\.(training|_parameters|_modules|_buffers|_non_persistent_buffers_set)"
     r"|optim\.Optimizer\.param_groups|autograd\.Function\.ctx\..*)": "attributes of instances",
     r"torch\.nn\.Module\._reset_parameters": "a method of single modules",
-    r"torch\.(autograd\.)?profiler\..*": "ptcore.profiler",
     r"torch\.(spmm|sparse_coo|sparse_csr|sparse_csc|sparse_coo_tensor|Tensor\.(to_sparse|indices|coalesce))": "sparse",
     r"torch\.Tensor\.dequantize": "quantized tensors",
     r"torch\.cuda\.FloatTensor": "cuda",
