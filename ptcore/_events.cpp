@@ -53,7 +53,7 @@ pt_event *new_event(pt_recorder *r) {
     }
     pt_event *e = pt_recorder_event(r, r->n);
     e->end = 0;
-    e->what = e->stack = nullptr;
+    e->what = e->stack = e->device = nullptr;
     e->inputs = -1;
     e->bytes = 0;
     e->sequence = 0;
@@ -74,7 +74,7 @@ pt_recorder *pt_recorder_here(void) { return here(); }
 int pt_event_begin(pt_frame *f, int kind, PyObject *what) {
     f->run = 0;
     pt_recorder *r = here();
-    if (r == nullptr || r->paused)
+    if (r == nullptr || r->paused || r->busy)
         return 0;
     pt_event *e = new_event(r);
     if (e == nullptr)
@@ -88,9 +88,9 @@ int pt_event_begin(pt_frame *f, int kind, PyObject *what) {
     f->event = e;
     f->recorder = r;
     if (pt_profile.stacks) {
-        r->paused++;
+        r->busy++;
         e->stack = pt_profile.stack();
-        r->paused--;
+        r->busy--;
     }
     e->start = pt_event_clock();
     return 1;
@@ -100,6 +100,14 @@ void pt_event_end(pt_frame *f) {
     if (f->run == 0 || f->run != pt_profile.run)        /* its profile may have ended inside of it */
         return;
     pt_recorder *r = f->recorder;
+    if (f->event->device != nullptr) {
+        PyObject *type, *value, *trace;
+        PyErr_Fetch(&type, &value, &trace);         /* the call may have failed */
+        r->busy++;
+        pt_profile.device_end(f->event->device);
+        r->busy--;
+        PyErr_Restore(type, value, trace);
+    }
     f->event->end = pt_event_clock();
     f->run = 0;
     if (r->open == f->event->number) {
@@ -112,10 +120,13 @@ void pt_event_end(pt_frame *f) {
 int pt_call_begin(pt_frame *f, PyObject *what, PyObject *const *args, Py_ssize_t n, PyObject *keywords) {
     if (!pt_event_begin(f, PT_EVENT_OP, what))
         return 0;
-    if (pt_profile.shapes) {
-        f->recorder->paused++;
-        pt_profile.inputs(f->recorder, f->event, const_cast<PyObject **>(args), n, keywords);
-        f->recorder->paused--;
+    if (pt_profile.shapes || pt_profile.device_begin != nullptr) {
+        f->recorder->busy++;
+        if (pt_profile.shapes)
+            pt_profile.inputs(f->recorder, f->event, const_cast<PyObject **>(args), n, keywords);
+        if (pt_profile.device_begin != nullptr)
+            f->event->device = pt_profile.device_begin(const_cast<PyObject **>(args), n, keywords);
+        f->recorder->busy--;
         f->event->start = pt_event_clock();
     }
     return 1;
@@ -123,7 +134,7 @@ int pt_call_begin(pt_frame *f, PyObject *what, PyObject *const *args, Py_ssize_t
 
 void pt_memory_event(int64_t bytes) {
     pt_recorder *r = here();
-    if (r == nullptr || r->paused)
+    if (r == nullptr || r->paused || r->busy)
         return;
     pt_event *e = new_event(r);
     if (e == nullptr)
@@ -171,10 +182,13 @@ pt_recorder *pt_profile_stop(void) {
 }
 
 void pt_recorder_free(pt_recorder *r) {
+    if (r->busy)
+        return;
     for (int32_t k = 0; k < r->n; k++) {
         pt_event *e = pt_recorder_event(r, k);
         Py_XDECREF(e->what);
         Py_XDECREF(e->stack);
+        Py_XDECREF(e->device);
     }
     for (int32_t k = 0; k * PT_EVENT_CHUNK < r->n; k++)
         free(r->chunks[k]);

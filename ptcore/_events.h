@@ -26,6 +26,7 @@ typedef struct pt_event {
     int64_t start, end;     /* nanoseconds; end 0: not over */
     PyObject *what;         /* a new reference; NULL: of memory */
     PyObject *stack;        /* a new reference, or NULL */
+    PyObject *device;       /* what was noted of a device's work; the same */
     int64_t inputs;         /* where its arguments begin in the words of the thread, -1: nowhere */
     uint64_t sequence;      /* nodes made before, or the number of the node */
     int64_t bytes;
@@ -46,7 +47,8 @@ typedef struct pt_recorder {
     int32_t open;           /* the innermost event that is not over, -1: none */
     int64_t *words;         /* descriptions of arguments */
     int64_t nwords, words_room;
-    int paused;
+    int paused;             /* calls are left out */
+    int busy;               /* an event of it is being written, while other threads may run */
     int lost;               /* there was no memory for a word */
 } pt_recorder;
 
@@ -58,6 +60,9 @@ typedef struct pt_profile_state {
     /* describe the arguments of a call, name the frames of a thread; errors are cleared by them */
     void (*inputs)(pt_recorder *, pt_event *, PyObject **args, Py_ssize_t n, PyObject *keywords);
     PyObject *(*stack)(void);
+    /* notes where the work of a device begins and ends, where a call has any; NULL: devices are not asked */
+    PyObject *(*device_begin)(PyObject **args, Py_ssize_t n, PyObject *keywords);
+    void (*device_end)(PyObject *);
     uint64_t (*sequence)(void);
 } pt_profile_state;
 
@@ -85,7 +90,7 @@ int64_t pt_recorder_words(pt_recorder *r, int64_t n);
 pt_recorder *pt_recorder_here(void);
 /* A profile begins on this thread; 0: no memory. */
 int pt_profile_start(void);
-/* It ends; its recorders are the caller's, who frees them. */
+/* It ends; its recorders are the caller's, who frees them. (One that is busy then is never freed.) */
 pt_recorder *pt_profile_stop(void);
 void pt_recorder_free(pt_recorder *r);
 static inline pt_event *pt_recorder_event(pt_recorder *r, int32_t k) {

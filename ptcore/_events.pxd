@@ -10,6 +10,7 @@ cdef extern from "_events.h":
         int64_t start, end
         PyObject *what
         PyObject *stack
+        PyObject *device
         int64_t inputs
         uint64_t sequence
         int64_t bytes
@@ -20,12 +21,14 @@ cdef extern from "_events.h":
         int32_t n, open
         int64_t *words
         int64_t nwords
-        int paused, lost
+        int paused, busy, lost
     ctypedef struct pt_profile_state:
         uint64_t run
         int all_threads, shapes, stacks, memory
         void (*inputs)(pt_recorder *, pt_event *, PyObject **, Py_ssize_t, PyObject *) noexcept
         PyObject *(*stack)() noexcept
+        PyObject *(*device_begin)(PyObject **, Py_ssize_t, PyObject *) noexcept
+        void (*device_end)(PyObject *) noexcept
         uint64_t (*sequence)() noexcept
     ctypedef struct pt_frame:
         uint64_t run

@@ -15,8 +15,8 @@ import ptcore
 
 pytestmark = pytest.mark.core
 
-PACKAGES = ("backends", "distributions", "jit", "nn", "optim", "autograd", "utils", "examples", "multiprocessing", "profiler",
-            "serialization")
+PACKAGES = ("backends", "distributions", "jit", "nn", "optim", "autograd", "utils", "examples", "multiprocessing",
+            "profiler", "serialization")
 
 
 def modules():

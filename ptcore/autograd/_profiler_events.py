@@ -120,7 +120,7 @@ def events_of(recording, begun, *, use_device=None, profile_memory=False, with_f
             if raw[k][4] >= 0:
                 memory[raw[k][4]] += memory[k]
         made = [None] * len(raw)
-        for k, (kind, what, start, end, parent, sequence, _, inputs, stack) in enumerate(raw):
+        for k, (kind, what, start, end, parent, sequence, _, inputs, stack, device) in enumerate(raw):
             if limit is not None and k % 64 == 0 and _recording.clock() > limit:
                 break
             if kind == _recording.MEMORY:
@@ -145,6 +145,9 @@ def events_of(recording, begun, *, use_device=None, profile_memory=False, with_f
                  event.structured_input_strides, event.input_dtypes) = _described(inputs)
                 if with_flops and kind == _recording.OP:
                     event.flops = flops_of(name, event.structured_input_shapes, event.concrete_inputs, inputs[0])
+            if device is not None:
+                event.append_kernel(name, *device[:2])
+                event.is_legacy, event.device_memory_usage = True, device[2]
             if kind == _recording.OP:
                 calls.append((sequence, event))
             elif kind in (_recording.NODE, _recording.ENGINE):

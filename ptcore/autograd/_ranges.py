@@ -3,7 +3,7 @@ import functools
 
 from ptcore.autograd._recording import USER, Range
 
-_exchanged = {}                 # (class, name) -> the method that was there
+_exchanged = {}                 # (class, name) -> the method that was there, and what is there instead
 
 
 def exchange(begins, cls, name, label, kind=USER):
@@ -20,7 +20,7 @@ def exchange(begins, cls, name, label, kind=USER):
         Of the event.
     """
     if begins:
-        _exchanged[cls, name] = method = cls.__dict__[name]
+        method = cls.__dict__[name]
         function = method.__func__ if isinstance(method, classmethod) else method
 
         @functools.wraps(function)
@@ -30,6 +30,10 @@ def exchange(begins, cls, name, label, kind=USER):
                 return function(self, *args, **kwargs)
             finally:
                 event.end()
-        setattr(cls, name, classmethod(recorded) if function is not method else recorded)
+        instead = classmethod(recorded) if function is not method else recorded
+        _exchanged[cls, name] = method, instead
+        setattr(cls, name, instead)
     elif (cls, name) in _exchanged:
-        setattr(cls, name, _exchanged.pop((cls, name)))
+        method, instead = _exchanged.pop((cls, name))
+        if cls.__dict__.get(name) is instead:           # nobody has put another one there
+            setattr(cls, name, method)

@@ -12,6 +12,7 @@ from libc.string cimport memcpy
 
 from ptcore._types cimport *
 from ptcore._events cimport *
+from ptcore._device cimport as_device, device
 from ptcore._dtype cimport dtype_of
 from ptcore._node cimport next_seq
 from ptcore._tensor cimport Tensor, table
@@ -22,7 +23,8 @@ from ptcore import _watching
 cdef extern from "Python.h":
     bint PyLong_CheckExact(object)
     int64_t PyLong_AsLongLongAndOverflow(object, int *)
-    void PyErr_Clear()
+    PyObject **PySequence_Fast_ITEMS(object)
+    Py_ssize_t PySequence_Fast_GET_SIZE(object)
 
 cdef extern from "call/op_function.h":
     void pt_functions_record(int on)
@@ -59,7 +61,6 @@ cdef void put_value(pt_recorder *r, object x) noexcept:
     cdef int64_t word
     cdef double number
     cdef int overflow = 0
-    cdef Py_ssize_t n, k
     if isinstance(x, Tensor):
         put_tensor(r, <Tensor>x)
     elif x is None:
@@ -77,28 +78,27 @@ cdef void put_value(pt_recorder *r, object x) noexcept:
         put(r, REAL)
         put(r, word)
     elif isinstance(x, (list, tuple)):
-        n = len(x)
-        if n == 0 or n > MOST:
-            put(r, OTHER)
-        elif isinstance(x[0], Tensor):
-            for item in x:
-                if not isinstance(item, Tensor):
-                    put(r, OTHER)
-                    return
-            put(r, TENSORS | <int64_t>n << 8)
-            for item in x:
-                put_tensor(r, <Tensor>item)
-        else:
-            for item in x:
-                if not PyLong_CheckExact(item):
-                    put(r, OTHER)
-                    return
-            put(r, INTEGERS | <int64_t>n << 8)
-            for k in range(n):
-                word = PyLong_AsLongLongAndOverflow(x[k], &overflow)
-                put(r, word)
+        put_items(r, PySequence_Fast_ITEMS(x), PySequence_Fast_GET_SIZE(x))
     else:
         put(r, OTHER)
+
+
+cdef void put_items(pt_recorder *r, PyObject **items, Py_ssize_t n) noexcept:
+    """What a list or tuple holds, whatever its class makes of iteration."""
+    cdef Py_ssize_t k, tensors = 0, integers = 0
+    cdef int overflow = 0
+    for k in range(n):
+        tensors += isinstance(<object>items[k], Tensor)
+        integers += PyLong_CheckExact(<object>items[k])
+    if n == 0 or n > MOST or tensors != n and integers != n:
+        put(r, OTHER)
+        return
+    put(r, (TENSORS if tensors else INTEGERS) | <int64_t>n << 8)
+    for k in range(n):
+        if tensors:
+            put_tensor(r, <Tensor>items[k])
+        else:
+            put(r, PyLong_AsLongLongAndOverflow(<object>items[k], &overflow))
 
 
 cdef void describe(pt_recorder *r, pt_event *e, PyObject **args, Py_ssize_t n, PyObject *keywords) noexcept:
@@ -170,6 +170,68 @@ cdef PyObject *frames() noexcept:
 
 cdef uint64_t number_of_nodes() noexcept:
     return next_seq()
+
+
+# -- devices --------------------------------------------------------------------------------------------
+
+_device = None                      # the module of the device that is asked
+
+
+cdef int device_index(object x, int depth=0) except -2:
+    """The number of the device that an argument is on, or names; -1: none."""
+    cdef int found
+    if isinstance(x, Tensor):
+        return (<Tensor>x).storage.device_index if (<Tensor>x).storage.device == DEVICE_CUDA else -1
+    if isinstance(x, (list, tuple)) and depth < 2:
+        for item in x:
+            found = device_index(item, depth + 1)
+            if found >= 0:
+                return found
+    elif isinstance(x, device) and (<device>x).column == DEVICE_CUDA or isinstance(x, str) and x.startswith("cuda"):
+        number = as_device(x, b"profile").number
+        return number if number >= 0 else _device.current_device()
+    return -1
+
+
+cdef PyObject *device_begin(PyObject **args, Py_ssize_t n, PyObject *keywords) noexcept:
+    """[number, event, memory] of a call that a device has work of, and the same behind it: see ``device_end``."""
+    cdef Py_ssize_t k
+    cdef int index = -1
+    cdef list made
+    if keywords != NULL:
+        n += len(<tuple><object>keywords)
+    try:
+        for k in range(n):
+            index = device_index(<object>args[k])
+            if index >= 0:
+                break
+        else:
+            return NULL
+        made = [index, _device.Event(enable_timing=True), _device.memory_allocated(index)]
+        made[1].record(_device.current_stream(index))
+        Py_INCREF(made)
+        return <PyObject *>made
+    except Exception:                   # what captures the stream's work does not let it be timed
+        return NULL
+
+
+cdef void device_end(PyObject *noted) noexcept:
+    cdef list made = <list>noted
+    try:
+        event = _device.Event(enable_timing=True)
+        event.record(_device.current_stream(made[0]))
+        made.append(event)
+        made.append(_device.memory_allocated(made[0]))
+    except Exception:
+        pass
+
+
+cdef object device_of_event(object noted):
+    """(number, microseconds, bytes) of what was noted, when the device has done it; None where it was not."""
+    if noted is None or len(noted) != 5:
+        return None
+    index, begin, before, end, after = noted
+    return index, begin.elapsed_time(end) * 1e3, after - before
 
 
 # -- operators: the entries of the ground's table -------------------------------------------------------
@@ -250,7 +312,7 @@ cdef str kind_of_key(object key):
         return "unsqueeze"
     if key is Ellipsis:
         return "alias"
-    return "select" if hasattr(key, "__index__") and not isinstance(key, (bool, Tensor)) else "index"
+    return "select" if hasattr(type(key), "__index__") and not isinstance(key, (bool, Tensor)) else "index"
 
 
 cdef object recorded_getitem(Tensor x, object key):
@@ -326,7 +388,7 @@ cdef class Range:
     """An event that Python code begins and ends; of a node with the gradient that came to it, and its number."""
     cdef pt_frame frame
 
-    def __cinit__(self, int kind, what, gradient=None, number=None):
+    def __cinit__(self, int kind, str what not None, gradient=None, number=None):
         cdef PyObject *args = <PyObject *>gradient
         if gradient is None:
             pt_event_begin(&self.frame, kind, what)
@@ -349,21 +411,32 @@ modules = False                     # whether calls of modules are recorded
 
 
 def start(bint all_threads=False, bint shapes=False, bint stacks=False, bint memory=False, bint modules=False,
-          device=None):
+          device_type=None):
     """Begins to record the calls of this thread, or of all."""
     if pt_profile.run:
         raise RuntimeError("profile: another profile is on; a process has one at a time")
     pt_profile.all_threads, pt_profile.shapes, pt_profile.stacks = all_threads, shapes, stacks
     pt_profile.memory = memory
+    pt_profile.device_begin = NULL
+    pt_profile.device_end = NULL
+    if device_type is not None:
+        from ptcore import cuda
+        globals()["_device"] = cuda
+        pt_profile.device_begin = device_begin
+        pt_profile.device_end = device_end
     pt_profile.inputs, pt_profile.stack, pt_profile.sequence = describe, frames, number_of_nodes
     if not pt_profile_start():
         raise MemoryError()
     record_operators()
     pt_functions_record(1)
     pt_overridables_record(1)
-    _record_methods(True)
     globals()["modules"] = modules
-    _watching.tell(True)
+    try:
+        _record_methods(True)
+        _watching.tell(True)
+    except BaseException:
+        stop()
+        raise
     if memory:
         pt_memory_watch(pt_memory_event)
 
@@ -435,8 +508,8 @@ cdef class Recording:
 
     def threads(self):
         """For each thread (identity, native identity, events), the one that began first. An event is (kind, what,
-        start, end, parent, sequence, bytes, inputs, stack), its times in nanoseconds; inputs are (names of the
-        keywords, values) or None."""
+        start, end, parent, sequence, bytes, inputs, stack, device), its times in nanoseconds; inputs are (names of the
+        keywords, values) or None, device is (number, microseconds, bytes) or None."""
         cdef pt_recorder *r = self.first
         cdef pt_event *e
         cdef int32_t k
@@ -454,7 +527,8 @@ cdef class Recording:
                     inputs = (_keywords[<size_t>r.words[e.inputs + 1]] if r.words[e.inputs + 1] else (), values)
                 events.append((e.kind, <object>e.what if e.what != NULL else None, e.start,
                                e.end if e.end else self.ended, e.parent, e.sequence, e.bytes, inputs,
-                               <object>e.stack if e.stack != NULL else None))
+                               <object>e.stack if e.stack != NULL else None,
+                               device_of_event(<object>e.device if e.device != NULL else None)))
             found.append((r.thread, r.native, events))
             r = r.next
         found.reverse()

@@ -212,7 +212,7 @@ class profile:
         try:
             _recording.start(all_threads=self.experimental_config.profile_all_threads, shapes=self.record_shapes,
                              stacks=self.with_stack, memory=self.profile_memory, modules=self.with_modules,
-                             device=self.use_device)
+                             device_type=self.use_device)
         except BaseException:
             self.entered = False
             raise
@@ -226,6 +226,9 @@ class profile:
         if not self.enabled:
             return None
         from ptcore.autograd import _recording
+        if self.use_device is not None:
+            from ptcore.cuda import synchronize
+            synchronize()
         if self._function_events and self.acc_events:
             self._old_function_events = self._function_events
         self._function_events = None

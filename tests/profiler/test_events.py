@@ -1,4 +1,6 @@
 """What a profile records: every call once, nested as called, on its thread, and nothing when it is off."""
+import contextlib
+import os
 import threading
 
 import pytest
@@ -419,3 +421,81 @@ def test_many_events():
     events = prof.events()
     assert len(events) == 5000 and all(event.input_shapes == [[2], []] for event in events)
     assert [event.id for event in events] == sorted(event.id for event in events)
+
+
+# -- what programs do to it ------------------------------------------------------------------------------------------
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_fork_records_nothing():
+    with profile() as prof:
+        child = os.fork()
+        if child == 0:
+            os._exit(int(_recording.is_recording() or bool((ptcore.ones(2) + 1).sum() != 4)))
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        ptcore.ones(2)
+    assert names(prof) == ["aten::ones"]
+
+
+def test_loaders_with_workers():
+    data = ptcore.utils.data.TensorDataset(ptcore.arange(8.))
+    with profile() as prof:
+        batches = [x.sum().item() for x, in ptcore.utils.data.DataLoader(data, batch_size=4, num_workers=1)]
+    assert batches == [6, 22]
+    assert names(prof).count("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__") == 3
+
+
+def test_strange_arguments():
+    class Items(list):
+        def __iter__(self):
+            raise RuntimeError("not to be asked")
+
+        def __len__(self):
+            raise RuntimeError("not to be asked")
+
+    class Key:
+        def __getattr__(self, name):
+            raise RuntimeError("not to be asked")
+    x = ptcore.ones(3)
+    with profile(record_shapes=True) as prof:
+        for call in (lambda: ptcore.zeros(Items([2])), lambda: x[Key()], lambda: ptcore.add(x, Key()),
+                     lambda: ptcore.cat([]), lambda: ptcore.add(x, 1 << 80), lambda: x.sum([]),
+                     lambda: ptcore.cat([x] * 500)):
+            with contextlib.suppress(Exception):
+                call()
+        with pytest.raises(TypeError):
+            record_function(3).__enter__()
+    assert "aten::cat" in names(prof) and prof.key_averages(True).table()
+
+
+def test_what_is_put_in_its_place_stays():
+    before = ptcore.optim.Optimizer.zero_grad
+    try:
+        with profile():
+            ptcore.optim.Optimizer.zero_grad = replaced = lambda self, set_to_none=True: None
+        assert ptcore.optim.Optimizer.zero_grad is replaced
+    finally:
+        ptcore.optim.Optimizer.zero_grad = before
+
+
+def test_threads_while_profiles_come_and_go():
+    stop = threading.Event()
+
+    def work():
+        x = ptcore.ones(4)
+        while not stop.is_set():
+            with record_function("loop"):
+                (x + 1).sum()
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(30):
+            with profile(with_stack=True, record_shapes=True, profile_memory=True,
+                         experimental_config=_ExperimentalConfig(profile_all_threads=True)) as prof:
+                for _ in range(20):
+                    ptcore.ones(3).exp()
+            del prof
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
