@@ -15,6 +15,7 @@ from ptcore._random import get_rng_state, set_rng_state
 from ptcore._state import no_grad
 from ptcore._symbolic import ShapeEnv
 from ptcore._tensor import Tensor
+from ptcore._watching import when_profiled
 from ptcore.fx.experimental._sizes import Sizes
 from ptcore.fx.experimental.proxy_tensor import ProxyTracer
 from ptcore.fx.graph_module import GraphModule, assign
@@ -537,3 +538,10 @@ def _check(function, made, args, kwargs, tolerance, module=None):
                                         "read, or on a state outside of it")
         elif not ptcore.equal(g, w):
             raise TracingCheckError(f"trace: result {k} of the traced program differs from the program's")
+
+
+@when_profiled
+def _record_runs(begins):
+    """A run of a traced function is a range of a profile."""
+    from ptcore.autograd._ranges import exchange
+    exchange(begins, TracedMethod, "__call__", lambda self: self.name)

@@ -347,17 +347,23 @@ def test_a_step_that_fails():
     assert [t[0] for t in tree(prof)] == ["Optimizer.step#Failing.step", "aten::ones"]
 
 
-def test_compiled_and_scripted():
-    f = ptcore.compile(lambda x: (x * 2).sin() + 1)
-    g = ptcore.jit.trace(lambda x: x * 2 + 1, ptcore.ones(3))
+def test_compiled_traced_scripted():
+    def doubled(x):
+        return x * 2 + 1
+
+    def scripted(x: ptcore.Tensor) -> ptcore.Tensor:
+        return x * 2 + 1
+    compiled, traced = ptcore.compile(doubled), ptcore.jit.trace(doubled, ptcore.ones(3))
+    script = ptcore.jit.script(scripted)
     x = ptcore.randn(3)
     for _ in range(3):
-        f(x), g(x)
+        compiled(x), traced(x), script(x)
     with profile() as prof:
-        assert ptcore.allclose(f(x), (x * 2).sin() + 1)
-        g(x)
-    found = names(prof)
-    assert sum(name.startswith("Torch-Compiled Region") for name in found) == 1
+        for function in (compiled, traced, script):
+            assert ptcore.allclose(function(x), x * 2 + 1)
+    found = [event.name for event in prof.events() if event.cpu_parent is None]
+    assert [name for name in found if not name.startswith("aten")] == ["Torch-Compiled Region: doubled", "doubled",
+                                                                       "scripted"]
 
 
 # -- with what else looks at calls ---------------------------------------------------------------------------------

@@ -201,6 +201,6 @@ def compiled(function, name, key=None, owner=None, **options):
 
 @when_profiled
 def _record_runs(begins):
-    """A run of a scripted or traced function is a range of a profile."""
+    """A run of a scripted function is a range of a profile."""
     from ptcore.autograd._ranges import exchange
     exchange(begins, ScriptFunction, "__call__", lambda self: self.name)
