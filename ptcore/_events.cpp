@@ -72,7 +72,7 @@ int64_t pt_event_clock(void) {
 pt_recorder *pt_recorder_here(void) { return here(); }
 
 int pt_event_begin(pt_frame *f, int kind, PyObject *what) {
-    f->run = 0;
+    f->run = f->rule = 0;
     pt_recorder *r = here();
     if (r == nullptr || r->paused || r->busy)
         return 0;
@@ -97,6 +97,8 @@ int pt_event_begin(pt_frame *f, int kind, PyObject *what) {
 }
 
 void pt_event_end(pt_frame *f) {
+    pt_tls.mode |= f->rule;
+    f->rule = 0;
     if (f->run == 0 || f->run != pt_profile.run)        /* its profile may have ended inside of it */
         return;
     pt_recorder *r = f->recorder;
@@ -120,6 +122,8 @@ void pt_event_end(pt_frame *f) {
 int pt_call_begin(pt_frame *f, PyObject *what, PyObject *const *args, Py_ssize_t n, PyObject *keywords) {
     if (!pt_event_begin(f, PT_EVENT_OP, what))
         return 0;
+    f->rule = pt_tls.mode & PT_MODE_RULE;           /* what this op calls by id is its own */
+    pt_tls.mode &= ~uint32_t(PT_MODE_RULE);
     if (pt_profile.shapes || pt_profile.device_begin != nullptr) {
         f->recorder->busy++;
         if (pt_profile.shapes)

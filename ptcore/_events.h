@@ -12,6 +12,9 @@
 /* A bit of pt_modes_seen beside those of _state.h, which goes when the profile ends: where that word is looked at in any
  * case, a method that is no function of an op (item, detach) finds there that it is to record itself. */
 enum { PT_SEEN_PROFILE = 1 << 23 };
+/* A bit of the thread's mode word beside those of _state.h: the rule of a node runs and is recorded. Rules call fused
+ * derivatives by id, through no entry; ``elementwise`` finds the bit where it looks at the word in any case. */
+enum { PT_MODE_RULE = 1 << 24 };
 
 enum pt_event_kind {
     PT_EVENT_OP,            /* `what` is the function that was called */
@@ -71,6 +74,7 @@ typedef struct pt_frame {
     uint64_t run;           /* 0: nothing is recorded */
     pt_event *event;
     pt_recorder *recorder;
+    uint32_t rule;          /* PT_MODE_RULE, where it is to be set again */
 } pt_frame;
 
 #ifdef __cplusplus

@@ -4,7 +4,7 @@ from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
 cdef extern from "_events.h":
     enum:
-        PT_SEEN_PROFILE
+        PT_SEEN_PROFILE, PT_MODE_RULE
         PT_EVENT_OP, PT_EVENT_NODE, PT_EVENT_ENGINE, PT_EVENT_USER, PT_EVENT_MODULE, PT_EVENT_MEMORY
     ctypedef struct pt_event:
         int64_t start, end
@@ -34,6 +34,7 @@ cdef extern from "_events.h":
         uint64_t run
         pt_event *event
         pt_recorder *recorder
+        uint32_t rule
     pt_profile_state pt_profile
     int pt_event_begin(pt_frame *, int kind, object what) noexcept
     void pt_event_end(pt_frame *) noexcept

@@ -3,4 +3,5 @@ cpdef object accumulate_leaf(object leaf, object gradient, bint create_graph, in
 cpdef object plain_seed(object t, object g)
 cpdef int hooked_leaves() noexcept
 cpdef bint is_recorded() noexcept
+cpdef void record_rule(bint on) noexcept
 cpdef object producer(object t)

@@ -1,7 +1,7 @@
 """What the engine needs from the compiled core: rules by op id, and the gradient of leaves."""
 
 from ptcore._types cimport *
-from ptcore._events cimport pt_profile
+from ptcore._events cimport PT_MODE_RULE, pt_profile
 from ptcore._dtype cimport CATEGORY, dtype_of
 from ptcore._shape cimport is_dense, same_sizes
 from ptcore._tensor cimport *
@@ -32,6 +32,14 @@ def count_leaf_hooks(int change):
 cpdef bint is_recorded() noexcept:
     """Whether a profile is on."""
     return pt_profile.run != 0
+
+
+cpdef void record_rule(bint on) noexcept:
+    """Says that the rule of a built op begins or ends, of which a profile records the calls by id."""
+    if on:
+        pt_tls.mode |= PT_MODE_RULE
+    else:
+        pt_tls.mode &= ~<uint32_t>PT_MODE_RULE
 
 
 cpdef object rule_of(int op):

@@ -37,6 +37,7 @@ from cython.cimports.ptcore.autograd._accumulate import (
     hooked_leaves,
     is_recorded,
     producer,
+    record_rule,
     rule_of,
 )
 
@@ -297,12 +298,16 @@ class Run:
 
     @cython.cfunc
     def rule_watched(self, rule: object, n: Node, g: object, needs: cython.int) -> object:
-        event = self.event(n.name(), g, n.seq) if self.recorded else None
-        try:
-            grads = rule(n, g, needs)
-        finally:
-            if event is not None:
+        if self.recorded:
+            event = self.event(n.name(), g, n.seq)
+            record_rule(n.op >= 0)
+            try:
+                grads = rule(n, g, needs)
+            finally:
+                record_rule(False)
                 event.end()
+        else:
+            grads = rule(n, g, needs)
         if self.anomaly:
             _anomaly.check(n, grads)
         return grads

@@ -45,7 +45,8 @@ class _Names:
         name = self.found.get(what)
         if name is None:
             name = what if isinstance(what, str) else what.__name__
-            name = self.found[what] = "aten::" + _NAMES.get(name, name)
+            op, fused, _ = name.partition("__d")        # the derivative by one argument
+            name = self.found[what] = "aten::" + (op + "_backward" if fused else _NAMES.get(name, name))
         return name
 
 

@@ -287,7 +287,7 @@ cdef object recorded_matmul(object x, object y):
     cdef pt_frame frame, inner
     cdef (PyObject *)[2] args
     args[0], args[1] = <PyObject *>x, <PyObject *>y
-    inner.run = 0
+    inner.run = inner.rule = 0
     pt_call_begin(&frame, function_of(OP_MATMUL), args, 2, NULL)
     if isinstance(x, Tensor) and isinstance(y, Tensor) and (<Tensor>x).rank == 2 and (<Tensor>y).rank == 2:
         pt_call_begin(&inner, function_of(OP_MM), args, 2, NULL)        # which the operator is, for matrices

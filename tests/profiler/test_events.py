@@ -127,6 +127,20 @@ def test_backward():
     assert x.grad is not None and ptcore.allclose(x.grad, 2 * (2 * ptcore.ones(3, 3)).exp())
 
 
+def test_rules_have_what_they_call():
+    """Fused derivatives, which are called by id, and ops."""
+    x = ptcore.rand(4, requires_grad=True)
+    with profile(record_shapes=True) as prof:
+        (x.relu() / (x + 1)).softmax(0).sin().sum().backward()
+    assert not ptcore._state.mode_word()
+    by_name = {event.name: event for event in prof.events()}
+    for name, calls in (("DivBackward0", 2), ("ReluBackward0", 1), ("SinBackward0", 1), ("SoftmaxBackward0", 1)):
+        children = by_name[name].cpu_children
+        assert len(children) == calls and all(child.input_shapes[0] == [4] for child in children), name
+        assert not any(child.cpu_children for child in children)
+    assert by_name["ReluBackward0"].cpu_children[0].name == "aten::relu_backward"
+
+
 def test_gradients_are_not_copied_for_it():
     """Who records holds no reference to a gradient, which then becomes ``.grad`` itself."""
     def run(on):

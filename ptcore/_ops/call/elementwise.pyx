@@ -14,6 +14,7 @@ from cpython.ref cimport Py_XDECREF
 from cpython.sequence cimport PySequence_Fast_ITEMS
 
 from ptcore._types cimport *
+from ptcore._events cimport PT_MODE_RULE, pt_call_begin, pt_event_end, pt_frame
 from ptcore._device cimport BACKENDS, backend_error, device_of
 from ptcore._dtype cimport CATEGORY, ITEMSIZE, dtype_of
 from ptcore._node cimport Node, new_node
@@ -293,7 +294,9 @@ cdef object elementwise(int op, PyObject **args, int n, object out):
                 return elementwise(op, PySequence_Fast_ITEMS(held), n, None)
             finally:
                 resume()
-    if key & PT_SLOW:
+    if key & (PT_SLOW | PT_MODE_RULE):
+        if key & PT_MODE_RULE:
+            return recorded(op, args, n, out)
         result = offer(op, args, n, key, out, PT_VARIANT_PLAIN)
         if result is not NotImplemented:
             if info(op).differentiable and out is None and wants_node(result, key):
@@ -304,6 +307,17 @@ cdef object elementwise(int op, PyObject **args, int n, object out):
         return complete(&c, out)
     finally:
         Py_XDECREF(c.made)
+
+
+cdef object recorded(int op, PyObject **args, int n, object out):
+    """A call of a rule that a profile records."""
+    cdef pt_frame frame
+    if not pt_call_begin(&frame, FUNCTIONS[op], args, n, NULL):
+        pt_tls.mode &= ~<uint32_t>PT_MODE_RULE
+    try:
+        return elementwise(op, args, n, out)
+    finally:
+        pt_event_end(&frame)
 
 
 cdef int record_taken(int op, PyObject **args, int n, Tensor r) except -1:
