@@ -1,6 +1,8 @@
 """What a profile records: every call once, nested as called, on its thread, and nothing when it is off."""
 import contextlib
+import ctypes
 import os
+import sys
 import threading
 
 import pytest
@@ -221,6 +223,22 @@ def test_off_is_as_before():
     assert not ptcore.optim.optimizer._global_step_pre_hooks
 
 
+def entry(function):
+    """The address of what runs when a function of an op is called: the first field of its object."""
+    return ctypes.c_void_p.from_address(id(function) + object.__basicsize__).value
+
+
+@pytest.mark.skipif(sys.implementation.name != "cpython", reason="reads objects")
+def test_entries_are_put_back():
+    """Nothing is looked at while no profile is on: the entries that record are there only while one is."""
+    functions = [ptcore.add, ptcore.sum, ptcore.relu_, ptcore.Tensor.view, nn.functional.cross_entropy, ptcore.zeros,
+                 ptcore.where, ptcore._ops.functions.div__d0]
+    before = [entry(function) for function in functions]
+    with profile():
+        assert not {entry(function) for function in functions} & set(before)
+    assert [entry(function) for function in functions] == before
+
+
 def test_disabled_does_nothing():
     with autograd_profiler.profile(enabled=False) as prof:
         ptcore.ones(2)
@@ -417,9 +435,15 @@ def test_autocast():
 
 def test_ops_registered_meanwhile():
     """Functions made while a profile is on record as well, and are left alone behind it."""
+    def kernel(x, out):
+        out.copy_(x * 2)
     with profile() as prof:
-        ptcore.nn.functional.gelu(ptcore.ones(2))
-    assert names(prof).count("aten::gelu") == 1
+        twice = ptcore.ops.register("test_profiler_twice(input)", spec=lambda x: (x.shape, x.dtype),
+                                    kernels={"cpu": kernel})
+        assert twice(ptcore.ones(2)).tolist() == [2, 2]
+    event = next(event for event in prof.events() if event.name == "aten::test_profiler_twice")
+    assert [child.name for child in event.cpu_children] == ["aten::mul", "aten::copy_"]
+    assert twice(ptcore.ones(2)).tolist() == [2, 2] and not _recording.is_recording()
 
 
 def test_pausing():
