@@ -1,5 +1,6 @@
 """FunctionEvents of what was recorded: names, shapes, stacks, memory, operations counted."""
 import bisect
+import gc
 import os
 import sys
 from operator import attrgetter
@@ -106,12 +107,21 @@ def _described(inputs):
     return shapes, values, nested, strides, types
 
 
-def events_of(recording, begun, *, use_device=None, profile_memory=False, with_flops=False, with_stack=False,
-              timeout_s=None):
+def events_of(recording, begun, *, use_device=None, profile_memory=False, with_flops=False, timeout_s=None):
     """The events of a Recording, with times from ``begun`` on, as an EventList.
 
     After ``timeout_s`` seconds what is left is dropped.
     """
+    collects = gc.isenabled()
+    gc.disable()                # nothing made here is garbage, and there may be much of it
+    try:
+        return _events_of(recording, begun, use_device, profile_memory, with_flops, timeout_s)
+    finally:
+        if collects:
+            gc.enable()
+
+
+def _events_of(recording, begun, use_device, profile_memory, with_flops, timeout_s):
     names, frames = _Names(), _Frames()
     found, calls, rules = [], [], []
     limit = None if timeout_s is None else _recording.clock() + timeout_s * 1e9

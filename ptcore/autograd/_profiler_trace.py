@@ -12,8 +12,7 @@ from ptcore.autograd._profiler_events import events_of
 def write_trace(profile, path, metadata=None):
     """Writes the last recording of a ``ptcore.autograd.profiler.profile``; a path that ends in ``.gz`` is packed."""
     recording, pid = profile.kineto_results, os.getpid()
-    events = events_of(recording, profile._begun, use_device=profile.use_device, with_flops=profile.with_flops,
-                       with_stack=profile.with_stack)
+    events = events_of(recording, profile._begun, use_device=profile.use_device, with_flops=profile.with_flops)
     base = profile._begun / 1e3
     trace = [{"ph": "M", "name": "process_name", "ts": base, "pid": pid, "tid": 0,
               "args": {"name": os.path.basename(sys.executable) or "python"}},

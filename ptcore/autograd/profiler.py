@@ -260,7 +260,7 @@ class profile:
         else:
             self._function_events = events_of(
                 self.kineto_results, self._begun, use_device=self.use_device, profile_memory=self.profile_memory,
-                with_flops=self.with_flops, with_stack=self.with_stack, timeout_s=self.post_processing_timeout_s)
+                with_flops=self.with_flops, timeout_s=self.post_processing_timeout_s)
         self._stats.parse_kineto_call_duration_us = (perf_counter_ns() - begun) // 1000
         self._stats.number_of_events = len(self._function_events)
         if self._old_function_events and self.acc_events:
