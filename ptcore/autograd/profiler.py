@@ -277,7 +277,7 @@ class profile:
         return str(self.function_events) if self._is_over() else "<unfinished ptcore.autograd.profile>"
 
     @property
-    def function_events(self):
+    def function_events(self) -> EventList:
         """The events, an EventList of FunctionEvents."""
         self._ensure_function_events()
         return self._function_events
@@ -326,7 +326,7 @@ class profile:
         if ProfilerActivity.CPU in set(activities):
             _recording.pause(not enabled)
 
-    def key_averages(self, group_by_input_shape=False, group_by_stack_n=0, group_by_overload_name=False):
+    def key_averages(self, group_by_input_shape=False, group_by_stack_n=0, group_by_overload_name=False) -> EventList:
         """The events summed by name; see ``EventList.key_averages``."""
         return self.function_events.key_averages(group_by_input_shape, group_by_stack_n, group_by_overload_name)
 

@@ -160,7 +160,8 @@ class EventList(list):
         """The sum of all events' own times."""
         return sum(event.self_cpu_time_total for event in self)
 
-    def key_averages(self, group_by_input_shapes=False, group_by_stack_n=0, group_by_overload_name=False):
+    def key_averages(self, group_by_input_shapes=False, group_by_stack_n=0,
+                     group_by_overload_name=False) -> "EventList":
         """One FunctionEventAvg for all events of a name.
 
         Parameters

@@ -6,6 +6,7 @@ import os
 from ptcore._errors import warn
 from ptcore.autograd import profiler as prof
 from ptcore.autograd.profiler import ProfilerActivity
+from ptcore.autograd.profiler_util import EventList
 
 __all__ = ["ExecutionTraceObserver", "ProfilerAction", "profile", "schedule", "supported_activities",
            "tensorboard_trace_handler"]
@@ -142,7 +143,7 @@ class _KinetoProfile:
         if self.profiler is not None:
             self.profiler.toggle_collection_dynamic(enable, activities)
 
-    def key_averages(self, group_by_input_shape=False, group_by_stack_n=0, group_by_overload_name=False):
+    def key_averages(self, group_by_input_shape=False, group_by_stack_n=0, group_by_overload_name=False) -> EventList:
         """The events summed by name, an EventList.
 
         Parameters
@@ -156,7 +157,7 @@ class _KinetoProfile:
         return self._of_profiler("key_averages").key_averages(group_by_input_shape, group_by_stack_n,
                                                               group_by_overload_name)
 
-    def events(self):
+    def events(self) -> EventList:
         """All events, an EventList."""
         return self._of_profiler("events").function_events
 

@@ -2,7 +2,6 @@
 import inspect
 import itertools
 import random
-import warnings
 
 import pytest
 
@@ -28,6 +27,7 @@ def test_schedules(skip_first, skip_first_wait):
         ours(-1)
 
 
+@pytest.mark.filterwarnings("ignore:Warning. Profiler clears events")
 @pytest.mark.parametrize("settings", [
     {"wait": 1, "warmup": 1, "active": 2, "repeat": 1}, {"wait": 0, "warmup": 1, "active": 1},
     {"wait": 2, "warmup": 1, "active": 3, "repeat": 2, "skip_first": 1}], ids=str)
@@ -35,15 +35,12 @@ def test_steps(settings):
     """When traces are ready, and what steps are in them."""
     def run(lib):
         seen = []
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            with lib.profiler.profile(activities=[lib.profiler.ProfilerActivity.CPU],
-                                      schedule=lib.profiler.schedule(**settings),
-                                      on_trace_ready=lambda p: seen.append(
-                                          (p.step_num, sorted({e.trace_name for e in p.events()})))) as prof:
-                for _ in range(9):
-                    lib.sin(x[lib])
-                    prof.step()
+        with lib.profiler.profile(activities=[lib.profiler.ProfilerActivity.CPU],
+                                  schedule=lib.profiler.schedule(**settings), on_trace_ready=lambda p: seen.append(
+                                      (p.step_num, sorted({e.trace_name for e in p.events()})))) as prof:
+            for _ in range(9):
+                lib.sin(x[lib])
+                prof.step()
         return seen
     x = {ptcore: ptcore.ones(2), torch: torch.ones(2)}
     assert run(ptcore) == run(torch)
@@ -232,10 +229,8 @@ def test_attributes():
     def public(thing):
         return {name for name in dir(thing) if not name.startswith("_")}
     ours, theirs = (profiled(lib, lambda lib: lib.ones(2)) for lib in (ptcore, torch))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        assert public(theirs[0]) <= public(ours[0])
-        assert public(theirs.key_averages()[0]) <= public(ours.key_averages()[0])
-        assert public(theirs) <= public(ours)
-        left_out = {"has_cudagraphs", "mem_tl", "action_map"}
-        assert public(torch.profiler.profile()) - left_out <= public(ptcore.profiler.profile())
+    assert public(theirs[0]) <= public(ours[0])
+    assert public(theirs.key_averages()[0]) <= public(ours.key_averages()[0])
+    assert public(theirs) <= public(ours)
+    left_out = {"has_cudagraphs", "mem_tl", "action_map"}
+    assert public(torch.profiler.profile()) - left_out <= public(ptcore.profiler.profile())
