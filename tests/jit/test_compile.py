@@ -347,6 +347,12 @@ def program_managed(x):
         return y * k
 
 
+def program_ranges(x):
+    with pt.profiler.record_function("doubling"), pt.profiler.record_function("again") as again:
+        x = x * 2
+    return x + len(again.name)
+
+
 def program_chained(x):
     x = y = x + 1
     x += 2

@@ -537,11 +537,17 @@ class _Managed:
         return self.r.truth(self.r.method(self.x, "__exit__", kind, error, trace))
 
 
+def is_range(x):
+    """Whether a context names a part of a program in a profile: runs of what is captured are one range as a whole."""
+    from ptcore.autograd.profiler import record_function
+    return type(x) is record_function
+
+
 def context(r, x):
     """A context manager as the rewritten function uses it."""
     if (isinstance(x, GradMode) or type(x) is autocast) and r.source_of(x) is None:
         return x
-    if isinstance(x, contextlib.nullcontext):
+    if isinstance(x, contextlib.nullcontext) or is_range(x):
         return x
     found = r.in_class(type(x), "__enter__")
     if isinstance(found, types.FunctionType) and not type(x).__module__.startswith("ptcore"):
