@@ -431,6 +431,13 @@ def test_autograd_profiler():
     autograd_profiler._record_function_with_args_exit(handle)
 
 
+def test_little_time_to_make_events():
+    with profile(post_processing_timeout_s=0) as prof:
+        for _ in range(100):
+            ptcore.ones(1)
+    assert len(prof.events()) < 100
+
+
 def test_step_tracker():
     tracker = autograd_profiler.KinetoStepTracker
     before = tracker.current_step()

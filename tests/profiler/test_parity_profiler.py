@@ -2,6 +2,7 @@
 import inspect
 import itertools
 import random
+import threading
 
 import pytest
 
@@ -194,6 +195,43 @@ def test_calls(k):
         return [(event.name, (event.input_shapes or [[]])[0]) for event in events if event.cpu_parent is None], sum(
             event.flops or 0 for event in events)
     assert seen(ptcore) == seen(torch)
+
+
+def test_memory():
+    """Bytes that calls keep, and that come back outside of them."""
+    def work(lib):
+        x = lib.ones(10, 3)
+        y = (x * 2).exp()
+        del x
+        with lib.profiler.record_function("range"):
+            z = lib.cat([y, y]).double()
+            lib.mm(y, y.t())
+            del y
+        return z[1:].sum(0)
+
+    def seen(lib):
+        events = profiled(lib, work, profile_memory=True)
+        return [(event.name, event.cpu_memory_usage) for event in events if event.cpu_parent is None]
+    ours, theirs = seen(ptcore), seen(torch)
+    assert [e for e in ours if e[0] != "[memory]"] == [e for e in theirs if e[0] != "[memory]"]
+    assert sum(n for name, n in ours if name == "[memory]") == sum(n for name, n in theirs if name == "[memory]")
+
+
+def test_threads():
+    """A profile is the thread's that began it, unless it is asked for all."""
+    from torch._C._profiler import _ExperimentalConfig
+
+    def seen(lib, config):
+        def work():
+            thread = threading.Thread(target=lambda: lib.ones(2).exp())
+            thread.start()
+            thread.join()
+            lib.ones(2).sin()
+        events = profiled(lib, lambda lib: work(), experimental_config=config)
+        return sorted(event.name for event in events if event.cpu_parent is None)
+    assert seen(ptcore, None) == seen(torch, None) == ["aten::ones", "aten::sin"]
+    assert seen(ptcore, ptcore.profiler._ExperimentalConfig(profile_all_threads=True)) == seen(
+        torch, _ExperimentalConfig(profile_all_threads=True)) == ["aten::exp", "aten::ones", "aten::ones", "aten::sin"]
 
 
 @pytest.mark.parametrize("module, name", [
