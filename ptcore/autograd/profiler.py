@@ -366,7 +366,9 @@ class record_function:
     def __enter__(self):
         if _is_profiler_enabled:
             from ptcore.autograd._recording import USER, Range
-            self.record = Range(USER, self.name)
+            if not isinstance(self.name, str):
+                raise TypeError(f"record_function: name must be a str, got {type(self.name).__name__}")
+            self.record = Range(USER, str.__str__(self.name))
         return self
 
     def __exit__(self, kind, value, trace):

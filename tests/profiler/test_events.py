@@ -311,6 +311,18 @@ def test_a_call_that_outlives_the_profile():
 
 # -- ranges --------------------------------------------------------------------------------------------------------
 
+def test_names_of_ranges():
+    class Name(str):
+        def __str__(self):
+            return "not asked"
+    with profile() as prof:
+        with record_function(Name("a")):
+            pass
+        with pytest.raises(TypeError, match="name must be a str, got int"), record_function(1):
+            pass
+    assert names(prof) == ["a"]
+
+
 def test_record_function_decorates():
     @record_function("named")
     def add(x):
