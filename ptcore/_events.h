@@ -58,7 +58,7 @@ typedef struct pt_recorder {
 /* What is recorded. `run` is another number for each profile, 0 while there is none. */
 typedef struct pt_profile_state {
     uint64_t run;
-    int all_threads, shapes, stacks, memory;
+    int all_threads, shapes, stacks;
     pt_recorder *first;
     /* describe the arguments of a call, name the frames of a thread; errors are cleared by them */
     void (*inputs)(pt_recorder *, pt_event *, PyObject **args, Py_ssize_t n, PyObject *keywords);

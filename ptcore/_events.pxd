@@ -24,7 +24,7 @@ cdef extern from "_events.h":
         int paused, busy, lost
     ctypedef struct pt_profile_state:
         uint64_t run
-        int all_threads, shapes, stacks, memory
+        int all_threads, shapes, stacks
         void (*inputs)(pt_recorder *, pt_event *, PyObject **, Py_ssize_t, PyObject *) noexcept
         PyObject *(*stack)() noexcept
         PyObject *(*device_begin)(PyObject **, Py_ssize_t, PyObject *) noexcept

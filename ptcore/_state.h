@@ -34,6 +34,7 @@ enum {
     PT_MODE_PLANNING = 1 << 21, /* kernels that run are recorded: see _ops/plan */
     PT_MODE_NO_LINES = 1 << 22, /* nodes keep no line of the user's program */
     PT_FOREIGN = 1 << 20,       /* of arguments: one that is no tensor has a __torch_function__ */
+    /* bits 22 to 24 are of a profile: see _events.h and _memory/watch.h */
 
     PT_SLOW = PT_SUBCLASS | PT_NON_CPU | PT_INTERPOSED | PT_TANGENT | PT_INFERENCE |
               PT_MODE_AUTOCAST | PT_MODE_FUNCTION | PT_MODE_PLANNING | PT_LAYOUT | PT_FOREIGN,

@@ -24,8 +24,8 @@ _NAMES.update(dict.fromkeys(("bfloat16", "bool", "byte", "cdouble", "cfloat", "c
 # What computes nothing is no event.
 _HIDDEN = {"aten::" + name for name in (
     "backward", "const_data_ptr", "data_ptr", "dim_order", "get_device", "is_complex", "is_conj", "is_floating_point",
-    "is_neg", "is_same_size", "is_set_to", "is_shared", "module_load", "numel", "register_hook",
-    "register_post_accumulate_grad_hook", "requires_grad_", "retain_grad", "untyped_storage")}
+    "is_neg", "is_same_size", "is_set_to", "is_shared", "module_load", "numel", "numpy", "register_hook",
+    "register_post_accumulate_grad_hook", "requires_grad_", "retain_grad", "tolist", "untyped_storage")}
 _SCOPES = {_recording.NODE: RecordScope.BACKWARD_FUNCTION, _recording.USER: RecordScope.USER_SCOPE}
 _CATEGORIES = {_recording.USER: "user_annotation", _recording.MODULE: "python_function"}
 _TYPE_NAMES = {"float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16",

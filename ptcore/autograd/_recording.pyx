@@ -416,7 +416,6 @@ def start(bint all_threads=False, bint shapes=False, bint stacks=False, bint mem
     if pt_profile.run:
         raise RuntimeError("profile: another profile is on; a process has one at a time")
     pt_profile.all_threads, pt_profile.shapes, pt_profile.stacks = all_threads, shapes, stacks
-    pt_profile.memory = memory
     pt_profile.device_begin = NULL
     pt_profile.device_end = NULL
     if device_type is not None:
