@@ -156,6 +156,12 @@ def set_shared_memory(allocate):
     _allocate_shared = allocate
 
 
+# key -> weak reference to the segment that this process maps, which leaves it when it ends. Segments that live as long
+# as Python does end when the names of modules are gone already: they find it by the name of C.
+cdef dict _known = {}
+known = _known
+
+
 @cython.binding(False)                  # so that methods check their self
 @cython.embedsignature(True)
 @cython.embedsignature.format("clinic")
@@ -185,7 +191,7 @@ cdef class Segment:
             pt_shared_close(self.fd)
             self.fd = -1
         if self.key is not None:
-            known.pop(self.key, None)
+            _known.pop(self.key, None)
 
     def close(self):
         """No process is given it from now on: it has no descriptor any more, and is not found by its key."""
@@ -202,10 +208,6 @@ cdef class Segment:
     def storage(self, int64_t offset, int64_t nbytes):
         """The storage at a place; the same one for as long as it lives."""
         return storage_at(self, offset, nbytes)
-
-
-# key -> weak reference to the segment that this process maps, which leaves it when it ends
-known = {}
 
 
 cdef UntypedStorage storage_at(Segment segment, int64_t offset, int64_t nbytes):

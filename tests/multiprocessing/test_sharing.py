@@ -529,3 +529,28 @@ def test_out_of_descriptors(strategy):
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     a.send(1)
     assert b.recv() == 1
+
+
+@pytest.mark.parametrize("strategy", sorted(mp.get_all_sharing_strategies()))
+def test_shared_until_python_ends(strategy):
+    """A tensor that goes with the last modules, in a process that shared it or was given it, ends without a word."""
+    program = f"""
+import sys
+import ptcore
+import ptcore.multiprocessing as mp
+
+def keep(tensor):
+    sys.kept_until_the_end = tensor
+    tensor += 1
+
+if __name__ == "__main__":
+    mp.set_sharing_strategy({strategy!r})
+    x = ptcore.ones(3).share_memory_()
+    process = mp.get_context("fork").Process(target=keep, args=(x,))
+    process.start()
+    process.join()
+    keep(x)
+    print(process.exitcode, x.tolist())
+"""
+    out = subprocess.run([sys.executable, "-P", "-c", program], capture_output=True, text=True)
+    assert (out.stdout, out.stderr) == ("0 [3.0, 3.0, 3.0]\n", "")
