@@ -6,7 +6,9 @@ import time
 import ptcore
 
 # Options that say where and how an example runs, and change nothing of what it states.
-NEUTRAL = {"compile", "device", "plot", "quiet", "seed", "threads"}
+NEUTRAL = {
+    "compile", "device", "look_every", "output", "plot", "quiet", "seed", "seeds", "start_method", "threads"
+}
 
 
 def needs(example, package, error):
@@ -60,6 +62,38 @@ def device(text):
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
+class Claims:
+    """What an example states to reach with its default settings.
+
+    Attributes
+    ----------
+    usual : bool
+        Whether the settings are those.
+    reached : bool
+        Whether all that was claimed is true.
+    """
+
+    def __init__(self, parser, options):
+        self.usual = all(
+            value == parser.get_default(key) for key, value in vars(options).items() if key not in NEUTRAL
+        )
+        self.reached = True
+
+    def claim(self, text, value, low=float("-inf"), high=float("inf"), form=".4g"):
+        """Print a result and where it is stated to lie, from ``low`` to ``high``."""
+        reached = low <= value <= high
+        parts = [f"at least {low:{form}}"] * (low > float("-inf"))
+        parts += [f"at most {high:{form}}"] * (high < float("inf"))
+        verdict = ("reached" if reached else "NOT reached") if self.usual else "with the default settings"
+        print(f"{text} {value:{form}} (stated: {' and '.join(parts)}; {verdict})")
+        self.reached &= reached
+
+    @property
+    def status(self):
+        """The exit status: 1 where the default settings did not reach what they are stated to."""
+        return int(self.usual and not self.reached)
+
+
 class Example:
     """One run of an example: its options, its progress bar, its picture and what it states.
 
@@ -94,15 +128,11 @@ class Example:
         self.name = name
         self.options = parser.parse_args(argv)
         self.progress = progress_bar(name, self.options.quiet)
-        self.usual = all(
-            value == parser.get_default(key)
-            for key, value in vars(self.options).items()
-            if key not in NEUTRAL
-        )
+        self.claims = Claims(parser, self.options)
+        self.claim = self.claims.claim
         if self.options.threads is not None:
             ptcore.set_num_threads(self.options.threads)
         ptcore.manual_seed(self.options.seed)
-        self.claims = []
         self.start = time.perf_counter()
 
     def compiled(self, function):
@@ -121,22 +151,7 @@ class Example:
         pyplot(self.name).close(figure)
         print(f"wrote {self.options.plot}")
 
-    def claim(self, text, value, low=float("-inf"), high=float("inf")):
-        """Print a result and where it is stated to lie, from ``low`` to ``high``."""
-        reached = low <= value <= high
-        parts = [f"at least {low:g}"] * (low > float("-inf"))
-        parts += [f"at most {high:g}"] * (high < float("inf"))
-        verdict = ("reached" if reached else "NOT reached") if self.usual else "with the default settings"
-        print(f"{text} {value:.4g} (stated: {' and '.join(parts)}; {verdict})")
-        self.claims.append(reached)
-
     def result(self, **numbers):
-        """Return what ``main`` returns: the numbers, the seconds, and whether all that is stated was reached.
-
-        ``status`` is the exit status: 1 where the default settings did not reach what they are stated to.
-        """
-        seconds = time.perf_counter() - self.start
-        print(f"{seconds:.1f} s")
-        reached = all(self.claims)
-        status = int(self.usual and not reached)
-        return {**numbers, "reached": reached, "status": status, "seconds": seconds}
+        """Print the time; return the numbers, whether all that is stated was reached, and the exit status."""
+        print(f"{time.perf_counter() - self.start:.1f} s")
+        return {**numbers, "reached": self.claims.reached, "status": self.claims.status}

@@ -12,11 +12,12 @@ which ``--resume`` goes on from and ``--sample-only`` writes from.
 import argparse
 import math
 import os
+import sys
 import time
 
 import ptcore
 from ptcore import nn
-from ptcore.examples._common import device, progress_bar, pyplot
+from ptcore.examples._common import Claims, device, progress_bar, pyplot
 from ptcore.nn import functional as F
 from ptcore.optim.lr_scheduler import LambdaLR
 from ptcore.utils.data import DataLoader, Dataset, RandomSampler
@@ -312,6 +313,7 @@ def parse_arguments(argv=None):
     add("--output", default=".", help="folder of gpt.png, gpt.txt and gpt.npz")
     add("--quiet", action="store_true", help="no progress bar")
     options = parser.parse_args(argv)
+    options.claims = Claims(parser, options)
     for name in ("steps", "batch_size", "length", "samples", "every"):
         if getattr(options, name) < 1:
             parser.error(f"--{name.replace('_', '-')} must be at least 1")
@@ -333,7 +335,7 @@ def main(argv=None):
     if options.sample_only:
         model, vocabulary, saved = load_checkpoint(checkpoint, options.device)
         write_samples(samples, model, vocabulary, options)
-        return {"history": saved["history"]}
+        return {"history": saved["history"], "status": 0}
 
     progress = progress_bar("gpt", options.quiet)
     start = time.perf_counter()
@@ -370,11 +372,12 @@ def main(argv=None):
     plot(picture, history)
     write_samples(samples, model, vocabulary, options)
     loss = history["validation"][-1]
-    print(f"\nheld-out loss {loss:.3f} nats, {loss / math.log(2):.3f} bits a character")
+    print(f"\n{loss / math.log(2):.3f} bits a character")
+    options.claims.claim("held-out loss in nats a character", loss, high=1.5)
     print(f"wrote {picture}, {samples} and {checkpoint}")
     print(f"{time.perf_counter() - start:.1f} s")
-    return {"history": history, "loss": loss}
+    return {"history": history, "loss": loss, "status": options.claims.status}
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main()["status"])

@@ -11,12 +11,13 @@ each other: each process's losses and the accuracy (``hogwild.png``) and the che
 
 import argparse
 import os
+import sys
 import time
 
 import ptcore
 import ptcore.multiprocessing as mp
 from ptcore import nn
-from ptcore.examples._common import progress_bar, pyplot
+from ptcore.examples._common import Claims, progress_bar, pyplot
 from ptcore.examples.digits import CLASSES, SIDE, accuracy, load_data, predict
 from ptcore.nn import functional as F
 from ptcore.utils.data import DataLoader, TensorDataset
@@ -105,7 +106,9 @@ def parse_arguments(argv=None):
     add("--look-every", type=float, default=0.5, help="seconds between two accuracies")
     add("--output", default=".", help="folder of hogwild.png and hogwild.npz")
     add("--quiet", action="store_true", help="no progress bar")
-    return parser.parse_args(argv)
+    options = parser.parse_args(argv)
+    options.claims = Claims(parser, options)
+    return options
 
 
 def main(argv=None):
@@ -135,11 +138,16 @@ def main(argv=None):
     plot(picture, losses, scores)
 
     print(f"{options.processes} processes, {steps} steps")
-    print(f"test accuracy {score:.2%}")
+    options.claims.claim("test accuracy", score, low=0.95, form=".2%")
     print(f"wrote {picture} and {checkpoint} (loaded back: equal predictions)")
     print(f"{time.perf_counter() - start:.1f} s")
-    return {"accuracy": score, "steps": steps, "losses": losses.tolist()}
+    return {
+        "accuracy": score,
+        "steps": steps,
+        "losses": losses.tolist(),
+        "status": options.claims.status,
+    }
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main()["status"])

@@ -97,7 +97,9 @@ def test_cross_validation_keeps_to_the_training_part(tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_accuracy(tmp_path):
     """The number that the example exists for; chosen without the test part."""
-    assert run(tmp_path)["mean"] >= 0.985
+    result = run(tmp_path)
+    assert result["mean"] >= 0.985
+    assert result["status"] == 0
 
 
 @pytest.mark.parametrize("device", ["toaster", "cuda:77"])

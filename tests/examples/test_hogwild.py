@@ -31,4 +31,6 @@ def test_four_processes_learn_together(method, tmp_path, capsys):
 
 @pytest.mark.slow
 def test_accuracy(tmp_path):
-    assert run(tmp_path)["accuracy"] >= 0.95
+    result = run(tmp_path)
+    assert result["accuracy"] >= 0.95
+    assert result["status"] == 0

@@ -97,10 +97,12 @@ def test_options():
 def test_status(argv, value, status, capsys):
     """The exit status says whether the default settings, whatever the seed is, reached what is stated."""
     run = example(*argv)
+    run.claim("another one", 3, high=3.0, form=".1f")
     run.claim("a number:", value, low=0.5, high=1.5)
     found = run.result(extra=7)
     assert (found["status"], found["reached"], found["extra"]) == (status, value == 1.0, 7)
     printed = capsys.readouterr().out
+    assert "another one 3.0 (stated: at most 3.0; " in printed
     assert "at least 0.5 and at most 1.5" in printed
     assert ("NOT reached" in printed) == bool(status)
 
