@@ -81,7 +81,8 @@ def test_block_masks(mask, size, separate):
         found.append(plain([
             b.as_tuple()[:-1], b.as_tuple(flatten=False)[:-1], b.shape, b.numel(), b.sparsity(), str(b), b.to_dense(),
             repr(b).replace("torch.", ""), b.to_string(2), b.to_string(-1, limit=1), part.as_tuple()[:-1],
-            b[-1].as_tuple()[:-1], b[0:1, 1:2].as_tuple()[:-1], b.to("cpu").as_tuple()[:-1],
+            b[-1].as_tuple()[:-1], *(b[i].shape for i in ((0, -2), 5, (-3, 1))),
+            b[:, 1:].kv_indices, b[0:1, 1:2].as_tuple()[:-1], b.to("cpu").as_tuple()[:-1],
             flex(m).create_mask(MASKS[mask](m), 2, 4, 30, 26, "cpu")]))
     theirs, ours = found
     assert ours[7].replace("ptcore.", "") == theirs[7]

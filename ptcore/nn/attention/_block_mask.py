@@ -265,8 +265,7 @@ class BlockMask:
     def __getitem__(self, index):
         """The mask of some batches, heads and rows of blocks; an int keeps its dim. ``mask_mod`` must be set anew."""
         index = index if isinstance(index, tuple) else (index,)
-        index = tuple(slice(i, i + 1 or None) if isinstance(i, int) and -n <= i else i
-                      for i, n in zip((*index, slice(None), slice(None), slice(None)), self.kv_num_blocks.shape[:3]))
+        index = tuple(slice(i, i + 1 or None) if isinstance(i, int) else i for i in index)
         blocks = [None if t is None else t[index] for t in (self.kv_num_blocks, self.kv_indices,
                                                             self.full_kv_num_blocks, self.full_kv_indices)]
         return self._of_same(blocks, self.seq_lengths, sliced_mask_mod)
