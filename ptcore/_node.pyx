@@ -73,9 +73,9 @@ def user_at():
     return None if place is None else place[:2]
 
 
-def is_package(str name not None):
-    """Whether a file's name is that of this package's code."""
-    return bool(pt_is_package(name))
+def is_package(name):
+    """Whether a file's name, a str or an instance of a subclass, is that of this package's code."""
+    return isinstance(name, str) and pt_is_package(name)
 
 
 HAS_FRAMES = bool(PT_HAS_FRAMES)        # whether nodes know the user's line outside anomaly mode

@@ -181,6 +181,20 @@ def test_names_of_files_of_any_characters():
         assert line_of(space["y"])[0] == __file__
 
 
+def test_a_name_that_is_more_than_a_string():
+    class Name(str):
+        pass
+
+    def f(x):
+        pt._errors.warn("a warning")
+        return x.exp()
+
+    f.__code__ = f.__code__.replace(co_filename=Name("here.py"))
+    with pytest.warns(UserWarning, match="a warning") as caught:
+        y = f(leaf(2))
+    assert caught[0].filename == line_of(y)[0] == "here.py"
+
+
 def test_no_reference_is_kept():
     space = {"x": leaf(2)}
     exec("def f():\n    return x.exp()", space)
