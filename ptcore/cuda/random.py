@@ -14,7 +14,9 @@ def _of(device, op):
 
 
 def _all():
-    return [_random.default_generator_of(1, i) for i in range(runtime().device_count())]
+    """Those of all devices: none where none is available."""
+    from ptcore.cuda import is_available
+    return [_random.default_generator_of(1, i) for i in range(runtime().device_count())] if is_available() else []
 
 
 class _Generators:
@@ -67,10 +69,8 @@ def manual_seed(seed):
 
 def manual_seed_all(seed):
     """Seeds the generators of all devices; nothing happens where none is available."""
-    from ptcore.cuda import is_available
-    if is_available():
-        for g in _all():
-            g.manual_seed(seed)
+    for g in _all():
+        g.manual_seed(seed)
 
 
 def seed():
@@ -81,9 +81,8 @@ def seed():
 def seed_all():
     """Seeds the generators of all devices with one number from the system's entropy."""
     generators = _all()
-    chosen = generators[0].seed()
-    for g in generators:
-        g.manual_seed(chosen)
+    if generators:
+        manual_seed_all(generators[0].seed())
 
 
 def initial_seed():

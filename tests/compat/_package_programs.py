@@ -44,7 +44,7 @@ def torchvision_without_its_extension():
 torch.manual_seed(0)
 '''
 
-# Small packages, which CI installs.
+# Small packages, which the extra `parity` installs.
 SMALL = {
     "einops": '''
 from einops import rearrange, reduce
@@ -85,7 +85,7 @@ x = tokens(20, 4, 17)
 print(json.dumps(train(m.parameters(), lambda: m(x))))
 ''',
 }
-# Those that are installed by hand, or nightly.
+# Those that are installed by hand, without what they depend on of PyTorch.
 LARGE = {
     "gpytorch": '''
 import gpytorch

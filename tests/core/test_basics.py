@@ -193,5 +193,7 @@ def test_no_cuda_device():
     assert ptcore.cuda.is_available() is False
     assert ptcore.cuda.device_count() == 0
     assert ptcore.cuda.manual_seed(0) is ptcore.cuda.manual_seed_all(0) is ptcore.cuda.empty_cache() is None
+    assert ptcore.cuda.get_rng_state_all() == [] and ptcore.cuda.set_rng_state_all([]) is None
+    assert ptcore.cuda.seed_all() is None
     device = ptcore.device("cuda" if ptcore.cuda.is_available() else "cpu")
     assert ptcore.ones(2, device=device).device.type == "cpu"
