@@ -4,6 +4,7 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import ptcore as pt
@@ -54,3 +55,43 @@ def test_dtypes_of_results(name):
             if got != want:
                 wrong.append((str(dtype), sample.summary(), got, want))
     assert (not wrong) != (name in DIFFERENT), wrong[:2]
+
+
+BEHIND = {
+    "layer_norm": (lambda nn: [nn.Linear(8, 8), nn.GELU(), nn.LayerNorm(8)], (4, 8)),
+    "layer_norm_without_bias": (lambda nn: [nn.Linear(8, 8), nn.LayerNorm(8, bias=False), nn.Linear(8, 2)], (4, 8)),
+    "group_norm": (lambda nn: [nn.Conv2d(4, 4, 1), nn.GroupNorm(2, 4)], (2, 4, 3, 3)),
+    "batch_norm": (lambda nn: [nn.Conv2d(4, 4, 1), nn.BatchNorm2d(4)], (2, 4, 3, 3)),
+    "instance_norm": (lambda nn: [nn.Conv2d(4, 4, 1), nn.InstanceNorm2d(4, affine=True)], (2, 4, 3, 3)),
+    "prelu": (lambda nn: [nn.Linear(8, 8), nn.PReLU()], (4, 8)),
+    "lstm": (lambda nn: [nn.Linear(8, 8), nn.LSTM(8, 8)], (4, 8)),
+    "gru": (lambda nn: [nn.Linear(8, 8), nn.GRU(8, 8, bidirectional=True)], (4, 8)),
+    "encoder": (lambda nn: [nn.Linear(8, 8), nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0)], (4, 2, 8)),
+}
+
+
+@pytest.mark.parametrize("name", BEHIND)
+def test_layers_behind_what_is_cast(name):
+    """Parameters of float32 beside inputs that another layer has made halves: dtypes, values, gradients."""
+    make, shape = BEHIND[name]
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal(shape).astype("float32")
+    state = None
+    found = []
+    for m in (torch, pt):
+        net = m.nn.Sequential(*make(m.nn))
+        if state is None:
+            state = {k: v.numpy().copy() for k, v in net.state_dict().items()}
+        net.load_state_dict({k: m.from_numpy(np.array(v)) for k, v in state.items()})
+        with m.autocast("cpu", dtype=m.bfloat16):
+            y = net(m.from_numpy(x))
+            y = y[0] if isinstance(y, tuple) else y
+        y.float().square().sum().backward()
+        found.append((str(y.dtype).split(".")[1], y.detach().float().numpy(),
+                      [(str(p.grad.dtype).split(".")[1], p.grad.numpy()) for p in net.parameters()]))
+    (kind, values, grads), (kind_, values_, grads_) = found
+    assert kind == kind_
+    np.testing.assert_allclose(values_, values, rtol=0.05, atol=0.05)
+    for (a, g), (b, h) in zip(grads, grads_, strict=True):
+        assert a == b
+        np.testing.assert_allclose(h, g, rtol=0.1, atol=0.05 * max(1.0, np.abs(g).max()))

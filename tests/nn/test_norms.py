@@ -165,3 +165,25 @@ def test_empty(shape):
     assert x.grad.shape == x.shape
     if shape[1]:
         assert F.group_norm(x, 1).shape == x.shape
+
+
+@pytest.mark.parametrize("dtype", [pt.float16, pt.bfloat16])
+def test_layer_norm_of_halves_with_parameters_of_float32(dtype):
+    """Computed in float32, given in the input's dtype; the parameters' gradients are float32."""
+    rng = np.random.default_rng(0)
+    x = pt.from_numpy(rng.standard_normal((5, 16)).astype("float32")).to(dtype).requires_grad_()
+    w, b = (pt.from_numpy(rng.standard_normal(16).astype("float32")).requires_grad_() for _ in range(2))
+    y = pt.nn.functional.layer_norm(x, (16,), w, b)
+    wide = x.detach().double().numpy()
+    scaled = (wide - wide.mean(1, keepdims=True)) / np.sqrt(wide.var(1, keepdims=True) + 1e-5)
+    expected = scaled * w.detach().numpy() + b.detach().numpy()
+    assert y.dtype is dtype
+    np.testing.assert_allclose(y.detach().float().numpy(), expected, rtol=2 ** -7, atol=1e-3)
+    y.float().sum().backward()
+    assert x.grad.dtype is dtype and w.grad.dtype is b.grad.dtype is pt.float32
+    np.testing.assert_allclose(w.grad.numpy(), scaled.sum(0), rtol=1e-4, atol=1e-4)
+    for other in (pt.float64, pt.float16 if dtype is pt.bfloat16 else pt.bfloat16):
+        with pytest.raises(TypeError, match="layer_norm: weight must have dtype"):
+            pt.nn.functional.layer_norm(x, (16,), w.to(other))
+    with pytest.raises(TypeError, match="layer_norm: weight must have dtype"):
+        pt.nn.functional.layer_norm(x.double(), (16,), w)

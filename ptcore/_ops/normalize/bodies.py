@@ -1,6 +1,7 @@
 """Bodies: softmax and normalisation over dims."""
 from cython.cimports.ptcore._ops._common import _wrap
 
+from ptcore._dtype import bfloat16, float16, float32
 from ptcore._errors import DTypeError, ShapeError, warn
 from ptcore._ops import _arguments
 from ptcore._ops.creation.creation import empty, empty_like, full, zeros_like
@@ -45,7 +46,15 @@ def log_softmax_function(input, dim, _stacklevel, dtype):
 
 
 def layer_norm(input, normalized_shape, weight, bias, eps):
-    return layer_norm_stats(input, weight, bias, _normalized_dims("layer_norm", input, normalized_shape), eps)[0]
+    n = _normalized_dims("layer_norm", input, normalized_shape)
+    try:
+        return layer_norm_stats(input, weight, bias, n, eps)[0]
+    except DTypeError:
+        # Half inputs beside parameters of float32, as under autocast, are computed in float32.
+        if input.dtype not in (float16, bfloat16) or any([t is not None and t.dtype is not float32
+                                                          for t in (weight, bias)]):
+            raise
+    return layer_norm_stats(input.to(float32), weight, bias, n, eps)[0].to(input.dtype)
 
 
 def _normalized_dims(op, input, normalized_shape):
