@@ -41,6 +41,9 @@ cdef class UntypedStorage:
         self.s.flags |= PT_STORAGE_EXPORTED
         return <size_t>self.s.data
 
+    def __sizeof__(self):
+        return 64 + self.nbytes()           # with the header, which ends where the first byte is aligned
+
     def nbytes(self):
         """The number of bytes."""
         return self.s.nbytes

@@ -27,6 +27,7 @@ from ptcore._ops import _shape_rules  # no-cython-lint: it enters the rules
 from ptcore._ops.table.ids import called_as, op_id, set_functions
 
 cdef object NOT_GIVEN = _results.NOT_GIVEN
+cdef int EINSUM = op_id("einsum")
 
 cdef extern from "Python.h":
     PyObject *PyUnicode_InternFromString(const char *) except NULL
@@ -121,6 +122,8 @@ cdef object overridden(object function, PyObject **args, Py_ssize_t n, PyObject 
     given, named = as_given(args, n, keywords)
     if not any_foreign((*given, *named.values())):
         return NotImplemented
+    if len(given) == 2 and (<pt_function *><PyObject *>function).spec.op == EINSUM and isinstance(given[1], (list, tuple)):
+        given = (given[0], *given[1])           # operands one by one, as PyTorch hands them over
     from ptcore._overrides import ask
     return ask(function, given, named)
 

@@ -12,6 +12,7 @@ from collections import OrderedDict, defaultdict
 from copy import deepcopy
 from functools import wraps
 from itertools import chain
+from types import MappingProxyType
 
 import ptcore
 from ptcore import Tensor
@@ -176,6 +177,8 @@ class Optimizer:
     _buffers = ()
     # Numbers that stay as they are when a state is loaded; other state is cast as its parameter is.
     _counters = ("step",)
+    # Of an object that never called __init__, as those of programs that hand everything to another optimiser.
+    _optimizer_step_pre_hooks = _optimizer_step_post_hooks = MappingProxyType({})
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)

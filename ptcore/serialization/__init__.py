@@ -37,6 +37,8 @@ from ptcore.serialization._options import (
 MAP_LOCATION = object
 FILE_LIKE = object
 
+DEFAULT_PROTOCOL = 2                # of pickles in files
+
 __all__ = ["CorruptFileError", "LoadEndianness", "TypedStorage", "add_safe_globals", "allow_pickle",
            "clear_safe_globals", "get_crc32_options", "get_default_load_endianness", "get_default_mmap_options",
            "get_safe_globals", "get_unsafe_globals_in_checkpoint", "load", "register_package", "safe_globals", "save",

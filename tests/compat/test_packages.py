@@ -10,6 +10,7 @@ import sys
 
 import numpy as np
 import pytest
+from _more_programs import MORE
 from _package_programs import LARGE, PREAMBLE, SMALL
 
 
@@ -21,12 +22,12 @@ def run(package, text, folder, *how):
     return json.loads(done.stdout.splitlines()[-1])
 
 
-@pytest.mark.parametrize("package", [*SMALL, *LARGE])
+@pytest.mark.parametrize("package", [*SMALL, *LARGE, *MORE])
 def test_package(package, tmp_path):
     if importlib.util.find_spec(package) is None:
         pytest.skip(f"needs {package}")
     pytest.importorskip("torch")
-    text = {**SMALL, **LARGE}[package]
+    text = {**SMALL, **LARGE, **MORE}[package]
     theirs = run(package, text, tmp_path)
     ours = run(package, text, tmp_path, "-m", "ptcore.compat.torch")
     assert len(ours) >= 10

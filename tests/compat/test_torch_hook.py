@@ -391,3 +391,48 @@ def test_names_that_are_printed(tmp_path):
         uninstall()
         assert str(ptcore.float32) == "ptcore.float32" and repr(ptcore.ones(1).shape) == "ptcore.Size([1])"
     """)
+
+
+def test_what_more_packages_ask(tmp_path):
+    """Names and habits that packages beside those of ``test_packages.py`` rest on."""
+    run(tmp_path, """
+        import sys
+        import torch
+        from torch.serialization import DEFAULT_PROTOCOL
+        from torch.utils._foreach_utils import _group_tensors_by_device_and_dtype
+        from torch.utils.data._utils.collate import np_str_obj_array_pattern
+        from torch.jit.annotations import BroadcastingList2, List
+        from torch.utils.model_zoo import tqdm
+        from torch._ops import OpOverload, OpOverloadPacket
+        import torch._custom_ops, torch._library.custom_ops, torch._tensor_str
+
+        x, y = torch.ones(2), torch.ones(3, dtype=torch.float64)
+        found = _group_tensors_by_device_and_dtype([[x, y, x], [y, y, y]], with_indices=True)
+        assert found[x.device, torch.float32] == ([[x, x], [y, y]], [0, 2])
+        assert DEFAULT_PROTOCOL == 2 and np_str_obj_array_pattern.search("U") and issubclass(torch.Future, object)
+        assert BroadcastingList2[int] == list[int] and sys.getsizeof(x.untyped_storage()) >= 64 + 8
+        assert torch._tensor_str._add_suffixes("f([1]", ["a=1"], 2, False) == "f([1], a=1)"
+        assert not torch.is_autocast_enabled("mps") and not torch.amp.is_autocast_available("xpu")
+        assert isinstance(torch.ops.aten.mm.default, OpOverload) and isinstance(torch.ops.aten.mm, OpOverloadPacket)
+        assert torch.complex32 != torch.complex64 and isinstance(torch.strided, torch.layout)
+
+        class Wrapper(torch.optim.Optimizer):       # which never calls __init__ of its base
+            def __init__(self, inner):
+                self.inner = inner
+            def step(self):
+                return self.inner.step()
+        w = torch.nn.Parameter(torch.ones(1))
+        w.grad = torch.ones(1)
+        Wrapper(torch.optim.SGD([w], 0.5)).step()
+        assert w.item() == 0.5
+
+        keys = torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastCPU) | torch._C.DispatchKeySet(
+            torch._C.DispatchKey.AutocastXPU)
+        with torch.autocast("cpu"):
+            with torch._C._ExcludeDispatchKeyGuard(keys):
+                assert not torch.is_autocast_enabled("cpu")
+            assert torch.is_autocast_enabled("cpu")
+        with torch._C._AutoDispatchBelowAutograd():
+            pass
+        assert str(torch._C.parse_schema("a::b(Tensor x) -> Tensor").arguments[0].type) == "Tensor"
+    """)

@@ -596,3 +596,14 @@ def test_no_source_is_written(tmp_path):
         traced.graph.on_generate_code(lambda code: code)
     again = pickle.loads(pickle.dumps(traced))
     assert pt.equal(again(X), traced(X)) and again.code == traced.code
+
+
+def test_operands_of_einsum():
+    """However they are given, a traced program has them one by one, as PyTorch's has."""
+    for f in (lambda x, y: pt.einsum("ij,jk->ik", x, y), lambda x, y: pt.einsum("ij,jk->ik", (x, y)),
+              lambda x, y: pt.einsum("ij,jk->ik", [x, y])):
+        traced = pt.fx.symbolic_trace(f)
+        (node,) = traced.graph.find_nodes(op="call_function", target=pt.einsum)
+        assert len(node.args) == 3
+        x, y = pt.ones(2, 3), pt.ones(3, 2)
+        assert traced(x, y).equal(x @ y)

@@ -298,8 +298,9 @@ def test_columns_count_characters():
 
 
 def test_declined():
-    with pytest.raises(NotImplementedError, match="interface: declined"):
-        jit.interface(Parent)
+    assert jit.interface(Parent) is Parent
+    with pytest.raises(RuntimeError, match="interface must be applied to a class"):
+        jit.interface(3)
     with pytest.raises(NotImplementedError, match="CompilationUnit: declined"):
         jit.CompilationUnit("")
     with pytest.raises(RuntimeError, match="class of modules; script takes one of its objects"):

@@ -66,6 +66,7 @@ TABLE = {
     "optim._multi_tensor": "ptcore.optim",
     "signal.windows.windows": "ptcore.signal.windows",
     "testing._comparison": "ptcore.testing",
+    "utils._foreach_utils": f"{_HERE}._foreach_utils",
     "utils._ordered_set": f"{_HERE}._ordered_set",
     "utils._python_dispatch": f"{_HERE}._python_dispatch",
     "utils._pytree": "ptcore.utils._pytree",
@@ -81,6 +82,7 @@ TABLE = {
 NAMES = {
     "ScriptModule": "ptcore.jit",
     "Tag": "ptcore.library._tag",
+    "Future": "ptcore.futures",
     "DispatchKey": f"{_HERE}._C",
     "DisableTorchFunctionSubclass": f"{_HERE}._C",
     "DisableTorchFunction": f"{_HERE}._C",

@@ -6,9 +6,9 @@ import numbers
 import ptcore
 from ptcore._errors import ShapeError
 from ptcore._ops._arguments import flag
+from ptcore._ops.call.autocast import is_any_enabled
 from ptcore._ops.recurrent import functions as _recurrent
 from ptcore._overrides import is_tensor_like
-from ptcore._ops.call.autocast import is_any_enabled
 from ptcore._state import interpreters
 from ptcore.nn import init
 from ptcore.nn.modules._checks import need_tensor

@@ -13,6 +13,14 @@ from ptcore import Tensor
 __all__ = ["collate", "default_collate", "default_collate_fn_map", "default_convert"]
 
 
+
+def __getattr__(name):
+    if name == "np_str_obj_array_pattern":      # the letters of arrays that no tensor is made of
+        import re
+        return re.compile(r"[SaUO]")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 _numpy_types = {}           # type -> what it is; a look at its name takes longer than the rest
 
 
