@@ -16,7 +16,8 @@ FILES = sorted(
     path for folder in ("_ops", "nn", "optim", "utils") for path in (ROOT / folder).rglob("*.py")
 )
 # These are read when one of their functions is first asked for.
-LATER = {ROOT / name for name in ("_ops/table/function_schema.py", "utils/_selective.py", "utils/_summaries.py", "utils/benchmark.py",
+LATER = {ROOT / name for name in ("_ops/table/function_schema.py", "utils/_selective.py", "utils/_summaries.py",
+                                  "utils/benchmark.py",
                                   "utils/restart.py", "nn/attention/__init__.py",
                                   "nn/attention/_block_mask.py", "nn/attention/flex_attention.py",
                                   "nn/modules/linear_cross_entropy_options.py")}
