@@ -5,6 +5,7 @@ See ``_events.h`` for what is recorded and how; ``ptcore.autograd.profiler`` mak
 import os
 import sys
 
+cimport cython
 from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_CheckExact
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
@@ -384,6 +385,7 @@ def _record_methods(on):
 
 # -- begin and end --------------------------------------------------------------------------------------
 
+@cython.binding(False)                  # so that methods check their self
 cdef class Range:
     """An event that Python code begins and ends; of a node with the gradient that came to it, and its number."""
     cdef pt_frame frame
@@ -484,6 +486,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forked)
 
 
+@cython.binding(False)
 cdef class Recording:
     """What was recorded, read by thread."""
     cdef pt_recorder *first

@@ -1,5 +1,6 @@
 """Adadelta. State of a parameter: ``step``, ``square_avg`` and ``acc_delta``."""
 
+from ptcore import Tensor
 from ptcore.optim._by_group import ByList
 from ptcore.optim.optimizer import check_nonnegative
 
@@ -49,7 +50,7 @@ class Adadelta(ByList):
     def __init__(
         self,
         params,
-        lr=1.0,
+        lr: "float | Tensor" = 1.0,
         rho=0.9,
         eps=1e-6,
         weight_decay: float = 0,

@@ -1,6 +1,7 @@
 """Adafactor. State of a parameter: ``step`` with ``row_var`` and ``col_var``, or with ``variance`` of vectors."""
 
 import ptcore
+from ptcore import Tensor
 from ptcore.optim._by_group import ByParameter
 from ptcore.optim.optimizer import counter_dtype
 
@@ -46,8 +47,8 @@ class Adafactor(ByParameter):
 
     _later = (("foreach", None),)
 
-    def __init__(self, params, lr=1e-2, beta2_decay=-0.8, eps=(None, 1e-3), d=1.0, weight_decay=0.0, *, foreach=None,
-                 maximize=False):
+    def __init__(self, params, lr: "float | Tensor" = 1e-2, beta2_decay=-0.8, eps=(None, 1e-3), d=1.0,
+                 weight_decay=0.0, *, foreach=None, maximize=False):
         if isinstance(lr, ptcore.Tensor) and lr.numel() != 1:
             raise ValueError(f"Adafactor: lr must have one element, got shape {list(lr.shape)}")
         if not isinstance(eps, (tuple, list)) or len(eps) != 2:

@@ -1,5 +1,6 @@
 """Adagrad. State of a parameter, made with the optimiser: ``step`` and ``sum`` of squared gradients."""
 
+from ptcore import Tensor
 from ptcore.optim._by_group import ByList
 from ptcore.optim.optimizer import check_nonnegative
 
@@ -50,7 +51,7 @@ class Adagrad(ByList):
     def __init__(
         self,
         params,
-        lr=1e-2,
+        lr: "float | Tensor" = 1e-2,
         lr_decay: float = 0,
         weight_decay: float = 0,
         initial_accumulator_value: float = 0,

@@ -5,6 +5,7 @@ State of a parameter: ``step`` (0-d float32 tensor), ``exp_avg``,
 all of them in place.
 """
 
+from ptcore import Tensor
 from ptcore.optim._by_group import ByList
 from ptcore.optim.optimizer import check_betas, check_nonnegative
 
@@ -66,7 +67,7 @@ class Adam(ByList):
     def __init__(
         self,
         params,
-        lr=1e-3,
+        lr: "float | Tensor" = 1e-3,
         betas=(0.9, 0.999),
         eps=1e-8,
         weight_decay: float = 0,

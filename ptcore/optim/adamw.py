@@ -1,5 +1,6 @@
 """AdamW: Adam with decoupled weight decay."""
 
+from ptcore import Tensor
 from ptcore.optim.adam import Adam
 
 __all__ = ["AdamW"]
@@ -36,7 +37,7 @@ class AdamW(Adam):
     def __init__(
         self,
         params,
-        lr=1e-3,
+        lr: "float | Tensor" = 1e-3,
         betas=(0.9, 0.999),
         eps=1e-8,
         weight_decay=1e-2,

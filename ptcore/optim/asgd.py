@@ -1,5 +1,6 @@
 """Averaged SGD. State of a parameter: ``step``, ``eta``, ``mu`` and the average ``ax``."""
 
+from ptcore import Tensor
 from ptcore.optim._by_group import ByList
 from ptcore.optim.optimizer import check_nonnegative
 
@@ -52,7 +53,7 @@ class ASGD(ByList):
     def __init__(
         self,
         params,
-        lr=1e-2,
+        lr: "float | Tensor" = 1e-2,
         lambd=1e-4,
         alpha=0.75,
         t0=1e6,

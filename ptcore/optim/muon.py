@@ -1,6 +1,7 @@
 """Muon. State of a parameter: ``momentum_buffer``."""
 
 import ptcore
+from ptcore import Tensor
 from ptcore.optim._by_group import ByParameter
 
 __all__ = ["Muon"]
@@ -47,7 +48,7 @@ class Muon(ByParameter):
 
     _later = ()
 
-    def __init__(self, params, lr=1e-3, weight_decay=0.1, momentum=0.95, nesterov=True,
+    def __init__(self, params, lr: "float | Tensor" = 1e-3, weight_decay=0.1, momentum=0.95, nesterov=True,
                  ns_coefficients=(3.4445, -4.775, 2.0315), eps=1e-7, ns_steps=5, adjust_lr_fn=None):
         if isinstance(lr, ptcore.Tensor) and lr.numel() != 1:
             raise ValueError(f"Muon: lr must have one element, got shape {list(lr.shape)}")

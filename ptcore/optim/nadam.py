@@ -1,5 +1,6 @@
 """NAdam. State of a parameter: ``step``, ``mu_product``, ``exp_avg`` and ``exp_avg_sq``."""
 
+from ptcore import Tensor
 from ptcore.optim._by_group import ByList
 from ptcore.optim.optimizer import check_betas, check_nonnegative
 
@@ -55,7 +56,7 @@ class NAdam(ByList):
     def __init__(
         self,
         params,
-        lr=2e-3,
+        lr: "float | Tensor" = 2e-3,
         betas=(0.9, 0.999),
         eps=1e-8,
         weight_decay: float = 0,

@@ -1,5 +1,6 @@
 """RAdam. State of a parameter: ``step``, ``exp_avg`` and ``exp_avg_sq``."""
 
+from ptcore import Tensor
 from ptcore.optim._by_group import ByList
 from ptcore.optim.optimizer import check_betas, check_nonnegative
 
@@ -52,7 +53,7 @@ class RAdam(ByList):
     def __init__(
         self,
         params,
-        lr=1e-3,
+        lr: "float | Tensor" = 1e-3,
         betas=(0.9, 0.999),
         eps=1e-8,
         weight_decay: float = 0,

@@ -4,6 +4,7 @@ State of a parameter: ``step``, ``square_avg`` and, where the options ask for th
 ``momentum_buffer`` and ``grad_avg``.
 """
 
+from ptcore import Tensor
 from ptcore.optim._by_group import ByList
 from ptcore.optim.optimizer import check_nonnegative
 
@@ -58,7 +59,7 @@ class RMSprop(ByList):
     def __init__(
         self,
         params,
-        lr=1e-2,
+        lr: "float | Tensor" = 1e-2,
         alpha=0.99,
         eps=1e-8,
         weight_decay: float = 0,

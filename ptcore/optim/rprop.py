@@ -1,5 +1,6 @@
 """Rprop. State of a parameter: ``step``, ``prev`` (the last gradient) and ``step_size``."""
 
+from ptcore import Tensor
 from ptcore.optim._by_group import ByList
 from ptcore.optim.optimizer import check_nonnegative
 
@@ -47,7 +48,7 @@ class Rprop(ByList):
     def __init__(
         self,
         params,
-        lr=1e-2,
+        lr: "float | Tensor" = 1e-2,
         etas=(0.5, 1.2),
         step_sizes=(1e-6, 50),
         *,

@@ -3,6 +3,7 @@
 from itertools import compress
 
 import ptcore
+from ptcore import Tensor
 from ptcore._ops.optimizers import optimizers
 from ptcore.optim._by_group import ByGroup
 from ptcore.optim.optimizer import check_nonnegative
@@ -56,7 +57,7 @@ class SGD(ByGroup):
     def __init__(
         self,
         params,
-        lr=1e-3,
+        lr: "float | Tensor" = 1e-3,
         momentum: float = 0,
         dampening: float = 0,
         weight_decay: float = 0,

@@ -3,6 +3,7 @@
 The state is the thread's: a bit for each device that it is on for, the lower precision there, and casts of parameters,
 which are kept until the outermost context ends.
 """
+cimport cython
 from cpython.object cimport PyObject
 
 from ptcore._types cimport *
@@ -180,6 +181,7 @@ cpdef clear_cache():
         _kept.pop(PyThread_get_thread_ident(), None)
 
 
+@cython.binding(False)                  # so that methods check their self
 cdef class Context:
     """Context(device_type, dtype=None, enabled=True, cache_enabled=None)\n--\n
     What ``amp.autocast`` does; that class has the checks that are rarely needed: ``_refuse`` raises for a device type
