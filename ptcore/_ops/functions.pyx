@@ -122,7 +122,8 @@ cdef object overridden(object function, PyObject **args, Py_ssize_t n, PyObject 
     given, named = as_given(args, n, keywords)
     if not any_foreign((*given, *named.values())):
         return NotImplemented
-    if len(given) == 2 and (<pt_function *><PyObject *>function).spec.op == EINSUM and isinstance(given[1], (list, tuple)):
+    if (len(given) == 2 and (<pt_function *><PyObject *>function).spec.op == EINSUM
+            and isinstance(given[1], (list, tuple))):
         given = (given[0], *given[1])           # operands one by one, as PyTorch hands them over
     from ptcore._overrides import ask
     return ask(function, given, named)
