@@ -75,12 +75,20 @@ inline void pack(T *to, const operand &x, int64_t batch, int64_t rows, int64_t c
             load(to + r * columns, from + r / rows * x.batch + r % rows * x.row, columns == 1 ? 1 : x.column, columns);
     });
 }
-/* replaces an operand by its packed copy; a broadcast batch is packed once */
+/* replaces an operand by its packed copy; a broadcast batch is packed once. One whose columns are contiguous stays so:
+ * each run of memory is read from end to end. */
 template <class T, class S>
 inline bool repack(scratch<T> &space, operand &x, int64_t batch, int64_t rows, int64_t columns) {
     if (!space) return false;
-    pack<T, S>(space.data, x, x.batch ? batch : 1, rows, columns);
-    x = {reinterpret_cast<const char *>(space.data), columns, 1, x.batch ? rows * columns : 0};
+    const int64_t copies = x.batch ? batch : 1, each = x.batch ? rows * columns : 0;
+    const char *data = reinterpret_cast<const char *>(space.data);
+    if (x.row == 1 && x.column != 1 && rows > 1) {
+        pack<T, S>(space.data, {x.data, x.column, x.row, x.batch}, copies, columns, rows);
+        x = {data, 1, rows, each};
+    } else {
+        pack<T, S>(space.data, x, copies, rows, columns);
+        x = {data, columns, 1, each};
+    }
     return true;
 }
 
