@@ -76,6 +76,8 @@ def parts(seed):
                                     "PTCORE_STANDIN_DIR": str(WORK / "standin-races")})
     found["cuda/every"] = ([*pytest, "tests/cuda/test_nvrtc.py", "tests/cuda/device/test_device_ops.py"],
                            {"PTCORE_TEST_EXAMPLES": str(EXAMPLES), "PTCORE_TEST_CUDA": "standin"})
+    # packages that were written for PyTorch, beside PyTorch
+    found["packages"] = ([sys.executable, "-P", "tools/packages.py", str(WORK / "packages"), *common], {})
     found["restart"] = ([*pytest, "tests/utils/test_restart.py"], {"PTCORE_TEST_KILLS": str(KILLS)})
     found["interrupts"] = ([*pytest, "tests/utils/test_workers.py", "-k", "ctrl_c"],
                            {"PTCORE_TEST_INTERRUPTS": str(INTERRUPTS)})
