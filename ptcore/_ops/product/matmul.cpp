@@ -70,7 +70,9 @@ inline bool wants_blas(const task &t) {
 template <class T, class S>
 inline void pack(T *to, const operand &x, int64_t batch, int64_t rows, int64_t columns) {
     const S *from = reinterpret_cast<const S *>(x.data);
+    const bool whole = x.column == 1 && x.row == columns && (batch == 1 || x.batch == rows * columns);
     parallel_for(batch * rows, grain_rows(columns), [&](int64_t begin, int64_t end) {
+        if (whole) return load(to + begin * columns, from + begin * columns, 1, (end - begin) * columns);
         for (int64_t r = begin; r < end; ++r)
             load(to + r * columns, from + r / rows * x.batch + r % rows * x.row, columns == 1 ? 1 : x.column, columns);
     });
