@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.core
-
 TABLE = Path(__file__).with_name("api_usage.tsv")
 # Pattern -> why a name need not exist. Parts that are absent as a whole have modules that raise at use.
 MEANT = {

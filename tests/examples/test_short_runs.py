@@ -10,8 +10,6 @@ import pytest
 
 import ptcore as pt
 
-pytestmark = pytest.mark.core
-
 for package in ("sklearn", "tqdm", "matplotlib"):
     pytest.importorskip(package)
 

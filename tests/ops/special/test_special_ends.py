@@ -12,8 +12,6 @@ from _tolerance import TOLERANCE
 
 import ptcore as pt
 
-pytestmark = pytest.mark.core
-
 FLOATS = ["float16", "bfloat16", "float32", "float64"]
 DTYPES = [*FLOATS, "bool", *INTEGERS]
 LAYOUTS = ["contiguous", "sliced", "reversed"]
