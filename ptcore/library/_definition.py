@@ -148,7 +148,7 @@ class Definition:
     def recorded(self, args):
         if self.backward is None and self.vmap is None and self.is_implicit(args):
             return self.call_kernel(self.kernels[IMPLICIT], args)
-        if self.mutates and self.has_history(args):
+        if self.demands_formula and is_grad_enabled():
             self.refuse_writes(args)
         if self._class is None:
             self._class = _function_of(self)
@@ -160,8 +160,6 @@ class Definition:
         """An op that writes has no formula: what it writes to must need none."""
         for k in self.mutates:
             for x in tensors_in([args[k]]):
-                if x.requires_grad and not self.demands_formula:
-                    continue
                 if x.requires_grad and x.is_leaf:
                     raise RuntimeError(f"{self.qualname}: a leaf Variable that requires grad is being used in an "
                                        f"in-place operation (argument {self.schema.arguments[k].name!r})")
