@@ -13,7 +13,7 @@ from ptcore._random import default_generator
 from ptcore._state import no_grad
 from ptcore._tensor import Tensor
 from ptcore.fx.node import Node, attribute_at, map_arg
-from ptcore.jit._passes import Memory
+from ptcore.jit._passes import Memory, row_of
 
 __all__ = ["Planned", "Program"]
 
@@ -23,10 +23,11 @@ MOST_PLANS = 16                     # of one graph, for different sizes
 class Other:
     """A call between two parts of a plan: what is called, with which tensors, and which memory it makes."""
 
-    __slots__ = ("args", "function", "kwargs", "lent")
+    __slots__ = ("args", "function", "kwargs", "lent", "looks")
 
-    def __init__(self, function, args, kwargs, lent):
+    def __init__(self, function, args, kwargs, lent, looks):
         self.function, self.args, self.kwargs, self.lent = function, args, kwargs, lent
+        self.looks = looks              # of each result: what later steps take for granted
 
     @property
     def spots(self):
@@ -36,7 +37,12 @@ class Other:
         def value(x):
             return plan.tensor(x.spot) if type(x) is Where else x
         result = self.function(*tree_map(value, self.args), **tree_map(value, self.kwargs))
-        for buffer, x in zip(self.lent, results_of(result)):
+        results = results_of(result)
+        if list(map(look_of, results)) != self.looks:
+            raise RuntimeError(f"{getattr(self.function, '__name__', self.function)}: its results have other sizes, "
+                               "strides or dtypes than for such arguments before; sizes that depend on values have no "
+                               "plan")
+        for buffer, x in zip(self.lent, results):
             if buffer is not None:
                 plan.bind_tensor(buffer, x)
 
@@ -44,6 +50,26 @@ class Other:
 def results_of(result):
     """The results of a call one by one; a custom op that does nothing but write has none."""
     return () if result is None else result if isinstance(result, (tuple, list)) else (result,)
+
+
+def look_of(x):
+    return x.shape, x.stride(), x.dtype
+
+
+def has_known_sizes(node, given, named):
+    """Whether the sizes of what a custom op gives follow from those of its arguments: its fake says so."""
+    own = row_of(node)
+    if own is None or own.kind != "custom" or not own.definition.schema.returns:
+        return True
+    try:
+        node.target(*tree_map(on_meta, given), **tree_map(on_meta, named))
+    except NotImplementedError:
+        return False
+    return True
+
+
+def on_meta(x):
+    return x.detach().to("meta") if isinstance(x, Tensor) else x
 
 
 class Where:
@@ -270,7 +296,11 @@ class Planned:
         def after(node, given, named, result):
             nonlocal length, refused
             if refused is None and plan.spoilt is not None:
+                known = has_known_sizes(node, given, named)
                 plan.cut(length)
+                if not known:
+                    refused = Refused(f"{node} gives tensors whose sizes depend on values")
+                    return
                 try:
                     other = self._other(plan, node, given, named, result)
                     others.append(other)
@@ -293,7 +323,8 @@ class Planned:
             raise Refused(f"{node} gives a value that is no tensor")
         args, kwargs = tree_map(place, given), tree_map(place, named)
         inside = {id(x) for x in tree_leaves((given, named)) if isinstance(x, Tensor)}
-        return Other(node.target, args, kwargs, [None if id(x) in inside else plan.lend(x) for x in results])
+        return Other(node.target, args, kwargs, [None if id(x) in inside else plan.lend(x) for x in results],
+                     list(map(look_of, results)))
 
 
 def flatten(result):

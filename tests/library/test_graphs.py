@@ -309,6 +309,27 @@ def test_sizes_that_depend_on_values():
     assert t(pt.tensor([1.0, 2.0, 3.0, -1.0])).tolist() == [2, 4, 6]
 
 
+@pytest.mark.parametrize("fake", [None, "dynamic", "lies"])
+def test_other_sizes_for_the_same_arguments(fake):
+    """A plan has memory of the sizes that it was recorded with: what gives others is run op by op, or raises."""
+    @library.custom_op("graphs::above", mutates_args=())
+    def above(x: Tensor) -> Tensor:
+        return x[x > 0].clone()
+
+    if fake == "dynamic":
+        above.register_fake(lambda x: x.new_empty(library.get_ctx().new_dynamic_size()))
+    elif fake == "lies":
+        above.register_fake(lambda x: x.new_empty(3))
+    traced = pt.jit.trace(lambda x: above(x) * 2, pt.tensor([1., -1., 2., 3.]))
+    assert traced(pt.tensor([1., -1., 2., 3.])).tolist() == [2, 4, 6]
+    for values in ([1., 2., 3., 4.], [-1., -1., -1., 5.], [-1., -1., -1., -1.]):
+        if fake == "lies":
+            with pytest.raises(RuntimeError, match=r"above: (its results have other|the fake implem)"):
+                traced(pt.tensor(values))
+        else:
+            assert traced(pt.tensor(values)).tolist() == [2 * v for v in values if v > 0]
+
+
 def test_autocast_in_graphs():
     @library.custom_op("graphs::product", mutates_args=())
     def product(x: Tensor, y: Tensor) -> Tensor:
