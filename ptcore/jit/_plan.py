@@ -40,7 +40,7 @@ class Other:
         results = results_of(result)
         if list(map(look_of, results)) != self.looks:
             raise RuntimeError(f"{getattr(self.function, '__name__', self.function)}: its results have other sizes, "
-                               "strides or dtypes than for such arguments before; sizes that depend on values have no "
+                               "strides, dtypes or devices than for such arguments before; sizes that depend on values have no "
                                "plan")
         for buffer, x in zip(self.lent, results):
             if buffer is not None:
@@ -53,7 +53,7 @@ def results_of(result):
 
 
 def look_of(x):
-    return x.shape, x.stride(), x.dtype
+    return x.shape, x.stride(), x.dtype, x.device
 
 
 def has_known_sizes(node, given, named):
