@@ -40,8 +40,8 @@ class Other:
         results = results_of(result)
         if list(map(look_of, results)) != self.looks:
             raise RuntimeError(f"{getattr(self.function, '__name__', self.function)}: its results have other sizes, "
-                               "strides, dtypes or devices than for such arguments before; sizes that depend on values have no "
-                               "plan")
+                               "strides, dtypes or devices than for such arguments before; sizes that depend on "
+                               "values have no plan")
         for buffer, x in zip(self.lent, results):
             if buffer is not None:
                 plan.bind_tensor(buffer, x)
