@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import ptcore as pt
+from ptcore.nn.attention import _tiles
 from ptcore.nn.attention import flex_attention as flex
 from ptcore.nn.attention.flex_attention import (
     AuxRequest,
@@ -36,6 +37,10 @@ SCORES = {
     "table": (lambda s, b, h, q, k: s + of(TABLE)[h, k], lambda s, b, h, q, k: s + TABLE[h, k]),
     "two tables": (lambda s, b, h, q, k: s * of(TABLE)[b, q] + of(TABLE)[h][k],
                    lambda s, b, h, q, k: s * TABLE[b, q] + TABLE[h, k]),
+    "distances": (lambda s, b, h, q, k: s + of(TABLE)[h, q - k] * (q - k).abs().double().log1p(),
+                  lambda s, b, h, q, k: s + TABLE[h, q - k] * np.log1p(np.abs(q - k))),
+    "mixed": (lambda s, b, h, q, k: pt.where((q - k).abs() < 4, s.sigmoid() * of(TABLE)[h][q], 0.5 * s) * (b + 1)**2,
+             lambda s, b, h, q, k: np.where(abs(q - k) < 4, 1 / (1 + np.exp(-s)) * TABLE[h, q], 0.5 * s) * (b + 1)**2),
     "where": (lambda s, b, h, q, k: pt.where(q >= k, s, -float("inf")),
               lambda s, b, h, q, k: np.where(q >= k, s, -np.inf)),
 }
@@ -48,6 +53,17 @@ MASKS = {
     "by batch and head": (lambda b, h, q, k: (q + b) % (h + 2) != k % 2, lambda b, h, q, k: (q + b) % (h + 2) != k % 2),
     "empty rows": (lambda b, h, q, k: (q % 7 > 2) & (q >= k), lambda b, h, q, k: (q % 7 > 2) & (q >= k)),
 }
+
+
+@pytest.fixture(params=["scores", "tiles"])
+def way(request, monkeypatch):
+    """Both ways to attend; that of tiles must be taken where it is asked for."""
+    monkeypatch.setattr(flex, "SCORES", 1 if request.param == "tiles" else 1 << 60)
+    calls = []
+    attend = _tiles.attend
+    monkeypatch.setattr(_tiles, "attend", lambda *args: calls.append(args) or attend(*args))
+    yield request.param
+    assert bool(calls) == (request.param == "tiles")
 
 
 def inputs(rng, batch=2, heads=4, shared=4, length=19, keys=23, width=6, out=5, dtype=np.float64, keys_batch=None):
@@ -80,30 +96,32 @@ def block_mask(name, batch=2, heads=4, length=19, keys=23, size=8, **options):
 @pytest.mark.parametrize("score", SCORES)
 @pytest.mark.parametrize("mask", MASKS)
 @pytest.mark.parametrize("dtype, tolerance", [("float64", 1e-12), ("float32", 2e-5)])
-def test_against_numpy(score, mask, dtype, tolerance, rng):
+def test_against_numpy(score, mask, dtype, tolerance, rng, way):
     arrays = inputs(rng, dtype=dtype)
     q, k, v = map(of, arrays)
     want = oracle(*arrays, SCORES[score][1], MASKS[mask][1])
-    out, found = flex_attention(q, k, v, SCORES[score][0], block_mask(mask), return_aux=AuxRequest(True, True))
+    blocks = block_mask(mask, size=16)
+    out, found = flex_attention(q, k, v, SCORES[score][0], blocks, return_aux=AuxRequest(True, True))
     assert out.dtype == q.dtype
     for a, b in zip((out, *found), want):
         np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance)
-    alone = flex_attention(q, k, v, SCORES[score][0], block_mask(mask))
+    alone = flex_attention(q, k, v, SCORES[score][0], blocks)
     np.testing.assert_allclose(alone, want[0], rtol=tolerance, atol=tolerance)
 
 
 @pytest.mark.parametrize("shared", [1, 2])
 @pytest.mark.parametrize("score", ["none", "table"])
 @pytest.mark.parametrize("mask", ["none", "by batch and head"])
-def test_shared_heads_and_batches(shared, score, mask, rng):
+def test_shared_heads_and_batches(shared, score, mask, rng, way):
     for keys_batch in (2, 1) if mask != "none" else (2,):
         arrays = inputs(rng, shared=shared, keys_batch=keys_batch)
-        found = flex_attention(*map(of, arrays), SCORES[score][0], block_mask(mask), enable_gqa=True, scale=0.3)
+        found = flex_attention(*map(of, arrays), SCORES[score][0], block_mask(mask, size=16), enable_gqa=True,
+                               scale=0.3, return_aux=AuxRequest(lse=True))[0]
         np.testing.assert_allclose(found, oracle(*arrays, SCORES[score][1], MASKS[mask][1], 0.3)[0], rtol=1e-10)
 
 
 @pytest.mark.parametrize("dtype", [pt.float16, pt.bfloat16])
-def test_halves_are_computed_in_single_precision(dtype, rng):
+def test_halves_are_computed_in_single_precision(dtype, rng, way):
     q, k, v = (of(a).to(dtype) for a in inputs(rng, dtype="float32"))
     out, found = flex_attention(q, k, v, SCORES["slopes"][0], return_aux=AuxRequest(lse=True))
     want, lse, _ = oracle(*(t.float().numpy() for t in (q, k, v)), SCORES["slopes"][1], MASKS["none"][1])
@@ -114,7 +132,7 @@ def test_halves_are_computed_in_single_precision(dtype, rng):
 
 @pytest.mark.parametrize("mask", ["none", "window", "empty rows"])
 @pytest.mark.parametrize("gqa", [False, True])
-def test_gradients(mask, gqa, rng):
+def test_gradients(mask, gqa, rng, monkeypatch):
     """To q, k, v and what score_mod holds; rows without a key have none."""
     arrays = inputs(rng, heads=2, shared=1 if gqa else 2, length=8, keys=9, width=3, out=2)
     tensors = [of(a).requires_grad_() for a in arrays]
@@ -133,10 +151,124 @@ def test_gradients(mask, gqa, rng):
     assert pt.autograd.gradcheck(lambda *t: flex_attention(*t, None, blocks, enable_gqa=gqa), tensors)
 
 
-def test_second_derivatives_and_transformations(rng):
+def results_and_gradients(score, mask, batch=2, heads=4, shared=4, length=40, keys=37, **options):
+    arrays = inputs(np.random.default_rng(5), batch, heads, shared, length, keys, 6, 5)
+    tensors = [of(a).requires_grad_() for a in arrays]
+    blocks = mask and create_block_mask(MASKS[mask][0], batch, heads, length, keys, device="cpu", **options)
+    out, aux = flex_attention(*tensors, score, blocks, enable_gqa=True, return_aux=AuxRequest(lse=True))
+    lse = aux.lse.masked_fill(aux.lse.isinf(), 0)
+    grads = pt.autograd.grad(out.sin().sum() + (lse * lse.detach().cos()).sum(), tensors, allow_unused=True)
+    return out, lse, *[pt.zeros_like(t) if g is None else g for g, t in zip(grads, tensors)]
+
+
+@pytest.mark.parametrize("shared", [1, 4])
+@pytest.mark.parametrize("mask", ["none", "causal", "by batch and head", "empty rows"])
+@pytest.mark.parametrize("score", SCORES)
+def test_gradients_of_tiles(score, mask, shared, monkeypatch):
+    """Those of autograd by way of all scores, which gradcheck has found to be right."""
+    found = []
+    for limit in (1, 1 << 60):
+        monkeypatch.setattr(flex, "SCORES", limit)
+        found.append(results_and_gradients(SCORES[score][0], None if mask == "none" else mask, shared=shared,
+                                           BLOCK_SIZE=16))
+    for a, b in zip(*found):
+        np.testing.assert_allclose(a.detach(), b.detach(), rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("size", [16, 32, 64, (16, 8), (48, 128), (64, 200), 128, 1024])
+@pytest.mark.parametrize("length, keys", [(1, 150), (150, 1), (70, 300), (150, 131), (129, 257)])
+@pytest.mark.parametrize("mask", ["window", "documents", "by batch and head", "empty rows"])
+def test_blocks_of_tiles(size, length, keys, mask, monkeypatch):
+    formula, oracle_of = MASKS[mask]
+    if mask == "documents":
+        document = np.arange(400) // 37
+        formula, oracle_of = (lambda b, h, q, k: of(document)[q] == of(document)[k],
+                              lambda b, h, q, k: document[q] == document[k])
+    monkeypatch.setattr(flex, "SCORES", 1)
+    arrays = inputs(np.random.default_rng(6), 2, 2, 1, length, keys, 6, 5)
+    blocks = create_block_mask(formula, 2, 2, length, keys, device="cpu", BLOCK_SIZE=size)
+    out, aux = flex_attention(*map(of, arrays), SCORES["slopes"][0], blocks, enable_gqa=True,
+                              return_aux=AuxRequest(True, True))
+    for a, b in zip((out, *aux), oracle(*arrays, SCORES["slopes"][1], oracle_of)):
+        np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("score", [
+    lambda s, b, h, q, k: s + of(TABLE)[h].sum(), lambda s, b, h, q, k: s.add_(1.0),
+    lambda s, b, h, q, k: s.new_zeros(()), lambda s, b, h, q, k: s + s.new_tensor([1.0, 2.0]).max(),
+    lambda s, b, h, q, k: s + of(TABLE).half()[h, k], lambda s, b, h, q, k: s + of(TABLE).half()[h, q - k],
+    lambda s, b, h, q, k: pt.stack([s, -s])[0], lambda s, b, h, q, k: (q - k) * of(TABLE)[0, 0],
+    lambda s, b, h, q, k: s * of(TABLE.astype(complex)).real[h, q - k]])
+def test_functions_of_any_kind(score, monkeypatch):
+    """What is no formula goes by way of all scores; what is one gives the same."""
+    found = []
+    for limit in (1, 1 << 60):
+        monkeypatch.setattr(flex, "SCORES", limit)
+        found.append(results_and_gradients(score, "causal"))
+    for a, b in zip(*found):
+        np.testing.assert_allclose(a.detach(), b.detach(), rtol=1e-9, atol=1e-11)
+
+
+def test_tiles_and_what_a_function_holds(rng, monkeypatch):
+    """A tensor that requires a gradient has one; without gradients it may be a table, read anew by each call."""
+    tensors = [of(a) for a in inputs(rng)]
+    table = of(TABLE.copy()).requires_grad_()
+    calls = []
+    attend = _tiles.attend
+    monkeypatch.setattr(_tiles, "attend", lambda *args: calls.append(args) or attend(*args))
+    monkeypatch.setattr(flex, "SCORES", 1)
+
+    def call():
+        return flex_attention(*tensors, lambda s, b, h, q, k: s + table[h, k])
+
+    call().sum().backward()
+    assert not calls and table.grad.abs().sum() > 0
+    with pt.no_grad():
+        for factor in (1, 2):
+            want = oracle(*(t.numpy() for t in tensors), lambda s, b, h, q, k, factor=factor: s + factor * TABLE[h, k],
+                          MASKS["none"][1])[0]
+            np.testing.assert_allclose(call(), want, rtol=1e-11)
+            table.mul_(2)
+    assert len(calls) == 2
+
+
+def test_wrong_positions_and_masks(rng, monkeypatch):
+    monkeypatch.setattr(flex, "SCORES", 1)
+    q, k, v = map(of, inputs(rng, 1, 4, 4, 50, 50))
+    for index in (lambda h, q, k: (h, q - k + 40), lambda h, q, k: (h, q - k), lambda h, q, k: (h + 1, k - k)):
+        with pytest.raises(IndexError, match=r"out of range of a tensor of shape \[4, 40\]|index .* is out of bounds"):
+            flex_attention(q, k, v, lambda s, b, h, q, k, index=index: s + of(TABLE)[index(h, q, k)])
+    ones, zeros = pt.ones(1, 1, 1).int(), pt.zeros(1, 1, 1, 1).int()
+    for numbers, indices in ((ones, zeros), (ones.expand(1, 3, 1), zeros.expand(1, 3, 1, 1))):
+        with pytest.raises(RuntimeError):               # of 16 queries and keys, or 3 heads
+            flex_attention(q, k, v, None, BlockMask.from_kv_blocks(numbers, indices, BLOCK_SIZE=16,
+                                                                     seq_lengths=(50, 50)))
+    wrong = BlockMask.from_kv_blocks(ones * 4, zeros.expand(1, 1, 1, 4) + 9, BLOCK_SIZE=50, seq_lengths=(50, 50),
+                                     compute_q_blocks=False)
+    with pytest.raises(IndexError, match="9"):
+        flex_attention(q, k, v, None, wrong)
+
+
+def test_tiles_do_not_depend_on_threads(rng, monkeypatch):
+    monkeypatch.setattr(flex, "SCORES", 1)
+    before, found = pt.get_num_threads(), []
+    try:
+        for n in (1, 2):
+            pt.set_num_threads(n)
+            found.append(results_and_gradients(SCORES["soft cap"][0], "causal", length=300, keys=300, shared=2))
+    finally:
+        pt.set_num_threads(before)
+    assert all(pt.equal(a, b) for a, b in zip(*found))
+
+
+def test_second_derivatives_and_transformations(rng, monkeypatch):
     tensors = [of(a).requires_grad_() for a in inputs(rng, 1, 2, 2, 3, 4, 2, 2)]
     cap, _ = SCORES["soft cap"]
     assert pt.autograd.gradgradcheck(lambda *t: flex_attention(*t, cap), tensors)
+    with monkeypatch.context() as m:
+        m.setattr(flex, "SCORES", 1)
+        assert pt.autograd.gradcheck(lambda *t: flex_attention(*t, cap), tensors)
+        assert pt.autograd.gradgradcheck(lambda *t: flex_attention(*t, cap), tensors)
     stacked = [pt.stack([t.detach(), 2 * t.detach()]) for t in tensors]
     found = pt.vmap(lambda *t: flex_attention(*t, cap))(*stacked)
     for i in range(2):
@@ -146,9 +278,26 @@ def test_second_derivatives_and_transformations(rng):
 def test_compiled(rng):
     q, k, v = map(of, inputs(rng))
     blocks = block_mask("window")
-    for score, _ in SCORES.values():
-        found = pt.compile(lambda q, k, v, score=score: flex_attention(q, k, v, score, blocks))(q, k, v)
-        assert pt.equal(found, flex_attention(q, k, v, score, blocks))
+    for name, (score, _) in SCORES.items():
+        want = flex_attention(q, k, v, score, blocks)
+        for whole in (False, True) if name in ("none", "slopes", "soft cap", "where") else (False,):
+            found = pt.compile(lambda q, k, v, score=score: flex_attention(q, k, v, score, blocks), fullgraph=whole)
+            np.testing.assert_allclose(found(q, k, v), want, rtol=1e-12)
+
+
+def test_long_calls_are_left_out_of_graphs(rng, monkeypatch):
+    """Unless one graph is asked for: then it goes by way of all scores."""
+    monkeypatch.setattr(flex, "SCORES", 1)
+    q, k, v = map(of, inputs(rng))
+    calls = []
+    attend = _tiles.attend
+    monkeypatch.setattr(_tiles, "attend", lambda *args: calls.append(args) or attend(*args))
+    blocks, score = block_mask("window", size=16), SCORES["slopes"][0]
+    want = flex_attention(q, k, v, score, blocks)
+    assert pt.equal(pt.compile(flex_attention)(q, k, v, score, blocks), want) and len(calls) == 2
+    found = pt.compile(lambda q, k, v: flex_attention(q, k, v, score, blocks), fullgraph=True)(q, k, v)
+    np.testing.assert_allclose(found, want, rtol=1e-11)
+    assert len(calls) == 2
 
 
 @pytest.mark.parametrize("mask", ["none", "window"])

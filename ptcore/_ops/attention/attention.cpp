@@ -7,9 +7,12 @@
  * The forward's tasks are blocks of queries, the backward's are heads of keys; what a task adds up and
  * in which order depends on the shapes only. A row without a key that counts is 0, and so is its gradient.
  *
+ * `flex_attention` gives tiles (tiles.h): programs that change the scores of each, and the keys that are looked at.
+ *
  * Dropout draws the words of `random_bernoulli` for the two numbers in `state`, key and offset; the element at
  * (n, h, l, s) of a contiguous (N, H, L, S) has the same word in the backward.
  */
+#include "tiles.h"
 #include "gemm.hpp"
 #include "rows.hpp"
 #include "ptcore/philox.h"
@@ -18,7 +21,7 @@
 
 namespace {
 
-constexpr int64_t BLOCK_Q = 64, BLOCK_K = 128;
+constexpr int64_t BLOCK_Q = PT_TILE_QUERIES, BLOCK_K = PT_TILE_KEYS;
 
 /* e^x for x <= 0; 0 where it is not above the smallest normal number, NaN passes */
 template <class E>
@@ -50,11 +53,6 @@ inline void over_tile(int64_t n, int64_t ld, F &&f) {
 template <class E>
 inline void repeated(E *x, int64_t n) {
     for (int64_t k = 1; k < whole<E>(n); ++k) x[k] = x[0];
-}
-/* how many queries stand side by side: one, or whole vectors */
-template <class E>
-inline int64_t width_of(int64_t queries) {
-    return queries == 1 ? 1 : min64(BLOCK_Q, whole<E>(queries));
 }
 
 /* ---- operands ---------------------------------------------------------------------------- */
@@ -153,18 +151,26 @@ struct attention {
     double scale, p;
     uint64_t seed = 0, offset = 0, threshold = 0;
     double survivor = 1;
+    const pt_attention_tiles *tiles = nullptr;
 
+    int64_t height() const { return tiles ? tiles->height : BLOCK_Q; }
     bool dropping() const { return threshold != 0; }
     int64_t keys_until(int64_t q_end) const { return causal ? min64(s, q_end) : s; }
     int64_t cost() const { return (e + ev + 16) * s * 4; }
 };
 
+/* how many queries stand side by side: one, or whole vectors */
+template <class E>
+inline int64_t width_of(const attention &t) {
+    return t.tiles ? t.tiles->width : t.l == 1 ? 1 : min64(BLOCK_Q, whole<E>(t.l));
+}
+
 inline bool has_shape(const pt_view &v, int64_t a, int64_t b, int64_t c, int64_t d) {
     return v.ndim == 4 && v.sizes[0] == a && v.sizes[1] == b && v.sizes[2] == c && v.sizes[3] == d;
 }
 
-/* in: query, key, value, mask, keep, state from `first` on */
-inline int read(pt_call *call, int first, attention &t) {
+/* in: query, key, value, mask, keep, state from `first` on; one parameter more than the op has: the address of tiles */
+inline int read(pt_call *call, int first, int nparams, attention &t) {
     const pt_view *in = call->in + first;
     const pt_view &q = in[0], &k = in[1], &v = in[2], &state = in[5];
     if (q.ndim != 4 || k.ndim != 4 || v.ndim != 4) return fail(call, PT_RUNTIME_ERROR, "expected tensors of 4 dimensions");
@@ -174,6 +180,7 @@ inline int read(pt_call *call, int first, attention &t) {
     if (!has_shape(k, t.n, t.hk, t.s, t.e) || !has_shape(v, t.n, t.hk, t.s, t.ev) || (t.h && (!t.hk || t.h % t.hk)))
         return fail(call, PT_RUNTIME_ERROR, "shapes of query, key and value do not agree");
     t.group = t.hk ? t.h / t.hk : 1;
+    if (call->nparams > nparams) t.tiles = reinterpret_cast<const pt_attention_tiles *>(uintptr_t(call->params[nparams].i));
     for (const pt_view *m : {t.mask, t.keep})
         if (m && !has_shape(*m, t.n, t.h, t.l, t.s)) return fail(call, PT_RUNTIME_ERROR, "expected a mask of shape (N, H, L, S)");
     if (t.keep && t.keep->dtype != PT_BOOL) return fail(call, PT_TYPE_ERROR, "expected a mask of dtype bool");
@@ -204,10 +211,52 @@ PT_NOINLINE void random_words(uint32_t *to, uint64_t seed, uint64_t offset, int6
     memcpy(to, words + first % 4, size_t(n) * sizeof(uint32_t));
 }
 
-/* What a tile of scores is of. */
+/* What a tile of scores is of, and which of the programs of tiles it has. */
 struct place {
-    int64_t b, h, q0, nq, k0, nk;
+    int64_t b, h, q0, nq, k0, nk, program;
 };
+
+/* The keys that a block of queries looks at, tile by tile. */
+class keys_of {
+    int64_t k, until;
+    const int64_t *span, *last;
+
+public:
+    keys_of(const attention &t, const place &at) : k(0), until(t.tiles ? 0 : t.keys_until(at.q0 + at.nq)), span(nullptr), last(nullptr) {
+        if (!t.tiles) return;
+        const pt_attention_tiles &f = *t.tiles;
+        const int64_t row = at.b * f.by_batch + at.h * f.by_head + at.q0 / f.rows;
+        span = f.spans + 3 * f.first[row];
+        last = f.spans + 3 * f.first[row + 1];
+    }
+    bool next(place &at) {
+        while (k >= until) {
+            if (span == last) return false;
+            k = span[0];
+            until = k + span[1];
+            at.program = span[2];
+            span += 3;
+        }
+        at.k0 = k;
+        at.nk = min64(BLOCK_K, until - k);
+        k += at.nk;
+        return true;
+    }
+};
+
+/* the result of a program for a tile */
+template <class E>
+PT_NOINLINE void run_program(const pt_score_program &f, const place &at, int64_t count, E *score, E *grad, E *result) {
+    char *memory[PT_TILE_BUFFERS];
+    for (int k = 0; k < f.count; ++k) {
+        const pt_score_operand &o = f.operands[k];
+        memory[o.buffer] = const_cast<char *>(o.data) + at.b * o.step[0] + at.h * o.step[1] + at.q0 * o.step[2] + at.k0 * o.step[3];
+    }
+    if (f.score >= 0) memory[f.score] = reinterpret_cast<char *>(score);
+    if (f.grad >= 0) memory[f.grad] = reinterpret_cast<char *>(grad);
+    memory[f.result] = reinterpret_cast<char *>(result);
+    pt_plan_run_tile(f.plan, memory, count);
+}
 
 /* z[k][q] = what dropout multiplies the probabilities of a tile by */
 template <class E>
@@ -259,11 +308,18 @@ PT_NOINLINE void mask_tile(const attention &t, const place &at, E *s, int64_t ld
             for (int64_t i = 0; i < min64(ld, at.k0 + k - at.q0); ++i) s[k * ld + i] = out;
 }
 
-/* the scores of a tile: s[nk][ld] */
+/* the scores of a tile: s[nk][ld], or what a program makes of them in `changed` */
 template <class E>
-inline void score_tile(const attention &t, const place &at, const matrix<const E> &keys, const E *qt, E *s, int64_t ld, E *row) {
+inline E *score_tile(const attention &t, const place &at, const matrix<const E> &keys, const E *qt, E *s, int64_t ld, E *row, E *changed) {
     multiply<E>(at.nk, ld, t.e, keys, qt, ld, s, ld, false);
+    if (t.tiles) {
+        const pt_score_program &f = t.tiles->score[at.program];
+        if (!f.plan) return s;
+        run_program<E>(f, at, at.nk * ld, s, nullptr, changed);
+        return changed;
+    }
     if (t.mask || t.keep || (t.causal && at.k0 + at.nk > at.q0 + 1)) mask_tile(t, at, s, ld, row);
+    return s;
 }
 
 /* s[k][i] = e^(s[k][i] - shift[i]), their sums over k */
@@ -304,26 +360,26 @@ PT_NOINLINE void multiply_tile(E *PT_RESTRICT s, const E *PT_RESTRICT z, int64_t
 
 template <class E>
 inline int forward(pt_call *call, const attention &t) {
-    const int64_t ld = width_of<E>(t.l), blocks = ceil_div(t.l, BLOCK_Q);
+    const int64_t ld = width_of<E>(t), height = t.height(), blocks = ceil_div(t.l, height);
     const int64_t nk = whole<E>(min64(BLOCK_K, t.s)), wide = max64(t.e, t.ev);
-    const int64_t parts[] = {ld * t.e, t.e * ld, nk * ld, t.ev * ld, nk * wide, t.dropping() ? nk * ld : 0, max64(nk, wide)};
+    const int64_t parts[] = {ld * t.e, t.e * ld, nk * ld, t.ev * ld, nk * wide, t.dropping() ? nk * ld : 0, max64(nk, wide), t.tiles ? nk * ld : 0};
     using V = simd<E>;
     int64_t total = 0;
     for (int64_t n : parts) total += ceil_div(n, 16) * 16;
     std::atomic<bool> starved{false};
-    parallel_for(t.n * t.h * blocks, grain_rows(t.cost() * min64(t.l, BLOCK_Q) / 64), [&](int64_t begin, int64_t end) {
+    parallel_for(t.n * t.h * blocks, grain_rows(t.cost() * min64(t.l, height) / 64), [&](int64_t begin, int64_t end) {
         scratch<E> space(total);
         if (!space) {
             starved = true;
             return;
         }
-        E *piece[7], *next = space.data;
-        for (int i = 0; i < 7; next += ceil_div(parts[i++], 16) * 16) piece[i] = next;
-        E *rows = piece[0], *qt = piece[1], *s = piece[2], *ot = piece[3], *buffer = piece[4], *z = piece[5], *line = piece[6];
+        E *piece[8], *next = space.data;
+        for (int i = 0; i < 8; next += ceil_div(parts[i++], 16) * 16) piece[i] = next;
+        E *rows = piece[0], *qt = piece[1], *ot = piece[3], *buffer = piece[4], *z = piece[5], *line = piece[6];
         alignas(64) E top[BLOCK_Q], shift[BLOCK_K], sum[BLOCK_Q], part[BLOCK_K], fade[BLOCK_Q];
         for (int64_t u = begin; u < end; ++u) {
-            place at{u / blocks / t.h, u / blocks % t.h, u % blocks * BLOCK_Q, 0, 0, 0};
-            at.nq = min64(BLOCK_Q, t.l - at.q0);
+            place at{u / blocks / t.h, u / blocks % t.h, u % blocks * height, 0, 0, 0, 0};
+            at.nq = min64(height, t.l - at.q0);
             const head key(*t.k, at.b, at.h / t.group), value(*t.v, at.b, at.h / t.group);
             copy_block<E>(rows, head(*t.q, at.b, at.h), at.q0, at.nq, t.e, t.e, E(t.scale));
             transpose_block<E>(qt, ld, rows, t.e, at.nq, t.e);
@@ -332,10 +388,9 @@ inline int forward(pt_call *call, const attention &t) {
                 sum[i] = 0;
             }
             memset(ot, 0, size_t(t.ev * ld) * sizeof(E));
-            const int64_t until = t.keys_until(at.q0 + at.nq);
-            for (at.k0 = 0; at.k0 < until; at.k0 += BLOCK_K) {
-                at.nk = min64(BLOCK_K, until - at.k0);
-                score_tile<E>(t, at, left_block<E>(buffer, key, at.k0, at.nk, t.e), qt, s, ld, line);
+            keys_of keys(t, at);
+            for (bool first = true; keys.next(at); first = false) {
+                E *s = score_tile<E>(t, at, left_block<E>(buffer, key, at.k0, at.nk, t.e), qt, piece[2], ld, line, piece[7]);
                 memcpy(shift, top, sizeof top);
                 if (ld == 1)
                     for (int64_t k = 0; k < at.nk; ++k) shift[0] = maximum(shift[0], s[k]);
@@ -353,10 +408,10 @@ inline int forward(pt_call *call, const attention &t) {
                     dropout_tile<E>(t, at, z, ld);
                     multiply_tile<E>(s, z, at.nk * ld);
                 }
-                if (at.k0)
+                if (!first)
                     for (int64_t p = 0; p < t.ev; ++p) multiply_tile<E>(ot + p * ld, fade, ld);
                 const matrix<const E> values = left_block<E>(buffer, value, at.k0, at.nk, t.ev);
-                multiply<E>(t.ev, ld, at.nk, values.transposed(), s, ld, ot, ld, at.k0 > 0);
+                multiply<E>(t.ev, ld, at.nk, values.transposed(), s, ld, ot, ld, !first);
             }
             /* a row whose keys were all masked stays 0; what is NaN stays so */
             for (int i = 0; i < BLOCK_Q; ++i) fade[i] = sum[i] == 0 ? E(0) : 1 / sum[i];
@@ -368,6 +423,7 @@ inline int forward(pt_call *call, const attention &t) {
                 part[i] = sum[i] == 0 ? limits<E>::lowest() : top[i] + pt::log(sum[i]);
             }
             memcpy(reinterpret_cast<E *>(call->out[1].data) + first, part, size_t(at.nq) * sizeof(E));
+            if (call->nout > 2) memcpy(reinterpret_cast<E *>(call->out[2].data) + first, top, size_t(at.nq) * sizeof(E));
         }
     });
     return starved ? no_memory(call, total * int64_t(sizeof(E))) : int(PT_OK);
@@ -375,7 +431,7 @@ inline int forward(pt_call *call, const attention &t) {
 
 int attention_kernel(pt_call *call) {
     attention t;
-    if (int status = read(call, 0, t)) return status;
+    if (int status = read(call, 0, 3, t)) return status;
     if (!in_set(FLOATS, call->out[0].dtype)) return bad_dtype(call, call->out[0].dtype);
     if (t.n * t.h * t.l == 0) return PT_OK;
     return call->out[0].dtype == PT_FLOAT64 ? forward<double>(call, t) : forward<float>(call, t);
@@ -383,20 +439,21 @@ int attention_kernel(pt_call *call) {
 
 /* ---- backward ---------------------------------------------------------------------------- */
 
-/* in: gradient, query, key, value, mask, keep, state, out, lse; out: of query, key, value, scores.
+/* in: gradient, query, key, value, mask, keep, state, out, lse[, gradient of lse]; out: of query, key, value, scores.
  * With p = e^(scores - lse), z the dropout's factors and d = g . out of a query:
  *      dv = (p z)^T g      ds = p (z (g v^T) - d)      dq = scale ds k      dk = scale ds^T q
+ * The gradient of lse is one of all its scores, so it is taken off d. A program's gradient is that of ds.
  * An output of half precision has lost what the difference in ds needs: where a tile holds all keys of a query, d is
  * the sum over them of p z (g v^T), which is the same number. */
 template <class E>
 inline int backward(pt_call *call, const attention &t) {
     using V = simd<E>;
-    const int64_t ld = width_of<E>(t.l), nk = whole<E>(min64(BLOCK_K, t.s));
+    const int64_t ld = width_of<E>(t), height = t.height(), blocks = ceil_div(t.l, height), nk = whole<E>(min64(BLOCK_K, t.s));
     const int64_t we = whole<E>(t.e), wv = whole<E>(t.ev), wide = max64(t.e, t.ev);
     const bool scores = call->out[3].numel > 0;
     const bool own_k = !stored_as<E>(call->out[1]) || we != t.e, own_v = !stored_as<E>(call->out[2]) || wv != t.ev;
     const int64_t parts[] = {ld * we,   t.e * ld, ld * wv, t.ev * ld, nk * ld, nk * ld, nk * wide, t.e * ld, t.dropping() ? 2 * nk * ld : 0,
-                             own_k ? t.s * we : 0, own_v ? t.s * wv : 0, max64(nk, max64(wide, ld))};
+                             own_k ? t.s * we : 0, own_v ? t.s * wv : 0, max64(nk, max64(wide, ld)), t.tiles ? 2 * nk * ld : 0};
     int64_t total = 0;
     for (int64_t n : parts) total += ceil_div(n, 16) * 16;
     std::atomic<bool> starved{false};
@@ -406,30 +463,30 @@ inline int backward(pt_call *call, const attention &t) {
             starved = true;
             return;
         }
-        E *piece[12], *next = space.data;
-        for (int i = 0; i < 12; next += ceil_div(parts[i++], 16) * 16) piece[i] = next;
-        E *rows = piece[0], *qt = piece[1], *grad = piece[2], *gt = piece[3], *s = piece[4], *ds = piece[5], *buffer = piece[6], *dqt = piece[7],
+        E *piece[13], *next = space.data;
+        for (int i = 0; i < 13; next += ceil_div(parts[i++], 16) * 16) piece[i] = next;
+        E *rows = piece[0], *qt = piece[1], *grad = piece[2], *gt = piece[3], *buffer = piece[6], *dqt = piece[7],
           *z = piece[8], *pz = z + nk * ld, *line = piece[11];
         alignas(64) E shift[BLOCK_K], delta[BLOCK_K];
         for (int64_t u = begin; u < end; ++u) {
-            place at{u / t.hk, 0, 0, 0, 0, 0};
+            place at{u / t.hk, 0, 0, 0, 0, 0, 0};
             const int64_t hk = u % t.hk;
             const head key(*t.k, at.b, hk), value(*t.v, at.b, hk);
             E *dk = own_k ? piece[9] : reinterpret_cast<E *>(call->out[1].data) + u * t.s * t.e;
             E *dv = own_v ? piece[10] : reinterpret_cast<E *>(call->out[2].data) + u * t.s * t.ev;
             memset(dk, 0, size_t(t.s * we) * sizeof(E));
             memset(dv, 0, size_t(t.s * wv) * sizeof(E));
-            for (int64_t g = 0; g < t.group * ceil_div(t.l, BLOCK_Q); ++g) {
-                at.h = hk * t.group + g / ceil_div(t.l, BLOCK_Q);
-                at.q0 = g % ceil_div(t.l, BLOCK_Q) * BLOCK_Q;
-                at.nq = min64(BLOCK_Q, t.l - at.q0);
+            for (int64_t g = 0; g < t.group * blocks; ++g) {
+                at.h = hk * t.group + g / blocks;
+                at.q0 = g % blocks * height;
+                at.nq = min64(height, t.l - at.q0);
                 const head out(call->in[7], at.b, at.h);
                 const int64_t first = (at.b * t.h + at.h) * t.l + at.q0;
                 copy_block<E>(rows, head(*t.q, at.b, at.h), at.q0, at.nq, t.e, we, E(t.scale));
                 transpose_block<E>(qt, ld, rows, we, at.nq, t.e);
                 copy_block<E>(grad, head(call->in[0], at.b, at.h), at.q0, at.nq, t.ev, wv, 1);
                 transpose_block<E>(gt, ld, grad, wv, at.nq, t.ev);
-                const pt_view &lse = call->in[8];
+                const pt_view &lse = call->in[8], *more = call->nin > 9 && call->in[9].dtype != PT_NONE ? &call->in[9] : nullptr;
                 for (int64_t i = 0; i < ld; ++i) {
                     delta[i] = 0;
                     shift[i] = limits<E>::highest();        /* a row without keys, or no row: its e^(s - shift) is 0 */
@@ -438,16 +495,18 @@ inline int backward(pt_call *call, const attention &t) {
                     if (top != limits<E>::lowest()) shift[i] = top;
                     fetch(line, *out.v, out.offset + (at.q0 + i) * out.row, out.column, t.ev);
                     fold_lanes<add_fold, 1>(grad + i * wv, line, t.ev, E(0), &delta[i], [](auto a, auto b) { return a * b; });
+                    if (more)
+                        delta[i] -= reinterpret_cast<const E *>(more->data)[at.b * more->strides[0] + at.h * more->strides[1] + (at.q0 + i) * more->strides[2]];
                 }
                 memset(dqt, 0, size_t(t.e * ld) * sizeof(E));
                 const int64_t until = t.keys_until(at.q0 + at.nq);
-                const bool whole_rows = until <= BLOCK_K && ITEMSIZE[out.v->dtype] == 2;
-                for (at.k0 = 0; at.k0 < until; at.k0 += BLOCK_K) {
-                    at.nk = min64(BLOCK_K, until - at.k0);
+                const bool whole_rows = !t.tiles && until <= BLOCK_K && ITEMSIZE[out.v->dtype] == 2;
+                keys_of tiles(t, at);
+                while (tiles.next(at)) {
+                    E *ds = piece[5];
                     multiply<E>(at.nk, ld, t.ev, left_block<E>(buffer, value, at.k0, at.nk, t.ev), gt, ld, ds, ld, false);
                     const matrix<const E> keys = left_block<E>(buffer, key, at.k0, at.nk, t.e);
-                    score_tile<E>(t, at, keys, qt, s, ld, line);
-                    E *p = s;
+                    E *s = score_tile<E>(t, at, keys, qt, piece[4], ld, line, piece[12]), *p = s;
                     if (t.dropping()) {
                         dropout_tile<E>(t, at, z, ld);
                         multiply_tile<E>(ds, z, at.nk * ld);
@@ -469,6 +528,10 @@ inline int backward(pt_call *call, const attention &t) {
                     if (p != s) {
                         memcpy(p, s, size_t(at.nk * ld) * sizeof(E));
                         multiply_tile<E>(p, z, at.nk * ld);
+                    }
+                    if (t.tiles && t.tiles->slope.plan) {
+                        run_program<E>(t.tiles->slope, at, at.nk * ld, piece[4], ds, piece[12] + nk * ld);
+                        ds = piece[12] + nk * ld;
                     }
                     if (scores)
                         for (int64_t i = 0; i < at.nq; ++i) {
@@ -498,7 +561,7 @@ inline int backward(pt_call *call, const attention &t) {
 
 int attention_backward_kernel(pt_call *call) {
     attention t;
-    if (int status = read(call, 1, t)) return status;
+    if (int status = read(call, 1, 4, t)) return status;
     if (!in_set(FLOATS, call->out[0].dtype)) return bad_dtype(call, call->out[0].dtype);
     const pt_view &g = call->in[0], &out = call->in[7], &lse = call->in[8];
     if (!has_shape(g, t.n, t.h, t.l, t.ev) || !has_shape(out, t.n, t.h, t.l, t.ev) || lse.ndim != 3 || lse.numel != t.n * t.h * t.l)

@@ -24,7 +24,7 @@ from ptcore._ops.call.autocast cimport cast_arguments, casts, pause, resume
 from ptcore._ops.call.offer cimport PT_VARIANT_PLAIN, flags_of_all, offer, wants_node
 from ptcore._ops.call.read cimport begin, cast, make_room, plain_arguments, read, set_cast
 from ptcore._ops.call.record cimport record
-from ptcore._ops.plan.hooks cimport dry, kernel_run, planning, spoil
+from ptcore._ops.plan.hooks cimport copy_run, dry, kernel_run, planning, spoil
 from ptcore._ops.call.shape cimport shape, shape_by_spec
 from ptcore._ops._record cimport check_inplace, finish_inplace
 
@@ -428,6 +428,8 @@ cdef void planned(Call *c, pt_call *k, pt_kernel kernel) noexcept:
         spoil(b"it runs on another device than the CPU")
     elif c.o.random and <object>c.args[c.n - 1] is not None:
         spoil(b"it draws from a generator of its own")
+    elif kernel == kernel_of(OP_TO_DTYPE, DEVICE_CPU):  # copies and casts: groups take them
+        copy_run(&k.out[0], &k.inputs[0])
     else:
         kernel_run(c.o.name, kernel, k, c.o.random)
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <cstdlib>
 
 using namespace pt;
 
@@ -280,7 +279,7 @@ void pt_plan_finish(pt_plan *p, int fused) {
     note_uses(p);
     if (fused) {
         fuse(p);
-        if (!getenv("NOROWS")) fuse_rows(p);
+        fuse_rows(p);
     }
     note_uses(p);
     place(p);
@@ -306,6 +305,26 @@ int64_t pt_plan_draws(const pt_plan *p, int64_t at) {
 
 const char *pt_plan_step_name(const pt_plan *p, int64_t i) {
     return i >= 0 && i < int64_t(p->steps.size()) ? p->steps[size_t(i)]->name.c_str() : nullptr;
+}
+
+int pt_plan_make_tile(pt_plan *p) {
+    if (p->steps.size() != 1) return 0;
+    if (candidate_of(*p->steps[0]).taken) {
+        p->steps[0] = group_of_one(p, std::move(p->steps[0]), uses_of_buffers(p));
+        collect_patches(p);
+    }
+    return p->steps[0]->kind == GROUP;
+}
+
+void pt_plan_run_tile(const pt_plan *p, char *const *buffers, int64_t count) {
+    const group &g = *p->groups[size_t(p->steps[0]->group)];
+    const char *data[MOST_STREAMS];
+    for (size_t k = 0; k < g.streams.size(); k++) {
+        const step &s = g.steps[size_t(g.streams[k].view_of_step)];
+        const operand &o = s.operands[size_t(g.streams[k].view)];
+        data[k] = o.buffer >= 0 ? buffers[o.buffer] + o.offset : s.views[size_t(g.streams[k].view)].data;
+    }
+    run_tiles(g, data, 0, count);
 }
 
 void pt_plan_set_arena(pt_plan *p, char *arena) {

@@ -70,6 +70,13 @@ int64_t pt_plan_work(const pt_plan *p);         /* elements that the largest ste
 int64_t pt_plan_draws(const pt_plan *p, int64_t step);  /* random steps from one on, up to the next pause */
 const char *pt_plan_step_name(const pt_plan *p, int64_t step);  /* NULL: there is no such step */
 
+/* -- plans that others run on tiles, in many threads at once ---- */
+
+/* Makes one group of all that a plan does, after pt_plan_finish. 0: it is not one, and the plan is as before. */
+int pt_plan_make_tile(pt_plan *p);
+/* Runs its first `count` elements on memory that is named for each buffer. */
+void pt_plan_run_tile(const pt_plan *p, char *const *buffers, int64_t count);
+
 /* -- runs, one at a time ---- */
 
 void pt_plan_set_arena(pt_plan *p, char *arena);                /* 64-byte aligned */

@@ -83,7 +83,7 @@ def call(r, f, args, kwargs):
             return _in_mode(r, f, args, kwargs)
         if kind is COMPILED_FUNCTION and not _is_pure(f, args):
             r.unsupported(f"it calls {name_of(f)}, which asks or changes what is no argument")
-        return f(*[native(r, a) for a in args], **_native_words(r, kwargs))
+        return as_it_is(r, f, args, kwargs)
     if isinstance(f, Module):
         inner = f.__dict__.get("_captured_as")
         return _module(r, f, args, kwargs) if inner is None else inner(r, args, kwargs)
@@ -97,7 +97,7 @@ def call(r, f, args, kwargs):
     if isinstance(found, types.FunctionType):
         return call(r, found, (f, *args), kwargs)
     if str(getattr(f, "__module__", None)).startswith("ptcore") and r.source_of(f) is None:
-        return f(*[native(r, a) for a in args], **_native_words(r, kwargs))
+        return as_it_is(r, f, args, kwargs)
     r.unsupported(f"it calls {name_of(f)}, of which nothing is known")
 
 
@@ -137,7 +137,7 @@ def _function(r, f, args, kwargs):
     if inner is not None:
         return inner(r, args, kwargs)
     if f.__code__.co_filename.startswith(_PACKAGE) and _is_pure(f, ()):
-        return f(*[native(r, a) for a in args], **_native_words(r, kwargs))
+        return as_it_is(r, f, args, kwargs)
     if f.__name__ == "__new__" and f.__code__.co_filename.startswith("<") and hasattr(args[0], "_fields"):
         return f(*args, **kwargs)           # as namedtuple made it
     if f.__name__ == "__eq__" and f.__code__.co_filename.startswith("<") and dataclasses.is_dataclass(args[0]):
@@ -248,6 +248,11 @@ def _partial(r, f, args, kwargs):
 
 # -- arguments of what is called as it is -----------------------------------------------------------------------------
 
+def as_it_is(r, f, args, kwargs):
+    """The result of a function whose inside is not captured."""
+    return f(*[native(r, a) for a in args], **_native_words(r, kwargs))
+
+
 def native(r, x):
     """An argument of a function that is called as it is: nothing in it is from outside and unguarded."""
     cls = type(x)
@@ -276,6 +281,8 @@ def native(r, x):
         return as_function(r, x)
     if cls is types.MethodType or cls is functools.partial or isinstance(x, Module):
         return as_function(r, x)
+    if "_captured_fields" in cls.__dict__ and r.source_of(x) is not None:     # an object of its constructor's arguments
+        return cls(*[native(r, r.attribute(x, name)) for name in cls._captured_fields])
     if isinstance(x, type) and x.__flags__ & 1 << 9 and not x.__module__.startswith("ptcore"):
         return x
     if r.source_of(x) is not None and not isinstance(x, (type, types.ModuleType, types.BuiltinFunctionType, enum.Enum,
@@ -324,16 +331,16 @@ def _builtin(r, f, args, kwargs):
         if f in OPERATORS:
             return OPERATORS[f](r, *args, **kwargs)
         if module in PURE_MODULES or module.startswith("ptcore"):
-            return f(*[native(r, a) for a in args], **_native_words(r, kwargs))
+            return as_it_is(r, f, args, kwargs)
         r.unsupported(f"it calls {name_of(f)}, a C function that is not known to be pure")
     if isinstance(owner, Tensor):
         if f.__name__ in TENSOR_REFUSED:
             r.unsupported(f"it calls .{f.__name__}() of a tensor")
-        return f(*[native(r, a) for a in args], **_native_words(r, kwargs))
+        return as_it_is(r, f, args, kwargs)
     cls = type(owner)
     if isinstance(owner, type):
         if owner in PLAIN:
-            return f(*[native(r, a) for a in args], **_native_words(r, kwargs))
+            return as_it_is(r, f, args, kwargs)
         if f.__name__ == "__new__":
             return f(*args[:1], *[native(r, a) for a in args[1:]], **_native_words(r, kwargs))
         r.unsupported(f"it calls {name_of(f)}, a C function that is not known to be pure")
@@ -395,7 +402,7 @@ def _unbound(r, f, cls, args, kwargs):
     if issubclass(cls, Tensor) or cls is Tensor:
         if f.__name__ in TENSOR_REFUSED:
             r.unsupported(f"it calls .{f.__name__}() of a tensor")
-        return f(*[native(r, a) for a in args], **_native_words(r, kwargs))
+        return as_it_is(r, f, args, kwargs)
     if args and isinstance(args[0], cls):
         return call(r, f.__get__(args[0]), args[1:], kwargs)
     return f(*args, **kwargs)               # which raises

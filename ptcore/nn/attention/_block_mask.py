@@ -166,6 +166,7 @@ class BlockMask:
 
     _TENSORS = ("kv_num_blocks", "kv_indices", "full_kv_num_blocks", "full_kv_indices", "q_num_blocks", "q_indices",
                 "full_q_num_blocks", "full_q_indices")
+    _captured_fields = ("seq_lengths", *_TENSORS, "BLOCK_SIZE", "mask_mod")     # a capture makes one of these, guarded
 
     def __init__(self, seq_lengths, kv_num_blocks, kv_indices, full_kv_num_blocks, full_kv_indices, q_num_blocks,
                  q_indices, full_q_num_blocks, full_q_indices, BLOCK_SIZE=(DEFAULT_BLOCK, DEFAULT_BLOCK),

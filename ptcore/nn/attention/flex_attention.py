@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple, TypedDict
 
 import ptcore
+from ptcore._ops.plan.plan import can_plan
 from ptcore._tensor import Tensor
 from ptcore.amp.autocast_mode import autocast, get_autocast_dtype, is_autocast_enabled
 from ptcore.nn.attention._block_mask import (
@@ -29,6 +30,7 @@ _DEFAULT_SPARSE_BLOCK_SIZE = DEFAULT_BLOCK
 _score_mod_signature = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
 _mask_mod_signature = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 _warned = set()
+SCORES = 1 << 16            # fewer are attended to all at once
 
 
 class FlexKernelOptions(TypedDict, total=False):
@@ -169,6 +171,31 @@ def _composed(query, key, value, score_mod, allowed, positions, scale, request):
     return out, lse, most
 
 
+def _in_tiles(query, key, value, score_mod, block_mask, positions, scale, request):
+    """(output, lse, max_scores) by the kernel of tiles; None where that is not for this call."""
+    batch, heads, length, size = query.shape
+    dtype, keys = query.dtype, key.shape[2]
+    if (batch * heads * length * keys < SCORES or not size or key.dtype != dtype or value.dtype != dtype
+            or dtype.kind != "f" or (score_mod is None and block_mask is None and not any(request))
+            or not can_plan([query, key, value])):
+        return None
+    needs_grad = ptcore.is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad)
+    if needs_grad and request.max_scores:
+        return None
+    from ptcore.nn.attention import _tiles
+
+    def composed(query, key, value):
+        allowed = None if block_mask is None else _allowed(block_mask, positions)
+        return _composed(query, key, value, score_mod, allowed, positions, scale, AuxRequest(lse=True))[:2]
+
+    try:
+        tiles = _tiles.tiles_of(query, key, score_mod, block_mask, needs_grad)
+    except _tiles.NoFormula:
+        return None
+    out, lse, most = _tiles.attend(query, key, value, tiles, scale, composed)
+    return out, lse if request.lse else None, most if request.max_scores else None
+
+
 def flex_attention(query, key, value, score_mod=None, block_mask=None, scale=None, enable_gqa=False, return_lse=False,
                    kernel_options=None, *, return_aux=None):
     r"""Attention whose scores are changed by a function of positions.
@@ -219,8 +246,11 @@ def flex_attention(query, key, value, score_mod=None, block_mask=None, scale=Non
 
     Notes
     -----
-    Without ``score_mod`` it is :func:`ptcore.nn.functional.scaled_dot_product_attention`, which keeps no scores; with
-    one, B Hq L S scores are made.
+    On the CPU, and where there are many scores, functions that are formulas (elementwise ops of the score and the
+    positions, and elements of other tensors at positions) become a part of the attention kernel. It keeps the scores
+    of one tile at a time, forward and backward, and skips the blocks that ``block_mask`` leaves out. That takes
+    blocks of a multiple of 16 queries. What is no formula, needs the gradient of a tensor that a function holds, or
+    the gradient of a gradient, goes by way of all B Hq L S scores; so does a call under ``compile(fullgraph=True)``.
 
     Examples
     --------
@@ -256,8 +286,11 @@ def flex_attention(query, key, value, score_mod=None, block_mask=None, scale=Non
         if len(key) != batch:
             key, value = (t.expand(batch, *t.shape[1:]) for t in (key, value))
         positions = [ptcore.arange(n, device=query.device) for n in (batch, heads, length, key.shape[2])]
-        allowed = None if block_mask is None else _allowed(block_mask, positions)
-        if score_mod is None and not any(request):
+        tiled = _in_tiles(query, key, value, score_mod, block_mask, positions, scale, request)
+        allowed = None if tiled or block_mask is None else _allowed(block_mask, positions)
+        if tiled:
+            out, lse, most = tiled
+        elif score_mod is None and not any(request):
             key, value = key.to(query.dtype), value.to(query.dtype)
             out = ptcore.nn.functional.scaled_dot_product_attention(query, key, value, allowed, scale=scale,
                                                                     enable_gqa=enable_gqa)
@@ -267,3 +300,16 @@ def flex_attention(query, key, value, score_mod=None, block_mask=None, scale=Non
     if return_aux is not None:
         return out, AuxOutput(lse, most)
     return (out, lse) if return_lse else out
+
+
+def _captured(r, args, kwargs):
+    """What a capture makes of a call: a graph holds no tiles, so long ones are left to run eagerly if they may."""
+    query, key = (args[k] if k < len(args) else kwargs.get(name) for k, name in enumerate(("query", "key")))
+    if not r.capture.settings.fullgraph and isinstance(query, Tensor) and isinstance(key, Tensor) and (
+            query.dim() == key.dim() == 4 and math.prod(query.shape[:3]) * key.shape[2] >= SCORES):
+        r.unsupported("it calls flex_attention, whose tiles no graph holds")
+    from ptcore.jit._capture.calls import as_it_is
+    return as_it_is(r, flex_attention, args, kwargs)
+
+
+flex_attention._captured_as = _captured
