@@ -8,8 +8,8 @@ import hashlib
 import os
 import re
 import tempfile
-from pathlib import Path
 
+from ptcore._cache import cache_dir
 from ptcore.cuda import _programs
 
 _INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
@@ -101,13 +101,9 @@ def key_of(text, headers, architecture, version):
     return h.hexdigest()
 
 
-def cache_dir():
+def kernels_dir():
     """The folder of compiled kernels, which need not exist."""
-    named = os.environ.get("PTCORE_CACHE_DIR")
-    if named:
-        return Path(named) / "kernels"
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "ptcore" / "kernels"
+    return cache_dir("kernels")
 
 
 def _read(path):
@@ -140,7 +136,7 @@ def cubin(program, types, architecture):
     text = _programs.text_of(program, types)
     headers = included(text, _programs.headers())
     made_by = compiler()
-    path = cache_dir()
+    path = kernels_dir()
     key = key_of(text, headers, architecture, made_by.version)
     path = path / key[:2] / f"{key}.cubin"
     found = _read(path)

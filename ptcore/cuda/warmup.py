@@ -62,7 +62,7 @@ def main(arguments=None):
     for text in failed:
         print(text, file=sys.stderr)
     if not options.quiet:
-        print(f"{len(tasks) - len(failed)} programs in {_compile.cache_dir()}")
+        print(f"{len(tasks) - len(failed)} programs in {_compile.kernels_dir()}")
     return len(failed)
 
 

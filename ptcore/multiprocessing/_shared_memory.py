@@ -22,6 +22,7 @@ import time
 import weakref
 from multiprocessing import parent_process, util
 
+from ptcore._cache import hold
 from ptcore._errors import OutOfMemoryError
 from ptcore._untyped_storage import Segment, known
 
@@ -272,18 +273,6 @@ def _me():
     return os.getpid(), started(os.getpid())
 
 
-def _hold(fd, on):
-    """Waits until no other process changes the entries, or lets the next one do so (a child that was forked meanwhile
-    keeps the file, and what is held of it, beyond its closing)."""
-    if sys.platform == "win32":
-        import msvcrt
-        os.lseek(fd, 0, os.SEEK_SET)
-        msvcrt.locking(fd, msvcrt.LK_LOCK if on else msvcrt.LK_UNLCK, 1)
-    else:
-        import fcntl
-        fcntl.flock(fd, fcntl.LOCK_EX if on else fcntl.LOCK_UN)
-
-
 def _store(fd, entries):
     packed = [_ENTRY.pack(*process, count) for process, count in entries.items()]
     # Behind a hundred living processes the next ones are not counted: they map what may have lost its name.
@@ -301,11 +290,11 @@ def _edit(key, changes, then=lambda path: True):
         return None
     with file:
         fd = file.fileno()
-        _hold(fd, True)
+        hold(fd, True)
         try:
             return _change(fd, path, changes, then)
         finally:
-            _hold(fd, False)
+            hold(fd, False)
 
 
 def _change(fd, path, changes, then):
