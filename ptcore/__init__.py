@@ -2,7 +2,15 @@
 
 A program written for PyTorch runs with ``import ptcore as torch``.
 """
-from ptcore import _core
+try:
+    from ptcore import _core
+except ImportError as e:
+    import os
+    if os.path.exists(os.path.join(__path__[0], "meson.build")):
+        raise ImportError(f"this is ptcore's source folder, {__path__[0]}, of which nothing is compiled; the installed "
+                          "ptcore is imported from any other folder, or with `python -P`; to install it: "
+                          "`pip install .`, or to work on it `pip install --no-build-isolation -e .`") from e
+    raise
 
 _core.install(_core.__file__)
 

@@ -14,6 +14,10 @@ from pathlib import Path
 import ptcore
 from ptcore._cache import cache_dir
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 __all__ = [  # noqa: F822 (setuptools is imported when BuildExtension is asked for)
            "BuildExtension", "CUDAExtension", "CppExtension", "SyclExtension", "check_compiler_is_gcc",
            "check_compiler_ok_for_platform", "get_compiler_abi_compatibility_and_version", "get_cxx_compiler",
@@ -122,7 +126,7 @@ def _defines(name):
 
 def load(name, sources, extra_cflags=None, extra_cuda_cflags=None, extra_sycl_cflags=None, extra_ldflags=None,
          extra_include_paths=None, build_directory=None, verbose=False, with_cuda=None, with_sycl=None,
-         is_python_module=True, is_standalone=False, keep_intermediates=True):
+         is_python_module=True, is_standalone=False, keep_intermediates=True) -> "Any":
     """Compiles files and imports the module that they make.
 
     Parameters
@@ -190,7 +194,7 @@ def load_inline(name, cpp_sources=None, cuda_sources=None, sycl_sources=None, fu
                 extra_cuda_cflags=None, extra_sycl_cflags=None, extra_ldflags=None, extra_include_paths=None,
                 build_directory=None, verbose=False, with_cuda=None, with_sycl=None, is_python_module=True,
                 with_pytorch_error_handling=True, keep_intermediates=True, use_pch=False, no_implicit_headers=False, *,
-                cython_sources=None):
+                cython_sources=None) -> "Any":
     r"""Compiles texts and imports the module that they make.
 
     Parameters

@@ -96,7 +96,7 @@ int64_t without_gil() {
 }
 
 PT_MODULE(PT_EXTENSION_NAME, m) {
-    m.def("scalars", &scalars, "All of them.").def("optionals", &optionals).def("nested", &nested).def("conjugate", &conjugate);
+    m.def("scalars", &scalars, "All of them.").def("named", &optionals, "", {"a", "b", "c"}).def("optionals", &optionals).def("nested", &nested).def("conjugate", &conjugate);
     m.def("itself", &itself).def("same", &same).def("none", &none).def("nothing", &nothing).def("described", &described);
     m.def("last_size", &last_size).def("row_sums", &row_sums).def("set_first", &set_first).def("doubled", &doubled);
     m.def("counted", &counted).def("formula", &formula).def("largest", &largest).def("fail", &fail).def("seen", &seen);

@@ -65,8 +65,8 @@ def test_the_cython_functions():
 def test_the_table_of_this_build():
     get = ctypes.pythonapi.PyCapsule_GetPointer
     get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    from ptcore import _capi
-    address = get(_capi.table, b"ptcore._capi.table")
+    from ptcore import c_api
+    address = get(c_api.table, b"ptcore.c_api.table")
     abi, size = (ctypes.c_uint32 * 2).from_address(address)
     known = KNOWN.read_text().splitlines()
     assert f"PT_ABI {abi}" == known[0]

@@ -31,7 +31,8 @@ def test_values(m):
     assert m.scalars(True, -2**63, 255, 1, "é\0x") == (True, -2**63, 255, 1.0, "é\0x")
     assert m.scalars(False, np.int32(3), True, np.float32(0.5), "") == (False, 3, 1, 0.5, "")
     assert m.optionals(None) == [None, None, None] == m.optionals() and m.optionals(2) == [2, None, None]
-    assert m.optionals(1.5, "abc", pt.ones(4)) == [1.5, 3, 4]
+    assert m.optionals(1.5, "abc", pt.ones(4)) == [1.5, 3, 4] == m.named(1.5, c=pt.ones(4), b="abc")
+    assert m.named(c=pt.ones(2)) == [None, None, 2]
     assert m.nested([("a", [1, 2]), ["b", ()]]) == [("a", [1, 2]), ("b", [])]
     assert m.conjugate(1 + 2j) == 1 - 2j and m.conjugate(3) == 3
     marker = object()
@@ -56,6 +57,8 @@ def test_values(m):
     (lambda m: m.optionals(1, "", None, 2), TypeError, "optionals: expected at most 3 arguments, got 4"),
     (lambda m: m.optionals("x"), TypeError, "optionals: argument 1 must be a float or None, got str"),
     (lambda m: m.optionals(a=1), TypeError, "optionals: its parameters have no names, got the keyword 'a'"),
+    (lambda m: m.named(x=1), TypeError, "named: there is no parameter 'x'"),
+    (lambda m: m.named(1, a=1), TypeError, "named: 'a' is given twice"),
     (lambda m: m.nested([("a", [1, "x"])]), TypeError, r"nested: argument 1 must be a list .* \(0 is not\)"),
     (lambda m: m.nested([("a",)]), TypeError, "nested: argument 1"),
     (lambda m: m.nested("ab"), TypeError, "nested: argument 1 must be a list or a tuple, got str"),

@@ -10,6 +10,7 @@ from ptcore._ops import functions
 from ptcore._ops.table import ids as _table
 from ptcore._ops.table import schema
 from ptcore._ops.table import signature as _signature
+from ptcore._ops.table.scalar import kernel_of
 
 _PROMOTE = {"default": 0, "float": 1, "none": 2, "where": 3, "first": 4, "dtype": 5}
 
@@ -28,7 +29,8 @@ def register(signature, *, spec, kernels, types=schema.ALL, promote="default", v
     kernels : dict
         Device type to a ``pt_kernel`` (``ptcore/kernel.h`` in ``ptcore.get_include()``) as an
         address, capsule named ``PT_KERNEL_SIGNATURE``, ctypes function or SciPy
-        LowLevelCallable, or to a Python callable ``(*args, out)`` that writes its result into
+        LowLevelCallable; to a LowLevelCallable of one to three doubles that returns one, which is called for each
+        element; or to a Python callable ``(*args, out)`` that writes its result into
         ``out`` (a tuple for several outputs). The meta device needs none.
     types : tuple of str
         Dtypes that the op takes.
@@ -108,7 +110,7 @@ def register(signature, *, spec, kernels, types=schema.ALL, promote="default", v
     grad_mask = sum(1 << i for i, a in enumerate(tensors) if a.letter in "TOL") if vjp else 0
     for device, kernel in kernels.items():
         column_of(device)
-        _table.check_kernel(row.name, kernel)
+        _table.check_kernel(row.name, kernel_of(row.name, kernel))
     op = _table.register_row(
         row.name, row.letters, ",".join(names), "registered",
         sum(not a.keyword_only for a in row.args), len(fields or ("out",)),
@@ -182,7 +184,7 @@ def register_kernel(name, device, kernel):
     KeyError
         If there is no such op.
     """
-    _table.register_kernel(name, column_of(device), kernel)
+    _table.register_kernel(name, column_of(device), kernel_of(name, kernel))
 
 
 def _adapter(row, vjp, saves):

@@ -27,7 +27,7 @@ extern "C" {
 
 enum pt_device { PT_CPU = 0, PT_CUDA = 1, PT_META = 2 };
 
-#define PT_API_CAPSULE "ptcore._capi.table"
+#define PT_API_CAPSULE "ptcore.c_api.table"
 
 typedef struct pt_api {
     uint32_t abi;                                       /* PT_ABI */
@@ -66,7 +66,7 @@ static const pt_api *pt_table = NULL;
 
 /* Fetches the table. ImportError where this ptcore is of another ABI, or older than the one compiled against. */
 static inline int pt_import(void) {
-    PyObject *module = PyImport_ImportModule("ptcore._capi");
+    PyObject *module = PyImport_ImportModule("ptcore.c_api");
     PyObject *capsule = module ? PyObject_GetAttrString(module, "table") : NULL;
     const pt_api *found = capsule ? (const pt_api *)PyCapsule_GetPointer(capsule, PT_API_CAPSULE) : NULL;
     Py_XDECREF(module);

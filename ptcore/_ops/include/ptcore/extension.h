@@ -587,6 +587,7 @@ struct exported {
     PyMethodDef definition;
     void (*function)();
     std::string name, doc;
+    std::vector<std::string> names;         /* of the parameters, if they were given */
 };
 template<class T> struct is_optional : std::false_type {};
 template<class T> struct is_optional<std::optional<T>> : std::true_type {};
@@ -598,8 +599,8 @@ template<class... T> constexpr size_t left_out() {
     while (n < sizeof...(T) && each[sizeof...(T) - n]) n++;
     return n;
 }
-template<class T> T argument(const char *name, size_t k, size_t n, PyObject *const *args) {
-    if (k >= n) return convert<T>::from(Py_None);
+template<class T> T argument(const char *name, size_t k, PyObject *const *args) {
+    if (!args[k]) return convert<T>::from(Py_None);
     try {
         return convert<T>::from(args[k]);
     } catch (const type_error &e) {
@@ -609,8 +610,8 @@ template<class T> T argument(const char *name, size_t k, size_t n, PyObject *con
     }
 }
 template<class R, class... A, size_t... I>
-PyObject *called(const exported *f, PyObject *const *args, size_t n, std::index_sequence<I...>) {
-    std::tuple<std::decay_t<A>...> given{argument<std::decay_t<A>>(f->name.c_str(), I, n, args)...};
+PyObject *called(const exported *f, PyObject *const *args, std::index_sequence<I...>) {
+    std::tuple<std::decay_t<A>...> given{argument<std::decay_t<A>>(f->name.c_str(), I, args)...};
     const auto function = reinterpret_cast<R (*)(A...)>(f->function);
     if constexpr (std::is_void_v<R>) {
         function(static_cast<A>(std::get<I>(given))...);
@@ -619,21 +620,44 @@ PyObject *called(const exported *f, PyObject *const *args, size_t n, std::index_
         return to_python<std::decay_t<R>>(function(static_cast<A>(std::get<I>(given))...));
     }
 }
+/* Puts arguments by keyword into their places; false with an exception set. */
+inline bool place_words(const exported *f, PyObject *const *values, PyObject *words, PyObject **given, size_t count, size_t all) {
+    for (Py_ssize_t w = 0; w < PyTuple_GET_SIZE(words); w++) {
+        PyObject *word = PyTuple_GET_ITEM(words, w);
+        size_t k = 0;
+        while (k < f->names.size() && PyUnicode_CompareWithASCIIString(word, f->names[k].c_str())) k++;
+        if (k >= all || k >= f->names.size()) {
+            PyErr_Format(PyExc_TypeError, f->names.empty() ? "%s: its parameters have no names, got the keyword %R"
+                                                           : "%s: there is no parameter %R", f->name.c_str(), word);
+            return false;
+        }
+        if (given[k]) {
+            PyErr_Format(PyExc_TypeError, "%s: %R is given twice", f->name.c_str(), word);
+            return false;
+        }
+        given[k] = values[count + size_t(w)];
+    }
+    return true;
+}
 template<class R, class... A> PyObject *enter(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *words) {
     const exported *f = static_cast<const exported *>(PyCapsule_GetPointer(self, nullptr));
-    if (words && PyTuple_GET_SIZE(words)) {
-        PyErr_Format(PyExc_TypeError, "%s: its parameters have no names, got the keyword %R", f->name.c_str(), PyTuple_GET_ITEM(words, 0));
-        return nullptr;
-    }
     constexpr size_t all = sizeof...(A), least = all - left_out<std::decay_t<A>...>();
-    const size_t n = size_t(count);
-    if (n > all || n < least) {
-        PyErr_Format(PyExc_TypeError, least == all ? "%s: expected %zu arguments, got %zd" : "%s: expected at most %zu arguments, got %zd",
-                     f->name.c_str(), all, count);
+    PyObject *given[all + 1] = {};
+    size_t n = size_t(count);
+    for (size_t k = 0; k < n && k < all; k++) given[k] = args[k];
+    if (words && n <= all) {
+        if (!place_words(f, args, words, given, n, all)) return nullptr;
+        n += size_t(PyTuple_GET_SIZE(words));
+    }
+    bool complete = n <= all;
+    for (size_t k = 0; k < least; k++) complete &= given[k] != nullptr;
+    if (!complete) {
+        PyErr_Format(PyExc_TypeError, least == all ? "%s: expected %zu arguments, got %zu" : "%s: expected at most %zu arguments, got %zu",
+                     f->name.c_str(), all, n);
         return nullptr;
     }
     try {
-        return called<R, A...>(f, args, n, std::index_sequence_for<A...>{});
+        return called<R, A...>(f, given, std::index_sequence_for<A...>{});
     } catch (...) {
         set_python_error();
         return nullptr;
@@ -646,8 +670,10 @@ template<class R, class... A> PyObject *enter(PyObject *self, PyObject *const *a
 class module {
     PyObject *self;
 
-    template<class R, class... A> void add(const char *name, R (*f)(A...), const char *doc) {
-        auto *made = new detail::exported{{}, reinterpret_cast<void (*)()>(f), name, doc};
+    template<class R, class... A> void add(const char *name, R (*f)(A...), const char *doc, const std::vector<std::string> &names) {
+        if (!names.empty() && names.size() != sizeof...(A))
+            throw std::invalid_argument(std::string(name) + ": expected " + std::to_string(sizeof...(A)) + " names, got " + std::to_string(names.size()));
+        auto *made = new detail::exported{{}, reinterpret_cast<void (*)()>(f), name, doc, names};
         made->definition = {made->name.c_str(), reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&detail::enter<R, A...>)),
                             METH_FASTCALL | METH_KEYWORDS, made->doc.c_str()};
         const object capsule = object::steal(checked(PyCapsule_New(made, nullptr, nullptr)));       /* lives as long as the program */
@@ -658,14 +684,15 @@ class module {
 
 public:
     explicit module(PyObject *self) : self(self) {}
-    /* Exports a function; what stands behind the text is taken and left. */
-    template<class R, class... A, class... Rest> module &def(const char *name, R (*f)(A...), const char *doc = "", const Rest &...) {
-        add(name, f, doc);
+    /* Exports a function. With the names of its parameters it takes them by keyword as well. */
+    template<class R, class... A>
+    module &def(const char *name, R (*f)(A...), const char *doc = "", const std::vector<std::string> &names = {}) {
+        add(name, f, doc, names);
         return *this;
     }
-    template<class R, class... A, class... Rest>
-    module &def(const char *name, R (*f)(A...) noexcept, const char *doc = "", const Rest &...) {
-        add(name, static_cast<R (*)(A...)>(f), doc);
+    template<class R, class... A>
+    module &def(const char *name, R (*f)(A...) noexcept, const char *doc = "", const std::vector<std::string> &names = {}) {
+        add(name, static_cast<R (*)(A...)>(f), doc, names);
         return *this;
     }
     template<class T> module &attr(const char *name, const T &value) {

@@ -79,7 +79,8 @@ functions.requires_grad = <int (*)(PyObject *) noexcept>cython_tensor.requires_g
 functions.data_ptr = <void *(*)(PyObject *) noexcept>cython_tensor.data_ptr
 functions.mutable_data_ptr = <void *(*)(PyObject *) noexcept>cython_tensor.mutable_data_ptr
 functions.new_empty = <PyObject *(*)(int, const int64_t *, int) noexcept>cython_tensor.new_empty
-functions.wrap = <PyObject *(*)(void *, int, const int64_t *, const int64_t *, int, PyObject *, int) noexcept>cython_tensor.wrap
+functions.wrap = <PyObject *(*)(void *, int, const int64_t *, const int64_t *, int, PyObject *,
+                                int) noexcept>cython_tensor.wrap
 functions.op_id = <int (*)(const char *) noexcept>op_id
 functions.call = <PyObject *(*)(int, PyObject *const *, Py_ssize_t, PyObject *) noexcept>call
 functions.set_kernel = <int (*)(int, int, pt_kernel, const char *) noexcept>set_kernel
