@@ -22,7 +22,7 @@ import ptcore
 from ptcore._cache import hold
 
 EXTRA = "pip install 'ptcore[compiler]'"
-HEADERS = ("api.h", "extension.h", "kernel.h")
+HEADERS = ("ptcore/api.h", "ptcore/extension.h", "ptcore/kernel.h", "ptcore/python_values.h", "torch/extension.h")
 WINDOWS, MACOS = sys.platform == "win32", sys.platform == "darwin"
 _CPP, _C, _CYTHON = (".cpp", ".cc", ".cxx"), (".c",), (".pyx",)
 
@@ -112,8 +112,7 @@ def _digest(*parts):
 
 
 def _headers():
-    folder = Path(ptcore.get_include(), "ptcore")
-    return [(folder / name).read_bytes() for name in HEADERS]
+    return [Path(ptcore.get_include(), name).read_bytes() for name in HEADERS]
 
 
 def _with_headers(key, headers):

@@ -155,3 +155,36 @@ def test_c(c):
     op = pt.ops.register("extension_ten(input)", spec=lambda x: (x.shape, x.dtype), kernels={}, types=("float64",))
     c.enter("extension_ten")
     assert op(x).tolist() == [10] * 10
+
+
+def test_an_extension_written_for_pytorch(root, rng):
+    """A cell whose forward and backward are C++ functions over ops, against the same in Python."""
+    m = load("lltm", [HERE / "lltm.cpp"], build_directory=root)
+
+    class Cell(pt.autograd.Function):
+        @staticmethod
+        def forward(ctx, input, weights, bias, old_h, old_cell):
+            outputs = m.forward(input, weights, bias, old_h, old_cell)
+            ctx.save_for_backward(*outputs[1:], weights)
+            return tuple(outputs[:2])
+
+        @staticmethod
+        def backward(ctx, grad_h, grad_cell):
+            d_old_h, d_input, d_weights, d_bias, d_old_cell = m.backward(grad_h, grad_cell, *ctx.saved_tensors)
+            return d_input, d_weights, d_bias, d_old_h, d_old_cell
+
+    shapes = (3, 4), (6, 6), (1, 6), (3, 2), (3, 2)
+    given = [pt.from_numpy(rng.standard_normal(shape)).requires_grad_() for shape in shapes]
+
+    def wanted(input, weights, bias, old_h, old_cell):
+        a, b, c = pt.addmm(bias, pt.cat([old_h, input], 1), weights.t()).chunk(3, 1)
+        cell = old_cell + pt.nn.functional.elu(c) * a.sigmoid()
+        return cell.tanh() * b.sigmoid(), cell
+
+    for found, want in zip(Cell.apply(*given), wanted(*given)):
+        np.testing.assert_allclose(found.detach(), want.detach(), rtol=1e-12)
+    assert pt.autograd.gradcheck(Cell.apply, given)
+    x = pt.from_numpy(rng.random((3, 4)))
+    assert pt.equal(m.doubled(x.t()), 2 * x.t()) and m.doubled(x.float()).dtype == pt.float32
+    with pytest.raises(RuntimeError, match="input must have 2 dims, got 1"):
+        m.forward(x[0], *given[1:])

@@ -287,11 +287,25 @@ public:
     /* Any method by its name. */
     template<class R = Tensor, class... A> R method(const char *name, const A &...args) const;
     Tensor contiguous() const { return is_contiguous() ? *this : method("contiguous"); }
-    Tensor clone() const { return method("clone"); }
-    Tensor detach() const { return method("detach"); }
     Tensor to(int dtype) const { return method("to", object::steal(checked(pt_dtype_object(dtype)))); }
     Tensor reshape(const std::vector<int64_t> &sizes) const { return method("reshape", sizes); }
     Tensor view(const std::vector<int64_t> &sizes) const { return method("view", sizes); }
+    std::vector<Tensor> chunk(int64_t chunks, int64_t dim = 0) const;
+    std::vector<Tensor> split(int64_t size, int64_t dim = 0) const;
+    /* Methods whose arguments and result are as Python's: x.sum(), x.sum(1), x.pow(2). */
+#define PT_METHOD(name) \
+    template<class... A> Tensor name(const A &...args) const { return method(#name, args...); }
+#define PT_METHODS(each) \
+    each(abs) each(add) each(add_) each(addmm) each(all) each(any) each(argmax) each(argmin) each(bmm) each(ceil) each(clamp) \
+    each(clamp_) each(clone) each(copy_) each(cos) each(cumsum) each(detach) each(diagonal) each(div) each(div_) each(eq) \
+    each(erf) each(exp) each(expand) each(expand_as) each(fill_) each(flatten) each(floor) each(gather) each(ge) each(gt) \
+    each(index_select) each(le) each(log) each(log_softmax) each(lt) each(masked_fill) each(matmul) each(mean) each(mm) \
+    each(mul) each(mul_) each(ne) each(neg) each(norm) each(permute) each(pow) each(prod) each(reciprocal) each(relu) \
+    each(reshape_as) each(round) each(rsqrt) each(select) each(sigmoid) each(sign) each(sin) each(softmax) each(sqrt) \
+    each(square) each(squeeze) each(sub) each(sub_) each(sum) each(t) each(tan) each(tanh) each(transpose) each(tril) \
+    each(triu) each(type_as) each(unsqueeze) each(view_as) each(where) each(zero_)
+    PT_METHODS(PT_METHOD)
+#undef PT_METHOD
     Tensor operator[](int64_t i) const {
         const object index = object::steal(checked(PyLong_FromLongLong(i)));
         return steal(checked(PyObject_GetItem(self(), index.get())));
@@ -300,178 +314,11 @@ public:
     Tensor operator~() const { return steal(checked(PyNumber_Invert(self()))); }
 };
 
-/* ---- values between C++ and Python ---- */
+}  /* namespace pt */
 
-/* What an argument is not: the caller puts the function's name and the place in front. */
-class wrong_value : public type_error {
-public:
-    wrong_value(const std::string &expected, PyObject *got) : type_error("must be " + expected + ", got " + Py_TYPE(got)->tp_name) {}
-};
+#include "python_values.h"
 
-template<class T, class = void> struct convert;
-
-template<> struct convert<object> {
-    static std::string name() { return "an object"; }
-    static object from(PyObject *x) { return object::borrow(x); }
-    static PyObject *to(const object &x) { return Py_NewRef(x.get() ? x.get() : Py_None); }
-};
-template<> struct convert<Tensor> {
-    static std::string name() { return "a Tensor"; }
-    static Tensor from(PyObject *x) {
-        if (!pt_is_tensor(x)) throw wrong_value(name(), x);
-        return Tensor::borrow(x);
-    }
-    static PyObject *to(const Tensor &x) { return Py_NewRef(x.get() ? x.get() : Py_None); }
-};
-template<> struct convert<bool> {
-    static std::string name() { return "a bool"; }
-    static bool from(PyObject *x) {
-        if (!PyBool_Check(x)) throw wrong_value(name(), x);
-        return x == Py_True;
-    }
-    static PyObject *to(bool x) { return PyBool_FromLong(x); }
-};
-template<class T> struct convert<T, std::enable_if_t<std::is_integral_v<T>>> {
-    static std::string name() { return "an int"; }
-    static T from(PyObject *x) {
-        if (!PyIndex_Check(x) || pt_is_tensor(x)) throw wrong_value(name(), x);
-        const object index = object::steal(checked(PyNumber_Index(x)));
-        int over = 0;
-        const long long n = PyLong_AsLongLongAndOverflow(index.get(), &over);
-        if constexpr (std::is_same_v<T, uint64_t> || std::is_same_v<T, unsigned long> || std::is_same_v<T, unsigned long long>) {
-            if (over > 0) {
-                const unsigned long long wide = PyLong_AsUnsignedLongLong(index.get());
-                if (!PyErr_Occurred()) return T(wide);
-                throw error();
-            }
-        }
-        if (over || T(n) != n || (n < 0) != (T(n) < T(0)))
-            throw std::overflow_error("does not fit into " + std::to_string(8 * sizeof(T)) + " bits" + (std::is_signed_v<T> ? "" : " without a sign"));
-        return T(n);
-    }
-    static PyObject *to(T x) {
-        if constexpr (std::is_signed_v<T>) return PyLong_FromLongLong(x);
-        else return PyLong_FromUnsignedLongLong(x);
-    }
-};
-template<class T> struct convert<T, std::enable_if_t<std::is_floating_point_v<T>>> {
-    static std::string name() { return "a float"; }
-    static T from(PyObject *x) {
-        if (PyFloat_CheckExact(x)) return T(PyFloat_AS_DOUBLE(x));
-        const double n = pt_is_tensor(x) || PyUnicode_Check(x) ? -1.0 : PyFloat_AsDouble(x);
-        if (n == -1.0 && (PyErr_Occurred() || pt_is_tensor(x) || PyUnicode_Check(x))) {
-            if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_TypeError)) throw error();
-            PyErr_Clear();
-            throw wrong_value(name(), x);
-        }
-        return T(n);
-    }
-    static PyObject *to(T x) { return PyFloat_FromDouble(double(x)); }
-};
-template<class T> struct convert<std::complex<T>> {
-    static std::string name() { return "a complex"; }
-    static std::complex<T> from(PyObject *x) {
-        if (!PyComplex_Check(x) && !PyFloat_Check(x) && !PyLong_Check(x)) throw wrong_value(name(), x);
-        const Py_complex n = PyComplex_AsCComplex(x);
-        if (PyErr_Occurred()) throw error();
-        return {T(n.real), T(n.imag)};
-    }
-    static PyObject *to(const std::complex<T> &x) { return PyComplex_FromDoubles(double(x.real()), double(x.imag())); }
-};
-template<> struct convert<std::string> {
-    static std::string name() { return "a str"; }
-    static std::string from(PyObject *x) {
-        if (!PyUnicode_Check(x)) throw wrong_value(name(), x);
-        Py_ssize_t n = 0;
-        const char *chars = PyUnicode_AsUTF8AndSize(x, &n);
-        if (!chars) throw error();
-        return std::string(chars, size_t(n));
-    }
-    static PyObject *to(const std::string &x) { return PyUnicode_DecodeUTF8(x.data(), Py_ssize_t(x.size()), nullptr); }
-};
-template<> struct convert<const char *> {
-    static PyObject *to(const char *x) { return x ? PyUnicode_FromString(x) : Py_NewRef(Py_None); }
-};
-template<size_t N> struct convert<char[N]> : convert<const char *> {};
-template<> struct convert<std::nullopt_t> {
-    static PyObject *to(std::nullopt_t) { return Py_NewRef(Py_None); }
-};
-template<class T> struct convert<std::optional<T>> {
-    static std::string name() { return convert<T>::name() + " or None"; }
-    static std::optional<T> from(PyObject *x) {
-        if (x == Py_None) return std::nullopt;
-        try {
-            return convert<T>::from(x);
-        } catch (const wrong_value &) {
-            throw wrong_value(name(), x);
-        }
-    }
-    static PyObject *to(const std::optional<T> &x) { return x ? to_python(*x) : Py_NewRef(Py_None); }
-};
-template<class T> struct convert<std::vector<T>> {
-    static std::string name() { return "a list of which each is " + convert<T>::name(); }
-    static std::vector<T> from(PyObject *x) {
-        if (!PyList_Check(x) && !PyTuple_Check(x)) throw wrong_value("a list or a tuple", x);
-        const object items = object::steal(checked(PySequence_Tuple(x)));       /* a conversion may change the list */
-        const Py_ssize_t n = PyTuple_GET_SIZE(items.get());
-        std::vector<T> made;
-        made.reserve(size_t(n));
-        for (Py_ssize_t i = 0; i < n; i++) {
-            try {
-                made.push_back(convert<T>::from(PyTuple_GET_ITEM(items.get(), i)));
-            } catch (const wrong_value &e) {
-                throw wrong_value(name() + " (" + std::to_string(i) + " is not)", PyTuple_GET_ITEM(items.get(), i));
-            }
-        }
-        return made;
-    }
-    static PyObject *to(const std::vector<T> &x) {
-        object made = object::steal(checked(PyList_New(Py_ssize_t(x.size()))));
-        for (size_t i = 0; i < x.size(); i++) PyList_SET_ITEM(made.get(), Py_ssize_t(i), checked(to_python<T>(x[i])));
-        return made.release();
-    }
-};
-template<> struct convert<ints> {
-    static PyObject *to(const ints &x) { return to_python(x.vec()); }
-};
-template<class... T> struct convert<std::tuple<T...>> {
-    static std::string name() { return "a tuple of " + std::to_string(sizeof...(T)); }
-    template<size_t... I> static std::tuple<T...> parts(PyObject *x, std::index_sequence<I...>) {
-        return std::tuple<T...>{convert<T>::from(PyTuple_GET_ITEM(x, Py_ssize_t(I)))...};
-    }
-    static std::tuple<T...> from(PyObject *x) {
-        if (!PyList_Check(x) && !PyTuple_Check(x)) throw wrong_value(name(), x);
-        const object items = object::steal(checked(PySequence_Tuple(x)));
-        if (PyTuple_GET_SIZE(items.get()) != Py_ssize_t(sizeof...(T)))
-            throw wrong_value(name() + ", not of " + std::to_string(PyTuple_GET_SIZE(items.get())), x);
-        return parts(items.get(), std::index_sequence_for<T...>{});
-    }
-    static PyObject *to(const std::tuple<T...> &x) {
-        object made = object::steal(checked(PyTuple_New(Py_ssize_t(sizeof...(T)))));
-        Py_ssize_t k = 0;
-        std::apply([&](const T &...each) { (PyTuple_SET_ITEM(made.get(), k++, checked(to_python(each))), ...); }, x);
-        return made.release();
-    }
-};
-template<class A, class B> struct convert<std::pair<A, B>> {
-    using tuple = convert<std::tuple<A, B>>;
-    static std::string name() { return tuple::name(); }
-    static std::pair<A, B> from(PyObject *x) {
-        auto t = tuple::from(x);
-        return {std::move(std::get<0>(t)), std::move(std::get<1>(t))};
-    }
-    static PyObject *to(const std::pair<A, B> &x) { return tuple::to({x.first, x.second}); }
-};
-
-/* A new reference, or NULL with a Python exception. */
-template<class T> PyObject *to_python(const T &x) { return convert<T>::to(x); }
-template<class T> T from_python(PyObject *x) { return convert<T>::from(x); }
-
-/* A result of a call as what the caller wants. */
-template<class R> R result_of(PyObject *found) {
-    const object held = object::steal(checked(found));
-    if constexpr (!std::is_void_v<R>) return convert<R>::from(held.get());
-}
+namespace pt {
 
 /* ---- calls ---- */
 
@@ -513,6 +360,8 @@ template<class R, class... A> R call(const char *name, const A &...args) {
 template<class R, class... A> R Tensor::method(const char *name, const A &...args) const {
     return invoke<R>(object::steal(checked(PyObject_GetAttrString(self(), name))).get(), args...);
 }
+inline std::vector<Tensor> Tensor::chunk(int64_t chunks, int64_t dim) const { return method<std::vector<Tensor>>("chunk", chunks, dim); }
+inline std::vector<Tensor> Tensor::split(int64_t size, int64_t dim) const { return method<std::vector<Tensor>>("split", size, dim); }
 template<class T> T Tensor::item() const { return method<T>("item"); }
 
 #define PT_OPERATOR(symbol, function) \
