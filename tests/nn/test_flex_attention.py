@@ -249,6 +249,18 @@ def test_wrong_positions_and_masks(rng, monkeypatch):
         flex_attention(q, k, v, None, wrong)
 
 
+@pytest.mark.alone
+def test_memory_of_tiles():
+    """Forward and backward keep no matrix of scores, which would be 16 MB here, and empty blocks cost nothing."""
+    q, k, v = (t.requires_grad_() for t in pt.randn(3, 1, 4, 1024, 16).unbind())
+    blocks = block_mask("window", 1, 1, 1024, 1024, 128)
+    flex_attention(q, k, v, SCORES["soft cap"][0], blocks).sum().backward()
+    pt.cpu.reset_peak_memory_stats()
+    before = pt.cpu.memory_allocated()
+    flex_attention(q, k, v, SCORES["soft cap"][0], blocks).sum().backward()
+    assert pt.cpu.max_memory_allocated() - before < 3 << 20
+
+
 def test_tiles_do_not_depend_on_threads(rng, monkeypatch):
     monkeypatch.setattr(flex, "SCORES", 1)
     before, found = pt.get_num_threads(), []

@@ -5,23 +5,32 @@
 
 namespace {
 
-/* The element at indices, which count from the end where they are negative. One out of range is told, and is 0. */
-template<int SIZE> void take(char *const *ptr, int64_t n, const void *params) {
-    pt_taken t;
-    std::memcpy(&t, params, sizeof t);
+template<class T, int NDIM> bool take(char *const *ptr, int64_t n, const pt_taken &t) {
+    const T *from = reinterpret_cast<const T *>(t.data);
+    T *to = reinterpret_cast<T *>(ptr[0]);
     bool wrong = false;
     for (int64_t i = 0; i < n; i++) {
         int64_t at = 0;
-        bool inside = true;
-        for (int d = 0; d < t.ndim; d++) {
+        bool outside = false;
+        for (int d = 0; d < NDIM; d++) {
             int64_t k = reinterpret_cast<const int64_t *>(ptr[1 + d])[i];
             k += k < 0 ? t.sizes[d] : 0;
-            inside &= k >= 0 && k < t.sizes[d];
+            outside |= uint64_t(k) >= uint64_t(t.sizes[d]);
             at += k * t.strides[d];
         }
-        std::memcpy(ptr[0] + i * SIZE, t.data + (inside ? at * SIZE : 0), SIZE);
-        wrong |= !inside;
+        to[i] = from[outside ? 0 : at];
+        wrong |= outside;
     }
+    return wrong;
+}
+
+/* The element at indices, which count from the end where they are negative. One out of range is told, and is another. */
+template<class T> void take_any(char *const *ptr, int64_t n, const void *params) {
+    pt_taken t;
+    std::memcpy(&t, params, sizeof t);
+    static_assert(PT_TAKE_DIMS == 4, "a way for each");
+    const bool wrong = t.ndim == 1 ? take<T, 1>(ptr, n, t) : t.ndim == 2 ? take<T, 2>(ptr, n, t) : t.ndim == 3 ? take<T, 3>(ptr, n, t)
+                                                                                                     : take<T, 4>(ptr, n, t);
     if (wrong) *t.wrong = 1;
 }
 
@@ -36,7 +45,7 @@ pt_elementwise op_of(pt_loop loop) {
 }  /* namespace */
 
 extern "C" const pt_elementwise *pt_take_loops(int itemsize) {
-    static const pt_elementwise ops[] = {op_of(take<1>), op_of(take<2>), op_of(take<4>), op_of(take<8>)};
+    static const pt_elementwise ops[] = {op_of(take_any<uint8_t>), op_of(take_any<uint16_t>), op_of(take_any<uint32_t>), op_of(take_any<uint64_t>)};
     for (int k = 0; k < 4; k++)
         if (itemsize == 1 << k) return &ops[k];
     return nullptr;
