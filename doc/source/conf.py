@@ -57,7 +57,7 @@ MODULES = {
              "ptcore.testing", "ptcore.cpu", "ptcore.cuda", "ptcore.cuda.streams",
              "ptcore.cuda.memory", "ptcore.utils.hooks",
              "ptcore.utils.dlpack", "ptcore.utils.checkpoint", "ptcore.accelerator"),
-    "library": ("ptcore.library",),
+    "library": ("ptcore.library", "ptcore.utils.cpp_extension"),
     "profiler": ("ptcore.profiler", "ptcore.autograd.profiler", "ptcore.autograd.profiler_util"),
     "masked": ("ptcore.masked",),
     "distributions": ("ptcore.distributions", "ptcore.distributions.constraints",
