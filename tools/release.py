@@ -4,8 +4,8 @@
     python tools/release.py 1.2.0 --dry-run      checks, and says what would be done
     python tools/release.py 1.2.0                notes, sdist, wheel with its bill of materials, pages, checksums
 
-The folder, dist-release/VERSION, is written under another name and renamed when it is complete. The commit and the tag of
-the release are made in the clone beside it, from which they are pushed by hand; RELEASE.md has the steps around this.
+The folder, dist-release/VERSION, is written under another name and renamed when it is complete. The commit and the
+tag of the release are made in the clone beside it, from which they are pushed by hand; RELEASE.md has the steps.
 Refused: a version that is none, a tag that is used, changes that are not committed, changes of the package without a
 fragment in doc/changes, a wheel over its bound.
 """

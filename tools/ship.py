@@ -207,6 +207,13 @@ def extensions(options):
     return said.strip().splitlines()[-1].strip("= ")
 
 
+@part("release", ci=True)
+def release(options):
+    """A release could be made of this commit: the dry run of ``tools/release.py`` for a version that is not used."""
+    said = run(sys.executable, ROOT / "tools" / "release.py", "999.0.0", "--dry-run", show=True)
+    return re.search(r"\d+ fragments", said).group()
+
+
 # -- the command ---------------------------------------------------------------------------------
 
 def prove(name, options):
