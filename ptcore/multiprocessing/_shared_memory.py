@@ -157,6 +157,18 @@ _swept = -SWEEP
 _watching = None        # the process that has been told to clean up at its end
 
 
+def _room():
+    """What to do about a folder that is full, for a message."""
+    try:
+        found = os.statvfs(_FOLDER)
+    except (AttributeError, OSError):
+        return ""
+    size = found.f_blocks * found.f_frsize
+    how = ("a container gets more by --shm-size=8g or --ipc=host; the sharing strategy 'file_descriptor' does not use it"
+           if _FOLDER == "/dev/shm" else "TMPDIR names another folder")
+    return f", which holds {size // 2**20} MB, {found.f_bavail * found.f_frsize // 2**20} MB of them free: {how}"
+
+
 class Named(Segment):
     """A file with a name, unlinked by the last process that needs it."""
 
@@ -206,7 +218,8 @@ class Named(Segment):
         except OSError as e:
             if not nameless:
                 os.unlink(path)
-            raise OutOfMemoryError(f"shared memory: {nbytes} bytes have no room in {_FOLDER} ({e.strerror})") from None
+            raise OutOfMemoryError(f"shared memory: {nbytes} bytes have no room in {_FOLDER} ({e.strerror})"
+                                   f"{_room()}") from None
         finally:
             os.close(fd)
 

@@ -17,7 +17,7 @@ HERE = Path(__file__).parent
 def m(root, tmp_path_factory):
     headers = tmp_path_factory.mktemp("headers")
     (headers / "offset.h").write_text("const int OFFSET = 7;\n")
-    flags = ["-include", "ptcore/extension.h", "-Wall", "-Werror"]
+    flags = ["-include", "ptcore/extension.h", "-Wall", "-Wextra", "-Werror"]
     return load("program", str(HERE / "program.cpp"), extra_cflags=flags, extra_include_paths=[str(headers)],
                 build_directory=str(root))
 

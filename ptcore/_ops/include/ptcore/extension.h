@@ -459,7 +459,7 @@ template<class T> T argument(const char *name, size_t k, PyObject *const *args) 
     }
 }
 template<class R, class... A, size_t... I>
-PyObject *called(const exported *f, PyObject *const *args, std::index_sequence<I...>) {
+PyObject *called(const exported *f, [[maybe_unused]] PyObject *const *args, std::index_sequence<I...>) {
     std::tuple<std::decay_t<A>...> given{argument<std::decay_t<A>>(f->name.c_str(), I, args)...};
     const auto function = reinterpret_cast<R (*)(A...)>(f->function);
     if constexpr (std::is_void_v<R>) {
