@@ -164,8 +164,10 @@ def _room():
     except (AttributeError, OSError):
         return ""
     size = found.f_blocks * found.f_frsize
-    how = ("a container gets more by --shm-size=8g or --ipc=host; the sharing strategy 'file_descriptor' does not use it"
-           if _FOLDER == "/dev/shm" else "TMPDIR names another folder")
+    how = "TMPDIR names another folder"
+    if _FOLDER == "/dev/shm":
+        how = ("a container gets more by --shm-size=8g or --ipc=host; the sharing strategy 'file_descriptor' does not "
+               "use it")
     return f", which holds {size // 2**20} MB, {found.f_bavail * found.f_frsize // 2**20} MB of them free: {how}"
 
 

@@ -68,10 +68,10 @@ void fail(int64_t kind) {
     case 2: throw std::bad_alloc();
     case 3: throw std::overflow_error("overflow");
     case 4: throw 4;
-    case 5: PT_CHECK(kind > 5, "kind is ", kind);
-    case 6: pt::call("reshape", pt::ones({3}), std::vector<int64_t>{2});
-    case 7: pt::call("no_such_op");
-    case 8: pt::Tensor().numel();
+    case 5: PT_CHECK(kind > 5, "kind is ", kind); break;
+    case 6: pt::call("reshape", pt::ones({3}), std::vector<int64_t>{2}); break;
+    case 7: pt::call("no_such_op"); break;
+    case 8: pt::Tensor().numel(); break;
     }
 }
 std::string seen() {

@@ -1,4 +1,4 @@
-"""A container's /dev/shm of 64 MB: what a loader says when it is full, and that the default strategy does not use it."""
+"""A container's /dev/shm of 64 MB: what a loader says when it is full; the default strategy does not use it."""
 import subprocess
 import sys
 
