@@ -64,12 +64,13 @@ class _Formula:
         """The program; None for a function that returns the score, or the gradient, as it is."""
         if Memory(self.nodes).written:
             raise NoFormula("it writes to tensors")
+        result = self.nodes[-1].args[0]
+        if result not in self.nodes:
+            raise NoFormula("it returns no tensor")
         with no_grad():
-            for node in self.nodes:
-                if node.op != "output":
-                    self.needs[node] = self._needs(node)
-                    self._evaluate(node)
-            result = self.nodes[-1].args[0]
+            for node in self.nodes[:-1]:
+                self.needs[node] = self._needs(node)
+                self._evaluate(node)
             if result is self.inputs[-1 if self.has_grad else 0]:
                 return None
             if not self._in_tile(result) or (result in self.taken_of and not self._is_element(result)):
