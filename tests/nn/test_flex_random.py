@@ -10,10 +10,11 @@ from ptcore.nn.attention import flex_attention as flex
 from ptcore.nn.attention.flex_attention import AuxRequest, create_block_mask, flex_attention
 
 LEAVES = ("s", "s", "s", "s", "(q - k)", "by_head[h]", "by_query[b, q]", "by_key[h, k]", "distance[h, q - k]",
-          "(b + 1)", "pairs[q, k]", "pairs[q][k]", "h", "distance[h][(q - k).clamp(-5, 5)]", "k.float()", "bytes_[k]", "truths[q]")
+          "(b + 1)", "pairs[q, k]", "pairs[q][k]", "h", "distance[h][(q - k).clamp(-5, 5)]", "k.float()", "bytes_[k]",
+          "truths[q]")
 TREES = ("({0} + {1})", "({0} - {1})", "({0} * {1})", "pt.tanh({0} * 0.1)", "pt.where({0} > {1}, {1}, {0})",
-         "({0} / 3)", "({0} * 0.01 + 1).abs().sqrt()", "pt.nn.functional.gelu({0} * 1.0)", "({0} * 1.0).sigmoid()", "-({0} * 1.0)",
-         "({0} * 1.0).clamp(-3, 3)", "({0} * 1.0).relu()")
+         "({0} / 3)", "({0} * 0.01 + 1).abs().sqrt()", "pt.nn.functional.gelu({0} * 1.0)", "({0} * 1.0).sigmoid()",
+         "-({0} * 1.0)", "({0} * 1.0).clamp(-3, 3)", "({0} * 1.0).relu()")
 MASKS = ("q >= k", "(q - k).abs() < 9", "document[q] == document[k]", "mask_of_key[b, k]", "k < lengths[b]",
          "(q + b) % (h + 2) != k % 3", "pairs[q, k] > 0")
 
