@@ -74,6 +74,17 @@ def no_source_tree(monkeypatch):
         monkeypatch.setattr(sys, "path", [p for p in sys.path if p not in hides])
 
 
+@pytest.fixture(scope="session", autouse=True)
+def extensions(tmp_path_factory):
+    """The cache of extensions that tests compile is none of the user's."""
+    before = os.environ.get("PTCORE_EXTENSIONS_DIR")
+    folder = os.environ["PTCORE_EXTENSIONS_DIR"] = str(tmp_path_factory.mktemp("extensions"))
+    yield Path(folder)
+    del os.environ["PTCORE_EXTENSIONS_DIR"]
+    if before is not None:
+        os.environ["PTCORE_EXTENSIONS_DIR"] = before
+
+
 @pytest.fixture
 def rng():
     return np.random.default_rng(0)
