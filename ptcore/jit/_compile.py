@@ -161,7 +161,12 @@ class Compiled:
                     return self.follow(segment, inputs, flat, args, kwargs)
         if interpreters.stack or function_modes():
             return self.function(*args, **kwargs)
-        return self.miss(variants, flat, args, kwargs)
+        segment, inputs = _relaxed(variants, flat)
+        if segment is None:
+            return self.miss(variants, flat, args, kwargs)
+        if type(segment) is Eager:
+            return self.eagerly(args, kwargs)
+        return self.follow(segment, inputs, flat, args, kwargs)
 
     # -- known ways ----------------------------------------------------------------------------------------------
 
@@ -204,13 +209,16 @@ class Compiled:
             value = None if segment.asks == "nothing" else asked(results[0], segment.asks)
             key = key_of(value)
             path.append((segment, value, results))
-            for child in segment.children.get(key, ()):
+            children = segment.children.get(key, ())
+            for child in children:
                 inputs = child.program.check(flat)
                 if inputs is not None:
                     segment = child
                     break
             else:
-                return self.extend(path, key, copies, offset, flat, args, kwargs)
+                segment, inputs = _relaxed(children, flat)
+                if segment is None:
+                    return self.extend(path, key, copies, offset, flat, args, kwargs)
 
     def extend(self, path, key, copies, offset, flat, args, kwargs):
         """Captures what follows a value that was not met before."""
@@ -423,6 +431,15 @@ class Compiled:
         settings = Settings(False, self.settings.dynamic, self.settings.backend, self.settings.options)
         settings.name = name
         return Compiled(f, settings)
+
+
+def _relaxed(segments, args):
+    """The first of some segments whose guards hold though its check is too strict, and its inputs; or None."""
+    for segment in segments or ():
+        inputs = segment.program.relaxed(args)
+        if inputs is not None:
+            return segment, inputs
+    return None, None
 
 
 def call_module(module, /, *args, **kwargs):

@@ -129,6 +129,12 @@ def name_of(f):
 
 # -- Python functions -------------------------------------------------------------------------------------------------
 
+def is_by_identity(f):
+    """Whether a Python function has a meaning as the object that it is, and is not known by its code."""
+    return (f in PYTHON or f in SUBSTITUTES or "_captured_as" in f.__dict__
+            or (f.__code__.co_filename.startswith(_PACKAGE) and _is_pure(f, ())))
+
+
 def _function(r, f, args, kwargs):
     special = PYTHON.get(f)
     if special is not None:
@@ -142,21 +148,20 @@ def _function(r, f, args, kwargs):
         return f(*args, **kwargs)           # as namedtuple made it
     if f.__name__ == "__eq__" and f.__code__.co_filename.startswith("<") and dataclasses.is_dataclass(args[0]):
         return _equal_fields(r, *args)
-    if r.source_of(f) is None:          # a function of a class, or one that native code gave
-        r.known[id(f)] = f, r.object_source(f, f.__qualname__)
+    base = r.function(f)
     try:
         make = rewritten(f.__code__)
     except NoSource as error:
         r.unsupported(f"{name_of(f)}: {error}")
     except Unwritable as error:
         raise Unsupported(f"{name_of(f)}: {error.reason}", (f.__code__.co_filename, error.line)) from None
-    base = r.source_of(f)
-    r.guard("is", r.source("attribute", base, "__code__", f"{base}.__code__"), f.__code__)
-    where = r.source("attribute", base, "__defaults__", f"{base}.__defaults__")
-    r.guard("is", where, f.__defaults__)
-    defaults = f.__defaults__ and tuple([r.track(d, r.source("item", where, k, f"{where}[{k}]"))
-                                         for k, d in enumerate(f.__defaults__)])
-    words = None
+    where, defaults, words = r.source("attribute", base, "__defaults__", f"{base}.__defaults__"), f.__defaults__, None
+    if base.kind == "object" or defaults is None:
+        r.guard("is", where, defaults)
+    else:
+        r.guard("length", where, len(defaults))
+    defaults = defaults and tuple([r.track(d, r.source("item", where, k, f"{where}[{k}]"))
+                                   for k, d in enumerate(defaults)])
     if f.__kwdefaults__:
         where = r.source("attribute", base, "__kwdefaults__", f"{base}.__kwdefaults__")
         words = {k: r.track(d, r.source("item", where, k, f"{where}[{k!r}]")) for k, d in f.__kwdefaults__.items()}
@@ -166,12 +171,17 @@ def _function(r, f, args, kwargs):
 _PACKAGE = ptcore.__file__[:-len("__init__.py")]
 
 
-def _method(r, f, args, kwargs):
-    source = r.source_of(f)
-    owner, function = f.__self__, f.__func__
+def parts_of_method(r, f):
+    """The object and the function of a bound method."""
+    source, owner, function = r.source_of(f), f.__self__, f.__func__
     if source is not None:
         owner = r.track(owner, r.source("attribute", source, "__self__", f"{source}.__self__"))
         function = r.track(function, r.source("attribute", source, "__func__", f"{source}.__func__"))
+    return owner, function
+
+
+def _method(r, f, args, kwargs):
+    owner, function = parts_of_method(r, f)
     if isinstance(owner, Tensor):
         if function.__name__ == "tolist" and payload_of(owner) is not None:
             payload = carried_by(owner, r.capture.tracer)
@@ -271,8 +281,11 @@ def native(r, x):
             return y
         return tuple_of(cls, items) if isinstance(y, tuple) else cls(items)
     if cls is types.FunctionType:
-        if is_rewritten(x) or (x.__module__ or "").startswith("ptcore"):
+        if is_rewritten(x):
             return x
+        if (x.__module__ or "").startswith("ptcore") and (r.source_of(x) is None or x.__closure__ is None
+                                                          or is_by_identity(x)):
+            return r.pinned(x)
         return as_function(r, x)
     if cls is types.MethodType or cls is functools.partial or isinstance(x, Module):
         return as_function(r, x)
@@ -290,12 +303,16 @@ def concrete(r, x):
         return x.guard()
     if isinstance(x, Tensor):
         r.unsupported("it formats a tensor")
-    x = native(r, x)
-    if isinstance(x, dict):
-        return {concrete(r, k): concrete(r, v) for k, v in x.items()}
-    if type(x) in (list, tuple):
-        return type(x)([concrete(r, v) for v in x])
-    return x
+    if type(x) is types.FunctionType:
+        if r.source_of_any(x) is None:
+            r.unsupported("it formats a function that it has made")
+        return r.pinned(x)
+    cls = type(x)
+    if cls is dict or cls is collections.OrderedDict:
+        return cls([(concrete(r, k), concrete(r, v)) for k, v in r.read(x).items()])
+    if cls is list or cls is tuple:
+        return cls([concrete(r, v) for v in r.read(x)])
+    return native(r, x)
 
 
 CONTAINERS = {list, tuple, dict, set, frozenset, collections.OrderedDict, collections.defaultdict, collections.deque}
@@ -309,6 +326,7 @@ def as_function(r, f):
     """A function of the user's for code that calls it without the recorder."""
     def recorded(*args, **kwargs):
         return call(r, f, args, kwargs)
+    recorded._captured_as = lambda r, args, kwargs: call(r, f, args, kwargs)        # where it comes back to the program
     return recorded
 
 
@@ -345,7 +363,7 @@ def _builtin(r, f, args, kwargs):
         if f.__name__ == "get" and isinstance(owner, dict):
             return r.item(owner, args[0]) if r.contains(owner, args[0]) else (*args[1:], None)[0]
         made = r.read(owner)
-        return getattr(made, f.__name__)(*[r.read(a) for a in args], **kwargs)
+        return getattr(made, f.__name__)(*[r.key(r.read(a)) for a in args], **kwargs)
     if isinstance(owner, (str, bytes, int, float, complex)):
         return f(*[concrete(r, a) for a in args], **{k: concrete(r, v) for k, v in kwargs.items()})
     if cls in PLAIN or isinstance(owner, (list, dict, tuple, set)):
@@ -354,6 +372,8 @@ def _builtin(r, f, args, kwargs):
             return None
         if isinstance(owner, (set, frozenset, dict)):
             return f(*[_hashed(r, a, f.__name__ in TAKING) for a in args], **kwargs)
+        if f.__name__ in ("count", "index", "remove"):
+            return f(*[r.key(a) for a in args], **kwargs)
         return f(*[r.read(a) if f.__name__ in TAKING else a for a in args], **kwargs)
     if cls in ITERATORS:
         return f(*args, **kwargs)

@@ -9,7 +9,7 @@ from ptcore._tensor import Tensor
 from ptcore.jit._capture import builtin, calls
 from ptcore.jit._capture.guards import ABSENT
 from ptcore.jit._capture.kinds import NUMBERS, OBJECTS, SETS, VALUES, is_container, is_mapping, is_sequence
-from ptcore.jit._capture.rewrite import NAMESPACE
+from ptcore.jit._capture.rewrite import NAMESPACE, is_rewritten
 from ptcore.jit._capture.tracer import Stop
 
 __all__ = ["Operators"]
@@ -159,6 +159,9 @@ class Operators:
                 if result is not NotImplemented:
                     return result
         if name in ("eq", "ne"):
+            if type(a) is type(b) is types.MethodType:
+                parts = zip(calls.parts_of_method(self, a), calls.parts_of_method(self, b))
+                return all([self.same(x, y) for x, y in parts]) == (name == "eq")
             if self.by_identity(a) and self.by_identity(b):
                 return self.same(a, b) == (name == "eq")
             for x, y in ((a, b), (b, a)):
@@ -183,6 +186,8 @@ class Operators:
         if isinstance(x, Tensor):
             real = self.originals.get(id(x))
             return None if real is None else self.stands[id(real)][1]
+        if type(x) is types.FunctionType and not is_rewritten(x):
+            self.constant(x)                # of a class, which is guarded to have it
         return self.source_of(x)
 
     def contains(self, x, item):
@@ -192,7 +197,7 @@ class Operators:
         if isinstance(x, Tensor):
             return operator.contains(self.known_tensor(x), self.native(item))
         if source is not None and (is_mapping(x) or cls in SETS):
-            found = item in x
+            found = self.pinned(item) in x
             self.guard("has key" if found else "no key", source, item)
             return found
         if source is not None and is_sequence(x):

@@ -94,16 +94,42 @@ class Recorder(Operators):
             return x
         if isinstance(x, Tensor):
             return self.tensor(x, source)
-        if isinstance(x, OBJECTS):
+        if isinstance(x, OBJECTS) and (cls is not types.FunctionType or source.kind == "class"
+                                       or calls.is_by_identity(x)):
             self.guard("is", source, x)
             return self.constant(x, source.text)
         found = self.known.get(id(x))
         if found is not None:
-            if found[1] is not source and found[1].kind != "object":
+            if found[1].kind == "object":
+                self.guard("is", source, x)
+            elif found[1] is not source:
                 self.guard("same", source, found[1])
             return x
         self.guard("type", source, cls)
         self.known[id(x)] = x, source
+        return x
+
+    def function(self, f):
+        """The source of a Python function that is called, whose code is guarded.
+
+        The function itself may be another one in another call: what its code reads of its defaults, cells and globals
+        is guarded as it is read.
+        """
+        source = self.source_of(f)
+        if source is None:              # a function of a class, or one that native code gave
+            source = self.source_of(self.constant(f))
+        self.capture.settle()
+        self.capture.program.add_function(source, f, user_at() if self.capture.located else None)
+        return source
+
+    def pinned(self, x):
+        """An object of which it counts which one it is, or a tuple of such."""
+        source = self.source_of(x)
+        if type(x) is tuple:
+            for v in self.elements(x):
+                self.pinned(v)
+        elif source is not None and source.kind != "object":
+            self.guard("is", source, x)
         return x
 
     def tensor(self, x, source):
@@ -138,12 +164,32 @@ class Recorder(Operators):
             raise NameError(f"name {name!r} is not defined")
         return self.track(inbuilt[name], self.source("item", self.object_source(inbuilt, "builtins"), name, name))
 
-    def cell(self, cell, name):
+    def cell(self, function, k, name):
+        """What is in a function's cell number ``k``."""
+        cell, base = function.__closure__[k], self.source_of(function)
+        is_constant = base is None or base.kind == "object"
+        if is_constant:
+            where = self.object_source(cell, f"the cell of {name}")
+        else:
+            where = self.source("attribute", base, "__closure__", f"{base}.__closure__")
+            where = self.source("item", where, k, f"{where}[{k}]")
         try:
             value = cell.cell_contents
         except ValueError:
-            raise NameError(f"cannot access free variable {name!r}") from None
-        return self.track(value, self.source("cell", None, cell, name))
+            self.guard("empty", where, None)
+            raise NameError(f"cannot access free variable {name!r} where it is not associated with a value in "
+                            "enclosing scope") from None
+        if is_constant:
+            return self.track(value, self.source("cell", None, cell, name))
+        return self.track(value, self.source("attribute", where, "cell_contents", f"{base}.__closure__.{name}"))
+
+    def globals_of(self, function):
+        """The names outside of a function, guarded to be these."""
+        base = self.source_of(function)
+        if base is not None and base.kind != "object":
+            self.guard("is", self.source("attribute", base, "__globals__", f"{base}.__globals__"),
+                       function.__globals__)
+        return function.__globals__
 
     def import_module(self, outside, name, last):
         found = sys.modules.get(name)
@@ -418,6 +464,7 @@ class Recorder(Operators):
             index = operator.index(index)
             return self.track(x[index], self.source("item", source, index, f"{source}[{index}]"))
         elif is_mapping(x):
+            self.pinned(index)
             if index in x:
                 return self.track(x[index], self.source("item", source, index, f"{source}[{index!r}]"))
             if hasattr(cls, "__missing__"):
@@ -471,16 +518,24 @@ class Recorder(Operators):
                 if not all(type(k) in VALUES or isinstance(k, OBJECTS) for k in keys):
                     self.unsupported(f"the keys of {source} are no plain values")
                 self.guard("dict keys" if type(x) in (dict, defaultdict, Registry) else "keys", source, keys)
+                self.known_keys(keys)
                 found = {k: self.track(x[k], self.source("item", source, k, f"{source}[{k!r}]")) for k in keys}
             elif type(x) in SETS:
                 if not all(type(k) in VALUES or isinstance(k, OBJECTS) for k in x):
                     self.unsupported(f"the elements of {source} are no plain values")
                 self.guard("keys", source, list(x))
-                found = list(x)
+                found = self.known_keys(list(x))
             else:
                 return None
             self.copies[id(x)] = found
         return found
+
+    def known_keys(self, keys):
+        """Keys of a container from outside, whose guard says which objects they are."""
+        for k in keys:
+            if type(k) not in VALUES:
+                self.constant(self.pinned(k))
+        return keys
 
     def read(self, x):
         """A container of the program's own with the elements of one from outside; anything else itself."""

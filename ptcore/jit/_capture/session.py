@@ -464,7 +464,10 @@ class Capture:
         """Which inputs share memory, if any of them is written to; and which objects are one, where it counts."""
         if self.recorder.by_identity_alone:
             sources = [s for _, s in self.recorder.stands.values()]
-            sources += [s for _, s in self.recorder.known.values() if s.kind != "object"]
+            known = self.recorder.known.values()
+            free = {type(x) for x, s in known if s.kind != "object"}
+            # A constant may be what is found elsewhere in another call.
+            sources += [s for x, s in known if s.kind != "object" or (type(x) in free and s.key is x)]
             if len(sources) > 1:
                 look = Distinct(sources)
                 look.expected = look.pattern(self.flat)
@@ -573,8 +576,8 @@ class Builder:
         if is_sequence(x) or cls in (set, frozenset):
             return "sequence", number, cls, [self.form(v) for v in x], getattr(x, "maxlen", None)
         if cls in (dict, OrderedDict, defaultdict):
-            return "mapping", number, cls, list(x), [self.form(v) for v in x.values()], getattr(x, "default_factory",
-                                                                                             None)
+            return ("mapping", number, cls, [self.form(k) for k in x], [self.form(v) for v in x.values()],
+                    getattr(x, "default_factory", None))
         if cls.__flags__ & 1 << 9 and cls.__new__ is object.__new__ and not any("__slots__" in c.__dict__
                                                                               for c in cls.__mro__[:-1]):
             return "instance", number, cls, list(x.__dict__), [self.form(v) for v in x.__dict__.values()]
@@ -626,7 +629,7 @@ class Template:
         if kind == "mapping":
             x = made[number] = defaultdict(form[5]) if cls is defaultdict else cls()
             for key, part in zip(form[3], form[4]):
-                x[key] = self.make(part, outs, args, made)
+                x[self.make(key, outs, args, made)] = self.make(part, outs, args, made)
             return x
         if cls is list or cls is deque:
             x = made[number] = [] if cls is list else deque(maxlen=form[4])
