@@ -9,7 +9,7 @@ from ptcore._tensor import Tensor
 from ptcore.jit._capture import builtin, calls
 from ptcore.jit._capture.guards import ABSENT
 from ptcore.jit._capture.kinds import NUMBERS, OBJECTS, SETS, VALUES, is_container, is_mapping, is_sequence
-from ptcore.jit._capture.rewrite import NAMESPACE, is_rewritten
+from ptcore.jit._capture.rewrite import NAMESPACE
 from ptcore.jit._capture.tracer import Stop
 
 __all__ = ["Operators"]
@@ -186,8 +186,6 @@ class Operators:
         if isinstance(x, Tensor):
             real = self.originals.get(id(x))
             return None if real is None else self.stands[id(real)][1]
-        if type(x) is types.FunctionType and not is_rewritten(x):
-            self.constant(x)                # of a class, which is guarded to have it
         return self.source_of(x)
 
     def contains(self, x, item):

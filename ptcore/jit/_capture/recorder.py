@@ -71,7 +71,11 @@ class Recorder(Operators):
 
     def constant(self, x, text=None):
         """An object that something guarded always refers to: what is in it is asked and guarded."""
-        self.known.setdefault(id(x), (x, self.object_source(x, text)))
+        found = self.known.get(id(x))
+        if found is None:
+            self.known[id(x)] = x, self.object_source(x, text)
+        elif found[1].kind != "object":     # it is the same only as long as the other place has it, too
+            self.guard("is", found[1], x)
         return x
 
     def source_of(self, x):
@@ -311,11 +315,12 @@ class Recorder(Operators):
     def bound(self, raw, x, cls, name):
         """What is read through an instance, None for the class itself, where the class has ``raw``."""
         if isinstance(raw, types.FunctionType):
+            self.constant(raw)
             return raw if x is None else types.MethodType(raw, x)
         if isinstance(raw, classmethod):
-            return types.MethodType(raw.__func__, cls)
+            return types.MethodType(self.constant(raw.__func__), cls)
         if isinstance(raw, staticmethod):
-            return raw.__func__
+            return self.constant(raw.__func__)
         if not hasattr(type(raw), "__get__"):
             return self.track(raw, self.class_source(cls, name))
         if isinstance(raw, (types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType,
@@ -534,7 +539,7 @@ class Recorder(Operators):
         """Keys of a container from outside, whose guard says which objects they are."""
         for k in keys:
             if type(k) not in VALUES:
-                self.constant(self.pinned(k))
+                self.constant(k)
         return keys
 
     def read(self, x):
