@@ -15,7 +15,7 @@ from ptcore._subclass import payload_of
 from ptcore._tensor import Tensor
 from ptcore._watching import when_profiled
 from ptcore.jit._capture import calls
-from ptcore.jit._capture.guards import RAISED
+from ptcore.jit._capture.guards import RAISED, same_value
 from ptcore.jit._capture.session import Capture, asked, key_of
 from ptcore.jit._capture.tracer import Unsupported
 from ptcore.nn.modules.module import Module
@@ -339,6 +339,7 @@ class Compiled:
             guard = variant.program.failing(flat)
             if guard is None:
                 continue
+            is_number = guard.kind == "value" and type(guard.expected) in (int, float)
             for g in variant.program.guards:
                 try:
                     value = g.source.fetch(flat)
@@ -348,8 +349,8 @@ class Compiled:
                     dims = [d for d, n in enumerate(g.expected.shape) if n != value.shape[d]]
                     if dims:
                         self.settings.varying.setdefault(g.source.text, set()).update(dims)
-                elif (g is guard and g.kind == "value" and type(value) is type(g.expected)
-                      and type(value) in (int, float)):
+                elif (is_number and g.kind == "value" and type(value) is type(g.expected)
+                      and type(value) in (int, float) and not same_value(value, g.expected)):
                     self.settings.varying.setdefault(g.source.text, set()).add("number")
 
     def warn_limit(self, text):
@@ -368,6 +369,8 @@ class Compiled:
         counts["eager"] += 1
         if self.function is call_module:
             return self.module_eagerly(args[0], args[1:], kwargs)
+        if self.function is call_function:      # which nothing holds on to
+            return args[0](*args[1:], **kwargs)
         if isinstance(self.function, Module):
             return self.module_eagerly(self.function, args, kwargs)
         return (self.handing_on(self.function) or self.function)(*args, **kwargs)
@@ -414,17 +417,20 @@ class Compiled:
                 known = parts[key] = weakref.ref(f, lambda _: parts.pop(key, None)), self.inner(call_module,
                                                                                                 type(f).__name__)
             return functools.partial(known[1], f)
-        if type(f) is not types.FunctionType or f.__closure__ or hasattr(f, "_captured_as"):
+        if type(f) is not types.FunctionType or hasattr(f, "_captured_as"):
             return None
         module = f.__module__ or ""
         if module.partition(".")[0] in ("ptcore", "numpy", "scipy", *sys.stdlib_module_names):
             return None
         if inspect.isgeneratorfunction(f) or not (isinstance(owner, Module) or _has_tensor(args)):
             return None
-        known = self.parts.get(id(f))
-        if known is None:
-            known = self.parts[id(f)] = f, self.inner(f, f.__qualname__)
-        return known[1] if owner is None else functools.partial(known[1], owner)
+        known = self.parts.get(f.__code__)
+        if known is None and not f.__closure__:
+            known = self.parts[f.__code__] = f, self.inner(f, f.__qualname__)
+        elif known is None or known[0] not in (None, f):        # one that is made anew from call to call
+            known = self.parts[f.__code__] = None, self.inner(call_function, f.__qualname__)
+        made = known[1] if known[0] is f else functools.partial(known[1], f)
+        return made if owner is None else functools.partial(made, owner)
 
     def inner(self, f, name):
         """What compiles a function that this one calls."""
@@ -445,6 +451,11 @@ def _relaxed(segments, args):
 def call_module(module, /, *args, **kwargs):
     """A module that is called by a function that runs eagerly."""
     return module(*args, **kwargs)
+
+
+def call_function(function, /, *args, **kwargs):
+    """A function with cells, or one that is made anew for each call, that is called by one that runs eagerly."""
+    return function(*args, **kwargs)
 
 
 def _has_tensor(args):

@@ -236,7 +236,7 @@ class Program:
         In the order in which they are checked: a later one may rely on those before it.
     inputs : list of Source
     functions : dict of Source
-        Where a function is called that is known by its code, and the function itself as long as it was the same one.
+        Where functions are called that are known by their code, and weak references to those of the capture.
     check : callable
         Of the arguments of a call. It may be stricter than the guards: see ``relaxed``.
     """
@@ -268,28 +268,24 @@ class Program:
         guard; to compile a check takes as long as some dozens of such."""
         self.uses += 1
         if self.uses > SLOW_CHECKS:
-            met = {s: ref() for s, ref in self.functions.items() if ref is not None}
+            met = {s: ref() for s, ref in self.functions.items()}
             self.fixed = {s: f for s, f in met.items() if f is not None}
             self.check = _compiled(self)
             return self.check(args)
         if self.failing(args) is not None:
             return None
-        for s, ref in self.functions.items():
-            if ref is not None and s.fetch(args) is not ref():
-                self.functions[s] = None        # made anew from call to call
         return tuple([s.fetch(args) for s in self.inputs])
 
     def relaxed(self, args):
         """What ``check`` gives once it no longer takes functions for the same objects that others have replaced; None
         if a guard does not hold.
 
-        A function that was one object in all calls so far is asked for as that object, which is as cheap as can be. So
+        A function that has been there since the capture is asked for as that object, which is as cheap as can be. So
         where ``check`` fails, the guards themselves may hold.
         """
         if not self.fixed or self.failing(args) is not None:
             return None
-        same = {s: f for s, f in self.fixed.items() if s.fetch(args) is f}
-        self.fixed = same if len(same) < len(self.fixed) else {}
+        self.fixed = {s: f for s, f in self.fixed.items() if s.fetch(args) is f}
         self.check = _compiled(self)
         return self.check(args)
 

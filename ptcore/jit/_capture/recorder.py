@@ -47,7 +47,7 @@ class Recorder(Operators):
         self.copies = {}                # id of a container -> its elements as the program sees them
         self.classes, self.class_sources = {}, {}       # (class, name) -> what the class has there; its source
         self.kept = []
-        self.by_identity_alone = False  # whether objects from outside have been put where only their identity counts
+        self.keyed = set()              # classes of what has been put where its identity counts; Tensor for all tensors
 
     # -- sources and guards --------------------------------------------------------------------------------------
 
@@ -452,8 +452,13 @@ class Recorder(Operators):
 
     def key(self, x):
         """What is put into a set or is the key of a dictionary."""
-        if type(x) not in VALUES and (isinstance(x, Tensor) or self.source_of(x) is not None):
-            self.by_identity_alone = True
+        if type(x) is tuple:
+            for v in self.elements(x):
+                self.key(v)
+        elif isinstance(x, Tensor):
+            self.keyed.add(Tensor)
+        elif type(x) not in VALUES and self.source_of(x) is not None:
+            self.keyed.add(type(x))
         return x
 
     def item(self, x, index):

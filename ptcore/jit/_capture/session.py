@@ -462,13 +462,12 @@ class Capture:
 
     def add_overlaps(self):
         """Which inputs share memory, if any of them is written to; and which objects are one, where it counts."""
-        if self.recorder.by_identity_alone:
-            sources = [s for _, s in self.recorder.stands.values()]
-            known = self.recorder.known.values()
-            free = {type(x) for x, s in known if s.kind != "object"}
-            # A constant may be what is found elsewhere in another call.
-            sources += [s for x, s in known if s.kind != "object" or (type(x) in free and s.key is x)]
-            if len(sources) > 1:
+        keyed = self.recorder.keyed
+        if keyed:
+            sources = [s for _, s in self.recorder.stands.values()] if Tensor in keyed else []
+            # Those of other classes are others in any call; a constant may be what is found elsewhere in another call.
+            sources += [s for x, s in self.recorder.known.values() if type(x) in keyed]
+            if len(sources) > 1 and not all([s.kind == "object" for s in sources]):
                 look = Distinct(sources)
                 look.expected = look.pattern(self.flat)
                 self.segments[-1].program.add("distinct", sources[0], look)
