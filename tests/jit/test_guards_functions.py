@@ -2,13 +2,12 @@
 defaults and their globals, so that one that is made anew is captured once."""
 import functools
 import itertools
+import operator
 import types
 import warnings
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from test_guards import Watched, X, equal
 
 import ptcore as pt
@@ -412,6 +411,33 @@ def test_partial_functions():
     calls(Watched(apply), lambda k: functools.partial(times(k)), 2.0, 3.0, 2.0, 4.0)
 
 
+def test_partial_functions_of_its_own():
+    def f(x, g, p):
+        q, r = functools.partial(g, x), functools.partial(p, c=x)
+        return q(), q.func is g, q.args[0] is x, r(x), functools.reduce(functools.partial(lambda k, a, b: a * k + b, 2),
+                                                                       [x, x, x])
+    watched = Watched(f)
+    for k in (2.0, 2.0, 3.0, 4.0, 5.0, 2.0):
+        watched(X, times(k), functools.partial(lambda a, t, c=None: a * t + c, k))
+    assert (watched.captures, watched.eager) == (2, 0)
+
+
+@pytest.mark.parametrize("get", [
+    operator.itemgetter(1), operator.itemgetter(0, 1), operator.attrgetter("shape"), operator.methodcaller("sum"),
+    operator.attrgetter("T.shape", "dtype"), operator.methodcaller("sum", 0), operator.methodcaller("sum", dim=0),
+    operator.methodcaller("sum", 0, keepdim=True)])
+def test_getters(get):
+    x = X.reshape(2, 2)
+    watched = Watched(apply)
+    for _ in range(6):
+        watched(x, get)
+    assert (watched.captures, watched.eager) == (1, 0)
+    watched(x, operator.itemgetter(0))(x, get)
+    watched = Watched(lambda x, g: (g(x), sorted([(3, 1), (1, 2)], key=operator.itemgetter(1))))
+    watched(x, get)(x, get)
+    assert (watched.captures, watched.eager) == (1, 0)
+
+
 def test_decorated_functions():
     def twice(f):
         @functools.wraps(f)
@@ -708,92 +734,3 @@ def test_functions_are_let_go():
     del f
     gc.collect()
     assert [r() for r in refs] == [None] * 8
-
-
-# -- random programs --------------------------------------------------------------------------------------------------
-#
-# A recipe says how a function is made: a kind, a number, and the recipes of functions that it holds.
-
-def of_number(k, inner):
-    return lambda t: inner[0](t) * k if inner else t * k
-
-
-def of_tensor(k, inner):
-    w = pt.full((4,), k)
-
-    def f(t):
-        for g in inner:
-            t = g(t)
-        return t + w
-    return f
-
-
-def of_defaults(k, inner):
-    def f(t, n=k, *, gs=tuple(inner)):
-        for g in gs:
-            t = t - g(t) * n
-        return t
-    return f
-
-
-def of_method(k, inner):
-    made = Scaled(k)
-    made.inner = inner
-    return types.MethodType(lambda self, t: sum([g(t) for g in self.inner]) + t * self.k, made)
-
-
-def of_partial(k, inner):
-    return functools.partial(lambda a, t, gs: a + sum([g(t) for g in gs]), k, gs=inner)
-
-
-def of_itself(k, inner):
-    def go(t, n=2):
-        return go(inner[0](t) if inner else t + k, n - 1) if n else t
-    return go
-
-
-def of_wrapper(k, inner):
-    def wrap(f):
-        @functools.wraps(f)
-        def wrapper(*args):
-            return f(*args) / k
-        return wrapper
-    return wrap(inner[0] if inner else times(k))
-
-
-def of_branch(k, inner):
-    def f(t):
-        return inner[-1](t) if inner and inner[0] is inner[-1] else t * k + len(inner)
-    return f
-
-
-KINDS = (of_number, of_tensor, of_defaults, of_method, of_partial, of_itself, of_wrapper, of_branch)
-NUMBERS = st.sampled_from([1.0, 2.0, 2.5, -1.5, 2, 3, 5])
-RECIPES = st.recursive(st.tuples(st.sampled_from(KINDS), NUMBERS, st.just(())), lambda inner: st.tuples(
-    st.sampled_from(KINDS), NUMBERS, st.lists(inner, max_size=2).map(tuple)), max_leaves=5)
-
-
-def build(recipe):
-    kind, k, inner = recipe
-    return kind(k, [build(r) for r in inner])
-
-
-def renumbered(recipe, numbers):
-    kind, _, inner = recipe
-    return kind, next(numbers), tuple([renumbered(r, numbers) for r in inner])
-
-
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
-@given(recipe=RECIPES, other=RECIPES, numbers=st.lists(NUMBERS, min_size=1, max_size=4),
-       order=st.lists(st.integers(0, 3), min_size=3, max_size=9))
-def test_random_functions(recipe, other, numbers, order):
-    recipes = [recipe, renumbered(recipe, itertools.cycle(numbers)), other]
-    kept = build(recipe)                            # one object, among those that are made anew
-    watched = Watched(apply, recompile_limit=50)
-    for k in (0, 0, *order):
-        watched(X, kept if k == 3 else build(recipes[k]))
-    assert watched.eager == 0
-    seen = watched.captures
-    for k in order:                                 # nothing is new
-        watched(X, kept if k == 3 else build(recipes[k]))
-    assert watched.captures == seen

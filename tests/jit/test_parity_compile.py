@@ -91,8 +91,8 @@ def ramp(n, t, scale=1.0):
     (by_size, [lambda t: (ramp(3, t),), lambda t: (ramp(4, t),), lambda t: (ramp(9, t),), lambda t: (ramp(5, t),)]),
     (nested, [lambda t: ([ramp(3, t)], {"k": 2.0}), lambda t: ([ramp(3, t)] * 2, {"k": 2.0})]),
     (matmul, [lambda t, n=n: (ramp(4 * n, t).reshape(n, 4), ramp(8, t).reshape(4, 2)) for n in (3, 5, 7, 1, 6)]),
-    *[(called, [lambda t, k=k, make=make: (ramp(3, t), make(k)) for k in (2.0, 2.0, 2.0, 3.0, 4.0, 2.0)])
-      for make in (multiplied, with_default, power, partial, lambda k: Scale(k).apply, lambda k: around(multiplied(k)))],
+    *[(called, [lambda t, k=k, make=make: (ramp(3, t), make(k)) for k in (2.0, 2.0, 2.0, 3.0, 4.0, 2.0)]) for make in (
+        multiplied, with_default, power, partial, lambda k: Scale(k).apply, lambda k: around(multiplied(k)))],
     (called, [lambda t, k=k: (ramp(3, t), multiplied(ramp(3, t, k))) for k in (2.0, 3.0, 4.0)]),
     (called, [lambda t, k=k: (ramp(3, t), (lambda x: x + 1) if k else (lambda x: x - 1)) for k in (0, 1, 0, 1, 1)]),
     (no_grad, [lambda t: (ramp(3, t).requires_grad_(),), lambda t: (ramp(3, t),)])],

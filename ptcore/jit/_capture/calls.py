@@ -7,6 +7,7 @@ import enum
 import functools
 import inspect
 import itertools
+import operator
 import types
 
 import ptcore
@@ -89,6 +90,8 @@ def call(r, f, args, kwargs):
         return _module(r, f, args, kwargs) if inner is None else inner(r, args, kwargs)
     if kind is functools.partial:
         return _partial(r, f, args, kwargs)
+    if kind in GETTERS and len(args) == 1 and not kwargs:
+        return _get(r, r.pinned(f), *args)
     if hasattr(kind, "is_outside"):
         return f.call(r, args, kwargs)
     if kind in BUILTIN:
@@ -254,6 +257,20 @@ def _partial(r, f, args, kwargs):
             return r.track(x, r.source("attribute", source, name, f"{source}.{name}"))
         function, given, words = part("func", function), r.read(part("args", given)), r.read(part("keywords", words))
     return call(r, function, (*given, *args), {**words, **kwargs})
+
+
+GETTERS = {operator.itemgetter, operator.attrgetter, operator.methodcaller}
+
+
+def _get(r, f, x):
+    """What a getter of ``operator`` reads of an object."""
+    kind, made = type(f), f.__reduce__()
+    if kind is operator.methodcaller:       # with keywords it is made by a partial function
+        name, *rest = made[1] if made[0] is kind else made[0].args + made[1]
+        return r.method(x, name, *rest, **(made[0].keywords if made[0] is not kind else {}))
+    found = [r.item(x, key) if kind is operator.itemgetter else functools.reduce(r.attribute, key.split("."), x)
+             for key in made[1]]
+    return found[0] if len(found) == 1 else tuple(found)
 
 
 # -- arguments of what is called as it is -----------------------------------------------------------------------------
