@@ -1,5 +1,5 @@
-"""Random functions that hold functions, made anew for each call of a compiled function: the results are eager's, and what
-was captured is not captured again.
+"""Random functions that hold functions, made anew for each call of a compiled function: the results are eager's, and
+what was captured is not captured again.
 
 A recipe says how a function is made: a kind, a number, and the recipes of functions that it holds.
 """

@@ -96,8 +96,8 @@ def ramp(n, t, scale=1.0):
     (called, [lambda t, k=k: (ramp(3, t), multiplied(ramp(3, t, k))) for k in (2.0, 3.0, 4.0)]),
     (called, [lambda t, k=k: (ramp(3, t), (lambda x: x + 1) if k else (lambda x: x - 1)) for k in (0, 1, 0, 1, 1)]),
     (no_grad, [lambda t: (ramp(3, t).requires_grad_(),), lambda t: (ramp(3, t),)])],
-    ids=["branch", "floats", "ints", "words", "sizes", "nested", "matmul", "cells", "defaults", "itself", "partial", "methods",
-         "functions", "tensors", "codes", "no_grad"])
+    ids=["branch", "floats", "ints", "words", "sizes", "nested", "matmul", "cells", "defaults", "itself", "partial",
+         "methods", "functions", "tensors", "codes", "no_grad"])
 def test_captures(f, calls):
     graphs = {"torch": 0, "ptcore": 0}
     results = {"torch": [], "ptcore": []}
