@@ -725,12 +725,13 @@ def test_functions_are_let_go():
     """A function that is made anew is not kept, nor is what it holds."""
     import gc
     import weakref
-    compiled = pt.compile(apply, backend="eager")
-    refs = []
-    for _ in range(8):
-        f = times(pt.ones(4))
-        refs.append(weakref.ref(f))
-        compiled(X, f)
-    del f
-    gc.collect()
-    assert [r() for r in refs] == [None] * 8
+    for program in (apply, lambda x, f: pt.vmap(f)(x), lambda x, f: functools.reduce(lambda a, b: f(a) + b, [x, x]),
+                    lambda x, f: (f(x), f), lambda x, f: functools.partial(f)(x), lambda x, f: x * len({f})):
+        compiled, refs = pt.compile(program, backend="eager"), []
+        for _ in range(8):
+            f = times(pt.ones(4))
+            refs.append(weakref.ref(f))
+            found = compiled(X, f)
+        del f, found
+        gc.collect()
+        assert [r() for r in refs] == [None] * 8

@@ -9,6 +9,7 @@ import inspect
 import itertools
 import operator
 import types
+import weakref
 
 import ptcore
 from ptcore._state import GradMode, aside
@@ -340,10 +341,17 @@ def _native_words(r, kwargs):
 
 
 def as_function(r, f):
-    """A function of the user's for code that calls it without the recorder."""
+    """A function of the user's for code that calls it without the recorder.
+
+    It may be found in what that code makes and be guarded there, so it does not hold on to what the user gave.
+    """
+    place, ref = len(r.handed_on), weakref.ref(r)
+    r.handed_on.append(f)
+
     def recorded(*args, **kwargs):
-        return call(r, f, args, kwargs)
-    recorded._captured_as = lambda r, args, kwargs: call(r, f, args, kwargs)        # where it comes back to the program
+        r = ref()
+        return call(r, r.handed_on[place], args, kwargs)
+    recorded._captured_as = lambda r, args, kwargs: recorded(*args, **kwargs)       # where it comes back to the program
     return recorded
 
 

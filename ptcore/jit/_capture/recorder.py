@@ -46,7 +46,7 @@ class Recorder(Operators):
         self.stands, self.originals = {}, {}    # id of a tensor -> its stand-in; id of a stand-in -> the tensor
         self.copies = {}                # id of a container -> its elements as the program sees them
         self.classes, self.class_sources = {}, {}       # (class, name) -> what the class has there; its source
-        self.kept = []
+        self.kept, self.handed_on = [], []      # functions that are called by code that knows no recorder
         self.keyed = set()              # classes of what has been put where its identity counts; Tensor for all tensors
 
     # -- sources and guards --------------------------------------------------------------------------------------
