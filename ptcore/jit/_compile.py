@@ -18,6 +18,7 @@ from ptcore.jit._capture import calls
 from ptcore.jit._capture.guards import RAISED, same_value
 from ptcore.jit._capture.session import Capture, asked, key_of
 from ptcore.jit._capture.tracer import Unsupported
+from ptcore.nn.modules._module_hooks import has_hooks
 from ptcore.nn.modules.module import Module
 from ptcore.nn.modules.module import _note_path as note_path
 
@@ -388,7 +389,7 @@ class Compiled:
         """The call of a module, with what its ``forward`` calls compiled."""
         forward = module.forward
         made = None
-        if type(module).__call__ is Module.__call__ and module._hooks is None and isinstance(
+        if type(module).__call__ is Module.__call__ and not has_hooks(module) and isinstance(
                 forward, (types.MethodType, types.FunctionType)):
             made = self.handing_on(forward)
         if made is None:
