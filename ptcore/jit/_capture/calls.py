@@ -19,7 +19,7 @@ from ptcore._tensor import Tensor
 from ptcore.amp.autocast_mode import autocast
 from ptcore.autograd.function import Function
 from ptcore.jit._capture.guards import tuple_of
-from ptcore.jit._capture.kinds import OWN_FUNCTIONS, is_container, is_mapping
+from ptcore.jit._capture.kinds import OWN_FUNCTIONS, is_container, is_mapping, is_sequence
 from ptcore.jit._capture.rewrite import Unwritable, is_rewritten, made_by, rewritten
 from ptcore.jit._capture.source import NoSource
 from ptcore.jit._capture.tracer import Stop, Unsupported
@@ -376,6 +376,8 @@ def _builtin(r, f, args, kwargs):
     cls = type(owner)
     if isinstance(owner, type):
         if owner in PLAIN:
+            if f.__name__ == "fromkeys" and args:
+                return f([r.key(v) for v in r.elements(args[0])], *args[1:])
             return f(*[native(r, a) for a in args], **_native_words(r, kwargs))
         if f.__name__ == "__new__":
             return f(*args[:1], *[native(r, a) for a in args[1:]], **_native_words(r, kwargs))
@@ -388,6 +390,8 @@ def _builtin(r, f, args, kwargs):
         if f.__name__ == "get" and isinstance(owner, dict):
             return r.item(owner, args[0]) if r.contains(owner, args[0]) else (*args[1:], None)[0]
         made = r.read(owner)
+        if f.__name__ in ("count", "index") and not kwargs:
+            return r.search(made, f.__name__, *args)
         return getattr(made, f.__name__)(*[r.key(r.read(a)) for a in args], **kwargs)
     if isinstance(owner, (str, bytes, int, float, complex)):
         return f(*[concrete(r, a) for a in args], **{k: concrete(r, v) for k, v in kwargs.items()})
@@ -397,8 +401,11 @@ def _builtin(r, f, args, kwargs):
             return None
         if isinstance(owner, (set, frozenset, dict)):
             return f(*[_hashed(r, a, f.__name__ in TAKING) for a in args], **kwargs)
-        if f.__name__ in ("count", "index", "remove"):
-            return f(*[r.key(a) for a in args], **kwargs)
+        if is_sequence(owner) and f.__name__ in ("count", "index", "remove") and not kwargs:
+            if f.__name__ != "remove":
+                return r.search(owner, f.__name__, *args)
+            del owner[r.search(owner, "index", *args)]
+            return None
         return f(*[r.read(a) if f.__name__ in TAKING else a for a in args], **kwargs)
     if cls in ITERATORS:
         return f(*args, **kwargs)
@@ -452,6 +459,8 @@ def _construct(r, cls, args, kwargs):
     handler = CLASSES.get(cls)
     if handler is not None:
         return handler(r, *args, **kwargs)
+    if cls is itertools.groupby:
+        args = [[r.key(v) for v in r.elements(args[0])], *args[1:]]
     if cls in ITERATORS:
         return cls(*[native(r, a) if callable(a) else r.iterator(a) if _iterable(a) else a for a in args],
                    **_native_words(r, kwargs))

@@ -1,5 +1,6 @@
 """The recorder: what a rewritten function asks, answered as Python would, and written down as guards."""
 import builtins
+import dataclasses
 import enum
 import functools
 import operator
@@ -127,12 +128,11 @@ class Recorder(Operators):
         return source
 
     def pinned(self, x):
-        """An object of which it counts which one it is, or a tuple of such."""
-        source = self.source_of(x)
+        """An object of which it counts which one it is, or a tuple of such, as it is outside."""
         if type(x) is tuple:
-            for v in self.elements(x):
-                self.pinned(v)
-        elif source is not None and source.kind != "object":
+            return tuple([self.pinned(v) for v in self.elements(x)])
+        source, x = self.source_of_any(x), self.original(x)
+        if source is not None and source.kind != "object":
             self.guard("is", source, x)
         return x
 
@@ -286,7 +286,7 @@ class Recorder(Operators):
             if type(x) is type or meta is ABSENT:
                 return getattr(x, name)
             return self.bound(meta, x, type(x), name)
-        if isinstance(raw, (staticmethod, classmethod)):
+        if isinstance(raw, (staticmethod, classmethod, types.ClassMethodDescriptorType)):
             return self.bound(raw, None, x, name)
         if isinstance(raw, OBJECTS) or not hasattr(type(raw), "__get__"):
             return self.track(raw, self.class_source(x, name))
@@ -452,14 +452,32 @@ class Recorder(Operators):
 
     def key(self, x):
         """What is put into a set or is the key of a dictionary."""
-        if type(x) is tuple:
+        if type(x) is frozenset or (isinstance(x, tuple) and type(x).__hash__ is tuple.__hash__):
             for v in self.elements(x):
                 self.key(v)
         elif isinstance(x, Tensor):
             self.keyed.add(Tensor)
         elif type(x) not in VALUES and self.source_of(x) is not None:
             self.keyed.add(type(x))
+            self.hashed(x)
         return x
+
+    def keys(self, x):
+        """What ``*x`` puts into a set."""
+        return [self.key(v) for v in self.elements(x)]
+
+    def hashed(self, x):
+        """Guards what the hash of an object from outside reads of it, which is what it is compared by."""
+        cls = type(x)
+        found = self.in_class(cls, "__hash__")
+        if not isinstance(found, types.FunctionType) or isinstance(x, enum.Enum):
+            return
+        if dataclasses.is_dataclass(cls) and found.__code__.co_filename.startswith("<"):
+            for f in dataclasses.fields(cls):
+                if f.compare:
+                    self.key(self.attribute(x, f.name))
+        else:
+            self.call(found, x)
 
     def item(self, x, index):
         if isinstance(x, Tensor):
@@ -474,9 +492,10 @@ class Recorder(Operators):
             index = operator.index(index)
             return self.track(x[index], self.source("item", source, index, f"{source}[{index}]"))
         elif is_mapping(x):
-            self.pinned(index)
+            index = self.pinned(index)
             if index in x:
-                return self.track(x[index], self.source("item", source, index, f"{source}[{index!r}]"))
+                text = repr(index) if type(index) in VALUES else getattr(index, "__qualname__", type(index).__name__)
+                return self.track(x[index], self.source("item", source, index, f"{source}[{text}]"))
             if hasattr(cls, "__missing__"):
                 self.unsupported(f"{source}[{index!r}] of a {cls.__name__} asks for a default")
             self.guard("no key", source, index)

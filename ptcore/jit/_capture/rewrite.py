@@ -524,9 +524,11 @@ class Writer(ast.NodeTransformer):
         return ast.copy_location(ast.Dict(keys, values), node)
 
     def visit_Set(self, node):
-        return ast.copy_location(ast.Set([x if isinstance(x, ast.Constant) else self.visit(x)
-                                          if isinstance(x, ast.Starred) else self.ask(x, "key", self.visit(x))
-                                          for x in node.elts]), node)
+        def key(x):
+            if isinstance(x, ast.Starred):
+                return self.at(x, ast.Starred(self.ask(x, "keys", self.visit(x.value)), x.ctx))
+            return x if isinstance(x, ast.Constant) else self.ask(x, "key", self.visit(x))
+        return ast.copy_location(ast.Set([key(x) for x in node.elts]), node)
 
     def visit_FormattedValue(self, node):
         spec = None if node.format_spec is None else self.visit(node.format_spec)
