@@ -425,11 +425,12 @@ class Compiled:
             return None
         if inspect.isgeneratorfunction(f) or not (isinstance(owner, Module) or _has_tensor(args)):
             return None
-        known = self.parts.get(f.__code__)
+        key = f.__code__, f.__qualname__        # all that a decorator makes have one code
+        known = self.parts.get(key)
         if known is None and not f.__closure__:
-            known = self.parts[f.__code__] = f, self.inner(f, f.__qualname__)
+            known = self.parts[key] = f, self.inner(f, f.__qualname__)
         elif known is None or known[0] not in (None, f):        # one that is made anew from call to call
-            known = self.parts[f.__code__] = None, self.inner(call_function, f.__qualname__)
+            known = self.parts[key] = None, self.inner(call_function, f.__qualname__)
         made = known[1] if known[0] is f else functools.partial(known[1], f)
         return made if owner is None else functools.partial(made, owner)
 

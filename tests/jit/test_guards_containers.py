@@ -96,7 +96,8 @@ def one_of(x, y, kind):
 HASHED = [lambda x, y, kind: x * TABLES[kind].get(y, 7.0), lambda x, y, kind: x * (y in TABLES[kind]),
           lambda x, y, kind: x * (y in SETS[kind]), missing, dropped, a_dict,
           lambda x, y, kind: x * len({y, *PAIRS[kind]}) + len({y} & {PAIRS[kind][0]}),
-          lambda x, y, kind: x * len({*PAIRS[kind]} | {y})]
+          lambda x, y, kind: x * len({*PAIRS[kind]} | {y}),
+          lambda x, y, kind: x * len(dict.fromkeys([PAIRS[kind][0], y]))]
 COMPARED = [lambda x, y, kind: x * (y in PAIRS[kind]), index, removed, within, one_of,
             lambda x, y, kind: x * PAIRS[kind].count(y) + [y, *PAIRS[kind]].count(y),
             lambda x, y, kind: x * len(list(itertools.groupby([PAIRS[kind][0], y]))),

@@ -721,6 +721,27 @@ def test_functions_that_an_eager_one_calls():
     assert watched.captures == 1 + 3 + 1 + 1
 
 
+def test_decorated_functions_that_an_eager_one_calls():
+    """They have one code, and no limit in common."""
+    def decorated(f):
+        @functools.wraps(f)
+        def wrapper(*args):
+            return f(*args)
+        return wrapper
+    made = [decorated(eval(f"lambda t: t + {k}")) for k in range(12)]
+    for k, f in enumerate(made):
+        f.__qualname__ = f"made_{k}"
+
+    def program(x):
+        print(end="")
+        return [f(x) for f in made]
+    compiled = pt.compile(program, backend="eager")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(3):
+            equal(compiled(X), [X + k for k in range(12)])
+
+
 def test_functions_are_let_go():
     """A function that is made anew is not kept, nor is what it holds."""
     import gc

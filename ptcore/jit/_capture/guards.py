@@ -244,7 +244,8 @@ class Program:
     def __init__(self):
         self.guards, self.inputs, self.functions = [], [], {}
         self._met = set()
-        self.check, self.uses, self.fixed = self._first_checks, 0, {}
+        self.check, self.uses = self._first_checks, 0
+        self.fixed, self.loose = {}, None   # functions that ``check`` takes for the same; a check of the guards alone
 
     def add(self, kind, source, expected, where=None):
         """Adds a guard, once."""
@@ -270,7 +271,7 @@ class Program:
         if self.uses > SLOW_CHECKS:
             met = {s: ref() for s, ref in self.functions.items()}
             self.fixed = {s: f for s, f in met.items() if f is not None}
-            self.check = _compiled(self)
+            self.check = _compiled(self, self.fixed)
             return self.check(args)
         if self.failing(args) is not None:
             return None
@@ -283,11 +284,15 @@ class Program:
         A function that has been there since the capture is asked for as that object, which is as cheap as can be. So
         where ``check`` fails, the guards themselves may hold.
         """
-        if not self.fixed or self.failing(args) is not None:
+        if not self.fixed:
             return None
-        self.fixed = {s: f for s, f in self.fixed.items() if s.fetch(args) is f}
-        self.check = _compiled(self)
-        return self.check(args)
+        if self.loose is None:
+            self.loose = _compiled(self, {})
+        inputs = self.loose(args)
+        if inputs is not None:
+            self.fixed = {s: f for s, f in self.fixed.items() if s.fetch(args) is f}
+            self.check = _compiled(self, self.fixed) if self.fixed else self.loose
+        return inputs
 
 
 class _Writer:
@@ -456,8 +461,8 @@ def _fixed(cls):
 PARTS = ("__globals__", "__closure__", "__defaults__")          # of a function
 
 
-def _compiled(program):
-    writer = _Writer(program.fixed)
+def _compiled(program, fixed):
+    writer = _Writer(fixed)
     for g in program.guards:
         writer.guard(g)
     inputs = [writer.place(s) for s in program.inputs]
