@@ -15,9 +15,10 @@ from ptcore._subclass import payload_of
 from ptcore._tensor import Tensor
 from ptcore._watching import when_profiled
 from ptcore.jit._capture import calls
-from ptcore.jit._capture.guards import RAISED
+from ptcore.jit._capture.guards import RAISED, same_value
 from ptcore.jit._capture.session import Capture, asked, key_of
 from ptcore.jit._capture.tracer import Unsupported
+from ptcore.nn.modules._module_hooks import has_hooks
 from ptcore.nn.modules.module import Module
 from ptcore.nn.modules.module import _note_path as note_path
 
@@ -161,7 +162,12 @@ class Compiled:
                     return self.follow(segment, inputs, flat, args, kwargs)
         if interpreters.stack or function_modes():
             return self.function(*args, **kwargs)
-        return self.miss(variants, flat, args, kwargs)
+        segment, inputs = _relaxed(variants, flat)
+        if segment is None:
+            return self.miss(variants, flat, args, kwargs)
+        if type(segment) is Eager:
+            return self.eagerly(args, kwargs)
+        return self.follow(segment, inputs, flat, args, kwargs)
 
     # -- known ways ----------------------------------------------------------------------------------------------
 
@@ -204,13 +210,16 @@ class Compiled:
             value = None if segment.asks == "nothing" else asked(results[0], segment.asks)
             key = key_of(value)
             path.append((segment, value, results))
-            for child in segment.children.get(key, ()):
+            children = segment.children.get(key, ())
+            for child in children:
                 inputs = child.program.check(flat)
                 if inputs is not None:
                     segment = child
                     break
             else:
-                return self.extend(path, key, copies, offset, flat, args, kwargs)
+                segment, inputs = _relaxed(children, flat)
+                if segment is None:
+                    return self.extend(path, key, copies, offset, flat, args, kwargs)
 
     def extend(self, path, key, copies, offset, flat, args, kwargs):
         """Captures what follows a value that was not met before."""
@@ -331,6 +340,7 @@ class Compiled:
             guard = variant.program.failing(flat)
             if guard is None:
                 continue
+            is_number = guard.kind == "value" and type(guard.expected) in (int, float)
             for g in variant.program.guards:
                 try:
                     value = g.source.fetch(flat)
@@ -340,8 +350,8 @@ class Compiled:
                     dims = [d for d, n in enumerate(g.expected.shape) if n != value.shape[d]]
                     if dims:
                         self.settings.varying.setdefault(g.source.text, set()).update(dims)
-                elif (g is guard and g.kind == "value" and type(value) is type(g.expected)
-                      and type(value) in (int, float)):
+                elif (is_number and g.kind == "value" and type(value) is type(g.expected)
+                      and type(value) in (int, float) and not same_value(value, g.expected)):
                     self.settings.varying.setdefault(g.source.text, set()).add("number")
 
     def warn_limit(self, text):
@@ -360,6 +370,8 @@ class Compiled:
         counts["eager"] += 1
         if self.function is call_module:
             return self.module_eagerly(args[0], args[1:], kwargs)
+        if self.function is call_function:      # which nothing holds on to
+            return args[0](*args[1:], **kwargs)
         if isinstance(self.function, Module):
             return self.module_eagerly(self.function, args, kwargs)
         return (self.handing_on(self.function) or self.function)(*args, **kwargs)
@@ -377,7 +389,7 @@ class Compiled:
         """The call of a module, with what its ``forward`` calls compiled."""
         forward = module.forward
         made = None
-        if type(module).__call__ is Module.__call__ and module._hooks is None and isinstance(
+        if type(module).__call__ is Module.__call__ and not has_hooks(module) and isinstance(
                 forward, (types.MethodType, types.FunctionType)):
             made = self.handing_on(forward)
         if made is None:
@@ -406,17 +418,21 @@ class Compiled:
                 known = parts[key] = weakref.ref(f, lambda _: parts.pop(key, None)), self.inner(call_module,
                                                                                                 type(f).__name__)
             return functools.partial(known[1], f)
-        if type(f) is not types.FunctionType or f.__closure__ or hasattr(f, "_captured_as"):
+        if type(f) is not types.FunctionType or hasattr(f, "_captured_as"):
             return None
         module = f.__module__ or ""
         if module.partition(".")[0] in ("ptcore", "numpy", "scipy", *sys.stdlib_module_names):
             return None
         if inspect.isgeneratorfunction(f) or not (isinstance(owner, Module) or _has_tensor(args)):
             return None
-        known = self.parts.get(id(f))
-        if known is None:
-            known = self.parts[id(f)] = f, self.inner(f, f.__qualname__)
-        return known[1] if owner is None else functools.partial(known[1], owner)
+        key = f.__code__, f.__qualname__        # all that a decorator makes have one code
+        known = self.parts.get(key)
+        if known is None and not f.__closure__:
+            known = self.parts[key] = f, self.inner(f, f.__qualname__)
+        elif known is None or known[0] not in (None, f):        # one that is made anew from call to call
+            known = self.parts[key] = None, self.inner(call_function, f.__qualname__)
+        made = known[1] if known[0] is f else functools.partial(known[1], f)
+        return made if owner is None else functools.partial(made, owner)
 
     def inner(self, f, name):
         """What compiles a function that this one calls."""
@@ -425,9 +441,23 @@ class Compiled:
         return Compiled(f, settings)
 
 
+def _relaxed(segments, args):
+    """The first of some segments whose guards hold though its check is too strict, and its inputs; or None."""
+    for segment in segments or ():
+        inputs = segment.program.relaxed(args)
+        if inputs is not None:
+            return segment, inputs
+    return None, None
+
+
 def call_module(module, /, *args, **kwargs):
     """A module that is called by a function that runs eagerly."""
     return module(*args, **kwargs)
+
+
+def call_function(function, /, *args, **kwargs):
+    """A function with cells, or one that is made anew for each call, that is called by one that runs eagerly."""
+    return function(*args, **kwargs)
 
 
 def _has_tensor(args):

@@ -184,6 +184,17 @@ def test_parts_of_modules_are_compiled():
     assert "in module '0' (Linear)" in str(error.value.__notes__)
 
 
+def test_parts_of_modules_are_compiled_once_their_hooks_are_gone():
+    model, made = nn.Sequential(Talks(), nn.Linear(4, 2)), []
+    for register in (nn.modules.module.register_module_forward_hook, model.register_forward_hook):
+        handle = register(lambda *args: made.append(len(args)))
+        found = pt.compiler.explain(model)(X)
+        assert made and found.graph_count < 4
+        handle.remove()
+        made.clear()
+        assert pt.compiler.explain(model)(X).graph_count == 4 and not made
+
+
 def test_modules_that_are_made_inside_are_let_go():
     seen = []
 

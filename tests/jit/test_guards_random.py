@@ -31,6 +31,16 @@ def shift(x, k=2):
 FUNCTIONS = (add, scale, shift)
 
 
+def closed(kind, held):
+    """A function with a cell, one of few codes."""
+    def call(x, k):
+        return held(x, k) if callable(held) else x * held
+
+    def default(x, k, inner=held):
+        return x + (inner(x, k) if callable(inner) else inner)
+    return (call, default, lambda x, k: x - call(x, k))[kind]
+
+
 class Thing:
     kind = 1
 
@@ -69,7 +79,8 @@ class Layer(nn.Module):
 
 def leaf():
     return st.one_of(st.integers(-2, 3), st.booleans(), st.sampled_from([0.5, -0.0, 0.0, 2.5, "a", "xy", None]),
-                     st.sampled_from(FUNCTIONS), st.builds(lambda n, d, g: tensor(n, d, g), st.integers(1, 3),
+                     st.sampled_from(FUNCTIONS), st.builds(closed, st.integers(0, 2), st.sampled_from(
+                         [1, 2, 3, 2.5, *FUNCTIONS])), st.builds(lambda n, d, g: tensor(n, d, g), st.integers(1, 3),
                                                            st.sampled_from(["float32", "float64", "int64"]),
                                                            st.booleans()))
 
@@ -126,7 +137,7 @@ def fold(x, value, depth=0):
     return value.apply(fold(x, value.a, depth + 1)) + value.kind
 
 
-READS = ("fold", "len", "truth", "same", "contains", "call", "type", "sum", "items")
+READS = ("fold", "len", "truth", "same", "contains", "call", "type", "sum", "items", "which")
 
 
 def program(x, root, reads):
@@ -147,6 +158,8 @@ def program(x, root, reads):
                      else "a" in value if isinstance(value, dict) else 0)
         elif kind == "call":
             x = value.apply(x) if isinstance(value, (Thing, Layer)) else x
+        elif kind == "which":
+            x = x + ({f: k for k, f in enumerate(FUNCTIONS)}.get(value, 5) if callable(value) else 7)
         elif kind == "type":
             x = x + len(type(value).__name__)
         elif kind == "sum":

@@ -265,6 +265,12 @@ def _reversed(r, x):
     return reversed(r.elements(x))
 
 
+def _made_partial(r, f, /, *args, **kwargs):
+    if type(f) is functools.partial and r.source_of(f) is not None:     # which the class would take apart
+        f = as_function(r, f)
+    return functools.partial(f, *args, **kwargs)
+
+
 CLASSES |= {
     list: _sequence(list), tuple: _sequence(tuple), set: _sequence(set), frozenset: _sequence(frozenset),
     collections.deque: lambda r, x=(), maxlen=None: collections.deque(r.iterator(x), maxlen),
@@ -278,7 +284,7 @@ CLASSES |= {
     complex: _number(complex), range: lambda r, *xs: range(*[operator.index(native(r, x)) for x in xs]),
     type: _type, super: lambda r, *xs: super(*xs), slice: lambda r, *xs: slice(*xs),
     object: lambda r: object(),
-    functools.partial: lambda r, f, /, *args, **kwargs: functools.partial(as_function(r, f), *args, **kwargs),
+    functools.partial: _made_partial,
 }
 
 

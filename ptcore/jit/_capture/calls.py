@@ -7,7 +7,9 @@ import enum
 import functools
 import inspect
 import itertools
+import operator
 import types
+import weakref
 
 import ptcore
 from ptcore._state import GradMode, aside
@@ -17,7 +19,7 @@ from ptcore._tensor import Tensor
 from ptcore.amp.autocast_mode import autocast
 from ptcore.autograd.function import Function
 from ptcore.jit._capture.guards import tuple_of
-from ptcore.jit._capture.kinds import OWN_FUNCTIONS, is_container, is_mapping
+from ptcore.jit._capture.kinds import OWN_FUNCTIONS, is_container, is_mapping, is_sequence
 from ptcore.jit._capture.rewrite import Unwritable, is_rewritten, made_by, rewritten
 from ptcore.jit._capture.source import NoSource
 from ptcore.jit._capture.tracer import Stop, Unsupported
@@ -89,6 +91,8 @@ def call(r, f, args, kwargs):
         return _module(r, f, args, kwargs) if inner is None else inner(r, args, kwargs)
     if kind is functools.partial:
         return _partial(r, f, args, kwargs)
+    if kind in GETTERS and len(args) == 1 and not kwargs:
+        return _get(r, r.pinned(f), *args)
     if hasattr(kind, "is_outside"):
         return f.call(r, args, kwargs)
     if kind in BUILTIN:
@@ -129,6 +133,12 @@ def name_of(f):
 
 # -- Python functions -------------------------------------------------------------------------------------------------
 
+def is_by_identity(f):
+    """Whether a Python function has a meaning as the object that it is, and is not known by its code."""
+    return (f in PYTHON or f in SUBSTITUTES or "_captured_as" in f.__dict__
+            or (f.__code__.co_filename.startswith(_PACKAGE) and _is_pure(f, ())))
+
+
 def _function(r, f, args, kwargs):
     special = PYTHON.get(f)
     if special is not None:
@@ -142,21 +152,20 @@ def _function(r, f, args, kwargs):
         return f(*args, **kwargs)           # as namedtuple made it
     if f.__name__ == "__eq__" and f.__code__.co_filename.startswith("<") and dataclasses.is_dataclass(args[0]):
         return _equal_fields(r, *args)
-    if r.source_of(f) is None:          # a function of a class, or one that native code gave
-        r.known[id(f)] = f, r.object_source(f, f.__qualname__)
+    base = r.function(f)
     try:
         make = rewritten(f.__code__)
     except NoSource as error:
         r.unsupported(f"{name_of(f)}: {error}")
     except Unwritable as error:
         raise Unsupported(f"{name_of(f)}: {error.reason}", (f.__code__.co_filename, error.line)) from None
-    base = r.source_of(f)
-    r.guard("is", r.source("attribute", base, "__code__", f"{base}.__code__"), f.__code__)
-    where = r.source("attribute", base, "__defaults__", f"{base}.__defaults__")
-    r.guard("is", where, f.__defaults__)
-    defaults = f.__defaults__ and tuple([r.track(d, r.source("item", where, k, f"{where}[{k}]"))
-                                         for k, d in enumerate(f.__defaults__)])
-    words = None
+    where, defaults, words = r.source("attribute", base, "__defaults__", f"{base}.__defaults__"), f.__defaults__, None
+    if base.kind == "object" or defaults is None:
+        r.guard("is", where, defaults)
+    else:
+        r.guard("length", where, len(defaults))
+    defaults = defaults and tuple([r.track(d, r.source("item", where, k, f"{where}[{k}]"))
+                                   for k, d in enumerate(defaults)])
     if f.__kwdefaults__:
         where = r.source("attribute", base, "__kwdefaults__", f"{base}.__kwdefaults__")
         words = {k: r.track(d, r.source("item", where, k, f"{where}[{k!r}]")) for k, d in f.__kwdefaults__.items()}
@@ -166,12 +175,17 @@ def _function(r, f, args, kwargs):
 _PACKAGE = ptcore.__file__[:-len("__init__.py")]
 
 
-def _method(r, f, args, kwargs):
-    source = r.source_of(f)
-    owner, function = f.__self__, f.__func__
+def parts_of_method(r, f):
+    """The object and the function of a bound method."""
+    source, owner, function = r.source_of(f), f.__self__, f.__func__
     if source is not None:
         owner = r.track(owner, r.source("attribute", source, "__self__", f"{source}.__self__"))
         function = r.track(function, r.source("attribute", source, "__func__", f"{source}.__func__"))
+    return owner, function
+
+
+def _method(r, f, args, kwargs):
+    owner, function = parts_of_method(r, f)
     if isinstance(owner, Tensor):
         if function.__name__ == "tolist" and payload_of(owner) is not None:
             payload = carried_by(owner, r.capture.tracer)
@@ -246,6 +260,20 @@ def _partial(r, f, args, kwargs):
     return call(r, function, (*given, *args), {**words, **kwargs})
 
 
+GETTERS = {operator.itemgetter, operator.attrgetter, operator.methodcaller}
+
+
+def _get(r, f, x):
+    """What a getter of ``operator`` reads of an object."""
+    kind, made = type(f), f.__reduce__()
+    if kind is operator.methodcaller:       # with keywords it is made by a partial function
+        name, *rest = made[1] if made[0] is kind else made[0].args + made[1]
+        return r.method(x, name, *rest, **(made[0].keywords if made[0] is not kind else {}))
+    found = [r.item(x, key) if kind is operator.itemgetter else functools.reduce(r.attribute, key.split("."), x)
+             for key in made[1]]
+    return found[0] if len(found) == 1 else tuple(found)
+
+
 # -- arguments of what is called as it is -----------------------------------------------------------------------------
 
 def as_it_is(r, f, args, kwargs):
@@ -276,8 +304,11 @@ def native(r, x):
             return y
         return tuple_of(cls, items) if isinstance(y, tuple) else cls(items)
     if cls is types.FunctionType:
-        if is_rewritten(x) or (x.__module__ or "").startswith("ptcore"):
+        if is_rewritten(x):
             return x
+        if (x.__module__ or "").startswith("ptcore") and (r.source_of(x) is None or x.__closure__ is None
+                                                          or is_by_identity(x)):
+            return r.pinned(x)
         return as_function(r, x)
     if cls is types.MethodType or cls is functools.partial or isinstance(x, Module):
         return as_function(r, x)
@@ -297,12 +328,16 @@ def concrete(r, x):
         return x.guard()
     if isinstance(x, Tensor):
         r.unsupported("it formats a tensor")
-    x = native(r, x)
-    if isinstance(x, dict):
-        return {concrete(r, k): concrete(r, v) for k, v in x.items()}
-    if type(x) in (list, tuple):
-        return type(x)([concrete(r, v) for v in x])
-    return x
+    if type(x) is types.FunctionType:
+        if r.source_of_any(x) is None:
+            r.unsupported("it formats a function that it has made")
+        return r.pinned(x)
+    cls = type(x)
+    if cls is dict or cls is collections.OrderedDict:
+        return cls([(concrete(r, k), concrete(r, v)) for k, v in r.read(x).items()])
+    if cls is list or cls is tuple:
+        return cls([concrete(r, v) for v in r.read(x)])
+    return native(r, x)
 
 
 CONTAINERS = {list, tuple, dict, set, frozenset, collections.OrderedDict, collections.defaultdict, collections.deque}
@@ -313,9 +348,17 @@ def _native_words(r, kwargs):
 
 
 def as_function(r, f):
-    """A function of the user's for code that calls it without the recorder."""
+    """A function of the user's for code that calls it without the recorder.
+
+    It may be found in what that code makes and be guarded there, so it does not hold on to what the user gave.
+    """
+    place, ref = len(r.handed_on), weakref.ref(r)
+    r.handed_on.append(f)
+
     def recorded(*args, **kwargs):
-        return call(r, f, args, kwargs)
+        r = ref()
+        return call(r, r.handed_on[place], args, kwargs)
+    recorded._captured_as = lambda r, args, kwargs: recorded(*args, **kwargs)       # where it comes back to the program
     return recorded
 
 
@@ -340,6 +383,8 @@ def _builtin(r, f, args, kwargs):
     cls = type(owner)
     if isinstance(owner, type):
         if owner in PLAIN:
+            if f.__name__ == "fromkeys" and args:
+                return f([r.key(v) for v in r.elements(args[0])], *args[1:])
             return as_it_is(r, f, args, kwargs)
         if f.__name__ == "__new__":
             return f(*args[:1], *[native(r, a) for a in args[1:]], **_native_words(r, kwargs))
@@ -352,7 +397,9 @@ def _builtin(r, f, args, kwargs):
         if f.__name__ == "get" and isinstance(owner, dict):
             return r.item(owner, args[0]) if r.contains(owner, args[0]) else (*args[1:], None)[0]
         made = r.read(owner)
-        return getattr(made, f.__name__)(*[r.read(a) for a in args], **kwargs)
+        if f.__name__ in ("count", "index") and not kwargs:
+            return r.search(made, f.__name__, *args)
+        return getattr(made, f.__name__)(*[r.key(r.read(a)) for a in args], **kwargs)
     if isinstance(owner, (str, bytes, int, float, complex)):
         return f(*[concrete(r, a) for a in args], **{k: concrete(r, v) for k, v in kwargs.items()})
     if cls in PLAIN or isinstance(owner, (list, dict, tuple, set)):
@@ -361,6 +408,11 @@ def _builtin(r, f, args, kwargs):
             return None
         if isinstance(owner, (set, frozenset, dict)):
             return f(*[_hashed(r, a, f.__name__ in TAKING) for a in args], **kwargs)
+        if is_sequence(owner) and f.__name__ in ("count", "index", "remove") and not kwargs:
+            if f.__name__ != "remove":
+                return r.search(owner, f.__name__, *args)
+            del owner[r.search(owner, "index", *args)]
+            return None
         return f(*[r.read(a) if f.__name__ in TAKING else a for a in args], **kwargs)
     if cls in ITERATORS:
         return f(*args, **kwargs)
@@ -414,6 +466,8 @@ def _construct(r, cls, args, kwargs):
     handler = CLASSES.get(cls)
     if handler is not None:
         return handler(r, *args, **kwargs)
+    if cls is itertools.groupby:
+        args = [[r.key(v) for v in r.elements(args[0])], *args[1:]]
     if cls in ITERATORS:
         return cls(*[native(r, a) if callable(a) else r.iterator(a) if _iterable(a) else a for a in args],
                    **_native_words(r, kwargs))

@@ -5,6 +5,7 @@ says what that value must be. ``Program`` holds the guards of one segment and wr
 fetches the tensors that the segment takes.
 """
 import types
+import weakref
 
 from ptcore.jit._check import Check, Look
 
@@ -112,6 +113,8 @@ def _short(x):
         return x.__name__
     if isinstance(x, Source):
         return x.text
+    if isinstance(x, types.CodeType):
+        return f"that of {x.co_qualname}, line {x.co_firstlineno}"
     text = repr(x)
     return text if len(text) < 60 else f"{text[:56]} ..."
 
@@ -169,6 +172,15 @@ def same_value(a, b):
     return type(a) is type(b) and (a == b or (a != a and b != b)) and (a != 0 or str(a) == str(b))
 
 
+def is_empty(cell):
+    """Whether nothing was put into a cell, or what was there was deleted."""
+    try:
+        cell.cell_contents  # noqa: B018
+    except ValueError:
+        return True
+    return False
+
+
 def same_keys(value, keys):
     found = list(value)
     return len(found) == len(keys) and all([a is b or (type(a) is type(b) and a == b) for a, b in zip(found, keys)])
@@ -185,6 +197,8 @@ HOLDS = {
     "no key": lambda v, e, args: e not in v,
     "has key": lambda v, e, args: e in v,
     "class": lambda v, e, args: v is e,
+    "function": lambda v, e, args: type(v) is types.FunctionType and v.__code__ is e,
+    "empty": lambda v, e, args: is_empty(v),
     "tensor": lambda v, e, args: e.matches(v),
     "same": lambda v, e, args: v is e.fetch(args),
     "not same": lambda v, e, args: v is not e.fetch(args),
@@ -197,7 +211,8 @@ TEXTS = {
     "is": "{0} is {1}", "value": "{0} == {1}", "type": "type({0}) is {1}", "length": "len({0}) == {1}",
     "keys": "list({0}) == {1}", "dict keys": "list({0}) == {1}",
     "no attribute": "{0} has no attribute {1}", "no key": "{1} not in {0}",
-    "has key": "{1} in {0}", "class": "{0} is {1}", "tensor": "{0} is {1}", "same": "{0} is {1}",
+    "has key": "{1} in {0}", "class": "{0} is {1}", "function": "{0}.__code__ is {1}", "empty": "{0} is empty",
+    "tensor": "{0} is {1}", "same": "{0} is {1}",
     "not same": "{0} is not {1}", "modes": "the modes of this thread are {1}", "apart": "{0} overlaps others as before",
     "distinct": "{0} is none of the others, as before", "sizes": "{0}",
 }
@@ -220,14 +235,17 @@ class Program:
     guards : list of Guard
         In the order in which they are checked: a later one may rely on those before it.
     inputs : list of Source
+    functions : dict of Source
+        Where functions are called that are known by their code, and weak references to those of the capture.
     check : callable
-        Of the arguments of a call.
+        Of the arguments of a call. It may be stricter than the guards: see ``relaxed``.
     """
 
     def __init__(self):
-        self.guards, self.inputs = [], []
+        self.guards, self.inputs, self.functions = [], [], {}
         self._met = set()
         self.check, self.uses = self._first_checks, 0
+        self.fixed, self.loose = {}, None   # functions that ``check`` takes for the same; a check of the guards alone
 
     def add(self, kind, source, expected, where=None):
         """Adds a guard, once."""
@@ -235,6 +253,12 @@ class Program:
         if key not in self._met:
             self._met.add(key)
             self.guards.append(Guard(kind, source, expected, where))
+
+    def add_function(self, source, function, where=None):
+        """Guards a function that is called by its code."""
+        self.add("function", source, function.__code__, where)
+        if source.kind != "object":
+            self.functions[source] = weakref.ref(function)
 
     def failing(self, args):
         """The first guard that does not hold, or None."""
@@ -245,17 +269,41 @@ class Program:
         guard; to compile a check takes as long as some dozens of such."""
         self.uses += 1
         if self.uses > SLOW_CHECKS:
-            self.check = _compiled(self)
+            met = {s: ref() for s, ref in self.functions.items()}
+            self.fixed = {s: f for s, f in met.items() if f is not None}
+            self.check = _compiled(self, self.fixed)
             return self.check(args)
         if self.failing(args) is not None:
             return None
         return tuple([s.fetch(args) for s in self.inputs])
 
+    def relaxed(self, args):
+        """What ``check`` gives once it no longer takes functions for the same objects that others have replaced; None
+        if a guard does not hold.
+
+        A function that has been there since the capture is asked for as that object, which is as cheap as can be. So
+        where ``check`` fails, the guards themselves may hold.
+        """
+        if not self.fixed:
+            return None
+        if self.loose is None:
+            self.loose = _compiled(self, {})
+        inputs = self.loose(args)
+        if inputs is not None:
+            self.fixed = {s: f for s, f in self.fixed.items() if s.fetch(args) is f}
+            self.check = _compiled(self, self.fixed) if self.fixed else self.loose
+        return inputs
+
 
 class _Writer:
-    """Writes guards as instructions of a ``Check``; a source is read once."""
+    """Writes guards as instructions of a ``Check``; a source is read once.
 
-    def __init__(self):
+    ``fixed``: sources of functions that are to be the same objects as before. What cannot be changed in such a one is
+    not read: its globals, its cells, and what its defaults are.
+    """
+
+    def __init__(self, fixed):
+        self.fixed = fixed
         self.instructions, self.places, self.dicts, self.said, self.n = [], {}, {}, set(), 0
         self.classes = {}               # class -> what is asked of it and its bases
 
@@ -289,8 +337,27 @@ class _Writer:
             found = self.places[source] = self._read(source)
         return found
 
+    def part(self, source):
+        """What is at a source that leads on from a fixed function, which cannot change; ABSENT of any other."""
+        found = self.fixed.get(source)
+        if found is not None:
+            return found
+        key = source.key
+        base = ABSENT if source.parent is None else self.part(source.parent)
+        if type(base) is types.FunctionType and source.kind == "attribute" and key in PARTS:
+            if key == "__defaults__":
+                self.once("defaults", 0, key=base, expected=base.__defaults__)
+            return getattr(base, key)
+        return base[key] if type(base) is tuple and source.kind == "item" else ABSENT
+
     def _read(self, source):
         kind, key = source.kind, source.key
+        if self.fixed and source.parent is not None:
+            base = self.part(source.parent)
+            if type(base) is types.CellType and key == "cell_contents":
+                return self.read("cell", key=base)
+            if type(base) is tuple and kind == "item":
+                return self.read("constant", key=base[key])
         if kind == "argument":
             return self.read("argument", 0, key)
         if kind == "object":
@@ -321,6 +388,18 @@ class _Writer:
             first += [("class", 0, len(asked), cls, None, None), *asked.values()]
         return first + self.instructions
 
+    def same_object(self, source, expected):
+        """Asks whether a source gives an object."""
+        parent = source.parent
+        if parent is not None and parent.kind == "object" and source not in self.places:
+            if type(parent.key) is types.FunctionType and source.key == "__defaults__":
+                self.once("defaults", 0, key=parent.key, expected=expected)
+                return
+            if type(parent.key) is dict and source.kind == "item":
+                self.once("entry is", 0, key=parent.key, expected=expected, name=source.key)
+                return
+        self.once("is", self.place(source), expected=expected)
+
     def guard(self, g):
         kind, e = g.kind, g.expected
         if kind == "class":
@@ -334,16 +413,27 @@ class _Writer:
         if kind == "modes":
             self.say("modes", expected=e)
             return
-        parent = g.source.parent
-        if kind == "is" and parent is not None and parent.kind == "object" and g.source not in self.places:
-            if type(parent.key) is types.FunctionType and g.source.key in ("__code__", "__defaults__"):
-                self.once(g.source.key.strip("_"), 0, key=parent.key, expected=e)
-                return
-            if type(parent.key) is dict and g.source.kind == "item":
-                self.once("entry is", 0, key=parent.key, expected=e, name=g.source.key)
-                return
+        if kind == "function" and g.source.kind == "object":
+            self.once("code", 0, key=g.source.key, expected=e)
+            return
+        if kind in ("type", "function") and g.source in self.fixed:
+            function = self.fixed[g.source]
+            self.same_object(g.source, function)
+            if kind == "function":
+                self.once("code", 0, key=function, expected=e)
+            return
+        if self.fixed and kind in ("is", "value", "length") and g.source not in self.fixed:
+            found = self.part(g.source)
+            if found is not ABSENT and (kind != "length" or type(found) is tuple) and HOLDS[kind](found, e, ()):
+                return                      # and goes on to hold
+        if kind == "is":
+            self.same_object(g.source, e)
+            return
         v = self.place(g.source)
-        if kind in ("is", "type"):
+        if kind == "function":
+            self.once("type", v, expected=types.FunctionType)
+            self.once("is", self.read("attribute", v, key="__code__"), expected=e)
+        elif kind == "type":
             self.once(kind, v, expected=e)
         elif kind == "dict keys":
             self.once("keys", v, expected=e)
@@ -368,8 +458,11 @@ def _fixed(cls):
     return not cls.__flags__ & 1 << 9       # no heap type
 
 
-def _compiled(program):
-    writer = _Writer()
+PARTS = ("__globals__", "__closure__", "__defaults__")          # of a function
+
+
+def _compiled(program, fixed):
+    writer = _Writer(fixed)
     for g in program.guards:
         writer.guard(g)
     inputs = [writer.place(s) for s in program.inputs]

@@ -2,7 +2,7 @@
 import operator
 import sys
 import types
-from collections import deque
+from collections import OrderedDict, deque
 
 from ptcore._subclass import carried_by, payload_of
 from ptcore._tensor import Tensor
@@ -14,6 +14,8 @@ from ptcore.jit._capture.tracer import Stop
 
 __all__ = ["Operators"]
 
+KEYS = type({}.keys()), type(OrderedDict().keys())
+ITEMS = type({}.values()), type({}.items()), type(OrderedDict().values()), type(OrderedDict().items())
 REFLECTED = {"eq": "eq", "ne": "ne", "lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}
 
 
@@ -159,8 +161,14 @@ class Operators:
                 if result is not NotImplemented:
                     return result
         if name in ("eq", "ne"):
+            if type(a) is type(b) is types.MethodType:
+                parts = zip(calls.parts_of_method(self, a), calls.parts_of_method(self, b))
+                return all([self.same(x, y) for x, y in parts]) == (name == "eq")
             if self.by_identity(a) and self.by_identity(b):
                 return self.same(a, b) == (name == "eq")
+            found = self.compare_containers(a, b)
+            if found is not NotImplemented:
+                return found == (name == "eq")
             for x, y in ((a, b), (b, a)):
                 if type(y) in VALUES and (self.by_identity(x) or (type(x) in calls.CONTAINERS
                                                                   and type(y) in (int, float, bool, str, type(None)))):
@@ -192,6 +200,7 @@ class Operators:
         if isinstance(x, Tensor):
             return operator.contains(self.known_tensor(x), self.native(item))
         if source is not None and (is_mapping(x) or cls in SETS):
+            item = self.pinned(item)
             found = item in x
             self.guard("has key" if found else "no key", source, item)
             return found
@@ -201,11 +210,37 @@ class Operators:
         if (isinstance(found, types.FunctionType) and source is None) or (
                 source is not None and isinstance(found, types.FunctionType)):
             return self.truth(self.call(found, x, item))
-        if type(x) in (list, tuple, deque):
-            return any(self.same(v, item) or self.truth(self.compare("eq", v, item)) for v in x)
-        if found is ABSENT:
-            return any(self.same(v, item) or self.truth(self.compare("eq", v, item)) for v in self.iterator(x))
+        if type(x) in (list, tuple, deque, *ITEMS) or found is ABSENT:
+            return any(self.is_equal(v, item) for v in self.iterator(x))
+        if type(x) in KEYS:
+            return operator.contains(x, self.key(item))
         return operator.contains(self.native(x), self.native(item))
+
+    def is_equal(self, a, b):
+        """Whether two elements are the same to a container."""
+        return self.same(a, b) or self.truth(self.compare("eq", a, b))
+
+    def compare_containers(self, a, b):
+        """``a == b`` of two lists, tuples or dictionaries; NotImplemented for others."""
+        for cls in (list, tuple, deque):
+            if isinstance(a, cls) and isinstance(b, cls):
+                if self.length(a) != self.length(b):
+                    return False
+                return all([self.is_equal(x, y) for x, y in zip(self.elements(a), self.elements(b))])
+        if type(a) is type(b) is dict:
+            a, b = self.read(a), self.read(b)
+            return len(a) == len(b) and all([k in b and self.is_equal(v, b[k]) for k, v in a.items()])
+        return NotImplemented
+
+    def search(self, items, name, x, start=0, stop=None):
+        """``items.count(x)`` or ``items.index(x, ...)`` of a list, a tuple or a deque."""
+        places = range(len(items))[start:stop]
+        if name == "count":
+            return sum([self.is_equal(items[k], x) for k in places])
+        for k in places:
+            if self.is_equal(items[k], x):
+                return k
+        raise ValueError(f"{calls.name_of(x) if callable(x) else x!r} is not in the {type(items).__name__}")
 
     def chain(self, first, *pairs):
         result = True

@@ -1,5 +1,6 @@
 """The recorder: what a rewritten function asks, answered as Python would, and written down as guards."""
 import builtins
+import dataclasses
 import enum
 import functools
 import operator
@@ -46,8 +47,8 @@ class Recorder(Operators):
         self.stands, self.originals = {}, {}    # id of a tensor -> its stand-in; id of a stand-in -> the tensor
         self.copies = {}                # id of a container -> its elements as the program sees them
         self.classes, self.class_sources = {}, {}       # (class, name) -> what the class has there; its source
-        self.kept = []
-        self.by_identity_alone = False  # whether objects from outside have been put where only their identity counts
+        self.kept, self.handed_on = [], []      # functions that are called by code that knows no recorder
+        self.keyed = set()              # classes of what has been put where its identity counts; Tensor for all tensors
 
     # -- sources and guards --------------------------------------------------------------------------------------
 
@@ -71,7 +72,11 @@ class Recorder(Operators):
 
     def constant(self, x, text=None):
         """An object that something guarded always refers to: what is in it is asked and guarded."""
-        self.known.setdefault(id(x), (x, self.object_source(x, text)))
+        found = self.known.get(id(x))
+        if found is None:
+            self.known[id(x)] = x, self.object_source(x, text)
+        elif found[1].kind != "object":     # it is the same only as long as the other place has it, too
+            self.guard("is", found[1], x)
         return x
 
     def source_of(self, x):
@@ -94,16 +99,41 @@ class Recorder(Operators):
             return x
         if isinstance(x, Tensor):
             return self.tensor(x, source)
-        if isinstance(x, OBJECTS):
+        if isinstance(x, OBJECTS) and (cls is not types.FunctionType or source.kind == "class"
+                                       or calls.is_by_identity(x)):
             self.guard("is", source, x)
             return self.constant(x, source.text)
         found = self.known.get(id(x))
         if found is not None:
-            if found[1] is not source and found[1].kind != "object":
+            if found[1].kind == "object":
+                self.guard("is", source, x)
+            elif found[1] is not source:
                 self.guard("same", source, found[1])
             return x
         self.guard("type", source, cls)
         self.known[id(x)] = x, source
+        return x
+
+    def function(self, f):
+        """The source of a Python function that is called, whose code is guarded.
+
+        The function itself may be another one in another call: what its code reads of its defaults, cells and globals
+        is guarded as it is read.
+        """
+        source = self.source_of(f)
+        if source is None:              # a function of a class, or one that native code gave
+            source = self.source_of(self.constant(f))
+        self.capture.settle()
+        self.capture.program.add_function(source, f, user_at() if self.capture.located else None)
+        return source
+
+    def pinned(self, x):
+        """An object of which it counts which one it is, or a tuple of such, as it is outside."""
+        if type(x) is tuple:
+            return tuple([self.pinned(v) for v in self.elements(x)])
+        source, x = self.source_of_any(x), self.original(x)
+        if source is not None and source.kind != "object":
+            self.guard("is", source, x)
         return x
 
     def tensor(self, x, source):
@@ -138,12 +168,32 @@ class Recorder(Operators):
             raise NameError(f"name {name!r} is not defined")
         return self.track(inbuilt[name], self.source("item", self.object_source(inbuilt, "builtins"), name, name))
 
-    def cell(self, cell, name):
+    def cell(self, function, k, name):
+        """What is in a function's cell number ``k``."""
+        cell, base = function.__closure__[k], self.source_of(function)
+        is_constant = base is None or base.kind == "object"
+        if is_constant:
+            where = self.object_source(cell, f"the cell of {name}")
+        else:
+            where = self.source("attribute", base, "__closure__", f"{base}.__closure__")
+            where = self.source("item", where, k, f"{where}[{k}]")
         try:
             value = cell.cell_contents
         except ValueError:
-            raise NameError(f"cannot access free variable {name!r}") from None
-        return self.track(value, self.source("cell", None, cell, name))
+            self.guard("empty", where, None)
+            raise NameError(f"cannot access free variable {name!r} where it is not associated with a value in "
+                            "enclosing scope") from None
+        if is_constant:
+            return self.track(value, self.source("cell", None, cell, name))
+        return self.track(value, self.source("attribute", where, "cell_contents", f"{base}.__closure__.{name}"))
+
+    def globals_of(self, function):
+        """The names outside of a function, guarded to be these."""
+        base = self.source_of(function)
+        if base is not None and base.kind != "object":
+            self.guard("is", self.source("attribute", base, "__globals__", f"{base}.__globals__"),
+                       function.__globals__)
+        return function.__globals__
 
     def import_module(self, outside, name, last):
         found = sys.modules.get(name)
@@ -236,7 +286,7 @@ class Recorder(Operators):
             if type(x) is type or meta is ABSENT:
                 return getattr(x, name)
             return self.bound(meta, x, type(x), name)
-        if isinstance(raw, (staticmethod, classmethod)):
+        if isinstance(raw, (staticmethod, classmethod, types.ClassMethodDescriptorType)):
             return self.bound(raw, None, x, name)
         if isinstance(raw, OBJECTS) or not hasattr(type(raw), "__get__"):
             return self.track(raw, self.class_source(x, name))
@@ -265,11 +315,12 @@ class Recorder(Operators):
     def bound(self, raw, x, cls, name):
         """What is read through an instance, None for the class itself, where the class has ``raw``."""
         if isinstance(raw, types.FunctionType):
+            self.constant(raw)
             return raw if x is None else types.MethodType(raw, x)
         if isinstance(raw, classmethod):
-            return types.MethodType(raw.__func__, cls)
+            return types.MethodType(self.constant(raw.__func__), cls)
         if isinstance(raw, staticmethod):
-            return raw.__func__
+            return self.constant(raw.__func__)
         if not hasattr(type(raw), "__get__"):
             return self.track(raw, self.class_source(cls, name))
         if isinstance(raw, (types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType,
@@ -401,9 +452,32 @@ class Recorder(Operators):
 
     def key(self, x):
         """What is put into a set or is the key of a dictionary."""
-        if type(x) not in VALUES and (isinstance(x, Tensor) or self.source_of(x) is not None):
-            self.by_identity_alone = True
+        if type(x) is frozenset or (isinstance(x, tuple) and type(x).__hash__ is tuple.__hash__):
+            for v in self.elements(x):
+                self.key(v)
+        elif isinstance(x, Tensor):
+            self.keyed.add(Tensor)
+        elif type(x) not in VALUES and self.source_of(x) is not None:
+            self.keyed.add(type(x))
+            self.hashed(x)
         return x
+
+    def keys(self, x):
+        """What ``*x`` puts into a set."""
+        return [self.key(v) for v in self.elements(x)]
+
+    def hashed(self, x):
+        """Guards what the hash of an object from outside reads of it, which is what it is compared by."""
+        cls = type(x)
+        found = self.in_class(cls, "__hash__")
+        if not isinstance(found, types.FunctionType) or isinstance(x, enum.Enum):
+            return
+        if dataclasses.is_dataclass(cls) and found.__code__.co_filename.startswith("<"):
+            for f in dataclasses.fields(cls):
+                if f.compare:
+                    self.key(self.attribute(x, f.name))
+        else:
+            self.call(found, x)
 
     def item(self, x, index):
         if isinstance(x, Tensor):
@@ -418,8 +492,10 @@ class Recorder(Operators):
             index = operator.index(index)
             return self.track(x[index], self.source("item", source, index, f"{source}[{index}]"))
         elif is_mapping(x):
+            index = self.pinned(index)
             if index in x:
-                return self.track(x[index], self.source("item", source, index, f"{source}[{index!r}]"))
+                text = repr(index) if type(index) in VALUES else getattr(index, "__qualname__", type(index).__name__)
+                return self.track(x[index], self.source("item", source, index, f"{source}[{text}]"))
             if hasattr(cls, "__missing__"):
                 self.unsupported(f"{source}[{index!r}] of a {cls.__name__} asks for a default")
             self.guard("no key", source, index)
@@ -471,16 +547,24 @@ class Recorder(Operators):
                 if not all(type(k) in VALUES or isinstance(k, OBJECTS) for k in keys):
                     self.unsupported(f"the keys of {source} are no plain values")
                 self.guard("dict keys" if type(x) in (dict, defaultdict, Registry) else "keys", source, keys)
+                self.known_keys(keys)
                 found = {k: self.track(x[k], self.source("item", source, k, f"{source}[{k!r}]")) for k in keys}
             elif type(x) in SETS:
                 if not all(type(k) in VALUES or isinstance(k, OBJECTS) for k in x):
                     self.unsupported(f"the elements of {source} are no plain values")
                 self.guard("keys", source, list(x))
-                found = list(x)
+                found = self.known_keys(list(x))
             else:
                 return None
             self.copies[id(x)] = found
         return found
+
+    def known_keys(self, keys):
+        """Keys of a container from outside, whose guard says which objects they are."""
+        for k in keys:
+            if type(k) not in VALUES:
+                self.constant(k)
+        return keys
 
     def read(self, x):
         """A container of the program's own with the elements of one from outside; anything else itself."""

@@ -524,9 +524,11 @@ class Writer(ast.NodeTransformer):
         return ast.copy_location(ast.Dict(keys, values), node)
 
     def visit_Set(self, node):
-        return ast.copy_location(ast.Set([x if isinstance(x, ast.Constant) else self.visit(x)
-                                          if isinstance(x, ast.Starred) else self.ask(x, "key", self.visit(x))
-                                          for x in node.elts]), node)
+        def key(x):
+            if isinstance(x, ast.Starred):
+                return self.at(x, ast.Starred(self.ask(x, "keys", self.visit(x.value)), x.ctx))
+            return x if isinstance(x, ast.Constant) else self.ask(x, "key", self.visit(x))
+        return ast.copy_location(ast.Set([key(x) for x in node.elts]), node)
 
     def visit_FormattedValue(self, node):
         spec = None if node.format_spec is None else self.visit(node.format_spec)
@@ -540,19 +542,25 @@ class Writer(ast.NodeTransformer):
 class Outside:
     """What a function reads from outside by name: its globals, the built-in names and the cells of outer functions."""
 
-    __slots__ = ("cells", "function", "known", "recorder", "space")
+    __slots__ = ("function", "known", "places", "recorder", "space_")
 
     def __init__(self, recorder, function):
-        self.recorder, self.function, self.space = recorder, function, function.__globals__
-        self.cells = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
+        self.recorder, self.function, self.space_ = recorder, function, None
+        self.places = {name: k for k, name in enumerate(function.__code__.co_freevars)}
         self.known = {}
+
+    @property
+    def space(self):
+        if self.space_ is None:
+            self.space_ = self.recorder.globals_of(self.function)
+        return self.space_
 
     def name(self, name):
         known = self.known
         return known[name] if name in known else known.setdefault(name, self.recorder.global_(self.space, name))
 
     def cell(self, name):
-        return self.recorder.cell(self.cells[name], name)
+        return self.recorder.cell(self.function, self.places[name], name)
 
 
 def made_by(make, recorder, function, defaults, kwdefaults):

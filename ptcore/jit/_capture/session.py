@@ -462,10 +462,12 @@ class Capture:
 
     def add_overlaps(self):
         """Which inputs share memory, if any of them is written to; and which objects are one, where it counts."""
-        if self.recorder.by_identity_alone:
-            sources = [s for _, s in self.recorder.stands.values()]
-            sources += [s for _, s in self.recorder.known.values() if s.kind != "object"]
-            if len(sources) > 1:
+        keyed = self.recorder.keyed
+        if keyed:
+            sources = [s for _, s in self.recorder.stands.values()] if Tensor in keyed else []
+            # Those of other classes are others in any call; a constant may be what is found elsewhere in another call.
+            sources += [s for x, s in self.recorder.known.values() if type(x) in keyed]
+            if len(sources) > 1 and not all([s.kind == "object" for s in sources]):
                 look = Distinct(sources)
                 look.expected = look.pattern(self.flat)
                 self.segments[-1].program.add("distinct", sources[0], look)
@@ -573,8 +575,8 @@ class Builder:
         if is_sequence(x) or cls in (set, frozenset):
             return "sequence", number, cls, [self.form(v) for v in x], getattr(x, "maxlen", None)
         if cls in (dict, OrderedDict, defaultdict):
-            return "mapping", number, cls, list(x), [self.form(v) for v in x.values()], getattr(x, "default_factory",
-                                                                                             None)
+            return ("mapping", number, cls, [self.form(k) for k in x], [self.form(v) for v in x.values()],
+                    getattr(x, "default_factory", None))
         if cls.__flags__ & 1 << 9 and cls.__new__ is object.__new__ and not any("__slots__" in c.__dict__
                                                                               for c in cls.__mro__[:-1]):
             return "instance", number, cls, list(x.__dict__), [self.form(v) for v in x.__dict__.values()]
@@ -626,7 +628,7 @@ class Template:
         if kind == "mapping":
             x = made[number] = defaultdict(form[5]) if cls is defaultdict else cls()
             for key, part in zip(form[3], form[4]):
-                x[key] = self.make(part, outs, args, made)
+                x[self.make(key, outs, args, made)] = self.make(part, outs, args, made)
             return x
         if cls is list or cls is deque:
             x = made[number] = [] if cls is list else deque(maxlen=form[4])

@@ -58,6 +58,12 @@ global_state = _GlobalState()
 _NO_TABLES = HookTables()
 
 
+def has_hooks(module):
+    """Whether a call of a module runs anything beside its forward."""
+    tables = [t for t in (module._hooks, global_state.table) if t is not None]
+    return any(getattr(t, name) for t in tables for name in _TABLES if "state_dict" not in name)
+
+
 def _add(tables, name, hook, *, prepend=False, flags=()):
     """Put `hook` into the table `name`; `flags` are (table name, wanted)."""
     hooks = getattr(tables, name)
