@@ -1,0 +1,65 @@
+"""The command ``tools/ship.py``: its exit statuses and rows."""
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+TOOL = Path(__file__).resolve().parents[1] / "tools" / "ship.py"
+pytestmark = pytest.mark.skipif(not TOOL.exists(), reason="needs the source tree")
+
+
+@pytest.fixture
+def ship(tmp_path, monkeypatch):
+    spec = importlib.util.spec_from_file_location("ship", TOOL)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    monkeypatch.setattr(module, "RECORD", tmp_path / "SHIP.md")
+    monkeypatch.setattr(module, "WORK", tmp_path / "work")
+    monkeypatch.setattr(module, "PARTS", {})
+
+    @module.part("good", ci=True)
+    def good(options):
+        """It holds."""
+        return "3 files"
+
+    @module.part("bad")
+    def bad(options):
+        """It does not hold."""
+        raise module.Broken("a | b\nis 3")
+
+    @module.part("absent")
+    def absent(options):
+        """It cannot be run."""
+        raise module.NotRun("there is no tool")
+
+    return module
+
+
+def test_statuses_and_rows(ship, capsys):
+    assert [ship.main([name]) for name in ("good", "bad", "absent")] == [0, 1, 3]
+    rows = [line.split(" | ") for line in ship.RECORD.read_text().splitlines()[6:]]
+    assert [row[0] for row in rows] == ["| absent", "| bad", "| good"]
+    assert [row[3] for row in rows] == ["not run", "broken", "holds"]
+    assert [row[5] for row in rows] == ["there is no tool |", "a / b is 3 |", "3 files |"]
+    ship.PARTS["good"] = (lambda options: "4 files", True)
+    ship.PARTS["good"][0].__doc__ = "It holds."
+    assert ship.main(["good"]) == 0
+    text = ship.RECORD.read_text()
+    assert text.count("| good |") == 1 and "4 files" in text and "3 files" not in text
+
+
+def test_ci_writes_nothing(ship, capsys):
+    assert ship.main(["--ci"]) == 0
+    assert not ship.RECORD.exists()
+    assert ship.main(["--list"]) == 0
+    assert "good          (C) It holds." in capsys.readouterr().out
+    for wrong in ([], ["nothing"]):
+        with pytest.raises(SystemExit):
+            ship.main(wrong)
+
+
+def test_a_command_that_fails_breaks_a_promise(ship):
+    with pytest.raises(ship.Broken, match=r"ended with 1:"):
+        ship.run("false")
+    with pytest.raises(ship.NotRun, match="cannot be installed"):
+        ship.environment("none", "--no-index", "no-such-package-of-ptcore")
