@@ -57,10 +57,11 @@ class _Alias:
             child = name[len(prefix):]
             if "." not in child and vars(module).get(child) is not sys.modules[name]:
                 sys.modules.setdefault(f"{_names[self.name]}.{child}", sys.modules[name])
-        path = _names.get(self.name, "").partition(".")[2] + "."
-        if any(p.startswith(path) for table in (_paths.TABLE, _paths.ABSENT) for p in table):
+        path = _names.get(self.name, "").partition(".")[2]
+        if _paths.is_package(path):
             # What is one file here may be a package of PyTorch.
             vars(module).setdefault("__path__", [])
+        path += "."
         for below in [p for p in _paths.TABLE if p.startswith(path) and "." not in p[len(path):]]:
             if callable(vars(module).get(below[len(path):])):
                 sys.modules.setdefault(f"torch.{below}", import_module(_paths.TABLE[below]))
@@ -75,12 +76,14 @@ _names = {}
 class _Absent:
     """Makes the module of a part of PyTorch that ptcore has not."""
 
+    def __init__(self, path):
+        self.path = path
+
     def create_module(self, spec):
         from ptcore.compat.torch import _absent
-        path = spec.name.partition(".")[2]
-        if path not in _made:
-            _made[path] = _absent.Missing(f"torch.{path}")
-        return _made[path]
+        if self.path not in _made:
+            _made[self.path] = _absent.Missing(f"torch.{self.path}")
+        return _made[self.path]
 
     def exec_module(self, module):
         pass
@@ -89,12 +92,12 @@ class _Absent:
 def _spec(name, path, found):
     """The spec of a module that exists, or of an absent one; remembers what comes to hang on a package of ptcore."""
     package, _, child = path.rpartition(".")
-    holder = sys.modules.get(f"torch.{package}" if name.startswith("torch.") else f"ptcore.{package}")
+    holder = sys.modules.get(f"torch.{package}" if name.startswith("torch.") else name.rpartition(".")[0])
     if package and holder is not None and (found is None or found != f"{holder.__name__}.{child}"):
         if child not in vars(holder):
             _added.append((holder, child, name))
     if found is None:
-        return ModuleSpec(name, _Absent(), is_package=True)
+        return ModuleSpec(name, _Absent(path), is_package=True)
     if name.startswith("torch."):
         _names.setdefault(found, name)
     own = importlib.util.find_spec(found)
@@ -109,8 +112,13 @@ class Additions:
 
     def find_spec(self, name, path=None, target_module=None):
         head, _, rest = name.partition(".")
-        if head == "ptcore" and "." in rest and (rest in _paths.TABLE or rest in _paths.ABSENT):
-            return _spec(name, rest, _paths.TABLE.get(rest))
+        if head != "ptcore" or "." not in rest:
+            return None
+        above, _, child = name.rpartition(".")
+        # The second is for modules that stand for one of PyTorch's by another name.
+        for found in (rest, f"{_names[above]}.{child}".partition(".")[2] if above in _names else ""):
+            if found in _paths.TABLE or found in _paths.ABSENT:
+                return _spec(name, found, _paths.TABLE.get(found))
         return None
 
 

@@ -12,7 +12,7 @@ torch = sys.modules[__name__]
 
 
 def __getattr__(name):
-    if name.startswith("__") and name != "__config__":
+    if name.startswith("__") and name not in ("__config__", "__future__"):
         if name == "__all__":
             return [n for n in __dir__() if not n.startswith("_")]
         raise AttributeError(f"module 'torch' has no attribute {name!r}")
