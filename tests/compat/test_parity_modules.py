@@ -106,6 +106,7 @@ print(json.dumps(wrong))
     assert not wrong, wrong
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not torch.__version__.startswith("2.13."), reason="the list is that of PyTorch 2.13")
 def test_the_list_is_up_to_date():
     spec = importlib.util.spec_from_file_location("absent_names", TOOL)

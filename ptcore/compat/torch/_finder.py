@@ -5,6 +5,7 @@ path, and to a module of what is absent (`_absent`). Modules of ptcore are hande
 A path of the table may lie in a package of ptcore, as ``torch.utils.model_zoo`` does: ``from torch.utils import
 model_zoo`` asks for ``ptcore.utils.model_zoo``, since the package is ptcore's, and gets the same module.
 """
+import functools
 import importlib.util
 import sys
 from importlib import import_module
@@ -129,7 +130,7 @@ class Finder:
         head, _, rest = name.partition(".")
         if head == "torch":
             return self._find(name, rest) if rest else self._root()
-        if name == "multiprocessing.spawn":
+        if name in STARTERS:
             return _spawn_spec(name, path)
         return None
 
@@ -175,7 +176,12 @@ def forget_additions():
     _names.clear()
 
 
-# -- processes that multiprocessing starts -------------------------------------------------------------------
+# -- processes that others start ------------------------------------------------------------------------------
+
+# Modules that say what a new process reads first: of the standard library, of joblib's processes, of a copy that
+# pickles more. Each is changed when it is imported, and none is imported for it.
+STARTERS = ("multiprocessing.spawn", "joblib.externals.loky.backend.spawn", "loky.backend.spawn", "multiprocess.spawn")
+
 
 class _Install:
     """Unpickled in a child, it installs the hook there: with the first thing that the child reads."""
@@ -187,26 +193,28 @@ class _Install:
         return exec, (text, {})
 
 
-def _prepare(name):
-    data = _standard["prepare"](name)
-    data["ptcore_compat_torch"] = _Install()
-    if name == "ignore":
-        # The fork server asks what it may load before it forks: a main file that imports torch is for its children.
-        data.pop("init_main_from_path", None)
-    return data
+def _preparation(standard):
+    """A module's ``get_preparation_data`` with the hook in what it gives."""
+    @functools.wraps(standard)
+    def prepare(name, *args, **kwargs):
+        data = standard(name, *args, **kwargs)
+        data["ptcore_compat_torch"] = _Install()
+        if name == "ignore":
+            # The fork server asks what it may load before it forks: a main file that imports torch is for its children.
+            data.pop("init_main_from_path", None)
+        return data
+
+    prepare.standard = standard
+    return prepare
 
 
-_standard = {}
-
-
-def _patch(spawn):
-    if spawn.get_preparation_data is not _prepare:
-        _standard["prepare"] = spawn.get_preparation_data
-        spawn.get_preparation_data = _prepare
+def _patch(starter):
+    if not hasattr(starter.get_preparation_data, "standard"):
+        starter.get_preparation_data = _preparation(starter.get_preparation_data)
 
 
 def _spawn_spec(name, path):
-    """The standard module's spec, whose loader tells when it is there."""
+    """A starter's own spec, whose loader tells when it is there."""
     spec = PathFinder.find_spec(name, path)
     if spec is not None:
         load = spec.loader.exec_module
@@ -221,13 +229,15 @@ def _spawn_spec(name, path):
 
 
 def follow_children():
-    """Makes processes install the hook that ``multiprocessing`` starts from now on."""
-    if "multiprocessing.spawn" in sys.modules:
-        _patch(sys.modules["multiprocessing.spawn"])
+    """Makes processes install the hook that are started from now on."""
+    for name in STARTERS:
+        if name in sys.modules:
+            _patch(sys.modules[name])
 
 
 def forget_children():
     """Undoes `follow_children`."""
-    spawn = sys.modules.get("multiprocessing.spawn")
-    if spawn is not None and spawn.get_preparation_data is _prepare:
-        spawn.get_preparation_data = _standard["prepare"]
+    for name in STARTERS:
+        starter = sys.modules.get(name)
+        if starter is not None and hasattr(starter.get_preparation_data, "standard"):
+            starter.get_preparation_data = starter.get_preparation_data.standard
