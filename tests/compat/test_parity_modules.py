@@ -1,5 +1,7 @@
 """The modules that import under the hook, beside those of an installed PyTorch."""
+import importlib
 import importlib.util
+import inspect
 import json
 import subprocess
 import sys
@@ -57,6 +59,69 @@ def test_every_module_of_the_list_is_pytorchs():
     # PyTorch hands out modules of distributed.tensor under these paths.
     assert wrong == ["distributed._tensor._shards_wrapper", "distributed._tensor._utils",
                      "distributed._tensor.device_mesh", "distributed._tensor.experimental"], wrong
+
+
+def test_more_names_are_pytorchs():
+    """No name is made up, and what is a class there is one here; but for an alias, decorators and a context."""
+    found = run("""
+import inspect, json
+from ptcore.compat.torch import _paths
+import importlib, torch
+found = {}
+for path, sources in _paths.MORE.items():
+    module = importlib.import_module(f"torch.{path}")
+    names = [word.partition("=")[0] for words in sources.values() for word in words.split()]
+    found[path] = {name: inspect.isclass(getattr(module, name)) for name in names}
+print(json.dumps(found))
+""")
+    for path, names in found.items():
+        module = importlib.import_module(f"torch.{path}")
+        for name, is_class in names.items():
+            if name not in ("ParamsT", "non_deterministic", "functional_datapipe", "_enable_get_lr_call"):
+                assert inspect.isclass(getattr(module, name)) == is_class, (path, name)
+            assert hasattr(module, name), (path, name)
+
+
+HELPERS = """
+import json, math, torch
+from torch.nn import functional as F
+from torch.nn.modules.transformer import (_detect_is_causal_mask, _generate_square_subsequent_mask, _get_activation_fn,
+                                          _get_clones, _get_seq_len)
+from torch.nn.modules.module import _addindent
+from torch.nn.modules.rnn import apply_permutation
+from torch.nn.init import _no_grad_fill_, _no_grad_zero_
+def said(call):
+    try:
+        return call()
+    except (ValueError, RuntimeError) as error:
+        return type(error).__name__
+x = torch.arange(6.0).reshape(2, 3)
+w = torch.arange(27.0).reshape(9, 3) / 10
+causal = _generate_square_subsequent_mask(3)
+found = [
+    _addindent("a\\nb\\nc", 3), _get_activation_fn("gelu")(x).tolist(), said(lambda: _get_activation_fn("elu")),
+    len({id(m) for m in _get_clones(torch.nn.ReLU(), 3)}), [_get_seq_len(torch.ones(*s), b) for s in ((2, 3), (4, 5, 6))
+                                                            for b in (False, True)],
+    [_detect_is_causal_mask(m, h, n) for m in (None, causal, torch.zeros(3, 3)) for h in (None, True, False)
+     for n in (None, 3)],
+    apply_permutation(x, torch.tensor([2, 0, 1])).tolist(), [F._get_softmax_dim("f", n, 3) for n in range(5)],
+    [said(lambda: F._verify_batch_size(s)) for s in ([1, 3], [2, 3], [1, 3, 2], [1, 3, 1, 1])],
+    F._list_with_default([None, 4], [2, 5, 6]), said(lambda: F._list_with_default([1, 2], [3])),
+    F._canonical_mask(torch.tensor([True, False]), "m", None, "", torch.float32).eq(-math.inf).tolist(),
+    F._canonical_mask(x, "m", None, "", torch.float32).tolist(), F._canonical_mask(None, "m", None, "", None),
+    [t.tolist() for t in F._in_projection_packed(x, x, x, w)], [t.tolist() for t in F._in_projection_packed(
+        x, x + 1, x + 2, w, torch.arange(9.0))],
+    [t.tolist() for t in F._in_projection(x, x, x, w[:3], w[3:6], w[6:], torch.ones(3))],
+    _no_grad_fill_(torch.nn.Parameter(torch.ones(1)), 3.0).item(), _no_grad_zero_(torch.ones(1)).item(),
+]
+def near(a):
+    return round(a, 3) if isinstance(a, float) else [near(b) for b in a] if isinstance(a, (list, tuple)) else a
+print(json.dumps(near(found)))
+"""
+
+
+def test_helpers_do_what_pytorchs_do():
+    assert run(HELPERS) == run(HELPERS, hook=False)
 
 
 # Modules that import without optional packages, from every part.

@@ -72,7 +72,9 @@ MARKERS = {f"torch.{name}" for name in (
     "export.register_dataclass", "onnx.symbolic_helper.parse_args", "onnx.register_custom_op_symbolic",
     "_compile._disable_dynamo", "_decomp.register_decomposition", "_inductor.lowering.register_lowering",
     "fx._compatibility.compatibility",
-    "utils.data.datapipes._decorator.functional_datapipe", "utils.flop_counter.register_flop_formula",
+    "utils.data.datapipes._decorator.functional_datapipe", "utils.data.datapipes._decorator.non_deterministic",
+    "utils.data.datapipes._decorator.argument_validation", "utils.data.datapipes._decorator.runtime_validation",
+    "utils.flop_counter.register_flop_formula",
     "onnx.utils.register_custom_op_symbolic", "testing._internal.common_utils.instantiate_parametrized_tests")}
 # Classes that programs derive from without asking anything of them.
 BASES = {"torch.distributed.checkpoint.stateful.Stateful", "torch.distributed.algorithms.join.Joinable",

@@ -42,8 +42,8 @@ def target(path):
 class _Alias:
     """Gives a module that has another name, as it is."""
 
-    def __init__(self, name):
-        self.name = name
+    def __init__(self, name, path):
+        self.name, self.path = name, path
 
     def create_module(self, spec):
         module = import_module(self.name)
@@ -52,6 +52,11 @@ class _Alias:
 
     def exec_module(self, module):
         module.__spec__ = self.own
+        _give(module, self.path)
+        for path in _paths.MORE:
+            # Modules that came with their package are asked by its attributes, and not imported again.
+            if path.startswith(self.path + ".") and f"ptcore.{path}" in sys.modules:
+                _give(sys.modules[f"ptcore.{path}"], path)
         # A package may hold a function by the name of one of its modules: a later import would put the module there.
         prefix = self.name + "."
         for name in [n for n in sys.modules if n.startswith(prefix)]:
@@ -68,6 +73,30 @@ class _Alias:
                 sys.modules.setdefault(f"torch.{below}", import_module(_paths.TABLE[below]))
 
 
+def _give(module, path):
+    """Lets a module of ptcore answer for names that PyTorch's has and that stand elsewhere here."""
+    more = _paths.MORE.get(path)
+    if more is None:
+        return
+    if module not in _given:
+        before, names = _given[module] = vars(module).get("__getattr__"), {}
+
+        def __getattr__(name):
+            if name in names:
+                source, other = names[name]
+                return getattr(import_module(source), other)
+            if before is not None:
+                return before(name)
+            raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}")
+
+        module.__getattr__ = __getattr__
+    for source, words in more.items():
+        for name, _, other in (word.partition("=") for word in words.split()):
+            _given[module][1][name] = source, other or name
+
+
+# Module that answers for more names -> (its ``__getattr__`` before, name -> (module, name there)).
+_given = {}
 # Path below torch -> module of what is absent.
 _made = {}
 # Name of a module of ptcore -> its name below torch.
@@ -102,7 +131,8 @@ def _spec(name, path, found):
     if name.startswith("torch."):
         _names.setdefault(found, name)
     own = importlib.util.find_spec(found)
-    spec = ModuleSpec(name, _Alias(found), origin=own.origin, is_package=own.submodule_search_locations is not None)
+    spec = ModuleSpec(name, _Alias(found, path), origin=own.origin,
+                      is_package=own.submodule_search_locations is not None)
     if spec.submodule_search_locations is not None:
         spec.submodule_search_locations[:] = own.submodule_search_locations
     return spec
@@ -172,7 +202,13 @@ def forget_additions():
     for package, child, name in _added:
         vars(package).pop(child, None)
         sys.modules.pop(name, None)
+    for module, (before, _) in _given.items():
+        if before is None:
+            del module.__getattr__
+        else:
+            module.__getattr__ = before
     _added.clear()
+    _given.clear()
     _names.clear()
 
 

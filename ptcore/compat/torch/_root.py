@@ -6,8 +6,10 @@ import ptcore
 from ptcore.compat.torch import _paths
 from ptcore.compat.torch.torch_version import __version__ as __version__
 
+_module = type(sys)
 globals().update({name: value for name, value in vars(ptcore).items()
-                  if not name.startswith("_") and name not in _paths.TABLE and name not in _paths.NAMES})
+                  if not (name.startswith("_") or name in _paths.TABLE or name in _paths.NAMES
+                          or isinstance(value, _module))})
 torch = sys.modules[__name__]
 
 
@@ -24,8 +26,11 @@ def __getattr__(name):
         return import_module(f"torch.{name}")
     else:
         found = vars(ptcore).get(name, ptcore) if name.startswith("_") else getattr(ptcore, name, ptcore)
-        if found is ptcore or (name.startswith("_") and isinstance(found, type(ptcore))):
+        if found is ptcore or (name.startswith("_") and isinstance(found, _module)):
             raise AttributeError(f"module 'torch' has no attribute {name!r}")
+        if isinstance(found, _module):
+            # The import lets the module answer for what `_paths.MORE` adds.
+            found = import_module(f"torch.{name}")
     globals()[name] = found
     return found
 
