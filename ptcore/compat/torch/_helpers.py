@@ -4,9 +4,10 @@ import functools
 import warnings
 from collections.abc import Iterable
 
-from ptcore import Tensor, autograd, get_default_dtype, is_complex, set_grad_enabled, view_as_real
+from ptcore import Tensor, get_default_dtype, is_complex, set_grad_enabled, view_as_real
 from ptcore import float32 as _float32
 from ptcore import float64 as _float64
+from ptcore.autograd.function import Function
 from ptcore.utils.data._utils import collate as _collate
 
 __all__ = []
@@ -111,7 +112,7 @@ class _DatasetKind:
 
 # -- autograd and checkpoints -------------------------------------------------------------------------------
 
-class InplaceFunction(autograd.Function):
+class InplaceFunction(Function):
     """A function that may write into its input; it says so by ``ctx.mark_dirty``, as every function does."""
 
     def __init__(self, inplace=False):
