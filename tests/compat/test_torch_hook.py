@@ -382,6 +382,7 @@ def test_names_that_are_printed(tmp_path):
             return x.to(torch.float64) + torch.zeros(2, dtype=torch.int32)
         g = make_fx(f)(torch.ones(2))
         assert g(torch.ones(2)).dtype is torch.float64 and torch.fx.symbolic_trace(f)(torch.ones(2)).tolist() == [1, 1]
+        assert "call_function[target=torch.neg]" in str(torch.fx.symbolic_trace(lambda x: torch.neg(x)).graph)
     """)
     plain(tmp_path, """
         import ptcore
