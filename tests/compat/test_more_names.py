@@ -158,3 +158,49 @@ def f():
     return Seen.count
 assert [f(), f()] == [1, 2]
 """)
+
+
+def test_functorch():
+    """The package that was before ``torch.func``."""
+    run("""
+import functorch, sys
+import torch
+from functorch import combine_state_for_ensemble, make_functional, make_functional_with_buffers, vmap, grad
+from torch._functorch.make_functional import make_functional as other
+assert other is make_functional and sys.modules["functorch"] is functorch and functorch.vmap is torch.vmap
+net = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4)).eval()
+f, parameters, buffers = make_functional_with_buffers(net)
+x = torch.randn(2, 3)
+assert torch.equal(f(parameters, buffers, x), net(x)) and len(parameters) == 4 and len(buffers) == 3
+g, weights = make_functional(net[0])
+slopes = grad(lambda p: g(p, x).sum())(weights)
+net[0](x).sum().backward()
+assert all(torch.allclose(s, p.grad) for s, p in zip(slopes, net[0].parameters()))
+assert torch.equal(g([torch.zeros_like(p) for p in weights], x), torch.zeros(2, 4))
+try:
+    make_functional(net)
+except RuntimeError as error:
+    assert "buffers" in str(error)
+nets = [torch.nn.Linear(3, 2) for _ in range(4)]
+h, stacked, none = combine_state_for_ensemble(nets)
+assert none == () and torch.allclose(vmap(h, (0, 0, None))(stacked, none, x), torch.stack([n(x) for n in nets]))
+
+from torch.func import replace_all_batch_norm_modules_
+assert replace_all_batch_norm_modules_(net) is net and net[1].running_mean is None
+y = net(x)
+assert torch.allclose(y.mean(0) - net[1].bias, torch.zeros(4), atol=1e-5)
+slope = torch._softmax_backward_data(torch.ones(2, 3), x.softmax(1), 1, x.dtype)
+assert torch.allclose(slope, torch.zeros(2, 3), atol=1e-6)
+from torch._dynamo.utils import counters
+counters["frames"]["ok"] += 1
+assert counters["frames"]["ok"] == 1 and torch.per_tensor_affine != torch.per_channel_affine
+from torch.optim import SparseAdam
+from torch.autograd.graph import GradientEdge, get_gradient_edge
+for call in (lambda: SparseAdam([]), lambda: get_gradient_edge(x), GradientEdge):
+    try:
+        call()
+    except NotImplementedError as error:
+        assert "ptcore" in str(error)
+    else:
+        raise AssertionError
+""")

@@ -62,7 +62,7 @@ def test_every_module_of_the_list_is_pytorchs():
 
 
 def test_more_names_are_pytorchs():
-    """No name is made up, and what is a class there is one here; but for an alias, decorators and a context."""
+    """No name is made up, and what is a class there is one here, but for decorators and a context."""
     found = run("""
 import inspect, json
 from ptcore.compat.torch import _paths
@@ -77,9 +77,9 @@ print(json.dumps(found))
     for path, names in found.items():
         module = importlib.import_module(f"torch.{path}")
         for name, is_class in names.items():
-            if name not in ("ParamsT", "non_deterministic", "functional_datapipe", "_enable_get_lr_call"):
-                assert inspect.isclass(getattr(module, name)) == is_class, (path, name)
-            assert hasattr(module, name), (path, name)
+            theirs = getattr(module, name)
+            if name not in ("non_deterministic", "functional_datapipe", "_enable_get_lr_call"):
+                assert is_class or not inspect.isclass(theirs), (path, name)
 
 
 HELPERS = """

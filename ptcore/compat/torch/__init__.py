@@ -52,7 +52,7 @@ def uninstall():
         sys.meta_path.remove(_finder.additions)
         _finder.forget_children()
         show_as("ptcore")
-        for name in [n for n in sys.modules if n == "torch" or n.startswith("torch.")]:
+        for name in [n for n in sys.modules if n in ("torch", "functorch") or n.startswith("torch.")]:
             del sys.modules[name]
         _finder.forget_additions()
 

@@ -6,9 +6,10 @@ are called.
 """
 import abc
 import types
+from importlib import import_module
 
 from ptcore.compat.torch._absent_names import BASES, FALSE, MARKERS, NONE, WHY, ZERO
-from ptcore.compat.torch._paths import ABSENT, TABLE
+from ptcore.compat.torch._paths import ABSENT, MORE, TABLE
 
 
 def why(path):
@@ -117,6 +118,16 @@ def _make(path, attributes):
     return _function(path)
 
 
+_ones = {}
+
+
+def one(path):
+    """What is absent under a single path, the same each time."""
+    if path not in _ones:
+        _ones[path] = _make(path, ())
+    return _ones[path]
+
+
 class Missing(types.ModuleType):
     """A part of PyTorch that ptcore has not."""
 
@@ -132,12 +143,17 @@ class Missing(types.ModuleType):
 
     def __getattr__(self, name):
         names = self.__dict__["_names"]
+        for source, words in MORE.get(self._path[len("torch."):], {}).items():
+            for word in words.split():
+                own, _, other = word.partition("=")
+                if own == name:
+                    found = self.__dict__[name] = getattr(import_module(source), other or own)
+                    return found
         if name == "__all__":
             return [n for n in names if not n.startswith("_")]
         if name not in names:
             below = f"{self._path[len('torch.'):]}.{name}"
             if (below in ABSENT or below in TABLE) and not name.startswith("__"):
-                from importlib import import_module
                 return import_module(f"torch.{below}")
             raise AttributeError(f"module {self._path!r} has no attribute {name!r}: {why(self._path)}")
         made = self.__dict__[name] = _make(f"{self._path}.{name}", names[name])

@@ -31,8 +31,9 @@ WHY = {
     "utils.data.datapipes": "ptcore has no data pipes; datasets and samplers are in utils.data",
     "utils.data.graph": "ptcore has no data pipes; datasets and samplers are in utils.data",
     "utils": "ptcore has no such tool",
-    "optim": "ptcore has no such optimiser or average",
-    "autograd": "ptcore has not this part of PyTorch's profiler",
+    "optim": "ptcore has not this part of PyTorch's optimisers",
+    "autograd.profiler_legacy": "ptcore has not this part of PyTorch's profiler",
+    "autograd": "ptcore has not this part of PyTorch's automatic differentiation",
     "nn": "ptcore has not this part of PyTorch's layers",
     "_inductor": "ptcore compiles without Inductor",
     "_dynamo": "ptcore captures programs without Dynamo",
@@ -65,10 +66,12 @@ FALSE = {f"torch.{name}" for name in (
     "_dynamo.external_utils.is_compiling", "_dynamo.utils.is_compile_supported")}
 # Numbers of devices.
 ZERO = {"torch.xpu.device_count", "torch.mps.device_count", "torch.mtia.device_count"}
-NONE = {"torch.utils.cpp_extension.CUDA_HOME", "torch.utils.cpp_extension.ROCM_HOME"}
+NONE = {"torch.testing._internal.common_cuda.TEST_CUDA", "torch.utils.cpp_extension.CUDA_HOME",
+        "torch.utils.cpp_extension.ROCM_HOME"}
 # What decorates a definition and means nothing here.
 MARKERS = {f"torch.{name}" for name in (
     "distributed.elastic.multiprocessing.errors.record", "distributed.rpc.functions.async_execution",
+    "distributed.rpc.api._require_initialized",
     "export.register_dataclass", "onnx.symbolic_helper.parse_args", "onnx.register_custom_op_symbolic",
     "_compile._disable_dynamo", "_decomp.register_decomposition", "_inductor.lowering.register_lowering",
     "fx._compatibility.compatibility",

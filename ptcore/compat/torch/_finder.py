@@ -70,7 +70,15 @@ class _Alias:
         path += "."
         for below in [p for p in _paths.TABLE if p.startswith(path) and "." not in p[len(path):]]:
             if callable(vars(module).get(below[len(path):])):
-                sys.modules.setdefault(f"torch.{below}", import_module(_paths.TABLE[below]))
+                _give(sys.modules.setdefault(f"torch.{below}", import_module(_paths.TABLE[below])), below)
+
+
+def _more(source, name):
+    """A name of the table `_paths.MORE`; of no module for what is absent."""
+    if source is not None:
+        return getattr(import_module(source), name)
+    from ptcore.compat.torch import _absent
+    return _absent.one(name)
 
 
 def _give(module, path):
@@ -83,8 +91,7 @@ def _give(module, path):
 
         def __getattr__(name):
             if name in names:
-                source, other = names[name]
-                return getattr(import_module(source), other)
+                return _more(*names[name])
             if before is not None:
                 return before(name)
             raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}")
@@ -92,10 +99,10 @@ def _give(module, path):
         module.__getattr__ = __getattr__
     for source, words in more.items():
         for name, _, other in (word.partition("=") for word in words.split()):
-            _given[module][1][name] = source, other or name
+            _given[module][1][name] = source, f"torch.{path}.{name}" if source is None else other or name
 
 
-# Module that answers for more names -> (its ``__getattr__`` before, name -> (module, name there)).
+# Module that answers for more names -> (its ``__getattr__`` before, name -> what `_more` takes).
 _given = {}
 # Path below torch -> module of what is absent.
 _made = {}
@@ -160,6 +167,8 @@ class Finder:
         head, _, rest = name.partition(".")
         if head == "torch":
             return self._find(name, rest) if rest else self._root()
+        if name == "functorch":
+            return ModuleSpec(name, _Alias(f"{HERE}._functorch", "_functorch.make_functional"))
         if name in STARTERS:
             return _spawn_spec(name, path)
         return None

@@ -1,8 +1,10 @@
 """Private functions of ``torch.optim``, ``torch.autograd`` and ``torch.utils`` that programs were written against."""
+import collections
 import contextlib
 import functools
 import warnings
 from collections.abc import Iterable
+from typing import Any
 
 from ptcore import Tensor, get_default_dtype, is_complex, set_grad_enabled, view_as_real
 from ptcore import float32 as _float32
@@ -11,6 +13,9 @@ from ptcore.autograd.function import Function
 from ptcore.utils.data._utils import collate as _collate
 
 __all__ = []
+
+_Any = Any                              # what annotations take for anything
+_shape_t = int | list[int] | tuple[int, ...]
 
 # -- optimisers ---------------------------------------------------------------------------------------------
 
@@ -142,3 +147,28 @@ def arg_tree_leaves(*args, **kwargs):
     """The leaves of the arguments of a call."""
     from ptcore.utils._pytree import tree_leaves
     return [*tree_leaves(args), *tree_leaves(kwargs)]
+
+
+# -- others -------------------------------------------------------------------------------------------------
+
+counters = collections.defaultdict(collections.Counter)         # of PyTorch's compiler, which counts nothing here
+MP_STATUS_CHECK_INTERVAL = 5.0
+
+
+class SourceChangeWarning(Warning):
+    """The source of a module that was saved is another now; no source is saved here."""
+
+
+def _str(self, *, tensor_contents=None):
+    """A tensor as text."""
+    return repr(self)
+
+
+def replace_all_batch_norm_modules_(root):
+    """Takes the running statistics from every batch norm in a module, which then normalises by the batch alone."""
+    from ptcore.nn.modules.batchnorm import _BatchNorm
+    for module in root.modules():
+        if isinstance(module, _BatchNorm) and module.track_running_stats:
+            module.running_mean = module.running_var = module.num_batches_tracked = None
+            module.track_running_stats = False
+    return root

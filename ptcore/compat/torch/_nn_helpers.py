@@ -156,3 +156,4 @@ def _group(name, *members):
 _AvgPoolNd = _group("_AvgPoolNd", "AvgPool1d", "AvgPool2d", "AvgPool3d")
 _ReflectionPadNd = _group("_ReflectionPadNd", "ReflectionPad1d", "ReflectionPad2d", "ReflectionPad3d")
 _ReplicationPadNd = _group("_ReplicationPadNd", "ReplicationPad1d", "ReplicationPad2d", "ReplicationPad3d")
+UninitializedTensorMixin = _group("UninitializedTensorMixin", "UninitializedParameter", "UninitializedBuffer")
