@@ -19,10 +19,10 @@ def test_every_name_is_there():
 import importlib, sys
 import ptcore.nn
 from ptcore.compat import torch as hook
-from ptcore.compat.torch import _paths
+from ptcore.compat.torch import _more
 import torch
 assert torch.nn.modules.activation.PReLU is torch.nn.PReLU        # of modules that came with their package
-for path, sources in _paths.MORE.items():
+for path, sources in _more.MORE.items():
     module = importlib.import_module(f"torch.{path}")
     for words in sources.values():
         for word in words.split():
@@ -157,6 +157,17 @@ class Seen(_DecoratorContextManager):
 def f():
     return Seen.count
 assert [f(), f()] == [1, 2]
+""")
+
+
+def test_what_was_asked_of_the_machine():
+    run("""
+import warnings
+import torch
+with warnings.catch_warnings(record=True) as seen:
+    warnings.simplefilter("always")
+    assert torch.has_mps is False and torch.has_cuda is torch.backends.cuda.is_built() and torch.has_cudnn in (0, 1)
+assert "torch.backends.mps.is_built()" in str(seen[0].message) and seen[0].filename == "<string>"
 """)
 
 

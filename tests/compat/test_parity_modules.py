@@ -65,10 +65,10 @@ def test_more_names_are_pytorchs():
     """No name is made up, and what is a class there is one here, but for decorators and a context."""
     found = run("""
 import inspect, json
-from ptcore.compat.torch import _paths
+from ptcore.compat.torch import _more
 import importlib, torch
 found = {}
-for path, sources in _paths.MORE.items():
+for path, sources in _more.MORE.items():
     module = importlib.import_module(f"torch.{path}")
     names = [word.partition("=")[0] for words in sources.values() for word in words.split()]
     found[path] = {name: inspect.isclass(getattr(module, name)) for name in names}

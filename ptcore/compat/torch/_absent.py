@@ -9,7 +9,8 @@ import types
 from importlib import import_module
 
 from ptcore.compat.torch._absent_names import BASES, FALSE, MARKERS, NONE, WHY, ZERO
-from ptcore.compat.torch._paths import ABSENT, MORE, TABLE
+from ptcore.compat.torch._more import MORE
+from ptcore.compat.torch._paths import ABSENT, TABLE
 
 
 def why(path):

@@ -5,7 +5,6 @@ and behind it its names. A package of ptcore's own, which stands there for what 
 stand the attributes of a class that programs write down, such as the members of an enumeration; there may be none.
 """
 import os
-from collections.abc import Mapping
 
 # Part of PyTorch -> what is said of it. The first that a path begins with counts, so longer ones stand first.
 WHY = {
@@ -84,7 +83,7 @@ BASES = {"torch.distributed.checkpoint.stateful.Stateful", "torch.distributed.al
          "torch.distributed.algorithms.Joinable"}
 
 
-class _Table(Mapping):
+class _Table:
     """Path below torch -> the names of that module, in one string. The file is read when the first is asked for."""
 
     def __init__(self):
@@ -105,6 +104,9 @@ class _Table(Mapping):
 
     def __getitem__(self, path):
         return self._table()[path]
+
+    def get(self, path, default=None):
+        return self._table().get(path, default)
 
     def __iter__(self):
         return iter(self._table())

@@ -53,7 +53,8 @@ class _Alias:
     def exec_module(self, module):
         module.__spec__ = self.own
         _give(module, self.path)
-        for path in _paths.MORE:
+        from ptcore.compat.torch._more import MORE
+        for path in MORE:
             # Modules that came with their package are asked by its attributes, and not imported again.
             if path.startswith(self.path + ".") and f"ptcore.{path}" in sys.modules:
                 _give(sys.modules[f"ptcore.{path}"], path)
@@ -73,8 +74,8 @@ class _Alias:
                 _give(sys.modules.setdefault(f"torch.{below}", import_module(_paths.TABLE[below])), below)
 
 
-def _more(source, name):
-    """A name of the table `_paths.MORE`; of no module for what is absent."""
+def _one_more(source, name):
+    """A name of the table `_more.MORE`; of no module for what is absent."""
     if source is not None:
         return getattr(import_module(source), name)
     from ptcore.compat.torch import _absent
@@ -83,7 +84,8 @@ def _more(source, name):
 
 def _give(module, path):
     """Lets a module of ptcore answer for names that PyTorch's has and that stand elsewhere here."""
-    more = _paths.MORE.get(path)
+    from ptcore.compat.torch._more import MORE
+    more = MORE.get(path)
     if more is None:
         return
     if module not in _given:
@@ -91,7 +93,7 @@ def _give(module, path):
 
         def __getattr__(name):
             if name in names:
-                return _more(*names[name])
+                return _one_more(*names[name])
             if before is not None:
                 return before(name)
             raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}")
@@ -102,7 +104,7 @@ def _give(module, path):
             _given[module][1][name] = source, f"torch.{path}.{name}" if source is None else other or name
 
 
-# Module that answers for more names -> (its ``__getattr__`` before, name -> what `_more` takes).
+# Module that answers for more names -> (its ``__getattr__`` before, name -> what `_one_more` takes).
 _given = {}
 # Path below torch -> module of what is absent.
 _made = {}

@@ -89,6 +89,17 @@ def _shape_as_tensor(x):
     return tensor(list(x.shape), dtype=int64)
 
 
+def has(name):
+    """What ``torch.has_mps`` and its like were, with PyTorch's warning."""
+    import warnings
+
+    from ptcore import backends
+    part = name.removeprefix("has_")
+    question = "is_built" if part in ("mps", "cuda") else "is_available"
+    warnings.warn(f"'{name}' is deprecated, please use 'torch.backends.{part}.{question}()'", stacklevel=3)
+    return getattr(getattr(backends, part), question)()
+
+
 def _softmax_backward_data(grad_output, output, dim, input_dtype):
     """The gradient of softmax by its result."""
     slope = output * (grad_output - (output * grad_output).sum(dim, keepdim=True))

@@ -18,6 +18,9 @@ def __getattr__(name):
         if name == "__all__":
             return [n for n in __dir__() if not n.startswith("_")]
         raise AttributeError(f"module 'torch' has no attribute {name!r}")
+    if name in ("has_mps", "has_cuda", "has_cudnn", "has_mkldnn"):
+        from ptcore.compat.torch import _names
+        return _names.has(name)
     if name in _paths.NAMES:
         found = getattr(import_module(_paths.NAMES[name]), name)
     elif name.startswith("_foreach_"):
@@ -29,7 +32,7 @@ def __getattr__(name):
         if found is ptcore or (name.startswith("_") and isinstance(found, _module)):
             raise AttributeError(f"module 'torch' has no attribute {name!r}")
         if isinstance(found, _module):
-            # The import lets the module answer for what `_paths.MORE` adds.
+            # The import lets the module answer for what `_more.MORE` adds.
             found = import_module(f"torch.{name}")
     globals()[name] = found
     return found
