@@ -95,6 +95,29 @@ log.debug("x")
 """)
 
 
+def test_attributes_without_an_import():
+    """Modules of PyTorch are attributes of their packages, also where a package is ptcore's."""
+    run("""
+import torch
+assert torch.utils.collect_env.__name__ == "torch.utils.collect_env" and torch.nn.quantized.FloatFunctional
+assert torch.fx.experimental.unification.unify and torch.fx.experimental.proxy_tensor.make_fx
+assert torch.nn.intrinsic.qat.ConvBn2d and torch.utils.data.datapipes.iter.callable.MapperIterDataPipe
+for holder in (torch.utils, torch.nn, torch.fx, torch.utils.data):
+    assert not hasattr(holder, "nothing") and not hasattr(holder, "_nothing")
+try:
+    torch.utils.nothing
+except AttributeError as error:
+    assert "nothing" in str(error)
+import ptcore
+assert ptcore.nn.quantized is torch.nn.quantized
+from ptcore.compat.torch import uninstall
+uninstall()
+assert not hasattr(ptcore.nn, "quantized") and not hasattr(ptcore.utils, "collect_env")
+with ptcore.backends.mkldnn.flags(enabled=False), ptcore.backends.nnpack.flags(enabled=False):
+    pass
+""")
+
+
 def test_classes_are_classes():
     run("""
 import abc, enum

@@ -53,11 +53,9 @@ class _Alias:
     def exec_module(self, module):
         module.__spec__ = self.own
         _give(module, self.path)
-        from ptcore.compat.torch._more import MORE
-        for path in MORE:
-            # Modules that came with their package are asked by its attributes, and not imported again.
-            if path.startswith(self.path + ".") and f"ptcore.{path}" in sys.modules:
-                _give(sys.modules[f"ptcore.{path}"], path)
+        # Modules that came with their package are asked by its attributes, and not imported again.
+        for name in [n for n in sys.modules if n.startswith(f"ptcore.{self.path}.")]:
+            _give(sys.modules[name], name[len("ptcore."):])
         # A package may hold a function by the name of one of its modules: a later import would put the module there.
         prefix = self.name + "."
         for name in [n for n in sys.modules if n.startswith(prefix)]:
@@ -83,28 +81,42 @@ def _one_more(source, name):
 
 
 def _give(module, path):
-    """Lets a module of ptcore answer for names that PyTorch's has and that stand elsewhere here."""
+    """Lets a module of ptcore answer for what PyTorch's has beside: names that stand elsewhere here, absent modules."""
     from ptcore.compat.torch._more import MORE
-    more = MORE.get(path)
-    if more is None:
+    more, has_modules = MORE.get(path), _paths.is_package(path)
+    if more is None and not has_modules:
         return
     if module not in _given:
-        before, names = _given[module] = vars(module).get("__getattr__"), {}
+        before, names, packages = _given[module] = vars(module).get("__getattr__"), {}, []
 
         def __getattr__(name):
             if name in names:
                 return _one_more(*names[name])
             if before is not None:
-                return before(name)
+                try:
+                    found = before(name)
+                except AttributeError:
+                    if name.startswith("__"):
+                        raise
+                else:
+                    if type(found) is type(sys) and packages and found.__name__ == f"{module.__name__}.{name}":
+                        import_module(f"torch.{packages[0]}.{name}")
+                    return found
+            for below in [f"{package}.{name}" for package in packages]:
+                if below in _paths.ABSENT or target(below) is not None:
+                    return import_module(f"torch.{below}")
             raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}")
 
         module.__getattr__ = __getattr__
-    for source, words in more.items():
+    _, names, packages = _given[module]
+    for source, words in (more or {}).items():
         for name, _, other in (word.partition("=") for word in words.split()):
-            _given[module][1][name] = source, f"torch.{path}.{name}" if source is None else other or name
+            names[name] = source, f"torch.{path}.{name}" if source is None else other or name
+    if has_modules and path not in packages:
+        packages.append(path)
 
 
-# Module that answers for more names -> (its ``__getattr__`` before, name -> what `_one_more` takes).
+# Module that answers for more -> (its ``__getattr__`` before, name -> what `_one_more` takes, its paths as a package).
 _given = {}
 # Path below torch -> module of what is absent.
 _made = {}
@@ -213,7 +225,7 @@ def forget_additions():
     for package, child, name in _added:
         vars(package).pop(child, None)
         sys.modules.pop(name, None)
-    for module, (before, _) in _given.items():
+    for module, (before, *_) in _given.items():
         if before is None:
             del module.__getattr__
         else:
