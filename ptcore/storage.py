@@ -1,8 +1,54 @@
 """Storages: ``UntypedStorage``, the bytes behind tensors. Storages with a dtype, which PyTorch has deprecated, are
 classes without instances: programs ask whether something is one."""
+from ptcore._ops.creation.functions import from_file as _tensor_from_file
+from ptcore._tensor import Tensor, _disabled_torch_function_impl
 from ptcore._untyped_storage import UntypedStorage
 
 __all__ = ["TypedStorage", "UntypedStorage"]
+
+
+class _Bytes(Tensor):
+    """Some bytes of a storage. ``view`` takes its dtype by its name as well, as readers of files write it."""
+
+    __torch_function__ = _disabled_torch_function_impl
+
+    def view(self, *shape, dtype=None):
+        plain = self.as_subclass(Tensor)
+        return plain.view(*shape) if dtype is None else plain.view(dtype)
+
+
+def _from_file(filename, shared=False, nbytes=0):
+    """A storage whose memory is a file's.
+
+    Parameters
+    ----------
+    filename : str or os.PathLike
+    shared : bool, default: False
+        Whether what is written goes to the file, which is made or made longer if need be.
+    nbytes : int, default: 0
+        The number of bytes.
+    """
+    from ptcore import uint8
+    return _tensor_from_file(filename, shared, nbytes, dtype=uint8).untyped_storage()
+
+
+def _item(self, index, one=UntypedStorage.__getitem__):
+    """A byte as a number; a slice as a tensor of bytes, which shares the memory."""
+    if not isinstance(index, slice):
+        return one(self, index)
+    from ptcore import empty, uint8
+    return empty(0, dtype=uint8).set_(self)[index].as_subclass(_Bytes)
+
+
+def _untyped(self):
+    """The storage itself: it has no dtype."""
+    return self
+
+
+# The class is compiled and stands below the ops that these need.
+UntypedStorage.from_file = staticmethod(_from_file)
+UntypedStorage.untyped = _untyped
+UntypedStorage.__getitem__ = _item
 
 
 class _Typed(type):

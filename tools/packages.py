@@ -24,7 +24,8 @@ PACKAGES = """
 # What those need beside, of which most machines have some.
 NEEDS = """
     aiohttp antlr4-python3-runtime==4.9.3 anyio autoray axial-positional-embedding certifi charset-normalizer
-    cloudpickle farama-notifications filelock frozendict fsspec ftfy h11 hf-xet httpcore httpx huggingface-hub
+    cloudpickle farama-notifications filelock frozendict fsspec ftfy h11 hf-xet httpcore httpcore2 httpx httpx2
+    huggingface-hub
     hydra-core
     hyper-connections idna iopath jaxtyping loguru lie-learn multipledispatch munch mypy-extensions omegaconf opt-einsum
     opt-einsum-fx packaging pandas portalocker product-key-memory psutil pyparsing pyre-extensions pytorch-ranger pyyaml

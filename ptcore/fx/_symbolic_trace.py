@@ -20,6 +20,7 @@ __all__ = ["PH", "Tracer", "symbolic_trace", "wrap"]
 
 _wrapped = []                   # (globals of a module, name) of functions that are nodes as a whole
 _patching = threading.RLock()   # one thread traces at a time: what it patches is put back in turn
+_tracing = []                   # the thread that traces, once for each trace inside another
 
 
 class _Placeholder:
@@ -318,6 +319,7 @@ class Tracer(TracerBase):
             else:
                 table[name] = new
         try:
+            _tracing.append(thread)
             replace(Module, "__call__", module_call, True)
             replace(Module, "__getattribute__", module_getattr, True)
             names = {id(table): table for table, _ in _wrapped}
@@ -333,6 +335,7 @@ class Tracer(TracerBase):
                         replace(table, name, recorded(value))
             yield
         finally:
+            _tracing.pop()
             for table, name, old, missing, is_class in reversed(undo):
                 if is_class and old is missing:
                     delattr(table, name)
@@ -342,6 +345,14 @@ class Tracer(TracerBase):
                     del table[name]
                 else:
                     table[name] = old
+
+
+def is_fx_tracing():
+    """Whether this thread runs a program on proxies."""
+    return threading.get_ident() in _tracing
+
+
+is_fx_symbolic_tracing = is_fx_tracing
 
 
 def recorded(function):

@@ -8,6 +8,7 @@ import types
 from typing import NamedTuple
 
 from ptcore._dtype import dtype as _dtype
+from ptcore._dtype import shown_as
 from ptcore._ops import function as function_of_row
 from ptcore._ops import row
 from ptcore._ops.functions import add
@@ -320,6 +321,8 @@ class Node:
         if self.op == "output":
             return f"return {self.args[0]}"
         target = self.target if isinstance(self.target, str) else name_of_function(self.target)
+        if target.startswith("ptcore.") and not isinstance(self.target, str):
+            target = f"{shown_as()}.{target.partition('.')[2]}"
         kwargs = "{" + ", ".join([f"{key}: {text_of(x)}" for key, x in self.kwargs.items()]) + "}"
         blocks = "".join([f"\n        {line}" for block in self.blocks for line in str(block).split("\n")])
         return f"{start}[target={target}](args = {text_of(self.args)}, kwargs = {kwargs}){blocks}"

@@ -354,7 +354,24 @@ class SummaryWriter:
             for tag, value in metric_dict.items():
                 writer.add_scalar(tag, value, global_step)
 
-    add_graph = _refused("add_graph", "there is no trace of a model to draw")
+    def add_graph(self, model, input_to_model=None, verbose=False, use_strict_trace=True):
+        """What one call of a model does, as a graph. The model runs, in the mode that it is in.
+
+        Parameters
+        ----------
+        model : Module
+        input_to_model : Tensor or tuple
+            What the model is called with.
+        verbose : bool, default: False
+            Whether the nodes are printed.
+        use_strict_trace : bool, default: True
+            Makes no difference: results may have any structure.
+        """
+        from ptcore.utils._graphs import graph_of
+        if input_to_model is None:
+            raise ValueError("add_graph: input_to_model must be what the model is called with, got None")
+        self._file().add(length(4, graph_of(model, input_to_model, verbose)), None, None)
+
     add_onnx_graph = _refused("add_onnx_graph", "ONNX is not supported")
 
     def flush(self):

@@ -55,6 +55,41 @@ def test_names():
     assert len(shares) > 1000 and 0.994 < shares[-1] <= 0.995
 
 
+# What programs import from where, in code bases for PyTorch: a module and its names a line.
+IMPORTS = Path(__file__).with_name("imports.tsv")
+# Names that are not there, with reasons.
+NO_IMPORT = {
+    "torch": {"Storage": "storages with a dtype", "ScriptObject": "a class of PyTorch's C++",
+              "cond": "traced control flow",
+              **dict.fromkeys(("_cast_Float", "_dim_arange", "_weight_norm"), "private functions")},
+    "functorch.compile": dict.fromkeys(("aot_function", "memory_efficient_fusion"), "a package of its own"),
+    "functorch.einops": {"rearrange": "a package of its own"},
+    "functorch.experimental": {"functionalize": "a package of its own"},
+    "torch._functorch.vmap": {"restore_vmap": "a private function of ptcore.func"},
+    "torch._meta_registrations": {"register_meta": "kernels of PyTorch"},
+    "torch._sources": {"get_source_lines_and_file": "the parser of scripts"},
+    "torch.functional": {"_return_counts": "a private function"},
+    "torch.fx.experimental._config": {"use_duck_shape": "a setting of Dynamo"}}
+
+
+def test_what_programs_import():
+    text = """
+import sys
+for line in open(sys.argv[1]).read().splitlines():
+    module, names = line.split("\\t")
+    for name in names.split():
+        try:
+            exec(f"from {module} import {name}", {})
+        except ImportError:
+            print(module, name)
+"""
+    out = subprocess.run([sys.executable, "-P", "-W", "ignore", "-m", "ptcore.compat.torch", "-c", text, str(IMPORTS)],
+                         capture_output=True, text=True, timeout=300)
+    assert out.returncode == 0, out.stderr
+    missing = sorted(tuple(line.split()) for line in out.stdout.splitlines())
+    assert missing == sorted((module, name) for module, names in NO_IMPORT.items() for name in names)
+
+
 @pytest.mark.parametrize("call", [
     "torch.distributed.init_process_group('gloo')", "torch.distributed.ReduceOp()", "torch.onnx.export(None, (), 'x')",
     "torch.export.export(None, ())", "torch.sparse.mm(1, 2)", "torch.ao.quantization.QuantStub()",

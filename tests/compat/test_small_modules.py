@@ -112,3 +112,24 @@ def test_data_parallel_over_no_device():
         nn.DataParallel(net, device_ids=[0, 1])
     with pytest.raises(NotImplementedError, match="distributed"):
         nn.parallel.DistributedDataParallel(net)
+
+
+def test_storages_of_files(tmp_path):
+    path = tmp_path / "bytes"
+    path.write_bytes(np.arange(8, dtype="<i4").tobytes())
+    storage = pt.storage.UntypedStorage.from_file(str(path), shared=False, nbytes=32)
+    assert isinstance(storage, pt.storage.UntypedStorage) and storage.nbytes() == 32 and storage.untyped() is storage
+    assert storage[4] == 1 and storage[-1] == 0
+    part = storage[8:16]
+    assert part.dtype is pt.uint8 and part.view(pt.int32).tolist() == [2, 3]
+    assert part.view(dtype=pt.int32).tolist() == [2, 3] and part.view(2, 4).shape == (2, 4)
+    assert type(part.view(dtype=pt.int32)) is pt.Tensor and part.data_ptr() == storage.data_ptr() + 8
+    part.view(dtype=pt.int32)[0] = 9
+    assert storage[8] == 9 and path.read_bytes()[8] == 2        # the file is not written
+    shared = pt.storage.UntypedStorage.from_file(str(path), shared=True, nbytes=32)
+    shared[0:4].fill_(1)
+    assert path.read_bytes()[:5] == b"\x01\x01\x01\x01\x01"
+    with pytest.raises(RuntimeError, match="at least 40"):
+        pt.storage.UntypedStorage.from_file(str(path), nbytes=40)
+    with pytest.raises(IndexError):
+        storage[32]

@@ -382,6 +382,7 @@ def test_names_that_are_printed(tmp_path):
             return x.to(torch.float64) + torch.zeros(2, dtype=torch.int32)
         g = make_fx(f)(torch.ones(2))
         assert g(torch.ones(2)).dtype is torch.float64 and torch.fx.symbolic_trace(f)(torch.ones(2)).tolist() == [1, 1]
+        assert "call_function[target=torch.neg]" in str(torch.fx.symbolic_trace(lambda x: torch.neg(x)).graph)
     """)
     plain(tmp_path, """
         import ptcore
@@ -435,4 +436,27 @@ def test_what_more_packages_ask(tmp_path):
         with torch._C._AutoDispatchBelowAutograd():
             pass
         assert str(torch._C.parse_schema("a::b(Tensor x) -> Tensor").arguments[0].type) == "Tensor"
+    """)
+
+
+def test_safetensors(tmp_path):
+    """Its own reader and writer, which ask for storages of files."""
+    pytest.importorskip("safetensors")
+    run(tmp_path, """
+        import torch
+        from safetensors.torch import load, load_file, load_model, safe_open, save, save_file, save_model
+        tensors = {"a": torch.arange(6.0).reshape(2, 3), "b": torch.ones(2, dtype=torch.bfloat16),
+                   "c": torch.tensor([True, False]), "d": torch.tensor(3), "e": torch.zeros(0, 2)}
+        save_file(tensors, "t.safetensors", metadata={"x": "y"})
+        for found in (load_file("t.safetensors"), load(save(tensors))):
+            assert found.keys() == tensors.keys()
+            for name, x in found.items():
+                assert type(x) is torch.Tensor and x.dtype is tensors[name].dtype and torch.equal(x, tensors[name])
+        with safe_open("t.safetensors", "pt") as f:
+            assert f.metadata() == {"x": "y"} and f.get_tensor("d").item() == 3
+            assert f.get_slice("a")[1:, :2].tolist() == [[3, 4]]
+        net, other = torch.nn.Linear(2, 2), torch.nn.Linear(2, 2)
+        save_model(net, "m.safetensors")
+        load_model(other, "m.safetensors")
+        assert torch.equal(net.weight, other.weight)
     """)

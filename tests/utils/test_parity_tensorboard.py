@@ -156,3 +156,23 @@ def test_cut_off_file(tmp_path):
     path.write_bytes(path.read_bytes()[:-40])
     loader = event_file_loader.EventFileLoader(str(path))
     assert [e.step for e in loader.Load() if e.summary.value] == list(range(9))
+
+
+def test_graphs_have_the_same_layers(tmp_path):
+    """TensorBoard reads the graph, and finds in it as many calls of each layer's function as in PyTorch's."""
+    found = {}
+    for lib, writer in ((pt, SummaryWriter), (torch, TorchWriter)):
+        nn = lib.nn
+        model = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.Sequential(nn.Flatten(), nn.Linear(144, 5), nn.ReLU()),
+                              nn.Linear(5, 2), nn.Tanh())
+        folder = os.path.join(tmp_path, lib.__name__)
+        with writer(folder) as w:
+            w.add_graph(model, lib.ones(2, 1, 8, 8))
+        graph = event_accumulator.EventAccumulator(folder).Reload().Graph()
+        if lib is pt:
+            names = {node.name for node in graph.node}
+            assert all(i in names for node in graph.node for i in node.input)
+        found[lib.__name__] = [sum(node.op == f"aten::{name}" for node in graph.node)
+                               for name in ("relu", "linear", "flatten", "tanh")]
+        found[lib.__name__].append(sum(node.op in ("aten::conv2d", "aten::_convolution") for node in graph.node))
+    assert found["ptcore"] == found["torch"] == [2, 2, 1, 1, 1]

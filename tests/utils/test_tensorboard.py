@@ -491,10 +491,60 @@ def test_hyperparameters(tmp_path):
     assert message(data["_hparams_/session_end_info"][4][0]) == {1: [1]}
 
 
-@pytest.mark.parametrize("name", ["add_graph", "add_onnx_graph"])
-def test_what_is_not_there_says_so(tmp_path, name):
-    with SummaryWriter(tmp_path) as writer, pytest.raises(NotImplementedError, match=f"^{name}: "):
-        getattr(writer, name)("x", None)
+def test_what_is_not_there_says_so(tmp_path):
+    with SummaryWriter(tmp_path) as writer, pytest.raises(NotImplementedError, match=r"^add_onnx_graph: "):
+        writer.add_onnx_graph("x", None)
+
+
+class Branches(pt.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = pt.nn.Sequential(pt.nn.Linear(3, 4), pt.nn.ReLU(inplace=True))
+        self.head = pt.nn.Linear(4, 2)
+        self.register_buffer("scale", pt.ones(4))
+
+    def forward(self, x, more=None):
+        y = self.body(x) * self.scale
+        y[0] = pt.zeros(4)
+        y.add_(self.body(more["z"]))
+        return {"out": self.head(y), "parts": [y.sum(), x]}
+
+
+def test_graph(tmp_path, capsys):
+    """Nodes come after their inputs, are named by modules, and have the shapes of their results."""
+    model = Branches()
+    with SummaryWriter(tmp_path) as writer:
+        writer.add_graph(model, (pt.ones(5, 3), {"z": pt.ones(5, 3)}), verbose=True)
+    assert "Branches/Linear[head]/linear" in capsys.readouterr().out
+    (path,) = files_of(tmp_path)
+    (event,) = [e for e in events(path) if 4 in e]
+    nodes = [message(n) for n in message(event[4][0])[1]]
+    names = [n[1][0].decode() for n in nodes]
+    inputs = {name: [i.decode() for i in n.get(3, [])] for name, n in zip(names, nodes)}
+    shapes = {}
+    for name, n in zip(names, nodes):
+        sizes = message(message(message(n[5][0])[2][0])[1][0])[7]
+        shapes[name] = [tuple(message(d)[1][0] for d in message(s).get(2, [])) for s in sizes]
+    assert len(set(names)) == len(names)
+    for k, name in enumerate(names):
+        assert all(i in names[:k] for i in inputs[name]), name
+    body = "Branches/Sequential[body]"
+    assert inputs["Branches/Linear[head]/linear"] == [
+        "Branches/add", "Branches/Linear[head]/weight", "Branches/Linear[head]/bias"]
+    assert inputs["Branches/add"] == ["Branches/setitem", f"{body}/ReLU[1]/relu_1"]
+    assert inputs["Branches/setitem"] == ["Branches/mul", "Branches/zeros"]
+    assert inputs["Branches/mul"] == [f"{body}/ReLU[1]/relu", "Branches/scale"]
+    assert inputs[f"{body}/Linear[0]/linear_1"][0] == "input/1" and inputs["output/2"] == ["input/0"]
+    assert shapes[f"{body}/Linear[0]/weight"] == [(4, 3)] and shapes["Branches/Linear[head]/linear"] == [(5, 2)]
+    assert shapes["Branches/sum"] == [()] and shapes["output/1"] == [()]
+    # The model is left as it was, also where it fails.
+    with SummaryWriter(tmp_path) as writer:
+        for wrong, error in ((None, ValueError), (pt.ones(5, 2), RuntimeError)):
+            with pytest.raises(error):
+                writer.add_graph(model, wrong)
+    assert not any(m._forward_hooks or m._forward_pre_hooks for m in model.modules())
+    model.body(pt.ones(1, 3)).sum().backward()
+    assert model.body[0].weight.grad is not None
 
 
 # -- the thread ----------------------------------------------------------------------------------

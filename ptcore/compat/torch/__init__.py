@@ -5,7 +5,8 @@ program as it stands. Modules are the same objects under both names: ``torch.nn 
 module of its own, since its ``__version__`` is that of the release whose names ptcore follows.
 
 What PyTorch has and ptcore has not (``torch.distributed``, ``torch.onnx`` and others) can be imported, and raises
-NotImplementedError where it is used. Processes started by ``multiprocessing`` install the name before they unpickle.
+NotImplementedError where it is used. Processes started by ``multiprocessing`` or joblib install the name before they
+unpickle.
 
 Examples
 --------
@@ -51,7 +52,7 @@ def uninstall():
         sys.meta_path.remove(_finder.additions)
         _finder.forget_children()
         show_as("ptcore")
-        for name in [n for n in sys.modules if n == "torch" or n.startswith("torch.")]:
+        for name in [n for n in sys.modules if n in ("torch", "functorch") or n.startswith("torch.")]:
             del sys.modules[name]
         _finder.forget_additions()
 

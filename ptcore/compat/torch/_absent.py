@@ -1,11 +1,16 @@
 """Modules of what PyTorch has and ptcore has not: they can be imported, and raise where they are used.
 
-A name that is written with a capital is a class: programs derive from it, annotate with it and ask for instances of
-it, and there are none. Another name is a function. Both raise NotImplementedError when they are called.
+A name that is written with a capital, or has ``=`` behind it, is a class: programs derive from it, annotate with it
+and ask for instances of it, and there are none. Another name is a function. Both raise NotImplementedError when they
+are called.
 """
+import abc
 import types
+from importlib import import_module
 
-from ptcore.compat.torch._absent_names import ABSENT, BASES, FALSE, MARKERS, NONE, WHY, ZERO
+from ptcore.compat.torch._absent_names import BASES, FALSE, MARKERS, NONE, WHY, ZERO
+from ptcore.compat.torch._more import MORE
+from ptcore.compat.torch._paths import ABSENT, TABLE
 
 
 def why(path):
@@ -14,8 +19,8 @@ def why(path):
     return f"{path}: {next(text for part, text in WHY.items() if own == part or own.startswith(part and part + '.'))}"
 
 
-class _Class(type):
-    """The type of classes that have no instances."""
+class _Class(abc.ABCMeta):
+    """The type of classes that have no instances. Programs mix them with abstract classes and protocols."""
 
     def __call__(cls, *args, **kwargs):
         raise NotImplementedError(why(_place(cls)))
@@ -79,6 +84,12 @@ def _no(*args, **kwargs):
     return False
 
 
+def _logger(module_qname, artifact_name):
+    """A logger of the standard library: modules make theirs where they are read."""
+    import logging
+    return logging.getLogger(f"{module_qname}.__{artifact_name}")
+
+
 def _zero():
     """The number of devices: none."""
     return 0
@@ -88,12 +99,14 @@ def _make(path, attributes):
     module, _, name = path.rpartition(".")
     if path in MARKERS:
         return _marker
-    if path in FALSE or name == "is_available":
+    if path in FALSE or name == "is_available" or name.startswith("has_triton"):
         return _no
     if path in ZERO:
         return _zero
     if path in NONE:
         return None
+    if path == "torch._logging.getArtifactLogger":
+        return _logger
     if path in BASES:
         return type(name, (), {"__module__": module, "__doc__": why(path)})
     if attributes or name.lstrip("_")[:1].isupper():
@@ -106,6 +119,16 @@ def _make(path, attributes):
     return _function(path)
 
 
+_ones = {}
+
+
+def one(path):
+    """What is absent under a single path, the same each time."""
+    if path not in _ones:
+        _ones[path] = _make(path, ())
+    return _ones[path]
+
+
 class Missing(types.ModuleType):
     """A part of PyTorch that ptcore has not."""
 
@@ -113,20 +136,25 @@ class Missing(types.ModuleType):
         self.__dict__["_names"] = names = {}
         path = "torch." + name.partition(".")[2]
         for word in ABSENT[path[len("torch."):]].split():
-            own, _, attributes = word.partition("=")
-            names[own] = tuple(attributes.split(",")) if attributes else ()
+            own, is_class, attributes = word.partition("=")
+            names[own] = tuple(attributes.split(",")) if is_class else ()
         super().__init__(name, f"Absent: {why(path)}")
         self.__path__ = []
         self._path = path
 
     def __getattr__(self, name):
         names = self.__dict__["_names"]
+        for source, words in MORE.get(self._path[len("torch."):], {}).items():
+            for word in words.split():
+                own, _, other = word.partition("=")
+                if own == name:
+                    found = self.__dict__[name] = getattr(import_module(source), other or own)
+                    return found
         if name == "__all__":
             return [n for n in names if not n.startswith("_")]
         if name not in names:
             below = f"{self._path[len('torch.'):]}.{name}"
-            if below in ABSENT and not name.startswith("__"):
-                from importlib import import_module
+            if (below in ABSENT or below in TABLE) and not name.startswith("__"):
                 return import_module(f"torch.{below}")
             raise AttributeError(f"module {self._path!r} has no attribute {name!r}: {why(self._path)}")
         made = self.__dict__[name] = _make(f"{self._path}.{name}", names[name])

@@ -49,7 +49,7 @@ def mark_dynamic(t, index, **bounds):
     """A wish about a size, which is no error to ignore: compiled programs are chosen by the sizes that come."""
 
 
-maybe_mark_dynamic = mark_static = mark_static_address = mark_dynamic
+maybe_mark_dynamic = mark_static = mark_static_address = mark_unbacked = mark_dynamic
 
 
 def __getattr__(name):

@@ -5,6 +5,7 @@ path, and to a module of what is absent (`_absent`). Modules of ptcore are hande
 A path of the table may lie in a package of ptcore, as ``torch.utils.model_zoo`` does: ``from torch.utils import
 model_zoo`` asks for ``ptcore.utils.model_zoo``, since the package is ptcore's, and gets the same module.
 """
+import functools
 import importlib.util
 import sys
 from importlib import import_module
@@ -41,8 +42,8 @@ def target(path):
 class _Alias:
     """Gives a module that has another name, as it is."""
 
-    def __init__(self, name):
-        self.name = name
+    def __init__(self, name, path):
+        self.name, self.path = name, path
 
     def create_module(self, spec):
         module = import_module(self.name)
@@ -51,21 +52,72 @@ class _Alias:
 
     def exec_module(self, module):
         module.__spec__ = self.own
+        _give(module, self.path)
+        # Modules that came with their package are asked by its attributes, and not imported again.
+        for name in [n for n in sys.modules if n.startswith(f"ptcore.{self.path}.")]:
+            _give(sys.modules[name], name[len("ptcore."):])
         # A package may hold a function by the name of one of its modules: a later import would put the module there.
         prefix = self.name + "."
         for name in [n for n in sys.modules if n.startswith(prefix)]:
             child = name[len(prefix):]
             if "." not in child and vars(module).get(child) is not sys.modules[name]:
                 sys.modules.setdefault(f"{_names[self.name]}.{child}", sys.modules[name])
-        path = _names.get(self.name, "").partition(".")[2] + "."
-        if any(p.startswith(path) for table in (_paths.TABLE, _paths.ABSENT) for p in table):
+        path = _names.get(self.name, "").partition(".")[2]
+        if _paths.is_package(path):
             # What is one file here may be a package of PyTorch.
             vars(module).setdefault("__path__", [])
+        path += "."
         for below in [p for p in _paths.TABLE if p.startswith(path) and "." not in p[len(path):]]:
             if callable(vars(module).get(below[len(path):])):
-                sys.modules.setdefault(f"torch.{below}", import_module(_paths.TABLE[below]))
+                _give(sys.modules.setdefault(f"torch.{below}", import_module(_paths.TABLE[below])), below)
 
 
+def _one_more(source, name):
+    """A name of the table `_more.MORE`; of no module for what is absent."""
+    if source is not None:
+        return getattr(import_module(source), name)
+    from ptcore.compat.torch import _absent
+    return _absent.one(name)
+
+
+def _give(module, path):
+    """Lets a module of ptcore answer for what PyTorch's has beside: names that stand elsewhere here, absent modules."""
+    from ptcore.compat.torch._more import MORE
+    more, has_modules = MORE.get(path), _paths.is_package(path)
+    if more is None and not has_modules:
+        return
+    if module not in _given:
+        before, names, packages = _given[module] = vars(module).get("__getattr__"), {}, []
+
+        def __getattr__(name):
+            if name in names:
+                return _one_more(*names[name])
+            if before is not None:
+                try:
+                    found = before(name)
+                except AttributeError:
+                    if name.startswith("__"):
+                        raise
+                else:
+                    if type(found) is type(sys) and packages and found.__name__ == f"{module.__name__}.{name}":
+                        import_module(f"torch.{packages[0]}.{name}")
+                    return found
+            for below in [f"{package}.{name}" for package in packages]:
+                if below in _paths.ABSENT or target(below) is not None:
+                    return import_module(f"torch.{below}")
+            raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}")
+
+        module.__getattr__ = __getattr__
+    _, names, packages = _given[module]
+    for source, words in (more or {}).items():
+        for name, _, other in (word.partition("=") for word in words.split()):
+            names[name] = source, f"torch.{path}.{name}" if source is None else other or name
+    if has_modules and path not in packages:
+        packages.append(path)
+
+
+# Module that answers for more -> (its ``__getattr__`` before, name -> what `_one_more` takes, its paths as a package).
+_given = {}
 # Path below torch -> module of what is absent.
 _made = {}
 # Name of a module of ptcore -> its name below torch.
@@ -75,12 +127,14 @@ _names = {}
 class _Absent:
     """Makes the module of a part of PyTorch that ptcore has not."""
 
+    def __init__(self, path):
+        self.path = path
+
     def create_module(self, spec):
         from ptcore.compat.torch import _absent
-        path = spec.name.partition(".")[2]
-        if path not in _made:
-            _made[path] = _absent.Missing(f"torch.{path}")
-        return _made[path]
+        if self.path not in _made:
+            _made[self.path] = _absent.Missing(f"torch.{self.path}")
+        return _made[self.path]
 
     def exec_module(self, module):
         pass
@@ -89,16 +143,17 @@ class _Absent:
 def _spec(name, path, found):
     """The spec of a module that exists, or of an absent one; remembers what comes to hang on a package of ptcore."""
     package, _, child = path.rpartition(".")
-    holder = sys.modules.get(f"torch.{package}" if name.startswith("torch.") else f"ptcore.{package}")
+    holder = sys.modules.get(f"torch.{package}" if name.startswith("torch.") else name.rpartition(".")[0])
     if package and holder is not None and (found is None or found != f"{holder.__name__}.{child}"):
         if child not in vars(holder):
             _added.append((holder, child, name))
     if found is None:
-        return ModuleSpec(name, _Absent(), is_package=True)
+        return ModuleSpec(name, _Absent(path), is_package=True)
     if name.startswith("torch."):
         _names.setdefault(found, name)
     own = importlib.util.find_spec(found)
-    spec = ModuleSpec(name, _Alias(found), origin=own.origin, is_package=own.submodule_search_locations is not None)
+    spec = ModuleSpec(name, _Alias(found, path), origin=own.origin,
+                      is_package=own.submodule_search_locations is not None)
     if spec.submodule_search_locations is not None:
         spec.submodule_search_locations[:] = own.submodule_search_locations
     return spec
@@ -109,8 +164,13 @@ class Additions:
 
     def find_spec(self, name, path=None, target_module=None):
         head, _, rest = name.partition(".")
-        if head == "ptcore" and "." in rest and (rest in _paths.TABLE or rest in _paths.ABSENT):
-            return _spec(name, rest, _paths.TABLE.get(rest))
+        if head != "ptcore" or "." not in rest:
+            return None
+        above, _, child = name.rpartition(".")
+        # The second is for modules that stand for one of PyTorch's by another name.
+        for found in (rest, f"{_names[above]}.{child}".partition(".")[2] if above in _names else ""):
+            if found in _paths.TABLE or found in _paths.ABSENT:
+                return _spec(name, found, _paths.TABLE.get(found))
         return None
 
 
@@ -121,7 +181,9 @@ class Finder:
         head, _, rest = name.partition(".")
         if head == "torch":
             return self._find(name, rest) if rest else self._root()
-        if name == "multiprocessing.spawn":
+        if name == "functorch":
+            return ModuleSpec(name, _Alias(f"{HERE}._functorch", "_functorch.make_functional"))
+        if name in STARTERS:
             return _spawn_spec(name, path)
         return None
 
@@ -163,11 +225,22 @@ def forget_additions():
     for package, child, name in _added:
         vars(package).pop(child, None)
         sys.modules.pop(name, None)
+    for module, (before, *_) in _given.items():
+        if before is None:
+            del module.__getattr__
+        else:
+            module.__getattr__ = before
     _added.clear()
+    _given.clear()
     _names.clear()
 
 
-# -- processes that multiprocessing starts -------------------------------------------------------------------
+# -- processes that others start ------------------------------------------------------------------------------
+
+# Modules that say what a new process reads first: of the standard library, of joblib's processes, of a copy that
+# pickles more. Each is changed when it is imported, and none is imported for it.
+STARTERS = ("multiprocessing.spawn", "joblib.externals.loky.backend.spawn", "loky.backend.spawn", "multiprocess.spawn")
+
 
 class _Install:
     """Unpickled in a child, it installs the hook there: with the first thing that the child reads."""
@@ -179,26 +252,28 @@ class _Install:
         return exec, (text, {})
 
 
-def _prepare(name):
-    data = _standard["prepare"](name)
-    data["ptcore_compat_torch"] = _Install()
-    if name == "ignore":
-        # The fork server asks what it may load before it forks: a main file that imports torch is for its children.
-        data.pop("init_main_from_path", None)
-    return data
+def _preparation(standard):
+    """A module's ``get_preparation_data`` with the hook in what it gives."""
+    @functools.wraps(standard)
+    def prepare(name, *args, **kwargs):
+        data = standard(name, *args, **kwargs)
+        data["ptcore_compat_torch"] = _Install()
+        if name == "ignore":
+            # The fork server asks what it may load before it forks: a main file that imports torch is for its children.
+            data.pop("init_main_from_path", None)
+        return data
+
+    prepare.standard = standard
+    return prepare
 
 
-_standard = {}
-
-
-def _patch(spawn):
-    if spawn.get_preparation_data is not _prepare:
-        _standard["prepare"] = spawn.get_preparation_data
-        spawn.get_preparation_data = _prepare
+def _patch(starter):
+    if not hasattr(starter.get_preparation_data, "standard"):
+        starter.get_preparation_data = _preparation(starter.get_preparation_data)
 
 
 def _spawn_spec(name, path):
-    """The standard module's spec, whose loader tells when it is there."""
+    """A starter's own spec, whose loader tells when it is there."""
     spec = PathFinder.find_spec(name, path)
     if spec is not None:
         load = spec.loader.exec_module
@@ -213,13 +288,15 @@ def _spawn_spec(name, path):
 
 
 def follow_children():
-    """Makes processes install the hook that ``multiprocessing`` starts from now on."""
-    if "multiprocessing.spawn" in sys.modules:
-        _patch(sys.modules["multiprocessing.spawn"])
+    """Makes processes install the hook that are started from now on."""
+    for name in STARTERS:
+        if name in sys.modules:
+            _patch(sys.modules[name])
 
 
 def forget_children():
     """Undoes `follow_children`."""
-    spawn = sys.modules.get("multiprocessing.spawn")
-    if spawn is not None and spawn.get_preparation_data is _prepare:
-        spawn.get_preparation_data = _standard["prepare"]
+    for name in STARTERS:
+        starter = sys.modules.get(name)
+        if starter is not None and hasattr(starter.get_preparation_data, "standard"):
+            starter.get_preparation_data = starter.get_preparation_data.standard

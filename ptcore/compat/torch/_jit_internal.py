@@ -2,6 +2,7 @@
 import types
 import typing
 import weakref
+from typing import Any, Dict, List, Optional, Tuple, Union  # noqa: F401, UP035
 
 from ptcore.jit import Final, _overload, export, ignore, is_scripting, unused
 

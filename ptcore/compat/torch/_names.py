@@ -89,6 +89,23 @@ def _shape_as_tensor(x):
     return tensor(list(x.shape), dtype=int64)
 
 
+def has(name):
+    """What ``torch.has_mps`` and its like were, with PyTorch's warning."""
+    import warnings
+
+    from ptcore import backends
+    part = name.removeprefix("has_")
+    question = "is_built" if part in ("mps", "cuda") else "is_available"
+    warnings.warn(f"'{name}' is deprecated, please use 'torch.backends.{part}.{question}()'", stacklevel=3)
+    return getattr(getattr(backends, part), question)()
+
+
+def _softmax_backward_data(grad_output, output, dim, input_dtype):
+    """The gradient of softmax by its result."""
+    slope = output * (grad_output - (output * grad_output).sum(dim, keepdim=True))
+    return slope.to(input_dtype)
+
+
 class _Absent:
     """A layout or dtype that no tensor has: it is compared with, and nothing takes it."""
 
@@ -108,6 +125,7 @@ sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc, jagged = map(
     _Absent, ("sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "jagged"))
 complex32, chalf, qint8, quint8, qint32, quint4x2, quint2x4 = map(
     _Absent, ("complex32", "complex32", "qint8", "quint8", "qint32", "quint4x2", "quint2x4"))
+per_tensor_affine, per_channel_affine = map(_Absent, ("per_tensor_affine", "per_channel_affine"))
 float8_e4m3fn, float8_e4m3fnuz, float8_e5m2, float8_e5m2fnuz, float8_e8m0fnu, float4_e2m1fn_x2 = map(
     _Absent, ("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu",
               "float4_e2m1fn_x2"))

@@ -4,7 +4,7 @@ A path that stands in none of them is ptcore's own.
 """
 from ptcore.compat.torch._absent_names import ABSENT
 
-__all__ = ["ABSENT", "NAMES", "TABLE"]
+__all__ = ["ABSENT", "NAMES", "TABLE", "is_package"]
 
 _HERE = "ptcore.compat.torch"
 
@@ -15,6 +15,7 @@ TABLE = {
     "version": f"{_HERE}.version",
     "functional": f"{_HERE}.functional",
     "__config__": f"{_HERE}._config",
+    "__future__": f"{_HERE}._future",
     # private modules that programs import, with what they ask
     "_C": f"{_HERE}._C",
     "_C._functorch": f"{_HERE}._C",
@@ -22,7 +23,6 @@ TABLE = {
     "_C._profiler": "ptcore.autograd.profiler",
     "_guards": f"{_HERE}._guards",
     "_jit_internal": f"{_HERE}._jit_internal",
-    "_custom_op": "ptcore.library",
     "_custom_ops": "ptcore.library",
     "_library": "ptcore.library",
     "_library.custom_ops": "ptcore.library",
@@ -39,6 +39,7 @@ TABLE = {
     "_dynamo.eval_frame": f"{_HERE}._dynamo",
     "_inductor.config": f"{_HERE}._inductor_config",
     "_functorch.apis": "ptcore.func",
+    "_functorch.config": f"{_HERE}._functorch_config",
     "_functorch.functional_call": "ptcore.func",
     "_functorch.vmap": "ptcore.func",
     "compiler.config": f"{_HERE}._dynamo_config",
@@ -46,9 +47,11 @@ TABLE = {
     "accelerator.memory": "ptcore.accelerator",
     "autograd.anomaly_mode": "ptcore.autograd._anomaly",
     "autograd.gradcheck": "ptcore.autograd._gradcheck",
+    "fx._symbolic_trace": "ptcore.fx._symbolic_trace",
     "jit._script": "ptcore.jit",
     "jit._trace": "ptcore.jit",
     "jit.annotations": f"{_HERE}._jit_annotations",
+    "masked._ops": "ptcore.masked",
     "masked.maskedtensor": "ptcore.masked",
     "masked.maskedtensor.core": "ptcore.masked",
     "masked.maskedtensor.creation": "ptcore.masked",
@@ -60,16 +63,20 @@ TABLE = {
     "nn.modules.pixelshuffle": "ptcore.nn.modules.resampling",
     "nn.modules.sparse": "ptcore.nn.modules.embedding",
     "nn.modules.upsampling": "ptcore.nn.modules.resampling",
+    "nn._reduction": f"{_HERE}._reduction",
     "nn.common_types": f"{_HERE}.common_types",
     **{f"nn.parallel.{name}": "ptcore.nn.parallel" for name in (
         "comm", "data_parallel", "distributed", "parallel_apply", "replicate", "scatter_gather")},
     "optim._multi_tensor": "ptcore.optim",
     "signal.windows.windows": "ptcore.signal.windows",
     "testing._comparison": "ptcore.testing",
+    "testing._creation": "ptcore.testing",
+    "utils._contextlib": f"{_HERE}._contextlib",
     "utils._foreach_utils": f"{_HERE}._foreach_utils",
     "utils._ordered_set": f"{_HERE}._ordered_set",
     "utils._python_dispatch": f"{_HERE}._python_dispatch",
     "utils._pytree": "ptcore.utils._pytree",
+    **{f"utils.benchmark.utils.{name}": "ptcore.utils.benchmark" for name in ("common", "compare", "timer")},
     "utils.data._utils": "ptcore.utils.data._utils",
     "utils.data._utils.collate": "ptcore.utils.data._utils.collate",
     "utils.data._utils.fetch": f"{_HERE}._fetch",
@@ -108,6 +115,19 @@ NAMES = {
         "float8_e4m3fnuz", "complex32", "chalf", "qint8", "quint8", "qint32", "quint4x2", "quint2x4", "float8_e5m2",
         "float8_e5m2fnuz", "float8_e8m0fnu", "float4_e2m1fn_x2"), f"{_HERE}._names"),
     "finfo": f"{_HERE}._names",
+    "per_tensor_affine": f"{_HERE}._names",
+    "per_channel_affine": f"{_HERE}._names",
+    "_softmax_backward_data": f"{_HERE}._names",
     "_shape_as_tensor": f"{_HERE}._names",
     "layout": f"{_HERE}._names",
 }
+
+
+def is_package(path):
+    """Whether the tables have modules below a path."""
+    if not _packages:
+        _packages.update(p.rpartition(".")[0] for table in (TABLE, ABSENT) for p in table)
+    return path in _packages
+
+
+_packages = set()

@@ -1,10 +1,18 @@
 """``torch._prims_common``: the few helpers that programs take from there."""
+from typing import Any
+
+from ptcore._tensor import Tensor
 from ptcore.utils._settings import (
     are_deterministic_algorithms_enabled,
     is_deterministic_algorithms_warn_only_enabled,
 )
 
 __all__ = ["alert_not_deterministic", "is_boolean_dtype", "is_complex_dtype", "is_float_dtype", "is_integer_dtype"]
+
+TensorLike = Tensor
+TensorLikeType = TensorSequenceType = DeviceLikeType = Any        # of annotations
+NumberType = int | float | complex | bool
+Number = (bool, int, float, complex)
 
 
 def alert_not_deterministic(caller):

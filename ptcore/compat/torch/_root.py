@@ -6,16 +6,21 @@ import ptcore
 from ptcore.compat.torch import _paths
 from ptcore.compat.torch.torch_version import __version__ as __version__
 
+_module = type(sys)
 globals().update({name: value for name, value in vars(ptcore).items()
-                  if not name.startswith("_") and name not in _paths.TABLE and name not in _paths.NAMES})
+                  if not (name.startswith("_") or name in _paths.TABLE or name in _paths.NAMES
+                          or isinstance(value, _module))})
 torch = sys.modules[__name__]
 
 
 def __getattr__(name):
-    if name.startswith("__") and name != "__config__":
+    if name.startswith("__") and name not in ("__config__", "__future__"):
         if name == "__all__":
             return [n for n in __dir__() if not n.startswith("_")]
         raise AttributeError(f"module 'torch' has no attribute {name!r}")
+    if name in ("has_mps", "has_cuda", "has_cudnn", "has_mkldnn"):
+        from ptcore.compat.torch import _names
+        return _names.has(name)
     if name in _paths.NAMES:
         found = getattr(import_module(_paths.NAMES[name]), name)
     elif name.startswith("_foreach_"):
@@ -24,8 +29,11 @@ def __getattr__(name):
         return import_module(f"torch.{name}")
     else:
         found = vars(ptcore).get(name, ptcore) if name.startswith("_") else getattr(ptcore, name, ptcore)
-        if found is ptcore or (name.startswith("_") and isinstance(found, type(ptcore))):
+        if found is ptcore or (name.startswith("_") and isinstance(found, _module)):
             raise AttributeError(f"module 'torch' has no attribute {name!r}")
+        if isinstance(found, _module):
+            # The import lets the module answer for what `_more.MORE` adds.
+            found = import_module(f"torch.{name}")
     globals()[name] = found
     return found
 

@@ -1,0 +1,30 @@
+"""``torch.nn._reduction``: the numbers of reductions, and what stood in their place before they had names."""
+import warnings
+
+__all__ = ["get_enum", "legacy_get_enum", "legacy_get_string"]
+
+_NUMBERS = {"none": 0, "mean": 1, "elementwise_mean": 1, "sum": 2}
+
+
+def get_enum(reduction):
+    """The number of a reduction."""
+    if reduction == "elementwise_mean":
+        warnings.warn("reduction='elementwise_mean' is deprecated. Please use reduction='mean' instead.", stacklevel=2)
+    if reduction not in _NUMBERS:
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    return _NUMBERS[reduction]
+
+
+def legacy_get_string(size_average, reduce, emit_warning=True):
+    """The name of the reduction that two flags stood for; None is True."""
+    found = "none" if reduce is not None and not reduce else "sum" if size_average is not None and not size_average \
+        else "mean"
+    if emit_warning:
+        warnings.warn(f"size_average and reduce args will be deprecated, please use reduction='{found}' instead.",
+                      stacklevel=2)
+    return found
+
+
+def legacy_get_enum(size_average, reduce, emit_warning=True):
+    """The number of the reduction that two flags stood for."""
+    return get_enum(legacy_get_string(size_average, reduce, emit_warning))
