@@ -25,7 +25,6 @@ WHY = {
     "mtia": "ptcore has no backend for MTIA",
     "nested": "ptcore has no nested tensors",
     "nn.attention.varlen": "ptcore has no attention over packed sequences",
-    "utils.cpp_extension": "PyTorch's C++ extensions do not fit ptcore; its guide says how kernels are added",
     "utils.hipify": "PyTorch's C++ extensions do not fit ptcore; its guide says how kernels are added",
     "utils.data.datapipes": "ptcore has no data pipes; datasets and samplers are in utils.data",
     "utils.data.graph": "ptcore has no data pipes; datasets and samplers are in utils.data",
@@ -61,12 +60,11 @@ FALSE = {f"torch.{name}" for name in (
     "distributed.distributed_c10d.is_initialized", "distributed.distributed_c10d.is_nccl_available",
     "distributed.distributed_c10d.is_gloo_available", "distributed.distributed_c10d.is_mpi_available",
     "onnx.is_in_onnx_export", "xpu.is_initialized", "xpu.is_bf16_supported", "mtia.is_initialized",
-    "mtia.is_bf16_supported", "utils.cpp_extension.is_ninja_available", "_subclasses.fake_tensor.is_fake",
+    "mtia.is_bf16_supported", "_subclasses.fake_tensor.is_fake",
     "_dynamo.external_utils.is_compiling", "_dynamo.utils.is_compile_supported")}
 # Numbers of devices.
 ZERO = {"torch.xpu.device_count", "torch.mps.device_count", "torch.mtia.device_count"}
-NONE = {"torch.testing._internal.common_cuda.TEST_CUDA", "torch.utils.cpp_extension.CUDA_HOME",
-        "torch.utils.cpp_extension.ROCM_HOME"}
+NONE = {"torch.testing._internal.common_cuda.TEST_CUDA"}
 # What decorates a definition and means nothing here.
 MARKERS = {f"torch.{name}" for name in (
     "distributed.elastic.multiprocessing.errors.record", "distributed.rpc.functions.async_execution",
