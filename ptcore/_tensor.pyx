@@ -81,7 +81,7 @@ cdef class Tensor:
     (ptcore.Size([2, 2]), ptcore.float32)
     """
 
-    def __cinit__(self):
+    def __cinit__(self, *args, **kwargs):
         self.dims = self.inline_dims
         self.storage = &_nothing
         self.dt = PT_FLOAT32
@@ -89,6 +89,8 @@ cdef class Tensor:
         self.inline_dims[1] = 1
         if type(self) is not Tensor:
             self.flags = class_flags(type(self))
+            if args:
+                fill_new(self, args)
 
     def __init__(self, *args, **kwargs):
         # A bare Tensor has no storage until a maker fills it: constructing one from Python
@@ -794,6 +796,17 @@ cdef int adopt(Tensor r, Tensor t) except -1:
         pt_storage_retire(before)
     r.offset, r.dt, r.count = t.offset, t.dt, t.count
     r.flags = (r.flags & (PT_SUBCLASS | PT_NOT_EXACT)) | (t.flags & (PT_NONCONTIGUOUS | PT_NON_CPU | PT_INFERENCE))
+
+
+cdef int fill_new(Tensor t, tuple args) except -1:
+    """``Tensor.__new__(cls, data)`` of a subclass makes the tensor, as in PyTorch, whatever ``cls.__init__`` does. What
+    the constructor does not take is left to ``__init__``, which raises if that is Tensor's."""
+    try:
+        made = legacy_constructor(*args)
+    except Exception:
+        return 0
+    adopt(t, made)
+    return 0
 
 
 cdef Tensor _any = Tensor.__new__(Tensor)
