@@ -94,8 +94,8 @@ cdef class Tensor:
 
     def __init__(self, *args, **kwargs):
         # A bare Tensor has no storage until a maker fills it: constructing one from Python
-        # (Tensor(3), Tensor([1, 2])) goes through the legacy constructor.
-        if self.storage == &_nothing:
+        # (Tensor(3), Tensor([1, 2])) goes through the legacy constructor, which takes no keywords.
+        if self.storage == &_nothing or (kwargs and type(self).__new__ is Tensor.__new__):
             adopt(self, legacy_constructor(*args, **kwargs))
 
     def __dealloc__(self):
