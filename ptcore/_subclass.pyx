@@ -14,6 +14,19 @@ from ptcore._tensor cimport *
 from ptcore._tensor import _disabled_torch_function_impl
 
 
+def fill_subclass(Tensor t not None, args):
+    """``Tensor.__new__(cls, data)`` of a subclass makes the tensor, as in PyTorch, whatever ``cls.__init__`` does. What
+    the constructor does not take is left to ``__init__``, which raises if that is Tensor's."""
+    try:
+        made = _tensor.legacy_constructor(*args)
+    except Exception:
+        return
+    adopt(t, made)
+
+
+_tensor.fill_subclass = fill_subclass
+
+
 def _default_torch_function(cls, func, types, args=(), kwargs=None):
     """``Tensor.__torch_function__``: runs func and keeps a plain subclass's type."""
     for t in types:

@@ -90,7 +90,7 @@ cdef class Tensor:
         if type(self) is not Tensor:
             self.flags = class_flags(type(self))
             if args:
-                fill_new(self, args)
+                fill_subclass(self, args)
 
     def __init__(self, *args, **kwargs):
         # A bare Tensor has no storage until a maker fills it: constructing one from Python
@@ -754,7 +754,7 @@ cdef object describe(Tensor t):
 
 # -- subclassing ------------------------------------------------------------------------------
 
-legacy_constructor = None           # installed by the conversion module
+legacy_constructor = fill_subclass = None           # installed by the conversion module, and _subclass
 cdef dict _overrides = {}           # class -> whether it overrides __torch_function__
 
 
@@ -771,8 +771,7 @@ def _disabled_torch_function_impl(func, types, args=(), kwargs=None):
 cdef uint32_t class_flags(cls):
     found = _overrides.get(cls)
     if found is None:
-        impl = getattr(cls, "__torch_function__", None)
-        found = impl is not _disabled_torch_function_impl and cls is not Tensor
+        found = getattr(cls, "__torch_function__", None) is not _disabled_torch_function_impl and cls is not Tensor
         _overrides[cls] = found
     return (PT_SUBCLASS if found else 0) | PT_NOT_EXACT
 
@@ -789,24 +788,12 @@ cdef int adopt(Tensor r, Tensor t) except -1:
     if r.dims != r.inline_dims:
         PyMem_Free(r.dims)
     r.dims, r.rank = dims, t.rank
-    before = r.storage
-    r.storage = t.storage
+    before, r.storage = r.storage, t.storage
     pt_storage_incref(r.storage)
     if before != &_nothing:
         pt_storage_retire(before)
     r.offset, r.dt, r.count = t.offset, t.dt, t.count
     r.flags = (r.flags & (PT_SUBCLASS | PT_NOT_EXACT)) | (t.flags & (PT_NONCONTIGUOUS | PT_NON_CPU | PT_INFERENCE))
-
-
-cdef int fill_new(Tensor t, tuple args) except -1:
-    """``Tensor.__new__(cls, data)`` of a subclass makes the tensor, as in PyTorch, whatever ``cls.__init__`` does. What
-    the constructor does not take is left to ``__init__``, which raises if that is Tensor's."""
-    try:
-        made = legacy_constructor(*args)
-    except Exception:
-        return 0
-    adopt(t, made)
-    return 0
 
 
 cdef Tensor _any = Tensor.__new__(Tensor)

@@ -28,7 +28,10 @@ def _from_file(filename, shared=False, nbytes=0):
     nbytes : int, default: 0
         The number of bytes.
     """
+    from os import fspath
+
     from ptcore import uint8
+    filename = fspath(filename)             # no descriptor, which would be closed
     return _tensor_from_file(filename, shared, nbytes, dtype=uint8).untyped_storage()
 
 
@@ -42,6 +45,8 @@ def _item(self, index, one=UntypedStorage.__getitem__):
 
 def _untyped(self):
     """The storage itself: it has no dtype."""
+    if not isinstance(self, UntypedStorage):
+        raise TypeError(f"untyped: expected an UntypedStorage, got {type(self).__name__}")
     return self
 
 
