@@ -59,15 +59,22 @@ def _git(*arguments):
     return done.stdout if done.returncode == 0 else None
 
 
+def _ordered(names):
+    """Names in an order of their own; what is of one kind stands together, which packs better. The records of
+    benchmarks are of the repository alone."""
+    kept = [n for n in names if not (n.startswith("benchmarks/") and n.endswith(".md"))]
+    return sorted(kept, key=lambda name: (os.path.splitext(name)[1], name))
+
+
 def _files():
     listed = _git("ls-files", "-z")
     if listed is not None:
-        return sorted(name for name in listed.split("\0") if name and Path(name).is_file())
+        return _ordered(name for name in listed.split("\0") if name and Path(name).is_file())
     found = []
     for folder, folders, names in os.walk("."):
         folders[:] = [n for n in folders if n not in LEFT_OUT and not n.startswith(".mesonpy-")]
         found += [os.path.relpath(os.path.join(folder, n)).replace(os.sep, "/") for n in names]
-    return sorted(set(found) - {"PKG-INFO"})
+    return _ordered(set(found) - {"PKG-INFO"})
 
 
 def _time():
