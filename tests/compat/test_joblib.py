@@ -5,7 +5,6 @@ import textwrap
 
 import pytest
 
-pytest.importorskip("joblib")
 pytestmark = [pytest.mark.core, pytest.mark.alone]
 
 PROGRAM = """

@@ -441,7 +441,6 @@ def test_what_more_packages_ask(tmp_path):
 
 def test_safetensors(tmp_path):
     """Its own reader and writer, which ask for storages of files."""
-    pytest.importorskip("safetensors")
     run(tmp_path, """
         import torch
         from safetensors.torch import load, load_file, load_model, safe_open, save, save_file, save_model
