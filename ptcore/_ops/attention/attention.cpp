@@ -255,7 +255,7 @@ PT_NOINLINE void run_program(const pt_score_program &f, const place &at, int64_t
     if (f.score >= 0) memory[f.score] = reinterpret_cast<char *>(score);
     if (f.grad >= 0) memory[f.grad] = reinterpret_cast<char *>(grad);
     memory[f.result] = reinterpret_cast<char *>(result);
-    pt_plan_run_tile(f.plan, memory, count);
+    f.run(f.plan, memory, count);
 }
 
 /* z[k][q] = what dropout multiplies the probabilities of a tile by */

@@ -1,7 +1,7 @@
 /* What `flex_attention` adds to attention: programs that change the scores of a tile, and which keys are looked at. */
 #ifndef PTCORE_ATTENTION_TILES_H
 #define PTCORE_ATTENTION_TILES_H
-#include "plan/plan.h"
+#include "ptcore/kernel.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -17,9 +17,11 @@ typedef struct pt_score_operand {
     int32_t buffer;
 } pt_score_operand;
 
-/* A plan of one group (pt_plan_make_tile) over a tile of PT_TILE_KEYS rows of queries. `plan` NULL: scores stay. */
+/* A plan of one group (pt_plan_make_tile) over a tile of PT_TILE_KEYS rows of queries. `plan` NULL: scores stay. `run` is
+ * pt_plan_run_tile: kernels are linked without plans. */
 typedef struct pt_score_program {
-    const pt_plan *plan;
+    const struct pt_plan *plan;
+    void (*run)(const struct pt_plan *plan, char *const *buffers, int64_t count);
     const pt_score_operand *operands;
     int32_t count;
     int32_t score, grad, result;    /* buffers of the plan; -1: it has none */

@@ -17,6 +17,7 @@ cdef extern from "attention/tiles.h":
         int32_t buffer
     ctypedef struct pt_score_program:
         const pt_plan *plan
+        void (*run)(const pt_plan *, char *const *, int64_t) noexcept nogil
         const pt_score_operand *operands
         int32_t count, score, grad, result
     ctypedef struct pt_attention_tiles:
@@ -35,7 +36,9 @@ cdef extern from "attention/tiles.h":
         int64_t ndim
         int *wrong
     const pt_elementwise *pt_take_loops(int itemsize)
+cdef extern from "plan/plan.h":
     int pt_plan_make_tile(pt_plan *)
+    void pt_plan_run_tile(const pt_plan *, char *const *, int64_t) noexcept nogil
 
 QUERIES, KEYS = PT_TILE_QUERIES, PT_TILE_KEYS
 
@@ -124,7 +127,8 @@ cdef class Program:
             self.operands[k].buffer = plan.inputs[first + k].buffer
             for d in range(4):
                 self.operands[k].step[d] = 0 if t.dims[d] == 1 else t.dims[4 + d] * t.itemsize
-        self.f.plan, self.f.operands, self.f.count = plan.p, self.operands, <int>len(tables)
+        self.f.plan, self.f.run = plan.p, pt_plan_run_tile
+        self.f.operands, self.f.count = self.operands, <int>len(tables)
         self.f.score = plan.inputs[0].buffer
         self.f.grad = plan.inputs[1].buffer if has_grad else -1
         self.f.result = result.place.buffer
