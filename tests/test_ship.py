@@ -1,33 +1,34 @@
 """The command ``tools/ship.py``: its exit statuses and rows."""
-import importlib.util
+import importlib
 from pathlib import Path
 
 import pytest
 
-TOOL = Path(__file__).resolve().parents[1] / "tools" / "ship.py"
-pytestmark = pytest.mark.skipif(not TOOL.exists(), reason="needs the source tree")
+TOOLS = Path(__file__).resolve().parents[1] / "tools"
+pytestmark = pytest.mark.skipif(not TOOLS.exists(), reason="needs the source tree")
 
 
 @pytest.fixture
 def ship(tmp_path, monkeypatch):
-    spec = importlib.util.spec_from_file_location("ship", TOOL)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    monkeypatch.syspath_prepend(TOOLS)
+    module, shared = importlib.import_module("ship"), importlib.import_module("shipping")
     monkeypatch.setattr(module, "RECORD", tmp_path / "SHIP.md")
     monkeypatch.setattr(module, "WORK", tmp_path / "work")
+    monkeypatch.setattr(shared, "WORK", tmp_path / "work")
     monkeypatch.setattr(module, "PARTS", {})
+    monkeypatch.setattr(shared, "PARTS", module.PARTS)
 
-    @module.part("good", ci=True)
+    @shared.part("good", ci=True)
     def good(options):
         """It holds."""
         return "3 files"
 
-    @module.part("bad")
+    @shared.part("bad")
     def bad(options):
         """It does not hold."""
         raise module.Broken("a | b\nis 3")
 
-    @module.part("absent")
+    @shared.part("absent")
     def absent(options):
         """It cannot be run."""
         raise module.NotRun("there is no tool")
@@ -59,14 +60,15 @@ def test_ci_writes_nothing(ship, capsys):
 
 
 def test_a_command_that_fails_breaks_a_promise(ship, monkeypatch):
+    shared = importlib.import_module("shipping")
     with pytest.raises(ship.Broken, match=r"ended with 1:"):
-        ship.run("false")
+        shared.run("false")
 
     def without_registry(*command, **options):
         if "install" in command:
-            raise ship.Broken("no registry")
+            raise shared.Broken("no registry")
         return ""
 
-    monkeypatch.setattr(ship, "run", without_registry)
+    monkeypatch.setattr(shared, "run", without_registry)
     with pytest.raises(ship.NotRun, match="its tools cannot be installed: no registry"):
-        ship.environment("none", "a-tool")
+        shared.environment("none", "a-tool")
