@@ -14,7 +14,7 @@ import os
 import sys
 import time
 
-from shipping import PARTS, ROOT, WORK, Broken, NotRun, extensions, images, releases, run, wheels  # noqa: F401
+from shipping import PARTS, ROOT, WORK, Broken, NotRun, extensions, images, platforms, pythons, releases, run, wheels  # noqa: F401
 
 RECORD = ROOT / "benchmarks" / "SHIP.md"
 HEADER = """# Shipped

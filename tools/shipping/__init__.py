@@ -34,8 +34,9 @@ def part(name, ci=False):
 
 def run(*command, cwd=ROOT, env=None, check=True, show=False):
     """What a command says; Broken with it if the command fails."""
-    done = subprocess.run(list(map(str, command)), cwd=cwd, text=True, errors="replace", stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, env={**os.environ, **(env or {})}, check=False)
+    done = subprocess.run(list(map(str, command)), cwd=cwd, text=True, errors="replace", stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env={**os.environ, **(env or {})},
+                          check=False)
     if show:
         print(done.stdout, end="")
     if check and done.returncode:

@@ -3,7 +3,7 @@
 A fill goes into a tensor's own memory, without one in between, where that is a plain run. The kernel is that of the row
 which makes a new tensor, so that both give the same numbers.
 """
-from libc.math cimport M_SQRT1_2, log1p
+from libc.math cimport log1p, sqrt
 
 from ptcore._types cimport *
 from ptcore._device cimport as_device
@@ -345,7 +345,7 @@ cdef object refill_parts(Tensor self, int op, tuple params, object generator, co
     variance that is asked for in both parts together."""
     cdef int dt = REAL_OF[self.dt]
     if op == OP_NORMAL:
-        params = params[0], params[1] * M_SQRT1_2
+        params = params[0], params[1] * sqrt(0.5)
     check_inplace(self, name, pt_tls.grad_enabled and needs_grad(self))
     if (not (self.flags | pt_tls.mode) & (PT_SLOW | PT_NON_CPU | PT_NONCONTIGUOUS) and not needs_grad(self)
             and drawn_into(<Tensor>view_as_real(OP_VIEW_AS_REAL, self), op, params, generator, name)):

