@@ -26,9 +26,11 @@ def git(*arguments):
 
 def tagged():
     """[(version, date, Pythons)] of the tags v1.2.3, newest first."""
+    candidates = [word for end in ("a", "b", "rc") for word in ("-c", f"versionsort.suffix={end}")]
+    said = git(*candidates, "tag", "--list", "v*", "--sort=-version:refname",
+               "--format=%(refname:strip=2) %(creatordate:short)")
     found = []
-    for line in git("tag", "--list", "v*", "--sort=-version:refname", "--format=%(refname:strip=2) %(creatordate:short)"
-                    ).splitlines():
+    for line in said.splitlines():
         tag, date = line.split()
         if re.fullmatch(r"v\d+\.\d+\.\d+((a|b|rc)\d+)?", tag):
             pythons = re.search(r'requires-python = "([^"]+)"', git("show", f"{tag}:pyproject.toml"))
@@ -42,32 +44,35 @@ def shown():
 
 
 def write_switcher(path):
-    """What the switcher offers."""
+    """What the switcher offers. The newest is no candidate, if there is another."""
     versions = [version for version, _, _ in tagged()]
+    newest = next((v for v in versions if re.fullmatch(r"[\d.]+", v)), None)
     entries = [{"name": "development", "version": "dev", "url": f"{ROOT}dev/" if PUBLISHED else ROOT}]
-    entries += [{"name": f"{version} (newest)" if version == versions[0] else version, "version": version,
-                 "url": f"{ROOT}{version}/", "preferred": version == versions[0]} for version in versions]
+    for version in versions:
+        name = f"{version} (newest)" if version == newest else version
+        entries.append({"name": name, "version": version, "url": f"{ROOT}{version}/", "preferred": version == newest})
     path.write_text(json.dumps(entries, indent=1))
 
 
 def commands(version, date, pythons):
     """A section of the page."""
-    lines = [
-        f"$ pip install ptcore=={version}",
-        f'$ pip install "ptcore[cuda13]=={version}"                # with CUDA',
-        f"$ conda install -c conda-forge ptcore={version}",
-        f"$ pip install --no-binary ptcore ptcore=={version}      # its sdist",
-        f"$ git checkout v{version} && pip install .              # in a clone",
-        f"$ git checkout v{version} && make -f docker.Makefile    # an image",
-    ]
+    lines = {
+        f"pip install ptcore=={version}": "",
+        f'pip install "ptcore[cuda13]=={version}"': "with CUDA",
+        f"conda install -c conda-forge ptcore={version}": "",
+        f"pip install --no-binary ptcore ptcore=={version}": "its sdist",
+        f"git checkout v{version} && pip install .": "in a clone",
+        f"git checkout v{version} && make -f docker.Makefile": "an image",
+    }
     return "\n".join([version, "-" * len(version), "", f"Of {date}, for Python {pythons}.", "",
-                      ".. code-block:: console", "", *[f"   {line}" for line in lines], ""])
+                      ".. code-block:: console", "",
+                      *[f"   $ {line:<58}# {told}".rstrip(" #") for line, told in lines.items()], "", ""])
 
 
 def write(path):
     """What the page includes."""
     found = tagged()
-    text = "\n".join(commands(*version) for version in found) or "There is no release yet.\n"
+    text = "".join(commands(*version) for version in found) or "There is no release yet.\n"
     path.parent.mkdir(parents=True, exist_ok=True)
     if not path.exists() or path.read_text() != text:
         path.write_text(text)

@@ -83,7 +83,7 @@ def screenshots(options):
     if not (HTML / "index.html").exists():
         make("html", options)
     command = environment("screenshots", "playwright")
-    folder = WORK / "screenshots"
+    folder = WORK / "screens"
     shutil.rmtree(folder, ignore_errors=True)
     return run(command("python"), ROOT / "tools" / "screenshots.py", HTML, folder, show=True).strip().splitlines()[-1]
 
