@@ -44,7 +44,8 @@ def test_without_tags(versions, tmp_path):
 def test_tags(versions, tmp_path):
     tag(tmp_path, "v0.9.0", "v0.10.0", "v0.11.0rc1", "other", "v0.2.0", "v0.10.0rc2")
     assert [(version, pythons) for version, _, pythons in versions.tagged()] == [
-        ("0.11.0rc1", ">=3.13"), ("0.10.0", ">=3.12"), ("0.10.0rc2", ">=3.16"), ("0.9.0", ">=3.11"), ("0.2.0", ">=3.15")]
+        ("0.11.0rc1", ">=3.13"), ("0.10.0", ">=3.12"), ("0.10.0rc2", ">=3.16"), ("0.9.0", ">=3.11"),
+        ("0.2.0", ">=3.15")]
     assert versions.shown() == "0.2.0"
     versions.write_switcher(tmp_path / "switcher.json")
     entries = {e["version"]: e for e in json.loads((tmp_path / "switcher.json").read_text())}

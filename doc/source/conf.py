@@ -79,7 +79,7 @@ latex_engine = "xelatex"
 latex_use_xindy = False
 latex_documents = [("index", "ptcore.tex", "ptcore", "ptcore developers", "manual")]
 latex_elements = {
-    "papersize": "a4paper",
+    "papersize": "a4paper", "extraclassoptions": "openany",
     "fontpkg": r"""
 \setmainfont{DejaVu Serif}[Scale=0.9]
 \setsansfont{DejaVu Sans}[Scale=0.9]
