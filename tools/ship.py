@@ -14,7 +14,21 @@ import os
 import sys
 import time
 
-from shipping import PARTS, ROOT, WORK, Broken, NotRun, extensions, images, platforms, pythons, releases, run, wheels  # noqa: F401
+from shipping import (  # noqa: F401
+    PARTS,
+    ROOT,
+    WORK,
+    Broken,
+    NotRun,
+    extensions,
+    images,
+    pages,
+    platforms,
+    pythons,
+    releases,
+    run,
+    wheels,
+)
 
 RECORD = ROOT / "benchmarks" / "SHIP.md"
 HEADER = """# Shipped

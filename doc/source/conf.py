@@ -1,165 +1,94 @@
-"""Sphinx: ``pip install ".[doc]" && sphinx-build -W -b html doc/source doc/build/html``.
+"""Sphinx: ``make -C doc html``. When a build begins ``_reference.py`` writes the reference, ``_gallery.py`` the gallery
+and ``_versions.py`` what there is of other versions, and sphinx-gallery runs the tutorials.
 
-The reference is written into ``reference/generated`` when a build begins: pages of ops from the rows, the
-others from what each module's ``__all__`` names. Its text is the docstrings of the installed package. The pages and
-pictures of the gallery are written into ``gallery/generated`` then (``_gallery.py``).
+Links to Python, NumPy and SciPy are made where ``make inventories`` has put their inventories. There, a link that
+leads nowhere is an error of a build with ``-W``; elsewhere such links stay text.
 """
-import importlib
-import inspect
-import operator
-import re
 import sys
-import types
 from pathlib import Path
 
-import ptcore
-import ptcore._ops
-
 HERE = Path(__file__).resolve().parent
-PACKAGE = HERE.parent.parent / "ptcore"
+sys.path.insert(0, str(HERE))
+
+import _gallery  # noqa: E402
+import _reference  # noqa: E402
+import _versions  # noqa: E402
+
+import ptcore  # noqa: E402
 
 project = "ptcore"
 copyright = "ptcore developers"
 version = release = ptcore.__version__
 
-extensions = ["sphinx.ext.autodoc", "sphinx.ext.mathjax", "numpydoc", "myst_parser"]
+extensions = ["sphinx.ext.autodoc", "sphinx.ext.intersphinx", "sphinx.ext.mathjax", "numpydoc", "myst_parser",
+              "sphinx_gallery.gen_gallery"]
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
+exclude_patterns = ["tutorials/GALLERY_HEADER.rst"]
 autodoc_typehints = "none"
+
+ADDRESSES = {"python": "https://docs.python.org/3/", "numpy": "https://numpy.org/doc/stable/",
+             "scipy": "https://docs.scipy.org/doc/scipy/"}
+INVENTORIES = HERE.parent / "inventories"
+intersphinx_mapping = {name: (address, str(INVENTORIES / f"{name}.inv")) for name, address in ADDRESSES.items()
+                       if (INVENTORIES / f"{name}.inv").exists()}
+nitpicky = len(intersphinx_mapping) == len(ADDRESSES)
+
+# In the types of docstrings, words that are classes of the package or stand in Python's glossary become links. Each
+# other word stands here, so that a misspelt class is found.
 numpydoc_show_class_members = False
-numpydoc_xref_param_type = False
+numpydoc_xref_param_type = nitpicky
+numpydoc_xref_aliases = _reference.words_of_types() | {
+    "Tensors": "ptcore.Tensor", "tensor": "ptcore.Tensor", "tensors": "ptcore.Tensor", "int64": "ptcore.int64",
+    **{plural: f":class:`{plural} <python:{plural[:-1]}>`" for plural in ("ints", "tuples")},
+    "number": ":class:`number <python:numbers.Number>`", "module": ":term:`python:module`",
+    "mapping": ":term:`python:mapping`", "file": ":term:`file <python:file object>`",
+    "function": ":term:`python:function`", "LowLevelCallable": "scipy.LowLevelCallable",
+    "OpFunction": ":term:`OpFunction`"}
+numpydoc_xref_ignore = set("""
+    optional default of or and a an the these them its to by with on one two three such nested
+    NumPy CPU SIGTERM SIGUSR1 setuptools.Extension
+    arrays buffer callables capsule context formats handle managers memory name node op output outputs pairs path
+    product source tree
+    shape N L S E batch columns embed_dim in1_features in2_features in_features lengths num_heads out_features rows
+    """.split())
+# What a constraint that is a class of its own, and not of the page, is an alias of.
+nitpick_ignore_regex = [("py:class", r"ptcore\.distributions\.constraints\._\w+")]
+
+# The tutorials are run at each build, in the order of their names; one that fails ends it.
+sphinx_gallery_conf = {
+    "examples_dirs": "tutorials", "gallery_dirs": "getting_started", "filename_pattern": r"\.py$",
+    "within_subsection_order": "FileNameSortKey", "run_stale_examples": True, "abort_on_example_error": True,
+    "reference_url": {"ptcore": None}, "download_all_examples": False, "write_computation_times": False,
+    "min_reported_time": 1e9, "junit": "../tutorials.xml", "show_signature": False,
+    "copyfile_regex": "", "capture_repr": (), "thumbnail_size": (320, 224)}
 
 html_theme = "pydata_sphinx_theme"
-html_theme_options = {"show_prev_next": False, "navigation_with_keys": False}
+html_theme_options = {
+    "show_prev_next": False, "navigation_with_keys": False, "check_switcher": False,
+    "switcher": {"json_url": f"{_versions.ROOT}switcher.json", "version_match": _versions.shown()},
+    "navbar_persistent": ["search-button"],
+    "navbar_end": ["version-switcher", "theme-switcher", "navbar-icon-links"]}
 html_title = "ptcore"
+html_sidebars = {name: [] for name in ("index", "install", "changes", "versions", "search", "genindex", "py-modindex")}
+html_static_path = ["_static"]
+html_css_files = ["pages.css"]
+html_copy_source = False
 
-
-MODULES = {
-    "autograd": ("ptcore.autograd", "ptcore.autograd.function", "ptcore.autograd.functional",
-                 "ptcore.autograd.graph"),
-    "nn": ("ptcore.nn.modules", "ptcore.nn.functional", "ptcore.nn.parameter", "ptcore.nn.init", "ptcore.nn.grad",
-           "ptcore.nn.utils",
-           "ptcore.nn.utils.rnn", "ptcore.nn.utils.parametrize", "ptcore.nn.utils.parametrizations",
-           "ptcore.nn.utils.prune", "ptcore.nn.utils.stateless", "ptcore.nn.modules.lazy"),
-    "func": ("ptcore.func", "ptcore.autograd.forward_ad", "ptcore.utils._pytree"),
-    "fx": ("ptcore.fx", "ptcore.fx.experimental.proxy_tensor", "ptcore.fx.passes.shape_prop",
-           "ptcore.fx.passes.split_module", "ptcore.overrides", "ptcore._symbolic"),
-    "jit": ("ptcore.jit", "ptcore.compiler"),
-    "optim": ("ptcore.optim", "ptcore.optim.lr_scheduler"),
-    "data": ("ptcore.utils.data",),
-    "processes": ("ptcore.multiprocessing",),
-    "files": ("ptcore.serialization", "ptcore.utils.restart"),
-    "watching": ("ptcore.utils.tensorboard", "ptcore.utils.benchmark"),
-    "backends": ("ptcore.backends", "ptcore.backends.cuda", "ptcore.nn.attention",
-                 "ptcore.nn.attention.flex_attention", "ptcore.backends.cudnn",
-                 "ptcore.backends.cpu", "ptcore.backends.mkl", "ptcore.backends.mkldnn", "ptcore.backends.openmp",
-                 "ptcore.backends.mps"),
-    "misc": ("ptcore.linalg", "ptcore.special", "ptcore.fft", "ptcore.signal.windows",
-             "ptcore.testing", "ptcore.cpu", "ptcore.cuda", "ptcore.cuda.streams",
-             "ptcore.cuda.memory", "ptcore.utils.hooks",
-             "ptcore.utils.dlpack", "ptcore.utils.checkpoint", "ptcore.accelerator"),
-    "library": ("ptcore.library", "ptcore.utils.cpp_extension"),
-    "profiler": ("ptcore.profiler", "ptcore.autograd.profiler", "ptcore.autograd.profiler_util"),
-    "masked": ("ptcore.masked",),
-    "distributions": ("ptcore.distributions", "ptcore.distributions.constraints",
-                      "ptcore.distributions.constraint_registry", "ptcore.distributions.utils",
-                      "ptcore.distributions.relaxed_bernoulli", "ptcore.distributions.relaxed_categorical"),
-}
-
-
-def described(path, thing):
-    """The directive that shows one public name."""
-    if isinstance(thing, type):
-        return f".. autoclass:: {path}\n   :members:\n"
-    return f".. autofunction:: {path}\n" if callable(thing) else f".. autodata:: {path}\n"
-
-
-def is_function(thing):
-    thing = inspect.unwrap(thing)       # Overridable
-    return inspect.isfunction(thing) or type(thing).__name__ == "cython_function_or_method"
-
-
-def names_of(module, seen):
-    """(name, thing) of what a module offers itself: its __all__ without modules and what is shown elsewhere.
-
-    A module without __all__ offers the functions of Python files, compiled or not, that it names without an underscore.
-    """
-    own = [n for n in dir(module) if not n.startswith("_") and is_function(getattr(module, n))]
-    for name in sorted(getattr(module, "__all__", own)):
-        thing = getattr(module, name)
-        if (getattr(thing, "__module__", None) or "").partition(".")[0] == "multiprocessing":
-            continue                    # the standard module's own
-        if not isinstance(thing, types.ModuleType) and id(thing) not in seen:
-            seen.add(id(thing))
-            yield name, thing
-
-
-def module_page(title, paths, seen):
-    text = [title, "=" * len(title), ""]
-    for path in paths:
-        module = importlib.import_module(path)
-        text += [path, "-" * len(path), "", inspect.cleandoc(module.__doc__), ""]
-        text += [described(f"{path}.{name}", thing) for name, thing in names_of(module, seen)]
-    return "\n".join(text)
-
-
-def front_page(rows, seen):
-    """Tensor's own methods and attributes, and the functions of the package that are no ops."""
-    methods = {row.name for row in rows} | {name + "_" for name in (row.name for row in rows)}
-    aliases = {name for row in rows for name in row.alias}
-    text = ["Tensors", "=======", "", ".. autoclass:: ptcore.Tensor", ""]
-    for name, thing in inspect.getmembers_static(ptcore.Tensor):
-        if name.startswith("_") or name in methods | aliases or name.rstrip("_") in aliases:
-            continue
-        kind = "method" if callable(thing) or isinstance(thing, (staticmethod, classmethod)) else "attribute"
-        text.append(f".. auto{kind}:: ptcore.Tensor.{name}\n")
-    text += ["Functions and types", "-------------------", ""]
-    for name in sorted(dir(ptcore), key=str.lower):
-        thing = getattr(ptcore, name)
-        if not name.startswith("_") and callable(thing) and id(thing) not in seen and name != "Tensor":
-            text.append(described(f"ptcore.{name}", thing))
-    return "\n".join(text)
-
-
-def cuda_page(rows):
-    """Which ops have a CUDA kernel, which run there by smaller ops, and which say that they have none."""
-    sys.path.insert(0, str(PACKAGE.parent))
-    tables = "".join(path.read_text() for path in sorted((PACKAGE / "cuda" / "launch").glob("*.cpp")))
-    have = set(re.findall(r'\{"(\w+)", \w+\}', tables))
-    kernels = {}
-    for row in rows:
-        if row.kernel and row.kernel not in have:
-            kernels.setdefault(row.kernel, []).append(row)
-    decomposed = {name for name, row_list in kernels.items() if all("decompose" in (r.batch, r.jvp) for r in row_list)}
-    title = "Kernels of CUDA devices"
-    text = [title, "=" * len(title), "",
-            "All elementwise ops, views and copies run on a CUDA device, and whatever consists of ops that do.", ""]
-    for heading, names in (("Run by smaller ops", sorted(decomposed)),
-                           ("Without a kernel", sorted(set(kernels) - decomposed))):
-        text += [heading, "-" * len(heading), ""]
-        text += [f"- ``{name}``: {', '.join(sorted({f'``{r.called or r.name}``' for r in kernels[name]}))}"
-                 for name in names]
-        text.append("")
-    text += ["An op without a kernel raises NotImplementedError: move its argument to the CPU.", ""]
-    return "\n".join(text)
-
-
-def pages():
-    """The reference, file name -> text: ops from the rows, the rest from what the modules offer."""
-    sys.path.insert(0, str(PACKAGE / "_build"))
-    ptcore._ops.rows()          # docstrings come from the package's own rows, which the generator's take the place of
-    import emit_docs
-    import tables
-    ops = tables.read()
-    found = {f"ops/{name}": text for name, text in emit_docs.pages(ops).items()}
-    rows = [op.row for op in ops]
-    seen = {id(operator.attrgetter(path)(ptcore)) for row in rows for path in row.public}
-    for title, paths in MODULES.items():
-        found[f"{title}.rst"] = module_page(title, paths, seen)
-    return {**found, "tensor.rst": front_page(rows, seen), "cuda_kernels.rst": cuda_page(rows)}
+# The PDF: fonts with the letters of all pages, makeindex.
+latex_engine = "xelatex"
+latex_use_xindy = False
+latex_documents = [("index", "ptcore.tex", "ptcore", "ptcore developers", "manual")]
+latex_elements = {
+    "papersize": "a4paper", "extraclassoptions": "openany",
+    "fontpkg": r"""
+\setmainfont{DejaVu Serif}[Scale=0.9]
+\setsansfont{DejaVu Sans}[Scale=0.9]
+\setmonofont{DejaVu Sans Mono}[Scale=0.85]
+"""}
 
 
 def write_pages(app):
-    for name, text in pages().items():
+    for name, text in _reference.pages().items():
         path = HERE / "reference" / "generated" / name
         if not path.exists() or path.read_text() != text:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -167,11 +96,32 @@ def write_pages(app):
 
 
 def write_gallery(app):
-    sys.path.insert(0, str(HERE))
-    import _gallery
     _gallery.write(HERE / "gallery" / "generated")
+
+
+def write_versions(app):
+    _versions.write(HERE / "reference" / "generated" / "versions.txt")
+
+
+def write_switcher(app, error):
+    if error is None and app.builder.format == "html":
+        _versions.write_switcher(Path(app.outdir) / "switcher.json")
+
+
+def enter_other_names(app, env):
+    """Puts each public name into the inventory: beside the one that a page shows, the others that it has."""
+    from sphinx.domains.python import ObjectEntry
+    objects = env.domains.python_domain.objects
+    shown = {name for name, entry in objects.items() if not entry.aliased}
+    for name, where in _reference.other_names(shown).items():
+        entry = objects[where]
+        kind = "function" if entry.objtype == "module" else entry.objtype
+        objects[name] = ObjectEntry(entry.docname, entry.node_id, kind, True)
 
 
 def setup(app):
     app.connect("builder-inited", write_pages)
     app.connect("builder-inited", write_gallery)
+    app.connect("builder-inited", write_versions)
+    app.connect("env-updated", enter_other_names)
+    app.connect("build-finished", write_switcher)

@@ -8,6 +8,7 @@ _WHY = "{} in the arguments of a Node cannot be written to: make another one, an
 
 def _refusing(base, names, text):
     def refuse(self, *args, **kwargs):
+        """Raises TypeError."""
         raise TypeError(_WHY.format(text))
     return {name: refuse for name in names}
 

@@ -20,7 +20,7 @@ PATIENCE = 30       # seconds from SIGTERM to SIGKILL
 
 
 class ProcessException(Exception):
-    """A process of :func:`spawn` failed.
+    """A process of :func:`~ptcore.multiprocessing.spawn.spawn` failed.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ def _run(fn, i, args, report, parent):
 
 
 class ProcessContext:
-    """The processes of :func:`spawn`.
+    """The processes of :func:`~ptcore.multiprocessing.spawn.spawn`.
 
     Attributes
     ----------
@@ -182,7 +182,7 @@ class SpawnContext(ProcessContext):
 
 
 def start_processes(fn, args=(), nprocs=1, join=True, daemon=False, start_method="spawn"):
-    """Runs ``fn(i, *args)`` in ``nprocs`` processes that are started by ``start_method``; else as :func:`spawn`."""
+    """Runs ``fn(i, *args)`` in ``nprocs`` processes that are started by ``start_method``; else as ``spawn``."""
     context = get_context(start_method)
     if start_method == "forkserver":
         parent = 0              # the server, which ends with this process
@@ -224,7 +224,7 @@ def spawn(fn, args=(), nprocs=1, join=True, daemon=False, start_method="spawn"):
     daemon : bool, default: False
         Whether they end with this process.
     start_method : str
-        Another one than ``spawn`` only warns; see :func:`start_processes`.
+        Another one than ``spawn`` only warns; see ``start_processes``.
 
     Returns
     -------

@@ -137,7 +137,8 @@ class LBFGS(Optimizer):
 
         Returns
         -------
-        The closure's result at the parameters as they were.
+        object
+            The closure's result at the parameters as they were.
         """
         if not callable(closure):
             raise TypeError(f"LBFGS.step: closure must be callable, got {type(closure).__name__}")

@@ -417,7 +417,8 @@ class Optimizer:
 
         Returns
         -------
-        The closure's result, or None.
+        object
+            The closure's result, or None.
         """
         raise NotImplementedError
 

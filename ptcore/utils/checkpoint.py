@@ -147,7 +147,8 @@ def checkpoint(function, *args, use_reentrant=None, context_fn=noop_context_fn, 
 
     Returns
     -------
-    What the function returns.
+    object
+        What the function returns.
 
     Examples
     --------

@@ -14,8 +14,8 @@ class BreakReason:
     Attributes
     ----------
     reason : str
-    where : (file, line) or None
-        The user's line.
+    where : tuple or None
+        The user's file and line.
     function : str
         The function that was captured.
     """
@@ -31,13 +31,13 @@ class BreakReason:
 
 
 class ExplainOutput:
-    """What :func:`explain` found.
+    """What :func:`ptcore.compiler.explain` found.
 
     Attributes
     ----------
     graphs : list of GraphModule
     graph_count, graph_break_count, op_count : int
-    ops_per_graph : list of lists
+    ops_per_graph : list of list
         The functions that each graph calls.
     break_reasons : list of BreakReason
         Empty if the call is one graph.
@@ -96,7 +96,7 @@ def explain(f, *extra_args, **extra_kwargs) -> "Any":
     Returns
     -------
     callable
-        Returns an :class:`ExplainOutput`.
+        Returns an :class:`~ptcore.compiler.ExplainOutput`.
 
     Examples
     --------

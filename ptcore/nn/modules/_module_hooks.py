@@ -191,7 +191,7 @@ class ModuleHooks:
         return self._hooks
 
     def register_forward_pre_hook(self, hook, *, prepend=False, with_kwargs=False):
-        """Register a hook that runs before :meth:`forward`.
+        """Register a hook that runs before ``forward``.
 
         Parameters
         ----------
@@ -218,7 +218,7 @@ class ModuleHooks:
     def register_forward_hook(
         self, hook, *, prepend=False, with_kwargs=False, always_call=False
     ):
-        """Register a hook that runs after :meth:`forward`.
+        """Register a hook that runs after ``forward``.
 
         Parameters
         ----------
@@ -230,7 +230,7 @@ class ModuleHooks:
         with_kwargs : bool, default: False
             Whether the hook is also given the keyword arguments.
         always_call : bool, default: False
-            Run the hook even if :meth:`forward` raised.
+            Run the hook even if ``forward`` raised.
 
         Returns
         -------
@@ -269,7 +269,7 @@ class ModuleHooks:
         return _add_backward(self._hook_tables(), hook, full=True, prepend=prepend)
 
     def register_backward_hook(self, hook):
-        """Register a hook on the last node of :meth:`forward` (deprecated).
+        """Register a hook on the last node of ``forward`` (deprecated).
 
         Use :meth:`register_full_backward_hook`: this one sees the gradients of
         one node of the graph only.

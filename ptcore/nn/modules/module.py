@@ -100,7 +100,7 @@ class Module(ModuleHooks, ModuleState):
     """Base class of neural network modules.
 
     Subclasses call ``super().__init__()``, assign parameters and submodules as
-    attributes, which registers them, and define :meth:`forward`.
+    attributes, which registers them, and define ``forward``.
 
     Attributes
     ----------
@@ -165,7 +165,7 @@ class Module(ModuleHooks, ModuleState):
             raise
 
     def compile(self, *args, **kwargs):
-        """Compile what :meth:`forward` does, in place; hooks run as they are.
+        """Compile what ``forward`` does, in place; hooks run as they are.
 
         The arguments are those of :func:`ptcore.compile`. A copy or a pickle of the module is not compiled.
         """

@@ -26,7 +26,7 @@ _LAYER = """
         Number of heads of the attention.
     dim_feedforward : int, default: 2048
     dropout : float, default: 0.1
-    activation : {"relu", "gelu"} or callable, default: relu
+    activation : {"relu", "gelu"} or callable, default: "relu"
     layer_norm_eps : float, default: 1e-5
     batch_first : bool, default: False
         Whether tensors are ``(N, L, E)`` and not ``(L, N, E)``.

@@ -43,7 +43,7 @@ def power_steps(matrix, u, v, steps, eps, left_first):
 
 
 class SpectralNorm:
-    """The hook that :func:`spectral_norm` registers."""
+    """The hook that :func:`~ptcore.nn.utils.spectral_norm` registers."""
 
     _version = 1
 
@@ -183,7 +183,7 @@ def spectral_norm(module, name="weight", n_power_iterations=1, eps=1e-12, dim=No
 
 
 def remove_spectral_norm(module, name="weight"):
-    """Undo :func:`spectral_norm`; the weight keeps its normalised value.
+    """Undo :func:`~ptcore.nn.utils.spectral_norm`; the weight keeps its normalised value.
 
     Raises
     ------

@@ -12,7 +12,7 @@ def of_length(v, g, dim):
 
 
 class WeightNorm:
-    """The hook that :func:`weight_norm` registers."""
+    """The hook that :func:`~ptcore.nn.utils.weight_norm` registers."""
 
     def __init__(self, name, dim):
         self.name, self.dim = name, -1 if dim is None else dim
@@ -79,7 +79,7 @@ def weight_norm(module, name="weight", dim=0):
 
 
 def remove_weight_norm(module, name="weight"):
-    """Undo :func:`weight_norm`.
+    """Undo :func:`~ptcore.nn.utils.weight_norm`.
 
     Raises
     ------

@@ -37,7 +37,8 @@ _local = threading.local()
 
 
 class WorkerInfo:
-    """What :func:`get_worker_info` tells a worker: ``id``, ``num_workers``, ``seed`` and its ``dataset``."""
+    """What :func:`~ptcore.utils.data.get_worker_info` tells a worker: ``id``, ``num_workers``, ``seed`` and its
+    ``dataset``."""
 
     def __init__(self, id, num_workers, seed, dataset):
         self.id, self.num_workers, self.seed, self.dataset = id, num_workers, seed, dataset

@@ -195,9 +195,9 @@ def default_collate(batch):
 
     Returns
     -------
-    The batch: tensors and arrays are stacked along a new first dimension, numbers
-    become a tensor, text stays a list, mappings and sequences are collated entry
-    by entry.
+    object
+        The batch: tensors and arrays are stacked along a new first dimension, numbers become a tensor, text stays a
+        list, mappings and sequences are collated entry by entry.
 
     Examples
     --------

@@ -1,0 +1,57 @@
+"""What the pages say of other versions."""
+import importlib.util
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).resolve().parent.parent / "doc" / "source" / "_versions.py"
+pytestmark = pytest.mark.skipif(not SOURCE.exists(), reason="needs the source tree")
+
+
+@pytest.fixture
+def versions(tmp_path, monkeypatch):
+    """The module in a repository of its own, whose package has the version 0.2.0."""
+    monkeypatch.delenv("PTCORE_PAGES", raising=False)
+    spec = importlib.util.spec_from_file_location("_versions", SOURCE)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    monkeypatch.setattr(module, "HERE", tmp_path / "doc" / "source")
+    monkeypatch.setattr(module.ptcore, "__version__", "0.2.0")
+    module.HERE.mkdir(parents=True)
+    return module
+
+
+def tag(root, *names):
+    """Puts tags on a commit of a repository, whose pyproject.toml asks for a newer Python with each name."""
+    git = ["git", "-c", "user.name=n", "-c", "user.email=e@x", "-c", "commit.gpgsign=false"]
+    subprocess.run(["git", "init", "-q", root], check=True)
+    for minor, name in enumerate(names):
+        (root / "pyproject.toml").write_text(f'requires-python = ">=3.{11 + minor}"\n')
+        for command in (["add", "-A"], ["commit", "-qm", name], ["tag", "-a", name, "-m", name]):
+            subprocess.run([*git, *command], cwd=root, check=True)
+
+
+def test_without_tags(versions, tmp_path):
+    versions.write(tmp_path / "versions.txt")
+    versions.write_switcher(tmp_path / "switcher.json")
+    assert versions.shown() == "dev"
+    assert (tmp_path / "versions.txt").read_text() == "There is no release yet.\n"
+    assert [e["version"] for e in json.loads((tmp_path / "switcher.json").read_text())] == ["dev"]
+
+
+def test_tags(versions, tmp_path):
+    tag(tmp_path, "v0.9.0", "v0.10.0", "v0.11.0rc1", "other", "v0.2.0", "v0.10.0rc2")
+    assert [(version, pythons) for version, _, pythons in versions.tagged()] == [
+        ("0.11.0rc1", ">=3.13"), ("0.10.0", ">=3.12"), ("0.10.0rc2", ">=3.16"), ("0.9.0", ">=3.11"),
+        ("0.2.0", ">=3.15")]
+    assert versions.shown() == "0.2.0"
+    versions.write_switcher(tmp_path / "switcher.json")
+    entries = {e["version"]: e for e in json.loads((tmp_path / "switcher.json").read_text())}
+    assert list(entries) == ["dev", "0.11.0rc1", "0.10.0", "0.10.0rc2", "0.9.0", "0.2.0"]
+    assert [v for v, e in entries.items() if e.get("preferred")] == ["0.10.0"]
+    assert entries["0.9.0"]["url"] == "/0.9.0/"
+    versions.write(tmp_path / "versions.txt")
+    text = (tmp_path / "versions.txt").read_text()
+    assert "   $ pip install ptcore==0.10.0\n" in text and text.index("0.10.0") < text.index("0.9.0")
