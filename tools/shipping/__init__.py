@@ -12,7 +12,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 WORK = ROOT / "build-ship"
-WHEEL_BYTES, SDIST_BYTES, IMAGE_BYTES = 12_000_000, 3_000_000, 650_000_000
+WHEEL_BYTES, AARCH64_BYTES, SDIST_BYTES, IMAGE_BYTES = 12_000_000, 9_000_000, 3_000_000, 650_000_000
 PARTS = {}
 
 

