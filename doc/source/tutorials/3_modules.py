@@ -66,7 +66,7 @@ class Network(nn.Module):
 
 
 net = Network()
-print([name for name, _ in net.named_parameters()])
+print(*(name for name, _ in net.named_parameters()), sep="\n")
 
 # %%
 # Call the module, ``net(x)``, and not ``net.forward(x)``: the call also runs hooks that others have put on it.
