@@ -26,6 +26,8 @@ def python(options):
 
 def make(target, options, *arguments):
     """What ``make`` says, and the CPU seconds that it took. A page that is never done ends it."""
+    if not shutil.which("make"):
+        raise NotRun("there is no make")
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     said = run("timeout", "1200", "make", "-s", "-C", DOC, f"PYTHON={python(options)}", *arguments, *target.split(),
                env={"OPENBLAS_NUM_THREADS": "1"})
