@@ -72,7 +72,7 @@ def html(options):
         if not any(cell["cell_type"] == "code" for cell in json.loads(notebook.read_text())["cells"]):
             raise Broken(f"the notebook of {name} has no code")
     longest = max(cases.values())
-    if longest > SECONDS_A_TUTORIAL or seconds > SECONDS:
+    if not options.ci and (longest > SECONDS_A_TUTORIAL or seconds > SECONDS):      # CI's machine may be busy
         raise Broken(f"a tutorial takes {longest:.0f} s, of {SECONDS_A_TUTORIAL}; all {seconds:.0f} s, of {SECONDS}")
     without = "" if nitpicky else ", WITHOUT inventories"
     return f"{seconds:.0f} s of CPU{without}, {names}, {TUTORIALS} tutorials of at most {longest:.1f} s"
