@@ -1,5 +1,5 @@
 """``python inventories.py``: puts the inventories of Python, NumPy and SciPy, by which pages link to theirs, into
-``inventories/``, out of Debian's packages of documentation or, without apt-get, from the projects' pages."""
+``inventories/``, out of Debian's packages of documentation or, where they cannot be had, from the projects' pages."""
 import shutil
 import subprocess
 import sys
@@ -42,6 +42,7 @@ def from_debian(folder):
 
 
 def from_pages(folder):
+    """Fills ``folder`` with what stands beside the pages."""
     for name, (_, _, address) in SOURCES.items():
         with urllib.request.urlopen(f"{address}objects.inv", timeout=30) as answer:
             (folder / f"{name}.inv").write_bytes(answer.read())
@@ -52,17 +53,19 @@ def main():
     """The exit status. Nothing is fetched again."""
     if all((FOLDER / f"{name}.inv").exists() for name in SOURCES):
         return 0
-    FOLDER.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory() as work:
-        folder = Path(work)
-        try:
-            (from_debian if shutil.which("apt-get") else from_pages)(folder)
-        except (OSError, subprocess.CalledProcessError) as e:
-            print(f"no inventories, so that links to other projects stay text: {e}", file=sys.stderr)
-            return 1
-        for name in SOURCES:
-            shutil.move(folder / f"{name}.inv", FOLDER / f"{name}.inv")
-    return 0
+    for source in (from_debian, from_pages):
+        with tempfile.TemporaryDirectory() as work:
+            try:
+                source(Path(work))
+            except (OSError, subprocess.CalledProcessError) as e:
+                print(f"{source.__name__}: {e}", file=sys.stderr)
+                continue
+            FOLDER.mkdir(exist_ok=True)
+            for name in SOURCES:
+                shutil.move(Path(work) / f"{name}.inv", FOLDER / f"{name}.inv")
+            return 0
+    print("no inventories: links to other projects stay text", file=sys.stderr)
+    return 1
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import io
 import json
 import os
 import platform
+import re
 import subprocess
 import sys
 import tarfile
@@ -61,8 +62,8 @@ def _git(*arguments):
 
 def _ordered(names):
     """Names in an order of their own; what is of one kind stands together, which packs better. The records of
-    benchmarks are of the repository alone."""
-    kept = [n for n in names if not (n.startswith("benchmarks/") and n.endswith(".md"))]
+    benchmarks and notes of earlier changes are of the repository alone."""
+    kept = [n for n in names if not re.match(r"benchmarks/.*\.md$|doc/release/", n)]
     return sorted(kept, key=lambda name: (os.path.splitext(name)[1], name))
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
-PAGES = ["index.html", "install.html", "getting_started/index.html", "getting_started/5_training.html",
-         "reference/generated/optim.html", "gallery/index.html", "gallery/generated/digits.html", "versions.html"]
+PAGES = ["index.html", "install.html", "getting_started/*.html", "guide/tensors.html", "reference/generated/optim.html",
+         "gallery/index.html", "gallery/generated/*.html", "versions.html"]
 LOOKS = {"light": (1280, 900, "light"), "dark": (1280, 900, "dark"), "narrow": (390, 844, "light")}
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
          "--disable-background-networking", "--disable-component-update", "--disable-sync"]
@@ -83,6 +83,7 @@ def main(site, folder):
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=site))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     address = f"http://127.0.0.1:{server.server_port}/"
+    pages = [path.relative_to(site).as_posix() for pattern in PAGES for path in sorted(site.glob(pattern))]
     bad, texts, pictures = [], 0, 0
     with tempfile.TemporaryDirectory() as profile, sync_playwright() as p:
         browser = p.chromium.launch_persistent_context(
@@ -94,7 +95,7 @@ def main(site, folder):
         for look, (width, height, scheme) in LOOKS.items():
             tab.set_viewport_size({"width": width, "height": height})
             tab.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-            for page in PAGES:
+            for page in pages:
                 tab.goto(address + page, wait_until="load")
                 tab.evaluate("Promise.all([document.fonts.ready, ...[...document.images].map(i => "
                              "(i.loading = 'eager', i.decode().catch(() => 0)))])")
@@ -106,7 +107,7 @@ def main(site, folder):
         browser.close()
     server.shutdown()
     print("\n".join(bad))
-    print(f"{len(PAGES) * len(LOOKS)} screenshots, {texts} texts, {pictures} pictures: {len(bad)} wrong")
+    print(f"{len(pages) * len(LOOKS)} screenshots, {texts} texts, {pictures} pictures: {len(bad)} wrong")
     return 1 if bad else 0
 
 

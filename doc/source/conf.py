@@ -119,7 +119,28 @@ def enter_other_names(app, env):
         objects[name] = ObjectEntry(entry.docname, entry.node_id, kind, True)
 
 
+def keep_template():
+    """numpydoc compiles its template anew for each docstring, a fifth of the time of a build: keeps it compiled."""
+    import functools
+
+    import jinja2
+    import numpydoc.docscrape_sphinx as numpydoc
+
+    class Kept(jinja2.BytecodeCache):
+        codes: dict = {}        # noqa: RUF012
+
+        def load_bytecode(self, bucket):
+            bucket.code = self.codes.get(bucket.key)
+
+        def dump_bytecode(self, bucket):
+            self.codes[bucket.key] = bucket.code
+
+    if not isinstance(numpydoc.SandboxedEnvironment, functools.partial):
+        numpydoc.SandboxedEnvironment = functools.partial(numpydoc.SandboxedEnvironment, bytecode_cache=Kept())
+
+
 def setup(app):
+    keep_template()
     app.connect("builder-inited", write_pages)
     app.connect("builder-inited", write_gallery)
     app.connect("builder-inited", write_versions)

@@ -66,7 +66,7 @@ class Network(nn.Module):
 
 
 net = Network()
-print([name for name, _ in net.named_parameters()])
+print(*(name for name, _ in net.named_parameters()), sep="\n")
 
 # %%
 # Call the module, ``net(x)``, and not ``net.forward(x)``: the call also runs hooks that others have put on it.
@@ -74,7 +74,7 @@ print([name for name, _ in net.named_parameters()])
 # Does it learn?
 # --------------
 # Two interleaved half moons: no straight line separates them. A point's class is the larger of the network's two
-# results. ``cross_entropy`` turns them into probabilities and says how surprising the right class was.
+# results. ``cross_entropy`` makes probabilities of the two and says how surprising the right class was.
 
 angle = pt.pi * pt.rand(400)
 label = pt.arange(400) % 2

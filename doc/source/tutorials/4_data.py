@@ -29,8 +29,8 @@ print(len(data), image.shape, label)
 
 # %%
 # Keep some samples away from training. Whether a network has understood, or has learned by heart, shows only on what
-# it has never seen. The generator makes the split the same each time; were it not, test samples would leak into
-# training.
+# it has never seen. The generator makes the split the same each time. Otherwise, what tests today would have trained
+# yesterday's network.
 
 train, test = random_split(data, [1500, 297], generator=pt.Generator().manual_seed(0))
 print(len(train), len(test))

@@ -89,7 +89,7 @@ for epoch in range(epochs):
     schedule.step()
     tested, right = test()
     history.append((trained, tested))
-    print(f"epoch {epoch + 1:2}: loss {trained:.3f}, held out {tested:.3f}, {right:.1%} right")
+    print(f"epoch {epoch + 1:2}: loss {trained:.3f}, held out {tested:.3f}, {right:.1%}")
 
 # %%
 # Watch the two losses. While both fall, go on. If that of the held samples rises while the other falls, the network
@@ -125,7 +125,7 @@ plt.show()
 #
 # Where to go from here
 # ---------------------
-# * With an NVIDIA card, ``net.to("cuda")`` and ``images.to("cuda")`` are all that changes: :doc:`/guide/devices`.
+# * With an NVIDIA card, ``.to("cuda")`` of the network and of each batch is all that changes: :doc:`/guide/devices`.
 # * :func:`ptcore.compile` makes one program of a step: :doc:`/guide/compiling`.
 # * Hours of training want to be watched, and to survive an interruption: :doc:`/guide/watching`,
 #   :doc:`/guide/preemption`.
