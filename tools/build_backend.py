@@ -60,10 +60,13 @@ def _git(*arguments):
     return done.stdout if done.returncode == 0 else None
 
 
+# Of the repository alone: records of benchmarks, notes of earlier changes, proofs and recipes of what is shipped.
+REPOSITORY = re.compile(r"benchmarks/.*\.md$|doc/release/|packaging/|tools/(ship|screenshots)|tests/test_ship\.py$")
+
+
 def _ordered(names):
-    """Names in an order of their own; what is of one kind stands together, which packs better. The records of
-    benchmarks and notes of earlier changes are of the repository alone."""
-    kept = [n for n in names if not re.match(r"benchmarks/.*\.md$|doc/release/", n)]
+    """Names in an order of their own; what is of one kind stands together, which packs better."""
+    kept = [n for n in names if not REPOSITORY.match(n)]
     return sorted(kept, key=lambda name: (os.path.splitext(name)[1], name))
 
 

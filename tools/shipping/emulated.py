@@ -44,7 +44,7 @@ def aarch64(options):
     debian("mmdebstrap", "qemu-user")
     folder = CROSS / "python-aarch64"
     root, site = interpreter(folder)
-    package = cross_build("linux-aarch64", "-Dcuda=disabled")
+    package = cross_build("linux-aarch64")
     shutil.rmtree(site / "ptcore", ignore_errors=True)
     shutil.copytree(package, site / "ptcore")
     env = {"QEMU_CPU": PROCESSOR, "PYTHONPATH": str(site), "OPENBLAS_NUM_THREADS": "1"}

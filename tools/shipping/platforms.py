@@ -152,16 +152,25 @@ def arguments(name):
     """Meson's arguments of a cross build, and the environment."""
     target, folder = TARGETS[name], CROSS / name
     folder.mkdir(parents=True, exist_ok=True)
-    given = [f"--cross-file={cross_file(target, folder)}"]
+    given, env = [f"--cross-file={cross_file(target, folder)}"], zig()[1]
     details = describe_python(name, target, folder)
     if details:
         given.append(f"-Dpython.build_config={details}")
-    return given, zig()[1]
+    else:                               # what this Python says of itself is that of the target
+        module = sysconfig._get_sysconfigdata_name()
+        changed = {"EXT_SUFFIX": target.suffix, "SOABI": target.suffix[1:].removesuffix(".so"), "SHLIB_SUFFIX": ".so"}
+        (folder / "_sysconfigdata_target.py").write_text(
+            "import importlib\n"
+            f"build_time_vars = {{**importlib.import_module({module!r}).build_time_vars, **{changed!r}}}\n")
+        env |= {"_PYTHON_SYSCONFIGDATA_NAME": "_sysconfigdata_target", "PYTHONPATH": str(folder),
+                "_PYTHON_HOST_PLATFORM": target.platform}
+    return given, env
 
 
-def cross_build(name, *options):
-    """Compiles and links all of a target: the folder of the installed package."""
+def cross_build(name):
+    """Compiles and links all of a target: the folder of the installed package. CUDA is Linux's with glibc."""
     folder = CROSS / name
+    options = () if "-linux-gnu" in TARGETS[name].triple else ("-Dcuda=disabled",)
     given, env = arguments(name)
     build, out = folder / "build", folder / "out"
     meson = [sys.executable, "-m", "mesonbuild.mesonmain"]
@@ -261,7 +270,7 @@ def wine(options):
     digests = re.findall(r"(?:Current|Calculated) message digest\s*: (\w+)", said)
     if len(digests) != 2 or digests[0] != digests[1] or "CN=Python Software Foundation" not in said:
         raise Broken(f"python313.dll is not what the Python Software Foundation signed: {said[:500]}")
-    package = cross_build(name, "-Dcuda=disabled")
+    package = cross_build(name)
     place = CROSS / name / "wine"
     shutil.rmtree(place, ignore_errors=True)
     shutil.copytree(python, place)
