@@ -38,8 +38,8 @@ cdef extern from "Python.h":
     int PyObject_GenericSetDict(object, object, void *) except -1
     void Py_CLEAR(PyObject *)
 
-cdef extern from "_instance_dict.h":
-    void pt_add_instance_dict(PyTypeObject *, Py_ssize_t)
+cdef extern from "_instance_dict.h":        # makes the type
+    pass
 
 # What a Tensor has before a maker fills it, so that no attribute meets a NULL.
 cdef pt_storage _nothing
@@ -795,6 +795,3 @@ cdef int adopt(Tensor r, Tensor t) except -1:
     r.offset, r.dt, r.count = t.offset, t.dt, t.count
     r.flags = (r.flags & (PT_SUBCLASS | PT_NOT_EXACT)) | (t.flags & (PT_NONCONTIGUOUS | PT_NON_CPU | PT_INFERENCE))
 
-
-cdef Tensor _any = Tensor.__new__(Tensor)
-pt_add_instance_dict(<PyTypeObject *>Tensor, <char *>&_any.attributes - <char *><PyObject *>_any)

@@ -6,7 +6,7 @@ storage can be exchanged) and marks it exported, so that its address stays; an i
 becomes the owner of a foreign storage. A capsule is consumed only when nothing can fail any
 more. Data of CUDA devices are handed over between streams: the producer makes the consumer's stream wait.
 """
-from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
+from libc.stdlib cimport free, malloc
 from cpython.pycapsule cimport (PyCapsule_GetPointer, PyCapsule_IsValid, PyCapsule_New,
                                 PyCapsule_SetName)
 
@@ -80,12 +80,12 @@ cdef dict _codes = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
 
 cdef void free_managed(pt_dl_managed *m) noexcept with gil:
     pt_storage_decref(<pt_storage *>m.context)
-    PyMem_RawFree(m)
+    free(m)
 
 
 cdef void free_versioned(pt_dl_versioned *m) noexcept with gil:
     pt_storage_decref(<pt_storage *>m.context)
-    PyMem_RawFree(m)
+    free(m)
 
 
 cdef void drop_capsule(object capsule) noexcept:
@@ -198,7 +198,7 @@ def __dlpack__(Tensor self not None, *, stream=None, max_version=None, dl_device
     code = 4 if t.dt == PT_BFLOAT16 else _codes[dtype_of(t.dt).kind]
     kind = __dlpack_device__(t)[0]
     size = sizeof(pt_dl_versioned) if versioned else sizeof(pt_dl_managed)
-    block = PyMem_RawMalloc(size + 2 * t.rank * sizeof(int64_t))
+    block = malloc(size + 2 * t.rank * sizeof(int64_t))
     if block == NULL:
         raise MemoryError()
     if versioned:
@@ -218,7 +218,7 @@ def __dlpack__(Tensor self not None, *, stream=None, max_version=None, dl_device
         capsule = PyCapsule_New(block, b"dltensor_versioned" if versioned else b"dltensor",
                                 drop_capsule)
     except BaseException:
-        PyMem_RawFree(block)
+        free(block)
         raise
     pt_storage_incref(t.storage)
     t.storage.flags |= PT_STORAGE_EXPORTED

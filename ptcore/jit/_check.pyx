@@ -20,17 +20,20 @@ cdef extern from "Python.h":
     int PyDict_Contains(object, object) except -1
     int PySequence_Contains(object, object) except -1
     Py_ssize_t PyObject_Size(object) except -1
-    PyObject *PyCell_Get(object)
     object PyObject_GenericGetDict(object, void *)
-    PyObject *PyFunction_GET_CODE(object)
-    PyObject *PyFunction_GET_DEFAULTS(object)
     Py_ssize_t PyDict_Size(object) except -1
     int PyDict_Next(object, Py_ssize_t *, PyObject **, PyObject **)
     ctypedef struct PyTypeObject:
-        PyObject *tp_dict
-        PyObject *tp_mro
-        unsigned int tp_version_tag
+        pass
     PyTypeObject *Py_TYPE(object)
+
+cdef extern from "_limited_api.h":
+    PyObject *pt_cell_contents(object)
+    PyObject *pt_function_code(object)
+    PyObject *pt_function_defaults(object)
+    PyObject *pt_type_mro(PyTypeObject *)
+    PyObject *pt_type_own(PyTypeObject *, object)
+    unsigned int pt_type_version(PyTypeObject *)
 
 # What an instruction does; `a` and `b` are places of values, `key` and `expected` objects.
 cdef enum Op:
@@ -210,7 +213,7 @@ cdef class Check:
                 break
             i = &self.program[k]
             if i.op == CLASS:
-                if i.a and (<PyTypeObject *>i.key).tp_version_tag == <unsigned int>i.a:
+                if i.a and pt_type_version(<PyTypeObject *>i.key) == <unsigned int>i.a:
                     k += i.b
                 else:
                     self.latest, end = k, k + i.b + 1
@@ -238,7 +241,7 @@ cdef class Check:
             Py_INCREF(<object>i.key)
             return i.key
         if i.op == CELL:
-            return PyCell_Get(<object>i.key)        # NULL: it is empty
+            return pt_cell_contents(<object>i.key)  # NULL: it is empty
         base = <object>values[i.a]
         if i.op == DICT:
             base = PyObject_GenericGetDict(base, NULL)
@@ -260,18 +263,17 @@ cdef class Check:
     cdef bint condition(self, Instruction *i, tuple args, PyObject **values) except -1:
         cdef object x, expected = <object>i.expected
         if i.op == ORDER:               # of the bases of a class
-            return (<PyTypeObject *>i.key).tp_mro == i.expected
+            return pt_type_mro(<PyTypeObject *>i.key) == i.expected
         if i.op == OWN:                 # what a class itself has under a name
-            return PyDict_GetItemWithError(<object>(<PyTypeObject *>i.key).tp_dict, <object>i.name) == i.expected
+            return pt_type_own(<PyTypeObject *>i.key, <object>i.name) == i.expected
         if i.op == FOREIGN:             # and that it has nothing
-            return not PyDict_Contains(<object>(<PyTypeObject *>i.key).tp_dict, expected)
+            return pt_type_own(<PyTypeObject *>i.key, expected) == NULL
         if i.op == MODES:
             return (<Modes>expected).are_so()
         if i.op == CODE:
-            return PyFunction_GET_CODE(<object>i.key) == i.expected
+            return pt_function_code(<object>i.key) == i.expected
         if i.op == DEFAULTS:
-            return (PyFunction_GET_DEFAULTS(<object>i.key) if PyFunction_GET_DEFAULTS(<object>i.key) != NULL
-                    else <PyObject *>None) == i.expected
+            return pt_function_defaults(<object>i.key) == i.expected
         if i.op == ENTRY_IS:
             return PyDict_GetItemWithError(<object>i.key, <object>i.name) == i.expected
         x = <object>values[i.a]
@@ -302,7 +304,7 @@ cdef class Check:
 
 cdef void note_version(Instruction *i) noexcept:
     """Keeps the interpreter's version of a class: a write to it or to a base of it takes the version away. 0: none."""
-    i.a = <int>(<PyTypeObject *>i.key).tp_version_tag
+    i.a = <int>pt_type_version(<PyTypeObject *>i.key)
 
 
 cdef bint has_keys(object x, list keys) except -1:

@@ -4,7 +4,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from . import ROOT, WORK, Broken, NotRun, debian, part, run
+from . import ROOT, WORK, Broken, NotRun, debian, environment, part, run
 
 SUITES = {"3.13": "trixie", "3.14": "testing", "3.15": "testing"}
 # In the root: a user's two commands, with the tests that need PyTorch left out.
@@ -56,17 +56,22 @@ def inside(folder, script, log):
     return said
 
 
+def prepared(version):
+    """The root file system of a Python, with a fresh clone of this commit in /src."""
+    name = f"python{version}"
+    folder = root(SUITES[version], name, f"{name}-venv", f"{name}-dev", "gcc", "g++", "make", "git", "ca-certificates")
+    shutil.rmtree(folder / "src", ignore_errors=True)
+    run("git", "clone", "--quiet", ROOT, folder / "src")
+    return folder
+
+
 def of_python(version):
     """The part of one Python."""
     @part(f"python-{version}")
     def tests(options):
-        name = f"python{version}"
-        folder = root(SUITES[version], name, f"{name}-venv", f"{name}-dev", "gcc", "g++", "make", "git",
-                      "ca-certificates")
-        shutil.rmtree(folder / "src", ignore_errors=True)
+        folder = prepared(version)
         for made in ("env", "dist"):
             shutil.rmtree(folder / made, ignore_errors=True)
-        run("git", "clone", "--quiet", ROOT, folder / "src")
         said = inside(folder, COMMANDS.format(version=version), WORK / f"python-{version}.log")
         summaries = [line.strip("= ") for line in said.splitlines() if " passed" in line]
         return f"{said.splitlines()[0].split(' (')[0]}: {'; '.join(summaries)}"
@@ -75,3 +80,73 @@ def of_python(version):
 
 for _version in SUITES:
     of_python(_version)
+
+
+# -- one wheel for many Pythons ------------------------------------------------------------------
+
+# In the root of the oldest Python that Debian has of those the wheel is for.
+BUILD_STABLE = """set -e
+cd /src
+sed -i 's/^\\[tool.meson-python.args\\]/[tool.meson-python]\\nlimited-api = true\\n\\n&/' pyproject.toml
+sed -i 's/^setup = \\[/&"-Dlimited_api=true", "-Dcuda=disabled", /' pyproject.toml
+python3.13 -m venv /env-build
+/env-build/bin/pip wheel --quiet --no-deps --wheel-dir /stable .
+ls /stable
+"""
+CORE = """set -e
+cd /src
+rm -rf /env-stable
+python{version} -m venv /env-stable
+. /env-stable/bin/activate
+pip install --quiet "$(echo /stable/*.whl)[test]"
+python -c 'import sys, ptcore; print(sys.version.split()[0], ptcore._core.__file__)'
+pytest tests -q -p no:cacheprovider -n 2 -m "core and not parity and not alone"
+"""
+SMALL = """
+import time, ptcore as pt
+a = pt.randn(8, 8)
+names = {"a + a": lambda: a + a, "a.exp()": a.exp, "a.sum()": a.sum, "a[1:]": lambda: a[1:], "a @ a": lambda: a @ a}
+for name, f in names.items():
+    def once():
+        start = time.perf_counter()
+        for _ in range(1000):
+            f()
+        return time.perf_counter() - start
+    print(name, min(once() for _ in range(50)) * 1e6, sep="\\t")
+"""
+SMALL_SCRIPT = """set -e
+python3.13 -m venv --clear /env-small
+/env-small/bin/pip install --quiet {wheel}
+cd /
+/env-small/bin/python -P - <<'PROGRAM'
+{program}
+PROGRAM
+"""
+
+
+@part("abi3")
+def abi3(options):
+    """One wheel by the limited API: clean under ``abi3audit --strict``, core tests on Python 3.13, 3.14 and 3.15."""
+    audit = environment("abi3", "abi3audit")("abi3audit")
+    built, said = None, []
+    for version in SUITES:
+        folder = prepared(version)
+        if built is None:
+            shutil.rmtree(folder / "stable", ignore_errors=True)
+            inside(folder, BUILD_STABLE, WORK / "abi3-build.log")
+            (built,) = (folder / "stable").glob("*-cp312-abi3-*.whl")
+            run(audit, "--strict", "--report", built, show=True)
+        else:
+            shutil.rmtree(folder / "stable", ignore_errors=True)
+            (folder / "stable").mkdir()
+            shutil.copy(built, folder / "stable")
+        text = inside(folder, CORE.format(version=version), WORK / f"abi3-{version}.log")
+        said.append(f"{version}: {[line for line in text.splitlines() if ' passed' in line][-1].strip('= ')}")
+    times = []
+    for wheel in ("/stable/*.whl", "/dist/*.whl"):      # the other is that of the part python-3.13
+        script = SMALL_SCRIPT.format(wheel=wheel, program=SMALL)
+        text = inside(WORK / "roots" / "trixie-python3.13", script, WORK / "abi3-small.log")
+        times.append(dict(line.split("\t") for line in text.splitlines() if "\t" in line))
+    ratios = ", ".join(f"{k} {float(times[0][k]) / float(times[1][k]):.2f}" for k in times[0])
+    return (f"{built.stat().st_size / 1e6:.2f} MB; {'; '.join(said)}; 3.12 is in no suite: not run; "
+            f"time over the usual wheel's: {ratios}")
