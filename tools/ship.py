@@ -14,7 +14,20 @@ import os
 import sys
 import time
 
-from shipping import PARTS, ROOT, WORK, Broken, NotRun, extensions, images, releases, run, wheels  # noqa: F401
+from shipping import (  # noqa: F401
+    PARTS,
+    ROOT,
+    WORK,
+    Broken,
+    NotRun,
+    clusters,
+    conda,
+    extensions,
+    images,
+    releases,
+    run,
+    wheels,
+)
 
 RECORD = ROOT / "benchmarks" / "SHIP.md"
 HEADER = """# Shipped
