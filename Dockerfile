@@ -9,10 +9,11 @@ SHELL ["/bin/bash", "-o", "pipefail", "-c"]
 # Versions are those of the base, which is named by the one who builds.
 # hadolint ignore=DL3008
 RUN apt-get update \
-    && apt-get install --no-install-recommends -y g++ "python${PYTHON_VERSION}-dev" "python${PYTHON_VERSION}-venv" \
-    && rm -rf /var/lib/apt/lists/*
+    && apt-get install --no-install-recommends -y ccache g++ "python${PYTHON_VERSION}-dev" "python${PYTHON_VERSION}-venv" \
+    && rm -rf /var/lib/apt/lists/* /var/cache/apt/*
 COPY . /src
-RUN "python${PYTHON_VERSION}" -m venv /opt/ptcore \
+# What the compiler made is kept on the machine that builds, so that the next image of nearly the same source is quick.
+RUN --mount=type=cache,target=/root/.cache/ccache "python${PYTHON_VERSION}" -m venv /opt/ptcore \
     && /opt/ptcore/bin/pip install --no-cache-dir "/src[${EXTRAS}]"
 
 # -- the image ---------------------------------------------------------------------------------------------------------
@@ -24,7 +25,7 @@ LABEL org.opencontainers.image.title="ptcore" \
 # hadolint ignore=DL3008
 RUN apt-get update \
     && apt-get install --no-install-recommends -y "python${PYTHON_VERSION}" \
-    && rm -rf /var/lib/apt/lists/* \
+    && rm -rf /var/lib/apt/lists/* /var/cache/apt/* \
     && useradd --create-home --uid 1000 ptcore
 COPY --from=build /opt/ptcore /opt/ptcore
 ENV PATH=/opt/ptcore/bin:$PATH

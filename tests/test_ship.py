@@ -72,3 +72,14 @@ def test_a_command_that_fails_breaks_a_promise(ship, monkeypatch):
     monkeypatch.setattr(shared, "run", without_registry)
     with pytest.raises(ship.NotRun, match="its tools cannot be installed: no registry"):
         shared.environment("none", "a-tool")
+
+
+def test_what_digits_and_packages_may_say(ship):
+    shared, conda = importlib.import_module("shipping"), importlib.import_module("shipping.conda")
+    good = "mean test accuracy 99.72% (stated: at least 98.50%; reached)"
+    assert shared.accuracy(f"seed 0\n{good}\n9 s") == good
+    for bad in ("", good.replace("reached", "NOT reached"), good.replace("reached", "with the default settings")):
+        with pytest.raises(shared.Broken):
+            shared.accuracy(bad)
+    names = ("libc.so.6", "libstdc++.so.6", "libcblas.so.3", "libblas.so.3", "libopenblas.so.0", "libmkl_rt.so.2")
+    assert [bool(conda.LINKED.match(n)) for n in names] == [True, True, False, False, False, False]

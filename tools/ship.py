@@ -20,6 +20,8 @@ from shipping import (  # noqa: F401
     WORK,
     Broken,
     NotRun,
+    clusters,
+    conda,
     emulated,
     extensions,
     images,

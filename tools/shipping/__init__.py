@@ -61,6 +61,14 @@ def environment(name, *packages):
     return bin_folder.joinpath
 
 
+def accuracy(said):
+    """What the example of digits reached, from what it said."""
+    found = re.search(r"mean test accuracy [\d.]+% \(stated: [^;]*; reached\)", said)
+    if not found:
+        raise Broken(f"digits did not train:\n{said[-2000:]}")
+    return found.group()
+
+
 def wheel_of(options):
     """The wheel that is given, or one that is built for this Python."""
     if options.wheel:
