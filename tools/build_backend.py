@@ -60,8 +60,8 @@ def _git(*arguments):
     return done.stdout if done.returncode == 0 else None
 
 
-# Of the repository alone: records of benchmarks, notes of earlier changes, proofs and recipes of what is shipped.
-REPOSITORY = re.compile(r"benchmarks/.*\.md$|doc/release/|packaging/|tools/(ship|screenshots)|tests/test_ship\.py$")
+# Of the repository alone: records of benchmarks, proofs and recipes of what is shipped.
+REPOSITORY = re.compile(r"benchmarks/.*\.md$|packaging/|tools/(ship|screenshots)|tests/test_ship\.py$")
 
 
 def _ordered(names):
