@@ -67,9 +67,15 @@ def check(version, root=ROOT):
 
 
 def set_version(clone, version):
-    """Writes the version where it stands: meson.build and the package."""
+    """Writes the version where it stands: meson.build, the package and the recipes of other package managers."""
+    (config,) = (clone / "packaging" / "easybuild").glob("ptcore-*.eb")     # EasyBuild asks for the version in the name
+    config.rename(config.with_name(f"ptcore-{version}.eb"))
     for name, pattern in (("meson.build", r"(?m)^(  version: ')[^']+(')"),
-                          ("ptcore/__init__.py", r'(?m)^(__version__ = ")[^"]+(")')):
+                          ("ptcore/__init__.py", r'(?m)^(__version__ = ")[^"]+(")'),
+                          ("packaging/conda/recipe.yaml", r'(?m)^(  version: ")[^"]+(")'),
+                          (f"packaging/easybuild/ptcore-{version}.eb", r"(?m)^(version = ')[^']+(')"),
+                          ("packaging/spack/package.py", r'(?m)^(    pypi = "ptcore/ptcore-)[^"]+(\.tar\.gz")'),
+                          ("packaging/spack/package.py", r'(?m)^(    version\(")[^"]+(")')):
         path = clone / name
         text, count = re.subn(pattern, rf"\g<1>{version}\g<2>", path.read_text())
         if count != 1:
