@@ -1,8 +1,8 @@
 /* An instance dict that the first attribute makes. Cython's `cdef dict __dict__` makes one with
  * every object; a `__getattr__` instead would keep the interpreter from caching method lookups.
  *
- * Tensor has a field `PyObject *attributes` right before that of its weak references, NULL at first, which its
- * `__dealloc__` clears. When the type is made of its specification, the field's offset is added to that.
+ * Tensor's last fields are `PyObject *attributes`, NULL at first, which its `__dealloc__` clears, and that of its weak
+ * references. When the type is made of its specification, the offset of the first is added to that.
  */
 #ifndef PTCORE_INSTANCE_DICT_H
 #define PTCORE_INSTANCE_DICT_H
@@ -46,11 +46,10 @@ static PyObject *pt_type_of_spec(PyObject *module, PyType_Spec *spec, PyObject *
             slots[n].pfunc = (void *)pt_dict_clear;
         } else if (slots[n].slot == Py_tp_members) {
             const PyMemberDef *given = (const PyMemberDef *)slots[n].pfunc;
-            for (; given->name != NULL && m < MOST_MEMBERS - 2; given++) {
+            for (; given->name != NULL && m < MOST_MEMBERS - 2; given++)
                 members[m++] = *given;
-                if (strcmp(given->name, "__weaklistoffset__") == 0) pt_dict_offset = given->offset - sizeof(PyObject *);
-            }
             slots[n].pfunc = members;
+            pt_dict_offset = spec->basicsize - 2 * (Py_ssize_t)sizeof(PyObject *);
         }
     }
     if (n == MOST_SLOTS || !pt_dict_offset || !pt_base_traverse || !pt_base_clear) {

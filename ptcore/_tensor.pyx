@@ -39,7 +39,7 @@ cdef extern from "Python.h":
     void Py_CLEAR(PyObject *)
 
 cdef extern from "_instance_dict.h":        # makes the type
-    pass
+    Py_ssize_t pt_dict_offset
 
 # What a Tensor has before a maker fills it, so that no attribute meets a NULL.
 cdef pt_storage _nothing
@@ -795,3 +795,6 @@ cdef int adopt(Tensor r, Tensor t) except -1:
     r.offset, r.dt, r.count = t.offset, t.dt, t.count
     r.flags = (r.flags & (PT_SUBCLASS | PT_NOT_EXACT)) | (t.flags & (PT_NONCONTIGUOUS | PT_NON_CPU | PT_INFERENCE))
 
+cdef Tensor _any = Tensor.__new__(Tensor)
+if <char *>&_any.attributes - <char *><PyObject *>_any != pt_dict_offset:
+    raise SystemError("the field `attributes` of Tensor is not where _instance_dict.h takes it to be")
