@@ -16,7 +16,7 @@ mapping and comparison slots stand here, and call through the table that dispatc
 cimport cython
 from cpython.buffer cimport PyBUF_FORMAT, PyBUF_ND, PyBUF_STRIDES, PyBUF_WRITABLE
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
-from cpython.object cimport PyObject, PyTypeObject
+from cpython.object cimport PyObject
 from libc.string cimport memcpy
 
 from ptcore._types cimport *
