@@ -348,3 +348,10 @@ def manylinux(options):
     times = [dict(line.split("\t") for line in run(p, "-P", "-c", TIMED, cwd=WORK).splitlines()) for p in (python, gcc)]
     ratios = ", ".join(f"{k} {float(times[0][k]) / float(times[1][k]):.2f}" for k in times[0])
     return f"{'; '.join(sizes)}; {tests.strip().splitlines()[-1]}; time over GCC's: {ratios}"
+
+
+@part("unreached")
+def unreached(options):
+    """What no registry here can show: Microsoft's compiler, programs on macOS, Windows on ARM."""
+    raise NotRun("MSVC and macOS come from their makers alone, and there is no ARM Windows; the workflow `wheels` builds "
+                 "and tests for all three, and Zig links for macOS (parts cross-macos-*)")
