@@ -353,5 +353,5 @@ def manylinux(options):
 @part("unreached")
 def unreached(options):
     """What no registry here can show: Microsoft's compiler, programs on macOS, Windows on ARM."""
-    raise NotRun("MSVC and macOS come from their makers alone, and there is no ARM Windows; the workflow `wheels` builds "
-                 "and tests for all three, and Zig links for macOS (parts cross-macos-*)")
+    raise NotRun("MSVC and macOS come from their makers alone, and there is no ARM Windows; the workflow `wheels` "
+                 "builds and tests for all three, and Zig links for macOS (parts cross-macos-*)")
