@@ -13,8 +13,8 @@ RUN apt-get update \
     && rm -rf /var/lib/apt/lists/* /var/cache/apt/*
 COPY . /src
 # What the compiler made is kept on the machine that builds, so that the next image of nearly the same source is quick.
-RUN --mount=type=cache,target=/root/.cache/ccache "python${PYTHON_VERSION}" -m venv /opt/ptcore \
-    && /opt/ptcore/bin/pip install --no-cache-dir "/src[${EXTRAS}]"
+RUN --mount=type=cache,target=/ccache "python${PYTHON_VERSION}" -m venv /opt/ptcore \
+    && CCACHE_DIR=/ccache /opt/ptcore/bin/pip install --no-cache-dir "/src[${EXTRAS}]"
 
 # -- the image ---------------------------------------------------------------------------------------------------------
 FROM ${BASE}

@@ -1,4 +1,5 @@
-"""The files of packaging/ say what pyproject.toml and meson.build say; Spack's package runs against stubs."""
+"""The files of packaging/ say what pyproject.toml and meson.build say, after a release as well; Spack's package runs
+against stubs."""
 import importlib.util
 import re
 import sys
@@ -10,7 +11,6 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGING = ROOT / "packaging"
-pytestmark = pytest.mark.skipif(not PACKAGING.exists(), reason="needs the source tree")
 
 
 def project():
@@ -122,3 +122,25 @@ def test_dockerfile():
         assert re.search(rf"^{name} = {re.escape(value)}$", make, re.M), name
     assert re.findall(r"^USER (\S+)", text, re.M)[-1] not in ("0", "root")
     assert f'licenses="{project()["project"]["license"]}"' in text
+
+
+def test_the_version_is_set_everywhere(tmp_path):
+    spec = importlib.util.spec_from_file_location("release", ROOT / "tools" / "release.py")
+    release = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(release)
+    before = version()
+    files = [ROOT / "meson.build", ROOT / "ptcore" / "__init__.py", *PACKAGING.rglob("*.*")]
+    for file in files:
+        target = tmp_path / file.relative_to(ROOT)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(file.read_text())
+    release.set_version(tmp_path, "7.8.9")
+    texts = {p.name: p.read_text() for p in tmp_path.rglob("*.*") if p.is_file()}
+    found = {name: (before in text, text.count("7.8.9")) for name, text in texts.items()}
+    assert found == {"meson.build": (False, 1), "__init__.py": (False, 1), "recipe.yaml": (False, 1),
+                     "variants.yaml": (False, 0), "ptcore-7.8.9.eb": (False, 1), "package.py": (False, 2)}
+    assert "  version: '7.8.9'," in (tmp_path / "meson.build").read_text()
+    assert '\n__version__ = "7.8.9"\n' in (tmp_path / "ptcore" / "__init__.py").read_text()
+    (tmp_path / "meson.build").write_text("project('x')")
+    with pytest.raises(SystemExit, match=r"meson\.build has the version 0 times"):
+        release.set_version(tmp_path, "7.8.9")

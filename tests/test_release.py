@@ -2,7 +2,6 @@
 import csv
 import importlib.util
 import json
-import re
 import subprocess
 import sys
 import tarfile
@@ -59,27 +58,6 @@ def test_a_release_is_refused(repository):
     git(repository, "commit", "-qam", "a change")
     with pytest.raises(SystemExit, match=r"the package has changed since v1\.2\.0, and doc/changes has no fragment"):
         release.check("1.3.0", repository)
-
-
-@pytest.mark.skipif(not (ROOT / "packaging").exists(), reason="needs the repository")
-def test_the_version_is_set_everywhere(tmp_path):
-    release = tool("release")
-    before = re.search(r"version: '([^']+)'", (ROOT / "meson.build").read_text()).group(1)
-    files = [ROOT / "meson.build", ROOT / "ptcore" / "__init__.py", *(ROOT / "packaging").rglob("*.*")]
-    for file in files:
-        target = tmp_path / file.relative_to(ROOT)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(file.read_text())
-    release.set_version(tmp_path, "7.8.9")
-    texts = {p.name: p.read_text() for p in tmp_path.rglob("*.*") if p.is_file()}
-    found = {name: (before in text, text.count("7.8.9")) for name, text in texts.items()}
-    assert found == {"meson.build": (False, 1), "__init__.py": (False, 1), "recipe.yaml": (False, 1),
-                     "variants.yaml": (False, 0), "ptcore-7.8.9.eb": (False, 1), "package.py": (False, 2)}
-    assert "  version: '7.8.9'," in (tmp_path / "meson.build").read_text()
-    assert '\n__version__ = "7.8.9"\n' in (tmp_path / "ptcore" / "__init__.py").read_text()
-    (tmp_path / "meson.build").write_text("project('x')")
-    with pytest.raises(SystemExit, match=r"meson\.build has the version 0 times"):
-        release.set_version(tmp_path, "7.8.9")
 
 
 def test_a_bill_of_materials_in_a_wheel(tmp_path):

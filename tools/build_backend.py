@@ -61,7 +61,7 @@ def _git(*arguments):
 
 
 # Of the repository alone: records of benchmarks, proofs and recipes of what is shipped.
-REPOSITORY = re.compile(r"benchmarks/.*\.md$|packaging/|tools/(ship|screenshots)|tests/test_ship\.py$")
+REPOSITORY = re.compile(r"benchmarks/.*\.md$|packaging/|tools/(ship|screenshots)|tests/test_(ship|packaging)\.py$")
 
 
 def _ordered(names):
