@@ -88,3 +88,35 @@ def debian(*packages):
         return
     run("apt-get", "update", "-q")
     run("apt-get", "install", "-y", "-q", *packages)
+
+
+def debian_root(suite, target, *packages, options=("--variant=minbase",)):
+    """Makes a root file system of a suite, a folder or an archive by the target's name."""
+    debian("mmdebstrap")
+    debian("mmdebstrap")
+    # A mirror of unstable may lag behind the date to which its index is valid.
+    options = [*options, '--aptopt=Acquire::Check-Valid-Until "false"', *(f"--include={p}" for p in packages)]
+    try:
+        run("mmdebstrap", *options, suite, target)
+    except Broken as e:
+        raise NotRun(f"the root file system cannot be made: {e}") from None
+
+
+def needed(folder):
+    """{library: names of shared objects in a folder that need it}."""
+    found = {}
+    for file in sorted(folder.rglob("*.so")):
+        for name in re.findall(r"NEEDED.*\[(.*)\]", run("readelf", "-d", file)):
+            found.setdefault(name, []).append(file.name)
+    return found
+
+
+def passed(said):
+    """The last summary of pytest in a text."""
+    return [line for line in said.splitlines() if " passed" in line][-1].strip("= ")
+
+
+def ratios(ours, theirs):
+    """What timed.py said, over what it said of another build."""
+    ours, theirs = (dict(line.split("\t") for line in said.splitlines() if "\t" in line) for said in (ours, theirs))
+    return ", ".join(f"{name} {float(ours[name]) / float(theirs[name]):.2f}" for name in ours)

@@ -5,7 +5,7 @@ import re
 import shutil
 from pathlib import Path
 
-from . import ROOT, WORK, Broken, accuracy, environment, part, run
+from . import ROOT, WORK, Broken, accuracy, environment, needed, part, run
 
 # What a package may link: the C and C++ libraries, and none of BLAS.
 LINKED = re.compile(r"(libc|libm|libdl|libpthread|librt|libstdc\+\+|libgcc_s|libutil)\.so|ld-linux")
@@ -16,11 +16,7 @@ def linked(package, tools):
     folder = WORK / "conda" / "package"
     code = "import sys; from rattler.package_streaming import extract; extract(*sys.argv[1:])"
     run(tools("python"), "-c", code, package, folder)
-    found = {}
-    for file in sorted(folder.rglob("*.so")):
-        for name in re.findall(r"NEEDED.*\[(.*)\]", run("readelf", "-d", file)):
-            found.setdefault(name, []).append(file.name)
-    return found
+    return needed(folder)
 
 
 @part("conda")

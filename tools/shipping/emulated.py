@@ -2,7 +2,7 @@
 import shutil
 import sys
 
-from . import ROOT, Broken, NotRun, debian, part, run
+from . import ROOT, Broken, NotRun, debian, debian_root, part, run
 from .platforms import CROSS, cross_build
 
 # The suite of Debian that has this Python, whose interpreter runs there.
@@ -27,8 +27,8 @@ def interpreter(folder):
     if not (root / "usr" / "bin" / f"python{version}").exists():
         shutil.rmtree(root, ignore_errors=True)
         folder.mkdir(parents=True, exist_ok=True)
-        run("mmdebstrap", "--variant=extract", "--architectures=arm64", f"--include=python{version},libstdc++6",
-            SUITES[sys.version_info[:2]], root)
+        debian_root(SUITES[sys.version_info[:2]], root, f"python{version}", "libstdc++6",
+                    options=("--variant=extract", "--architectures=arm64"))
         if not (root / "lib").exists():         # a link that base-files makes when it is installed
             (root / "lib").symlink_to("usr/lib")
     if not (site / "numpy").exists():
@@ -41,7 +41,7 @@ def interpreter(folder):
 @part("aarch64")
 def aarch64(options):
     """On aarch64, by qemu: each row forward and backward on one sample, files both ways, x86_64's random bits."""
-    debian("mmdebstrap", "qemu-user")
+    debian("qemu-user")
     folder = CROSS / "python-aarch64"
     root, site = interpreter(folder)
     package = cross_build("linux-aarch64")

@@ -2,7 +2,7 @@
 import shutil
 import sys
 
-from . import WORK, environment, part, run, wheel_of
+from . import WORK, environment, part, passed, run, wheel_of
 
 ZIG_ONLY = """
 import resource, sys, time
@@ -35,4 +35,4 @@ def extensions(options):
     """The tests of extensions: C, C++, Cython, templates of packages; the six layers of the guide."""
     said = run(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/extension", "tests/test_guide.py",
                "-k", "extension or template or api", show=True)
-    return said.strip().splitlines()[-1].strip("= ")
+    return passed(said)

