@@ -3,11 +3,12 @@
 
     python tools/release.py 1.2.0 --dry-run      checks, and says what would be done
     python tools/release.py 1.2.0                notes, sdist, wheel with its bill of materials, pages, checksums
+    python tools/release.py 1.2.0 --pages https://docs.example.org/   pages that know where they are published
 
-The folder, dist-release/VERSION, is written under another name and renamed when it is complete. The commit and the
-tag of the release are made in the clone beside it, from which they are pushed by hand; RELEASE.md has the steps.
-Refused: a version that is none, a tag that is used, changes that are not committed, changes of the package without a
-fragment in doc/changes, a wheel over its bound.
+The pages are HTML, and a PDF where xelatex and latexmk are. The folder, dist-release/VERSION, is written under another
+name and renamed when it is complete. The commit and the tag of the release are made in the clone beside it, from which
+they are pushed by hand; RELEASE.md has the steps. Refused: a version that is none, a tag that is used, changes that are
+not committed, changes of the package without a fragment in doc/changes, a wheel over its bound.
 """
 import argparse
 import base64
@@ -118,7 +119,7 @@ def add_to_wheel(path, name, data):
     os.replace(temporary, path)
 
 
-def make(version, out):
+def make(version, out, published):
     """Fills a folder; what is in it."""
     clone = out / "clone"
     run("git", "clone", "--quiet", ROOT, clone)
@@ -146,14 +147,20 @@ def make(version, out):
     add_to_wheel(wheel, "sboms/ptcore.cdx.json", bill)
     if wheel.stat().st_size > WHEEL_BYTES:
         raise Refused(f"{wheel.name} has {wheel.stat().st_size:,} bytes, at most {WHEEL_BYTES:,}")
-    pages = out / "pages"
     run(sys.executable, "-m", "venv", "--system-site-packages", out / "env")
-    run(out / "env" / "bin" / "python", "-m", "pip", "install", "--quiet", "--no-deps", "--force-reinstall", wheel)
-    run(out / "env" / "bin" / "python", "-P", "-m", "sphinx", "-q", "-b", "html", "doc/source", pages, cwd=clone)
+    python = out / "env" / "bin" / "python"
+    run(python, "-m", "pip", "install", "--quiet", "--no-deps", "--force-reinstall", wheel)
+    formats = ["html", *(["latexpdf"] if shutil.which("xelatex") and shutil.which("latexmk") else [])]
+    env = {"PTCORE_PAGES": published} if published else {}
+    run("make", "-C", "doc", f"PYTHON={python}", *formats, cwd=clone, env=env)
     with tarfile.open(out / f"ptcore-{version}-pages.tar.gz", "w:gz") as tar:
-        tar.add(pages, f"ptcore-{version}-pages")
-    for left in (pages, out / "env"):
-        shutil.rmtree(left)
+        tar.add(clone / "doc" / "build" / "html", f"ptcore-{version}-pages")
+    if "latexpdf" in formats:
+        shutil.copy(clone / "doc" / "build" / "latex" / "ptcore.pdf", out / f"ptcore-{version}.pdf")
+    else:
+        print("no PDF: that takes xelatex and latexmk")
+    run("make", "-C", "doc", "clean", cwd=clone)
+    shutil.rmtree(out / "env")
     files = sorted(p for p in out.iterdir() if p.is_file())
     lines = [f"{hashlib.sha256(p.read_bytes()).hexdigest()}  {p.name}\n" for p in files]
     (out / "SHA256SUMS").write_text("".join(lines))
@@ -165,6 +172,7 @@ def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("version")
     parser.add_argument("--dry-run", action="store_true", help="check, and say what would be done")
+    parser.add_argument("--pages", metavar="ADDRESS", help="where the pages are published, for their switcher")
     options = parser.parse_args(argv)
     found = check(options.version)
     folder = ROOT / "dist-release" / options.version
@@ -177,7 +185,7 @@ def main(argv=None):
     temporary = folder.with_name(f"{options.version}.tmp")
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir(parents=True)
-    files = make(options.version, temporary)
+    files = make(options.version, temporary, options.pages)
     os.replace(temporary, folder)
     print("\n".join(f"{p.stat().st_size:>12,} {p.name}" for p in (folder / p.name for p in files)))
     print(f"the commit and the tag are in {folder / 'clone'}: git push origin main v{options.version}")

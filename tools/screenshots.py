@@ -1,7 +1,10 @@
 """``python tools/screenshots.py SITE FOLDER``: screenshots of the built pages by headless Chromium, and what is wrong.
 
-Wrong is: two texts that overlap, a page that scrolls sideways, a picture that is empty or of one colour.
+Wrong is: two texts that overlap, a page that scrolls sideways, a picture that is empty or of one colour. With
+``--click PAGE`` it runs the program of one page by its button, and prints what the page says.
 """
+import argparse
+import contextlib
 import functools
 import http.server
 import sys
@@ -12,6 +15,7 @@ from pathlib import Path
 from playwright.sync_api import sync_playwright
 
 PAGES = ["index.html", "install.html", "getting_started/*.html", "guide/tensors.html", "reference/generated/optim.html",
+         "guide/browser.html",
          "gallery/index.html", "gallery/generated/*.html", "versions.html"]
 LOOKS = {"light": (1280, 900, "light"), "dark": (1280, 900, "dark"), "narrow": (390, 844, "light")}
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
@@ -77,21 +81,39 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
         pass
 
 
-def main(site, folder):
-    """The exit status."""
-    folder.mkdir(parents=True, exist_ok=True)
+@contextlib.contextmanager
+def chromium(site):
+    """A tab of Chromium, and the address at which it finds a folder. What stands elsewhere is not asked for."""
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=site))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     address = f"http://127.0.0.1:{server.server_port}/"
-    pages = [path.relative_to(site).as_posix() for pattern in PAGES for path in sorted(site.glob(pattern))]
-    bad, texts, pictures = [], 0, 0
     with tempfile.TemporaryDirectory() as profile, sync_playwright() as p:
         browser = p.chromium.launch_persistent_context(
             profile, executable_path="/usr/bin/chromium", args=FLAGS, viewport={"width": 1280, "height": 900})
         print(browser.browser.version if browser.browser else "chromium")
-        # What stands elsewhere, such as MathJax, is not asked for.
         browser.route(lambda url: not url.startswith(address), lambda route: route.abort())
-        tab = browser.pages[0]
+        yield browser.pages[0], address
+        browser.close()
+    server.shutdown()
+
+
+def click(site, folder, page):
+    """Runs the program of a page: the exit status."""
+    with chromium(site) as (tab, address):
+        tab.goto(address + page, wait_until="load")
+        tab.click("#run")
+        tab.wait_for_selector("#output[data-state=done], #output[data-state=failed]", timeout=180_000)
+        output = tab.locator("#output")
+        print(output.inner_text())
+        tab.screenshot(path=folder / "clicked.png", full_page=True)
+        return 0 if output.get_attribute("data-state") == "done" else 1
+
+
+def photograph(site, folder):
+    """Screenshots of all pages of PAGES: the exit status."""
+    pages = [path.relative_to(site).as_posix() for pattern in PAGES for path in sorted(site.glob(pattern))]
+    bad, texts, pictures = [], 0, 0
+    with chromium(site) as (tab, address):
         for look, (width, height, scheme) in LOOKS.items():
             tab.set_viewport_size({"width": width, "height": height})
             tab.emulate_media(color_scheme=scheme, reduced_motion="reduce")
@@ -104,12 +126,23 @@ def main(site, folder):
                 name = page.removesuffix(".html").replace("/", "-")
                 tab.screenshot(path=folder / f"{name}-{look}.png")
                 bad += [f"{page}, {look}: {what}" for what in found["wrong"]]
-        browser.close()
-    server.shutdown()
     print("\n".join(bad))
     print(f"{len(pages) * len(LOOKS)} screenshots, {texts} texts, {pictures} pictures: {len(bad)} wrong")
     return 1 if bad else 0
 
 
+def main(argv=None):
+    """The exit status."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("site", type=Path)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--click", metavar="PAGE", help="run the program of this page")
+    options = parser.parse_args(argv)
+    options.folder.mkdir(parents=True, exist_ok=True)
+    if options.click:
+        return click(options.site, options.folder, options.click)
+    return photograph(options.site, options.folder)
+
+
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1]), Path(sys.argv[2])))
+    sys.exit(main())

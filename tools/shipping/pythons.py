@@ -4,16 +4,19 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from . import ROOT, WORK, Broken, debian_root, environment, part, passed, ratios, run
+from . import ROOT, WORK, Broken, NotRun, debian_root, environment, part, passed, ratios, run
 
 SUITES = {"3.13": "trixie", "3.14": "testing", "3.15": "testing"}
+# What is tried is the Python: kernels for one level of processors, with little optimisation, are compiled in a third of
+# the time.
+FAST = "-Csetup-args=-Dportable=true -Csetup-args=-Doptimization=1"
 # In the root: a user's two commands, with the tests that need PyTorch left out.
 COMMANDS = """set -e
 cd /src
 python{version} -m venv /env
 . /env/bin/activate
 pip install --quiet --upgrade pip
-pip install --quiet "$(pip wheel --quiet --no-deps --wheel-dir /dist . && echo /dist/*.whl)[test]"
+pip install --quiet "$(pip wheel --quiet --no-deps --wheel-dir /dist {fast} . && echo /dist/*.whl)[test]"
 python -c 'import sys, sysconfig, ptcore; print(sys.version, sysconfig.get_platform()); print(ptcore.show_config())'
 pytest tests -q -p no:cacheprovider -n 2 --dist worksteal -m "not alone and not parity"
 pytest tests -q -p no:cacheprovider -m "alone and not parity"
@@ -68,7 +71,7 @@ def of_python(version):
         folder = prepared(version)
         for made in ("env", "dist"):
             shutil.rmtree(folder / made, ignore_errors=True)
-        said = inside(folder, COMMANDS.format(version=version), WORK / f"python-{version}.log")
+        said = inside(folder, COMMANDS.format(version=version, fast=FAST), WORK / f"python-{version}.log")
         summaries = [line.strip("= ") for line in said.splitlines() if " passed" in line]
         return f"{said.splitlines()[0].split(' (')[0]}: {'; '.join(summaries)}"
     tests.__doc__ = f"All tests but parity pass on Debian {SUITES[version]}'s Python {version}."
@@ -80,15 +83,7 @@ for _version in SUITES:
 
 # -- one wheel for many Pythons ------------------------------------------------------------------
 
-# In the root of the oldest Python that Debian has of those the wheel is for.
-BUILD_STABLE = """set -e
-cd /src
-sed -i 's/^\\[tool.meson-python.args\\]/[tool.meson-python]\\nlimited-api = true\\n\\n&/' pyproject.toml
-sed -i 's/^setup = \\[/&"-Dlimited_api=true", "-Dcuda=disabled", /' pyproject.toml
-python3.13 -m venv /env-build
-/env-build/bin/pip wheel --quiet --no-deps --wheel-dir /stable .
-ls /stable
-"""
+OLDEST = "3.12"
 CORE = """set -e
 cd /src
 rm -rf /env-stable
@@ -98,32 +93,56 @@ pip install --quiet "$(echo /stable/*.whl)[test]"
 python -c 'import sys, ptcore; print(sys.version.split()[0], ptcore._core.__file__)'
 pytest tests -q -p no:cacheprovider -n 2 -m "core and not parity and not alone"
 """
-TIMES = """set -e
-python3.13 -m venv --clear /env-small
-/env-small/bin/pip install --quiet {wheel}
-/env-small/bin/python -P /src/tools/shipping/timed.py
-"""
+
+
+def oldest():
+    """The oldest Python that the limited API is of: of this machine or of pyenv."""
+    found = [shutil.which(f"python{OLDEST}"), *Path.home().glob(f".pyenv/versions/{OLDEST}.*/bin/python")]
+    for python in filter(None, found):
+        if run(python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])", check=False).strip() == OLDEST:
+            return python
+    raise NotRun(f"there is no Python {OLDEST}")
+
+
+def wheel_of_oldest(folder, limited):
+    """A wheel that OLDEST builds from a fresh clone, for processors of one level."""
+    shutil.rmtree(folder / "clone", ignore_errors=True)
+    shutil.rmtree(folder / "dist", ignore_errors=True)
+    run("git", "clone", "--quiet", ROOT, folder / "clone")
+    if limited:                         # meson-python reads it here alone
+        project = folder / "clone" / "pyproject.toml"
+        text, heading = project.read_text(), "[tool.meson-python.args]"
+        project.write_text(text.replace(heading, f"[tool.meson-python]\nlimited-api = true\n\n{heading}"))
+    settings = {"portable": "true", "cuda": "disabled", "limited_api": str(limited).lower()}
+    run(oldest(), "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder / "dist",
+        f"-Cbuild-dir={folder / 'build'}", *[f"-Csetup-args=-D{k}={v}" for k, v in settings.items()], ".",
+        cwd=folder / "clone")
+    (wheel,) = (folder / "dist").glob("*.whl")
+    return wheel
 
 
 @part("abi3")
 def abi3(options):
-    """One wheel by the limited API: clean under ``abi3audit --strict``, core tests on Python 3.13, 3.14 and 3.15."""
-    audit = environment("abi3", "abi3audit")("abi3audit")
-    built, said = None, []
+    """One wheel by the limited API: clean under ``abi3audit --strict``, core tests on Python 3.12 to 3.15."""
+    forms = (WORK / "abi3" / "limited", WORK / "abi3" / "usual")
+    wheels = [wheel_of_oldest(folder, folder.name == "limited") for folder in forms]
+    stable = wheels[0]
+    if "-cp312-abi3-" not in stable.name:
+        raise Broken(f"{stable.name} is of one Python")
+    run(environment("abi3-audit", "abi3audit")("abi3audit"), "--strict", "--report", stable, show=True)
+    times = []
+    for folder, wheel in zip(forms, wheels, strict=True):
+        run(oldest(), "-m", "venv", "--clear", folder / "env")
+        run(folder / "env" / "bin" / "pip", "install", "--quiet", f"{wheel}[test]")
+        times.append(run(folder / "env" / "bin" / "python", "-P", ROOT / "tools" / "shipping" / "timed.py", cwd=WORK))
+    tests = run(forms[0] / "env" / "bin" / "python", "-P", "-m", "pytest", "tests", "-q", "-p", "no:cacheprovider",
+                "-n", "2", "-m", "core and not parity and not alone", cwd=forms[0] / "clone")
+    said = [f"{OLDEST}: {passed(tests)}"]
     for version in SUITES:
         folder = prepared(version)
         shutil.rmtree(folder / "stable", ignore_errors=True)
-        if built is None:
-            inside(folder, BUILD_STABLE, WORK / "abi3-build.log")
-            (built,) = (folder / "stable").glob("*-cp312-abi3-*.whl")
-            run(audit, "--strict", "--report", built, show=True)
-        else:
-            (folder / "stable").mkdir()
-            shutil.copy(built, folder / "stable")
+        (folder / "stable").mkdir()
+        shutil.copy(stable, folder / "stable")
         text = inside(folder, CORE.format(version=version), WORK / f"abi3-{version}.log")
         said.append(f"{version}: {passed(text)}")
-    # The other wheel is that of the part python-3.13.
-    times = [inside(WORK / "roots" / "trixie-python3.13", TIMES.format(wheel=wheel), WORK / "abi3-times.log")
-             for wheel in ("/stable/*.whl", "/dist/*.whl")]
-    return (f"{built.stat().st_size / 1e6:.2f} MB; {'; '.join(said)}; 3.12 is in no suite: not run; "
-            f"time over the usual wheel's: {ratios(*times)}")
+    return f"{stable.stat().st_size / 1e6:.2f} MB; {'; '.join(said)}; time over the usual wheel's: {ratios(*times)}"

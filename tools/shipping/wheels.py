@@ -7,7 +7,14 @@ import subprocess
 import sys
 import zipfile
 
-from . import ROOT, SDIST_BYTES, WHEEL_BYTES, WORK, Broken, environment, part, run, wheel_of
+from . import ROOT, SDIST_BYTES, WHEEL_BYTES, WORK, Broken, accuracy, environment, part, run, wheel_of
+
+
+def trained(name, wheel):
+    """What digits reaches with a wheel in a new environment, by the commands of the install page."""
+    shutil.rmtree(WORK / name, ignore_errors=True)
+    command = environment(name, f"{wheel}[examples]")
+    return accuracy(run(command("ptcore-examples"), "digits", cwd=WORK))
 
 
 @part("identifiers", ci=True)
@@ -87,4 +94,11 @@ def sdist(options):
         raise Broken(f"wheels differ: {differ[:10] or 'in their archives alone'}")
     if size > SDIST_BYTES:
         raise Broken(f"{size:,} bytes, at most {SDIST_BYTES:,}")
-    return f"sdist {size / 1e6:.2f} MB, equal wheels of {wheels[0].stat().st_size / 1e6:.2f} MB"
+    return (f"sdist {size / 1e6:.2f} MB, equal wheels of {wheels[0].stat().st_size / 1e6:.2f} MB; digits: "
+            f"{trained('newcomer-sdist', wheels[0])}")
+
+
+@part("newcomer")
+def newcomer(options):
+    """From the wheel to trained digits by the install page's commands; sdist, conda and image have the other ways."""
+    return trained("newcomer-wheel", wheel_of(options))

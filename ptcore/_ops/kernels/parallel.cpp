@@ -273,6 +273,9 @@ void lower_to_cgroup(int *count) {
 #endif
 
 int default_thread_count() {
+#if defined(__EMSCRIPTEN__) && !defined(__EMSCRIPTEN_PTHREADS__)
+    return 1;               /* no thread can be started */
+#endif
     int count = (int)std::thread::hardware_concurrency();
     if (count < 1) count = 1;
 #if defined(__linux__)
