@@ -50,21 +50,26 @@ class Target:
     suffix: str
     platform: str
     magic: bytes
+    options: tuple = ()
     python: str = f"{sys.version_info.major}.{sys.version_info.minor}"
 
 
 ELF, MACH, PE = b"\x7fELF", b"\xcf\xfa\xed\xfe", b"MZ"
 TAG = ".cpython-{}{}-".format(*sys.version_info[:2])
+# The CUDA backend is that of Linux with glibc. What is compiled and not run is not optimised either.
+NO_CUDA = ("-Dcuda=disabled",)
+QUICK = (*NO_CUDA, "-Doptimization=0")
 TARGETS = {
     "linux-x86_64": Target("x86_64-linux-gnu.2.28", "linux", "x86_64", TAG + "x86_64-linux-gnu.so",
                            "linux-x86_64", ELF),
     "linux-aarch64": Target("aarch64-linux-gnu.2.28", "linux", "aarch64", TAG + "aarch64-linux-gnu.so",
                             "linux-aarch64", ELF),
-    "musl-x86_64": Target("x86_64-linux-musl", "linux", "x86_64", TAG + "x86_64-linux-musl.so", "linux-x86_64", ELF),
+    "musl-x86_64": Target("x86_64-linux-musl", "linux", "x86_64", TAG + "x86_64-linux-musl.so", "linux-x86_64", ELF,
+                          QUICK),
     "windows-x86_64": Target("x86_64-windows-gnu", "windows", "x86_64", ".cp313-win_amd64.pyd", "win-amd64", PE,
-                             "3.13"),
-    "macos-x86_64": Target("x86_64-macos", "darwin", "x86_64", TAG + "darwin.so", "macosx-11.0-x86_64", MACH),
-    "macos-arm64": Target("aarch64-macos", "darwin", "aarch64", TAG + "darwin.so", "macosx-11.0-arm64", MACH),
+                             NO_CUDA, "3.13"),
+    "macos-x86_64": Target("x86_64-macos", "darwin", "x86_64", TAG + "darwin.so", "macosx-11.0-x86_64", MACH, QUICK),
+    "macos-arm64": Target("aarch64-macos", "darwin", "aarch64", TAG + "darwin.so", "macosx-11.0-arm64", MACH, QUICK),
 }
 
 
@@ -204,11 +209,11 @@ def cross_build(name):
     if "-linux-gnu" in TARGETS[name].triple:
         with zipfile.ZipFile(cross_wheel(name)) as archive:
             archive.extractall(out)
-    else:                               # CUDA's packages are for glibc
+    else:
         given, env = arguments(name)
         build, meson = folder / "build", [sys.executable, "-m", "mesonbuild.mesonmain"]
         fresh = [] if not (build / "build.ninja").exists() else ["--reconfigure"]
-        run(*meson, "setup", *fresh, *given, "-Dcuda=disabled", build, ROOT, env=env)
+        run(*meson, "setup", *fresh, *given, *TARGETS[name].options, build, ROOT, env=env)
         run("ninja", "-C", build, env=env)
         run(*meson, "install", "-C", build, "--no-rebuild", "--destdir", out, "--quiet", env=env)
     (package,) = (p.parent for p in out.rglob("ptcore/__init__.py"))
@@ -225,7 +230,8 @@ def of_target(name):
     def build(options):
         package = cross_build(name)
         size = sum(p.stat().st_size for p in package.glob(f"**/*{TARGETS[name].suffix}"))
-        return f"compiled and linked by Zig, {size / 1e6:.1f} MB"
+        how = "without optimisation, " if TARGETS[name].options == QUICK else ""
+        return f"compiled and linked by Zig, {how}{size / 1e6:.1f} MB"
     build.__doc__ = f"Every source compiles and links for {TARGETS[name].triple}."
 
 

@@ -21,7 +21,7 @@ python -c 'import sys, sysconfig, ptcore; print(sys.version, sysconfig.get_platf
 pytest tests -q -p no:cacheprovider -n 2 --dist worksteal -m "not alone and not parity"
 pytest tests -q -p no:cacheprovider -m "alone and not parity"
 """
-MOUNTS = (("proc", "-t", "proc", "proc"), ("dev", "--rbind", "/dev"), ("dev/shm", "-t", "tmpfs", "tmpfs"))
+MOUNTS = (("proc", "-t proc proc"), ("dev", "--rbind /dev"), ("dev/shm", "-t tmpfs tmpfs"))
 
 
 def root(suite, *packages):
@@ -40,10 +40,14 @@ def root(suite, *packages):
 
 def inside(folder, script, log):
     """Runs a script in a root file system with /proc, /dev and a /dev/shm of its own; what it said."""
-    mounts = "\n".join(f"mount {' '.join(m[1:])} '{folder}/{m[0]}'" for m in MOUNTS)
+    cache = WORK / "ccache"             # Pythons of one suite have one compiler
+    for made in (cache, folder / "ccache"):
+        made.mkdir(exist_ok=True)
+    mounts = "\n".join(f"mount {options} '{folder}/{place}'"
+                       for place, options in (("ccache", f"--bind '{cache}'"), *MOUNTS))
     (folder / "script").write_text(script)
     env = {k: v for k, v in os.environ.items() if k == "PIP_INDEX_URL" or k.lower().endswith("_proxy")}
-    env |= {"HOME": "/root", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8",
+    env |= {"HOME": "/root", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8", "CCACHE_DIR": "/ccache",
             "PIP_CERT": "/etc/ssl/certs/ca-certificates.crt"}
     command = ["unshare", "--mount", "--pid", "--fork", "bash", "-ec", f"{mounts}\nchroot '{folder}' bash /script"]
     with open(log, "w") as out:
@@ -58,7 +62,8 @@ def inside(folder, script, log):
 def prepared(version):
     """The root file system of a Python, with a fresh clone of this commit in /src."""
     name = f"python{version}"
-    folder = root(SUITES[version], name, f"{name}-venv", f"{name}-dev", "gcc", "g++", "make", "git", "ca-certificates")
+    folder = root(SUITES[version], name, f"{name}-venv", f"{name}-dev", "gcc", "g++", "make", "git", "ccache",
+                  "ca-certificates")
     shutil.rmtree(folder / "src", ignore_errors=True)
     run("git", "clone", "--quiet", ROOT, folder / "src")
     return folder
