@@ -60,6 +60,18 @@ def test_a_release_is_refused(repository):
         release.check("1.3.0", repository)
 
 
+def test_a_wheel_over_its_bound(tmp_path):
+    release = tool("release")
+    wheel = tmp_path / "x-1.0-py3-none-any.whl"
+    with open(wheel, "wb") as file:                     # a file with a hole
+        file.truncate(12_000_000)
+    release.weigh(wheel)
+    with open(wheel, "ab") as file:
+        file.write(b"x")
+    with pytest.raises(SystemExit, match=r"x-1\.0-py3-none-any\.whl has 12,000,001 bytes, at most 12,000,000"):
+        release.weigh(wheel)
+
+
 def test_a_bill_of_materials_in_a_wheel(tmp_path):
     release = tool("release")
     wheel = tmp_path / "x-1.0-py3-none-any.whl"

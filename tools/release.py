@@ -119,6 +119,12 @@ def add_to_wheel(path, name, data):
     os.replace(temporary, path)
 
 
+def weigh(wheel):
+    """Raises Refused if a wheel is over its bound."""
+    if wheel.stat().st_size > WHEEL_BYTES:
+        raise Refused(f"{wheel.name} has {wheel.stat().st_size:,} bytes, at most {WHEEL_BYTES:,}")
+
+
 def make(version, out, published):
     """Fills a folder; what is in it."""
     clone = out / "clone"
@@ -145,8 +151,7 @@ def make(version, out, published):
     (wheel,) = out.glob("*.whl")
     bill = json.dumps(bill_of_materials(version, epoch), indent=2, sort_keys=True).encode()
     add_to_wheel(wheel, "sboms/ptcore.cdx.json", bill)
-    if wheel.stat().st_size > WHEEL_BYTES:
-        raise Refused(f"{wheel.name} has {wheel.stat().st_size:,} bytes, at most {WHEEL_BYTES:,}")
+    weigh(wheel)
     run(sys.executable, "-m", "venv", "--system-site-packages", out / "env")
     python = out / "env" / "bin" / "python"
     run(python, "-m", "pip", "install", "--quiet", "--no-deps", "--force-reinstall", wheel)
