@@ -4,8 +4,7 @@ import inspect
 
 import _module_table
 import torch
-from _call_table import Call, T, given, of, parameters
-from _wrong_calls import ramp
+from _call_table import Call, T, given, of, parameters, ramp
 
 import ptcore as pt
 

@@ -10,6 +10,7 @@ import zlib
 
 import numpy as np
 import torch
+from _call_table import ramp
 from op_db import _compare, _convert
 from op_db._phases import same_class
 
@@ -25,12 +26,6 @@ def found(lib, path):
 
 
 # -- what is wrong -------------------------------------------------------------------------------
-
-def ramp(lib, shape, dtype="float32"):
-    n = int(np.prod(shape))
-    values = (np.arange(n) * 7 % 11 / 5 - 1 if dtype.startswith(("float", "complex")) else np.arange(n) % 2)
-    return lib.from_numpy(values).to(getattr(lib, dtype)).reshape(shape).clone()       # memory of its own
-
 
 OBJECTS = {"None": None, "a str": "x", "object()": object(), "a list of str": ["a"], "1.5": 1.5, "nan": float("nan"),
            "2**63": 2**63, "2**70": 2**70, "-1": -1, "-100": -100, "100": 100, "0": 0, "True": True, "[]": [], "{}": {},

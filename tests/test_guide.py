@@ -1,5 +1,6 @@
 """The examples of the user guide run as they stand, each page in a folder of its own."""
 import doctest
+import importlib.util
 import subprocess
 import sys
 from pathlib import Path
@@ -20,7 +21,11 @@ def test_page(page, tmp_path, monkeypatch):
                              text=True)
         assert out.returncode == 0, out.stdout + out.stderr
         return
-    failures, tries = doctest.testfile(str(page), module_relative=False, optionflags=doctest.ELLIPSIS)
+    text = page.read_text()
+    test = doctest.DocTestParser().get_doctest(text, {"__name__": "__main__"}, page.name, str(page), 0)
+    if not importlib.util.find_spec("numba"):   # which the extra "parity" has, and CI with it
+        test.examples = [e for e in test.examples if "numba" not in e.source]
+    failures, tries = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test)
     assert tries > 0
     assert failures == 0
 

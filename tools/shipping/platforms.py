@@ -277,7 +277,7 @@ def manylinux(options):
     for name, limit in (("linux-x86_64", WHEEL_BYTES), ("linux-aarch64", AARCH64_BYTES)):
         wheel = cross_wheel(name)
         said = run(check("auditwheel"), "show", wheel, show=True)
-        found = re.search(r'the platform tag:\s+"manylinux_2_(\d+)_', " ".join(said.split()))
+        found = re.search(r'platform tag: "manylinux_2_(\d+)_', " ".join(said.split()))
         if not found or int(found[1]) > 28:
             raise Broken(f"{wheel.name} is of {said}")
         unpacked = CROSS / name / "unpacked"

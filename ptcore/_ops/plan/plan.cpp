@@ -310,7 +310,8 @@ const char *pt_plan_step_name(const pt_plan *p, int64_t i) {
 int pt_plan_make_tile(pt_plan *p) {
     if (p->steps.size() != 1) return 0;
     if (candidate_of(*p->steps[0]).taken) {
-        p->steps[0] = group_of_one(p, std::move(p->steps[0]), uses_of_buffers(p));
+        const auto uses = uses_of_buffers(p);       /* which reads the step: before it is moved from */
+        p->steps[0] = group_of_one(p, std::move(p->steps[0]), uses);
         collect_patches(p);
     }
     return p->steps[0]->kind == GROUP;
