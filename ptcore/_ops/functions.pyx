@@ -69,6 +69,7 @@ cdef extern from "call/op_function.h":
         int (*second)(pt_function *, PyObject **, int) except -1
         object (*describe)(pt_function *, const char *)
         object (*overridden)(object, PyObject **, Py_ssize_t, PyObject *)
+        object (*older)(object, PyObject **, Py_ssize_t, PyObject *)
         PyObject *tensor
         object (*attribute)(pt_function *, object)
     pt_function_hooks pt_hooks
@@ -127,6 +128,14 @@ cdef object overridden(object function, PyObject **args, Py_ssize_t n, PyObject 
         given = (given[0], *given[1])           # operands one by one, as PyTorch hands them over
     from ptcore._overrides import ask
     return ask(function, given, named)
+
+
+cdef object older(object function, PyObject **args, Py_ssize_t n, PyObject *keywords):
+    """What a call gives that binding refused and an older signature takes, or NotImplemented."""
+    given, named = as_given(args, n, keywords)
+    from ptcore._ops.older_signatures import rearranged
+    found = rearranged(function.__name__, given, named)
+    return NotImplemented if found is None else function(*found[0], **found[1])
 
 
 cdef bint any_foreign(object values, int depth=0) except -1:
@@ -514,6 +523,7 @@ pt_hooks.plain = plain
 pt_hooks.second = second
 pt_hooks.describe = describe
 pt_hooks.overridden = overridden
+pt_hooks.older = older
 pt_hooks.tensor = <PyObject *>Tensor
 pt_hooks.attribute = attribute
 fill()

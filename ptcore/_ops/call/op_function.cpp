@@ -14,14 +14,13 @@ const char *name_of(const pt_function *f) { return f->spec->name; }
 
 /* -- binding ------------------------------------------------------------------------------ */
 
-PyObject *too_many(const pt_function *f, Py_ssize_t n) {
+void too_many(const pt_function *f, Py_ssize_t n) {
     int least = 0;
     for (int k = 0; k < f->spec->npositional; k++)
         least += f->values[k] == NULL;
     const int most = f->spec->npositional;
     PyErr_Format(PyExc_TypeError, "%s() takes %s %d positional argument%s (%zd given)", name_of(f),
                  least == most ? "exactly" : "at most", most, most == 1 ? "" : "s", n);
-    return NULL;
 }
 
 PyObject *missing(const pt_function *f, int slot) {
@@ -139,12 +138,13 @@ int bind_keywords(pt_function *f, PyObject *const *values, PyObject *keywords, P
     return 0;
 }
 
-/* A call has failed: an argument that is no tensor may have a __torch_function__, which then gets the call as it was made.
- * (Asked first, every call would pay for it. Nothing runs on such an argument before: binding, or offering, refuses it.) */
-PT_NOINLINE PyObject *handed_over(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *keywords) {
+typedef PyObject *(*pt_second_try)(PyObject *function, PyObject **args, Py_ssize_t n, PyObject *keywords);
+
+/* A call has failed: what another way to take it gives, or the same error. */
+PT_NOINLINE PyObject *tried_again(pt_second_try way, PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *keywords) {
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
-    PyObject *result = pt_hooks.overridden(self, const_cast<PyObject **>(args), n, keywords);
+    PyObject *result = way(self, const_cast<PyObject **>(args), n, keywords);
     if (result == Py_NotImplemented) {
         Py_DECREF(result);
         PyErr_Restore(type, value, trace);
@@ -154,6 +154,12 @@ PT_NOINLINE PyObject *handed_over(PyObject *self, PyObject *const *args, Py_ssiz
     Py_XDECREF(value);
     Py_XDECREF(trace);
     return result;
+}
+
+/* An argument that is no tensor may have a __torch_function__, which gets a call that failed as it was made. (Asked
+ * first, every call would pay for it. Nothing runs on such an argument before: binding, or offering, refuses it.) */
+PyObject *handed_over(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *keywords) {
+    return tried_again(pt_hooks.overridden, self, args, n, keywords);
 }
 
 PyObject *call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *keywords) {
@@ -170,12 +176,15 @@ PyObject *call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *k
             return NULL;
         positional = s->rest;
     } else if (n > s->npositional) {
-        return too_many(f, n);
+        too_many(f, n);
+        return tried_again(pt_hooks.older, self, args, n, keywords);
     }
     for (Py_ssize_t i = 0; i < positional; i++)
         slots[i] = args[i];
     if (keywords == NULL || bind_keywords(f, args + n, keywords, slots) == 0)
         result = finish(f, slots);
+    else
+        result = tried_again(pt_hooks.older, self, args, n, keywords);
     Py_XDECREF(rest);
     return result != NULL ? result : handed_over(self, args, n, keywords);
 }

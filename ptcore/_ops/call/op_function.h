@@ -74,6 +74,8 @@ typedef struct pt_function_hooks {
     PyObject *(*describe)(pt_function *, const char *what);         /* "signature", "doc" */
     /* what __torch_function__ of an argument that is no tensor gives for a call; NotImplemented: there is none */
     PyObject *(*overridden)(PyObject *function, PyObject **args, Py_ssize_t n, PyObject *keywords);
+    /* what a call gives that is of a signature of earlier releases of PyTorch; NotImplemented: it is of none */
+    PyObject *(*older)(PyObject *function, PyObject **args, Py_ssize_t n, PyObject *keywords);
     PyObject *tensor;       /* the class */
     /* what an attribute is that the type has not: what ops.namespace.name says of an op, such as its schema */
     PyObject *(*attribute)(pt_function *, PyObject *name);

@@ -23,7 +23,7 @@ from ptcore._ops.table.ids cimport *
 from ptcore._ops.table.ids import op_id
 from ptcore._ops.table.shapes import broadcast_shapes
 from ptcore._ops._results import NOT_GIVEN
-from ptcore._ops.creation.creation import full
+from ptcore._ops.creation.creation import empty_like, full
 from ptcore._ops._record import has_values
 from ptcore._errors import DTypeError, UnsupportedDTypeError
 from ptcore._subclass import of_class
@@ -273,11 +273,15 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
                  generator, b"normal", out, layout, pin_memory, requires_grad)
 
 
-def bernoulli(input, *, generator=None, out=None):
-    """1 with the probability that each element of input says, else 0."""
+def bernoulli(input, p=None, *, generator=None, out=None):
+    """1 with the probability that each element of input says, or with p for tensors of its shape, else 0."""
     if asks_class(input):
-        return of_class(bernoulli, input, generator=generator, out=out)
-    return call(OP_BERNOULLI, (input, generator), out)
+        return of_class(bernoulli, input, p, generator=generator, out=out)
+    if p is None:
+        return call(OP_BERNOULLI, (input, generator), out)
+    if out is not None:
+        raise TypeError("bernoulli: out is for probabilities in input, p must be None")
+    return empty_like(input).bernoulli_(p, generator=generator)
 
 
 # -- in-place fills, as methods ------------------------------------------------------------------

@@ -1,0 +1,44 @@
+"""Signatures of earlier releases of PyTorch which programs still use: ``x.add_(2, y)`` for ``x.add_(y, alpha=2)``.
+
+A call comes here after its arguments did not fit the signature that there is. Tensors stay in their order, numbers
+become keywords.
+"""
+import warnings
+
+from ptcore._tensor import Tensor
+
+# By name: the kinds of the positional arguments (T: a tensor, n: anything else) and the keywords of those that are none.
+_SCALED = {"TnT": ("alpha",)}
+_WEIGHTED = {"TnTT": ("value",)}
+_PRODUCT = {"nTTT": ("beta",), "TnTT": ("beta",), "nTnTT": ("beta", "alpha"), "TnnTT": ("beta", "alpha")}
+_FORMS = {"add": _SCALED, "sub": _SCALED, "addcdiv": _WEIGHTED, "addcmul": _WEIGHTED,
+          **dict.fromkeys(("addbmm", "addmm", "addmv", "addr", "baddbmm"), _PRODUCT)}
+
+
+def rearranged(name, args, kwargs):
+    """Positional and keyword arguments of the same call by the signature of today, or None.
+
+    Parameters
+    ----------
+    name : str
+        Of the function or method.
+    args : tuple
+    kwargs : dict
+        As they were given; a method's tensor is the first of `args`.
+    """
+    if name == "view" and len(args) == 1 and set(kwargs) == {"dtype"}:
+        return (*args, kwargs["dtype"]), {}
+    if name == "bernoulli" and len(args) == 2 and isinstance(args[0], Tensor) and "p" not in kwargs:
+        return args[:1], {**kwargs, "p": args[1]}
+    forms = _FORMS.get(name.removesuffix("_"))
+    if forms is None:
+        return None
+    keywords = forms.get("".join("T" if isinstance(a, Tensor) else "n" for a in args))
+    if keywords is None or not set(keywords).isdisjoint(kwargs):
+        return None
+    listed = ", ".join(f"{k}=..." for k in keywords)
+    warnings.warn(f"{name}: a number before a tensor is of an old signature, write {name}(..., {listed})", UserWarning,
+                  stacklevel=2)
+    numbers = [a for a in args if not isinstance(a, Tensor)]
+    return (tuple(a for a in args if isinstance(a, Tensor)),
+            {**kwargs, **dict(zip(keywords, numbers, strict=True))})
