@@ -7,7 +7,7 @@ import warnings
 
 from ptcore._tensor import Tensor
 
-# By name: the kinds of the positional arguments (T: a tensor, n: anything else) and the keywords of those that are none.
+# By name: the kinds of positional arguments (T: a tensor, n: anything else) and the keywords of those that are none.
 _SCALED = {"TnT": ("alpha",)}
 _WEIGHTED = {"TnTT": ("value",)}
 _PRODUCT = {"nTTT": ("beta",), "TnTT": ("beta",), "nTnTT": ("beta", "alpha"), "TnnTT": ("beta", "alpha")}
