@@ -1,5 +1,7 @@
 """The command ``tools/ship.py``: its exit statuses and rows."""
 import importlib
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -82,3 +84,11 @@ def test_what_digits_and_packages_may_say(ship):
             shared.accuracy(bad)
     names = ("libc.so.6", "libstdc++.so.6", "libcblas.so.3", "libblas.so.3", "libopenblas.so.0", "libmkl_rt.so.2")
     assert [bool(conda.LINKED.match(n)) for n in names] == [True, True, False, False, False, False]
+
+
+def test_the_program_of_other_platforms(tmp_path):
+    program = TOOLS / "shipping" / "whole_program.py"
+    said = subprocess.run([sys.executable, "-P", program, tmp_path], capture_output=True, text=True, check=True).stdout
+    assert said.split("\n")[-2:] == ["done", ""]
+    assert "saved, loaded and mapped beyond ASCII\nthreads\nerror: add: shapes must broadcast" in said
+    assert not list(tmp_path.iterdir())
