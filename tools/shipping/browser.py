@@ -7,7 +7,7 @@ from pathlib import Path
 from . import PYODIDE_BYTES, ROOT, WORK, Broken, NotRun, debian, environment, part, run
 from .pages import HTML, make
 from .platforms import PROGRAM
-from .pythons import inside, root
+from .pythons import cloned, inside, root
 
 # The release of Pyodide, whose Python, platform and size of types these are.
 PYODIDE, PYTHON, PLATFORM = "314.0.7", "3.14", "pyemscripten_2026_0_wasm32"
@@ -84,9 +84,8 @@ def browser_wheel():
     folder = root("testing", "emscripten", f"python{PYTHON}", f"python{PYTHON}-venv", f"python{PYTHON}-dev", "git",
                   "gcc", "ca-certificates")
     write_python(folder)
-    shutil.rmtree(folder / "src", ignore_errors=True)
+    cloned(folder / "src")
     shutil.rmtree(folder / "wheel", ignore_errors=True)
-    run("git", "clone", "--quiet", ROOT, folder / "src")
     asserts = " ".join(["'#include <Python.h>'", *(f"'_Static_assert(sizeof({c}) == SIZEOF_{name}, \"{name}\");'"
                                                   for name, c in TYPES.items())])
     said = inside(folder, BUILD.format(python=PYTHON, platform=PLATFORM, flags=" ".join(FLAGS), asserts=asserts),

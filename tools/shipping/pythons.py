@@ -59,13 +59,23 @@ def inside(folder, script, log):
     return said
 
 
+def cloned(folder):
+    """This commit in a folder, whose files keep their times unless they change."""
+    if (folder / ".git").exists():
+        run("git", "fetch", "--quiet", "origin", cwd=folder)
+        run("git", "reset", "--quiet", "--hard", run("git", "rev-parse", "HEAD").strip(), cwd=folder)
+        run("git", "clean", "-fdxq", cwd=folder)
+    else:
+        shutil.rmtree(folder, ignore_errors=True)
+        run("git", "clone", "--quiet", ROOT, folder)
+
+
 def prepared(version):
     """The root file system of a Python, with a fresh clone of this commit in /src."""
     name = f"python{version}"
     folder = root(SUITES[version], name, f"{name}-venv", f"{name}-dev", "gcc", "g++", "make", "git", "ccache",
                   "ca-certificates")
-    shutil.rmtree(folder / "src", ignore_errors=True)
-    run("git", "clone", "--quiet", ROOT, folder / "src")
+    cloned(folder / "src")
     return folder
 
 
@@ -111,9 +121,8 @@ def oldest():
 
 def wheel_of_oldest(folder, limited):
     """A wheel that OLDEST builds from a fresh clone, for processors of one level."""
-    shutil.rmtree(folder / "clone", ignore_errors=True)
     shutil.rmtree(folder / "dist", ignore_errors=True)
-    run("git", "clone", "--quiet", ROOT, folder / "clone")
+    cloned(folder / "clone")
     if limited:                         # meson-python reads it here alone
         project = folder / "clone" / "pyproject.toml"
         text, heading = project.read_text(), "[tool.meson-python.args]"

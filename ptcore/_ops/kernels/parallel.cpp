@@ -38,7 +38,12 @@
 
 namespace {
 
-enum { MAX_THREADS = 1024, MAX_RANGES = 512, SPINS = 2000 };
+#if defined(__EMSCRIPTEN__) && !defined(__EMSCRIPTEN_PTHREADS__)
+enum { MAX_THREADS = 1 };                   /* no other can be started */
+#else
+enum { MAX_THREADS = 1024 };
+#endif
+enum { MAX_RANGES = 512, SPINS = 2000 };
 
 void pause_cpu() {
 #if defined(__x86_64__) || defined(_M_X64)
@@ -273,9 +278,6 @@ void lower_to_cgroup(int *count) {
 #endif
 
 int default_thread_count() {
-#if defined(__EMSCRIPTEN__) && !defined(__EMSCRIPTEN_PTHREADS__)
-    return 1;               /* no thread can be started */
-#endif
     int count = (int)std::thread::hardware_concurrency();
     if (count < 1) count = 1;
 #if defined(__linux__)
