@@ -54,7 +54,7 @@ NODE = """import { readFileSync } from "node:fs";
 import { loadPyodide } from "pyodide";
 const [wheel, program] = process.argv.slice(2);
 const pyodide = await loadPyodide();
-pyodide.unpackArchive(new Uint8Array(readFileSync(wheel)), "wheel");
+await pyodide.loadPackage(wheel);
 pyodide.globals.set("source", readFileSync(program, "utf8"));
 pyodide.runPython(`import sys
 sys.argv = ["program", "/home"]
