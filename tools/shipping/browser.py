@@ -115,8 +115,7 @@ def interpreter():
 def click(pyodide, wheel, options):
     """What the page of the guide prints when its program is run in Chromium."""
     debian("chromium")
-    if not (HTML / "guide" / "browser.html").exists():
-        make("html", options)
+    make("html", options)
     beside = HTML / "_static" / "pyodide"
     shutil.rmtree(beside, ignore_errors=True)
     shutil.copytree(pyodide, beside)
