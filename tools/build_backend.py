@@ -60,8 +60,8 @@ def _git(*arguments):
     return done.stdout if done.returncode == 0 else None
 
 
-# Of the repository alone: records of benchmarks, proofs and recipes of what is shipped.
-REPOSITORY = re.compile(r"benchmarks/.*\.md$|packaging/|tools/(ship|screenshots)|tests/test_(ship|packaging)\.py$")
+# Of the repository alone: records of benchmarks, hours of wrong calls, proofs and recipes of what is shipped.
+REPOSITORY = re.compile(r"benchmarks/.*\.md$|packaging/|tools/(ship|screenshots|storm)|tests/test_(ship|packaging)\.py$")
 
 
 def _ordered(names):
