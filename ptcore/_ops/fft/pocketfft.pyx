@@ -112,12 +112,19 @@ def public_c2r(a, axes, size, forward, normalization, out, workers):
     out[...] = function(a, s=sizes, axes=axes, norm=word(normalization, forward), workers=workers)
 
 
-try:
-    from scipy.fft._pocketfft.pypocketfft import c2c as _c2c
-    from scipy.fft._pocketfft.pypocketfft import c2r as _c2r
-    from scipy.fft._pocketfft.pypocketfft import r2c as _r2c
-except ImportError:
-    _c2c, _c2r, _r2c = public_c2c, public_c2r, public_r2c
+cdef tuple functions():
+    """c2c, r2c and c2r of SciPy's extension module, whose name changed with SciPy 1.18, or by its public functions."""
+    from importlib import import_module
+    for name in ("_duccfft.pyduccfft", "_pocketfft.pypocketfft"):
+        try:
+            module = import_module("scipy.fft." + name)
+            return module.c2c, module.r2c, module.c2r
+        except (ImportError, AttributeError):
+            continue
+    return public_c2c, public_r2c, public_c2r
+
+
+_c2c, _r2c, _c2r = functions()
 
 cdef pt_kernel_entry[4] _entries
 _entries[0].name, _entries[0].kernel = b"pocketfft:c2c", c2c

@@ -384,7 +384,8 @@ WITHOUT = """
 import sys
 if {hidden}:
     import scipy.fft
-    sys.modules["scipy.fft._pocketfft.pypocketfft"] = None      # an import of it fails
+    for name in ("_duccfft.pyduccfft", "_pocketfft.pypocketfft"):       # an import of one of them fails
+        sys.modules["scipy.fft." + name] = None
 import numpy as np, scipy.fft
 import ptcore
 assert not [m for m in sys.modules if m.startswith("ptcore._ops.fft")]
