@@ -61,7 +61,8 @@ def _git(*arguments):
 
 
 # Of the repository alone: records of benchmarks, hours of wrong calls, proofs and recipes of what is shipped.
-REPOSITORY = re.compile(r"benchmarks/.*\.md$|packaging/|tools/(ship|screenshots|storm)|tests/test_(ship|packaging)\.py$")
+REPOSITORY = re.compile(
+    r"benchmarks/.*\.md$|packaging/|tools/(ship|screenshots|storm)|tests/test_(ship|packaging)\.py$")
 
 
 def _ordered(names):

@@ -46,7 +46,7 @@ def run(*command, cwd=ROOT, env=None, check=True, show=False):
 
 
 def environment(name, *packages):
-    """The commands of an environment with packages, which is made once: a function from a name to a path."""
+    """The commands of an environment with packages, texts, which is made once: a function from a name to a path."""
     folder = WORK / name
     bin_folder = folder / ("Scripts" if os.name == "nt" else "bin")
     if not bin_folder.exists():
@@ -54,6 +54,10 @@ def environment(name, *packages):
     if packages:
         try:
             run(bin_folder / "python", "-m", "pip", "install", "--quiet", *packages)
+            # Of a version that is there already pip installs no other wheel.
+            own = [p.partition("[")[0] for p in packages if p.partition("[")[0].endswith(".whl")]
+            if own:
+                run(bin_folder / "python", "-m", "pip", "install", "--quiet", "--no-deps", "--force-reinstall", *own)
         except Broken as e:
             raise NotRun(f"its tools cannot be installed: {e}") from None
         said = run(bin_folder / "python", "-m", "pip", "list", "--format=freeze")

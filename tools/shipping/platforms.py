@@ -292,7 +292,7 @@ def manylinux(options):
         if name == "linux-x86_64":
             python = environment("manylinux", f"{wheel}[test]")("python")
             tests = run(python, "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "2", "-m", "core", "tests")
-    gcc = environment("manylinux-gcc", wheel_of(options))("python")
+    gcc = environment("manylinux-gcc", str(wheel_of(options)))("python")
     times = [run(p, "-P", ROOT / "tools" / "shipping" / "timed.py", cwd=WORK) for p in (python, gcc)]
     return f"{'; '.join(sizes)}; {passed(tests)}; time over GCC's: {ratios(*times)}"
 
