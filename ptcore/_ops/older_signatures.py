@@ -3,8 +3,6 @@
 A call comes here after its arguments did not fit the signature that there is. Tensors stay in their order, numbers
 become keywords.
 """
-import warnings
-
 from ptcore._tensor import Tensor
 
 # By name: the kinds of positional arguments (T: a tensor, n: anything else) and the keywords of those that are none.
@@ -36,6 +34,7 @@ def rearranged(name, args, kwargs):
     keywords = forms.get("".join("T" if isinstance(a, Tensor) else "n" for a in args))
     if keywords is None or not set(keywords).isdisjoint(kwargs):
         return None
+    import warnings
     listed = ", ".join(f"{k}=..." for k in keywords)
     warnings.warn(f"{name}: a number before a tensor is of an old signature, write {name}(..., {listed})", UserWarning,
                   stacklevel=2)
