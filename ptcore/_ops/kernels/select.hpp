@@ -6,6 +6,7 @@
 #include "ptcore/kernel.h"
 #include "plan/chain.h"
 #include "plan/plan.h"
+#include "cpu.hpp"
 #include "select.h"
 
 extern "C" const pt_loop (*pt_casts)[PT_NDTYPES];
@@ -26,17 +27,8 @@ static const char *chosen_level = "base";
 
 static inline bool cpu_has(const char *name) {
     if (std::strcmp(name, "base") == 0) return true;
-#if (defined(__x86_64__) || defined(__i386__)) && (defined(__GNUC__) || defined(__clang__))
-    __builtin_cpu_init();
-    bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-              __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
-    if (std::strcmp(name, "v3") == 0) return v3;
-    return v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-           __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-           __builtin_cpu_supports("avx512cd");
-#else
-    return false;
-#endif
+    static const int level = pt_cpu::level();
+    return level >= (std::strcmp(name, "v3") == 0 ? 3 : 4);
 }
 
 static inline void merge(pt_elementwise *into, const pt_elementwise *from) {
