@@ -15,6 +15,7 @@ cdef extern from "select.h":
     ctypedef int (*pt_enter_kernels)(const pt_kernel_entry *, int)
     int pt_select(const char *wanted, pt_enter_kernels enter) except -1
     const char *pt_chosen_level()
+    int pt_built_levels()
 
 cdef extern from *:
     """
@@ -35,6 +36,11 @@ cdef int copy_views(const pt_view *dst, const pt_view *src) noexcept nogil:
 def cpu_capability():
     """The ISA level in use: "base", "v3" or "v4"."""
     return pt_chosen_level().decode()
+
+
+def built_levels():
+    """How many ISA levels this build has, the lowest first."""
+    return pt_built_levels()
 
 
 def is_debug():

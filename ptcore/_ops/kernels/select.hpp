@@ -24,6 +24,7 @@ struct pt_level {
 };
 
 static const char *chosen_level = "base";
+static int built_levels = 0;
 
 static inline bool cpu_has(const char *name) {
     if (std::strcmp(name, "base") == 0) return true;
@@ -45,6 +46,7 @@ static inline void merge(pt_elementwise *into, const pt_elementwise *from) {
 // Levels stand in rising order; a higher one lays its entries over the lower ones.
 static int select_level(const pt_level *levels, pt_elementwise *merged, const char *wanted,
                         pt_enter_kernels enter) {
+    while (levels[built_levels].name) built_levels++;
     for (const pt_level *level = levels; level->name; level++) {
         if (!cpu_has(level->name)) break;
         for (const pt_loop_family *f = level->loops; f->entries; f++)
@@ -62,3 +64,4 @@ static int select_level(const pt_level *levels, pt_elementwise *merged, const ch
 }
 
 extern "C" const char *pt_chosen_level(void) { return chosen_level; }
+extern "C" int pt_built_levels(void) { return built_levels; }
