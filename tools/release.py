@@ -156,8 +156,8 @@ def make(version, out, published):
     python = out / "env" / "bin" / "python"
     run(python, "-m", "pip", "install", "--quiet", "--no-deps", "--force-reinstall", wheel)
     formats = ["html", *(["latexpdf"] if shutil.which("xelatex") and shutil.which("latexmk") else [])]
-    env = {"PTCORE_PAGES": published} if published else {}
-    run("make", "-C", "doc", f"PYTHON={python}", *formats, cwd=clone, env=env)
+    address = {"PTCORE_PAGES": published} if published else {}
+    run("make", "-C", "doc", f"PYTHON={python}", *formats, cwd=clone, env=address)
     with tarfile.open(out / f"ptcore-{version}-pages.tar.gz", "w:gz") as tar:
         tar.add(clone / "doc" / "build" / "html", f"ptcore-{version}-pages")
     if "latexpdf" in formats:

@@ -15,8 +15,7 @@ from pathlib import Path
 from playwright.sync_api import sync_playwright
 
 PAGES = ["index.html", "install.html", "getting_started/*.html", "guide/tensors.html", "reference/generated/optim.html",
-         "guide/browser.html",
-         "gallery/index.html", "gallery/generated/*.html", "versions.html"]
+         "guide/browser.html", "gallery/index.html", "gallery/generated/*.html", "versions.html"]
 LOOKS = {"light": (1280, 900, "light"), "dark": (1280, 900, "dark"), "narrow": (390, 844, "light")}
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
          "--disable-background-networking", "--disable-component-update", "--disable-sync"]

@@ -1,11 +1,11 @@
 """Signatures of earlier releases of PyTorch which programs still use: ``x.add_(2, y)`` for ``x.add_(y, alpha=2)``.
 
 A call comes here after its arguments did not fit the signature that there is. Tensors stay in their order, numbers
-become keywords.
+become keywords. Beside these, ``x.view(dtype=...)``: the row takes a dtype among its sizes alone.
 """
 from ptcore._tensor import Tensor
 
-# By name: the kinds of positional arguments (T: a tensor, n: anything else) and the keywords of those that are none.
+# By name: the kinds of positional arguments (T: a tensor, n: a number) and the keywords of the numbers.
 _SCALED = {"TnT": ("alpha",)}
 _WEIGHTED = {"TnTT": ("value",)}
 _PRODUCT = {"nTTT": ("beta",), "TnTT": ("beta",), "nTnTT": ("beta", "alpha"), "TnnTT": ("beta", "alpha")}
@@ -26,12 +26,11 @@ def rearranged(name, args, kwargs):
     """
     if name == "view" and len(args) == 1 and set(kwargs) == {"dtype"}:
         return (*args, kwargs["dtype"]), {}
-    if name == "bernoulli" and len(args) == 2 and isinstance(args[0], Tensor) and "p" not in kwargs:
-        return args[:1], {**kwargs, "p": args[1]}
     forms = _FORMS.get(name.removesuffix("_"))
     if forms is None:
         return None
-    keywords = forms.get("".join("T" if isinstance(a, Tensor) else "n" for a in args))
+    kinds = ("T" if isinstance(a, Tensor) else "n" if isinstance(a, (int, float, complex)) else "?" for a in args)
+    keywords = forms.get("".join(kinds))
     if keywords is None or not set(keywords).isdisjoint(kwargs):
         return None
     import warnings

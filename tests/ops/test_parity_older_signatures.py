@@ -70,7 +70,8 @@ def test_probabilities_by_position():
 @pytest.mark.parametrize("call", [
     lambda lib, x: x.add_(2, x, alpha=3), lambda lib, x: x.mul(2, x),
     lambda lib, x: lib.addmm(x, x, x, x), lambda lib, x: x.view(2, dtype=lib.int32),
-    lambda lib, x: lib.addmm(1, 2, x, x, x), lambda lib, x: x.add(2, 3, x)])
+    lambda lib, x: lib.addmm(1, 2, x, x, x), lambda lib, x: x.add(2, 3, x), lambda lib, x: x.add(None, x),
+    lambda lib, x: x.add("2", x), lambda lib, x: lib.addmm([1], x, x, x)])
 def test_what_is_none_is_refused_as_before(call):
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -46,7 +46,7 @@ def run(*command, cwd=ROOT, env=None, check=True, show=False):
 
 
 def environment(name, *packages):
-    """The commands of an environment with packages, texts, which is made once: a function from a name to a path."""
+    """The commands of an environment with packages, which is made once: a function from a name to a path."""
     folder = WORK / name
     bin_folder = folder / ("Scripts" if os.name == "nt" else "bin")
     if not bin_folder.exists():

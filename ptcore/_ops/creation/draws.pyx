@@ -274,7 +274,38 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
 
 
 def bernoulli(input, p=None, *, generator=None, out=None):
-    """1 with the probability that each element of input says, or with p for tensors of its shape, else 0."""
+    """1 with the probability that each element of input says, or with p for tensors of its shape, else 0.
+
+    Parameters
+    ----------
+    input : Tensor
+        Of any shape, of floating point unless p is given: probabilities from 0 to 1.
+    p : float or Tensor, optional
+        The probability of all elements, or of each (it broadcasts to input); then input gives shape and dtype.
+    generator : Generator, optional
+    out : Tensor, optional
+        Without p.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and the dtype of input.
+
+    Raises
+    ------
+    RuntimeError
+        If a probability is not from 0 to 1.
+    TypeError
+        If p and out are given.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.bernoulli(ptcore.tensor([0.0, 1.0, 1.0]))
+    tensor([0., 1., 1.])
+    >>> ptcore.bernoulli(ptcore.zeros(3), 1.0)
+    tensor([1., 1., 1.])
+    """
     if asks_class(input):
         return of_class(bernoulli, input, p, generator=generator, out=out)
     if p is None:
