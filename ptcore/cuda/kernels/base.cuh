@@ -4,11 +4,13 @@
 // what CUDA builds in. Rules that both rest on:
 //  (a) a kernel takes one struct by value, of at most 4000 bytes, whose layout the host half shares (launch/*.hpp); it stays
 //      where the launch put it (__grid_constant__), so that functions that are not inlined may be given a reference to it;
-//  (b) PT_KERNEL declares a kernel whose threads never wait for each other, PT_KERNEL_SYNC one with barriers or shuffles;
+//  (b) PT_KERNEL declares a kernel whose threads never wait for each other, PT_KERNEL_SYNC one with barriers or shuffles,
+//      PT_KERNEL_SYNC_BLOCKS one of whose blocks a multiprocessor is to hold several;
 //  (c) a block has the number of threads that the declaration names; the grid is the host half's choice;
 //  (d) __shared__ and the built-in variables are used through CUDA's own names, warps have 32 threads;
 //  (e) shared memory whose size the launch names is PT_DYNAMIC_SHARED(T, name), at most once in a kernel;
-//  (f) every thread of a block reaches each barrier, every lane of a mask each meeting of its warp: none returns before.
+//  (f) PT_UNROLL stands before a loop over what has to stay in registers: without it an array may go to memory;
+//  (g) every thread of a block reaches each barrier, every lane of a mask each meeting of its warp: none returns before.
 #pragma once
 #include "ptcore/config.h"
 #include "ptcore/convert.h"
@@ -21,11 +23,18 @@
 #  define PT_KERNEL(name, ARGS, a, threads) \
     extern "C" __global__ void __launch_bounds__(threads) name(const __grid_constant__ ARGS a)
 #  define PT_KERNEL_SYNC PT_KERNEL
+#  define PT_KERNEL_SYNC_BLOCKS(name, ARGS, a, threads, blocks) \
+    extern "C" __global__ void __launch_bounds__(threads, blocks) name(const __grid_constant__ ARGS a)
+#  define PT_PRAGMA(x) _Pragma(#x)
+#  define PT_UNROLL PT_PRAGMA(unroll)
+#  define PT_UNROLL_BY(n) PT_PRAGMA(unroll n)
 #  define PT_DYNAMIC_SHARED(T, name) \
     extern __shared__ __align__(16) unsigned char pt_dynamic_shared[]; \
     T *const name = reinterpret_cast<T *>(pt_dynamic_shared)
 #else
 #  include "shim.h"
+#  define PT_UNROLL
+#  define PT_UNROLL_BY(n)
 #  define PT_DEVICE static inline
 #  define PT_DEVICE_MEMBER inline
 #  define PT_EXPORT extern "C" __attribute__((visibility("default")))
@@ -38,6 +47,7 @@
     static void name##_body(const ARGS &a)
 #  define PT_KERNEL(name, ARGS, a, threads) PT_DECLARE_KERNEL(name, ARGS, a, threads, 0)
 #  define PT_KERNEL_SYNC(name, ARGS, a, threads) PT_DECLARE_KERNEL(name, ARGS, a, threads, 1)
+#  define PT_KERNEL_SYNC_BLOCKS(name, ARGS, a, threads, blocks) PT_KERNEL_SYNC(name, ARGS, a, threads)
 #  define PT_DYNAMIC_SHARED(T, name) T *const name = reinterpret_cast<T *>(pt_host->dynamic)
 #endif
 

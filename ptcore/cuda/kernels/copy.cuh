@@ -16,10 +16,10 @@ PT_DEVICE void dense(const CopyArgs &a) {
     const int64_t first = ((int64_t)blockIdx.x * blockDim.x * PT_PER_THREAD + threadIdx.x) * V, step = (int64_t)blockDim.x * V;
     if (a.aligned && first + (PT_PER_THREAD - 1) * step + V <= a.n) {
         Pack<From, V> in[PT_PER_THREAD];
-        for (int j = 0; j < PT_PER_THREAD; j++) in[j] = *reinterpret_cast<const Pack<From, V> *>(src + first + j * step);
-        for (int j = 0; j < PT_PER_THREAD; j++) {
+        PT_UNROLL for (int j = 0; j < PT_PER_THREAD; j++) in[j] = *reinterpret_cast<const Pack<From, V> *>(src + first + j * step);
+        PT_UNROLL for (int j = 0; j < PT_PER_THREAD; j++) {
             Pack<To, V> out;
-            for (int v = 0; v < V; v++) out.v[v] = pt::element<From, To>::cast(in[j].v[v]);
+            PT_UNROLL for (int v = 0; v < V; v++) out.v[v] = pt::element<From, To>::cast(in[j].v[v]);
             *reinterpret_cast<Pack<To, V> *>(dst + first + j * step) = out;
         }
         return;
@@ -37,7 +37,35 @@ PT_DEVICE void strided(const CopyArgs &a) {
     }
 }
 
+// By packs of neighbours along the innermost dim; the source's are one element for all where its stride there is 0.
+PT_DEVICE void packed(const CopyArgs &a) {
+    constexpr int V = 16 / (sizeof(To) > sizeof(From) ? sizeof(To) : sizeof(From));
+    const uint32_t first = blockIdx.x * (256 * PT_PER_THREAD) + threadIdx.x;
+    Pack<From, V> in[PT_PER_THREAD];
+    int64_t to[PT_PER_THREAD];
+    PT_UNROLL for (int j = 0; j < PT_PER_THREAD; j++) {
+        const uint32_t i = first + j * 256;
+        if (i < a.n) {
+            const Offsets<2> o = offsets_of<2>(a.walk, i);
+            to[j] = o.at[0];
+            if (a.walk.strides[1][0]) {
+                in[j] = *reinterpret_cast<const Pack<From, V> *>(a.src + o.at[1]);
+            } else {
+                const From x = *reinterpret_cast<const From *>(a.src + o.at[1]);
+                PT_UNROLL for (int v = 0; v < V; v++) in[j].v[v] = x;
+            }
+        }
+    }
+    PT_UNROLL for (int j = 0; j < PT_PER_THREAD; j++)
+        if (first + j * 256 < a.n) {
+            Pack<To, V> out;
+            PT_UNROLL for (int v = 0; v < V; v++) out.v[v] = pt::element<From, To>::cast(in[j].v[v]);
+            *reinterpret_cast<Pack<To, V> *>(a.dst + to[j]) = out;
+        }
+}
+
 }  // namespace
 
 PT_KERNEL(copy_dense, CopyArgs, a, 256) { dense(a); }
+PT_KERNEL(copy_packed, CopyArgs, a, 256) { packed(a); }
 PT_KERNEL(copy_strided, CopyArgs, a, 256) { strided(a); }

@@ -24,15 +24,23 @@ PT_DEVICE void put_as(complex64 *p, complex128 x) { *p = complex64((float)x.re, 
 template <class E, class C> PT_DEVICE void put_as(E *p, C x) { *p = (E)x; }
 
 template <bool SUM> struct Running {
+    typedef T Element;
     typedef wide<T>::type Carry;
-    static PT_DEVICE_MEMBER Carry of(const ScanArgs &a, int64_t at, int64_t) { return as_wide(load(reinterpret_cast<const T *>(a.in), at)); }
+    static PT_DEVICE_MEMBER Carry of(T x, int64_t) { return as_wide(x); }
     static PT_DEVICE_MEMBER Carry join(const ScanArgs &, Carry x, Carry y) { return SUM ? Carry(x + y) : Carry(x * y); }
     static PT_DEVICE_MEMBER void put(const ScanArgs &a, Carry x, int64_t at) { put_as(reinterpret_cast<T *>(a.out) + at, x); }
+    template <int V> static PT_DEVICE_MEMBER void put_all(const ScanArgs &a, const Carry *x, int64_t at) {
+        PT_UNROLL for (int k = 0; k < PT_SCAN_EACH; k += V) {
+            Pack<T, V> p;
+            PT_UNROLL for (int v = 0; v < V; v++) put_as(&p.v[v], x[k + v]);
+            *reinterpret_cast<Pack<T, V> *>(reinterpret_cast<T *>(a.out) + at + k) = p;
+        }
+    }
 };
+typedef Running<true> Sum;
+typedef Running<false> Product;
 
 }  // namespace
 
-PT_KERNEL(cumsum_lines, ScanArgs, a, 256) { scan_by_thread<Running<true>>(a); }
-PT_KERNEL_SYNC(cumsum_blocks, ScanArgs, a, 256) { scan_by_block<Running<true>>(a); }
-PT_KERNEL(cumprod_lines, ScanArgs, a, 256) { scan_by_thread<Running<false>>(a); }
-PT_KERNEL_SYNC(cumprod_blocks, ScanArgs, a, 256) { scan_by_block<Running<false>>(a); }
+PT_SCAN(cumsum, Sum)
+PT_SCAN(cumprod, Product)

@@ -3,7 +3,7 @@
 
 namespace {
 
-enum { PT_PER_THREAD = 4 };
+enum { PT_PER_THREAD = sizeof(T) == 1 ? 1 : 4, PT_PACKS_PER_THREAD = 2 };          // a pack of bytes needs many registers
 
 PT_DEVICE C single(const ElementwiseArgs &a, int k) {
     return a.data[k] ? C(up(load(reinterpret_cast<const T *>(a.data[k]), 0))) : number(a, k);
@@ -23,11 +23,11 @@ PT_DEVICE void dense(const ElementwiseArgs &a) {
         Pack<T, V> in[NIN][PT_PER_THREAD];
         for (int k = 0; k < NIN; k++)
             if (!(a.single >> (k + 1) & 1))
-                for (int j = 0; j < PT_PER_THREAD; j++)
+                PT_UNROLL for (int j = 0; j < PT_PER_THREAD; j++)
                     in[k][j] = *reinterpret_cast<const Pack<T, V> *>(reinterpret_cast<const T *>(a.data[k + 1]) + first + j * step);
-        for (int j = 0; j < PT_PER_THREAD; j++) {
+        PT_UNROLL for (int j = 0; j < PT_PER_THREAD; j++) {
             Pack<Out, V> r;
-            for (int v = 0; v < V; v++) {
+            PT_UNROLL for (int v = 0; v < V; v++) {
                 Inputs x;
                 for (int k = 0; k < NIN; k++)
                     x.x[k] = a.single >> (k + 1) & 1 ? fixed.x[k] : C(up(load(in[k][j].v, v)));
@@ -58,7 +58,35 @@ PT_DEVICE void strided(const ElementwiseArgs &a) {
     }
 }
 
+// By packs of neighbours, which the innermost dim has: an input's are loaded by one instruction, or are one element for all.
+PT_DEVICE void packed(const ElementwiseArgs &a) {
+    constexpr int V = 16 / sizeof(T);
+    const Params<C> p(a.params, PT_OP::nparams);
+    const uint32_t first = blockIdx.x * (256 * PT_PACKS_PER_THREAD) + threadIdx.x;
+    PT_UNROLL for (int j = 0; j < PT_PACKS_PER_THREAD; j++) {
+        const uint32_t i = first + j * 256;
+        if (i < a.n) {
+            const Offsets<NIN + 1> o = offsets_of<NIN + 1>(a.walk, i);
+            Pack<T, V> in[NIN];
+            Inputs fixed = {};
+            PT_UNROLL for (int k = 0; k < NIN; k++) {
+                const char *from = a.data[k + 1] + o.at[k + 1];
+                if (a.walk.strides[k + 1][0]) in[k] = *reinterpret_cast<const Pack<T, V> *>(from);
+                else fixed.x[k] = a.data[k + 1] ? C(up(load(reinterpret_cast<const T *>(from), 0))) : number(a, k + 1);
+            }
+            Pack<Out, V> r;
+            PT_UNROLL for (int v = 0; v < V; v++) {
+                Inputs x;
+                PT_UNROLL for (int k = 0; k < NIN; k++) x.x[k] = a.walk.strides[k + 1][0] ? C(up(load(in[k].v, v))) : fixed.x[k];
+                r.v[v] = down<Out>(formula<NIN>(p, x));
+            }
+            *reinterpret_cast<Pack<Out, V> *>(a.data[0] + o.at[0]) = r;
+        }
+    }
+}
+
 }  // namespace
 
 PT_KERNEL(elementwise_dense, ElementwiseArgs, a, 256) { dense(a); }
+PT_KERNEL(elementwise_packed, ElementwiseArgs, a, 256) { packed(a); }
 PT_KERNEL(elementwise_strided, ElementwiseArgs, a, 256) { strided(a); }

@@ -26,32 +26,66 @@ PT_DEVICE void put_moments(const LayerNormArgs &a, int64_t r, const Affine &f) {
     static_cast<C *>(a.rstd)[r] = f.rstd;
 }
 
-PT_DEVICE void kept_rows(const LayerNormArgs &a, C *memory) {
+template <class X> PT_DEVICE void apply_to_kept(const LayerNormArgs &a, const Row &row, X &x, const Affine &f, int64_t n) {
     constexpr int V = vector_of<PT_T>::size;
-    const Row row(a.log2);
+    for (int k = 0; k < x.count; k++) {
+        const int64_t i = place(row, k, a.packed ? V : 1);
+        if (i < n) x[k] = f(x[k], i);
+    }
+}
+template <int V, int P>
+PT_DEVICE void apply_to_kept(const LayerNormArgs &, const Row &row, Registers<C, V, P> &x, const Affine &f, int64_t n) {
+    PT_UNROLL for (int u = 0; u < P; u++) {
+        const int64_t i = ((int64_t)u * row.lanes + row.lane) * V;
+        if (i >= n) continue;
+        Elements<PT_U, V> w, b;
+        if (f.weight) w = load_pack<V>(f.weight + i);
+        if (f.bias) b = load_pack<V>(f.bias + i);
+        PT_UNROLL for (int v = 0; v < V; v++) {
+            C y = (x[u * V + v] - f.mean) * f.rstd;
+            if (f.weight) y = y * static_cast<C>(up(w.v[v]));
+            x[u * V + v] = f.bias ? y + static_cast<C>(up(b.v[v])) : y;
+        }
+    }
+}
+
+template <class X> PT_DEVICE void each_row(const LayerNormArgs &a, const Row &row, X &x) {
+    constexpr int V = vector_of<PT_T>::size;
     for (int64_t base = (int64_t)blockIdx.x * row.slots; base < a.rows; base += (int64_t)gridDim.x * row.slots) {
         const int64_t r = base + row.slot, n = r < a.rows ? a.n : 0;
-        const Kept<C> x = kept(memory, row, a.count, 0, 1);
         keep(x, row, static_cast<const PT_T *>(a.in) + r * a.n, 1, n, a.packed, C(0));
         C sum = 0, m2 = 0;
-        for (int k = 0; k < a.count; k++) sum += x[k];
+        PT_UNROLL_BY(X::UNROLL) for (int k = 0; k < x.count; k++) sum += x[k];
         const C mean = row.sum(sum) / C(a.n);
-        for (int k = 0; k < a.count; k++)
+        PT_UNROLL_BY(X::UNROLL) for (int k = 0; k < x.count; k++)
             if (place(row, k, a.packed ? V : 1) < n) m2 += (x[k] - mean) * (x[k] - mean);
         const Affine f = affine(a, mean, row.sum(m2));
-        for (int k = 0; k < a.count; k++) {
-            const int64_t i = place(row, k, a.packed ? V : 1);
-            if (i < n) x[k] = f(x[k], i);
-        }
+        apply_to_kept(a, row, x, f, n);
         put_row(static_cast<PT_T *>(a.out) + r * a.n, row, x, n, a.packed);
         if (n && row.lane == 0) put_moments(a, r, f);
     }
 }
 
+PT_DEVICE void kept_rows(const LayerNormArgs &a, C *memory) {
+    const Row row(a.log2);
+    Kept<C> x = kept(memory, row, a.count, 0, 1);
+    each_row(a, row, x);
+}
+
+template <int P> PT_DEVICE void rows_in_registers(const LayerNormArgs &a) {
+    Registers<C, vector_of<PT_T>::size, P> x;
+    each_row(a, Row(a.log2), x);
+}
+
 }  // namespace
 
-PT_KERNEL_SYNC(layer_norm_rows, LayerNormArgs, a, PT_NORM_THREADS) {
+PT_KERNEL_SYNC_BLOCKS(layer_norm_rows, LayerNormArgs, a, PT_NORM_THREADS, 2) {
     PT_DYNAMIC_SHARED(C, memory);
+    switch (a.registers) {
+    case 1: return rows_in_registers<1>(a);
+    case 2: return rows_in_registers<2>(a);
+    case 4: return rows_in_registers<4>(a);
+    }
     kept_rows(a, memory);
 }
 

@@ -1,7 +1,9 @@
 // nll_loss and cross_entropy over class targets, and their derivatives. Losses of samples are added in one order, in float64.
 // A target that is out of bounds is reported and counts as ignored.
 #include "dynamic.cuh"
+#include "exp_sum.cuh"
 #include "loss_args.h"
+#include "pack.cuh"
 #include "report.cuh"
 
 namespace {
@@ -27,56 +29,85 @@ PT_DEVICE int64_t class_of(const LossArgs &a, int64_t s) {
 PT_DEVICE int64_t place(const LossArgs &a, int64_t s, int64_t c) { return (s / a.inner * a.classes + c) * a.inner + s % a.inner; }
 PT_DEVICE C value(const LossArgs &a, int64_t s, int64_t c) { return up(reinterpret_cast<const T *>(a.x)[place(a, s, c)]); }
 
-struct larger { PT_DEVICE_MEMBER C operator()(C x, C y) const { return pt::maximum(x, y); } };
+PT_DEVICE void put_loss(const LossArgs &a, int64_t s, double loss) {
+    a.loss[s] = loss;
+    if (a.reduction == 0) reinterpret_cast<T *>(a.result)[s] = down<T>((C)loss);
+}
 
 // What is known of a sample once its largest input and its sum of exponentials are.
-PT_DEVICE void finish(const LossArgs &a, int64_t s, C top, C sum, double smooth_sum) {
-    const double log_sum = pt::log((double)sum);
+PT_DEVICE void finish(const LossArgs &a, int64_t s, ExpSum<C> e, double smooth_sum) {
+    const double log_sum = pt::log((double)e.sum);
     const int64_t t = class_of(a, s);
-    store_to(a.lse + s * size_of(a.lse_dtype), a.lse_dtype, (double)top + log_sum);
+    store_to(a.lse + s * size_of(a.lse_dtype), a.lse_dtype, (double)e.top + log_sum);
     a.sample_weight[s] = t < 0 ? 0 : weight_of(a, t);
     double loss = 0;
     if (t >= 0) {
-        loss = (1 - a.smoothing) * weight_of(a, t) * (log_sum - ((double)value(a, s, t) - (double)top));
+        loss = (1 - a.smoothing) * weight_of(a, t) * (log_sum - ((double)value(a, s, t) - (double)e.top));
         if (a.smoothing > 0) loss += a.smoothing / (double)a.classes * (log_sum * a.weight_sum[0] - smooth_sum);
     }
-    a.loss[s] = loss;
+    put_loss(a, s, loss);
 }
 
-// A warp for each sample: its classes are neighbours.
-PT_DEVICE void rows(const LossArgs &a) {
-    const int lane = threadIdx.x & 31;
-    const int64_t warps = thread_count() >> 5;
-    for (int64_t s = thread_index() >> 5; s < a.samples; s += warps) {
-        C top = -pt::infinity<C>();
-        for (int64_t c = lane; c < a.classes; c += 32) top = pt::maximum(value(a, s, c), top);
-        top = warp_reduce(top, larger());
-        C sum = 0;
+enum { V = vector_of<T>::size };
+
+// A row of neighbours: one(i) for those before the first pack and after the last, pack(i) for each pack's first.
+template <class One, class Many>
+PT_DEVICE void each_of_row(const T *row, int64_t n, int lane, int lanes, bool packed, One one, Many pack) {
+    int64_t head = packed ? (int64_t)((16 - (uint64_t)row % 16) % 16 / sizeof(T)) : n;
+    if (head > n) head = n;
+    const int64_t body = head + (n - head) / V * V;
+    for (int64_t i = lane; i < head; i += lanes) one(i);
+    for (int64_t i = head + (int64_t)lane * V; i < body; i += (int64_t)lanes * V) pack(i);
+    for (int64_t i = body + lane; i < n; i += lanes) one(i);
+}
+
+// A warp for each sample, or, of many classes, a block: its classes are neighbours.
+template <bool BLOCK> PT_DEVICE void rows(const LossArgs &a) {
+    const int lane = BLOCK ? threadIdx.x : threadIdx.x & 31, lanes = BLOCK ? PT_LOSS_THREADS : 32;
+    const int64_t step = BLOCK ? gridDim.x : thread_count() >> 5;
+    for (int64_t s = BLOCK ? blockIdx.x : thread_index() >> 5; s < a.samples; s += step) {
+        const T *row = reinterpret_cast<const T *>(a.x) + s * a.classes;
+        ExpSum<C> e = no_exp_sum<C>();
+        each_of_row(row, a.classes, lane, lanes, true,
+            [&](int64_t i) {
+                const C x = up(row[i]);
+                add_exps<1>(e, &x);
+            },
+            [&](int64_t i) {
+                const Elements<T, V> p = load_pack<V>(row + i);
+                C x[V];
+                PT_UNROLL for (int v = 0; v < V; v++) x[v] = up(p.v[v]);
+                add_exps<V>(e, x);
+            });
+        e = BLOCK ? block_reduce(e, MergeExpSums(), no_exp_sum<C>()) : warp_reduce(e, MergeExpSums());
         double smooth = 0;
-        for (int64_t c = lane; c < a.classes; c += 32) {
-            const C x = value(a, s, c);
-            sum += pt::exp(x - top);
-            if (a.smoothing > 0) smooth += weight_of(a, c) * ((double)x - (double)top);
+        if (a.smoothing > 0) {
+            for (int64_t c = lane; c < a.classes; c += lanes) smooth += weight_of(a, c) * ((double)up(row[c]) - (double)e.top);
+            smooth = BLOCK ? block_reduce(smooth, plus(), 0.0) : warp_reduce(smooth, plus());
         }
-        sum = warp_reduce(sum, plus());
-        smooth = warp_reduce(smooth, plus());
-        if (lane == 0) finish(a, s, top, sum, smooth);
+        if (lane == 0) finish(a, s, e, smooth);
     }
 }
 
 // A thread for each sample: neighbouring samples are neighbours.
 PT_DEVICE void columns(const LossArgs &a) {
     for (int64_t s = thread_index(); s < a.samples; s += thread_count()) {
-        C top = -pt::infinity<C>();
-        for (int64_t c = 0; c < a.classes; c++) top = pt::maximum(value(a, s, c), top);
-        C sum = 0;
-        double smooth = 0;
-        for (int64_t c = 0; c < a.classes; c++) {
-            const C x = value(a, s, c);
-            sum += pt::exp(x - top);
-            if (a.smoothing > 0) smooth += weight_of(a, c) * ((double)x - (double)top);
+        const T *column = reinterpret_cast<const T *>(a.x) + place(a, s, 0);
+        ExpSum<C> e = no_exp_sum<C>();
+        int64_t c = 0;
+        for (; c + 4 <= a.classes; c += 4) {
+            C x[4];
+            PT_UNROLL for (int v = 0; v < 4; v++) x[v] = up(column[(c + v) * a.inner]);
+            add_exps<4>(e, x);
         }
-        finish(a, s, top, sum, smooth);
+        for (; c < a.classes; c++) {
+            const C x = up(column[c * a.inner]);
+            add_exps<1>(e, &x);
+        }
+        double smooth = 0;
+        if (a.smoothing > 0)
+            for (c = 0; c < a.classes; c++) smooth += weight_of(a, c) * ((double)up(column[c * a.inner]) - (double)e.top);
+        finish(a, s, e, smooth);
     }
 }
 
@@ -84,23 +115,32 @@ PT_DEVICE void nll(const LossArgs &a) {
     for (int64_t s = thread_index(); s < a.samples; s += thread_count()) {
         const int64_t t = class_of(a, s);
         a.sample_weight[s] = t < 0 ? 0 : weight_of(a, t);
-        a.loss[s] = t < 0 ? 0 : -a.sample_weight[s] * (double)value(a, s, t);
+        put_loss(a, s, t < 0 ? 0 : -a.sample_weight[s] * (double)value(a, s, t));
     }
 }
 
-// One block: the sum over samples, each thread's part in order.
+struct Both { double loss, weight; };
+struct AddBoth { PT_DEVICE_MEMBER Both operator()(Both x, Both y) const { return Both{x.loss + y.loss, x.weight + y.weight}; } };
+
+PT_DEVICE Both sum_of(const double *loss, const double *weight, int64_t begin, int64_t end, int64_t step) {
+    Both r{0, 0};
+    for (int64_t s = begin; s < end; s += step) r = AddBoth()(r, Both{loss[s], weight[s]});
+    return block_reduce(r, AddBoth(), Both{0, 0});
+}
+
+// The sums of a part of the samples by each block. They stand in for the samples' own in `total`.
+PT_DEVICE void parts(const LossArgs &a) {
+    const Both r = sum_of(a.loss, a.sample_weight, thread_index(), a.samples, thread_count());
+    if (threadIdx.x == 0) a.parts[blockIdx.x] = r.loss, a.parts[gridDim.x + blockIdx.x] = r.weight;
+}
+
+// One block: the sum over at most PT_LOSS_PARTS samples or parts.
 PT_DEVICE void total(const LossArgs &a) {
-    double sum = 0, weights = 0;
-    for (int64_t s = threadIdx.x; s < a.samples; s += blockDim.x) sum += a.loss[s], weights += a.sample_weight[s];
-    sum = block_reduce(sum, plus(), 0.0);
-    weights = block_reduce(weights, plus(), 0.0);
+    const Both r = sum_of(a.loss, a.sample_weight, threadIdx.x, a.samples, PT_LOSS_THREADS);
     if (threadIdx.x == 0) {
-        store_to(a.total_out, a.total_dtype, a.reduction == 0 ? 0.0 : weights);
-        if (a.reduction) store_to(a.result, a.result_dtype, a.reduction == 1 ? sum / weights : sum);
+        store_to(a.total_out, a.total_dtype, a.reduction == 0 ? 0.0 : r.weight);
+        if (a.reduction) store_to(a.result, a.result_dtype, a.reduction == 1 ? r.loss / r.weight : r.loss);
     }
-    if (a.reduction == 0)
-        for (int64_t s = threadIdx.x; s < a.samples; s += blockDim.x)
-            reinterpret_cast<T *>(a.result)[s] = down<T>((C)a.loss[s]);
 }
 
 PT_DEVICE void sum_weights(const LossArgs &a) {
@@ -117,37 +157,79 @@ PT_DEVICE double scale_of(const LossArgs &a, int64_t s) {
 }
 
 // (1 - e) w_t (p_c - [c = t]) + e / C (p_c W - w_c), scaled; p = exp(x - lse), W = the sum of weights
-PT_DEVICE void entropy_gradient(const LossArgs &a) {
-    const int64_t n = a.samples * a.classes;
-    const double even = a.smoothing / (double)a.classes;
-    for (int64_t i = thread_index(); i < n; i += thread_count()) {
-        const int64_t c = i / a.inner % a.classes, s = i / (a.inner * a.classes) * a.inner + i % a.inner, t = class_of(a, s);
-        double r = 0;
-        if (t >= 0) {
-            const double lse = load_from<double>(a.lse_in + s * size_of(a.lse_dtype), a.lse_dtype);
-            const double p = pt::exp((C)(up(reinterpret_cast<const T *>(a.x)[i]) - (C)lse)), w = (1 - a.smoothing) * weight_of(a, t);
-            r = p * (w + (a.smoothing > 0 ? even * a.weight_sum[0] : 0)) - (c == t ? w : 0);
-            if (a.smoothing > 0) r -= even * weight_of(a, c);
-            r *= scale_of(a, s);
-        }
-        reinterpret_cast<T *>(a.out)[i] = down<T>((C)r);
+struct Entropy {
+    C lse, factor, hit, even;
+    int64_t t;
+    PT_DEVICE_MEMBER Entropy(const LossArgs &a, int64_t s) : lse(0), factor(0), hit(0), even(0), t(class_of(a, s)) {
+        if (t < 0) return;
+        const double w = (1 - a.smoothing) * weight_of(a, t), e = a.smoothing / (double)a.classes, scale = scale_of(a, s);
+        lse = (C)load_from<double>(a.lse_in + s * size_of(a.lse_dtype), a.lse_dtype);
+        factor = (C)(scale * (w + (a.smoothing > 0 ? e * a.weight_sum[0] : 0)));
+        hit = (C)(scale * w);
+        even = (C)(scale * e);
+    }
+    PT_DEVICE_MEMBER C operator()(const LossArgs &a, C x, int64_t c) const {
+        if (t < 0) return C(0);
+        C r = pt::exp(x - lse) * factor;
+        if (c == t) r -= hit;
+        return a.smoothing > 0 ? r - even * (C)weight_of(a, c) : r;
+    }
+};
+
+struct Likelihood {
+    C hit;
+    int64_t t;
+    PT_DEVICE_MEMBER Likelihood(const LossArgs &a, int64_t s) : hit(0), t(class_of(a, s)) {
+        if (t >= 0) hit = (C)(-weight_of(a, t) * scale_of(a, s));
+    }
+    PT_DEVICE_MEMBER C operator()(const LossArgs &, C, int64_t c) const { return c == t ? hit : C(0); }
+};
+
+// As rows().
+template <class G, bool BLOCK> PT_DEVICE void gradient_rows(const LossArgs &a) {
+    const int lane = BLOCK ? threadIdx.x : threadIdx.x & 31, lanes = BLOCK ? PT_LOSS_THREADS : 32;
+    const int64_t step = BLOCK ? gridDim.x : thread_count() >> 5;
+    for (int64_t s = BLOCK ? blockIdx.x : thread_index() >> 5; s < a.samples; s += step) {
+        const G g(a, s);
+        T *out = reinterpret_cast<T *>(a.out) + s * a.classes;
+        const T *x = a.x ? reinterpret_cast<const T *>(a.x) + s * a.classes : out;
+        each_of_row(out, a.classes, lane, lanes, (uint64_t)x % 16 == (uint64_t)out % 16,
+            [&](int64_t i) { out[i] = down<T>(g(a, a.x ? C(up(x[i])) : C(0), i)); },
+            [&](int64_t i) {
+                Elements<T, V> p, r;
+                if (a.x) p = load_pack<V>(x + i);
+                PT_UNROLL for (int v = 0; v < V; v++) r.v[v] = down<T>(g(a, a.x ? C(up(p.v[v])) : C(0), i + v));
+                store_pack<V>(out + i, r);
+            });
     }
 }
 
-PT_DEVICE void likelihood_gradient(const LossArgs &a) {
-    const int64_t n = a.samples * a.classes;
-    for (int64_t i = thread_index(); i < n; i += thread_count()) {
-        const int64_t c = i / a.inner % a.classes, s = i / (a.inner * a.classes) * a.inner + i % a.inner, t = class_of(a, s);
-        reinterpret_cast<T *>(a.out)[i] = down<T>(t == c ? (C)(-weight_of(a, t) * scale_of(a, s)) : C(0));
+// A thread for some classes (of blockIdx.y) of a sample: neighbouring samples are neighbours.
+template <class G> PT_DEVICE void gradient_columns(const LossArgs &a) {
+    const int64_t each = (a.classes + gridDim.y - 1) / gridDim.y, begin = blockIdx.y * each;
+    const int64_t end = begin + each < a.classes ? begin + each : a.classes;
+    for (int64_t s = thread_index(); s < a.samples; s += thread_count()) {
+        const G g(a, s);
+        const int64_t first = place(a, s, 0);
+        for (int64_t c = begin; c < end; c++) {
+            const int64_t i = first + c * a.inner;
+            reinterpret_cast<T *>(a.out)[i] = down<T>(g(a, a.x ? C(up(reinterpret_cast<const T *>(a.x)[i])) : C(0), c));
+        }
     }
 }
 
 }  // namespace
 
-PT_KERNEL_SYNC(cross_entropy_rows, LossArgs, a, 256) { rows(a); }
-PT_KERNEL(cross_entropy_columns, LossArgs, a, 256) { columns(a); }
-PT_KERNEL(nll_loss, LossArgs, a, 256) { nll(a); }
-PT_KERNEL_SYNC(loss_total, LossArgs, a, 256) { total(a); }
-PT_KERNEL_SYNC(loss_weights, LossArgs, a, 256) { sum_weights(a); }
-PT_KERNEL(cross_entropy_gradient, LossArgs, a, 256) { entropy_gradient(a); }
-PT_KERNEL(nll_gradient, LossArgs, a, 256) { likelihood_gradient(a); }
+PT_KERNEL_SYNC(cross_entropy_rows, LossArgs, a, PT_LOSS_THREADS) { rows<false>(a); }
+PT_KERNEL_SYNC(cross_entropy_wide, LossArgs, a, PT_LOSS_THREADS) { rows<true>(a); }
+PT_KERNEL(cross_entropy_columns, LossArgs, a, PT_LOSS_THREADS) { columns(a); }
+PT_KERNEL(nll_loss, LossArgs, a, PT_LOSS_THREADS) { nll(a); }
+PT_KERNEL_SYNC(loss_parts, LossArgs, a, PT_LOSS_THREADS) { parts(a); }
+PT_KERNEL_SYNC(loss_total, LossArgs, a, PT_LOSS_THREADS) { total(a); }
+PT_KERNEL_SYNC(loss_weights, LossArgs, a, PT_LOSS_THREADS) { sum_weights(a); }
+PT_KERNEL(cross_entropy_gradient_rows, LossArgs, a, PT_LOSS_THREADS) { gradient_rows<Entropy, false>(a); }
+PT_KERNEL(cross_entropy_gradient_wide, LossArgs, a, PT_LOSS_THREADS) { gradient_rows<Entropy, true>(a); }
+PT_KERNEL(cross_entropy_gradient_columns, LossArgs, a, PT_LOSS_THREADS) { gradient_columns<Entropy>(a); }
+PT_KERNEL(nll_gradient_rows, LossArgs, a, PT_LOSS_THREADS) { gradient_rows<Likelihood, false>(a); }
+PT_KERNEL(nll_gradient_wide, LossArgs, a, PT_LOSS_THREADS) { gradient_rows<Likelihood, true>(a); }
+PT_KERNEL(nll_gradient_columns, LossArgs, a, PT_LOSS_THREADS) { gradient_columns<Likelihood>(a); }

@@ -22,11 +22,24 @@ PT_DEVICE void count(const NonzeroArgs &a) {
     }
 }
 
-// One thread: what comes before each piece.
+// What comes before each piece: by one block, of which each thread takes neighbouring pieces.
 PT_DEVICE void sum(const NonzeroArgs &a) {
-    if (thread_index() != 0) return;
-    int64_t before = 0;
-    for (int64_t p = 0; p < a.pieces; p++) {
+    __shared__ int64_t warps[32];
+    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+    const int64_t each = (a.pieces + PT_NONZERO_SUM_THREADS - 1) / PT_NONZERO_SUM_THREADS;
+    const int64_t begin = threadIdx.x * each, end = begin + each < a.pieces ? begin + each : a.pieces;
+    int64_t mine = 0;
+    for (int64_t p = begin; p < end; p++) mine += a.counts[p];
+    int64_t upto = mine;
+    for (int step = 1; step < 32; step *= 2) {
+        const int64_t x = shuffle_up(upto, step);
+        if (lane >= step) upto += x;
+    }
+    if (lane == 31) warps[warp] = upto;
+    __syncthreads();
+    int64_t before = upto - mine;
+    for (int w = 0; w < warp; w++) before += warps[w];
+    for (int64_t p = begin; p < end; p++) {
         const int64_t many = a.counts[p];
         a.counts[p] = before;
         before += many;
@@ -66,5 +79,5 @@ PT_DEVICE void write(const NonzeroArgs &a) {
 }  // namespace
 
 PT_KERNEL_SYNC(nonzero_count, NonzeroArgs, a, 256) { count(a); }
-PT_KERNEL(nonzero_sum, NonzeroArgs, a, 32) { sum(a); }
+PT_KERNEL_SYNC(nonzero_sum, NonzeroArgs, a, PT_NONZERO_SUM_THREADS) { sum(a); }
 PT_KERNEL_SYNC(nonzero_write, NonzeroArgs, a, 256) { write(a); }

@@ -1,5 +1,5 @@
-// Rows that are read once: each of the threads that share a row keeps its elements in shared memory, where no other
-// thread looks, so that they need no barrier.
+// Rows that are read once: each of the threads that share a row keeps its elements in registers, where they are 1, 2 or 4
+// packs, else in shared memory, where no other thread looks, so that they need no barrier.
 #pragma once
 #include "pack.cuh"
 
@@ -27,6 +27,15 @@ template <class C> struct Kept {
     C *at;
     int lanes, count;
     PT_DEVICE_MEMBER C &operator[](int k) const { return at[k * lanes]; }
+    enum { UNROLL = 2 };
+};
+
+// The same in registers: P packs of V.
+template <class C, int V, int P> struct Registers {
+    C at[P * V];
+    static constexpr int count = P * V;
+    enum { UNROLL = count };
+    PT_DEVICE_MEMBER C &operator[](int k) { return at[k]; }
 };
 
 // `which`: of several inputs. A pack's neighbours are at kept k, k + 1, ...
@@ -64,6 +73,31 @@ PT_DEVICE void keep(const Kept<C> &x, const Row &row, const T *from, int64_t ste
     for (int k = 0; k < x.count; k++) {
         const int64_t i = (int64_t)k * row.lanes + row.lane;
         x[k] = i < n ? static_cast<C>(up(from[i * step])) : filling;
+    }
+}
+
+template <class T, class C, int V, int P>
+PT_DEVICE void keep(Registers<C, V, P> &x, const Row &row, const T *from, int64_t, int64_t n, bool, C filling) {
+    Elements<T, V> p[P];
+    PT_UNROLL for (int u = 0; u < P; u++) {
+        const int64_t i = ((int64_t)u * row.lanes + row.lane) * V;
+        if (i < n) p[u] = load_pack<V>(from + i);
+    }
+    PT_UNROLL for (int u = 0; u < P; u++) {
+        const bool here = ((int64_t)u * row.lanes + row.lane) * V < n;
+        PT_UNROLL for (int v = 0; v < V; v++) x[u * V + v] = here ? static_cast<C>(up(p[u].v[v])) : filling;
+    }
+}
+
+template <class T, class C, int V, int P>
+PT_DEVICE void put_row(T *to, const Row &row, Registers<C, V, P> &x, int64_t n, bool) {
+    PT_UNROLL for (int u = 0; u < P; u++) {
+        const int64_t i = ((int64_t)u * row.lanes + row.lane) * V;
+        if (i < n) {
+            Elements<T, V> p;
+            PT_UNROLL for (int v = 0; v < V; v++) p.v[v] = down<T>(x[u * V + v]);
+            store_pack<V>(to + i, p);
+        }
     }
 }
 

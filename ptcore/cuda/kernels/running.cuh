@@ -6,10 +6,9 @@ namespace {
 typedef PT_T T;
 
 struct Extreme {
+    typedef T Element;
     struct Carry { T value; int64_t position; };
-    static PT_DEVICE_MEMBER Carry of(const ScanArgs &a, int64_t at, int64_t j) {
-        return Carry{load(reinterpret_cast<const T *>(a.in), at), j};
-    }
+    static PT_DEVICE_MEMBER Carry of(T x, int64_t j) { return Carry{x, j}; }
     static PT_DEVICE_MEMBER Carry join(const ScanArgs &a, const Carry &x, const Carry &y) {
         const auto v = up(x.value), w = up(y.value);
         return w != w || (v == v && (a.largest ? w >= v : w <= v)) ? y : x;
@@ -18,22 +17,23 @@ struct Extreme {
         reinterpret_cast<T *>(a.out)[at] = x.value;
         a.positions[at] = x.position;
     }
+    template <int V> static PT_DEVICE_MEMBER void put_all(const ScanArgs &a, const Carry *x, int64_t at) {
+        PT_UNROLL for (int k = 0; k < PT_SCAN_EACH; k++) put(a, x[k], at + k);
+    }
 };
 
 }  // namespace
 
-PT_KERNEL(extreme_lines, ScanArgs, a, 256) { scan_by_thread<Extreme>(a); }
-PT_KERNEL_SYNC(extreme_blocks, ScanArgs, a, 256) { scan_by_block<Extreme>(a); }
+PT_SCAN(extreme, Extreme)
 
 #if PT_TCODE >= 9
 namespace {
 
 // top + log(sum), where sum adds exp(x - top); an infinite or NaN top is the result itself.
 struct LogSum {
+    typedef T Element;
     struct Carry { double top, sum; };
-    static PT_DEVICE_MEMBER Carry of(const ScanArgs &a, int64_t at, int64_t) {
-        return Carry{(double)up(reinterpret_cast<const T *>(a.in)[at]), 1};
-    }
+    static PT_DEVICE_MEMBER Carry of(T x, int64_t) { return Carry{(double)up(x), 1}; }
     static PT_DEVICE_MEMBER Carry join(const ScanArgs &, const Carry &x, const Carry &y) {
         if (x.top != x.top || y.top != y.top) return x.top != x.top ? x : y;
         const Carry &big = x.top >= y.top ? x : y, &small = x.top >= y.top ? y : x;
@@ -44,10 +44,12 @@ struct LogSum {
         const double r = pt::isfinite(x.top) ? x.top + pt::log(x.sum) : x.top;
         reinterpret_cast<T *>(a.out)[at] = down<T>((opmath<T>::type)r);
     }
+    template <int V> static PT_DEVICE_MEMBER void put_all(const ScanArgs &a, const Carry *x, int64_t at) {
+        PT_UNROLL for (int k = 0; k < PT_SCAN_EACH; k++) put(a, x[k], at + k);
+    }
 };
 
 }  // namespace
 
-PT_KERNEL(logsum_lines, ScanArgs, a, 256) { scan_by_thread<LogSum>(a); }
-PT_KERNEL_SYNC(logsum_blocks, ScanArgs, a, 256) { scan_by_block<LogSum>(a); }
+PT_SCAN(logsum, LogSum)
 #endif

@@ -1,57 +1,152 @@
-// A running combination along lines: by one thread for each line, or by one block, 256 elements at a time (Hillis and
-// Steele, 1986). A scan is a struct: Carry, `of(element, position)`, `join(earlier, later)`, `put(carry, place)`.
+// A running combination along lines. Each line is cut into pieces: one kernel combines the elements of each piece, one the
+// pieces before each, and one writes. Where a line's elements are neighbours a block takes a piece (of PT_SCAN_TILE
+// elements), else a thread does, beside those of neighbouring lines. Short or many lines are one piece each, and need the
+// last kernel alone. A scan is a struct: Carry, `of(element, position)`, `join(a, earlier, later)`, `put(a, carry, place)`.
 #pragma once
 #include "base.cuh"
 #include "scan_args.h"
+#include "walk.cuh"
 
 namespace {
 
-enum { SCAN_THREADS = 256 };
+template <class S> PT_DEVICE typename S::Carry *carries_of(const ScanArgs &a) { return static_cast<typename S::Carry *>(a.carries); }
 
-PT_DEVICE int64_t scan_place(const ScanArgs &a, int64_t line, int64_t j) {
-    return (line / a.inner * a.length + j) * a.inner + line % a.inner;
+// The piece of a line by one thread: neighbouring threads have neighbouring lines.
+template <class S, bool WRITE> PT_DEVICE void scan_by_thread(const ScanArgs &a) {
+    typedef typename S::Carry Carry;
+    for (int64_t i = thread_index(); i < a.lines * a.pieces; i += thread_count()) {
+        const int64_t piece = i / a.lines, line = i - piece * a.lines;
+        const int64_t begin = piece * a.piece, end = begin + a.piece < a.length ? begin + a.piece : a.length;
+        int64_t at = (line / a.inner * a.length + begin) * a.inner + line % a.inner;
+        Carry carry;
+        if (WRITE && piece) carry = carries_of<S>(a)[i];
+        for (int64_t j = begin; j < end; j++, at += a.inner) {
+            const Carry x = S::of(load(reinterpret_cast<const typename S::Element *>(a.in), at), j);
+            carry = j > begin || (WRITE && piece) ? S::join(a, carry, x) : x;
+            if (WRITE) S::put(a, carry, at);
+        }
+        if (!WRITE) carries_of<S>(a)[i] = carry;
+    }
 }
 
-template <class S> PT_DEVICE void scan_by_thread(const ScanArgs &a) {
-    for (int64_t line = thread_index(); line < a.lines; line += thread_count()) {
-        typename S::Carry carry;
-        for (int64_t j = 0; j < a.length; j++) {
-            const int64_t at = scan_place(a, line, j);
-            const typename S::Carry x = S::of(a, at, j);
-            carry = j ? S::join(a, carry, x) : x;
-            S::put(a, carry, at);
+// Of a thread's value in a block, where those of the first `valid` threads count: what comes before it (if anything does),
+// and all of them.
+template <class S> struct Before {
+    typename S::Carry before, all;
+    bool any;
+};
+template <class S> PT_DEVICE Before<S> scan_block(const ScanArgs &a, const typename S::Carry &mine, int valid) {
+    typedef typename S::Carry Carry;
+    __shared__ Carry ends[PT_SCAN_THREADS / 32];
+    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, me = threadIdx.x;
+    Carry upto = mine;
+    for (int step = 1; step < 32; step *= 2) {
+        const Carry x = shuffle_up(upto, step);
+        if (lane >= step && me < valid) upto = S::join(a, x, upto);
+    }
+    __syncthreads();                    // who still reads the last call's results
+    if (me < valid && (lane == 31 || me == valid - 1)) ends[warp] = upto;
+    __syncthreads();
+    Before<S> r;
+    r.any = me > 0;
+    r.before = shuffle_up(upto, 1);     // of a warp's first lane: what other warps have, which is all before it
+    const int warps = (valid + 31) >> 5;
+    Carry sum = ends[0];
+    for (int w = 0; w < warps; w++) {
+        if (w) sum = S::join(a, sum, ends[w]);
+        if (w == warp - 1) r.before = lane ? S::join(a, sum, r.before) : sum;
+    }
+    r.all = sum;
+    return r;
+}
+
+// The piece of a line by a block; a thread has PT_SCAN_EACH neighbours.
+template <class S, bool WRITE> PT_DEVICE void scan_by_block(const ScanArgs &a) {
+    typedef typename S::Carry Carry;
+    typedef typename S::Element T;
+    constexpr int V = 16 / sizeof(T) < PT_SCAN_EACH ? 16 / sizeof(T) : PT_SCAN_EACH;
+    for (int64_t i = blockIdx.x; i < a.lines * a.pieces; i += gridDim.x) {
+        const int64_t line = i / a.pieces, piece = i - line * a.pieces, begin = piece * PT_SCAN_TILE;
+        const int64_t left = a.length - begin, here = left < PT_SCAN_TILE ? left : PT_SCAN_TILE;
+        const int64_t position = begin + threadIdx.x * PT_SCAN_EACH, at = line * a.length + position;
+        const int n = (int)(here - (int64_t)threadIdx.x * PT_SCAN_EACH < PT_SCAN_EACH ? here - (int64_t)threadIdx.x * PT_SCAN_EACH
+                                                                                      : PT_SCAN_EACH);
+        const T *in = reinterpret_cast<const T *>(a.in) + at;
+        Carry x[PT_SCAN_EACH];
+        if (a.packed && n == PT_SCAN_EACH) {
+            PT_UNROLL for (int k = 0; k < PT_SCAN_EACH; k += V) {
+                const Pack<T, V> p = *reinterpret_cast<const Pack<T, V> *>(in + k);
+                PT_UNROLL for (int v = 0; v < V; v++) x[k + v] = S::of(load(p.v, v), position + k + v);
+            }
+        } else {
+            PT_UNROLL for (int k = 0; k < PT_SCAN_EACH; k++)
+                if (k < n) x[k] = S::of(load(in, k), position + k);
+        }
+        PT_UNROLL for (int k = 1; k < PT_SCAN_EACH; k++)
+            if (k < n) x[k] = S::join(a, x[k - 1], x[k]);
+        Carry mine = x[0];
+        PT_UNROLL for (int k = 1; k < PT_SCAN_EACH; k++)
+            if (k < n) mine = x[k];
+        const Before<S> b = scan_block<S>(a, mine, (int)((here + PT_SCAN_EACH - 1) / PT_SCAN_EACH));
+        if (!WRITE) {
+            if (threadIdx.x == 0) carries_of<S>(a)[i] = b.all;
+            continue;
+        }
+        if (n <= 0) continue;
+        if (b.any || piece) {
+            Carry before = b.before;
+            if (piece) before = b.any ? S::join(a, carries_of<S>(a)[i], b.before) : carries_of<S>(a)[i];
+            PT_UNROLL for (int k = 0; k < PT_SCAN_EACH; k++)
+                if (k < n) x[k] = S::join(a, before, x[k]);
+        }
+        if (a.packed && n == PT_SCAN_EACH) S::template put_all<V>(a, x, at);
+        else
+            PT_UNROLL for (int k = 0; k < PT_SCAN_EACH; k++)
+                if (k < n) S::put(a, x[k], at + k);
+    }
+}
+
+// In place of each piece's carry what comes before the piece: by a block for each line.
+template <class S> PT_DEVICE void scan_carries_by_block(const ScanArgs &a) {
+    typedef typename S::Carry Carry;
+    for (int64_t line = blockIdx.x; line < a.lines; line += gridDim.x) {
+        Carry *carries = carries_of<S>(a) + line * a.pieces;
+        Carry upto;
+        for (int64_t first = 0; first < a.pieces; first += PT_SCAN_THREADS) {
+            const int64_t left = a.pieces - first;
+            const int valid = left < PT_SCAN_THREADS ? (int)left : PT_SCAN_THREADS;
+            Carry mine;
+            if ((int)threadIdx.x < valid) mine = carries[first + threadIdx.x];
+            else mine = carries[first];
+            const Before<S> b = scan_block<S>(a, mine, valid);
+            if ((int)threadIdx.x < valid && (b.any || first))
+                carries[first + threadIdx.x] = !first ? b.before : b.any ? S::join(a, upto, b.before) : upto;
+            upto = first ? S::join(a, upto, b.all) : b.all;
         }
     }
 }
 
-template <class S> PT_DEVICE void scan_by_block(const ScanArgs &a) {
+// The same by a thread for each line.
+template <class S> PT_DEVICE void scan_carries_by_thread(const ScanArgs &a) {
     typedef typename S::Carry Carry;
-    __shared__ Carry part[2][SCAN_THREADS];
-    for (int64_t line = blockIdx.x; line < a.lines; line += gridDim.x) {
-        Carry before;
-        for (int64_t first = 0; first < a.length; first += SCAN_THREADS) {
-            const int64_t j = first + threadIdx.x, at = scan_place(a, line, j);
-            int now = 0;
-            __syncthreads();            // who still reads the last piece's end
-            if (j < a.length) part[now][threadIdx.x] = S::of(a, at, j);
-            for (int step = 1; step < SCAN_THREADS; step *= 2) {
-                __syncthreads();
-                if (j < a.length) {
-                    const Carry x = part[now][threadIdx.x];
-                    part[1 - now][threadIdx.x] = (int)threadIdx.x < step ? x : S::join(a, part[now][threadIdx.x - step], x);
-                }
-                now = 1 - now;
-            }
-            __syncthreads();
-            const int64_t left = a.length - first;
-            const Carry all = part[now][left < SCAN_THREADS ? left - 1 : SCAN_THREADS - 1];
-            if (j < a.length) {
-                const Carry mine = part[now][threadIdx.x];
-                S::put(a, first ? S::join(a, before, mine) : mine, at);
-            }
-            before = first ? S::join(a, before, all) : all;
+    for (int64_t line = thread_index(); line < a.lines; line += thread_count()) {
+        Carry upto = carries_of<S>(a)[line];
+        for (int64_t piece = 1; piece < a.pieces; piece++) {
+            const Carry x = carries_of<S>(a)[piece * a.lines + line];
+            carries_of<S>(a)[piece * a.lines + line] = upto;
+            upto = S::join(a, upto, x);
         }
     }
 }
 
 }  // namespace
+
+// The kernels of a scan.
+#define PT_SCAN(name, ...) \
+    static_assert(sizeof(__VA_ARGS__::Carry) <= PT_SCAN_CARRY, "scratch memory is measured by this"); \
+    PT_KERNEL(name##_lines, ScanArgs, a, PT_SCAN_THREADS) { scan_by_thread<__VA_ARGS__, true>(a); } \
+    PT_KERNEL(name##_line_carries, ScanArgs, a, PT_SCAN_THREADS) { scan_by_thread<__VA_ARGS__, false>(a); } \
+    PT_KERNEL(name##_carries, ScanArgs, a, PT_SCAN_THREADS) { scan_carries_by_thread<__VA_ARGS__>(a); } \
+    PT_KERNEL_SYNC(name##_tiles, ScanArgs, a, PT_SCAN_THREADS) { scan_by_block<__VA_ARGS__, true>(a); } \
+    PT_KERNEL_SYNC(name##_tile_carries, ScanArgs, a, PT_SCAN_THREADS) { scan_by_block<__VA_ARGS__, false>(a); } \
+    PT_KERNEL_SYNC(name##_before, ScanArgs, a, PT_SCAN_THREADS) { scan_carries_by_block<__VA_ARGS__>(a); }

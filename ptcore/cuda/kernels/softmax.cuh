@@ -3,6 +3,7 @@
 // (columns); where a row's elements are no neighbours, the threads of a warp take neighbouring rows. Too few of them
 // to fill the device are cut into parts: one kernel leaves the parts' states, which all blocks of the next one merge
 // (parts, split).
+#include "exp_sum.cuh"
 #include "rows.cuh"
 #include "softmax_args.h"
 
@@ -51,34 +52,21 @@ PT_DEVICE void add(State &s, C g, C y) { s.sum += term(g, y); }
 PT_DEVICE State finished(State s) { return s; }
 PT_DEVICE C value(C g, C y, State s) { return result(g, y, s.sum); }
 
-PT_DEVICE void kept_row(const SoftmaxArgs &a, int64_t r, bool here, const Row &row, C *memory) {
+template <class X> PT_DEVICE void kept_row(const SoftmaxArgs &a, int64_t r, bool here, const Row &row, X &g, X &y) {
     const int64_t n = here ? a.n : 0;
-    const Kept<C> g = kept(memory, row, a.count, 0, 2), y = kept(memory, row, a.count, 1, 2);
     keep(g, row, here ? input(a, 0, r) : nullptr, a.step[0], n, a.packed, C(0));
     keep(y, row, here ? input(a, 1, r) : nullptr, a.step[1], n, a.packed, C(0));
     C sum = 0;
-    for (int k = 0; k < a.count; k++) sum += term(g[k], y[k]);
+    PT_UNROLL_BY(X::UNROLL) for (int k = 0; k < g.count; k++) sum += term(g[k], y[k]);
     sum = row.sum(sum);
-    for (int k = 0; k < a.count; k++) g[k] = result(g[k], y[k], sum);
+    PT_UNROLL_BY(X::UNROLL) for (int k = 0; k < g.count; k++) g[k] = result(g[k], y[k], sum);
     put_row(static_cast<PT_T *>(a.out) + r * a.n, row, g, n, a.packed);
 }
 #else
-struct State { C top, sum; };
-PT_DEVICE State nothing() { return State{-pt::infinity<C>(), C(0)}; }
-PT_DEVICE State merge(State x, State y) {
-    const C top = x.top > y.top ? x.top : y.top;
-    if (top == -pt::infinity<C>()) return State{top, x.sum + y.sum};
-    return State{top, x.sum * pt::exp(x.top - top) + y.sum * pt::exp(y.top - top)};
-}
-// Of a NaN or of infinity the sum becomes NaN, and with it all results.
-PT_DEVICE void add(State &s, C x, C) {
-    if (x > s.top) {
-        s.sum = s.sum * pt::exp(s.top - x) + (C(1) + (x - x));
-        s.top = x;
-    } else {
-        s.sum += x == -pt::infinity<C>() ? C(0) : pt::exp(x - s.top);
-    }
-}
+typedef ExpSum<C> State;
+PT_DEVICE State nothing() { return no_exp_sum<C>(); }
+PT_DEVICE State merge(State x, State y) { return merge_exp_sums(x, y); }
+PT_DEVICE void add(State &s, C x, C) { add_exps<1>(s, &x); }
 #ifdef PT_SOFTMAX_LOG
 PT_DEVICE State finished(State s) { return State{s.top, pt::log(s.sum)}; }
 PT_DEVICE C value(C x, C, State s) { return (x - s.top) - s.sum; }
@@ -88,21 +76,20 @@ PT_DEVICE C value(C x, C, State s) { return pt::exp(x - s.top) * s.sum; }
 #endif
 
 // Filling is -infinity, whose exp is 0, or NaN where the whole row is.
-PT_DEVICE void kept_row(const SoftmaxArgs &a, int64_t r, bool here, const Row &row, C *memory) {
+template <class X> PT_DEVICE void kept_row(const SoftmaxArgs &a, int64_t r, bool here, const Row &row, X &x, X &) {
     const int64_t n = here ? a.n : 0;
-    const Kept<C> x = kept(memory, row, a.count, 0, 1);
     keep(x, row, here ? input(a, 0, r) : nullptr, a.step[0], n, a.packed, -pt::infinity<C>());
     C top = -pt::infinity<C>(), sum = 0;
-    for (int k = 0; k < a.count; k++) top = x[k] > top ? x[k] : top;
+    PT_UNROLL_BY(X::UNROLL) for (int k = 0; k < x.count; k++) top = x[k] > top ? x[k] : top;
     top = row.largest(top);
 #ifdef PT_SOFTMAX_LOG
-    for (int k = 0; k < a.count; k++) sum += pt::exp(x[k] - top);
+    PT_UNROLL_BY(X::UNROLL) for (int k = 0; k < x.count; k++) sum += pt::exp(x[k] - top);
     const C shift = pt::log(row.sum(sum));
-    for (int k = 0; k < a.count; k++) x[k] = (x[k] - top) - shift;
+    PT_UNROLL_BY(X::UNROLL) for (int k = 0; k < x.count; k++) x[k] = (x[k] - top) - shift;
 #else
-    for (int k = 0; k < a.count; k++) sum += x[k] = pt::exp(x[k] - top);
+    PT_UNROLL_BY(X::UNROLL) for (int k = 0; k < x.count; k++) sum += x[k] = pt::exp(x[k] - top);
     const C scale = C(1) / row.sum(sum);
-    for (int k = 0; k < a.count; k++) x[k] *= scale;
+    PT_UNROLL_BY(X::UNROLL) for (int k = 0; k < x.count; k++) x[k] *= scale;
 #endif
     put_row(static_cast<PT_T *>(a.out) + r * a.n, row, x, n, a.packed);
 }
@@ -118,16 +105,37 @@ PT_DEVICE C second(const PT_T *, int64_t) { return C(0); }
 PT_DEVICE const PT_T *second_input(const SoftmaxArgs &, int64_t) { return nullptr; }
 #endif
 
+#ifdef PT_SOFTMAX_BACKWARD
+enum { INPUTS = 2, BLOCKS = 2 };         // BLOCKS: the compiler's bound on registers
+#else
+enum { INPUTS = 1, BLOCKS = 3 };
+#endif
+
+template <class X> PT_DEVICE void each_row(const SoftmaxArgs &a, const Row &row, X &x, X &y) {
+    for (int64_t base = (int64_t)blockIdx.x * row.slots; base < a.rows; base += (int64_t)gridDim.x * row.slots)
+        kept_row(a, base + row.slot, base + row.slot < a.rows, row, x, y);
+}
+
+template <int P> PT_DEVICE void rows_in_registers(const SoftmaxArgs &a) {
+    Registers<C, vector_of<PT_T>::size, P> x, y;
+    each_row(a, Row(a.log2), x, y);
+}
+
 PT_DEVICE void kept_rows(const SoftmaxArgs &a, C *memory) {
     const Row row(a.log2);
-    for (int64_t base = (int64_t)blockIdx.x * row.slots; base < a.rows; base += (int64_t)gridDim.x * row.slots)
-        kept_row(a, base + row.slot, base + row.slot < a.rows, row, memory);
+    Kept<C> x = kept(memory, row, a.count, 0, INPUTS), y = kept(memory, row, a.count, INPUTS - 1, INPUTS);
+    each_row(a, row, x, y);
 }
 
 }  // namespace
 
-PT_KERNEL_SYNC(PT_SOFTMAX(rows), SoftmaxArgs, a, PT_ROW_THREADS) {
+PT_KERNEL_SYNC_BLOCKS(PT_SOFTMAX(rows), SoftmaxArgs, a, PT_ROW_THREADS, BLOCKS) {
     PT_DYNAMIC_SHARED(C, memory);
+    switch (a.registers) {
+    case 1: return rows_in_registers<1>(a);
+    case 2: return rows_in_registers<2>(a);
+    case 4: return rows_in_registers<4>(a);
+    }
     kept_rows(a, memory);
 }
 

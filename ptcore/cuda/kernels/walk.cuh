@@ -7,7 +7,30 @@ namespace {
 
 template <int N> struct Offsets { int64_t at[N]; };
 
+// Of D dims, with offsets of 32 bits.
+template <int N, int D> PT_DEVICE Offsets<N> small_offsets(const WalkArgs &w, uint32_t i) {
+    int32_t at[N] = {};
+    PT_UNROLL for (int d = 0; d < D; d++) {
+        uint32_t q = 0, rest = i;
+        if (d + 1 < D) {
+            q = (__umulhi(i, w.multiplier[d]) + i) >> w.shift[d];
+            rest = i - q * w.sizes[d];
+        }
+        PT_UNROLL for (int k = 0; k < N; k++) at[k] += (int32_t)rest * (int32_t)w.strides[k][d];
+        i = q;
+    }
+    Offsets<N> r;
+    PT_UNROLL for (int k = 0; k < N; k++) r.at[k] = at[k];
+    return r;
+}
+
 template <int N> PT_DEVICE Offsets<N> offsets_of(const WalkArgs &w, uint32_t i) {
+    switch (w.small) {
+    case 1: return small_offsets<N, 1>(w, i);
+    case 2: return small_offsets<N, 2>(w, i);
+    case 3: return small_offsets<N, 3>(w, i);
+    case 4: return small_offsets<N, 4>(w, i);
+    }
     Offsets<N> r = {};
     for (int d = 0; d < w.ndim; d++) {
         const uint32_t q = (__umulhi(i, w.multiplier[d]) + i) >> w.shift[d], rest = i - q * w.sizes[d];

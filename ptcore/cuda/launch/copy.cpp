@@ -11,7 +11,8 @@ namespace pt_cuda {
 namespace {
 
 enum { THREADS = 256, PER_THREAD = 4, TILE = 32 };
-const Kernel DENSE = {"copy", "copy_dense"}, STRIDED = {"copy", "copy_strided"}, TRANSPOSE = {"transpose", "transpose"};
+const Kernel DENSE = {"copy", "copy_dense"}, PACKED = {"copy", "copy_packed"},
+             STRIDED = {"copy", "copy_strided"}, TRANSPOSE = {"transpose", "transpose"};
 
 // Equal dtypes are copied by their size alone.
 uint64_t copy_types(int dst, int src) {
@@ -207,6 +208,15 @@ int copy(pt_call *c, const pt_view *dst, const pt_view *src) {
         CopyArgs b = a;
         b.n = part.count();
         b.dst += at[0], b.src += at[1];
+        char *const data[2] = {b.dst, const_cast<char *>(b.src)};
+        const int items[2] = {to, from}, width = 16 / (to > from ? to : from);
+        if (width > 1 && has_packs(part, width, data, items)) {
+            const Walk packs = by_packs(part, width);
+            b.n = packs.count();
+            pack(packs, b.walk);
+            const int64_t each = THREADS * PER_THREAD;
+            return launch(c, PACKED, kinds, Grid{(unsigned)((b.n + each - 1) / each), 1, 1}, THREADS, b);
+        }
         pack(part, b.walk);
         const Grid grid{(unsigned)((b.n + THREADS * PER_THREAD - 1) / (THREADS * PER_THREAD)), 1, 1};
         return launch(c, STRIDED, kinds, grid, THREADS, b);

@@ -11,12 +11,12 @@
 namespace pt_cuda {
 namespace {
 
-enum { THREADS = 256, PER_THREAD = 4 };
+enum { THREADS = 256, PER_THREAD = 4, PACKS_PER_THREAD = 2 };
 
 // An op's kernels; the program's name carries the op: "elementwise:add".
 struct Kernels {
     char program[80], casting[80];
-    Kernel dense, strided, cast;
+    Kernel dense, packed, strided, cast;
 };
 
 const Kernels &kernels_of(const char *name) {
@@ -29,6 +29,7 @@ const Kernels &kernels_of(const char *name) {
         std::snprintf(k->program, sizeof(k->program), "elementwise:%s", name);
         std::snprintf(k->casting, sizeof(k->casting), "elementwise_cast:%s", name);
         k->dense = {k->program, "elementwise_dense"};
+        k->packed = {k->program, "elementwise_packed"};
         k->strided = {k->program, "elementwise_strided"};
         k->cast = {k->casting, "elementwise_cast"};
     }
@@ -80,7 +81,9 @@ int elementwise(const char *name, int compute, int loop_out, const pt_view *out,
     Walk w = walk_of(views, nin + 1);
     bool dense = same && w.ndim <= 1;
     a.aligned = 1;
+    int items[PT_WALK_OPERANDS];
     for (int k = 0; k <= nin; k++) {
+        items[k] = item_size(views[k]->dtype);
         if (a.single >> k & 1) continue;
         dense = dense && (w.ndim == 0 || w.strides[k][0] == item_size(views[k]->dtype));
         a.aligned = a.aligned && (uintptr_t)views[k]->data % 16 == 0;
@@ -89,7 +92,8 @@ int elementwise(const char *name, int compute, int loop_out, const pt_view *out,
     int status;
     if (dense) {
         a.n = w.count();
-        const int64_t each = (int64_t)THREADS * PER_THREAD * (16 / item_size(compute));
+        const int item = item_size(compute);
+        const int64_t each = (int64_t)THREADS * (item == 1 ? 1 : PER_THREAD) * (16 / item);
         const Grid grid{(unsigned)((a.n + each - 1) / each), 1, 1};
         status = launch(&c, kernels.dense, types(compute), grid, THREADS, a);
     } else {
@@ -98,6 +102,14 @@ int elementwise(const char *name, int compute, int loop_out, const pt_view *out,
             b.n = part.count();
             for (int k = 0; k <= nin; k++)
                 if (b.data[k]) b.data[k] += at[k];
+            const int width = 16 / item_size(compute);
+            if (same && width > 1 && has_packs(part, width, b.data, items)) {
+                const Walk packs = by_packs(part, width);
+                b.n = packs.count();
+                pack(packs, b.walk);
+                const int64_t each = THREADS * PACKS_PER_THREAD;
+                return launch(&c, kernels.packed, types(compute), Grid{(unsigned)((b.n + each - 1) / each), 1, 1}, THREADS, b);
+            }
             pack(part, b.walk);
             const Grid grid{(unsigned)((b.n + THREADS * PER_THREAD - 1) / (THREADS * PER_THREAD)), 1, 1};
             return launch(&c, same ? kernels.strided : kernels.cast, types(compute), grid, THREADS, b);

@@ -6,10 +6,12 @@
 namespace pt_cuda {
 namespace {
 
-enum { THREADS = 256, NONE = 0 };
-const Kernel ROWS = {"loss", "cross_entropy_rows"}, COLUMNS = {"loss", "cross_entropy_columns"}, NLL = {"loss", "nll_loss"},
-             TOTAL = {"loss", "loss_total"}, WEIGHTS = {"loss", "loss_weights"},
-             GRADIENT = {"loss", "cross_entropy_gradient"}, NLL_GRADIENT = {"loss", "nll_gradient"};
+enum { THREADS = PT_LOSS_THREADS, NONE = 0, MANY_CLASSES = 1024 };
+const Kernel ROWS = {"loss", "cross_entropy_rows"}, WIDE = {"loss", "cross_entropy_wide"}, COLUMNS = {"loss", "cross_entropy_columns"}, NLL = {"loss", "nll_loss"},
+             PARTS = {"loss", "loss_parts"}, TOTAL = {"loss", "loss_total"}, WEIGHTS = {"loss", "loss_weights"},
+             GRADIENT[3] = {{"loss", "cross_entropy_gradient_rows"}, {"loss", "cross_entropy_gradient_wide"},
+                            {"loss", "cross_entropy_gradient_columns"}},
+             NLL_GRADIENT[3] = {{"loss", "nll_gradient_rows"}, {"loss", "nll_gradient_wide"}, {"loss", "nll_gradient_columns"}};
 
 bool floating(const pt_view &v) { return v.dtype >= PT_FLOAT16 && v.dtype <= PT_FLOAT64; }
 
@@ -45,6 +47,20 @@ int add_weights(pt_call *c, LossArgs &a, Scratch &room, uint64_t kinds) {
     return launch(c, WEIGHTS, kinds, Grid{1, 1, 1}, THREADS, a);
 }
 
+// The result: by parts where one block would have too much to do.
+int add_up(pt_call *c, LossArgs &a, uint64_t kinds) {
+    const Grid grid = blocks_for(c, a.samples, THREADS, 4);
+    Scratch parts(c, a.samples > PT_LOSS_PARTS ? 16 * (int64_t)grid.x : 0);
+    if (a.samples > PT_LOSS_PARTS) {
+        if (!parts.data) return PT_MEMORY_ERROR;
+        a.parts = static_cast<double *>(parts.data);
+        const int status = launch(c, PARTS, kinds, grid, THREADS, a);
+        if (status) return status;
+        a.loss = a.parts, a.sample_weight = a.parts + grid.x, a.samples = grid.x;
+    }
+    return launch(c, TOTAL, kinds, Grid{1, 1, 1}, THREADS, a);
+}
+
 int forward(pt_call *c, bool entropy) {
     LossArgs a = {};
     Contiguous x(c, c->in[0]), target(c, c->in[1]);
@@ -62,12 +78,13 @@ int forward(pt_call *c, bool entropy) {
     if (entropy) {
         a.lse = c->out[1].data, a.lse_dtype = c->out[1].dtype;
         status = add_weights(c, a, weights, kinds);
-        const bool rows = a.inner == 1;
+        const bool rows = a.inner == 1, wide = rows && a.classes >= MANY_CLASSES;
         if (!status && a.samples)
-            status = launch(c, rows ? ROWS : COLUMNS, kinds, blocks_for(c, rows ? 32 * a.samples : a.samples, THREADS, 16), THREADS, a);
+            status = launch(c, wide ? WIDE : rows ? ROWS : COLUMNS, kinds,
+                            blocks_for(c, a.samples * (wide ? THREADS : rows ? 32 : 1), THREADS, 16), THREADS, a);
     }
     else if (a.samples) status = launch(c, NLL, kinds, blocks_for(c, a.samples, THREADS), THREADS, a);
-    return status ? status : launch(c, TOTAL, kinds, Grid{1, 1, 1}, THREADS, a);
+    return status ? status : add_up(c, a, kinds);
 }
 int nll_loss(pt_call *c) { return forward(c, false); }
 int cross_entropy(pt_call *c) { return forward(c, true); }
@@ -88,13 +105,22 @@ int backward(pt_call *c, bool entropy) {
     if (gx.numel == 0) return PT_OK;
     if (entropy && (lse.view.numel != a.samples || !floating(lse.view)))
         return failed(c, PT_RUNTIME_ERROR, "expected lse with one value per sample");
-    a.x = x.view.data, a.out = gx.data, a.g = g.view.data, a.g_dtype = g.view.dtype;
+    a.x = entropy ? x.view.data : nullptr, a.out = gx.data, a.g = g.view.data, a.g_dtype = g.view.dtype;
     a.total = total.data, a.total_dtype = total.dtype;
     a.lse_in = lse.view.data, a.lse_dtype = lse.view.dtype;
     const uint64_t kinds = types(gx.dtype);
     Scratch weights(c, a.smoothing > 0 ? 8 : 0);
     status = add_weights(c, a, weights, kinds);
-    return status ? status : launch(c, entropy ? GRADIENT : NLL_GRADIENT, kinds, blocks_for(c, gx.numel, THREADS, 16), THREADS, a);
+    if (status) return status;
+    const Kernel *kernels = entropy ? GRADIENT : NLL_GRADIENT;
+    if (a.inner == 1) {
+        const bool wide = a.classes >= MANY_CLASSES;
+        return launch(c, kernels[wide], kinds, blocks_for(c, a.samples * (wide ? THREADS : 32), THREADS, 16), THREADS, a);
+    }
+    Grid grid = blocks_for(c, a.samples, THREADS, 16);
+    const int64_t busy = (int64_t)multiprocessors(c) * 16 / grid.x;         // few samples: their classes are shared out
+    grid.y = (unsigned)(busy < 1 ? 1 : busy < a.classes ? busy : a.classes);
+    return launch(c, kernels[2], kinds, grid, THREADS, a);
 }
 int nll_loss_backward(pt_call *c) { return backward(c, false); }
 int cross_entropy_backward(pt_call *c) { return backward(c, true); }

@@ -4,13 +4,16 @@
 #define PTCORE_CUDA_LOSS_ARGS_H
 #include "fault.h"
 
+enum { PT_LOSS_THREADS = 256, PT_LOSS_PARTS = 2048 };
+
 typedef struct LossArgs {
     const char *x;
     char *out;                          /* the gradient */
     const int64_t *target;
     const char *weight;                 /* of the classes, or NULL */
     const char *g, *lse_in, *total;
-    double *loss, *sample_weight;       /* of each sample */
+    double *loss, *sample_weight;       /* of each sample, or of each part of them */
+    double *parts;                      /* their sums: losses, then weights */
     char *lse, *result, *total_out;
     const double *weight_sum;
     double *weight_sum_out;

@@ -26,7 +26,7 @@ int nonzero(pt_call *c) {
     const int64_t most = (int64_t)multiprocessors(c) * 8;
     const Grid grid{(unsigned)(a.pieces < most ? a.pieces : most), 1, 1};
     int status = launch(c, COUNT, kinds, grid, 256, a);
-    if (!status) status = launch(c, SUM, kinds, Grid{1, 1, 1}, 32, a);
+    if (!status) status = launch(c, SUM, kinds, Grid{1, 1, 1}, PT_NONZERO_SUM_THREADS, a);
     return status ? status : launch(c, WRITE, kinds, grid, 256, a);
 }
 

@@ -3,7 +3,7 @@
 #define PTCORE_CUDA_NONZERO_ARGS_H
 #include "ptcore/config.h"
 
-enum { PT_NONZERO_PIECE = 1024 };
+enum { PT_NONZERO_PIECE = 1024, PT_NONZERO_SUM_THREADS = 1024 };
 
 typedef struct NonzeroArgs {
     const char *in;

@@ -26,8 +26,9 @@ int launch_rows(pt_call *c, const Kernel &rows, const Kernel &wide, const Kernel
     const RowPlan p = plan_rows(c, a.rows, a.n, a.packed ? vector : 1, item_size(moment_dtype(dtype)), inputs);
     a.log2 = p.log2;
     a.count = p.count;
+    a.registers = inputs == 1 && fits_packs(a.weight) && fits_packs(a.bias) ? p.registers : 0;
     if (p.shared)
-        return launch(c, p.wide ? wide : rows, t, grid_of(p.blocks), p.wide ? WIDE_THREADS : ROW_THREADS, a, p.shared);
+        return launch(c, p.wide ? wide : rows, t, grid_of(p.blocks), p.wide ? WIDE_THREADS : ROW_THREADS, a, a.registers ? 0 : p.shared);
     const int64_t busy = (int64_t)multiprocessors(c) * 8;
     return launch(c, streamed, t, grid_of(a.rows < busy ? a.rows : busy), PT_NORM_STREAM_THREADS, a);
 }

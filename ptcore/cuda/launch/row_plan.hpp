@@ -12,6 +12,7 @@ struct RowPlan {
     int log2, count;            // threads of a row: up to a warp or the whole block; elements that each keeps
     unsigned shared;            // bytes of a block; 0: a row does not fit
     bool wide;                  // a block of WIDE_THREADS has one row
+    int registers;              // packs that a thread may keep in registers: 1, 2, 4, or 0 for shared memory
     int64_t blocks;
 };
 
@@ -29,6 +30,7 @@ inline RowPlan plan_rows(const pt_call *c, int64_t rows, int64_t n, int vector, 
         const int64_t lanes = (int64_t)1 << p.log2, count = ceil_div(n, lanes * vector) * vector;
         const int64_t bytes = count * (p.wide ? WIDE_THREADS : ROW_THREADS) * item * inputs;
         p.count = (int)count;
+        p.registers = p.wide || vector == 1 || count > 4 * vector ? 0 : count > 2 * vector ? 4 : (int)(count / vector);
         p.shared = bytes <= (p.wide ? shared_limit(c) - WIDE_ROOM : (int)ROW_MEMORY) ? (unsigned)bytes : 0;
         if (p.shared || p.wide) break;
     }

@@ -6,12 +6,28 @@
 namespace pt_cuda {
 namespace {
 
-enum { THREADS = 256, SHORT = 64 };
-struct Scan { Kernel lines, blocks; };
-const Scan SUM = {{"cumulate", "cumsum_lines"}, {"cumulate", "cumsum_blocks"}},
-           PRODUCT = {{"cumulate", "cumprod_lines"}, {"cumulate", "cumprod_blocks"}},
-           EXTREME = {{"running", "extreme_lines"}, {"running", "extreme_blocks"}},
-           LOG_SUM = {{"running", "logsum_lines"}, {"running", "logsum_blocks"}};
+enum { SHORT = 64 };
+struct Scan { Kernel lines, line_carries, carries, tiles, tile_carries, before; };
+#define PT_SCAN(program, name) \
+    {{program, name "_lines"}, {program, name "_line_carries"}, {program, name "_carries"}, \
+     {program, name "_tiles"}, {program, name "_tile_carries"}, {program, name "_before"}}
+const Scan SUM = PT_SCAN("cumulate", "cumsum"), PRODUCT = PT_SCAN("cumulate", "cumprod"),
+           EXTREME = PT_SCAN("running", "extreme"), LOG_SUM = PT_SCAN("running", "logsum");
+#undef PT_SCAN
+
+// `first` combines each piece, `second` the pieces before each, where there are several; `last` writes.
+int carried(pt_call *c, const Kernel &first, const Kernel &second, const Kernel &last, uint64_t kinds, Grid grid, Grid lines,
+            ScanArgs a) {
+    Scratch carries(c, a.pieces > 1 ? a.lines * a.pieces * PT_SCAN_CARRY : 0);
+    if (a.pieces > 1) {
+        if (!carries.data) return PT_MEMORY_ERROR;
+        a.carries = carries.data;
+        int status = launch(c, first, kinds, grid, PT_SCAN_THREADS, a);
+        if (!status) status = launch(c, second, kinds, lines, PT_SCAN_THREADS, a);
+        if (status) return status;
+    }
+    return launch(c, last, kinds, grid, PT_SCAN_THREADS, a);
+}
 
 int scan(pt_call *c, const Scan &kernels, ScanArgs a) {
     const pt_view &out = c->out[0];
@@ -33,10 +49,22 @@ int scan(pt_call *c, const Scan &kernels, ScanArgs a) {
     a.inner = 1;
     for (int d = dim + 1; d < out.ndim; d++) a.inner *= out.sizes[d];
     a.lines = out.numel / a.length;
-    const int64_t many = (int64_t)multiprocessors(c) * THREADS;
-    if (a.length <= SHORT || a.lines >= many) return launch(c, kernels.lines, types(out.dtype), blocks_for(c, a.lines, THREADS), THREADS, a);
-    const int64_t most = (int64_t)multiprocessors(c) * 8;
-    return launch(c, kernels.blocks, types(out.dtype), Grid{(unsigned)(a.lines < most ? a.lines : most), 1, 1}, THREADS, a);
+    const uint64_t kinds = types(out.dtype);
+    if (a.inner == 1 && a.length > SHORT) {
+        const int item = item_size(out.dtype), width = 16 / item < PT_SCAN_EACH ? 16 / item : PT_SCAN_EACH;
+        a.packed = a.length % width == 0 && (uintptr_t)a.in % 16 == 0 && (uintptr_t)a.out % 16 == 0;
+        a.piece = PT_SCAN_TILE, a.pieces = (a.length + PT_SCAN_TILE - 1) / PT_SCAN_TILE;
+        return carried(c, kernels.tile_carries, kernels.before, kernels.tiles, kinds, blocks_for(c, a.lines * a.pieces, 1, 32),
+                       blocks_for(c, a.lines, 1), a);
+    }
+    // Lines beside each other: as many pieces as give the device enough threads, of at least SHORT elements.
+    const int64_t many = (int64_t)multiprocessors(c) * 1024, longest = (a.length + SHORT - 1) / SHORT;
+    a.pieces = (many + a.lines - 1) / a.lines;
+    if (a.pieces > longest) a.pieces = longest;
+    a.piece = (a.length + a.pieces - 1) / a.pieces;
+    a.pieces = (a.length + a.piece - 1) / a.piece;
+    return carried(c, kernels.line_carries, kernels.carries, kernels.lines, kinds,
+                   blocks_for(c, a.lines * a.pieces, PT_SCAN_THREADS, 32), blocks_for(c, a.lines, PT_SCAN_THREADS), a);
 }
 
 int cumsum(pt_call *c) { return scan(c, SUM, ScanArgs()); }

@@ -3,12 +3,16 @@
 #define PTCORE_CUDA_SCAN_ARGS_H
 #include "ptcore/config.h"
 
+enum { PT_SCAN_THREADS = 256, PT_SCAN_EACH = 8, PT_SCAN_TILE = PT_SCAN_THREADS * PT_SCAN_EACH, PT_SCAN_CARRY = 16 };
+
 typedef struct ScanArgs {
     const char *in;
     char *out;
     int64_t *positions;                 /* of extremes */
+    void *carries;                      /* [lines][pieces] for blocks, [pieces][lines] for threads; unused if pieces is 1 */
     int64_t lines, length, inner;
-    int32_t largest;
+    int64_t pieces, piece;              /* of a line; piece: elements, PT_SCAN_TILE for blocks */
+    int32_t largest, packed;            /* packed: in, out and the length are multiples of a pack */
 } ScanArgs;
 
 #endif

@@ -93,9 +93,10 @@ int softmax(pt_call *c, const Softmax &op) {
     const RowPlan p = plan_rows(c, a.rows, a.n, a.packed ? vector : 1, item == 8 ? 8 : 4, c->nin);
     a.log2 = p.log2;
     a.count = p.count;
+    a.registers = p.registers;
     if (p.shared)
         return launch(c, p.wide ? op.wide : op.rows, t, Grid{(unsigned)p.blocks, 1, 1},
-                      p.wide ? WIDE_THREADS : ROW_THREADS, a, p.shared);
+                      p.wide ? WIDE_THREADS : ROW_THREADS, a, p.registers ? 0 : p.shared);
     a.log2 = 0;
     return by_columns(c, op, t, a);
 }

@@ -73,12 +73,40 @@ inline void divide_by(uint32_t d, uint32_t &multiplier, uint32_t &shift) {
 // Of a walk with at most PT_WALK_DIMS dims and fewer than 2**31 elements.
 inline void pack(const Walk &w, WalkArgs &a) {
     a.ndim = w.ndim;
+    a.small = w.ndim <= 4 ? w.ndim : 0;
+    for (int k = 0; k < w.operands; k++) {
+        int64_t reach = 0;
+        for (int d = 0; d < w.ndim; d++) reach += magnitude(w.strides[k][d]) * (w.sizes[d] - 1);
+        if (reach >= INT32_MAX) a.small = 0;
+    }
     for (int i = 0; i < w.ndim; i++) {
         int d = w.ndim - 1 - i;
         a.sizes[i] = (uint32_t)w.sizes[d];
         divide_by(a.sizes[i], a.multiplier[i], a.shift[i]);
         for (int k = 0; k < w.operands; k++) a.strides[k][i] = w.strides[k][d];
     }
+}
+
+// Whether `width` neighbours along the innermost dim are one pack of each operand (data[k], items[k] bytes an element), or one
+// element for all of them (of an input alone; data[k] may be NULL then).
+inline bool has_packs(const Walk &w, int width, char *const *data, const int *items) {
+    if (w.ndim == 0 || w.sizes[w.ndim - 1] % width) return false;
+    for (int k = 0; k < w.operands; k++) {
+        const int64_t inner = w.strides[k][w.ndim - 1];
+        if (k && inner == 0) continue;
+        const int64_t bytes = width * items[k] < 16 ? width * items[k] : 16;
+        if (inner != items[k] || (uintptr_t)data[k] % bytes) return false;
+        for (int d = 0; d < w.ndim - 1; d++)
+            if (w.strides[k][d] % bytes) return false;
+    }
+    return true;
+}
+
+// The walk over packs.
+inline Walk by_packs(Walk w, int width) {
+    w.sizes[w.ndim - 1] /= width;
+    for (int k = 0; k < w.operands; k++) w.strides[k][w.ndim - 1] *= width;
+    return w;
 }
 
 // Calls f(walk, byte offsets of the operands) for parts that pack() takes: outer dims are taken one index at a time, a large

@@ -47,6 +47,28 @@ def test_log_sums(length):
     ptcore.testing.assert_close(got, want, rtol=1e-13, atol=1e-13, equal_nan=True)
 
 
+@pytest.mark.parametrize("shape", [(2047,), (2048,), (2049,), (3, 5000), (600_001,), (70, 2, 600), (5000, 3),
+                                   (20_000, 2), (1, 3000, 1)])
+def test_lines_in_pieces(shape):
+    """Lines that several blocks or threads work on: sums of whole numbers, extremes and their places, sums of exps."""
+    rng = np.random.default_rng(5)
+    whole = rng.integers(-4, 5, shape)
+    for dim in range(len(shape)):
+        for dtype in ("float32", "int64", "int8", "float64"):
+            x = ptcore.from_numpy(whole.astype(dtype)).cuda()
+            np.testing.assert_array_equal(x.cumsum(dim, dtype=x.dtype).cpu().numpy(), whole.cumsum(dim).astype(dtype))
+        signs = np.where(whole > 3, -1, 1)
+        np.testing.assert_array_equal(ptcore.from_numpy(signs).cuda().cumprod(dim).cpu().numpy(), signs.cumprod(dim))
+        x = rng.standard_normal(shape).round(1)
+        for f, extreme in ((ptcore.cummax, np.maximum), (ptcore.cummin, np.minimum)):
+            values, places = (t.cpu().numpy() for t in f(ptcore.from_numpy(x).cuda(), dim))
+            np.testing.assert_array_equal(values, extreme.accumulate(x, dim))
+            np.testing.assert_array_equal(np.take_along_axis(x, places, dim), values)
+            assert (np.diff(places, axis=dim) >= 0).all()
+        got = ptcore.from_numpy(x).cuda().logcumsumexp(dim).cpu().numpy()
+        np.testing.assert_allclose(got, np.logaddexp.accumulate(x, dim), rtol=1e-12, atol=1e-12)
+
+
 @pytest.mark.parametrize("length", [1, 2, 3, 300, 512, 513, 1500])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "uint64", "bool", "bfloat16"])
 def test_sorting(length, dtype):
