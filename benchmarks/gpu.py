@@ -209,6 +209,104 @@ def _step(library, scale):
     return run
 
 
+def bf16(*shape):
+    return "bfloat16", shape
+
+
+def f32(*shape):
+    return "float32", shape
+
+
+def below(n, *shape):
+    return n, shape
+
+
+def made(library, kind, shape, scale):
+    """Normal numbers of a dtype, or whole ones below a number. Sizes are small where speed means nothing."""
+    xp = library.xp
+    if scale < 1:
+        most = 64 if len(shape) < 3 else 16
+        shape = tuple(min(n, most) for n in shape)
+        kind = kind if isinstance(kind, str) else min(kind, most)
+    if isinstance(kind, str):
+        return xp.randn(*shape, device="cuda").to(getattr(xp, kind))
+    return xp.randint(0, kind, shape, device="cuda")
+
+
+# What tensors of both libraries can do: the name, the part of a copy's bandwidth (with the bytes to be moved) or of the
+# other's speed, the operands, the function of the library and them. With "backward" the gradients, too.
+MORE = (
+    ("cumsum 16M", 0.85, 8 << 24, [f32(1 << 24)], lambda xp, x: x.cumsum(0)),
+    ("cumsum 4096x4096, first dim", 0.85, 8 << 24, [f32(4096, 4096)], lambda xp, x: x.cumsum(0)),
+    ("x[x > 0] of 16M", 1, None, [f32(1 << 24)], lambda xp, x: x[x > 0]),
+    ("sort 16M", 1, None, [f32(1 << 24)], lambda xp, x: x.sort()),
+    ("topk 50 of 64x50257", 1, None, [f32(64, 50257)], lambda xp, x: x.topk(50)),
+    ("cross_entropy 8192x50257 bf16", 1, None, [bf16(8192, 50257), below(50257, 8192)],
+     lambda xp, x, t: xp.nn.functional.cross_entropy(x, t)),
+    ("cross_entropy 8192x50257 bf16, backward", 1, None, [bf16(8192, 50257), below(50257, 8192)],
+     lambda xp, x, t: xp.nn.functional.cross_entropy(x, t)),
+    ("cross_entropy 8x21x512x512, backward", 1, None, [f32(8, 21, 512, 512), below(21, 8, 512, 512)],
+     lambda xp, x, t: xp.nn.functional.cross_entropy(x, t)),
+    ("softmax 16384x4096 bf16", 0.85, 4 << 26, [bf16(16384, 4096)], lambda xp, x: xp.softmax(x, -1)),
+    ("softmax 16384x1024 bf16, backward", 1, None, [bf16(16384, 1024)], lambda xp, x: xp.softmax(x, -1)),
+    ("layer_norm 16384x4096 bf16", 0.85, 4 << 26, [bf16(16384, 4096), bf16(4096)],
+     lambda xp, x, w: xp.nn.functional.layer_norm(x, w.shape, w, w)),
+    ("layer_norm 16384x1024 bf16, backward", 1, None, [bf16(16384, 1024), bf16(1024)],
+     lambda xp, x, w: xp.nn.functional.layer_norm(x, w.shape, w, w)),
+    ("a + row bf16", 0.8, 4 << 26, [bf16(16384, 4096), bf16(4096)], lambda xp, x, y: x + y),
+    ("a + column bf16", 0.8, 4 << 26, [bf16(16384, 4096), bf16(16384, 1)], lambda xp, x, y: x + y),
+    ("a + a.T", 0.8, 12 << 24, [f32(4096, 4096)], lambda xp, x: x + x.t()),
+    ("tanh 64M bf16", 0.9, 4 << 26, [bf16(1 << 26)], lambda xp, x: x.tanh()),
+    ("exp 64M", 0.9, 8 << 26, [f32(1 << 26)], lambda xp, x: x.exp()),
+    ("pow 64M bf16", 0.9, 6 << 26, [bf16(1 << 26), bf16(1 << 26)], lambda xp, x, y: x.pow(y)),
+    ("equal bytes 64M", 0.9, 3 << 26, [below(9, 1 << 26), below(9, 1 << 26)], None),
+    ("heads permuted 16x2048x16x64 bf16", 0.8, 4 << 25, [bf16(16, 2048, 16, 64)],
+     lambda xp, x: x.transpose(1, 2).contiguous()),
+    ("transpose 8192x8192 bf16", 0.8, 4 << 26, [bf16(8192, 8192)], lambda xp, x: x.t().contiguous()),
+    ("embedding 64K of 50257x1024 bf16", 0.8, 4 << 26, [bf16(50257, 1024), below(50257, 1 << 16)],
+     lambda xp, w, i: xp.nn.functional.embedding(i, w)),
+    ("embedding 16K of 50257x1024 bf16, backward", 1, None, [bf16(50257, 1024), below(50257, 1 << 14)],
+     lambda xp, w, i: xp.nn.functional.embedding(i, w)),
+    ("batch_norm 64x256x56x56 bf16", 1, None, [bf16(64, 256, 56, 56), f32(256, 1, 1)],
+     lambda xp, x, w: xp.nn.functional.batch_norm(x, None, None, w.flatten(), w.flatten(), True)),
+    ("batch_norm 64x256x56x56 bf16, backward", 1, None, [bf16(64, 256, 56, 56), f32(256, 1, 1)],
+     lambda xp, x, w: xp.nn.functional.batch_norm(x, None, None, w.flatten(), w.flatten(), True)),
+    ("dropout 64M bf16", 0.8, 4 << 26, [bf16(1 << 26)], lambda xp, x: xp.nn.functional.dropout(x, 0.1)),
+    ("randn_like 64M", 1, None, [f32(1 << 26)], lambda xp, x: xp.randn_like(x)),
+    ("max_pool2d 64x64x112x112, backward", 1, None, [f32(64, 64, 112, 112)],
+     lambda xp, x: xp.nn.functional.max_pool2d(x, 3, 2, 1)),
+    ("conv2d 256 to 256 channels, 3x3 of 28x28, batch 64, bf16", 1, None, [bf16(64, 256, 28, 28), bf16(256, 256, 3, 3)],
+     lambda xp, x, w: xp.nn.functional.conv2d(x, w, padding=1)),
+    ("attention 4x16x2048x64 causal bf16", 1, None, [bf16(4, 16, 2048, 64)],
+     lambda xp, x: xp.nn.functional.scaled_dot_product_attention(x, x, x, is_causal=True)),
+    ("attention 4x16x2048x64 causal bf16, backward", 1, None, [bf16(4, 16, 2048, 64)],
+     lambda xp, x: xp.nn.functional.scaled_dot_product_attention(x, x, x, is_causal=True)),
+    ("linear with bias 8192x4096x4096 bf16", 0.98, None, [bf16(8192, 4096), bf16(4096, 4096), bf16(4096)],
+     lambda xp, x, w, b: xp.nn.functional.linear(x, w, b)),
+    ("dot 16M", 1, None, [f32(1 << 24), f32(1 << 24)], lambda xp, x, y: x.dot(y)),
+)
+
+for _name, _number, _bytes, _operands, _f in MORE:
+    @workload(_name, "bandwidth" if _bytes else "time", _number if _bytes else 1 / _number, lambda s, b=_bytes: b)
+    def _more(library, scale, name=_name, operands=_operands, f=_f):
+        if library.cupy:
+            return None
+        xp, tensors = library.xp, [made(library, *o, scale) for o in operands]
+        if f is None:
+            x, y = (t.to(xp.uint8) for t in tensors)
+            return lambda: x == y
+        if not name.endswith("backward"):
+            return lambda: f(xp, *tensors)
+        leaves = [t.requires_grad_() for t in tensors if t.dtype.is_floating_point]
+        gradient = xp.ones_like(f(xp, *tensors))
+
+        def run():
+            for leaf in leaves:
+                leaf.grad = None
+            f(xp, *tensors).backward(gradient)
+        return run
+
+
 # -- measuring -----------------------------------------------------------------------------------------------------
 
 def copy_rate(library, scale):
