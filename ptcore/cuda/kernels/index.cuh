@@ -1,20 +1,21 @@
 // Elements taken from or put at the places of an index, by their size alone, and several indices as one of byte offsets.
 #include "index_base.cuh"
+#include "pack.cuh"
 
 namespace {
 
-PT_DEVICE void take(const IndexArgs &a) {
+template <class T> PT_DEVICE void take(const IndexArgs &a) {
     const uint32_t step = gridDim.x * blockDim.x;
     for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < a.n; i += step) {
         const Offsets<3> o = offsets_of<3>(a.walk, i);
         int64_t by;
         const bool fine = moved(a, *reinterpret_cast<const int64_t *>(a.data[2] + o.at[2]), by);
-        *reinterpret_cast<PT_T *>(a.data[0] + o.at[0]) =
-            fine ? *reinterpret_cast<const PT_T *>(a.data[1] + o.at[1] + by) : PT_T();
+        *reinterpret_cast<T *>(a.data[0] + o.at[0]) =
+            fine ? *reinterpret_cast<const T *>(a.data[1] + o.at[1] + by) : T();
     }
 }
 
-struct Put { PT_DEVICE_MEMBER void operator()(PT_T *to, const PT_T *from) const { store_any(to, *from); } };
+struct Put { template <class T> PT_DEVICE_MEMBER void operator()(T *to, const T *from) const { store_any(to, *from); } };
 
 PT_DEVICE void places(const IndexArgs &a) {
     const uint32_t step = gridDim.x * blockDim.x;
@@ -30,6 +31,10 @@ PT_DEVICE void places(const IndexArgs &a) {
 
 }  // namespace
 
-PT_KERNEL(index_take, IndexArgs, a, 256) { take(a); }
+PT_KERNEL(index_take, IndexArgs, a, 256) { take<PT_T>(a); }
 PT_KERNEL(index_put, IndexArgs, a, 256) { each_place<PT_T>(a, Put()); }
 PT_KERNEL(index_places, IndexArgs, a, 256) { places(a); }
+#if PT_TCODE == 14          // words of 16 bytes: complex numbers may lie at multiples of 8
+PT_KERNEL(index_take_words, IndexArgs, a, 256) { take<word_of<16>::type>(a); }
+PT_KERNEL(index_put_words, IndexArgs, a, 256) { each_place<word_of<16>::type>(a, Put()); }
+#endif

@@ -79,15 +79,13 @@ template <int P> PT_DEVICE void rows_in_registers(const LayerNormArgs &a) {
 
 }  // namespace
 
-PT_KERNEL_SYNC_BLOCKS(layer_norm_rows, LayerNormArgs, a, PT_NORM_THREADS, 2) {
+PT_KERNEL_SYNC(layer_norm_rows, LayerNormArgs, a, PT_NORM_THREADS) {
     PT_DYNAMIC_SHARED(C, memory);
-    switch (a.registers) {
-    case 1: return rows_in_registers<1>(a);
-    case 2: return rows_in_registers<2>(a);
-    case 4: return rows_in_registers<4>(a);
-    }
     kept_rows(a, memory);
 }
+PT_KERNEL_SYNC_BLOCKS(layer_norm_one, LayerNormArgs, a, PT_NORM_THREADS, 5) { rows_in_registers<1>(a); }
+PT_KERNEL_SYNC_BLOCKS(layer_norm_two, LayerNormArgs, a, PT_NORM_THREADS, 3) { rows_in_registers<2>(a); }
+PT_KERNEL_SYNC_BLOCKS(layer_norm_four, LayerNormArgs, a, PT_NORM_THREADS, 2) { rows_in_registers<4>(a); }
 
 PT_KERNEL_SYNC(layer_norm_wide, LayerNormArgs, a, PT_NORM_STREAM_THREADS) {
     PT_DYNAMIC_SHARED(C, memory);

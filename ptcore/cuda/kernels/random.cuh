@@ -1,5 +1,5 @@
 // Random floats, and dropout: the CPU's bits, from the same text. Compiled without contraction.
-#include "base.cuh"
+#include "pack.cuh"
 #include "ptcore/draws.h"
 #include "random_args.h"
 
@@ -9,12 +9,19 @@ typedef PT_T T;
 typedef opmath<T>::type C;
 enum { WIDE = sizeof(C) == 8, EACH = WIDE ? 2 : 4 };
 
-
-// Calls f(block, first element, count) for every block of words.
-template <class F> PT_DEVICE void for_blocks(const RandomArgs &a, int each, F f) {
-    const int64_t blocks = (a.n + each - 1) / each;
-    for (int64_t k = thread_index(); k < blocks; k += thread_count())
-        f(pt::philox(a.seed, a.offset, (uint64_t)k, 0), k * each, a.n - k * each < each ? (int)(a.n - k * each) : each);
+// Stores f(block, values), which makes the EACH numbers of a block of words, for every block.
+template <int EACH, class F> PT_DEVICE void for_blocks(const RandomArgs &a, F f) {
+    const int64_t blocks = (a.n + EACH - 1) / EACH;
+    const bool aligned = (uint64_t)a.out % (EACH * sizeof(T)) == 0;
+    for (int64_t k = thread_index(); k < blocks; k += thread_count()) {
+        Elements<T, EACH> x;
+        f(pt::philox(a.seed, a.offset, (uint64_t)k, 0), x.v);
+        T *out = reinterpret_cast<T *>(a.out) + k * EACH;
+        if (aligned && (k + 1) * EACH <= a.n) store_pack<EACH>(out, x);
+        else
+            for (int i = 0; i < EACH; i++)
+                if (k * EACH + i < a.n) out[i] = x.v[i];
+    }
 }
 
 // Element i of a block, by the type that is computed in.
@@ -39,45 +46,65 @@ PT_DEVICE float exponential_from(const pt::philox_block &b, int i, float) { retu
 
 struct Uniform {
     const RandomArgs &a;
-    PT_DEVICE_MEMBER void operator()(const pt::philox_block &b, int64_t first, int count) const {
-        for (int i = 0; i < count; i++) reinterpret_cast<T *>(a.out)[first + i] = uniform_from(b, i, a, T());
+    PT_DEVICE_MEMBER void operator()(const pt::philox_block &b, T *out) const {
+        PT_UNROLL for (int i = 0; i < EACH; i++) out[i] = uniform_from(b, i, a, T());
     }
 };
 
 struct Normal {
     const RandomArgs &a;
-    PT_DEVICE_MEMBER void operator()(const pt::philox_block &b, int64_t first, int count) const {
-        T *out = reinterpret_cast<T *>(a.out) + first;
+    PT_DEVICE_MEMBER void operator()(const pt::philox_block &b, T *out) const {
         const C mean = (C)a.a, std = (C)a.b;
-        for (int i = 0; i < count; i += 2) {
+        PT_UNROLL for (int i = 0; i < EACH; i += 2) {
             const pt::normal_pair<C> z = normals_from(b, i, C());
             out[i] = down<T>(z.a * std + mean);
-            if (i + 1 < count) out[i + 1] = down<T>(z.b * std + mean);
+            out[i + 1] = down<T>(z.b * std + mean);
         }
     }
 };
 
 struct Exponential {
     const RandomArgs &a;
-    PT_DEVICE_MEMBER void operator()(const pt::philox_block &b, int64_t first, int count) const {
+    PT_DEVICE_MEMBER void operator()(const pt::philox_block &b, T *out) const {
         const C scale = (C)(1.0 / a.a);
-        for (int i = 0; i < count; i++)
-            reinterpret_cast<T *>(a.out)[first + i] = down<T>(exponential_from(b, i, C()) * scale);
+        PT_UNROLL for (int i = 0; i < EACH; i++) out[i] = down<T>(exponential_from(b, i, C()) * scale);
     }
 };
 
-struct Dropout {
-    const RandomArgs &a;
-    PT_DEVICE_MEMBER void operator()(const pt::philox_block &b, int64_t first, int count) const {
-        const C scale = (C)(a.a == 1.0 ? 0.0 : 1.0 / (1.0 - a.a));
-        for (int i = 0; i < count; i++) {
-            const bool keep = b.w[i] >= a.threshold;
-            a.mask[first + i] = keep;
-            reinterpret_cast<T *>(a.out)[first + i] =
-                down<T>(up(reinterpret_cast<const T *>(a.in)[first + i]) * (keep ? scale : C(0)));
+// The output and the mask from N blocks of four words, which a thread has in flight together.
+template <int N> PT_DEVICE void dropout(const RandomArgs &a) {
+    enum { MANY = 4 * N };
+    const C scale = (C)(a.a == 1.0 ? 0.0 : 1.0 / (1.0 - a.a));
+    const int64_t pieces = (a.n + MANY - 1) / MANY;
+    const bool aligned = (uint64_t)a.out % 16 == 0 && (uint64_t)a.in % 16 == 0 && (uint64_t)a.mask % MANY == 0;
+    for (int64_t k = thread_index(); k < pieces; k += thread_count()) {
+        const T *in = reinterpret_cast<const T *>(a.in) + k * MANY;
+        T *out = reinterpret_cast<T *>(a.out) + k * MANY;
+        uint8_t *mask = a.mask + k * MANY;
+        const bool whole = aligned && (k + 1) * MANY <= a.n;
+        Elements<T, MANY> x = {};
+        Elements<uint8_t, MANY> kept;
+        if (whole) x = load_pack<MANY>(in);
+        else
+            for (int i = 0; i < MANY; i++)
+                if (k * MANY + i < a.n) x.v[i] = in[i];
+        PT_UNROLL for (int u = 0; u < N; u++) {
+            const pt::philox_block b = pt::philox(a.seed, a.offset, (uint64_t)(k * N + u), 0);
+            PT_UNROLL for (int i = 0; i < 4; i++) {
+                const bool keep = b.w[i] >= a.threshold;
+                kept.v[4 * u + i] = keep;
+                x.v[4 * u + i] = down<T>(up(x.v[4 * u + i]) * (keep ? scale : C(0)));
+            }
+        }
+        if (whole) {
+            store_pack<MANY>(out, x);
+            store_pack<MANY>(mask, kept);
+        } else {
+            for (int i = 0; i < MANY; i++)
+                if (k * MANY + i < a.n) out[i] = x.v[i], mask[i] = kept.v[i];
         }
     }
-};
+}
 
 PT_DEVICE void poisson(const RandomArgs &a) {
     for (int64_t i = thread_index(); i < a.n; i += thread_count()) {
@@ -95,9 +122,9 @@ PT_DEVICE void binomial(const RandomArgs &a) {
 
 }  // namespace
 
-PT_KERNEL(random_uniform, RandomArgs, a, 256) { for_blocks(a, EACH, Uniform{a}); }
-PT_KERNEL(random_normal, RandomArgs, a, 256) { for_blocks(a, EACH, Normal{a}); }
-PT_KERNEL(random_exponential, RandomArgs, a, 256) { for_blocks(a, EACH, Exponential{a}); }
-PT_KERNEL(random_dropout, RandomArgs, a, 256) { for_blocks(a, 4, Dropout{a}); }
+PT_KERNEL(random_uniform, RandomArgs, a, 256) { for_blocks<EACH>(a, Uniform{a}); }
+PT_KERNEL(random_normal, RandomArgs, a, 256) { for_blocks<EACH>(a, Normal{a}); }
+PT_KERNEL(random_exponential, RandomArgs, a, 256) { for_blocks<EACH>(a, Exponential{a}); }
+PT_KERNEL(random_dropout, RandomArgs, a, 256) { dropout<2>(a); }
 PT_KERNEL(random_poisson, RandomArgs, a, 256) { poisson(a); }
 PT_KERNEL(random_binomial, RandomArgs, a, 256) { binomial(a); }

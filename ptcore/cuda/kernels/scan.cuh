@@ -20,10 +20,16 @@ template <class S, bool WRITE> PT_DEVICE void scan_by_thread(const ScanArgs &a) 
         int64_t at = (line / a.inner * a.length + begin) * a.inner + line % a.inner;
         Carry carry;
         if (WRITE && piece) carry = carries_of<S>(a)[i];
-        for (int64_t j = begin; j < end; j++, at += a.inner) {
-            const Carry x = S::of(load(reinterpret_cast<const typename S::Element *>(a.in), at), j);
-            carry = j > begin || (WRITE && piece) ? S::join(a, carry, x) : x;
-            if (WRITE) S::put(a, carry, at);
+        const typename S::Element *in = reinterpret_cast<const typename S::Element *>(a.in);
+        for (int64_t j = begin; j < end; j += PT_SCAN_EACH, at += PT_SCAN_EACH * a.inner) {
+            Carry x[PT_SCAN_EACH];
+            PT_UNROLL for (int k = 0; k < PT_SCAN_EACH; k++)        // all are on their way before the first is used
+                if (j + k < end) x[k] = S::of(load(in, at + k * a.inner), j + k);
+            PT_UNROLL for (int k = 0; k < PT_SCAN_EACH; k++)
+                if (j + k < end) {
+                    carry = j + k > begin || (WRITE && piece) ? S::join(a, carry, x[k]) : x[k];
+                    if (WRITE) S::put(a, carry, at + k * a.inner);
+                }
         }
         if (!WRITE) carries_of<S>(a)[i] = carry;
     }
@@ -110,17 +116,25 @@ template <class S, bool WRITE> PT_DEVICE void scan_by_block(const ScanArgs &a) {
 template <class S> PT_DEVICE void scan_carries_by_block(const ScanArgs &a) {
     typedef typename S::Carry Carry;
     for (int64_t line = blockIdx.x; line < a.lines; line += gridDim.x) {
-        Carry *carries = carries_of<S>(a) + line * a.pieces;
         Carry upto;
-        for (int64_t first = 0; first < a.pieces; first += PT_SCAN_THREADS) {
-            const int64_t left = a.pieces - first;
-            const int valid = left < PT_SCAN_THREADS ? (int)left : PT_SCAN_THREADS;
-            Carry mine;
-            if ((int)threadIdx.x < valid) mine = carries[first + threadIdx.x];
-            else mine = carries[first];
-            const Before<S> b = scan_block<S>(a, mine, valid);
-            if ((int)threadIdx.x < valid && (b.any || first))
-                carries[first + threadIdx.x] = !first ? b.before : b.any ? S::join(a, upto, b.before) : upto;
+        for (int64_t first = 0; first < a.pieces; first += PT_SCAN_TILE) {
+            const int64_t left = a.pieces - first, here = left < PT_SCAN_TILE ? left : PT_SCAN_TILE;
+            const int64_t mine = (int64_t)threadIdx.x * PT_SCAN_EACH;
+            const int n = here - mine < PT_SCAN_EACH ? (int)(here - mine) : PT_SCAN_EACH;
+            Carry *carries = carries_of<S>(a) + line * a.pieces + first + mine, x[PT_SCAN_EACH];
+            PT_UNROLL for (int k = 0; k < PT_SCAN_EACH; k++)
+                if (k < n) x[k] = carries[k];
+            Carry all = x[0];
+            PT_UNROLL for (int k = 1; k < PT_SCAN_EACH; k++)
+                if (k < n) all = S::join(a, all, x[k]);
+            const Before<S> b = scan_block<S>(a, all, (int)((here + PT_SCAN_EACH - 1) / PT_SCAN_EACH));
+            Carry before = upto;
+            if (b.any) before = first ? S::join(a, upto, b.before) : b.before;
+            PT_UNROLL for (int k = 0; k < PT_SCAN_EACH; k++)
+                if (k < n) {
+                    if (b.any || first || k) carries[k] = before;
+                    before = b.any || first || k ? S::join(a, before, x[k]) : x[k];
+                }
             upto = first ? S::join(a, upto, b.all) : b.all;
         }
     }

@@ -106,9 +106,9 @@ PT_DEVICE const PT_T *second_input(const SoftmaxArgs &, int64_t) { return nullpt
 #endif
 
 #ifdef PT_SOFTMAX_BACKWARD
-enum { INPUTS = 2, BLOCKS = 2 };         // BLOCKS: the compiler's bound on registers
+enum { INPUTS = 2 };
 #else
-enum { INPUTS = 1, BLOCKS = 3 };
+enum { INPUTS = 1 };
 #endif
 
 template <class X> PT_DEVICE void each_row(const SoftmaxArgs &a, const Row &row, X &x, X &y) {
@@ -129,15 +129,13 @@ PT_DEVICE void kept_rows(const SoftmaxArgs &a, C *memory) {
 
 }  // namespace
 
-PT_KERNEL_SYNC_BLOCKS(PT_SOFTMAX(rows), SoftmaxArgs, a, PT_ROW_THREADS, BLOCKS) {
+PT_KERNEL_SYNC(PT_SOFTMAX(rows), SoftmaxArgs, a, PT_ROW_THREADS) {
     PT_DYNAMIC_SHARED(C, memory);
-    switch (a.registers) {
-    case 1: return rows_in_registers<1>(a);
-    case 2: return rows_in_registers<2>(a);
-    case 4: return rows_in_registers<4>(a);
-    }
     kept_rows(a, memory);
 }
+PT_KERNEL_SYNC_BLOCKS(PT_SOFTMAX(one), SoftmaxArgs, a, PT_ROW_THREADS, 5 - INPUTS) { rows_in_registers<1>(a); }
+PT_KERNEL_SYNC_BLOCKS(PT_SOFTMAX(two), SoftmaxArgs, a, PT_ROW_THREADS, 5 - INPUTS) { rows_in_registers<2>(a); }
+PT_KERNEL_SYNC_BLOCKS(PT_SOFTMAX(four), SoftmaxArgs, a, PT_ROW_THREADS, 4 - INPUTS) { rows_in_registers<4>(a); }
 
 PT_KERNEL_SYNC(PT_SOFTMAX(wide), SoftmaxArgs, a, PT_WIDE_THREADS) {
     PT_DYNAMIC_SHARED(C, memory);

@@ -10,12 +10,28 @@ namespace {
 
 enum { THREADS = 256, PER_THREAD = 4 };
 const Kernel TAKE = {"index", "index_take"}, PUT = {"index", "index_put"}, PLACES = {"index", "index_places"},
+             TAKE_WORDS = {"index", "index_take_words"}, PUT_WORDS = {"index", "index_put_words"},
              ACCUMULATE = {"index_add", "index_accumulate"}, PRODUCT = {"scatter_reduce", "scatter_prod"},
              LINES = {"scatter_reduce", "scatter_prod_lines"}, AMAX = {"scatter_reduce", "scatter_amax"},
              AMIN = {"scatter_reduce", "scatter_amin"};
 
+// Where an index stands for rows of whole words of 16 bytes, the walk over these words.
+bool row_by_words(Walk &w, const IndexArgs &a, int item) {
+    const int inner = w.ndim - 1;
+    if (item == 16 || inner < 0 || w.strides[2][inner] || w.sizes[inner] * item % 16 || a.stride % 16) return false;
+    for (int k = 0; k < 2; k++) {
+        if (w.strides[k][inner] != item || (uintptr_t)a.data[k] % 16) return false;
+        for (int d = 0; d < inner; d++)
+            if (w.strides[k][d] % 16) return false;
+    }
+    w.sizes[inner] = w.sizes[inner] * item / 16;
+    w.strides[0][inner] = w.strides[1][inner] = 16;
+    return true;
+}
+
 // One kernel over the walk of three views of equal sizes (the first one's count); a.size and the like are the caller's.
-int over(pt_call *c, const Kernel &kernel, uint64_t kinds, IndexArgs a, const View &first, const View &moved, const View &index) {
+int over(pt_call *c, const Kernel &kernel, uint64_t kinds, IndexArgs a, const View &first, const View &moved, const View &index,
+         const Kernel *by_words = nullptr) {
     const pt_view *views[3] = {&first.v, &moved.v, &index.v};
     int64_t n = 1;
     for (int d = 0; d < first.v.ndim; d++) n *= first.v.sizes[d];
@@ -23,12 +39,16 @@ int over(pt_call *c, const Kernel &kernel, uint64_t kinds, IndexArgs a, const Vi
     a.data[0] = first.v.data, a.data[1] = moved.v.data, a.data[2] = index.v.data;
     a.op = c->op;
     a.fault = fault_of(c);
-    return by_parts(walk_of(views, 3), nullptr, [&](const Walk &part, const int64_t *at) {
+    Walk walk = walk_of(views, 3);
+    const bool words = by_words && row_by_words(walk, a, item_size(first.v.dtype));
+    if (words) kinds = by_size(PT_COMPLEX128);
+    return by_parts(walk, nullptr, [&](const Walk &part, const int64_t *at) {
         IndexArgs b = a;
         b.n = part.count();
         for (int k = 0; k < 3; k++) b.data[k] += at[k];
         pack(part, b.walk);
-        return launch(c, kernel, kinds, blocks_for(c, (b.n + PER_THREAD - 1) / PER_THREAD, THREADS, 32), THREADS, b);
+        const int each = words ? 1 : PER_THREAD;
+        return launch(c, words ? *by_words : kernel, kinds, blocks_for(c, (b.n + each - 1) / each, THREADS, 32), THREADS, b);
     });
 }
 
@@ -66,7 +86,7 @@ int gather(pt_call *c) {
     int dim, status = dim_of(c, x.v.ndim, dim);
     if (status) return status;
     if (index.v.ndim != x.v.ndim || index.v.dtype != PT_INT64) return bad(c, "expected an int64 index with input's dims");
-    return over(c, TAKE, by_size(x.v.dtype), along(x, dim), out, standing(x, out, dim), index);
+    return over(c, TAKE, by_size(x.v.dtype), along(x, dim), out, standing(x, out, dim), index, &TAKE_WORDS);
 }
 
 // out = input, unless it is input
@@ -108,7 +128,7 @@ int index_select(pt_call *c) {
     int dim, status = dim_of(c, x.v.ndim, dim);
     if (status) return status;
     if (c->in[1].ndim > 1 || c->in[1].dtype != PT_INT64) return bad(c, "expected an int64 index of at most one dim");
-    return over(c, TAKE, by_size(x.v.dtype), along(x, dim), out, standing(x, out, dim), spread(c->in[1], out, dim));
+    return over(c, TAKE, by_size(x.v.dtype), along(x, dim), out, standing(x, out, dim), spread(c->in[1], out, dim), &TAKE_WORDS);
 }
 
 int index_add(pt_call *c) {
@@ -139,7 +159,7 @@ int embedding(pt_call *c) {
     if (w.ndim != 2 || c->in[1].dtype != PT_INT64) return bad(c, "expected a weight of 2 dims and an int64 index");
     View index(c->in[1]);
     index.push(w.sizes[1], 0);
-    return over(c, TAKE, by_size(w.dtype), along(View(w), 0), View(c->out[0]), rows_of(w, c->in[1]), index);
+    return over(c, TAKE, by_size(w.dtype), along(View(w), 0), View(c->out[0]), rows_of(w, c->in[1]), index, &TAKE_WORDS);
 }
 
 int embedding_backward(pt_call *c) {
@@ -208,6 +228,16 @@ void spread_places(pt_call *c, const pt_view &x, int first, int64_t *place, View
     }
 }
 
+// The arguments for places of x: all are multiples of what divides `stride`.
+IndexArgs by_places(const pt_call *c, const pt_view &x) {
+    const pt_param &dims = c->params[0];
+    IndexArgs a = {};
+    a.skipped = -1;
+    a.alpha[0] = 1, a.whole_alpha = 1;
+    for (int i = 0; i < dims.count; i++) a.stride |= x.strides[dims.list[i]] * item_size(x.dtype);
+    return a;
+}
+
 int open_places(pt_call *c, const pt_view &x, int first) {
     const pt_param &dims = c->params[0];
     if (dims.kind != PT_PARAM_INTS || dims.count < 1 || dims.count != c->nin - first)
@@ -231,7 +261,7 @@ int index_get(pt_call *c) {
     spread_places(c, x, 1, place, tensor, places);
     View out(c->out[0]);
     if (out.v.ndim != tensor.v.ndim) return bad(c, "expected an output of the indexed shape");
-    return over(c, TAKE, by_size(x.dtype), IndexArgs(), out, tensor, places);
+    return over(c, TAKE, by_size(x.dtype), by_places(c, x), out, tensor, places, &TAKE_WORDS);
 }
 
 int index_put(pt_call *c) {
@@ -256,11 +286,9 @@ int index_put(pt_call *c) {
         if (v >= 0 && values.sizes[v] != 1 && values.sizes[v] != tensor.sizes[d])
             return bad(c, "values cannot be broadcast to the indexed shape");
     }
-    IndexArgs a = {};
-    a.skipped = -1;
-    a.alpha[0] = 1, a.whole_alpha = 1;
+    const IndexArgs a = by_places(c, x);
     return c->params[1].i ? over(c, ACCUMULATE, types(x.dtype), a, given, tensor, places)
-                          : over(c, PUT, by_size(x.dtype), a, given, tensor, places);
+                          : over(c, PUT, by_size(x.dtype), a, given, tensor, places, &PUT_WORDS);
 }
 
 }  // namespace

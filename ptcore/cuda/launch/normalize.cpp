@@ -8,7 +8,9 @@ namespace pt_cuda {
 namespace {
 
 #define PT_OF(program, kernel) {program, program "_" kernel}
-const Kernel ROWS = PT_OF("layer_norm", "rows"), WIDE = {"layer_norm", "layer_norm_wide"},
+const Kernel ROWS = PT_OF("layer_norm", "rows"), IN_REGISTERS[5] = {ROWS, PT_OF("layer_norm", "one"), PT_OF("layer_norm", "two"),
+                                                                 ROWS, PT_OF("layer_norm", "four")},
+             WIDE = {"layer_norm", "layer_norm_wide"},
              STREAMED = PT_OF("layer_norm", "streamed"),
              BACKWARD_ROWS = PT_OF("layer_norm_backward", "rows"),
              BACKWARD_WIDE = {"layer_norm_backward", "layer_norm_backward_wide"},
@@ -26,9 +28,10 @@ int launch_rows(pt_call *c, const Kernel &rows, const Kernel &wide, const Kernel
     const RowPlan p = plan_rows(c, a.rows, a.n, a.packed ? vector : 1, item_size(moment_dtype(dtype)), inputs);
     a.log2 = p.log2;
     a.count = p.count;
-    a.registers = inputs == 1 && fits_packs(a.weight) && fits_packs(a.bias) ? p.registers : 0;
+    const int registers = inputs == 1 && fits_packs(a.weight) && fits_packs(a.bias) ? p.registers : 0;
+    if (p.shared && registers) return launch(c, IN_REGISTERS[registers], t, grid_of(p.blocks), ROW_THREADS, a);
     if (p.shared)
-        return launch(c, p.wide ? wide : rows, t, grid_of(p.blocks), p.wide ? WIDE_THREADS : ROW_THREADS, a, a.registers ? 0 : p.shared);
+        return launch(c, p.wide ? wide : rows, t, grid_of(p.blocks), p.wide ? WIDE_THREADS : ROW_THREADS, a, p.shared);
     const int64_t busy = (int64_t)multiprocessors(c) * 8;
     return launch(c, streamed, t, grid_of(a.rows < busy ? a.rows : busy), PT_NORM_STREAM_THREADS, a);
 }

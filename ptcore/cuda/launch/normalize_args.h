@@ -15,7 +15,7 @@ typedef struct LayerNormArgs {
     int64_t rows, n;
     int64_t chunk, parts;                       /* rows of a part, parts */
     double eps;
-    int32_t log2, count, registers, packed;     /* as for softmax */
+    int32_t log2, count, packed;                /* as for softmax */
 } LayerNormArgs;
 
 #endif

@@ -97,7 +97,7 @@ int dropout(pt_call *c) {
     if (!x.ok()) return PT_MEMORY_ERROR;
     a.in = x.view.data, a.mask = reinterpret_cast<uint8_t *>(c->out[1].data);
     a.threshold = (uint64_t)std::ceil(a.a * TWO_TO_32);
-    return run(c, DROPOUT, types(c->out[0].dtype), a, 4);
+    return run(c, DROPOUT, types(c->out[0].dtype), a, 8);
 }
 
 int poisson(pt_call *c) {

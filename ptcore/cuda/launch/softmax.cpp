@@ -7,11 +7,12 @@ namespace pt_cuda {
 namespace {
 
 struct Softmax {
-    Kernel rows, wide, columns, parts, split;
+    Kernel rows, wide, columns, parts, split, one, two, four;
 };
 #define PT_SOFTMAX(program) \
     { {program, program "_rows"}, {program, program "_wide"}, {program, program "_columns"}, \
-      {program, program "_parts"}, {program, program "_split"} }
+      {program, program "_parts"}, {program, program "_split"}, \
+      {program, program "_one"}, {program, program "_two"}, {program, program "_four"} }
 const Softmax FORWARD = PT_SOFTMAX("softmax"), LOG_FORWARD = PT_SOFTMAX("log_softmax"),
               BACKWARD = PT_SOFTMAX("softmax_backward"), LOG_BACKWARD = PT_SOFTMAX("log_softmax_backward");
 
@@ -93,10 +94,11 @@ int softmax(pt_call *c, const Softmax &op) {
     const RowPlan p = plan_rows(c, a.rows, a.n, a.packed ? vector : 1, item == 8 ? 8 : 4, c->nin);
     a.log2 = p.log2;
     a.count = p.count;
-    a.registers = p.registers;
-    if (p.shared)
-        return launch(c, p.wide ? op.wide : op.rows, t, Grid{(unsigned)p.blocks, 1, 1},
-                      p.wide ? WIDE_THREADS : ROW_THREADS, a, p.registers ? 0 : p.shared);
+    if (p.shared) {
+        const Kernel *by[5] = {p.wide ? &op.wide : &op.rows, &op.one, &op.two, nullptr, &op.four};
+        return launch(c, *by[p.registers], t, Grid{(unsigned)p.blocks, 1, 1}, p.wide ? WIDE_THREADS : ROW_THREADS, a,
+                      p.registers ? 0 : p.shared);
+    }
     a.log2 = 0;
     return by_columns(c, op, t, a);
 }

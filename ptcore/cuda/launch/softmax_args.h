@@ -16,7 +16,6 @@ typedef struct SoftmaxArgs {
     int64_t step[2];
     int32_t ndim, log2;         /* 2**log2 threads share a row (rows), or as many columns lie side by side (columns) */
     int32_t count;              /* elements of a row that each of its threads keeps */
-    int32_t registers;          /* packs that each thread keeps in registers: 1, 2 or 4; 0: it has them in shared memory */
     int32_t packed;             /* rows are loaded and stored 16 bytes at a time */
     int64_t sizes[64], strides[2][64];
 } SoftmaxArgs;

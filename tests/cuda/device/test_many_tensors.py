@@ -115,10 +115,11 @@ def test_complex_parameters(name, dtype, launches):
 
 
 def test_groups():
-    """Two dtypes and two devices in a list, one tensor that is strided and one of another layout."""
+    """Two dtypes and two devices (where there are) in a list, a tensor that is strided and one of another layout."""
+    other = "cuda:1" if ptcore.cuda.device_count() > 1 else "cuda"
     base = made([(4, 6)], ptcore.float32, "cuda")[0]
     make = [lambda d: made([(5,)], ptcore.float32, d)[0], lambda d: made([(5,)], ptcore.float64, d)[0],
-            lambda d: made([(5,)], ptcore.float32, "cuda:1" if d == "cuda" else d)[0],
+            lambda d: made([(5,)], ptcore.float32, other if d == "cuda" else d)[0],
             lambda d: base.to(d, copy=True)[:, ::2], lambda d: base.to(d, copy=True).t(),
             lambda d: base.to("cpu")[:, 1:4].clone()]
     for name in ("adam", "momentum", "adadelta", "asgd", "nadam"):

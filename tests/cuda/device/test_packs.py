@@ -131,3 +131,30 @@ def test_rows(n, dtype):
         if weight is None:
             plain = centred / np.sqrt((centred ** 2).mean(1, keepdims=True) + 1e-5)
         np.testing.assert_allclose(got.cpu().numpy(), plain, atol=5 * near)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int64", "bool", "complex128"])
+@pytest.mark.parametrize("width", [8, 16, 24, 3, 20])
+def test_rows_that_indices_stand_for(width, dtype):
+    """Of whole words of 16 bytes and not; along the first dim, the second, both, of a part that is not aligned."""
+    table = numbers(dtype, 11, 5, width)
+    t = ptcore.from_numpy(table).cuda()
+    i, j = rng.integers(0, 11, (4, 3)), rng.integers(0, 5, (4, 3))
+    x, y = ptcore.from_numpy(i).cuda(), ptcore.from_numpy(j).cuda()
+    np.testing.assert_array_equal(t[x].cpu().numpy(), table[i])
+    np.testing.assert_array_equal(t[:, y].cpu().numpy(), table[:, j])
+    np.testing.assert_array_equal(t[x, y].cpu().numpy(), table[i, j])
+    np.testing.assert_array_equal(t[x - 11].cpu().numpy(), table[i])
+    np.testing.assert_array_equal(t[..., 1:][x].cpu().numpy(), table[..., 1:][i])
+    np.testing.assert_array_equal(t.index_select(0, x.flatten()).cpu().numpy(), table[i.ravel()])
+    np.testing.assert_array_equal(t.index_select(1, y.flatten()).cpu().numpy(), table[:, j.ravel()])
+    if dtype in ("float32", "float16"):
+        np.testing.assert_array_equal(ptcore.nn.functional.embedding(x, t[:, 0]).cpu().numpy(), table[:, 0][i])
+    values = numbers(dtype, 3, 5, width)
+    want, rows = table.copy(), rng.permutation(11)[:3]
+    want[rows] = values
+    t[ptcore.from_numpy(rows).cuda()] = ptcore.from_numpy(values).cuda()
+    np.testing.assert_array_equal(t.cpu().numpy(), want)
+    want[rows, 2] = values[:, 1]
+    t[ptcore.from_numpy(rows).cuda(), 2] = ptcore.from_numpy(values).cuda()[:, 1]
+    np.testing.assert_array_equal(t.cpu().numpy(), want)
