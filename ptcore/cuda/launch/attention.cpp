@@ -5,6 +5,7 @@
 
 #include "attention_args.h"
 #include "dense.hpp"
+#include "driver.hpp"
 #include "families.hpp"
 
 namespace pt_cuda {
@@ -111,6 +112,38 @@ int start(pt_call *c, const Part &p, AttentionArgs &a, void *out, bool run) {
                   PT_ATTENTION_THREADS, a, (unsigned)shared);
 }
 
+// By tensor cores: a kernel for heads of at most 64, one for those of at most 128.
+struct TensorPart {
+    Kernel kernels[2];
+    int own[2], others[2];
+    bool slope, key;
+};
+const TensorPart TENSOR_FORWARD = {{{"attention_tensor", "attention_tensor_64"}, {"attention_tensor", "attention_tensor_128"}},
+                                   {128, 64}, {64, 64}, false, false},
+                 TENSOR_QUERY = {{{"attention_tensor_backward", "attention_query_tensor_64"},
+                                  {"attention_tensor_backward", "attention_query_tensor_128"}}, {64, 64}, {64, 32}, true, false},
+                 TENSOR_KEY = {{{"attention_tensor_backward", "attention_key_tensor_64"},
+                                {"attention_tensor_backward", "attention_key_tensor_128"}}, {64, 64}, {64, 32}, true, true};
+
+bool fits_tensors(const pt_call *c, const AttentionArgs &a, bool backward) {
+    const int dtype = c->out[0].dtype;
+    if ((dtype != PT_FLOAT16 && dtype != PT_BFLOAT16) || driver.devices[c->out[0].device_index].capability < 80) return false;
+    return a.e > 0 && a.v > 0 && a.e <= 128 && a.v <= 128 && a.query.packed && a.key.packed && a.value.packed &&
+           (!backward || a.g.packed);
+}
+
+// `heads` of `count` lines; with `run` false it only says whether the kernel can be started.
+int start(pt_call *c, const TensorPart &p, AttentionArgs &a, int64_t heads, int64_t count, bool run) {
+    const bool wide = a.e > 64 || a.v > 64;
+    const int head = wide ? 128 : 64, own = p.own[wide], others = p.others[wide];
+    const int shared = 2 * head * (own * (p.slope ? 2 : 1) + 4 * others) + (p.key ? 16 * others : 0);
+    a.blocks = ceil_div(count, own);
+    const int64_t all = a.blocks * heads;
+    if (shared > shared_limit(c) || all > INT_MAX) return PT_DECOMPOSE;
+    if (!run || all == 0) return PT_OK;
+    return launch(c, p.kernels[wide], types(c->out[0].dtype), Grid{(unsigned)all, 1, 1}, PT_ATTENTION_THREADS, a, (unsigned)shared);
+}
+
 int rows_of(int dtype) { return PT_ATTENTION_FEW * (dtype == PT_FLOAT64 ? 4 : 8); }
 
 int forward(pt_call *c) {
@@ -122,6 +155,11 @@ int forward(pt_call *c) {
     a.query = q.args, a.key = k.args, a.value = v.args;
     a.lse = c->out[1].data;
     const bool few = a.l <= PT_ATTENTION_FEW;
+    if (!few && fits_tensors(c, a, false)) {
+        a.out = c->out[0].data;
+        status = start(c, TENSOR_FORWARD, a, c->in[0].sizes[0] * a.heads, a.l, true);
+        if (status != PT_DECOMPOSE) return status;
+    }
     const Part part = {few ? FEW : FORWARD, c->in[0].sizes[0] * a.heads, a.l,
                        few ? PT_ATTENTION_FEW : rows_of(c->out[0].dtype), a.v, false};
     return start(c, part, a, c->out[0].data, true);
@@ -165,6 +203,13 @@ int backward(pt_call *c) {
     if (scores.numel) {
         a.scores = scores.data;
         if (a.causal) status = clear(c, scores.data, scores.numel * item_size(dtype));  // tiles that no query sees
+    }
+    if (!status && fits_tensors(c, a, true) && start(c, TENSOR_QUERY, a, n * a.heads, a.l, false) == PT_OK &&
+        start(c, TENSOR_KEY, a, n * a.held, a.s, false) == PT_OK) {
+        a.out = c->out[0].data;
+        status = start(c, TENSOR_QUERY, a, n * a.heads, a.l, true);
+        a.out = c->out[2].data, a.key_out = c->out[1].data;
+        return status ? status : start(c, TENSOR_KEY, a, n * a.held, a.s, true);
     }
     for (int i = 0; i < 3; i++)
         if (!status) status = start(c, parts[i], a, c->out[i].data, true);

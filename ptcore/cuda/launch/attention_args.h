@@ -28,7 +28,7 @@ typedef struct AttentionArgs {
     const uint8_t *keep;
     const int64_t *state;
     const void *result;         /* of the forward, row-major, for `delta` */
-    void *out, *lse, *delta, *scores;
+    void *out, *key_out, *lse, *delta, *scores;         /* key_out: beside values' gradient, where one kernel makes both */
     int64_t mask_step[4], keep_step[4], state_step;
     int64_t heads, held, group, l, s;
     int64_t blocks, parts;

@@ -15,10 +15,12 @@ DTYPES = ("float32", "float64", "float16", "bfloat16")
 SIZES = [(1, 2, 1, 1, 1, 1, 1), (2, 2, 2, 5, 9, 3, 17), (1, 1, 1, 64, 64, 8, 8), (1, 2, 1, 67, 66, 40, 33),
          (1, 1, 1, 9, 65, 100, 100), (1, 4, 2, 3, 70, 64, 64), (1, 1, 1, 33, 3, 128, 128), (1, 1, 1, 12, 20, 5, 140),
          (1, 1, 1, 10, 4, 136, 1), (1, 1, 1, 9, 130, 0, 5), (1, 1, 1, 4, 0, 2, 2), (1, 2, 1, 0, 3, 2, 2),
-         (2, 0, 1, 2, 3, 2, 2)]
+         (2, 0, 1, 2, 3, 2, 2), (1, 4, 2, 130, 70, 64, 24), (1, 1, 1, 65, 129, 128, 104), (2, 1, 1, 17, 40, 16, 64)]
 KERNELS = [b"attention_" + kernel for kernel in (
     b"few", b"narrow", b"wide", b"delta_narrow", b"delta_wide", b"query_narrow", b"query_wide", b"key_narrow",
     b"key_wide", b"value_narrow", b"value_wide")]
+TENSOR_KERNELS = [b"attention_" + kernel for kernel in (
+    b"tensor_64", b"tensor_128", b"query_tensor_64", b"query_tensor_128", b"key_tensor_64", b"key_tensor_128")]
 
 
 def wide(t):
@@ -82,17 +84,39 @@ def test_against_numpy(size, dtype):
 
 
 def counts(driver):
-    return [driver.standin_launched(name) for name in KERNELS]
+    return [driver.standin_launched(name) for name in KERNELS + TENSOR_KERNELS]
 
 
-def test_every_kernel_runs(driver):
+@pytest.mark.parametrize(("dtype", "want"), [("float32", [2, 1, 1, *[2] * 8, *[0] * 6]),
+                                             ("bfloat16", [2, 0, 0, 2, 2, *[0] * 6, 1, 1, *[2] * 4])])
+def test_every_kernel_runs(driver, dtype, want):
     """The sizes above are not left to the decomposition."""
     before = counts(driver)
-    for width in (8, 100):
+    for width in (8, 104):
         for queries in (3, 9):
-            q = ptcore.ones(1, 1, queries, width, device="cuda", requires_grad=True)
+            q = ptcore.ones(1, 1, queries, width, device="cuda", dtype=getattr(ptcore, dtype), requires_grad=True)
             F.scaled_dot_product_attention(q, q, q).sum().backward()
-    assert [n - m for n, m in zip(counts(driver), before)] == [2, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2]
+    assert [n - m for n, m in zip(counts(driver), before)] == want
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("size", [(1, 4, 2, 70, 90, 64, 64), (1, 2, 1, 40, 70, 128, 72)],
+                         ids=lambda s: "x".join(map(str, s)))
+def test_dropout_by_tensor_cores(size, dtype):
+    """Forward and backward drop what the CPU drops, also where the heads of a group share keys."""
+    rng = np.random.default_rng(8)
+    n, h, held, queries, keys, e, v = size
+    state = ptcore.tensor([3, 2**33 + 5])
+    shapes = (n, h, queries, e), (n, held, keys, e), (n, held, keys, v), (n, h, queries, v)
+    values = [drawn(rng, s, dtype).cpu() for s in shapes]
+    for causal in (False, True):
+        results = []
+        for device in ("cuda", "cpu"):
+            q, k, value, g, seed = (x.to(device) for x in (*values, state))
+            out, lse = attention_stats(q, k, value, None, None, seed, causal, 0.2, 0.3)
+            results.append([out, lse, *backward_of(g, q, k, value, None, None, seed, out, lse, causal, 0.2, 0.3, True)])
+        for got, want in zip(*results):
+            near(got, wide(want), dtype, f"causal {causal}")
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -1,0 +1,307 @@
+// Attention of half types by tensor cores: the tiles and the order of attention_base.cuh (FlashAttention-2, Dao, 2023), where
+// both sizes of a head are at most HEAD and all rows begin at multiples of 16 bytes.
+//
+// A block owns WARPS * 16 * DOWN lines of one head, of which each warp has 16 * DOWN; the others come through shared memory
+// in tiles of OTHERS lines, two of which are there at once. FORWARD and QUERY own queries, KEY owns keys, and makes the
+// gradients of keys and values. A line of HEAD elements is HEAD / 8 words of 16 bytes; word c of line r lies at place
+// c ^ (r & 7), so that eight lines' words c are in different banks.
+#pragma once
+#include "attention_base.cuh"
+#include "mma.cuh"
+
+namespace {
+
+const float LOG2_E = 1.44269504f, LN_2 = 0.693147181f;
+
+template <int HEAD> PT_DEVICE T *word_at(T *tile, int r, int c) { return tile + r * HEAD + ((c ^ (r & 7)) << 3); }
+
+template <int HEAD, int ROWS, int MANY>
+PT_DEVICE void fetch_words(T *to, const T *from, int64_t stride, int there, int width) {
+    PT_UNROLL for (int i = 0; i < ROWS * HEAD / 8; i += MANY) {
+        const int at = i + threadIdx.x, r = at / (HEAD / 8), c = at % (HEAD / 8);
+        const bool here = r < there && c * 8 < width;
+        copy_16(word_at<HEAD>(to, r, c), here ? from + r * stride + c * 8 : from, here);
+    }
+}
+
+// Words of A at 16 lines from r on, columns 16 k and on.
+template <int HEAD> PT_DEVICE void load_left(uint32_t (&w)[4], T *tile, int r, int k) {
+    const int lane = threadIdx.x & 31;
+    load_matrices(w, word_at<HEAD>(tile, r + (lane & 15), 2 * k + (lane >> 4)));
+}
+// Of B, which is a tile turned: its lines r to r + 15 are columns, of which 0, 1 are words of the first eight.
+template <int HEAD> PT_DEVICE void load_right(uint32_t (&w)[4], T *tile, int r, int k) {
+    const int lane = threadIdx.x & 31;
+    load_matrices(w, word_at<HEAD>(tile, r + (lane & 7) + (lane >> 4) * 8, 2 * k + (lane >> 3 & 1)));
+}
+// Of B, which is lines 16 k and on of a tile: columns 8 j to 8 j + 15.
+template <int HEAD> PT_DEVICE void load_rows(uint32_t (&w)[4], T *tile, int k, int j) {
+    const int lane = threadIdx.x & 31;
+    load_turned_matrices(w, word_at<HEAD>(tile, 16 * k + (lane & 15), j + (lane >> 4)));
+}
+
+// sum = lines r... of `own` times those of `other`
+template <int HEAD, int DOWN, int ACROSS>
+PT_DEVICE void score_product(float (&sum)[DOWN][ACROSS][4], T *own, int r, T *other) {
+    PT_UNROLL for (int d = 0; d < DOWN; d++)
+        PT_UNROLL for (int j = 0; j < ACROSS; j++)
+            PT_UNROLL for (int v = 0; v < 4; v++) sum[d][j][v] = 0;
+    PT_UNROLL for (int k = 0; k < HEAD / 16; k++) {
+        uint32_t left[DOWN][4];
+        PT_UNROLL for (int d = 0; d < DOWN; d++) load_left<HEAD>(left[d], own, r + 16 * d, k);
+        PT_UNROLL for (int j = 0; j < ACROSS; j += 2) {
+            uint32_t right[4];
+            load_right<HEAD>(right, other, 8 * j, k);
+            PT_UNROLL for (int d = 0; d < DOWN; d++) {
+                multiply_add(sum[d][j], left[d], right[0], right[1], T());
+                multiply_add(sum[d][j + 1], left[d], right[2], right[3], T());
+            }
+        }
+    }
+}
+
+// sum += weights times lines of `other`; weights are a product as it came.
+template <int HEAD, int DOWN, int ACROSS>
+PT_DEVICE void add_weighted(float (&sum)[DOWN][HEAD / 8][4], const float (&weights)[DOWN][ACROSS][4], T *other) {
+    PT_UNROLL for (int k = 0; k < ACROSS / 2; k++) {
+        uint32_t left[DOWN][4];
+        PT_UNROLL for (int d = 0; d < DOWN; d++)
+            PT_UNROLL for (int v = 0; v < 4; v++)
+                left[d][v] = word_from(weights[d][2 * k + v / 2][v % 2 * 2], weights[d][2 * k + v / 2][v % 2 * 2 + 1], T());
+        PT_UNROLL for (int j = 0; j < HEAD / 8; j += 2) {
+            uint32_t right[4];
+            load_rows<HEAD>(right, other, k, j);
+            PT_UNROLL for (int d = 0; d < DOWN; d++) {
+                multiply_add(sum[d][j], left[d], right[0], right[1], T());
+                multiply_add(sum[d][j + 1], left[d], right[2], right[3], T());
+            }
+        }
+    }
+}
+
+// Of two scores, of query q and key k and of its next key or, BY_KEY, query: what masks make of them.
+struct Two { float v[2]; };
+template <bool BY_KEY> PT_NOINLINE Two masked_two(const AttentionArgs &a, const Head &head, int64_t q, int64_t k, Two score) {
+    for (int j = 0; j < 2; j++) {
+        const bool there = q < a.l && k < a.s;
+        if (there && head.mask) score.v[j] += up(head.mask[q * a.mask_step[2] + k * a.mask_step[3]]);
+        if (!there || (a.causal && k > q) || (head.keep && !head.keep[q * a.keep_step[2] + k * a.keep_step[3]]))
+            score.v[j] = -pt::infinity<float>();
+        if (BY_KEY) q++;
+        else k++;
+    }
+    return score;
+}
+PT_NOINLINE Two two_survivors(const AttentionArgs &a, uint64_t seed, uint64_t offset, int64_t at, int64_t step) {
+    Two z;
+    pt::philox_block b = {};
+    for (int j = 0; j < 2; j++) {
+        const uint64_t i = (uint64_t)(at + j * step);
+        if (j == 0 || step != 1 || i % 4 == 0) b = pt::philox(seed, offset, i / 4, 0);
+        z.v[j] = word(b, (unsigned)(i % 4)) >= a.threshold ? (float)a.survivor : 0.f;
+    }
+    return z;
+}
+
+template <int HEAD, int DOWN>
+PT_DEVICE void put_lines(T *out, const float (&sum)[DOWN][HEAD / 8][4], const float (&factor)[DOWN][2], int first, int64_t count,
+                         int width) {
+    const int lane = threadIdx.x & 31;
+    PT_UNROLL for (int d = 0; d < DOWN; d++)
+        PT_UNROLL for (int h = 0; h < 2; h++) {
+            const int64_t r = first + 16 * d + 8 * h + lane / 4;
+            if (r >= count) continue;
+            PT_UNROLL for (int j = 0; j < HEAD / 8; j++)
+                if (8 * j < width)
+                    *reinterpret_cast<uint32_t *>(out + r * width + 8 * j + lane % 4 * 2) =
+                        word_from(sum[d][j][2 * h] * factor[d][h], sum[d][j][2 * h + 1] * factor[d][h], T());
+        }
+}
+
+template <Kind KIND, int HEAD, int WARPS_, int DOWN, int OTHERS> struct Attend {
+    static constexpr bool BY_KEY = KIND == KEY, SLOPE = KIND != FORWARD;
+    static constexpr int MANY = 32 * WARPS_, OWN = 16 * WARPS_ * DOWN, ACROSS = OTHERS / 8;
+
+    static PT_DEVICE_MEMBER void run(const AttentionArgs &a, T *memory) {
+        const int lane = threadIdx.x & 31, mine = (threadIdx.x >> 5) * 16 * DOWN, g = lane / 4, t = lane % 4;
+        const int64_t count = BY_KEY ? a.s : a.l, heads = BY_KEY ? a.held : a.heads, number = blockIdx.x / a.blocks;
+        const int64_t n = number / heads, h = number % heads;
+        int64_t block = blockIdx.x % a.blocks;
+        if (!BY_KEY) block = a.blocks - 1 - block;      // where a query sees the keys before it: the longest first
+        const int64_t own = block * OWN;
+        const int here = at_most(count - own, OWN);
+
+        T *const left = memory, *const right = left + OWN * HEAD, *const stages = right + (SLOPE ? OWN * HEAD : 0);
+        float *const shifts = reinterpret_cast<float *>(stages + 4 * OTHERS * HEAD);        // KEY: of two stages, then deltas
+        const AttentionOperand &owned = BY_KEY ? a.key : a.query, &owned_values = BY_KEY ? a.value : a.g;
+        const AttentionOperand &others = BY_KEY ? a.query : a.key, &values = BY_KEY ? a.g : a.value;
+        fetch_words<HEAD, OWN, MANY>(left, head_of(owned, n, h) + own * owned.row, owned.row, here, a.e);
+        if (SLOPE)
+            fetch_words<HEAD, OWN, MANY>(right, head_of(owned_values, n, h) + own * owned_values.row, owned_values.row, here, a.v);
+
+        float sum[DOWN][HEAD / 8][4] = {}, other_sum[KIND == KEY ? DOWN : 1][KIND == KEY ? HEAD / 8 : 1][4] = {};
+        float top[DOWN][2], total[DOWN][2];             // FORWARD: of the scores so far; QUERY: shift and delta
+        PT_UNROLL for (int d = 0; d < DOWN; d++)
+            PT_UNROLL for (int i = 0; i < 2; i++) {
+                const int64_t q = own + mine + 16 * d + 8 * i + g;
+                top[d][i] = KIND == QUERY ? shift_of(a, number * a.l, q) * LOG2_E : -pt::infinity<float>();
+                total[d][i] = KIND == QUERY ? delta_of(a, number * a.l, q) : 0;
+            }
+        const int64_t from = BY_KEY && a.causal ? own / OTHERS * OTHERS : 0;        // no query before it sees the key
+        const int64_t until = BY_KEY ? a.l : a.causal && own + here < a.s ? own + here : a.s;
+        const int64_t tiles = until > from ? (until - from + OTHERS - 1) / OTHERS : 0, all = tiles * (BY_KEY ? a.group : 1);
+        const float scale = (float)a.scale * LOG2_E;
+
+        auto stage = [&](int64_t i) {                   // starts to bring tile i
+            if (i < all) {
+                const int64_t m = i / tiles, o = from + (i - m * tiles) * OTHERS;
+                const int64_t other = BY_KEY ? h * a.group + m : h / a.group;
+                const int there = at_most(until - o, OTHERS);
+                T *const to = stages + (i & 1) * 2 * OTHERS * HEAD;
+                fetch_words<HEAD, OTHERS, MANY>(to, head_of(others, n, other) + o * others.row, others.row, there, a.e);
+                fetch_words<HEAD, OTHERS, MANY>(to + OTHERS * HEAD, head_of(values, n, other) + o * values.row, values.row, there, a.v);
+                if (KIND == KEY && threadIdx.x < OTHERS) {
+                    const int64_t first = (n * a.heads + other) * a.l, q = o + threadIdx.x;
+                    float *const numbers = shifts + (i & 1) * 2 * OTHERS + threadIdx.x;
+                    numbers[0] = shift_of(a, first, q) * LOG2_E;
+                    numbers[OTHERS] = delta_of(a, first, q);
+                }
+            }
+            close_copies();
+        };
+        stage(0);
+        for (int64_t i = 0; i < all; i++) {
+            stage(i + 1);
+            wait_for_copies<1>();
+            __syncthreads();
+            const int64_t m = i / tiles, o = from + (i - m * tiles) * OTHERS;
+            const int64_t hq = BY_KEY ? h * a.group + m : h;
+            const int there = at_most(until - o, OTHERS);
+            T *const keys = stages + (i & 1) * 2 * OTHERS * HEAD, *const rows = keys + OTHERS * HEAD;
+            const float *const numbers = shifts + (i & 1) * 2 * OTHERS;
+            const bool crossed = a.causal && (BY_KEY ? own + OWN > o + 1 : o + OTHERS > own + 1);
+            const bool masks = a.mask || a.keep || crossed || there < OTHERS || here < OWN;
+            float s[DOWN][ACROSS][4], slope[SLOPE ? DOWN : 1][SLOPE ? ACROSS : 1][4];
+            score_product<HEAD, DOWN, ACROSS>(s, left, mine, keys);
+            if constexpr (SLOPE) score_product<HEAD, DOWN, ACROSS>(slope, right, mine, rows);
+            PT_UNROLL for (int d = 0; d < DOWN; d++)
+                PT_UNROLL for (int j = 0; j < ACROSS; j++)
+                    PT_UNROLL for (int v = 0; v < 4; v++) s[d][j][v] *= scale;
+            if (masks) {
+                const Head head = masks_of(a, n, hq);
+                PT_UNROLL for (int d = 0; d < DOWN; d++)
+                    PT_UNROLL for (int j = 0; j < ACROSS; j++)
+                        PT_UNROLL for (int u = 0; u < 2; u++) {
+                            const int64_t r = own + mine + 16 * d + 8 * u + g, c = o + 8 * j + 2 * t;
+                            float &x = s[d][j][2 * u], &y = s[d][j][2 * u + 1];
+                            if (!head.mask && !head.keep) {
+                                const int64_t q = BY_KEY ? c : r, k = BY_KEY ? r : c;
+                                if (q >= a.l || k >= a.s || (a.causal && k > q)) x = -pt::infinity<float>();
+                                if (q + BY_KEY >= a.l || k + !BY_KEY >= a.s || (a.causal && k + !BY_KEY > q + BY_KEY))
+                                    y = -pt::infinity<float>();
+                                continue;
+                            }
+                            const Two two = masked_two<BY_KEY>(a, head, BY_KEY ? c : r, BY_KEY ? r : c, Two{{x * LN_2, y * LN_2}});
+                            x = two.v[0] * LOG2_E, y = two.v[1] * LOG2_E;
+                        }
+            }
+            if constexpr (KIND == FORWARD) {
+                PT_UNROLL for (int d = 0; d < DOWN; d++)
+                    PT_UNROLL for (int u = 0; u < 2; u++) {
+                        float peak = top[d][u];
+                        PT_UNROLL for (int j = 0; j < ACROSS; j++)
+                            PT_UNROLL for (int v = 0; v < 2; v++) peak = s[d][j][2 * u + v] > peak ? s[d][j][2 * u + v] : peak;
+                        PT_UNROLL for (int step = 2; step; step >>= 1) {
+                            const float theirs = shuffle_xor(peak, step);
+                            peak = theirs > peak ? theirs : peak;
+                        }
+                        const float base = peak == -pt::infinity<float>() ? 0.f : peak, fade = exp2_fast(top[d][u] - base);
+                        top[d][u] = peak;
+                        float part = 0;
+                        PT_UNROLL for (int j = 0; j < ACROSS; j++)
+                            PT_UNROLL for (int v = 0; v < 2; v++) {
+                                float &x = s[d][j][2 * u + v];
+                                x = exp2_fast(x - base);
+                                part += x;
+                            }
+                        total[d][u] = total[d][u] * fade + part;
+                        PT_UNROLL for (int j = 0; j < HEAD / 8; j++)
+                            PT_UNROLL for (int v = 0; v < 2; v++) sum[d][j][2 * u + v] *= fade;
+                    }
+            } else {
+                PT_UNROLL for (int d = 0; d < DOWN; d++)
+                    PT_UNROLL for (int j = 0; j < ACROSS; j++)
+                        PT_UNROLL for (int v = 0; v < 4; v++)
+                            s[d][j][v] = exp2_fast(s[d][j][v] - (BY_KEY ? numbers[8 * j + 2 * t + v % 2] : top[d][v / 2]));
+            }
+            // From here on s are probabilities; `weights` become what multiplies values (or g), `slope` keys (or queries).
+            if (a.threshold) {
+                const Head head = masks_of(a, n, hq);
+                PT_UNROLL for (int d = 0; d < DOWN; d++)
+                    PT_UNROLL for (int j = 0; j < ACROSS; j++)
+                        PT_UNROLL for (int u = 0; u < 2; u++) {
+                            const int64_t r = own + mine + 16 * d + 8 * u + g, c = o + 8 * j + 2 * t;
+                            const int64_t at = head.first + (BY_KEY ? c * a.s + r : r * a.s + c);
+                            const Two z = two_survivors(a, head.seed, head.offset, at, BY_KEY ? a.s : 1);
+                            PT_UNROLL for (int v = 0; v < 2; v++) {
+                                float &p = s[d][j][2 * u + v];
+                                if constexpr (SLOPE) {
+                                    float &x = slope[d][j][2 * u + v];
+                                    x = p * (x * z.v[v] - (BY_KEY ? numbers[OTHERS + 8 * j + 2 * t + v] : total[d][u]));
+                                }
+                                p *= z.v[v];
+                            }
+                        }
+            } else if constexpr (SLOPE) {
+                PT_UNROLL for (int d = 0; d < DOWN; d++)
+                    PT_UNROLL for (int j = 0; j < ACROSS; j++)
+                        PT_UNROLL for (int v = 0; v < 4; v++)
+                            slope[d][j][v] = s[d][j][v] * (slope[d][j][v] - (BY_KEY ? numbers[OTHERS + 8 * j + 2 * t + v % 2] : total[d][v / 2]));
+            }
+            if constexpr (KIND == QUERY) {
+                if (a.scores) {
+                    T *const scores = static_cast<T *>(a.scores) + (n * a.heads + hq) * a.l * a.s;
+                    PT_UNROLL for (int d = 0; d < DOWN; d++)
+                        PT_UNROLL for (int j = 0; j < ACROSS; j++)
+                            PT_UNROLL for (int v = 0; v < 4; v++) {
+                                const int64_t r = own + mine + 16 * d + 8 * (v / 2) + g, c = o + 8 * j + 2 * t + v % 2;
+                                if (r < a.l && c < a.s) scores[r * a.s + c] = down<T>(slope[d][j][v]);
+                            }
+                }
+                add_weighted<HEAD, DOWN, ACROSS>(sum, slope, keys);
+            } else {
+                if constexpr (KIND == KEY) add_weighted<HEAD, DOWN, ACROSS>(other_sum, slope, keys);
+                add_weighted<HEAD, DOWN, ACROSS>(sum, s, rows);
+            }
+            __syncthreads();                            // who still reads the tile that the next round replaces
+        }
+        wait_for_copies<0>();
+
+        float factor[DOWN][2];
+        PT_UNROLL for (int d = 0; d < DOWN; d++)
+            PT_UNROLL for (int u = 0; u < 2; u++) {
+                factor[d][u] = KIND == QUERY ? (float)a.scale : 1.f;
+                if (KIND != FORWARD) continue;
+                float whole = total[d][u];
+                PT_UNROLL for (int step = 2; step; step >>= 1) whole += shuffle_xor(whole, step);
+                factor[d][u] = whole == 0 ? 0.f : 1 / whole;        // without a key the row is 0; what is NaN stays so
+                const int64_t r = own + mine + 16 * d + 8 * u + g;
+                if (t == 0 && r < count)
+                    static_cast<float *>(a.lse)[number * a.l + r] = whole == 0 ? -pt::infinity<float>() : top[d][u] * LN_2 + pt::log(whole);
+            }
+        const int width = KIND == QUERY ? a.e : a.v;
+        put_lines<HEAD, DOWN>(static_cast<T *>(a.out) + (number * count + own) * width, sum, factor, mine, count - own, width);
+        if constexpr (KIND == KEY) {
+            PT_UNROLL for (int d = 0; d < DOWN; d++) factor[d][0] = factor[d][1] = (float)a.scale;
+            put_lines<HEAD, DOWN>(static_cast<T *>(a.key_out) + (number * count + own) * a.e, other_sum, factor, mine, count - own, a.e);
+        }
+    }
+};
+
+}  // namespace
+
+#define PT_ATTEND_TENSOR(name, kind, head, warps, down, others) \
+    PT_KERNEL_SYNC(name, AttentionArgs, a, 32 * warps) { \
+        PT_DYNAMIC_SHARED(T, memory); \
+        Attend<kind, head, warps, down, others>::run(a, memory); \
+    }

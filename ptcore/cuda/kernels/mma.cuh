@@ -1,0 +1,143 @@
+// Products of small matrices by a warp: the tensor cores' instructions, which sm_80 and later have, and the loads that feed
+// them. Where the host compiles, the fragments' layouts of the PTX manual (7.3, "mma.m16n8k16", "ldmatrix") are followed
+// word by word, by exchanges within the warp.
+//
+// Of a lane g = lane / 4 and t = lane % 4:
+//      A, 16 x 16: words 0 to 3 are columns 2 t and 2 t + 1 of row g, of row g + 8, and columns 2 t + 8 and + 9 of these
+//      B, 16 x 8: words 0 and 1 are rows 2 t, 2 t + 1 and 2 t + 8, 2 t + 9 of column g
+//      D, 16 x 8: numbers 0, 1 are columns 2 t, 2 t + 1 of row g, 2 and 3 those of row g + 8
+#pragma once
+#include "base.cuh"
+
+namespace {
+
+#if defined(__CUDACC_RTC__)
+PT_DEVICE uint32_t shared_address(const void *p) {
+    uint32_t r;
+    asm("{ .reg .u64 x; cvta.to.shared.u64 x, %1; cvt.u32.u64 %0, x; }" : "=r"(r) : "l"(p));
+    return r;
+}
+
+// d += a b
+PT_DEVICE void multiply_add(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1, half) {
+#  if __CUDA_ARCH__ >= 800
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+#  endif
+}
+PT_DEVICE void multiply_add(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1, bfloat16) {
+#  if __CUDA_ARCH__ >= 800
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+#  endif
+}
+
+// Two numbers as a word, the first in its lower half.
+PT_DEVICE uint32_t word_from(float first, float second, half) {
+    uint32_t r;
+    asm("{ .reg .b16 x, y; cvt.rn.f16.f32 x, %1; cvt.rn.f16.f32 y, %2; mov.b32 %0, {x, y}; }" : "=r"(r) : "f"(first), "f"(second));
+    return r;
+}
+PT_DEVICE uint32_t word_from(float first, float second, bfloat16) {
+    uint32_t r = 0;
+#  if __CUDA_ARCH__ >= 800
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(second), "f"(first));
+#  endif
+    return r;
+}
+
+// Four matrices of 8 x 8 elements of 2 bytes: lane 8 i + r says where row r of matrix i is, in shared memory. Word i of a
+// lane are the columns 2 t and 2 t + 1 of row g of matrix i; turned, rows 2 t and 2 t + 1 of column g.
+PT_DEVICE void load_matrices(uint32_t (&r)[4], const void *row) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(shared_address(row)) : "memory");
+}
+PT_DEVICE void load_turned_matrices(uint32_t (&r)[4], const void *row) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(shared_address(row)) : "memory");
+}
+
+// 16 bytes to shared memory behind the thread's back, or 16 of 0. Copies are closed into groups; wait<n> waits until
+// at most n groups are under way.
+PT_DEVICE void copy_16(void *to, const void *from, bool here) {
+#  if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" :: "r"(shared_address(to)), "l"(from), "r"(here ? 16 : 0) : "memory");
+#  endif
+}
+PT_DEVICE void close_copies() {
+#  if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.commit_group;" ::: "memory");
+#  endif
+}
+template <int N> PT_DEVICE void wait_for_copies() {
+#  if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_group %0;" :: "n"(N) : "memory");
+#  endif
+}
+
+PT_DEVICE float exp2_fast(float x) {
+    float r;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
+    return r;
+}
+#else
+template <class E> PT_DEVICE float element_of(uint32_t word, int i, E) {
+    E x;
+    x.bits = (uint16_t)(word >> (16 * i));
+    return up(x);
+}
+template <class E> PT_DEVICE uint32_t word_from(float first, float second, E) {
+    return down<E>(first).bits | (uint32_t)down<E>(second).bits << 16;
+}
+
+// What another lane has at the same place; none goes on before all have read.
+struct Fragments { uint32_t a[4], b[2]; };
+template <class E> PT_DEVICE void multiply_add(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1, E) {
+    const Fragments mine = {{a[0], a[1], a[2], a[3]}, {b0, b1}};
+    const int lane = threadIdx.x & 31, g = lane / 4, t = lane % 4;
+    const Fragments *rows[4], *columns[2][4];
+    for (int i = 0; i < 4; i++) {
+        rows[i] = __shfl_sync(0xffffffffu, &mine, 4 * g + i);
+        for (int c = 0; c < 2; c++) columns[c][i] = __shfl_sync(0xffffffffu, &mine, 4 * (2 * t + c) + i);
+    }
+    for (int down = 0; down < 2; down++)
+        for (int c = 0; c < 2; c++) {
+            float sum = d[2 * down + c];
+            for (int k = 0; k < 16; k++) {
+                const int from = k % 8 / 2, half_of = k / 8;
+                sum += element_of(rows[from]->a[2 * half_of + down], k & 1, E()) * element_of(columns[c][from]->b[half_of], k & 1, E());
+            }
+            d[2 * down + c] = sum;
+        }
+    __syncwarp();
+}
+
+PT_DEVICE void load_matrices(uint32_t (&r)[4], const void *row) {
+    const int lane = threadIdx.x & 31;
+    assert(reinterpret_cast<uintptr_t>(row) % 16 == 0);
+    for (int i = 0; i < 4; i++) {
+        const void *there = __shfl_sync(0xffffffffu, row, 8 * i + lane / 4);
+        r[i] = static_cast<const uint32_t *>(there)[lane % 4];
+    }
+}
+PT_DEVICE void load_turned_matrices(uint32_t (&r)[4], const void *row) {
+    const int lane = threadIdx.x & 31;
+    assert(reinterpret_cast<uintptr_t>(row) % 16 == 0);
+    for (int i = 0; i < 4; i++) {
+        const void *first = __shfl_sync(0xffffffffu, row, 8 * i + lane % 4 * 2);
+        const void *second = __shfl_sync(0xffffffffu, row, 8 * i + lane % 4 * 2 + 1);
+        r[i] = static_cast<const uint16_t *>(first)[lane / 4] | (uint32_t)static_cast<const uint16_t *>(second)[lane / 4] << 16;
+    }
+}
+
+PT_DEVICE void copy_16(void *to, const void *from, bool here) {
+    assert(reinterpret_cast<uintptr_t>(to) % 16 == 0 && reinterpret_cast<uintptr_t>(from) % 16 == 0);
+    if (here) *static_cast<uint4 *>(to) = *static_cast<const uint4 *>(from);
+    else *static_cast<uint4 *>(to) = uint4{0, 0, 0, 0};
+}
+PT_DEVICE void close_copies() {}
+template <int N> PT_DEVICE void wait_for_copies() {}
+PT_DEVICE float exp2_fast(float x) { return exp2f(x); }
+#endif
+
+}  // namespace
