@@ -32,7 +32,8 @@ def _one(types):
 STRUCTURED = {
     "attention": _one(_FLOATS), "attention_backward": _one(_FLOATS),
     "attention_backward_wide": _one(_FLOATS), "attention_tensor": _one(_FLOATS[:2]),
-    "attention_tensor_backward": _one(_FLOATS[:2]),
+    "attention_tensor_masked": _one(_FLOATS[:2]), "attention_tensor_backward": _one(_FLOATS[:2]),
+    "attention_tensor_backward_masked": _one(_FLOATS[:2]),
     "channel_norm": _PAIRS, "convolution": _one(_NUMBERS), "convolution_weight": _one(_NUMBERS),
     "cumulate": _one(CPP),
     "copy": [(t, u) for t in CPP for u in CPP if t != u] + [(t, t) for t in _BY_SIZE], "fill": _one(CPP),

@@ -3,7 +3,8 @@
 //
 // A block owns WARPS * 16 * DOWN lines of one head, of which each warp has 16 * DOWN; the others come through shared memory
 // in tiles of OTHERS lines, two of which are there at once. FORWARD and QUERY own queries, KEY owns keys, and makes the
-// gradients of keys and values. A line of HEAD elements is HEAD / 8 words of 16 bytes; word c of line r lies at place
+// gradients of keys and values. Masks, dropout and scales below 0 are for programs of their own (PT_ATTENTION_MASKED): what
+// they need room for would slow the others down. A line of HEAD elements is HEAD / 8 words of 16 bytes; word c of line r lies at place
 // c ^ (r & 7), so that eight lines' words c are in different banks.
 #pragma once
 #include "attention_base.cuh"
@@ -11,47 +12,53 @@
 
 namespace {
 
+#ifdef PT_ATTENTION_MASKED
+constexpr bool MASKED = true;
+#else
+constexpr bool MASKED = false;
+#endif
+
 const float LOG2_E = 1.44269504f, LN_2 = 0.693147181f;
 
-template <int HEAD> PT_DEVICE T *word_at(T *tile, int r, int c) { return tile + r * HEAD + ((c ^ (r & 7)) << 3); }
-
+// `rows` lines of a tile, of which `there` are, from rows that lie `stride` apart; what is beyond `width` is 0.
 template <int HEAD, int ROWS, int MANY>
-PT_DEVICE void fetch_words(T *to, const T *from, int64_t stride, int there, int width) {
-    PT_UNROLL for (int i = 0; i < ROWS * HEAD / 8; i += MANY) {
-        const int at = i + threadIdx.x, r = at / (HEAD / 8), c = at % (HEAD / 8);
-        const bool here = r < there && c * 8 < width;
-        copy_16(word_at<HEAD>(to, r, c), here ? from + r * stride + c * 8 : from, here);
+PT_DEVICE void fetch_words(Place tile, const T *from, int64_t stride, int there, int width) {
+    constexpr int DOWN = MANY * 8 / HEAD;               // lines at once: a multiple of 8, so that a thread's place stays
+    const int r = threadIdx.x / (HEAD / 8), c = threadIdx.x % (HEAD / 8);
+    const Place to = tile + r * HEAD * 2 + ((c ^ (r & 7)) << 4);
+    const bool inside = c * 8 < width;
+    const T *line = from + r * stride + c * 8;
+    PT_UNROLL for (int i = 0; i < ROWS / DOWN; i++) {
+        const bool here = inside && r + i * DOWN < there;
+        copy_16(to + i * DOWN * HEAD * 2, here ? line : from, here);
+        line += DOWN * stride;
     }
 }
 
-// Words of A at 16 lines from r on, columns 16 k and on.
-template <int HEAD> PT_DEVICE void load_left(uint32_t (&w)[4], T *tile, int r, int k) {
+// Where a lane's row of four matrices is in a tile, for the first of them; as tiles begin at multiples of 256 bytes, that of
+// words 2 k or of column j is this, its bits from the fifth on exchanged, and lines further down are added.
+template <int HEAD> PT_DEVICE Place left_place(Place tile) {
     const int lane = threadIdx.x & 31;
-    load_matrices(w, word_at<HEAD>(tile, r + (lane & 15), 2 * k + (lane >> 4)));
+    return tile + (lane & 15) * HEAD * 2 + (((lane >> 4) ^ (lane & 7)) << 4);
 }
-// Of B, which is a tile turned: its lines r to r + 15 are columns, of which 0, 1 are words of the first eight.
-template <int HEAD> PT_DEVICE void load_right(uint32_t (&w)[4], T *tile, int r, int k) {
+template <int HEAD> PT_DEVICE Place right_place(Place tile) {
     const int lane = threadIdx.x & 31;
-    load_matrices(w, word_at<HEAD>(tile, r + (lane & 7) + (lane >> 4) * 8, 2 * k + (lane >> 3 & 1)));
-}
-// Of B, which is lines 16 k and on of a tile: columns 8 j to 8 j + 15.
-template <int HEAD> PT_DEVICE void load_rows(uint32_t (&w)[4], T *tile, int k, int j) {
-    const int lane = threadIdx.x & 31;
-    load_turned_matrices(w, word_at<HEAD>(tile, 16 * k + (lane & 15), j + (lane >> 4)));
+    return tile + ((lane & 7) + (lane >> 4) * 8) * HEAD * 2 + (((lane >> 3 & 1) ^ (lane & 7)) << 4);
 }
 
-// sum = lines r... of `own` times those of `other`
+// sum = lines of `own` (a left_place) times those of the tile `other`
 template <int HEAD, int DOWN, int ACROSS>
-PT_DEVICE void score_product(float (&sum)[DOWN][ACROSS][4], T *own, int r, T *other) {
+PT_DEVICE void score_product(float (&sum)[DOWN][ACROSS][4], Place own, Place other) {
+    const Place rows = right_place<HEAD>(other);
     PT_UNROLL for (int d = 0; d < DOWN; d++)
         PT_UNROLL for (int j = 0; j < ACROSS; j++)
             PT_UNROLL for (int v = 0; v < 4; v++) sum[d][j][v] = 0;
     PT_UNROLL for (int k = 0; k < HEAD / 16; k++) {
         uint32_t left[DOWN][4];
-        PT_UNROLL for (int d = 0; d < DOWN; d++) load_left<HEAD>(left[d], own, r + 16 * d, k);
+        PT_UNROLL for (int d = 0; d < DOWN; d++) load_matrices(left[d], (own ^ (k << 5)) + d * 16 * HEAD * 2);
         PT_UNROLL for (int j = 0; j < ACROSS; j += 2) {
             uint32_t right[4];
-            load_right<HEAD>(right, other, 8 * j, k);
+            load_matrices(right, (rows ^ (k << 5)) + j * 8 * HEAD * 2);
             PT_UNROLL for (int d = 0; d < DOWN; d++) {
                 multiply_add(sum[d][j], left[d], right[0], right[1], T());
                 multiply_add(sum[d][j + 1], left[d], right[2], right[3], T());
@@ -60,9 +67,10 @@ PT_DEVICE void score_product(float (&sum)[DOWN][ACROSS][4], T *own, int r, T *ot
     }
 }
 
-// sum += weights times lines of `other`; weights are a product as it came.
+// sum += weights times lines of the tile `other`; weights are a product as it came.
 template <int HEAD, int DOWN, int ACROSS>
-PT_DEVICE void add_weighted(float (&sum)[DOWN][HEAD / 8][4], const float (&weights)[DOWN][ACROSS][4], T *other) {
+PT_DEVICE void add_weighted(float (&sum)[DOWN][HEAD / 8][4], const float (&weights)[DOWN][ACROSS][4], Place other) {
+    const Place rows = left_place<HEAD>(other);
     PT_UNROLL for (int k = 0; k < ACROSS / 2; k++) {
         uint32_t left[DOWN][4];
         PT_UNROLL for (int d = 0; d < DOWN; d++)
@@ -70,7 +78,7 @@ PT_DEVICE void add_weighted(float (&sum)[DOWN][HEAD / 8][4], const float (&weigh
                 left[d][v] = word_from(weights[d][2 * k + v / 2][v % 2 * 2], weights[d][2 * k + v / 2][v % 2 * 2 + 1], T());
         PT_UNROLL for (int j = 0; j < HEAD / 8; j += 2) {
             uint32_t right[4];
-            load_rows<HEAD>(right, other, k, j);
+            load_turned_matrices(right, (rows ^ (j << 4)) + k * 16 * HEAD * 2);
             PT_UNROLL for (int d = 0; d < DOWN; d++) {
                 multiply_add(sum[d][j], left[d], right[0], right[1], T());
                 multiply_add(sum[d][j + 1], left[d], right[2], right[3], T());
@@ -131,8 +139,10 @@ template <Kind KIND, int HEAD, int WARPS_, int DOWN, int OTHERS> struct Attend {
         const int64_t own = block * OWN;
         const int here = at_most(count - own, OWN);
 
-        T *const left = memory, *const right = left + OWN * HEAD, *const stages = right + (SLOPE ? OWN * HEAD : 0);
-        float *const shifts = reinterpret_cast<float *>(stages + 4 * OTHERS * HEAD);        // KEY: of two stages, then deltas
+        constexpr int OWNED = OWN * HEAD * 2, TILE_BYTES = OTHERS * HEAD * 2;
+        const Place left = place_of(memory), right = left + OWNED, stages = right + (SLOPE ? OWNED : 0);
+        const Place my_left = left_place<HEAD>(left) + mine * HEAD * 2, my_right = my_left + OWNED;
+        float *const shifts = reinterpret_cast<float *>(memory + OWN * HEAD * (SLOPE ? 2 : 1) + 4 * OTHERS * HEAD);     // KEY: two stages'
         const AttentionOperand &owned = BY_KEY ? a.key : a.query, &owned_values = BY_KEY ? a.value : a.g;
         const AttentionOperand &others = BY_KEY ? a.query : a.key, &values = BY_KEY ? a.g : a.value;
         fetch_words<HEAD, OWN, MANY>(left, head_of(owned, n, h) + own * owned.row, owned.row, here, a.e);
@@ -150,16 +160,17 @@ template <Kind KIND, int HEAD, int WARPS_, int DOWN, int OTHERS> struct Attend {
         const int64_t from = BY_KEY && a.causal ? own / OTHERS * OTHERS : 0;        // no query before it sees the key
         const int64_t until = BY_KEY ? a.l : a.causal && own + here < a.s ? own + here : a.s;
         const int64_t tiles = until > from ? (until - from + OTHERS - 1) / OTHERS : 0, all = tiles * (BY_KEY ? a.group : 1);
-        const float scale = (float)a.scale * LOG2_E;
+        // Scores are in units of the logarithm to base 2 over `unit`.
+        const float scale = (float)a.scale * LOG2_E, unit = MASKED ? 1.f : scale;
 
         auto stage = [&](int64_t i) {                   // starts to bring tile i
             if (i < all) {
                 const int64_t m = i / tiles, o = from + (i - m * tiles) * OTHERS;
                 const int64_t other = BY_KEY ? h * a.group + m : h / a.group;
                 const int there = at_most(until - o, OTHERS);
-                T *const to = stages + (i & 1) * 2 * OTHERS * HEAD;
+                const Place to = stages + (i & 1) * 2 * TILE_BYTES;
                 fetch_words<HEAD, OTHERS, MANY>(to, head_of(others, n, other) + o * others.row, others.row, there, a.e);
-                fetch_words<HEAD, OTHERS, MANY>(to + OTHERS * HEAD, head_of(values, n, other) + o * values.row, values.row, there, a.v);
+                fetch_words<HEAD, OTHERS, MANY>(to + TILE_BYTES, head_of(values, n, other) + o * values.row, values.row, there, a.v);
                 if (KIND == KEY && threadIdx.x < OTHERS) {
                     const int64_t first = (n * a.heads + other) * a.l, q = o + threadIdx.x;
                     float *const numbers = shifts + (i & 1) * 2 * OTHERS + threadIdx.x;
@@ -171,39 +182,43 @@ template <Kind KIND, int HEAD, int WARPS_, int DOWN, int OTHERS> struct Attend {
         };
         stage(0);
         for (int64_t i = 0; i < all; i++) {
+            wait_for_copies<0>();
+            __syncthreads();                            // all see tile i, and none reads the one before it any more
             stage(i + 1);
-            wait_for_copies<1>();
-            __syncthreads();
             const int64_t m = i / tiles, o = from + (i - m * tiles) * OTHERS;
             const int64_t hq = BY_KEY ? h * a.group + m : h;
             const int there = at_most(until - o, OTHERS);
-            T *const keys = stages + (i & 1) * 2 * OTHERS * HEAD, *const rows = keys + OTHERS * HEAD;
+            const Place keys = stages + (i & 1) * 2 * TILE_BYTES, rows = keys + TILE_BYTES;
             const float *const numbers = shifts + (i & 1) * 2 * OTHERS;
             const bool crossed = a.causal && (BY_KEY ? own + OWN > o + 1 : o + OTHERS > own + 1);
-            const bool masks = a.mask || a.keep || crossed || there < OTHERS || here < OWN;
             float s[DOWN][ACROSS][4], slope[SLOPE ? DOWN : 1][SLOPE ? ACROSS : 1][4];
-            score_product<HEAD, DOWN, ACROSS>(s, left, mine, keys);
-            if constexpr (SLOPE) score_product<HEAD, DOWN, ACROSS>(slope, right, mine, rows);
-            PT_UNROLL for (int d = 0; d < DOWN; d++)
-                PT_UNROLL for (int j = 0; j < ACROSS; j++)
-                    PT_UNROLL for (int v = 0; v < 4; v++) s[d][j][v] *= scale;
-            if (masks) {
+            score_product<HEAD, DOWN, ACROSS>(s, my_left, keys);
+            if constexpr (SLOPE) score_product<HEAD, DOWN, ACROSS>(slope, my_right, rows);
+            if constexpr (MASKED)
+                PT_UNROLL for (int d = 0; d < DOWN; d++)
+                    PT_UNROLL for (int j = 0; j < ACROSS; j++)
+                        PT_UNROLL for (int v = 0; v < 4; v++) s[d][j][v] *= scale;
+            if (MASKED && (a.mask || a.keep)) {
                 const Head head = masks_of(a, n, hq);
                 PT_UNROLL for (int d = 0; d < DOWN; d++)
                     PT_UNROLL for (int j = 0; j < ACROSS; j++)
                         PT_UNROLL for (int u = 0; u < 2; u++) {
                             const int64_t r = own + mine + 16 * d + 8 * u + g, c = o + 8 * j + 2 * t;
                             float &x = s[d][j][2 * u], &y = s[d][j][2 * u + 1];
-                            if (!head.mask && !head.keep) {
-                                const int64_t q = BY_KEY ? c : r, k = BY_KEY ? r : c;
-                                if (q >= a.l || k >= a.s || (a.causal && k > q)) x = -pt::infinity<float>();
-                                if (q + BY_KEY >= a.l || k + !BY_KEY >= a.s || (a.causal && k + !BY_KEY > q + BY_KEY))
-                                    y = -pt::infinity<float>();
-                                continue;
-                            }
                             const Two two = masked_two<BY_KEY>(a, head, BY_KEY ? c : r, BY_KEY ? r : c, Two{{x * LN_2, y * LN_2}});
                             x = two.v[0] * LOG2_E, y = two.v[1] * LOG2_E;
                         }
+            } else if (crossed || (!BY_KEY && there < OTHERS)) {
+                // Columns from `first` on, or BY_KEY before it, do not count. Of queries that are not there shifts are infinite,
+                // and lines of the owned tile that are not there are not written.
+                PT_UNROLL for (int d = 0; d < DOWN; d++)
+                    PT_UNROLL for (int u = 0; u < 2; u++) {
+                        const int line = at_most(own + mine + 16 * d + 8 * u + g - o, OTHERS);
+                        const int first = (BY_KEY ? line : a.causal && line + 1 < there ? line + 1 : there) - 2 * t;
+                        PT_UNROLL for (int j = 0; j < ACROSS; j++)
+                            PT_UNROLL for (int v = 0; v < 2; v++)
+                                if (BY_KEY ? 8 * j + v < first : 8 * j + v >= first) s[d][j][2 * u + v] = -pt::infinity<float>();
+                    }
             }
             if constexpr (KIND == FORWARD) {
                 PT_UNROLL for (int d = 0; d < DOWN; d++)
@@ -215,13 +230,13 @@ template <Kind KIND, int HEAD, int WARPS_, int DOWN, int OTHERS> struct Attend {
                             const float theirs = shuffle_xor(peak, step);
                             peak = theirs > peak ? theirs : peak;
                         }
-                        const float base = peak == -pt::infinity<float>() ? 0.f : peak, fade = exp2_fast(top[d][u] - base);
+                        const float base = peak == -pt::infinity<float>() ? 0.f : peak, fade = exp2_fast((top[d][u] - base) * unit);
                         top[d][u] = peak;
                         float part = 0;
                         PT_UNROLL for (int j = 0; j < ACROSS; j++)
                             PT_UNROLL for (int v = 0; v < 2; v++) {
                                 float &x = s[d][j][2 * u + v];
-                                x = exp2_fast(x - base);
+                                x = exp2_fast(x * unit - base * unit);
                                 part += x;
                             }
                         total[d][u] = total[d][u] * fade + part;
@@ -232,10 +247,10 @@ template <Kind KIND, int HEAD, int WARPS_, int DOWN, int OTHERS> struct Attend {
                 PT_UNROLL for (int d = 0; d < DOWN; d++)
                     PT_UNROLL for (int j = 0; j < ACROSS; j++)
                         PT_UNROLL for (int v = 0; v < 4; v++)
-                            s[d][j][v] = exp2_fast(s[d][j][v] - (BY_KEY ? numbers[8 * j + 2 * t + v % 2] : top[d][v / 2]));
+                            s[d][j][v] = exp2_fast(s[d][j][v] * unit - (BY_KEY ? numbers[8 * j + 2 * t + v % 2] : top[d][v / 2]));
             }
             // From here on s are probabilities; `weights` become what multiplies values (or g), `slope` keys (or queries).
-            if (a.threshold) {
+            if (MASKED && a.threshold) {
                 const Head head = masks_of(a, n, hq);
                 PT_UNROLL for (int d = 0; d < DOWN; d++)
                     PT_UNROLL for (int j = 0; j < ACROSS; j++)
@@ -252,11 +267,13 @@ template <Kind KIND, int HEAD, int WARPS_, int DOWN, int OTHERS> struct Attend {
                                 p *= z.v[v];
                             }
                         }
-            } else if constexpr (SLOPE) {
-                PT_UNROLL for (int d = 0; d < DOWN; d++)
-                    PT_UNROLL for (int j = 0; j < ACROSS; j++)
-                        PT_UNROLL for (int v = 0; v < 4; v++)
-                            slope[d][j][v] = s[d][j][v] * (slope[d][j][v] - (BY_KEY ? numbers[OTHERS + 8 * j + 2 * t + v % 2] : total[d][v / 2]));
+            } else {
+                if constexpr (SLOPE)
+                    PT_UNROLL for (int d = 0; d < DOWN; d++)
+                        PT_UNROLL for (int j = 0; j < ACROSS; j++)
+                            PT_UNROLL for (int v = 0; v < 4; v++)
+                                slope[d][j][v] = s[d][j][v] * (slope[d][j][v] - (BY_KEY ? numbers[OTHERS + 8 * j + 2 * t + v % 2]
+                                                                                        : total[d][v / 2]));
             }
             if constexpr (KIND == QUERY) {
                 if (a.scores) {
@@ -273,7 +290,6 @@ template <Kind KIND, int HEAD, int WARPS_, int DOWN, int OTHERS> struct Attend {
                 if constexpr (KIND == KEY) add_weighted<HEAD, DOWN, ACROSS>(other_sum, slope, keys);
                 add_weighted<HEAD, DOWN, ACROSS>(sum, s, rows);
             }
-            __syncthreads();                            // who still reads the tile that the next round replaces
         }
         wait_for_copies<0>();
 
@@ -287,7 +303,7 @@ template <Kind KIND, int HEAD, int WARPS_, int DOWN, int OTHERS> struct Attend {
                 factor[d][u] = whole == 0 ? 0.f : 1 / whole;        // without a key the row is 0; what is NaN stays so
                 const int64_t r = own + mine + 16 * d + 8 * u + g;
                 if (t == 0 && r < count)
-                    static_cast<float *>(a.lse)[number * a.l + r] = whole == 0 ? -pt::infinity<float>() : top[d][u] * LN_2 + pt::log(whole);
+                    static_cast<float *>(a.lse)[number * a.l + r] = whole == 0 ? -pt::infinity<float>() : top[d][u] * unit * LN_2 + pt::log(whole);
             }
         const int width = KIND == QUERY ? a.e : a.v;
         put_lines<HEAD, DOWN>(static_cast<T *>(a.out) + (number * count + own) * width, sum, factor, mine, count - own, width);
@@ -300,8 +316,13 @@ template <Kind KIND, int HEAD, int WARPS_, int DOWN, int OTHERS> struct Attend {
 
 }  // namespace
 
-#define PT_ATTEND_TENSOR(name, kind, head, warps, down, others) \
-    PT_KERNEL_SYNC(name, AttentionArgs, a, 32 * warps) { \
+#ifdef PT_ATTENTION_MASKED
+#  define PT_ATTENTION_TENSOR(name) name##_masked
+#else
+#  define PT_ATTENTION_TENSOR(name) name
+#endif
+#define PT_ATTEND_TENSOR(name, kind, head, warps, down, others, blocks) \
+    PT_KERNEL_SYNC_BLOCKS(PT_ATTENTION_TENSOR(name), AttentionArgs, a, 32 * warps, blocks) { \
         PT_DYNAMIC_SHARED(T, memory); \
         Attend<kind, head, warps, down, others>::run(a, memory); \
     }

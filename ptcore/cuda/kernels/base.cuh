@@ -29,7 +29,7 @@
 #  define PT_UNROLL PT_PRAGMA(unroll)
 #  define PT_UNROLL_BY(n) PT_PRAGMA(unroll n)
 #  define PT_DYNAMIC_SHARED(T, name) \
-    extern __shared__ __align__(16) unsigned char pt_dynamic_shared[]; \
+    extern __shared__ __align__(256) unsigned char pt_dynamic_shared[]; \
     T *const name = reinterpret_cast<T *>(pt_dynamic_shared)
 #else
 #  include "shim.h"

@@ -12,8 +12,10 @@
 namespace {
 
 #if defined(__CUDACC_RTC__)
-PT_DEVICE uint32_t shared_address(const void *p) {
-    uint32_t r;
+// An address in shared memory as a number.
+typedef uint32_t Place;
+PT_DEVICE Place place_of(const void *p) {
+    Place r;
     asm("{ .reg .u64 x; cvta.to.shared.u64 x, %1; cvt.u32.u64 %0, x; }" : "=r"(r) : "l"(p));
     return r;
 }
@@ -48,20 +50,20 @@ PT_DEVICE uint32_t word_from(float first, float second, bfloat16) {
 
 // Four matrices of 8 x 8 elements of 2 bytes: lane 8 i + r says where row r of matrix i is, in shared memory. Word i of a
 // lane are the columns 2 t and 2 t + 1 of row g of matrix i; turned, rows 2 t and 2 t + 1 of column g.
-PT_DEVICE void load_matrices(uint32_t (&r)[4], const void *row) {
+PT_DEVICE void load_matrices(uint32_t (&r)[4], Place row) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(shared_address(row)) : "memory");
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(row) : "memory");
 }
-PT_DEVICE void load_turned_matrices(uint32_t (&r)[4], const void *row) {
+PT_DEVICE void load_turned_matrices(uint32_t (&r)[4], Place row) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(shared_address(row)) : "memory");
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(row) : "memory");
 }
 
 // 16 bytes to shared memory behind the thread's back, or 16 of 0. Copies are closed into groups; wait<n> waits until
 // at most n groups are under way.
-PT_DEVICE void copy_16(void *to, const void *from, bool here) {
+PT_DEVICE void copy_16(Place to, const void *from, bool here) {
 #  if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" :: "r"(shared_address(to)), "l"(from), "r"(here ? 16 : 0) : "memory");
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" :: "r"(to), "l"(from), "r"(here ? 16 : 0) : "memory");
 #  endif
 }
 PT_DEVICE void close_copies() {
@@ -81,6 +83,9 @@ PT_DEVICE float exp2_fast(float x) {
     return r;
 }
 #else
+typedef uintptr_t Place;
+PT_DEVICE Place place_of(const void *p) { return reinterpret_cast<Place>(p); }
+
 template <class E> PT_DEVICE float element_of(uint32_t word, int i, E) {
     E x;
     x.bits = (uint16_t)(word >> (16 * i));
@@ -112,28 +117,28 @@ template <class E> PT_DEVICE void multiply_add(float (&d)[4], const uint32_t (&a
     __syncwarp();
 }
 
-PT_DEVICE void load_matrices(uint32_t (&r)[4], const void *row) {
+PT_DEVICE void load_matrices(uint32_t (&r)[4], Place row) {
     const int lane = threadIdx.x & 31;
-    assert(reinterpret_cast<uintptr_t>(row) % 16 == 0);
+    assert(row % 16 == 0);
     for (int i = 0; i < 4; i++) {
-        const void *there = __shfl_sync(0xffffffffu, row, 8 * i + lane / 4);
-        r[i] = static_cast<const uint32_t *>(there)[lane % 4];
+        const Place there = __shfl_sync(0xffffffffu, row, 8 * i + lane / 4);
+        r[i] = reinterpret_cast<const uint32_t *>(there)[lane % 4];
     }
 }
-PT_DEVICE void load_turned_matrices(uint32_t (&r)[4], const void *row) {
+PT_DEVICE void load_turned_matrices(uint32_t (&r)[4], Place row) {
     const int lane = threadIdx.x & 31;
-    assert(reinterpret_cast<uintptr_t>(row) % 16 == 0);
+    assert(row % 16 == 0);
     for (int i = 0; i < 4; i++) {
-        const void *first = __shfl_sync(0xffffffffu, row, 8 * i + lane % 4 * 2);
-        const void *second = __shfl_sync(0xffffffffu, row, 8 * i + lane % 4 * 2 + 1);
-        r[i] = static_cast<const uint16_t *>(first)[lane / 4] | (uint32_t)static_cast<const uint16_t *>(second)[lane / 4] << 16;
+        const Place first = __shfl_sync(0xffffffffu, row, 8 * i + lane % 4 * 2);
+        const Place second = __shfl_sync(0xffffffffu, row, 8 * i + lane % 4 * 2 + 1);
+        r[i] = reinterpret_cast<const uint16_t *>(first)[lane / 4] |
+               (uint32_t)reinterpret_cast<const uint16_t *>(second)[lane / 4] << 16;
     }
 }
 
-PT_DEVICE void copy_16(void *to, const void *from, bool here) {
-    assert(reinterpret_cast<uintptr_t>(to) % 16 == 0 && reinterpret_cast<uintptr_t>(from) % 16 == 0);
-    if (here) *static_cast<uint4 *>(to) = *static_cast<const uint4 *>(from);
-    else *static_cast<uint4 *>(to) = uint4{0, 0, 0, 0};
+PT_DEVICE void copy_16(Place to, const void *from, bool here) {
+    assert(to % 16 == 0 && reinterpret_cast<uintptr_t>(from) % 16 == 0);
+    *reinterpret_cast<uint4 *>(to) = here ? *static_cast<const uint4 *>(from) : uint4{0, 0, 0, 0};
 }
 PT_DEVICE void close_copies() {}
 template <int N> PT_DEVICE void wait_for_copies() {}

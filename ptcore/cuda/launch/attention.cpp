@@ -112,18 +112,18 @@ int start(pt_call *c, const Part &p, AttentionArgs &a, void *out, bool run) {
                   PT_ATTENTION_THREADS, a, (unsigned)shared);
 }
 
-// By tensor cores: a kernel for heads of at most 64, one for those of at most 128.
+// By tensor cores: kernels for heads of at most 64 and of at most 128, and such with masks, dropout or a scale below 0.
 struct TensorPart {
-    Kernel kernels[2];
+    Kernel kernels[2][2];
     int own[2], others[2];
     bool slope, key;
 };
-const TensorPart TENSOR_FORWARD = {{{"attention_tensor", "attention_tensor_64"}, {"attention_tensor", "attention_tensor_128"}},
-                                   {128, 64}, {64, 64}, false, false},
-                 TENSOR_QUERY = {{{"attention_tensor_backward", "attention_query_tensor_64"},
-                                  {"attention_tensor_backward", "attention_query_tensor_128"}}, {64, 64}, {64, 32}, true, false},
-                 TENSOR_KEY = {{{"attention_tensor_backward", "attention_key_tensor_64"},
-                                {"attention_tensor_backward", "attention_key_tensor_128"}}, {64, 64}, {64, 32}, true, true};
+#define PT_TENSOR(program, name) \
+    {{{program, name "_64"}, {program, name "_128"}}, {{program "_masked", name "_64_masked"}, {program "_masked", name "_128_masked"}}}
+const TensorPart TENSOR_FORWARD = {PT_TENSOR("attention_tensor", "attention_tensor"), {128, 64}, {64, 64}, false, false},
+                 TENSOR_QUERY = {PT_TENSOR("attention_tensor_backward", "attention_query_tensor"), {64, 64}, {64, 32}, true, false},
+                 TENSOR_KEY = {PT_TENSOR("attention_tensor_backward", "attention_key_tensor"), {64, 64}, {64, 32}, true, true};
+#undef PT_TENSOR
 
 bool fits_tensors(const pt_call *c, const AttentionArgs &a, bool backward) {
     const int dtype = c->out[0].dtype;
@@ -141,7 +141,9 @@ int start(pt_call *c, const TensorPart &p, AttentionArgs &a, int64_t heads, int6
     const int64_t all = a.blocks * heads;
     if (shared > shared_limit(c) || all > INT_MAX) return PT_DECOMPOSE;
     if (!run || all == 0) return PT_OK;
-    return launch(c, p.kernels[wide], types(c->out[0].dtype), Grid{(unsigned)all, 1, 1}, PT_ATTENTION_THREADS, a, (unsigned)shared);
+    const bool masked = a.mask || a.keep || a.threshold || !(a.scale > 0);
+    return launch(c, p.kernels[masked][wide], types(c->out[0].dtype), Grid{(unsigned)all, 1, 1}, PT_ATTENTION_THREADS, a,
+                  (unsigned)shared);
 }
 
 int rows_of(int dtype) { return PT_ATTENTION_FEW * (dtype == PT_FLOAT64 ? 4 : 8); }
