@@ -105,7 +105,7 @@ rm -rf /env-stable
 python{version} -m venv /env-stable
 . /env-stable/bin/activate
 pip install --quiet "$(echo /stable/*.whl)[test]"
-python -c 'import sys, ptcore; print(sys.version.split()[0], ptcore._core.__file__)'
+python -P -c 'import sys, ptcore; print(sys.version.split()[0], ptcore._core.__file__)'
 pytest tests -q -p no:cacheprovider -n 2 -m "core and not parity and not alone"
 """
 

@@ -35,17 +35,6 @@ PT_DEVICE void fetch_words(Place tile, const T *from, int64_t stride, int there,
     }
 }
 
-// Where a lane's row of four matrices is in a tile, for the first of them; as tiles begin at multiples of 256 bytes, that of
-// words 2 k or of column j is this, its bits from the fifth on exchanged, and lines further down are added.
-template <int HEAD> PT_DEVICE Place left_place(Place tile) {
-    const int lane = threadIdx.x & 31;
-    return tile + (lane & 15) * HEAD * 2 + (((lane >> 4) ^ (lane & 7)) << 4);
-}
-template <int HEAD> PT_DEVICE Place right_place(Place tile) {
-    const int lane = threadIdx.x & 31;
-    return tile + ((lane & 7) + (lane >> 4) * 8) * HEAD * 2 + (((lane >> 3 & 1) ^ (lane & 7)) << 4);
-}
-
 // sum = lines of `own` (a left_place) times those of the tile `other`
 template <int HEAD, int DOWN, int ACROSS>
 PT_DEVICE void score_product(float (&sum)[DOWN][ACROSS][4], Place own, Place other) {

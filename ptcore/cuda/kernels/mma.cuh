@@ -145,4 +145,18 @@ template <int N> PT_DEVICE void wait_for_copies() {}
 PT_DEVICE float exp2_fast(float x) { return exp2f(x); }
 #endif
 
+// Tiles of lines of HEAD elements of 2 bytes, 64 or 128, begin at multiples of 256 bytes. A line's words of 16 bytes lie in
+// another order, word c of line r at place c ^ (r & 7), so that eight lines' words c are in different banks. Where a lane's
+// row of four matrices is, of the first words and lines: those from word c on, an even one, are at this ^ c << 4, those
+// further down at more. left_place: 16 lines, the next two matrices are the next word's. right_place: the second matrix is
+// the next word's, the last two are eight lines down.
+template <int HEAD> PT_DEVICE Place left_place(Place tile) {
+    const int lane = threadIdx.x & 31;
+    return tile + (lane & 15) * HEAD * 2 + (((lane >> 4) ^ (lane & 7)) << 4);
+}
+template <int HEAD> PT_DEVICE Place right_place(Place tile) {
+    const int lane = threadIdx.x & 31;
+    return tile + ((lane & 7) + (lane >> 4) * 8) * HEAD * 2 + (((lane >> 3 & 1) ^ (lane & 7)) << 4);
+}
+
 }  // namespace

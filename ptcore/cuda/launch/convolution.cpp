@@ -1,8 +1,11 @@
 // The host halves of convolution, its transpose and the gradient of its weight, in 1 to 3 dims. What is read outside of
 // the input is 0; the sizes of the output say how much there is of it.
+#include <initializer_list>
+
 #include "convolution_args.h"
 #include "families.hpp"
 #include "spatial.hpp"
+#include "view.hpp"
 #include "walk.hpp"
 
 namespace pt_cuda {
@@ -63,7 +66,7 @@ int read_axes(pt_call *c, ConvolutionArgs &a, const BatchView &x, const BatchVie
 Grid grid_of(int64_t blocks) { return Grid{(unsigned)smaller(blocks, MOST_GRID), 1, 1}; }
 
 // Tiles of rows x columns, as many as the first phase has: no other has more results.
-int by_tiles(pt_call *c, const Kernel &kernel, ConvolutionArgs a, int64_t rows, int64_t columns) {
+int by_tiles(pt_call *c, const Kernel &kernel, ConvolutionArgs a, int64_t rows, int64_t columns, unsigned shared = 0) {
     int64_t results = a.n, phases = 1;
     for (int d = 0; d < 3; d++) {
         results *= ceil_div(a.axis[d].result, a.axis[d].phases);
@@ -72,7 +75,111 @@ int by_tiles(pt_call *c, const Kernel &kernel, ConvolutionArgs a, int64_t rows, 
     a.row_tiles = ceil_div(a.filters, rows);
     a.column_tiles = ceil_div(results, columns);
     a.tiles = a.row_tiles * a.column_tiles * a.groups * phases;
-    return launch(c, kernel, types(c->out[0].dtype), grid_of(a.tiles), THREADS, a);
+    return launch(c, kernel, types(c->out[0].dtype), grid_of(a.tiles), THREADS, a, shared);
+}
+
+// -- by tensor cores -------------------------------------------------------------------------------------------------------
+
+const Kernel TENSOR = {"convolution_tensor", "convolve_tensor"}, TENSOR_FEW = {"convolution_tensor", "convolve_tensor_few"},
+             WEIGHT_TENSOR = {"convolution_weight_tensor", "convolve_weight_tensor"},
+             WEIGHT_TENSOR_FEW = {"convolution_weight_tensor", "convolve_weight_tensor_few"};
+enum { TENSOR_COLUMNS = 128, TENSOR_STAGES = 3, WEIGHT_DEPTH = 32, WEIGHT_STAGES = 4 };
+
+// Half types on a device that has the instructions, where words of eight channels are not filling for the most part.
+bool for_tensors(const pt_call *c, const ConvolutionArgs &a, double furthest) {
+    const int dtype = c->out[0].dtype;
+    if ((dtype != PT_FLOAT16 && dtype != PT_BFLOAT16) || furthest >= 1073741824.0) return false;
+    if (driver.devices[c->out[0].device_index].capability < 80 || shared_limit(c) < (96 << 10)) return false;
+    return a.filters >= 8 && a.channels >= (a.groups > 1 ? 4 : 1);
+}
+
+// (outer, groups, channels, a, b, c) with the channels of each group as neighbours, filled up to words with 0: `strides` are
+// the source's, in elements. Where it lies so already it is used as it is.
+class Words {
+public:
+    Words(pt_call *c, const pt_view &src, char *data, const int64_t (&sizes)[6], const int64_t (&strides)[6], bool dense)
+        : words(ceil_div(sizes[2], 8)), room(c, fits(data, sizes, strides, dense) ? 0 : bytes(sizes)), good(true) {
+        if (fits(data, sizes, strides, dense)) {
+            this->data = data;
+            for (int d = 0; d < 6; d++) step[d] = strides[d];
+            return;
+        }
+        this->data = static_cast<char *>(room.data);
+        good = room.data;
+        step[2] = 1, step[1] = words * 8;
+        int64_t next = sizes[1] * words * 8;
+        for (int d : {5, 4, 3, 0}) step[d] = next, next *= sizes[d];
+        if (good && sizes[2] % 8) good = clear(c, room.data, bytes(sizes)) == PT_OK;
+        if (!good) return;
+        View from(src), to(src);
+        from.v.data = data, to.v.data = this->data;
+        from.v.ndim = to.v.ndim = 0;
+        for (int d = 0; d < 6; d++) from.push(sizes[d], strides[d]), to.push(sizes[d], step[d]);
+        from.settle(), to.settle();
+        good = copy(c, &to.v, &from.v) == PT_OK;
+    }
+    bool ok() const { return good; }
+    char *data;
+    int64_t words, step[6];
+
+private:
+    static int64_t bytes(const int64_t (&sizes)[6]) {
+        return sizes[0] * sizes[1] * ceil_div(sizes[2], 8) * 16 * sizes[3] * sizes[4] * sizes[5];
+    }
+    static bool fits(const char *data, const int64_t (&sizes)[6], const int64_t (&strides)[6], bool dense) {
+        if (sizes[2] % 8 || strides[2] != 1 || (uintptr_t)data % 16) return false;
+        if (sizes[1] > 1 && strides[1] != sizes[2]) return false;
+        int64_t next = sizes[1] * sizes[2];
+        for (int d : {5, 4, 3, 0}) {
+            if (sizes[d] > 1 && (strides[d] % 8 || (dense && strides[d] != next))) return false;
+            next *= sizes[d];
+        }
+        return true;
+    }
+    Scratch room;
+    bool good;
+};
+
+int by_tensors(pt_call *c, ConvolutionArgs a, const BatchView &x, const BatchView &weight) {
+    const int64_t x_sizes[6] = {a.n, a.groups, a.channels, x.size[2], x.size[3], x.size[4]};
+    const int64_t x_strides[6] = {a.x_image, a.channels * a.x_channel, a.x_channel, a.axis[0].x, a.axis[1].x, a.axis[2].x};
+    const int64_t w_sizes[6] = {a.groups * a.filters, 1, a.channels, weight.size[2], weight.size[3], weight.size[4]};
+    int64_t w_strides[6] = {a.w_filter, 0, a.w_channel, a.axis[0].w, a.axis[1].w, a.axis[2].w};
+    // Of the transpose filters of a group are not beside those of the next: each group is packed by itself.
+    const Words images(c, c->in[0], x.data, x_sizes, x_strides, false);
+    if (!images.ok()) return PT_MEMORY_ERROR;
+    const bool apart = a.groups > 1 && a.w_group != a.filters * a.w_filter;
+    View turned(c->in[1]);
+    Scratch room(c, apart ? c->in[1].numel * 2 : 0);
+    char *filters = weight.data;
+    if (apart) {
+        if (!room.data) return PT_MEMORY_ERROR;
+        const int64_t taps = weight.size[2] * weight.size[3] * weight.size[4];
+        View from(c->in[1]), to(c->in[1]);
+        from.v.ndim = to.v.ndim = 0;
+        to.v.data = filters = static_cast<char *>(room.data);
+        from.push(a.groups, a.w_group), to.push(a.groups, a.filters * a.channels * taps);
+        from.push(a.filters, a.w_filter), to.push(a.filters, a.channels * taps);
+        from.push(a.channels, a.w_channel), to.push(a.channels, taps);
+        int64_t step = taps;
+        for (int d = 0; d < 3; d++) {
+            step /= weight.size[d + 2];
+            from.push(weight.size[d + 2], a.axis[d].w), to.push(weight.size[d + 2], step);
+            w_strides[d + 3] = step;
+        }
+        w_strides[0] = a.channels * taps, w_strides[2] = taps;
+        from.settle(), to.settle();
+        const int status = copy(c, &to.v, &from.v);
+        if (status) return status;
+    }
+    const Words packed(c, c->in[1], filters, w_sizes, w_strides, true);
+    if (!packed.ok()) return PT_MEMORY_ERROR;
+    a.x = images.data, a.w = packed.data, a.words = images.words;
+    a.x_image = images.step[0];
+    for (int d = 0; d < 3; d++) a.axis[d].x = images.step[d + 3];
+    const bool few = a.filters <= 64;
+    const int rows = few ? 64 : 128;
+    return by_tiles(c, few ? TENSOR_FEW : TENSOR, a, rows, TENSOR_COLUMNS, (rows + TENSOR_COLUMNS) * 128 * TENSOR_STAGES);
 }
 
 int convolve_as(pt_call *c, bool transposed) {
@@ -103,6 +210,7 @@ int convolve_as(pt_call *c, bool transposed) {
     status = read_axes(c, a, x, weight, out, furthest);
     if (status) return status;
     const bool far = furthest >= 2147483648.0;
+    if (for_tensors(c, a, furthest)) return by_tensors(c, a, x, weight);
     if (a.filters < FEW) {
         a.tiles = c->out[0].numel;
         const Grid grid = blocks_for(c, a.tiles, THREADS, 32);
@@ -122,6 +230,46 @@ int convolve_transposed(pt_call *c) { return convolve_as(c, true); }
 
 // The bytes of a number as sums are kept.
 int sum_size(int dtype) { return dtype < PT_FLOAT16 ? 8 : dtype <= PT_FLOAT32 ? 4 : item_size(dtype); }
+
+// The kernel over parts of the results, and their sum.
+int in_parts(pt_call *c, const Kernel &kernel, ConvolutionArgs a, int64_t blocks, int64_t results, int64_t wanted, int64_t worth,
+             int64_t step, unsigned shared) {
+    const pt_view &made = c->out[0];
+    const int64_t room = ((int64_t)64 << 20) / (made.numel * sum_size(made.dtype));     // what is kept stays below 64 MiB
+    const int64_t parts = smaller(wanted, smaller(worth, room));
+    a.part = ceil_div(ceil_div(results, parts < 1 ? 1 : parts), step) * step;
+    a.parts = ceil_div(results, a.part);
+    a.tiles = blocks * a.parts;
+    Scratch kept(c, a.parts > 1 ? a.parts * made.numel * sum_size(made.dtype) : 0);
+    if (a.parts > 1) {
+        if (!kept.data) return PT_MEMORY_ERROR;
+        a.out = static_cast<char *>(kept.data);
+    }
+    const int status = launch(c, kernel, types(made.dtype), grid_of(a.tiles), THREADS, a, shared);
+    if (status || a.parts == 1) return status;
+    const ConvolutionSumArgs sum = {made.data, a.out, made.numel, a.parts};
+    return launch(c, WEIGHT_SUM, types(made.dtype), blocks_for(c, made.numel, THREADS, 32), THREADS, sum);
+}
+
+int weight_by_tensors(pt_call *c, ConvolutionArgs a, const BatchView &x, const BatchView &g) {
+    const int64_t x_sizes[6] = {a.n, a.groups, a.channels, x.size[2], x.size[3], x.size[4]};
+    const int64_t x_strides[6] = {a.x_image, a.channels * a.x_channel, a.x_channel, a.axis[0].x, a.axis[1].x, a.axis[2].x};
+    const int64_t g_sizes[6] = {a.n, a.groups, a.filters, g.size[2], g.size[3], g.size[4]};
+    const int64_t g_strides[6] = {a.g_image, a.filters * a.g_channel, a.g_channel, a.axis[0].g, a.axis[1].g, a.axis[2].g};
+    const Words images(c, c->in[0], x.data, x_sizes, x_strides, false), gradient(c, c->in[1], g.data, g_sizes, g_strides, true);
+    if (!images.ok() || !gradient.ok()) return PT_MEMORY_ERROR;
+    a.x = images.data, a.words = images.words, a.x_image = images.step[0];
+    a.g = gradient.data, a.filter_words = gradient.words;
+    for (int d = 0; d < 3; d++) a.axis[d].x = images.step[d + 3];
+    const bool few = a.filters <= 64;
+    const int rows = few ? 64 : 128;
+    int64_t words = a.words;
+    for (int d = 0; d < 3; d++) words *= a.axis[d].kernel;
+    a.row_tiles = ceil_div(a.filters, rows), a.column_tiles = ceil_div(words * 8, TENSOR_COLUMNS);
+    const int64_t blocks = a.row_tiles * a.column_tiles * a.groups, results = a.n * g.size[2] * g.size[3] * g.size[4];
+    return in_parts(c, few ? WEIGHT_TENSOR_FEW : WEIGHT_TENSOR, a, blocks, results, ceil_div(4 * (int64_t)multiprocessors(c), blocks),
+                    ceil_div(results, 512), WEIGHT_DEPTH, WEIGHT_DEPTH * 2 * (rows + TENSOR_COLUMNS) * WEIGHT_STAGES);
+}
 
 int convolve_weight(pt_call *c) {
     int status = check(c);
@@ -144,28 +292,15 @@ int convolve_weight(pt_call *c) {
     const int64_t span = 4 * SIDE, results = a.n * g.size[2] * g.size[3] * g.size[4],
                   terms = made.numel / (a.groups * a.filters);
     if (results == 0) return clear(c, made.data, made.numel * item_size(made.dtype));
+    if (for_tensors(c, a, furthest)) return weight_by_tensors(c, a, x, g);
     a.row_tiles = ceil_div(a.filters, span), a.column_tiles = ceil_div(terms, span);
     int64_t blocks = a.row_tiles * a.column_tiles * a.groups;
     const bool each = a.filters * terms * 8 < a.row_tiles * a.column_tiles * span * span;
     if (each) blocks = made.numel;
-    // As many sums as occupy the device, if each has enough to add up; what is kept of them stays below 64 MiB.
-    const int64_t wanted = ceil_div(4 * (int64_t)multiprocessors(c), blocks),
-                  worth = ceil_div(results, each ? 4096 : 512),
-                  room = ((int64_t)64 << 20) / (made.numel * sum_size(made.dtype));
-    const int64_t parts = smaller(wanted, smaller(worth, room));
-    a.part = ceil_div(results, parts < 1 ? 1 : parts);
-    a.parts = ceil_div(results, a.part);
-    a.tiles = blocks * a.parts;
-    Scratch kept(c, a.parts > 1 ? a.parts * made.numel * sum_size(made.dtype) : 0);
-    if (a.parts > 1) {
-        if (!kept.data) return PT_MEMORY_ERROR;
-        a.out = static_cast<char *>(kept.data);
-    }
+    // As many sums as occupy the device, if each has enough to add up.
     const Kernel &kernel = each ? WEIGHT_EACH : furthest >= 2147483648.0 ? WEIGHT_FAR : WEIGHT;
-    status = launch(c, kernel, types(made.dtype), grid_of(a.tiles), THREADS, a);
-    if (status || a.parts == 1) return status;
-    const ConvolutionSumArgs sum = {made.data, a.out, made.numel, a.parts};
-    return launch(c, WEIGHT_SUM, types(made.dtype), blocks_for(c, made.numel, THREADS, 32), THREADS, sum);
+    return in_parts(c, kernel, a, blocks, results, ceil_div(4 * (int64_t)multiprocessors(c), blocks),
+                    ceil_div(results, each ? 4096 : 512), 1, 0);
 }
 
 }  // namespace

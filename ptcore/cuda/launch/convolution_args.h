@@ -22,6 +22,7 @@ typedef struct ConvolutionArgs {
     int64_t x_image, x_channel, w_group, w_filter, w_channel, bias_stride, g_image, g_channel;
     int64_t row_tiles, column_tiles, tiles;
     int64_t parts, part;            /* gradient of w: into how many sums the results are dealt, and of how many each */
+    int64_t words, filter_words;    /* by tensor cores: of 16 bytes, that a place of x and of g has for a group */
     int32_t transposed;
     ConvolutionAxis axis[3];
 } ConvolutionArgs;

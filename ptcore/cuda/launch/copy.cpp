@@ -10,7 +10,7 @@
 namespace pt_cuda {
 namespace {
 
-enum { THREADS = 256, PER_THREAD = 4, TILE = 32 };
+enum { THREADS = 256, PER_THREAD = 4 };
 const Kernel DENSE = {"copy", "copy_dense"}, PACKED = {"copy", "copy_packed"},
              STRIDED = {"copy", "copy_strided"}, TRANSPOSE = {"transpose", "transpose"};
 
@@ -42,9 +42,11 @@ int transpose(pt_call *c, const Walk &w, int d, const pt_view *dst, const pt_vie
         batch = (unsigned)w.sizes[1 - d];
         a.dst_batch = w.strides[0][1 - d] / item, a.src_batch = w.strides[1][1 - d] / item;
     }
-    const int64_t tiles_down = (a.rows + TILE - 1) / TILE;
+    a.pairs = ((uintptr_t)a.dst % 4 | (uintptr_t)a.src % 4 | a.rows % 2 | a.columns % 2 | a.dst_row % 2 | a.src_column % 2 |
+               a.dst_batch % 2 | a.src_batch % 2) == 0;
+    const int64_t tile = PT_TRANSPOSE_TILE(item), tiles_down = (a.rows + tile - 1) / tile;
     if (tiles_down > 65535) return -1;
-    const Grid grid{(a.columns + TILE - 1) / TILE, (unsigned)tiles_down, batch};
+    const Grid grid{(unsigned)((a.columns + tile - 1) / tile), (unsigned)tiles_down, batch};
     return launch(c, TRANSPOSE, kinds | 0xff00u, grid, THREADS, a);
 }
 

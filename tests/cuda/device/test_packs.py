@@ -158,3 +158,19 @@ def test_rows_that_indices_stand_for(width, dtype):
     want[rows, 2] = values[:, 1]
     t[ptcore.from_numpy(rows).cuda(), 2] = ptcore.from_numpy(values).cuda()[:, 1]
     np.testing.assert_array_equal(t.cpu().numpy(), want)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float16", "float32", "float64", "complex128"])
+@pytest.mark.parametrize("shape", [(8, 8), (63, 65), (64, 128), (66, 130), (3, 70, 34), (2, 129, 9)])
+def test_turned_matrices(shape, dtype):
+    x = numbers(dtype, *shape)
+    t = ptcore.from_numpy(x).cuda()
+    turned = np.moveaxis(x, -1, -2)
+    np.testing.assert_array_equal(t.transpose(-1, -2).contiguous().cpu().numpy(), turned)
+    wide = ptcore.zeros(*turned.shape[:-1], turned.shape[-1] + 3, dtype=t.dtype, device="cuda")
+    for part in (wide[..., 2:-1], wide[..., 1:-2], wide[..., :-3]):
+        part.zero_()
+        part.copy_(t.transpose(-1, -2))
+        np.testing.assert_array_equal(part.cpu().numpy(), turned)
+    cut = ptcore.cat([t, t], -1)[..., 1:x.shape[-1]]
+    np.testing.assert_array_equal(cut.transpose(-1, -2).contiguous().cpu().numpy(), turned[..., 1:, :])

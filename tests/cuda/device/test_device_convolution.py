@@ -1,0 +1,97 @@
+"""Convolution of half types, which tensor cores do where there are enough filters: whole numbers, whose sums are exact."""
+import numpy as np
+import pytest
+
+import ptcore
+
+F = ptcore.nn.functional
+# input, weight, settings: words of channels that are not full, steps with several taps, tiles that end early
+CASES = [
+    ((2, 3, 9, 8), (16, 3, 3, 3), {"padding": 1}),
+    ((1, 8, 7), (8, 8, 1), {}),
+    ((3, 20, 11, 13), (10, 20, 3, 2), {"stride": (2, 1), "padding": (0, 1)}),
+    ((2, 64, 12, 12), (130, 64, 3, 3), {"padding": 1}),
+    ((1, 72, 5, 6), (64, 72, 1, 1), {"stride": 2}),
+    ((2, 32, 10, 9), (24, 16, 3, 3), {"groups": 2, "padding": 2, "dilation": 2}),
+    ((1, 16, 4, 5, 6), (8, 16, 2, 3, 2), {"padding": (1, 0, 1)}),
+    ((5, 10, 40), (12, 5, 7), {"groups": 2, "stride": 3, "padding": 3}),
+    ((1, 8, 3, 3), (8, 8, 5, 5), {"padding": 2}),
+]
+TRANSPOSED = [
+    ((2, 16, 5, 6), (16, 10, 3, 3), {"stride": 2, "padding": 1, "output_padding": 1}),
+    ((1, 24, 9), (24, 8, 4), {"stride": 3}),
+    ((2, 16, 4, 4), (16, 12, 3, 2), {"groups": 2, "dilation": 2, "padding": 1}),
+    ((1, 8, 3, 4, 2), (8, 9, 2, 2, 3), {"stride": (1, 2, 1)}),
+]
+
+
+def whole(shape, seed, dtype):
+    x = np.random.default_rng(seed).integers(-2, 3, shape).astype(np.float64)
+    return ptcore.from_numpy(x), ptcore.from_numpy(x).to(dtype).cuda()
+
+
+def exact(got, want, dtype, what):
+    got, want = got.detach().cpu().double(), want.detach().to(dtype).double()
+    np.testing.assert_array_equal(got.numpy(), want.numpy(), err_msg=what)
+
+
+def compare(conv, x_shape, w_shape, settings, dtype, layout):
+    dtype = getattr(ptcore, dtype)
+    outputs = w_shape[1] * settings.get("groups", 1) if "transpose" in conv.__name__ else w_shape[0]
+    (x, x2), (w, w2), (b, b2) = (whole(s, i, dtype) for i, s in enumerate((x_shape, w_shape, (outputs,))))
+    if layout == "channels last":
+        x2 = x2.movedim(1, -1).contiguous().movedim(-1, 1)
+    elif layout == "cut":
+        x2 = ptcore.cat([x2, x2], -1)[..., :x_shape[-1]]
+        w2 = ptcore.cat([w2, w2], 1)[:, :w_shape[1]]
+    for t in (x, w, b, x2, w2, b2):
+        t.requires_grad_()
+    y, y2 = conv(x, w, b, **settings), conv(x2, w2, b2, **settings)
+    exact(y2, y, dtype, "forward")
+    g, g2 = whole(y.shape, 7, dtype)
+    if layout == "channels last":
+        g2 = g2.movedim(1, -1).contiguous().movedim(-1, 1)
+    grads = ptcore.autograd.grad(y, (x, w, b), g), ptcore.autograd.grad(y2, (x2, w2, b2), g2)
+    for name, want, got in zip(("input", "weight", "bias"), *grads):
+        exact(got, want, dtype, name)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("layout", ["contiguous", "channels last", "cut"])
+@pytest.mark.parametrize("case", CASES, ids=lambda c: "x".join(map(str, c[0])))
+def test_convolution(case, layout, dtype):
+    x, w, settings = case
+    compare({3: F.conv1d, 4: F.conv2d, 5: F.conv3d}[len(x)], x, w, settings, dtype, layout)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("layout", ["contiguous", "channels last", "cut"])
+@pytest.mark.parametrize("case", TRANSPOSED, ids=lambda c: "x".join(map(str, c[0])))
+def test_transposed_convolution(case, layout, dtype):
+    x, w, settings = case
+    conv = {3: F.conv_transpose1d, 4: F.conv_transpose2d, 5: F.conv_transpose3d}[len(x)]
+    compare(conv, x, w, settings, dtype, layout)
+
+
+def test_kernels(driver):
+    """The tensor cores are used, for many filters and for few."""
+    names = [b"convolve_tensor", b"convolve_tensor_few", b"convolve_weight_tensor", b"convolve_weight_tensor_few"]
+    before = [driver.standin_launched(n) for n in names]
+    for filters in (16, 72):
+        x, w = (ptcore.ones(s, device="cuda", dtype=ptcore.float16, requires_grad=True)
+                for s in ((1, 16, 4, 4), (filters, 16, 3, 3)))
+        F.conv2d(x, w).sum().backward()
+    assert [driver.standin_launched(n) - b for n, b in zip(names, before)] == [1, 3, 1, 1]
+
+
+def test_the_same_bits_again():
+    """Sums are taken in parts that depend on the shapes alone."""
+    rng = np.random.default_rng(0)
+    x, w = (ptcore.from_numpy(rng.standard_normal(s)).half().cuda().requires_grad_()
+            for s in ((3, 16, 30, 30), (8, 16, 3, 3)))
+    runs = []
+    for _ in range(2):
+        y = F.conv2d(x, w, padding=1)
+        found = (y, *ptcore.autograd.grad(y, (x, w), ptcore.ones_like(y)))
+        runs.append([t.detach().cpu().numpy().tobytes() for t in found])
+    assert runs[0] == runs[1]
