@@ -1,4 +1,4 @@
-"""Convolution of half types, which tensor cores do where there are enough filters: whole numbers, whose sums are exact."""
+"""Convolution of half types, which tensor cores do where there are enough filters: whole numbers, exact sums."""
 import numpy as np
 import pytest
 
