@@ -17,7 +17,7 @@ python{version} -m venv /env
 . /env/bin/activate
 pip install --quiet --upgrade pip
 pip install --quiet "$(pip wheel --quiet --no-deps --wheel-dir /dist {fast} . && echo /dist/*.whl)[test]"
-python -c 'import sys, sysconfig, ptcore; print(sys.version, sysconfig.get_platform()); print(ptcore.show_config())'
+python -P -c 'import sys, sysconfig, ptcore; print(sys.version, sysconfig.get_platform()); print(ptcore.show_config())'
 pytest tests -q -p no:cacheprovider -n 2 --dist worksteal -m "not alone and not parity"
 pytest tests -q -p no:cacheprovider -m "alone and not parity"
 """
