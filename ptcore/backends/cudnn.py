@@ -1,5 +1,7 @@
 """cuDNN, which is not used: its settings are kept for programs that make them.
 
+Convolution of float32 on a device rounds its operands to TF32 (11 bits) where ``allow_tf32`` is True, as it is at first.
+
 ``enabled``, ``benchmark``, ``benchmark_limit``, ``deterministic``, ``allow_tf32`` and ``fp32_precision`` can be read
 and set.
 """
@@ -50,6 +52,13 @@ def flags(enabled=False, benchmark=False, benchmark_limit=10, deterministic=Fals
         yield
     finally:
         _values.update(zip(_values, before))
+        _tell()
+
+
+def _tell():
+    """What convolution does: ``fp32_precision`` counts where it is not "none"."""
+    said = _values["fp32_precision"]
+    _precision.allow("convolution_tf32", _values["allow_tf32"] if said == "none" else said == "tf32")
 
 
 class _Cudnn(types.ModuleType):
@@ -67,6 +76,8 @@ def _setting(name):
         elif name != "benchmark_limit":
             _precision.check_bool(f"cudnn.{name}", value)
         _values[name] = value
+        if name in ("allow_tf32", "fp32_precision"):
+            _tell()
 
     return property(get, set)
 

@@ -16,7 +16,7 @@ cdef extern from "cublas.hpp" namespace "pt_cuda" nogil:
     cppclass Blas:
         pass
     cppclass BlasSettings:
-        bint tf32, reduced_half, reduced_bfloat16
+        bint tf32, reduced_half, reduced_bfloat16, convolution_tf32
         int64_t workspace
     cppclass BlasLt:
         pass
@@ -91,5 +91,7 @@ def set_setting(str name, bint value):
         blas_settings.tf32 = value
     elif name == "reduced_half":
         blas_settings.reduced_half = value
+    elif name == "convolution_tf32":
+        blas_settings.convolution_tf32 = value
     else:
         blas_settings.reduced_bfloat16 = value

@@ -35,7 +35,7 @@ STRUCTURED = {
     "attention_tensor_masked": _one(_FLOATS[:2]), "attention_tensor_backward": _one(_FLOATS[:2]),
     "attention_tensor_backward_masked": _one(_FLOATS[:2]),
     "channel_norm": _PAIRS, "convolution": _one(_NUMBERS), "convolution_weight": _one(_NUMBERS),
-    "convolution_tensor": _one(_FLOATS[:2]), "convolution_weight_tensor": _one(_FLOATS[:2]), "cumulate": _one(CPP),
+    "convolution_tensor": _one(_FLOATS[:3]), "convolution_weight_tensor": _one(_FLOATS[:3]), "cumulate": _one(CPP),
     "copy": [(t, u) for t in CPP for u in CPP if t != u] + [(t, t) for t in _BY_SIZE], "fill": _one(CPP),
     "grid_sample": _one(_FLOATS), "index": _one(_BY_SIZE), "index_add": _one(CPP), "layer_norm": _PAIRS,
     "layer_norm_backward": _PAIRS, "log_softmax": _one(_FLOATS), "log_softmax_backward": _one(_FLOATS),

@@ -1,12 +1,20 @@
-// Convolution and its transpose of half types by tensor cores: filters x (taps and channels) times (taps and channels) x
-// results, where channels are neighbours in memory, eight to a word of 16 bytes: a place and a tap have a.words of them,
-// and filters are stored the same way. Three steps of eight words of both come through shared memory.
+// Convolution and its transpose by tensor cores, of half types and of floats rounded to TF32: filters x (taps and channels)
+// times (taps and channels) x results, where channels are neighbours in memory, EACH to a word of 16 bytes: a place and a tap
+// have a.words of them, and filters are stored the same way. Three steps of eight words of both come through shared memory.
 #include "convolution_base.cuh"
 #include "mma.cuh"
 
 namespace {
 
-enum { THREADS = 256, N = 128, LINE = 128, STAGES = 3, ACROSS = 4 };        // LINE: bytes of eight words
+enum { THREADS = 256, N = 128, LINE = 128, STAGES = 3, ACROSS = 4, EACH = 16 / sizeof(T) };         // LINE: bytes of eight words
+
+// Two neighbours by one store, if they are a word.
+template <class E> PT_DEVICE bool put_two(E *p, float first, float second) {
+    if (reinterpret_cast<uint64_t>(p) % 4) return false;
+    *reinterpret_cast<uint32_t *>(p) = word_from(first, second, E());
+    return true;
+}
+PT_DEVICE bool put_two(float *, float, float) { return false; }
 
 template <int DOWN> PT_DEVICE void tensor_tile(const ConvolutionArgs &a, int64_t number, unsigned char *memory) {
     enum { M = 32 * DOWN, STAGE = (M + N) * LINE };
@@ -30,7 +38,7 @@ template <int DOWN> PT_DEVICE void tensor_tile(const ConvolutionArgs &a, int64_t
     const int word = threadIdx.x & 7, line = threadIdx.x >> 3;
 
     // Of the results whose words this thread brings: where they begin, and their first positions.
-    const T *x = reinterpret_cast<const T *>(a.x) + group * a.words * 8, *from[N / 32];
+    const T *x = reinterpret_cast<const T *>(a.x) + group * a.words * EACH, *from[N / 32];
     int32_t position[N / 32][3];
     PT_UNROLL for (int i = 0; i < N / 32; i++) {
         const int64_t j = column + line + 32 * i;
@@ -45,7 +53,7 @@ template <int DOWN> PT_DEVICE void tensor_tile(const ConvolutionArgs &a, int64_t
         }
         if (word == 0) places[line + 32 * i] = there ? (at.first * a.groups + group) * a.filters * image + to : -1;
     }
-    const int64_t of_filter = a.axis[0].kernel * a.axis[1].kernel * a.axis[2].kernel * a.words * 8;
+    const int64_t of_filter = a.axis[0].kernel * a.axis[1].kernel * a.axis[2].kernel * a.words * EACH;
     const T *w = reinterpret_cast<const T *>(a.w) + (group * a.filters + row + line) * of_filter;
     const uint32_t all = (uint32_t)(taps * a.words), steps = (all + 7) / 8;
     const uint32_t sizes[3] = {(uint32_t)axis[1].taps, (uint32_t)axis[2].taps, (uint32_t)a.words};
@@ -59,13 +67,13 @@ template <int DOWN> PT_DEVICE void tensor_tile(const ConvolutionArgs &a, int64_t
             const bool here = 8 * s + word < all;
             const uint32_t tap[3] = {at.first, at.at[0], at.at[1]};
             int32_t by[3];
-            int64_t step = at.at[2] * 8, filter = 0;
+            int64_t step = at.at[2] * EACH, filter = 0;
             PT_UNROLL for (int d = 0; d < 3; d++) {
                 by[d] = (int32_t)tap[d] * axis[d].slope;
                 step += by[d] * a.axis[d].x;
                 filter = filter * a.axis[d].kernel + axis[d].first + tap[d] * a.axis[d].period;
             }
-            filter = (filter * a.words + at.at[2]) * 8;
+            filter = (filter * a.words + at.at[2]) * EACH;
             PT_UNROLL for (int i = 0; i < M / 32; i++) {
                 const bool fine = here && row + line + 32 * i < a.filters;
                 copy_16(to + i * 32 * LINE, fine ? w + i * 32 * of_filter + filter : w, fine);
@@ -92,8 +100,14 @@ template <int DOWN> PT_DEVICE void tensor_tile(const ConvolutionArgs &a, int64_t
         const Place left = left_at + s % STAGES * STAGE, others = right_at + s % STAGES * STAGE;
         PT_UNROLL for (int k = 0; k < 4; k++) {
             uint32_t l[DOWN][4], r[ACROSS / 2][4];
-            PT_UNROLL for (int d = 0; d < DOWN; d++) load_matrices(l[d], (left ^ (k << 5)) + d * 16 * LINE);
-            PT_UNROLL for (int j = 0; j < ACROSS / 2; j++) load_matrices(r[j], (others ^ (k << 5)) + j * 16 * LINE);
+            PT_UNROLL for (int d = 0; d < DOWN; d++) {
+                load_matrices(l[d], (left ^ (k << 5)) + d * 16 * LINE);
+                rounded(l[d], T());
+            }
+            PT_UNROLL for (int j = 0; j < ACROSS / 2; j++) {
+                load_matrices(r[j], (others ^ (k << 5)) + j * 16 * LINE);
+                rounded(r[j], T());
+            }
             PT_UNROLL for (int d = 0; d < DOWN; d++)
                 PT_UNROLL for (int j = 0; j < ACROSS; j++)
                     multiply_add(sum[d][j], l[d], r[j / 2][j % 2 * 2], r[j / 2][j % 2 * 2 + 1], T());
@@ -112,12 +126,9 @@ template <int DOWN> PT_DEVICE void tensor_tile(const ConvolutionArgs &a, int64_t
             PT_UNROLL for (int j = 0; j < ACROSS; j++) {
                 const int64_t first = places[right + 8 * j + 2 * t], second = places[right + 8 * j + 2 * t + 1];
                 const float x0 = sum[d][j][2 * h] + bias, x1 = sum[d][j][2 * h + 1] + bias;
-                if (second == first + 1 && reinterpret_cast<uint64_t>(out + first) % 4 == 0) {
-                    *reinterpret_cast<uint32_t *>(out + first) = word_from(x0, x1, T());
-                } else {
-                    if (first >= 0) out[first] = down_to<T>::from(x0);
-                    if (second >= 0) out[second] = down_to<T>::from(x1);
-                }
+                if (second == first + 1 && put_two(out + first, x0, x1)) continue;
+                if (first >= 0) out[first] = down_to<T>::from(x0);
+                if (second >= 0) out[second] = down_to<T>::from(x1);
             }
         }
 }

@@ -1,18 +1,18 @@
-// The gradient of a convolution's weight of half types by tensor cores: filters x results times results x (taps and
-// channels). Of g and x channels are neighbours in memory, eight to a word of 16 bytes: a result has a.filter_words of a
-// group's filters in g, a place a.words of its channels in x. The results are dealt to several sums as in
+// The gradient of a convolution's weight by tensor cores, of half types and of floats rounded to TF32: filters x results times
+// results x (taps and channels). Of g and x channels are neighbours in memory, EACH to a word of 16 bytes: a result has
+// a.filter_words of a group's filters in g, a place a.words of its channels in x. The results are dealt to several sums as in
 // convolution_weight.cuh, each of 32-bit floats.
 #include "convolution_base.cuh"
 #include "mma.cuh"
 
 namespace {
 
-enum { THREADS = 256, N = 128, DEPTH = 32, STAGES = 4, ACROSS = 4 };
+enum { THREADS = 256, N = 128, STAGES = 4, ACROSS = 4, EACH = 16 / sizeof(T), DEPTH = 4 * EACH };       // DEPTH: results of a step
 
 template <int DOWN> PT_DEVICE void weight_tile(const ConvolutionArgs &a, int64_t number, unsigned char *memory) {
-    enum { M = 32 * DOWN, LEFT_LINE = 2 * M, LINE = 2 * N, STAGE = DEPTH * (LEFT_LINE + LINE), LEFT_WORDS = M / 8,
-           LEFT_STEP = THREADS / LEFT_WORDS };
-    const int64_t row = number % a.row_tiles * M, column = number / a.row_tiles % a.column_tiles * (N / 8);
+    enum { M = 32 * DOWN, LEFT_LINE = sizeof(T) * M, LINE = sizeof(T) * N, STAGE = DEPTH * (LEFT_LINE + LINE),
+           LEFT_WORDS = M / EACH, LEFT_STEP = THREADS / LEFT_WORDS, WORDS = N / EACH, STEP = THREADS / WORDS };
+    const int64_t row = number % a.row_tiles * M, column = number / a.row_tiles % a.column_tiles * WORDS;
     number = number / a.row_tiles / a.column_tiles;
     const int64_t group = number % a.groups, part = number / a.groups;
     const int64_t kernel[3] = {a.axis[0].kernel, a.axis[1].kernel, a.axis[2].kernel};
@@ -20,13 +20,13 @@ template <int DOWN> PT_DEVICE void weight_tile(const ConvolutionArgs &a, int64_t
     const int64_t begin = part * a.part, end = begin + a.part < pixels ? begin + a.part : pixels;
     const uint32_t steps = end > begin ? (uint32_t)((end - begin + DEPTH - 1) / DEPTH) : 0;
 
-    // The words of x that this thread brings are of one tap, from line on of a step and 16 further.
-    const int word = threadIdx.x % 16, line = threadIdx.x / 16;
+    // The words of x that this thread brings are of one tap, from line on of a step and STEP further.
+    const int word = threadIdx.x % WORDS, line = threadIdx.x / WORDS;
     const int64_t words[3] = {kernel[1], kernel[2], a.words};
     const Digits<int64_t> tap = digits_of<int64_t>(column + word, words);
     const bool there = tap.first < kernel[0];
     const int64_t which[3] = {tap.first, tap.at[0], tap.at[1]};
-    const T *x = reinterpret_cast<const T *>(a.x) + (group * a.words + tap.at[2]) * 8;
+    const T *x = reinterpret_cast<const T *>(a.x) + (group * a.words + tap.at[2]) * EACH;
     int32_t by[3];
     PT_UNROLL for (int d = 0; d < 3; d++) by[d] = (int32_t)(which[d] * a.axis[d].dilation - a.axis[d].padding);
     const int64_t results[3] = {a.axis[0].result, a.axis[1].result, a.axis[2].result};
@@ -34,15 +34,16 @@ template <int DOWN> PT_DEVICE void weight_tile(const ConvolutionArgs &a, int64_t
     const Digits<int32_t> stride = digits_of<int32_t>(DEPTH, sizes);
     Digits<int32_t> at[2];
     PT_UNROLL for (int i = 0; i < 2; i++) {
-        const Digits<int64_t> first = digits_of<int64_t>(begin + line + 16 * i, results);
+        const Digits<int64_t> first = digits_of<int64_t>(begin + line + STEP * i, results);
         at[i] = Digits<int32_t>{(int32_t)first.first, {(int32_t)first.at[0], (int32_t)first.at[1], (int32_t)first.at[2]}};
     }
     const int left_word = threadIdx.x % LEFT_WORDS, left_line = threadIdx.x / LEFT_WORDS;
-    const bool left_there = row / 8 + left_word < a.filter_words;
-    const T *g = reinterpret_cast<const T *>(a.g) + (group * a.filter_words + row / 8 + left_word) * 8;
-    const int64_t g_step = a.groups * a.filter_words * 8;
-    const Place stages = place_of(memory), mine = stages + DEPTH * LEFT_LINE + line * LINE + ((word ^ (line & 7)) << 4);
-    const Place left_mine = stages + left_line * LEFT_LINE + ((left_word ^ (left_line & 7)) << 4);
+    const bool left_there = row / EACH + left_word < a.filter_words;
+    const T *g = reinterpret_cast<const T *>(a.g) + (group * a.filter_words + row / EACH + left_word) * EACH;
+    const int64_t g_step = a.groups * a.filter_words * EACH;
+    const Turned<T, LEFT_LINE> left(place_of(memory));
+    const Turned<T, LINE> others(place_of(memory) + DEPTH * LEFT_LINE);
+    const Place left_mine = place_of(memory) + left_line * LEFT_LINE, mine = place_of(memory) + DEPTH * LEFT_LINE + line * LINE;
 
     const auto stage = [&](uint32_t s) {
         if (s < steps) {
@@ -51,17 +52,18 @@ template <int DOWN> PT_DEVICE void weight_tile(const ConvolutionArgs &a, int64_t
             PT_UNROLL for (int i = 0; i < DEPTH / LEFT_STEP; i++) {
                 const int64_t pixel = q + left_line + i * LEFT_STEP;
                 const bool fine = left_there && pixel < end;
-                copy_16(left_mine + shift + i * LEFT_STEP * LEFT_LINE, fine ? g + pixel * g_step : g, fine);
+                copy_16(left_mine + shift + i * LEFT_STEP * LEFT_LINE + left.place(left_line + i * LEFT_STEP, left_word),
+                        fine ? g + pixel * g_step : g, fine);
             }
             PT_UNROLL for (int i = 0; i < 2; i++) {
-                bool fine = there && q + line + 16 * i < end;
+                bool fine = there && q + line + STEP * i < end;
                 int64_t from = at[i].first * a.x_image;
                 PT_UNROLL for (int d = 0; d < 3; d++) {
                     const int32_t p = at[i].at[d] * (int32_t)a.axis[d].stride + by[d];
                     fine = fine && inside(p, a.axis[d].source);
                     from += p * a.axis[d].x;
                 }
-                copy_16(mine + shift + i * 16 * LINE, fine ? x + from : x, fine);
+                copy_16(mine + shift + i * STEP * LINE + others.place(line + i * STEP, word), fine ? x + from : x, fine);
                 advance(at[i], stride, sizes);
             }
         }
@@ -70,20 +72,23 @@ template <int DOWN> PT_DEVICE void weight_tile(const ConvolutionArgs &a, int64_t
 
     const int warp = threadIdx.x >> 5, lane = threadIdx.x & 31;
     const int down = warp / 4 * 16 * DOWN, right = warp % 4 * 8 * ACROSS;
-    const Place left_at = right_place<M>(stages), right_at = left_place<N>(stages + DEPTH * LEFT_LINE);
     float sum[DOWN][ACROSS][4] = {};
     for (int s = 0; s < STAGES - 1; s++) stage(s);
     for (uint32_t s = 0; s < steps; s++) {
         wait_for_copies<STAGES - 2>();
         __syncthreads();                                // all see step s, and none reads the one before it any more
         stage(s + STAGES - 1);
-        const Place left = left_at + s % STAGES * STAGE, others = right_at + s % STAGES * STAGE;
-        PT_UNROLL for (int k = 0; k < DEPTH / 16; k++) {
+        const int shift = s % STAGES * STAGE;
+        PT_UNROLL for (int k = 0; k < DEPTH; k += 2 * EACH) {
             uint32_t l[DOWN][4], r[ACROSS / 2][4];
-            PT_UNROLL for (int d = 0; d < DOWN; d++)
-                load_turned_matrices(l[d], (left ^ ((down / 8 + 2 * d) << 4)) + k * 16 * LEFT_LINE);
-            PT_UNROLL for (int j = 0; j < ACROSS / 2; j++)
-                load_turned_matrices(r[j], (others ^ ((right / 8 + 2 * j) << 4)) + k * 16 * LINE);
+            PT_UNROLL for (int d = 0; d < DOWN; d++) {
+                left.load_left(l[d], shift, k, down + 16 * d);
+                rounded(l[d], T());
+            }
+            PT_UNROLL for (int j = 0; j < ACROSS / 2; j++) {
+                others.load_right(r[j], shift, k, right + 16 * j);
+                rounded(r[j], T());
+            }
             PT_UNROLL for (int d = 0; d < DOWN; d++)
                 PT_UNROLL for (int j = 0; j < ACROSS; j++)
                     multiply_add(sum[d][j], l[d], r[j / 2][j % 2 * 2], r[j / 2][j % 2 * 2 + 1], T());
@@ -93,12 +98,12 @@ template <int DOWN> PT_DEVICE void weight_tile(const ConvolutionArgs &a, int64_t
 
     const int64_t count = a.groups * a.filters * a.channels * taps;
     PT_UNROLL for (int j = 0; j < ACROSS; j++) {
-        const Digits<int64_t> of = digits_of<int64_t>(column + right / 8 + j, words);
+        const Digits<int64_t> of = digits_of<int64_t>(column + (right + 8 * j + lane % 4 * 2) / EACH, words);
         if (of.first >= kernel[0]) continue;
         const int64_t tap_number = (of.first * kernel[1] + of.at[0]) * kernel[2] + of.at[1];
         PT_UNROLL for (int d = 0; d < DOWN; d++)
             PT_UNROLL for (int v = 0; v < 4; v++) {
-                const int64_t m = row + down + 16 * d + 8 * (v / 2) + lane / 4, channel = of.at[2] * 8 + lane % 4 * 2 + v % 2;
+                const int64_t m = row + down + 16 * d + 8 * (v / 2) + lane / 4, channel = of.at[2] * EACH + lane % 4 * 2 % EACH + v % 2;
                 if (m >= a.filters || channel >= a.channels) continue;
                 const int64_t i = ((group * a.filters + m) * a.channels + channel) * taps + tap_number;
                 if (a.parts == 1) reinterpret_cast<T *>(a.out)[i] = down_to<T>::from(sum[d][j][v]);

@@ -84,7 +84,7 @@ PT_KERNEL_SYNC(layer_norm_rows, LayerNormArgs, a, PT_NORM_THREADS) {
     kept_rows(a, memory);
 }
 PT_KERNEL_SYNC_BLOCKS(layer_norm_one, LayerNormArgs, a, PT_NORM_THREADS, 5) { rows_in_registers<1>(a); }
-PT_KERNEL_SYNC_BLOCKS(layer_norm_two, LayerNormArgs, a, PT_NORM_THREADS, 3) { rows_in_registers<2>(a); }
+PT_KERNEL_SYNC_BLOCKS(layer_norm_two, LayerNormArgs, a, PT_NORM_THREADS, 4) { rows_in_registers<2>(a); }
 PT_KERNEL_SYNC_BLOCKS(layer_norm_four, LayerNormArgs, a, PT_NORM_THREADS, 2) { rows_in_registers<4>(a); }
 
 PT_KERNEL_SYNC(layer_norm_wide, LayerNormArgs, a, PT_NORM_STREAM_THREADS) {

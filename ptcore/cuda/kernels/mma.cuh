@@ -34,6 +34,28 @@ PT_DEVICE void multiply_add(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, 
 #  endif
 }
 
+// Of floats A is 16 x 8 and B 8 x 8: words 0 to 3 are column t of row g and of row g + 8, and column t + 4 of these; words 0
+// and 1 of B rows t and t + 4 of column g. They are multiplied with 11 bits, to which `rounded` rounds them.
+PT_DEVICE void multiply_add(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1, float) {
+#  if __CUDA_ARCH__ >= 800
+    asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+#  endif
+}
+PT_DEVICE uint32_t round_word(uint32_t x) {
+    uint32_t r = x;
+#  if __CUDA_ARCH__ >= 800
+    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(r) : "r"(x));
+#  endif
+    return r;
+}
+
+PT_DEVICE uint32_t load_word(Place p) {
+    uint32_t r;
+    asm volatile("ld.shared.b32 %0, [%1];" : "=r"(r) : "r"(p) : "memory");
+    return r;
+}
+
 // Two numbers as a word, the first in its lower half.
 PT_DEVICE uint32_t word_from(float first, float second, half) {
     uint32_t r;
@@ -117,6 +139,27 @@ template <class E> PT_DEVICE void multiply_add(float (&d)[4], const uint32_t (&a
     __syncwarp();
 }
 
+PT_DEVICE void multiply_add(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1, float) {
+    const Fragments mine = {{a[0], a[1], a[2], a[3]}, {b0, b1}};
+    const int lane = threadIdx.x & 31, g = lane / 4, t = lane % 4;
+    const Fragments *rows[4], *columns[2][4];
+    for (int i = 0; i < 4; i++) {
+        rows[i] = __shfl_sync(0xffffffffu, &mine, 4 * g + i);
+        for (int c = 0; c < 2; c++) columns[c][i] = __shfl_sync(0xffffffffu, &mine, 4 * (2 * t + c) + i);
+    }
+    const auto number = [](uint32_t word) { return pt::from_bits(word & ~0x1fffu); };
+    for (int down = 0; down < 2; down++)
+        for (int c = 0; c < 2; c++)
+            for (int k = 0; k < 8; k++)
+                d[2 * down + c] += number(rows[k % 4]->a[k / 4 * 2 + down]) * number(columns[c][k % 4]->b[k / 4]);
+    __syncwarp();
+}
+PT_DEVICE uint32_t round_word(uint32_t x) { return (x & 0x7f800000u) == 0x7f800000u ? x : x + 0x1000u; }
+PT_DEVICE uint32_t load_word(Place p) {
+    assert(p % 4 == 0);
+    return *reinterpret_cast<const uint32_t *>(p);
+}
+
 PT_DEVICE void load_matrices(uint32_t (&r)[4], Place row) {
     const int lane = threadIdx.x & 31;
     assert(row % 16 == 0);
@@ -158,5 +201,41 @@ template <int HEAD> PT_DEVICE Place right_place(Place tile) {
     const int lane = threadIdx.x & 31;
     return tile + ((lane & 7) + (lane >> 4) * 8) * HEAD * 2 + (((lane >> 3 & 1) ^ (lane & 7)) << 4);
 }
+
+template <class E> PT_DEVICE void rounded(uint32_t (&)[4], E) {}
+PT_DEVICE void rounded(uint32_t (&r)[4], float) {
+    PT_UNROLL for (int i = 0; i < 4; i++) r[i] = round_word(r[i]);
+}
+
+// A tile whose lines are rows of B, or columns of A, of BYTES: words of A and of two neighbours in B, from line k and element
+// `first` on (multiples of what a step has, and of 16). Of floats, for which no instruction turns matrices, word c of line r
+// lies at place c ^ (r & 3) << 1: eight columns of four lines are in different banks.
+template <class E, int BYTES> struct Turned {
+    Place left, right;
+    PT_DEVICE_MEMBER explicit Turned(Place tile) : left(right_place<BYTES / 2>(tile)), right(left_place<BYTES / 2>(tile)) {}
+    static PT_DEVICE_MEMBER int place(int line, int word) { return (word ^ (line & 7)) << 4; }
+    PT_DEVICE_MEMBER void load_left(uint32_t (&r)[4], int shift, int k, int first) const {
+        load_turned_matrices(r, ((left + shift) ^ (first / 8 << 4)) + k * BYTES);
+    }
+    PT_DEVICE_MEMBER void load_right(uint32_t (&r)[4], int shift, int k, int first) const {
+        load_turned_matrices(r, ((right + shift) ^ (first / 8 << 4)) + k * BYTES);
+    }
+};
+template <int BYTES> struct Turned<float, BYTES> {
+    Place at;
+    PT_DEVICE_MEMBER explicit Turned(Place tile) {
+        const int lane = threadIdx.x & 31, g = lane / 4, t = lane % 4;
+        at = tile + t * BYTES + (t << 5) + (g >> 2 << 4) + (g & 3) * 4;
+    }
+    static PT_DEVICE_MEMBER int place(int line, int word) { return (word ^ ((line & 3) << 1)) << 4; }
+    PT_DEVICE_MEMBER void load(uint32_t (&r)[4], int shift, int k, int first, int down, int across) const {
+        PT_UNROLL for (int i = 0; i < 4; i++) {
+            const int column = first + (i & across ? 8 : 0);
+            r[i] = load_word(((at + shift) ^ (column / 4 << 4)) + (k + (i & down ? 4 : 0)) * BYTES);
+        }
+    }
+    PT_DEVICE_MEMBER void load_left(uint32_t (&r)[4], int shift, int k, int first) const { load(r, shift, k, first, 2, 1); }
+    PT_DEVICE_MEMBER void load_right(uint32_t (&r)[4], int shift, int k, int first) const { load(r, shift, k, first, 1, 2); }
+};
 
 }  // namespace

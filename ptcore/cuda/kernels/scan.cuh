@@ -144,11 +144,16 @@ template <class S> PT_DEVICE void scan_carries_by_block(const ScanArgs &a) {
 template <class S> PT_DEVICE void scan_carries_by_thread(const ScanArgs &a) {
     typedef typename S::Carry Carry;
     for (int64_t line = thread_index(); line < a.lines; line += thread_count()) {
-        Carry upto = carries_of<S>(a)[line];
-        for (int64_t piece = 1; piece < a.pieces; piece++) {
-            const Carry x = carries_of<S>(a)[piece * a.lines + line];
-            carries_of<S>(a)[piece * a.lines + line] = upto;
-            upto = S::join(a, upto, x);
+        Carry *const carries = carries_of<S>(a) + line, upto = carries[0];
+        for (int64_t piece = 1; piece < a.pieces; piece += PT_SCAN_EACH) {
+            Carry x[PT_SCAN_EACH];
+            PT_UNROLL for (int k = 0; k < PT_SCAN_EACH; k++)
+                if (piece + k < a.pieces) x[k] = carries[(piece + k) * a.lines];
+            PT_UNROLL for (int k = 0; k < PT_SCAN_EACH; k++)
+                if (piece + k < a.pieces) {
+                    carries[(piece + k) * a.lines] = upto;
+                    upto = S::join(a, upto, x[k]);
+                }
         }
     }
 }

@@ -3,6 +3,7 @@
 #include <initializer_list>
 
 #include "convolution_args.h"
+#include "cublas.hpp"
 #include "families.hpp"
 #include "spatial.hpp"
 #include "view.hpp"
@@ -83,14 +84,21 @@ int by_tiles(pt_call *c, const Kernel &kernel, ConvolutionArgs a, int64_t rows, 
 const Kernel TENSOR = {"convolution_tensor", "convolve_tensor"}, TENSOR_FEW = {"convolution_tensor", "convolve_tensor_few"},
              WEIGHT_TENSOR = {"convolution_weight_tensor", "convolve_weight_tensor"},
              WEIGHT_TENSOR_FEW = {"convolution_weight_tensor", "convolve_weight_tensor_few"};
-enum { TENSOR_COLUMNS = 128, TENSOR_STAGES = 3, WEIGHT_DEPTH = 32, WEIGHT_STAGES = 4 };
+enum { TENSOR_COLUMNS = 128, TENSOR_STAGES = 3, WEIGHT_STAGES = 4 };
 
-// Half types on a device that has the instructions, where words of eight channels are not filling for the most part.
+// Of a result.
+double terms_of(const ConvolutionArgs &a) {
+    return (double)a.channels * (double)a.axis[0].kernel * (double)a.axis[1].kernel * (double)a.axis[2].kernel;
+}
+
+// Half types, and floats if TF32 is allowed, on a device that has the instructions, where words of channels are not filling
+// for the most part.
 bool for_tensors(const pt_call *c, const ConvolutionArgs &a, double furthest) {
     const int dtype = c->out[0].dtype;
-    if ((dtype != PT_FLOAT16 && dtype != PT_BFLOAT16) || furthest >= 1073741824.0) return false;
+    if (dtype != PT_FLOAT16 && dtype != PT_BFLOAT16 && !(dtype == PT_FLOAT32 && blas_settings.convolution_tf32)) return false;
+    if (furthest >= 1073741824.0) return false;
     if (driver.devices[c->out[0].device_index].capability < 80 || shared_limit(c) < (96 << 10)) return false;
-    return a.filters >= 8 && a.channels >= (a.groups > 1 ? 4 : 1);
+    return a.groups > 1 ? a.filters >= 8 && a.channels >= 4 : (double)a.filters * terms_of(a) >= 64;
 }
 
 // (outer, groups, channels, a, b, c) with the channels of each group as neighbours, filled up to words with 0: `strides` are
@@ -98,7 +106,7 @@ bool for_tensors(const pt_call *c, const ConvolutionArgs &a, double furthest) {
 class Words {
 public:
     Words(pt_call *c, const pt_view &src, char *data, const int64_t (&sizes)[6], const int64_t (&strides)[6], bool dense)
-        : words(ceil_div(sizes[2], 8)), room(c, fits(data, sizes, strides, dense) ? 0 : bytes(sizes)), good(true) {
+        : each(16 / item_size(src.dtype)), words(ceil_div(sizes[2], each)), room(c, fits(data, sizes, strides, dense) ? 0 : bytes(sizes)), good(true) {
         if (fits(data, sizes, strides, dense)) {
             this->data = data;
             for (int d = 0; d < 6; d++) step[d] = strides[d];
@@ -106,10 +114,10 @@ public:
         }
         this->data = static_cast<char *>(room.data);
         good = room.data;
-        step[2] = 1, step[1] = words * 8;
-        int64_t next = sizes[1] * words * 8;
+        step[2] = 1, step[1] = words * each;
+        int64_t next = sizes[1] * words * each;
         for (int d : {5, 4, 3, 0}) step[d] = next, next *= sizes[d];
-        if (good && sizes[2] % 8) good = clear(c, room.data, bytes(sizes)) == PT_OK;
+        if (good && sizes[2] % each) good = clear(c, room.data, bytes(sizes)) == PT_OK;
         if (!good) return;
         View from(src), to(src);
         from.v.data = data, to.v.data = this->data;
@@ -120,18 +128,19 @@ public:
     }
     bool ok() const { return good; }
     char *data;
-    int64_t words, step[6];
+    const int64_t each, words;      // elements of a word; words of a group's channels
+    int64_t step[6];
 
 private:
-    static int64_t bytes(const int64_t (&sizes)[6]) {
-        return sizes[0] * sizes[1] * ceil_div(sizes[2], 8) * 16 * sizes[3] * sizes[4] * sizes[5];
+    int64_t bytes(const int64_t (&sizes)[6]) const {
+        return sizes[0] * sizes[1] * words * 16 * sizes[3] * sizes[4] * sizes[5];
     }
-    static bool fits(const char *data, const int64_t (&sizes)[6], const int64_t (&strides)[6], bool dense) {
-        if (sizes[2] % 8 || strides[2] != 1 || (uintptr_t)data % 16) return false;
+    bool fits(const char *data, const int64_t (&sizes)[6], const int64_t (&strides)[6], bool dense) const {
+        if (sizes[2] % each || strides[2] != 1 || (uintptr_t)data % 16) return false;
         if (sizes[1] > 1 && strides[1] != sizes[2]) return false;
         int64_t next = sizes[1] * sizes[2];
         for (int d : {5, 4, 3, 0}) {
-            if (sizes[d] > 1 && (strides[d] % 8 || (dense && strides[d] != next))) return false;
+            if (sizes[d] > 1 && (strides[d] % each || (dense && strides[d] != next))) return false;
             next *= sizes[d];
         }
         return true;
@@ -150,7 +159,7 @@ int by_tensors(pt_call *c, ConvolutionArgs a, const BatchView &x, const BatchVie
     if (!images.ok()) return PT_MEMORY_ERROR;
     const bool apart = a.groups > 1 && a.w_group != a.filters * a.w_filter;
     View turned(c->in[1]);
-    Scratch room(c, apart ? c->in[1].numel * 2 : 0);
+    Scratch room(c, apart ? c->in[1].numel * item_size(c->in[1].dtype) : 0);
     char *filters = weight.data;
     if (apart) {
         if (!room.data) return PT_MEMORY_ERROR;
@@ -211,7 +220,7 @@ int convolve_as(pt_call *c, bool transposed) {
     if (status) return status;
     const bool far = furthest >= 2147483648.0;
     if (for_tensors(c, a, furthest)) return by_tensors(c, a, x, weight);
-    if (a.filters < FEW) {
+    if (a.filters < FEW && (a.groups > 1 || terms_of(a) < 64)) {
         a.tiles = c->out[0].numel;
         const Grid grid = blocks_for(c, a.tiles, THREADS, 32);
         return launch(c, far ? EACH_FAR : EACH, types(c->out[0].dtype), grid, THREADS, a);
@@ -265,10 +274,10 @@ int weight_by_tensors(pt_call *c, ConvolutionArgs a, const BatchView &x, const B
     const int rows = few ? 64 : 128;
     int64_t words = a.words;
     for (int d = 0; d < 3; d++) words *= a.axis[d].kernel;
-    a.row_tiles = ceil_div(a.filters, rows), a.column_tiles = ceil_div(words * 8, TENSOR_COLUMNS);
+    a.row_tiles = ceil_div(a.filters, rows), a.column_tiles = ceil_div(words * images.each, TENSOR_COLUMNS);
     const int64_t blocks = a.row_tiles * a.column_tiles * a.groups, results = a.n * g.size[2] * g.size[3] * g.size[4];
     return in_parts(c, few ? WEIGHT_TENSOR_FEW : WEIGHT_TENSOR, a, blocks, results, ceil_div(4 * (int64_t)multiprocessors(c), blocks),
-                    ceil_div(results, 512), WEIGHT_DEPTH, WEIGHT_DEPTH * 2 * (rows + TENSOR_COLUMNS) * WEIGHT_STAGES);
+                    ceil_div(results, 512), 4 * images.each, 64 * (rows + TENSOR_COLUMNS) * WEIGHT_STAGES);
 }
 
 int convolve_weight(pt_call *c) {

@@ -40,9 +40,9 @@ struct BlasLt {
 };
 extern BlasLt blas_lt;
 
-// PyTorch's settings of torch.backends.cuda.matmul, and the bytes of a stream's workspace (-1: by the device).
+// PyTorch's settings of torch.backends.cuda.matmul, torch.backends.cudnn.allow_tf32, and the bytes of a stream's workspace (-1: by the device).
 struct BlasSettings {
-    bool tf32 = false, reduced_half = true, reduced_bfloat16 = true;
+    bool tf32 = false, reduced_half = true, reduced_bfloat16 = true, convolution_tf32 = true;
     int64_t workspace = -1;
 };
 extern BlasSettings blas_settings;

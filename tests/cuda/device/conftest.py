@@ -62,3 +62,10 @@ def launches(driver):
         return counters()["launches"] - before
 
     return count
+
+
+@pytest.fixture
+def exact_convolution():
+    """Convolution of float32 in float32, not in TF32."""
+    with ptcore.backends.cudnn.flags(enabled=True, allow_tf32=False):
+        yield

@@ -1,4 +1,4 @@
-"""Convolution of half types, which tensor cores do where there are enough filters: whole numbers, exact sums."""
+"""Convolution by tensor cores, of half types and of floats as TF32: whole numbers, whose sums are exact."""
 import numpy as np
 import pytest
 
@@ -16,6 +16,7 @@ CASES = [
     ((1, 16, 4, 5, 6), (8, 16, 2, 3, 2), {"padding": (1, 0, 1)}),
     ((5, 10, 40), (12, 5, 7), {"groups": 2, "stride": 3, "padding": 3}),
     ((1, 8, 3, 3), (8, 8, 5, 5), {"padding": 2}),
+    ((2, 12, 20), (140, 6, 3), {"groups": 2}),
 ]
 TRANSPOSED = [
     ((2, 16, 5, 6), (16, 10, 3, 3), {"stride": 2, "padding": 1, "output_padding": 1}),
@@ -56,7 +57,7 @@ def compare(conv, x_shape, w_shape, settings, dtype, layout):
         exact(got, want, dtype, name)
 
 
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
 @pytest.mark.parametrize("layout", ["contiguous", "channels last", "cut"])
 @pytest.mark.parametrize("case", CASES, ids=lambda c: "x".join(map(str, c[0])))
 def test_convolution(case, layout, dtype):
@@ -64,7 +65,7 @@ def test_convolution(case, layout, dtype):
     compare({3: F.conv1d, 4: F.conv2d, 5: F.conv3d}[len(x)], x, w, settings, dtype, layout)
 
 
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
 @pytest.mark.parametrize("layout", ["contiguous", "channels last", "cut"])
 @pytest.mark.parametrize("case", TRANSPOSED, ids=lambda c: "x".join(map(str, c[0])))
 def test_transposed_convolution(case, layout, dtype):
@@ -82,6 +83,39 @@ def test_kernels(driver):
                 for s in ((1, 16, 4, 4), (filters, 16, 3, 3)))
         F.conv2d(x, w).sum().backward()
     assert [driver.standin_launched(n) - b for n, b in zip(names, before)] == [1, 3, 1, 1]
+
+
+def test_precision_of_floats():
+    """TF32 where it is allowed, as it is at first; else float32."""
+    rng = np.random.default_rng(1)
+    x, w = rng.standard_normal((2, 16, 9, 9)), rng.standard_normal((24, 16, 3, 3))
+    want = F.conv2d(ptcore.from_numpy(x), ptcore.from_numpy(w)).numpy()
+    cudnn = ptcore.backends.cudnn
+
+    def error():
+        got = F.conv2d(*(ptcore.from_numpy(t).float().cuda() for t in (x, w)))
+        return float(np.abs(got.cpu().numpy() - want).max() / np.abs(want).max())
+
+    assert 1e-5 < error() < 2e-3
+    with cudnn.flags(enabled=True, allow_tf32=False):
+        assert error() < 1e-6
+    cudnn.fp32_precision = "ieee"
+    try:
+        assert error() < 1e-6
+    finally:
+        cudnn.fp32_precision = "none"
+    assert error() > 1e-5
+
+
+def test_numbers_that_are_none():
+    """Rounding keeps infinities and whatever is no number."""
+    bits = np.array([0x7f800000, 0xff800000, 0x7fc00000, 0x7fffffff, 0xffffffff, 0x7f7fffff], np.uint32)
+    x = ptcore.from_numpy(bits.view(np.float32).copy()).cuda().reshape(6, 1, 1).expand(6, 8, 1)
+    got = F.conv1d(x * ptcore.eye(8, device="cuda")[0][:, None], ptcore.eye(8, device="cuda")[:, :, None])
+    # 0 times what is not finite is no number
+    assert got[:2, 1:].isnan().all() and got[2:5].isnan().all()
+    got = F.conv1d(x[:, :1].repeat(1, 64, 1), ptcore.ones(8, 64, 1, device="cuda"))[:, 0, 0].cpu().tolist()
+    assert got[0] == np.inf and got[1] == -np.inf and all(np.isnan(got[2:5]))
 
 
 def test_the_same_bits_again():

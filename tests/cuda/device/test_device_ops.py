@@ -11,6 +11,8 @@ from _tolerance import ACCUMULATED, assert_near
 import ptcore
 from ptcore.cuda import _load
 
+pytestmark = pytest.mark.usefixtures("exact_convolution")
+
 EVERY_DTYPE = os.environ.get("PTCORE_TEST_EXAMPLES", "1") != "1"        # at night
 KERNELS = _load.runtime().kernel_names()
 NO_KERNEL = re.compile(r"there is no kernel for device cuda")

@@ -12,6 +12,8 @@ import pytest
 import ptcore
 from ptcore.nn import functional as F
 
+pytestmark = pytest.mark.usefixtures("exact_convolution")
+
 
 def numbers(shape, seed=0, dtype="float64"):
     made = np.random.default_rng(seed).standard_normal(shape)
