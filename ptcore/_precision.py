@@ -1,6 +1,7 @@
-"""What programs allow products, convolution and attention to do, by PyTorch's names: kept here from before a device is used.
+"""What programs allow products, convolution and attention to do, by PyTorch's names: kept from before a device is used.
 
-``matmul`` holds what products and convolution are told; ``told`` is set by the CUDA backend when it starts and hears of each change.
+``matmul`` holds what products and convolution are told; ``told`` is set by the CUDA backend when it starts and hears of
+each change.
 """
 matmul = {"tf32": False, "reduced_half": True, "reduced_bfloat16": True, "convolution_tf32": True}
 words = {"float32": "highest", "fp32_precision": "none"}

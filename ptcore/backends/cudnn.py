@@ -1,6 +1,7 @@
 """cuDNN, which is not used: its settings are kept for programs that make them.
 
-Convolution of float32 on a device rounds its operands to TF32 (11 bits) where ``allow_tf32`` is True, as it is at first.
+Convolution of float32 on a device rounds its operands to TF32 (11 bits) where ``allow_tf32`` is True, as it is at
+first.
 
 ``enabled``, ``benchmark``, ``benchmark_limit``, ``deterministic``, ``allow_tf32`` and ``fp32_precision`` can be read
 and set.

@@ -5,6 +5,7 @@
 #include "convolution_args.h"
 #include "cublas.hpp"
 #include "families.hpp"
+#include "matmul.hpp"
 #include "spatial.hpp"
 #include "view.hpp"
 #include "walk.hpp"
@@ -191,6 +192,30 @@ int by_tensors(pt_call *c, ConvolutionArgs a, const BatchView &x, const BatchVie
     return by_tiles(c, few ? TENSOR_FEW : TENSOR, a, rows, TENSOR_COLUMNS, (rows + TENSOR_COLUMNS) * 128 * TENSOR_STAGES);
 }
 
+// Of a kernel of one tap without stride and padding each image is a product of matrices, where its places follow each other.
+bool is_product(const pt_call *c, const ConvolutionArgs &a) {
+    const int dtype = c->out[0].dtype;
+    if (dtype < PT_FLOAT16 || dtype > PT_FLOAT64 || a.groups != 1 || a.bias) return false;
+    int64_t next = 1;
+    for (int d = 2; d >= 0; d--) {
+        const ConvolutionAxis &axis = a.axis[d];
+        if (axis.kernel != 1 || axis.stride != 1 || axis.padding != 0 || axis.result != axis.source) return false;
+        if (axis.source > 1 && axis.x != next) return false;
+        next *= axis.source;
+    }
+    return a.channels > 0;
+}
+
+int by_product(pt_call *c, const ConvolutionArgs &a) {
+    Product p;
+    p.batch = a.n, p.n = a.filters, p.k = a.channels, p.m = a.axis[0].source * a.axis[1].source * a.axis[2].source;
+    p.a = {a.w, a.w_filter, a.w_channel, 0};
+    p.b = {a.x, a.x_channel, 1, a.x_image};
+    p.out = a.out, p.dtype = p.out_dtype = c->out[0].dtype;
+    p.tf32 = blas_settings.convolution_tf32;
+    return multiply(c, p);
+}
+
 int convolve_as(pt_call *c, bool transposed) {
     int status = check(c);
     if (status) return status;
@@ -219,6 +244,7 @@ int convolve_as(pt_call *c, bool transposed) {
     status = read_axes(c, a, x, weight, out, furthest);
     if (status) return status;
     const bool far = furthest >= 2147483648.0;
+    if (is_product(c, a)) return by_product(c, a);
     if (for_tensors(c, a, furthest)) return by_tensors(c, a, x, weight);
     if (a.filters < FEW && (a.groups > 1 || terms_of(a) < 64)) {
         a.tiles = c->out[0].numel;

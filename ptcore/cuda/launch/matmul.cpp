@@ -97,7 +97,7 @@ int by_blas(pt_call *c, const Product &p) {
     switch (dtype) {
     case PT_FLOAT16: mode = blas_settings.reduced_half ? 0 : NO_REDUCED_PRECISION; break;
     case PT_BFLOAT16: mode = blas_settings.reduced_bfloat16 ? 0 : NO_REDUCED_PRECISION; break;
-    case PT_FLOAT32: case PT_COMPLEX64: compute = blas_settings.tf32 ? COMPUTE_TF32 : COMPUTE_32F; break;
+    case PT_FLOAT32: case PT_COMPLEX64: compute = blas_settings.tf32 || p.tf32 ? COMPUTE_TF32 : COMPUTE_32F; break;
     default: compute = COMPUTE_64F; break;
     }
     const float alpha32[2] = {(float)p.alpha[0], (float)p.alpha[1]}, beta32[2] = {(float)p.beta[0], (float)p.beta[1]};

@@ -20,6 +20,7 @@ struct Product {
     int64_t whole_alpha = 1, whole_beta = 0;
     void *out = nullptr;
     int dtype = PT_NONE, out_dtype = PT_NONE;
+    bool tf32 = false;          // float32 may be rounded to it, whatever products by themselves may do
     bool adds() const { return beta[0] != 0 || beta[1] != 0 || whole_beta != 0; }
 };
 

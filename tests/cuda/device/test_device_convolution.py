@@ -74,6 +74,27 @@ def test_transposed_convolution(case, layout, dtype):
     compare(conv, x, w, settings, dtype, layout)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("layout", ["contiguous", "channels last", "cut"])
+def test_one_tap(layout, dtype):
+    """A product of matrices for each image, or none: a stride, padding, places that do not follow each other."""
+    dtype = getattr(ptcore, dtype)
+    for shape, settings in (((3, 6, 4, 5), {}), ((2, 6, 4, 5), {"stride": 2}), ((2, 6, 3, 5), {"padding": 1})):
+        (x, x2), (w, w2) = whole(shape, 0, dtype), whole((9, 6, 1, 1), 1, dtype)
+        if layout == "channels last":
+            x2 = x2.movedim(1, -1).contiguous().movedim(-1, 1)
+        elif layout == "cut":
+            x2, w2 = ptcore.cat([x2, x2], -1)[..., :5], ptcore.cat([w2, w2], 1)[:, :6]
+        for t in (x, w, x2, w2):
+            t.requires_grad_()
+        y, y2 = F.conv2d(x, w, **settings), F.conv2d(x2, w2, **settings)
+        exact(y2, y, dtype, "forward")
+        g, g2 = whole(y.shape, 7, dtype)
+        grads = ptcore.autograd.grad(y, (x, w), g), ptcore.autograd.grad(y2, (x2, w2), g2)
+        for name, want, got in zip(("input", "weight"), *grads):
+            exact(got, want, dtype, name)
+
+
 def test_kernels(driver):
     """The tensor cores are used, for many filters and for few."""
     names = [b"convolve_tensor", b"convolve_tensor_few", b"convolve_weight_tensor", b"convolve_weight_tensor_few"]
