@@ -60,9 +60,11 @@ def _git(*arguments):
     return done.stdout if done.returncode == 0 else None
 
 
-# Of the repository alone: records of benchmarks, hours of wrong calls, proofs and recipes of what is shipped.
+# Of the repository alone: records of benchmarks and of development, hours of wrong calls, proofs and recipes of what is
+# shipped.
 REPOSITORY = re.compile(
-    r"benchmarks/.*\.md$|packaging/|tools/(ship|screenshots|storm)|tests/test_(ship|packaging)\.py$")
+    r"benchmarks/.*\.md$|doc/source/dev/(decisions|roadmap)\.md$|packaging/|tools/(ship|screenshots|storm)|"
+    r"tests/test_(ship|packaging)\.py$")
 
 
 def _ordered(names):
