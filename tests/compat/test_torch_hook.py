@@ -330,7 +330,8 @@ def test_what_it_costs(tmp_path):
         print(len(set(sys.modules) - before), "multiprocessing.spawn" in sys.modules)
     """)
     count, spawn = out.split()
-    assert int(count) <= 20 and spawn == "False", out
+    most = 20 if sys.version_info < (3, 14) else 24         # of which some are annotationlib and what it imports
+    assert int(count) <= most and spawn == "False", out
 
 
 def test_what_packages_ask_at_import(tmp_path):

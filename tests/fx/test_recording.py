@@ -186,10 +186,11 @@ LOOKS = {"const_data_ptr", "dim", "dim_order", "element_size", "get_device", "is
          "is_floating_point", "is_inference", "is_neg", "is_pinned", "is_set_to", "is_shared", "is_signed",
          "ndimension", "nelement", "numel", "size", "storage_offset", "stride", "__array_namespace__",
          "__dlpack_device__", "module_load", "cuda", "pin_memory", "record_stream",
-         "__torch_function__", "__array_function__", "__delitem__"}
+         "__torch_function__", "__array_function__", "__delitem__", "__release_buffer__"}
 # They read values, or give out memory: refused.
 READS = {"item": lambda x: x[0, 0].item(), "tolist": lambda x: x.tolist(), "numpy": lambda x: x.numpy(),
          "to_numpy": lambda x: x.to_numpy(), "tobytes": lambda x: x.tobytes(), "data_ptr": lambda x: x.data_ptr(),
+         "__buffer__": memoryview,
          "untyped_storage": lambda x: x.untyped_storage(), "share_memory_": lambda x: x.share_memory_(),
          "is_nonzero": lambda x: x[0, 0].is_nonzero(), "nonzero": lambda x: x.nonzero(),
          "apply_": lambda x: x.apply_(abs), "map_": lambda x: x.map_(x, max), "map2_": lambda x: x.map2_(x, x, max),

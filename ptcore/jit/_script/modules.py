@@ -13,7 +13,17 @@ from ptcore.jit._script.annotations import Attribute
 from ptcore.jit._script.decorators import modifier
 from ptcore.jit._script.functions import ScriptFunction, compiled
 from ptcore.jit._script.source import ScriptError, Source
-from ptcore.jit._script.types import ANY, NONE, TENSOR, Optional, Tuple, from_annotation, given, of_value
+from ptcore.jit._script.types import (
+    ANY,
+    NONE,
+    TENSOR,
+    Optional,
+    Tuple,
+    from_annotation,
+    given,
+    of_value,
+    own_annotations,
+)
 from ptcore.jit._script.values import Parameter
 from ptcore.nn import Module
 
@@ -29,7 +39,7 @@ def constant_names(original):
     """Attributes whose values are constants of the program: ``__constants__``, and what is annotated as Final."""
     names = {*getattr(original, "__constants__", ())}
     for cls in type(original).__mro__:
-        for name, a in vars(cls).get("__annotations__", {}).items():
+        for name, a in own_annotations(cls).items():
             if typing.get_origin(a) is typing.Final or a is typing.Final or (isinstance(a, str) and "Final" in a):
                 names.add(name)
     return names
@@ -63,7 +73,7 @@ def attribute_type(module, name, value):
         return known[name]
     original = getattr(module, "_jit_original", module)
     for cls in type(original).__mro__:
-        a = vars(cls).get("__annotations__", {}).get(name)
+        a = own_annotations(cls).get(name)
         if a is not None and a is not typing.Final:
             final = isinstance(a, str) and "Final" in a
             t = of_value(value) if final else from_annotation(a, _looked_up_in(cls))

@@ -1,6 +1,7 @@
 """What nodes of scripted graphs call besides ops and functions of Python: each with a name of this module."""
 import copy
 import string
+import sys
 
 from ptcore import autograd
 from ptcore.jit._script.errors import Error as JitError
@@ -107,7 +108,8 @@ def after_loop(status):
 def checked_length(items, n):
     """The items, of which there must be so many."""
     if len(items) > n:
-        raise ValueError(f"too many values to unpack (expected {n})")
+        got = f", got {len(items)}" if sys.version_info >= (3, 14) else ""     # as Python says it
+        raise ValueError(f"too many values to unpack (expected {n}{got})")
     if len(items) < n:
         raise ValueError(f"not enough values to unpack (expected {n}, got {len(items)})")
     return items

@@ -1,6 +1,8 @@
 """Static types of script: what annotations mean, which type stands for which, and what a value of Python is."""
 import builtins
 import enum
+import inspect
+import sys
 import types as python_types
 import typing
 
@@ -106,6 +108,14 @@ def Optional(t):
 def without_none(t):
     """What is left of an Optional that is not None."""
     return union([a for a in t.args if a != NONE]) if t.is_optional and t != NONE else t
+
+
+def own_annotations(cls):
+    """What a class itself annotates: the values, or the texts that stand for them."""
+    if sys.version_info >= (3, 14):                     # what is not there yet when it is asked for stays a name
+        import annotationlib
+        return annotationlib.get_annotations(cls, format=annotationlib.Format.FORWARDREF)
+    return inspect.get_annotations(cls)
 
 
 def named_tuple(cls, lookup=None):

@@ -24,6 +24,8 @@ TRANSPOSED = [
     ((2, 16, 4, 4), (16, 12, 3, 2), {"groups": 2, "dilation": 2, "padding": 1}),
     ((1, 8, 3, 4, 2), (8, 9, 2, 2, 3), {"stride": (1, 2, 1)}),
 ]
+LAYOUTS = [("contiguous", "float16"), ("contiguous", "bfloat16"), ("contiguous", "float32"), ("channels last", "float16"),
+           ("cut", "float32")]
 
 
 def whole(shape, seed, dtype):
@@ -57,16 +59,14 @@ def compare(conv, x_shape, w_shape, settings, dtype, layout):
         exact(got, want, dtype, name)
 
 
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
-@pytest.mark.parametrize("layout", ["contiguous", "channels last", "cut"])
+@pytest.mark.parametrize(("layout", "dtype"), LAYOUTS)
 @pytest.mark.parametrize("case", CASES, ids=lambda c: "x".join(map(str, c[0])))
 def test_convolution(case, layout, dtype):
     x, w, settings = case
     compare({3: F.conv1d, 4: F.conv2d, 5: F.conv3d}[len(x)], x, w, settings, dtype, layout)
 
 
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
-@pytest.mark.parametrize("layout", ["contiguous", "channels last", "cut"])
+@pytest.mark.parametrize(("layout", "dtype"), LAYOUTS)
 @pytest.mark.parametrize("case", TRANSPOSED, ids=lambda c: "x".join(map(str, c[0])))
 def test_transposed_convolution(case, layout, dtype):
     x, w, settings = case
