@@ -24,8 +24,8 @@ TRANSPOSED = [
     ((2, 16, 4, 4), (16, 12, 3, 2), {"groups": 2, "dilation": 2, "padding": 1}),
     ((1, 8, 3, 4, 2), (8, 9, 2, 2, 3), {"stride": (1, 2, 1)}),
 ]
-LAYOUTS = [("contiguous", "float16"), ("contiguous", "bfloat16"), ("contiguous", "float32"), ("channels last", "float16"),
-           ("cut", "float32")]
+LAYOUTS = [("contiguous", "float16"), ("contiguous", "bfloat16"), ("contiguous", "float32"),
+           ("channels last", "float16"), ("cut", "float32")]
 
 
 def whole(shape, seed, dtype):
