@@ -4,8 +4,7 @@
 // A block owns WARPS * 16 * DOWN lines of one head, of which each warp has 16 * DOWN; the others come through shared memory
 // in tiles of OTHERS lines, two of which are there at once. FORWARD and QUERY own queries, KEY owns keys, and makes the
 // gradients of keys and values. Masks, dropout and scales below 0 are for programs of their own (PT_ATTENTION_MASKED): what
-// they need room for would slow the others down. A line of HEAD elements is HEAD / 8 words of 16 bytes; word c of line r lies at place
-// c ^ (r & 7), so that eight lines' words c are in different banks.
+// they need room for would slow the others down. Tiles lie as mma.cuh has them.
 #pragma once
 #include "attention_base.cuh"
 #include "mma.cuh"
@@ -131,7 +130,8 @@ template <Kind KIND, int HEAD, int WARPS_, int DOWN, int OTHERS> struct Attend {
         constexpr int OWNED = OWN * HEAD * 2, TILE_BYTES = OTHERS * HEAD * 2;
         const Place left = place_of(memory), right = left + OWNED, stages = right + (SLOPE ? OWNED : 0);
         const Place my_left = left_place<HEAD>(left) + mine * HEAD * 2, my_right = my_left + OWNED;
-        float *const shifts = reinterpret_cast<float *>(memory + OWN * HEAD * (SLOPE ? 2 : 1) + 4 * OTHERS * HEAD);     // KEY: two stages'
+        // KEY: shifts and deltas of two stages
+        float *const shifts = reinterpret_cast<float *>(memory + OWN * HEAD * (SLOPE ? 2 : 1) + 4 * OTHERS * HEAD);
         const AttentionOperand &owned = BY_KEY ? a.key : a.query, &owned_values = BY_KEY ? a.value : a.g;
         const AttentionOperand &others = BY_KEY ? a.query : a.key, &values = BY_KEY ? a.g : a.value;
         fetch_words<HEAD, OWN, MANY>(left, head_of(owned, n, h) + own * owned.row, owned.row, here, a.e);
@@ -159,7 +159,8 @@ template <Kind KIND, int HEAD, int WARPS_, int DOWN, int OTHERS> struct Attend {
                 const int there = at_most(until - o, OTHERS);
                 const Place to = stages + (i & 1) * 2 * TILE_BYTES;
                 fetch_words<HEAD, OTHERS, MANY>(to, head_of(others, n, other) + o * others.row, others.row, there, a.e);
-                fetch_words<HEAD, OTHERS, MANY>(to + TILE_BYTES, head_of(values, n, other) + o * values.row, values.row, there, a.v);
+                fetch_words<HEAD, OTHERS, MANY>(to + TILE_BYTES, head_of(values, n, other) + o * values.row, values.row, there,
+                                                a.v);
                 if (KIND == KEY && threadIdx.x < OTHERS) {
                     const int64_t first = (n * a.heads + other) * a.l, q = o + threadIdx.x;
                     float *const numbers = shifts + (i & 1) * 2 * OTHERS + threadIdx.x;
@@ -292,13 +293,15 @@ template <Kind KIND, int HEAD, int WARPS_, int DOWN, int OTHERS> struct Attend {
                 factor[d][u] = whole == 0 ? 0.f : 1 / whole;        // without a key the row is 0; what is NaN stays so
                 const int64_t r = own + mine + 16 * d + 8 * u + g;
                 if (t == 0 && r < count)
-                    static_cast<float *>(a.lse)[number * a.l + r] = whole == 0 ? -pt::infinity<float>() : top[d][u] * unit * LN_2 + pt::log(whole);
+                    static_cast<float *>(a.lse)[number * a.l + r] =
+                        whole == 0 ? -pt::infinity<float>() : top[d][u] * unit * LN_2 + pt::log(whole);
             }
         const int width = KIND == QUERY ? a.e : a.v;
         put_lines<HEAD, DOWN>(static_cast<T *>(a.out) + (number * count + own) * width, sum, factor, mine, count - own, width);
         if constexpr (KIND == KEY) {
             PT_UNROLL for (int d = 0; d < DOWN; d++) factor[d][0] = factor[d][1] = (float)a.scale;
-            put_lines<HEAD, DOWN>(static_cast<T *>(a.key_out) + (number * count + own) * a.e, other_sum, factor, mine, count - own, a.e);
+            T *const out = static_cast<T *>(a.key_out) + (number * count + own) * a.e;
+            put_lines<HEAD, DOWN>(out, other_sum, factor, mine, count - own, a.e);
         }
     }
 };

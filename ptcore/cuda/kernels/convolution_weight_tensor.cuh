@@ -103,7 +103,8 @@ template <int DOWN> PT_DEVICE void weight_tile(const ConvolutionArgs &a, int64_t
         const int64_t tap_number = (of.first * kernel[1] + of.at[0]) * kernel[2] + of.at[1];
         PT_UNROLL for (int d = 0; d < DOWN; d++)
             PT_UNROLL for (int v = 0; v < 4; v++) {
-                const int64_t m = row + down + 16 * d + 8 * (v / 2) + lane / 4, channel = of.at[2] * EACH + lane % 4 * 2 % EACH + v % 2;
+                const int64_t m = row + down + 16 * d + 8 * (v / 2) + lane / 4;
+                const int64_t channel = of.at[2] * EACH + lane % 4 * 2 % EACH + v % 2;
                 if (m >= a.filters || channel >= a.channels) continue;
                 const int64_t i = ((group * a.filters + m) * a.channels + channel) * taps + tap_number;
                 if (a.parts == 1) reinterpret_cast<T *>(a.out)[i] = down_to<T>::from(sum[d][j][v]);

@@ -20,28 +20,23 @@ PT_DEVICE Place place_of(const void *p) {
     return r;
 }
 
-// d += a b
-PT_DEVICE void multiply_add(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1, half) {
+// d += a b. Of floats A is 16 x 8 and B 8 x 8: words 0 to 3 are column t of row g and of row g + 8, and column t + 4 of these;
+// words 0 and 1 of B rows t and t + 4 of column g. They are multiplied with 11 bits, to which `rounded` rounds them.
 #  if __CUDA_ARCH__ >= 800
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+#    define PT_MMA(E, shape) \
+    PT_DEVICE void multiply_add(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1, E) { \
+        asm volatile("mma.sync.aligned." shape " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" \
+                     : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) \
+                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1)); \
+    }
+#  else
+#    define PT_MMA(E, shape) PT_DEVICE void multiply_add(float (&)[4], const uint32_t (&)[4], uint32_t, uint32_t, E) {}
 #  endif
-}
-PT_DEVICE void multiply_add(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1, bfloat16) {
-#  if __CUDA_ARCH__ >= 800
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-#  endif
-}
+PT_MMA(half, "m16n8k16.row.col.f32.f16.f16.f32")
+PT_MMA(bfloat16, "m16n8k16.row.col.f32.bf16.bf16.f32")
+PT_MMA(float, "m16n8k8.row.col.f32.tf32.tf32.f32")
+#  undef PT_MMA
 
-// Of floats A is 16 x 8 and B 8 x 8: words 0 to 3 are column t of row g and of row g + 8, and column t + 4 of these; words 0
-// and 1 of B rows t and t + 4 of column g. They are multiplied with 11 bits, to which `rounded` rounds them.
-PT_DEVICE void multiply_add(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1, float) {
-#  if __CUDA_ARCH__ >= 800
-    asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-#  endif
-}
 PT_DEVICE uint32_t round_word(uint32_t x) {
     uint32_t r = x;
 #  if __CUDA_ARCH__ >= 800
@@ -117,42 +112,43 @@ template <class E> PT_DEVICE uint32_t word_from(float first, float second, E) {
     return down<E>(first).bits | (uint32_t)down<E>(second).bits << 16;
 }
 
-// What another lane has at the same place; none goes on before all have read.
+// What a lane's rows g of A and columns 2 t and 2 t + 1 of B are made of: the fragments of other lanes. None goes on before
+// all have read.
 struct Fragments { uint32_t a[4], b[2]; };
-template <class E> PT_DEVICE void multiply_add(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1, E) {
-    const Fragments mine = {{a[0], a[1], a[2], a[3]}, {b0, b1}};
-    const int lane = threadIdx.x & 31, g = lane / 4, t = lane % 4;
+struct Needed {
     const Fragments *rows[4], *columns[2][4];
-    for (int i = 0; i < 4; i++) {
-        rows[i] = __shfl_sync(0xffffffffu, &mine, 4 * g + i);
-        for (int c = 0; c < 2; c++) columns[c][i] = __shfl_sync(0xffffffffu, &mine, 4 * (2 * t + c) + i);
-    }
-    for (int down = 0; down < 2; down++)
-        for (int c = 0; c < 2; c++) {
-            float sum = d[2 * down + c];
-            for (int k = 0; k < 16; k++) {
-                const int from = k % 8 / 2, half_of = k / 8;
-                sum += element_of(rows[from]->a[2 * half_of + down], k & 1, E()) * element_of(columns[c][from]->b[half_of], k & 1, E());
-            }
-            d[2 * down + c] = sum;
+    explicit Needed(const Fragments &mine) {
+        const int lane = threadIdx.x & 31, g = lane / 4, t = lane % 4;
+        for (int i = 0; i < 4; i++) {
+            rows[i] = __shfl_sync(0xffffffffu, &mine, 4 * g + i);
+            for (int c = 0; c < 2; c++) columns[c][i] = __shfl_sync(0xffffffffu, &mine, 4 * (2 * t + c) + i);
         }
-    __syncwarp();
-}
-
-PT_DEVICE void multiply_add(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1, float) {
-    const Fragments mine = {{a[0], a[1], a[2], a[3]}, {b0, b1}};
-    const int lane = threadIdx.x & 31, g = lane / 4, t = lane % 4;
-    const Fragments *rows[4], *columns[2][4];
-    for (int i = 0; i < 4; i++) {
-        rows[i] = __shfl_sync(0xffffffffu, &mine, 4 * g + i);
-        for (int c = 0; c < 2; c++) columns[c][i] = __shfl_sync(0xffffffffu, &mine, 4 * (2 * t + c) + i);
     }
-    const auto number = [](uint32_t word) { return pt::from_bits(word & ~0x1fffu); };
+    ~Needed() { __syncwarp(); }
+};
+
+// Two elements of a word for half types, one for floats: K of a step, and element k of it in the lane that has it.
+template <class E> struct Step {
+    enum { K = 16 };
+    static float number(uint32_t word, int k) { return element_of(word, k & 1, E()); }
+    static int lane(int k) { return k % 8 / 2; }
+};
+template <> struct Step<float> {
+    enum { K = 8 };
+    static float number(uint32_t word, int) { return pt::from_bits(word & ~0x1fffu); }
+    static int lane(int k) { return k % 4; }
+};
+
+template <class E> PT_DEVICE void multiply_add(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1, E) {
+    typedef Step<E> S;
+    const Fragments mine = {{a[0], a[1], a[2], a[3]}, {b0, b1}};
+    const Needed of(mine);
     for (int down = 0; down < 2; down++)
         for (int c = 0; c < 2; c++)
-            for (int k = 0; k < 8; k++)
-                d[2 * down + c] += number(rows[k % 4]->a[k / 4 * 2 + down]) * number(columns[c][k % 4]->b[k / 4]);
-    __syncwarp();
+            for (int k = 0; k < S::K; k++) {
+                const int from = S::lane(k), half_of = k / (S::K / 2);
+                d[2 * down + c] += S::number(of.rows[from]->a[2 * half_of + down], k) * S::number(of.columns[c][from]->b[half_of], k);
+            }
 }
 PT_DEVICE uint32_t round_word(uint32_t x) { return (x & 0x7f800000u) == 0x7f800000u ? x : x + 0x1000u; }
 PT_DEVICE uint32_t load_word(Place p) {

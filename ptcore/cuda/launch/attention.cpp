@@ -119,7 +119,8 @@ struct TensorPart {
     bool slope, key;
 };
 #define PT_TENSOR(program, name) \
-    {{{program, name "_64"}, {program, name "_128"}}, {{program "_masked", name "_64_masked"}, {program "_masked", name "_128_masked"}}}
+    {{{program, name "_64"}, {program, name "_128"}}, \
+     {{program "_masked", name "_64_masked"}, {program "_masked", name "_128_masked"}}}
 const TensorPart TENSOR_FORWARD = {PT_TENSOR("attention_tensor", "attention_tensor"), {128, 64}, {64, 64}, false, false},
                  TENSOR_QUERY = {PT_TENSOR("attention_tensor_backward", "attention_query_tensor"), {64, 64}, {64, 32}, true, false},
                  TENSOR_KEY = {PT_TENSOR("attention_tensor_backward", "attention_key_tensor"), {64, 64}, {64, 32}, true, true};

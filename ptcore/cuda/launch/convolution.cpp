@@ -107,7 +107,8 @@ bool for_tensors(const pt_call *c, const ConvolutionArgs &a, double furthest) {
 class Words {
 public:
     Words(pt_call *c, const pt_view &src, char *data, const int64_t (&sizes)[6], const int64_t (&strides)[6], bool dense)
-        : each(16 / item_size(src.dtype)), words(ceil_div(sizes[2], each)), room(c, fits(data, sizes, strides, dense) ? 0 : bytes(sizes)), good(true) {
+        : each(16 / item_size(src.dtype)), words(ceil_div(sizes[2], each)),
+          room(c, fits(data, sizes, strides, dense) ? 0 : bytes(sizes)), good(true) {
         if (fits(data, sizes, strides, dense)) {
             this->data = data;
             for (int d = 0; d < 6; d++) step[d] = strides[d];
@@ -302,7 +303,8 @@ int weight_by_tensors(pt_call *c, ConvolutionArgs a, const BatchView &x, const B
     for (int d = 0; d < 3; d++) words *= a.axis[d].kernel;
     a.row_tiles = ceil_div(a.filters, rows), a.column_tiles = ceil_div(words * images.each, TENSOR_COLUMNS);
     const int64_t blocks = a.row_tiles * a.column_tiles * a.groups, results = a.n * g.size[2] * g.size[3] * g.size[4];
-    return in_parts(c, few ? WEIGHT_TENSOR_FEW : WEIGHT_TENSOR, a, blocks, results, ceil_div(4 * (int64_t)multiprocessors(c), blocks),
+    const int64_t wanted = ceil_div(4 * (int64_t)multiprocessors(c), blocks);
+    return in_parts(c, few ? WEIGHT_TENSOR_FEW : WEIGHT_TENSOR, a, blocks, results, wanted,
                     ceil_div(results, 512), 4 * images.each, 64 * (rows + TENSOR_COLUMNS) * WEIGHT_STAGES);
 }
 

@@ -279,8 +279,14 @@ def test_norms_of_huge_and_tiny_numbers(dtype, p):
     (lambda: ptcore.softmax(ptcore.ones(2, 60000, device="cuda"), 1), "softmax_parts softmax_split"),
     (lambda: ptcore.log_softmax(ptcore.ones(70000, 3, device="cuda"), 0), "log_softmax_parts log_softmax_split"),
     (lambda: ptcore.log_softmax(ptcore.ones(50, 13, device="cuda"), 0), "log_softmax_columns"),
-    (lambda: _norm((70, 40)), "layer_norm_rows layer_norm_backward_rows layer_norm_backward_sums "
+    (lambda: ptcore.softmax(ptcore.ones(5, 64, device="cuda"), 1), "softmax_one"),
+    (lambda: ptcore.softmax(ptcore.ones(5, 2048, device="cuda"), 1), "softmax_two"),
+    (lambda: ptcore.softmax(ptcore.ones(5, 4096, device="cuda"), 1), "softmax_four"),
+    (lambda: _norm((70, 39)), "layer_norm_rows layer_norm_backward_rows layer_norm_backward_sums "
                               "layer_norm_backward_finish"),
+    (lambda: _norm((70, 40)), "layer_norm_one"),
+    (lambda: _norm((5, 2048)), "layer_norm_two"),
+    (lambda: _norm((5, 4096)), "layer_norm_four"),
     (lambda: _norm((2, 13000)), "layer_norm_wide layer_norm_backward_wide"),
     (lambda: _norm((1, 60000)), "layer_norm_streamed layer_norm_backward_streamed"),
 ])
