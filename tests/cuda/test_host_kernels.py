@@ -56,6 +56,27 @@ def test_meetings(cu):
 
 
 @child
+def test_products_by_tensor_cores(cu):
+    """The emulated instructions against plain products: few bits are exact, floats are rounded to 11."""
+    rng = np.random.default_rng(0)
+    names = ["halves", "halves_turned", "bfloats", "bfloats_turned", "floats", "floats_turned"]
+    for name, kernel in zip(names, kernels(cu, "tensor", *names)):
+        depth = 8 if "floats" == name.removesuffix("_turned") else 16
+        for seed in range(3):
+            cu.seed(seed)
+            a, b = rng.integers(-100, 100, (16, depth)), rng.integers(-100, 100, (depth, 16))
+            p = cu.upload(np.concatenate([a.ravel(), b.ravel()]).astype(np.float32))
+            q = cu.upload(np.full((16, 16), np.nan, np.float32))
+            cu.launch(kernel, 1, 32, Args(p, q))
+            np.testing.assert_array_equal(cu.download(q, np.empty((16, 16), np.float32)), a @ b, err_msg=name)
+    one = np.zeros((2, 16 * 8), np.float32)
+    one[0, 0], one[1, 0] = 1 + 3 * 2.0**-12, 1 + 2.0**-12       # above and below half of the last bit that is kept
+    p, q = cu.upload(one), cu.alloc(1024)
+    cu.launch(kernel, 1, 32, Args(p, q))
+    assert cu.download(q, np.empty((16, 16), np.float32))[0, 0] == 1 + 2.0**-10
+
+
+@child
 def test_more_shared_memory_is_asked_for(cu):
     """48 KiB without, up to what the device has after cuFuncSetAttribute."""
     reverse, q = kernels(cu, "blocks", "reverse"), cu.upload(np.arange(256, dtype=np.float32))

@@ -42,6 +42,46 @@ PROGRAMS = {
             atomicAdd((unsigned long long *)(a.p + 2), 1ull << 32);
         }
     """,
+    # products of 16 x K and K x 16 numbers by a warp, whose tiles are rows of both, or (turned) lines of K
+    "tensor": """
+        #include "mma.cuh"
+        struct Args { const float *x; float *y; int64_t n; float by; };
+        template <class E, bool TURNED> PT_DEVICE void product(const Args &a) {
+            enum { EACH = 16 / sizeof(E), K = 2 * EACH, BYTES = 128, TURNED_BYTES = 64 * sizeof(E) };
+            __align__(256) __shared__ unsigned char left[16 * BYTES], right[16 * BYTES];
+            __align__(256) __shared__ unsigned char tall[K * TURNED_BYTES], wide[K * TURNED_BYTES];
+            for (int i = threadIdx.x; i < 16 * K; i += 32) {
+                const int r = i / K, k = i % K, place = r * BYTES + ((k / EACH ^ (r & 7)) << 4) + k % EACH * sizeof(E);
+                const int word = Turned<E, TURNED_BYTES>::place(k, r / EACH);
+                const int turned = k * TURNED_BYTES + word + r % EACH * sizeof(E);
+                *reinterpret_cast<E *>(left + place) = *reinterpret_cast<E *>(tall + turned) = down_to<E>::from(a.x[i]);
+                *reinterpret_cast<E *>(right + place) = *reinterpret_cast<E *>(wide + turned) =
+                    down_to<E>::from(a.x[16 * K + k * 16 + r]);
+            }
+            __syncwarp();
+            uint32_t l[4], r[4];
+            float d[2][4] = {};
+            if (TURNED) {
+                Turned<E, TURNED_BYTES>(place_of(tall)).load_left(l, 0, 0, 0);
+                Turned<E, TURNED_BYTES>(place_of(wide)).load_right(r, 0, 0, 0);
+            } else {
+                load_matrices(l, left_place<64>(place_of(left)));
+                load_matrices(r, right_place<64>(place_of(right)));
+            }
+            rounded(l, E());
+            rounded(r, E());
+            for (int j = 0; j < 2; j++) multiply_add(d[j], l, r[2 * j], r[2 * j + 1], E());
+            for (int j = 0; j < 2; j++)
+                for (int v = 0; v < 4; v++)
+                    a.y[(threadIdx.x / 4 + v / 2 * 8) * 16 + 8 * j + threadIdx.x % 4 * 2 + v % 2] = d[j][v];
+        }
+        PT_KERNEL_SYNC(halves, Args, a, 32) { product<half, false>(a); }
+        PT_KERNEL_SYNC(halves_turned, Args, a, 32) { product<half, true>(a); }
+        PT_KERNEL_SYNC(bfloats, Args, a, 32) { product<bfloat16, false>(a); }
+        PT_KERNEL_SYNC(bfloats_turned, Args, a, 32) { product<bfloat16, true>(a); }
+        PT_KERNEL_SYNC(floats, Args, a, 32) { product<float, false>(a); }
+        PT_KERNEL_SYNC(floats_turned, Args, a, 32) { product<float, true>(a); }
+    """,
     # with meetings, right and wrong
     "blocks": """
         struct Args { const float *x; float *y; int64_t n; };
