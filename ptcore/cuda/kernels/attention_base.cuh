@@ -163,10 +163,10 @@ PT_DEVICE Head masks_of(const AttentionArgs &a, int64_t n, int64_t h) {
     return r;
 }
 
-// Scores of query q and key k and of three more: the next keys or, BY_KEY, the next queries.
-template <bool BY_KEY>
-PT_NOINLINE Pack4 masked(const AttentionArgs &a, const Head &head, int64_t q, int64_t k, Pack4 score) {
-    for (int j = 0; j < 4; j++) {
+// Scores of query q and key k and of N - 1 more: the next keys or, BY_KEY, the next queries.
+template <bool BY_KEY, int N>
+PT_NOINLINE Elements<C, N> masked(const AttentionArgs &a, const Head &head, int64_t q, int64_t k, Elements<C, N> score) {
+    for (int j = 0; j < N; j++) {
         const bool there = q < a.l && k < a.s;
         if (there && head.mask) score.v[j] += up(head.mask[q * a.mask_step[2] + k * a.mask_step[3]]);
         if (!there || (a.causal && k > q) || (head.keep && !head.keep[q * a.keep_step[2] + k * a.keep_step[3]]))
@@ -181,12 +181,13 @@ PT_DEVICE uint32_t word(const pt::philox_block &b, unsigned i) {
     return i == 0 ? b.w[0] : i == 1 ? b.w[1] : i == 2 ? b.w[2] : b.w[3];
 }
 
-// What dropout multiplies the probabilities of scores `at`, `at` + step, ... by; step is 1 or large.
-PT_NOINLINE Pack4 survivors(const AttentionArgs &a, uint64_t seed, uint64_t offset, int64_t at, int64_t step) {
-    Pack4 z;
+// What dropout multiplies the probabilities of N scores `at`, `at` + step, ... by; step is 1 or large.
+template <int N>
+PT_NOINLINE Elements<C, N> survivors(const AttentionArgs &a, uint64_t seed, uint64_t offset, int64_t at, int64_t step) {
+    Elements<C, N> z;
     const C survivor = (C)a.survivor;
     pt::philox_block b = {};
-    for (int j = 0; j < 4; j++) {
+    for (int j = 0; j < N; j++) {
         const uint64_t i = (uint64_t)(at + j * step);
         if (j == 0 || step != 1 || i % 4 == 0) b = pt::philox(seed, offset, i / 4, 0);
         z.v[j] = word(b, (unsigned)(i % 4)) >= a.threshold ? survivor : C(0);
@@ -267,7 +268,7 @@ template <Kind KIND, int R, int STAGES> PT_DEVICE void attend(const AttentionArg
                 }
                 Pack4 z = {{1, 1, 1, 1}};
                 const int64_t at = head.first + (BY_KEY ? c * a.s + r : r * a.s + c);
-                if (a.threshold) z = survivors(a, head.seed, head.offset, at, BY_KEY ? a.s : 1);
+                if (a.threshold) z = survivors<4>(a, head.seed, head.offset, at, BY_KEY ? a.s : 1);
                 if (KIND == FORWARD) {
                     C peak = top[i];
                     for (int j = 0; j < 4; j++) peak = s[i][j] > peak ? s[i][j] : peak;

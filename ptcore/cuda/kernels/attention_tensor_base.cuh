@@ -75,29 +75,7 @@ PT_DEVICE void add_weighted(float (&sum)[DOWN][HEAD / 8][4], const float (&weigh
     }
 }
 
-// Of two scores, of query q and key k and of its next key or, BY_KEY, query: what masks make of them.
-struct Two { float v[2]; };
-template <bool BY_KEY> PT_NOINLINE Two masked_two(const AttentionArgs &a, const Head &head, int64_t q, int64_t k, Two score) {
-    for (int j = 0; j < 2; j++) {
-        const bool there = q < a.l && k < a.s;
-        if (there && head.mask) score.v[j] += up(head.mask[q * a.mask_step[2] + k * a.mask_step[3]]);
-        if (!there || (a.causal && k > q) || (head.keep && !head.keep[q * a.keep_step[2] + k * a.keep_step[3]]))
-            score.v[j] = -pt::infinity<float>();
-        if (BY_KEY) q++;
-        else k++;
-    }
-    return score;
-}
-PT_NOINLINE Two two_survivors(const AttentionArgs &a, uint64_t seed, uint64_t offset, int64_t at, int64_t step) {
-    Two z;
-    pt::philox_block b = {};
-    for (int j = 0; j < 2; j++) {
-        const uint64_t i = (uint64_t)(at + j * step);
-        if (j == 0 || step != 1 || i % 4 == 0) b = pt::philox(seed, offset, i / 4, 0);
-        z.v[j] = word(b, (unsigned)(i % 4)) >= a.threshold ? (float)a.survivor : 0.f;
-    }
-    return z;
-}
+typedef Elements<C, 2> Two;
 
 template <int HEAD, int DOWN>
 PT_DEVICE void put_lines(T *out, const float (&sum)[DOWN][HEAD / 8][4], const float (&factor)[DOWN][2], int first, int64_t count,
@@ -195,7 +173,7 @@ template <Kind KIND, int HEAD, int WARPS_, int DOWN, int OTHERS> struct Attend {
                         PT_UNROLL for (int u = 0; u < 2; u++) {
                             const int64_t r = own + mine + 16 * d + 8 * u + g, c = o + 8 * j + 2 * t;
                             float &x = s[d][j][2 * u], &y = s[d][j][2 * u + 1];
-                            const Two two = masked_two<BY_KEY>(a, head, BY_KEY ? c : r, BY_KEY ? r : c, Two{{x * LN_2, y * LN_2}});
+                            const Two two = masked<BY_KEY>(a, head, BY_KEY ? c : r, BY_KEY ? r : c, Two{{x * LN_2, y * LN_2}});
                             x = two.v[0] * LOG2_E, y = two.v[1] * LOG2_E;
                         }
             } else if (crossed || (!BY_KEY && there < OTHERS)) {
@@ -247,7 +225,7 @@ template <Kind KIND, int HEAD, int WARPS_, int DOWN, int OTHERS> struct Attend {
                         PT_UNROLL for (int u = 0; u < 2; u++) {
                             const int64_t r = own + mine + 16 * d + 8 * u + g, c = o + 8 * j + 2 * t;
                             const int64_t at = head.first + (BY_KEY ? c * a.s + r : r * a.s + c);
-                            const Two z = two_survivors(a, head.seed, head.offset, at, BY_KEY ? a.s : 1);
+                            const Two z = survivors<2>(a, head.seed, head.offset, at, BY_KEY ? a.s : 1);
                             PT_UNROLL for (int v = 0; v < 2; v++) {
                                 float &p = s[d][j][2 * u + v];
                                 if constexpr (SLOPE) {

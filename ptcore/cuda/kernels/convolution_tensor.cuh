@@ -100,17 +100,9 @@ template <int DOWN> PT_DEVICE void tensor_tile(const ConvolutionArgs &a, int64_t
         const Place left = left_at + s % STAGES * STAGE, others = right_at + s % STAGES * STAGE;
         PT_UNROLL for (int k = 0; k < 4; k++) {
             uint32_t l[DOWN][4], r[ACROSS / 2][4];
-            PT_UNROLL for (int d = 0; d < DOWN; d++) {
-                load_matrices(l[d], (left ^ (k << 5)) + d * 16 * LINE);
-                rounded(l[d], T());
-            }
-            PT_UNROLL for (int j = 0; j < ACROSS / 2; j++) {
-                load_matrices(r[j], (others ^ (k << 5)) + j * 16 * LINE);
-                rounded(r[j], T());
-            }
-            PT_UNROLL for (int d = 0; d < DOWN; d++)
-                PT_UNROLL for (int j = 0; j < ACROSS; j++)
-                    multiply_add(sum[d][j], l[d], r[j / 2][j % 2 * 2], r[j / 2][j % 2 * 2 + 1], T());
+            PT_UNROLL for (int d = 0; d < DOWN; d++) load_matrices(l[d], (left ^ (k << 5)) + d * 16 * LINE);
+            PT_UNROLL for (int j = 0; j < ACROSS / 2; j++) load_matrices(r[j], (others ^ (k << 5)) + j * 16 * LINE);
+            add_products<T, DOWN, ACROSS>(sum, l, r);
         }
     }
     wait_for_copies<0>();

@@ -81,17 +81,9 @@ template <int DOWN> PT_DEVICE void weight_tile(const ConvolutionArgs &a, int64_t
         const int shift = s % STAGES * STAGE;
         PT_UNROLL for (int k = 0; k < DEPTH; k += 2 * EACH) {
             uint32_t l[DOWN][4], r[ACROSS / 2][4];
-            PT_UNROLL for (int d = 0; d < DOWN; d++) {
-                left.load_left(l[d], shift, k, down + 16 * d);
-                rounded(l[d], T());
-            }
-            PT_UNROLL for (int j = 0; j < ACROSS / 2; j++) {
-                others.load_right(r[j], shift, k, right + 16 * j);
-                rounded(r[j], T());
-            }
-            PT_UNROLL for (int d = 0; d < DOWN; d++)
-                PT_UNROLL for (int j = 0; j < ACROSS; j++)
-                    multiply_add(sum[d][j], l[d], r[j / 2][j % 2 * 2], r[j / 2][j % 2 * 2 + 1], T());
+            PT_UNROLL for (int d = 0; d < DOWN; d++) left.load_left(l[d], shift, k, down + 16 * d);
+            PT_UNROLL for (int j = 0; j < ACROSS / 2; j++) others.load_right(r[j], shift, k, right + 16 * j);
+            add_products<T, DOWN, ACROSS>(sum, l, r);
         }
     }
     wait_for_copies<0>();

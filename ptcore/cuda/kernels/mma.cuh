@@ -203,6 +203,16 @@ PT_DEVICE void rounded(uint32_t (&r)[4], float) {
     PT_UNROLL for (int i = 0; i < 4; i++) r[i] = round_word(r[i]);
 }
 
+// sum += words of A, 16 lines for each, times words of B, two neighbours' for each.
+template <class E, int DOWN, int ACROSS>
+PT_DEVICE void add_products(float (&sum)[DOWN][ACROSS][4], uint32_t (&a)[DOWN][4], uint32_t (&b)[ACROSS / 2][4]) {
+    PT_UNROLL for (int d = 0; d < DOWN; d++) rounded(a[d], E());
+    PT_UNROLL for (int j = 0; j < ACROSS / 2; j++) rounded(b[j], E());
+    PT_UNROLL for (int d = 0; d < DOWN; d++)
+        PT_UNROLL for (int j = 0; j < ACROSS; j++)
+            multiply_add(sum[d][j], a[d], b[j / 2][j % 2 * 2], b[j / 2][j % 2 * 2 + 1], E());
+}
+
 // A tile whose lines are rows of B, or columns of A, of BYTES: words of A and of two neighbours in B, from line k and element
 // `first` on (multiples of what a step has, and of 16). Of floats, for which no instruction turns matrices, word c of line r
 // lies at place c ^ (r & 3) << 1: eight columns of four lines are in different banks.
