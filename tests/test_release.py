@@ -109,6 +109,23 @@ def test_requirements_of_a_build(monkeypatch):
     assert backend.cuda_packages() == []
 
 
+@pytest.mark.parametrize(("given", "wanted"), [
+    (None, ["-Dcuda=enabled"]), ({"setup-args": "-Dwerror=true"}, ["-Dwerror=true", "-Dcuda=enabled"]),
+    ({"setup-args": ["-Dcuda=disabled"]}, ["-Dcuda=disabled"]), ({"setup-args": "-D cuda=auto"}, ["-D cuda=auto"]),
+    ({"setup-args": ["-Dauto_features=disabled"]}, ["-Dauto_features=disabled"])])
+def test_a_wheel_leaves_cuda_out_only_where_it_is_told_to(given, wanted, monkeypatch):
+    backend = tool("build_backend")
+    monkeypatch.setattr(backend, "cuda_packages", lambda: ["cuda-bindings==13.0.*"])
+    settings = []
+    monkeypatch.setattr(backend.mesonpy, "build_wheel", lambda folder, settings_, metadata: settings.append(settings_))
+    backend.build_wheel(".", given)
+    said = settings[0]["setup-args"]
+    assert ([said] if isinstance(said, str) else said) == wanted
+    monkeypatch.setattr(backend, "cuda_packages", lambda: [])      # where there are none: as meson.options says
+    backend.build_wheel(".", given)
+    assert settings[1] == (given or {})
+
+
 @pytest.mark.alone
 def test_an_sdist_of_an_sdist_is_the_same(tmp_path):
     code = "import sys; sys.path.insert(0, 'tools'); import build_backend; build_backend.build_sdist(sys.argv[1])"

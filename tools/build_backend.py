@@ -20,7 +20,7 @@ import tomllib
 from pathlib import Path
 
 import mesonpy
-from mesonpy import build_editable, build_wheel
+from mesonpy import build_editable
 
 __all__ = ["build_editable", "build_sdist", "build_wheel", "get_requires_for_build_editable",
            "get_requires_for_build_sdist", "get_requires_for_build_wheel"]
@@ -35,6 +35,21 @@ def cuda_packages():
         return []
     release = "13.0.*" if sys.version_info < (3, 15) else "13.4.*"
     return [f"{name}=={release}" for name in ("cuda-bindings", *HEADERS)]
+
+
+def _with_cuda(config_settings):
+    """Settings of a build that fails where the CUDA backend could be built and its headers are not there."""
+    given = dict(config_settings or {})
+    said = given.get("setup-args", [])
+    said = [said] if isinstance(said, str) else list(said)
+    if cuda_packages() and not any(re.match(r"-D\s*(cuda|auto_features)=", argument) for argument in said):
+        given["setup-args"] = [*said, "-Dcuda=enabled"]
+    return given
+
+
+def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
+    """Meson-python's, which never leaves CUDA out unless it is told to (``-Csetup-args=-Dcuda=disabled``)."""
+    return mesonpy.build_wheel(wheel_directory, _with_cuda(config_settings), metadata_directory)
 
 
 def get_requires_for_build_wheel(config_settings=None):

@@ -8,15 +8,23 @@ import hashlib
 import os
 import re
 import tempfile
+from pathlib import Path
 
 from ptcore._cache import cache_dir
-from ptcore.cuda import _programs
+from ptcore.cuda import _libraries, _programs
 
 _INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 
 
 class NVRTC:
-    """The compiler of CUDA C++ to cubins, from the package nvidia-cuda-nvrtc."""
+    """The compiler of CUDA C++ to cubins, from the package nvidia-cuda-nvrtc.
+
+    ``identity`` is what a cubin depends on beside its text and architecture: the version, which build of it (by the name
+    and size of the library's file, as the library itself does not tell) and the options.
+    """
+
+    OPTIONS = ("-std=c++17", "-diag-suppress=186,177")
+    EXACT = ("-fmad=false",)            # no contraction: the CPU's bits
 
     def __init__(self):
         try:
@@ -29,6 +37,8 @@ class NVRTC:
             raise RuntimeError(f"NVRTC does not answer: {error}")
         self._nvrtc = nvrtc
         self.version = f"nvrtc {major}.{minor}"
+        file = Path(_libraries.library_path("nvrtc")).resolve()
+        self.identity = " ".join([self.version, file.name, str(file.stat().st_size), *self.OPTIONS, *self.EXACT])
 
     def compile(self, text, headers, architecture):
         """The cubin of a program's text for an architecture such as 90; RuntimeError with NVRTC's log."""
@@ -38,9 +48,8 @@ class NVRTC:
                                                   [t.encode() for t in headers.values()], names)
         self._check(error, "nvrtcCreateProgram")
         try:
-            options = [b"-std=c++17", b"-diag-suppress=186,177", f"-arch=sm_{architecture}".encode()]
-            if "#define PT_EXACT" in text:              # no contraction: the CPU's bits
-                options.append(b"-fmad=false")
+            options = [*self.OPTIONS, *(self.EXACT if "#define PT_EXACT" in text else ()), f"-arch=sm_{architecture}"]
+            options = [o.encode() for o in options]
             error, = nvrtc.nvrtcCompileProgram(program, len(options), options)
             if error:
                 _, known = nvrtc.nvrtcGetSupportedArchs()
@@ -77,7 +86,7 @@ def compiler():
 
 
 def set_compiler(other):
-    """Another compiler in NVRTC's place, with ``version`` and ``compile(text, headers, architecture)``; None: NVRTC."""
+    """Another compiler in NVRTC's place, with ``identity`` and ``compile(text, headers, architecture)``; None: NVRTC."""
     global _compiler
     _compiler = other
 
@@ -93,9 +102,9 @@ def included(text, headers):
     return found
 
 
-def key_of(text, headers, architecture, version):
+def key_of(text, headers, architecture, identity):
     """The hash of everything that a cubin depends on."""
-    h = hashlib.sha256(f"{version}\0{architecture}\0{text}\0".encode())
+    h = hashlib.sha256(f"{identity}\0{architecture}\0{text}\0".encode())
     for name in sorted(headers):
         h.update(f"{name}\0{headers[name]}\0".encode())
     return h.hexdigest()
@@ -137,7 +146,7 @@ def cubin(program, types, architecture):
     headers = included(text, _programs.headers())
     made_by = compiler()
     path = kernels_dir()
-    key = key_of(text, headers, architecture, made_by.version)
+    key = key_of(text, headers, architecture, made_by.identity)
     path = path / key[:2] / f"{key}.cubin"
     found = _read(path)
     if found is None:

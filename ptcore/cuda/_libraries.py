@@ -1,5 +1,5 @@
 """Where CUDA's libraries are: found by cuda.pathfinder, the packages of NVIDIA in this environment first."""
-_EXTRAS = {"cublas": "cuda13", "cublasLt": "cuda13", "cudnn": "cuda13-dnn", "nccl": "cuda13-dist"}
+_EXTRAS = {"nvrtc": "cuda13", "cublas": "cuda13", "cublasLt": "cuda13", "cudnn": "cuda13-dnn", "nccl": "cuda13-dist"}
 _paths = {}                             # given in the place of what would be found
 
 

@@ -8,7 +8,7 @@ from libc.string cimport strlen
 from libcpp.vector cimport vector
 
 from ptcore._device cimport pt_backend
-from ptcore.cuda._runtime cimport driver, hint_of, last_error
+from ptcore.cuda._runtime cimport MAX_DEVICES, driver, handle_of, hint_of, last_error, thread_state
 
 cdef extern from "block_allocator.hpp" namespace "pt_cuda" nogil:
     cppclass DriverMemory:
@@ -96,12 +96,12 @@ cdef int device_release(int device, void *data) noexcept nogil:
 
 cdef int allocate_async(int device, size_t nbytes, void *stream, void **out) noexcept nogil:
     cdef int result = driver.set_device(device)
-    return result if result else cu.cuMemAllocAsync(<cu.CUdeviceptr *>out, nbytes, <cu.CUstream>stream)
+    return result if result else cu.cuMemAllocAsync(<cu.CUdeviceptr *>out, nbytes, handle_of(stream))
 
 
 cdef int release_async(int device, void *data, void *stream) noexcept nogil:
     cdef int result = driver.set_device(device)
-    return result if result else cu.cuMemFreeAsync(<cu.CUdeviceptr>data, <cu.CUstream>stream)
+    return result if result else cu.cuMemFreeAsync(<cu.CUdeviceptr>data, handle_of(stream))
 
 
 cdef int memory_info(int device, size_t *free, size_t *total) noexcept nogil:
@@ -116,7 +116,7 @@ cdef int event_create(int device, void **event) noexcept nogil:
 
 cdef int event_record(int device, void *event, void *stream) noexcept nogil:
     cdef int result = driver.set_device(device)
-    return result if result else cu.cuEventRecord(<cu.CUevent>event, <cu.CUstream>stream)
+    return result if result else cu.cuEventRecord(<cu.CUevent>event, handle_of(stream))
 
 
 cdef int event_query(void *event) noexcept nogil:
@@ -136,13 +136,24 @@ cdef int device_synchronize(int device) noexcept nogil:
     return result if result else cu.cuCtxSynchronize()
 
 
+cdef int any_context() noexcept nogil:
+    """Makes a device's context this thread's: the current device's, else that of any other which is in use."""
+    cdef int device, result = driver.set_device(thread_state().device)
+    for device in range(MAX_DEVICES):
+        if result != 201:
+            break
+        result = driver.set_device(device)
+    return result
+
+
 cdef int host_allocate(size_t nbytes, void **out) noexcept nogil:
-    cdef int result = driver.set_device(0)
+    cdef int result = any_context()
     return result if result else cu.cuMemHostAlloc(out, nbytes, 1)
 
 
 cdef int host_release(void *data) noexcept nogil:
-    return cu.cuMemFreeHost(data)
+    cdef int result = any_context()
+    return result if result else cu.cuMemFreeHost(data)
 
 
 memory.allocate = device_allocate

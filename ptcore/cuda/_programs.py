@@ -48,7 +48,7 @@ STRUCTURED = {
     "reduce_prod": _FOLDS, "reduce_sum": _FOLDS, "reduce_truth": _one(CPP), "reduce_var": _one(_FLOATS + _COMPLEX),
     "running": _one(_REAL), "resample": _one(("uint8_t", *_FLOATS)), "scatter_reduce": _one(CPP),
     "search": _one(_REAL), "sliding": _one(CPP), "softmax": _one(_FLOATS), "softmax_backward": _one(_FLOATS),
-    "sort": _one(_REAL), "sort_stages": _one(("int32_t", "int64_t")), "transpose": _one(_BY_SIZE),
+    "sort": _one(_REAL), "sort_stages": _one(("int32_t", "int64_t")), "topk": _one(_REAL), "transpose": _one(_BY_SIZE),
     "triangle": _one(_BY_SIZE), **{f"step:{name}": _one(_FLOATS) for name in STEPS},
 }
 

@@ -1,4 +1,5 @@
 # What other compiled modules of the backend use of the runtime. See _runtime.pyx.
+from cuda.bindings cimport cydriver as cu
 from libc.stdint cimport int32_t, int64_t, uint64_t, uintptr_t
 from ptcore._types cimport pt_view
 
@@ -54,3 +55,4 @@ cdef extern from "state.hpp" namespace "pt_cuda" nogil:
 
 cdef int check(int result, str what) except -1
 cdef int use_device(int device) except -1
+cdef cu.CUstream handle_of(void *stream) noexcept nogil

@@ -177,6 +177,8 @@ cdef int set_context(int device) noexcept nogil:
     cdef int result
     if driver.forked:
         return 3
+    if _contexts[device] == NULL:       # none of another library's is taken for it
+        return 201
     result = cu.cuCtxGetCurrent(&now)
     if result == 0 and now != _contexts[device]:
         result = cu.cuCtxSetCurrent(_contexts[device])
@@ -185,28 +187,34 @@ cdef int set_context(int device) noexcept nogil:
 
 # -- the driver as the C++ half calls it ---------------------------------------------------------------------
 
+cdef cu.CUstream handle_of(void *stream) noexcept nogil:
+    """The default stream by its own handle: NULL means another one in each thread where the environment asks
+    cuda.bindings for that (CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM)."""
+    return <cu.CUstream>(<void *>1 if stream == NULL else stream)
+
+
 cdef int launch(void *function, Grid grid, unsigned threads, unsigned shared, void *stream,
                 const void *args) noexcept nogil:
     cdef void *params = <void *>args
     return cu.cuLaunchKernel(<cu.CUfunction>function, grid.x, grid.y, grid.z, threads, 1, 1, shared,
-                             <cu.CUstream>stream, &params, NULL)
+                             handle_of(stream), &params, NULL)
 
 
 cdef int copy(void *dst, const void *src, size_t nbytes, void *stream) noexcept nogil:
-    return cu.cuMemcpyAsync(<cu.CUdeviceptr>dst, <cu.CUdeviceptr>src, nbytes, <cu.CUstream>stream)
+    return cu.cuMemcpyAsync(<cu.CUdeviceptr>dst, <cu.CUdeviceptr>src, nbytes, handle_of(stream))
 
 
 cdef int copy_peer(void *dst, int to, const void *src, int origin, size_t nbytes, void *stream) noexcept nogil:
     return cu.cuMemcpyPeerAsync(<cu.CUdeviceptr>dst, _contexts[to], <cu.CUdeviceptr>src, _contexts[origin], nbytes,
-                                <cu.CUstream>stream)
+                                handle_of(stream))
 
 
 cdef int clear(void *dst, size_t nbytes, void *stream) noexcept nogil:
-    return cu.cuMemsetD8Async(<cu.CUdeviceptr>dst, 0, nbytes, <cu.CUstream>stream)
+    return cu.cuMemsetD8Async(<cu.CUdeviceptr>dst, 0, nbytes, handle_of(stream))
 
 
 cdef int synchronize_stream(void *stream) noexcept nogil:
-    return cu.cuStreamSynchronize(<cu.CUstream>stream)
+    return cu.cuStreamSynchronize(handle_of(stream))
 
 
 cdef int wait(void *waiting, int waiting_device, void *stream, int device) noexcept nogil:
@@ -218,11 +226,11 @@ cdef int wait(void *waiting, int waiting_device, void *stream, int device) noexc
     if result == 0:
         result = cu.cuEventCreate(&event, 2)
     if result == 0:
-        result = cu.cuEventRecord(event, <cu.CUstream>stream)
+        result = cu.cuEventRecord(event, handle_of(stream))
     if result == 0:
         result = set_context(waiting_device)
     if result == 0:
-        result = cu.cuStreamWaitEvent(<cu.CUstream>waiting, event, 0)
+        result = cu.cuStreamWaitEvent(handle_of(waiting), event, 0)
     if event != NULL:
         cu.cuEventDestroy(event)
     return result
@@ -365,6 +373,11 @@ def kernel_names():
 cdef dict _libraries = {}                   # (program, types, capability) -> CUlibrary
 
 
+def programs():
+    """(program, codes of dtypes) of what has been loaded."""
+    return sorted({(program, codes) for program, codes, _ in _libraries})
+
+
 def sources():
     """The texts that programs are made of, by the names they are included by."""
     cdef int i = 0
@@ -383,12 +396,13 @@ def _function(str program, str name, uint64_t types, int device):
     cdef int shared = 0
     codes = tuple([types >> 8 * i & 255 for i in range(8) if types >> 8 * i & 255 != 255])
     capability = driver.devices[device].capability
+    key = (program, codes, capability)
+    if key not in _libraries:
+        from ptcore.cuda import _compile
+        image = _compile.cubin(program, codes, capability)      # other threads may compile other programs meanwhile
     with _lock:
         use_device(device)
-        key = (program, codes, capability)
         if key not in _libraries:
-            from ptcore.cuda import _compile
-            image = _compile.cubin(program, codes, capability)
             check(cu.cuLibraryLoadData(&library, PyBytes_AS_STRING(image), NULL, NULL, 0, NULL, NULL, 0),
                   f"loading the program {program}")
             _libraries[key] = <uintptr_t>library
@@ -497,14 +511,14 @@ def stream_synchronize(int device, uintptr_t stream):
     cdef int result
     use_device(device)
     with nogil:
-        result = cu.cuStreamSynchronize(<cu.CUstream>stream)
+        result = cu.cuStreamSynchronize(handle_of(<void *>stream))
     check(result, "Stream.synchronize")
     check_faults(device)
 
 
 def stream_query(int device, uintptr_t stream):
     use_device(device)
-    result = cu.cuStreamQuery(<cu.CUstream>stream)
+    result = cu.cuStreamQuery(handle_of(<void *>stream))
     if result == 600:
         return False
     check(result, "Stream.query")
@@ -513,7 +527,7 @@ def stream_query(int device, uintptr_t stream):
 
 def stream_wait_event(int device, uintptr_t stream, uintptr_t event):
     use_device(device)
-    check(cu.cuStreamWaitEvent(<cu.CUstream>stream, <cu.CUevent>event, 0), "Stream.wait_event")
+    check(cu.cuStreamWaitEvent(handle_of(<void *>stream), <cu.CUevent>event, 0), "Stream.wait_event")
 
 
 def event_create(int device, unsigned flags):
@@ -530,7 +544,7 @@ def event_destroy(uintptr_t event):
 
 def event_record(int device, uintptr_t event, uintptr_t stream):
     use_device(device)
-    check(cu.cuEventRecord(<cu.CUevent>event, <cu.CUstream>stream), "Event.record")
+    check(cu.cuEventRecord(<cu.CUevent>event, handle_of(<void *>stream)), "Event.record")
 
 
 def event_query(int device, uintptr_t event):

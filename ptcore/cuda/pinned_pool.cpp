@@ -78,15 +78,20 @@ struct PinnedPool::State {
     int release_free() {
         int failed = wait();
         for (auto &list : free) {
+            size_t kept = 0;
             for (HostBlock *b : list) {
                 const int status = releasing.run([&] { return driver.host_release(b->data); });
-                if (status != DRIVER_OK) failed = status;
+                if (status != DRIVER_OK) {
+                    failed = status;
+                    list[kept++] = b;           // still memory, and still the pool's
+                    continue;
+                }
                 blocks_owned.subtract(1);
                 bytes_owned.subtract(int64_t(b->size()));
                 --made[b->log2];
                 blocks.erase(reinterpret_cast<uintptr_t>(b->data));
             }
-            list.clear();
+            list.resize(kept);
         }
         return failed;
     }

@@ -1,9 +1,11 @@
 """Compiles kernels ahead of their first use, for nodes where no compiler may run or none should wait.
 
     python -m ptcore.cuda.warmup --arch sm_90 --programs elementwise:add --jobs 8
+    python -m ptcore.cuda.warmup --arch sm_90 --list step.txt
 
-The results go to the cache that ``ptcore`` reads (``PTCORE_CACHE_DIR``). Where architectures are named no device is
-needed.
+``save_programs("step.txt")`` at the end of a training step writes which kernels it took; with ``--list`` these are
+compiled, in parallel, where a first step would compile them one after the other. The results go to the cache that
+``ptcore`` reads (``PTCORE_CACHE_DIR``). Where architectures are named no device is needed.
 """
 import argparse
 import os
@@ -11,7 +13,36 @@ import sys
 from concurrent.futures import ProcessPoolExecutor
 
 from ptcore.cuda import _compile, _programs, get_arch_list
-from ptcore.cuda._load import compiled
+from ptcore.cuda._load import compiled, runtime
+from ptcore.serialization._files import write_atomically
+
+
+def save_programs(path):
+    """Writes the kernels that this process has used so far on CUDA devices to a file, for the option ``--list``.
+
+    Parameters
+    ----------
+    path : str or path
+        The file; a line is a program's name and the dtypes that it was compiled for.
+    """
+    lines = [" ".join([program, *[_programs.CPP[code] for code in codes]]) + "\n" for program, codes in runtime().programs()]
+    write_atomically(path, lambda file: file.write("".join(lines).encode()))
+
+
+def listed(path):
+    """(program, codes of dtypes) of each line of a file that ``save_programs`` wrote."""
+    codes = {name: code for code, name in enumerate(_programs.CPP)}
+    found = []
+    with open(path, encoding="utf-8") as f:
+        for number, line in enumerate(f, 1):
+            program, *names = line.split() or [""]
+            try:
+                types = tuple([codes[name] for name in names])
+                _programs.text_of(program, types)
+            except KeyError as e:
+                raise SystemExit(f"warmup: {path}, line {number}: there is no program or dtype {e}") from None
+            found.append((program, types))
+    return found
 
 
 def one(task):
@@ -39,6 +70,7 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(prog="python -m ptcore.cuda.warmup", description=__doc__.partition("\n")[0])
     parser.add_argument("--arch", nargs="*", default=[], help="such as sm_80 sm_90; the devices' own if absent")
     parser.add_argument("--programs", default="", help="only programs whose name has this in it")
+    parser.add_argument("--list", metavar="FILE", help="only the programs of a file that save_programs wrote")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes; one compiler runs in each")
     parser.add_argument("--quiet", action="store_true")
     options = parser.parse_args(arguments)
@@ -47,7 +79,9 @@ def main(arguments=None):
         _compile.compiler()
     except RuntimeError as e:
         raise SystemExit(f"warmup: {e}") from None
-    tasks = [(*program, arch) for arch in architectures(options.arch) for program in _programs.every(options.programs)]
+    chosen = listed(options.list) if options.list else _programs.every()
+    chosen = [p for p in chosen if options.programs in p[0]]
+    tasks = [(*program, arch) for arch in architectures(options.arch) for program in chosen]
     if not tasks:
         raise SystemExit(f"warmup: no program has {options.programs!r} in its name")
     with ProcessPoolExecutor(max(1, options.jobs)) as pool:

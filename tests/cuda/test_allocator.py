@@ -496,7 +496,6 @@ def test_steady_state_takes_no_memory_and_no_driver_call(start, library):
         ns = min(library.steady(sizes, n, 100_000 // n, ctypes.byref(made)) for _ in range(5))
         print(f"a hit and its release, {n} blocks: {ns:.0f} ns")
         assert made.value == 0 and driver.calls() == before
-        assert ns < 1000        # about 100 on an idle machine
 
 
 def test_threads(start, library):
@@ -552,6 +551,22 @@ def test_pinned_blocks(start, library):
     library.pinned_reset_accumulated()
     stats = parsed(library.pinned_stats())
     assert stats["allocated_bytes.peak"] == stats["allocated_bytes.current"] == 1024 and stats["num_host_free"] == 0
+
+
+def test_pinned_memory_that_the_driver_refuses_to_take_back(start, library):
+    """It stays a free block of the pool, and goes back later."""
+    driver = start(host_limit=1 * MIB)
+    blocks = [library.pinned_allocate(1000) for _ in range(3)]
+    for p in blocks:
+        library.pinned_release(p)
+    driver.fail("host_release", 201, after=1)
+    assert library.pinned_empty() == 201
+    assert library.host_used() == 1024 == parsed(library.pinned_stats())["allocated_bytes.current"]
+    assert library.pinned_allocate(600) in blocks and library.host_used() == 1024
+    driver.fail("host_release", 201)
+    library.pinned_release(blocks[1])
+    assert library.pinned_empty() == 201
+    assert library.pinned_empty() == 0 == library.host_used() == library.mistakes()
 
 
 def test_pinned_memory_runs_out(start, library):

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from ptcore.cuda import _compile, _programs
+from ptcore.cuda import _compile, _programs, warmup
 
 if not importlib.util.find_spec("ptcore.cuda._backend"):
     pytest.skip("ptcore was built without the CUDA backend", allow_module_level=True)
@@ -30,7 +30,7 @@ def representative(program):
     return next((types for types in rows if HALF in types), rows[0])
 
 
-@pytest.mark.parametrize("architecture", [80, 90])
+@pytest.mark.parametrize("architecture", [75, 90])
 @pytest.mark.parametrize("program", _programs.STRUCTURED)
 def test_structured(program, architecture):
     compile_all([(program, representative(program))], architecture)
@@ -71,7 +71,7 @@ if os.environ.get("PTCORE_TEST_EXAMPLES", "1") != "1":          # at night: half
 class Counting:
     """A compiler that counts."""
 
-    version = "counting 1"
+    identity = "counting 1"
 
     def __init__(self):
         self.made = 0
@@ -135,6 +135,17 @@ def test_the_key_knows_everything():
     assert len({key, *[_compile.key_of(*o) for o in others]}) == 5
 
 
+def test_the_compiler_is_known_by_its_build_and_options(monkeypatch, tmp_path):
+    """NVRTC's own version has two numbers; builds of 13.0 differ."""
+    here = _compile.NVRTC()
+    assert "-std=c++17" in here.identity and "-fmad=false" in here.identity and "nvrtc 13." in here.identity
+    monkeypatch.setattr(_compile.NVRTC, "OPTIONS", (*_compile.NVRTC.OPTIONS, "-use_fast_math"))
+    other = _compile.NVRTC()
+    (tmp_path / "libnvrtc.so.13").write_bytes(b"another build")
+    monkeypatch.setitem(_compile._libraries._paths, "nvrtc", str(tmp_path / "libnvrtc.so.13"))
+    assert len({here.identity, other.identity, _compile.NVRTC().identity}) == 3
+
+
 def test_an_error_has_the_log():
     with pytest.raises(RuntimeError, match=r"(?s)NVRTC: .*COMPILATION.*nonsense"):
         _compile.NVRTC().compile("nonsense;", {}, 90)
@@ -151,6 +162,23 @@ def test_warmup(tmp_path):
     assert done.returncode == 0, done.stderr
     wanted = 2 * len(list(_programs.every("elementwise:relu")))
     assert len(list(tmp_path.rglob("*.cubin"))) == wanted > 10
+
+
+def test_warmup_of_a_list(tmp_path, monkeypatch):
+    class Device:
+        def programs(self):
+            return [("elementwise:relu", (FLOAT,)), ("copy", (FLOAT, HALF))]
+
+    monkeypatch.setattr(warmup, "runtime", Device)
+    warmup.save_programs(tmp_path / "step.txt")
+    assert (tmp_path / "step.txt").read_text() == "elementwise:relu float\ncopy float half\n"
+    done = run("--arch", "sm_90", "--list", str(tmp_path / "step.txt"), "--jobs", "2", PTCORE_CACHE_DIR=str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert len(list(tmp_path.rglob("*.cubin"))) == 2
+    (tmp_path / "wrong.txt").write_text("elementwise:relu float\nelementwise:relu flaot\n")
+    done = run("--arch", "sm_90", "--list", str(tmp_path / "wrong.txt"), PTCORE_CACHE_DIR=str(tmp_path))
+    assert done.returncode == 1
+    assert "wrong.txt, line 2: there is no program or dtype 'flaot'" in done.stderr
 
 
 @pytest.mark.parametrize(("arguments", "message"), [

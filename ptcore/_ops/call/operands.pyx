@@ -306,11 +306,14 @@ cdef object shape_mismatch(Call *c):
 
 
 cdef int check_integers(Call *c) except -1:
-    """Integer division by zero and negative integer powers are errors, as in PyTorch."""
+    """Integer division by zero and negative integer powers are errors, as in PyTorch; on a device, where asking for the
+    divisors' values would wait, the quotient by zero is 0."""
     if CATEGORY[c.compute] >= 2 or c.column == DEVICE_META:
         return 0
     x = <object>c.operands[c.nin - 1]
     if c.o.integers == PT_INT_NONZERO:
+        if isinstance(x, Tensor) and (<Tensor>x).storage.device != DEVICE_CPU:
+            return 0
         if (x == 0 if not isinstance(x, Tensor) else bool((x == 0).any())):
             raise DivisionByZeroError(f"{c.o.name.decode()}: integer division by zero")
     elif not isinstance(x, Tensor):

@@ -68,7 +68,11 @@ template <class T> PT_DEVICE T up(T x) { return x; }
 // Instructions where half.h needs a dozen: they agree but for the payload and the sign of a NaN that is narrowed.
 PT_DEVICE float up(half x) { float r; asm("cvt.f32.f16 %0, %1;" : "=f"(r) : "h"(x.bits)); return r; }
 PT_DEVICE half narrow_half(float x) { half r; asm("cvt.rn.f16.f32 %0, %1;" : "=h"(r.bits) : "f"(x)); return r; }
+#  if __CUDA_ARCH__ >= 800
 PT_DEVICE bfloat16 narrow_bfloat16(float x) { bfloat16 r; asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(r.bits) : "f"(x)); return r; }
+#  else
+PT_DEVICE bfloat16 narrow_bfloat16(float x) { return pt::to_bfloat16(x); }
+#  endif
 #else
 PT_DEVICE float up(half x) { return pt::to_float(x); }
 PT_DEVICE half narrow_half(float x) { return pt::to_half(x); }

@@ -4,7 +4,8 @@
 //
 // A digit takes three kernels: tiles count how often each digit occurs in them, the counts of a digit are summed over
 // the tiles of its line, and each tile puts its entries where those before them end. Within a tile warps have entries
-// that follow each other, so that equal digits keep their order.
+// that follow each other, so that equal digits keep their order; the tile is put into the order of its digits in shared
+// memory, so that neighbours there are written to neighbours.
 #include "base.cuh"
 #include "sort_args.h"
 
@@ -12,11 +13,13 @@ namespace {
 
 #if PT_TCODE == 6
 typedef uint64_t Entry;
+enum { TILE = PT_SORT_TILE };
 PT_DEVICE bool before(Entry x, Entry y) { return x < y; }
 PT_DEVICE Entry last() { return ~(uint64_t)0; }
 PT_DEVICE unsigned digit_of(Entry e, int shift) { return (unsigned)(e >> (32 + shift)) & 255u; }
 #else
 typedef SortEntry Entry;
+enum { TILE = PT_SORT_TILE / 2 };
 PT_DEVICE bool before(const Entry &x, const Entry &y) {
     return x.key < y.key || (x.key == y.key && x.position < y.position);
 }
@@ -24,12 +27,12 @@ PT_DEVICE Entry last() { return Entry{~(uint64_t)0, 0}; }
 PT_DEVICE unsigned digit_of(const Entry &e, int shift) { return (unsigned)(e.key >> shift) & 255u; }
 #endif
 
-enum { THREADS = 256, WARPS = THREADS / 32, PER_WARP = PT_SORT_TILE / WARPS, ROUNDS = PER_WARP / 32, DIGITS = 256 };
+enum { THREADS = 256, WARPS = THREADS / 32, PER_WARP = TILE / WARPS, ROUNDS = PER_WARP / 32, DIGITS = 256 };
 
 // The sum of the lanes up to one's own.
-PT_DEVICE int64_t running_sum(int64_t x) {
+template <class N> PT_DEVICE N running_sum(N x) {
     for (unsigned step = 1; step < 32; step *= 2) {
-        const int64_t y = shuffle_up(x, step);
+        const N y = shuffle_up(x, step);
         if ((threadIdx.x & 31) >= step) x += y;
     }
     return x;
@@ -40,9 +43,9 @@ struct Tile {
     const Entry *entries;
     int n;
     PT_DEVICE_MEMBER Tile(const SortArgs &a, int64_t t) : line(t / a.tiles), number(t % a.tiles) {
-        const int64_t begin = number * PT_SORT_TILE, left = a.length - begin;
+        const int64_t begin = number * TILE, left = a.length - begin;
         entries = static_cast<const Entry *>(a.entries) + line * a.length + begin;
-        n = left < PT_SORT_TILE ? (int)left : PT_SORT_TILE;
+        n = left < TILE ? (int)left : TILE;
     }
     // Of entry i; one that no entry has behind the last.
     PT_DEVICE_MEMBER unsigned digit(int i, int shift) const { return i < n ? digit_of(entries[i], shift) : DIGITS; }
@@ -81,7 +84,7 @@ PT_KERNEL_SYNC(sort_count, SortArgs, a, 256) {
         const Tile tile(a, t);
         counts[threadIdx.x] = 0;
         __syncthreads();
-        for (int first = 0; first < PT_SORT_TILE; first += THREADS) {
+        for (int first = 0; first < TILE; first += THREADS) {
             const unsigned digit = tile.digit(first + threadIdx.x, a.shift);
             const unsigned peers = __match_any_sync(0xffffffffu, digit);
             if (digit < DIGITS && leads(peers)) atomicAdd(&counts[digit], (unsigned)__popc(peers));
@@ -107,8 +110,11 @@ PT_KERNEL_SYNC(sort_sum, SortArgs, a, 256) {
 }
 
 PT_KERNEL_SYNC(sort_place, SortArgs, a, 256) {
-    __shared__ int starts[WARPS][DIGITS];       // of a warp's entries with a digit, among those of the tile
-    __shared__ int64_t places[DIGITS], sums[WARPS];
+    __shared__ Entry staged[TILE];
+    __shared__ int starts[WARPS][DIGITS];       // of a warp's entries with a digit, in the tile's order
+    __shared__ int64_t places[DIGITS];          // in the line of an entry with a digit, less its place in the tile's order
+    __shared__ int64_t sums[WARPS];
+    __shared__ int sizes[WARPS];
     const int lane = threadIdx.x & 31, warp = threadIdx.x / 32;
     for (int64_t t = blockIdx.x; t < a.lines * a.tiles; t += gridDim.x) {
         const Tile tile(a, t);
@@ -118,11 +124,14 @@ PT_KERNEL_SYNC(sort_place, SortArgs, a, 256) {
         __syncthreads();
         int64_t place = until - total + a.counts[row * a.tiles + tile.number];
         for (int w = 0; w < warp; w++) place += sums[w];
-        places[threadIdx.x] = place;
+        Entry e[ROUNDS];
+        PT_UNROLL for (int k = 0; k < ROUNDS; k++) {
+            const int i = warp * PER_WARP + k * 32 + lane;
+            if (i < tile.n) e[k] = tile.entries[i];
+        }
         int ranks[ROUNDS];
-#pragma unroll
-        for (int k = 0; k < ROUNDS; k++) {
-            const unsigned digit = tile.digit(warp * PER_WARP + k * 32 + lane, a.shift);
+        PT_UNROLL for (int k = 0; k < ROUNDS; k++) {
+            const unsigned digit = warp * PER_WARP + k * 32 + lane < tile.n ? digit_of(e[k], a.shift) : DIGITS;
             const unsigned peers = __match_any_sync(0xffffffffu, digit);
             const int seen = digit < DIGITS ? starts[warp][digit] : 0;
             ranks[k] = seen + __popc(peers & ((1u << lane) - 1));
@@ -131,21 +140,25 @@ PT_KERNEL_SYNC(sort_place, SortArgs, a, 256) {
             __syncwarp();
         }
         __syncthreads();
-        for (int w = 0, sum = 0; w < WARPS; w++) {
-            const int many = starts[w][threadIdx.x];
-            starts[w][threadIdx.x] = sum;
-            sum += many;
+        int many = 0;
+        for (int w = 0; w < WARPS; w++) many += starts[w][threadIdx.x];
+        int begin = running_sum(many);
+        if (lane == 31) sizes[warp] = begin;
+        __syncthreads();
+        begin -= many;
+        for (int w = 0; w < warp; w++) begin += sizes[w];
+        places[threadIdx.x] = place - begin;
+        for (int w = 0; w < WARPS; w++) {
+            const int own = starts[w][threadIdx.x];
+            starts[w][threadIdx.x] = begin;
+            begin += own;
         }
         __syncthreads();
+        PT_UNROLL for (int k = 0; k < ROUNDS; k++)
+            if (warp * PER_WARP + k * 32 + lane < tile.n) staged[starts[warp][digit_of(e[k], a.shift)] + ranks[k]] = e[k];
+        __syncthreads();
         Entry *out = static_cast<Entry *>(a.other) + tile.line * a.length;
-#pragma unroll
-        for (int k = 0; k < ROUNDS; k++) {
-            const int i = warp * PER_WARP + k * 32 + lane;
-            if (i >= tile.n) continue;
-            const Entry e = tile.entries[i];
-            const unsigned digit = digit_of(e, a.shift);
-            out[places[digit] + starts[warp][digit] + ranks[k]] = e;
-        }
+        for (int i = threadIdx.x; i < tile.n; i += THREADS) out[places[digit_of(staged[i], a.shift)] + i] = staged[i];
         __syncthreads();                // who still reads this tile's
     }
 }

@@ -6,7 +6,7 @@ namespace pt_cuda {
 
 // A block's memory for rows: 48 KiB that every kernel may have, or what the device has for a block of 1024 threads
 // (wide), less room for the kernels' own variables. (Less than 2 KiB; the stand-in counts those of a whole program.)
-enum { ROW_THREADS = 256, WIDE_THREADS = 1024, ROW_MEMORY = 46 << 10, WIDE_ROOM = 8 << 10 };
+enum { ROW_THREADS = 256, WIDE_THREADS = 1024, ROW_MEMORY = 46 << 10, WIDE_ROOM = 7 << 10 };
 
 struct RowPlan {
     int log2, count;            // threads of a row: up to a warp or the whole block; elements that each keeps

@@ -1,4 +1,7 @@
 // sort, topk, randperm and places_among; the calls are those of _ops/sort/sort.cpp, random.cpp and search.cpp.
+#include <algorithm>
+#include <climits>
+
 #include "families.hpp"
 #include "sort_args.h"
 #include "view.hpp"
@@ -8,6 +11,7 @@ namespace {
 
 enum { THREADS = 256 };
 const Kernel OPEN = {"sort", "sort_open"}, CLOSE = {"sort", "sort_close"}, BLOCK = {"sort_stages", "sort_block"},
+             SELECT = {"topk", "topk_select"},
              COUNT = {"sort_stages", "sort_count"}, SUM = {"sort_stages", "sort_sum"},
              PLACE = {"sort_stages", "sort_place"},
              SHUFFLE = {"permute", "permute_open"}, SHUFFLED = {"permute", "permute_close"},
@@ -19,7 +23,8 @@ template <class Open, class Close> int sort_entries(pt_call *c, SortArgs &a, int
     const bool block = a.length <= PT_SORT_BLOCK;
     a.size = a.length;
     if (block) for (a.size = 2; a.size < a.length;) a.size *= 2;
-    a.tiles = (a.length + PT_SORT_TILE - 1) / PT_SORT_TILE;
+    const int64_t tile = a.brief ? PT_SORT_TILE : PT_SORT_TILE / 2;
+    a.tiles = (a.length + tile - 1) / tile;
     const int64_t room = a.lines * a.size * (int64_t)(a.brief ? sizeof(uint64_t) : sizeof(SortEntry));
     const int64_t rows = a.lines * 256;
     Scratch entries(c, room), other(c, block ? 0 : room), counts(c, block ? 0 : 8 * rows * (a.tiles + 1));
@@ -38,6 +43,22 @@ template <class Open, class Close> int sort_entries(pt_call *c, SortArgs &a, int
         void *sorted = a.other;
         a.other = a.entries, a.entries = sorted;
     }
+    return status ? status : close(a);
+}
+
+// The first entries of long lines: parts of them give theirs, which a block sorts.
+template <class Close> int select_entries(pt_call *c, SortArgs &a, uint64_t kinds, Close close) {
+    const int64_t most = std::min<int64_t>(PT_SORT_BLOCK / a.kept, a.length / PT_SORT_TILE);
+    a.parts = std::max<int64_t>(1, std::min<int64_t>(most, 2 * multiprocessors(c) / a.lines));
+    a.part = (a.length + a.parts - 1) / a.parts;
+    a.parts = (a.length + a.part - 1) / a.part;
+    for (a.size = 2; a.size < a.parts * a.kept;) a.size *= 2;
+    const int64_t selected = a.lines * a.parts, blocks = (a.lines * a.size + PT_SORT_BLOCK - 1) / PT_SORT_BLOCK;
+    Scratch entries(c, a.lines * a.size * (int64_t)(a.brief ? sizeof(uint64_t) : sizeof(SortEntry)));
+    if (!entries.data) return PT_MEMORY_ERROR;
+    a.entries = entries.data;
+    int status = launch(c, SELECT, kinds, Grid{(unsigned)selected, 1, 1}, 2 * THREADS, a);
+    if (!status) status = launch(c, BLOCK, types(a.brief ? PT_INT32 : PT_INT64), Grid{(unsigned)blocks, 1, 1}, THREADS, a);
     return status ? status : close(a);
 }
 
@@ -62,11 +83,14 @@ int order_along(pt_call *c, const pt_param &along, int64_t kept, bool descending
     const uint64_t kinds = types(x.view.dtype);
     const int bytes = item_size(x.view.dtype);
     a.brief = bytes <= 4 && a.length < (int64_t)1 << 32;
+    const auto close = [&](const SortArgs &b) {
+        return launch(c, CLOSE, kinds, blocks_for(c, b.lines * b.kept, THREADS, 32), THREADS, b);
+    };
+    if (a.length > PT_SORT_BLOCK && a.kept <= PT_SORT_BLOCK && a.length <= INT_MAX && a.lines <= INT_MAX / PT_SORT_BLOCK)
+        return select_entries(c, a, kinds, close);
     return sort_entries(c, a, bytes, [&](const SortArgs &b) {
         return launch(c, OPEN, kinds, blocks_for(c, b.lines * b.size, THREADS, 32), THREADS, b);
-    }, [&](const SortArgs &b) {
-        return launch(c, CLOSE, kinds, blocks_for(c, b.lines * b.kept, THREADS, 32), THREADS, b);
-    });
+    }, close);
 }
 
 int sort(pt_call *c) { return order_along(c, c->params[0], -1, c->params[1].i != 0); }

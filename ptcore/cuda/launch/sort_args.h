@@ -6,7 +6,7 @@
 
 enum {
     PT_SORT_BLOCK = 2048,               /* entries that a block sorts */
-    PT_SORT_TILE = 4096                 /* entries whose digits a block counts */
+    PT_SORT_TILE = 4096                 /* entries whose digits a block counts; half as many that are not brief */
 };
 
 typedef struct SortEntry {
@@ -22,6 +22,7 @@ typedef struct SortArgs {
     int64_t lines, length, kept, inner;
     int64_t size;                       /* entries of a line: length, or more for a block's network */
     int64_t tiles;                      /* of a line */
+    int64_t parts, part;                /* of a line whose first entries are selected, elements of one */
     uint64_t seed, offset;
     int32_t descending, brief, shift;
 } SortArgs;

@@ -320,12 +320,80 @@ cuda.synchronize()
                for line, name in zip(lines, names))
 
 
+# -- contexts and default streams ----------------------------------------------------------------------------
+
+@pytest.mark.skipif(cuda.device_count() < 2, reason="needs two devices")
+def test_page_locked_memory_beside_the_second_device():
+    """The first one was never in use: there is no context of it."""
+    assert run("""
+cuda.set_device(1)
+x = ptcore.ones(3000, device="cuda").cpu()
+p = x.pin_memory()
+assert p.is_pinned() and p.cuda().sum().item() == 3000
+print("pinned")
+""") == ["pinned"]
+
+
+def test_page_locked_memory_goes_back_on_another_thread():
+    """One that no context was made current on."""
+    assert run("""
+import threading
+p = ptcore.ones(3000).pin_memory()
+del p
+def give_back():
+    cuda.memory.empty_host_cache()
+    print(cuda.host_memory_stats()["allocated_bytes.current"])
+thread = threading.Thread(target=give_back)
+thread.start()
+thread.join()
+""") == ["0"]
+
+
+def test_one_default_stream_of_all_threads():
+    """cuda.bindings can be asked for one in each thread; the allocator's blocks would then be reused too early."""
+    assert run("""
+import threading
+wrong = []
+def add(x, out):
+    out.append(x + 1)
+for i in range(20):
+    if DRIVER:
+        DRIVER.standin_seed(ctypes.c_uint64(i))
+    x = ptcore.zeros(1000, device="cuda")
+    for _ in range(10):
+        x = x + 1
+    out = []
+    thread = threading.Thread(target=add, args=(x, out))
+    thread.start()
+    thread.join()
+    y = out[0] @ ptcore.ones(1000, device="cuda")
+    wrong += [y.item()] if y.item() != 11000 else []
+print(wrong)
+""", CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM="1") == ["[]"]
+
+
 # -- copies that wait ----------------------------------------------------------------------------------------
 
 @pytest.fixture
 def sync_mode():
     yield
     cuda.set_sync_debug_mode("default")
+
+
+def test_integer_division_waits_for_nothing(sync_mode):
+    """On the CPU a divisor of 0 is an error; looking for one on a device would wait: the quotient is 0 there."""
+    x, y = ptcore.tensor([7, -7, 3], device="cuda"), ptcore.tensor([2, 2, 0], device="cuda")
+    two = ptcore.tensor(2)
+    cuda.set_sync_debug_mode("error")
+    got = [x // y, x % y, ptcore.fmod(x, y), ptcore.div(x, y, rounding_mode="trunc"), x // two]
+    inplace = x.clone()
+    inplace //= y
+    for zero in (0, ptcore.tensor(0)):
+        with pytest.raises(ZeroDivisionError, match="integer division by zero"):
+            x // zero
+    cuda.set_sync_debug_mode("default")
+    assert [t.tolist() for t in got] == [[3, -4, 0], [1, 1, 0], [1, -1, 0], [3, -3, 0], [3, -4, 1]]
+    assert inplace.tolist() == [3, -4, 0]
 
 
 def test_copies_that_wait_are_told(sync_mode):

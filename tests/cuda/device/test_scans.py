@@ -134,6 +134,24 @@ def test_sorting_many_long_lines(dtype):
         assert got[1].cpu().equal(want[1])
 
 
+@pytest.mark.parametrize("dtype", ORDERED)
+def test_the_first_of_long_lines(dtype, launches):
+    """Of equal elements those that come first; parts of a line where there are few lines. Three launches."""
+    for n, k in ((2049, 1), (5000, 50), (5000, 2048), (70001, 300)):
+        x = special(n, getattr(ptcore, dtype))
+        there = x.cuda()
+        for largest in (True, False):
+            assert launches(partial(there.topk, k, largest=largest)) == 3
+            values, places = (t.cpu() for t in there.topk(k, largest=largest))
+            want = x.sort(stable=True, descending=largest)
+            assert places.equal(want[1][:k])
+            same = [np.signbit(v.to(ptcore.float64).numpy()) for v in (values, want[0][:k])]
+            assert (same[0] == same[1]).all()               # zeros keep their signs
+            assert values.to(ptcore.float64).nan_to_num(77).equal(want[0][:k].to(ptcore.float64).nan_to_num(77))
+    equal = ptcore.ones(3, 9000).to(getattr(ptcore, dtype))
+    assert equal.cuda().topk(5, 1)[1].cpu().tolist() == [[0, 1, 2, 3, 4]] * 3
+
+
 @pytest.mark.parametrize("n", [1, 2048, 2049, 9000])
 def test_permutations_are_the_cpus(n):
     results = []

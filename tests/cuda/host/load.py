@@ -13,7 +13,7 @@ class HostCompiler:
     def __init__(self, folder, sanitize=""):
         self._home = Path(folder)
         self.sanitize = sanitize
-        self.version = host_compiler.identity(sanitize)
+        self.identity = host_compiler.identity(sanitize)
         self._folder = None
 
     def compile(self, text, headers, architecture):

@@ -145,6 +145,7 @@ void reset_host_memory();
 
 // ---------------------------------------------------------------------------------------------- streams
 StreamRef stream_of(void *handle, Context *current);        // null: no such stream
+extern std::atomic<bool> default_stream_of_thread;          // somebody asked for functions to which NULL means that one
 void enqueue(const StreamRef &stream, Work &&work, size_t staged_bytes = 0);
 // These run work, and let the lock go where it calls user code.
 void finish(const StreamRef &stream, std::unique_lock<std::mutex> &lock);

@@ -401,7 +401,8 @@ STANDIN_API int cuGetErrorString(int code, const char **text) {
 }
 
 // The newest form of a function that there is: name_v4 ... name_v2, name.
-STANDIN_API int cuGetProcAddress_v2(const char *name, void **function, int, uint64_t, int *found) {
+STANDIN_API int cuGetProcAddress_v2(const char *name, void **function, int, uint64_t flags, int *found) {
+    if (flags & 2) default_stream_of_thread = true;
     static void *self;
     if (!self) {
         Dl_info info;

@@ -136,8 +136,10 @@ void finish_number(const StreamRef &s, uint64_t number, std::unique_lock<std::mu
 
 }  // namespace
 
+std::atomic<bool> default_stream_of_thread{false};
+
 StreamRef stream_of(void *handle, Context *context) {
-    const uintptr_t h = (uintptr_t)handle;
+    const uintptr_t h = !handle && default_stream_of_thread ? 2 : (uintptr_t)handle;
     if (h <= 1) return context->legacy;
     if (h == 2) {
         Stream *&s = of_thread[context->device];
@@ -342,6 +344,7 @@ STANDIN_API int cuStreamAddCallback(void *handle, void (*f)(void *, int, void *)
 STANDIN_API int standin_enqueue(void *handle, const char *name, void (*f)(void *), void *argument,
                                 void (*release)(void *)) {
     STANDIN_CALL(name, CONTEXT);
+    if (!handle) handle = (void *)1;            // a library means the legacy stream by NULL
     STREAM(handle);
     struct Host {
         std::string name;
