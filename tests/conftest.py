@@ -25,6 +25,12 @@ import ptcore  # noqa: E402
 HERE = Path(__file__).resolve().parent
 
 
+def pytest_configure(config):
+    # From Python 3.15 on a fork beside another thread raises where warnings are errors, and xdist's worker has one.
+    if WORKER:
+        config.addinivalue_line("filterwarnings", "ignore:This process .*is multi-threaded, use of fork:DeprecationWarning")
+
+
 def pytest_terminal_summary(terminalreporter):
     terminalreporter.write_line(_draw.described())
 

@@ -25,8 +25,8 @@ def save_programs(path):
     path : str or path
         The file; a line is a program's name and the dtypes that it was compiled for.
     """
-    lines = [" ".join([program, *[_programs.CPP[code] for code in codes]]) + "\n" for program, codes in runtime().programs()]
-    write_atomically(path, lambda file: file.write("".join(lines).encode()))
+    lines = [" ".join([program, *[_programs.CPP[code] for code in codes]]) for program, codes in runtime().programs()]
+    write_atomically(path, lambda file: file.write("".join(line + "\n" for line in lines).encode()))
 
 
 def listed(path):
