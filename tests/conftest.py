@@ -28,7 +28,7 @@ HERE = Path(__file__).resolve().parent
 def pytest_configure(config):
     # From Python 3.15 on a fork beside another thread raises where warnings are errors, and xdist's worker has one.
     if WORKER:
-        config.addinivalue_line("filterwarnings", "ignore:This process .*is multi-threaded, use of fork:DeprecationWarning")
+        config.addinivalue_line("filterwarnings", "ignore:This process .*is multi-threaded, use of:DeprecationWarning")
 
 
 def pytest_terminal_summary(terminalreporter):

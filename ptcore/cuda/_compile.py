@@ -19,8 +19,8 @@ _INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 class NVRTC:
     """The compiler of CUDA C++ to cubins, from the package nvidia-cuda-nvrtc.
 
-    ``identity`` is what a cubin depends on beside its text and architecture: the version, the build (by the name and size
-    of the library's file, as the library itself does not tell) and the options.
+    ``identity`` is what a cubin depends on beside its text and architecture: the version, the build (by the name and
+    size of the library's file, as the library itself does not tell) and the options.
     """
 
     OPTIONS = ("-std=c++17", "-diag-suppress=186,177")
@@ -86,7 +86,7 @@ def compiler():
 
 
 def set_compiler(other):
-    """Another compiler in NVRTC's place, with ``identity`` and ``compile(text, headers, architecture)``; None: none."""
+    """Another compiler in NVRTC's place, with ``identity`` and ``compile(text, headers, architecture)``; None: it again."""
     global _compiler
     _compiler = other
 
