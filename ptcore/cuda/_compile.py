@@ -86,7 +86,7 @@ def compiler():
 
 
 def set_compiler(other):
-    """Another compiler in NVRTC's place, with ``identity`` and ``compile(text, headers, architecture)``; None: it again."""
+    """Another compiler in its place, with ``identity`` and ``compile(text, headers, architecture)``; None: NVRTC."""
     global _compiler
     _compiler = other
 

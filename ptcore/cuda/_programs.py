@@ -39,7 +39,7 @@ STRUCTURED = {
     "copy": [(t, u) for t in CPP for u in CPP if t != u] + [(t, t) for t in _BY_SIZE], "fill": _one(CPP),
     "grid_sample": _one(_FLOATS), "index": _one(_BY_SIZE), "index_add": _one(CPP), "layer_norm": _PAIRS,
     "layer_norm_backward": _PAIRS, "log_softmax": _one(_FLOATS), "log_softmax_backward": _one(_FLOATS),
-    "loss": _one(_FLOATS), "many": _one(_FLOATS), "matmul": _one(_WHOLE[1:]), "nonzero": _one(CPP),
+    "loss": _one(_FLOATS), "many": _one(_FLOATS), "mask": _one(_BY_SIZE), "matmul": _one(_WHOLE[1:]), "nonzero": _one(CPP),
     "pad": _one(CPP), "permute": _one(_REAL),
     "pooling": _one(_REAL[1:]), "random": _one(_FLOATS),
     "random_whole": _one(_REAL) + [(t, u) for t in _REAL for u in _FLOATS], "recurrent": _one(_FLOATS),

@@ -18,6 +18,7 @@ from ptcore._ops.call.run cimport call_with as call, over_first
 from ptcore._ops.call.elementwise cimport overwrite, write_to
 from ptcore._ops.call.offer cimport flags_of, is_foreign
 from ptcore._ops.call.operands cimport fitting
+from ptcore._ops.table.ids cimport kernel_of
 from ptcore._ops.view cimport views
 from ptcore._ops import _arguments
 from ptcore._ops._record import has_values
@@ -124,9 +125,15 @@ cdef object getitem(Tensor x, object key):
 
 
 cdef bint is_mask_of(Tensor x, Tensor mask) noexcept:
-    """Whether a mask on the CPU stands for each element of x."""
+    """Whether a mask stands for each element of x, and a kernel chooses by it."""
     return (mask.dt == PT_BOOL and x.rank > 0 and mask.rank == x.rank and same_sizes(x.rank, x.dims, mask.dims)
-            and not (x.flags | mask.flags | pt_tls.mode) & (PT_INTERPOSED | PT_NON_CPU | PT_SUBCLASS))
+            and not (x.flags | mask.flags | pt_tls.mode) & (PT_INTERPOSED | PT_SUBCLASS)
+            and (not (x.flags | mask.flags) & PT_NON_CPU or has_mask_kernel(x, mask)))
+
+
+cdef bint has_mask_kernel(Tensor x, Tensor mask) noexcept:
+    cdef int column = x.storage.device
+    return column == mask.storage.device and column != DEVICE_META and kernel_of(OP_MASKED_COLLECT, column) != NULL
 
 
 cdef Tensor alias_view(Tensor x):

@@ -1,4 +1,4 @@
-// nonzero of a known count; the call is that of _ops/index/advanced_index.cpp.
+// nonzero of a known count, and what a mask chooses; the calls are those of _ops/index/advanced_index.cpp and place.cpp.
 #include "families.hpp"
 #include "nonzero_args.h"
 #include "view.hpp"
@@ -6,7 +6,23 @@
 namespace pt_cuda {
 namespace {
 
-const Kernel COUNT = {"nonzero", "nonzero_count"}, SUM = {"nonzero", "nonzero_sum"}, WRITE = {"nonzero", "nonzero_write"};
+const Kernel COUNT = {"nonzero", "nonzero_count"}, SUM = {"nonzero", "nonzero_sum"}, WRITE = {"nonzero", "nonzero_write"},
+             COLLECT = {"mask", "mask_collect"}, SCATTER = {"mask", "mask_scatter"};
+
+// Counts what is not zero in a dense tensor, then has a kernel go through it.
+int through(pt_call *c, const pt_view &in, NonzeroArgs &a, const Kernel &kernel, uint64_t kinds) {
+    a.in = in.data, a.n = in.numel;
+    a.packed = (uintptr_t)a.in % 16 == 0;
+    a.pieces = (a.n + PT_NONZERO_PIECE - 1) / PT_NONZERO_PIECE;
+    Scratch counts(c, 8 * (a.pieces + 1));
+    if (!counts.data) return PT_MEMORY_ERROR;
+    a.counts = static_cast<int64_t *>(counts.data);
+    const uint64_t types_in = types(in.dtype);
+    const Grid grid = blocks_for(c, a.pieces, 1, 8);
+    int status = launch(c, COUNT, types_in, grid, PT_NONZERO_THREADS, a);
+    if (!status) status = launch(c, SUM, types_in, Grid{1, 1, 1}, PT_NONZERO_SUM_THREADS, a);
+    return status ? status : launch(c, kernel, kinds, grid, PT_NONZERO_THREADS, a);
+}
 
 int nonzero(pt_call *c) {
     const pt_view &out = c->out[0];
@@ -15,23 +31,45 @@ int nonzero(pt_call *c) {
     Contiguous x(c, c->in[0]);
     if (!x.ok()) return PT_MEMORY_ERROR;
     NonzeroArgs a = {};
-    a.in = x.view.data, a.out = reinterpret_cast<int64_t *>(out.data);
-    a.n = x.view.numel, a.expected = out.sizes[0], a.ndim = x.view.ndim;
+    a.out = reinterpret_cast<int64_t *>(out.data), a.expected = out.sizes[0], a.ndim = x.view.ndim;
     for (int d = 0; d < a.ndim; d++) a.sizes[d] = x.view.sizes[d];
-    a.pieces = (a.n + PT_NONZERO_PIECE - 1) / PT_NONZERO_PIECE;
-    Scratch counts(c, 8 * a.pieces);
-    if (!counts.data) return PT_MEMORY_ERROR;
-    a.counts = static_cast<int64_t *>(counts.data);
-    const uint64_t kinds = types(x.view.dtype);
-    const int64_t most = (int64_t)multiprocessors(c) * 8;
-    const Grid grid{(unsigned)(a.pieces < most ? a.pieces : most), 1, 1};
-    int status = launch(c, COUNT, kinds, grid, 256, a);
-    if (!status) status = launch(c, SUM, kinds, Grid{1, 1, 1}, PT_NONZERO_SUM_THREADS, a);
-    return status ? status : launch(c, WRITE, kinds, grid, 256, a);
+    return through(c, x.view, a, WRITE, types(x.view.dtype));
+}
+
+// in[0] and in[1]: elements and a mask of their shape
+int fits(pt_call *c) {
+    const pt_view &x = c->in[0], &mask = c->in[1];
+    bool same = mask.dtype == PT_BOOL && mask.ndim == x.ndim;
+    for (int d = 0; same && d < x.ndim; d++) same = mask.sizes[d] == x.sizes[d];
+    return same ? PT_OK : failed(c, PT_RUNTIME_ERROR, "mask must be bool and have input's shape");
+}
+
+int masked_collect(pt_call *c) {
+    const pt_view &out = c->out[0];
+    if (int status = fits(c)) return status;
+    if (out.numel == 0) return PT_OK;
+    Contiguous x(c, c->in[0]), mask(c, c->in[1]);
+    if (!x.ok() || !mask.ok()) return PT_MEMORY_ERROR;
+    NonzeroArgs a = {};
+    a.x = x.view.data, a.y = out.data, a.expected = out.numel;
+    return through(c, mask.view, a, COLLECT, by_size(out.dtype));
+}
+
+int masked_write(pt_call *c) {
+    const pt_view &out = c->out[0];
+    if (int status = fits(c)) return status;
+    if (out.numel == 0) return PT_OK;
+    Contiguous x(c, c->in[0]), mask(c, c->in[1]), source(c, c->in[2]);
+    if (!x.ok() || !mask.ok() || !source.ok()) return PT_MEMORY_ERROR;
+    NonzeroArgs a = {};
+    a.x = x.view.data, a.source = source.view.data, a.y = out.data, a.expected = source.view.numel;
+    a.fault = fault_of(c), a.op = c->op;
+    return through(c, mask.view, a, SCATTER, by_size(out.dtype));
 }
 
 }  // namespace
 
-const pt_kernel_entry nonzero_kernels[] = {{"nonzero", nonzero}, {nullptr, nullptr}};
+const pt_kernel_entry nonzero_kernels[] = {{"nonzero", nonzero}, {"masked_collect", masked_collect},
+                                           {"masked_write", masked_write}, {nullptr, nullptr}};
 
 }  // namespace pt_cuda

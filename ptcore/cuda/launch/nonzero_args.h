@@ -1,15 +1,20 @@
-/* Arguments of nonzero: a dense tensor's elements in pieces of `PT_NONZERO_PIECE`, their counts, and what comes before each. */
+/* Arguments of nonzero and of masks: a dense tensor's elements in pieces, their counts, and what comes before each. */
 #ifndef PTCORE_CUDA_NONZERO_ARGS_H
 #define PTCORE_CUDA_NONZERO_ARGS_H
-#include "ptcore/config.h"
+#include "fault.h"
 
-enum { PT_NONZERO_PIECE = 1024, PT_NONZERO_SUM_THREADS = 1024 };
+enum { PT_NONZERO_EACH = 16, PT_NONZERO_THREADS = 256, PT_NONZERO_PIECE = PT_NONZERO_EACH * PT_NONZERO_THREADS,
+       PT_NONZERO_SUM_THREADS = 1024 };
 
 typedef struct NonzeroArgs {
-    const char *in;
-    int64_t *out, *counts;              /* counts: of pieces, then the sums before them */
+    const char *in;                     /* of a mask: bool */
+    int64_t *out, *counts;              /* counts: of pieces, then the sums before them; at last the sum of all */
     int64_t n, pieces, expected;
-    int32_t ndim;
+    const char *x;                      /* elements that a mask chooses, or that stay where it does not hold */
+    const char *source;                 /* elements to write where a mask holds */
+    char *y;
+    Fault *fault;
+    int32_t op, ndim, packed;           /* packed: `in` lies at a multiple of 16 bytes */
     int64_t sizes[64];
 } NonzeroArgs;
 

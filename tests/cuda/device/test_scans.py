@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import ptcore
+from ptcore import cuda
 
 LENGTHS = (1, 64, 65, 255, 256, 257, 700)
 
@@ -162,7 +163,7 @@ def test_permutations_are_the_cpus(n):
     assert results[0].sort()[0].equal(ptcore.arange(n))
 
 
-@pytest.mark.parametrize("n", [0, 1, 255, 1023, 1024, 1025, 5000])
+@pytest.mark.parametrize("n", [0, 1, 255, 4095, 4096, 4097, 9000])
 @pytest.mark.parametrize("dtype", ["bool", "float16", "float32", "complex128", "int8"])
 def test_nonzero(n, dtype):
     x = ptcore.from_numpy(np.random.default_rng(n).integers(0, 2, n).astype(np.float32)).to(getattr(ptcore, dtype))
@@ -171,3 +172,45 @@ def test_nonzero(n, dtype):
     assert y.cuda().nonzero().cpu().equal(y.nonzero())
     mask = x != 0
     assert x.cuda()[mask.cuda()].cpu().equal(x[mask])
+
+
+@pytest.mark.parametrize("n", [0, 6, 4098, 9000])
+@pytest.mark.parametrize("dtype", ["bool", "bfloat16", "float32", "int64", "complex128"])
+def test_masks(n, dtype, launches):
+    """Chosen and written without a list of positions, from any layout and alignment; bytes of a mask may be above 1."""
+    rng = np.random.default_rng(n)
+    x = ptcore.from_numpy(rng.integers(0, 9, (n + 1) * 2)).to(getattr(ptcore, dtype))
+    mask = ptcore.from_numpy((rng.integers(0, 2, (n + 1) * 2) * rng.integers(1, 256, (n + 1) * 2)).astype(np.uint8))
+    mask = mask.view(ptcore.bool)
+    source = ptcore.from_numpy(rng.integers(0, 9, (n + 1) * 2)).to(x.dtype)
+    for layout in (lambda t: t[:n], lambda t: t[1:n + 1], lambda t: t[:2 * n:2], lambda t: t[:n].reshape(-1, 2).t()):
+        here, there = (layout(x), layout(mask)), (layout(x.cuda()), layout(mask.cuda()))
+        assert there[0][there[1]].cpu().equal(here[0][here[1]])
+        written = there[0].masked_scatter(there[1], source.cuda())
+        assert written.cpu().equal(here[0].masked_scatter(here[1], source))
+        assert there[0].clone().masked_scatter_(there[1], source.cuda()).cpu().equal(written.cpu())
+    there, held = x.cuda(), mask.cuda()
+    assert launches(lambda: there[held]) <= 5                   # two count beforehand
+    for wrong in (mask.cuda()[:-1], mask.cuda()[None]):
+        with pytest.raises(IndexError, match="mask's shape|too many indices"):
+            there[wrong]
+
+
+def test_gradients_of_masks():
+    x = ptcore.randn(5000, dtype=ptcore.float64, device="cuda", requires_grad=True)
+    mask, weights = x.detach() > 0.3, ptcore.randn(5000, dtype=ptcore.float64, device="cuda")
+    (x[mask] * weights[mask]).sum().backward()
+    assert x.grad.equal(ptcore.where(mask, weights, ptcore.zeros_like(weights)))
+    y = x[:40].detach().requires_grad_()
+    assert ptcore.autograd.gradcheck(lambda t: t[mask[:40]], y)
+    assert ptcore.autograd.gradgradcheck(lambda t: t[mask[:40]] ** 2, y)
+    source = ptcore.randn(40, dtype=ptcore.float64, device="cuda", requires_grad=True)
+    assert ptcore.autograd.gradcheck(lambda t, s: t.masked_scatter(mask[:40], s), (y, source))
+
+
+def test_a_mask_that_holds_more_often_than_there_are_elements():
+    x = ptcore.zeros(5000, device="cuda")
+    y = x.masked_scatter(x == 0, ptcore.ones(4999, device="cuda"))
+    with pytest.raises(IndexError, match=r"masked_\w+: index 4999 is out of bounds for dimension 0 with size 4999"):
+        cuda.synchronize()
+    assert y.sum() == 4999
