@@ -123,21 +123,24 @@ def _read(path):
     return data[32:] if hashlib.sha256(data[32:]).digest() == data[:32] else None
 
 
-def _write(path, cubin):
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent)
-    except OSError:
-        return
+def write(path, data):
+    """Writes bytes to a file of another name, which then takes the name."""
+    handle, name = tempfile.mkstemp(dir=Path(path).parent)
     try:
         with os.fdopen(handle, "wb") as f:
-            f.write(hashlib.sha256(cubin).digest() + cubin)
+            f.write(data)
         os.replace(name, path)
-    except OSError:
-        try:
-            os.unlink(name)
-        except OSError:
-            pass
+    except BaseException:
+        os.unlink(name)
+        raise
+
+
+def _keep(path, cubin):
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write(path, hashlib.sha256(cubin).digest() + cubin)
+    except OSError:                     # the next process compiles it again
+        pass
 
 
 def cubin(program, types, architecture):
@@ -151,5 +154,5 @@ def cubin(program, types, architecture):
     found = _read(path)
     if found is None:
         found = made_by.compile(text, headers, architecture)
-        _write(path, found)
+        _keep(path, found)
     return found

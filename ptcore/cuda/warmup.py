@@ -14,7 +14,6 @@ from concurrent.futures import ProcessPoolExecutor
 
 from ptcore.cuda import _compile, _programs, get_arch_list
 from ptcore.cuda._load import compiled, runtime
-from ptcore.serialization._files import write_atomically
 
 
 def save_programs(path):
@@ -26,7 +25,7 @@ def save_programs(path):
         The file; a line is a program's name and the dtypes that it was compiled for.
     """
     lines = [" ".join([program, *[_programs.CPP[code] for code in codes]]) for program, codes in runtime().programs()]
-    write_atomically(path, lambda file: file.write("".join(line + "\n" for line in lines).encode()))
+    _compile.write(path, "".join(line + "\n" for line in lines).encode())
 
 
 def listed(path):

@@ -211,6 +211,6 @@ def test_gradients_of_masks():
 def test_a_mask_that_holds_more_often_than_there_are_elements():
     x = ptcore.zeros(5000, device="cuda")
     y = x.masked_scatter(x == 0, ptcore.ones(4999, device="cuda"))
-    with pytest.raises(IndexError, match=r"masked_\w+: index 4999 is out of bounds for dimension 0 with size 4999"):
+    with pytest.raises(IndexError, match=r"masked_\w+: index 4999 is out of bounds"):
         cuda.synchronize()
     assert y.sum() == 4999
