@@ -118,6 +118,16 @@ def default_generator_of(int column, int index):
     return found
 
 
+# While a CUDA graph is captured: the generator whose place its launches read from memory.
+cdef object _held = None
+
+
+def hold(generator):
+    """Makes calls for that generator's kind of device draw from it alone, until ``hold(None)``."""
+    global _held
+    _held = generator
+
+
 def next_random(generator, int column, int index):
     """(seed, offset) for one random call that fills a tensor of a device; advances the stream."""
     cdef Generator g
@@ -126,6 +136,8 @@ def next_random(generator, int column, int index):
     if not isinstance(generator, Generator):
         raise TypeError(f"generator must be a ptcore.Generator, got {type(generator).__name__}")
     g = <Generator>generator
+    if _held is not None and g is not _held and device_of(column, index) == (<Generator>_held).device:
+        raise RuntimeError("generator: what a CUDA graph captures draws from the device's default generator alone")
     if g.device.column != column and column != DEVICE_META:
         raise DeviceError(f"generator: it must be one of the tensor's device, {device_of(column, index)}, got one of "
                           f"{g.device}")

@@ -54,7 +54,10 @@ cdef extern from "block_allocator.hpp" namespace "pt_cuda" nogil:
 
     cppclass BlockAllocator:
         BlockAllocator(const DriverMemory &driver, int devices, const AllocatorSettings &settings) except +
-        void *allocate(int device, size_t nbytes, void *stream, AllocatorFailure *why)
+        void *allocate(int device, size_t nbytes, void *stream, AllocatorFailure *why, uint64_t pool)
+        void begin_capture(int device)
+        void end_capture(int device)
+        void retire_pool(int device, uint64_t pool)
         bint release(int device, void *data)
         bint record_stream(int device, void *data, void *stream)
         int empty_cache(int device) except +
@@ -72,6 +75,8 @@ cdef extern from "block_allocator.hpp" namespace "pt_cuda" nogil:
         bint release(void *data)
         bint record_stream(void *data, int device, void *stream)
         bint owns(const void *data)
+        void begin_capture()
+        void end_capture()
         int empty_cache() except +
         vector[AllocatorStat] stats() except +
         void reset_peak()
@@ -86,7 +91,14 @@ cdef PinnedPool *pinned = NULL
 
 cdef int device_allocate(int device, size_t nbytes, void **out) noexcept nogil:
     cdef int result = driver.set_device(device)
-    return result if result else cu.cuMemAlloc(<cu.CUdeviceptr *>out, nbytes)
+    # The driver refuses it while a stream captures a graph, as such calls may wait for what the stream has not begun.
+    cdef cu.CUstreamCaptureMode mode = cu.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
+    if result:
+        return result
+    cu.cuThreadExchangeStreamCaptureMode(&mode)
+    result = cu.cuMemAlloc(<cu.CUdeviceptr *>out, nbytes)
+    cu.cuThreadExchangeStreamCaptureMode(&mode)
+    return result
 
 
 cdef int device_release(int device, void *data) noexcept nogil:
@@ -193,11 +205,19 @@ cdef bint in_child() noexcept nogil:
     return driver.forked
 
 
+cdef uint64_t pool_of(int device, void *stream) noexcept nogil:
+    """The pool that serves a stream: of a graph while it captures one."""
+    cdef uint64_t pool = driver.devices[device].capture_pool
+    return pool if pool and driver.capturing(stream) else 0
+
+
 cdef void *allocate(int64_t nbytes, int device) noexcept nogil:
     cdef AllocatorFailure why
+    cdef void *stream
     if in_child():
         return NULL
-    return allocated(allocator.allocate(device, nbytes, driver.stream(device), &why), why)
+    stream = driver.stream(device)
+    return allocated(allocator.allocate(device, nbytes, stream, &why, pool_of(device, stream)), why)
 
 
 cdef void release(void *data, int64_t nbytes, int device) noexcept nogil:
@@ -254,6 +274,23 @@ def start(int devices, uintptr_t backend):
     driver.release = release
     driver.keep_host = keep_host
     enter(<pt_backend *>backend)
+
+
+# -- for graphs ----------------------------------------------------------------------------------------------
+
+def begin_capture(int device):
+    allocator.begin_capture(device)
+    pinned.begin_capture()
+
+
+def end_capture(int device):
+    allocator.end_capture(device)
+    pinned.end_capture()
+
+
+def retire_pool(int device, uint64_t pool):
+    """Memory of a pool goes back to the driver once nothing lies there."""
+    allocator.retire_pool(device, pool)
 
 
 # -- for ptcore.cuda.memory ----------------------------------------------------------------------------------
@@ -318,7 +355,7 @@ def allocate_raw(int device, size_t nbytes, uintptr_t stream):
     cdef void *data
     if driver.forked:
         raise RuntimeError(driver.text(3).decode())
-    data = allocator.allocate(device, nbytes, <void *>stream, &why)
+    data = allocator.allocate(device, nbytes, <void *>stream, &why, pool_of(device, <void *>stream))
     if data == NULL:
         failure_text(why, text, 1024)
         from ptcore._errors import OutOfMemoryError

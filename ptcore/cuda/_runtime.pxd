@@ -21,6 +21,9 @@ cdef extern from "state.hpp" namespace "pt_cuda" nogil:
     cppclass Device:
         int multiprocessors, shared_limit, capability
         Fault *fault
+        uint64_t capture_pool
+        const uint64_t *random_state
+        uint64_t random_base
 
     cppclass Driver:
         Device *devices
@@ -32,6 +35,7 @@ cdef extern from "state.hpp" namespace "pt_cuda" nogil:
         int (*clear)(void *dst, size_t nbytes, void *stream) noexcept nogil
         int (*synchronize)(void *stream) noexcept nogil
         int (*wait)(void *waiting, int waiting_device, void *stream, int device) noexcept nogil
+        int (*capturing)(void *stream) noexcept nogil
         int (*find)(const Kernel *kernel, uint64_t types, int device, void **function, char *error) noexcept nogil
         int (*host_copy)(const pt_view *dst, const pt_view *src) noexcept nogil
         void *(*stream)(int device) noexcept nogil

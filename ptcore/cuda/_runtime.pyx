@@ -297,6 +297,13 @@ cdef int found_wait(char *error) noexcept nogil:
         return PT_OK
 
 
+cdef int capturing(void *stream) noexcept nogil:
+    cdef cu.CUstreamCaptureStatus status = cu.CUstreamCaptureStatus.CU_STREAM_CAPTURE_STATUS_NONE
+    if stream == NULL:                  # which cannot
+        return 0
+    return cu.cuStreamIsCapturing(<cu.CUstream>stream, &status) == 0 and <int>status == 1
+
+
 cdef int synchronize_device(int device) noexcept nogil:
     cdef int result = set_context(device)
     return result if result else cu.cuCtxSynchronize()
@@ -319,6 +326,7 @@ driver.stream = stream_of
 driver.text = text_of
 driver.op_name = op_name
 driver.found_wait = found_wait
+driver.capturing = capturing
 
 cdef pt_backend backend
 backend.abi = PT_ABI
@@ -338,7 +346,7 @@ backend.kernel = kernel_by_name
 def register():
     """Enters the backend and its kernels into the tables of the devices' column."""
     cdef int i = 0
-    from ptcore.cuda import _cublas, _memory
+    from ptcore.cuda import _cublas, _graph, _memory  # noqa: F401
     names = ("CUDA_LAUNCH_BLOCKING", "PTCORE_CUDA_LAUNCH_BLOCKING")
     driver.blocking = any([os.environ.get(name, "") not in ("", "0") for name in names])
     _memory.start(device_count(), <uintptr_t>&backend)
@@ -393,7 +401,8 @@ def _function(str program, str name, uint64_t types, int device):
     cdef cu.CUlibrary library = NULL
     cdef cu.CUkernel kernel = NULL
     cdef cu.CUfunction function = NULL
-    cdef int shared = 0
+    cdef cu.CUstreamCaptureMode mode = cu.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
+    cdef int shared = 0, result
     codes = tuple([types >> 8 * i & 255 for i in range(8) if types >> 8 * i & 255 != 255])
     capability = driver.devices[device].capability
     key = (program, codes, capability)
@@ -403,8 +412,10 @@ def _function(str program, str name, uint64_t types, int device):
     with _lock:
         use_device(device)
         if key not in _libraries:
-            check(cu.cuLibraryLoadData(&library, PyBytes_AS_STRING(image), NULL, NULL, 0, NULL, NULL, 0),
-                  f"loading the program {program}")
+            cu.cuThreadExchangeStreamCaptureMode(&mode)         # loading is no part of a graph
+            result = cu.cuLibraryLoadData(&library, PyBytes_AS_STRING(image), NULL, NULL, 0, NULL, NULL, 0)
+            cu.cuThreadExchangeStreamCaptureMode(&mode)
+            check(result, f"loading the program {program}")
             _libraries[key] = <uintptr_t>library
         library = <cu.CUlibrary><uintptr_t>_libraries[key]
         check(cu.cuLibraryGetKernel(&kernel, library, name.encode()), f"the kernel {name}")

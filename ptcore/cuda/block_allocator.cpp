@@ -53,6 +53,7 @@ struct Block {
     int events = 0;                             // that are recorded and not known to be done
     uint64_t since = 0;                         // value of `searches` when it became free
     std::vector<void *> uses;                   // other streams that use it
+    Block *later = nullptr;
     FreeSet::node_type node;                    // empty exactly while the block stands in a set, at `place`
     FreeSet::iterator place;
     bool whole() const { return !prev && !next; }
@@ -147,6 +148,8 @@ struct BlockAllocator::Device {
     uint64_t searches = 0;                      // for large blocks: the clock of the garbage collection
     AddressTable<Block> allocated;
     EventQueue<Block> pending;
+    int captures = 0;                           // under way
+    Block *until_captured = nullptr;            // a list by `later`
     std::vector<std::unique_ptr<Pool>> pools;   // the common one first
     Segment *segments = nullptr;
     Block *spare_blocks = nullptr;
@@ -219,7 +222,10 @@ struct BlockAllocator::Device {
 
     Pool *pool_of(uint64_t id) {
         for (auto &p : pools)
-            if (p->id == id) return p.get();
+            if (p->id == id) {
+                p->retired = false;
+                return p.get();
+            }
         pools.push_back(std::make_unique<Pool>(id));
         return pools.back().get();
     }
@@ -384,15 +390,21 @@ struct BlockAllocator::Device {
     // ---- events
 
     void poll_events() {
-        if (!pending.empty()) pending.poll([this](Block *b) { set_cached(b); });
+        if (!captures && !pending.empty()) pending.poll([this](Block *b) { set_cached(b); });
     }
     int wait_for_events() {
+        if (captures) return DRIVER_OK;
         ++counters.waits;
         return pending.wait([this](Block *b) { set_cached(b); });
     }
 
     // Events on all streams that use the block; where that fails, all of the device is waited for instead.
     void defer(Block *b) {
+        if (captures) {
+            b->later = until_captured;
+            until_captured = b;
+            return;
+        }
         bool done = true;
         for (void *stream : b->uses) {
             int status;
@@ -406,6 +418,14 @@ struct BlockAllocator::Device {
         if (!done && driver.device_synchronize(index) != DRIVER_OK) ++b->events;    // lost: nothing counts it down
         b->uses.clear();
         if (!b->events) set_cached(b);
+    }
+
+    void end_capture() {
+        if (--captures) return;
+        while (Block *b = until_captured) {
+            until_captured = b->later;
+            defer(b);
+        }
     }
 
     // ---- requests
@@ -618,6 +638,20 @@ void BlockAllocator::retire_pool(int device, uint64_t pool) {
     std::lock_guard<std::mutex> hold(d->mutex);
     for (auto &p : d->pools)
         if (p->id == pool && pool) p->retired = true;
+}
+
+void BlockAllocator::begin_capture(int device) {
+    Device *d = at(device);
+    if (!d) return;
+    std::lock_guard<std::mutex> hold(d->mutex);
+    ++d->captures;
+}
+
+void BlockAllocator::end_capture(int device) {
+    Device *d = at(device);
+    if (!d) return;
+    std::lock_guard<std::mutex> hold(d->mutex);
+    d->end_capture();
 }
 
 int BlockAllocator::set_memory_fraction(int device, double fraction) {

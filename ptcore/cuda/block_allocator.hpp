@@ -105,6 +105,10 @@ public:
     // Gives whole free segments back, after waiting for events. Those of private pools stay until the pool is retired.
     int empty_cache(int device);
     void retire_pool(int device, uint64_t pool);
+    // Between the two the driver is asked for no event: while streams capture it refuses such calls of every thread. Blocks
+    // that become free meanwhile and that other streams use wait for the end.
+    void begin_capture(int device);
+    void end_capture(int device);
 
     // At most this part of the device's memory may be reserved; the driver's status.
     int set_memory_fraction(int device, double fraction);
@@ -138,6 +142,8 @@ public:
     bool release(void *data);
     bool record_stream(void *data, int device, void *stream);   // `data` may lie anywhere in the block
     bool owns(const void *data) const;
+    void begin_capture();                       // as of the device's
+    void end_capture();
     int empty_cache();                                          // of the blocks that nothing uses, after their events
     std::vector<AllocatorStat> stats() const;
     void reset_peak();

@@ -1,27 +1,303 @@
-"""Graphs of CUDA, which are absent: the names may stand in annotations, and raise when they are called."""
+"""Graphs: work that is recorded once and launched again as a whole, for a fraction of what its launches cost.
 
-__all__ = ["CUDAGraph", "graph"]
+A graph reads and writes the memory that its work did when it was captured: new values are copied into the tensors that it
+read (``x.copy_(batch)``), and results are read where they were. What it allocates lies in a pool of its own, which lives
+as long as a graph or a tensor there.
+"""
+import gc
+import warnings
+
+from ptcore.cuda._load import runtime
+from ptcore.cuda.streams import Stream, current_stream, stream as _stream
+
+__all__ = ["CUDAGraph", "graph", "graph_pool_handle", "is_current_stream_capturing", "make_graphed_callables"]
+
+_MODES = ("global", "thread_local", "relaxed")
+_users = {}                             # (device, pool) -> graphs that use it
+
+
+def _driver():
+    runtime()
+    from ptcore.cuda import _graph
+    return _graph
+
+
+def _memory():
+    from ptcore.cuda import _memory
+    return _memory
+
+
+def is_current_stream_capturing():
+    """Whether the work of the current stream becomes part of a graph."""
+    from ptcore.cuda import _load
+    if _load.started() is None:
+        return False
+    now = current_stream()
+    return _driver().is_capturing(now._index, now._handle)
+
+
+def graph_pool_handle():
+    """A pool of memory for graphs that are given it: ``graph(g, pool=handle)``.
+
+    Graphs may share one if they are launched in the order in which they were captured, one after the other.
+    """
+    return 0, _driver().new_pool()
 
 
 class CUDAGraph:
-    """Absent: kernels are launched one by one.
+    """Work of a stream, captured once and launched by ``replay``.
 
-    Raises
-    ------
-    NotImplementedError
+    Parameters
+    ----------
+    keep_graph : bool
+        Whether it stays a graph beside the program that is launched, which ``instantiate`` then makes.
+
+    Notes
+    -----
+    Under capture nothing may wait for the device: reading values (``item``, ``print``, masks as indices) raises
+    RuntimeError. Random numbers go on from launch to launch as they do from call to call.
     """
 
-    def __init__(self, *args, **kwargs):
-        raise NotImplementedError("CUDAGraph: absent; graphs of CUDA are not captured")
+    def __init__(self, keep_graph=False):
+        self._keep, self._debug = keep_graph, False
+        self._clear()
+
+    def _clear(self):
+        self._graph = self._program = self._drawn = 0
+        self._index = self._pool = self._state = self._captured_on = self._generator = None
+
+    def capture_begin(self, pool=None, capture_error_mode="global"):
+        """Begins the capture on the current stream, which must not be the default one.
+
+        Parameters
+        ----------
+        pool : tuple, optional
+            Of ``graph_pool_handle`` or another graph's ``pool``; a new one if None.
+        capture_error_mode : {"global", "thread_local", "relaxed"}
+            Whose calls that a capture forbids (such as waiting for an event) end it: of all threads, of this one, nobody's.
+        """
+        if capture_error_mode not in _MODES:
+            raise RuntimeError(f"CUDAGraph.capture_begin: capture_error_mode must be one of 'global', 'thread_local' and "
+                               f"'relaxed', got {capture_error_mode!r}")
+        if pool is not None and (not isinstance(pool, tuple) or len(pool) != 2):
+            raise TypeError(f"CUDAGraph.capture_begin: pool must be what graph_pool_handle() or CUDAGraph.pool() gives, got "
+                            f"{pool!r}")
+        if self._graph or self._program or self._captured_on is not None:
+            raise RuntimeError("CUDAGraph.capture_begin: this graph has captured already; reset() it first")
+        now = current_stream()
+        if not now._handle:
+            raise RuntimeError("CUDAGraph.capture_begin: the default stream cannot be captured: use 'with "
+                               "ptcore.cuda.graph(g):' or a ptcore.cuda.Stream")
+        if _memory().backend() != "native":
+            raise RuntimeError(f"CUDAGraph.capture_begin: graphs need the allocator 'native', PTCORE_CUDA_ALLOC is "
+                               f"{_memory().backend()!r}")
+        from ptcore import _random, tensor
+        index = now._index
+        _driver().refuse_another(index)
+        generator = _random.default_generator_of(1, index)
+        seed, offset = generator.initial_seed(), generator.get_offset()
+        state = tensor([seed - (seed >> 63 << 64), offset], device=f"cuda:{index}")
+        number = _driver().new_pool() if pool is None else pool[1]
+        _driver().begin(index, now._handle, number, _MODES.index(capture_error_mode), state.data_ptr(), offset)
+        _random.hold(generator)
+        self._index, self._pool, self._captured_on, self._state = index, number, now, state
+        self._generator, self._before = generator, (seed, offset)
+        _users[index, number] = _users.get((index, number), 0) + 1
+
+    def _end(self):
+        """The driver's graph, after everything stands as before the capture."""
+        from ptcore import _random
+        seed, offset = self._before
+        generator, stream_ = self._generator, self._captured_on
+        _random.hold(None)
+        self._drawn, seeded = generator.get_offset() - offset, generator.initial_seed() != seed
+        generator.manual_seed(seed)
+        generator.set_offset(offset)
+        self._captured_on = None
+        found = _driver().end(self._index, stream_._handle)
+        if seeded:
+            _driver().destroy(found[0], 0)
+            raise RuntimeError("CUDAGraph: the generator was seeded within the capture")
+        return found
+
+    def capture_end(self):
+        """Ends the capture, on the stream where it began."""
+        if self._captured_on is None:
+            raise RuntimeError("CUDAGraph.capture_end: no capture has begun")
+        if current_stream() != self._captured_on:
+            raise RuntimeError("CUDAGraph.capture_end: the current stream is not the one where the capture began")
+        try:
+            self._graph, nodes = self._end()
+        except BaseException:
+            self.reset()
+            raise
+        if not nodes:
+            warnings.warn("CUDAGraph.capture_end: the graph is empty: was the work given to another stream or device?",
+                          stacklevel=2)
+        if not self._keep:
+            self.instantiate()
+            if not self._debug:
+                _driver().destroy(self._graph, 0)
+                self._graph = 0
+
+    def _abort(self):
+        try:
+            self._graph, _ = self._end()
+        except RuntimeError:            # the capture was invalid
+            pass
+        self.reset()
+
+    def instantiate(self):
+        """Makes of the graph what is launched."""
+        if not self._graph:
+            raise RuntimeError("CUDAGraph.instantiate: there is no graph: it was not captured, or keep_graph is False")
+        if self._program:
+            _driver().destroy(0, self._program)
+            self._program = 0
+        self._program = _driver().instantiate(self._index, self._graph)
+
+    def replay(self):
+        """Launches the work on the current stream."""
+        if not self._program:
+            if not self._graph:
+                raise RuntimeError("CUDAGraph.replay: the graph has not been captured")
+            self.instantiate()
+        handle = current_stream(self._index)._handle
+        if self._drawn:
+            offset = self._generator.get_offset()
+            _driver().write_state(self._index, handle, self._state.data_ptr(), self._generator.initial_seed(), offset)
+            self._generator.set_offset(offset + self._drawn)
+        _driver().launch(self._index, self._program, handle)
+
+    def reset(self):
+        """Drops the work; memory of the pool goes back once no graph and no tensor needs it."""
+        if self._captured_on is not None:
+            self._abort()
+            return
+        if self._pool is not None:
+            _driver().destroy(self._graph, self._program)
+            left = _users[self._index, self._pool] = _users[self._index, self._pool] - 1
+            if not left:
+                del _users[self._index, self._pool]
+                _memory().retire_pool(self._index, self._pool)
+        self._clear()
+
+    def __del__(self):
+        if getattr(self, "_pool", None) is not None:
+            self.reset()
+
+    def pool(self):
+        """The pool of memory, for other graphs."""
+        if self._pool is None:
+            raise RuntimeError("CUDAGraph.pool: the graph has not been captured")
+        return 0, self._pool
+
+    def register_generator_state(self, generator):
+        """The device's default generator, which every graph draws from; others are refused.
+
+        Raises
+        ------
+        NotImplementedError
+        """
+        from ptcore import _random
+        if generator is not _random.default_generator_of(1, runtime().current_device()):
+            raise NotImplementedError("CUDAGraph.register_generator_state: graphs draw from the device's default generator "
+                                      "alone")
+
+    def raw_cuda_graph(self):
+        """The CUgraph, as a number."""
+        if not self._graph:
+            raise RuntimeError("CUDAGraph.raw_cuda_graph: there is none: it was not captured, or keep_graph is False")
+        return self._graph
+
+    def raw_cuda_graph_exec(self):
+        """The CUgraphExec, as a number."""
+        if not self._program:
+            raise RuntimeError("CUDAGraph.raw_cuda_graph_exec: the graph was not instantiated")
+        return self._program
+
+    def enable_debug_mode(self):
+        """Keeps the graph for ``debug_dump``."""
+        self._debug = True
+
+    def debug_dump(self, debug_path):
+        """Writes the graph for Graphviz to a file, after ``enable_debug_mode``."""
+        if not self._graph:
+            raise RuntimeError("CUDAGraph.debug_dump: enable_debug_mode() was not called before the capture")
+        _driver().draw(self._index, self._graph, str(debug_path))
 
 
 class graph:
-    """Absent: see :class:`CUDAGraph`.
+    """``with graph(g):`` the work within becomes that of a graph; nothing of it runs before ``g.replay()``.
+
+    Parameters
+    ----------
+    cuda_graph : CUDAGraph
+    pool : tuple, optional
+        Of ``graph_pool_handle`` or ``CUDAGraph.pool``.
+    stream : Stream, optional
+        That captures; one that all captures share if None.
+    capture_error_mode : {"global", "thread_local", "relaxed"}
+        See ``CUDAGraph.capture_begin``.
+    """
+
+    default_capture_stream = None
+
+    def __init__(self, cuda_graph, pool=None, stream=None, capture_error_mode="global"):
+        if stream is None:
+            if graph.default_capture_stream is None:
+                graph.default_capture_stream = Stream()
+            stream = graph.default_capture_stream
+        self.cuda_graph, self.pool, self.capture_stream = cuda_graph, pool, stream
+        self.capture_error_mode, self._context = capture_error_mode, _stream(stream)
+
+    def __enter__(self):
+        from ptcore.cuda import empty_cache, synchronize
+        synchronize()
+        gc.collect()
+        empty_cache()
+        self._context.__enter__()
+        try:
+            self.cuda_graph.capture_begin(self.pool, self.capture_error_mode)
+        except BaseException:
+            self._context.__exit__()
+            raise
+
+    def __exit__(self, kind, error, trace):
+        try:
+            if kind is None:
+                self.cuda_graph.capture_end()
+            else:                       # what went wrong is told, not that the capture has no end
+                self.cuda_graph._abort()
+        finally:
+            self._context.__exit__()
+
+
+def make_graphed_callables(callables, sample_args, num_warmup_iters=3, allow_unused_input=False, pool=None):
+    """Callables whose forward and backward are graphs.
+
+    Parameters
+    ----------
+    callables : callable or Module, or tuple of them
+        Several are captured in the order in which they are going to run. A module is changed in place; it runs as before in
+        the mode (``train`` or ``eval``) that it did not have here.
+    sample_args : tuple of tensors, or tuple of such tuples
+        Arguments of the shapes, dtypes and need for gradients that all later ones have. They become the graphs' inputs.
+    num_warmup_iters : int
+        How often each runs before.
+    allow_unused_input : bool
+        Whether an input may have no part in the outputs.
+    pool : tuple, optional
+
+    Returns
+    -------
+    callable or Module, or tuple of them
 
     Raises
     ------
-    NotImplementedError
+    RuntimeError
+        If a module has hooks or buffers that need gradients, or, when it is called, if the memory of a parameter is another
+        one than before or an argument has another shape.
     """
-
-    def __init__(self, *args, **kwargs):
-        raise NotImplementedError("cuda.graph: absent; graphs of CUDA are not captured")
+    from ptcore.cuda._graphed import make
+    return make(callables, sample_args, num_warmup_iters, allow_unused_input, pool)

@@ -53,6 +53,8 @@ struct PinnedPool::State {
     std::vector<HostBlock *> free[CLASSES];     // with room for all blocks of their size
     size_t made[CLASSES] = {};
     EventQueue<HostBlock> pending;
+    int captures = 0;                           // under way: the driver is asked for no event
+    std::vector<HostBlock *> until_captured;
     Counter blocks_owned, bytes_owned, requests, bytes_in_use;
     Timer allocating, releasing;
 
@@ -69,10 +71,27 @@ struct PinnedPool::State {
         bytes_in_use.subtract(int64_t(b->size()));
         free[b->log2].push_back(b);
     }
+    // A block that nobody has any more: free when what its streams have been given is done.
+    void defer(HostBlock *b) {
+        bool lost = false;
+        for (const Use &use : b->uses) {
+            int status;
+            try {
+                status = pending.record(use.device, use.stream, b);
+            } catch (const std::bad_alloc &) {
+                status = -1;
+            }
+            if (status != DRIVER_OK && driver.device_synchronize(use.device) != DRIVER_OK) lost = true;
+        }
+        b->uses.clear();
+        if (lost) ++b->events;                  // nothing counts it down: the block is never given away again
+        if (!b->events) set_free(b);
+    }
     void poll() {
-        if (!pending.empty()) pending.poll([this](HostBlock *b) { set_free(b); });
+        if (!captures && !pending.empty()) pending.poll([this](HostBlock *b) { set_free(b); });
     }
     int wait() {
+        if (captures) return DRIVER_OK;
         return pending.wait([this](HostBlock *b) { set_free(b); });
     }
     int release_free() {
@@ -167,20 +186,22 @@ bool PinnedPool::release(void *data) {
     if (it == s.blocks.end() || !it->second.taken) return false;
     HostBlock *b = &it->second;
     b->taken = false;
-    bool lost = false;
-    for (const Use &use : b->uses) {
-        int status;
-        try {
-            status = s.pending.record(use.device, use.stream, b);
-        } catch (const std::bad_alloc &) {
-            status = -1;
-        }
-        if (status != DRIVER_OK && s.driver.device_synchronize(use.device) != DRIVER_OK) lost = true;
-    }
-    b->uses.clear();
-    if (lost) ++b->events;                      // nothing counts it down: the block is never given away again
-    if (!b->events) s.set_free(b);
+    if (s.captures && !b->uses.empty()) s.until_captured.push_back(b);
+    else s.defer(b);
     return true;
+}
+
+void PinnedPool::begin_capture() {
+    std::lock_guard<std::mutex> hold(state->mutex);
+    ++state->captures;
+}
+
+void PinnedPool::end_capture() {
+    State &s = *state;
+    std::lock_guard<std::mutex> hold(s.mutex);
+    if (--s.captures) return;
+    for (HostBlock *b : s.until_captured) s.defer(b);
+    s.until_captured.clear();
 }
 
 bool PinnedPool::record_stream(void *data, int device, void *stream) {

@@ -1,7 +1,7 @@
 // Random floats, and dropout: the CPU's bits, from the same text. Compiled without contraction.
 #include "pack.cuh"
-#include "ptcore/draws.h"
 #include "random_args.h"
+#include "stream_place.cuh"
 
 namespace {
 
@@ -11,11 +11,12 @@ enum { WIDE = sizeof(C) == 8, EACH = WIDE ? 2 : 4 };
 
 // Stores f(block, values), which makes the EACH numbers of a block of words, for every block.
 template <int EACH, class F> PT_DEVICE void for_blocks(const RandomArgs &a, F f) {
+    const StreamPlace at = stream_place(a);
     const int64_t blocks = (a.n + EACH - 1) / EACH;
     const bool aligned = (uint64_t)a.out % (EACH * sizeof(T)) == 0;
     for (int64_t k = thread_index(); k < blocks; k += thread_count()) {
         Elements<T, EACH> x;
-        f(pt::philox(a.seed, a.offset, (uint64_t)k, 0), x.v);
+        f(pt::philox(at.seed, at.offset, (uint64_t)k, 0), x.v);
         T *out = reinterpret_cast<T *>(a.out) + k * EACH;
         if (aligned && (k + 1) * EACH <= a.n) store_pack<EACH>(out, x);
         else
@@ -74,6 +75,7 @@ struct Exponential {
 // The output and the mask from N blocks of four words, which a thread has in flight together.
 template <int N> PT_DEVICE void dropout(const RandomArgs &a) {
     enum { MANY = 4 * N };
+    const StreamPlace at = stream_place(a);
     const C scale = (C)(a.a == 1.0 ? 0.0 : 1.0 / (1.0 - a.a));
     const int64_t pieces = (a.n + MANY - 1) / MANY;
     const bool aligned = (uint64_t)a.out % 16 == 0 && (uint64_t)a.in % 16 == 0 && (uint64_t)a.mask % MANY == 0;
@@ -89,7 +91,7 @@ template <int N> PT_DEVICE void dropout(const RandomArgs &a) {
             for (int i = 0; i < MANY; i++)
                 if (k * MANY + i < a.n) x.v[i] = in[i];
         PT_UNROLL for (int u = 0; u < N; u++) {
-            const pt::philox_block b = pt::philox(a.seed, a.offset, (uint64_t)(k * N + u), 0);
+            const pt::philox_block b = pt::philox(at.seed, at.offset, (uint64_t)(k * N + u), 0);
             PT_UNROLL for (int i = 0; i < 4; i++) {
                 const bool keep = b.w[i] >= a.threshold;
                 kept.v[4 * u + i] = keep;
@@ -107,16 +109,18 @@ template <int N> PT_DEVICE void dropout(const RandomArgs &a) {
 }
 
 PT_DEVICE void poisson(const RandomArgs &a) {
+    const StreamPlace at = stream_place(a);
     for (int64_t i = thread_index(); i < a.n; i += thread_count()) {
         const double mean = up(reinterpret_cast<const T *>(a.in)[i]);
-        reinterpret_cast<T *>(a.out)[i] = down<T>((C)pt::poisson_draw(mean, {a.seed, a.offset, (uint64_t)i, 0, 0, 0}));
+        reinterpret_cast<T *>(a.out)[i] = down<T>((C)pt::poisson_draw(mean, {at.seed, at.offset, (uint64_t)i, 0, 0, 0}));
     }
 }
 
 PT_DEVICE void binomial(const RandomArgs &a) {
+    const StreamPlace at = stream_place(a);
     for (int64_t i = thread_index(); i < a.n; i += thread_count()) {
         const double n = up(reinterpret_cast<const T *>(a.in)[i]), p = up(reinterpret_cast<const T *>(a.probability)[i]);
-        reinterpret_cast<T *>(a.out)[i] = down<T>((C)pt::binomial_draw(n, p, {a.seed, a.offset, (uint64_t)i, 0, 0, 0}));
+        reinterpret_cast<T *>(a.out)[i] = down<T>((C)pt::binomial_draw(n, p, {at.seed, at.offset, (uint64_t)i, 0, 0, 0}));
     }
 }
 

@@ -1,17 +1,17 @@
 // Random integers, bits and truth values of any real dtype: the CPU's bits, from the same text.
-#include "base.cuh"
-#include "ptcore/draws.h"
 #include "random_args.h"
+#include "stream_place.cuh"
 
 namespace {
 
 typedef raw<PT_T>::type Out;
 
 PT_DEVICE void bits(const RandomArgs &a) {
+    const StreamPlace at = stream_place(a);
     const int each = sizeof(Out) == 8 ? 2 : 4;
     const int64_t blocks = (a.n + each - 1) / each;
     for (int64_t k = thread_index(); k < blocks; k += thread_count()) {
-        const pt::philox_block b = pt::philox(a.seed, a.offset, (uint64_t)k, 0);
+        const pt::philox_block b = pt::philox(at.seed, at.offset, (uint64_t)k, 0);
         for (int i = 0; i < each && k * each + i < a.n; i++) {
             const uint64_t w = each == 2 ? pt::word64(b.w, i) : PT_TCODE == 0 ? b.w[i] & 1u : b.w[i];
             reinterpret_cast<Out *>(a.out)[k * each + i] = pt::element<uint64_t, Out>::cast(w);
@@ -20,17 +20,19 @@ PT_DEVICE void bits(const RandomArgs &a) {
 }
 
 PT_DEVICE void integers(const RandomArgs &a) {
+    const StreamPlace at = stream_place(a);
     for (int64_t i = thread_index(); i < a.n; i += thread_count()) {
-        const pt::philox_block b = pt::philox(a.seed, a.offset, (uint64_t)i, 0);
-        const uint64_t value = pt::below(a.range, b, a.seed, a.offset, (uint64_t)i);
+        const pt::philox_block b = pt::philox(at.seed, at.offset, (uint64_t)i, 0);
+        const uint64_t value = pt::below(a.range, b, at.seed, at.offset, (uint64_t)i);
         reinterpret_cast<Out *>(a.out)[i] = pt::element<int64_t, Out>::cast((int64_t)((uint64_t)a.low + value));
     }
 }
 
 PT_DEVICE void chances(const RandomArgs &a) {
+    const StreamPlace at = stream_place(a);
     const int64_t blocks = (a.n + 3) / 4;
     for (int64_t k = thread_index(); k < blocks; k += thread_count()) {
-        const pt::philox_block b = pt::philox(a.seed, a.offset, (uint64_t)k, 0);
+        const pt::philox_block b = pt::philox(at.seed, at.offset, (uint64_t)k, 0);
         for (int i = 0; i < 4 && 4 * k + i < a.n; i++) {
 #ifdef PT_U
             const bool hit = (double)b.w[i] < (double)up(reinterpret_cast<const PT_U *>(a.in)[4 * k + i]) * 4294967296.0;

@@ -73,6 +73,8 @@ pt_view dense_like(const pt_view *v, char *data, int dtype, int64_t *strides) {
     return r;
 }
 
+bool captures(const pt_call *c) { return driver.devices[device_of(c)].capture_pool && driver.capturing(c->stream); }
+
 struct HostBuffer {
     explicit HostBuffer(int64_t n) : data(static_cast<char *>(std::malloc(n > 0 ? (size_t)n : 1))) {}
     ~HostBuffer() { std::free(data); }
@@ -83,11 +85,16 @@ struct HostBuffer {
 // the driver's own, or, of a source, staged by it.
 bool may_go_on(pt_call *c, bool async, const pt_view *host, const pt_view *there, bool source) {
     if (!async || !host->contiguous) return false;
-    return driver.keep_host(host->data, there->device_index, c->stream) || source;
+    return driver.keep_host(host->data, there->device_index, c->stream) || (source && !captures(c));
 }
 
 // A copy between host and device is going to wait for the device: with set_sync_debug_mode that is said, or refused.
-int waits(pt_call *c) { return driver.sync_mode ? driver.found_wait(c->error) : PT_OK; }
+int waits(pt_call *c) {
+    if (captures(c))
+        return failed(c, PT_RUNTIME_ERROR, "a copy waits for the device, which cannot become part of a CUDA graph: read and write "
+                                           "values before the capture or after it, or by page-locked memory with non_blocking=True");
+    return driver.sync_mode ? driver.found_wait(c->error) : PT_OK;
+}
 
 int to_device(pt_call *c, const pt_view *dst, const pt_view *src, bool async) {
     const bool in_order = may_go_on(c, async, src, dst, true);

@@ -51,6 +51,20 @@ Workspace workspace_of(int device, void *stream) {
     return workspaces.back().memory;
 }
 
+}  // namespace
+
+void forget_workspace(int device, void *stream) {
+    std::lock_guard<std::mutex> guard(lock);
+    for (size_t i = 0; i < workspaces.size(); i++)
+        if (workspaces[i].device == device && workspaces[i].stream == stream) {
+            if (workspaces[i].memory.data) driver.release(workspaces[i].memory.data, workspaces[i].memory.nbytes, device);
+            workspaces.erase(workspaces.begin() + (long)i);
+            return;
+        }
+}
+
+namespace {
+
 struct Handle {
     void *handle = nullptr, *stream = nullptr, *workspace = nullptr;
     int math_mode = 0;

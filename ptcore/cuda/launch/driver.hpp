@@ -13,6 +13,9 @@ enum { MAX_DEVICES = 16 };
 struct Device {
     int multiprocessors, shared_limit, capability;      // 90: sm_90
     Fault *fault;                                       // in host memory that the device writes to
+    uint64_t capture_pool;                              // of the allocator, for streams that capture a graph; 0: none do
+    const uint64_t *random_state;                       // while a graph is captured: seed and offset of its launches
+    uint64_t random_base;                               // the generator's offset where the capture began
 };
 
 struct Driver {
@@ -24,6 +27,7 @@ struct Driver {
     int (*clear)(void *dst, size_t nbytes, void *stream);
     int (*synchronize)(void *stream);
     int (*wait)(void *waiting, int waiting_device, void *stream, int device);   // for the work enqueued so far
+    int (*capturing)(void *stream);                     // whether what it is given becomes part of a graph
     // Compiles and loads: a pt_status, with a text in error[256].
     int (*find)(const Kernel *kernel, uint64_t types, int device, void **function, char *error);
     int (*host_copy)(const pt_view *dst, const pt_view *src);   // pt_copy of elementwise.h: a pt_status

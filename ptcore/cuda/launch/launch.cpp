@@ -43,12 +43,12 @@ void add(const Kernel *kernel, uint64_t types, int device, unsigned bucket, void
     buckets[bucket].store(e, std::memory_order_release);
 }
 
+}  // namespace
+
 int device_of(const pt_call *c) {
     int device = c->nout ? c->out[0].device_index : c->in[0].device_index;
     return device < 0 ? 0 : device;
 }
-
-}  // namespace
 
 int take_fault(int device, char *error, bool own) {
     Fault *fault = driver.devices[device].fault;
@@ -92,6 +92,12 @@ int launch(pt_call *c, const Kernel &kernel, uint64_t types, Grid grid, unsigned
     if (!result) result = driver.launch(function, grid, threads, shared, c->stream, args);
     int status = status_of(result, kernel.name, c->error);
     return status ? status : wait_if_blocking(c, kernel.name);
+}
+
+void draw_from(const pt_call *c, const uint64_t *&base, uint64_t &seed, uint64_t &offset) {
+    const Device &d = driver.devices[device_of(c)];
+    base = d.random_state, seed = c->seed, offset = c->offset;
+    if (base) offset -= d.random_base;
 }
 
 Fault *fault_of(const pt_call *c) { return driver.devices[device_of(c)].fault; }

@@ -43,7 +43,10 @@ int launch(pt_call *c, const Kernel &kernel, uint64_t types, Grid grid, unsigned
 ::Fault *fault_of(const pt_call *c);
 
 // Of the call's device.
+int device_of(const pt_call *c);
 int multiprocessors(const pt_call *c);
+// Where a call draws in the stream of random numbers, for the fields `base`, `seed` and `offset` of its kernel's arguments.
+void draw_from(const pt_call *c, const uint64_t *&base, uint64_t &seed, uint64_t &offset);
 int shared_limit(const pt_call *c);         // bytes of dynamic shared memory that a block may have
 
 // Memory of the call's device that the next kernels on its stream may use, until this object ends; data is NULL, and

@@ -10,6 +10,7 @@ typedef struct RandomArgs {
     uint8_t *mask;
     const int64_t *state;               /* keep_mask: seed and offset lie there, that many elements apart */
     int64_t state_step;
+    const uint64_t *base;               /* of a graph: seed and offset lie there, to which `offset` is added; else NULL */
     uint64_t seed, offset, range, threshold;
     int64_t low;
     double a, b;

@@ -107,7 +107,8 @@ int randperm(pt_call *c) {
     if (out.numel == 0) return PT_OK;
     SortArgs a = {};
     a.lines = a.inner = 1, a.length = out.numel;
-    a.seed = c->seed, a.offset = c->offset, a.positions = out.data;
+    draw_from(c, a.base, a.seed, a.offset);
+    a.positions = out.data;
     return sort_entries(c, a, 8, [&](const SortArgs &b) {
         return launch(c, SHUFFLE, types(out.dtype), blocks_for(c, b.size, THREADS, 32), THREADS, b);
     }, [&](const SortArgs &b) {

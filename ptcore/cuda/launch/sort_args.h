@@ -23,6 +23,7 @@ typedef struct SortArgs {
     int64_t size;                       /* entries of a line: length, or more for a block's network */
     int64_t tiles;                      /* of a line */
     int64_t parts, part;                /* of a line whose first entries are selected, elements of one */
+    const uint64_t *base;               /* as of RandomArgs */
     uint64_t seed, offset;
     int32_t descending, brief, shift;
 } SortArgs;

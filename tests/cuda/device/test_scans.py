@@ -192,7 +192,7 @@ def test_masks(n, dtype, launches):
     there, held = x.cuda(), mask.cuda()
     assert launches(lambda: there[held]) <= 5                   # two count beforehand
     for wrong in (mask.cuda()[:-1], mask.cuda()[None]):
-        with pytest.raises(IndexError, match="mask's shape|too many indices"):
+        with pytest.raises(IndexError, match=r"mask's shape|too many indices"):
             there[wrong]
 
 

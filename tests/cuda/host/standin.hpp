@@ -4,6 +4,7 @@
 //   standin_memory.cpp    arenas, allocations with canaries, page protection, pointer attributes
 //   standin_copies.cpp    copies and fills
 //   standin_streams.cpp   streams, events, the order in which queued work runs
+//   standin_graphs.cpp    capturing streams, launches of graphs
 //   standin_library.cpp   libraries, kernels, launches
 //   run.cpp, scheduler.cpp, fibers.cpp   running one kernel
 #pragma once
@@ -26,11 +27,13 @@ enum {          // CUresult
     INVALID_IMAGE = 200, INVALID_CONTEXT = 201, FILE_NOT_FOUND = 301, INVALID_HANDLE = 400, ILLEGAL_STATE = 401,
     NOT_FOUND = 500, NOT_READY = 600, ILLEGAL_ADDRESS = 700, OUT_OF_RESOURCES = 701, PEER_ALREADY_ENABLED = 704,
     PEER_NOT_ENABLED = 705, ALREADY_REGISTERED = 712, NOT_REGISTERED = 713, LAUNCH_FAILED = 719, NOT_PERMITTED = 800,
-    NOT_SUPPORTED = 801
+    NOT_SUPPORTED = 801, CAPTURE_UNSUPPORTED = 900, CAPTURE_INVALIDATED = 901, CAPTURE_UNJOINED = 904,
+    CAPTURE_ISOLATION = 905, CAPTURED_EVENT = 907, CAPTURE_WRONG_THREAD = 908
 };
 const int MOST_DEVICES = 8;
 
 struct Stream;
+struct Capture;
 typedef std::shared_ptr<Stream> StreamRef;
 
 // The primary context of a device: the only kind there is.
@@ -47,6 +50,7 @@ struct Marker {
     bool done = false;
     double time = 0;
     std::weak_ptr<Stream> stream;
+    std::weak_ptr<Capture> capture;     // recorded there, as its node `number`
     uint64_t number = 0;
 };
 typedef std::shared_ptr<Marker> MarkerRef;
@@ -69,12 +73,13 @@ struct Stream {
     unsigned flags = 0;
     int priority = 0;
     uint64_t id = 0;
+    std::shared_ptr<Capture> capture;   // what the stream is given is kept there
     std::deque<Work> queue;             // front: the next one, or the running one while `busy`
 };
 
 struct Counters {           // the order is that of standin_counters
     uint64_t launches, host_to_device, device_to_host, device_to_device, peer, host_to_host, fills, allocations, frees,
-        host_allocations, host_frees, synchronisations, waits, host_calls, libraries;
+        host_allocations, host_frees, synchronisations, waits, host_calls, libraries, graphs;
 };
 
 struct Device {
@@ -152,6 +157,10 @@ void finish(const StreamRef &stream, std::unique_lock<std::mutex> &lock);
 void finish(Context *context, std::unique_lock<std::mutex> &lock);
 void some_progress(std::unique_lock<std::mutex> &lock);
 void after_enqueue(std::unique_lock<std::mutex> &lock);     // eager mode, a long queue
+StreamRef line_stream(Context *context);                    // without a handle, beside all others
+void keep(const StreamRef &stream, Work &&work);            // in the stream's capture
+int keep_wait(const StreamRef &stream, const MarkerRef &marker);
+int refused(const StreamRef &stream = nullptr);            // whether a capture forbids the call, and is invalid now
 void reset_streams(Context *context);                       // drops queued work
 void create_legacy(Context *context);
 void drop_libraries();

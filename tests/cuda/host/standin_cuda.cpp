@@ -317,6 +317,7 @@ STANDIN_API int cuCtxGetStreamPriorityRange(int *least, int *greatest) {
 }
 STANDIN_API int cuCtxSynchronize() {
     STANDIN_CALL("cuCtxSynchronize", CONTEXT);
+    if (const int status = refused()) return status;
     state->counters.synchronisations++;
     finish(call.context, call.lock);
     return call.context->failed;

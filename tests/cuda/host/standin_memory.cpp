@@ -286,6 +286,7 @@ STANDIN_API int cuMemGetInfo_v2(size_t *free, size_t *total) {
 
 STANDIN_API int cuMemAlloc_v2(uint64_t *address, size_t bytes) {
     STANDIN_CALL("cuMemAlloc", CONTEXT);
+    if (const int status = refused()) return status;
     if (!address) return INVALID_VALUE;
     const int status = allocate(call.context->device, bytes, address);
     if (!status) state->counters.allocations++;
@@ -295,6 +296,7 @@ STANDIN_API int cuMemAlloc_v2(uint64_t *address, size_t bytes) {
 // Waits for all work of the device, as cuMemFree does: somebody may still use the memory.
 STANDIN_API int cuMemFree_v2(uint64_t address) {
     STANDIN_CALL("cuMemFree", CONTEXT);
+    if (const int status = refused()) return status;
     if (!address) return OK;
     const Range r = range_of(address);
     if (r.kind != DEVICE || r.start != address) return INVALID_VALUE;

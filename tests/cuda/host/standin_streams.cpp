@@ -161,7 +161,14 @@ void create_legacy(Context *context) {
     context->legacy->legacy = true;
 }
 
+StreamRef line_stream(Context *context) {
+    StreamRef s = create(context);
+    s->blocking = false;
+    return s;
+}
+
 void enqueue(const StreamRef &stream, Work &&work, size_t bytes) {
+    if (stream->capture) return keep(stream, std::move(work));
     work.number = ++last_number;
     if (!work.context) work.context = stream->context;
     if (work.marker) {
@@ -250,6 +257,7 @@ STANDIN_API int cuStreamDestroy_v2(void *handle) {
 STANDIN_API int cuStreamSynchronize(void *handle) {
     STANDIN_CALL("cuStreamSynchronize", CONTEXT);
     STREAM(handle);
+    if (const int status = refused(stream)) return status;
     state->counters.synchronisations++;
     finish(stream, call.lock);
     return stream->context->failed;
@@ -258,6 +266,7 @@ STANDIN_API int cuStreamSynchronize(void *handle) {
 STANDIN_API int cuStreamQuery(void *handle) {
     STANDIN_CALL("cuStreamQuery", CONTEXT);
     STREAM(handle);
+    if (const int status = refused(stream)) return status;
     some_progress(call.lock);
     return stream->context->failed ? stream->context->failed : stream->queue.empty() ? OK : NOT_READY;
 }
@@ -297,14 +306,6 @@ STANDIN_API int cuStreamGetDevice(void *handle, int *device) {
     return OK;
 }
 
-STANDIN_API int cuStreamIsCapturing(void *handle, int *status) {
-    STANDIN_CALL("cuStreamIsCapturing", CONTEXT);
-    STREAM(handle);
-    *status = 0;
-    return OK;
-}
-
-STANDIN_API int cuThreadExchangeStreamCaptureMode(int *) { return OK; }
 
 STANDIN_API int cuLaunchHostFunc(void *handle, void (*f)(void *), void *argument) {
     STANDIN_CALL("cuLaunchHostFunc", CONTEXT);
@@ -419,6 +420,8 @@ STANDIN_API int cuStreamWaitEvent(void *handle, void *event, unsigned) {
     EVENT(e, event);
     STREAM(handle);
     state->counters.waits++;
+    if (e->last && !e->last->capture.expired()) return keep_wait(stream, e->last);
+    if (stream->capture) return CAPTURE_ISOLATION;
     if (!e->last || e->last->done) return OK;
     Work work;
     work.events.push_back(e->last);
@@ -430,6 +433,8 @@ STANDIN_API int cuStreamWaitEvent(void *handle, void *event, unsigned) {
 STANDIN_API int cuEventQuery(void *event) {
     STANDIN_CALL("cuEventQuery", CONTEXT);
     EVENT(e, event);
+    if (e->last && !e->last->capture.expired()) return CAPTURED_EVENT;
+    if (const int status = refused()) return status;
     MarkerRef marker = e->last;
     Context *context = e->context;
     if (marker && !marker->done) some_progress(call.lock);
@@ -440,6 +445,8 @@ STANDIN_API int cuEventQuery(void *event) {
 STANDIN_API int cuEventSynchronize(void *event) {
     STANDIN_CALL("cuEventSynchronize", CONTEXT);
     EVENT(e, event);
+    if (e->last && !e->last->capture.expired()) return CAPTURED_EVENT;
+    if (const int status = refused()) return status;
     state->counters.synchronisations++;
     MarkerRef marker = e->last;
     Context *context = e->context;
