@@ -50,12 +50,10 @@ def _struct(name, step):
     static constexpr int {", ".join(f"{k} = {len(v)}" for k, v in counts.items())};
     C number[shared + own];
 
-#if !defined(__CUDACC_RTC__)
-    static void numbers_of(const double *options, double *counters, bool single, double *numbers) {{
+    static PT_HOST_DEVICE void numbers_of(const double *options, double *counters, bool single, double *numbers) {{
         typedef double T;
 {numbers}
     }}
-#endif
     PT_INLINE void apply(C *at) const {{
         typedef C T;
 {update}
@@ -70,9 +68,8 @@ def header():
         "// Generated from _ops/table/steps.py: apply() is given the operands that a step writes and the gradient.",
         "#pragma once", '#include "ptcore/scalar.h"', "", "namespace pt { namespace {", "",
         "template <class T> PT_INLINE T clamp(T x, T low, T high) { return minimum(maximum(x, low), high); }",
-        "#if !defined(__CUDACC_RTC__)",
-        "inline double power(double x, double y) { return ::pow(x, y); }",
-        "inline double rounded(double x, bool single) { return single ? (double)(float)x : x; }", "#endif", "",
+        "PT_INLINE double power(double x, double y) { return ::pow(x, y); }",
+        "PT_INLINE double rounded(double x, bool single) { return single ? (double)(float)x : x; }", "",
         *[_struct(name, step) for name, step in steps.STEPS.items()],
         "}}  // namespace pt, unnamed", "",
         "#define PT_STEPS(X) " + " ".join(f"X({name})" for name in steps.STEPS), ""])

@@ -62,7 +62,7 @@ def end(int device, uintptr_t stream):
 def instantiate(int device, uintptr_t graph):
     cdef cu.CUgraphExec program = NULL
     use_device(device)
-    check(cu.cuGraphInstantiate(&program, <cu.CUgraph>graph, 1), "CUDAGraph.instantiate")    # frees nodes' memory at launch
+    check(cu.cuGraphInstantiate(&program, <cu.CUgraph>graph, 0), "CUDAGraph.instantiate")
     return <uintptr_t>program
 
 

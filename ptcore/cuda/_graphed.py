@@ -38,8 +38,8 @@ class _Captured:
         for _ in range(warmups):
             outputs = _leaves("what a callable returns", function(*args))
             if _needing(outputs):
-                autograd.grad(_needing(outputs), _needing(self.surface), [ptcore.empty_like(o) for o in _needing(outputs)],
-                              allow_unused=unused)
+                grads = [ptcore.empty_like(o) for o in _needing(outputs)]
+                autograd.grad(_needing(outputs), _needing(self.surface), grads, allow_unused=unused)
 
     def capture_forward(self, pool):
         self.forward = CUDAGraph()
@@ -56,8 +56,8 @@ class _Captured:
         if needing:
             self.backward = CUDAGraph()
             with graph(self.backward, pool=pool):
-                found = iter(autograd.grad(needing, _needing(self.surface), [g for g in self.of_outputs if g is not None],
-                                           allow_unused=self.unused))
+                given = [g for g in self.of_outputs if g is not None]
+                found = iter(autograd.grad(needing, _needing(self.surface), given, allow_unused=self.unused))
             self.of_surface = tuple([next(found) if t.requires_grad else None for t in self.surface])
 
     def graphed(self):
@@ -72,12 +72,13 @@ class _Captured:
                                            f"{self.names[number - len(self.inputs)]!r} is not the captured one: change "
                                            "parameters in place, or capture again")
                     if static.shape != x.shape:
-                        raise RuntimeError(f"make_graphed_callables: argument {number} must have shape {list(static.shape)}, "
-                                           f"as when it was captured, got {list(x.shape)}")
+                        raise RuntimeError(f"make_graphed_callables: argument {number} must have shape "
+                                           f"{list(static.shape)}, as when it was captured, got {list(x.shape)}")
                     static.copy_(x, non_blocking=True)
                 self.forward.replay()
                 results = tuple([o.detach() for o in self.outputs])
-                ctx.mark_non_differentiable(*[r for r, o in zip(results, self.outputs, strict=True) if not o.requires_grad])
+                pairs = zip(results, self.outputs, strict=True)
+                ctx.mark_non_differentiable(*[r for r, o in pairs if not o.requires_grad])
                 return results
 
             @staticmethod
@@ -94,8 +95,8 @@ class _Captured:
         def call(*args):
             given = _leaves("arguments", args)
             if len(given) != len(self.inputs):
-                raise TypeError(f"make_graphed_callables: expected {len(self.inputs)} tensors, as when it was captured, got "
-                                f"{len(given)}")
+                raise TypeError(f"make_graphed_callables: expected {len(self.inputs)} tensors, as when it was "
+                                f"captured, got {len(given)}")
             module = tuple(self.function.parameters()) if isinstance(self.function, Module) else ()
             return tree_unflatten(list(Graphed.apply(*given, *module)), self.result_shape)
         return call
@@ -109,8 +110,8 @@ def make(callables, sample_args, warmups, unused, pool):
     if single:
         callables, sample_args = (callables,), (sample_args,)
     if len(callables) != len(sample_args):
-        raise ValueError(f"make_graphed_callables: sample_args must have a tuple for each of {len(callables)} callables, got "
-                         f"{len(sample_args)}")
+        raise ValueError(f"make_graphed_callables: sample_args must have a tuple for each of {len(callables)} "
+                         f"callables, got {len(sample_args)}")
     for c in callables:
         if isinstance(c, Module):
             _check(c)

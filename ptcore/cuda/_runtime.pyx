@@ -346,7 +346,7 @@ backend.kernel = kernel_by_name
 def register():
     """Enters the backend and its kernels into the tables of the devices' column."""
     cdef int i = 0
-    from ptcore.cuda import _cublas, _graph, _memory  # noqa: F401
+    from ptcore.cuda import _cublas, _memory
     names = ("CUDA_LAUNCH_BLOCKING", "PTCORE_CUDA_LAUNCH_BLOCKING")
     driver.blocking = any([os.environ.get(name, "") not in ("", "0") for name in names])
     _memory.start(device_count(), <uintptr_t>&backend)

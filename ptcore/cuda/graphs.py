@@ -1,14 +1,14 @@
 """Graphs: work that is recorded once and launched again as a whole, for a fraction of what its launches cost.
 
-A graph reads and writes the memory that its work did when it was captured: new values are copied into the tensors that it
-read (``x.copy_(batch)``), and results are read where they were. What it allocates lies in a pool of its own, which lives
-as long as a graph or a tensor there.
+A graph reads and writes the memory that its work did when it was captured: new values are copied into the tensors that
+it read (``x.copy_(batch)``), and results are read where they were. What it allocates lies in a pool of its own, which
+lives as long as a graph or a tensor there.
 """
 import gc
 import warnings
 
 from ptcore.cuda._load import runtime
-from ptcore.cuda.streams import Stream, current_stream, stream as _stream
+from ptcore.cuda.streams import Stream, StreamContext, current_stream
 
 __all__ = ["CUDAGraph", "graph", "graph_pool_handle", "is_current_stream_capturing", "make_graphed_callables"]
 
@@ -74,14 +74,15 @@ class CUDAGraph:
         pool : tuple, optional
             Of ``graph_pool_handle`` or another graph's ``pool``; a new one if None.
         capture_error_mode : {"global", "thread_local", "relaxed"}
-            Whose calls that a capture forbids (such as waiting for an event) end it: of all threads, of this one, nobody's.
+            Whose calls that a capture forbids (such as waiting for an event) end it: of all threads, of this one, or
+            nobody's.
         """
         if capture_error_mode not in _MODES:
-            raise RuntimeError(f"CUDAGraph.capture_begin: capture_error_mode must be one of 'global', 'thread_local' and "
-                               f"'relaxed', got {capture_error_mode!r}")
+            raise RuntimeError("CUDAGraph.capture_begin: capture_error_mode must be one of 'global', 'thread_local' "
+                               f"and 'relaxed', got {capture_error_mode!r}")
         if pool is not None and (not isinstance(pool, tuple) or len(pool) != 2):
-            raise TypeError(f"CUDAGraph.capture_begin: pool must be what graph_pool_handle() or CUDAGraph.pool() gives, got "
-                            f"{pool!r}")
+            raise TypeError("CUDAGraph.capture_begin: pool must be what graph_pool_handle() or CUDAGraph.pool() gives, "
+                            f"got {pool!r}")
         if self._graph or self._program or self._captured_on is not None:
             raise RuntimeError("CUDAGraph.capture_begin: this graph has captured already; reset() it first")
         now = current_stream()
@@ -201,8 +202,8 @@ class CUDAGraph:
         """
         from ptcore import _random
         if generator is not _random.default_generator_of(1, runtime().current_device()):
-            raise NotImplementedError("CUDAGraph.register_generator_state: graphs draw from the device's default generator "
-                                      "alone")
+            raise NotImplementedError("CUDAGraph.register_generator_state: graphs draw from the device's default "
+                                      "generator alone")
 
     def raw_cuda_graph(self):
         """The CUgraph, as a number."""
@@ -249,7 +250,7 @@ class graph:
                 graph.default_capture_stream = Stream()
             stream = graph.default_capture_stream
         self.cuda_graph, self.pool, self.capture_stream = cuda_graph, pool, stream
-        self.capture_error_mode, self._context = capture_error_mode, _stream(stream)
+        self.capture_error_mode, self._context = capture_error_mode, StreamContext(stream)
 
     def __enter__(self):
         from ptcore.cuda import empty_cache, synchronize
@@ -279,8 +280,8 @@ def make_graphed_callables(callables, sample_args, num_warmup_iters=3, allow_unu
     Parameters
     ----------
     callables : callable or Module, or tuple of them
-        Several are captured in the order in which they are going to run. A module is changed in place; it runs as before in
-        the mode (``train`` or ``eval``) that it did not have here.
+        Several are captured in the order in which they are going to run. A module is changed in place; it runs as
+        before in the mode (``train`` or ``eval``) that it did not have here.
     sample_args : tuple of tensors, or tuple of such tuples
         Arguments of the shapes, dtypes and need for gradients that all later ones have. They become the graphs' inputs.
     num_warmup_iters : int
@@ -296,8 +297,8 @@ def make_graphed_callables(callables, sample_args, num_warmup_iters=3, allow_unu
     Raises
     ------
     RuntimeError
-        If a module has hooks or buffers that need gradients, or, when it is called, if the memory of a parameter is another
-        one than before or an argument has another shape.
+        If a module has hooks or buffers that need gradients, or, when it is called, if the memory of a parameter is
+        another one than before or an argument has another shape.
     """
     from ptcore.cuda._graphed import make
     return make(callables, sample_args, num_warmup_iters, allow_unused_input, pool)

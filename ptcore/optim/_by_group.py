@@ -32,10 +32,24 @@ class ByGroup(Optimizer):
                 for name in self._counters:
                     if name in values and not isinstance(values[name], Tensor):
                         values[name] = ptcore.tensor(float(values[name]), dtype=counter_dtype())
+                    if name in values and group.get("capturable"):
+                        values[name] = values[name].to(p.device)
 
     def _step_group(self, group):
         """One step of the parameters of `group` that have a gradient."""
         raise NotImplementedError
+
+    def _check_capture(self, param, group):
+        """Raise where a CUDA graph would repeat the step with the counters that it has now."""
+        if self._counters and param.is_cuda and not group.get("capturable"):
+            from ptcore.cuda import is_current_stream_capturing
+
+            if is_current_stream_capturing():
+                name = type(self).__name__
+                raise RuntimeError(f"{name}.step: a CUDA graph is being captured, in which each step would be the same "
+                                   f"one: make the optimizer by {name}(..., capturable=True)"
+                                   if "capturable" in group else
+                                   f"{name}.step: it counts its steps on the host, which a CUDA graph does not repeat")
 
     def step(self, closure=None):
         """Update the parameters once; see :meth:`Optimizer.step`."""
@@ -72,7 +86,8 @@ class ByList(ByGroup):
         beginnings = self._beginnings(group)
         for name in self._counters:
             value = beginnings.get(name, 0)
-            state[name] = ptcore.tensor(float(value), dtype=counter_dtype(group.get("fused")))
+            device = param.device if group.get("capturable") else None
+            state[name] = ptcore.full((), float(value), dtype=counter_dtype(group.get("fused")), device=device)
             if getattr(value, "requires_grad", False) and is_grad_enabled():
                 state[name].copy_(value.reshape(()))
         for name in names:
@@ -87,12 +102,20 @@ class ByList(ByGroup):
 
     def _step_group(self, group):
         params, grads = self._with_grad(group)
+        if not params:
+            return
+        self._check_capture(params[0], group)
         formula, names, options = self._formula(group)
         states = [self.state[p] for p in params]
         if not all(states):
             for param, state in zip(params, states, strict=True):
                 if not state:
                     self._begin(param, state, names, group)
+        if group.get("capturable") and params[0].is_cuda:
+            for param, state in zip(params, states, strict=True):       # a saved state may have lain elsewhere
+                for name in self._counters:
+                    if state[name].device != param.device:
+                        state[name] = state[name].to(param.device)
         optimizers.step_(formula, options, params, grads, states, names, self._counters)
 
 
@@ -111,6 +134,7 @@ class ByParameter(ByGroup):
         for param, grad in zip(*self._with_grad(group), strict=True):
             if param.is_complex():
                 raise DTypeError(f"{type(self).__name__}: parameters must be real, got {param.dtype}")
+            self._check_capture(param, group)
             state = self.state[param]
             if not state:
                 self._begin(param, state, group)

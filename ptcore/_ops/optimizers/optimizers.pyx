@@ -64,15 +64,17 @@ cdef inline tuple group_of(Tensor t):
 cdef int call_many(const char *name, list written, list read, tuple shared=(), list own=None) except -1:
     """Calls a kernel over n tensors, or n for each of several operands; ``own`` holds a tuple of numbers for each.
 
-    Complex tensors are pairs of reals. Tensors that share memory go to the kernel one by one, in order. Versions are
-    the caller's.
+    A tensor among the numbers of ``shared`` goes to the kernel as an input behind those of ``read``. Complex tensors
+    are pairs of reals. Tensors that share memory go to the kernel one by one, in order. Versions are the caller's.
     """
     cdef Tensor t = <Tensor>(<list>written[0])[0]
     cdef int column = t.storage.device, status
     cdef int64_t one = 1
-    cdef int i, k, n = len(<list>written[0]), nout = n * len(written), nin = len(read)
+    cdef int64_t item = t.itemsize // (2 if t.dt >= PT_COMPLEX64 else 1)
+    cdef list inputs = read + [x for x in shared if isinstance(x, Tensor)]
+    cdef int i, k, n = len(<list>written[0]), nout = n * len(written), nin = len(inputs)
     cdef list numbers = [*shared, *[x for of_tensor in own or () for x in of_tensor]]
-    cdef int nparams = len(numbers)
+    cdef int nparams = len(numbers), options = 0
     cdef pt_kernel kernel = BACKENDS[column].kernel(name)
     cdef pt_call c
     cdef pt_view *views
@@ -84,7 +86,7 @@ cdef int call_many(const char *name, list written, list read, tuple shared=(), l
         raise MemoryError()
     try:
         for i in range(nout + nin):
-            t = <Tensor>((<list>written[i // n])[i % n] if i < nout else read[i - nout])
+            t = <Tensor>((<list>written[i // n])[i % n] if i < nout else inputs[i - nout])
             fill_view(t, &views[i])
             if t.dt >= PT_COMPLEX64:
                 views[i].dtype = PT_FLOAT32 if t.dt == PT_COMPLEX64 else PT_FLOAT64
@@ -92,13 +94,17 @@ cdef int call_many(const char *name, list written, list read, tuple shared=(), l
             views[i].ndim = 1
             views[i].sizes, views[i].strides = &views[i].numel, &one
             views[i].contiguous = True
-        if n > 1 and not pt_disjoint(views, nout + nin, t.itemsize // (2 if t.dt >= PT_COMPLEX64 else 1)):
+        if n > 1 and not pt_disjoint(views, nout + nin, item):
             for i in range(n):
-                call_many(name, [[x[i]] for x in written], [read[i]] if nin == n else read, shared,
+                call_many(name, [[x[i]] for x in written], [read[i]] if len(read) == n else read, shared,
                           None if own is None else own[i:i + 1])
             return 0
         params = <pt_param *>(views + nout + nin)
         for k in range(nparams):
+            if isinstance(numbers[k], Tensor):      # it stands behind those of `read`
+                params[k].kind, params[k].i = PT_PARAM_INT, options
+                options += 1
+                continue
             params[k].kind = PT_PARAM_FLOAT
             params[k].d = numbers[k]
         c.op = -1
@@ -224,6 +230,16 @@ cdef inline bint lies_here(Tensor t) noexcept:
     return t.dt == PT_FLOAT32 and t.count == 1 and t.storage.device == DEVICE_CPU and not t.flags & PT_INTERPOSED
 
 
+cdef inline bint lies_there(object counter, Tensor p, object first) noexcept:
+    """Whether a counter is a float on the device of p, and of the dtype of another one."""
+    cdef Tensor t
+    if not isinstance(counter, Tensor):
+        return False
+    t = <Tensor>counter
+    return (t.count == 1 and taken(t) and t.dt >= PT_FLOAT32 and t.dt == (<Tensor>first).dt
+            and t.storage.device == p.storage.device and t.storage.device_index == p.storage.device_index)
+
+
 cdef double read_counter(object counter, bint *single) except? -1:
     cdef Tensor t
     if isinstance(counter, Tensor):
@@ -266,7 +282,8 @@ def step_(str name, tuple options, list params, list grads, list states, tuple n
     cdef Tensor p, x
     cdef object state = None
     cdef list held
-    cdef dict groups = None
+    cdef dict groups = None, counting = None
+    cdef bint read = False
     if s == NULL or len(options) != s.options or len(names) + 1 != s.written or len(counters) != s.counters:
         raise ValueError(f"{name}: there is no step of {len(options)} options, {len(names) + 1} written operands and "
                          f"{len(counters)} counters")
@@ -276,14 +293,21 @@ def step_(str name, tuple options, list params, list grads, list states, tuple n
         return
     operands = s.written + 1
     held = [None] * operands                            # while other threads may change the lists and the state
-    for k in range(s.options):
-        given[k] = options[k]
     for i in range(len(params)):
         p = params[i]
         if not PT_FLOAT16 <= p.dt <= PT_COMPLEX128:
             raise RuntimeError(f"{name}: parameters must be floating or complex, got {p.dtype}")
         if operands > 2 or s.counters:
             state = states[i]
+        if s.counters and counts_there(s, p, state, names, counters, grads[i]):
+            if counting is None:
+                counting = {}
+            add_counting(counting, s, p, state, names, counters, grads[i])
+            continue
+        if not read:
+            for k in range(s.options):
+                given[k] = options[k]
+            read = True
         single = False
         for k in range(s.counters):
             counted[k] = read_counter(state[counters[k]], &single)
@@ -310,10 +334,65 @@ def step_(str name, tuple options, list params, list grads, list states, tuple n
             from ptcore._ops.table.steps import STEPS
             STEPS[name].run(held, [numbers[k] for k in range(s.shared + s.own)])
     if groups is not None:
-        for written, read, shared, own in groups.values():
-            call_many(b"step:" + encoded, written, read, shared, own)
+        for written, of_group, shared, own in groups.values():
+            call_many(b"step:" + encoded, written, of_group, shared, own)
             for operand in written:
                 count_writes(operand)
+    if counting is not None:
+        for (column, index, _, _), (written, of_group) in counting.items():
+            call_many(b"step_counted:" + encoded, written, of_group,
+                      tuple([there(option, written[0][0]) for option in options]))
+            for operand in written:
+                count_writes(operand)
+
+
+cdef object there(object option, Tensor p):
+    """An option as a number, or as a tensor of a float on the device of p."""
+    cdef Tensor t
+    if not isinstance(option, Tensor):
+        return float(option)
+    t = <Tensor>option
+    if t.storage.device == DEVICE_CPU:
+        return float(option)
+    if t.count == 1 and taken(t) and t.dt >= PT_FLOAT32:
+        return t
+    return option.to(p.device, "float32")
+
+
+cdef bint counts_there(const pt_step *s, Tensor p, object state, tuple names, tuple counters, Tensor grad) except -1:
+    """Whether the counters of a parameter lie on its device, where a kernel takes the whole step."""
+    cdef int k
+    cdef Tensor x
+    first = state[counters[0]]
+    if not isinstance(first, Tensor) or not has_kernels(p) or not taken(p) or asks(p.flags | grad.flags | pt_tls.mode):
+        return False
+    if p.count == 0 or not alike(grad, p) or BACKENDS[p.storage.device].kernel(b"step_counted:adam") == NULL:
+        return False
+    for name in counters:
+        if not lies_there(state[name], p, first):
+            return False
+    for k in range(1, s.written):
+        x = <Tensor?>state[names[k - 1]]
+        if not alike(x, p) or x.storage.flags & PT_STORAGE_READONLY or asks(x.flags):
+            return False
+    return True
+
+
+cdef int add_counting(dict groups, const pt_step *s, Tensor p, object state, tuple names, tuple counters,
+                      Tensor grad) except -1:
+    """Adds a parameter to those of its device and dtypes: lists of what is written, counters at last, and gradients."""
+    cdef tuple key = group_of(p) + ((<Tensor>state[counters[0]]).dt,)
+    cdef int k
+    group = groups.get(key)
+    if group is None:
+        group = groups[key] = [[] for _ in range(s.written + s.counters)], []
+    group[0][0].append(p)
+    for k in range(s.written - 1):
+        group[0][k + 1].append(state[names[k]])
+    for k in range(s.counters):
+        group[0][s.written + k].append(state[counters[k]])
+    group[1].append(grad)
+    return 0
 
 
 cdef int add(dict groups, const pt_step *s, list operands, const double *numbers) except -1:

@@ -1,4 +1,5 @@
-// The step of an optimizer, PT_STEP, over many tensors at once.
+// The step of an optimizer, PT_STEP, over many tensors at once. What follows from counters, such as Adam's corrections, comes
+// from the host by value; or the counters lie on the device, for graphs: one kernel works it out and steps, one counts.
 #include "many_chunks.cuh"
 
 namespace {
@@ -23,6 +24,54 @@ struct MakeStep {
     }
 };
 
+// A tensor's counters, whose addresses lie behind the operands' in its record, and the numbers that follow from them.
+struct Counted {
+    double counters[Step::counters + 1], numbers[Step::shared + Step::own];
+    PT_DEVICE_MEMBER Counted(const ManyArgs &a, const uint64_t *record) {
+        double options[Step::options];
+        for (int k = 0; k < Step::options; k++) {
+            options[k] = a.numbers[k];
+            if (a.option_at >> k & 1) {
+                const void *const from = *reinterpret_cast<const void *const *>(&a.numbers[k]);
+                options[k] = a.wide_option >> k & 1 ? *static_cast<const double *>(from) : (double)*static_cast<const float *>(from);
+            }
+        }
+        for (int k = 0; k < Step::counters; k++)
+            counters[k] = a.single ? (double)*at<float>(record, k) : *at<double>(record, k);
+        Step::numbers_of(options, counters, a.single, numbers);
+    }
+    template <class N> static PT_DEVICE_MEMBER N *at(const uint64_t *record, int k) {
+        return reinterpret_cast<N *>(record[PT_MANY_HEAD + Step::written + 1 + k]);
+    }
+};
+
 }  // namespace
+
+PT_KERNEL_SYNC(step_counted, ManyArgs, a, PT_MANY_THREADS) {
+    __shared__ C numbers[Step::shared + Step::own];
+    for (int64_t chunk = blockIdx.x; chunk < a.chunks; chunk += gridDim.x) {
+        const uint64_t *record = record_of(a, chunk);
+        __syncthreads();                // who still reads the last tensor's
+        if (threadIdx.x == 0) {
+            const Counted counted(a, record);
+            for (int k = 0; k < Step::shared + Step::own; k++) numbers[k] = (C)counted.numbers[k];
+        }
+        __syncthreads();
+        Apply f;
+        for (int k = 0; k < Step::shared + Step::own; k++) f.step.number[k] = numbers[k];
+        over_chunk<Step::written + 1, Step::written>(record, chunk, f);
+    }
+}
+
+PT_KERNEL(step_count, ManyArgs, a, PT_MANY_THREADS) {
+    for (int64_t i = thread_index(); i < a.count; i += thread_count()) {
+        const uint64_t *record = a.records + i * a.words;
+        const Counted counted(a, record);
+        for (int k = 0; k < Step::counters; k++) {
+            if (a.single) *Counted::at<float>(record, k) = (float)counted.counters[k];
+            else *Counted::at<double>(record, k) = counted.counters[k];
+        }
+    }
+}
 
 PT_KERNEL(step, ManyArgs, a, PT_MANY_THREADS) { over_chunks<Step::written + 1, Step::written>(a, MakeStep{a}); }

@@ -58,11 +58,42 @@ template <template <class> class S, class C> int step(pt_call *c, const Kernel &
     });
 }
 
+// A step whose counters lie on the device: they are its last outputs. Its parameters are the options, a float or, of one that
+// is a tensor, where among the inputs that follow the gradients it stands.
+template <template <class> class S> int step_counted(pt_call *c, const Kernel &kernel, const Kernel &count) {
+    typedef S<double> D;
+    const pt_view *views[D::written + 1 + D::counters];
+    int n = c->nin;
+    for (int k = 0; k < D::options; k++) n -= c->params[k].kind == PT_PARAM_INT;
+    ManyArgs a = {};
+    static_assert(D::options <= 12, "they travel in the arguments");
+    for (int k = 0; k < D::options; k++) {
+        if (c->params[k].kind != PT_PARAM_INT) {
+            a.numbers[k] = c->params[k].d;
+            continue;
+        }
+        const pt_view &option = c->in[n + c->params[k].i];
+        std::memcpy(&a.numbers[k], &option.data, sizeof(option.data));
+        a.option_at = (int16_t)(a.option_at | 1 << k);
+        if (option.dtype == PT_FLOAT64) a.wide_option = (int16_t)(a.wide_option | 1 << k);
+    }
+    for (int k = 0; k < D::written; k++) views[k] = c->out + (int64_t)k * n;
+    views[D::written] = c->in;
+    for (int k = 0; k < D::counters; k++) views[D::written + 1 + k] = c->out + (int64_t)(D::written + k) * n;
+    a.single = c->out[(int64_t)D::written * n].dtype == PT_FLOAT32;
+    int status = over(c, kernel, a, n, views, D::written + 1 + D::counters, 0, nothing);
+    return status ? status : over(c, count, a, n, views, D::written + 1 + D::counters, 0, nothing);
+}
+
 #define STEP(NAME)                                                                                              \
     int step_##NAME(pt_call *c) {                                                                               \
         static const Kernel kernel = {"step:" #NAME, "step"};                                                   \
         return c->in[0].dtype == PT_FLOAT64 ? step<pt::NAME##_step, double>(c, kernel)                          \
                                             : step<pt::NAME##_step, float>(c, kernel);                          \
+    }                                                                                                           \
+    int counted_##NAME(pt_call *c) {                                                                            \
+        static const Kernel kernel = {"step:" #NAME, "step_counted"}, count = {"step:" #NAME, "step_count"};    \
+        return step_counted<pt::NAME##_step>(c, kernel, count);                                                 \
     }
 PT_STEPS(STEP)
 
@@ -88,7 +119,7 @@ int total_norm(pt_call *c) {
     return launch(c, NORM, types(c->out[0].dtype), Grid{1, 1, 1}, 1024, last);
 }
 
-#define ENTRY(NAME) {"step:" #NAME, step_##NAME},
+#define ENTRY(NAME) {"step:" #NAME, step_##NAME}, {"step_counted:" #NAME, counted_##NAME},
 const pt_kernel_entry many_kernels[] = {{"total_norm", total_norm}, {"scale", scale}, {"zero", zero}, PT_STEPS(ENTRY)};
 
 }  // namespace

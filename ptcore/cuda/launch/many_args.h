@@ -15,6 +15,10 @@ typedef struct ManyArgs {
     int64_t chunks;
     int32_t count, words;           /* records, words of each */
     double numbers[12];             /* of a step, the same for all tensors: of the type that is computed in */
+    /* Of a step that counts on the device the options stand there. Bit k: option k is a tensor, whose address stands there;
+     * it is float64. And whether counters are float32. */
+    int16_t option_at, wide_option;
+    int32_t single;
     const void *number;             /* scale: the factor */
     double *partial;                /* total_norm: the sum of each chunk, from this launch's first on */
     uint64_t records[480];

@@ -1,6 +1,7 @@
 """Graphs: what is captured runs again, from the memory that it had, and as eager calls would."""
 import os
 import threading
+from functools import partial
 
 import numpy as np
 import pytest
@@ -82,11 +83,15 @@ def test_several_streams(order):
 
 
 def test_a_stream_that_nobody_waits_for():
-    x, side, g = ptcore.ones(3, device="cuda"), cuda.Stream(), cuda.CUDAGraph()
-    with pytest.raises(RuntimeError, match="capture_end: CUDA error 904"), cuda.graph(g):
+    x, side = ptcore.ones(3, device="cuda"), cuda.Stream()
+
+    def work():
         side.wait_stream(cuda.current_stream())
         with cuda.stream(side):
             x.add_(1)
+
+    with pytest.raises(RuntimeError, match="capture_end: CUDA error 904"):
+        captured(work)
     g, _ = captured(lambda: x.add_(1))          # the next one is not touched
     g.replay()
     assert x.tolist() == [2, 2, 2]
@@ -108,7 +113,8 @@ def test_what_waits_is_named(what):
     """Of all ops these need values on the host; the capture is dropped, and the device as it was."""
     x, mask = ptcore.eye(8, device="cuda").reshape(-1), ptcore.ones(64, device="cuda") > 0
     g = cuda.CUDAGraph()
-    with pytest.raises(RuntimeError, match="waits for the device, which cannot become part of a CUDA graph"), cuda.graph(g):
+    text = "waits for the device, which cannot become part of a CUDA graph"
+    with pytest.raises(RuntimeError, match=text), cuda.graph(g):
         WAITS[what](x, mask)
     with pytest.raises(RuntimeError, match="has not been captured"):
         g.replay()
@@ -136,8 +142,9 @@ def test_random_numbers_go_on():
     q = ptcore.ones(1, 2, 8, 4, device="cuda")
 
     def draw():
-        return (ptcore.rand(50, device="cuda"), F.dropout(ptcore.ones(50, device="cuda")), ptcore.randperm(50, device="cuda"),
-                ptcore.randint(9, (50,), device="cuda"), ptcore.bernoulli(ptcore.full((50,), 0.5, device="cuda")),
+        return (ptcore.rand(50, device="cuda"), F.dropout(ptcore.ones(50, device="cuda")),
+                ptcore.randperm(50, device="cuda"), ptcore.randint(9, (50,), device="cuda"),
+                ptcore.bernoulli(ptcore.full((50,), 0.5, device="cuda")),
                 ptcore.poisson(ptcore.full((50,), 3., device="cuda")),
                 F.scaled_dot_product_attention(q, q, q, dropout_p=0.5))
 
@@ -184,19 +191,29 @@ def network():
 
 
 OPTIMIZERS = {
-    "sgd": lambda p: ptcore.optim.SGD(p, 0.1), "momentum": lambda p: ptcore.optim.SGD(p, 0.1, momentum=0.9, nesterov=True),
+    "sgd": lambda p, c: ptcore.optim.SGD(p, 0.1),
+    "momentum": lambda p, c: ptcore.optim.SGD(p, 0.1, momentum=0.9, nesterov=True),
+    "adam": lambda p, c: ptcore.optim.Adam(p, 0.01, weight_decay=0.1, capturable=c),
+    "adamw": lambda p, c: ptcore.optim.AdamW(p, 0.01, amsgrad=True, capturable=c),
+    "nadam": lambda p, c: ptcore.optim.NAdam(p, 0.01, capturable=c),
+    "radam": lambda p, c: ptcore.optim.RAdam(p, 0.01, capturable=c),
+    "adamax": lambda p, c: ptcore.optim.Adamax(p, 0.01, capturable=c),
+    "adadelta": lambda p, c: ptcore.optim.Adadelta(p, capturable=c),
+    "asgd": lambda p, c: ptcore.optim.ASGD(p, 0.01, t0=2, capturable=c),
+    "rmsprop": lambda p, c: ptcore.optim.RMSprop(p, 0.01, momentum=0.5, centered=True, capturable=c),
+    "rprop": lambda p, c: ptcore.optim.Rprop(p, 0.01, capturable=c),
 }
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_a_whole_training_step(name):
-    """Losses and weights bit for bit those of eager steps."""
+    """Losses and weights are those of eager steps, which count on the host; bit for bit where pow is the host's."""
     batches = [(ptcore.randn(16, 20), ptcore.randint(5, (16,))) for _ in range(8)]
     losses, weights = [], []
     for graphed in (False, True):
         x, y = batches[0][0].cuda(), batches[0][1].cuda()
         model = network()
-        optimizer = OPTIMIZERS[name](model.parameters())
+        optimizer = OPTIMIZERS[name](model.parameters(), graphed)
         step = step_of(model, optimizer, x, y)
         ptcore.manual_seed(1)
         side = cuda.Stream()
@@ -218,15 +235,71 @@ def test_a_whole_training_step(name):
             found.append(loss.item())
         losses.append(found)
         weights.append([p.detach().cpu() for p in model.parameters()])
-    assert losses[0] == losses[1]
-    assert all(a.equal(b) for a, b in zip(*weights))
+    np.testing.assert_allclose(losses[0], losses[1], rtol=0 if STANDIN else 1e-5)
+    for a, b in zip(*weights):
+        np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=0 if STANDIN else 1e-4, atol=0 if STANDIN else 1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float64"])
+def test_steps_that_count_on_the_device(dtype, launches):
+    """Many tensors of any length and place in two launches; the learning rate may be a tensor that changes."""
+    results = []
+    for capturable in (False, True):
+        rng = np.random.default_rng(0)
+        params = [ptcore.from_numpy(rng.normal(size=n)).to(getattr(ptcore, dtype)).cuda()
+                  for n in (1, 4096, 4097, 33, 9000)]
+        params = [nn.Parameter(p[1:] if len(p) == 33 else p) for p in params]
+        rate = ptcore.tensor(0.1, device="cuda") if capturable else ptcore.tensor(0.1).item()
+        optimizer = ptcore.optim.Adam(params, rate, betas=(0.8, 0.9), capturable=capturable)
+        for i in range(4):
+            for p in params:
+                p.grad = (p.detach() * (i + 1)).sin()
+            if capturable and i:
+                assert launches(optimizer.step) == 2
+            else:
+                optimizer.step()
+            if i == 1:
+                if capturable:
+                    rate.fill_(0.025)
+                else:
+                    optimizer.param_groups[0]["lr"] = ptcore.tensor(0.025).item()
+        results.append([p.detach().cpu() for p in params])
+        steps = [s["step"] for s in optimizer.state.values()]
+        assert all(s.item() == 4 and s.is_cuda == capturable for s in steps)
+    for a, b in zip(*results):
+        np.testing.assert_allclose(a.double().numpy(), b.double().numpy(), rtol=2e-7 if dtype != "bfloat16" else 0.01)
+
+
+def test_states_of_capturable_steps_move():
+    p = nn.Parameter(ptcore.ones(5, device="cuda"))
+    first = ptcore.optim.Adam([p], 0.1, capturable=True)
+    p.grad = ptcore.ones(5, device="cuda")
+    first.step()
+    saved = first.state_dict()
+    saved["state"][0]["step"] = saved["state"][0]["step"].cpu()
+    second = ptcore.optim.Adam([p], 0.1, capturable=True)
+    second.load_state_dict(saved)
+    g, _ = captured(second.step)
+    g.replay()
+    assert second.state[p]["step"].item() == 2 and second.state[p]["step"].is_cuda
+
+
+def test_steps_that_cannot_be_captured():
+    p = nn.Parameter(ptcore.ones(5, device="cuda"))
+    p.grad = ptcore.ones(5, device="cuda")
+    with pytest.raises(RuntimeError, match=r"Adam.step: a CUDA graph is being captured.*capturable=True\)"):
+        captured(ptcore.optim.Adam([p], 0.1).step)
+    with pytest.raises(RuntimeError, match="counts its steps on the host"):
+        captured(ptcore.optim.Adafactor([p], 0.1).step)
+    assert p.tolist() == [1] * 5
 
 
 @pytest.mark.skipif(not STANDIN, reason="of the stand-in driver")
 def test_what_a_launch_takes(launches, driver):
     from standin import Driver
     model = network()
-    step = step_of(model, OPTIMIZERS["sgd"](model.parameters()), ptcore.randn(16, 20).cuda(), ptcore.zeros(16).long().cuda())
+    optimizer = OPTIMIZERS["sgd"](model.parameters(), False)
+    step = step_of(model, optimizer, ptcore.randn(16, 20).cuda(), ptcore.zeros(16).long().cuda())
     step()
     cuda.synchronize()
     g, _ = captured(step)
@@ -234,7 +307,8 @@ def test_what_a_launch_takes(launches, driver):
     g.replay()
     after = Driver(driver).counters()
     assert after["launches"] == before["launches"] and after["graphs"] == before["graphs"] + 1
-    assert after["allocations"] == before["allocations"] and after["fills"] - before["fills"] == 4      # dropout's place
+    assert after["allocations"] == before["allocations"]
+    assert after["fills"] - before["fills"] == 4        # dropout's place
 
 
 # -- memory ---------------------------------------------------------------------------------------------------
@@ -257,7 +331,7 @@ def test_memory_goes_back():
     cuda.empty_cache()
     before = cuda.memory_reserved()
     x = ptcore.ones(3_000_000, device="cuda")
-    g, z = captured(lambda: x * 2 + 1)
+    g, z = captured(partial(lambda x: x * 2 + 1, x))
     held = cuda.memory_reserved()
     del x
     cuda.empty_cache()
@@ -321,6 +395,7 @@ def test_the_calls_of_a_capture():
     with pytest.raises(RuntimeError, match="has not been captured"):
         g.replay()
     s, x = cuda.Stream(), ptcore.ones(3, device="cuda")
+    s.wait_stream(cuda.current_stream())
     with cuda.stream(s):
         for wrong, kind in (("loud", RuntimeError), (None, RuntimeError)):
             with pytest.raises(kind, match="capture_error_mode must be one of"):
@@ -346,8 +421,7 @@ def test_the_calls_of_a_capture():
 def test_an_error_within():
     g, x = cuda.CUDAGraph(), ptcore.ones(3, device="cuda")
     with pytest.raises(ZeroDivisionError), cuda.graph(g):
-        x.add_(1)
-        1 / 0
+        x.add_(1).add_(1 // 0)
     assert x.tolist() == [1, 1, 1]
     with cuda.graph(g):
         x.add_(1)
@@ -437,7 +511,7 @@ def test_graphed_functions():
                         ptcore.autograd.grad(want["sum"].sum() + want["other"][1], (x, y))):
             assert u.equal(v)
         assert h(z).equal(z.exp())
-    with pytest.raises(RuntimeError, match=r"argument 1 must have shape \[4, 4\], as when it was captured, got \[4, 5\]"):
+    with pytest.raises(RuntimeError, match=r"argument 1 must have shape \[4, 4\], as when.*, got \[4, 5\]"):
         g(x, (ptcore.ones(4, 5, device="cuda"), z))
     with pytest.raises(TypeError, match="expected 3 tensors"):
         g(x, (y,))

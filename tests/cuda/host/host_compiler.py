@@ -24,8 +24,8 @@ HEADERS = [HERE, ROOT / "ptcore/cuda/kernels", ROOT / "ptcore/cuda/launch", ROOT
 TRAPS = ["-fsanitize=alignment,bounds,return,unreachable", "-fsanitize-undefined-trap-on-error"]
 FLAGS = ["-O1", "-g0", "-std=c++17", "-fPIC", "-w", "-fvisibility=hidden", "-ffp-contract=off", "-fno-exceptions",
          "-fno-rtti", "-fno-strict-aliasing", "-fno-threadsafe-statics", *TRAPS]
-DRIVER = ["standin_cuda.cpp", "standin_memory.cpp", "standin_copies.cpp", "standin_streams.cpp", "standin_graphs.cpp", "standin_library.cpp",
-          "run.cpp", "scheduler.cpp", "races.cpp", "fibers.cpp"]
+DRIVER = ["standin_cuda.cpp", "standin_memory.cpp", "standin_copies.cpp", "standin_streams.cpp", "standin_graphs.cpp",
+          "standin_library.cpp", "run.cpp", "scheduler.cpp", "races.cpp", "fibers.cpp"]
 CUBLAS = ["standin_cublas.cpp"]
 CUBLASLT = ["standin_cublaslt.cpp"]
 
