@@ -3,9 +3,10 @@
     python benchmarks/gpu_training.py [--steps N]
 
 A model is one text for both libraries, whose names are the same. A step is timed on the processor's clock between two
-synchronisations, after three that warm up; the losses show that both train the same.
+synchronisations, after three that warm up, as it is and captured as a CUDA graph; the losses show that all train the same.
 """
 import argparse
+import gc
 import importlib
 import time
 
@@ -44,7 +45,7 @@ def gpt(xp, layers=12, width=768, heads=12, batch=8, length=1024, words=50257):
 
     model = GPT().to("cuda").to(xp.bfloat16)
     ids = xp.randint(0, words, (batch, length + 1), device="cuda")
-    optimizer = xp.optim.AdamW(model.parameters(), 1e-4)
+    optimizer = xp.optim.AdamW(model.parameters(), 1e-4, capturable=True)
 
     def step():
         optimizer.zero_grad()
@@ -96,16 +97,36 @@ MODELS = {
     "ResNet-18, float32, 64 images": resnet,
     "ResNet-18, bfloat16, 128 images": lambda xp: resnet(xp, 128, "bfloat16"),
     "GPT of 4 layers of 256, bfloat16": lambda xp: gpt(xp, 4, 256, 4, 4, 64, 1000),
+    "ResNet-18, bfloat16, 4 images": lambda xp: resnet(xp, 4, "bfloat16"),
 }
 
 
-def timed(xp, make, steps):
+def captured(xp, step):
+    """The step as a graph."""
+    graph = xp.cuda.CUDAGraph()
+    with xp.cuda.graph(graph):
+        loss = step()
+
+    def replay():
+        graph.replay()
+        return loss
+    return replay
+
+
+def timed(xp, make, steps, graph):
     """Milliseconds of a step, and the last loss."""
     xp.manual_seed(0)
     step = make(xp)
-    for _ in range(3):
-        step()
+    aside = xp.cuda.Stream()
+    aside.wait_stream(xp.cuda.current_stream())
+    with xp.cuda.stream(aside):
+        for _ in range(3):
+            step()
     xp.cuda.synchronize()
+    if graph:
+        step = captured(xp, step)
+        step()
+        xp.cuda.synchronize()
     start = time.perf_counter()
     for _ in range(steps):
         loss = step()
@@ -119,13 +140,16 @@ def main():
     options = parser.parse_args()
     print("| model | ptcore, ms | torch, ms | torch / ptcore | losses |\n|---|---|---|---|---|")
     for name, make in MODELS.items():
-        results = []
-        for library in ("ptcore", "torch"):
-            xp = importlib.import_module(library)
-            results.append(timed(xp, make, options.steps))
-            xp.cuda.empty_cache()
-        (mine, loss), (other, its_loss) = results
-        print(f"| {name} | {mine:.2f} | {other:.2f} | {other / mine:.2f} | {loss:.3f}, {its_loss:.3f} |", flush=True)
+        for graph in (False, True):
+            results = []
+            for library in ("ptcore", "torch"):
+                xp = importlib.import_module(library)
+                results.append(timed(xp, make, options.steps, graph))
+                gc.collect()
+                xp.cuda.empty_cache()
+            (mine, loss), (other, its_loss) = results
+            print(f"| {name}{', as a graph' * graph} | {mine:.2f} | {other:.2f} | {other / mine:.2f} | {loss:.3f}, "
+                  f"{its_loss:.3f} |", flush=True)
 
 
 if __name__ == "__main__":
