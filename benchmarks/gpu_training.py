@@ -3,7 +3,8 @@
     python benchmarks/gpu_training.py [--steps N]
 
 A model is one text for both libraries, whose names are the same. A step is timed on the processor's clock between two
-synchronisations, after three that warm up, as it is and captured as a CUDA graph; the losses show that all train the same.
+synchronisations, after three that warm up, as it is and captured as a CUDA graph; the losses show that all train the
+same.
 """
 import argparse
 import gc

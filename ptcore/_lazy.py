@@ -101,8 +101,8 @@ TABLE = {
     },
     "ptcore.cuda": {
         "cuda._properties": ("get_device_properties",),
-        "cuda.graphs": ("CUDAGraph", "graph", "graph_pool_handle", "is_current_stream_capturing",
-                        "make_graphed_callables"),
+        "cuda.graphs": ("CUDAGraph", "graph", "graph_pool_handle", "is_current_stream_capturing"),
+        "nn._cuda_graphs": ("make_graphed_callables",),
         "cuda.memory": ("caching_allocator_alloc", "caching_allocator_delete", "empty_cache", "get_allocator_backend",
                         "get_per_process_memory_fraction", "host_memory_stats", "host_memory_stats_as_nested_dict",
                         "max_memory_allocated", "max_memory_reserved", "mem_get_info", "memory_allocated",

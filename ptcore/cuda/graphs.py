@@ -7,10 +7,13 @@ lives as long as a graph or a tensor there.
 import gc
 import warnings
 
+from ptcore import _random
+from ptcore.cuda import _load
 from ptcore.cuda._load import runtime
+from ptcore.cuda.memory import empty_cache
 from ptcore.cuda.streams import Stream, StreamContext, current_stream
 
-__all__ = ["CUDAGraph", "graph", "graph_pool_handle", "is_current_stream_capturing", "make_graphed_callables"]
+__all__ = ["CUDAGraph", "graph", "graph_pool_handle", "is_current_stream_capturing"]
 
 _MODES = ("global", "thread_local", "relaxed")
 _users = {}                             # (device, pool) -> graphs that use it
@@ -29,7 +32,6 @@ def _memory():
 
 def is_current_stream_capturing():
     """Whether the work of the current stream becomes part of a graph."""
-    from ptcore.cuda import _load
     if _load.started() is None:
         return False
     now = current_stream()
@@ -59,6 +61,7 @@ class CUDAGraph:
     """
 
     def __init__(self, keep_graph=False):
+        runtime()
         self._keep, self._debug = keep_graph, False
         self._clear()
 
@@ -92,7 +95,7 @@ class CUDAGraph:
         if _memory().backend() != "native":
             raise RuntimeError(f"CUDAGraph.capture_begin: graphs need the allocator 'native', PTCORE_CUDA_ALLOC is "
                                f"{_memory().backend()!r}")
-        from ptcore import _random, tensor
+        from ptcore._exchange.convert import tensor
         index = now._index
         _driver().refuse_another(index)
         generator = _random.default_generator_of(1, index)
@@ -107,7 +110,6 @@ class CUDAGraph:
 
     def _end(self):
         """The driver's graph, after everything stands as before the capture."""
-        from ptcore import _random
         seed, offset = self._before
         generator, stream_ = self._generator, self._captured_on
         _random.hold(None)
@@ -200,7 +202,6 @@ class CUDAGraph:
         ------
         NotImplementedError
         """
-        from ptcore import _random
         if generator is not _random.default_generator_of(1, runtime().current_device()):
             raise NotImplementedError("CUDAGraph.register_generator_state: graphs draw from the device's default "
                                       "generator alone")
@@ -253,8 +254,7 @@ class graph:
         self.capture_error_mode, self._context = capture_error_mode, StreamContext(stream)
 
     def __enter__(self):
-        from ptcore.cuda import empty_cache, synchronize
-        synchronize()
+        runtime().synchronize(self.capture_stream._index)
         gc.collect()
         empty_cache()
         self._context.__enter__()
@@ -272,33 +272,3 @@ class graph:
                 self.cuda_graph._abort()
         finally:
             self._context.__exit__()
-
-
-def make_graphed_callables(callables, sample_args, num_warmup_iters=3, allow_unused_input=False, pool=None):
-    """Callables whose forward and backward are graphs.
-
-    Parameters
-    ----------
-    callables : callable or Module, or tuple of them
-        Several are captured in the order in which they are going to run. A module is changed in place; it runs as
-        before in the mode (``train`` or ``eval``) that it did not have here.
-    sample_args : tuple of tensors, or tuple of such tuples
-        Arguments of the shapes, dtypes and need for gradients that all later ones have. They become the graphs' inputs.
-    num_warmup_iters : int
-        How often each runs before.
-    allow_unused_input : bool
-        Whether an input may have no part in the outputs.
-    pool : tuple, optional
-
-    Returns
-    -------
-    callable or Module, or tuple of them
-
-    Raises
-    ------
-    RuntimeError
-        If a module has hooks or buffers that need gradients, or, when it is called, if the memory of a parameter is
-        another one than before or an argument has another shape.
-    """
-    from ptcore.cuda._graphed import make
-    return make(callables, sample_args, num_warmup_iters, allow_unused_input, pool)

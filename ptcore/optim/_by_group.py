@@ -42,7 +42,7 @@ class ByGroup(Optimizer):
     def _check_capture(self, param, group):
         """Raise where a CUDA graph would repeat the step with the counters that it has now."""
         if self._counters and param.is_cuda and not group.get("capturable"):
-            from ptcore.cuda import is_current_stream_capturing
+            from ptcore.cuda.graphs import is_current_stream_capturing
 
             if is_current_stream_capturing():
                 name = type(self).__name__

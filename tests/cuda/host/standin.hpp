@@ -93,7 +93,7 @@ struct State {
     int devices = 2;
     Device device[MOST_DEVICES];
     Counters counters = {};
-    std::map<std::string, uint64_t> launched;
+    std::map<std::string, uint64_t> launched, blocks;       // how often, and how many blocks the largest launch had
     std::map<std::string, std::pair<int, int>> faults;      // function: calls to let pass, code
     std::atomic<bool> any_fault{false};
     Random rng;

@@ -31,7 +31,7 @@ class Driver:
 
     def __init__(self, library):
         self.library = library
-        for name in ("standin_launched", "standin_launched_names", "standin_memory_used"):
+        for name in ("standin_launched", "standin_launched_names", "standin_memory_used", "standin_blocks"):
             getattr(library, name).restype = c.c_size_t
         library.standin_last_failure.restype = c.c_char_p
 
@@ -51,6 +51,10 @@ class Driver:
         text = c.create_string_buffer(n)
         self.library.standin_launched_names(text, c.c_size_t(n))
         return {name: self.library.standin_launched(name.encode()) for name in text.value.decode().split()}
+
+    def blocks(self, name):
+        """How many blocks the largest launch of a kernel had since this was asked last; 0: there was none."""
+        return self.library.standin_blocks(name.encode())
 
     def set_memory_limit(self, device, nbytes):
         self.library.standin_set_memory_limit(device, u64(nbytes))

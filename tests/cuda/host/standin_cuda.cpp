@@ -460,6 +460,15 @@ STANDIN_API uint64_t standin_launched(const char *name) {
     return found == state->launched.end() ? 0 : found->second;
 }
 
+// How many blocks the largest launch of a kernel had since the last call for it, executed or not; 0: there was none.
+STANDIN_API uint64_t standin_blocks(const char *name) {
+    std::lock_guard<std::mutex> lock(state->lock);
+    auto found = state->blocks.find(name);
+    const uint64_t blocks = found == state->blocks.end() ? 0 : found->second;
+    if (blocks) state->blocks.erase(found);
+    return blocks;
+}
+
 // Names of all kernels launched so far, one a line; returns how many bytes that takes.
 STANDIN_API size_t standin_launched_names(char *out, size_t n) {
     std::lock_guard<std::mutex> lock(state->lock);

@@ -223,6 +223,8 @@ int launch(Call &call, void *function, const Shape &s, void *handle, void **para
     }
     if (k->bytes && !source) return INVALID_VALUE;
     state->counters.launches++;
+    uint64_t &blocks = state->blocks[k->name];
+    blocks = std::max(blocks, (uint64_t)s.gx * s.gy * s.gz);
     if (state->idle) return OK;
     // Aligned as a struct of 16-byte vectors may be.
     const size_t words = ((size_t)k->bytes + 63) / 64 * 8 + 8;

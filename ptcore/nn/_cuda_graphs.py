@@ -1,9 +1,11 @@
 """Forward and backward of callables as graphs: ``make_graphed_callables``."""
-import ptcore
-from ptcore import autograd
+from ptcore import Tensor, autograd, empty_like
+from ptcore.amp.autocast_mode import is_autocast_cache_enabled, is_autocast_enabled
+from ptcore.autograd.function import Function, once_differentiable
+from ptcore.cuda import synchronize
 from ptcore.cuda.graphs import CUDAGraph, graph, graph_pool_handle
 from ptcore.cuda.streams import Stream, current_stream, stream
-from ptcore.nn import Module
+from ptcore.nn.modules.module import Module
 from ptcore.utils._pytree import tree_flatten, tree_unflatten
 
 
@@ -14,7 +16,7 @@ def _needing(tensors):
 def _leaves(name, args):
     leaves, _ = tree_flatten(args)
     for x in leaves:
-        if not isinstance(x, ptcore.Tensor):
+        if not isinstance(x, Tensor):
             raise TypeError(f"make_graphed_callables: {name} must hold tensors alone, got {type(x).__name__}")
     return tuple(leaves)
 
@@ -38,7 +40,7 @@ class _Captured:
         for _ in range(warmups):
             outputs = _leaves("what a callable returns", function(*args))
             if _needing(outputs):
-                grads = [ptcore.empty_like(o) for o in _needing(outputs)]
+                grads = [empty_like(o) for o in _needing(outputs)]
                 autograd.grad(_needing(outputs), _needing(self.surface), grads, allow_unused=unused)
 
     def capture_forward(self, pool):
@@ -50,7 +52,7 @@ class _Captured:
 
     def capture_backward(self, pool):
         needing = _needing(self.outputs)
-        self.of_outputs = tuple([ptcore.empty_like(o) if o.requires_grad else None for o in self.outputs])
+        self.of_outputs = tuple([empty_like(o) if o.requires_grad else None for o in self.outputs])
         self.of_surface = (None,) * len(self.surface)
         self.backward = None
         if needing:
@@ -61,7 +63,7 @@ class _Captured:
             self.of_surface = tuple([next(found) if t.requires_grad else None for t in self.surface])
 
     def graphed(self):
-        class Graphed(autograd.Function):
+        class Graphed(Function):
             @staticmethod
             def forward(ctx, *given):
                 for number, (static, x) in enumerate(zip(self.surface, given, strict=True)):
@@ -82,7 +84,7 @@ class _Captured:
                 return results
 
             @staticmethod
-            @autograd.function.once_differentiable
+            @once_differentiable
             def backward(ctx, *grads):
                 for static, g in zip(self.of_outputs, grads, strict=True):
                     if static is not None and g is None:
@@ -102,9 +104,33 @@ class _Captured:
         return call
 
 
-def make(callables, sample_args, warmups, unused, pool):
-    """See ``make_graphed_callables``."""
-    if ptcore.is_autocast_enabled("cuda") and ptcore.is_autocast_cache_enabled():
+def make_graphed_callables(callables, sample_args, num_warmup_iters=3, allow_unused_input=False, pool=None):
+    """Callables whose forward and backward are graphs.
+
+    Parameters
+    ----------
+    callables : callable or Module, or tuple of them
+        Several are captured in the order in which they are going to run. A module is changed in place; it runs as
+        before in the mode (``train`` or ``eval``) that it did not have here.
+    sample_args : tuple of tensors, or tuple of such tuples
+        Arguments of the shapes, dtypes and need for gradients that all later ones have. They become the graphs' inputs.
+    num_warmup_iters : int
+        How often each runs before.
+    allow_unused_input : bool
+        Whether an input may have no part in the outputs.
+    pool : tuple, optional
+
+    Returns
+    -------
+    callable or Module, or tuple of them
+
+    Raises
+    ------
+    RuntimeError
+        If a module has hooks or buffers that need gradients, or, when it is called, if the memory of a parameter is
+        another one than before or an argument has another shape.
+    """
+    if is_autocast_enabled("cuda") and is_autocast_cache_enabled():
         raise RuntimeError("make_graphed_callables: casts must not be cached: autocast(cache_enabled=False)")
     single = not isinstance(callables, tuple)
     if single:
@@ -116,12 +142,13 @@ def make(callables, sample_args, warmups, unused, pool):
         if isinstance(c, Module):
             _check(c)
     pool = graph_pool_handle() if pool is None else pool
-    ptcore.cuda.synchronize()
+    synchronize()
     aside = Stream()
     aside.wait_stream(current_stream())
     with stream(aside):
-        captured = [_Captured(c, args, warmups, unused) for c, args in zip(callables, sample_args, strict=True)]
-    ptcore.cuda.synchronize()
+        captured = [_Captured(c, args, num_warmup_iters, allow_unused_input)
+                    for c, args in zip(callables, sample_args, strict=True)]
+    synchronize()
     for c in captured:
         c.capture_forward(pool)
     for c in reversed(captured):
