@@ -8,8 +8,9 @@ from ptcore._errors import OutOfMemoryError
 from ptcore.cuda import _load, _probe
 
 __all__ = ["OutOfMemoryError", "can_device_access_peer", "current_device", "device", "device_count", "device_of",
-           "get_arch_list", "get_device_capability", "get_device_name", "get_sync_debug_mode", "init", "ipc_collect",
-           "is_available", "is_bf16_supported", "is_initialized", "set_device", "set_sync_debug_mode", "synchronize",
+           "get_arch_list", "get_device_capability", "get_device_name", "get_gencode_flags", "get_sync_debug_mode",
+           "init", "ipc_collect", "is_available", "is_bf16_supported", "is_initialized", "is_tf32_supported",
+           "set_device", "set_sync_debug_mode", "synchronize",
            *[name for names in _lazy.TABLE["ptcore.cuda"].values() for name in names]]
 
 
@@ -148,6 +149,16 @@ def can_device_access_peer(device, peer_device):
 def get_arch_list():
     """The architectures that kernels are compiled for: those of the devices, when they are first used."""
     return [f"sm_{10 * a + b}" for a, b in sorted({get_device_capability(i) for i in range(device_count())})]
+
+
+def get_gencode_flags():
+    """The same as options of nvcc."""
+    return " ".join([f"-gencode compute=compute_{a[3:]},code={a}" for a in get_arch_list()])
+
+
+def is_tf32_supported():
+    """Whether the current device multiplies float32 rounded to TF32: from sm_80 on."""
+    return is_available() and get_device_capability() >= (8, 0)
 
 
 def is_bf16_supported(including_emulation=True):

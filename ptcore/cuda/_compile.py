@@ -20,7 +20,8 @@ class NVRTC:
     """The compiler of CUDA C++ to cubins, from the package nvidia-cuda-nvrtc.
 
     ``identity`` is what a cubin depends on beside its text and architecture: the version, the build (by the name and
-    size of the library's file, as the library itself does not tell) and the options.
+    size of the library's file, as the library itself does not tell) and the options. ``log`` is what was said of the
+    last program.
     """
 
     OPTIONS = ("-std=c++17", "-diag-suppress=186,177")
@@ -51,15 +52,16 @@ class NVRTC:
             options = [*self.OPTIONS, *(self.EXACT if "#define PT_EXACT" in text else ()), f"-arch=sm_{architecture}"]
             options = [o.encode() for o in options]
             error, = nvrtc.nvrtcCompileProgram(program, len(options), options)
+            _, size = nvrtc.nvrtcGetProgramLogSize(program)
+            log = b" " * size
+            nvrtc.nvrtcGetProgramLog(program, log)
+            self.log = log.rstrip(bytes(1)).decode(errors="replace")
             if error:
                 _, known = nvrtc.nvrtcGetSupportedArchs()
                 if architecture not in known:
                     raise RuntimeError(f"{self.version} compiles for sm_{min(known)} to sm_{max(known)}, not for sm_"
                                        f"{architecture}: pip install --upgrade nvidia-cuda-nvrtc")
-                _, size = nvrtc.nvrtcGetProgramLogSize(program)
-                log = b" " * size
-                nvrtc.nvrtcGetProgramLog(program, log)
-                raise RuntimeError(f"NVRTC: {error.name}\n{log.rstrip(bytes(1)).decode(errors='replace')}")
+                raise RuntimeError(f"NVRTC: {error.name}\n{self.log}")
             error, size = nvrtc.nvrtcGetCUBINSize(program)
             self._check(error, "nvrtcGetCUBINSize")
             cubin = b" " * size

@@ -495,6 +495,12 @@ def can_access_peer(int device, int peer):
     return bool(value)
 
 
+def profiler(bint on):
+    """Tells the tool that the process runs under to record, or to stop."""
+    use_device(thread_state().device)
+    check(cu.cuProfilerStart() if on else cu.cuProfilerStop(), "cuda.profiler")
+
+
 def synchronize(int device):
     cdef int result
     use_device(device)

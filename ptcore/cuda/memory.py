@@ -4,9 +4,10 @@ from ptcore.cuda._load import index_of, runtime, started
 
 __all__ = ["caching_allocator_alloc", "caching_allocator_delete", "empty_cache", "empty_host_cache",
            "get_allocator_backend", "get_per_process_memory_fraction", "host_memory_stats",
-           "host_memory_stats_as_nested_dict", "max_memory_allocated", "max_memory_reserved", "mem_get_info",
-           "memory_allocated", "memory_reserved", "memory_snapshot", "memory_stats", "memory_stats_as_nested_dict",
-           "memory_summary", "reset_accumulated_host_memory_stats", "reset_accumulated_memory_stats",
+           "host_memory_stats_as_nested_dict", "max_memory_allocated", "max_memory_cached", "max_memory_reserved",
+           "mem_get_info", "memory_allocated", "memory_cached", "memory_reserved", "memory_snapshot", "memory_stats",
+           "memory_stats_as_nested_dict", "memory_summary", "reset_accumulated_host_memory_stats",
+           "reset_accumulated_memory_stats",
            "reset_max_memory_allocated", "reset_max_memory_cached", "reset_peak_host_memory_stats",
            "reset_peak_memory_stats", "set_per_process_memory_fraction"]
 
@@ -63,6 +64,9 @@ def memory_reserved(device=None):
 def max_memory_reserved(device=None):
     """The most bytes that the allocator has had from the driver."""
     return _one(device, "reserved_bytes.all.peak")
+
+
+memory_cached, max_memory_cached = memory_reserved, max_memory_reserved        # the names before
 
 
 def reset_peak_memory_stats(device=None):

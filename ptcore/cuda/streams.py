@@ -4,8 +4,8 @@ import threading
 from ptcore._device import device as _device
 from ptcore.cuda._load import index_of, runtime
 
-__all__ = ["Event", "ExternalStream", "Stream", "StreamContext", "current_stream", "default_stream", "set_stream",
-           "stream"]
+__all__ = ["Event", "ExternalStream", "Stream", "StreamContext", "current_stream", "default_stream",
+           "get_stream_from_external", "set_stream", "stream"]
 
 
 _POOL = 32
@@ -124,6 +124,11 @@ class ExternalStream(Stream):
 
     def __init__(self, stream_ptr, device=None):
         self._index, self._handle, self.priority = index_of(device, "ExternalStream"), stream_ptr, 0
+
+
+def get_stream_from_external(data_ptr, device=None):
+    """A stream of another library by its CUstream, as a number: `ExternalStream`."""
+    return ExternalStream(data_ptr, device)
 
 
 class Event:

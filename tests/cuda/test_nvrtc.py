@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 
+import _usage
 import pytest
 
 from ptcore.cuda import _compile, _programs, warmup
@@ -16,12 +17,21 @@ if not importlib.util.find_spec("cuda") or not importlib.util.find_spec("cuda.bi
 HALF, FLOAT, INT64 = 9, 11, 8
 
 
+class Verbose(_compile.NVRTC):
+    OPTIONS = (*_compile.NVRTC.OPTIONS, _usage.VERBOSE)
+
+
 def compile_all(programs, architecture):
-    nvrtc = _compile.NVRTC()
+    """Also that no kernel takes more registers and memory than it may, on the architecture that the bounds are of."""
+    nvrtc, wrong = Verbose(), []
     for program, types in programs:
         text = _programs.text_of(program, types)
         cubin = nvrtc.compile(text, _compile.included(text, _programs.headers()), architecture)
         assert cubin[:4] == b"\x7fELF", program
+        if architecture == 90:
+            assert _usage.used(nvrtc.log), program
+            wrong += [f"{program} {types}: {line}" for line in _usage.too_much(nvrtc.log, cubin)]
+    assert not wrong, "\n".join(wrong)
 
 
 def representative(program):

@@ -40,15 +40,17 @@ def root(suite, *packages):
 
 def inside(folder, script, log):
     """Runs a script in a root file system with /proc, /dev and a /dev/shm of its own; what it said."""
-    cache = WORK / "ccache"             # Pythons of one suite have one compiler
-    for made in (cache, folder / "ccache"):
-        made.mkdir(exist_ok=True)
-    mounts = "\n".join(f"mount {options} '{folder}/{place}'"
-                       for place, options in (("ccache", f"--bind '{cache}'"), *MOUNTS))
+    # Of compilers, which Pythons of one suite have in common; of kernels on the stand-in driver.
+    caches = {"ccache": WORK / "ccache", "standin": WORK / f"standin-{folder.name.partition('-')[0]}"}
+    for place, kept in caches.items():
+        for made in (kept, folder / place):
+            made.mkdir(exist_ok=True)
+    mounts = "\n".join(f"mount {options} '{folder}/{place}'" for place, options in (
+        *((place, f"--bind '{kept}'") for place, kept in caches.items()), *MOUNTS))
     (folder / "script").write_text(script)
     env = {k: v for k, v in os.environ.items() if k == "PIP_INDEX_URL" or k.lower().endswith("_proxy")}
     env |= {"HOME": "/root", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8", "CCACHE_DIR": "/ccache",
-            "PIP_CERT": "/etc/ssl/certs/ca-certificates.crt"}
+            "PTCORE_STANDIN_DIR": "/standin", "PIP_CERT": "/etc/ssl/certs/ca-certificates.crt"}
     command = ["unshare", "--mount", "--pid", "--fork", "bash", "-ec", f"{mounts}\nchroot '{folder}' bash /script"]
     with open(log, "w") as out:
         done = subprocess.run(command, env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT,
