@@ -30,7 +30,7 @@ def compile_all(programs, architecture):
         assert cubin[:4] == b"\x7fELF", program
         if architecture == 90:
             assert _usage.used(nvrtc.log), program
-            wrong += [f"{program} {types}: {line}" for line in _usage.too_much(nvrtc.log, cubin)]
+            wrong += [f"{program} {types}: {line}" for line in _usage.too_much(program, nvrtc.log, cubin)]
     assert not wrong, "\n".join(wrong)
 
 
