@@ -73,8 +73,8 @@ def used(log):
     return [(name, int(stack), int(spilled), int(registers)) for name, stack, spilled, registers in _SAID.findall(log)]
 
 
-# Elementwise: a few registers that a large formula spills once. Sines and what is made of them have an array of 64 bytes
-# for arguments beyond 1e5, which is read in a branch that others do not take.
+# Elementwise: a few registers that a large formula spills once. Sines and what is made of them have an array of 64
+# bytes for arguments beyond 1e5, which is read in a branch that others do not take.
 ELEMENTWISE = (24, 24, 2)
 SINES = re.compile(r":(sin|cos|tan|sinc|airy|bessel|spherical_bessel|(shifted_)?chebyshev|igamma|logit)")
 SINE = (128, 160, 2)
