@@ -39,6 +39,7 @@ BOUNDS = {
     "pad_edges_transposed": (160, 0, 2),
     "product_vectors": (8, 8, 2),
     "softmax_backward_wide": (24, 20, 1),
+    "sort_place": (8, 4, 2),
     "step_counted": (8, 0, 2),
     "sum_vectors": (8, 8, 2),
     "variance_columns": (16, 16, 2),

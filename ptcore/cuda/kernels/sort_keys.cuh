@@ -27,6 +27,7 @@ template <class I> PT_DEVICE uint64_t key_of(I x) {
 }
 
 PT_DEVICE int64_t place(const SortArgs &a, int64_t line, int64_t j, int64_t length) {
+    if (a.inner == 1) return line * length + j;
     return (line / a.inner * length + j) * a.inner + line % a.inner;
 }
 

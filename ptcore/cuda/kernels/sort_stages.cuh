@@ -51,6 +51,16 @@ struct Tile {
     PT_DEVICE_MEMBER unsigned digit(int i, int shift) const { return i < n ? digit_of(entries[i], shift) : DIGITS; }
 };
 
+// The lanes that have one's own digit, a bit after the other: the instruction for it takes as long as there are digits.
+PT_DEVICE unsigned lanes_of(unsigned digit) {
+    unsigned peers = 0xffffffffu;
+    PT_UNROLL for (int bit = 0; bit < 9; bit++) {       // DIGITS has the ninth
+        const bool one = digit >> bit & 1;
+        const unsigned ones = __ballot_sync(0xffffffffu, one);
+        peers &= one ? ones : ~ones;
+    }
+    return peers;
+}
 PT_DEVICE bool leads(unsigned peers) { return (peers & ((1u << (threadIdx.x & 31)) - 1)) == 0; }
 
 }  // namespace
@@ -86,8 +96,11 @@ PT_KERNEL_SYNC(sort_count, SortArgs, a, 256) {
         __syncthreads();
         for (int first = 0; first < TILE; first += THREADS) {
             const unsigned digit = tile.digit(first + threadIdx.x, a.shift);
-            const unsigned peers = __match_any_sync(0xffffffffu, digit);
-            if (digit < DIGITS && leads(peers)) atomicAdd(&counts[digit], (unsigned)__popc(peers));
+            if (__all_sync(0xffffffffu, digit == shuffle(digit, 0))) {      // as high digits often are
+                if (digit < DIGITS && (threadIdx.x & 31) == 0) atomicAdd(&counts[digit], 32u);
+            } else if (digit < DIGITS) {
+                atomicAdd(&counts[digit], 1u);
+            }
         }
         __syncthreads();
         a.counts[(tile.line * DIGITS + threadIdx.x) * a.tiles + tile.number] = counts[threadIdx.x];
@@ -109,7 +122,7 @@ PT_KERNEL_SYNC(sort_sum, SortArgs, a, 256) {
     }
 }
 
-PT_KERNEL_SYNC(sort_place, SortArgs, a, 256) {
+PT_KERNEL_SYNC_BLOCKS(sort_place, SortArgs, a, 256, 3) {
     __shared__ Entry staged[TILE];
     __shared__ int starts[WARPS][DIGITS];       // of a warp's entries with a digit, in the tile's order
     __shared__ int64_t places[DIGITS];          // in the line of an entry with a digit, less its place in the tile's order
@@ -129,12 +142,12 @@ PT_KERNEL_SYNC(sort_place, SortArgs, a, 256) {
             const int i = warp * PER_WARP + k * 32 + lane;
             if (i < tile.n) e[k] = tile.entries[i];
         }
-        int ranks[ROUNDS];
+        uint16_t ranks[ROUNDS];
         PT_UNROLL for (int k = 0; k < ROUNDS; k++) {
             const unsigned digit = warp * PER_WARP + k * 32 + lane < tile.n ? digit_of(e[k], a.shift) : DIGITS;
-            const unsigned peers = __match_any_sync(0xffffffffu, digit);
+            const unsigned peers = lanes_of(digit);
             const int seen = digit < DIGITS ? starts[warp][digit] : 0;
-            ranks[k] = seen + __popc(peers & ((1u << lane) - 1));
+            ranks[k] = (uint16_t)(seen + __popc(peers & ((1u << lane) - 1)));
             __syncwarp();
             if (digit < DIGITS && leads(peers)) starts[warp][digit] = seen + __popc(peers);
             __syncwarp();
