@@ -31,7 +31,7 @@ BOUNDS = {
     "logsum_carries": (144, 0, 2),
     "logsum_line_carries": (144, 0, 2),
     "logsum_lines": (144, 0, 2),
-    "logsum_tile_carries": (224, 0, 2),
+    "logsum_tile_carries": (288, 0, 2),
     "logsum_tiles": (304, 0, 2),
     "logsumexp_columns": (16, 0, 2),
     "logsumexp_rows": (16, 0, 2),

@@ -1,5 +1,5 @@
 // A running combination along lines. Each line is cut into pieces: one kernel combines the elements of each piece, one the
-// pieces before each, and one writes. Where a line's elements are neighbours a block takes a piece (of PT_SCAN_TILE
+// pieces before each, and one writes. Where a line's elements are neighbours a block takes a piece (in tiles of PT_SCAN_TILE
 // elements), else a thread does, beside those of neighbouring lines. Short or many lines are one piece each, and need the
 // last kernel alone. A scan is a struct: Carry, `of(element, position)`, `join(a, earlier, later)`, `put(a, carry, place)`.
 #pragma once
@@ -66,42 +66,36 @@ template <class S> PT_DEVICE Before<S> scan_block(const ScanArgs &a, const typen
     return r;
 }
 
-// The piece of a line by a block; a thread has PT_SCAN_EACH neighbours.
-template <class S, bool WRITE> PT_DEVICE void scan_by_block(const ScanArgs &a) {
+// PT_SCAN_TILE elements of a line by a block, from `begin` on, of which a thread has PT_SCAN_EACH neighbours. `sofar` is what
+// comes before them, where `any` does, and then what comes before the next.
+template <class S, bool WRITE> PT_DEVICE void scan_tile(const ScanArgs &a, int64_t line, int64_t begin, int64_t here,
+                                                        typename S::Carry &sofar, bool any) {
     typedef typename S::Carry Carry;
     typedef typename S::Element T;
     constexpr int V = 16 / sizeof(T) < PT_SCAN_EACH ? 16 / sizeof(T) : PT_SCAN_EACH;
-    for (int64_t i = blockIdx.x; i < a.lines * a.pieces; i += gridDim.x) {
-        const int64_t line = i / a.pieces, piece = i - line * a.pieces, begin = piece * PT_SCAN_TILE;
-        const int64_t left = a.length - begin, here = left < PT_SCAN_TILE ? left : PT_SCAN_TILE;
-        const int64_t position = begin + threadIdx.x * PT_SCAN_EACH, at = line * a.length + position;
-        const int n = (int)(here - (int64_t)threadIdx.x * PT_SCAN_EACH < PT_SCAN_EACH ? here - (int64_t)threadIdx.x * PT_SCAN_EACH
-                                                                                      : PT_SCAN_EACH);
-        const T *in = reinterpret_cast<const T *>(a.in) + at;
-        Carry x[PT_SCAN_EACH];
-        if (a.packed && n == PT_SCAN_EACH) {
-            PT_UNROLL for (int k = 0; k < PT_SCAN_EACH; k += V) {
-                const Pack<T, V> p = *reinterpret_cast<const Pack<T, V> *>(in + k);
-                PT_UNROLL for (int v = 0; v < V; v++) x[k + v] = S::of(load(p.v, v), position + k + v);
-            }
-        } else {
-            PT_UNROLL for (int k = 0; k < PT_SCAN_EACH; k++)
-                if (k < n) x[k] = S::of(load(in, k), position + k);
+    const int64_t position = begin + threadIdx.x * PT_SCAN_EACH, at = line * a.length + position;
+    const int left = (int)here - (int)threadIdx.x * PT_SCAN_EACH, n = left < PT_SCAN_EACH ? left : PT_SCAN_EACH;
+    const T *in = reinterpret_cast<const T *>(a.in) + at;
+    Carry x[PT_SCAN_EACH];
+    if (a.packed && n == PT_SCAN_EACH) {
+        PT_UNROLL for (int k = 0; k < PT_SCAN_EACH; k += V) {
+            const Pack<T, V> p = *reinterpret_cast<const Pack<T, V> *>(in + k);
+            PT_UNROLL for (int v = 0; v < V; v++) x[k + v] = S::of(load(p.v, v), position + k + v);
         }
-        PT_UNROLL for (int k = 1; k < PT_SCAN_EACH; k++)
-            if (k < n) x[k] = S::join(a, x[k - 1], x[k]);
-        Carry mine = x[0];
-        PT_UNROLL for (int k = 1; k < PT_SCAN_EACH; k++)
-            if (k < n) mine = x[k];
-        const Before<S> b = scan_block<S>(a, mine, (int)((here + PT_SCAN_EACH - 1) / PT_SCAN_EACH));
-        if (!WRITE) {
-            if (threadIdx.x == 0) carries_of<S>(a)[i] = b.all;
-            continue;
-        }
-        if (n <= 0) continue;
-        if (b.any || piece) {
+    } else {
+        PT_UNROLL for (int k = 0; k < PT_SCAN_EACH; k++)
+            if (k < n) x[k] = S::of(load(in, k), position + k);
+    }
+    PT_UNROLL for (int k = 1; k < PT_SCAN_EACH; k++)
+        if (k < n) x[k] = S::join(a, x[k - 1], x[k]);
+    Carry mine = x[0];
+    PT_UNROLL for (int k = 1; k < PT_SCAN_EACH; k++)
+        if (k < n) mine = x[k];
+    const Before<S> b = scan_block<S>(a, mine, (int)((here + PT_SCAN_EACH - 1) / PT_SCAN_EACH));
+    if (WRITE && n > 0) {
+        if (b.any || any) {
             Carry before = b.before;
-            if (piece) before = b.any ? S::join(a, carries_of<S>(a)[i], b.before) : carries_of<S>(a)[i];
+            if (any) before = b.any ? S::join(a, sofar, b.before) : sofar;
             PT_UNROLL for (int k = 0; k < PT_SCAN_EACH; k++)
                 if (k < n) x[k] = S::join(a, before, x[k]);
         }
@@ -109,6 +103,21 @@ template <class S, bool WRITE> PT_DEVICE void scan_by_block(const ScanArgs &a) {
         else
             PT_UNROLL for (int k = 0; k < PT_SCAN_EACH; k++)
                 if (k < n) S::put(a, x[k], at + k);
+    }
+    sofar = any ? S::join(a, sofar, b.all) : b.all;
+}
+
+// The piece of a line by a block, one tile after the other.
+template <class S, bool WRITE> PT_DEVICE void scan_by_block(const ScanArgs &a) {
+    for (int64_t i = blockIdx.x; i < a.lines * a.pieces; i += gridDim.x) {
+        const int64_t line = i / a.pieces, piece = i - line * a.pieces, first = piece * a.piece;
+        const int64_t end = first + a.piece < a.length ? first + a.piece : a.length;
+        typename S::Carry sofar;
+        bool any = WRITE && piece;
+        if (any) sofar = carries_of<S>(a)[i];
+        for (int64_t begin = first; begin < end; begin += PT_SCAN_TILE, any = true)
+            scan_tile<S, WRITE>(a, line, begin, end - begin < PT_SCAN_TILE ? end - begin : PT_SCAN_TILE, sofar, any);
+        if (!WRITE && threadIdx.x == 0) carries_of<S>(a)[i] = sofar;
     }
 }
 

@@ -1,4 +1,6 @@
 // cumsum, cumprod, cummax, cummin, logcumsumexp; the calls are those of _ops/scan/scan.cpp and running.cpp.
+#include <algorithm>
+
 #include "families.hpp"
 #include "scan_args.h"
 #include "view.hpp"
@@ -53,7 +55,10 @@ int scan(pt_call *c, const Scan &kernels, ScanArgs a) {
     if (a.inner == 1 && a.length > SHORT) {
         const int item = item_size(out.dtype), width = 16 / item < PT_SCAN_EACH ? 16 / item : PT_SCAN_EACH;
         a.packed = a.length % width == 0 && (uintptr_t)a.in % 16 == 0 && (uintptr_t)a.out % 16 == 0;
-        a.piece = PT_SCAN_TILE, a.pieces = (a.length + PT_SCAN_TILE - 1) / PT_SCAN_TILE;
+        // As many pieces as give the device enough blocks, of whole tiles.
+        const int64_t tiles = (a.length + PT_SCAN_TILE - 1) / PT_SCAN_TILE, blocks = (int64_t)multiprocessors(c) * 8;
+        const int64_t each = std::max<int64_t>(1, tiles * a.lines / blocks);
+        a.piece = each * PT_SCAN_TILE, a.pieces = (tiles + each - 1) / each;
         return carried(c, kernels.tile_carries, kernels.before, kernels.tiles, kinds, blocks_for(c, a.lines * a.pieces, 1, 32),
                        blocks_for(c, a.lines, 1), a);
     }

@@ -11,7 +11,7 @@ typedef struct ScanArgs {
     int64_t *positions;                 /* of extremes */
     void *carries;                      /* [lines][pieces] for blocks, [pieces][lines] for threads; unused if pieces is 1 */
     int64_t lines, length, inner;
-    int64_t pieces, piece;              /* of a line; piece: elements, PT_SCAN_TILE for blocks */
+    int64_t pieces, piece;              /* of a line; piece: elements, for blocks whole tiles of PT_SCAN_TILE */
     int32_t largest, packed;            /* packed: in, out and the length are multiples of a pack */
 } ScanArgs;
 

@@ -70,6 +70,17 @@ def test_lines_in_pieces(shape):
         np.testing.assert_allclose(got, np.logaddexp.accumulate(x, dim), rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize(("lines", "length"), [(1060, 4100), (540, 8200)])
+def test_pieces_of_several_tiles(lines, length):
+    """Where lines are many a block goes on from tile to tile: a line in one piece, and in three."""
+    whole = np.random.default_rng(1).integers(-4, 5, (lines, length)).astype(np.int8)
+    x = ptcore.from_numpy(whole).cuda()
+    np.testing.assert_array_equal(x.cumsum(1, dtype=x.dtype).cpu().numpy(), whole.cumsum(1).astype(np.int8))
+    values, places = (t.cpu().numpy() for t in x.cummax(1))
+    np.testing.assert_array_equal(values, np.maximum.accumulate(whole, 1))
+    np.testing.assert_array_equal(np.take_along_axis(whole, places, 1), values)
+
+
 @pytest.mark.parametrize("length", [1, 2, 3, 300, 512, 513, 1500])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "uint64", "bool", "bfloat16"])
 def test_sorting(length, dtype):
