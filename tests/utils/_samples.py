@@ -1,10 +1,15 @@
 """Datasets of numbers for the tests of a loader's workers."""
+import multiprocessing
 import random
 
 import numpy as np
 
 import ptcore
 from ptcore.utils.data import Dataset, IterableDataset, get_worker_info
+
+# How workers start that get what cannot be pickled, or what the test has put in a module's place: from Python 3.14 on
+# the default under Linux is a server of forks, which has neither.
+INHERITS = "fork" if "fork" in multiprocessing.get_all_start_methods() else None
 
 
 class Squares(Dataset):

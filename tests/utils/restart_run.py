@@ -77,7 +77,8 @@ def train(folder, announce, workers):
     slow = pt.optim.SGD(net[0].parameters(), lr=0.01, momentum=0.9)
     steps = pt.optim.lr_scheduler.StepLR(slow, 1, gamma=0.5)
     scaler, loader = Scaler(), DataLoader(data, batch_size=8, shuffle=True, num_workers=workers,
-                                          persistent_workers=workers > 0)
+                                          persistent_workers=workers > 0,
+                                          multiprocessing_context="fork" if workers and hasattr(os, "fork") else None)
     restart = Restart(folder, every=2, net=net, optimizer=optimizer, schedule=schedule, slow=slow, steps=steps,
                       scaler=scaler, loader=loader, nothing=None)
     restart.state["losses"] = []

@@ -2,6 +2,7 @@
 import time
 
 import pytest
+from _samples import INHERITS
 
 import ptcore
 from ptcore.utils.data import DataLoader, Dataset, _worker
@@ -78,7 +79,8 @@ def late(it, which):
 def test_large_batches_are_fewer_at_once(nbytes, number, monkeypatch):
     """So many that an answer has no more than 5 MiB."""
     monkeypatch.setattr(_worker, "_TOGETHER", 60.0)         # whatever the machine does beside it
-    it = late(iter(DataLoader(Large(nbytes // 4), batch_size=None, num_workers=2)), lambda count: False)
+    it = late(iter(DataLoader(Large(nbytes // 4), batch_size=None, num_workers=2,
+                              multiprocessing_context=INHERITS)), lambda count: False)
     assert [it._at_once for _ in it][-1] == number
 
 
@@ -86,7 +88,8 @@ def test_large_batches_are_fewer_at_once(nbytes, number, monkeypatch):
 def test_long_batches_are_fewer_at_once(width, number, monkeypatch):
     """A message has no more than 4096 indices, which take memory of both sides until they are used."""
     monkeypatch.setattr(_worker, "_TOGETHER", 60.0)
-    loader = DataLoader(Numbers(200 * width), batch_size=width, num_workers=2, collate_fn=len)
+    loader = DataLoader(Numbers(200 * width), batch_size=width, num_workers=2, collate_fn=len,
+                        multiprocessing_context=INHERITS)
     it = late(iter(loader), lambda count: False)
     assert [it._at_once for _ in it][-1] == number
 
