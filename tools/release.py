@@ -13,6 +13,7 @@ not committed, changes of the package without a fragment in doc/changes, a wheel
 import argparse
 import base64
 import hashlib
+import importlib.util
 import json
 import os
 import re
@@ -65,6 +66,13 @@ def check(version, root=ROOT):
         since = f" since {merged[0]}" if merged else ""
         raise Refused(f"the package has changed{since}, and doc/changes has no fragment that says how")
     return found
+
+
+def missing(linux=sys.platform.startswith("linux")):
+    """What a release needs and this machine has not, before hours of building say so."""
+    modules = ["mesonpy", "towncrier", "sphinx", "numpydoc", *(["auditwheel"] if linux else [])]
+    tools = ["make", *(["patchelf"] if linux else [])]
+    return [m for m in modules if importlib.util.find_spec(m) is None] + [t for t in tools if shutil.which(t) is None]
 
 
 def set_version(clone, version):
@@ -185,8 +193,12 @@ def main(argv=None):
         raise Refused(f"{folder} exists")
     print(f"ptcore {options.version}: notes of {len(found)} fragments ({', '.join(found)}), an sdist, a wheel for this "
           f"Python, pages and checksums go to {folder}")
+    absent = missing()
     if options.dry_run:
+        print(f"to be installed first: {', '.join(absent)}" if absent else "all that it takes is here")
         return 0
+    if absent:
+        raise Refused(f"it takes {', '.join(absent)}: pip install '.[dev,doc]', make by the system")
     temporary = folder.with_name(f"{options.version}.tmp")
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir(parents=True)
