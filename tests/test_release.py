@@ -72,7 +72,7 @@ def test_what_is_missing_is_said_before_anything_is_built(monkeypatch, capsys):
     monkeypatch.undo()
     monkeypatch.setattr(release.importlib.util, "find_spec", lambda name: None if name == "towncrier" else name)
     monkeypatch.setattr(release.shutil, "which", lambda name: f"/bin/{name}")
-    assert release.missing(linux=True) == ["towncrier"]
+    assert release.missing("linux") == ["towncrier"]
 
 
 def test_a_wheel_over_its_bound(tmp_path):

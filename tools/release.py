@@ -68,8 +68,9 @@ def check(version, root=ROOT):
     return found
 
 
-def missing(linux=sys.platform.startswith("linux")):
+def missing(platform=sys.platform):
     """What a release needs and this machine has not, before hours of building say so."""
+    linux = platform.startswith("linux")
     modules = ["mesonpy", "towncrier", "sphinx", "numpydoc", *(["auditwheel"] if linux else [])]
     tools = ["make", *(["patchelf"] if linux else [])]
     return [m for m in modules if importlib.util.find_spec(m) is None] + [t for t in tools if shutil.which(t) is None]
