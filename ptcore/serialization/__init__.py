@@ -275,7 +275,8 @@ def _read_torch(op, f, path, read, safe=True):
     """What ``read(file)`` returns for a file of PyTorch's; its errors name the file."""
     from ptcore.serialization import _torch
 
-    file = _torch.seekable(f) if path is None else open(path, "rb")
+    # From Python 3.14 on a buffer has 128 KiB, which a file of which little is wanted need not be read by.
+    file = _torch.seekable(f) if path is None else open(path, "rb", buffering=8192)
     name = getattr(file, "name", None) if path is None else path
     try:
         return read(file)

@@ -40,7 +40,7 @@ def representative(program):
     return next((types for types in rows if HALF in types), rows[0])
 
 
-@pytest.mark.parametrize("architecture", [75, 90])
+@pytest.mark.parametrize("architecture", [75, 80, 90])
 @pytest.mark.parametrize("program", _programs.STRUCTURED)
 def test_structured(program, architecture):
     compile_all([(program, representative(program))], architecture)

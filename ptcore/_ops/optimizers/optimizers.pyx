@@ -339,7 +339,7 @@ def step_(str name, tuple options, list params, list grads, list states, tuple n
             for operand in written:
                 count_writes(operand)
     if counting is not None:
-        for (column, index, _, _), (written, of_group) in counting.items():
+        for written, of_group in counting.values():
             call_many(b"step_counted:" + encoded, written, of_group,
                       tuple([there(option, written[0][0]) for option in options]))
             for operand in written:
