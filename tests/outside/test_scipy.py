@@ -20,11 +20,12 @@ def walked(script, *arguments):
 
 def test_scipy():
     """All but one: what SciPy 1.17.1 marks and cannot do with PyTorch's tensors either, as it reshapes what
-    np.zeros_like has made. What takes no array needs the fft extension."""
-    pytest.importorskip("scipy", minversion="1.17")             # the first whose table says what is marked
+    np.zeros_like has made (1.18 does not). What takes no array needs the fft extension."""
+    scipy = pytest.importorskip("scipy", minversion="1.17")     # the first whose table says what is marked
+    before_1_18 = tuple(int(part) for part in scipy.__version__.split(".")[:2]) < (1, 18)
     results = json.loads(walked("_scipy_walk.py"))
-    assert len(results) > 500
-    expected = {"interpolate.PchipInterpolator"}
+    assert len(results) > (500 if before_1_18 else 470)         # 1.18.1 marks fewer: 476
+    expected = {"interpolate.PchipInterpolator"} if before_1_18 else set()
     wrong = {name: why for name, (_, why) in results.items() if why}
     assert set(wrong) == expected, "\n".join(f"{name}: {why}" for name, why in wrong.items())
 
