@@ -3,6 +3,7 @@
 A part is a function of the command's options that returns a text of numbers. It raises Broken if a promise does not
 hold, and NotRun if it cannot be proved here.
 """
+import functools
 import os
 import re
 import shutil
@@ -45,6 +46,7 @@ def run(*command, cwd=ROOT, env=None, check=True, show=False):
     return done.stdout
 
 
+@functools.cache
 def environment(name, *packages):
     """The commands of an environment with packages, which is made once: a function from a name to a path."""
     folder = WORK / name
@@ -75,9 +77,12 @@ def accuracy(said):
 
 
 def wheel_of(options):
-    """The wheel that is given, or one that is built for this Python."""
-    if options.wheel:
-        return Path(options.wheel).resolve()
+    """The wheel that is given, or one that is built for this Python, once in a process."""
+    return Path(options.wheel).resolve() if options.wheel else _built()
+
+
+@functools.cache
+def _built():
     folder = WORK / "dist"
     shutil.rmtree(folder, ignore_errors=True)
     run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, ".")
