@@ -203,7 +203,7 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=No
         return _read_torch("load", f, path, lambda file: _torch.read(file, options), module is None)
     from ptcore.serialization import _arrays, _npz, _safetensors, _sharded
 
-    with open(path, "rb") as file:
+    with _opened(path) as file:
         try:
             if suffix == _INDEX:
                 found = _sharded.read(file, mmap, meta)
@@ -271,12 +271,16 @@ def _unpickling(weights_only, module):
     return pickle if module is None else module
 
 
+def _opened(path):
+    """A file to be read. From Python 3.14 on a buffer has 128 KiB, of which little may be wanted."""
+    return open(path, "rb", buffering=8192)
+
+
 def _read_torch(op, f, path, read, safe=True):
     """What ``read(file)`` returns for a file of PyTorch's; its errors name the file."""
     from ptcore.serialization import _torch
 
-    # From Python 3.14 on a buffer has 128 KiB, which a file of which little is wanted need not be read by.
-    file = _torch.seekable(f) if path is None else open(path, "rb", buffering=8192)
+    file = _torch.seekable(f) if path is None else _opened(path)
     name = getattr(file, "name", None) if path is None else path
     try:
         return read(file)

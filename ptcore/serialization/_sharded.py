@@ -90,7 +90,7 @@ def read(file, mapped, meta):
     tensors = dict.fromkeys(weight_map)
     for shard, wanted in shards.items():
         try:
-            part = open(os.path.join(os.path.dirname(file.name), shard), "rb")
+            part = open(os.path.join(os.path.dirname(file.name), shard), "rb", buffering=8192)
         except OSError as error:
             raise ValueError(f"a file that the index lists cannot be read: {error}") from None
         with part:
