@@ -1,4 +1,4 @@
-"""Discrete Fourier transforms under the names of ``torch.fft``, computed by SciPy's pocketfft."""
+"""Discrete Fourier transforms under the names of ``torch.fft``: by SciPy's pocketfft, on CUDA devices by cuFFT."""
 from ptcore import _lazy
 from ptcore._names.fft import *
 from ptcore._names.fft import __all__ as _own

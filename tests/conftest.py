@@ -26,8 +26,8 @@ HERE = Path(__file__).resolve().parent
 
 
 def pytest_configure(config):
-    # From Python 3.15 on a fork beside another thread raises where warnings are errors: xdist's worker has one, and tests
-    # fork beside their own.
+    # From Python 3.15 on a fork beside another thread raises where warnings are errors: xdist's worker has one, and
+    # tests fork beside their own.
     if WORKER or sys.version_info >= (3, 15):
         config.addinivalue_line("filterwarnings", "ignore:This process .*is multi-threaded, use of:DeprecationWarning")
 

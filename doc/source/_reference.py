@@ -162,7 +162,7 @@ def cuda_page(rows):
     """Which ops have a CUDA kernel, which run there by smaller ops, and which say that they have none."""
     sys.path.insert(0, str(PACKAGE.parent))
     tables = "".join(path.read_text() for path in sorted((PACKAGE / "cuda" / "launch").glob("*.cpp")))
-    have = set(re.findall(r'\{"(\w+)", \w+\}', tables))
+    have = set(re.findall(r'\{"([\w:]+)", \w+\}', tables))
     kernels = {}
     for row in rows:
         if row.kernel and row.kernel not in have:

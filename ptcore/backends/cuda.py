@@ -4,10 +4,25 @@ import warnings
 
 from ptcore import _precision
 
-__all__ = ["allow_fp16_bf16_reduction_math_sdp", "cudnn_sdp_enabled", "enable_cudnn_sdp", "enable_flash_sdp",
-           "enable_math_sdp", "enable_mem_efficient_sdp", "flash_sdp_enabled", "fp16_bf16_reduction_math_sdp_allowed",
-           "is_built", "is_flash_attention_available", "math_sdp_enabled", "matmul", "mem_efficient_sdp_enabled",
-           "sdp_kernel"]
+__all__ = [
+    "allow_fp16_bf16_reduction_math_sdp",
+    "cuFFTPlanCache",
+    "cuFFTPlanCacheManager",
+    "cudnn_sdp_enabled",
+    "cufft_plan_cache",
+    "enable_cudnn_sdp",
+    "enable_flash_sdp",
+    "enable_math_sdp",
+    "enable_mem_efficient_sdp",
+    "flash_sdp_enabled",
+    "fp16_bf16_reduction_math_sdp_allowed",
+    "is_built",
+    "is_flash_attention_available",
+    "math_sdp_enabled",
+    "matmul",
+    "mem_efficient_sdp_enabled",
+    "sdp_kernel",
+]
 
 
 def is_built():
@@ -89,6 +104,86 @@ class _Matmul:
 
 
 matmul = _Matmul()
+
+
+# -- plans of Fourier transforms ------------------------------------------------------------------------------
+
+class cuFFTPlanCache:
+    """The plans of cuFFT that one device keeps.
+
+    A plan is made at the first transform of each shape, which takes milliseconds; those that were not used for longest
+    are given up.
+
+    Parameters
+    ----------
+    device_index : int
+
+    Attributes
+    ----------
+    size : int
+        How many there are.
+    max_size : int
+        How many there may be, 1023 unless set. ValueError if set to less than 0.
+    """
+
+    __slots__ = ("device_index",)
+
+    def __init__(self, device_index):
+        self.device_index = device_index
+
+    def _tables(self):
+        from ptcore.cuda import _load
+        _load.check_device(self.device_index)
+        from ptcore.cuda import _library_tables
+        return _library_tables
+
+    @property
+    def size(self):
+        return self._tables().plans(self.device_index)
+
+    @property
+    def max_size(self):
+        return self._tables().plan_limit(self.device_index)
+
+    @max_size.setter
+    def max_size(self, value):
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise TypeError(f"cufft_plan_cache: max_size must be an int, got {type(value).__name__}")
+        if not 0 <= value < 1 << 63:
+            raise ValueError(f"cufft_plan_cache: max_size must be 0 or more, got {value}")
+        self._tables().set_plan_limit(self.device_index, value)
+
+    def clear(self):
+        """Gives all plans up."""
+        self._tables().forget_plans(self.device_index)
+
+
+class cuFFTPlanCacheManager:
+    """The plans of all devices; ``backends.cuda.cufft_plan_cache``.
+
+    ``cufft_plan_cache[device]`` are those of a device; the attributes are of the current one.
+
+    Attributes
+    ----------
+    size, max_size : int
+        As of :class:`cuFFTPlanCache`.
+    """
+
+    __slots__ = ()
+
+    def __getitem__(self, device):
+        from ptcore.cuda import _load
+        return cuFFTPlanCache(_load.index_of(device, "cufft_plan_cache"))
+
+    size = property(lambda self: self[None].size)
+    max_size = property(lambda self: self[None].max_size, lambda self, value: setattr(self[None], "max_size", value))
+
+    def clear(self):
+        """Gives the plans of the current device up."""
+        self[None].clear()
+
+
+cufft_plan_cache = cuFFTPlanCacheManager()
 
 
 # -- attention -----------------------------------------------------------------------------------------------

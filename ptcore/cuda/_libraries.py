@@ -1,11 +1,17 @@
 """Where CUDA's libraries are: found by cuda.pathfinder, the packages of NVIDIA in this environment first."""
-_EXTRAS = {"nvrtc": "cuda13", "cublas": "cuda13", "cublasLt": "cuda13", "cudnn": "cuda13-dnn", "nccl": "cuda13-dist"}
+_EXTRAS = {"nvrtc": "cuda13", "cublas": "cuda13", "cublasLt": "cuda13", "cufft": "cuda13-fft", "cudnn": "cuda13-dnn",
+           "nccl": "cuda13-dist"}
 _paths = {}                             # given in the place of what would be found
 
 
 def set_library(name, path):
     """Another file in a library's place, before its first use; None: what is found again."""
     _paths[name] = path
+
+
+def extra_of(name):
+    """What pip is to be told for a library."""
+    return f"'ptcore[{_EXTRAS[name]}]'"
 
 
 def library_path(name):
@@ -16,6 +22,6 @@ def library_path(name):
         from cuda.pathfinder import load_nvidia_dynamic_lib
         found = load_nvidia_dynamic_lib(name)
     except (ImportError, RuntimeError, OSError) as e:
-        raise RuntimeError(f"the library {name} of CUDA was not found: pip install 'ptcore[{_EXTRAS[name]}]' "
+        raise RuntimeError(f"the library {name} of CUDA was not found: pip install {extra_of(name)} "
                            f"({str(e).partition(chr(10))[0]})") from None
     return found.abs_path

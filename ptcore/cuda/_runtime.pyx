@@ -346,11 +346,11 @@ backend.kernel = kernel_by_name
 def register():
     """Enters the backend and its kernels into the tables of the devices' column."""
     cdef int i = 0
-    from ptcore.cuda import _cublas, _memory
+    from ptcore.cuda import _library_tables, _memory
     names = ("CUDA_LAUNCH_BLOCKING", "PTCORE_CUDA_LAUNCH_BLOCKING")
     driver.blocking = any([os.environ.get(name, "") not in ("", "0") for name in names])
     _memory.start(device_count(), <uintptr_t>&backend)
-    _cublas.start()
+    _library_tables.start()
     register_backend("cuda", <size_t>&backend, check_device)
     while kernels[i] != NULL:
         register_kernels(kernels[i], DEVICE_CUDA)

@@ -1,4 +1,4 @@
-"""The tables of cuBLAS and cuBLASLt against the real libraries, their headers, and what is said where they are missing.
+"""The tables of CUDA's libraries against the real ones, their headers, and what is said where they are missing.
 
 Neither a device nor a driver is needed: the libraries load, and make descriptors, without.
 """
@@ -16,7 +16,7 @@ CUDA = ROOT / "ptcore" / "cuda"
 if not importlib.util.find_spec("ptcore.cuda._backend"):
     pytest.skip("ptcore was built without the CUDA backend", allow_module_level=True)
 pytest.importorskip("cuda.bindings")
-SOURCE = pytest.mark.skipif(not (CUDA / "_cublas.pyx").exists(), reason="needs the source tree")
+SOURCE = pytest.mark.skipif(not (CUDA / "_library_tables.pyx").exists(), reason="needs the source tree")
 
 
 def nvidia_file(pattern):
@@ -27,13 +27,14 @@ def nvidia_file(pattern):
 
 
 LIBRARIES = pytest.mark.skipif(nvidia_file("cu13/lib/libcublas.so.13") is None, reason="needs cuBLAS")
+FFT = pytest.mark.skipif(nvidia_file("cu13/lib/libcufft.so.12") is None, reason="needs cuFFT")
 HEADERS = pytest.mark.skipif(nvidia_file("cu13/include/cublasLt.h") is None, reason="needs cuBLAS's headers")
 
 START = """
 import ctypes as c, sys
 from ptcore.cuda import _libraries, _load
 _load.compiled()
-from ptcore.cuda import _cublas
+from ptcore.cuda import _library_tables
 """
 
 
@@ -47,9 +48,9 @@ def run(code):
 @LIBRARIES
 def test_every_function_is_in_the_library():
     lines = run("""
-for name in _cublas.TABLES:
-    _cublas.load(name)
-    print(name, len(_cublas.TABLES[name]))
+for name in ("cublas", "cublasLt"):
+    _library_tables.load(name)
+    print(name, len(_library_tables.TABLES[name]))
 blas, lt = (c.CDLL(_libraries.library_path(name)) for name in ("cublas", "cublasLt"))
 major = c.c_int()
 assert blas.cublasGetProperty(0, c.byref(major)) == 0
@@ -59,6 +60,43 @@ print(major.value, lt.cublasLtGetVersion() // 10000)
     assert lines[:2] == ["cublas 6", "cublasLt 10"]
     major, version = map(int, lines[2].split())
     assert major == version >= 13
+
+
+@FFT
+@SOURCE
+def test_cufft():
+    """Functions, the types of their parameters and the numbers; a plan is made where there is a device alone."""
+    lines = run("""
+_library_tables.load("cufft")
+fft = c.CDLL(_libraries.library_path("cufft"))
+version = c.c_int()
+assert fft.cufftGetVersion(c.byref(version)) == 0
+print(len(_library_tables.TABLES["cufft"]), version.value // 1000)
+""")
+    assert lines == ["7 12"]
+    text = "".join(nvidia_file(f"cu13/include/{name}").read_text() for name in ("cufft.h", "cufftXt.h"))
+    for name, value in (("FORWARD", "-1"), ("INVERSE", "1")):
+        assert re.search(rf"#define CUFFT_{name}\s+{value}\s", text)
+        assert f"FFT_{name} = {value}" in (CUDA / "launch" / "cufft.hpp").read_text()
+    enum = re.search(r"typedef enum cufftResult_t \{(.*?)\}", text, re.S)[1]
+    statuses = {int(value, 16): name.lower().replace("_", " ") for name, value in
+                re.findall(r"CUFFT_(\w+)\s*= (0x\w+)", enum)}
+    ours = re.search(r"names\[\] = \{(.*?)\};", (CUDA / "launch" / "fft.cpp").read_text(), re.S)[1]
+    told = dict(enumerate(re.findall(r'"(.*?)"', ours)))
+    told = {value: name for value, name in told.items() if name}
+    full = {"alloc failed": "allocation failed", "exec failed": "execution failed"}
+    assert told == {value: full.get(name, name) for value, name in statuses.items() if value in told}
+    # As the fields of Fft are declared.
+    words = {"cufftHandle": "int", "cufftHandle *": "int *", "cudaDataType": "int", "cudaStream_t": "void *",
+             "long long int": "long long", "long long int *": "long long *"}
+    table = re.search(r"struct Fft \{(.*?)\n\};", (CUDA / "launch" / "cufft.hpp").read_text(), re.S)[1]
+    fields = re.findall(r"int \(\*\w+\)\((.*?)\);", table, re.S)
+    names = re.search(r'"cufft": \((.*?)\)', (CUDA / "_library_tables.pyx").read_text(), re.S)[1]
+    for name, field in zip(re.findall(r'"(\w+)"', names), fields, strict=True):
+        declared = re.search(rf"CUFFTAPI {name}\((.*?)\);", text, re.S)[1]
+        theirs, mine = ([re.sub(r"\s+", " ", re.sub(r"(\*?)\s*\w+\s*$", r" \1", p.strip())).strip()
+                         for p in parameters.split(",")] for parameters in (declared, field))
+        assert [words.get(p, p) for p in theirs] == mine, name
 
 
 @LIBRARIES
@@ -146,29 +184,34 @@ def test_numbers_are_the_headers():
 
 REFUSED = """
 try:
-    _cublas.load({name!r})
+    _library_tables.load({name!r})
 except RuntimeError as e:
     print(e)
 """
 
 
-@pytest.mark.parametrize("name", ["cublas", "cublasLt"])
+EXTRAS = {"cublas": "cuda13", "cublasLt": "cuda13", "cufft": "cuda13-fft"}
+
+
+@pytest.mark.parametrize("name", EXTRAS)
 def test_an_older_library(name):
-    first = "cublasCreate_v2" if name == "cublas" else "cublasLtMatmulDescCreate"
+    first = {"cublas": "cublasCreate_v2", "cublasLt": "cublasLtMatmulDescCreate", "cufft": "cufftCreate"}[name]
     line, = run(f"_libraries.set_library({name!r}, 'libm.so.6')" + REFUSED.format(name=name))
-    assert line == (f"{name}: libm.so.6 has no {first}; an older version? pip install --upgrade 'ptcore[cuda13]'")
+    assert line == (f"{name}: libm.so.6 has no {first}; an older version? pip install --upgrade "
+                    f"'ptcore[{EXTRAS[name]}]'")
 
 
-@pytest.mark.parametrize("name", ["cublas", "cublasLt"])
+@pytest.mark.parametrize("name", EXTRAS)
 def test_no_library(name):
     line, = run(f"_libraries.set_library({name!r}, '/nowhere/lib.so')" + REFUSED.format(name=name))
-    assert line == f"{name}: /nowhere/lib.so cannot be loaded: pip install 'ptcore[cuda13]'"
+    assert line == f"{name}: /nowhere/lib.so cannot be loaded: pip install 'ptcore[{EXTRAS[name]}]'"
     line, = run("sys.modules['cuda.pathfinder'] = None" + REFUSED.format(name=name))
-    assert line.startswith(f"the library {name} of CUDA was not found: pip install 'ptcore[cuda13]'")
+    assert line.startswith(f"the library {name} of CUDA was not found: pip install 'ptcore[{EXTRAS[name]}]'")
     line, = run("import cuda.pathfinder\n"
                 "def absent(name): raise cuda.pathfinder.DynamicLibNotFoundError('no such file')\n"
                 "cuda.pathfinder.load_nvidia_dynamic_lib = absent" + REFUSED.format(name=name))
-    assert line.startswith(f"the library {name} of CUDA was not found: pip install 'ptcore[cuda13]' (no such file")
+    assert line.startswith(f"the library {name} of CUDA was not found: pip install 'ptcore[{EXTRAS[name]}]' "
+                           "(no such file")
 
 
 @SOURCE

@@ -11,13 +11,14 @@
 #include <vector>
 
 #include "driver.hpp"
+#include "libraries.hpp"
 
 namespace pt_cuda {
 
 Blas blas;
 BlasLt blas_lt;
 BlasSettings blas_settings;
-int (*load_blas)(int library, char *error);
+int (*load_library)(int library, char *error);
 
 namespace {
 
@@ -98,7 +99,7 @@ int open_handle(int device) {
 int handle_of(pt_call *c, Handle **found, Workspace *memory) {
     const int device = c->out[0].device_index;
     if (!blas.gemm_batched) {                           // the last of the table
-        int status = load_blas(LIBRARY_BLAS, c->error);
+        int status = load_library(LIBRARY_BLAS, c->error);
         if (status) return status;
     }
     int status = 0, result = driver.set_device(device);
@@ -227,7 +228,7 @@ int product_with_bias(pt_call *c, const BiasProduct &p) {
     Handle *h;
     Workspace memory;
     int status = handle_of(c, &h, &memory);
-    if (!status && !blas_lt.matmul) status = load_blas(LIBRARY_BLAS_LT, c->error);
+    if (!status && !blas_lt.matmul) status = load_library(LIBRARY_BLAS_LT, c->error);
     if (status) return status;
     const Key key = {c->out[0].device_index, p.type, p.compute, p.turn_a, p.turn_b, p.m, p.n, p.k, p.lead_a, p.lead_b,
                      p.lead_out, p.reduced, {alignment_of(p.a), alignment_of(p.b), alignment_of(p.out)},

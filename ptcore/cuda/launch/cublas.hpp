@@ -47,10 +47,6 @@ struct BlasSettings {
 };
 extern BlasSettings blas_settings;
 
-enum { LIBRARY_BLAS, LIBRARY_BLAS_LT };
-// Fills a table; a pt_status with a text in error[256].
-extern int (*load_blas)(int library, char *error);
-
 enum { R_32F = 0, R_64F = 1, R_16F = 2, C_32F = 4, C_64F = 5, R_16BF = 14 };
 enum { COMPUTE_32F = 68, COMPUTE_64F = 70, COMPUTE_TF32 = 77, NO_REDUCED_PRECISION = 16 };
 

@@ -7,6 +7,7 @@ namespace pt_cuda {
 extern const pt_kernel_entry attention_kernels[];
 extern const pt_kernel_entry channel_norm_kernels[];
 extern const pt_kernel_entry convolution_kernels[];
+extern const pt_kernel_entry fft_kernels[];
 extern const pt_kernel_entry grid_sample_kernels[];
 extern const pt_kernel_entry index_kernels[];
 extern const pt_kernel_entry loss_kernels[];

@@ -8,6 +8,7 @@ const pt_kernel_entry *const kernels[] = {
     attention_kernels,
     channel_norm_kernels,
     convolution_kernels,
+    fft_kernels,
     grid_sample_kernels,
     index_kernels,
     loss_kernels,

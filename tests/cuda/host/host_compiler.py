@@ -1,4 +1,4 @@
-"""The host's compiler in the place of NVRTC, and the build of the stand-in driver and cuBLAS.
+"""The host's compiler in the place of NVRTC, and the build of the stand-in driver, cuBLAS and cuFFT.
 
 ``compile`` makes of a program's text the shared object that the stand-in's ``cuLibraryLoadData`` takes for a cubin.
 Needs nothing but Python's standard library and a C++17 compiler: ``$CXX``, else ``c++``, ``g++`` or ``clang++``.
@@ -28,6 +28,7 @@ DRIVER = ["standin_cuda.cpp", "standin_memory.cpp", "standin_copies.cpp", "stand
           "standin_library.cpp", "run.cpp", "scheduler.cpp", "races.cpp", "fibers.cpp"]
 CUBLAS = ["standin_cublas.cpp"]
 CUBLASLT = ["standin_cublaslt.cpp"]
+CUFFT = ["standin_cufft.cpp"]
 
 
 class CompileError(RuntimeError):
@@ -189,6 +190,11 @@ def build_cublaslt(folder):
     return _build(folder, "libcublasLt_standin.so", CUBLASLT, ["-ldl"], "-O3")
 
 
+def build_cufft(folder):
+    """Builds the stand-in cuFFT into ``folder``; the path of it."""
+    return _build(folder, "libcufft_standin.so", CUFFT, ["-ldl"], "-O2")
+
+
 if __name__ == "__main__":
-    for build in (build_standin, build_cublas, build_cublaslt):
+    for build in (build_standin, build_cublas, build_cublaslt, build_cufft):
         print(build(sys.argv[1] if len(sys.argv) > 1 else "."))

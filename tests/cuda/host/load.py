@@ -1,4 +1,4 @@
-"""Puts the stand-ins of the driver and of cuBLAS and the host's compiler in the place of CUDA's, for this process."""
+"""Puts the stand-ins of the driver and the libraries, and the host's compiler, in the place of CUDA's."""
 import ctypes
 import hashlib
 import os
@@ -39,4 +39,5 @@ def load(folder, sanitize=""):
     _compile.set_compiler(HostCompiler(folder, sanitize))
     _libraries.set_library("cublas", str(host_compiler.build_cublas(folder)))
     _libraries.set_library("cublasLt", str(host_compiler.build_cublaslt(folder)))
+    _libraries.set_library("cufft", str(host_compiler.build_cufft(folder)))
     return driver

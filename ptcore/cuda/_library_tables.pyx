@@ -1,16 +1,19 @@
-"""cuBLAS and cuBLASLt as tables of typed pointers, filled from what cuda.pathfinder finds; and their settings."""
+"""cuBLAS, cuBLASLt and cuFFT as tables of typed pointers, filled from what cuda.pathfinder finds; their settings."""
 import os
 
 from libc.stdint cimport int64_t, uintptr_t
 from libc.stdio cimport snprintf
 
-from ptcore.cuda._libraries import library_path
+from ptcore.cuda._libraries import extra_of, library_path
 
 cdef extern from "<dlfcn.h>" nogil:
     void *dlopen(const char *name, int flags)
     void *dlsym(void *library, const char *name)
     enum:
         RTLD_NOW, RTLD_LOCAL
+
+cdef extern from "libraries.hpp" namespace "pt_cuda" nogil:
+    int (*load_library)(int library, char *error) noexcept nogil
 
 cdef extern from "cublas.hpp" namespace "pt_cuda" nogil:
     cppclass Blas:
@@ -23,9 +26,17 @@ cdef extern from "cublas.hpp" namespace "pt_cuda" nogil:
     Blas blas
     BlasLt blas_lt
     BlasSettings blas_settings
-    int (*load_blas)(int library, char *error) noexcept nogil
 
-# In the order of the fields of Blas and BlasLt.
+cdef extern from "cufft.hpp" namespace "pt_cuda" nogil:
+    cppclass Fft:
+        pass
+    Fft fft
+    int64_t fft_plans(int device)
+    int64_t fft_plan_limit(int device)
+    void set_fft_plan_limit(int device, int64_t most)
+    void forget_fft_plans(int device)
+
+# In the order of the fields of Blas, BlasLt and Fft; libraries in that of LIBRARY_BLAS and the others.
 TABLES = {
     "cublas": ("cublasCreate_v2", "cublasSetStream_v2", "cublasSetWorkspace_v2", "cublasSetMathMode", "cublasGemmEx",
                "cublasGemmStridedBatchedEx"),
@@ -33,27 +44,33 @@ TABLES = {
                  "cublasLtMatrixLayoutCreate", "cublasLtMatrixLayoutDestroy", "cublasLtMatmulPreferenceCreate",
                  "cublasLtMatmulPreferenceDestroy", "cublasLtMatmulPreferenceSetAttribute",
                  "cublasLtMatmulAlgoGetHeuristic", "cublasLtMatmul"),
+    "cufft": ("cufftCreate", "cufftSetAutoAllocation", "cufftXtMakePlanMany", "cufftSetStream", "cufftSetWorkArea",
+              "cufftXtExec", "cufftDestroy"),
 }
+cdef void *_slots[3]
+cdef size_t _sizes[3]
+_slots[0], _slots[1], _slots[2] = &blas, &blas_lt, &fft
+_sizes[0], _sizes[1], _sizes[2] = sizeof(Blas), sizeof(BlasLt), sizeof(Fft)
 
 
 def load(str name):
     """Fills the table of a library; RuntimeError that says what to install if it or a function of it is missing."""
-    cdef bint first = name == "cublas"
-    cdef void **slot = <void **>&blas if first else <void **>&blas_lt
+    cdef int which = list(TABLES).index(name)
+    cdef void **slot = <void **>_slots[which]
     cdef void *library
     cdef void *function
     path = library_path(name)
     library = dlopen(path.encode(), RTLD_NOW | RTLD_LOCAL)
     if library == NULL:
-        raise RuntimeError(f"{name}: {path} cannot be loaded: pip install 'ptcore[cuda13]'")
+        raise RuntimeError(f"{name}: {path} cannot be loaded: pip install {extra_of(name)}")
     found = []
     for symbol in TABLES[name]:
         function = dlsym(library, symbol.encode())
         if function == NULL:
             raise RuntimeError(f"{name}: {path} has no {symbol}; an older version? pip install --upgrade "
-                               "'ptcore[cuda13]'")
+                               f"{extra_of(name)}")
         found.append(<uintptr_t>function)
-    if len(found) * sizeof(void *) != (sizeof(Blas) if first else sizeof(BlasLt)):
+    if len(found) * sizeof(void *) != _sizes[which]:
         raise SystemError(f"{name}: the table and its names differ")
     for i, address in enumerate(found):
         slot[<int>i] = <void *><uintptr_t>address
@@ -62,7 +79,7 @@ def load(str name):
 cdef int load_for_kernels(int library, char *error) noexcept nogil:
     with gil:
         try:
-            load(("cublas", "cublasLt")[library])
+            load(list(TABLES)[library])
             return 0
         except BaseException as e:
             text = str(e).encode()
@@ -72,9 +89,9 @@ cdef int load_for_kernels(int library, char *error) noexcept nogil:
 
 def start():
     """Lets the first product load the library, with the settings made so far and those to come."""
-    global load_blas
+    global load_library
     from ptcore import _precision
-    load_blas = load_for_kernels
+    load_library = load_for_kernels
     kib = os.environ.get("CUBLASLT_WORKSPACE_SIZE", "").strip()
     if kib:
         if not kib.isascii() or not kib.isdigit():
@@ -95,3 +112,25 @@ def set_setting(str name, bint value):
         blas_settings.convolution_tf32 = value
     else:
         blas_settings.reduced_bfloat16 = value
+
+
+# -- plans of transforms, of a device that is open ----------------------------------------------------------
+
+def plans(int device):
+    """How many are kept."""
+    return fft_plans(device)
+
+
+def plan_limit(int device):
+    """How many may be kept."""
+    return fft_plan_limit(device)
+
+
+def set_plan_limit(int device, int64_t most):
+    """Gives those up that were not used for longest."""
+    set_fft_plan_limit(device, most)
+
+
+def forget_plans(int device):
+    """Gives all up."""
+    forget_fft_plans(device)

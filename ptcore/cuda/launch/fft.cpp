@@ -1,0 +1,317 @@
+// Fourier transforms: cuFFT's plans over at most three dims, which lie innermost in memory, with copies where they do not.
+//
+// A transform of more dims is made of several. cuFFT neither divides nor conjugates: fft_scale does both. A plan serves one
+// thread at a time; its work area is taken for the call, in the stream's order.
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "cublas.hpp"
+#include "cufft.hpp"
+#include "driver.hpp"
+#include "families.hpp"
+#include "fft_args.h"
+#include "libraries.hpp"
+#include "view.hpp"
+
+namespace pt_cuda {
+
+Fft fft;
+
+namespace {
+
+enum { RANK = 3, THREADS = 256 };
+enum { DEFAULT_PLANS = 1023 };
+const Kernel SCALE = {"fft", "fft_scale"};
+
+// -- plans ----------------------------------------------------------------------------------------------------
+
+// What a plan is made of; all of it integers without padding, so that bytes compare.
+struct Key {
+    int64_t in_type, out_type, rank, n[RANK], batch;
+    bool operator<(const Key &o) const { return std::memcmp(this, &o, sizeof(Key)) < 0; }
+};
+
+struct Plan {
+    ~Plan() {
+        if (made) fft.destroy(handle);
+    }
+    std::mutex lock;                            // of handle's settings
+    bool made = false;
+    int handle = 0, status = 0;
+    size_t work = 0;
+    uint64_t used = 0;
+};
+
+struct Plans {
+    std::map<Key, std::shared_ptr<Plan>> of;
+    int64_t most = DEFAULT_PLANS;
+};
+std::mutex lock;                                // guards what follows; never destroyed, as threads may outlive main
+Plans *plans = new Plans[MAX_DEVICES];
+uint64_t calls;
+
+void make_room(Plans &p, int64_t most) {
+    while ((int64_t)p.of.size() > most) {
+        auto oldest = p.of.begin();
+        for (auto i = p.of.begin(); i != p.of.end(); ++i)
+            if (i->second->used < oldest->second->used) oldest = i;
+        p.of.erase(oldest);
+    }
+}
+
+int make(Plan &plan, const Key &key) {
+    int status = fft.create(&plan.handle);
+    if (status) return status;
+    plan.made = true;
+    long long n[RANK];
+    for (int i = 0; i < key.rank; i++) n[i] = key.n[i];
+    status = fft.set_auto_allocation(plan.handle, 0);
+    // Without embedding the numbers lie densely, and strides and distances are not looked at.
+    return status ? status : fft.make_plan(plan.handle, (int)key.rank, n, nullptr, 1, 1, (int)key.in_type, nullptr, 1, 1,
+                                           (int)key.out_type, key.batch, &plan.work,
+                                           (int)(key.in_type == R_32F || key.in_type == R_64F ? key.out_type : key.in_type));
+}
+
+std::shared_ptr<Plan> plan_of(int device, const Key &key) {
+    std::lock_guard<std::mutex> guard(lock);
+    Plans &p = plans[device];
+    auto found = p.of.find(key);
+    std::shared_ptr<Plan> plan = found == p.of.end() ? nullptr : found->second;
+    if (!plan) {
+        plan = std::make_shared<Plan>();
+        plan->status = make(*plan, key);
+        if (!plan->status && p.most > 0) {      // another call may go well
+            make_room(p, p.most - 1);
+            p.of[key] = plan;
+        }
+    }
+    plan->used = ++calls;
+    return plan;
+}
+
+int fft_failed(pt_call *c, int status) {
+    static const char *const names[] = {"success", "invalid plan", "allocation failed", "invalid type", "invalid value",
+                                        "internal error", "execution failed", "setup failed", "invalid size",
+                                        "unaligned data", "", "invalid device", "", "no workspace", "not implemented", "",
+                                        "not supported", "missing dependency"};
+    std::snprintf(c->error, sizeof(c->error), "cuFFT: %s (status %d)", status > 0 && status < 18 ? names[status] : "failed",
+                  status);
+    return PT_RUNTIME_ERROR;
+}
+
+int execute(pt_call *c, const Key &key, void *in, void *out, bool forward) {
+    const int device = device_of(c);
+    if (!fft.destroy) {                         // the last of the table
+        const int status = load_library(LIBRARY_FFT, c->error);
+        if (status) return status;
+    }
+    const int result = driver.set_device(device);
+    if (result) return status_of(result, "fft", c->error);
+    const std::shared_ptr<Plan> plan = plan_of(device, key);
+    if (plan->status) return fft_failed(c, plan->status);
+    Scratch work(c, (int64_t)plan->work);
+    if (plan->work && !work.data) return PT_MEMORY_ERROR;
+    std::lock_guard<std::mutex> guard(plan->lock);
+    int status = fft.set_stream(plan->handle, c->stream);
+    if (!status && plan->work) status = fft.set_work_area(plan->handle, work.data);
+    if (!status) status = fft.execute(plan->handle, in, out, forward ? FFT_FORWARD : FFT_INVERSE);
+    return status ? fft_failed(c, status) : wait_if_blocking(c, "fft");
+}
+
+// -- where numbers lie ----------------------------------------------------------------------------------------
+
+// The order of dims in which those of a transform lie innermost, as they are listed.
+struct Order {
+    Order(int ndim, const int64_t *dims, int count) : ndim(ndim), count(count) {
+        bool listed[PT_MAX_DIM] = {};
+        for (int i = 0; i < count; i++) listed[dims[i]] = true, at[ndim - count + i] = (int)dims[i];
+        for (int d = 0, to = 0; d < ndim; d++)
+            if (!listed[d]) at[to++] = d;
+    }
+    // A view's elements densely in this order, at `data`.
+    View dense(const pt_view &sizes, void *data, int dtype) const {
+        View r(sizes);
+        int64_t step = 1;
+        for (int i = ndim - 1; i >= 0; i--) r.strides[at[i]] = step, step *= r.sizes[at[i]];
+        r.v.data = static_cast<char *>(data), r.v.dtype = (uint8_t)dtype;
+        r.settle();
+        return r;
+    }
+    // Whether a view is so, and at an address that cuFFT takes for complex numbers.
+    bool is(const pt_view &v, int complex_dtype) const {
+        int64_t step = 1;
+        for (int i = ndim - 1; i >= 0; i--) {
+            if (v.sizes[at[i]] != 1 && v.strides[at[i]] != step) return false;
+            step *= v.sizes[at[i]];
+        }
+        return reinterpret_cast<uintptr_t>(v.data) % (uintptr_t)item_size(complex_dtype) == 0;
+    }
+    int ndim, count, at[PT_MAX_DIM];
+};
+
+int real_of(int dtype) { return dtype == PT_COMPLEX128 ? PT_FLOAT64 : PT_FLOAT32; }
+int type_of(int dtype) {
+    return dtype == PT_FLOAT32 ? R_32F : dtype == PT_FLOAT64 ? R_64F : dtype == PT_COMPLEX64 ? C_32F : C_64F;
+}
+
+// `sizes` are those of the transform: of the real numbers, where there are some.
+Key key_of(int in_dtype, int out_dtype, const Order &order, const pt_view &sizes) {
+    Key key = {type_of(in_dtype), type_of(out_dtype), order.count, {0, 0, 0}, 1};
+    for (int i = 0; i < order.ndim; i++) {
+        const int64_t n = sizes.sizes[order.at[i]];
+        if (i < order.ndim - order.count) key.batch *= n;
+        else key.n[i - (order.ndim - order.count)] = n;
+    }
+    return key;
+}
+
+int scale(pt_call *c, const pt_view &v, double factor, bool conjugate) {
+    if (factor == 1 && !conjugate) return PT_OK;
+    const int pair = v.dtype >= PT_COMPLEX64 ? 2 : 1, dtype = pair == 2 ? real_of(v.dtype) : v.dtype;
+    const FftScaleArgs a = {v.data, v.numel * pair, factor, conjugate};
+    return launch(c, SCALE, types(dtype), blocks_for(c, a.n / (16 / item_size(dtype)) + 1, THREADS, 32), THREADS, a);
+}
+
+double factor_of(int64_t normalization, double n) { return normalization == 0 ? 1 : normalization == 1 ? 1 / std::sqrt(n) : 1 / n; }
+
+// -- transforms -----------------------------------------------------------------------------------------------
+
+// `from`, complex or real numbers, transformed along dims into `to`, times a factor. What lies in `own`, if it is given,
+// may be overwritten.
+int transform(pt_call *c, const pt_view &from, const pt_param &dims, int count, bool forward, const pt_view &to,
+              double factor, bool conjugate, std::unique_ptr<Scratch> own = nullptr) {
+    const int dtype = to.dtype;
+    const int64_t nbytes = to.numel * item_size(dtype);
+    View source(from);
+    for (int left = count; left > 0;) {
+        const int group = left < RANK ? left : RANK;
+        left -= group;
+        const Order order(to.ndim, dims.list + left, group);
+        if (source.v.dtype != dtype || !order.is(source.v, dtype)) {
+            std::unique_ptr<Scratch> room(new Scratch(c, nbytes));
+            if (!room->data) return PT_MEMORY_ERROR;
+            const View arranged = order.dense(to, room->data, dtype);
+            const int status = copy(c, &arranged.v, &source.v);
+            if (status) return status;
+            std::memcpy(source.strides, arranged.strides, sizeof(source.strides));
+            source.v.data = arranged.v.data, source.v.dtype = (uint8_t)dtype;
+            source.settle();
+            own = std::move(room);
+        }
+        void *target = source.v.data;
+        if (!left && order.is(to, dtype)) target = to.data;
+        else if (!own) {
+            own.reset(new Scratch(c, nbytes));
+            if (!own->data) return PT_MEMORY_ERROR;
+            target = own->data;
+        }
+        const int status = execute(c, key_of(dtype, dtype, order, to), source.v.data, target, forward);
+        if (status) return status;
+        source.v.data = static_cast<char *>(target);
+    }
+    const int status = scale(c, source.v, factor, conjugate);
+    return status || source.v.data == to.data ? status : copy(c, &to, &source.v);
+}
+
+double points(const pt_param &dims, const pt_view &v) {
+    double n = 1;
+    for (int i = 0; i < dims.count; i++) n *= (double)v.sizes[dims.list[i]];
+    return n;
+}
+
+int c2c(pt_call *c) {
+    const pt_view &x = c->in[0], &out = c->out[0];
+    const pt_param &dims = c->params[0];
+    if (out.numel == 0) return PT_OK;
+    return transform(c, x, dims, dims.count, c->params[c->nparams - 1].i != 0, out, factor_of(c->params[1].i, points(dims, x)), false);
+}
+
+// Half a spectrum by transforms of real numbers, whose inverse is the conjugate; a whole one by those of complex numbers.
+int r2c(pt_call *c) {
+    const pt_view &x = c->in[0], &out = c->out[0];
+    const pt_param &dims = c->params[0];
+    if (!c->params[2].i) return c2c(c);
+    if (out.numel == 0) return PT_OK;
+    const bool conjugate = !c->params[3].i;
+    const double factor = factor_of(c->params[1].i, points(dims, x));
+    const int group = dims.count < RANK ? dims.count : RANK, left = dims.count - group, dtype = out.dtype;
+    const Order order(x.ndim, dims.list + left, group);
+    void *from = x.data;
+    std::unique_ptr<Scratch> room, target;
+    if (!order.is(x, dtype)) {
+        room.reset(new Scratch(c, x.numel * item_size(x.dtype)));
+        if (!room->data) return PT_MEMORY_ERROR;
+        const View arranged = order.dense(x, room->data, x.dtype);
+        const int status = copy(c, &arranged.v, &x);
+        if (status) return status;
+        from = room->data;
+    }
+    const bool there = !left && order.is(out, dtype);
+    if (!there) {
+        target.reset(new Scratch(c, out.numel * item_size(dtype)));
+        if (!target->data) return PT_MEMORY_ERROR;
+    }
+    const View spectrum = order.dense(out, there ? out.data : target->data, dtype);
+    int status = execute(c, key_of(x.dtype, dtype, order, x), from, spectrum.v.data, true);
+    if (status) return status;
+    if (left) return transform(c, spectrum.v, dims, left, true, out, factor, conjugate, std::move(target));
+    status = scale(c, spectrum.v, factor, conjugate);
+    return status || there ? status : copy(c, &out, &spectrum.v);
+}
+
+// The last dim alone is transformed to real numbers: of an input whose other half would not be conjugate, cuFFT's transform
+// of several dims gives something else than the transform of one after the other.
+int c2r(pt_call *c) {
+    const pt_view &x = c->in[0], &out = c->out[0];
+    const pt_param &dims = c->params[0];
+    if (out.numel == 0) return PT_OK;
+    const int others = dims.count - 1, dtype = x.dtype;
+    const bool forward = c->params[3].i != 0;
+    const int64_t last = dims.list[others];
+    if (x.sizes[last] != out.sizes[last] / 2 + 1) return failed(c, PT_RUNTIME_ERROR, "the half of a spectrum has another size");
+    const Order order(x.ndim, dims.list + others, 1);
+    Scratch half(c, x.numel * item_size(dtype));         // cuFFT overwrites it
+    if (!half.data) return PT_MEMORY_ERROR;
+    const View spectrum = order.dense(x, half.data, dtype);
+    int status = others ? transform(c, x, dims, others, forward, spectrum.v, 1, false) : copy(c, &spectrum.v, &x);
+    if (!status) status = scale(c, spectrum.v, 1, forward);
+    const bool there = order.is(out, dtype);
+    std::unique_ptr<Scratch> target;
+    if (!status && !there) {
+        target.reset(new Scratch(c, out.numel * item_size(out.dtype)));
+        if (!target->data) return PT_MEMORY_ERROR;
+    }
+    if (status) return status;
+    const View real = order.dense(out, there ? out.data : target->data, out.dtype);
+    status = execute(c, key_of(dtype, out.dtype, order, out), spectrum.v.data, real.v.data, false);
+    if (!status) status = scale(c, real.v, factor_of(c->params[1].i, points(dims, out)), false);
+    return status || there ? status : copy(c, &out, &real.v);
+}
+
+}  // namespace
+
+int64_t fft_plans(int device) {
+    std::lock_guard<std::mutex> guard(lock);
+    return (int64_t)plans[device].of.size();
+}
+int64_t fft_plan_limit(int device) {
+    std::lock_guard<std::mutex> guard(lock);
+    return plans[device].most;
+}
+void set_fft_plan_limit(int device, int64_t most) {
+    std::lock_guard<std::mutex> guard(lock);
+    plans[device].most = most;
+    make_room(plans[device], most);
+}
+void forget_fft_plans(int device) {
+    std::lock_guard<std::mutex> guard(lock);
+    plans[device].of.clear();
+}
+
+const pt_kernel_entry fft_kernels[] = {{"pocketfft:c2c", c2c}, {"pocketfft:r2c", r2c}, {"pocketfft:c2r", c2r},
+                                       {nullptr, nullptr}};
+
+}  // namespace pt_cuda

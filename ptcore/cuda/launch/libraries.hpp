@@ -1,0 +1,10 @@
+// The libraries of CUDA, each a table of pointers that _library_tables.pyx fills from what cuda.pathfinder finds.
+#pragma once
+
+namespace pt_cuda {
+
+enum { LIBRARY_BLAS, LIBRARY_BLAS_LT, LIBRARY_FFT };
+// Fills a table, for which it takes the GIL: not to be called with a lock. A pt_status with a text in error[256].
+extern int (*load_library)(int library, char *error);
+
+}  // namespace pt_cuda
