@@ -525,20 +525,22 @@ print(ptcore.ones(2).sum().item())
 
 
 @ON_STANDIN
-@pytest.mark.parametrize("name", ["cublas", "cublasLt"])
+@pytest.mark.parametrize("name", ["cublas", "cublasLt", "cufft"])
 def test_a_missing_library_is_named(name):
-    """At the first product; the CPU's products and other ops of the device go on."""
+    """At the first product or transform; the CPU's products and other ops of the device go on."""
+    op, call = ("fft_fft", "ptcore.fft.fft(x)") if name == "cufft" else ("linear", "F.linear(x, x, x[0])")
+    extra = "'ptcore[cuda13-fft]'" if name == "cufft" else "'ptcore[cuda13]'"
     lines = run(f"""
 from ptcore.cuda import _libraries
 x = ptcore.ones(2, 2, device="cuda")
 _libraries.set_library({name!r}, "/nowhere/lib.so")
 for _ in range(2):
-    print(failure(lambda: F.linear(x, x, x[0])))
+    print(failure(lambda: {call}))
 _libraries.set_library({name!r}, None)
 sys.modules["cuda.pathfinder"] = None
-print(failure(lambda: F.linear(x, x, x[0])))
+print(failure(lambda: {call}))
 print((x + 1).sum().item(), (x.cpu() @ x.cpu()).sum().item())
 """)
-    assert lines[0] == lines[1] == f"linear: {name}: /nowhere/lib.so cannot be loaded: pip install 'ptcore[cuda13]'"
-    assert lines[2].startswith(f"linear: the library {name} of CUDA was not found: pip install 'ptcore[cuda13]'")
+    assert lines[0] == lines[1] == f"{op}: {name}: /nowhere/lib.so cannot be loaded: pip install {extra}"
+    assert lines[2].startswith(f"{op}: the library {name} of CUDA was not found: pip install {extra}")
     assert lines[3] == "8.0 8.0"
