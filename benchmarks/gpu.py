@@ -283,6 +283,10 @@ MORE = (
      lambda xp, x: xp.nn.functional.scaled_dot_product_attention(x, x, x, is_causal=True)),
     ("linear with bias 8192x4096x4096 bf16", 0.98, None, [bf16(8192, 4096), bf16(4096, 4096), bf16(4096)],
      lambda xp, x, w, b: xp.nn.functional.linear(x, w, b)),
+    ("rfft of 4096x4096", 1, None, [f32(4096, 4096)], lambda xp, x: xp.fft.rfft(x)),
+    ("fft2 of 64x512x512", 1, None, [f32(64, 512, 512)], lambda xp, x: xp.fft.fft2(x)),
+    ("irfft2 of rfft2 of 64x512x512, backward", 1, None, [f32(64, 512, 512)],
+     lambda xp, x: xp.fft.irfft2(xp.fft.rfft2(x))),
     ("dot 16M", 1, None, [f32(1 << 24), f32(1 << 24)], lambda xp, x, y: x.dot(y)),
 )
 
