@@ -18,8 +18,10 @@ import json
 import os
 import re
 import shutil
+import site
 import subprocess
 import sys
+import sysconfig
 import tarfile
 import zipfile
 from pathlib import Path
@@ -134,6 +136,16 @@ def weigh(wheel):
         raise Refused(f"{wheel.name} has {wheel.stat().st_size:,} bytes, at most {WHEEL_BYTES:,}")
 
 
+def environment(folder, wheel):
+    """The Python of an environment with a wheel and, behind it, what this Python has, be that an environment itself."""
+    run(sys.executable, "-m", "venv", "--system-site-packages", folder)
+    own = sysconfig.get_path("purelib", "venv", {"base": str(folder), "platbase": str(folder)})
+    Path(own, "of_the_maker.pth").write_text("\n".join(site.getsitepackages()))
+    python = Path(sysconfig.get_path("scripts", "venv", {"base": str(folder)})) / "python"
+    run(python, "-m", "pip", "install", "--quiet", "--no-deps", "--force-reinstall", wheel)
+    return python
+
+
 def make(version, out, published):
     """Fills a folder; what is in it."""
     clone = out / "clone"
@@ -161,9 +173,7 @@ def make(version, out, published):
     bill = json.dumps(bill_of_materials(version, epoch), indent=2, sort_keys=True).encode()
     add_to_wheel(wheel, "sboms/ptcore.cdx.json", bill)
     weigh(wheel)
-    run(sys.executable, "-m", "venv", "--system-site-packages", out / "env")
-    python = out / "env" / "bin" / "python"
-    run(python, "-m", "pip", "install", "--quiet", "--no-deps", "--force-reinstall", wheel)
+    python = environment(out / "env", wheel)
     formats = ["html", *(["latexpdf"] if shutil.which("xelatex") and shutil.which("latexmk") else [])]
     address = {"PTCORE_PAGES": published} if published else {}
     run("make", "-C", "doc", f"PYTHON={python}", *formats, cwd=clone, env=address)

@@ -1,10 +1,11 @@
 """Modules over several devices, by PyTorch's names. Over one device, or none, ``DataParallel`` calls its module."""
-from ptcore import Tensor
+from ptcore import Tensor, _lazy
 from ptcore._device import device as _device
 from ptcore.nn.modules.module import Module
 
 __all__ = ["DataParallel", "DistributedDataParallel", "data_parallel", "gather", "parallel_apply", "replicate",
            "scatter"]
+__getattr__, __dir__ = _lazy.names(__name__)
 
 
 def _devices(name, device_ids):
