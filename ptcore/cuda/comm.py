@@ -214,7 +214,7 @@ def gather(tensors, dim=0, destination=None, *, out=None):
     ValueError
         If a tensor is on the CPU, or there is none.
     """
-    from ptcore import cat
+    from ptcore._ops.functions import cat
     if out is not None and destination is not None:
         raise RuntimeError(f"gather: destination cannot be given with out, got {destination}")
     tensors = list(tensors)
