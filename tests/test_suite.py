@@ -31,7 +31,7 @@ EVERYTHING = re.compile(r"""filterwarnings\(["']ignore["']|(simplefilter|filterw
 
 def test_parity_does_not_ignore_all_warnings():
     files = [*HERE.rglob("test_parity_*.py")]
-    assert len(files) > 40
+    assert len(files) > 40 or not (HERE.parent / "benchmarks").exists()     # an sdist has neither
     assert [path.name for path in files if EVERYTHING.search(path.read_text())] == []
     assert EVERYTHING.search('pytest.mark.filterwarnings("ignore")')
     assert not EVERYTHING.search('pytest.mark.filterwarnings("ignore:Creating a tensor:UserWarning")')

@@ -75,11 +75,11 @@ def _git(*arguments):
     return done.stdout if done.returncode == 0 else None
 
 
-# Of the repository alone: benchmarks, which run beside PyTorch, records of development, hours of wrong calls, proofs
-# and recipes of what is shipped.
+# Of the repository alone: benchmarks and tests that run beside PyTorch, records of development, hours of wrong calls,
+# proofs and recipes of what is shipped.
 REPOSITORY = re.compile(
     r"benchmarks/|doc/source/dev/(decisions|roadmap)\.md$|packaging/|tools/(ship|screenshots|storm)|"
-    r"tests/test_(ship|packaging)\.py$")
+    r"tests/test_(ship|packaging)\.py$|tests/(.+/)?test_parity_[^/]*$")
 
 
 def _ordered(names):
