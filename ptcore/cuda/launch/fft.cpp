@@ -175,7 +175,9 @@ int scale(pt_call *c, const pt_view &v, double factor, bool conjugate) {
     return launch(c, SCALE, types(dtype), blocks_for(c, a.n / (16 / item_size(dtype)) + 1, THREADS, 32), THREADS, a);
 }
 
-double factor_of(int64_t normalization, double n) { return normalization == 0 ? 1 : normalization == 1 ? 1 / std::sqrt(n) : 1 / n; }
+double factor_of(int64_t normalization, double n) {
+    return normalization == 0 ? 1 : normalization == 1 ? 1 / std::sqrt(n) : 1 / n;
+}
 
 // -- transforms -----------------------------------------------------------------------------------------------
 
@@ -226,7 +228,8 @@ int c2c(pt_call *c) {
     const pt_view &x = c->in[0], &out = c->out[0];
     const pt_param &dims = c->params[0];
     if (out.numel == 0) return PT_OK;
-    return transform(c, x, dims, dims.count, c->params[c->nparams - 1].i != 0, out, factor_of(c->params[1].i, points(dims, x)), false);
+    const bool forward = c->params[c->nparams - 1].i != 0;
+    return transform(c, x, dims, dims.count, forward, out, factor_of(c->params[1].i, points(dims, x)), false);
 }
 
 // Half a spectrum by transforms of real numbers, whose inverse is the conjugate; a whole one by those of complex numbers.
@@ -271,7 +274,8 @@ int c2r(pt_call *c) {
     const int others = dims.count - 1, dtype = x.dtype;
     const bool forward = c->params[3].i != 0;
     const int64_t last = dims.list[others];
-    if (x.sizes[last] != out.sizes[last] / 2 + 1) return failed(c, PT_RUNTIME_ERROR, "the half of a spectrum has another size");
+    if (x.sizes[last] != out.sizes[last] / 2 + 1)
+        return failed(c, PT_RUNTIME_ERROR, "the half of a spectrum has another size");
     const Order order(x.ndim, dims.list + others, 1);
     Scratch half(c, x.numel * item_size(dtype));         // cuFFT overwrites it
     if (!half.data) return PT_MEMORY_ERROR;

@@ -83,7 +83,8 @@ void run(const Queued &q) {
     const Plan &p = q.plan;
     const bool wide = p.wide();
     const int64_t whole = p.whole(), half = p.half(), last = p.n.back(), kept = last / 2 + 1;
-    const int64_t from = p.complex_in() && !p.complex_out() ? half : whole, to = p.complex_out() && !p.complex_in() ? half : whole;
+    const int64_t from = p.complex_in() && !p.complex_out() ? half : whole;
+    const int64_t to = p.complex_out() && !p.complex_in() ? half : whole;
     if (p.area) std::memset(p.area, 0xff, p.work);
     std::vector<Z> x((size_t)whole);
     for (int64_t b = 0; b < p.batch; b++) {
@@ -100,9 +101,9 @@ void run(const Queued &q) {
                     place += k * step, opposite += o * step;
                     step *= d == p.n.size() - 1 ? kept : size;
                 }
-                x[(size_t)i] = there ? complex_at(q.in, b * from + place, wide) : std::conj(complex_at(q.in, b * from + opposite, wide));
-                if (i % last == 0 && p.n.size() == 1) x[(size_t)i] = x[(size_t)i].real();
-                if (2 * (i % last) == last && p.n.size() == 1) x[(size_t)i] = x[(size_t)i].real();
+                const Z kept_one = complex_at(q.in, b * from + (there ? place : opposite), wide);
+                const bool real = p.n.size() == 1 && (i == 0 || 2 * i == last);     // its own opposite
+                x[(size_t)i] = real ? kept_one.real() : there ? kept_one : std::conj(kept_one);
             }
         }
         for (size_t d = 0; d < p.n.size(); d++) along(x, p.n, d, q.sign);
