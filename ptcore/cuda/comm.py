@@ -85,6 +85,7 @@ def broadcast_coalesced(tensors, devices, buffer_size=10485760):
     list of list of Tensor
         For each device the tensors.
     """
+    devices = list(devices)
     copies = [broadcast(tensor, devices) for tensor in tensors]
     return [[copy[k] for copy in copies] for k in range(len(devices))]
 

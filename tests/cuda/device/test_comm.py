@@ -35,7 +35,7 @@ def test_broadcast():
     assert all(g is o for g, o in zip(got, out, strict=True))
     for o in out:
         np.testing.assert_array_equal(o.cpu().numpy(), a)
-    lists = comm.broadcast_coalesced([x, x + 1], BOTH)
+    lists = comm.broadcast_coalesced([x, x + 1], iter(BOTH))
     assert [places(row) for row in lists] == [["cuda:0"] * 2, ["cuda:1"] * 2]
     np.testing.assert_array_equal(lists[1][1].cpu().numpy(), a + 1)
 
