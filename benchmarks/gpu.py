@@ -287,6 +287,19 @@ MORE = (
     ("fft2 of 64x512x512", 1, None, [f32(64, 512, 512)], lambda xp, x: xp.fft.fft2(x)),
     ("irfft2 of rfft2 of 64x512x512, backward", 1, None, [f32(64, 512, 512)],
      lambda xp, x: xp.fft.irfft2(xp.fft.rfft2(x))),
+    ("linalg: solve 2048x2048", 1, None, [f32(2048, 2048), f32(2048, 16)], lambda xp, x, y: xp.linalg.solve(x, y)),
+    ("linalg: inv of 16K of 16x16", 1, None, [f32(1 << 14, 16, 16)], lambda xp, x: xp.linalg.inv(x)),
+    ("linalg: cholesky 4096x4096", 1, None, [f32(4096, 4096)],
+     lambda xp, x: xp.linalg.cholesky_ex(x @ x.mT + 4096 * xp.eye(x.shape[0], device="cuda"))[0]),
+    ("linalg: solve_triangular of 64 of 256x256", 1, None, [f32(64, 256, 256)],
+     lambda xp, x: xp.linalg.solve_triangular(x, x, upper=True)),
+    ("linalg: qr 4096x256", 1, None, [f32(4096, 256)], lambda xp, x: xp.linalg.qr(x)[0]),
+    ("linalg: svd 512x512", 1, None, [f32(512, 512)], lambda xp, x: xp.linalg.svd(x)[1]),
+    ("linalg: svd of 16K of 3x3", 1, None, [f32(1 << 14, 3, 3)], lambda xp, x: xp.linalg.svd(x)[1]),
+    ("linalg: eigh 1024x1024", 1, None, [f32(1024, 1024)], lambda xp, x: xp.linalg.eigh(x)[0]),
+    ("linalg: eigh of 4K of 16x16", 1, None, [f32(1 << 12, 16, 16)], lambda xp, x: xp.linalg.eigh(x)[0]),
+    ("linalg: det of 16K of 16x16", 1, None, [f32(1 << 14, 16, 16)], lambda xp, x: xp.linalg.det(x)),
+    ("linalg: matrix_exp of 256 of 64x64", 1, None, [f32(256, 64, 64)], lambda xp, x: xp.linalg.matrix_exp(x)),
     ("dot 16M", 1, None, [f32(1 << 24), f32(1 << 24)], lambda xp, x, y: x.dot(y)),
 )
 
@@ -396,7 +409,9 @@ def main(arguments=None):
         print(f"{rows[-1]['name']:55} {rows[-1]['reached']:16} {rows[-1]['milliseconds']}", flush=True)
     text = table(rows, libraries, ceiling, device)
     if options.write:
-        (HERE / "RESULTS-gpu.md").write_text(text)
+        path = HERE / "RESULTS-gpu.md"
+        _, heading, others = path.read_text().partition("\n## ")        # the other sections stay
+        path.write_text(text + heading + others)
     else:
         print(text)
     if options.json:

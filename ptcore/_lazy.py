@@ -100,10 +100,16 @@ TABLE = {
         "autograd.variable": ("Variable",),
     },
     "ptcore.cuda": {
+        "cuda._cudart": ("CudaError", "check_error", "cudaStatus", "cudart", "current_blas_handle",
+                         "current_solver_handle"),
         "cuda._properties": ("get_device_properties",),
+        "cuda.tensor_types": ("BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor",
+                              "FloatTensor", "HalfTensor", "IntTensor", "LongTensor", "ShortTensor"),
         "cuda.graphs": ("CUDAGraph", "graph", "graph_pool_handle", "is_current_stream_capturing"),
         "nn._cuda_graphs": ("make_graphed_callables",),
-        "cuda.memory": ("caching_allocator_alloc", "caching_allocator_delete", "empty_cache", "get_allocator_backend",
+        "cuda._pools": ("CUDAPluggableAllocator", "MemPool", "change_current_allocator", "use_mem_pool"),
+        "cuda.memory": ("caching_allocator_alloc", "caching_allocator_delete", "caching_allocator_disabled",
+                        "caching_allocator_enable", "empty_cache", "get_allocator_backend",
                         "get_per_process_memory_fraction", "host_memory_stats", "host_memory_stats_as_nested_dict",
                         "max_memory_allocated", "max_memory_cached", "max_memory_reserved", "mem_get_info",
                         "memory_allocated", "memory_cached", "memory_reserved", "memory_snapshot", "memory_stats",
@@ -120,6 +126,12 @@ TABLE = {
     },
     "ptcore.cuda.amp": {
         "amp._of_cuda": ("GradScaler", "amp_definitely_not_available", "autocast", "custom_bwd", "custom_fwd"),
+    },
+    "ptcore.cuda.graphs": {
+        "nn._cuda_graphs": ("make_graphed_callables",),
+    },
+    "ptcore.cuda.memory": {
+        "cuda._monitor": ("list_gpu_processes",),
     },
     "ptcore.cuda.amp.autocast_mode": {
         "amp._of_cuda": ("autocast", "custom_bwd", "custom_fwd"),

@@ -1,12 +1,15 @@
 """What programs allow products, convolution and attention to do, by PyTorch's names: kept from before a device is used.
 
-``matmul`` holds what products and convolution are told; ``told`` is set by the CUDA backend when it starts and hears of
-each change.
+``matmul`` holds what products and convolution are told, and whether cuDNN may be used; ``told`` is set by the CUDA
+backend when it starts and hears of each change, ``has_cudnn`` says whether cuDNN is installed.
 """
-matmul = {"tf32": False, "reduced_half": True, "reduced_bfloat16": True, "convolution_tf32": True}
+matmul = {"tf32": False, "reduced_half": True, "reduced_bfloat16": True, "convolution_tf32": True,
+          "cudnn_enabled": True, "cudnn_deterministic": False, "cudnn_attention": False,
+          "deterministic": False}
 words = {"float32": "highest", "fp32_precision": "none"}
-attention = {"math": True, "flash": True, "mem_efficient": True, "cudnn": True, "overrideable": True}
-told = None
+attention = {"math": True, "flash": True, "mem_efficient": True, "cudnn": True, "overrideable": True,
+             "cudnn_first": False}
+told = has_cudnn = None
 
 
 def allow(name, value):
@@ -22,9 +25,17 @@ def set_float32(word):
     allow("tf32", word != "highest")
 
 
+def allow_attention(**allowed):
+    """Sets some of ``attention``: cuDNN serves where it is to come first, or where it alone is allowed."""
+    attention.update(allowed)
+    own = attention["math"] or attention["flash"] or attention["mem_efficient"]
+    allow("cudnn_attention", attention["cudnn"] and (attention["cudnn_first"] or not own))
+
+
 def check_attention(is_cuda):
     """RuntimeError if no way to compute attention is allowed: PyTorch's names for them, of which a device has some."""
-    if not (attention["math"] or attention["flash"] or (is_cuda and attention["mem_efficient"])):
+    if not (attention["math"] or attention["flash"] or (is_cuda and attention["mem_efficient"])
+            or (is_cuda and attention["cudnn"] and has_cudnn())):
         raise RuntimeError("scaled_dot_product_attention: no backend that is allowed can run; allow "
                            "SDPBackend.MATH or SDPBackend.FLASH_ATTENTION")
 

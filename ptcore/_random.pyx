@@ -118,14 +118,17 @@ def default_generator_of(int column, int index):
     return found
 
 
-# While a CUDA graph is captured: the generator whose place its launches read from memory.
-cdef object _held = None
+# (column, index) -> while a CUDA graph is captured there, the generator whose place its launches read from memory
+cdef dict _held = {}
 
 
-def hold(generator):
-    """Makes calls for that generator's kind of device draw from it alone, until ``hold(None)``."""
-    global _held
-    _held = generator
+def hold(generator, on):
+    """Makes calls for that generator's device draw from it alone while it is ``on``."""
+    cdef Generator g = generator
+    if on:
+        _held[g.device.column, g.device.index] = g
+    else:
+        _held.pop((g.device.column, g.device.index), None)
 
 
 def next_random(generator, int column, int index):
@@ -136,7 +139,7 @@ def next_random(generator, int column, int index):
     if not isinstance(generator, Generator):
         raise TypeError(f"generator must be a ptcore.Generator, got {type(generator).__name__}")
     g = <Generator>generator
-    if _held is not None and g is not _held and device_of(column, index) == (<Generator>_held).device:
+    if _held and g is not _held.get((column, index), g):
         raise RuntimeError("generator: what a CUDA graph captures draws from the device's default generator alone")
     if g.device.column != column and column != DEVICE_META:
         raise DeviceError(f"generator: it must be one of the tensor's device, {device_of(column, index)}, got one of "

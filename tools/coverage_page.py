@@ -7,6 +7,7 @@ What is there without such a proof is called not proven.
 """
 import argparse
 import csv
+import importlib
 import re
 import sys
 import types
@@ -19,7 +20,8 @@ ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "tests" / "ops" / "op_db" / "table.tsv"
 PAGE = ROOT / "doc" / "source" / "reference" / "coverage.md"
 MODULES = ("", "Tensor", "nn.functional", "linalg", "special", "fft", "random", "autograd", "serialization", "cpu",
-           "accelerator", "utils.checkpoint")
+           "accelerator", "cuda", "cuda.memory", "cuda.comm", "cuda.graphs", "cuda.nvtx", "cuda.profiler", "cuda.nccl",
+           "cuda.tunable", "cuda.gds", "cuda.jiterator", "utils.checkpoint")
 # The phases of an entry that speak of its function, method, operator and in-place form alike, and of each alone.
 SHARED = ("forward", "layouts", "meta", "backward", "second", "errors")
 OWN = {"forward": ("out",), "method": ("method",), "operator": ("operator",), "inplace": ("inplace",)}
@@ -53,6 +55,8 @@ def documented(torch):
     """{module: names} of PyTorch's reference without what the project leaves out, and {name: reason} of that."""
     found, left = {}, {}
     for module in MODULES:
+        if module and module != "Tensor":
+            importlib.import_module(f"torch.{module}")
         names = {*dir(at(torch, module)), *getattr(at(torch, module), "__all__", ())}
         shown = {n for n in names if (not n.startswith("_") or module == "Tensor") and is_documented(torch, module, n)}
         for name in sorted(shown):

@@ -13,8 +13,9 @@ and the dtypes and memory formats. `python tools/coverage_page.py` writes this p
 - **Not proven**: it is there, and no such test has been written.
 - **Absent**: with the reason.
 
-The names of `accelerator`, and `cuda`, `pin_memory` and `record_stream` of a tensor, are compared where there is no
-accelerator. Differences that are intended are explained in {doc}`/guide/differences`.
+The names of `accelerator` and `cuda`, and `cuda`, `pin_memory` and `record_stream` of a tensor, are compared where
+there is no accelerator: parameters, defaults, and what they say there. What they do on a device is tested on its own
+(tests/cuda/device). Differences that are intended are explained in {doc}`/guide/differences`.
 """
 # Special methods that are written by users, without the underscores.
 OPERATORS = ("__reversed__",)
@@ -39,7 +40,9 @@ LEFT_OUT = (
      r"serialization\.(T|check_module_version_greater_or_equal|default_restore_location)|utils\.checkpoint\.GraphExecGroup|"
      r"legacy_contiguous_format|autograd\.enforce_grad_layout_policy", _INTERNAL),
     (r"Tensor\.(ipu|is_ipu|mtia|xpu|to_mkldnn)", _VENDORS),
-    (r"Tensor\.(storage|storage_type)|autograd\.NestedIOFunction", _REMOVED),
+    (r"Tensor\.(storage|storage_type)|autograd\.NestedIOFunction|cuda\.\w+Storage", _REMOVED),
+    (r"cuda\.sparse\.\w+", _SPARSE),
+    (r"cuda\.DeferredCudaCallError|cuda\.cudaStatus", _INTERNAL),
     (r"Tensor\.index", "First-class dimensions of functorch"),
     (r"Tensor\.to_padded_tensor", "Nested tensors"),
 )
@@ -48,7 +51,12 @@ ABSENT = (
     (r"vmap", "transformations have an issue of their own"),
     (r"nn\.functional\.grouped_mm", "not written yet: products of groups of rows, for experts"),
     (r"complex32|(Tensor\.)?chalf", "complex numbers of half precision"),
-    (r"accelerator\.Graph", "CUDA graphs"),
+    (r"accelerator\.Graph", "`cuda.CUDAGraph` is there"),
+    (r"cuda\.nccl\.\w+", "collectives have an issue of their own"),
+    (r"cuda\.tunable\.\w+", "cuBLAS and cuBLASLt choose by their own heuristics"),
+    (r"cuda\.gds\.\w+", "files are read through the host's memory"),
+    (r"cuda\.(jiterator\.\w+)", "kernels from a text of C++"),
+    (r"cuda\.(green_contexts\.)?GreenContext", "parts of a device"),
     (r"Tensor\.grad_dtype", "a gradient has the tensor's dtype"),
 )
 # name: what it takes beside.
@@ -59,8 +67,9 @@ MORE = {
 }
 # name: how. In place of what the op database says.
 DIFFERS = {
-    "use_deterministic_algorithms": "changes nothing: results are always the same",
-    "set_deterministic_debug_mode": "changes nothing: results are always the same",
+    "cuda.graph": "annotations and the check of inputs are absent",
+    "use_deterministic_algorithms": "reaches cuDNN alone: other results are always the same",
+    "set_deterministic_debug_mode": "reaches cuDNN alone: other results are always the same",
     "set_warn_always": "changes nothing: warnings always go to `warnings`",
     "autograd.set_multithreading_enabled": "changes nothing: a backward runs on the caller's thread",
     "utils.checkpoint.create_selective_checkpoint_contexts": "a policy is asked about rows, and gets functions such as "
@@ -74,6 +83,7 @@ DIFFERS = {
     **dict.fromkeys(("Tensor.inverse", "Tensor.orgqr"), "the result is row-major; PyTorch's is column-major"),
 }
 _SMALL, _OPTIONS = "tests/test_parity_small_names.py", "tests/serialization/test_parity_options.py"
+_CUDA = "tests/cuda/test_parity_cuda_names.py"
 _METHODS, _BACKENDS = "tests/ops/test_parity_small_methods.py", "tests/test_parity_backends.py"
 # (pattern, test): what holds a name against PyTorch.
 PROOFS = (
@@ -92,4 +102,5 @@ PROOFS = (
     (r"lobpcg", "tests/ops/test_parity_rest.py"),
     (r"Sym\w+|sym_\w+", "tests/core/test_parity_symbolic.py"),
     (r"vmap", "tests/func/test_parity_func.py"),
+    (r"cuda\.(\w+\.)?\w+", _CUDA),
 )

@@ -1,10 +1,13 @@
 """Instructions of one call of small ops, counted by valgrind: they do not depend on what else the machine does.
 
-    python tools/instructions.py [PYTHON [PYTHON_OF_ANOTHER_BUILD]] [--only NAME,NAME,...]
+    python tools/instructions.py [PYTHON [PYTHON_OF_ANOTHER_BUILD]] [--only NAME,NAME,...] [--cuda]
 
 Each PYTHON is one that imports a build of ptcore. With two of them a third and a fourth column compare the second with
 the first (ratio and difference), and the exit status is 1 if an op needs over 1 % more, or one of those without
 arithmetic (``item``, ``bool``, ``detach``, ``empty``) over ten instructions more.
+
+With ``--cuda`` the tensors are on a device of the stand-in driver (tests/cuda/host), which does nothing with what is
+launched, and the count is that of ptcore's own libraries: what a launch costs the host beside the driver.
 
 ``backward`` is that of ten nodes. A call's count is the difference of two loops of it, of which one has COUNT more
 turns, less that of an empty loop.
@@ -17,6 +20,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+ROOT = Path(__file__).resolve().parent.parent
 FEW, COUNT = 100, 400
 RATIO, MORE = 1.01, 10              # what may be more
 SETUP = """
@@ -36,6 +40,18 @@ CALLS = {"nothing": "pass", "add": "x + y", "mul": "x * y", "relu": "ptcore.relu
          "softmax": "x.softmax(1)", "matmul": "x @ y", "linear": "F.linear(x, y, b)", "cat": "ptcore.cat((x, y))",
          "a[1]": "x[1]", "backward": "end.backward(y, retain_graph=True)", "item": "one.item()", "bool": "bool(true)",
          "detach": "x.detach()", "empty": "ptcore.empty(8, 8)"}
+CUDA_SETUP = f"""
+sys.path.insert(0, {str(ROOT / "tests" / "cuda" / "host")!r})
+import load
+driver = load.load(os.environ["PTCORE_STANDIN_DIR"])
+x, y, b, one, true, leaf = (t.detach().cuda() for t in (x, y, b, one, true, leaf))
+end = leaf.requires_grad_()
+for _ in range(5):
+    end = (end * y).relu()
+driver.standin_idle(1)
+"""
+CUDA_CALLS = {**{name: CALLS[name] for name in ("nothing", "add", "relu", "sum", "softmax", "cat", "backward")},
+              "add number": "x + 1.5", "add transposed": "x + y.T", "layer_norm": "F.layer_norm(x, (8,), b, b)"}
 PLAIN = ("item", "bool", "detach", "empty")
 # getppid is where valgrind begins a new count.
 LOOPS = """
@@ -54,11 +70,36 @@ for text in {calls}:
 """
 
 
-def counts(python, names):
+def spent(path, folder=None):
+    """The instructions in a file of callgrind, with a folder those of the libraries there."""
+    if not folder:
+        return int(re.search(r"^(?:totals|summary): (\d+)", path.read_text(), re.M)[1])
+    names, here, after_call, total = {}, None, False, 0
+    for line in path.read_text().splitlines():
+        if line.startswith(("ob=", "cob=")):
+            kind, number, name = re.match(r"(c?)ob=\((\d+)\)(?: (.*))?", line).groups()
+            if name:
+                names[number] = name
+            if not kind:
+                here = names[number]
+        elif line.startswith("calls="):
+            after_call = True                       # the next line is what the called function spent
+        elif line[:1] in "+-*0123456789" and line:
+            total += int(line.split()[1]) if not after_call and here and here.startswith(folder) else 0
+            after_call = False
+    return total
+
+
+def counts(python, names, cuda=False):
     """{name: instructions of one call} in a Python's build."""
-    program = SETUP + LOOPS.format(few=FEW, more=FEW + COUNT, calls=[CALLS[n] for n in names])
+    calls = CUDA_CALLS if cuda else CALLS
+    program = SETUP + CUDA_SETUP * cuda + LOOPS.format(few=FEW, more=FEW + COUNT, calls=[calls[n] for n in names])
     environment = {**os.environ, "PYTHONHASHSEED": "0"}
-    subprocess.run([python, "-P", "-c", "import ptcore"], check=True, env=environment)      # an editable build is made
+    if cuda:
+        environment.setdefault("PTCORE_STANDIN_DIR", str(Path(tempfile.gettempdir()) / "ptcore-standin"))
+    # An editable build is made here.
+    package = subprocess.run([python, "-P", "-c", "import os, ptcore; print(os.path.dirname(ptcore._core.__file__))"],
+                             check=True, env=environment, capture_output=True, text=True).stdout.strip()
     with tempfile.TemporaryDirectory() as folder:
         command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/out", "--dump-before=getppid",
                    "--combine-dumps=no", python, "-P", "-c", program]
@@ -67,7 +108,7 @@ def counts(python, names):
             raise SystemExit(f"{python}: {done.stderr}")
         totals = []
         for path in sorted(Path(folder).glob("out.*"), key=lambda p: int(p.suffix[1:])):
-            totals.append(int(re.search(r"^(?:totals|summary): (\d+)", path.read_text(), re.M)[1]))
+            totals.append(spent(path, cuda and package))
     if len(totals) != 3 * len(names):
         raise SystemExit(f"valgrind made {len(totals)} counts for {len(names)} calls")
     return {name: (totals[3 * k + 2] - totals[3 * k + 1]) / COUNT for k, name in enumerate(names)}
@@ -77,14 +118,16 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("python", nargs="*", default=[sys.executable])
     parser.add_argument("--only", help="names, with commas between them")
+    parser.add_argument("--cuda", action="store_true", help="launches on the stand-in driver")
     args = parser.parse_args()
-    wanted = args.only.split(",") if args.only else [n for n in CALLS if n != "nothing"]
+    known = CUDA_CALLS if args.cuda else CALLS
+    wanted = args.only.split(",") if args.only else [n for n in known if n != "nothing"]
     names = ["nothing", *wanted]
-    tables = [counts(python, names) for python in args.python[:2]]
+    tables = [counts(python, names, args.cuda) for python in args.python[:2]]
     failed = False
     for name in wanted:
         found = [table[name] - table["nothing"] for table in tables]
-        line = f"{name:10}" + "".join(f"{n:12.1f}" for n in found)
+        line = f"{name:15}" + "".join(f"{n:12.1f}" for n in found)
         if len(found) == 2:
             more = found[1] - found[0]
             over = more > MORE if name in PLAIN else found[1] > RATIO * found[0]

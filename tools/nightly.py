@@ -48,6 +48,7 @@ OP_DB_SEEDS = 3
 PROGRAMS = 100_000
 STORM_CALLS = 1_000_000
 STORM_PARTS = 8
+ARCHITECTURES = (75, 80, 90, 100, 120)
 LIMIT = 4 * 3600        # seconds of one part
 
 
@@ -67,15 +68,22 @@ def parts(seed):
     found["parity"] = ([*pytest, "-m", "parity", "tests"], {"PTCORE_TEST_WRONG_CALLS": "all"})
     found["hypothesis"] = ([*pytest, "tests", "-m", "hypothesis"], {"PTCORE_TEST_EXAMPLES": str(EXAMPLES)})
     seeds = random.Random(seed).sample(range(2**31), DIGITS_SEEDS)
-    # tests/cuda itself runs the device's tests on the stand-in driver; here more seeds of it, checks of every access,
-    # and every program for every architecture
+    # tests/cuda itself runs the device's tests on the stand-in driver; here more seeds of it, products fused into sums
+    # as a GPU does, checks of every access, and every program for every architecture
     device = [*pytest, "tests/cuda/device"]
     for more in range(3):
         found[f"cuda/{more}"] = (device, {"PTCORE_TEST_CUDA": "standin", "PTCORE_STANDIN_SEED": str(seed + more)})
+    found["cuda/fused"] = (device, {"PTCORE_TEST_CUDA": "standin", "PTCORE_STANDIN_FUSED": "1"})
     found["cuda/races"] = (device, {"PTCORE_TEST_CUDA": "standin", "PTCORE_STANDIN_SANITIZE": "races",
                                     "PTCORE_STANDIN_DIR": str(WORK / "standin-races")})
-    found["cuda/every"] = ([*pytest, "tests/cuda/test_nvrtc.py", "tests/cuda/device/test_device_ops.py"],
-                           {"PTCORE_TEST_EXAMPLES": str(EXAMPLES), "PTCORE_TEST_CUDA": "standin"})
+    every = {"PTCORE_TEST_EXAMPLES": str(EXAMPLES), "PTCORE_TEST_CUDA": "standin"}
+    nvrtc = [*pytest, "tests/cuda/test_nvrtc.py"]
+    found["cuda/every"] = ([*nvrtc, "tests/cuda/device/test_device_ops.py", "-k", "not everything"], every)
+    for architecture in ARCHITECTURES:
+        found[f"cuda/sm_{architecture}"] = ([*nvrtc, "-k", f"everything and {architecture}"], every)
+    # the functions that the backend finds in NVIDIA's libraries, with these installed
+    libraries = str(WORK / "cuda-libraries")
+    found["cuda/libraries"] = ([sys.executable, "-P", "tools/cuda_libraries.py", libraries, *common], {})
     # packages that were written for PyTorch, beside PyTorch
     found["packages"] = ([sys.executable, "-P", "tools/packages.py", str(WORK / "packages"), *common], {})
     found["restart"] = ([*pytest, "tests/utils/test_restart.py"], {"PTCORE_TEST_KILLS": str(KILLS)})

@@ -49,7 +49,8 @@ def formula(op):
                       f"    static PT_INLINE {result} {name}({given}) {{\n"
                       f"{unused}"
                       f"        return static_cast<{result}>({text});\n    }}\n"
-                      for name, text in (("apply", body), ("fast", fast))[:1 + in_blocks])
+                      for name, text in (("apply", re.sub(r"\bpt::(?=\w+\()", "PT_MATH::", body)),
+                                         ("fast", fast))[:1 + in_blocks])
             + "};\n")
 
 

@@ -196,15 +196,19 @@ def type_(Tensor self not None, dtype=None, non_blocking=False):
         name = LEGACY_NAMES[self.dt]
         kind = self.device.type
         return name if kind == "cpu" else name.replace(".", f".{kind}.", 1)
+    device = self.device
     if isinstance(dtype, type) and hasattr(dtype, "dtype"):     # ptcore.FloatTensor
-        dtype = dtype.dtype
+        kind, dtype = dtype.device_type, dtype.dtype
     elif isinstance(dtype, str):                                # its name, of a program for PyTorch too
         prefix, _, word = dtype.rpartition(".")
-        named = {f"{v}Tensor": k for k, v in LEGACY_WORDS.items()} if prefix in ("ptcore", "torch") else {}
-        if word not in named:
+        named = {f"{v}Tensor": k for k, v in LEGACY_WORDS.items()}
+        package, _, kind = prefix.partition(".")
+        if word not in named or package not in ("ptcore", "torch") or kind not in ("", "cuda"):
             raise ValueError(f"type: {dtype!r} is no type of tensors, e.g. 'ptcore.FloatTensor'")
-        dtype = named[word]
-    return to(self, as_dtype(dtype, "type"))
+        kind, dtype = kind or "cpu", named[word]
+    else:
+        kind = device.type
+    return to(self, device if kind == device.type else kind, as_dtype(dtype, "type"))
 
 
 @overridable

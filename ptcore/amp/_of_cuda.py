@@ -41,7 +41,7 @@ def custom_fwd(fwd=None, *, cast_inputs=None):
     return amp.custom_fwd(fwd, device_type="cuda", cast_inputs=cast_inputs)
 
 
-def custom_bwd(bwd=None):
+def custom_bwd(bwd):
     """Deprecated: ``ptcore.amp.custom_bwd(device_type="cuda")``."""
     _warn("custom_bwd")
     return amp.custom_bwd(bwd, device_type="cuda")

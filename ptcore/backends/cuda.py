@@ -21,6 +21,7 @@ __all__ = [
     "math_sdp_enabled",
     "matmul",
     "mem_efficient_sdp_enabled",
+    "preferred_linalg_library",
     "sdp_kernel",
 ]
 
@@ -104,6 +105,43 @@ class _Matmul:
 
 
 matmul = _Matmul()
+
+
+# -- linear algebra -------------------------------------------------------------------------------------------
+
+def preferred_linalg_library(backend=None):
+    """The library that decompositions and systems of equations are worked out by on CUDA devices, which is cuSOLVER.
+
+    Parameters
+    ----------
+    backend : {"default", "cusolver"}, optional
+        Which one to use from now on. Both are cuSOLVER; RuntimeError of "magma", which ptcore does not use.
+
+    Returns
+    -------
+    str
+        What was chosen last, "default" at first.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.backends.cuda.preferred_linalg_library()
+    'default'
+    """
+    global _linalg_library
+    if backend is not None:
+        if not isinstance(backend, str):
+            raise TypeError(f"preferred_linalg_library: backend must be a str, got {type(backend).__name__}")
+        if backend == "magma":
+            raise RuntimeError("preferred_linalg_library: ptcore does not use MAGMA; backend must be 'default' or "
+                               "'cusolver'")
+        if backend not in ("default", "cusolver"):
+            raise RuntimeError(f"preferred_linalg_library: backend must be 'default' or 'cusolver', got {backend!r}")
+        _linalg_library = backend
+    return _linalg_library
+
+
+_linalg_library = "default"
 
 
 # -- plans of Fourier transforms ------------------------------------------------------------------------------
@@ -195,7 +233,7 @@ def flash_sdp_enabled():
 
 def enable_flash_sdp(enabled):
     """Allows attention that keeps no matrix of scores, or forbids it."""
-    _precision.attention["flash"] = _precision.check_bool("enable_flash_sdp", enabled)
+    _precision.allow_attention(flash=_precision.check_bool("enable_flash_sdp", enabled))
 
 
 def mem_efficient_sdp_enabled():
@@ -205,7 +243,7 @@ def mem_efficient_sdp_enabled():
 
 def enable_mem_efficient_sdp(enabled):
     """Allows attention of little memory, or forbids it."""
-    _precision.attention["mem_efficient"] = _precision.check_bool("enable_mem_efficient_sdp", enabled)
+    _precision.allow_attention(mem_efficient=_precision.check_bool("enable_mem_efficient_sdp", enabled))
 
 
 def math_sdp_enabled():
@@ -215,17 +253,17 @@ def math_sdp_enabled():
 
 def enable_math_sdp(enabled):
     """Allows attention made of products and a softmax, or forbids it."""
-    _precision.attention["math"] = _precision.check_bool("enable_math_sdp", enabled)
+    _precision.allow_attention(math=_precision.check_bool("enable_math_sdp", enabled))
 
 
 def cudnn_sdp_enabled():
-    """Whether cuDNN's attention is allowed; there is none."""
+    """Whether cuDNN's attention is allowed."""
     return _precision.attention["cudnn"]
 
 
 def enable_cudnn_sdp(enabled):
-    """Allows cuDNN's attention, or forbids it; there is none."""
-    _precision.attention["cudnn"] = _precision.check_bool("enable_cudnn_sdp", enabled)
+    """Allows cuDNN's attention, or forbids it: `nn.attention.sdpa_kernel` says where it is used."""
+    _precision.allow_attention(cudnn=_precision.check_bool("enable_cudnn_sdp", enabled))
 
 
 _reduced_math = [False]

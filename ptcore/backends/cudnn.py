@@ -1,7 +1,8 @@
-"""cuDNN, which is not used: its settings are kept for programs that make them.
+"""cuDNN, which computes convolution on a device where it is installed (``pip install "ptcore[cuda13-dnn]"``).
 
-Convolution of float32 on a device rounds its operands to TF32 (11 bits) where ``allow_tf32`` is True, as it is at
-first.
+Without it, and where ``enabled`` is False, ptcore's own kernels do. ``deterministic`` leaves cuDNN the algorithms that
+repeat their results. Convolution of float32 on a device rounds its operands to TF32 (11 bits) where ``allow_tf32`` is
+True, as it is at first. cuDNN's heuristics choose algorithms: ``benchmark`` and ``benchmark_limit`` change nothing.
 
 ``enabled``, ``benchmark``, ``benchmark_limit``, ``deterministic``, ``allow_tf32`` and ``fp32_precision`` can be read
 and set.
@@ -19,18 +20,36 @@ _values = {"enabled": True, "benchmark": False, "benchmark_limit": None, "determ
 
 
 def is_available():
-    """Whether cuDNN can be used: always False."""
-    return False
+    """Whether cuDNN can be used: it is installed, and there is a device.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.backends.cudnn.is_available() in (True, False)
+    True
+    """
+    from ptcore.cuda import is_available
+    if not is_available():
+        return False
+    from ptcore.cuda._load import runtime
+    runtime().initialise()
+    from ptcore.cuda import _library_tables
+    return _library_tables.has_cudnn()
 
 
 def version():
-    """The version of cuDNN: None, as there is none."""
-    return None
+    """The version of cuDNN as a number such as 91002, None where it cannot be used."""
+    if not is_available():
+        return None
+    import ctypes
+
+    from ptcore.cuda._libraries import library_path
+    return int(ctypes.CDLL(library_path("cudnn")).cudnnGetVersion())
 
 
 def is_acceptable(tensor):
-    """Whether cuDNN takes a tensor: always False."""
-    return False
+    """Whether cuDNN takes a tensor: it is enabled and there, and the tensor is one of real numbers on a device."""
+    return _values["enabled"] and tensor.is_cuda and tensor.dtype.kind == "f" and is_available()
 
 
 def set_flags(_enabled=None, _benchmark=None, _benchmark_limit=None, _deterministic=None, _allow_tf32=None,
@@ -54,6 +73,8 @@ def flags(enabled=False, benchmark=False, benchmark_limit=10, deterministic=Fals
     finally:
         _values.update(zip(_values, before))
         _tell()
+        for name in ("enabled", "deterministic"):
+            _precision.allow(f"cudnn_{name}", _values[name])
 
 
 def _tell():
@@ -79,6 +100,8 @@ def _setting(name):
         _values[name] = value
         if name in ("allow_tf32", "fp32_precision"):
             _tell()
+        elif name in ("enabled", "deterministic"):
+            _precision.allow(f"cudnn_{name}", value)
 
     return property(get, set)
 

@@ -94,10 +94,10 @@ class device:
 
 
 class device_of(device):
-    """``with device_of(tensor):`` makes the device of a tensor the current one, if it is a CUDA device."""
+    """``with device_of(obj):`` makes the device of a tensor the current one, if it is a CUDA device."""
 
-    def __init__(self, tensor):
-        super().__init__(tensor.get_device() if tensor.is_cuda else -1)
+    def __init__(self, obj):
+        super().__init__(obj.get_device() if obj.is_cuda else -1)
 
 
 def synchronize(device=None):
@@ -167,4 +167,9 @@ def is_bf16_supported(including_emulation=True):
 
 
 def ipc_collect():
-    """Releases memory that other processes have shared and left; there is none."""
+    """Lets go of memory that was sent to other processes which do not need it any more; so does each further message,
+    and an allocation that would fail."""
+    if _load.started() is not None:
+        from ptcore.cuda import _memory
+        for f in _memory.reclaim:
+            f()

@@ -1,11 +1,11 @@
 """Where CUDA's libraries are: found by cuda.pathfinder, the packages of NVIDIA in this environment first."""
-_EXTRAS = {"nvrtc": "cuda13", "cublas": "cuda13", "cublasLt": "cuda13", "cufft": "cuda13-fft", "cudnn": "cuda13-dnn",
-           "nccl": "cuda13-dist"}
+_EXTRAS = {"nvrtc": "cuda13", "cublas": "cuda13", "cublasLt": "cuda13", "cufft": "cuda13-fft",
+           "cusolver": "cuda13-solver", "cudnn": "cuda13-dnn", "nccl": "cuda13-dist"}
 _paths = {}                             # given in the place of what would be found
 
 
 def set_library(name, path):
-    """Another file in a library's place, before its first use; None: what is found again."""
+    """Another file in a library's place, before its first use; "": there is none; None: what is found again."""
     _paths[name] = path
 
 
@@ -16,8 +16,10 @@ def extra_of(name):
 
 def library_path(name):
     """The file of a library such as ``"cublas"``; RuntimeError that names the extra to install where there is none."""
-    if _paths.get(name) is not None:
+    if _paths.get(name):
         return _paths[name]
+    if name in _paths and _paths[name] is not None:
+        raise RuntimeError(f"the library {name} of CUDA was not found: pip install {extra_of(name)}")
     try:
         from cuda.pathfinder import load_nvidia_dynamic_lib
         found = load_nvidia_dynamic_lib(name)

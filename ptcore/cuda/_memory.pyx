@@ -1,13 +1,18 @@
 """The caching allocators of device and pinned memory over the driver, and their statistics."""
 import os
+from sys import _getframe
+from traceback import print_exc
 
+from cpython.exc cimport PyErr_Fetch, PyErr_Restore
+from cpython.object cimport PyObject
 from cuda.bindings cimport cydriver as cu
-from libc.stdint cimport int64_t, uint8_t, uint64_t, uintptr_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t, uintptr_t
 from libc.stdio cimport snprintf
-from libc.string cimport strlen
+from libc.string cimport memset, strlen
 from libcpp.vector cimport vector
 
 from ptcore._device cimport pt_backend
+from ptcore.cuda import _pools
 from ptcore.cuda._runtime cimport MAX_DEVICES, driver, handle_of, hint_of, last_error, thread_state
 
 cdef extern from "block_allocator.hpp" namespace "pt_cuda" nogil:
@@ -25,18 +30,40 @@ cdef extern from "block_allocator.hpp" namespace "pt_cuda" nogil:
         int (*device_synchronize)(int device) noexcept nogil
         int (*host_allocate)(size_t nbytes, void **out) noexcept nogil
         int (*host_release)(void *data) noexcept nogil
+        int (*granularity)(int device, size_t *nbytes) noexcept nogil
+        int (*reserve)(int device, size_t nbytes, void **out) noexcept nogil
+        int (*unreserve)(int device, void *data, size_t nbytes) noexcept nogil
+        int (*map)(int device, void *data, size_t nbytes, uint64_t *handle) noexcept nogil
+        int (*unmap)(int device, void *data, size_t nbytes, uint64_t handle) noexcept nogil
+        int (*foreign_allocate)(void *function, int device, size_t nbytes, void *stream, void **out) noexcept nogil
+        int (*foreign_release)(void *function, int device, void *data, size_t nbytes, void *stream) noexcept nogil
+
+    cppclass SegmentSource:
+        void *allocate
+        void *release
+
+    cppclass PoolRules:
+        bint use_on_oom
+        bint no_split
+        SegmentSource source
 
     cppclass Backend:
         pass
 
     cppclass AllocatorSettings:
         Backend backend
+        bint expandable
+        SegmentSource source
+        size_t max_split_size
+        double garbage_collection_threshold
+        uint8_t *roundup_divisions
 
     bint parse_settings(const char *text, AllocatorSettings *settings, char *error, size_t room)
     bint parse_backend(const char *word, AllocatorSettings *settings, char *error, size_t room)
 
     cppclass AllocatorFailure:
         int status
+        size_t segment, device_free, device_total, cap
 
     void failure_text(const AllocatorFailure &why, char *text, size_t room)
 
@@ -49,25 +76,49 @@ cdef extern from "block_allocator.hpp" namespace "pt_cuda" nogil:
         size_t segment_size, size, requested
         void *stream
         uint64_t pool
-        bint large
+        bint large, expandable
         uint8_t state
+        uint32_t stack, segment_stack
+
+    cppclass HistoryRules:
+        bint on, trace
+        int stacks
+        uint32_t skipped
+        size_t most
+
+    uint32_t &stack_of_thread()
+
+    cppclass TraceEntry:
+        uint8_t action
+        uintptr_t address
+        size_t size
+        void *stream
+        uint64_t pool
+        int64_t time_us
+        uint32_t stack
 
     cppclass BlockAllocator:
         BlockAllocator(const DriverMemory &driver, int devices, const AllocatorSettings &settings) except +
         void *allocate(int device, size_t nbytes, void *stream, AllocatorFailure *why, uint64_t pool)
         void begin_capture(int device)
         void end_capture(int device)
+        void make_pool(int device, uint64_t pool, const PoolRules &rules) except +
         void retire_pool(int device, uint64_t pool)
+        void set_caching(int device, bint on)
         bint release(int device, void *data)
         bint record_stream(int device, void *data, void *stream)
-        int empty_cache(int device) except +
+        int empty_cache(int device, bint retired_alone) except +
         int set_memory_fraction(int device, double fraction) except +
         double memory_fraction(int device)
         vector[AllocatorStat] stats(int device) except +
         void reset_peak(int device)
         void reset_accumulated(int device)
         vector[BlockRow] snapshot(int device) except +
+        void record_history(int device, const HistoryRules &rules, bint clear) except +
+        vector[TraceEntry] history(int device) except +
+        void note_snapshot(int device)
         const AllocatorSettings &settings()
+        int devices()
 
     cppclass PinnedPool:
         PinnedPool(const DriverMemory &driver) except +
@@ -87,17 +138,33 @@ cdef BlockAllocator *allocator = NULL
 cdef PinnedPool *pinned = NULL
 
 
+ctypedef void *(*ForeignAllocate)(Py_ssize_t size, int device, void *stream) noexcept nogil
+ctypedef void (*ForeignRelease)(void *data, size_t size, int device, void *stream) noexcept nogil
+
+
 # -- the driver's functions ----------------------------------------------------------------------------------
+
+# What gives a device memory is no part of a graph; the driver refuses it while a stream captures one, as it may wait
+# for what the stream has not begun, unless the thread says that it knows.
+
+cdef cu.CUstreamCaptureMode exchange(cu.CUstreamCaptureMode mode) noexcept nogil:
+    """Makes a mode the thread's; the one before."""
+    cu.cuThreadExchangeStreamCaptureMode(&mode)
+    return mode
+
+
+cdef cu.CUstreamCaptureMode relax() noexcept nogil:
+    return exchange(cu.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED)
+
 
 cdef int device_allocate(int device, size_t nbytes, void **out) noexcept nogil:
     cdef int result = driver.set_device(device)
-    # The driver refuses it while a stream captures a graph, as such calls may wait for what the stream has not begun.
-    cdef cu.CUstreamCaptureMode mode = cu.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
+    cdef cu.CUstreamCaptureMode mode
     if result:
         return result
-    cu.cuThreadExchangeStreamCaptureMode(&mode)
+    mode = relax()
     result = cu.cuMemAlloc(<cu.CUdeviceptr *>out, nbytes)
-    cu.cuThreadExchangeStreamCaptureMode(&mode)
+    exchange(mode)
     return result
 
 
@@ -168,6 +235,95 @@ cdef int host_release(void *data) noexcept nogil:
     return result if result else cu.cuMemFreeHost(data)
 
 
+cdef void describe(cu.CUmemAllocationProp *memory, int device) noexcept nogil:
+    """Memory of a device, which no other process gets."""
+    memset(memory, 0, sizeof(memory[0]))
+    memory.type = cu.CUmemAllocationType_enum.CU_MEM_ALLOCATION_TYPE_PINNED
+    memory.location.type = cu.CUmemLocationType_enum.CU_MEM_LOCATION_TYPE_DEVICE
+    memory.location.id = device
+
+
+cdef int granularity(int device, size_t *nbytes) noexcept nogil:
+    cdef cu.CUmemAllocationProp wanted
+    cdef int result = driver.set_device(device)
+    describe(&wanted, device)
+    return result if result else cu.cuMemGetAllocationGranularity(
+        nbytes, &wanted, cu.CUmemAllocationGranularity_flags_enum.CU_MEM_ALLOC_GRANULARITY_RECOMMENDED)
+
+
+cdef int reserve(int device, size_t nbytes, void **out) noexcept nogil:
+    cdef int result = driver.set_device(device)
+    cdef cu.CUstreamCaptureMode mode
+    if result:
+        return result
+    mode = relax()
+    result = cu.cuMemAddressReserve(<cu.CUdeviceptr *>out, nbytes, 0, 0, 0)
+    exchange(mode)
+    return result
+
+
+cdef int unreserve(int device, void *data, size_t nbytes) noexcept nogil:
+    cdef int result = driver.set_device(device)
+    cdef cu.CUstreamCaptureMode mode
+    if result:
+        return result
+    mode = relax()
+    result = cu.cuMemAddressFree(<cu.CUdeviceptr>data, nbytes)
+    exchange(mode)
+    return result
+
+
+cdef int map_memory(int device, void *data, size_t nbytes, uint64_t *handle) noexcept nogil:
+    cdef cu.CUstreamCaptureMode mode
+    cdef cu.CUmemAllocationProp wanted
+    cdef cu.CUmemAccessDesc access
+    cdef int result = driver.set_device(device)
+    if result:
+        return result
+    describe(&wanted, device)
+    access.location = wanted.location
+    access.flags = cu.CUmemAccess_flags_enum.CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+    mode = relax()
+    result = cu.cuMemCreate(<cu.CUmemGenericAllocationHandle *>handle, nbytes, &wanted, 0)
+    if result == 0:
+        result = cu.cuMemMap(<cu.CUdeviceptr>data, nbytes, 0, handle[0], 0)
+        if result == 0:
+            result = cu.cuMemSetAccess(<cu.CUdeviceptr>data, nbytes, &access, 1)
+            if result:
+                cu.cuMemUnmap(<cu.CUdeviceptr>data, nbytes)
+        if result:
+            cu.cuMemRelease(handle[0])
+    exchange(mode)
+    return result
+
+
+cdef int unmap_memory(int device, void *data, size_t nbytes, uint64_t handle) noexcept nogil:
+    cdef int result = driver.set_device(device), released
+    if result:
+        return result
+    result = cu.cuMemUnmap(<cu.CUdeviceptr>data, nbytes)
+    released = cu.cuMemRelease(handle)
+    return result if result else released
+
+
+cdef int foreign_allocate(void *function, int device, size_t nbytes, void *stream, void **out) noexcept nogil:
+    cdef int result = driver.set_device(device)
+    cdef cu.CUstreamCaptureMode mode
+    if result:
+        return result
+    mode = relax()
+    out[0] = (<ForeignAllocate>function)(nbytes, device, stream)
+    exchange(mode)
+    return 2 if out[0] == NULL else 0
+
+
+cdef int foreign_release(void *function, int device, void *data, size_t nbytes, void *stream) noexcept nogil:
+    cdef int result = driver.set_device(device)
+    if result == 0:
+        (<ForeignRelease>function)(data, nbytes, device, stream)
+    return result
+
+
 memory.allocate = device_allocate
 memory.release = device_release
 memory.allocate_async = allocate_async
@@ -181,11 +337,82 @@ memory.event_destroy = event_destroy
 memory.device_synchronize = device_synchronize
 memory.host_allocate = host_allocate
 memory.host_release = host_release
+memory.granularity = granularity
+memory.reserve = reserve
+memory.unreserve = unreserve
+memory.map = map_memory
+memory.unmap = unmap_memory
+memory.foreign_allocate = foreign_allocate
+memory.foreign_release = foreign_release
 
 
 # -- what tensors are made of --------------------------------------------------------------------------------
 
 # In a forked child nothing is asked of the allocators: a thread that is not in it may have locked them.
+
+cdef int recorded = 0                   # HistoryRules.stacks of what is recorded now
+cdef dict _numbers = {}                 # (address of code, instruction, ...) -> a stack's number
+cdef list _stacks = [()]                # number -> ((code, instruction), ...), the innermost call first
+observers = []                          # of what runs out
+reclaim = []                            # functions that let memory go which others do not need any more, if any
+
+
+cdef uint32_t stack_here() except? 0:
+    """The number of the stack of Python that runs. Equal ones share it, and stay for the life of the process."""
+    cdef list key = [], found = []
+    frame = _getframe()
+    while frame is not None:
+        code, place = frame.f_code, frame.f_lasti
+        key.append(<uintptr_t><void *>code)             # which lives as long as the stack is known
+        key.append(place)
+        found.append((code, place))
+        frame = frame.f_back
+    whole, calls = tuple(key), tuple(found)
+    number = _numbers.get(whole)
+    if number is None:
+        number = len(_stacks)
+        _stacks.append(calls)
+        _numbers[whole] = number
+    return number
+
+
+cdef void enter_stack() noexcept nogil:
+    """Tells the allocator from where it is called: not for scratch memory of kernels, as that is asked for under locks
+    with which one must not wait for the interpreter."""
+    cdef PyObject *kind = NULL
+    cdef PyObject *error = NULL
+    cdef PyObject *trace = NULL
+    with gil:
+        PyErr_Fetch(&kind, &error, &trace)      # that may be on its way while a tensor ends
+        try:
+            (&stack_of_thread())[0] = stack_here()
+        except BaseException:           # too deep a recursion, no memory: the entry is without
+            pass
+        PyErr_Restore(kind, error, trace)
+
+
+cdef bint reclaimed() noexcept nogil:
+    """Whether somebody has let memory go."""
+    with gil:
+        return _reclaim()
+
+
+cdef bint _reclaim() noexcept:
+    try:
+        return any([f() for f in reclaim])
+    except BaseException:
+        print_exc()
+        return False
+
+
+cdef void tell_observers(int device, const AllocatorFailure &why) noexcept nogil:
+    with gil:
+        for observer in observers:
+            try:
+                observer(device, why.segment, min(why.cap, why.device_total), why.device_free)
+            except BaseException:       # the request goes on as if it were not there
+                print_exc()
+
 
 cdef void *allocated(void *data, const AllocatorFailure &why) noexcept nogil:
     """data; where it is NULL, with the reason in last_error."""
@@ -206,21 +433,48 @@ cdef bint in_child() noexcept nogil:
 
 
 cdef uint64_t pool_of(int device, void *stream) noexcept nogil:
-    """The pool that serves a stream: of a graph while it captures one."""
+    """The pool that serves a stream: a graph's while it captures one, else the one that this thread has chosen."""
     cdef uint64_t pool = driver.devices[device].capture_pool
-    return pool if pool and driver.capturing(stream) else 0
+    return pool if pool and driver.capturing(stream) else thread_state().pools[device]
+
+
+cdef void *take(int64_t nbytes, int device, AllocatorFailure *why) noexcept nogil:
+    cdef void *stream = driver.stream(device)
+    return allocator.allocate(device, nbytes, stream, why, pool_of(device, stream))
 
 
 cdef void *allocate(int64_t nbytes, int device) noexcept nogil:
+    """For tensors: with the GIL or where one may wait for it."""
     cdef AllocatorFailure why
-    cdef void *stream
+    cdef void *data
     if in_child():
         return NULL
-    stream = driver.stream(device)
-    return allocated(allocator.allocate(device, nbytes, stream, &why, pool_of(device, stream)), why)
+    if recorded:
+        enter_stack()
+    data = take(nbytes, device, &why)
+    if data == NULL and why.status == 2 and reclaimed():
+        data = take(nbytes, device, &why)
+    (&stack_of_thread())[0] = 0
+    if data == NULL and why.status == 2:
+        tell_observers(device, why)
+    return allocated(data, why)
 
 
 cdef void release(void *data, int64_t nbytes, int device) noexcept nogil:
+    if driver.forked:
+        return
+    if recorded == 3:
+        enter_stack()
+    allocator.release(device, data)
+    (&stack_of_thread())[0] = 0
+
+
+cdef void *allocate_scratch(int64_t nbytes, int device) noexcept nogil:
+    cdef AllocatorFailure why
+    return NULL if in_child() else allocated(take(nbytes, device, &why), why)
+
+
+cdef void release_scratch(void *data, int64_t nbytes, int device) noexcept nogil:
     if not driver.forked:
         allocator.release(device, data)
 
@@ -255,8 +509,8 @@ cdef void enter(pt_backend *backend) noexcept:
 
 
 def start(int devices, uintptr_t backend):
-    """Makes the allocators, by PTCORE_CUDA_ALLOC_CONF (PYTORCH_CUDA_ALLOC_CONF's words) and PTCORE_CUDA_ALLOC, and
-    enters their functions into the backend."""
+    """Makes the allocators, by PTCORE_CUDA_ALLOC_CONF (PYTORCH_CUDA_ALLOC_CONF's words), PTCORE_CUDA_ALLOC and
+    ``change_current_allocator``, and enters their functions into the backend."""
     global allocator, pinned
     cdef AllocatorSettings settings
     cdef char[512] error
@@ -268,12 +522,24 @@ def start(int devices, uintptr_t backend):
         raise RuntimeError(f"PTCORE_CUDA_ALLOC_CONF: {error.decode()}")
     if word and not parse_backend(word, &settings, error, 512):
         raise RuntimeError(f"PTCORE_CUDA_ALLOC: {error.decode()}")
+    chosen = _pools.current
+    if chosen is not None:              # which caches for itself if it will
+        parse_backend(b"none", &settings, error, 512)
+        settings.source = source_of(chosen)
     allocator = new BlockAllocator(memory, devices, settings)
     pinned = new PinnedPool(memory)
-    driver.allocate = allocate
-    driver.release = release
+    driver.allocate = allocate_scratch
+    driver.release = release_scratch
     driver.keep_host = keep_host
     enter(<pt_backend *>backend)
+
+
+cdef SegmentSource source_of(chosen):
+    cdef SegmentSource source
+    if chosen is not None:
+        source.allocate = <void *><uintptr_t>chosen._allocate
+        source.release = <void *><uintptr_t>chosen._release
+    return source
 
 
 # -- for graphs ----------------------------------------------------------------------------------------------
@@ -288,9 +554,28 @@ def end_capture(int device):
     pinned.end_capture()
 
 
+def make_pool(int device, uint64_t pool, chosen, bint use_on_oom, bint no_split):
+    """Gives a pool its rules; ``chosen`` is a CUDAPluggableAllocator or None."""
+    cdef PoolRules rules
+    rules.source, rules.use_on_oom, rules.no_split = source_of(chosen), use_on_oom, no_split
+    allocator.make_pool(device, pool, rules)
+
+
+def choose_pool(int device, uint64_t pool):
+    """Makes a pool the one that this thread's memory comes from; the one before."""
+    before = thread_state().pools[device]
+    thread_state().pools[device] = pool
+    return before
+
+
 def retire_pool(int device, uint64_t pool):
     """Memory of a pool goes back to the driver once nothing lies there."""
-    allocator.retire_pool(device, pool)
+    if not driver.forked:
+        allocator.retire_pool(device, pool)
+
+
+def set_caching(int device, bint on):
+    allocator.set_caching(device, on)
 
 
 # -- for ptcore.cuda.memory ----------------------------------------------------------------------------------
@@ -328,10 +613,20 @@ def reset_host_accumulated():
 
 def empty_cache(int device):
     cdef int result
+    if recorded == 3:
+        enter_stack()
     with nogil:
-        result = allocator.empty_cache(device)
+        result = allocator.empty_cache(device, False)
+    (&stack_of_thread())[0] = 0
     if result:
         raise RuntimeError(f"empty_cache: {driver.text(result).decode()}")
+
+
+def empty_retired(int device):
+    """The same for pools that nobody holds, unless a graph is being captured; what fails is left for later."""
+    if not driver.forked:
+        with nogil:
+            allocator.empty_cache(device, True)
 
 
 def empty_host_cache():
@@ -355,7 +650,10 @@ def allocate_raw(int device, size_t nbytes, uintptr_t stream):
     cdef void *data
     if driver.forked:
         raise RuntimeError(driver.text(3).decode())
+    if recorded:
+        enter_stack()
     data = allocator.allocate(device, nbytes, <void *>stream, &why, pool_of(device, <void *>stream))
+    (&stack_of_thread())[0] = 0
     if data == NULL:
         failure_text(why, text, 1024)
         from ptcore._errors import OutOfMemoryError
@@ -364,18 +662,62 @@ def allocate_raw(int device, size_t nbytes, uintptr_t stream):
 
 
 def release_raw(int device, uintptr_t data):
-    return driver.forked or allocator.release(device, <void *>data)
+    cdef bint found
+    if driver.forked:
+        return True
+    if recorded == 3:
+        enter_stack()
+    found = allocator.release(device, <void *>data)
+    (&stack_of_thread())[0] = 0
+    return found
 
 
 def snapshot(int device):
     """Blocks in the order of segments and addresses: (segment, segment_size, address, size, requested, stream, pool,
-    large, state)."""
+    large, state, stack, stack of the segment, expandable)."""
     cdef vector[BlockRow] rows = allocator.snapshot(device)
     cdef size_t i
     return [(rows[i].segment, rows[i].segment_size, rows[i].address, rows[i].size, rows[i].requested,
-             <uintptr_t>rows[i].stream, rows[i].pool, bool(rows[i].large), rows[i].state) for i in range(rows.size())]
+             <uintptr_t>rows[i].stream, rows[i].pool, bool(rows[i].large), rows[i].state, rows[i].stack,
+             rows[i].segment_stack, bool(rows[i].expandable)) for i in range(rows.size())]
+
+
+def record_history(bint on, bint trace, int stacks, uint32_t skipped, size_t most, bint clear):
+    """Records what the allocators of all devices do, or no longer; see HistoryRules in block_allocator.hpp."""
+    global recorded
+    cdef HistoryRules rules
+    rules.on, rules.trace, rules.stacks, rules.skipped, rules.most = on, trace, stacks, skipped, most
+    for device in range(allocator.devices()):
+        allocator.record_history(device, rules, clear)
+    recorded = stacks if on else 0
+
+
+def history(int device):
+    """(action, address, size, stream, pool, time_us, stack) of what was recorded, the oldest first."""
+    cdef vector[TraceEntry] rows = allocator.history(device)
+    cdef size_t i
+    return [(rows[i].action, rows[i].address, rows[i].size, <uintptr_t>rows[i].stream, rows[i].pool, rows[i].time_us,
+             rows[i].stack) for i in range(rows.size())]
+
+
+def note_snapshot(int device):
+    allocator.note_snapshot(device)
+
+
+def stack(uint32_t number):
+    """((code, instruction), ...) of a stack's number, the innermost call first."""
+    return _stacks[number]
+
+
+def settings():
+    """(max_split_size or -1, garbage_collection_threshold, expandable, divisions by powers of two)."""
+    cdef const AllocatorSettings *s = &allocator.settings()
+    return (-1 if s.max_split_size == <size_t>-1 else s.max_split_size, s.garbage_collection_threshold,
+            bool(s.expandable), [s.roundup_divisions[i] for i in range(16)])
 
 
 def backend():
-    """The word of PTCORE_CUDA_ALLOC that is in force."""
+    """The word of PTCORE_CUDA_ALLOC that is in force, or "pluggable"."""
+    if allocator.settings().source.allocate:
+        return "pluggable"
     return ("native", "async", "none")[<int>allocator.settings().backend]

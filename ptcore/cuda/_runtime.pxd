@@ -50,6 +50,7 @@ cdef extern from "state.hpp" namespace "pt_cuda" nogil:
     cppclass ThreadState:
         int device
         void **streams
+        uint64_t *pools
 
     Driver driver
     ThreadState &thread_state()

@@ -85,25 +85,27 @@ def summary(stats, device, abbreviated=False):
     return "".join(f"|{line}|\n" for line in lines)
 
 
-def segments(rows, device):
+def segments(rows, device, frames=lambda stack: []):
     """`memory_snapshot`: a dictionary for each segment, with its blocks.
 
-    A row is ``(segment, segment_size, address, size, requested, stream, pool, large, state)``, the fields of a
-    ``BlockRow``; rows come in order of addresses.
+    A row is ``(segment, segment_size, address, size, requested, stream, pool, large, state, stack, stack of the
+    segment, expandable)``, the fields of a ``BlockRow``; rows come in order of addresses. ``frames`` makes of a stack's
+    number what is known of its calls.
     """
     out = {}
-    for segment, segment_size, address, size, requested, stream, pool, large, state in rows:
+    for segment, segment_size, address, size, requested, stream, pool, large, state, *stacks, expandable in rows:
+        stack, segment_stack = stacks
         place = out.get(segment)
         if place is None:
             place = out[segment] = {
                 "device": device, "address": segment, "total_size": segment_size, "allocated_size": 0,
                 "active_size": 0, "requested_size": 0, "stream": stream,
                 "segment_type": "large" if large else "small", "segment_pool_id": (0, pool),
-                "is_expandable": False, "frames": [], "blocks": []}
+                "is_expandable": expandable, "frames": frames(segment_stack), "blocks": []}
         active = state != 0
         place["allocated_size"] += size * (state == 1)
         place["active_size"] += size * active
         place["requested_size"] += requested * active
         place["blocks"].append({"address": address, "size": size, "requested_size": requested if active else 0,
-                                "state": STATES[state], "frames": []})
+                                "state": STATES[state], "frames": frames(stack)})
     return list(out.values())

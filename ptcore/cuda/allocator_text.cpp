@@ -116,11 +116,13 @@ bool one_setting(Reader &r, AllocatorSettings *s) {
     if (key == "roundup_power2_divisions") return divisions(r, s->roundup_divisions);
     if (key == "backend") return backend_word(r, r.word(), &s->backend);
     if (key == "expandable_segments") {
-        if (r.word() == "False") return true;
-        return r.fail("expandable_segments: only False is known");
+        const std::string word = r.word();
+        s->expandable = word == "True";
+        return s->expandable || word == "False" ||
+               r.fail("expandable_segments: expected True or False, got \"" + word + "\"");
     }
     return r.fail("unknown setting \"" + key + "\"; known are max_split_size_mb, garbage_collection_threshold, "
-                  "roundup_power2_divisions, backend and expandable_segments:False");
+                  "roundup_power2_divisions, backend and expandable_segments");
 }
 
 // 1023 bytes, 20.00 MiB
@@ -180,7 +182,7 @@ void failure_text(const AllocatorFailure &why, char *text, size_t room) {
     s += "Of the allocated memory " + size_text(why.allocated) + " is allocated by ptcore, and " +
         size_text(why.reserved - why.allocated) + " is reserved by ptcore but unallocated";
     if (why.largest_free) s += " (the largest free block has " + size_text(why.largest_free) + ")";
-    s += ". If reserved but unallocated memory is large try setting PTCORE_CUDA_ALLOC_CONF=max_split_size_mb:128 to "
+    s += ". If reserved but unallocated memory is large try setting PTCORE_CUDA_ALLOC_CONF=expandable_segments:True to "
         "avoid fragmentation.";
     std::snprintf(text, room, "%s", s.c_str());
 }

@@ -1,141 +1,16 @@
-// The caching allocator of device memory (block_allocator.hpp has the rules).
-//
-// A Segment is what the driver gave; its Blocks tile it, linked in order of addresses. A block is allocated, pending
-// (released, but events of other streams are still to come) or free; only free blocks stand in a FreeSet, ordered by
-// stream, size, address. A block owns one node of a FreeSet for its whole life: while the block is not free it keeps
-// the node itself, so that neither a hit nor a release takes or gives memory of the host.
+// The caching allocator of device memory (block_allocator.hpp has the rules, block_parts.hpp the pieces).
 #include "block_allocator.hpp"
 
 #include <algorithm>
 #include <mutex>
 #include <new>
-#include <set>
 
-#include "allocator_parts.hpp"
+#include "block_parts.hpp"
+#include "memory_history.hpp"
 
 namespace pt_cuda {
-namespace {
 
-constexpr size_t MIB = size_t(1) << 20;
-constexpr size_t QUANTUM = 512;                 // sizes and addresses are multiples of it
-constexpr size_t SMALL_REQUEST = MIB;           // up to here from the small pool
-constexpr size_t SMALL_SEGMENT = 2 * MIB;
-constexpr size_t LARGE_SEGMENT = 20 * MIB;      // for requests below OWN_SEGMENT
-constexpr size_t OWN_SEGMENT = 10 * MIB;
-constexpr size_t ROUND_SEGMENT = 2 * MIB;
-constexpr size_t MAX_REQUEST = size_t(1) << 60; // sums of sizes stay far from the end of size_t
-constexpr int INVALID_DEVICE = 101;
-
-struct Block;
-struct Segment;
-
-struct FreeKey {
-    uintptr_t stream;
-    size_t size;
-    char *data;
-    Block *block;
-};
-struct BestFit {
-    bool operator()(const FreeKey &a, const FreeKey &b) const {
-        if (a.stream != b.stream) return a.stream < b.stream;
-        if (a.size != b.size) return a.size < b.size;
-        return uintptr_t(a.data) < uintptr_t(b.data);
-    }
-};
-typedef std::set<FreeKey, BestFit> FreeSet;
-
-struct Block {
-    char *data = nullptr;
-    size_t size = 0, requested = 0;
-    Block *prev = nullptr, *next = nullptr;     // neighbours in the segment; of spare blocks: the next spare one
-    Segment *segment = nullptr;
-    bool allocated = false;
-    int events = 0;                             // that are recorded and not known to be done
-    uint64_t since = 0;                         // value of `searches` when it became free
-    std::vector<void *> uses;                   // other streams that use it
-    Block *later = nullptr;
-    FreeSet::node_type node;                    // empty exactly while the block stands in a set, at `place`
-    FreeSet::iterator place;
-    bool whole() const { return !prev && !next; }
-    bool is_free() const { return !allocated && !events && uses.empty(); }
-};
-
-struct Pool {
-    explicit Pool(uint64_t id) : id(id) {}
-    const uint64_t id;
-    size_t segments = 0;
-    bool retired = false;       // of a private pool: its whole free segments may go back, and it with the last
-    FreeSet small, large;
-};
-
-struct Segment {
-    char *data = nullptr;
-    size_t size = 0;
-    void *stream = nullptr;
-    Pool *pool = nullptr;
-    bool large = false;
-    Block *first = nullptr;
-    Segment *before = nullptr, *after = nullptr;        // all of the device; of spare ones: `after` is the next
-    FreeSet &free_set() const { return large ? pool->large : pool->small; }
-};
-
-enum Kind {
-    ALLOCATION, SEGMENT, ACTIVE, INACTIVE_SPLIT,
-    ALLOCATED_BYTES, RESERVED_BYTES, ACTIVE_BYTES, INACTIVE_SPLIT_BYTES, REQUESTED_BYTES, KINDS
-};
-#define PT_COUNTER(name) name ".current", name ".peak", name ".allocated", name ".freed"
-#define PT_COUNTERS(name) PT_COUNTER(name ".all"), PT_COUNTER(name ".large_pool"), PT_COUNTER(name ".small_pool")
-const char *const KIND_KEYS[KINDS * 12] = {             // Kind's order, then all, large, small
-    PT_COUNTERS("allocation"), PT_COUNTERS("segment"), PT_COUNTERS("active"), PT_COUNTERS("inactive_split"),
-    PT_COUNTERS("allocated_bytes"), PT_COUNTERS("reserved_bytes"), PT_COUNTERS("active_bytes"),
-    PT_COUNTERS("inactive_split_bytes"), PT_COUNTERS("requested_bytes"),
-};
-const char *const OVERSIZE_KEYS[8] = {PT_COUNTER("oversize_allocations"), PT_COUNTER("oversize_segments")};
-#undef PT_COUNTERS
-#undef PT_COUNTER
-
-struct Counters {
-    Counter of[KINDS][3];
-    Counter oversize_allocations, oversize_segments;
-    int64_t retries = 0, failures = 0, waits = 0, device_allocations = 0, device_frees = 0;
-
-    void add(Kind kind, bool large, size_t n) {
-        of[kind][0].add(int64_t(n));
-        of[kind][large ? 1 : 2].add(int64_t(n));
-    }
-    void subtract(Kind kind, bool large, size_t n) {
-        of[kind][0].subtract(int64_t(n));
-        of[kind][large ? 1 : 2].subtract(int64_t(n));
-    }
-    template <class F> void each(F &&f) {
-        for (auto &kind : of)
-            for (Counter &c : kind) f(c);
-        f(oversize_allocations);
-        f(oversize_segments);
-    }
-};
-
-int floor_log2(size_t n) {
-    int bits = 0;
-    while (n >>= 1) ++bits;
-    return bits;
-}
-
-size_t round_up(size_t n, size_t unit) { return (n + unit - 1) / unit * unit; }
-
-size_t segment_size(size_t size) {
-    if (size <= SMALL_REQUEST) return SMALL_SEGMENT;
-    return size < OWN_SEGMENT ? LARGE_SEGMENT : round_up(size, ROUND_SEGMENT);
-}
-
-void push(std::vector<AllocatorStat> &out, const char *const *keys, const Counter &c) {
-    out.push_back({keys[0], c.current});
-    out.push_back({keys[1], c.peak});
-    out.push_back({keys[2], c.allocated});
-    out.push_back({keys[3], c.freed});
-}
-
-}  // namespace
+using namespace blocks;
 
 struct BlockAllocator::Device {
     const int index;
@@ -148,6 +23,8 @@ struct BlockAllocator::Device {
     uint64_t searches = 0;                      // for large blocks: the clock of the garbage collection
     AddressTable<Block> allocated;
     EventQueue<Block> pending;
+    bool caching = true;
+    History history;
     int captures = 0;                           // under way
     Block *until_captured = nullptr;            // a list by `later`
     std::vector<std::unique_ptr<Pool>> pools;   // the common one first
@@ -158,6 +35,7 @@ struct BlockAllocator::Device {
     Device(int index, const DriverMemory &driver, const AllocatorSettings &settings)
         : index(index), driver(driver), settings(settings), pending(driver) {
         pools.push_back(std::make_unique<Pool>(0));
+        pools[0]->rules.source = settings.source;
     }
     ~Device() {
         while (segments) {
@@ -168,6 +46,7 @@ struct BlockAllocator::Device {
                 s->first = b->next;
                 delete b;
             }
+            delete s->range;
             delete s;
         }
         while (spare_blocks) {
@@ -240,64 +119,169 @@ struct BlockAllocator::Device {
         return round_up(n, (size_t(1) << floor_log2(n)) / divisions);
     }
     bool splits(const Block *b, size_t size) const {
-        if (settings.backend != Backend::native) return false;
+        if (!b->segment->cached || b->segment->pool->rules.no_split) return false;
         const size_t rest = b->size - size;
-        if (!b->segment->large) return rest >= QUANTUM;
+        if (!b->segment->large || b->segment->range) return rest >= QUANTUM;
         return size < settings.max_split_size && rest > SMALL_REQUEST;
+    }
+
+    // ---- what is recorded
+
+    // `stack` is that of what had the memory, where it is given back: the entry has its own if it is known.
+    void note(TraceEntry::Action action, const Segment *s, const char *data, size_t size, uint32_t stack = 0) {
+        if (!history.on()) return;
+        const uint32_t here = history.stack(action == TraceEntry::alloc || action == TraceEntry::segment_alloc ||
+                                            action == TraceEntry::segment_map ? 2 : 3);
+        history.note(action, uintptr_t(data), size, s->stream, s->pool->id, here ? here : history.keep(2, stack));
     }
 
     // ---- the driver's memory
 
+    bool may_grow(size_t size) const { return size <= cap && reserved <= cap - size; }
+
     // A new segment as one block that stands in no set, or NULL and the driver's status.
-    Block *new_segment(Pool *pool, bool large, size_t size, void *stream, int *status) {
-        if (size > cap || reserved > cap - size) {
-            *status = DRIVER_OUT_OF_MEMORY;
-            return nullptr;
-        }
+    Block *new_segment(Pool *pool, bool large, size_t size, void *stream, int *status, bool cached) {
+        *status = DRIVER_OUT_OF_MEMORY;
+        if (!may_grow(size)) return nullptr;
         void *data = nullptr;
-        *status = settings.backend == Backend::async ? driver.allocate_async(index, size, stream, &data)
-                                                     : driver.allocate(index, size, &data);
+        if (void *function = pool->rules.source.allocate)
+            *status = driver.foreign_allocate(function, index, size, stream, &data);
+        else if (settings.backend == Backend::async)
+            *status = driver.allocate_async(index, size, stream, &data);
+        else
+            *status = driver.allocate(index, size, &data);
         if (*status != DRIVER_OK) return nullptr;
+        Segment *s = enter_segment(pool, large, static_cast<char *>(data), size, stream);
+        s->cached = cached;
+        if (size >= settings.max_split_size) counters.oversize_segments.add(1);
+        ++counters.device_allocations;
+        note(TraceEntry::segment_alloc, s, s->data, size);
+        return s->first;
+    }
+    Segment *enter_segment(Pool *pool, bool large, char *data, size_t size, void *stream) {
         Segment *s = spare_segments;
         spare_segments = s->after;
-        s->data = static_cast<char *>(data);
+        s->data = data;
         s->size = size;
         s->stream = stream;
         s->pool = pool;
         s->large = large;
+        s->cached = true;
+        s->stack = history.on() ? history.stack(1) : 0;
         s->before = nullptr;
         s->after = segments;
         if (segments) segments->before = s;
         segments = s;
-        s->first = take_block(s, s->data, size);
+        s->first = s->last = take_block(s, data, size);
         ++pool->segments;
         reserved += size;
         counters.add(SEGMENT, large, 1);
         counters.add(RESERVED_BYTES, large, size);
-        if (size >= settings.max_split_size) counters.oversize_segments.add(1);
-        ++counters.device_allocations;
-        return s->first;
+        return s;
     }
 
     // A segment whose one block stands in no set goes back to the driver.
     int release_segment(Segment *s) {
-        const int status = settings.backend == Backend::async ? driver.release_async(index, s->data, s->stream)
-                                                              : driver.release(index, s->data);
+        int status;
+        counters.device_frees += s->range ? int64_t(s->range->count()) : 1;
+        note(s->range ? TraceEntry::segment_unmap : TraceEntry::segment_free, s, s->data, s->size, s->stack);
+        if (s->range) {
+            status = s->range->close();
+            delete s->range;
+            s->range = nullptr;
+        } else if (void *function = s->pool->rules.source.release) {
+            status = driver.foreign_release(function, index, s->data, s->size, s->stream);
+        } else if (settings.backend == Backend::async) {
+            status = driver.release_async(index, s->data, s->stream);
+        } else {
+            status = driver.release(index, s->data);
+        }
         reserved -= s->size;
         counters.subtract(SEGMENT, s->large, 1);
         counters.subtract(RESERVED_BYTES, s->large, s->size);
         if (s->size >= settings.max_split_size) counters.oversize_segments.subtract(1);
-        ++counters.device_frees;
         if (s->before) s->before->after = s->after;
         else segments = s->after;
         if (s->after) s->after->before = s->before;
         --s->pool->segments;
         drop_block(s->first);
-        s->first = nullptr;
+        s->first = s->last = nullptr;
         s->after = spare_segments;
         spare_segments = s;
         return status;
     }
+
+    // ---- expandable segments
+
+    // The free end of a pool's expandable segment, grown to `size` or more, as a block that stands in no set; or NULL and
+    // the driver's status.
+    Block *expand(Pool *pool, bool large, size_t size, void *stream, int *status) {
+        Segment *s = segments;
+        while (s && !(s->range && s->pool == pool && s->large == large && s->stream == stream)) s = s->after;
+        std::unique_ptr<Range, Range::Close> made;
+        if (!s) {
+            made.reset(new Range(driver, index, large ? LARGE_SEGMENT : SMALL_SEGMENT));
+            if ((*status = made->reserve()) != DRIVER_OK) return nullptr;
+        }
+        Range *range = s ? s->range : made.get();
+        Block *last = s ? s->last : nullptr;
+        const bool grows = last && last->is_free();             // it is too small, as the search has not found it
+        const size_t more = round_up(size - (grows ? last->size : 0), range->piece());
+        *status = may_grow(more) ? range->grow(more) : DRIVER_OUT_OF_MEMORY;
+        if (*status != DRIVER_OK) return nullptr;
+        counters.device_allocations += int64_t(more / range->piece());
+        if (!s) {
+            s = enter_segment(pool, large, range->begin(), more, stream);
+            s->range = made.release();
+            note(TraceEntry::segment_map, s, s->data, more);
+            return s->first;
+        }
+        note(TraceEntry::segment_map, s, s->data + s->size, more);
+        reserved += more;
+        counters.add(RESERVED_BYTES, large, more);
+        if (grows) {
+            set_taken(last);
+            last->size += more;
+        } else {
+            Block *b = take_block(s, s->data + s->size, more);
+            b->prev = last;
+            last = last->next = s->last = b;
+            counters.add(INACTIVE_SPLIT, large, 1);
+        }
+        s->size += more;
+        if (!last->whole()) counters.add(INACTIVE_SPLIT_BYTES, large, more);
+        return last;
+    }
+
+    // Takes the memory of whole pieces from the free end of a segment, part of which is in use.
+    int trim(Segment *s) {
+        Block *b = s->last;
+        const size_t pieces = b->size / s->range->piece(), gone = pieces * s->range->piece();
+        if (!b->is_free() || b->whole() || !pieces) return DRIVER_OK;
+        int status = driver.device_synchronize(index);          // as work on the stream may still use it
+        if (status != DRIVER_OK) return status;
+        set_taken(b);
+        status = s->range->shrink(pieces);
+        counters.device_frees += int64_t(pieces);
+        s->size -= gone;
+        reserved -= gone;
+        counters.subtract(RESERVED_BYTES, s->large, gone);
+        counters.subtract(INACTIVE_SPLIT_BYTES, s->large, gone);
+        note(TraceEntry::segment_unmap, s, s->data + s->size, gone, s->stack);
+        b->size -= gone;
+        if (b->size) {
+            set_free(b);
+            return status;
+        }
+        counters.subtract(INACTIVE_SPLIT, s->large, 1);
+        s->last = b->prev;
+        s->last->next = nullptr;
+        drop_block(b);
+        return status;
+    }
+
+    // ---- what goes back
+
     int release_cached(Block *b) {
         set_taken(b);
         return release_segment(b->segment);
@@ -308,21 +292,27 @@ struct BlockAllocator::Device {
         int failed = DRIVER_OK;
         for (auto it = set.begin(); it != set.end();) {
             Block *b = (it++)->block;
-            if (!b->whole() || !wanted(b)) continue;
-            const int status = release_cached(b);
+            const bool waits = b->segment->range;
+            if (!b->whole() || (waits && captures) || !wanted(b)) continue;
+            int status = waits ? driver.device_synchronize(index) : DRIVER_OK;
+            if (status == DRIVER_OK) status = release_cached(b);
             if (status != DRIVER_OK) failed = status;
         }
         return failed;
     }
-    int release_all_cached() {
+    int release_all_cached(bool retired_alone = false) {
         int failed = wait_for_events();
-        for (size_t i = 0; i < pools.size(); ++i) {
-            Pool &p = *pools[i];
-            if (p.id && !p.retired) continue;
-            for (FreeSet *set : {&p.large, &p.small}) {
+        for (auto &p : pools) {
+            if (p->id ? !p->retired : retired_alone) continue;
+            for (FreeSet *set : {&p->large, &p->small}) {
                 const int status = release_whole(*set, [](Block *) { return true; });
                 if (status != DRIVER_OK) failed = status;
             }
+        }
+        for (Segment *s = segments; s; s = s->after) {
+            if (!s->range || captures || (s->pool->id ? !s->pool->retired : retired_alone)) continue;
+            const int status = trim(s);
+            if (status != DRIVER_OK) failed = status;
         }
         return failed;
     }
@@ -455,6 +445,8 @@ struct BlockAllocator::Device {
         }
         if (why->status == DRIVER_OUT_OF_MEMORY) ++counters.failures;
         driver.info(index, &why->device_free, &why->device_total);
+        if (history.on() && why->status == DRIVER_OUT_OF_MEMORY)
+            history.note(TraceEntry::oom, why->device_free, nbytes, stream, pool_id, history.stack(2));
         why->allocated = size_t(counters.of[ALLOCATED_BYTES][0].current);
         why->reserved = reserved;
         if (pool)
@@ -465,24 +457,34 @@ struct BlockAllocator::Device {
 
     // A block of at least `size` that stands in no set.
     Block *find(Pool *pool, size_t size, void *stream, AllocatorFailure *why) {
-        const bool large = size > SMALL_REQUEST, native = settings.backend == Backend::native;
-        why->segment = native ? segment_size(size) : size;
+        const bool large = size > SMALL_REQUEST;
+        const bool cached = settings.backend == Backend::native && (caching || pool->id);
+        const bool expands = cached && settings.expandable && !pool->rules.no_split && !pool->rules.source.allocate;
+        why->segment = cached ? segment_size(size) : size;
         int *status = &why->status;
-        if (native) {
+        if (cached) {
             if (Block *b = search(pool, large, size, stream)) return b;
             if (settings.garbage_collection_threshold > 0) collect_garbage();
         }
-        Block *b = new_segment(pool, large, why->segment, stream, status);
+        const auto obtain = [&] {
+            return expands ? expand(pool, large, size, stream, status)
+                           : new_segment(pool, large, why->segment, stream, status, cached);
+        };
+        Block *b = obtain();
         if (b || *status != DRIVER_OUT_OF_MEMORY) return b;
-        if (native && release_oversize(pool, size, stream)) {
-            b = new_segment(pool, large, why->segment, stream, status);
+        if (cached && release_oversize(pool, size, stream)) {
+            b = obtain();
             if (b || *status != DRIVER_OUT_OF_MEMORY) return b;
         }
         release_all_cached();
         if (settings.backend == Backend::async) driver.device_synchronize(index);
         ++counters.retries;
-        b = native ? search(pool, large, size, stream) : nullptr;       // what waited may be part of a segment
-        return b ? b : new_segment(pool, large, why->segment, stream, status);
+        b = cached ? search(pool, large, size, stream) : nullptr;       // what waited may be part of a segment
+        if (!b) b = obtain();
+        if (b || *status != DRIVER_OUT_OF_MEMORY || pool->id) return b;
+        for (auto &p : pools)
+            if (p->rules.use_on_oom && (b = search(p.get(), large, size, stream))) break;
+        return b;
     }
 
     void *hand_out(Block *b, size_t size, size_t nbytes) {
@@ -511,6 +513,10 @@ struct BlockAllocator::Device {
         b->allocated = true;
         b->requested = nbytes;
         allocated.insert(b);
+        if (history.on()) {
+            b->stack = history.stack(1);
+            note(TraceEntry::alloc, b->segment, b->data, b->size);
+        }
         counters.add(ALLOCATION, large, 1);
         counters.add(ALLOCATED_BYTES, large, b->size);
         counters.add(ACTIVE, large, 1);
@@ -528,6 +534,7 @@ struct BlockAllocator::Device {
         counters.subtract(ALLOCATION, large, 1);
         counters.subtract(ALLOCATED_BYTES, large, b->size);
         if (b->size >= settings.max_split_size) counters.oversize_allocations.subtract(1);
+        note(TraceEntry::free_requested, b->segment, b->data, b->size, b->stack);
         if (b->uses.empty()) set_cached(b);
         else defer(b);
         return true;
@@ -546,6 +553,7 @@ struct BlockAllocator::Device {
         } else {
             b->next = neighbour->next;
             if (b->next) b->next->prev = b;
+            else b->segment->last = b;
         }
         b->size += size;
         drop_block(neighbour);
@@ -557,10 +565,12 @@ struct BlockAllocator::Device {
         Segment *s = b->segment;
         const bool large = s->large;
         const size_t size = b->size, requested = b->requested;
+        note(TraceEntry::free_completed, s, b->data, size, b->stack);
+        b->stack = 0;
         counters.subtract(ACTIVE, large, 1);
         counters.subtract(ACTIVE_BYTES, large, size);
         counters.subtract(REQUESTED_BYTES, large, requested);
-        if (settings.backend != Backend::native) {
+        if (!s->cached) {
             release_segment(s);
             return;
         }
@@ -586,6 +596,7 @@ struct BlockAllocator::Device {
 
 BlockAllocator::BlockAllocator(const DriverMemory &driver, int devices, const AllocatorSettings &settings)
     : driver(driver), chosen(settings) {
+    if (chosen.expandable) chosen.max_split_size = SIZE_MAX;
     for (int i = 0; i < devices; ++i) state.emplace_back(new Device(i, this->driver, chosen));
 }
 BlockAllocator::~BlockAllocator() = default;
@@ -623,13 +634,28 @@ bool BlockAllocator::record_stream(int device, void *data, void *stream) {
     return true;
 }
 
-int BlockAllocator::empty_cache(int device) {
+int BlockAllocator::empty_cache(int device, bool retired_alone) {
     Device *d = at(device);
     if (!d) return INVALID_DEVICE;
     std::lock_guard<std::mutex> hold(d->mutex);
-    const int status = d->release_all_cached();
+    if (retired_alone && d->captures) return DRIVER_OK;         // the driver would end the capture: later, then
+    const int status = d->release_all_cached(retired_alone);
     d->drop_retired_pools();
     return status;
+}
+
+void BlockAllocator::make_pool(int device, uint64_t pool, const PoolRules &rules) {
+    Device *d = at(device);
+    if (!d) return;
+    std::lock_guard<std::mutex> hold(d->mutex);
+    d->pool_of(pool)->rules = rules;
+}
+
+void BlockAllocator::set_caching(int device, bool on) {
+    Device *d = at(device);
+    if (!d) return;
+    std::lock_guard<std::mutex> hold(d->mutex);
+    d->caching = on;
 }
 
 void BlockAllocator::retire_pool(int device, uint64_t pool) {
@@ -715,11 +741,34 @@ std::vector<BlockRow> BlockAllocator::snapshot(int device) const {
     for (const Segment *s = d->segments; s; s = s->after)
         for (const Block *b = s->first; b; b = b->next)
             rows.push_back({uintptr_t(s->data), uintptr_t(b->data), s->size, b->size, b->requested, s->stream,
-                            s->pool->id, s->large,
+                            s->pool->id, s->large, s->range != nullptr,
                             b->allocated ? BlockRow::allocated : b->is_free() ? BlockRow::inactive
-                                                                              : BlockRow::pending_free});
+                                                                              : BlockRow::pending_free,
+                            b->stack, s->stack});
     std::sort(rows.begin(), rows.end(), [](const BlockRow &a, const BlockRow &b) { return a.address < b.address; });
     return rows;
+}
+
+void BlockAllocator::record_history(int device, const HistoryRules &rules, bool clear) {
+    Device *d = at(device);
+    if (!d) return;
+    std::lock_guard<std::mutex> hold(d->mutex);
+    d->history.start(rules, clear);
+}
+
+std::vector<TraceEntry> BlockAllocator::history(int device) const {
+    Device *d = at(device);
+    if (!d) return {};
+    std::lock_guard<std::mutex> hold(d->mutex);
+    return d->history.entries();
+}
+
+void BlockAllocator::note_snapshot(int device) {
+    Device *d = at(device);
+    if (!d) return;
+    std::lock_guard<std::mutex> hold(d->mutex);
+    if (d->history.on())
+        d->history.note(TraceEntry::snapshot, 0, size_t(d->counters.of[ACTIVE_BYTES][0].current), nullptr, 0, 0);
 }
 
 }  // namespace pt_cuda

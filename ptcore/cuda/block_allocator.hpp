@@ -15,7 +15,11 @@
 //  (d) a block used on other streams (record_stream) becomes free when the events recorded there at its release are
 //      done;
 //  (e) where the driver has no memory left: cached blocks that would be large enough go back, then all whole free
-//      segments after waiting for the events of (d), then the request fails, and everything goes on as before.
+//      segments after waiting for the events of (d), then the request fails, and everything goes on as before;
+//      With expandable segments there is one for each pool, stream and kind (of small and of large requests), which
+//      grows at its end by pieces of 2 or 20 MiB; what remains of a block is always split off. Whole pieces of its free
+//      end go back where others' whole free segments do, but not while a graph is captured, as that waits;
+//  (f) blocks of a private pool serve that pool alone (but see PoolRules), and its segments stay until it is retired.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -41,6 +45,27 @@ struct DriverMemory {
     int (*device_synchronize)(int device);
     int (*host_allocate)(size_t nbytes, void **out);            // page-locked, for every device
     int (*host_release)(void *data);
+    // Addresses, and memory behind them. Sizes are multiples of granularity's.
+    int (*granularity)(int device, size_t *nbytes);
+    int (*reserve)(int device, size_t nbytes, void **out);
+    int (*unreserve)(int device, void *data, size_t nbytes);
+    int (*map)(int device, void *data, size_t nbytes, uint64_t *handle);
+    int (*unmap)(int device, void *data, size_t nbytes, uint64_t handle);   // does not wait
+    // The same as the first two by a function of somebody else's (SegmentSource).
+    int (*foreign_allocate)(void *function, int device, size_t nbytes, void *stream, void **out);
+    int (*foreign_release)(void *function, int device, void *data, size_t nbytes, void *stream);
+};
+
+// Functions that segments are asked of in the driver's place: void *allocate(size_t, int device, stream) and
+// void release(void *, size_t, int device, stream). NULL: the driver.
+struct SegmentSource {
+    void *allocate = nullptr, *release = nullptr;
+};
+
+struct PoolRules {
+    bool use_on_oom = false;    // its free blocks serve requests of the common pool that would fail otherwise
+    bool no_split = false;
+    SegmentSource source;
 };
 
 enum class Backend { native, async, none };     // none: every request goes to the driver (for compute-sanitizer)
@@ -48,6 +73,8 @@ enum class Backend { native, async, none };     // none: every request goes to t
 // PYTORCH_CUDA_ALLOC_CONF's settings.
 struct AllocatorSettings {
     Backend backend = Backend::native;
+    bool expandable = false;                    // of the backend native; max_split_size has no effect then
+    SegmentSource source;                       // of the common pool
     size_t max_split_size = SIZE_MAX;           // blocks of this size and above are not split
     double garbage_collection_threshold = 0;    // of the cap; 0: never
     uint8_t roundup_divisions[16] = {};         // of [1, 2) MiB, [2, 4) MiB, ... and the last for all above; 0: none
@@ -83,8 +110,35 @@ struct BlockRow {
     size_t segment_size, size, requested;
     void *stream;
     uint64_t pool;
-    bool large;
+    bool large, expandable;
     enum : uint8_t { inactive, allocated, pending_free } state;
+    uint32_t stack, segment_stack;              // where they were allocated: see HistoryRules
+};
+
+// What is recorded. A stack is a number that the caller gives a thread (stack_of_thread) before it calls the allocator; 0:
+// none is known.
+struct HistoryRules {
+    bool on = false;
+    bool trace = false;         // whether entries are kept, beside the stacks of what is allocated
+    int stacks = 0;             // 1: of what is allocated now, 2: of entries for allocations too, 3: of all entries
+    uint32_t skipped = 0;       // a bit for each TraceEntry::Action that is left out
+    size_t most = SIZE_MAX;     // entries; the oldest go
+};
+inline uint32_t &stack_of_thread() {
+    static thread_local uint32_t stack = 0;
+    return stack;
+}
+
+struct TraceEntry {
+    enum Action : uint8_t {
+        alloc, free_requested, free_completed, segment_alloc, segment_free, segment_map, segment_unmap, oom, snapshot
+    } action;
+    uintptr_t address;          // of oom: how much the device had left
+    size_t size;
+    void *stream;
+    uint64_t pool;
+    int64_t time_us;            // since 1970
+    uint32_t stack;
 };
 
 class BlockAllocator {
@@ -102,9 +156,13 @@ public:
     // The memory is also used on `stream`: it must not be given away before what is enqueued there at its release is
     // done.
     bool record_stream(int device, void *data, void *stream);
+    // Makes a private pool, or gives the one that there is these rules.
+    void make_pool(int device, uint64_t pool, const PoolRules &rules);
     // Gives whole free segments back, after waiting for events. Those of private pools stay until the pool is retired.
-    int empty_cache(int device);
+    int empty_cache(int device, bool retired_alone = false);
     void retire_pool(int device, uint64_t pool);
+    // While it is off, the common pool asks the driver for every request, and gives it back at its release.
+    void set_caching(int device, bool on);
     // Between the two the driver is asked for no event: while streams capture it refuses such calls of every thread. Blocks
     // that become free meanwhile and that other streams use wait for the end.
     void begin_capture(int device);
@@ -118,6 +176,10 @@ public:
     void reset_peak(int device);
     void reset_accumulated(int device);
     std::vector<BlockRow> snapshot(int device) const;
+    // Begins or ends the recording; what was recorded is forgotten at its end.
+    void record_history(int device, const HistoryRules &rules, bool clear);
+    std::vector<TraceEntry> history(int device) const;
+    void note_snapshot(int device);             // an entry
     int devices() const { return int(state.size()); }
     const AllocatorSettings &settings() const { return chosen; }
 

@@ -5,29 +5,26 @@ it read (``x.copy_(batch)``), and results are read where they were. What it allo
 lives as long as a graph or a tensor there.
 """
 import gc
+import sys
 import warnings
 
-from ptcore import _random
-from ptcore.cuda import _load
+from ptcore import _lazy, _random
+from ptcore.cuda import _load, _pools
 from ptcore.cuda._load import runtime
 from ptcore.cuda.memory import empty_cache
 from ptcore.cuda.streams import Stream, StreamContext, current_stream
 
-__all__ = ["CUDAGraph", "graph", "graph_pool_handle", "is_current_stream_capturing"]
+__all__ = ["CUDAGraph", "graph", "graph_pool_handle", "is_current_stream_capturing",
+           *[name for names in _lazy.TABLE["ptcore.cuda.graphs"].values() for name in names]]
+__getattr__, __dir__ = _lazy.names(__name__)
 
 _MODES = ("global", "thread_local", "relaxed")
-_users = {}                             # (device, pool) -> graphs that use it
 
 
 def _driver():
     runtime()
     from ptcore.cuda import _graph
     return _graph
-
-
-def _memory():
-    from ptcore.cuda import _memory
-    return _memory
 
 
 def is_current_stream_capturing():
@@ -92,9 +89,7 @@ class CUDAGraph:
         if not now._handle:
             raise RuntimeError("CUDAGraph.capture_begin: the default stream cannot be captured: use 'with "
                                "ptcore.cuda.graph(g):' or a ptcore.cuda.Stream")
-        if _memory().backend() != "native":
-            raise RuntimeError(f"CUDAGraph.capture_begin: graphs need the allocator 'native', PTCORE_CUDA_ALLOC is "
-                               f"{_memory().backend()!r}")
+        _pools.refuse_other_backends("CUDAGraph.capture_begin: graphs need")
         from ptcore._exchange.convert import tensor
         index = now._index
         _driver().refuse_another(index)
@@ -103,16 +98,16 @@ class CUDAGraph:
         state = tensor([seed - (seed >> 63 << 64), offset], device=f"cuda:{index}")
         number = _driver().new_pool() if pool is None else pool[1]
         _driver().begin(index, now._handle, number, _MODES.index(capture_error_mode), state.data_ptr(), offset)
-        _random.hold(generator)
+        _random.hold(generator, True)
         self._index, self._pool, self._captured_on, self._state = index, number, now, state
         self._generator, self._before = generator, (seed, offset)
-        _users[index, number] = _users.get((index, number), 0) + 1
+        _pools.hold(index, number)
 
     def _end(self):
         """The driver's graph, after everything stands as before the capture."""
         seed, offset = self._before
         generator, stream_ = self._generator, self._captured_on
-        _random.hold(None)
+        _random.hold(generator, False)
         self._drawn, seeded = generator.get_offset() - offset, generator.initial_seed() != seed
         generator.manual_seed(seed)
         generator.set_offset(offset)
@@ -179,14 +174,12 @@ class CUDAGraph:
             return
         if self._pool is not None:
             _driver().destroy(self._graph, self._program)
-            left = _users[self._index, self._pool] = _users[self._index, self._pool] - 1
-            if not left:
-                del _users[self._index, self._pool]
-                _memory().retire_pool(self._index, self._pool)
+            _pools.drop(self._index, self._pool)
         self._clear()
 
-    def __del__(self):
-        if getattr(self, "_pool", None) is not None:
+    def __del__(self, at_exit=sys.is_finalizing):
+        # At the interpreter's exit modules may be gone already, and the driver takes back what the process had.
+        if getattr(self, "_pool", None) is not None and not at_exit():
             self.reset()
 
     def pool(self):
@@ -238,7 +231,7 @@ class graph:
     pool : tuple, optional
         Of ``graph_pool_handle`` or ``CUDAGraph.pool``.
     stream : Stream, optional
-        That captures; one that all captures share if None.
+        That captures; one that all captures on the current device share if None.
     capture_error_mode : {"global", "thread_local", "relaxed"}
         See ``CUDAGraph.capture_begin``.
     """
@@ -247,9 +240,9 @@ class graph:
 
     def __init__(self, cuda_graph, pool=None, stream=None, capture_error_mode="global"):
         if stream is None:
-            if graph.default_capture_stream is None:
-                graph.default_capture_stream = Stream()
             stream = graph.default_capture_stream
+            if stream is None or stream._index != current_stream()._index:
+                stream = graph.default_capture_stream = Stream()
         self.cuda_graph, self.pool, self.capture_stream = cuda_graph, pool, stream
         self.capture_error_mode, self._context = capture_error_mode, StreamContext(stream)
 

@@ -1,21 +1,28 @@
 """Memory of CUDA devices: what the caching allocator holds, its peaks, and what it gives back."""
+import contextlib
+import os
+import pickle
+import sys
+
+from ptcore import _lazy
 from ptcore.cuda import _stats
 from ptcore.cuda._load import index_of, runtime, started
+from ptcore.cuda._pools import CUDAPluggableAllocator, MemPool, _memory, change_current_allocator, use_mem_pool
 
-__all__ = ["caching_allocator_alloc", "caching_allocator_delete", "empty_cache", "empty_host_cache",
+__all__ = ["CUDAPluggableAllocator", "MemPool", "caching_allocator_alloc", "caching_allocator_delete",
+           "caching_allocator_disabled", "caching_allocator_enable", "change_current_allocator", "empty_cache",
+           "empty_host_cache",
            "get_allocator_backend", "get_per_process_memory_fraction", "host_memory_stats",
            "host_memory_stats_as_nested_dict", "max_memory_allocated", "max_memory_cached", "max_memory_reserved",
            "mem_get_info", "memory_allocated", "memory_cached", "memory_reserved", "memory_snapshot", "memory_stats",
            "memory_stats_as_nested_dict", "memory_summary", "reset_accumulated_host_memory_stats",
            "reset_accumulated_memory_stats",
            "reset_max_memory_allocated", "reset_max_memory_cached", "reset_peak_host_memory_stats",
-           "reset_peak_memory_stats", "set_per_process_memory_fraction"]
+           "reset_peak_memory_stats", "set_per_process_memory_fraction", "use_mem_pool",
+           *[name for names in _lazy.TABLE["ptcore.cuda.memory"].values() for name in names]]
+__getattr__, __dir__ = _lazy.names(__name__)
 
-
-def _memory():
-    runtime()
-    from ptcore.cuda import _memory
-    return _memory
+_caching = True
 
 
 def mem_get_info(device=None):
@@ -119,13 +126,157 @@ def memory_summary(device=None, abbreviated=False):
     return _stats.summary(memory_stats(index), index, abbreviated)
 
 
-def memory_snapshot():
-    """All segments of all devices with their blocks, as dictionaries."""
+def memory_snapshot(mempool_id=None, include_traces=True):
+    """All segments of all devices with their blocks, as dictionaries.
+
+    Parameters
+    ----------
+    mempool_id : tuple, optional
+        Of `MemPool`: the segments of this pool alone.
+    include_traces : bool
+        Has no effect: segments have no traces.
+    """
     memory = _memory()
     found = []
     for device in range(runtime().device_count()):
-        found += _stats.segments(memory.snapshot(device), device)
-    return found
+        found += _stats.segments(memory.snapshot(device), device, _frames())
+    return [s for s in found if mempool_id in (None, s["segment_pool_id"])]
+
+
+# -- what the allocator has done, in the form that pytorch.org/memory_viz reads ----------------------------------
+
+_ACTIONS = ("alloc", "free_requested", "free_completed", "segment_alloc", "segment_free", "segment_map",
+            "segment_unmap", "oom", "snapshot")         # by TraceEntry::Action
+_CONTEXTS = (None, "state", "alloc", "all")             # by HistoryRules::stacks
+
+
+def _one_of(value, known, name):
+    if value not in known:
+        raise RuntimeError(f"_record_memory_history: {name} must be one of {', '.join(map(repr, known))}, got "
+                           f"{value!r}")
+
+
+def _record_memory_history(enabled="all", context="all", stacks="python", max_entries=sys.maxsize, device=None,
+                           clear_history=False, compile_context=False, global_record_annotations=False,
+                           skip_actions=None):
+    """Records where the memory of devices is allocated and given back, for ``_snapshot`` and ``_dump_snapshot``.
+
+    Parameters
+    ----------
+    enabled : {"all", "state", None}
+        ``"state"`` keeps the stacks of what is allocated now, ``"all"`` an entry for each thing that the allocator does
+        besides. None ends the recording, and forgets the entries. True and False, of older programs, mean ``"all"`` and
+        None.
+    context : {"all", "alloc", "state", None}
+        Of what the stack of Python calls is kept: of all entries, of those for allocations, of what is allocated now,
+        or of nothing.
+    stacks : {"python"}
+        PyTorch's ``"all"`` takes C++ functions too; here it means the same as ``"python"``.
+    max_entries : int
+        The latest that are kept for each device.
+    device : device, str or int, optional
+        Has no effect, as in PyTorch: all devices are recorded.
+    clear_history : bool
+        Whether earlier entries are forgotten.
+    compile_context, global_record_annotations : bool
+        Have no effect.
+    skip_actions : list of str, optional
+        Of what there is to be no entry, such as ``"free_requested"``.
+
+    Raises
+    ------
+    RuntimeError
+        If a word is none of these.
+
+    Notes
+    -----
+    Scratch memory of kernels has no stack. Equal stacks are kept once, for the life of the process.
+    """
+    if isinstance(enabled, bool):
+        enabled = "all" if enabled else None
+    _one_of(enabled, (None, "state", "all"), "enabled")
+    _one_of(context, _CONTEXTS, "context")
+    _one_of(stacks, ("python", "all"), "stacks")
+    skipped = 0
+    for action in skip_actions or ():
+        _one_of(action, _ACTIONS, "skip_actions")
+        skipped |= 1 << _ACTIONS.index(action)
+    _memory().record_history(enabled is not None, enabled == "all", _CONTEXTS.index(context), skipped,
+                             max(max_entries, 1), clear_history)
+
+
+def _frames():
+    """A function that makes of a stack's number a list of calls; equal calls are one dictionary."""
+    memory, calls, known = _memory(), {}, {0: []}
+
+    def call(code, place):
+        if (code, place) not in calls:
+            line = next((line for start, end, line in code.co_lines() if start <= place < end), None)
+            calls[code, place] = {"filename": code.co_filename, "line": line or code.co_firstlineno,
+                                  "name": code.co_name}
+        return calls[code, place]
+
+    def frames(stack):
+        if stack not in known:
+            known[stack] = [call(*one) for one in memory.stack(stack)]
+        return known[stack]
+
+    return frames
+
+
+def _snapshot(device=None, augment_with_fx_traces=False):
+    """What the allocators hold and what they have done: a dictionary of ``"segments"``, ``"device_traces"`` (for each
+    device a list of entries, the oldest first), ``"allocator_settings"`` and ``"external_annotations"``.
+
+    Parameters
+    ----------
+    device : device, str or int, optional
+        Has no effect, as in PyTorch: all devices are told.
+    augment_with_fx_traces : bool
+        Has no effect.
+    """
+    memory, frames, traces = _memory(), _frames(), []
+    for index in range(runtime().device_count()):
+        traces.append([{"action": _ACTIONS[action], "device_free" if _ACTIONS[action] == "oom" else "addr": address,
+                        "size": size, "stream": stream, "time_us": time, "compile_context": "N/A", "user_metadata": "",
+                        "pool_id": (0, pool), "frames": frames(stack)}
+                       for action, address, size, stream, pool, time, stack in memory.history(index)])
+    segments = memory_snapshot()
+    for index in range(runtime().device_count()):
+        memory.note_snapshot(index)
+    most, threshold, expandable, divisions = memory.settings()
+    settings = {"PYTORCH_CUDA_ALLOC_CONF": os.environ.get("PTCORE_CUDA_ALLOC_CONF", ""), "max_split_size": most,
+                "garbage_collection_threshold": threshold, "expandable_segments": expandable,
+                "roundup_power2_divisions": {str(1 << i): n for i, n in enumerate(divisions)}}
+    return {"segments": segments, "device_traces": traces, "allocator_settings": settings, "external_annotations": []}
+
+
+def _dump_snapshot(filename="dump_snapshot.pickle", augment_with_fx_traces=False):
+    """Writes ``_snapshot`` to a file that pytorch.org/memory_viz shows.
+
+    Parameters
+    ----------
+    filename : str
+    augment_with_fx_traces : bool
+        Has no effect.
+    """
+    with open(filename, "wb") as f:
+        pickle.dump(_snapshot(), f)
+
+
+def _attach_out_of_memory_observer(observer):
+    """Calls ``observer(device, size, total, free)`` before each OutOfMemoryError of a tensor.
+
+    Parameters
+    ----------
+    observer : callable
+        Given the device's number, what was asked of the driver, what it may give at most and what it has left, in
+        bytes. What it raises is printed.
+    """
+    if not callable(observer):
+        raise TypeError("_attach_out_of_memory_observer: observer must be callable, got "
+                        f"{type(observer).__name__}")
+    _memory().observers.append(observer)
 
 
 def empty_cache():
@@ -164,8 +315,35 @@ def get_per_process_memory_fraction(device=None):
 
 
 def get_allocator_backend():
-    """``"native"``, ``"async"`` or ``"none"``: PTCORE_CUDA_ALLOC's word."""
+    """``"native"``, ``"async"`` or ``"none"``: PTCORE_CUDA_ALLOC's word; ``"pluggable"`` after
+    ``change_current_allocator``."""
     return _memory().backend()
+
+
+def caching_allocator_enable(value=True):
+    """Turns the cache off or on: without it the driver is asked for every allocation and gets it back at its end. Pools
+    keep theirs. Nothing happens where no device was used.
+
+    Parameters
+    ----------
+    value : bool
+    """
+    global _caching
+    if started() is not None:
+        _caching = bool(value)
+        for device in range(runtime().device_count()):
+            _memory().set_caching(device, _caching)
+
+
+@contextlib.contextmanager
+def caching_allocator_disabled():
+    """``with caching_allocator_disabled():`` the cache is off; see ``caching_allocator_enable``."""
+    before = _caching
+    caching_allocator_enable(False)
+    try:
+        yield
+    finally:
+        caching_allocator_enable(before)
 
 
 def caching_allocator_alloc(size, device=None, stream=None):

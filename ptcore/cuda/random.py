@@ -74,8 +74,10 @@ def manual_seed_all(seed):
 
 
 def seed():
-    """Seeds the current device's generator from the system's entropy."""
-    _of(None, "seed").seed()
+    """Seeds the current device's generator from the system's entropy; nothing happens where there is no device."""
+    from ptcore.cuda import is_available
+    if is_available():
+        _of(None, "seed").seed()
 
 
 def seed_all():

@@ -140,17 +140,66 @@ class Event:
         Whether it keeps the time.
     blocking : bool
         Whether ``synchronize`` gives the processor to others.
+    interprocess : bool
+        Whether other processes can be given it: `multiprocessing` sends it, and ``ipc_handle``.
+
+    Raises
+    ------
+    RuntimeError
+        If it is to keep the time between processes.
     """
 
     def __init__(self, enable_timing=False, blocking=False, interprocess=False, external=False):
-        if interprocess or external:
-            raise NotImplementedError("Event: interprocess and external events are not supported")
-        self._flags = (0 if enable_timing else 2) | (1 if blocking else 0)
+        if external:
+            raise NotImplementedError("Event: external events are not supported")
+        if interprocess and enable_timing:
+            raise RuntimeError("Event: an interprocess event keeps no time: enable_timing must be False")
+        self._flags = (0 if enable_timing else 2) | (1 if blocking else 0) | (4 if interprocess else 0)
         self._handle = self._index = self._destroy = None
 
     def __del__(self):
         if getattr(self, "_destroy", None) is not None:
             self._destroy(self._handle)
+
+    def _keep(self, index, handle):
+        self._index, self._handle, self._destroy = index, handle, runtime().event_destroy
+
+    def ipc_handle(self):
+        """What ``from_ipc_handle`` makes the same event of in another process: 64 bytes. An event that was not recorded
+        becomes one of the current device.
+
+        Raises
+        ------
+        RuntimeError
+            If it was not made with ``interprocess=True``.
+        """
+        if not self._flags & 4:
+            raise RuntimeError("Event.ipc_handle: the event must be made with interprocess=True")
+        if self._handle is None:
+            index = runtime().check_device(-1)
+            self._keep(index, runtime().event_create(index, self._flags))
+        from ptcore.cuda import _ipc
+        return _ipc.event_handle(self._index, self._handle)
+
+    @classmethod
+    def from_ipc_handle(cls, device, handle):
+        """The event of another process, which must keep its own.
+
+        Parameters
+        ----------
+        device : device, str or int
+        handle : bytes
+            Of ``ipc_handle``.
+        """
+        if not isinstance(handle, bytes) or len(handle) != 64:
+            raise TypeError("Event.from_ipc_handle: handle must be the 64 bytes that Event.ipc_handle gives, got "
+                            f"{type(handle).__name__}")
+        index = index_of(device, "Event.from_ipc_handle")
+        runtime().check_device(index)
+        from ptcore.cuda import _ipc
+        self = cls(interprocess=True)
+        self._keep(index, _ipc.open_event(index, handle))
+        return self
 
     @property
     def device(self):
@@ -171,9 +220,7 @@ class Event:
         """
         stream = current_stream() if stream is None else stream
         if self._handle is None:
-            self._index = stream._index
-            self._handle = runtime().event_create(self._index, self._flags)
-            self._destroy = runtime().event_destroy
+            self._keep(stream._index, runtime().event_create(stream._index, self._flags))
         elif self._index != stream._index:
             raise RuntimeError(f"Event.record: the event belongs to cuda:{self._index}, the stream to "
                                f"cuda:{stream._index}")

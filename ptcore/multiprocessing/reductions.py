@@ -2,6 +2,7 @@
 
 Only ``multiprocessing``'s pickler does this; ``pickle`` itself copies a tensor's elements.
 """
+import sys
 from multiprocessing import context, resource_sharer
 from multiprocessing.reduction import DupFd, ForkingPickler
 
@@ -18,7 +19,7 @@ FORKSERVER_FDS = 200    # the others are fetched from this process
 
 
 def reduce_tensor(tensor):
-    """A tensor of the CPU by its place in its storage, which is moved to shared memory; with gradient and attributes.
+    """A tensor by its place in its storage, which on the CPU is moved to shared memory; with gradient and attributes.
 
     Where the storage's address is known outside (NumPy, ``data_ptr``), a copy of the tensor is what travels.
 
@@ -27,7 +28,7 @@ def reduce_tensor(tensor):
     RuntimeError
         If the tensor has a history: autograd does not cross processes.
     NotImplementedError
-        If it lies on a device.
+        If it lies on a device other than CUDA's.
     """
     grad = tensor.grad if tensor.is_leaf else None
     for which, t in ("a tensor", tensor), ("a gradient (of create_graph=True)", grad):
@@ -58,7 +59,10 @@ def complete(tensor, state):
 
 
 def _reducer_of_subclasses(pickler, obj):
-    """``ForkingPickler``'s table knows a class only by itself."""
+    """``ForkingPickler``'s table knows a class only by itself, and none that was not imported yet."""
+    streams = sys.modules.get("ptcore.cuda.streams")
+    if streams is not None and isinstance(obj, streams.Event):
+        return reduce_event(obj)
     kind = type(obj)
     if (issubclass(kind, Tensor) and kind not in pickler.dispatch_table
             and kind.__reduce_ex__ is copying.__reduce_ex__):
@@ -68,6 +72,8 @@ def _reducer_of_subclasses(pickler, obj):
 
 def _shared(tensor):
     """Moves the tensor's storage to shared memory; False where it must stay where it is."""
+    if tensor.device.type == "cuda":
+        return True
     if tensor.device.type != "cpu":
         raise NotImplementedError(f"multiprocessing: tensors on {tensor.device} cannot be sent to other processes yet; "
                                   "send tensor.cpu()")
@@ -91,6 +97,9 @@ def _copy(tensor):
 
 def reduce_storage(storage):
     """A storage as a place in a segment."""
+    if storage.device.type == "cuda":
+        from ptcore.multiprocessing import _devices
+        return _devices.reduce_storage(storage)
     if storage.device.type != "cpu":
         raise NotImplementedError(f"multiprocessing: storages on {storage.device} cannot be sent to other processes")
     if not storage.is_shared() and not storage.resizable():
@@ -102,6 +111,12 @@ def reduce_storage(storage):
 def rebuild_storage(segment, offset, nbytes):
     """The storage at a place; the one that this process has if it has one."""
     return segment.storage(offset, nbytes)
+
+
+def reduce_event(event):
+    """An event of a CUDA device, which was made for other processes."""
+    from ptcore.multiprocessing import _devices
+    return _devices.reduce_event(event)
 
 
 def reduce_anonymous(segment):

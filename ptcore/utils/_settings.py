@@ -4,6 +4,7 @@ And what programs ask about types, storages and the modules of devices.
 """
 from ptcore import _precision
 from ptcore._device import device as as_device
+from ptcore._device import set_default_device
 from ptcore._dtype import set_default_dtype
 from ptcore._ops import _arguments
 from ptcore._tensor import Tensor
@@ -12,7 +13,7 @@ _deterministic = {"mode": False, "warn_only": False}
 
 
 def use_deterministic_algorithms(mode, *, warn_only=False) -> None:
-    """Asks for results that are the same in every run, which ptcore's always are.
+    """Asks for results that are the same in every run, which ptcore's own always are; cuDNN's are then too.
 
     >>> import ptcore
     >>> ptcore.use_deterministic_algorithms(True)
@@ -24,6 +25,7 @@ def use_deterministic_algorithms(mode, *, warn_only=False) -> None:
         if not isinstance(value, bool):
             raise TypeError(f"use_deterministic_algorithms: {name} must be bool, got {type(value).__name__}")
     _deterministic.update(mode=mode, warn_only=warn_only)
+    _precision.allow("deterministic", mode)
 
 
 def are_deterministic_algorithms_enabled() -> bool:
@@ -56,7 +58,7 @@ def get_float32_matmul_precision() -> str:
 
 
 def set_default_tensor_type(t) -> None:
-    """Sets the default dtype by the name of a tensor type, as "ptcore.DoubleTensor", or by the type itself.
+    """Sets the default dtype and device by a tensor type or its name: ``"ptcore.cuda.DoubleTensor"``.
 
     Examples
     --------
@@ -66,13 +68,15 @@ def set_default_tensor_type(t) -> None:
     if isinstance(t, str):
         import ptcore
         module, _, name = t.rpartition(".")
-        found = getattr(ptcore, name, None) if module in ("torch", "ptcore") else None
-        if not hasattr(found, "dtype"):
+        kind = {"torch": ptcore, "ptcore": ptcore, "torch.cuda": ptcore.cuda, "ptcore.cuda": ptcore.cuda}.get(module)
+        found = getattr(kind, name, None)
+        if not hasattr(found, "device_type"):
             raise TypeError(f"set_default_tensor_type: t must be a type such as 'ptcore.FloatTensor', got {t!r}")
         t = found
-    if not hasattr(t, "dtype"):
+    if not hasattr(t, "device_type"):
         raise TypeError(f"set_default_tensor_type: t must be a tensor type or its name, got {type(t).__name__}")
     set_default_dtype(t.dtype)
+    set_default_device(t.device_type)
 
 
 def set_flush_denormal(mode) -> bool:

@@ -1,4 +1,4 @@
-// The allocators over a pretended driver, for test_allocator.py: addresses that are never touched, a limit of memory
+// The allocators over a pretended driver, for allocator_library.py: addresses that are never touched, a limit of memory
 // per device, events that are done when the test says so, and faults on demand. With -DHAMMER a program of its own, in
 // which many threads use the allocators at once.
 #include <algorithm>
@@ -35,7 +35,7 @@ namespace {
 
 constexpr size_t STEP = size_t(2) << 20;
 enum Function { ALLOCATE, RELEASE, INFO, CREATE, RECORD, QUERY, SYNCHRONIZE, DESTROY, DEVICE, HOST_ALLOCATE,
-                HOST_RELEASE, FUNCTIONS };
+                HOST_RELEASE, FOREIGN_ALLOCATE, FOREIGN_RELEASE, GRANULARITY, RESERVE, UNRESERVE, MAP, UNMAP, FUNCTIONS };
 
 struct Event {
     int device;
@@ -43,13 +43,24 @@ struct Event {
     long ticket;
 };
 
+struct Foreign {
+    size_t size;
+    void *stream;
+    size_t function;
+};
+
 struct Pretended {
     std::mutex mutex;
     size_t limit = size_t(1) << 40, host_limit = size_t(1) << 40;
     std::map<int, size_t> used, next;
     std::map<std::pair<int, void *>, size_t> live;
-    size_t host_used = 0, host_next = 0;
+    size_t host_used = 0, host_next = 0, foreign_used = 0, foreign_next = 0, foreign_limit = size_t(1) << 40;
     std::map<void *, size_t> host_live;
+    std::map<void *, Foreign> foreign_live;
+    std::map<size_t, size_t> ranges;                            // reserved addresses
+    std::map<size_t, std::pair<size_t, uint64_t>> mapped;       // bytes and handle by address
+    uint64_t handles = 0;
+    bool threads = false;                                       // others may give the device work at any time
     std::map<std::pair<int, void *>, long> recorded, done;
     long calls[FUNCTIONS] = {}, events = 0, mistakes = 0;
     int fault[FUNCTIONS] = {}, fault_after[FUNCTIONS] = {}, fault_count[FUNCTIONS] = {};
@@ -154,10 +165,84 @@ int fake_host_release(void *p) {
     fake->host_live.erase(it);
     return DRIVER_OK;
 }
+int fake_granularity(int, size_t *out) {
+    ENTER(GRANULARITY);
+    *out = STEP;
+    return DRIVER_OK;
+}
+// The first addresses of a device that are free.
+int fake_reserve(int device, size_t n, void **out) {
+    ENTER(RESERVE);
+    if (!n || n % STEP) return ++fake->mistakes, 1;
+    size_t at = size_t(device + 9) << 52;
+    for (auto &range : fake->ranges)
+        if (range.first < at + n && at < range.first + range.second) at = range.first + range.second;
+    fake->ranges[at] = n;
+    *out = reinterpret_cast<void *>(at);
+    return DRIVER_OK;
+}
+int fake_unreserve(int, void *p, size_t n) {
+    ENTER(UNRESERVE);
+    const size_t at = reinterpret_cast<size_t>(p);
+    auto it = fake->ranges.find(at);
+    auto inside = fake->mapped.lower_bound(at);
+    if (it == fake->ranges.end() || it->second != n || (inside != fake->mapped.end() && inside->first < at + n))
+        return ++fake->mistakes, 1;
+    fake->ranges.erase(it);
+    return DRIVER_OK;
+}
+int fake_map(int device, void *p, size_t n, uint64_t *handle) {
+    ENTER(MAP);
+    const size_t at = reinterpret_cast<size_t>(p);
+    auto after = fake->ranges.upper_bound(at);
+    if (after == fake->ranges.begin() || n % STEP || at + n > std::prev(after)->first + std::prev(after)->second ||
+        fake->mapped.count(at) || at >> 52 != size_t(device + 9))
+        return ++fake->mistakes, 1;
+    if (n > fake->limit - fake->used[device]) return DRIVER_OUT_OF_MEMORY;
+    fake->used[device] += n;
+    *handle = ++fake->handles;
+    fake->mapped[at] = {n, *handle};
+    return DRIVER_OK;
+}
+// Nothing may be at work on the device: what it has been given would touch addresses without memory.
+int fake_unmap(int device, void *p, size_t n, uint64_t handle) {
+    ENTER(UNMAP);
+    auto it = fake->mapped.find(reinterpret_cast<size_t>(p));
+    if (it == fake->mapped.end() || it->second != std::make_pair(n, handle)) return ++fake->mistakes, 1;
+    for (auto &line : fake->recorded)
+        if (!fake->threads && line.first.first == device && fake->done[line.first] < line.second) ++fake->mistakes;
+    fake->used[device] -= n;
+    fake->mapped.erase(it);
+    return DRIVER_OK;
+}
+
+// A source of segments has two numbers in the place of its functions; its memory lies apart, and it alone takes it back.
+int fake_foreign_allocate(void *function, int, size_t n, void *stream, void **out) {
+    ENTER(FOREIGN_ALLOCATE);
+    if (n > fake->foreign_limit - fake->foreign_used) return DRIVER_OUT_OF_MEMORY;
+    fake->foreign_used += n;
+    *out = reinterpret_cast<void *>((size_t(1) << 50) + fake->foreign_next);
+    fake->foreign_next += (n + STEP - 1) / STEP * STEP + STEP;
+    fake->foreign_live[*out] = {n, stream, reinterpret_cast<size_t>(function)};
+    return DRIVER_OK;
+}
+int fake_foreign_release(void *function, int, void *p, size_t n, void *stream) {
+    ENTER(FOREIGN_RELEASE);
+    auto it = fake->foreign_live.find(p);
+    if (it == fake->foreign_live.end() || it->second.size != n || it->second.stream != stream ||
+        it->second.function + 1 != reinterpret_cast<size_t>(function)) {
+        ++fake->mistakes;
+        return 1;
+    }
+    fake->foreign_used -= n;
+    fake->foreign_live.erase(it);
+    return DRIVER_OK;
+}
 
 const DriverMemory functions = {fake_allocate, fake_release, fake_allocate_async, fake_release_async, fake_info,
                                 fake_create, fake_record, fake_query, fake_synchronize, fake_destroy, fake_device_synchronize,
-                                fake_host_allocate, fake_host_release};
+                                fake_host_allocate, fake_host_release, fake_granularity, fake_reserve, fake_unreserve, fake_map, fake_unmap,
+                                fake_foreign_allocate, fake_foreign_release};
 BlockAllocator *blocks = nullptr;
 PinnedPool *pinned = nullptr;
 AllocatorFailure why;
@@ -169,6 +254,16 @@ const char *joined(const std::vector<AllocatorStat> &stats) {
     return text.c_str();
 }
 
+// The source whose functions are two numbers, of which this is the first; 0: the driver.
+SegmentSource source_of(size_t number) {
+    SegmentSource source;
+    if (number) {
+        source.allocate = reinterpret_cast<void *>(number);
+        source.release = reinterpret_cast<void *>(number + 1);
+    }
+    return source;
+}
+
 }  // namespace
 
 #ifdef _MSC_VER
@@ -178,8 +273,10 @@ const char *joined(const std::vector<AllocatorStat> &stats) {
 #endif
 
 // NULL, or what is wrong with the settings
-API const char *start(int devices, const char *settings, const char *backend, size_t limit, size_t host_limit) {
+API const char *start(int devices, const char *settings, const char *backend, size_t limit, size_t host_limit,
+                      size_t source) {
     AllocatorSettings s;
+    s.source = source_of(source);
     static char error[256];
     if (!parse_settings(settings, &s, error, sizeof(error)) || !parse_backend(backend, &s, error, sizeof(error)))
         return error;
@@ -199,6 +296,17 @@ API size_t allocate(int device, size_t n, void *stream, uint64_t pool) {
 API int release(int device, void *p) { return blocks->release(device, p); }
 API int record_stream(int device, void *p, void *stream) { return blocks->record_stream(device, p, stream); }
 API int empty_cache(int device) { return blocks->empty_cache(device); }
+API int empty_retired(int device) { return blocks->empty_cache(device, true); }
+API void make_pool(int device, uint64_t pool, int use_on_oom, int no_split, size_t source) {
+    PoolRules rules;
+    rules.use_on_oom = use_on_oom;
+    rules.no_split = no_split;
+    rules.source = source_of(source);
+    blocks->make_pool(device, pool, rules);
+}
+API void set_caching(int device, int on) { blocks->set_caching(device, on); }
+API void capture(int device, int on) { on ? blocks->begin_capture(device) : blocks->end_capture(device); }
+API size_t foreign_used() { return fake->foreign_used; }
 API void retire_pool(int device, uint64_t pool) { blocks->retire_pool(device, pool); }
 API int set_fraction(int device, double x) { return blocks->set_memory_fraction(device, x); }
 API double fraction(int device) { return blocks->memory_fraction(device); }
@@ -209,11 +317,37 @@ API const char *snapshot(int device) {
     text.clear();
     for (const BlockRow &r : blocks->snapshot(device)) {
         char line[256];
-        std::snprintf(line, sizeof(line), "%zu %zu %zu %zu %zu %zu %zu %d %d\n", size_t(r.segment), r.segment_size,
+        std::snprintf(line, sizeof(line), "%zu %zu %zu %zu %zu %zu %zu %d %d %d\n", size_t(r.segment), r.segment_size,
                       size_t(r.address), r.size, r.requested, reinterpret_cast<size_t>(r.stream), size_t(r.pool),
-                      int(r.large), int(r.state));
+                      int(r.large), int(r.state), int(r.expandable));
         text += line;
     }
+    return text.c_str();
+}
+API void record_history(int device, int on, int trace, int stacks, unsigned skipped, size_t most, int clear) {
+    HistoryRules rules;
+    rules.on = on;
+    rules.trace = trace;
+    rules.stacks = stacks;
+    rules.skipped = skipped;
+    rules.most = most;
+    blocks->record_history(device, rules, clear);
+}
+API void set_stack(unsigned number) { stack_of_thread() = number; }
+API const char *history(int device) {
+    text.clear();
+    for (const TraceEntry &e : blocks->history(device)) {
+        char line[256];
+        std::snprintf(line, sizeof(line), "%d %zu %zu %zu %zu %lld %u\n", int(e.action), size_t(e.address), e.size,
+                      reinterpret_cast<size_t>(e.stream), size_t(e.pool), (long long)e.time_us, e.stack);
+        text += line;
+    }
+    return text.c_str();
+}
+API const char *stacks(int device) {
+    text.clear();
+    for (const BlockRow &r : blocks->snapshot(device))
+        text += std::to_string(r.stack) + " " + std::to_string(r.segment_stack) + "\n";
     return text.c_str();
 }
 API const char *failure(size_t *numbers) {
@@ -363,6 +497,7 @@ API long hammer(int threads, int steps) {
             blocks->release(b.second, b.first);
         }
     };
+    fake->threads = true;
     std::vector<std::thread> all;
     for (int i = 0; i < threads; ++i) all.emplace_back(work, i);
     for (auto &t : all) t.join();
@@ -371,8 +506,8 @@ API long hammer(int threads, int steps) {
 }
 
 #ifdef HAMMER
-int main() {
-    start(2, "", "", size_t(256) << 20, size_t(64) << 20);
+int main(int, char **settings) {
+    start(2, settings[1], "", size_t(256) << 20, size_t(64) << 20, 0);
     const long wrong = hammer(6, 4000);
     for (int d = 0; d < 2; ++d) blocks->empty_cache(d);
     pinned->empty_cache();

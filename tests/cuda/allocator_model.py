@@ -17,14 +17,15 @@ class Block:
 
 
 class Segment:
-    def __init__(self, address, size, stream, large):
+    def __init__(self, address, size, stream, large, room=0):
         self.address, self.size, self.stream, self.large = address, size, stream, large
+        self.room = room                            # addresses of an expandable segment
         self.blocks = [Block(self, address, size)]
 
 
 class Model:
-    def __init__(self, device=0, limit=1 << 40, max_split=None, divisions=None):
-        self.device, self.limit, self.cap = device, limit, None
+    def __init__(self, device=0, limit=1 << 40, max_split=None, divisions=None, expandable=False):
+        self.device, self.limit, self.cap, self.expandable = device, limit, None, expandable
         self.max_split, self.divisions = max_split, divisions or [0] * 16
         self.segments, self.lines = [], {}          # lines: stream -> [(ticket, block)] in order
         self.recorded, self.done = {}, {}
@@ -101,10 +102,56 @@ class Model:
 
     def drop(self, segment):
         self.segments.remove(segment)
-        self.values["num_device_free"] += 1
+        self.values["num_device_free"] += segment.size // self.piece(segment.large) if segment.room else 1
+        self.note()
+
+    # Expandable segments: one for each stream and kind, which grows at its end.
+
+    @staticmethod
+    def piece(large):
+        return 20 * MIB if large else 2 * MIB
+
+    def expand(self, size, stream, large):
+        piece = self.piece(large)
+        mine = [s for s in self.segments if s.stream == stream and s.large == large]
+        end = mine[0].blocks[-1] if mine else None
+        n = -(-(size - (end.size if end and end.state == FREE else 0)) // piece) * piece
+        reserved = sum(s.size for s in self.segments)
+        if (self.cap is not None and reserved + n > self.cap) or reserved + n > self.limit:
+            return None
+        self.values["num_device_alloc"] += n // piece
+        if not mine:
+            room = -(-(self.limit + self.limit // 8) // piece) * piece
+            address = self.device + 9 << 52
+            for s in sorted(self.segments, key=lambda s: s.address):
+                if s.address < address + room and address < s.address + s.room:
+                    address = s.address + s.room
+            mine = [Segment(address, n, stream, large, room)]
+            self.segments += mine
+        elif end.state == FREE:
+            end.size += n
+            mine[0].size += n
+        else:
+            mine[0].blocks.append(Block(mine[0], mine[0].address + mine[0].size, n))
+            mine[0].size += n
+        self.note()
+        return mine[0].blocks[-1]
+
+    def trim(self, segment):
+        end, piece = segment.blocks[-1], self.piece(segment.large)
+        n = end.size // piece
+        if end.state != FREE or not n:
+            return
+        end.size -= n * piece
+        segment.size -= n * piece
+        if not end.size:
+            segment.blocks.pop()
+        self.values["num_device_free"] += n
         self.note()
 
     def grow(self, size, stream, large):
+        if self.expandable:
+            return self.expand(size, stream, large)
         n = self.segment_size(size)
         reserved = sum(s.size for s in self.segments)
         if (self.cap is not None and reserved + n > self.cap) or reserved + n > self.limit:
@@ -170,6 +217,9 @@ class Model:
                 self.pop(line)
         for s in self.whole_free():
             self.drop(s)
+        for s in self.segments:
+            if s.room:
+                self.trim(s)
 
     def become_free(self, block):
         block.state, block.requested = FREE, 0
@@ -198,7 +248,8 @@ class Model:
             self.values["num_ooms"] += 1
             return 0
         rest = block.size - size
-        if (rest > MIB and (not self.max_split or size < self.max_split)) if large else rest >= 512:
+        small = not large or block.segment.room
+        if rest >= 512 if small else rest > MIB and (not self.max_split or size < self.max_split):
             parts = block.segment.blocks
             parts.insert(parts.index(block) + 1, Block(block.segment, block.address + size, rest))
             block.size = size
@@ -234,4 +285,4 @@ class Model:
 
     def snapshot(self):
         return [(s.address, s.size, b.address, b.size, b.requested if b.state else None, s.stream, 0, int(s.large),
-                 b.state) for s in sorted(self.segments, key=lambda s: s.address) for b in s.blocks]
+                 b.state, int(s.room > 0)) for s in sorted(self.segments, key=lambda s: s.address) for b in s.blocks]

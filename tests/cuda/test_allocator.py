@@ -3,108 +3,17 @@ import ctypes
 import random
 import shutil
 import subprocess
-from pathlib import Path
 
+import allocator_library
 import pytest
+from allocator_library import EXPANDABLE, OUT_OF_MEMORY, compile_sources, current, parsed
 from allocator_model import MIB, Model
-from native import COMPILER, call, needs_compiler
+from native import needs_compiler
 
 pytestmark = [pytest.mark.core, needs_compiler]
 
-HERE = Path(__file__).parent
-CUDA = HERE.parents[1] / "ptcore" / "cuda"
-SOURCES = [HERE / "allocator_driver.cpp", *(CUDA / f for f in ("block_allocator.cpp", "allocator_text.cpp",
-                                                              "pinned_pool.cpp"))]
 GIB = 1 << 30
-FUNCTIONS = ("allocate release info create record query synchronize destroy device host_allocate host_release").split()
-OUT_OF_MEMORY, NOT_READY = 2, 600
-
-
-def compile_sources(out, *flags):
-    flags = ["-std=c++17", "-Wall", "-Wextra", "-Werror", "-fPIC", "-pthread", f"-I{CUDA}", *flags]
-    objects = [f"{out}.{source.stem}.o" for source in SOURCES]
-    for source, o in zip(SOURCES, objects):
-        call([*COMPILER, *flags, "-c", str(source), "-o", o])
-    shared = [] if "-DHAMMER" in flags else ["-shared"]
-    call([*COMPILER, *flags, *shared, *objects, "-o", str(out)])
-
-
-@pytest.fixture(scope="module")
-def library(tmp_path_factory):
-    out = tmp_path_factory.mktemp("allocator") / "lib.so"
-    compile_sources(out, "-O2", "-fvisibility=hidden")
-    lib = ctypes.CDLL(str(out))
-    size, pointer, text, number = ctypes.c_size_t, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int
-    for name, result, *arguments in [
-            ("start", text, number, text, text, size, size), ("allocate", size, number, size, pointer, ctypes.c_uint64),
-            ("release", number, number, pointer), ("record_stream", number, number, pointer, pointer),
-            ("retire_pool", None, number, ctypes.c_uint64), ("set_fraction", number, number, ctypes.c_double),
-            ("fraction", ctypes.c_double, number), ("stats", text, number), ("snapshot", text, number),
-            ("failure", text, ctypes.POINTER(size)), ("calls", ctypes.c_long, number),
-            ("complete", None, number, pointer, ctypes.c_long), ("used", size, number),
-            ("live_events", ctypes.c_long), ("mistakes", ctypes.c_long), ("pinned_allocate", size, size),
-            ("pinned_release", number, pointer), ("pinned_record", number, pointer, number, pointer),
-            ("pinned_owns", number, pointer), ("pinned_stats", text), ("host_used", size),
-            ("steady", ctypes.c_double, ctypes.POINTER(size), number, number, ctypes.POINTER(ctypes.c_long)),
-            ("hammer", ctypes.c_long, number, number)]:
-        function = getattr(lib, name)
-        function.restype, function.argtypes = result, arguments
-    return lib
-
-
-class Driver:
-    """The library started anew."""
-
-    def __init__(self, lib, settings="", backend="", limit=1 << 40, host_limit=1 << 40, devices=2):
-        self.lib = lib
-        problem = lib.start(devices, settings.encode(), backend.encode(), limit, host_limit)
-        assert problem is None, problem.decode()
-
-    def allocate(self, n, stream=0, device=0, pool=0):
-        return self.lib.allocate(device, n, stream, pool)
-
-    def release(self, address, device=0):
-        return self.lib.release(device, address)
-
-    def record(self, address, stream, device=0):
-        assert self.lib.record_stream(device, address, stream)
-
-    def stats(self, device=0):
-        return parsed(self.lib.stats(device))
-
-    def snapshot(self, device=0):
-        rows = [tuple(map(int, line.split())) for line in self.lib.snapshot(device).decode().splitlines()]
-        return [(*r[:4], r[4] if r[8] else None, *r[5:]) for r in rows]
-
-    def failure(self):
-        numbers = (ctypes.c_size_t * 9)()
-        text = self.lib.failure(numbers).decode()
-        names = "status requested segment device_free device_total allocated reserved cap largest_free".split()
-        return dict(zip(names, numbers)) | {"text": text}
-
-    def fail(self, function, status=OUT_OF_MEMORY, after=0, count=1):
-        self.lib.fail(FUNCTIONS.index(function), status, after, count)
-
-    def calls(self, *functions):
-        return [self.lib.calls(FUNCTIONS.index(f)) for f in functions or FUNCTIONS]
-
-
-def parsed(text):
-    return {key: int(value) for key, value in (line.split() for line in text.decode().splitlines())}
-
-
-@pytest.fixture
-def start(library):
-    def make(*args, **kwargs):
-        return Driver(library, *args, **kwargs)
-    yield make
-    assert library.mistakes() == 0
-
-
-def current(driver, *keys, device=0):
-    stats = driver.stats(device)
-    values = tuple(stats[k + ".all.current"] for k in keys)
-    return values if len(values) > 1 else values[0]
+library, start = allocator_library.library, allocator_library.start
 
 
 # Random traces against the model
@@ -115,6 +24,9 @@ TRACES = {
     "tight, oversize": dict(limit=180 * MIB, settings="max_split_size_mb:21", max_split=21 * MIB),
     "roundup": dict(limit=90 * MIB, settings="roundup_power2_divisions:[2:1,8:8,>:4]",
                     divisions=[1] + [8] * 2 + [4] * 13),
+    "expandable, roomy": dict(limit=1 << 32, settings="expandable_segments:True", expandable=True),
+    "expandable, tight": dict(limit=110 * MIB, settings="expandable_segments:True,max_split_size_mb:21",
+                              expandable=True),
 }
 
 
@@ -175,7 +87,7 @@ def test_random_trace_equals_model(start, trace, seed):
         assert driver.stats() == model.stats(), step
         if step % 50 == 0:
             assert driver.snapshot() == model.snapshot()
-    assert (failures > 0) == (trace != "roomy")
+    assert (failures > 0) == ("roomy" not in trace)
     assert driver.snapshot() == model.snapshot()
     assert driver.lib.used(0) == sum(s.size for s in model.segments)
     for address in live:
@@ -184,7 +96,12 @@ def test_random_trace_equals_model(start, trace, seed):
     assert driver.lib.used(0) == 0 and driver.snapshot() == []
     assert {k: v for k, v in driver.stats().items() if k.endswith(".current")} == {
         k + ".current": 0 for k in model.counters}
-    assert driver.calls("allocate")[0] >= driver.calls("release")[0] == driver.stats()["num_device_alloc"]
+    if model.expandable:
+        assert driver.calls("allocate", "release") == [0, 0]
+        assert driver.calls("map")[0] >= driver.calls("unmap")[0] >= driver.stats()["num_device_alloc"] > 10
+        assert driver.calls("reserve") == driver.calls("unreserve")
+    else:
+        assert driver.calls("allocate")[0] >= driver.calls("release")[0] == driver.stats()["num_device_alloc"]
 
 
 # PyTorch's documented numbers
@@ -373,7 +290,7 @@ def test_text_of_the_error(start):
         "CUDA out of memory. Tried to allocate 6.00 GiB. GPU 0 has a total capacity of 8.00 GiB of which 4.98 GiB is "
         "free. Of the allocated memory 3.01 GiB is allocated by ptcore, and 11.00 MiB is reserved by ptcore but "
         "unallocated (the largest free block has 11.00 MiB). If reserved but unallocated memory is large try setting "
-        "PTCORE_CUDA_ALLOC_CONF=max_split_size_mb:128 to avoid fragmentation.")
+        "PTCORE_CUDA_ALLOC_CONF=expandable_segments:True to avoid fragmentation.")
     driver.lib.set_fraction(0, 0.5)
     assert driver.allocate(2 * GIB) == 0
     assert "is free. 4.00 GiB allowed; Of the allocated memory" in driver.failure()["text"]
@@ -437,12 +354,12 @@ def test_roundup(start, settings, sizes):
     ("garbage_collection_threshold:1", "between 0 and 1"), ("garbage_collection_threshold:nan", "number"),
     ("roundup_power2_divisions:3", "power of two"), ("roundup_power2_divisions:[256:2", "expected ']'"),
     ("roundup_power2_divisions:[512:2,256:2]", "must rise"), ("roundup_power2_divisions:[300:2]", "powers of two"),
-    ("backend:mine", "native, async or none"), ("expandable_segments:True", "only False"),
+    ("backend:mine", "native, async or none"), ("expandable_segments:1", "expected True or False"),
     ("split:1", "unknown setting \"split\""), ("backend:native max_split_size_mb:64", "expected ','"),
     ("max_split_size_mb:1e30", "number"), ("max_split_size_mb:-64", "number"),
 ])
 def test_bad_settings(library, settings, problem):
-    text = library.start(1, settings.encode(), b"", MIB, MIB)
+    text = library.start(1, settings.encode(), b"", MIB, MIB, 0)
     assert text is not None
     assert problem == "x" or problem in text.decode()
 
@@ -468,27 +385,13 @@ def test_backends_without_a_cache(start, setting):
     assert driver.stats()["num_device_alloc"] == driver.stats()["num_device_free"] == 2
 
 
-def test_private_pools(start):
-    driver = start(limit=64 * MIB)
-    a = driver.allocate(1000, pool=7)
-    driver.release(a)
-    assert driver.allocate(1000) != a and driver.allocate(1000, pool=8) != a
-    assert {r[6] for r in driver.snapshot()} == {0, 7, 8}
-    assert driver.lib.empty_cache(0) == 0
-    assert driver.allocate(1000, pool=7) == a       # its address stays while the pool lives
-    driver.release(a)
-    driver.lib.retire_pool(0, 7)
-    driver.lib.empty_cache(0)
-    assert {r[6] for r in driver.snapshot()} == {0, 8}
-    assert driver.allocate(1000, pool=7) != a
-
-
 # Cost and threads
 
-def test_steady_state_takes_no_memory_and_no_driver_call(start, library):
+@pytest.mark.parametrize("settings", ["", EXPANDABLE])
+def test_steady_state_takes_no_memory_and_no_driver_call(start, library, settings):
     rng = random.Random(0)
     for n, low, high in ((1, 9, 9), (100, 4, 20), (1000, 4, 24)):
-        driver = start()
+        driver = start(settings)
         sizes = (ctypes.c_size_t * n)(*(int(2 ** rng.uniform(low, high)) for _ in range(n)))
         made = ctypes.c_long()
         library.steady(sizes, n, 1, ctypes.byref(made))
@@ -498,8 +401,9 @@ def test_steady_state_takes_no_memory_and_no_driver_call(start, library):
         assert made.value == 0 and driver.calls() == before
 
 
-def test_threads(start, library):
-    driver = start(limit=256 * MIB, host_limit=64 * MIB)
+@pytest.mark.parametrize("settings", ["", EXPANDABLE])
+def test_threads(start, library, settings):
+    driver = start(settings, limit=256 * MIB, host_limit=64 * MIB)
     assert library.hammer(6, 5000) == 0
     for device in (0, 1):
         assert library.empty_cache(device) == 0 and library.used(device) == 0
@@ -510,14 +414,15 @@ def test_threads(start, library):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("settings", ["", EXPANDABLE])
 @pytest.mark.parametrize("sanitizer", ["thread", "address,undefined"])
-def test_threads_under_sanitizers(tmp_path, sanitizer):
+def test_threads_under_sanitizers(tmp_path, sanitizer, settings):
     program = tmp_path / "hammer"
     compile_sources(program, "-O1", "-g", "-DHAMMER", f"-fsanitize={sanitizer}")
     prefix = ["setarch", "-R"]      # some versions of TSan know only addresses that are not random
     if not shutil.which("setarch") or subprocess.run([*prefix, "true"], capture_output=True).returncode:
         prefix = []
-    done = subprocess.run([*prefix, str(program)], capture_output=True, text=True)
+    done = subprocess.run([*prefix, str(program), settings], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.split() == ["0"] * 5
 

@@ -13,7 +13,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent / "host"))
 
 import host_compiler
-from child import PROGRAMS, Args, Names, child, fails, image, kernels
+from child import PROGRAMS, Args, Names, child, fails, folder, image, kernels
 
 
 @child
@@ -53,6 +53,47 @@ def test_meetings(cu):
         np.testing.assert_array_equal(cu.download(q, np.empty(256, np.float32)), x[255::-1])
         cu.launch(warp, 1, 32, Args(0, q, 0))
         np.testing.assert_array_equal(cu.download(q, np.empty(32, np.float32)), x[31::-1])
+
+
+@child
+def test_divisors(cu):
+    """Multiplication and shift in place of a division, for every size up to 2**63 - 1."""
+    most, rng = 2**63 - 1, np.random.default_rng(0)
+    ends = [1, 2, 3, 5, 7, 641, 2**31 - 1, 2**31, 2**31 + 1, 2**32 + 1, 3**39, 2**62, 2**62 + 1, most - 1, most]
+    sizes = ends + [int(rng.integers(1, 2**int(bits))) for bits in rng.integers(2, 64, 400)]
+    pairs = [(i, d) for d in sizes for k in (1, 2, 1000, most // d)
+             for i in (0, d - 1, k * d - 1, k * d, k * d + d // 2, most) if 0 <= i <= most]
+    pairs += [(int(rng.integers(0, most)), d) for d in sizes for _ in range(20)]
+    numbers = np.array(pairs, np.int64).T.copy()
+    expected = np.array([[i // d for i, d in pairs], [i % d for i, d in pairs]])
+    p, q = cu.upload(numbers), cu.alloc(numbers.nbytes)
+    for name in ("divide", "divide_plain"):
+        cu.launch(kernels(cu, name, "quotients"), 1, 1, Args(p, q, len(pairs)))
+        np.testing.assert_array_equal(cu.download(q, np.empty_like(numbers)), expected)
+
+
+@child
+def test_row_major_offsets(cu):
+    """Of numbers, and in dims, below and above 2**31."""
+    rng = np.random.default_rng(0)
+    offsets = kernels(cu, "divide", "offsets")
+    for sizes in ([3, 5, 7, 11], [2**20, 9, 2**20, 7], [6, 2**33 + 1, 1, 5], [2**28, 3, 2**31, 1],
+                  [1, 1, 1, 2**40]):
+        total = int(np.prod([int(s) for s in sizes], dtype=object))
+        numbers = [0, total - 1, total // 2]
+        numbers += [int(rng.integers(0, 2**int(b))) % total for b in rng.integers(1, 62, 50)]
+        strides = [int(s) for s in rng.integers(-10**6, 10**6, 4)]
+        expected = []
+        for i in numbers:
+            offset = 0
+            for size, stride in zip(sizes[:0:-1], strides[:0:-1]):
+                i, rest = divmod(i, size)
+                offset += rest * stride
+            expected.append(offset + i * strides[0])
+        x = np.array(numbers + sizes + strides, np.int64)
+        p, q = cu.upload(x), cu.alloc(8 * len(numbers))
+        cu.launch(offsets, 1, 1, Args(p, q, len(numbers)))
+        assert cu.download(q, np.empty(len(numbers), np.int64)).tolist() == expected
 
 
 @child
@@ -221,6 +262,23 @@ def test_races(cu):
         assert "a race in device memory" in run(blocks, "not_fenced", partial, 4, 64)
         cu.cuMemsetD32(c.c_uint64(arrived), 0, c.c_size_t(4))
         assert "write by thread 0 of block" in run(plain, "store", Args(x, q, 0), 2, 1)
+
+
+SQUARE = """#include "base.cuh"
+struct Args { const float *x; float *y; int64_t n; float by; };
+PT_KERNEL(square, Args, a, 32) { if (threadIdx.x < a.n) a.y[threadIdx.x] = a.x[threadIdx.x] * a.x[threadIdx.x] + a.by; }
+"""
+
+
+@child
+def test_products_are_fused_where_that_is_asked_for(cu):
+    """What rounding takes off a square is left when the square's rounded value is."""
+    x = np.float32(1 + 2.0**-12)
+    p, q = cu.upload(np.full(1, x)), cu.alloc(4)
+    for options, left in (([], 0), (host_compiler.FUSED, 2.0**-24)):
+        program = cu.program(host_compiler.cached(SQUARE, folder(), options=options))
+        cu.launch(cu.kernel(program, "square"), 1, 32, Args(p, q, 1, -float(x * x)))
+        assert cu.download(q, np.empty(1, np.float32))[0] == left
 
 
 FIBERS = r"""

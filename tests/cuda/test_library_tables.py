@@ -3,6 +3,8 @@
 Neither a device nor a driver is needed: the libraries load, and make descriptors, without.
 """
 import importlib.util
+import json
+import os
 import re
 import subprocess
 import sys
@@ -27,7 +29,9 @@ def nvidia_file(pattern):
 
 
 LIBRARIES = pytest.mark.skipif(nvidia_file("cu13/lib/libcublas.so.13") is None, reason="needs cuBLAS")
+SOLVER = pytest.mark.skipif(nvidia_file("cu13/lib/libcusolver.so.12") is None, reason="needs cuSOLVER")
 FFT = pytest.mark.skipif(nvidia_file("cu13/lib/libcufft.so.12") is None, reason="needs cuFFT")
+DNN = pytest.mark.skipif(nvidia_file("cudnn/lib/libcudnn.so.9") is None, reason="needs cuDNN")
 HEADERS = pytest.mark.skipif(nvidia_file("cu13/include/cublasLt.h") is None, reason="needs cuBLAS's headers")
 
 START = """
@@ -38,9 +42,10 @@ from ptcore.cuda import _library_tables
 """
 
 
-def run(code):
+def run(code, **environment):
     """What a process of its own prints."""
-    done = subprocess.run([sys.executable, "-P", "-c", START + code], text=True, capture_output=True)
+    done = subprocess.run([sys.executable, "-P", "-c", START + code], text=True, capture_output=True,
+                          env={**os.environ, **environment})
     assert done.returncode == 0, done.stderr
     return done.stdout.split("\n")[:-1]
 
@@ -57,7 +62,7 @@ assert blas.cublasGetProperty(0, c.byref(major)) == 0
 lt.cublasLtGetVersion.restype = c.c_size_t
 print(major.value, lt.cublasLtGetVersion() // 10000)
 """)
-    assert lines[:2] == ["cublas 6", "cublasLt 10"]
+    assert lines[:2] == ["cublas 22", "cublasLt 10"]
     major, version = map(int, lines[2].split())
     assert major == version >= 13
 
@@ -86,17 +91,157 @@ print(len(_library_tables.TABLES["cufft"]), version.value // 1000)
     told = {value: name for value, name in told.items() if name}
     full = {"alloc failed": "allocation failed", "exec failed": "execution failed"}
     assert told == {value: full.get(name, name) for value, name in statuses.items() if value in told}
-    # As the fields of Fft are declared.
-    words = {"cufftHandle": "int", "cufftHandle *": "int *", "cudaDataType": "int", "cudaStream_t": "void *",
-             "long long int": "long long", "long long int *": "long long *"}
-    table = re.search(r"struct Fft \{(.*?)\n\};", (CUDA / "launch" / "cufft.hpp").read_text(), re.S)[1]
-    fields = re.findall(r"int \(\*\w+\)\((.*?)\);", table, re.S)
-    names = re.search(r'"cufft": \((.*?)\)', (CUDA / "_library_tables.pyx").read_text(), re.S)[1]
-    for name, field in zip(re.findall(r'"(\w+)"', names), fields, strict=True):
-        declared = re.search(rf"CUFFTAPI {name}\((.*?)\);", text, re.S)[1]
-        theirs, mine = ([re.sub(r"\s+", " ", re.sub(r"(\*?)\s*\w+\s*$", r" \1", p.strip())).strip()
-                         for p in parameters.split(",")] for parameters in (declared, field))
-        assert [words.get(p, p) for p in theirs] == mine, name
+    check_signatures("cufft", "Fft", "cufft.hpp", text)
+
+
+@DNN
+@SOURCE
+def test_cudnn():
+    """Functions, the types of their parameters and the numbers. The library itself loads without a device."""
+    lines = run("""
+_library_tables.load("cudnn")
+dnn = c.CDLL(_libraries.library_path("cudnn"))
+print(len(_library_tables.TABLES["cudnn"]), dnn.cudnnGetVersion() // 10000)
+""")
+    assert lines == ["26 9"]
+    text = "".join(nvidia_file(f"cudnn/include/cudnn_{name}.h").read_text() for name in ("graph", "ops", "cnn"))
+    plan, stand_in = (path.read_text() for path in (CUDA / "launch" / "cudnn.cpp",
+                                                    ROOT / "tests" / "cuda" / "host" / "standin_cudnn.hpp"))
+    for name, value in (("DATA_FLOAT", 0), ("DATA_DOUBLE", 1), ("DATA_HALF", 2), ("DATA_BFLOAT16", 9), ("FMA_MATH", 3),
+                        ("TENSOR_OP_MATH", 1), ("DEFAULT_MATH", 0), ("CROSS_CORRELATION", 1), ("TENSOR_NCHW", 0),
+                        ("DETERMINISTIC", 1)):
+        assert re.search(rf"\bCUDNN_{name}\s*= {value},? ", text), name
+        ours = name.replace("DATA_", "TYPE_").replace("TENSOR_NCHW", "FORMAT_NCHW")
+        assert re.search(rf"\b{ours} = {value}\b", plan), name
+    for name in ("BAD_PARAM", "NOT_SUPPORTED"):
+        value = re.search(rf"CUDNN_STATUS_{name}\s*= (\d+)", text)[1]
+        assert f"{name} = {value}" in stand_in
+    fields = re.search(r"struct cudnnConvolutionFwdAlgoPerfStruct \{(.*?)\}", text, re.S)[1]
+    words = re.findall(r"^\s*(\w+) \w+(?:\[(\d)\])?;", fields, re.M)
+    assert words == [("cudnnConvolutionFwdAlgo_t", ""), ("cudnnStatus_t", ""), ("float", ""), ("size_t", ""),
+                     ("cudnnDeterminism_t", ""), ("cudnnMathType_t", ""), ("int", "3")]
+    check_signatures("cudnn", "Dnn", "cudnn.hpp", text)
+
+
+@DNN
+@SOURCE
+def test_numbers_of_cudnn_graphs():
+    text, ours = (path.read_text() for path in (nvidia_file("cudnn/include/cudnn_graph.h"),
+                                                CUDA / "launch" / "cudnn_attention.cpp"))
+    theirs = dict(re.findall(r"^ *CUDNN_(\w+)\s*(?:CUDNN_DEPRECATED_ENUM)?\s*= (\d+),", text, re.M))
+    checked = 0
+    for what, form in (("DescriptorType", "BACKEND_{}_DESCRIPTOR"), ("AttributeType", "TYPE_{}"),
+                       ("AttributeName", "ATTR_{}")):
+        body = re.search(rf"// cudnnBackend{what}_t\nenum \{{(.*?)\}};", ours, re.S)[1]
+        for name, value in re.findall(r"(\w+) = (\d+)", body):
+            assert theirs[form.format(name)] == value, name
+            checked += 1
+    for name in ("HEUR_MODE_FALLBACK", "HEUR_MODE_A", "POINTWISE_CMP_GE", "NUMERICAL_NOTE_NONDETERMINISTIC"):
+        assert f"{name} = {theirs[name]}" in ours
+    for name in ("FLOAT", "HALF", "BFLOAT16"):
+        assert theirs[f"DATA_{name}"] == re.search(rf"TYPE_{name} = (\d+)", ours)[1]
+    assert checked == 66
+
+
+# What cuDNN knows of a device: of an H100, but for its capability.
+DEVICE = {
+    "maxGridSize": [2147483647, 65535, 65535], "maxBlockSize": [1024, 1024, 64], "regsPerBlock": 65536,
+    "multiProcessorCount": 132, "warpSize": 32, "maxSharedMemoryPerBlock": 49152,
+    "maxSharedMemoryPerBlockOptin": 232448, "reservedSharedMemoryPerBlock": 1024, "maxRegistersPerSM": 65536,
+    "maxCtasPerSM": 32, "maxThreadsPerBlock": 1024, "maxThreadsPerSM": 2048, "pciDeviceId": 0, "isTccDriver": 0,
+    "supportCoopLaunch": 1, "totalGlobalMem": 85899345920, "smClockRateKHz": 1980000, "memClockRateKHz": 2619000,
+    "memoryBusWidth": 5120, "l2CacheSize": 52428800, "cudaDeviceId": 0, "driverVer": 13000, "deviceName": "",
+}
+
+
+@DNN
+@pytest.mark.parametrize("capability", [900, 1000])
+def test_cudnn_plans_attention(tmp_path, monkeypatch, capability):
+    """cuDNN takes the graphs and compiles kernels for them, for a device that it is told of; none is there."""
+    monkeypatch.syspath_prepend(ROOT / "tests" / "cuda" / "host")
+    import host_compiler
+    host_compiler.build_no_driver(tmp_path)
+    lines = run(f"""
+import itertools
+device = {json.dumps(json.dumps({**DEVICE, "deviceVer": capability}))}
+for sizes in (2, 8, 8, 512, 512, 64, 64), (2, 8, 2, 130, 77, 128, 128), (1, 3, 3, 33, 65, 24, 40):
+    for backward, causal in itertools.product((False, True), repeat=2):
+        print(_library_tables.room_for_attention(device, sizes, backward, causal, backward) >= 0)
+print(_library_tables.room_for_attention(device, (1, 2, 2, 16, 16, 12, 16)))
+""", LD_LIBRARY_PATH=f"{tmp_path}:{os.environ.get('LD_LIBRARY_PATH', '')}")
+    assert lines == ["True"] * 12 + ["-1"]
+
+
+def shape_of(parameter):
+    """A parameter's type as far as a call depends on it: its scalar, and how many pointers lead there."""
+    words = re.sub(r"\bconst\b|/\*.*?\*/", "", parameter)
+    words = re.sub(r"(\w+)\[\]", r"*\1", words)
+    pointers = words.count("*")
+    base = re.sub(r"\s+", " ", words.replace("*", " ").strip()).rpartition(" ")[0]
+    if not base:                        # nothing, or void
+        return "none"
+    if re.fullmatch(r"cu\w+(Handle|Params|Stream|Descriptor)_t|gesvdjInfo_t", base) and base != "cufftHandle":
+        return "data", pointers + 1
+    structs = ("void", "float", "double", "cuComplex", "cuDoubleComplex", "DnnAlgorithm")
+    if base in structs or base.endswith("AlgoPerf_t"):
+        return "data", pointers
+    scalars = {"long long int": "long long", "size_t": "size_t", "int64_t": "int64_t", "signed char": "signed char",
+               "long long": "long long", "uint64_t": "uint64_t"}
+    enum = base == "int" or base.startswith(("cuda", "cublas", "cusolver", "cufft", "cudnn"))
+    return scalars[base] if not enum else "int", pointers
+
+
+def check_signatures(library, struct, file, text):
+    """A table's fields and the functions of its names, as a header declares them."""
+    table = re.search(rf"struct {struct} \{{(.*?)\n\}};", (CUDA / "launch" / file).read_text(), re.S)[1]
+    fields = [parameters for many, parameters in re.findall(r"(?:int|size_t) \(\*\w+(\[4\])?\)\((.*?)\);", table, re.S)
+              for _ in range(4 if many else 1)]
+    names = run(f"print(*_library_tables.TABLES[{library!r}])")[0].split()
+    for name, field in zip(names, fields, strict=True):
+        declared = re.search(rf"\b\w+API\s+{name}\s*\((.*?)\);", text, re.S)[1]
+        declared = re.sub(r"/\*.*?\*/", "", declared, flags=re.S)
+        theirs, mine = ([shape_of(p) for p in parameters.split(",")] for parameters in (declared, field))
+        assert theirs == mine, name
+
+
+@HEADERS
+@SOURCE
+def test_functions_of_cublas_are_the_headers():
+    text = nvidia_file("cu13/include/cublas_api.h").read_text()
+    check_signatures("cublas", "Blas", "cublas.hpp", text)
+
+
+@SOLVER
+@HEADERS
+@SOURCE
+def test_cusolver():
+    """Functions, the types of their parameters and the numbers; a handle is made where there is a device alone."""
+    lines = run("""
+_library_tables.load("cusolver")
+solver = c.CDLL(_libraries.library_path("cusolver"))
+version = c.c_int()
+assert solver.cusolverGetVersion(c.byref(version)) == 0
+print(len(_library_tables.TABLES["cusolver"]), version.value // 1000)
+""")
+    assert lines == ["49 12"]
+    common, text, blas = (nvidia_file(f"cu13/include/{name}").read_text()
+                          for name in ("cusolver_common.h", "cusolverDn.h", "cublas_api.h"))
+    check_signatures("cusolver", "Solver", "solver.hpp", common + text)
+    headers = {name: int(value) for name, value in re.findall(r"\b(CU\w+)\s*=\s*(\d+)\b", common + blas)}
+    ours = {name: int(value) for name, value in re.findall(r"(\w+) = (\d+)", re.search(
+        r"enum \{ (UPLO_.*?) \};", (CUDA / "launch" / "solver.hpp").read_text())[1])}
+    assert ours == {"UPLO_LOWER": headers["CUBLAS_FILL_MODE_LOWER"], "UPLO_UPPER": headers["CUBLAS_FILL_MODE_UPPER"],
+                    "OP_AS_IT_IS": headers["CUBLAS_OP_N"], "OP_TURNED": headers["CUBLAS_OP_T"],
+                    "SIDE_RIGHT": headers["CUBLAS_SIDE_RIGHT"]}
+    # What is passed as a truth: a unit diagonal, vectors.
+    assert [headers[name] for name in ("CUBLAS_DIAG_NON_UNIT", "CUBLAS_DIAG_UNIT", "CUSOLVER_EIG_MODE_NOVECTOR",
+                                       "CUSOLVER_EIG_MODE_VECTOR")] == [0, 1, 0, 1]
+    told = re.search(r"names\[\] = \{(.*?)\};", (CUDA / "launch" / "solver.cpp").read_text(), re.S)[1]
+    full = {"alloc failed": "allocation failed", "arch mismatch": "architecture mismatch"}
+    for value, name in enumerate(re.findall(r'"(.*?)"', told)):
+        theirs = next(n for n, v in headers.items() if v == value and n.startswith("CUSOLVER_STATUS_"))
+        theirs = theirs.removeprefix("CUSOLVER_STATUS_").lower().replace("_", " ")
+        assert full.get(theirs, theirs) == name
 
 
 @LIBRARIES
@@ -190,12 +335,14 @@ except RuntimeError as e:
 """
 
 
-EXTRAS = {"cublas": "cuda13", "cublasLt": "cuda13", "cufft": "cuda13-fft"}
+EXTRAS = {"cublas": "cuda13", "cublasLt": "cuda13", "cufft": "cuda13-fft", "cusolver": "cuda13-solver",
+          "cudnn": "cuda13-dnn"}
 
 
 @pytest.mark.parametrize("name", EXTRAS)
 def test_an_older_library(name):
-    first = {"cublas": "cublasCreate_v2", "cublasLt": "cublasLtMatmulDescCreate", "cufft": "cufftCreate"}[name]
+    first = {"cublas": "cublasCreate_v2", "cublasLt": "cublasLtMatmulDescCreate", "cufft": "cufftCreate",
+             "cusolver": "cusolverDnCreate", "cudnn": "cudnnCreate"}[name]
     line, = run(f"_libraries.set_library({name!r}, 'libm.so.6')" + REFUSED.format(name=name))
     assert line == (f"{name}: libm.so.6 has no {first}; an older version? pip install --upgrade "
                     f"'ptcore[{EXTRAS[name]}]'")

@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 
+import _budgets
+import _machine_code
 import _usage
 import pytest
 
@@ -15,14 +17,19 @@ if not importlib.util.find_spec("cuda") or not importlib.util.find_spec("cuda.bi
     pytest.skip("NVRTC is not installed", allow_module_level=True)
 
 HALF, FLOAT, INT64 = 9, 11, 8
+NIGHT = os.environ.get("PTCORE_TEST_EXAMPLES", "1") != "1"
 
 
 class Verbose(_compile.NVRTC):
     OPTIONS = (*_compile.NVRTC.OPTIONS, _usage.VERBOSE)
 
 
-def compile_all(programs, architecture):
-    """Also that no kernel takes more registers and memory than it may, on the architecture that the bounds are of."""
+def compile_all(programs, architecture, disassembled=False, first=True):
+    """Also that no kernel takes more registers and memory than it may, on the architecture that the bounds are of.
+
+    With ``disassembled`` also that its machine code keeps to the rules of ``_budgets``. Bounds are those of a program's
+    ``first`` dtype, others have some room.
+    """
     nvrtc, wrong = Verbose(), []
     for program, types in programs:
         text = _programs.text_of(program, types)
@@ -30,7 +37,10 @@ def compile_all(programs, architecture):
         assert cubin[:4] == b"\x7fELF", program
         if architecture == 90:
             assert _usage.used(nvrtc.log), program
-            wrong += [f"{program} {types}: {line}" for line in _usage.too_much(program, nvrtc.log, cubin)]
+            lines = _usage.too_much(program, nvrtc.log, cubin, first)
+            if disassembled and _machine_code.nvdisasm():
+                lines += _budgets.too_much(program, [_programs.CPP[t] for t in types], cubin)
+            wrong += [f"{program} {types}: {line}" for line in lines]
     assert not wrong, "\n".join(wrong)
 
 
@@ -43,7 +53,7 @@ def representative(program):
 @pytest.mark.parametrize("architecture", [75, 80, 90])
 @pytest.mark.parametrize("program", _programs.STRUCTURED)
 def test_structured(program, architecture):
-    compile_all([(program, representative(program))], architecture)
+    compile_all([(program, representative(program))], architecture, disassembled=True)
 
 
 @pytest.mark.parametrize("architecture", [70, 131])
@@ -64,18 +74,21 @@ def test_elementwise(part):
         if OPS.index(program.partition(":")[2]) % 8 == part and (program not in chosen or types[0] == HALF):
             chosen[program] = types
     assert len(chosen) > 20
-    compile_all(chosen.items(), 90)
+    compile_all(chosen.items(), 90, disassembled=NIGHT)
 
 
 def test_elementwise_with_conversions():
     compile_all([(f"elementwise_cast:{op}", (FLOAT,)) for op in ("add", "where", "gelu")], 80)
 
 
-if os.environ.get("PTCORE_TEST_EXAMPLES", "1") != "1":          # at night: half an hour
-    @pytest.mark.timeout(3600)
-    @pytest.mark.parametrize("architecture", [80, 90, 100, 120])
+if NIGHT:                               # half an hour each
+    @pytest.mark.timeout(7200)
+    @pytest.mark.parametrize("architecture", [75, 80, 90, 100, 120])
     def test_everything(architecture):
-        compile_all(_programs.every(), architecture)
+        """Every program for every dtype."""
+        structured = [(program, types) for program, types in _programs.every() if program in _programs.STRUCTURED]
+        compile_all(structured, architecture, disassembled=True, first=False)
+        compile_all(_programs.every("elementwise"), architecture, first=False)
 
 
 class Counting:

@@ -102,16 +102,17 @@ def test_size_cell(value, leader, text):
 
 def test_segments():
     base = 1 << 40
-    rows = [(base, 2 * MIB, base, 1024, 1000, 5, 0, False, 1),
-            (base, 2 * MIB, base + 1024, 512, 10, 5, 0, False, 2),
-            (base, 2 * MIB, base + 1536, 2 * MIB - 1536, 77, 5, 0, False, 0),
-            (2 * base, 20 * MIB, 2 * base, 20 * MIB, 0, 0, 7, True, 0)]
-    first, second = _stats.segments(rows, 1)
+    rows = [(base, 2 * MIB, base, 1024, 1000, 5, 0, False, 1, 4, 3, True),
+            (base, 2 * MIB, base + 1024, 512, 10, 5, 0, False, 2, 0, 3, True),
+            (base, 2 * MIB, base + 1536, 2 * MIB - 1536, 77, 5, 0, False, 0, 0, 3, True),
+            (2 * base, 20 * MIB, 2 * base, 20 * MIB, 0, 0, 7, True, 0, 0, 0, False)]
+    first, second = _stats.segments(rows, 1, lambda stack: [{"line": stack}] if stack else [])
     blocks = first.pop("blocks")
     assert first == {"device": 1, "address": base, "total_size": 2 * MIB, "allocated_size": 1024, "active_size": 1536,
                      "requested_size": 1010, "stream": 5, "segment_type": "small", "segment_pool_id": (0, 0),
-                     "is_expandable": False, "frames": []}
-    assert [(b["address"] - base, b["size"], b["requested_size"], b["state"]) for b in blocks] == [
-        (0, 1024, 1000, "active_allocated"), (1024, 512, 10, "active_pending_free"),
-        (1536, 2 * MIB - 1536, 0, "inactive")]
+                     "is_expandable": True, "frames": [{"line": 3}]}
+    assert [(b["address"] - base, b["size"], b["requested_size"], b["state"], b["frames"]) for b in blocks] == [
+        (0, 1024, 1000, "active_allocated", [{"line": 4}]), (1024, 512, 10, "active_pending_free", []),
+        (1536, 2 * MIB - 1536, 0, "inactive", [])]
     assert second["segment_type"] == "large" and second["segment_pool_id"] == (0, 7) and second["active_size"] == 0
+    assert not second["is_expandable"]

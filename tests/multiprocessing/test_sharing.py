@@ -278,8 +278,8 @@ def test_shared_memory_keeps_its_size():
 
 
 def test_devices_are_refused():
-    x = types.SimpleNamespace(device=pt.device("cuda:0"))
-    with pytest.raises(NotImplementedError, match=r"cuda:0 cannot be sent .* send tensor.cpu\(\)"):
+    x = types.SimpleNamespace(device=types.SimpleNamespace(type="other"))
+    with pytest.raises(NotImplementedError, match=r"other.* cannot be sent .* send tensor.cpu\(\)"):
         reductions._shared(x)
 
 

@@ -394,6 +394,7 @@ CASES = {
         [F(40, 1), Of(lambda x: np.array([-2.0, -0.5, 0.5, 3.0])), None, (3,), "searched"],
         [F(40, 2), Of(lambda x: np.array([-1.0, 0.0, 1.0, -3.0, -1.0, 1.0, 3.0])), F(40), (2, 3), "even"],
         [F(30, 1), Of(lambda x: np.array([-1.0, 1.0])), None, (4,), "computed"]],
+    "counted": [[C(9, domain=("uniform", 0, 6)), None, 7], [C(9, domain=("uniform", 0, 6)), None, 3], [C(0), None, 2]],
     "ctc_loss_stats": [[F(4, 2, 3), I([[1, 2], [2, 0]]), I([4, 3]), I([2, 1]), 0],
                        [F(3, 2, 3), I([[1, 1], [2, 1]]), I([3, 3]), I([2, 2]), 0],
                        [F(3, 2, 2), I([[1], [1]]), I([2, 0]), I([0, 0]), 0]],

@@ -70,7 +70,7 @@ def cases(F):
         "linalg_qr": [[F(4, 3)], [F(2, 4)]], "qr": [[square]],
         "_linalg_solve_ex": [[square, F(3, 2), False], [F(2, 3, 3), F(2, 3, 1), True]],
         "_linalg_inv": [[square, False], [F(2, 2, 2), True], [F(5, 5), True], [F(0, 0), True]],
-        "_linalg_lu": [[square, False], [F(4, 2), False], [F(2, 4), True], [F(2, 2, 2), True]],
+        "_linalg_lu": [[square, False, True], [F(4, 2), False, True], [F(2, 4), True, True], [F(2, 2, 2), True, True]],
         "_linalg_householder": [[F(4, 3), F(3)], [F(2, 3, 2), F(2, 1)]],
         "_linalg_matrix_exp": [[square], [F(2, 2, 2)], [F(0, 0)], [F(1, 1)]],
         "linalg_lu_factor": [[square], [F(2, 2, 3)]], "linalg_lu_factor_ex": [[F(3, 2)]],

@@ -115,6 +115,7 @@ CALLS = {
                                                       (1,))),
     "segments": ("segment_reduce", lambda: pt.segment_reduce(pt.ones(3), "max", lengths=pt.tensor([2]))),
     "binned": ("histogram", lambda: pt.histogram(pt.ones(2), 0)),
+    "counted": ("bincount", lambda: pt.bincount(pt.ones(2))),
     "nll_loss_stats": ("nll_loss", lambda: F.nll_loss(pt.ones(3, 2, dtype=pt.int64), WHOLE)),
     "squared_difference": ("mse_loss", lambda: F.mse_loss(WHOLE, WHOLE)),
     "absolute_difference": ("l1_loss", lambda: F.l1_loss(pt.ones(3), pt.ones(2))),

@@ -351,7 +351,7 @@ def empty_strided(size, stride, *, dtype=None, layout=None, device=None, pin_mem
     cdef int64_t[64] sizes
     cdef int64_t[64] strides
     cdef int n = read_sizes(size, sizes, b"empty_strided", b"size")
-    cdef device_ = as_device(device, b"empty_strided")
+    cdef Device where = as_device(device, b"empty_strided")
     if read_sizes(stride, strides, b"empty_strided", b"stride") != n:
         raise RuntimeError("empty_strided: size and stride must have one length")
     for i in range(n):
@@ -360,10 +360,10 @@ def empty_strided(size, stride, *, dtype=None, layout=None, device=None, pin_mem
     code = default_float() if dtype is None else as_code(dtype, b"empty_strided", b"dtype")
     if pt_tls.mode & PT_INTERPOSED:
         span = 1 + sum([(m - 1) * s for m, s in zip(size, stride)]) if all(size) else 0
-        t = offered((span,), (), dtype_of(code), device_, 0, b"empty_strided").as_strided(size, stride)
+        t = offered((span,), (), dtype_of(code), where, 0, b"empty_strided").as_strided(size, stride)
         return made(t, b"empty_strided", None, layout, pin_memory, None, requires_grad)
-    return made(new_strided(code, n, sizes, strides, column_of(device_), -1), b"empty_strided", None,
-                layout, pin_memory, None, requires_grad)
+    return made(new_strided(code, n, sizes, strides, where.column, where.number), b"empty_strided", None, layout,
+                pin_memory, None, requires_grad)
 
 
 cdef inline object plain_number(object x):
@@ -381,10 +381,6 @@ cdef int check_numeric(int dt, const char *op) except -1:
     if dt == PT_BOOL:
         raise UnsupportedDTypeError(f"{op.decode()}: dtype must be numeric, got bool")
     return 0
-
-
-cdef int column_of(object d):
-    return (<Device>d).column
 
 
 @seen_by_modes

@@ -1,7 +1,7 @@
 """The constructors of PyTorch's first years: ``FloatTensor(2, 3)``, ``LongTensor([1, 2])``.
 
-Each constructor is a class whose instances are the tensors of a dtype: sizes make uninitialised memory, a sequence
-data. New programs call ``ptcore.tensor`` and ``ptcore.empty``.
+Each constructor is a class whose instances are the tensors of a dtype on the CPU, or, of ``ptcore.cuda``, on a CUDA
+device: sizes make uninitialised memory, a sequence data. New programs call ``ptcore.tensor`` and ``ptcore.empty``.
 """
 from ptcore._dtype import as_dtype
 from ptcore._exchange.convert import tensor
@@ -13,33 +13,42 @@ class _TensorType(type):
     """``isinstance`` asks for the dtype; calling makes a plain Tensor."""
 
     def __instancecheck__(cls, value):
-        return isinstance(value, Tensor) and value.dtype is cls.dtype and value.device.type == "cpu"
+        return isinstance(value, Tensor) and value.dtype is cls.dtype and value.device.type == cls.device_type
 
     def __call__(cls, *args, device=None):
-        if device is not None and str(device).partition(":")[0] != "cpu":
-            raise RuntimeError(f"{cls.__name__}: device must be cpu, got {device}")
+        if device is not None and str(device).partition(":")[0] != cls.device_type:
+            raise RuntimeError(f"{cls.__name__}: device must be {cls.device_type}, got {device}")
+        device = device or cls.device_type
         if len(args) == 1 and not isinstance(args[0], int):
             data = args[0]
             if isinstance(data, Tensor):
-                if data.dtype is not cls.dtype:
-                    raise TypeError(f"{cls.__name__}: data must be a {cls.dtype.name} tensor, got {data.dtype.name}")
+                if data.dtype is not cls.dtype or data.device.type != cls.device_type:
+                    raise TypeError(f"{cls.__name__}: data must be a {cls.dtype.name} tensor on {cls.device_type}, got "
+                                    f"{data.dtype.name} on {data.device.type}")
                 return data.detach()
             if type(data).__name__ == "Size":
-                return empty(data, dtype=cls.dtype)
+                return empty(data, dtype=cls.dtype, device=device)
             if isinstance(data, (list, tuple)) or hasattr(data, "__array__"):
-                return tensor(data, dtype=cls.dtype)
+                return tensor(data, dtype=cls.dtype, device=device)
             raise TypeError(f"{cls.__name__}: expected sizes or a sequence, got {type(data).__name__}")
         for size in args:
             if not isinstance(size, int):
                 raise TypeError(f"{cls.__name__}: sizes must be int, got {type(size).__name__}")
-        return empty(*args, dtype=cls.dtype) if args else empty(0, dtype=cls.dtype)
+        return empty(*(args or (0,)), dtype=cls.dtype, device=device)
 
 
 NAMES = {"Float": "float32", "Double": "float64", "Half": "float16", "BFloat16": "bfloat16", "Byte": "uint8",
          "Char": "int8", "Short": "int16", "Int": "int32", "Long": "int64", "Bool": "bool",
          "ComplexFloat": "complex64", "ComplexDouble": "complex128"}
-TYPES = {f"{word}Tensor": _TensorType(f"{word}Tensor", (), {
-    "dtype": as_dtype(name), "__module__": "ptcore",
-    "__doc__": f"Tensors of dtype {name} on the CPU; calling it makes one from sizes or data."})
-    for word, name in NAMES.items() if not word.startswith("Complex")}
+
+
+def types_on(device_type, where, module):
+    """{name: constructor} of a kind of device."""
+    return {f"{word}Tensor": _TensorType(f"{word}Tensor", (), {
+        "dtype": as_dtype(name), "device_type": device_type, "__module__": module,
+        "__doc__": f"Tensors of dtype {name} on {where}; calling it makes one from sizes or data."})
+        for word, name in NAMES.items() if not word.startswith("Complex")}
+
+
+TYPES = types_on("cpu", "the CPU", "ptcore")
 globals().update(TYPES)

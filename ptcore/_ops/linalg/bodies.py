@@ -54,9 +54,15 @@ from ptcore._state import is_grad_enabled, no_grad, transformed
 from ptcore._tensor import Tensor
 
 
+def _svd_driver(op, A, driver):
+    """The names of cuSOLVER's algorithms are taken on CUDA devices, where the size decides."""
+    names = (None, "gesvd", "gesvdj", "gesvda") if A.device.type == "cuda" else (None,)
+    if driver not in names:
+        raise RuntimeError(f"{op}: driver must be {' or '.join(map(repr, names))} on {A.device.type}, got {driver!r}")
+
+
 def linalg_svd(A, full_matrices, driver):
-    if driver is not None:
-        raise RuntimeError(f"linalg_svd: driver must be None on {A.device.type}, got {driver!r}")
+    _svd_driver("linalg_svd", A, driver)
     return _results.packed(_results.linalg_svd, _linalg_svd(A, full_matrices, True))
 
 
@@ -67,8 +73,7 @@ def differentiated(x):
 
 def linalg_svdvals(A, driver):
     """The derivative needs the vectors; without one they are not worked out."""
-    if driver is not None:
-        raise RuntimeError(f"linalg_svdvals: driver must be None on {A.device.type}, got {driver!r}")
+    _svd_driver("linalg_svdvals", A, driver)
     return _linalg_svd(A, False, differentiated(A))[1]
 
 
@@ -410,29 +415,29 @@ def linalg_matrix_rank(A, tol, hermitian, atol, rtol):
 def _pivoting(op, A, pivot):
     _matrices(op, "A", A)
     _numbers(op, A)
-    if not pivot:
-        raise RuntimeError(f"{op}: LU without pivoting is not implemented on the CPU")
+    if not pivot and A.device.type != "cuda":
+        raise RuntimeError(f"{op}: LU without pivoting is not implemented on {A.device.type}")
 
 
 def linalg_lu_factor_ex(A, pivot, check_errors):
     _pivoting("linalg_lu_factor_ex", A, pivot)
-    return _results.packed(_results.linalg_lu_factor_ex, _linalg_lu(A, check_errors))
+    return _results.packed(_results.linalg_lu_factor_ex, _linalg_lu(A, check_errors, pivot))
 
 
 def linalg_lu_factor(A, pivot):
     _pivoting("linalg_lu_factor", A, pivot)
-    return _results.linalg_lu_factor(_linalg_lu(A, True)[:2])
+    return _results.linalg_lu_factor(_linalg_lu(A, True, pivot)[:2])
 
 
 def linalg_lu(A, pivot):
     _pivoting("linalg_lu", A, pivot)
-    factors, pivots, _ = _linalg_lu(A, False)
-    return _results.linalg_lu(_unpacked(factors, pivots, True, True))
+    factors, pivots, _ = _linalg_lu(A, False, pivot)
+    return _results.linalg_lu(_unpacked(factors, pivots, True, pivot))
 
 
 def lu(input, pivot, get_infos):
     _pivoting("lu", input, pivot)
-    factors, pivots, info = _linalg_lu(input, not get_infos)
+    factors, pivots, info = _linalg_lu(input, not get_infos, pivot)
     return _results.linalg_lu_factor_ex((factors, pivots, info)) if get_infos else (factors, pivots)
 
 

@@ -75,7 +75,7 @@ int eig(pt_call *call) {
     if (lwork < 0) return too_large_for_lapack(call);
     scratch<int> infos(batch);
     if (int status = each_matrix<1>(call, 20 * n * n * n, infos, [&] { return general_eigen<T>(call, n, lwork); })) return status;
-    return report(call, infos, batch, "has eigenvalues that did not converge (error code %d)");
+    return report(call, infos, batch, NO_EIGENVALUES);
 }
 
 /* ---- pivots ---------------------------------------------------------------------------------- */
@@ -128,7 +128,7 @@ int ldl(pt_call *call) {
     scratch<int> infos(batch);
     if (int status = each_matrix<1>(call, n * n * n / 3, infos, [&] { return ldl_factor<T>(call, n, lwork); })) return status;
     if (!call->params[1].i) keep_infos(call, infos, batch, 2);
-    return report(call, infos, batch, "is singular: block %d of D is zero");
+    return report(call, infos, batch, SINGULAR_D);
 }
 
 template <class T>
@@ -175,7 +175,7 @@ int ldl_solve(pt_call *call) {
     if (int status = each_matrix<3>(call, n * n * k, infos, [&] { return ldl_solver<T>(call, n, k); })) return status;
     for (int64_t b = 0; b < batch; ++b)
         if (infos[b] == ldl_solver<T>::BAD_PIVOTS) return fail(call, PT_RUNTIME_ERROR, "pivots must be those of an LDL factorisation of order %lld", (long long)n);
-    return report(call, infos, batch, "failed (%d)");
+    return report(call, infos, batch, OTHERWISE);
 }
 
 /* ---- reflectors ----------------------------------------------------------------------------- */
@@ -219,7 +219,7 @@ PT_NOINLINE int reflect(pt_call *call, bool product) {
     scratch<int> infos(batch);
     const auto make = [&] { return reflectors<T>(call, m, n, k, lwork, product); };
     const int status = product ? each_matrix<2>(call, m * n * k, infos, make) : each_matrix<1>(call, m * n * k, infos, make);
-    return status ? status : report(call, infos, batch, "failed (%d)");
+    return status ? status : report(call, infos, batch, OTHERWISE);
 }
 
 /* ---- exponentials --------------------------------------------------------------------------- */
@@ -316,7 +316,7 @@ int matrix_exp(pt_call *call) {
     if (batch * n == 0) return PT_OK;
     scratch<int> infos(batch);
     if (int status = each_matrix<1>(call, 14 * n * n * n, infos, [&] { return exponential<T>(call, n); })) return status;
-    return report(call, infos, batch, "failed (%d)");
+    return report(call, infos, batch, OTHERWISE);
 }
 
 int eig_kernel(pt_call *call) {

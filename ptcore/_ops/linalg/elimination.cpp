@@ -6,7 +6,7 @@
  *    solve_triangular(A, B; upper, unit) -> X   the same for a triangle of A
  *    cholesky(A; upper, check) -> L, info       A = L L^H, or U^H U
  *    det(A) -> det;  slogdet(A) -> sign, logabsdet
- *    lu(A; check) -> LU, pivots, info           A = P L U with L's ones left out
+ *    lu(A; check, pivot) -> LU, pivots, info    A = P L U with L's ones left out
  *    lu_solve(LU, pivots, B; transposed) -> X   A X = B, or A^T X = B, from the factors of A
  *
  * A small matrix that has no inverse, or a NaN, goes to LAPACK, whose results and numbers of errors are those of all sizes.
@@ -91,7 +91,7 @@ int solve(pt_call *call, bool inverse, bool always) {
     const int64_t cost = n * n * (n + k);
     if (int status = inverse ? each_matrix<1>(call, cost, infos, make) : each_matrix<2>(call, cost, infos, make)) return status;
     if (always) keep_infos(call, infos, batch, 1);
-    return report(call, infos, batch, "is singular: pivot %d of its elimination is zero");
+    return report(call, infos, batch, SINGULAR);
 }
 
 template <class T>
@@ -134,7 +134,7 @@ int solve_triangular(pt_call *call) {
     if (batch * n * k == 0) return PT_OK;
     scratch<int> infos(batch);
     if (int status = each_matrix<2>(call, n * n * k, infos, [&] { return triangular_solver<T>(call, n, k); })) return status;
-    return report(call, infos, batch, "failed (%d)");
+    return report(call, infos, batch, OTHERWISE);
 }
 
 /* ---- factors -------------------------------------------------------------------------------- */
@@ -188,7 +188,7 @@ int cholesky(pt_call *call) {
     scratch<int> infos(batch);
     if (int status = each_matrix<1>(call, n * n * n / 3, infos, [&] { return cholesky_factor<T>(call, n); })) return status;
     if (!call->params[1].i) keep_infos(call, infos, batch, 1);
-    return report(call, infos, batch, "is not positive-definite: its leading minor of order %d is not positive");
+    return report(call, infos, batch, NOT_POSITIVE);
 }
 
 template <class T>
@@ -225,13 +225,14 @@ struct lu_factor {
 
 template <class T>
 int lu(pt_call *call) {
+    if (!call->params[1].i) return fail(call, PT_RUNTIME_ERROR, "LU without pivoting is not implemented on the CPU");
     const int64_t m = last(call->in[0], 2), n = last(call->in[0]), batch = batch_of(call->in[0]);
     no_infos(call, batch, 2);
     if (batch * m * n == 0) return PT_OK;
     scratch<int> infos(batch);
     if (int status = each_matrix<1>(call, m * n * min64(m, n), infos, [&] { return lu_factor<T>(call, m, n); })) return status;
     if (!call->params[0].i) keep_infos(call, infos, batch, 2);
-    return report(call, infos, batch, "is singular: element %d of U's diagonal is zero");
+    return report(call, infos, batch, SINGULAR_U);
 }
 
 /* Pivots may come from the user: they are checked before anything is written where they point to. The info is that which
@@ -303,7 +304,7 @@ int lu_solve(pt_call *call) {
     for (int64_t i = 0; i < batch; ++i)
         if (infos[i] != 0 && infos[i] != NO_MEMORY)
             return fail(call, PT_RUNTIME_ERROR, "pivots must be in [1, %lld], got %d", (long long)n, infos[i] + (infos[i] < 0));
-    return report(call, infos, batch, "failed (%d)");
+    return report(call, infos, batch, OTHERWISE);
 }
 
 /* ---- determinants --------------------------------------------------------------------------- */
@@ -367,7 +368,7 @@ PT_NOINLINE int determinant(pt_call *call, bool logarithm) {
     scratch<int> infos(batch);
     if (batch == 0) return PT_OK;
     if (int status = each_matrix<1>(call, n * n * n / 3, infos, [&] { return eliminator<T>(call, n, logarithm); })) return status;
-    return report(call, infos, batch, "failed (%d)");
+    return report(call, infos, batch, OTHERWISE);
 }
 
 /* ---- kernels -------------------------------------------------------------------------------- */

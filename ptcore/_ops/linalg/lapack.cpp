@@ -57,7 +57,7 @@ int qr(pt_call *call) {
     if (lwork < 0) return too_large_for_lapack(call);
     scratch<int> infos(batch);
     const int status = each_matrix<1>(call, m * n * k, infos, [&] { return qr_factor<T>(call, m, n, mode, lwork); });
-    return status ? status : report(call, infos, batch, "failed (%d)");
+    return status ? status : report(call, infos, batch, OTHERWISE);
 }
 
 template <class T>
@@ -99,7 +99,7 @@ int eigh(pt_call *call) {
     const int64_t lwork = int64_t(most), lrwork = is_complex<T> ? 1 + 5 * n + 2 * n * n : 0, liwork = 3 + 5 * n;
     scratch<int> infos(batch);
     if (int status = each_matrix<1>(call, 4 * n * n * n, infos, [&] { return eigen_factor<T>(call, n, lwork, lrwork, liwork); })) return status;
-    return report(call, infos, batch, "has eigenvalues that did not converge (error code %d)");
+    return report(call, infos, batch, NO_EIGENVALUES);
 }
 
 int qr_kernel(pt_call *call) {

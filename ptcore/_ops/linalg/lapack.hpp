@@ -8,12 +8,13 @@
 #define PTCORE_KERNELS_LAPACK_HPP
 #include "blas.hpp"
 #include "common.hpp"
+#include "infos.hpp"
 
 #include <utility>
 
 namespace {
 
-enum : int { NOT_FINITE = -1000, NO_MEMORY = -1001 };
+enum : int { NO_MEMORY = -1001 };
 template <class T>
 constexpr int TYPE = is_same<T, float> ? 0 : is_same<T, double> ? 1 : is_same<T, complex64> ? 2 : 3;
 
@@ -97,16 +98,8 @@ inline int each_matrix(pt_call *call, int64_t cost, const scratch<int> &infos, c
 PT_NOINLINE int report(pt_call *call, const scratch<int> &infos, int64_t batch, const char *what) {
     for (int64_t b = 0; b < batch; ++b) {
         if (infos[b] == 0) continue;
-        char which[48] = "the input";
-        if (call->in[0].ndim > 2) snprintf(which, sizeof which, "matrix %lld of the batch", (long long)b);
         if (infos[b] == NO_MEMORY) return no_memory(call, call->in[0].numel * ITEMSIZE[call->in[0].dtype]);
-        if (infos[b] == NOT_FINITE) return fail(call, PT_LINALG_ERROR, "%s contains values that are not finite", which);
-        if (infos[b] > 0) {
-            char text[160];
-            snprintf(text, sizeof text, what, infos[b]);
-            return fail(call, PT_LINALG_ERROR, "%s %s", which, text);
-        }
-        return fail(call, PT_RUNTIME_ERROR, "LAPACK refused argument %d", -infos[b]);
+        return matrix_failed(call, b, infos[b], what, "LAPACK");
     }
     return PT_OK;
 }

@@ -32,6 +32,8 @@ U is ``(*, m, m)``, S ``(*, k)`` real and descending with ``k = min(m, n)``, Vh 
 ``full_matrices=False`` U is ``(*, m, k)`` and Vh ``(*, k, n)``. The columns of U and rows
 of Vh are defined up to a common factor of modulus one (and up to a rotation where
 singular values repeat): the gradient is that of functions that do not depend on it.
+``driver`` is None; on a CUDA device "gesvd", "gesvdj" and "gesvda" are taken too, where the size alone decides between
+the first two.
 
 Raises LinAlgError where A is not finite or the iteration does not converge.
 
@@ -105,7 +107,7 @@ _factor("_linalg_eig(A, vectors: Bool)", "eig", "eig_spec(A, vectors)",
         "Complex eigenvalues of any square matrix, and the eigenvectors or nothing.",
         fields=("eigenvalues", "eigenvectors"), node="LinalgEigBackward0", jvp="rule", reference="_eig(x)")
 
-_factor("_linalg_lu(A, check: Bool)", "lu", "lu_spec(A)",
+_factor("_linalg_lu(A, check: Bool, pivot=True)", "lu", "lu_spec(A)",
         "Both triangles of ``P L U`` in one matrix, the rows swapped, and 0 or the number of the zero of U's diagonal.",
         called="linalg_lu_factor", fields=("LU", "pivots", "info"), node="LinalgLuFactorExBackward0", jvp="rule",
         reference="_lu(x)")
@@ -187,7 +189,7 @@ _row("cholesky_inverse(input, upper=False)", "The inverse of the matrix whose Ch
 _row("linalg_lstsq(A, B, rcond: Obj = None, *, driver: Obj = None)",
      """X of least norm that makes ``norm(A X - B)`` least, with the residuals (where A has full rank and more rows than
 columns), the ranks and, for the drivers "gelsd" and "gelss", the singular values. Singular values up to
-``rcond`` times the largest count as zero.""",
+``rcond`` times the largest count as zero. The driver is "gelsy" on every device unless one is given.""",
      f"ptcore.linalg.lstsq({_EXAMPLE}, ptcore.ones(2, 1)).solution", "tensor([[0.5000],\n        [0.2500]])",
     out_dtype="cast")
 
@@ -250,7 +252,8 @@ _row("linalg_matrix_rank(A, tol: Obj = None, hermitian=False, *, atol: Obj = Non
 # -- elimination -------------------------------------------------------------------------------------
 _row("linalg_lu_factor(A, *, pivot=True)",
      """LU, which holds L below its diagonal (whose ones are left out) and U from it on, and pivots, the number of the
-row that each row was swapped with, from 1.
+row that each row was swapped with, from 1. On CUDA devices ``pivot`` may be False: no rows are swapped, which is not
+stable.
 
 Raises LinAlgError where a zero stands on U's diagonal.""",
      f"ptcore.linalg.lu_factor({_EXAMPLE}).pivots", "tensor([1, 2], dtype=ptcore.int32)")
@@ -260,7 +263,8 @@ _row("linalg_lu_factor_ex(A, *, pivot=True, check_errors=False)",
      f"ptcore.linalg.lu_factor_ex({_EXAMPLE}).info", "tensor(0, dtype=ptcore.int32)")
 
 _row("linalg_lu(A, *, pivot=True)",
-     "``A = P @ L @ U``: a permutation, a lower triangle with ones on the diagonal, an upper triangle.",
+     """``A = P @ L @ U``: a permutation (empty without pivots), a lower triangle with ones on the diagonal, an upper
+triangle.""",
      f"ptcore.linalg.lu({_EXAMPLE}).U", "tensor([[2., 0.],\n        [0., 4.]])")
 
 _row("lu(input, pivot=True, get_infos=False)",

@@ -75,7 +75,7 @@ int svd(pt_call *call) {
     if (lwork < 0) return too_large_for_lapack(call);
     scratch<int> infos(batch);
     if (int status = each_matrix<1>(call, m * n * k, infos, [&] { return svd_factor<T>(call, job, m, n, lwork); })) return status;
-    return report(call, infos, batch, "has singular values that did not converge (error code %d)");
+    return report(call, infos, batch, NO_SINGULAR_VALUES);
 }
 
 int svd_kernel(pt_call *call) {

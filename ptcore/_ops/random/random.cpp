@@ -2,7 +2,7 @@
  *
  * call->seed is the key, call->offset the call offset. Outputs are contiguous; tensor inputs are
  * asked for contiguous. Results depend on neither thread count nor ISA level: this file is
- * compiled with -ffp-contract=off.
+ * compiled with -ffp-contract=off, and nothing in it is fused by name.
  *
  *   random_uniform(from, to), random_normal(mean, std), random_exponential(lambd): floating out
  *   random_bits(): integer or bool out, every bit random
@@ -13,6 +13,9 @@
  *   randperm(): any real out, the stable argsort of 64-bit words
  *   dropout(input, p): out = input * keep / (1 - p), mask = keep
  */
+#include "ptcore/config.h"
+#undef PT_HAVE_FMA
+#define PT_HAVE_FMA 0
 #include "ptcore/draws.h"
 #include "ptcore/elementwise.h"
 #include "ptcore/kernel.h"

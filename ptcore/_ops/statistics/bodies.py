@@ -8,7 +8,7 @@ from ptcore._dtype import as_dtype, get_default_dtype
 from ptcore._errors import DTypeError, ShapeError, UnsupportedDTypeError
 from ptcore._ops import _arguments, _results
 from ptcore._ops._record import has_values
-from ptcore._ops.creation.creation import full, linspace, ones_like, zeros, zeros_like
+from ptcore._ops.creation.creation import full, linspace, ones_like, zeros_like
 from ptcore._ops.functions import (
     add,
     all,
@@ -20,12 +20,12 @@ from ptcore._ops.functions import (
     clamp_min,
     clone,
     complex_pair,
+    counted,
     cumsum,
     diagonal,
     floor,
     floor_divide,
     gather,
-    index_add,
     is_among,
     isinf,
     isnan,
@@ -177,9 +177,7 @@ def bincount(input, weights, minlength):
         if int(amin(input)) < 0:
             raise RuntimeError(f"bincount: input must be a vector of non-negative integers, got {int(amin(input))}")
         n = builtin_max(n, int(amax(input)) + 1)
-    if weights is None:
-        weights = ones_like(input, dtype=INT64)
-    else:
+    if weights is not None:
         if not isinstance(weights, Tensor):
             _arguments.tensor("bincount", "weights", weights)
         if weights.shape != input.shape:
@@ -188,7 +186,7 @@ def bincount(input, weights, minlength):
         weights = weights.detach()
         if weights.dtype.name != "float32":
             weights = weights.to(as_dtype("float64"))
-    return index_add(zeros(n, dtype=weights.dtype, device=input.device), 0, input.to(INT64), weights)
+    return counted(input, weights, n)
 
 
 def builtin_max(a, b):

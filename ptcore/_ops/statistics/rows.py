@@ -1,5 +1,5 @@
 """Rows: order statistics, counts, differences and integrals."""
-from ptcore._ops.table.schema import REAL, made, nondifferentiable
+from ptcore._ops.table.schema import INTEGRAL, REAL, made, nondifferentiable
 
 nondifferentiable(
     'binned(input, edges: Index, weight: OptIndex, bins: Ints, places: "searched|even|computed")', types=REAL,
@@ -8,6 +8,13 @@ nondifferentiable(
     reference="_binned(x, edges, weight, bins, places)",
     doc="""Sums of weights, or counts, of rows of coordinates in boxes. ``edges`` has those of each coordinate one after
 the other; even ones are found by a guess; of places that are computed it has the first and the last alone.""")
+
+nondifferentiable(
+    "counted(input, weight: OptIndex, bins: Int)", types=INTEGRAL, promote="none", kernel="counted", internal=True,
+    called="bincount", out="((bins,), INT64 if weight is None else weight.dtype)",
+    batch="refused: the counts of samples are those of one more coordinate",
+    reference="bincount(x.astype(int), weight, bins)[:bins]",
+    doc="How often each integer from 0 to ``bins`` - 1 occurs, or the sum of the weights that stand beside it.")
 
 made("cov(input, *, correction=1, fweights: Obj = None, aweights: Obj = None)", "cov(x, ddof=correction)",
      """Covariances of variables (rows) over observations (columns), which may have counts ``fweights`` and weights

@@ -27,6 +27,7 @@ from ptcore._ops.functions import (
     tril,
     triu,
     unsqueeze,
+    where,
 )
 from ptcore._ops.functions import sum as sum_of
 from ptcore.autograd._helpers import adjoint, conj_of
@@ -77,14 +78,19 @@ def svd(gs, out, out1, out2, full_matrices, compute_uv):
     if gs_ is not None:
         core = core + one * unsqueeze(gs_, -1)
     if gu is not None and m > k:
-        outside = gu / columns
+        outside = gu / apart_from_zero(columns, gu)
         left_part = matmul(u, core) + outside - matmul(u, matmul(adjoint(u), outside))
         return matmul(left_part, vh)
     right_part = matmul(core, vh)
     if gvh is not None and n > k:
-        outside = gvh / rows
+        outside = gvh / apart_from_zero(rows, gvh)
         right_part = right_part + outside - matmul(matmul(outside, adjoint(vh)), vh)
     return matmul(u, right_part)
+
+
+def apart_from_zero(s, g):
+    """Singular values to divide by: of a rank that is not full, 1 where what is divided is 0."""
+    return where((g == 0) & (s == 0), 1.0, s)
 
 
 def check_gauge(left, right):

@@ -35,7 +35,6 @@ MORE = {
     "compiler": {None: "wrap_numpy"},
     "cuda._utils": {f"{_HERE}._utils": "_get_device_index"},
     "cuda.amp.autocast_mode": {None: "_cast"},
-    "cuda.memory": {None: "CUDAPluggableAllocator _dump_snapshot _record_memory_history _snapshot"},
     "distributions.dirichlet": {None: "_Dirichlet"},
     "distributions.gamma": {None: "_standard_gamma"},
     "distributions.kl": {None: "_kl_normal_normal"},

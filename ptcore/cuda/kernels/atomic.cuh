@@ -66,7 +66,26 @@ PT_DEVICE void atomic_add(int8_t *p, int8_t x) { atomic_small(reinterpret_cast<u
 PT_DEVICE void atomic_add(uint16_t *p, uint16_t x) { atomic_small(p, add_words{x}); }
 PT_DEVICE void atomic_add(int16_t *p, int16_t x) { atomic_small(reinterpret_cast<uint16_t *>(p), add_words{(uint16_t)x}); }
 PT_DEVICE void atomic_add(bool *p, bool x) { atomic_small(reinterpret_cast<uint8_t *>(p), or_bytes{(uint8_t)x}); }
+
+// Halves are added two at a time, as the hardware has it: the neighbour in the word gets -0, which changes no number.
+// (The instruction of a single half is a loop of exchanges.)
+#if defined(__CUDACC_RTC__)
+PT_DEVICE unsigned *word_of(void *p) { return reinterpret_cast<unsigned *>(reinterpret_cast<uint64_t>(p) & ~(uint64_t)3); }
+PT_DEVICE unsigned beside_zero(const void *p, uint16_t bits) {
+    return reinterpret_cast<uint64_t>(p) & 2 ? (unsigned)bits << 16 | 0x8000u : 0x80000000u | bits;
+}
+PT_DEVICE void atomic_add(half *p, half x) {
+    asm volatile("red.global.add.noftz.f16x2 [%0], %1;" :: "l"(word_of(p)), "r"(beside_zero(p, x.bits)) : "memory");
+}
+#else
 PT_DEVICE void atomic_add(half *p, half x) { atomic_small(p, add_half{pt::to_float(x)}); }
+#endif
+#if defined(__CUDACC_RTC__) && __CUDA_ARCH__ >= 900
+PT_DEVICE void atomic_add(bfloat16 *p, bfloat16 x) {
+    asm volatile("red.global.add.noftz.bf16x2 [%0], %1;" :: "l"(word_of(p)), "r"(beside_zero(p, x.bits)) : "memory");
+}
+#else
 PT_DEVICE void atomic_add(bfloat16 *p, bfloat16 x) { atomic_small(p, add_bfloat16{pt::to_float(x)}); }
+#endif
 
 }  // namespace

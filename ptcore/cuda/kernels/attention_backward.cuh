@@ -1,6 +1,7 @@
 // Attention's gradients by query, key and value, for results of one stage of columns; attention_backward_wide.cuh has
 // those of more.
 #include "attention_base.cuh"
+#include "divide.cuh"
 
 #ifdef PT_ATTENTION_WIDE
 #  define PT_ATTENTION(which) attention_##which##_wide
@@ -23,9 +24,11 @@ PT_ATTEND(value, VALUE)
 template <class R> PT_DEVICE void delta_of_rows(const AttentionArgs &a) {
     const int64_t rows = a.blocks, warps = PT_ATTENTION_THREADS / 32;
     for (int64_t base = blockIdx.x * warps; base < rows; base += gridDim.x * warps) {
-        const int64_t r = base + threadIdx.x / 32, head = r / a.l;
+        const int64_t r = base + threadIdx.x / 32;
+        int64_t n = r;
+        const int64_t line = take_rest(n, a.by_l), h = take_rest(n, a.by_heads);
         const R *const y = static_cast<const R *>(a.result) + r * a.v;
-        const T *const g = head_of(a.g, head / a.heads, head % a.heads) + r % a.l * a.g.row;
+        const T *const g = head_of(a.g, n, h) + line * a.g.row;
         C sum = 0;
         if (r < rows)
             for (int i = threadIdx.x % 32; i < a.v; i += 32) sum += up(g[i]) * up(y[i]);

@@ -7,7 +7,8 @@
 //      QUERY    dq = ds keys                               KEY    dk = ds^T queries
 // with p = e^(scores - lse), z the factors of dropout and ds = p (z (g v^T) - delta). What a block adds up, and in what
 // order, depends on the shapes alone: nothing is added by atomics, and the heads of a group are walked through by the
-// owner of their keys.
+// owner of their keys. Where queries are few, a block has a range of the keys (in an order that depends on the device's
+// size as well), and attention_combine.cuh makes one result of theirs.
 //
 // 16 lanes share a line of the owned tile, 8 lines are at work at once: thread (x, y) has scores of lines y, y + 8, ...
 // and of others 4 x to 4 x + 3. Products are multiply-adds of the op-math type; `multiply` and `add_product` are all
@@ -209,12 +210,15 @@ PT_DEVICE C delta_of(const AttentionArgs &a, int64_t first, int64_t q) {
 template <Kind KIND, int R, int STAGES> PT_DEVICE void attend(const AttentionArgs &a, C *memory) {
     constexpr bool BY_KEY = KIND == KEY || KIND == VALUE, SLOPE = KIND == QUERY || KIND == KEY;
     constexpr bool OF_VALUES = KIND == FORWARD || KIND == VALUE;        // what is added up: rows of values or of g
+    constexpr bool SPLIT = KIND == FORWARD && R == 1;                   // of few queries
     constexpr int OWN = LINES * R;
     const int x = lane(), y = line(), width = OF_VALUES ? a.v : a.e;
-    const int64_t count = BY_KEY ? a.s : a.l, heads = BY_KEY ? a.held : a.heads;
-    const int64_t rest = blockIdx.x / a.blocks, part = rest % a.parts, number = rest / a.parts;
-    const int64_t n = number / heads, h = number % heads;
-    int64_t block = blockIdx.x % a.blocks;
+    const int64_t count = BY_KEY ? a.s : a.l;
+    // A grid has fewer than 2**31 blocks, and none of these numbers is above theirs.
+    const unsigned rest = blockIdx.x / (unsigned)a.blocks, piece = rest / (unsigned)a.parts, part = rest - piece * (unsigned)a.parts;
+    const unsigned split = SPLIT ? piece / (unsigned)a.all : 0, number = piece - split * (unsigned)a.all;
+    const unsigned heads = (unsigned)(BY_KEY ? a.held : a.heads), n = number / heads, h = number - n * heads;
+    int64_t block = blockIdx.x - rest * (unsigned)a.blocks;
     if (!BY_KEY) block = a.blocks - 1 - block;          // where a query sees the keys before it: the longest first
     const int64_t own = block * OWN, column = part * STAGES * TILE;
     const int here = at_most(count - own, OWN);
@@ -239,12 +243,13 @@ template <Kind KIND, int R, int STAGES> PT_DEVICE void attend(const AttentionArg
         total[i] = delta_of(a, number * a.l, own + y + i * LINES);
     }
     for (int64_t m = 0; m < (BY_KEY ? a.group : 1); m++) {
-        const int64_t hq = BY_KEY ? h * a.group + m : h, hk = BY_KEY ? h : h / a.group;
+        const int64_t hq = BY_KEY ? h * a.group + m : h, hk = BY_KEY ? h : h / (unsigned)a.group;
         const int64_t first = (n * a.heads + hq) * a.l;
         const Head head = masks_of(a, n, hq);
         const T *other = head_of(others, n, BY_KEY ? hq : hk), *values = head_of(their_values, n, BY_KEY ? hq : hk);
-        const int64_t from = BY_KEY && a.causal ? own : 0;             // no query before it sees the key
-        const int64_t until = BY_KEY ? a.l : a.causal && own + here < a.s ? own + here : a.s;
+        const int64_t from = BY_KEY && a.causal ? own : split * a.chunk;        // no query before it sees the key
+        int64_t until = BY_KEY ? a.l : a.causal && own + here < a.s ? own + here : a.s;
+        if (SPLIT && from + a.chunk < until) until = from + a.chunk;
         for (int64_t o = from; o < until; o += TILE) {
             const int there = at_most(until - o, TILE);
             C s[R][4], d[R][4];
@@ -321,10 +326,21 @@ template <Kind KIND, int R, int STAGES> PT_DEVICE void attend(const AttentionArg
             C all = total[i];
             for (int step = LANES / 2; step; step >>= 1) all += shuffle_xor(all, step);
             factor = all == C(0) ? C(0) : C(1) / all;   // without a key the row is 0; what is NaN stays so
+            C *const lse = static_cast<C *>(SPLIT && a.splits > 1 ? a.split_lse : a.lse);
             if (x == 0 && part == 0 && r < count)
-                static_cast<C *>(a.lse)[number * a.l + r] = all == C(0) ? -pt::infinity<C>() : top[i] + pt::log(all);
+                lse[piece * a.l + r] = all == C(0) ? -pt::infinity<C>() : top[i] + pt::log(all);
         }
         if (r >= count) continue;
+        if (SPLIT && a.splits > 1) {
+            C *const out = static_cast<C *>(a.split_out) + (piece * count + r) * width;
+            for (int t = 0; t < STAGES; t++)
+                for (int p = 0; p < ACROSS; p++)
+                    for (int v = 0; v < PACK; v++) {
+                        const int64_t at = column + t * TILE + p * LANES * PACK + x * PACK + v;
+                        if (at < width) out[at] = sum[t][p][i][v] * factor;
+                    }
+            continue;
+        }
         T *const out = static_cast<T *>(a.out) + (number * count + r) * width;
         for (int t = 0; t < STAGES; t++)
             for (int p = 0; p < ACROSS; p++) {

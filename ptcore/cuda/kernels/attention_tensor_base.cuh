@@ -1,5 +1,5 @@
-// Attention of half types by tensor cores: the tiles and the order of attention_base.cuh (FlashAttention-2, Dao, 2023), where
-// both sizes of a head are at most HEAD and all rows begin at multiples of 16 bytes.
+// Attention of half types, and of floats rounded to TF32, by tensor cores: the tiles and the order of attention_base.cuh
+// (FlashAttention-2, Dao, 2023), where both sizes of a head are at most HEAD and all rows begin at multiples of 16 bytes.
 //
 // A block owns WARPS * 16 * DOWN lines of one head, of which each warp has 16 * DOWN; the others come through shared memory
 // in tiles of OTHERS lines, two of which are there at once. FORWARD and QUERY own queries, KEY owns keys, and makes the
@@ -18,35 +18,54 @@ constexpr bool MASKED = false;
 #endif
 
 const float LOG2_E = 1.44269504f, LN_2 = 0.693147181f;
+constexpr bool IS_FLOAT = sizeof(T) == 4;
+constexpr int PER_WORD = 16 / sizeof(T);
+// Bytes of a tile's line.
+template <int HEAD> struct Line { enum { BYTES = HEAD * (int)sizeof(T) }; };
+
+// The words of 16 bytes of a tile that a thread fetches: word c of line r and of each `DOWN`th line from it on.
+template <int HEAD, int MANY> struct Words {
+    static constexpr int EACH = HEAD / PER_WORD, DOWN = MANY / EACH;
+    const int r = threadIdx.x / EACH, c = threadIdx.x % EACH;
+    PT_DEVICE_MEMBER Place place(Place tile, int i) const {
+        const int turned = c ^ ((r + (DOWN % 8 ? i * DOWN : 0)) & 7);
+        return tile + (r + i * DOWN) * Line<HEAD>::BYTES + (turned << 4);
+    }
+};
 
 // `rows` lines of a tile, of which `there` are, from rows that lie `stride` apart; what is beyond `width` is 0.
 template <int HEAD, int ROWS, int MANY>
 PT_DEVICE void fetch_words(Place tile, const T *from, int64_t stride, int there, int width) {
-    constexpr int DOWN = MANY * 8 / HEAD;               // lines at once: a multiple of 8, so that a thread's place stays
-    const int r = threadIdx.x / (HEAD / 8), c = threadIdx.x % (HEAD / 8);
-    const Place to = tile + r * HEAD * 2 + ((c ^ (r & 7)) << 4);
-    const bool inside = c * 8 < width;
-    const T *line = from + r * stride + c * 8;
-    PT_UNROLL for (int i = 0; i < ROWS / DOWN; i++) {
-        const bool here = inside && r + i * DOWN < there;
-        copy_16(to + i * DOWN * HEAD * 2, here ? line : from, here);
-        line += DOWN * stride;
+    const Words<HEAD, MANY> w;
+    const bool inside = w.c * PER_WORD < width;
+    const T *line = from + w.r * stride + w.c * PER_WORD;
+    PT_UNROLL for (int i = 0; i < ROWS / w.DOWN; i++) {
+        const bool here = inside && w.r + i * w.DOWN < there;
+        copy_16(w.place(tile, i), here ? line : from, here);
+        line += w.DOWN * stride;
     }
+}
+
+// Floats of a tile, rounded to TF32 where they lie: by each thread those that it has fetched.
+template <int HEAD, int ROWS, int MANY> PT_DEVICE void round_words(Place tile) {
+    const Words<HEAD, MANY> w;
+    PT_UNROLL for (int i = 0; i < ROWS / w.DOWN; i++) round_16(w.place(tile, i));
 }
 
 // sum = lines of `own` (a left_place) times those of the tile `other`
 template <int HEAD, int DOWN, int ACROSS>
 PT_DEVICE void score_product(float (&sum)[DOWN][ACROSS][4], Place own, Place other) {
-    const Place rows = right_place<HEAD>(other);
+    constexpr int LINE = Line<HEAD>::BYTES;
+    const Place rows = right_place<LINE / 2>(other);
     PT_UNROLL for (int d = 0; d < DOWN; d++)
         PT_UNROLL for (int j = 0; j < ACROSS; j++)
             PT_UNROLL for (int v = 0; v < 4; v++) sum[d][j][v] = 0;
-    PT_UNROLL for (int k = 0; k < HEAD / 16; k++) {
+    PT_UNROLL for (int k = 0; k < LINE / 32; k++) {
         uint32_t left[DOWN][4];
-        PT_UNROLL for (int d = 0; d < DOWN; d++) load_matrices(left[d], (own ^ (k << 5)) + d * 16 * HEAD * 2);
+        PT_UNROLL for (int d = 0; d < DOWN; d++) load_matrices(left[d], (own ^ (k << 5)) + d * 16 * LINE);
         PT_UNROLL for (int j = 0; j < ACROSS; j += 2) {
             uint32_t right[4];
-            load_matrices(right, (rows ^ (k << 5)) + j * 8 * HEAD * 2);
+            load_matrices(right, (rows ^ (k << 5)) + j * 8 * LINE);
             PT_UNROLL for (int d = 0; d < DOWN; d++) {
                 multiply_add(sum[d][j], left[d], right[0], right[1], T());
                 multiply_add(sum[d][j + 1], left[d], right[2], right[3], T());
@@ -55,27 +74,55 @@ PT_DEVICE void score_product(float (&sum)[DOWN][ACROSS][4], Place own, Place oth
     }
 }
 
-// sum += weights times lines of the tile `other`; weights are a product as it came.
-template <int HEAD, int DOWN, int ACROSS>
-PT_DEVICE void add_weighted(float (&sum)[DOWN][HEAD / 8][4], const float (&weights)[DOWN][ACROSS][4], Place other) {
+template <class E, int HEAD, int DOWN, int ACROSS>
+PT_DEVICE void add_weighted_halves(float (&sum)[DOWN][HEAD / 8][4], const float (&weights)[DOWN][ACROSS][4], Place other) {
     const Place rows = left_place<HEAD>(other);
     PT_UNROLL for (int k = 0; k < ACROSS / 2; k++) {
         uint32_t left[DOWN][4];
         PT_UNROLL for (int d = 0; d < DOWN; d++)
             PT_UNROLL for (int v = 0; v < 4; v++)
-                left[d][v] = word_from(weights[d][2 * k + v / 2][v % 2 * 2], weights[d][2 * k + v / 2][v % 2 * 2 + 1], T());
+                left[d][v] = word_from(weights[d][2 * k + v / 2][v % 2 * 2], weights[d][2 * k + v / 2][v % 2 * 2 + 1], E());
         PT_UNROLL for (int j = 0; j < HEAD / 8; j += 2) {
             uint32_t right[4];
             load_turned_matrices(right, (rows ^ (j << 4)) + k * 16 * HEAD * 2);
             PT_UNROLL for (int d = 0; d < DOWN; d++) {
-                multiply_add(sum[d][j], left[d], right[0], right[1], T());
-                multiply_add(sum[d][j + 1], left[d], right[2], right[3], T());
+                multiply_add(sum[d][j], left[d], right[0], right[1], E());
+                multiply_add(sum[d][j + 1], left[d], right[2], right[3], E());
             }
         }
     }
 }
+// Of floats a product has columns 2 t and 2 t + 1 where a factor has t and t + 4: the other factor's lines are taken in that
+// order, and eight lanes' numbers of four such lines are in different banks.
+template <int HEAD, int DOWN, int ACROSS>
+PT_DEVICE void add_weighted_floats(float (&sum)[DOWN][HEAD / 8][4], const float (&weights)[DOWN][ACROSS][4], Place other) {
+    constexpr int LINE = Line<HEAD>::BYTES;
+    const int lane = threadIdx.x & 31, g = lane / 4, t = lane % 4;
+    const Place even = other + 2 * t * LINE + (((g >> 2) ^ (2 * t)) << 4) + (g & 3) * 4;
+    const Place odd = other + (2 * t + 1) * LINE + (((g >> 2) ^ (2 * t + 1)) << 4) + (g & 3) * 4;
+    PT_UNROLL for (int k = 0; k < ACROSS; k++) {
+        uint32_t left[DOWN][4];
+        PT_UNROLL for (int d = 0; d < DOWN; d++)
+            PT_UNROLL for (int v = 0; v < 4; v++) left[d][v] = round_word(pt::to_bits(weights[d][k][v % 2 * 2 + v / 2]));
+        PT_UNROLL for (int j = 0; j < HEAD / 8; j++) {
+            const uint32_t first = load_word((even ^ (j << 5)) + k * 8 * LINE);
+            const uint32_t second = load_word((odd ^ (j << 5)) + k * 8 * LINE);
+            PT_UNROLL for (int d = 0; d < DOWN; d++) multiply_add(sum[d][j], left[d], first, second, float());
+        }
+    }
+}
+
+// sum += weights times lines of the tile `other`; weights are a product as it came.
+template <int HEAD, int DOWN, int ACROSS, class E = T>
+PT_DEVICE void add_weighted(float (&sum)[DOWN][HEAD / 8][4], const float (&weights)[DOWN][ACROSS][4], Place other) {
+    if constexpr (sizeof(E) == 4) add_weighted_floats<HEAD>(sum, weights, other);
+    else add_weighted_halves<E, HEAD>(sum, weights, other);
+}
 
 typedef Elements<C, 2> Two;
+
+template <class E> PT_DEVICE void put_two(E *to, float x, float y) { *reinterpret_cast<uint32_t *>(to) = word_from(x, y, E()); }
+PT_DEVICE void put_two(float *to, float x, float y) { store_pack<2>(to, Elements<float, 2>{{x, y}}); }
 
 template <int HEAD, int DOWN>
 PT_DEVICE void put_lines(T *out, const float (&sum)[DOWN][HEAD / 8][4], const float (&factor)[DOWN][2], int first, int64_t count,
@@ -85,10 +132,10 @@ PT_DEVICE void put_lines(T *out, const float (&sum)[DOWN][HEAD / 8][4], const fl
         PT_UNROLL for (int h = 0; h < 2; h++) {
             const int64_t r = first + 16 * d + 8 * h + lane / 4;
             if (r >= count) continue;
-            PT_UNROLL for (int j = 0; j < HEAD / 8; j++)
-                if (8 * j < width)
-                    *reinterpret_cast<uint32_t *>(out + r * width + 8 * j + lane % 4 * 2) =
-                        word_from(sum[d][j][2 * h] * factor[d][h], sum[d][j][2 * h + 1] * factor[d][h], T());
+            PT_UNROLL for (int j = 0; j < HEAD / 8; j++)        // of halves a width is a multiple of 8
+                if (8 * j + (IS_FLOAT ? lane % 4 * 2 : 0) < width)
+                    put_two(out + r * width + 8 * j + lane % 4 * 2, sum[d][j][2 * h] * factor[d][h],
+                            sum[d][j][2 * h + 1] * factor[d][h]);
         }
 }
 
@@ -98,16 +145,16 @@ template <Kind KIND, int HEAD, int WARPS_, int DOWN, int OTHERS> struct Attend {
 
     static PT_DEVICE_MEMBER void run(const AttentionArgs &a, T *memory) {
         const int lane = threadIdx.x & 31, mine = (threadIdx.x >> 5) * 16 * DOWN, g = lane / 4, t = lane % 4;
-        const int64_t count = BY_KEY ? a.s : a.l, heads = BY_KEY ? a.held : a.heads, number = blockIdx.x / a.blocks;
-        const int64_t n = number / heads, h = number % heads;
-        int64_t block = blockIdx.x % a.blocks;
+        const int64_t count = BY_KEY ? a.s : a.l, number = blockIdx.x / (unsigned)a.blocks;
+        const unsigned heads = (unsigned)(BY_KEY ? a.held : a.heads), n = (unsigned)number / heads, h = (unsigned)number - n * heads;
+        int64_t block = blockIdx.x % (unsigned)a.blocks;
         if (!BY_KEY) block = a.blocks - 1 - block;      // where a query sees the keys before it: the longest first
         const int64_t own = block * OWN;
         const int here = at_most(count - own, OWN);
 
-        constexpr int OWNED = OWN * HEAD * 2, TILE_BYTES = OTHERS * HEAD * 2;
+        constexpr int LINE = Line<HEAD>::BYTES, OWNED = OWN * LINE, TILE_BYTES = OTHERS * LINE;
         const Place left = place_of(memory), right = left + OWNED, stages = right + (SLOPE ? OWNED : 0);
-        const Place my_left = left_place<HEAD>(left) + mine * HEAD * 2, my_right = my_left + OWNED;
+        const Place my_left = left_place<LINE / 2>(left) + mine * LINE, my_right = my_left + OWNED;
         // KEY: shifts and deltas of two stages
         float *const shifts = reinterpret_cast<float *>(memory + OWN * HEAD * (SLOPE ? 2 : 1) + 4 * OTHERS * HEAD);
         const AttentionOperand &owned = BY_KEY ? a.key : a.query, &owned_values = BY_KEY ? a.value : a.g;
@@ -129,11 +176,13 @@ template <Kind KIND, int HEAD, int WARPS_, int DOWN, int OTHERS> struct Attend {
         const int64_t tiles = until > from ? (until - from + OTHERS - 1) / OTHERS : 0, all = tiles * (BY_KEY ? a.group : 1);
         // Scores are in units of the logarithm to base 2 over `unit`.
         const float scale = (float)a.scale * LOG2_E, unit = MASKED ? 1.f : scale;
+        const int64_t shared = BY_KEY ? h * a.group : h / (unsigned)a.group;      // the first query's head, or the key's
+        // Tile i's query head beside the first; there are below 2**32 tiles of what fits into a device's memory.
+        auto head_at = [&](int64_t i) { return BY_KEY ? (int64_t)((uint32_t)i / (uint32_t)tiles) : 0; };
 
         auto stage = [&](int64_t i) {                   // starts to bring tile i
             if (i < all) {
-                const int64_t m = i / tiles, o = from + (i - m * tiles) * OTHERS;
-                const int64_t other = BY_KEY ? h * a.group + m : h / a.group;
+                const int64_t m = head_at(i), o = from + (i - m * tiles) * OTHERS, other = shared + m;
                 const int there = at_most(until - o, OTHERS);
                 const Place to = stages + (i & 1) * 2 * TILE_BYTES;
                 fetch_words<HEAD, OTHERS, MANY>(to, head_of(others, n, other) + o * others.row, others.row, there, a.e);
@@ -151,10 +200,16 @@ template <Kind KIND, int HEAD, int WARPS_, int DOWN, int OTHERS> struct Attend {
         stage(0);
         for (int64_t i = 0; i < all; i++) {
             wait_for_copies<0>();
+            if constexpr (sizeof(T) == 4) {
+                const Place tile = stages + (i & 1) * 2 * TILE_BYTES;
+                round_words<HEAD, OTHERS, MANY>(tile), round_words<HEAD, OTHERS, MANY>(tile + TILE_BYTES);
+                if (i == 0) round_words<HEAD, OWN, MANY>(left);
+                if (SLOPE && i == 0) round_words<HEAD, OWN, MANY>(right);
+            }
             __syncthreads();                            // all see tile i, and none reads the one before it any more
             stage(i + 1);
-            const int64_t m = i / tiles, o = from + (i - m * tiles) * OTHERS;
-            const int64_t hq = BY_KEY ? h * a.group + m : h;
+            const int64_t m = head_at(i), o = from + (i - m * tiles) * OTHERS;
+            const int64_t hq = BY_KEY ? shared + m : h;
             const int there = at_most(until - o, OTHERS);
             const Place keys = stages + (i & 1) * 2 * TILE_BYTES, rows = keys + TILE_BYTES;
             const float *const numbers = shifts + (i & 1) * 2 * OTHERS;

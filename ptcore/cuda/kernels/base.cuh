@@ -29,7 +29,7 @@
 #  define PT_UNROLL PT_PRAGMA(unroll)
 #  define PT_UNROLL_BY(n) PT_PRAGMA(unroll n)
 #  define PT_DYNAMIC_SHARED(T, name) \
-    extern __shared__ __align__(256) unsigned char pt_dynamic_shared[]; \
+    extern __shared__ __align__(512) unsigned char pt_dynamic_shared[]; \
     T *const name = reinterpret_cast<T *>(pt_dynamic_shared)
 #else
 #  include "shim.h"
@@ -127,6 +127,15 @@ struct plus { template <class X> PT_DEVICE_MEMBER X operator()(X x, X y) const {
 // Combines the values of a warp's lanes; every lane gets the result.
 template <class T, class F> PT_DEVICE T warp_reduce(T x, F combine) {
     for (int step = 16; step; step >>= 1) x = combine(x, shuffle_xor(x, step));
+    return x;
+}
+
+// The sum of a warp's lanes up to one's own.
+template <class N> PT_DEVICE N running_sum(N x) {
+    for (unsigned step = 1; step < 32; step *= 2) {
+        const N y = shuffle_up(x, step);
+        if ((threadIdx.x & 31) >= step) x += y;
+    }
     return x;
 }
 

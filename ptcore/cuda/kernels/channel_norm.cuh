@@ -1,9 +1,9 @@
-// batch_norm, group_norm and their derivatives: sums over sets of elements in parts, one kernel that adds the parts up
-// in order and makes factors for each channel or plane, and one that applies them. Sums are taken in float64: of
-// products of numbers of fewer bits they are exact but for the last bits, so that one pass gives the variance. PT_T is
-// x, PT_U the gradient.
-#include "base.cuh"
+// batch_norm, group_norm and their derivatives: sums over sets of elements by the engine of reductions, one kernel that adds
+// their parts up in order and makes factors for each channel or plane, and one that applies them. Elements that lie side by
+// side are added up in the dtype of computation, and such sums in float64: of distances from a number of the set, so that one
+// pass gives the variance. PT_T is x, PT_U the gradient.
 #include "channel_norm_args.h"
+#include "reduce.cuh"
 
 namespace {
 
@@ -11,16 +11,18 @@ typedef PT_T T;
 typedef PT_U U;
 typedef opmath<T>::type C;
 
-enum { CHUNK = 1024 };
+enum { AT_ONCE = 4 };                   // packs that a thread has in flight
+constexpr int WIDTH = sizeof(T) > sizeof(U) ? 16 / sizeof(T) : 16 / sizeof(U);
 
-PT_DEVICE double get(const RealArgs &v, int64_t i) {
-    switch (v.dtype) {
-    case 9: return (double)up(reinterpret_cast<const half *>(v.data)[i]);
-    case 10: return (double)up(reinterpret_cast<const bfloat16 *>(v.data)[i]);
-    case 11: return (double)reinterpret_cast<const float *>(v.data)[i];
-    default: return reinterpret_cast<const double *>(v.data)[i];
+PT_DEVICE double number(const char *data, int dtype, int64_t i) {
+    switch (dtype) {
+    case 9: return (double)up(reinterpret_cast<const half *>(data)[i]);
+    case 10: return (double)up(reinterpret_cast<const bfloat16 *>(data)[i]);
+    case 11: return (double)reinterpret_cast<const float *>(data)[i];
+    default: return reinterpret_cast<const double *>(data)[i];
     }
 }
+PT_DEVICE double get(const RealArgs &v, int64_t i) { return number(v.data, v.dtype, i); }
 PT_DEVICE double get_or(const RealArgs &v, int64_t i, double other) { return v.data ? get(v, i) : other; }
 PT_DEVICE void put(const RealArgs &v, int64_t i, double x) {
     if (!v.data) return;
@@ -32,74 +34,71 @@ PT_DEVICE void put(const RealArgs &v, int64_t i, double x) {
     }
 }
 
-struct Pair {
-    double first, second;
-};
-struct Plus {
-    PT_DEVICE_MEMBER Pair operator()(Pair x, Pair y) const { return {x.first + y.first, x.second + y.second}; }
-};
-
 // -- sums -------------------------------------------------------------------------------------------------------------
 
-// What is taken from each element before it is squared: one of the set's, or 0 where that is not finite.
-PT_DEVICE double pivot(const ChannelNormArgs &a, int64_t set) {
-    const double x = (double)up(reinterpret_cast<const T *>(a.x)[set * a.set_stride]);
-    return pt::isfinite(x) ? x : 0.0;
-}
-
-// Forward: of x - pivot and its square; backward: of g and of g (x - mean). Every `step`th element of [begin, end).
-PT_DEVICE Pair sums_of(const ChannelNormArgs &a, int64_t set, int64_t begin, int64_t end, int64_t step) {
-    const T *x = reinterpret_cast<const T *>(a.x) + set * a.set_stride;
-    const U *g = reinterpret_cast<const U *>(a.g) + set * a.set_stride;
-    const double center = a.g ? get(a.mean, set / a.means) : pivot(a, set);
-    const int64_t runs = step / a.length, rest = step - runs * a.length;
-    int64_t run = begin / a.length, at = begin - run * a.length;
-    Pair sum = {0, 0};
-    for (int64_t i = begin; i < end; i += step) {
-        const int64_t p = run * a.run_stride + at;
-        const double from = (double)up(x[p]) - center;
-        const double by = a.g ? (double)up(g[p]) : from;
-        sum.first += by;
-        sum.second += by * from;
-        run += runs, at += rest;
-        if (at >= a.length) at -= a.length, run++;
+// Of a set: sums, and the number from which distances are taken.
+struct Sums {
+    double first, second;
+    C center;
+    PT_DEVICE_MEMBER Sums &operator+=(const Sums &o) {
+        first += o.first;
+        second += o.second;
+        return *this;
     }
+};
+struct Plus {
+    PT_DEVICE_MEMBER Sums operator()(Sums x, Sums y) const { return x += y; }
+};
+
+struct OfSets {
+    typedef Sums State;
+    static PT_DEVICE_MEMBER Sums merge(Sums x, Sums y) { return x += y; }
+    static PT_DEVICE_MEMBER void store(const ReduceArgs &a, int64_t set, Sums s) { static_cast<Sums *>(a.out)[set] = s; }
+    // `factor` of each element, and that times its distance.
+    template <class X, class F> static PT_DEVICE_MEMBER void add_each(Sums &s, const X *x, int n, F factor) {
+        C first = 0, second = 0;
+        PT_UNROLL for (int i = 0; i < n; i++) {
+            C distance;
+            const C by = factor(x[i], s.center, distance);
+            first += by;
+            second += by * distance;
+        }
+        s.first += first;
+        s.second += second;
+    }
+};
+
+// Distances from one of the set's elements, or from 0 where that is not finite, and their squares.
+struct MomentSums : OfSets {
+    static PT_DEVICE_MEMBER Sums identity(const ReduceArgs &a, int64_t set) {
+        const C x = (C)up(static_cast<const T *>(a.in)[kept_offset(a, set)]);
+        return {0, 0, pt::isfinite(x) ? x : C(0)};
+    }
+    static PT_DEVICE_MEMBER void add(Sums &s, const T *x, int n, int64_t, int64_t, const ReduceArgs &) {
+        add_each(s, x, n, [](T v, C center, C &distance) { return distance = (C)up(v) - center; });
+    }
+};
+
+// The gradient g, and g times the distance of x from the mean.
+struct GradientSums : OfSets {
+    static PT_DEVICE_MEMBER Sums identity(const ReduceArgs &a, int64_t set) {
+        return {0, 0, (C)number(a.known, a.known_dtype, divided(set, a.sharing))};
+    }
+    static PT_DEVICE_MEMBER void add(Sums &s, const Pair<T, U> *x, int n, int64_t, int64_t, const ReduceArgs &) {
+        add_each(s, x, n, [](Pair<T, U> v, C center, C &distance) {
+            distance = (C)up(v.first) - center;
+            return (C)up(v.second);
+        });
+    }
+};
+typedef OneTensor<T> Input;
+typedef TwoTensors<T, U> InputAndGradient;
+
+PT_DEVICE Sums added_up(const ChannelNormArgs &a, int64_t set) {
+    const Sums *const sums = static_cast<const Sums *>(a.sums);
+    Sums sum = sums[set];
+    for (int64_t p = 1; p < a.parts; p++) sum += sums[p * a.sets + set];
     return sum;
-}
-
-PT_DEVICE void keep(const ChannelNormArgs &a, int64_t set, int64_t part, Pair sum) {
-    a.partial[2 * (set * a.parts + part)] = sum.first;
-    a.partial[2 * (set * a.parts + part) + 1] = sum.second;
-}
-PT_DEVICE Pair added_up(const ChannelNormArgs &a, int64_t set) {
-    Pair sum = {0, 0};
-    for (int64_t p = 0; p < a.parts; p++) {
-        sum.first += a.partial[2 * (set * a.parts + p)];
-        sum.second += a.partial[2 * (set * a.parts + p) + 1];
-    }
-    return sum;
-}
-PT_DEVICE int64_t end_of(const ChannelNormArgs &a, int64_t part) {
-    const int64_t all = a.runs * a.length, end = (part + 1) * a.part;
-    return end < all ? end : all;
-}
-
-// A block for each part of a set.
-PT_DEVICE void sums(const ChannelNormArgs &a) {
-    for (int64_t i = blockIdx.x; i < a.sets * a.parts; i += gridDim.x) {
-        const int64_t set = i / a.parts, part = i % a.parts;
-        const Pair sum = sums_of(a, set, part * a.part + threadIdx.x, end_of(a, part), blockDim.x);
-        const Pair all = block_reduce(sum, Plus(), Pair{0, 0});
-        if (threadIdx.x == 0) keep(a, set, part, all);
-    }
-}
-
-// A thread for each part of a set, where its elements are few or far apart: neighbours read neighbouring sets.
-PT_DEVICE void sums_narrow(const ChannelNormArgs &a) {
-    for (int64_t i = thread_index(); i < a.sets * a.parts; i += thread_count()) {
-        const int64_t set = i % a.sets, part = i / a.sets;
-        keep(a, set, part, sums_of(a, set, part * a.part, end_of(a, part), 1));
-    }
 }
 
 // -- factors ----------------------------------------------------------------------------------------------------------
@@ -113,10 +112,10 @@ struct Moments {
     double mean, var;
 };
 PT_DEVICE Moments moments(const ChannelNormArgs &a, int64_t set) {
-    const double count = (double)(a.runs * a.length);
-    const Pair sum = added_up(a, set);
+    const double count = (double)a.count;
+    const Sums sum = added_up(a, set);
     const double off = sum.first / count, var = sum.second / count - off * off;
-    return {pivot(a, set) + off, var < 0 ? 0.0 : var};
+    return {(double)sum.center + off, var < 0 ? 0.0 : var};
 }
 
 PT_DEVICE void batch_forward(const ChannelNormArgs &a) {
@@ -130,12 +129,12 @@ PT_DEVICE void batch_forward(const ChannelNormArgs &a) {
 }
 
 PT_DEVICE void group_forward(const ChannelNormArgs &a) {
-    const int64_t channels = a.c / a.groups;
     for (int64_t plane = thread_index(); plane < a.n * a.c; plane += thread_count()) {
-        const int64_t set = plane / channels, c = plane % a.c;
+        int64_t set = plane, image = plane;
+        const int64_t channel = take_rest(set, a.by_channels), c = take_rest(image, a.by_c);
         const Moments m = moments(a, set);
         const double rstd = 1 / pt::sqrt(m.var + a.eps);
-        if (plane % channels == 0) {
+        if (channel == 0) {
             put(a.mean, set, m.mean);
             put(a.spread, set, rstd);
         }
@@ -145,9 +144,9 @@ PT_DEVICE void group_forward(const ChannelNormArgs &a) {
 
 // gx = scale g - shift - (x - mean) slope
 PT_DEVICE void batch_backward(const ChannelNormArgs &a) {
-    const double count = (double)(a.runs * a.length);
+    const double count = (double)a.count;
     for (int64_t c = thread_index(); c < a.c; c += thread_count()) {
-        const Pair sum = added_up(a, c);
+        const Sums sum = added_up(a, c);
         const double rstd = 1 / pt::sqrt(get(a.spread, c) + a.eps), scale = get_or(a.weight, c, 1) * rstd;
         put(a.gw, c, sum.second * rstd);
         put(a.gb, c, sum.first);
@@ -158,13 +157,14 @@ PT_DEVICE void batch_backward(const ChannelNormArgs &a) {
 
 // A warp for each group of an image.
 PT_DEVICE void group_backward(const ChannelNormArgs &a) {
-    const int64_t channels = a.c / a.groups, warps = thread_count() / 32, lane = threadIdx.x % 32;
+    const int64_t channels = a.by_channels.by, warps = thread_count() / 32, lane = threadIdx.x % 32;
     const double size = (double)(channels * a.s);
     for (int64_t set = thread_index() / 32; set < a.n * a.groups; set += warps) {
-        const int64_t first = set % a.groups * channels;
-        Pair all = {0, 0};
+        int64_t image = set;
+        const int64_t first = take_rest(image, a.by_groups) * channels;
+        Sums all = {0, 0, C(0)};
         for (int64_t k = lane; k < channels; k += 32) {
-            const Pair sum = added_up(a, set * channels + k);
+            const Sums sum = added_up(a, set * channels + k);
             const double w = get_or(a.weight, first + k, 1);
             all.first += w * sum.first;
             all.second += w * sum.second;
@@ -180,13 +180,13 @@ PT_DEVICE void group_backward(const ChannelNormArgs &a) {
 
 // The gradients of group_norm's weight and bias.
 PT_DEVICE void group_backward_affine(const ChannelNormArgs &a) {
-    const int64_t channels = a.c / a.groups;
     for (int64_t c = thread_index(); c < a.c; c += thread_count()) {
+        const int64_t group = divided(c, a.by_channels);
         double g = 0, gxhat = 0;
         for (int64_t n = 0; n < a.n; n++) {
-            const Pair sum = added_up(a, n * a.c + c);
+            const Sums sum = added_up(a, n * a.c + c);
             g += sum.first;
-            gxhat += sum.second * get(a.spread, n * a.groups + c / channels);
+            gxhat += sum.second * get(a.spread, n * a.groups + group);
         }
         put(a.gw, c, gxhat);
         put(a.gb, c, g);
@@ -195,41 +195,58 @@ PT_DEVICE void group_backward_affine(const ChannelNormArgs &a) {
 
 // -- results ----------------------------------------------------------------------------------------------------------
 
-PT_DEVICE C result(const ChannelNormArgs &a, int64_t i, const Factors &f) {
-    const C x = up(reinterpret_cast<const T *>(a.x)[i]) - f.mean;
-    return a.g ? f.scale * (C)up(reinterpret_cast<const U *>(a.g)[i]) - f.shift - x * f.slope : x * f.scale + f.shift;
+PT_DEVICE C result(T x, U g, const Factors &f, bool backward) {
+    const C from = up(x) - f.mean;
+    return backward ? f.scale * (C)up(g) - f.shift - from * f.slope : from * f.scale + f.shift;
+}
+// The factors of an element's plane.
+PT_DEVICE Factors factors_of(const ChannelNormArgs &a, uint32_t i) {
+    const uint32_t plane = a.first_plane + divided(i, a.by_plane[0], a.by_plane[1]);
+    return factors(a)[plane - divided(plane, a.by_period[0], a.by_period[1]) * (uint32_t)a.period];
 }
 
-PT_DEVICE void apply(const ChannelNormArgs &a) {
-    T *out = reinterpret_cast<T *>(a.out);
-    if (a.s < CHUNK / 8) {
-        for (int64_t i = thread_index(); i < a.n * a.c * a.s; i += thread_count())
-            out[i] = down<T>(result(a, i, factors(a)[i / a.s % a.period]));
-        return;
-    }
-    // A block works on a chunk of one plane; a thread reads all of its elements before it writes one.
-    const int64_t chunks = (a.s + CHUNK - 1) / CHUNK;
-    for (int64_t k = blockIdx.x; k < a.n * a.c * chunks; k += gridDim.x) {
-        const int64_t plane = k / chunks, begin = (k - plane * chunks) * CHUNK + threadIdx.x;
-        const Factors f = factors(a)[plane % a.period];
-        C y[CHUNK / 256];
-        for (int j = 0; j < CHUNK / 256; j++)
-            if (begin + j * 256 < a.s) y[j] = result(a, plane * a.s + begin + j * 256, f);
-        for (int j = 0; j < CHUNK / 256; j++)
-            if (begin + j * 256 < a.s) out[plane * a.s + begin + j * 256] = down<T>(y[j]);
+// ONE: a pack's elements are of one plane.
+template <int V, bool ONE> PT_DEVICE void apply(const ChannelNormArgs &a) {
+    const T *const x = reinterpret_cast<const T *>(a.x);
+    const U *const g = reinterpret_cast<const U *>(a.g);
+    T *const out = reinterpret_cast<T *>(a.out);
+    const uint32_t n = a.here, step = gridDim.x * blockDim.x * V;
+    for (uint32_t i = (blockIdx.x * blockDim.x + threadIdx.x) * V; i < n; i += AT_ONCE * step) {
+        Elements<T, V> xs[AT_ONCE];
+        Elements<U, V> gs[AT_ONCE];
+        PT_UNROLL for (int k = 0; k < AT_ONCE; k++) {
+            if (i + k * step >= n) continue;
+            xs[k] = load_pack<V>(x + i + k * step);
+            if (a.g) gs[k] = load_pack<V>(g + i + k * step);
+        }
+        PT_UNROLL for (int k = 0; k < AT_ONCE; k++) {
+            const uint32_t at = i + k * step;
+            if (at >= n) continue;
+            Factors f = factors_of(a, at);
+            Elements<T, V> y;
+            PT_UNROLL for (int v = 0; v < V; v++) {
+                if (!ONE && v) f = factors_of(a, at + v);
+                y.v[v] = down<T>(result(xs[k].v[v], gs[k].v[v], f, a.g != nullptr));
+            }
+            store_pack<V>(out + at, y);
+        }
     }
 }
 
 }  // namespace
 
-PT_KERNEL_SYNC(channel_sums, ChannelNormArgs, a, 256) { sums(a); }
-PT_KERNEL(channel_sums_narrow, ChannelNormArgs, a, 256) { sums_narrow(a); }
+PT_REDUCTION_ROWS(channel_moments, Input, MomentSums)
+PT_REDUCTION_COLUMNS(channel_moments, Input, MomentSums)
+PT_REDUCTION_ROWS(channel_gradients, InputAndGradient, GradientSums)
+PT_REDUCTION_COLUMNS(channel_gradients, InputAndGradient, GradientSums)
 PT_KERNEL(batch_norm_factors, ChannelNormArgs, a, 256) { batch_forward(a); }
 PT_KERNEL(group_norm_factors, ChannelNormArgs, a, 256) { group_forward(a); }
 PT_KERNEL(batch_norm_gradients, ChannelNormArgs, a, 256) { batch_backward(a); }
 PT_KERNEL_SYNC(group_norm_gradients, ChannelNormArgs, a, 256) { group_backward(a); }
 PT_KERNEL(group_norm_affine_gradients, ChannelNormArgs, a, 256) { group_backward_affine(a); }
-PT_KERNEL(channel_apply, ChannelNormArgs, a, 256) { apply(a); }
+PT_KERNEL(channel_apply, ChannelNormArgs, a, 256) { apply<1, true>(a); }
+PT_KERNEL(channel_apply_packed, ChannelNormArgs, a, 256) { apply<WIDTH, true>(a); }
+PT_KERNEL(channel_apply_mixed, ChannelNormArgs, a, 256) { apply<WIDTH, false>(a); }
 PT_KERNEL(channel_fill, ChannelFillArgs, a, 256) {
     for (int64_t i = thread_index(); i < a.n; i += thread_count()) put(a.to, i, a.value);
 }

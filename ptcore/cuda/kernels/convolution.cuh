@@ -15,35 +15,32 @@ template <class I, int ROWS, int COLUMNS, int DEPTH> PT_DEVICE void tile(const C
     alignas(16) __shared__ C right[DEPTH][N];
     __shared__ int64_t places[N];
 
-    const int64_t row = number % a.row_tiles * M, column = number / a.row_tiles % a.column_tiles * N;
-    number = number / a.row_tiles / a.column_tiles;
-    const int64_t group = number % a.groups;
-    number /= a.groups;
+    const int64_t row = take_rest(number, a.by_rows) * M, column = take_rest(number, a.by_columns) * N;
+    const int64_t group = take_rest(number, a.by_groups);
     int64_t phase[3];
     Axis<I> axis[3];
     uint32_t taps[3];
-    int64_t results[3], total = a.n;
+    int64_t total = a.n;
     uint32_t depth = (uint32_t)a.channels;
     for (int d = 2; d >= 0; d--) {
-        phase[d] = number % a.axis[d].phases;
-        number /= a.axis[d].phases;
+        phase[d] = take_rest(number, a.axis[d].by_phases);
         axis[d] = axis_of<I>(a.axis[d], phase[d], a.transposed);
         taps[d] = (uint32_t)axis[d].taps;
-        results[d] = axis[d].results;
         depth *= taps[d];
-        total *= results[d];
+        total *= a.axis[d].by_most.by;                  // of which later phases have not all
     }
     if (column >= total) return;                        // all threads of the block
 
     // The column that this thread gathers, from the place where its first tap would be.
     const int mine = threadIdx.x % N, lowest = threadIdx.x / N * EACH;
     const T *x = reinterpret_cast<const T *>(a.x) + group * a.channels * a.x_channel;
-    const bool there = column + mine < total;
+    bool there = column + mine < total;
     I position[3] = {};
     {
-        const Digits<int64_t> at = digits_of<int64_t>(there ? column + mine : 0, results);
+        const Digits<int64_t> at = by_results(a, there ? column + mine : 0);
         int64_t to = 0;
         for (int d = 0; d < 3; d++) {
+            there = there && at.at[d] < axis[d].results;
             position[d] = (I)at.at[d] * axis[d].step + axis[d].base;
             to = to * a.axis[d].result + phase[d] + a.axis[d].phases * at.at[d];
         }
@@ -127,32 +124,32 @@ template <class I, int ROWS, int COLUMNS, int DEPTH> PT_DEVICE void convolve(con
 template <class I> PT_DEVICE void each(const ConvolutionArgs &a) {
     for (int64_t i = thread_index(); i < a.tiles; i += thread_count()) {
         int64_t rest = i;
-        Axis<I> axis[3];
-        I position[3];
+        I position[3], taps[3], slope[3];
         const T *w = reinterpret_cast<const T *>(a.w);
         for (int d = 2; d >= 0; d--) {
-            const int64_t t = rest % a.axis[d].result, phase = t % a.axis[d].phases;
-            rest /= a.axis[d].result;
-            axis[d] = axis_of<I>(a.axis[d], phase, a.transposed);
-            position[d] = (I)(t / a.axis[d].phases) * axis[d].step + axis[d].base;
-            w += axis[d].first * a.axis[d].w;
+            int64_t t = take_rest(rest, a.axis[d].by_result);
+            const int64_t phase = take_rest(t, a.axis[d].by_phases);
+            const Axis<I> axis = axis_of<I>(a.axis[d], phase, a.transposed);
+            position[d] = (I)t * axis.step + axis.base;
+            taps[d] = axis.taps, slope[d] = axis.slope;
+            w += axis.first * a.axis[d].w;
         }
-        const int64_t m = rest % a.filters, group = rest / a.filters % a.groups, n = rest / a.filters / a.groups;
+        const int64_t m = take_rest(rest, a.by_filters), group = take_rest(rest, a.by_groups), n = rest;
         const T *x = reinterpret_cast<const T *>(a.x) + n * a.x_image + group * a.channels * a.x_channel;
         w += group * a.w_group + m * a.w_filter;
         C sum = a.bias ? element(reinterpret_cast<const T *>(a.bias), (group * a.filters + m) * a.bias_stride) : C(0);
         for (int64_t c = 0; c < a.channels; c++)
-            for (I j = 0; j < axis[0].taps; j++) {
-                const I p0 = position[0] + j * axis[0].slope;
+            for (I j = 0; j < taps[0]; j++) {
+                const I p0 = position[0] + j * slope[0];
                 if (!inside(p0, a.axis[0].source)) continue;
-                for (I k = 0; k < axis[1].taps; k++) {
-                    const I p1 = position[1] + k * axis[1].slope;
+                for (I k = 0; k < taps[1]; k++) {
+                    const I p1 = position[1] + k * slope[1];
                     if (!inside(p1, a.axis[1].source)) continue;
                     const T *line = x + c * a.x_channel + p0 * a.axis[0].x + p1 * a.axis[1].x;
                     const T *by = w + c * a.w_channel + j * a.axis[0].period * a.axis[0].w +
                                   k * a.axis[1].period * a.axis[1].w;
-                    for (I l = 0; l < axis[2].taps; l++) {
-                        const I p2 = position[2] + l * axis[2].slope;
+                    for (I l = 0; l < taps[2]; l++) {
+                        const I p2 = position[2] + l * slope[2];
                         if (inside(p2, a.axis[2].source))
                             sum = madd(sum, element(line, p2 * a.axis[2].x),
                                        element(by, l * a.axis[2].period * a.axis[2].w));

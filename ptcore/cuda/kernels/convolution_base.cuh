@@ -1,7 +1,7 @@
 // What the kernels of convolution share: the type computed in, places counted in several digits, the taps of a result.
 #pragma once
-#include "base.cuh"
 #include "convolution_args.h"
+#include "divide.cuh"
 
 namespace {
 
@@ -35,6 +35,14 @@ template <class I> PT_DEVICE Digits<I> digits_of(I i, const I (&size)[3]) {
     r.first = i;
     return r;
 }
+PT_DEVICE Digits<int64_t> digits_of(int64_t i, const Divisor &first, const Divisor &second, const Divisor &third) {
+    Digits<int64_t> r;
+    r.at[2] = take_rest(i, third);
+    r.at[1] = take_rest(i, second);
+    r.at[0] = take_rest(i, first);
+    r.first = i;
+    return r;
+}
 template <class I> PT_DEVICE void advance(Digits<I> &p, const Digits<I> &by, const I (&size)[3]) {
     I carry = 0;
     for (int d = 2; d >= 0; d--) {
@@ -62,18 +70,26 @@ template <class I> struct Axis {
 };
 template <class I> PT_DEVICE Axis<I> axis_of(const ConvolutionAxis &a, int64_t phase, bool transposed) {
     Axis<I> r = {};
-    r.results = (I)(phase < a.result ? (a.result - 1 - phase) / a.phases + 1 : 0);
+    r.results = (I)(phase < a.result ? divided(a.result - 1 - phase, a.by_phases) + 1 : 0);
     if (!transposed) {
         r.taps = (I)a.kernel, r.step = (I)a.stride, r.base = (I)-a.padding, r.slope = (I)a.dilation;
         return r;
     }
-    const int64_t from = phase + a.padding, tried = a.kernel < a.period ? a.kernel : a.period;
-    while (r.first < tried && (from - r.first * a.dilation) % a.stride) r.first++;
-    r.taps = r.first < tried ? (I)((a.kernel - 1 - r.first) / a.period + 1) : 0;
+    const I kernel = (I)a.kernel, period = (I)a.period, stride = (I)a.stride, dilation = (I)a.dilation;
+    const I tried = kernel < period ? kernel : period;
+    I first = 0, from = (I)(phase + a.padding);
+    for (; first < tried && from % stride; first++) from -= dilation;
+    r.first = first;
+    r.taps = first < tried ? (kernel - 1 - first) / period + 1 : 0;
     r.step = 1;
-    r.base = (I)((from - r.first * a.dilation) / a.stride);
-    r.slope = (I)-(a.dilation * a.period / a.stride);
+    r.base = from / stride;
+    r.slope = -(dilation / (stride / period));        // the second is gcd(stride, dilation)
     return r;
+}
+
+// An image and a place among the results of a phase.
+PT_DEVICE Digits<int64_t> by_results(const ConvolutionArgs &a, int64_t i) {
+    return digits_of(i, a.axis[0].by_most, a.axis[1].by_most, a.axis[2].by_most);
 }
 
 PT_DEVICE bool inside(int32_t p, int64_t size) { return (uint32_t)p < (uint32_t)size; }

@@ -19,18 +19,14 @@ PT_DEVICE bool put_two(float *, float, float) { return false; }
 template <int DOWN> PT_DEVICE void tensor_tile(const ConvolutionArgs &a, int64_t number, unsigned char *memory) {
     enum { M = 32 * DOWN, STAGE = (M + N) * LINE };
     __shared__ int64_t places[N];
-    const int64_t row = number % a.row_tiles * M, column = number / a.row_tiles % a.column_tiles * N;
-    number = number / a.row_tiles / a.column_tiles;
-    const int64_t group = number % a.groups;
-    number /= a.groups;
-    int64_t phase[3], results[3], total = a.n, taps = 1;
+    const int64_t row = take_rest(number, a.by_rows) * M, column = take_rest(number, a.by_columns) * N;
+    const int64_t group = take_rest(number, a.by_groups);
+    int64_t phase[3], total = a.n, taps = 1;
     Axis<int32_t> axis[3];
     for (int d = 2; d >= 0; d--) {
-        phase[d] = number % a.axis[d].phases;
-        number /= a.axis[d].phases;
+        phase[d] = take_rest(number, a.axis[d].by_phases);
         axis[d] = axis_of<int32_t>(a.axis[d], phase[d], a.transposed);
-        results[d] = axis[d].results;
-        total *= results[d];
+        total *= a.axis[d].by_most.by;                  // of which later phases have not all
         taps *= axis[d].taps;
     }
     if (column >= total) return;                        // all threads of the block
@@ -42,8 +38,9 @@ template <int DOWN> PT_DEVICE void tensor_tile(const ConvolutionArgs &a, int64_t
     int32_t position[N / 32][3];
     PT_UNROLL for (int i = 0; i < N / 32; i++) {
         const int64_t j = column + line + 32 * i;
-        const bool there = j < total;
-        const Digits<int64_t> at = digits_of<int64_t>(there ? j : 0, results);
+        bool there = j < total;
+        const Digits<int64_t> at = by_results(a, there ? j : 0);
+        PT_UNROLL for (int d = 0; d < 3; d++) there = there && at.at[d] < axis[d].results;
         int64_t to = 0;
         from[i] = x + at.first * a.x_image;
         PT_UNROLL for (int d = 0; d < 3; d++) {

@@ -26,12 +26,10 @@ PT_DEVICE void keep(const ConvolutionArgs &a, int64_t part, int64_t i, C sum) {
 template <class I> PT_DEVICE void tile(const ConvolutionArgs &a, int64_t number) {
     alignas(16) __shared__ C left[DEPTH][SPAN + 4];
     alignas(16) __shared__ C right[DEPTH][SPAN + 4];
-    const int64_t row = number % a.row_tiles * SPAN, column = number / a.row_tiles % a.column_tiles * SPAN;
-    number = number / a.row_tiles / a.column_tiles;
-    const int64_t group = number % a.groups, part = number / a.groups;
-    const int64_t kernel[3] = {a.axis[0].kernel, a.axis[1].kernel, a.axis[2].kernel};
+    const int64_t row = take_rest(number, a.by_rows) * SPAN, column = take_rest(number, a.by_columns) * SPAN;
+    const int64_t group = take_rest(number, a.by_groups), part = number;
     const int64_t results[3] = {a.axis[0].result, a.axis[1].result, a.axis[2].result};
-    const int64_t terms = a.channels * kernel[0] * kernel[1] * kernel[2];
+    const int64_t terms = a.channels * a.axis[0].kernel * a.axis[1].kernel * a.axis[2].kernel;
     const Part range = part_of(a, part);
 
     // Of the columns that this thread gathers: the channel, and what the tap adds to a position.
@@ -43,14 +41,14 @@ template <class I> PT_DEVICE void tile(const ConvolutionArgs &a, int64_t number)
     bool there[EACH];
     for (int i = 0; i < EACH; i++) {
         const int64_t j = column + lowest + i * SIDE;
-        const Digits<int64_t> at = digits_of<int64_t>(j < terms ? j : 0, kernel);
+        const Digits<int64_t> at = digits_of(j < terms ? j : 0, a.axis[0].by_kernel, a.axis[1].by_kernel, a.axis[2].by_kernel);
         there[i] = j < terms;
         channel[i] = at.first * a.x_channel;
         for (int d = 0; d < 3; d++) tap[i][d] = (I)(at.at[d] * a.axis[d].dilation - a.axis[d].padding);
     }
 
-    const Digits<int64_t> stride = digits_of<int64_t>(DEPTH, results);
-    Digits<int64_t> at = digits_of<int64_t>(range.begin + k, results);
+    const Digits<int64_t> stride = by_results(a, DEPTH);
+    Digits<int64_t> at = by_results(a, range.begin + k);
     // The next step's elements are on their way while this one's are multiplied.
     C l_next[EACH], r_next[EACH];
     const auto gather = [&](int64_t q) {
@@ -110,20 +108,19 @@ struct Plus {
 // A block for each element of the weight, where groups have so few that a tile would be empty for the most part.
 PT_DEVICE void each(const ConvolutionArgs &a) {
     const int64_t results[3] = {a.axis[0].result, a.axis[1].result, a.axis[2].result};
-    const Digits<int64_t> stride = digits_of<int64_t>(blockDim.x, results);
+    const Digits<int64_t> stride = by_results(a, blockDim.x);
     for (int64_t number = blockIdx.x; number < a.tiles; number += gridDim.x) {
-        const int64_t part = number % a.parts, i = number / a.parts;
+        int64_t i = number, tap[3];
+        const int64_t part = take_rest(i, a.by_parts);
         const Part range = part_of(a, part);
-        int64_t rest = i, tap[3];
-        for (int d = 2; d >= 0; d--) {
-            tap[d] = rest % a.axis[d].kernel * a.axis[d].dilation - a.axis[d].padding;
-            rest /= a.axis[d].kernel;
-        }
-        const int64_t filter = rest / a.channels;
+        int64_t filter = i;
+        for (int d = 2; d >= 0; d--)
+            tap[d] = take_rest(filter, a.axis[d].by_kernel) * a.axis[d].dilation - a.axis[d].padding;
+        const int64_t channel = take_rest(filter, a.by_channels);
         const T *g = reinterpret_cast<const T *>(a.g) + filter * a.g_channel;
         const T *x = reinterpret_cast<const T *>(a.x) +
-                     (filter / a.filters * a.channels + rest % a.channels) * a.x_channel;
-        Digits<int64_t> at = digits_of<int64_t>(range.begin + threadIdx.x, results);
+                     (divided(filter, a.by_filters) * a.channels + channel) * a.x_channel;
+        Digits<int64_t> at = by_results(a, range.begin + threadIdx.x);
         C sum = C(0);
         for (int64_t q = range.begin + threadIdx.x; q < range.end; q += blockDim.x) {
             const int64_t p0 = at.at[0] * a.axis[0].stride + tap[0], p1 = at.at[1] * a.axis[1].stride + tap[1],

@@ -12,9 +12,8 @@ enum { THREADS = 256, N = 128, STAGES = 4, ACROSS = 4, EACH = 16 / sizeof(T), DE
 template <int DOWN> PT_DEVICE void weight_tile(const ConvolutionArgs &a, int64_t number, unsigned char *memory) {
     enum { M = 32 * DOWN, LEFT_LINE = sizeof(T) * M, LINE = sizeof(T) * N, STAGE = DEPTH * (LEFT_LINE + LINE),
            LEFT_WORDS = M / EACH, LEFT_STEP = THREADS / LEFT_WORDS, WORDS = N / EACH, STEP = THREADS / WORDS };
-    const int64_t row = number % a.row_tiles * M, column = number / a.row_tiles % a.column_tiles * WORDS;
-    number = number / a.row_tiles / a.column_tiles;
-    const int64_t group = number % a.groups, part = number / a.groups;
+    const int64_t row = take_rest(number, a.by_rows) * M, column = take_rest(number, a.by_columns) * WORDS;
+    const int64_t group = take_rest(number, a.by_groups), part = number;
     const int64_t kernel[3] = {a.axis[0].kernel, a.axis[1].kernel, a.axis[2].kernel};
     const int64_t taps = kernel[0] * kernel[1] * kernel[2], pixels = a.n * a.axis[0].result * a.axis[1].result * a.axis[2].result;
     const int64_t begin = part * a.part, end = begin + a.part < pixels ? begin + a.part : pixels;
@@ -22,19 +21,17 @@ template <int DOWN> PT_DEVICE void weight_tile(const ConvolutionArgs &a, int64_t
 
     // The words of x that this thread brings are of one tap, from line on of a step and STEP further.
     const int word = threadIdx.x % WORDS, line = threadIdx.x / WORDS;
-    const int64_t words[3] = {kernel[1], kernel[2], a.words};
-    const Digits<int64_t> tap = digits_of<int64_t>(column + word, words);
+    const Digits<int64_t> tap = digits_of(column + word, a.axis[1].by_kernel, a.axis[2].by_kernel, a.by_words);
     const bool there = tap.first < kernel[0];
     const int64_t which[3] = {tap.first, tap.at[0], tap.at[1]};
     const T *x = reinterpret_cast<const T *>(a.x) + (group * a.words + tap.at[2]) * EACH;
     int32_t by[3];
     PT_UNROLL for (int d = 0; d < 3; d++) by[d] = (int32_t)(which[d] * a.axis[d].dilation - a.axis[d].padding);
-    const int64_t results[3] = {a.axis[0].result, a.axis[1].result, a.axis[2].result};
-    const int32_t sizes[3] = {(int32_t)results[0], (int32_t)results[1], (int32_t)results[2]};
+    const int32_t sizes[3] = {(int32_t)a.axis[0].result, (int32_t)a.axis[1].result, (int32_t)a.axis[2].result};
     const Digits<int32_t> stride = digits_of<int32_t>(DEPTH, sizes);
     Digits<int32_t> at[2];
     PT_UNROLL for (int i = 0; i < 2; i++) {
-        const Digits<int64_t> first = digits_of<int64_t>(begin + line + STEP * i, results);
+        const Digits<int64_t> first = by_results(a, begin + line + STEP * i);
         at[i] = Digits<int32_t>{(int32_t)first.first, {(int32_t)first.at[0], (int32_t)first.at[1], (int32_t)first.at[2]}};
     }
     const int left_word = threadIdx.x % LEFT_WORDS, left_line = threadIdx.x / LEFT_WORDS;
@@ -90,7 +87,7 @@ template <int DOWN> PT_DEVICE void weight_tile(const ConvolutionArgs &a, int64_t
 
     const int64_t count = a.groups * a.filters * a.channels * taps;
     PT_UNROLL for (int j = 0; j < ACROSS; j++) {
-        const Digits<int64_t> of = digits_of<int64_t>(column + (right + 8 * j + lane % 4 * 2) / EACH, words);
+        const Digits<int64_t> of = digits_of(column + (right + 8 * j + lane % 4 * 2) / EACH, a.axis[1].by_kernel, a.axis[2].by_kernel, a.by_words);
         if (of.first >= kernel[0]) continue;
         const int64_t tap_number = (of.first * kernel[1] + of.at[0]) * kernel[2] + of.at[1];
         PT_UNROLL for (int d = 0; d < DOWN; d++)

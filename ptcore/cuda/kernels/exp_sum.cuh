@@ -1,6 +1,6 @@
 // The sum of exponentials relative to the largest so far, in one pass over the numbers (Milakov and Gimelshein, 2018).
 #pragma once
-#include "base.cuh"
+#include "approximate.cuh"
 
 namespace {
 
@@ -11,7 +11,7 @@ template <class C> PT_DEVICE ExpSum<C> no_exp_sum() { return ExpSum<C>{-pt::infi
 template <class C> PT_DEVICE ExpSum<C> merge_exp_sums(ExpSum<C> x, ExpSum<C> y) {
     const C top = x.top > y.top ? x.top : y.top;
     if (top == -pt::infinity<C>()) return ExpSum<C>{top, x.sum + y.sum};
-    return ExpSum<C>{top, x.sum * pt::exp(x.top - top) + y.sum * pt::exp(y.top - top)};
+    return ExpSum<C>{top, x.sum * math::exp(x.top - top) + y.sum * math::exp(y.top - top)};
 }
 
 // Of a NaN or of infinity the sum becomes NaN, and with it all results.
@@ -19,10 +19,10 @@ template <int V, class C> PT_DEVICE void add_exps(ExpSum<C> &s, const C *x) {
     C top = s.top;
     PT_UNROLL for (int v = 0; v < V; v++) top = x[v] > top ? x[v] : top;
     if (top > s.top) {
-        s.sum *= pt::exp(s.top - top);
+        s.sum *= math::exp(s.top - top);
         s.top = top;
     }
-    PT_UNROLL for (int v = 0; v < V; v++) s.sum += x[v] == -pt::infinity<C>() ? C(0) : pt::exp(x[v] - s.top);
+    PT_UNROLL for (int v = 0; v < V; v++) s.sum += x[v] == -pt::infinity<C>() ? C(0) : math::exp(x[v] - s.top);
 }
 
 struct MergeExpSums { template <class C> PT_DEVICE_MEMBER ExpSum<C> operator()(ExpSum<C> x, ExpSum<C> y) const { return merge_exp_sums(x, y); } };

@@ -1,5 +1,5 @@
 // Values that follow from an element's place alone: arange, linspace, eye.
-#include "base.cuh"
+#include "divide.cuh"
 #include "shape_args.h"
 
 namespace {
@@ -33,8 +33,11 @@ PT_DEVICE void put_pieces(const FillArgs &a) {
 }
 
 PT_DEVICE void put_unit(const FillArgs &a) {
-    for (int64_t i = thread_index(); i < a.n; i += thread_count())
-        reinterpret_cast<Out *>(a.out)[i] = as_out((uint8_t)(i / a.columns == i % a.columns));
+    for (int64_t i = thread_index(); i < a.n; i += thread_count()) {
+        int64_t row = i;
+        const int64_t column = take_rest(row, a.columns);
+        reinterpret_cast<Out *>(a.out)[i] = as_out((uint8_t)(row == column));
+    }
 }
 
 }  // namespace

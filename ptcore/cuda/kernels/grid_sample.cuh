@@ -1,6 +1,7 @@
 // Sampling at given positions, and its gradients: a thread for each point, whose neighbours and weights all channels
 // share. The gradient of x is added up in any order.
 #include "atomic.cuh"
+#include "divide.cuh"
 #include "grid_sample_args.h"
 
 namespace {
@@ -78,7 +79,7 @@ template <int N, int DIMS> struct Point {
 
     PT_DEVICE_MEMBER Point(const GridSampleArgs &a, int64_t n, int64_t p) {
         const T *grid = reinterpret_cast<const T *>(a.grid) + n * a.grid_image;
-        for (int d = 2; d >= 0; d--) grid += p % a.grid_size[d] * a.grid_stride[d], p /= a.grid_size[d];
+        for (int d = 2; d >= 0; d--) grid += take_rest(p, a.grid_size[d]) * a.grid_stride[d];
         width = neighbours<N>(a, up(grid[0]), a.size[2]);
         height = neighbours<N>(a, up(grid[a.grid_number]), a.size[1]);
         if constexpr (DIMS == 3) depth = neighbours<N>(a, up(grid[2 * a.grid_number]), a.size[0]);
@@ -95,9 +96,9 @@ template <int N, int DIMS> struct Point {
 };
 
 template <int N, int DIMS> PT_DEVICE void sample(const GridSampleArgs &a) {
-    const int64_t blocks = (a.channels + a.together - 1) / a.together;
-    for (int64_t u = thread_index(); u < a.n * blocks * a.points; u += thread_count()) {
-        const int64_t p = u % a.points, block = u / a.points % blocks, n = u / a.points / blocks;
+    for (int64_t u = thread_index(); u < a.n * a.blocks.by * a.points.by; u += thread_count()) {
+        int64_t n = u;
+        const int64_t p = take_rest(n, a.points), block = take_rest(n, a.blocks);
         const Point<N, DIMS> near(a, n, p);
         const int64_t end = (block + 1) * a.together < a.channels ? (block + 1) * a.together : a.channels;
         for (int64_t c = block * a.together; c < end; c++) {
@@ -107,21 +108,22 @@ template <int N, int DIMS> PT_DEVICE void sample(const GridSampleArgs &a) {
                 sum += near.depth.weight[i] * near.height.weight[j] * near.width.weight[k] *
                        up(x[d * a.x_stride[0] + h * a.x_stride[1] + w * a.x_stride[2]]);
             });
-            reinterpret_cast<T *>(a.out)[(n * a.channels + c) * a.points + p] = down<T>(sum);
+            reinterpret_cast<T *>(a.out)[(n * a.channels + c) * a.points.by + p] = down<T>(sum);
         }
     }
 }
 
 template <int N, int DIMS> PT_DEVICE void gradients(const GridSampleArgs &a) {
     const int64_t plane = a.size[0] * a.size[1] * a.size[2];
-    for (int64_t u = thread_index(); u < a.n * a.points; u += thread_count()) {
-        const int64_t p = u % a.points, n = u / a.points;
+    for (int64_t u = thread_index(); u < a.n * a.points.by; u += thread_count()) {
+        int64_t n = u;
+        const int64_t p = take_rest(n, a.points);
         const Point<N, DIMS> near(a, n, p);
         E slope[3] = {0, 0, 0};
         for (int64_t c = 0; c < a.channels; c++) {
             const T *x = reinterpret_cast<const T *>(a.x) + n * a.x_image + c * a.x_channel;
             E *gx = reinterpret_cast<E *>(a.gx) + (n * a.channels + c) * plane;
-            const E g = up(reinterpret_cast<const T *>(a.g)[(n * a.channels + c) * a.points + p]);
+            const E g = up(reinterpret_cast<const T *>(a.g)[(n * a.channels + c) * a.points.by + p]);
             near.each([&](int64_t d, int64_t h, int64_t w, int i, int j, int k) {
                 const E wd = near.depth.weight[i], wh = near.height.weight[j], ww = near.width.weight[k];
                 const E value = g * up(x[d * a.x_stride[0] + h * a.x_stride[1] + w * a.x_stride[2]]);

@@ -49,8 +49,16 @@ PT_DEVICE void apply_to_kept(const LayerNormArgs &, const Row &row, Registers<C,
     }
 }
 
+// Whether element k is one of the row. Of packs all or none are.
+template <class X> PT_DEVICE bool within(const LayerNormArgs &a, const Row &row, const X &, int k, int64_t n) {
+    return place(row, k, a.packed ? vector_of<PT_T>::size : 1) < n;
+}
+template <int V, int P>
+PT_DEVICE bool within(const LayerNormArgs &, const Row &row, const Registers<C, V, P> &, int k, int64_t n) {
+    return (int64_t)(k / V * row.lanes + row.lane) * V < n;
+}
+
 template <class X> PT_DEVICE void each_row(const LayerNormArgs &a, const Row &row, X &x) {
-    constexpr int V = vector_of<PT_T>::size;
     for (int64_t base = (int64_t)blockIdx.x * row.slots; base < a.rows; base += (int64_t)gridDim.x * row.slots) {
         const int64_t r = base + row.slot, n = r < a.rows ? a.n : 0;
         keep(x, row, static_cast<const PT_T *>(a.in) + r * a.n, 1, n, a.packed, C(0));
@@ -58,7 +66,7 @@ template <class X> PT_DEVICE void each_row(const LayerNormArgs &a, const Row &ro
         PT_UNROLL_BY(X::UNROLL) for (int k = 0; k < x.count; k++) sum += x[k];
         const C mean = row.sum(sum) / C(a.n);
         PT_UNROLL_BY(X::UNROLL) for (int k = 0; k < x.count; k++)
-            if (place(row, k, a.packed ? V : 1) < n) m2 += (x[k] - mean) * (x[k] - mean);
+            if (within(a, row, x, k, n)) m2 += (x[k] - mean) * (x[k] - mean);
         const Affine f = affine(a, mean, row.sum(m2));
         apply_to_kept(a, row, x, f, n);
         put_row(static_cast<PT_T *>(a.out) + r * a.n, row, x, n, a.packed);
@@ -84,7 +92,7 @@ PT_KERNEL_SYNC(layer_norm_rows, LayerNormArgs, a, PT_NORM_THREADS) {
     kept_rows(a, memory);
 }
 PT_KERNEL_SYNC_BLOCKS(layer_norm_one, LayerNormArgs, a, PT_NORM_THREADS, 5) { rows_in_registers<1>(a); }
-PT_KERNEL_SYNC_BLOCKS(layer_norm_two, LayerNormArgs, a, PT_NORM_THREADS, 4) { rows_in_registers<2>(a); }
+PT_KERNEL_SYNC_BLOCKS(layer_norm_two, LayerNormArgs, a, PT_NORM_THREADS, 3) { rows_in_registers<2>(a); }
 PT_KERNEL_SYNC_BLOCKS(layer_norm_four, LayerNormArgs, a, PT_NORM_THREADS, 2) { rows_in_registers<4>(a); }
 
 PT_KERNEL_SYNC(layer_norm_wide, LayerNormArgs, a, PT_NORM_STREAM_THREADS) {

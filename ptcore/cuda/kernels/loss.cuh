@@ -3,7 +3,7 @@
 #include "dynamic.cuh"
 #include "exp_sum.cuh"
 #include "loss_args.h"
-#include "pack.cuh"
+#include "reduce.cuh"
 #include "report.cuh"
 
 namespace {
@@ -26,7 +26,10 @@ PT_DEVICE int64_t class_of(const LossArgs &a, int64_t s) {
     return -1;
 }
 
-PT_DEVICE int64_t place(const LossArgs &a, int64_t s, int64_t c) { return (s / a.inner * a.classes + c) * a.inner + s % a.inner; }
+PT_DEVICE int64_t place(const LossArgs &a, int64_t s, int64_t c) {
+    const int64_t column = take_rest(s, a.inner);
+    return (s * a.classes + c) * a.inner.by + column;
+}
 PT_DEVICE C value(const LossArgs &a, int64_t s, int64_t c) { return up(reinterpret_cast<const T *>(a.x)[place(a, s, c)]); }
 
 PT_DEVICE void put_loss(const LossArgs &a, int64_t s, double loss) {
@@ -97,16 +100,16 @@ PT_DEVICE void columns(const LossArgs &a) {
         int64_t c = 0;
         for (; c + 4 <= a.classes; c += 4) {
             C x[4];
-            PT_UNROLL for (int v = 0; v < 4; v++) x[v] = up(column[(c + v) * a.inner]);
+            PT_UNROLL for (int v = 0; v < 4; v++) x[v] = up(column[(c + v) * a.inner.by]);
             add_exps<4>(e, x);
         }
         for (; c < a.classes; c++) {
-            const C x = up(column[c * a.inner]);
+            const C x = up(column[c * a.inner.by]);
             add_exps<1>(e, &x);
         }
         double smooth = 0;
         if (a.smoothing > 0)
-            for (c = 0; c < a.classes; c++) smooth += weight_of(a, c) * ((double)up(column[c * a.inner]) - (double)e.top);
+            for (c = 0; c < a.classes; c++) smooth += weight_of(a, c) * ((double)up(column[c * a.inner.by]) - (double)e.top);
         finish(a, s, e, smooth);
     }
 }
@@ -119,36 +122,22 @@ PT_DEVICE void nll(const LossArgs &a) {
     }
 }
 
-struct Both { double loss, weight; };
-struct AddBoth { PT_DEVICE_MEMBER Both operator()(Both x, Both y) const { return Both{x.loss + y.loss, x.weight + y.weight}; } };
-
-PT_DEVICE Both sum_of(const double *loss, const double *weight, int64_t begin, int64_t end, int64_t step) {
-    Both r{0, 0};
-    for (int64_t s = begin; s < end; s += step) r = AddBoth()(r, Both{loss[s], weight[s]});
-    return block_reduce(r, AddBoth(), Both{0, 0});
-}
-
-// The sums of a part of the samples by each block. They stand in for the samples' own in `total`.
-PT_DEVICE void parts(const LossArgs &a) {
-    const Both r = sum_of(a.loss, a.sample_weight, thread_index(), a.samples, thread_count());
-    if (threadIdx.x == 0) a.parts[blockIdx.x] = r.loss, a.parts[gridDim.x + blockIdx.x] = r.weight;
-}
-
-// One block: the sum over at most PT_LOSS_PARTS samples or parts.
-PT_DEVICE void total(const LossArgs &a) {
-    const Both r = sum_of(a.loss, a.sample_weight, threadIdx.x, a.samples, PT_LOSS_THREADS);
-    if (threadIdx.x == 0) {
-        store_to(a.total_out, a.total_dtype, a.reduction == 0 ? 0.0 : r.weight);
-        if (a.reduction) store_to(a.result, a.result_dtype, a.reduction == 1 ? r.loss / r.weight : r.loss);
+// Over samples: the sums of their losses and weights, of which the results are made. a.a: the reduction; a.b: the
+// weights' sum has the type of the loss, not that of computation.
+struct Total {
+    typedef Pair<double, double> State;
+    static PT_DEVICE_MEMBER State identity(const ReduceArgs &, int64_t) { return {0, 0}; }
+    static PT_DEVICE_MEMBER State merge(State x, State y) { return {x.first + y.first, x.second + y.second}; }
+    static PT_DEVICE_MEMBER void add(State &s, const State *x, int n, int64_t, int64_t, const ReduceArgs &) {
+        for (int i = 0; i < n; i++) s = merge(s, x[i]);
     }
-}
-
-PT_DEVICE void sum_weights(const LossArgs &a) {
-    double sum = 0;
-    for (int64_t c = threadIdx.x; c < a.classes; c += blockDim.x) sum += weight_of(a, c);
-    sum = block_reduce(sum, plus(), 0.0);
-    if (threadIdx.x == 0) *a.weight_sum_out = sum;
-}
+    static PT_DEVICE_MEMBER void store(const ReduceArgs &a, int64_t, State s) {
+        *static_cast<T *>(a.out) = down<T>((C)(a.a == 1 ? s.first / s.second : s.first));
+        if (a.b) *static_cast<T *>(a.out2) = down<T>((C)s.second);
+        else *static_cast<C *>(a.out2) = (C)s.second;
+    }
+};
+typedef TwoTensors<double, double> LossesAndWeights;
 
 // d loss / d (a sample's loss)
 PT_DEVICE double scale_of(const LossArgs &a, int64_t s) {
@@ -157,22 +146,22 @@ PT_DEVICE double scale_of(const LossArgs &a, int64_t s) {
 }
 
 // (1 - e) w_t (p_c - [c = t]) + e / C (p_c W - w_c), scaled; p = exp(x - lse), W = the sum of weights
-struct Entropy {
+template <bool SMOOTH> struct Entropy {
     C lse, factor, hit, even;
     int64_t t;
     PT_DEVICE_MEMBER Entropy(const LossArgs &a, int64_t s) : lse(0), factor(0), hit(0), even(0), t(class_of(a, s)) {
         if (t < 0) return;
         const double w = (1 - a.smoothing) * weight_of(a, t), e = a.smoothing / (double)a.classes, scale = scale_of(a, s);
         lse = (C)load_from<double>(a.lse_in + s * size_of(a.lse_dtype), a.lse_dtype);
-        factor = (C)(scale * (w + (a.smoothing > 0 ? e * a.weight_sum[0] : 0)));
+        factor = (C)(scale * (w + (SMOOTH ? e * a.weight_sum[0] : 0)));
         hit = (C)(scale * w);
         even = (C)(scale * e);
     }
-    PT_DEVICE_MEMBER C operator()(const LossArgs &a, C x, int64_t c) const {
-        if (t < 0) return C(0);
-        C r = pt::exp(x - lse) * factor;
-        if (c == t) r -= hit;
-        return a.smoothing > 0 ? r - even * (C)weight_of(a, c) : r;
+    // Of class c, which is the sample's own if `own`.
+    PT_DEVICE_MEMBER C operator()(const LossArgs &a, C x, int64_t c, bool own) const {
+        C r = math::exp(x - lse) * factor;
+        if (own) r -= hit;
+        return t < 0 ? C(0) : SMOOTH ? r - even * (C)weight_of(a, c) : r;
     }
 };
 
@@ -182,7 +171,7 @@ struct Likelihood {
     PT_DEVICE_MEMBER Likelihood(const LossArgs &a, int64_t s) : hit(0), t(class_of(a, s)) {
         if (t >= 0) hit = (C)(-weight_of(a, t) * scale_of(a, s));
     }
-    PT_DEVICE_MEMBER C operator()(const LossArgs &, C, int64_t c) const { return c == t ? hit : C(0); }
+    PT_DEVICE_MEMBER C operator()(const LossArgs &, C, int64_t, bool own) const { return own ? hit : C(0); }
 };
 
 // As rows().
@@ -194,11 +183,12 @@ template <class G, bool BLOCK> PT_DEVICE void gradient_rows(const LossArgs &a) {
         T *out = reinterpret_cast<T *>(a.out) + s * a.classes;
         const T *x = a.x ? reinterpret_cast<const T *>(a.x) + s * a.classes : out;
         each_of_row(out, a.classes, lane, lanes, (uint64_t)x % 16 == (uint64_t)out % 16,
-            [&](int64_t i) { out[i] = down<T>(g(a, a.x ? C(up(x[i])) : C(0), i)); },
+            [&](int64_t i) { out[i] = down<T>(g(a, a.x ? C(up(x[i])) : C(0), i, i == g.t)); },
             [&](int64_t i) {
                 Elements<T, V> p, r;
                 if (a.x) p = load_pack<V>(x + i);
-                PT_UNROLL for (int v = 0; v < V; v++) r.v[v] = down<T>(g(a, a.x ? C(up(p.v[v])) : C(0), i + v));
+                const int own = (uint64_t)(g.t - i) < (uint64_t)V ? (int)(g.t - i) : -1;
+                PT_UNROLL for (int v = 0; v < V; v++) r.v[v] = down<T>(g(a, a.x ? C(up(p.v[v])) : C(0), i + v, v == own));
                 store_pack<V>(out + i, r);
             });
     }
@@ -212,8 +202,8 @@ template <class G> PT_DEVICE void gradient_columns(const LossArgs &a) {
         const G g(a, s);
         const int64_t first = place(a, s, 0);
         for (int64_t c = begin; c < end; c++) {
-            const int64_t i = first + c * a.inner;
-            reinterpret_cast<T *>(a.out)[i] = down<T>(g(a, a.x ? C(up(reinterpret_cast<const T *>(a.x)[i])) : C(0), c));
+            const int64_t i = first + c * a.inner.by;
+            reinterpret_cast<T *>(a.out)[i] = down<T>(g(a, a.x ? C(up(reinterpret_cast<const T *>(a.x)[i])) : C(0), c, c == g.t));
         }
     }
 }
@@ -224,12 +214,20 @@ PT_KERNEL_SYNC(cross_entropy_rows, LossArgs, a, PT_LOSS_THREADS) { rows<false>(a
 PT_KERNEL_SYNC(cross_entropy_wide, LossArgs, a, PT_LOSS_THREADS) { rows<true>(a); }
 PT_KERNEL(cross_entropy_columns, LossArgs, a, PT_LOSS_THREADS) { columns(a); }
 PT_KERNEL(nll_loss, LossArgs, a, PT_LOSS_THREADS) { nll(a); }
-PT_KERNEL_SYNC(loss_parts, LossArgs, a, PT_LOSS_THREADS) { parts(a); }
-PT_KERNEL_SYNC(loss_total, LossArgs, a, PT_LOSS_THREADS) { total(a); }
-PT_KERNEL_SYNC(loss_weights, LossArgs, a, PT_LOSS_THREADS) { sum_weights(a); }
-PT_KERNEL(cross_entropy_gradient_rows, LossArgs, a, PT_LOSS_THREADS) { gradient_rows<Entropy, false>(a); }
-PT_KERNEL(cross_entropy_gradient_wide, LossArgs, a, PT_LOSS_THREADS) { gradient_rows<Entropy, true>(a); }
-PT_KERNEL(cross_entropy_gradient_columns, LossArgs, a, PT_LOSS_THREADS) { gradient_columns<Entropy>(a); }
+PT_REDUCTION_ROWS(loss_total, LossesAndWeights, Total)
+PT_REDUCTION_FINISH(loss_total, Total)
+PT_KERNEL(cross_entropy_gradient_rows, LossArgs, a, PT_LOSS_THREADS) {
+    if (a.smoothing > 0) gradient_rows<Entropy<true>, false>(a);
+    else gradient_rows<Entropy<false>, false>(a);
+}
+PT_KERNEL(cross_entropy_gradient_wide, LossArgs, a, PT_LOSS_THREADS) {
+    if (a.smoothing > 0) gradient_rows<Entropy<true>, true>(a);
+    else gradient_rows<Entropy<false>, true>(a);
+}
+PT_KERNEL(cross_entropy_gradient_columns, LossArgs, a, PT_LOSS_THREADS) {
+    if (a.smoothing > 0) gradient_columns<Entropy<true>>(a);
+    else gradient_columns<Entropy<false>>(a);
+}
 PT_KERNEL(nll_gradient_rows, LossArgs, a, PT_LOSS_THREADS) { gradient_rows<Likelihood, false>(a); }
 PT_KERNEL(nll_gradient_wide, LossArgs, a, PT_LOSS_THREADS) { gradient_rows<Likelihood, true>(a); }
 PT_KERNEL(nll_gradient_columns, LossArgs, a, PT_LOSS_THREADS) { gradient_columns<Likelihood>(a); }

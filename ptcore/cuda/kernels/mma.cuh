@@ -45,6 +45,13 @@ PT_DEVICE uint32_t round_word(uint32_t x) {
     return r;
 }
 
+PT_DEVICE void round_16(Place p) {
+    uint4 w;
+    asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];" : "=r"(w.x), "=r"(w.y), "=r"(w.z), "=r"(w.w) : "r"(p) : "memory");
+    asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};"
+                 :: "r"(p), "r"(round_word(w.x)), "r"(round_word(w.y)), "r"(round_word(w.z)), "r"(round_word(w.w)) : "memory");
+}
+
 PT_DEVICE uint32_t load_word(Place p) {
     uint32_t r;
     asm volatile("ld.shared.b32 %0, [%1];" : "=r"(r) : "r"(p) : "memory");
@@ -151,6 +158,11 @@ template <class E> PT_DEVICE void multiply_add(float (&d)[4], const uint32_t (&a
             }
 }
 PT_DEVICE uint32_t round_word(uint32_t x) { return (x & 0x7f800000u) == 0x7f800000u ? x : x + 0x1000u; }
+PT_DEVICE void round_16(Place p) {
+    assert(p % 16 == 0);
+    uint32_t *const w = reinterpret_cast<uint32_t *>(p);
+    for (int i = 0; i < 4; i++) w[i] = round_word(w[i]);
+}
 PT_DEVICE uint32_t load_word(Place p) {
     assert(p % 4 == 0);
     return *reinterpret_cast<const uint32_t *>(p);
@@ -184,8 +196,8 @@ template <int N> PT_DEVICE void wait_for_copies() {}
 PT_DEVICE float exp2_fast(float x) { return exp2f(x); }
 #endif
 
-// Tiles of lines of HEAD elements of 2 bytes, 64 or 128, begin at multiples of 256 bytes. A line's words of 16 bytes lie in
-// another order, word c of line r at place c ^ (r & 7), so that eight lines' words c are in different banks. Where a lane's
+// Tiles of lines of HEAD elements of 2 bytes, 64, 128 or 256, begin at multiples of a line's bytes. A line's words of 16 bytes
+// lie in another order, word c of line r at place c ^ (r & 7), so that eight lines' words c are in different banks. Where a lane's
 // row of four matrices is, of the first words and lines: those from word c on, an even one, are at this ^ c << 4, those
 // further down at more. left_place: 16 lines, the next two matrices are the next word's. right_place: the second matrix is
 // the next word's, the last two are eight lines down.

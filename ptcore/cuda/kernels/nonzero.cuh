@@ -6,12 +6,9 @@ namespace {
 PT_DEVICE void write(const NonzeroArgs &a) {
     each_piece<PT_T>(a, [&](int64_t piece, int64_t first, int many, const uint16_t *places) {
         for (int j = threadIdx.x; j < many && first + j < a.expected; j += PT_NONZERO_THREADS) {
-            int64_t rest = piece * PT_NONZERO_PIECE + places[j], *const row = a.out + (first + j) * a.ndim;
-            for (int d = a.ndim - 1; d > 0; d--) {
-                row[d] = rest % a.sizes[d];
-                rest /= a.sizes[d];
-            }
-            if (a.ndim) row[0] = rest;
+            int64_t rest = divided(piece * PT_NONZERO_PIECE + places[j], a.behind);
+            int64_t *const row = a.out + (first + j) * a.ndim + a.first;
+            for (int d = a.dims - 1; d >= 0; d--) row[d] = take_rest(rest, a.sizes[d]);
         }
     });
 }

@@ -44,11 +44,7 @@ PT_DEVICE void sum(const NonzeroArgs &a) {
     const int64_t begin = threadIdx.x * each, end = begin + each < a.pieces ? begin + each : a.pieces;
     int64_t mine = 0;
     for (int64_t p = begin; p < end; p++) mine += a.counts[p];
-    int64_t upto = mine;
-    for (int step = 1; step < 32; step *= 2) {
-        const int64_t x = shuffle_up(upto, step);
-        if (lane >= step) upto += x;
-    }
+    const int64_t upto = running_sum(mine);
     if (lane == 31) warps[warp] = upto;
     __syncthreads();
     int64_t before = upto - mine;
@@ -70,11 +66,7 @@ template <class E, class Use> PT_DEVICE void each_piece(const NonzeroArgs &a, Us
     for (int64_t p = blockIdx.x; p < a.pieces; p += gridDim.x) {
         unsigned found = hits<E>(a, p * PT_NONZERO_PIECE + (int64_t)threadIdx.x * PT_NONZERO_EACH);
         const int mine = __popc(found);
-        int upto = mine;
-        for (unsigned step = 1; step < 32; step *= 2) {
-            const int x = shuffle_up(upto, step);
-            if (lane >= (int)step) upto += x;
-        }
+        const int upto = running_sum(mine);
         __syncthreads();                // who still reads the last piece's
         if (lane == 31) warps[warp] = upto;
         __syncthreads();

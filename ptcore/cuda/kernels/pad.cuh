@@ -55,23 +55,25 @@ template <class I> PT_DEVICE void constant(const PadArgs &a) {
     }
 }
 
-PT_DEVICE int64_t modulo(int64_t x, int64_t n) {
-    const int64_t r = x % n;
-    return r < 0 ? r + n : r;
+// I has room for x without its sign, and for n.
+template <class I> PT_DEVICE int64_t modulo(int64_t x, int64_t n) {
+    if (x >= 0 && x < n) return x;                      // most: no division
+    const int64_t r = (int64_t)((I)(x < 0 ? -x : x) % (I)n);
+    return x < 0 && r ? n - r : r;
 }
 
 // Where place j of the padded dim comes from; pads of more than there is turn as often as they need.
-PT_DEVICE int64_t source(const PadAxis &a, int64_t j, int mode) {
+template <class I> PT_DEVICE int64_t source(const PadAxis &a, int64_t j, int mode) {
     int64_t i = j - a.before;
     if (mode == PT_PAD_REPLICATE || a.small == 1) return i < 0 ? 0 : i < a.small ? i : a.small - 1;
-    if (mode == PT_PAD_CIRCULAR) return modulo(i, a.small);
+    if (mode == PT_PAD_CIRCULAR) return modulo<I>(i, a.small);
     const int64_t turn = 2 * a.small - 2;
-    i = modulo(i, turn);
+    i = modulo<I>(i, turn);
     return i < a.small ? i : turn - i;
 }
 
 // The first place from j on that comes from place i; a.large or more if there is none.
-PT_DEVICE int64_t next(const PadAxis &a, int64_t i, int64_t j, int mode) {
+template <class I> PT_DEVICE int64_t next(const PadAxis &a, int64_t i, int64_t j, int mode) {
     if (a.small == 1) return j;
     if (mode == PT_PAD_REPLICATE) {
         const int64_t own = a.before + i;
@@ -79,18 +81,19 @@ PT_DEVICE int64_t next(const PadAxis &a, int64_t i, int64_t j, int mode) {
         return i == a.small - 1 ? j : a.large;
     }
     const int64_t turn = mode == PT_PAD_CIRCULAR ? a.small : 2 * a.small - 2;
-    const int64_t forth = j + modulo(a.before + i - j, turn);
+    const int64_t forth = j + modulo<I>(a.before + i - j, turn);
     if (mode == PT_PAD_CIRCULAR) return forth;
-    const int64_t back = j + modulo(a.before - i - j, turn);
+    const int64_t back = j + modulo<I>(a.before - i - j, turn);
     return forth < back ? forth : back;
 }
 
-PT_DEVICE void edges(const PadArgs &a) {
+template <class I> PT_DEVICE void edges(const PadArgs &a) {
     for (int64_t k = thread_index(); k < a.total; k += thread_count()) {
-        int64_t rest = k, from = 0;
+        I rest = (I)k;
+        int64_t from = 0;
         for (int d = a.ndim - 1; d >= 0; d--) {
-            const int64_t q = rest / a.axis[d].large;
-            from += source(a.axis[d], rest - q * a.axis[d].large, a.mode) * a.axis[d].stride;
+            const I q = rest / (I)a.axis[d].large;
+            from += source<I>(a.axis[d], (int64_t)(rest - q * (I)a.axis[d].large), a.mode) * a.axis[d].stride;
             rest = q;
         }
         reinterpret_cast<T *>(a.out)[k] = reinterpret_cast<const T *>(a.x)[from];
@@ -99,19 +102,21 @@ PT_DEVICE void edges(const PadArgs &a) {
 
 #if PT_TCODE > 8
 // Places are added up in the order that they have in memory.
-PT_DEVICE void edges_transposed(const PadArgs &a) {
+template <class I> PT_DEVICE void edges_transposed(const PadArgs &a) {
     typedef opmath<T>::type C;
     const T *x = reinterpret_cast<const T *>(a.x);
     for (int64_t k = thread_index(); k < a.total; k += thread_count()) {
-        int64_t rest = k, base = 0, target[PT_PADDED_DIMS], at[PT_PADDED_DIMS];
+        I rest = (I)k;
+        int64_t base = 0, target[PT_PADDED_DIMS], at[PT_PADDED_DIMS];
         int dims[PT_PADDED_DIMS], padded = 0;           // innermost first
         for (int d = a.ndim - 1; d >= 0; d--) {
-            const int64_t q = rest / a.axis[d].small, i = rest - q * a.axis[d].small;
+            const I q = rest / (I)a.axis[d].small;
+            const int64_t i = (int64_t)(rest - q * (I)a.axis[d].small);
             rest = q;
             if (a.axis[d].large == a.axis[d].small) base += i * a.axis[d].stride;
             else {
                 dims[padded] = d, target[padded] = i;
-                at[padded] = next(a.axis[d], i, 0, a.mode);
+                at[padded] = next<I>(a.axis[d], i, 0, a.mode);
                 base += at[padded++] * a.axis[d].stride;
             }
         }
@@ -121,9 +126,9 @@ PT_DEVICE void edges_transposed(const PadArgs &a) {
             more = false;
             for (int p = 0; p < padded && !more; p++) {
                 const PadAxis &axis = a.axis[dims[p]];
-                int64_t to = next(axis, target[p], at[p] + 1, a.mode);
+                int64_t to = next<I>(axis, target[p], at[p] + 1, a.mode);
                 more = to < axis.large;
-                if (!more) to = next(axis, target[p], 0, a.mode);
+                if (!more) to = next<I>(axis, target[p], 0, a.mode);
                 base += (to - at[p]) * axis.stride;
                 at[p] = to;
             }
@@ -135,11 +140,12 @@ PT_DEVICE void edges_transposed(const PadArgs &a) {
 
 }  // namespace
 
-PT_KERNEL(pad_constant, PadArgs, a, 256) {
-    if (a.total < (int64_t)1 << 31) constant<uint32_t>(a);
-    else constant<int64_t>(a);
-}
-PT_KERNEL(pad_edges, PadArgs, a, 256) { edges(a); }
+// The kernels named far are for more elements, inside or out, than 32 bits count.
+PT_KERNEL(pad_constant, PadArgs, a, 256) { constant<uint32_t>(a); }
+PT_KERNEL(pad_constant_far, PadArgs, a, 256) { constant<int64_t>(a); }
+PT_KERNEL(pad_edges, PadArgs, a, 256) { edges<uint32_t>(a); }
+PT_KERNEL(pad_edges_far, PadArgs, a, 256) { edges<int64_t>(a); }
 #if PT_TCODE > 8
-PT_KERNEL(pad_edges_transposed, PadArgs, a, 256) { edges_transposed(a); }
+PT_KERNEL(pad_edges_transposed, PadArgs, a, 256) { edges_transposed<uint32_t>(a); }
+PT_KERNEL(pad_edges_transposed_far, PadArgs, a, 256) { edges_transposed<int64_t>(a); }
 #endif

@@ -4,7 +4,7 @@
 
 PT_KERNEL(permute_open, SortArgs, a, 256) {
     const StreamPlace at = stream_place(a);
-    for (int64_t i = thread_index(); i < a.size; i += thread_count()) {
+    for (int64_t i = thread_index(); i < a.size.by; i += thread_count()) {
         uint64_t key = ~(uint64_t)0;
         if (i < a.length) key = pt::word64(pt::philox(at.seed, at.offset, (uint64_t)i / 2, 0).w, i % 2);
         static_cast<SortEntry *>(a.entries)[i] = SortEntry{key, i};

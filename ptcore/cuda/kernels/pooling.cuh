@@ -1,6 +1,6 @@
 // Windows reduced to their maximum, with its position, or mean, and the mean's transpose. What lies outside of the
 // input belongs to no window. A result is gathered by one thread, in the order of the places.
-#include "base.cuh"
+#include "divide.cuh"
 #include "pooling_args.h"
 
 namespace {
@@ -8,7 +8,7 @@ namespace {
 typedef PT_T T;
 typedef opmath<T>::type C;
 
-PT_DEVICE int64_t ceil_div(int64_t x, int64_t y) { return (x + y - 1) / y; }
+PT_DEVICE int64_t ceil_div(int64_t x, const Divisor &y) { return divided(x + y.by - 1, y); }
 PT_DEVICE int64_t smaller(int64_t x, int64_t y) { return x < y ? x : y; }
 PT_DEVICE int64_t larger(int64_t x, int64_t y) { return x > y ? x : y; }
 
@@ -19,13 +19,13 @@ struct Window {
 PT_DEVICE Window window_of(const PoolArgs &a, int d, int64_t o) {
     const PoolAxis &s = a.axis[d];
     Window w;
-    if (a.adaptive) w.start = o * s.in / s.out, w.stop = ceil_div((o + 1) * s.in, s.out);
+    if (a.adaptive) w.start = divided(o * s.in.by, s.out), w.stop = ceil_div((o + 1) * s.in.by, s.out);
     else {
-        const int64_t first = o * s.stride - s.padding;
-        w.start = first < 0 ? first + ceil_div(-first, s.dilation) * s.dilation : first;
-        w.stop = smaller(s.in, first + (s.kernel - 1) * s.dilation + 1);
+        const int64_t first = o * s.stride.by - s.padding;
+        w.start = first < 0 ? first + ceil_div(-first, s.dilation) * s.dilation.by : first;
+        w.stop = smaller(s.in.by, first + (s.kernel - 1) * s.dilation.by + 1);
         if (a.include_pad) {
-            w.number = smaller(first + s.kernel, s.in + s.padding) - first;
+            w.number = smaller(first + s.kernel, s.in.by + s.padding) - first;
             return w;
         }
     }
@@ -39,16 +39,13 @@ struct Place {
 };
 PT_DEVICE Place place_of(const PoolArgs &a, int64_t i, bool large) {
     Place p;
-    for (int d = 2; d >= 0; d--) {
-        const int64_t n = large ? a.axis[d].in : a.axis[d].out;
-        p.at[d] = i % n;
-        i /= n;
-    }
+    for (int d = 2; d >= 0; d--) p.at[d] = take_rest(i, large ? a.axis[d].in : a.axis[d].out);
     p.plane = i;
     return p;
 }
 PT_DEVICE const T *plane_of(const PoolArgs &a, int64_t plane) {
-    return reinterpret_cast<const T *>(a.x) + plane / a.channels * a.x_image + plane % a.channels * a.x_channel;
+    const int64_t channel = take_rest(plane, a.channels);
+    return reinterpret_cast<const T *>(a.x) + plane * a.x_image + channel * a.x_channel;
 }
 
 // The maximum of no places.
@@ -66,15 +63,15 @@ PT_DEVICE void largest(const PoolArgs &a) {
         T best = T();
         C most = C(0);
         int64_t place = -1;
-        for (int64_t u = w[0].start; u < w[0].stop; u += a.axis[0].dilation)
-            for (int64_t v = w[1].start; v < w[1].stop; v += a.axis[1].dilation)
-                for (int64_t q = w[2].start; q < w[2].stop; q += a.axis[2].dilation) {
+        for (int64_t u = w[0].start; u < w[0].stop; u += a.axis[0].dilation.by)
+            for (int64_t v = w[1].start; v < w[1].stop; v += a.axis[1].dilation.by)
+                for (int64_t q = w[2].start; q < w[2].stop; q += a.axis[2].dilation.by) {
                     const T value = x[u * a.axis[0].x + v * a.axis[1].x + q * a.axis[2].x];
                     const C number = up(value);
                     if (place >= 0 && !(number > most) && number == number) continue;
                     best = value;
                     most = number;
-                    place = (u * a.axis[1].in + v) * a.axis[2].in + q;
+                    place = (u * a.axis[1].in.by + v) * a.axis[2].in.by + q;
                 }
         reinterpret_cast<T *>(a.out)[i] = place < 0 ? down<T>(least(C())) : best;
         a.indices[i] = larger(0, place);
@@ -104,9 +101,9 @@ struct Covering {
 };
 PT_DEVICE Covering covering(const PoolArgs &a, int d, int64_t p) {
     const PoolAxis &s = a.axis[d];
-    if (a.adaptive) return {p * s.out / s.in, ceil_div((p + 1) * s.out, s.in) - 1};
+    if (a.adaptive) return {divided(p * s.out.by, s.in), ceil_div((p + 1) * s.out.by, s.in) - 1};
     const int64_t from = p + s.padding - s.kernel + 1;
-    return {from > 0 ? ceil_div(from, s.stride) : 0, smaller(s.out - 1, (p + s.padding) / s.stride)};
+    return {from > 0 ? ceil_div(from, s.stride) : 0, smaller(s.out.by - 1, divided(p + s.padding, s.stride))};
 }
 
 PT_DEVICE void mean_transposed(const PoolArgs &a) {

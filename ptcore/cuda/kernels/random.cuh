@@ -1,4 +1,7 @@
 // Random floats, and dropout: the CPU's bits, from the same text. Compiled without contraction.
+#include "ptcore/config.h"
+#undef PT_HAVE_FMA                       // nothing is fused by name either
+#define PT_HAVE_FMA 0
 #include "pack.cuh"
 #include "random_args.h"
 #include "stream_place.cuh"

@@ -1,4 +1,7 @@
 // Random integers, bits and truth values of any real dtype: the CPU's bits, from the same text.
+#include "ptcore/config.h"
+#undef PT_HAVE_FMA                       // nothing is fused by name either
+#define PT_HAVE_FMA 0
 #include "random_args.h"
 #include "stream_place.cuh"
 

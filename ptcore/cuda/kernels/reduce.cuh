@@ -1,43 +1,73 @@
-// The engine of reductions. An Op, at the input's element type T, has
+// The engine of reductions. An Op, at the elements that a source has, has
 //    State                                   trivially copyable, at most PT_REDUCE_STATE bytes
-//    static State identity()
-//    static void add(State &s, const T *x, int n, int64_t position, int64_t step, const ReduceArgs &a)
+//    static State identity(const ReduceArgs &a, int64_t output)              with what is known of the output
+//    static void add(State &s, const Element *x, int n, int64_t position, int64_t step, const ReduceArgs &a)
 //                                            n elements, the i-th at position + i * step of the reduced ones
 //    static State merge(State x, State y)    in any order
-//    static void store(const ReduceArgs &a, int64_t output, State s)
+//    static void store(const ReduceArgs &a, int64_t output, State s)         if anything is stored but parts
 // Each output is reduced by 2**log2 neighbouring threads (reduce_rows), where the reduced elements are the near ones in
 // memory, or by a column of threads (reduce_columns), where neighbouring outputs are. Few outputs are cut into parts,
 // whose states reduce_finish merges. Results depend on shapes and on the number of multiprocessors only.
 #pragma once
+#include "divide.cuh"
 #include "pack.cuh"
 #include "reduce_args.h"
 
 namespace {
 
-// Of the number i, in row-major order over the dims [first, first + n), the offset in elements. One copy of it:
-// divisions of 64 bits are long, and most launches reduce one dim, which needs none.
-PT_NOINLINE int64_t offset_of(const ReduceArgs &a, int first, int n, int64_t i) {
-    if (n == 0) return 0;
+// The source of an op that reads one tensor: its elements.
+template <class T> struct OneTensor {
+    typedef T Element;
+    enum { WIDTH = vector_of<T>::size };            // elements of a pack
+    const T *first;
+    explicit PT_DEVICE_MEMBER OneTensor(const ReduceArgs &a) : first(static_cast<const T *>(a.in)) {}
+    PT_DEVICE_MEMBER void move(int64_t by) { first += by; }
+    PT_DEVICE_MEMBER T at(int64_t i) const { return load(first, i); }
+    template <int V> PT_DEVICE_MEMBER Elements<T, V> pack(int64_t i) const { return load_pack<V>(first + i); }
+    // How many elements lie before one with which packs may begin, of n that are neighbours.
+    PT_DEVICE_MEMBER int64_t before_packs(int64_t n) const {
+        const int64_t head = (int64_t)((16 - (uint64_t)first % 16) % 16 / sizeof(T));
+        return head < n ? head : n;
+    }
+};
+
+// The source of an op that reads two tensors of one layout: pairs of their elements.
+template <class T, class U> struct Pair {
+    T first;
+    U second;
+};
+template <class T, class U> struct TwoTensors {
+    typedef Pair<T, U> Element;
+    enum { WIDTH = 16 / (sizeof(T) > sizeof(U) ? sizeof(T) : sizeof(U)) };
+    const T *first;
+    const U *second;
+    explicit PT_DEVICE_MEMBER TwoTensors(const ReduceArgs &a)
+        : first(static_cast<const T *>(a.in)), second(static_cast<const U *>(a.in2)) {}
+    PT_DEVICE_MEMBER void move(int64_t by) { first += by, second += by; }
+    PT_DEVICE_MEMBER Element at(int64_t i) const { return Element{load(first, i), load(second, i)}; }
+    template <int V> PT_DEVICE_MEMBER Elements<Element, V> pack(int64_t i) const {
+        const Elements<T, V> x = load_pack<V>(first + i);
+        const Elements<U, V> y = load_pack<V>(second + i);
+        Elements<Element, V> pairs;
+        PT_UNROLL for (int v = 0; v < V; v++) pairs.v[v] = Element{x.v[v], y.v[v]};
+        return pairs;
+    }
+    // All, where no element begins a pack in both.
+    PT_DEVICE_MEMBER int64_t before_packs(int64_t n) const {
+        const uint64_t x = (uint64_t)first / sizeof(T) % WIDTH, y = (uint64_t)second / sizeof(U) % WIDTH;
+        const int64_t head = x == y ? (int64_t)((WIDTH - x) % WIDTH) : n;
+        return head < n ? head : n;
+    }
+};
+
+// Of an output's number, and of an element's among those of an output, the offset in elements.
+PT_DEVICE int64_t offset_among(const ReduceArgs &a, int first, int n, int64_t i) {
     int64_t offset = 0;
-    if (a.small) {
-        uint32_t rest = (uint32_t)i;
-        for (int d = first + n - 1; d > first; d--) {
-            const uint32_t size = (uint32_t)a.sizes[d], q = rest / size;
-            offset += (int64_t)(rest - q * size) * a.strides[d];
-            rest = q;
-        }
-        return offset + (int64_t)rest * a.strides[first];
-    }
-    for (int d = first + n - 1; d > first; d--) {
-        const int64_t q = i / a.sizes[d];
-        offset += (i - q * a.sizes[d]) * a.strides[d];
-        i = q;
-    }
-    return offset + i * a.strides[first];
+    each_coordinate<1>(a.dims, first, n, i, [&](int64_t at, int d) { offset += at * a.strides[d]; });
+    return offset;
 }
-PT_DEVICE int64_t reduced_offset(const ReduceArgs &a, int64_t i) {
-    return a.reduced == 1 ? i * a.strides[a.kept] : offset_of(a, a.kept, a.reduced, i);
-}
+PT_DEVICE int64_t kept_offset(const ReduceArgs &a, int64_t i) { return offset_among(a, 0, a.kept, i); }
+PT_DEVICE int64_t reduced_offset(const ReduceArgs &a, int64_t i) { return offset_among(a, a.kept, a.reduced, i); }
 
 // Merges the states of groups of 2**log2 threads, at most the block; all threads of the block call. The first thread of
 // each group gets the result.
@@ -60,60 +90,81 @@ template <class Op> PT_DEVICE void put(const ReduceArgs &a, int64_t output, type
     else Op::store(a, output, s);
 }
 
-// Elements that lie side by side: vectors from the first address on that is a multiple of 16 bytes.
-template <class Op, class T>
-PT_DEVICE void add_dense(typename Op::State &s, const T *p, int64_t n, int64_t position, int lane, int lanes,
+// n elements of row that lie side by side: packs from the first address on that is a multiple of 16 bytes.
+template <class Op, class Source>
+PT_DEVICE void add_dense(typename Op::State &s, Source row, int64_t n, int64_t position, int lane, int lanes,
                          const ReduceArgs &a) {
-    constexpr int V = vector_of<T>::size;
+    typedef typename Source::Element T;
+    constexpr int V = Source::WIDTH;
     int64_t head = 0;
     if (V > 1) {
-        head = (int64_t)((16 - (uint64_t)p % 16) % 16 / sizeof(T));
-        if (head > n) head = n;
+        head = row.before_packs(n);
         for (int64_t i = lane; i < head; i += lanes) {
-            const T x = load(p, i);
+            const T x = row.at(i);
             Op::add(s, &x, 1, position + i, 1, a);
         }
     }
-    const T *body = p + head;
+    Source body = row;
+    body.move(head);
     const int64_t count = (n - head) / V;
     int64_t i = lane;
     for (; i + 3 * lanes < count; i += 4 * lanes) {
         Elements<T, V> x[4];
-        for (int u = 0; u < 4; u++) x[u] = load_pack<V>(body + (i + u * lanes) * V);
-        for (int u = 0; u < 4; u++) Op::add(s, x[u].v, V, position + head + (i + u * lanes) * V, 1, a);
+        PT_UNROLL for (int u = 0; u < 4; u++) x[u] = body.template pack<V>((i + u * lanes) * V);
+        PT_UNROLL for (int u = 0; u < 4; u++) Op::add(s, x[u].v, V, position + head + (i + u * lanes) * V, 1, a);
     }
     for (; i < count; i += lanes) {
-        const Elements<T, V> x = load_pack<V>(body + i * V);
+        const Elements<T, V> x = body.template pack<V>(i * V);
         Op::add(s, x.v, V, position + head + i * V, 1, a);
     }
     for (i = head + count * V + lane; i < n; i += lanes) {
-        const T x = load(p, i);
+        const T x = row.at(i);
         Op::add(s, &x, 1, position + i, 1, a);
     }
 }
 
-template <class Op, class T> PT_DEVICE void reduce_rows(const ReduceArgs &a) {
+// Elements [begin, end) of those of an output, V side by side: one, or a pack where runs of the innermost dim have whole
+// ones (a.packed).
+template <class Op, int V, class Source>
+PT_DEVICE void add_strided(typename Op::State &s, const Source &row, int64_t begin, int64_t end, int lane, int lanes,
+                           const ReduceArgs &a) {
+    typedef typename Source::Element T;
+    const int64_t step = (int64_t)lanes * V;
+    int64_t i = begin + lane * V;
+    for (; i + 3 * step < end; i += 4 * step) {
+        Elements<T, V> x[4];
+        PT_UNROLL for (int u = 0; u < 4; u++) x[u] = row.template pack<V>(reduced_offset(a, i + u * step));
+        if (V > 1) {
+            PT_UNROLL for (int u = 0; u < 4; u++) Op::add(s, x[u].v, V, i + u * step, 1, a);
+        } else {
+            const T four[4] = {x[0].v[0], x[1].v[0], x[2].v[0], x[3].v[0]};
+            Op::add(s, four, 4, i, lanes, a);
+        }
+    }
+    for (; i < end; i += step) {
+        const Elements<T, V> x = row.template pack<V>(reduced_offset(a, i));
+        Op::add(s, x.v, V, i, 1, a);
+    }
+}
+
+template <class Op, class Source> PT_DEVICE void reduce_rows(const ReduceArgs &a) {
     const int lanes = 1 << a.log2, lane = threadIdx.x & (lanes - 1), slot = threadIdx.x >> a.log2;
     const int slots = PT_REDUCE_THREADS >> a.log2;
     const int64_t begin = blockIdx.y * a.chunk, end = begin + a.chunk < a.count ? begin + a.chunk : a.count;
     for (int64_t base = (int64_t)blockIdx.x * slots; base < a.outputs; base += (int64_t)gridDim.x * slots) {
         const int64_t output = base + slot;
-        typename Op::State s = Op::identity();
-        if (output < a.outputs && begin < end) {
-            const T *row = static_cast<const T *>(a.in) + offset_of(a, 0, a.kept, output);
+        typename Op::State s = typename Op::State();        // of a thread without an output: nobody's
+        if (output < a.outputs) {
+            s = Op::identity(a, output);
+            Source row(a);
+            row.move(kept_offset(a, output));
             if (a.reduced == 1 && a.strides[a.kept] == 1) {
-                add_dense<Op>(s, row + begin, end - begin, begin, lane, lanes, a);
+                row.move(begin);
+                add_dense<Op>(s, row, end > begin ? end - begin : 0, begin, lane, lanes, a);
+            } else if (Source::WIDTH > 1 && a.packed) {
+                add_strided<Op, Source::WIDTH>(s, row, begin, end, lane, lanes, a);
             } else {
-                int64_t i = begin + lane;
-                for (; i + 3 * lanes < end; i += 4 * lanes) {
-                    T x[4];
-                    for (int u = 0; u < 4; u++) x[u] = load(row, reduced_offset(a, i + u * lanes));
-                    Op::add(s, x, 4, i, lanes, a);
-                }
-                for (; i < end; i += lanes) {
-                    const T x = load(row, reduced_offset(a, i));
-                    Op::add(s, &x, 1, i, 1, a);
-                }
+                add_strided<Op, 1>(s, row, begin, end, lane, lanes, a);
             }
         }
         s = merge_group<Op>(s, a.log2);
@@ -123,8 +174,9 @@ template <class Op, class T> PT_DEVICE void reduce_rows(const ReduceArgs &a) {
 
 // V outputs of a thread lie side by side: the innermost kept dim has stride 1 and a multiple of V elements, and all
 // other strides and the address are multiples of V elements.
-template <class Op, class T, int V> PT_DEVICE void reduce_columns(const ReduceArgs &a) {
+template <class Op, class Source, int V> PT_DEVICE void reduce_columns(const ReduceArgs &a) {
     typedef typename Op::State State;
+    typedef typename Source::Element T;
     __shared__ State partial[PT_REDUCE_THREADS * V];
     const int width = 1 << a.log2, x = threadIdx.x & (width - 1), y = threadIdx.x >> a.log2;
     const int height = PT_REDUCE_THREADS >> a.log2;
@@ -132,23 +184,26 @@ template <class Op, class T, int V> PT_DEVICE void reduce_columns(const ReduceAr
     for (int64_t base = (int64_t)blockIdx.x * width * V; base < a.outputs; base += (int64_t)gridDim.x * width * V) {
         const int64_t output = base + x * V;
         State s[V];
-        for (int v = 0; v < V; v++) s[v] = Op::identity();
         if (output < a.outputs) {
-            const T *column = static_cast<const T *>(a.in) + offset_of(a, 0, a.kept, output);
+            for (int v = 0; v < V; v++) s[v] = Op::identity(a, output + v);
+            Source column(a);
+            column.move(kept_offset(a, output));
             int64_t i = begin + y;
             for (; i + 3 * height < end; i += 4 * height) {
                 Elements<T, V> q[4];
-                for (int u = 0; u < 4; u++)
-                    q[u] = load_pack<V>(column + reduced_offset(a, i + u * height));
+                PT_UNROLL for (int u = 0; u < 4; u++)
+                    q[u] = column.template pack<V>(reduced_offset(a, i + u * height));
                 for (int v = 0; v < V; v++) {
                     const T four[4] = {q[0].v[v], q[1].v[v], q[2].v[v], q[3].v[v]};
                     Op::add(s[v], four, 4, i, height, a);
                 }
             }
             for (; i < end; i += height) {
-                const Elements<T, V> q = load_pack<V>(column + reduced_offset(a, i));
+                const Elements<T, V> q = column.template pack<V>(reduced_offset(a, i));
                 for (int v = 0; v < V; v++) Op::add(s[v], &q.v[v], 1, i, 1, a);
             }
+        } else {
+            for (int v = 0; v < V; v++) s[v] = State();
         }
         for (int step = height >> 1; step; step >>= 1) {
             __syncthreads();            // who still reads what the last step or round left
@@ -171,9 +226,11 @@ template <class Op> PT_DEVICE void reduce_finish(const ReduceArgs &a) {
     const State *states = static_cast<const State *>(a.in);
     for (int64_t base = (int64_t)blockIdx.x * slots; base < a.outputs; base += (int64_t)gridDim.x * slots) {
         const int64_t output = base + slot;
-        State s = Op::identity();
-        if (output < a.outputs)
+        State s = State();
+        if (output < a.outputs) {
+            s = Op::identity(a, output);
             for (int64_t i = lane; i < a.count; i += lanes) s = Op::merge(s, states[i * a.outputs + output]);
+        }
         s = merge_group<Op>(s, a.log2);
         if (lane == 0 && output < a.outputs) Op::store(a, output, s);
     }
@@ -181,12 +238,17 @@ template <class Op> PT_DEVICE void reduce_finish(const ReduceArgs &a) {
 
 }  // namespace
 
-// The kernels of an op: name_rows, name_columns (one output a thread), name_vectors (several), name_finish.
-#define PT_REDUCTION(name, T, ...) \
-    static_assert(sizeof(__VA_ARGS__::State) <= PT_REDUCE_STATE, "scratch memory is measured by this"); \
-    PT_KERNEL_SYNC(name##_rows, ReduceArgs, a, PT_REDUCE_THREADS) { reduce_rows<__VA_ARGS__, T>(a); } \
-    PT_KERNEL_SYNC(name##_columns, ReduceArgs, a, PT_REDUCE_THREADS) { reduce_columns<__VA_ARGS__, T, 1>(a); } \
+// The kernels of an op at the elements of a source: name_rows, name_columns (one output a thread) and name_vectors
+// (several), which may leave parts, and name_finish.
+#define PT_REDUCTION_ROWS(name, Source, Op) \
+    static_assert(sizeof(Op::State) <= PT_REDUCE_STATE, "scratch memory is measured by this"); \
+    PT_KERNEL_SYNC(name##_rows, ReduceArgs, a, PT_REDUCE_THREADS) { reduce_rows<Op, Source>(a); }
+#define PT_REDUCTION_COLUMNS(name, Source, Op) \
+    PT_KERNEL_SYNC(name##_columns, ReduceArgs, a, PT_REDUCE_THREADS) { reduce_columns<Op, Source, 1>(a); } \
     PT_KERNEL_SYNC(name##_vectors, ReduceArgs, a, PT_REDUCE_THREADS) { \
-        reduce_columns<__VA_ARGS__, T, (vector_of<T>::size > 4 ? 4 : vector_of<T>::size)>(a); \
-    } \
-    PT_KERNEL_SYNC(name##_finish, ReduceArgs, a, PT_REDUCE_THREADS) { reduce_finish<__VA_ARGS__>(a); }
+        reduce_columns<Op, Source, (Source::WIDTH > 4 ? 4 : (int)Source::WIDTH)>(a); \
+    }
+#define PT_REDUCTION_FINISH(name, Op) \
+    PT_KERNEL_SYNC(name##_finish, ReduceArgs, a, PT_REDUCE_THREADS) { reduce_finish<Op>(a); }
+#define PT_REDUCTION(name, Source, Op) \
+    PT_REDUCTION_ROWS(name, Source, Op) PT_REDUCTION_COLUMNS(name, Source, Op) PT_REDUCTION_FINISH(name, Op)

@@ -10,7 +10,7 @@ template <class T, bool MAX> struct Index {
         C value;
         int64_t index;          // -1: nothing yet
     };
-    static PT_DEVICE_MEMBER State identity() { return State{C(), -1}; }
+    static PT_DEVICE_MEMBER State identity(const ReduceArgs &, int64_t) { return State{C(), -1}; }
     static PT_DEVICE_MEMBER bool better(C x, C y) { return MAX ? x > y : x < y; }
     static PT_DEVICE_MEMBER State merge(State x, State y) {
         if (x.index < 0) return y;
@@ -39,5 +39,5 @@ typedef Index<PT_T, false> OfSmallest;
 
 }  // namespace
 
-PT_REDUCTION(argmax, PT_T, OfLargest)
-PT_REDUCTION(argmin, PT_T, OfSmallest)
+PT_REDUCTION(argmax, OneTensor<PT_T>, OfLargest)
+PT_REDUCTION(argmin, OneTensor<PT_T>, OfSmallest)

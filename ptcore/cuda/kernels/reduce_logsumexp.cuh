@@ -9,21 +9,22 @@ template <class T> struct LogSum {
         C top, sum;             // sum is 0 where top is no number or infinite: then top is the result
     };
     static PT_DEVICE_MEMBER bool special(C top) { return !pt::isfinite(top); }
-    static PT_DEVICE_MEMBER State identity() { return State{-pt::infinity<C>(), C(0)}; }
+    static PT_DEVICE_MEMBER State identity(const ReduceArgs &, int64_t) { return State{-pt::infinity<C>(), C(0)}; }
     static PT_DEVICE_MEMBER State merge(State x, State y) {
-        const State &more = x.top != x.top || x.top > y.top ? x : y, &less = &more == &x ? y : x;
-        if (special(more.top)) return State{more.top, C(0)};
-        return State{more.top, more.sum + (less.sum == C(0) ? C(0) : less.sum * pt::exp(less.top - more.top))};
+        const bool first = x.top != x.top || x.top > y.top;     // values, as references would put both on the stack
+        const C top = first ? x.top : y.top, sum = first ? x.sum : y.sum, less = first ? y.sum : x.sum;
+        if (special(top)) return State{top, C(0)};
+        return State{top, sum + (less == C(0) ? C(0) : less * pt::exp((first ? y.top : x.top) - top))};
     }
     static PT_DEVICE_MEMBER void add(State &s, const T *x, int n, int64_t, int64_t, const ReduceArgs &) {
         C top = up(x[0]);
-        for (int i = 1; i < n; i++) {
+        PT_UNROLL for (int i = 1; i < n; i++) {
             const C v = up(x[i]);
             top = top != top || top > v ? top : v;
         }
         State part{top, C(0)};
         if (!special(top))
-            for (int i = 0; i < n; i++) part.sum += pt::exp(up(x[i]) - top);
+            PT_UNROLL for (int i = 0; i < n; i++) part.sum += pt::exp(up(x[i]) - top);
         s = merge(s, part);
     }
     static PT_DEVICE_MEMBER void store(const ReduceArgs &a, int64_t output, State s) {
@@ -35,4 +36,4 @@ typedef LogSum<PT_T> LogSumExp;
 
 }  // namespace
 
-PT_REDUCTION(logsumexp, PT_T, LogSumExp)
+PT_REDUCTION(logsumexp, OneTensor<PT_T>, LogSumExp)

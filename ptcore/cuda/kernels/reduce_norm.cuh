@@ -18,7 +18,7 @@ enum { TWO, POWER, MOST, LEAST };       // of POWER, 0 and 1 are told apart wher
 
 template <class T, class U, int KIND> struct Norm {
     typedef double State;
-    static PT_DEVICE_MEMBER State identity() { return KIND == LEAST ? pt::infinity<State>() : State(0); }
+    static PT_DEVICE_MEMBER State identity(const ReduceArgs &, int64_t) { return KIND == LEAST ? pt::infinity<State>() : State(0); }
     static PT_DEVICE_MEMBER State merge(State x, State y) {
         if (KIND == MOST) return x != x || x > y ? x : y;
         if (KIND == LEAST) return x != x || x < y ? x : y;
@@ -45,9 +45,9 @@ typedef Norm<PT_T, PT_U, LEAST> NormMin;
 }  // namespace
 
 #if PT_REDUCE_NORM == 2
-PT_REDUCTION(norm2, PT_T, Norm2)
+PT_REDUCTION(norm2, OneTensor<PT_T>, Norm2)
 #else
-PT_REDUCTION(norm_p, PT_T, NormP)
-PT_REDUCTION(norm_max, PT_T, NormMax)
-PT_REDUCTION(norm_min, PT_T, NormMin)
+PT_REDUCTION(norm_p, OneTensor<PT_T>, NormP)
+PT_REDUCTION(norm_max, OneTensor<PT_T>, NormMax)
+PT_REDUCTION(norm_min, OneTensor<PT_T>, NormMin)
 #endif

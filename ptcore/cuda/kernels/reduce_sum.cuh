@@ -18,7 +18,7 @@ template <class A, class B> struct choose<false, A, B> { typedef B type; };
 template <class T, class U, bool PRODUCT> struct Fold {
     typedef typename choose<is_integer<U>::value, uint64_t,
                             typename choose<is_integer<T>::value, double, typename opmath<U>::type>::type>::type State;
-    static PT_DEVICE_MEMBER State identity() { return State(PRODUCT ? 1 : 0); }
+    static PT_DEVICE_MEMBER State identity(const ReduceArgs &, int64_t) { return State(PRODUCT ? 1 : 0); }
     static PT_DEVICE_MEMBER State merge(State x, State y) { return PRODUCT ? x * y : x + y; }
     static PT_DEVICE_MEMBER void add(State &s, const T *x, int n, int64_t, int64_t, const ReduceArgs &) {
         for (int i = 0; i < n; i++) s = merge(s, static_cast<State>(up(x[i])));
@@ -40,7 +40,7 @@ typedef Fold<PT_T, PT_U, true> Product;
 }  // namespace
 
 #ifdef PT_REDUCE_PRODUCT
-PT_REDUCTION(product, PT_T, Product)
+PT_REDUCTION(product, OneTensor<PT_T>, Product)
 #else
-PT_REDUCTION(sum, PT_T, Sum)
+PT_REDUCTION(sum, OneTensor<PT_T>, Sum)
 #endif

@@ -11,7 +11,7 @@ enum { COUNT, ANY, ALL };               // a.a; a.b is the number of elements
 
 template <class T> struct Truth {
     typedef int64_t State;              // how many are true
-    static PT_DEVICE_MEMBER State identity() { return 0; }
+    static PT_DEVICE_MEMBER State identity(const ReduceArgs &, int64_t) { return 0; }
     static PT_DEVICE_MEMBER State merge(State x, State y) { return x + y; }
     static PT_DEVICE_MEMBER void add(State &s, const T *x, int n, int64_t, int64_t, const ReduceArgs &) {
         for (int i = 0; i < n; i++) s += truth(x[i]);
@@ -26,4 +26,4 @@ typedef Truth<PT_T> Truths;
 
 }  // namespace
 
-PT_REDUCTION(truth, PT_T, Truths)
+PT_REDUCTION(truth, OneTensor<PT_T>, Truths)

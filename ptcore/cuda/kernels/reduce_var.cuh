@@ -16,7 +16,7 @@ template <class T> struct Variance {
         C mean;
         R m2, n;
     };
-    static PT_DEVICE_MEMBER State identity() { return State{C(R(0)), R(0), R(0)}; }
+    static PT_DEVICE_MEMBER State identity(const ReduceArgs &, int64_t) { return State{C(R(0)), R(0), R(0)}; }
     static PT_DEVICE_MEMBER State merge(State x, State y) {
         if (y.n == R(0)) return x;
         if (x.n == R(0)) return y;
@@ -46,4 +46,4 @@ typedef Variance<PT_T> Var;
 
 }  // namespace
 
-PT_REDUCTION(variance, PT_T, Var)
+PT_REDUCTION(variance, OneTensor<PT_T>, Var)

@@ -1,7 +1,7 @@
 // Resampling along a dim: each result is made of one number (nearest), two (linear) or four (cubic). Positions are
 // worked out in the type computed in, step by step as on the CPU, since rounding decides there: no product is
 // contracted with what follows.
-#include "base.cuh"
+#include "divide.cuh"
 #include "resample_args.h"
 
 namespace {
@@ -15,10 +15,10 @@ PT_DEVICE float product(float x, float y) { return __fmul_rn(x, y); }
 PT_DEVICE double product(double x, double y) { return __dmul_rn(x, y); }
 
 PT_DEVICE E scale_of(const ResampleArgs &a) {
-    if (a.corners && a.mode >= PT_LINEAR) return a.large > 1 ? E(a.small - 1) / E(a.large - 1) : E(0);
-    return a.factor > 0 ? E(1.0 / a.factor) : E(a.small) / E(a.large);
+    if (a.corners && a.mode >= PT_LINEAR) return a.large.by > 1 ? E(a.small.by - 1) / E(a.large.by - 1) : E(0);
+    return a.factor > 0 ? E(1.0 / a.factor) : E(a.small.by) / E(a.large.by);
 }
-PT_DEVICE int64_t clamped(const ResampleArgs &a, int64_t i) { return i < 0 ? 0 : i < a.small ? i : a.small - 1; }
+PT_DEVICE int64_t clamped(const ResampleArgs &a, int64_t i) { return i < 0 ? 0 : i < a.small.by ? i : a.small.by - 1; }
 
 struct Samples {
     int taps;
@@ -52,12 +52,14 @@ PT_DEVICE E weight(const Samples &s, int k) {
 PT_DEVICE void forward(const ResampleArgs &a) {
     const T *x = reinterpret_cast<const T *>(a.x);
     const E scale = scale_of(a);
+    const int64_t inner = a.inner.by;
     for (int64_t i = thread_index(); i < a.total; i += thread_count()) {
-        const int64_t inner = i % a.inner, o = i / a.inner % a.large, outer = i / a.inner / a.large;
+        int64_t outer = i;
+        const int64_t column = take_rest(outer, a.inner), o = take_rest(outer, a.large);
         const Samples s = samples_of(a, scale, o);
-        const T *from = x + outer * a.small * a.inner + inner;
-        E sum = weight(s, 0) * E(up(from[index(a, s, 0) * a.inner]));
-        for (int k = 1; k < s.taps; k++) sum += weight(s, k) * E(up(from[index(a, s, k) * a.inner]));
+        const T *from = x + outer * a.small.by * inner + column;
+        E sum = weight(s, 0) * E(up(from[index(a, s, 0) * inner]));
+        for (int k = 1; k < s.taps; k++) sum += weight(s, k) * E(up(from[index(a, s, k) * inner]));
         reinterpret_cast<raw<T>::type *>(a.out)[i] = pt::element<E, raw<T>::type>::cast(sum);
     }
 }
@@ -67,22 +69,23 @@ PT_DEVICE void forward(const ResampleArgs &a) {
 PT_DEVICE void backward(const ResampleArgs &a) {
     const T *x = reinterpret_cast<const T *>(a.x);
     const E scale = scale_of(a);
+    const int64_t inner = a.inner.by;
     for (int64_t i = thread_index(); i < a.total; i += thread_count()) {
-        const int64_t inner = i % a.inner, place = i / a.inner % a.small, outer = i / a.inner / a.small;
-        int64_t low = 0, high = a.large;
+        int64_t outer = i, low = 0, high = a.large.by;
+        const int64_t column = take_rest(outer, a.inner), place = take_rest(outer, a.small);
         while (low < high) {
             const int64_t o = (low + high) / 2;
             const Samples s = samples_of(a, scale, o);
             if (index(a, s, s.taps - 1) < place) low = o + 1;
             else high = o;
         }
-        const T *from = x + outer * a.large * a.inner + inner;
+        const T *from = x + outer * a.large.by * inner + column;
         E sum = E(0);
-        for (int64_t o = low; o < a.large; o++) {
+        for (int64_t o = low; o < a.large.by; o++) {
             const Samples s = samples_of(a, scale, o);
             if (index(a, s, 0) > place) break;
             for (int k = 0; k < s.taps; k++)
-                if (index(a, s, k) == place) sum += weight(s, k) * E(up(from[o * a.inner]));
+                if (index(a, s, k) == place) sum += weight(s, k) * E(up(from[o * inner]));
         }
         reinterpret_cast<raw<T>::type *>(a.out)[i] = pt::element<E, raw<T>::type>::cast(sum);
     }

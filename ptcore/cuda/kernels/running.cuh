@@ -36,9 +36,10 @@ struct LogSum {
     static PT_DEVICE_MEMBER Carry of(T x, int64_t) { return Carry{(double)up(x), 1}; }
     static PT_DEVICE_MEMBER Carry join(const ScanArgs &, const Carry &x, const Carry &y) {
         if (x.top != x.top || y.top != y.top) return x.top != x.top ? x : y;
-        const Carry &big = x.top >= y.top ? x : y, &small = x.top >= y.top ? y : x;
-        if (!pt::isfinite(big.top)) return big;
-        return Carry{big.top, big.sum + small.sum * pt::exp(small.top - big.top)};
+        const bool first = x.top >= y.top;              // values, as references would put both on the stack
+        const double top = first ? x.top : y.top, sum = first ? x.sum : y.sum;
+        if (!pt::isfinite(top)) return Carry{top, sum};
+        return Carry{top, sum + (first ? y.sum : x.sum) * pt::exp((first ? y.top : x.top) - top)};
     }
     static PT_DEVICE_MEMBER void put(const ScanArgs &a, const Carry &x, int64_t at) {
         const double r = pt::isfinite(x.top) ? x.top + pt::log(x.sum) : x.top;

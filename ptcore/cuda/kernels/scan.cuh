@@ -14,21 +14,24 @@ template <class S> PT_DEVICE typename S::Carry *carries_of(const ScanArgs &a) { 
 // The piece of a line by one thread: neighbouring threads have neighbouring lines.
 template <class S, bool WRITE> PT_DEVICE void scan_by_thread(const ScanArgs &a) {
     typedef typename S::Carry Carry;
-    for (int64_t i = thread_index(); i < a.lines * a.pieces; i += thread_count()) {
-        const int64_t piece = i / a.lines, line = i - piece * a.lines;
+    for (int64_t i = thread_index(); i < a.lines.by * a.pieces.by; i += thread_count()) {
+        int64_t piece = i;
+        const int64_t line = take_rest(piece, a.lines);
         const int64_t begin = piece * a.piece, end = begin + a.piece < a.length ? begin + a.piece : a.length;
-        int64_t at = (line / a.inner * a.length + begin) * a.inner + line % a.inner;
+        int64_t outer = line;
+        const int64_t column = take_rest(outer, a.inner);
+        int64_t at = (outer * a.length + begin) * a.inner.by + column;
         Carry carry;
         if (WRITE && piece) carry = carries_of<S>(a)[i];
         const typename S::Element *in = reinterpret_cast<const typename S::Element *>(a.in);
-        for (int64_t j = begin; j < end; j += PT_SCAN_EACH, at += PT_SCAN_EACH * a.inner) {
+        for (int64_t j = begin; j < end; j += PT_SCAN_EACH, at += PT_SCAN_EACH * a.inner.by) {
             Carry x[PT_SCAN_EACH];
             PT_UNROLL for (int k = 0; k < PT_SCAN_EACH; k++)        // all are on their way before the first is used
-                if (j + k < end) x[k] = S::of(load(in, at + k * a.inner), j + k);
+                if (j + k < end) x[k] = S::of(load(in, at + k * a.inner.by), j + k);
             PT_UNROLL for (int k = 0; k < PT_SCAN_EACH; k++)
                 if (j + k < end) {
                     carry = j + k > begin || (WRITE && piece) ? S::join(a, carry, x[k]) : x[k];
-                    if (WRITE) S::put(a, carry, at + k * a.inner);
+                    if (WRITE) S::put(a, carry, at + k * a.inner.by);
                 }
         }
         if (!WRITE) carries_of<S>(a)[i] = carry;
@@ -109,8 +112,9 @@ template <class S, bool WRITE> PT_DEVICE void scan_tile(const ScanArgs &a, int64
 
 // The piece of a line by a block, one tile after the other.
 template <class S, bool WRITE> PT_DEVICE void scan_by_block(const ScanArgs &a) {
-    for (int64_t i = blockIdx.x; i < a.lines * a.pieces; i += gridDim.x) {
-        const int64_t line = i / a.pieces, piece = i - line * a.pieces, first = piece * a.piece;
+    for (int64_t i = blockIdx.x; i < a.lines.by * a.pieces.by; i += gridDim.x) {
+        int64_t line = i;
+        const int64_t piece = take_rest(line, a.pieces), first = piece * a.piece;
         const int64_t end = first + a.piece < a.length ? first + a.piece : a.length;
         typename S::Carry sofar;
         bool any = WRITE && piece;
@@ -124,13 +128,13 @@ template <class S, bool WRITE> PT_DEVICE void scan_by_block(const ScanArgs &a) {
 // In place of each piece's carry what comes before the piece: by a block for each line.
 template <class S> PT_DEVICE void scan_carries_by_block(const ScanArgs &a) {
     typedef typename S::Carry Carry;
-    for (int64_t line = blockIdx.x; line < a.lines; line += gridDim.x) {
+    for (int64_t line = blockIdx.x; line < a.lines.by; line += gridDim.x) {
         Carry upto;
-        for (int64_t first = 0; first < a.pieces; first += PT_SCAN_TILE) {
-            const int64_t left = a.pieces - first, here = left < PT_SCAN_TILE ? left : PT_SCAN_TILE;
+        for (int64_t first = 0; first < a.pieces.by; first += PT_SCAN_TILE) {
+            const int64_t left = a.pieces.by - first, here = left < PT_SCAN_TILE ? left : PT_SCAN_TILE;
             const int64_t mine = (int64_t)threadIdx.x * PT_SCAN_EACH;
             const int n = here - mine < PT_SCAN_EACH ? (int)(here - mine) : PT_SCAN_EACH;
-            Carry *carries = carries_of<S>(a) + line * a.pieces + first + mine, x[PT_SCAN_EACH];
+            Carry *carries = carries_of<S>(a) + line * a.pieces.by + first + mine, x[PT_SCAN_EACH];
             PT_UNROLL for (int k = 0; k < PT_SCAN_EACH; k++)
                 if (k < n) x[k] = carries[k];
             Carry all = x[0];
@@ -152,15 +156,15 @@ template <class S> PT_DEVICE void scan_carries_by_block(const ScanArgs &a) {
 // The same by a thread for each line.
 template <class S> PT_DEVICE void scan_carries_by_thread(const ScanArgs &a) {
     typedef typename S::Carry Carry;
-    for (int64_t line = thread_index(); line < a.lines; line += thread_count()) {
+    for (int64_t line = thread_index(); line < a.lines.by; line += thread_count()) {
         Carry *const carries = carries_of<S>(a) + line, upto = carries[0];
-        for (int64_t piece = 1; piece < a.pieces; piece += PT_SCAN_EACH) {
+        for (int64_t piece = 1; piece < a.pieces.by; piece += PT_SCAN_EACH) {
             Carry x[PT_SCAN_EACH];
             PT_UNROLL for (int k = 0; k < PT_SCAN_EACH; k++)
-                if (piece + k < a.pieces) x[k] = carries[(piece + k) * a.lines];
+                if (piece + k < a.pieces.by) x[k] = carries[(piece + k) * a.lines.by];
             PT_UNROLL for (int k = 0; k < PT_SCAN_EACH; k++)
-                if (piece + k < a.pieces) {
-                    carries[(piece + k) * a.lines] = upto;
+                if (piece + k < a.pieces.by) {
+                    carries[(piece + k) * a.lines.by] = upto;
                     upto = S::join(a, upto, x[k]);
                 }
         }

@@ -1,5 +1,5 @@
 // Sliding windows of (planes, height, width) as columns, and columns added up where their windows stand.
-#include "base.cuh"
+#include "divide.cuh"
 #include "resample_args.h"
 
 namespace {
@@ -10,14 +10,14 @@ PT_DEVICE void unfold(const SlidingArgs &a) {
     const T *x = reinterpret_cast<const T *>(a.x);
     for (int64_t i = thread_index(); i < a.total; i += thread_count()) {
         int64_t rest = i, block[2], tap[2], place[2];
-        for (int d = 1; d >= 0; d--) block[d] = rest % a.blocks[d], rest /= a.blocks[d];
-        for (int d = 1; d >= 0; d--) tap[d] = rest % a.kernel[d], rest /= a.kernel[d];
+        for (int d = 1; d >= 0; d--) block[d] = take_rest(rest, a.blocks[d]);
+        for (int d = 1; d >= 0; d--) tap[d] = take_rest(rest, a.kernel[d]);
         bool inside = true;
         for (int d = 0; d < 2; d++) {
-            place[d] = block[d] * a.stride[d] - a.padding[d] + tap[d] * a.dilation[d];
-            inside = inside && place[d] >= 0 && place[d] < a.size[d];
+            place[d] = (a.still[d] ? 0 : block[d] * a.stride[d].by) - a.padding[d] + tap[d] * a.dilation[d];
+            inside = inside && place[d] >= 0 && place[d] < a.size[d].by;
         }
-        reinterpret_cast<T *>(a.out)[i] = inside ? x[(rest * a.size[0] + place[0]) * a.size[1] + place[1]] : T();
+        reinterpret_cast<T *>(a.out)[i] = inside ? x[(rest * a.size[0].by + place[0]) * a.size[1].by + place[1]] : T();
     }
 }
 
@@ -27,9 +27,9 @@ struct Blocks {
 };
 PT_DEVICE Blocks blocks_at(const SlidingArgs &a, int d, int64_t place, int64_t tap) {
     const int64_t from = place + a.padding[d] - tap * a.dilation[d];
-    if (a.stride[d] == 0) return {0, from == 0 ? a.blocks[d] - 1 : -1};
-    const int64_t block = from / a.stride[d];
-    if (from < 0 || block * a.stride[d] != from || block >= a.blocks[d]) return {0, -1};
+    if (a.still[d]) return {0, from == 0 ? a.blocks[d].by - 1 : -1};
+    int64_t block = from;
+    if (from < 0 || take_rest(block, a.stride[d]) || block >= a.blocks[d].by) return {0, -1};
     return {block, block};
 }
 
@@ -38,17 +38,17 @@ PT_DEVICE void fold(const SlidingArgs &a) {
     const T *x = reinterpret_cast<const T *>(a.x);
     for (int64_t i = thread_index(); i < a.total; i += thread_count()) {
         int64_t rest = i, place[2];
-        for (int d = 1; d >= 0; d--) place[d] = rest % a.size[d], rest /= a.size[d];
+        for (int d = 1; d >= 0; d--) place[d] = take_rest(rest, a.size[d]);
         C sum = C(0);
-        for (int64_t k = 0; k < a.kernel[0]; k++) {
+        for (int64_t k = 0; k < a.kernel[0].by; k++) {
             const Blocks rows = blocks_at(a, 0, place[0], k);
             if (rows.first > rows.last) continue;
-            for (int64_t l = 0; l < a.kernel[1]; l++) {
+            for (int64_t l = 0; l < a.kernel[1].by; l++) {
                 const Blocks columns = blocks_at(a, 1, place[1], l);
                 for (int64_t r = rows.first; r <= rows.last; r++)
                     for (int64_t c = columns.first; c <= columns.last; c++) {
-                        const int64_t at = ((rest * a.kernel[0] + k) * a.kernel[1] + l) * a.blocks[0] + r;
-                        sum = C(sum + up(load(x, at * a.blocks[1] + c)));
+                        const int64_t at = ((rest * a.kernel[0].by + k) * a.kernel[1].by + l) * a.blocks[0].by + r;
+                        sum = C(sum + up(load(x, at * a.blocks[1].by + c)));
                     }
             }
         }

@@ -3,6 +3,7 @@
 // (columns); where a row's elements are no neighbours, the threads of a warp take neighbouring rows. Too few of them
 // to fill the device are cut into parts: one kernel leaves the parts' states, which all blocks of the next one merge
 // (parts, split).
+#include "divide.cuh"
 #include "exp_sum.cuh"
 #include "rows.cuh"
 #include "softmax_args.h"
@@ -21,25 +22,31 @@ namespace {
 
 typedef typename opmath<PT_T>::type C;
 
-// The offset of input k at row r.
-PT_NOINLINE int64_t input_offset(const SoftmaxArgs &a, int k, int64_t r) {
-    int64_t offset = 0;
-    for (int d = a.ndim - 1; d > 0; d--) {
-        const int64_t q = r / a.sizes[d];
-        offset += (r - q * a.sizes[d]) * a.strides[k][d];
-        r = q;
+#ifdef PT_SOFTMAX_BACKWARD
+enum { INPUTS = 2 };
+#else
+enum { INPUTS = 1 };
+#endif
+
+// The inputs at row r; of a row that there is not, NULL.
+struct Inputs {
+    const PT_T *first, *second;
+    PT_DEVICE_MEMBER Inputs(const SoftmaxArgs &a, int64_t r, bool here) : first(nullptr), second(nullptr) {
+        if (!here) return;
+        int64_t to[2] = {0, 0};
+        each_coordinate<4>(a.dims, 0, a.ndim, r, [&](int64_t at, int d) {
+            PT_UNROLL for (int k = 0; k < INPUTS; k++) to[k] += at * a.strides[k][d];
+        });
+        first = static_cast<const PT_T *>(a.in[0]) + to[0];
+        if (INPUTS > 1) second = static_cast<const PT_T *>(a.in[1]) + to[1];
     }
-    return a.ndim ? offset + r * a.strides[k][0] : 0;
-}
-PT_DEVICE const PT_T *input(const SoftmaxArgs &a, int k, int64_t r) {
-    return static_cast<const PT_T *>(a.in[k]) + (a.ndim == 1 ? r * a.strides[k][0] : input_offset(a, k, r));
-}
+};
 
 #ifdef PT_SOFTMAX_BACKWARD
 // in: gradient g, the forward's output y
 #ifdef PT_SOFTMAX_LOG
 PT_DEVICE C term(C g, C) { return g; }
-PT_DEVICE C result(C g, C y, C sum) { return g - pt::exp(y) * sum; }
+PT_DEVICE C result(C g, C y, C sum) { return g - math::exp(y) * sum; }
 #else
 PT_DEVICE C term(C g, C y) { return g * y; }
 PT_DEVICE C result(C g, C y, C sum) { return y * (g - sum); }
@@ -54,8 +61,9 @@ PT_DEVICE C value(C g, C y, State s) { return result(g, y, s.sum); }
 
 template <class X> PT_DEVICE void kept_row(const SoftmaxArgs &a, int64_t r, bool here, const Row &row, X &g, X &y) {
     const int64_t n = here ? a.n : 0;
-    keep(g, row, here ? input(a, 0, r) : nullptr, a.step[0], n, a.packed, C(0));
-    keep(y, row, here ? input(a, 1, r) : nullptr, a.step[1], n, a.packed, C(0));
+    const Inputs in(a, r, here);
+    keep(g, row, in.first, a.step[0], n, a.packed, C(0));
+    keep(y, row, in.second, a.step[1], n, a.packed, C(0));
     C sum = 0;
     PT_UNROLL_BY(X::UNROLL) for (int k = 0; k < g.count; k++) sum += term(g[k], y[k]);
     sum = row.sum(sum);
@@ -72,22 +80,22 @@ PT_DEVICE State finished(State s) { return State{s.top, pt::log(s.sum)}; }
 PT_DEVICE C value(C x, C, State s) { return (x - s.top) - s.sum; }
 #else
 PT_DEVICE State finished(State s) { return State{s.top, C(1) / s.sum}; }
-PT_DEVICE C value(C x, C, State s) { return pt::exp(x - s.top) * s.sum; }
+PT_DEVICE C value(C x, C, State s) { return math::exp(x - s.top) * s.sum; }
 #endif
 
 // Filling is -infinity, whose exp is 0, or NaN where the whole row is.
 template <class X> PT_DEVICE void kept_row(const SoftmaxArgs &a, int64_t r, bool here, const Row &row, X &x, X &) {
     const int64_t n = here ? a.n : 0;
-    keep(x, row, here ? input(a, 0, r) : nullptr, a.step[0], n, a.packed, -pt::infinity<C>());
+    keep(x, row, Inputs(a, r, here).first, a.step[0], n, a.packed, -pt::infinity<C>());
     C top = -pt::infinity<C>(), sum = 0;
     PT_UNROLL_BY(X::UNROLL) for (int k = 0; k < x.count; k++) top = x[k] > top ? x[k] : top;
     top = row.largest(top);
 #ifdef PT_SOFTMAX_LOG
-    PT_UNROLL_BY(X::UNROLL) for (int k = 0; k < x.count; k++) sum += pt::exp(x[k] - top);
+    PT_UNROLL_BY(X::UNROLL) for (int k = 0; k < x.count; k++) sum += math::exp(x[k] - top);
     const C shift = pt::log(row.sum(sum));
     PT_UNROLL_BY(X::UNROLL) for (int k = 0; k < x.count; k++) x[k] = (x[k] - top) - shift;
 #else
-    PT_UNROLL_BY(X::UNROLL) for (int k = 0; k < x.count; k++) sum += x[k] = pt::exp(x[k] - top);
+    PT_UNROLL_BY(X::UNROLL) for (int k = 0; k < x.count; k++) sum += x[k] = math::exp(x[k] - top);
     const C scale = C(1) / row.sum(sum);
     PT_UNROLL_BY(X::UNROLL) for (int k = 0; k < x.count; k++) x[k] *= scale;
 #endif
@@ -97,19 +105,7 @@ template <class X> PT_DEVICE void kept_row(const SoftmaxArgs &a, int64_t r, bool
 
 struct Merge { PT_DEVICE_MEMBER State operator()(State x, State y) const { return merge(x, y); } };
 
-#ifdef PT_SOFTMAX_BACKWARD
-PT_DEVICE C second(const PT_T *y, int64_t i) { return up(y[i]); }
-PT_DEVICE const PT_T *second_input(const SoftmaxArgs &a, int64_t r) { return input(a, 1, r); }
-#else
-PT_DEVICE C second(const PT_T *, int64_t) { return C(0); }
-PT_DEVICE const PT_T *second_input(const SoftmaxArgs &, int64_t) { return nullptr; }
-#endif
-
-#ifdef PT_SOFTMAX_BACKWARD
-enum { INPUTS = 2 };
-#else
-enum { INPUTS = 1 };
-#endif
+PT_DEVICE C second(const PT_T *y, int64_t i) { return INPUTS > 1 ? up(y[i]) : C(0); }
 
 template <class X> PT_DEVICE void each_row(const SoftmaxArgs &a, const Row &row, X &x, X &y) {
     for (int64_t base = (int64_t)blockIdx.x * row.slots; base < a.rows; base += (int64_t)gridDim.x * row.slots)
@@ -121,8 +117,7 @@ template <int P> PT_DEVICE void rows_in_registers(const SoftmaxArgs &a) {
     each_row(a, Row(a.log2), x, y);
 }
 
-PT_DEVICE void kept_rows(const SoftmaxArgs &a, C *memory) {
-    const Row row(a.log2);
+PT_DEVICE void kept_rows(const SoftmaxArgs &a, const Row &row, C *memory) {
     Kept<C> x = kept(memory, row, a.count, 0, INPUTS), y = kept(memory, row, a.count, INPUTS - 1, INPUTS);
     each_row(a, row, x, y);
 }
@@ -131,15 +126,15 @@ PT_DEVICE void kept_rows(const SoftmaxArgs &a, C *memory) {
 
 PT_KERNEL_SYNC(PT_SOFTMAX(rows), SoftmaxArgs, a, PT_ROW_THREADS) {
     PT_DYNAMIC_SHARED(C, memory);
-    kept_rows(a, memory);
+    kept_rows(a, Row(a.log2), memory);
 }
 PT_KERNEL_SYNC_BLOCKS(PT_SOFTMAX(one), SoftmaxArgs, a, PT_ROW_THREADS, 5 - INPUTS) { rows_in_registers<1>(a); }
-PT_KERNEL_SYNC_BLOCKS(PT_SOFTMAX(two), SoftmaxArgs, a, PT_ROW_THREADS, 5 - INPUTS) { rows_in_registers<2>(a); }
+PT_KERNEL_SYNC_BLOCKS(PT_SOFTMAX(two), SoftmaxArgs, a, PT_ROW_THREADS, 6 - 2 * INPUTS) { rows_in_registers<2>(a); }
 PT_KERNEL_SYNC_BLOCKS(PT_SOFTMAX(four), SoftmaxArgs, a, PT_ROW_THREADS, 4 - INPUTS) { rows_in_registers<4>(a); }
 
 PT_KERNEL_SYNC(PT_SOFTMAX(wide), SoftmaxArgs, a, PT_WIDE_THREADS) {
     PT_DYNAMIC_SHARED(C, memory);
-    kept_rows(a, memory);
+    kept_rows(a, Row(PT_WIDE_LOG2), memory);
 }
 
 namespace {
@@ -154,10 +149,10 @@ struct Column {
           height(PT_ROW_THREADS >> a.log2), begin(begin), end(begin + n < a.n ? begin + n : a.n) {}
 
     PT_DEVICE_MEMBER State state(int64_t r) const {
-        const PT_T *first = input(a, 0, r), *other = second_input(a, r);
+        const Inputs in(a, r, true);
         State s = nothing();
         for (int64_t i = begin + y; i < end; i += height)
-            add(s, up(first[i * a.step[0]]), second(other, i * a.step[1]));
+            add(s, up(in.first[i * a.step[0]]), second(in.second, i * a.step[1]));
         return s;
     }
     // Merges what the column's threads have; all threads of the block call.
@@ -172,11 +167,13 @@ struct Column {
         return partial[x];
     }
     PT_DEVICE_MEMBER void put(int64_t r, State s) const {
-        const PT_T *first = input(a, 0, r), *other = second_input(a, r);
-        PT_T *out = static_cast<PT_T *>(a.out) + r / a.inner * a.n * a.inner + r % a.inner;
+        const Inputs in(a, r, true);
+        int64_t outer = r;
+        const int64_t inner = a.inner.by, column = take_rest(outer, a.inner);
+        PT_T *out = static_cast<PT_T *>(a.out) + outer * a.n * inner + column;
         s = finished(s);
         for (int64_t i = begin + y; i < end; i += height)
-            out[i * a.inner] = down<PT_T>(value(up(first[i * a.step[0]]), second(other, i * a.step[1]), s));
+            out[i * inner] = down<PT_T>(value(up(in.first[i * a.step[0]]), second(in.second, i * a.step[1]), s));
     }
 };
 

@@ -3,11 +3,11 @@
 
 namespace {
 
-// Numbers are I, of 32 bits where that is enough for all of them.
-template <class I> PT_DEVICE void open(const SortArgs &a) {
-    const I n = (I)(a.lines * a.size), size = (I)a.size;
-    for (I i = (I)thread_index(); i < n; i += (I)thread_count()) {
-        const int64_t line = i / size, j = i % size;
+PT_DEVICE void open(const SortArgs &a) {
+    const int64_t n = a.lines * a.size.by;
+    for (int64_t i = thread_index(); i < n; i += thread_count()) {
+        int64_t line = i;
+        const int64_t j = take_rest(line, a.size);
         // padding comes behind all by its position
         put_entry(a, i, j < a.length ? ordered(a, load(reinterpret_cast<const T *>(a.in), place(a, line, j, a.length)))
                                      : ~(uint64_t)0, j);
@@ -15,10 +15,11 @@ template <class I> PT_DEVICE void open(const SortArgs &a) {
 }
 
 // The element comes from its key, as where it lies in the input is anywhere.
-template <class I> PT_DEVICE void close(const SortArgs &a) {
-    const I n = (I)(a.lines * a.kept), kept = (I)a.kept;
-    for (I i = (I)thread_index(); i < n; i += (I)thread_count()) {
-        const int64_t line = i / kept, j = i % kept, to = place(a, line, j, a.kept), at = line * a.size + j;
+PT_DEVICE void close(const SortArgs &a) {
+    const int64_t n = a.lines * a.kept.by;
+    for (int64_t i = thread_index(); i < n; i += thread_count()) {
+        int64_t line = i;
+        const int64_t j = take_rest(line, a.kept), to = place(a, line, j, a.kept.by), at = line * a.size.by + j;
         SortEntry e;
         if (a.brief) {
             const uint64_t word = static_cast<const uint64_t *>(a.entries)[at];
@@ -35,11 +36,5 @@ template <class I> PT_DEVICE void close(const SortArgs &a) {
 
 }  // namespace
 
-PT_KERNEL(sort_open, SortArgs, a, 256) {
-    if (a.lines * a.size < (int64_t)1 << 31) open<uint32_t>(a);
-    else open<int64_t>(a);
-}
-PT_KERNEL(sort_close, SortArgs, a, 256) {
-    if (a.lines * a.kept < (int64_t)1 << 31) close<uint32_t>(a);
-    else close<int64_t>(a);
-}
+PT_KERNEL(sort_open, SortArgs, a, 256) { open(a); }
+PT_KERNEL(sort_close, SortArgs, a, 256) { close(a); }

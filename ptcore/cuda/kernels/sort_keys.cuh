@@ -1,7 +1,7 @@
 // The order of elements as that of whole numbers, and back: floats by their bits with the sign folded in, -0 equal to 0,
 // every NaN equal and greatest; complemented for descending order. A key has as many bits as an element.
 #pragma once
-#include "base.cuh"
+#include "divide.cuh"
 #include "sort_args.h"
 
 namespace {
@@ -27,8 +27,9 @@ template <class I> PT_DEVICE uint64_t key_of(I x) {
 }
 
 PT_DEVICE int64_t place(const SortArgs &a, int64_t line, int64_t j, int64_t length) {
-    if (a.inner == 1) return line * length + j;
-    return (line / a.inner * length + j) * a.inner + line % a.inner;
+    if (a.inner.by == 1) return line * length + j;
+    const int64_t column = take_rest(line, a.inner);
+    return (line * length + j) * a.inner.by + column;
 }
 
 PT_DEVICE uint64_t ordered(const SortArgs &a, T x) {

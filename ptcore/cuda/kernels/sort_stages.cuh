@@ -6,7 +6,7 @@
 // the tiles of its line, and each tile puts its entries where those before them end. Within a tile warps have entries
 // that follow each other, so that equal digits keep their order; the tile is put into the order of its digits in shared
 // memory, so that neighbours there are written to neighbours.
-#include "base.cuh"
+#include "divide.cuh"
 #include "sort_args.h"
 
 namespace {
@@ -29,20 +29,11 @@ PT_DEVICE unsigned digit_of(const Entry &e, int shift) { return (unsigned)(e.key
 
 enum { THREADS = 256, WARPS = THREADS / 32, PER_WARP = TILE / WARPS, ROUNDS = PER_WARP / 32, DIGITS = 256 };
 
-// The sum of the lanes up to one's own.
-template <class N> PT_DEVICE N running_sum(N x) {
-    for (unsigned step = 1; step < 32; step *= 2) {
-        const N y = shuffle_up(x, step);
-        if ((threadIdx.x & 31) >= step) x += y;
-    }
-    return x;
-}
-
 struct Tile {
     int64_t line, number;
     const Entry *entries;
     int n;
-    PT_DEVICE_MEMBER Tile(const SortArgs &a, int64_t t) : line(t / a.tiles), number(t % a.tiles) {
+    PT_DEVICE_MEMBER Tile(const SortArgs &a, int64_t t) : line(t), number(take_rest(line, a.tiles)) {
         const int64_t begin = number * TILE, left = a.length - begin;
         entries = static_cast<const Entry *>(a.entries) + line * a.length + begin;
         n = left < TILE ? (int)left : TILE;
@@ -65,18 +56,18 @@ PT_DEVICE bool leads(unsigned peers) { return (peers & ((1u << (threadIdx.x & 31
 
 }  // namespace
 
-// Each block: PT_SORT_BLOCK entries that follow each other, of lines of a.size, a power of two.
+// Each block: PT_SORT_BLOCK entries that follow each other, of lines of a.size.by, a power of two.
 PT_KERNEL_SYNC(sort_block, SortArgs, a, 256) {
     __shared__ Entry e[PT_SORT_BLOCK];
     Entry *const entries = static_cast<Entry *>(a.entries);
-    const int64_t total = a.lines * a.size, first = (int64_t)blockIdx.x * PT_SORT_BLOCK;
+    const int64_t total = a.lines * a.size.by, first = (int64_t)blockIdx.x * PT_SORT_BLOCK;
     for (int i = threadIdx.x; i < PT_SORT_BLOCK; i += THREADS) e[i] = first + i < total ? entries[first + i] : last();
     __syncthreads();
-    for (int run = 2; run <= a.size; run *= 2)
+    for (int run = 2; run <= a.size.by; run *= 2)
         for (int step = run / 2; step > 0; step /= 2) {
             for (int pair = threadIdx.x; pair < PT_SORT_BLOCK / 2; pair += THREADS) {
                 const int i = 2 * pair - (pair & (step - 1));
-                const bool up = (i & ((int)a.size - 1) & run) == 0;
+                const bool up = (i & ((int)a.size.by - 1) & run) == 0;
                 if (before(e[i + step], e[i]) == up) {
                     const Entry t = e[i];
                     e[i] = e[i + step], e[i + step] = t;
@@ -90,7 +81,7 @@ PT_KERNEL_SYNC(sort_block, SortArgs, a, 256) {
 
 PT_KERNEL_SYNC(sort_count, SortArgs, a, 256) {
     __shared__ unsigned counts[DIGITS];
-    for (int64_t t = blockIdx.x; t < a.lines * a.tiles; t += gridDim.x) {
+    for (int64_t t = blockIdx.x; t < a.lines * a.tiles.by; t += gridDim.x) {
         const Tile tile(a, t);
         counts[threadIdx.x] = 0;
         __syncthreads();
@@ -103,7 +94,7 @@ PT_KERNEL_SYNC(sort_count, SortArgs, a, 256) {
             }
         }
         __syncthreads();
-        a.counts[(tile.line * DIGITS + threadIdx.x) * a.tiles + tile.number] = counts[threadIdx.x];
+        a.counts[(tile.line * DIGITS + threadIdx.x) * a.tiles.by + tile.number] = counts[threadIdx.x];
     }
 }
 
@@ -112,10 +103,10 @@ PT_KERNEL_SYNC(sort_sum, SortArgs, a, 256) {
     const int lane = threadIdx.x & 31;
     const int64_t rows = a.lines * DIGITS, warps = (int64_t)gridDim.x * WARPS;
     for (int64_t r = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32; r < rows; r += warps) {
-        int64_t *row = a.counts + r * a.tiles, sum = 0;
-        for (int64_t first = 0; first < a.tiles; first += 32) {
-            const int64_t own = first + lane < a.tiles ? row[first + lane] : 0, until = running_sum(own);
-            if (first + lane < a.tiles) row[first + lane] = sum + until - own;
+        int64_t *row = a.counts + r * a.tiles.by, sum = 0;
+        for (int64_t first = 0; first < a.tiles.by; first += 32) {
+            const int64_t own = first + lane < a.tiles.by ? row[first + lane] : 0, until = running_sum(own);
+            if (first + lane < a.tiles.by) row[first + lane] = sum + until - own;
             sum += shuffle(until, 31);
         }
         if (lane == 0) a.totals[r] = sum;
@@ -129,13 +120,13 @@ PT_KERNEL_SYNC_BLOCKS(sort_place, SortArgs, a, 256, 3) {
     __shared__ int64_t sums[WARPS];
     __shared__ int sizes[WARPS];
     const int lane = threadIdx.x & 31, warp = threadIdx.x / 32;
-    for (int64_t t = blockIdx.x; t < a.lines * a.tiles; t += gridDim.x) {
+    for (int64_t t = blockIdx.x; t < a.lines * a.tiles.by; t += gridDim.x) {
         const Tile tile(a, t);
         const int64_t row = tile.line * DIGITS + threadIdx.x, total = a.totals[row], until = running_sum(total);
         for (int w = 0; w < WARPS; w++) starts[w][threadIdx.x] = 0;
         if (lane == 31) sums[warp] = until;
         __syncthreads();
-        int64_t place = until - total + a.counts[row * a.tiles + tile.number];
+        int64_t place = until - total + a.counts[row * a.tiles.by + tile.number];
         for (int w = 0; w < warp; w++) place += sums[w];
         Entry e[ROUNDS];
         PT_UNROLL for (int k = 0; k < ROUNDS; k++) {

@@ -24,7 +24,7 @@ template <class Use> PT_DEVICE void walk(const SortArgs &a, const T *line, int64
         T x[AT_ONCE];
         PT_UNROLL for (int j = 0; j < AT_ONCE; j++) {
             const int64_t i = first + j * THREADS;
-            x[j] = load(line, (i < end ? i : first) * a.inner);
+            x[j] = load(line, (i < end ? i : first) * a.inner.by);
         }
         PT_UNROLL for (int j = 0; j < AT_ONCE; j++) {
             const int64_t i = first + j * THREADS;
@@ -35,14 +35,14 @@ template <class Use> PT_DEVICE void walk(const SortArgs &a, const T *line, int64
 
 }  // namespace
 
-// A block for each part of a line; what it keeps lies at the part's place among a.size entries of the line.
+// A block for each part of a line; what it keeps lies at the part's place among a.size.by entries of the line.
 PT_KERNEL_SYNC(topk_select, SortArgs, a, 512) {
     __shared__ int counts[COPIES * DIGITS], found[2];
     const int64_t line = blockIdx.x / a.parts, part = blockIdx.x % a.parts;
     const int64_t begin = part * a.part, end = begin + a.part < a.length ? begin + a.part : a.length;
-    const T *const from = reinterpret_cast<const T *>(a.in) + line / a.inner * a.length * a.inner + line % a.inner;
+    const T *const from = reinterpret_cast<const T *>(a.in) + place(a, line, 0, a.length);
     Bound bound = {};
-    int needed = (int)(a.kept < end - begin ? a.kept : end - begin), shift = 8 * (int)sizeof(T) - 8;
+    int needed = (int)(a.kept.by < end - begin ? a.kept.by : end - begin), shift = 8 * (int)sizeof(T) - 8;
     const int there = needed;
     bool by_position = false;
     if (needed == end - begin) needed = 0;              // all of them
@@ -61,12 +61,7 @@ PT_KERNEL_SYNC(topk_select, SortArgs, a, 512) {
                 for (int c = 0; c < COPIES; c++) many[i] += counts[c * DIGITS + 8 * threadIdx.x + i];
                 own += many[i];
             }
-            int before = own;
-            for (unsigned step = 1; step < 32; step *= 2) {
-                const int other = shuffle_up(before, step);
-                if (threadIdx.x >= step) before += other;
-            }
-            before -= own;
+            int before = running_sum(own) - own;
             for (int i = 0; i < 8; before += many[i++])
                 if (before < needed && needed <= before + many[i]) {
                     found[0] = 8 * threadIdx.x + i;
@@ -87,10 +82,10 @@ PT_KERNEL_SYNC(topk_select, SortArgs, a, 512) {
     }
     if (threadIdx.x == 0) found[0] = 0;
     __syncthreads();
-    const int64_t to = line * a.size + part * a.kept;
+    const int64_t to = line * a.size.by + part * a.kept.by;
     walk(a, from, begin, end, [&](uint64_t key, uint64_t position) {
         if (bound.covers(key, position)) put_entry(a, to + atomicAdd(&found[0], 1), key, (int64_t)position);
     });
-    const int64_t left = part == a.parts - 1 ? line * a.size + a.size - to : a.kept;
+    const int64_t left = part == a.parts - 1 ? line * a.size.by + a.size.by - to : a.kept.by;
     for (int64_t i = there + threadIdx.x; i < left; i += THREADS) put_entry(a, to + i, ~(uint64_t)0, (int64_t)(~(uint64_t)0 >> 1));
 }

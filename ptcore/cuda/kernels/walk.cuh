@@ -1,6 +1,6 @@
 // An element's number to its operands' byte offsets; see launch/walk_args.h.
 #pragma once
-#include "base.cuh"
+#include "divide.cuh"
 #include "walk_args.h"
 
 namespace {
@@ -13,7 +13,7 @@ template <int N, int D> PT_DEVICE Offsets<N> small_offsets(const WalkArgs &w, ui
     PT_UNROLL for (int d = 0; d < D; d++) {
         uint32_t q = 0, rest = i;
         if (d + 1 < D) {
-            q = (__umulhi(i, w.multiplier[d]) + i) >> w.shift[d];
+            q = divided(i, w.multiplier[d], w.shift[d]);
             rest = i - q * w.sizes[d];
         }
         PT_UNROLL for (int k = 0; k < N; k++) at[k] += (int32_t)rest * (int32_t)w.strides[k][d];
@@ -33,7 +33,7 @@ template <int N> PT_DEVICE Offsets<N> offsets_of(const WalkArgs &w, uint32_t i) 
     }
     Offsets<N> r = {};
     for (int d = 0; d < w.ndim; d++) {
-        const uint32_t q = (__umulhi(i, w.multiplier[d]) + i) >> w.shift[d], rest = i - q * w.sizes[d];
+        const uint32_t q = divided(i, w.multiplier[d], w.shift[d]), rest = i - q * w.sizes[d];
         for (int k = 0; k < N; k++) r.at[k] += rest * w.strides[k][d];
         i = q;
     }

@@ -4,8 +4,10 @@
 #include <cmath>
 
 #include "attention_args.h"
+#include "cublas.hpp"
+#include "cudnn.hpp"
 #include "dense.hpp"
-#include "driver.hpp"
+#include "divisor.hpp"
 #include "families.hpp"
 
 namespace pt_cuda {
@@ -16,11 +18,11 @@ namespace {
     {{"attention_backward", "attention_" which "_narrow"}, {"attention_backward_wide", "attention_" which "_wide"}}
 const Kernel FORWARD[2] = {{"attention", "attention_narrow"}, {"attention", "attention_wide"}},
              FEW[2] = {{"attention", "attention_few"}, {"attention", "attention_few"}},
+             COMBINE = {"attention", "attention_combine"},
              DELTA[2] = PT_BOTH("delta"), QUERY[2] = PT_BOTH("query"), KEY[2] = PT_BOTH("key"),
              VALUE[2] = PT_BOTH("value");
 #undef PT_BOTH
 
-int64_t ceil_div(int64_t x, int64_t y) { return (x + y - 1) / y; }
 bool has_shape(const pt_view &v, int64_t n, int64_t h, int64_t rows, int64_t columns) {
     return v.ndim == 4 && v.sizes[0] == n && v.sizes[1] == h && v.sizes[2] == rows && v.sizes[3] == columns;
 }
@@ -56,6 +58,7 @@ int read(pt_call *c, int first, AttentionArgs &a) {
         return failed(c, PT_RUNTIME_ERROR, "expected tensors of 4 dimensions");
     const int64_t n = q.sizes[0], most = INT_MAX / 2;
     a.heads = q.sizes[1], a.held = k.sizes[1], a.l = q.sizes[2], a.s = k.sizes[2];
+    a.by_l = divisor(a.l), a.by_heads = divisor(a.heads);
     if (!has_shape(k, n, a.held, a.s, q.sizes[3]) || !has_shape(v, n, a.held, a.s, v.sizes[3]) ||
         (a.heads && (!a.held || a.heads % a.held)))
         return failed(c, PT_RUNTIME_ERROR, "shapes of query, key and value do not agree");
@@ -115,20 +118,27 @@ int start(pt_call *c, const Part &p, AttentionArgs &a, void *out, bool run) {
 // By tensor cores: kernels for heads of at most 64 and of at most 128, and such with masks, dropout or a scale below 0.
 struct TensorPart {
     Kernel kernels[2][2];
-    int own[2], others[2];
+    int own[2], others[2], float_others[2];             // lines of a tile; others: of half types, or of floats
     bool slope, key;
 };
 #define PT_TENSOR(program, name) \
-    {{{program, name "_64"}, {program, name "_128"}}, \
-     {{program "_masked", name "_64_masked"}, {program "_masked", name "_128_masked"}}}
-const TensorPart TENSOR_FORWARD = {PT_TENSOR("attention_tensor", "attention_tensor"), {128, 64}, {64, 64}, false, false},
-                 TENSOR_QUERY = {PT_TENSOR("attention_tensor_backward", "attention_query_tensor"), {64, 64}, {64, 32}, true, false},
-                 TENSOR_KEY = {PT_TENSOR("attention_tensor_backward", "attention_key_tensor"), {64, 64}, {64, 32}, true, true};
+    {{{program, name "_64", 80}, {program, name "_128", 80}}, \
+     {{program "_masked", name "_64_masked", 80}, {program "_masked", name "_128_masked", 80}}}
+const TensorPart TENSOR_FORWARD = {PT_TENSOR("attention_tensor", "attention_tensor"),
+                                   {128, 64}, {64, 64}, {64, 32}, false, false},
+                 TENSOR_QUERY = {PT_TENSOR("attention_tensor_backward", "attention_query_tensor"),
+                                 {64, 64}, {64, 32}, {64, 16}, true, false},
+                 TENSOR_KEY = {PT_TENSOR("attention_tensor_backward", "attention_key_tensor"),
+                               {64, 64}, {64, 32}, {64, 16}, true, true};
 #undef PT_TENSOR
+
+// Without a mask or dropout, of scores that grow with products.
+bool is_plain(const AttentionArgs &a) { return !a.mask && !a.keep && !a.threshold && a.scale > 0; }
 
 bool fits_tensors(const pt_call *c, const AttentionArgs &a, bool backward) {
     const int dtype = c->out[0].dtype;
-    if ((dtype != PT_FLOAT16 && dtype != PT_BFLOAT16) || driver.devices[c->out[0].device_index].capability < 80) return false;
+    if (dtype == PT_FLOAT64 || (dtype == PT_FLOAT32 && !blas_settings.tf32)) return false;
+    if (!runs_on(c, TENSOR_FORWARD.kernels[0][0])) return false;
     return a.e > 0 && a.v > 0 && a.e <= 128 && a.v <= 128 && a.query.packed && a.key.packed && a.value.packed &&
            (!backward || a.g.packed);
 }
@@ -136,36 +146,63 @@ bool fits_tensors(const pt_call *c, const AttentionArgs &a, bool backward) {
 // `heads` of `count` lines; with `run` false it only says whether the kernel can be started.
 int start(pt_call *c, const TensorPart &p, AttentionArgs &a, int64_t heads, int64_t count, bool run) {
     const bool wide = a.e > 64 || a.v > 64;
-    const int head = wide ? 128 : 64, own = p.own[wide], others = p.others[wide];
-    const int shared = 2 * head * (own * (p.slope ? 2 : 1) + 4 * others) + (p.key ? 16 * others : 0);
+    const int head = wide ? 128 : 64, own = p.own[wide], item = item_size(c->out[0].dtype);
+    const int others = (item == 4 ? p.float_others : p.others)[wide];
+    // Shifts and deltas behind the tiles have room for a line, as memory that begins at a multiple of it does not end elsewhere.
+    const int numbers = p.key ? (16 * others > item * head ? 16 * others : item * head) : 0;
+    const int shared = item * head * (own * (p.slope ? 2 : 1) + 4 * others) + numbers;
     a.blocks = ceil_div(count, own);
     const int64_t all = a.blocks * heads;
     if (shared > shared_limit(c) || all > INT_MAX) return PT_DECOMPOSE;
     if (!run || all == 0) return PT_OK;
-    const bool masked = a.mask || a.keep || a.threshold || !(a.scale > 0);
-    return launch(c, p.kernels[masked][wide], types(c->out[0].dtype), Grid{(unsigned)all, 1, 1}, PT_ATTENTION_THREADS, a,
+    return launch(c, p.kernels[!is_plain(a)][wide], types(c->out[0].dtype), Grid{(unsigned)all, 1, 1}, PT_ATTENTION_THREADS, a,
                   (unsigned)shared);
 }
 
 int rows_of(int dtype) { return PT_ATTENTION_FEW * (dtype == PT_FLOAT64 ? 4 : 8); }
 
+// Ranges of keys, of `chunk` each, that give the device enough blocks where queries are few.
+int64_t ranges(const pt_call *c, AttentionArgs &a) {
+    enum { SHORTEST = 4 * PT_ATTENTION_TILE, MOST = 64 };
+    const int64_t blocks = a.all * ceil_div(a.v, PT_ATTENTION_TILE * 2), wanted = 2 * (int64_t)multiprocessors(c);
+    const int64_t keys = a.causal && a.l < a.s ? a.l : a.s, longest = ceil_div(keys, SHORTEST);
+    int64_t splits = blocks ? ceil_div(wanted, blocks) : 1;
+    if (splits > longest) splits = longest;
+    if (splits > MOST) splits = MOST;
+    if (splits <= 1) return 1;
+    a.chunk = ceil_div(ceil_div(keys, splits), PT_ATTENTION_TILE) * PT_ATTENTION_TILE;
+    return ceil_div(keys, a.chunk);
+}
+
 int forward(pt_call *c) {
     AttentionArgs a = {};
     int status = read(c, 0, a);
     if (status) return status;
+    const bool few = a.l <= PT_ATTENTION_FEW;
+    if (!few && is_plain(a)) {
+        status = attend_by_cudnn(c, 0, (float)a.scale, a.causal);
+        if (status != DNN_DECLINES) return status;
+    }
     const Operand q(c, c->in[0]), k(c, c->in[1]), v(c, c->in[2]);
     if (!q.ok() || !k.ok() || !v.ok()) return PT_MEMORY_ERROR;
     a.query = q.args, a.key = k.args, a.value = v.args;
     a.lse = c->out[1].data;
-    const bool few = a.l <= PT_ATTENTION_FEW;
     if (!few && fits_tensors(c, a, false)) {
         a.out = c->out[0].data;
         status = start(c, TENSOR_FORWARD, a, c->in[0].sizes[0] * a.heads, a.l, true);
         if (status != PT_DECOMPOSE) return status;
     }
-    const Part part = {few ? FEW : FORWARD, c->in[0].sizes[0] * a.heads, a.l,
-                       few ? PT_ATTENTION_FEW : rows_of(c->out[0].dtype), a.v, false};
-    return start(c, part, a, c->out[0].data, true);
+    a.all = c->in[0].sizes[0] * a.heads, a.chunk = a.s;
+    a.splits = few ? ranges(c, a) : 1;
+    const int64_t item = item_size(moment_dtype(c->out[0].dtype)), results = a.splits > 1 ? a.splits * a.all * a.l : 0;
+    const Scratch room(c, results * (a.v + 1) * item);
+    if (results && !room.data) return PT_MEMORY_ERROR;
+    a.split_lse = room.data, a.split_out = static_cast<char *>(room.data) + results * item;
+    const Part part = {few ? FEW : FORWARD, a.all * a.splits, a.l, few ? PT_ATTENTION_FEW : rows_of(c->out[0].dtype), a.v, false};
+    status = start(c, part, a, c->out[0].data, true);
+    if (status || !results) return status;
+    return launch(c, COMBINE, types(c->out[0].dtype), blocks_for(c, a.all * a.l * 32, PT_ATTENTION_THREADS),
+                  PT_ATTENTION_THREADS, a);
 }
 
 // in: gradient, query, key, value, mask, keep, state, result, lse; out: of query, key, value, scores
@@ -181,6 +218,10 @@ int backward(pt_call *c) {
         return failed(c, PT_RUNTIME_ERROR, "shapes of gradient, output and log-sum-exp do not agree");
     if (g.dtype != dtype || !floating(result) || !floating(lse))
         return failed(c, PT_RUNTIME_ERROR, "dtypes of gradient, output and log-sum-exp do not agree");
+    if (is_plain(a)) {
+        status = attend_by_cudnn(c, 1, (float)a.scale, a.causal);
+        if (status != DNN_DECLINES) return status;
+    }
     const Part parts[3] = {{QUERY, n * a.heads, a.l, own, a.e, true}, {KEY, n * a.held, a.s, own, a.e, true},
                            {VALUE, n * a.held, a.s, own, a.v, false}};
     for (const Part &p : parts) {

@@ -3,7 +3,7 @@
  * the result's columns; `blocks` tiles of a head come first, then the parts, then the heads. */
 #ifndef PTCORE_CUDA_ATTENTION_ARGS_H
 #define PTCORE_CUDA_ATTENTION_ARGS_H
-#include "ptcore/config.h"
+#include "divisor.h"
 
 /* TILE: keys (of a block of queries) or queries (of a block of keys) that are walked through at once, and columns that
  * are staged at once */
@@ -36,6 +36,11 @@ typedef struct AttentionArgs {
     uint64_t threshold;         /* random words below it are dropped; 0: no dropout */
     double scale, survivor;
     int32_t causal, wide_result;        /* wide_result: `result` is of the op-math type */
+    /* Of few queries, in ranges of `chunk` keys: results and log-sum-exps of each, [splits][all][l], in the op-math type;
+     * all: heads of all batches. */
+    int64_t splits, chunk, all;
+    Divisor by_l, by_heads;             /* `delta` */
+    void *split_out, *split_lse;
 } AttentionArgs;
 
 #endif

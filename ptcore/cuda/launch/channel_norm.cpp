@@ -3,21 +3,25 @@
 
 #include "channel_norm_args.h"
 #include "dense.hpp"
+#include "divisor.hpp"
 #include "families.hpp"
+#include "reduce_plan.hpp"
+#include "view.hpp"
 
 namespace pt_cuda {
 namespace {
 
-enum { THREADS = 256, NARROW = 16, FEW = 64, MOST_PARTS = 256 };
+enum { THREADS = 256, MOST_PARTS = 256 };
 const char *const PROGRAM = "channel_norm";
-const Kernel SUMS = {PROGRAM, "channel_sums"}, SUMS_NARROW = {PROGRAM, "channel_sums_narrow"},
-             BATCH = {PROGRAM, "batch_norm_factors"}, GROUP = {PROGRAM, "group_norm_factors"},
+const Reduction MOMENTS = PT_REDUCTION_OF("channel_norm", "channel_moments"),      // whose finish nobody launches
+                GRADIENTS = PT_REDUCTION_OF("channel_norm", "channel_gradients");
+const Kernel BATCH = {PROGRAM, "batch_norm_factors"}, GROUP = {PROGRAM, "group_norm_factors"},
              BATCH_BACK = {PROGRAM, "batch_norm_gradients"}, GROUP_BACK = {PROGRAM, "group_norm_gradients"},
              GROUP_AFFINE = {PROGRAM, "group_norm_affine_gradients"}, APPLY = {PROGRAM, "channel_apply"},
+             APPLY_PACKED = {PROGRAM, "channel_apply_packed"}, APPLY_MIXED = {PROGRAM, "channel_apply_mixed"},
              FILL = {PROGRAM, "channel_fill"};
 
 int64_t smaller(int64_t x, int64_t y) { return x < y ? x : y; }
-int64_t ceil_div(int64_t x, int64_t y) { return (x + y - 1) / y; }
 
 // A small tensor as kernels read it; the copy of one that is not dense lives as long as this.
 class Real {
@@ -68,39 +72,76 @@ int of_nothing(pt_call *c, double value) {
 ChannelNormArgs arguments(const pt_view &x, int64_t groups) {
     ChannelNormArgs a = {};
     a.x = x.data;
-    a.n = x.sizes[0], a.c = x.sizes[1], a.s = 1, a.groups = groups, a.means = 1;
+    a.n = x.sizes[0], a.c = x.sizes[1], a.s = 1, a.groups = groups;
     for (int d = 2; d < x.ndim; d++) a.s *= x.sizes[d];
     return a;
 }
-void by_channels(ChannelNormArgs &a) {
-    a.sets = a.c, a.runs = a.n, a.length = a.s, a.set_stride = a.s, a.run_stride = a.c * a.s;
-    a.period = a.c;
-}
-void by_runs(ChannelNormArgs &a, int64_t length) {
-    a.sets = a.n * a.c * a.s / length, a.runs = 1, a.length = a.set_stride = length;
-    a.period = a.n * a.c;
+// The result by the factors, in launches of fewer than 2**31 elements: of whole planes, or of parts of one. `each`: bytes
+// of a plane's factors.
+int apply(pt_call *c, const ChannelNormArgs &all, uint64_t kinds, int width, int64_t each) {
+    const int64_t most = (int64_t)1 << 29, planes = all.n * all.c, together = all.s <= most ? most / all.s : 1;
+    const int x_item = item_size((int)(kinds & 255)), g_item = item_size((int)(kinds >> 8 & 255));
+    for (int64_t plane = 0; plane < planes; plane += together) {
+        for (int64_t at = 0; at < all.s; at += most) {
+            ChannelNormArgs a = all;
+            const int64_t here = smaller(together, planes - plane), first = plane * all.s + at;
+            a.s = smaller(all.s - at, most);
+            a.here = (uint32_t)(here * a.s);
+            a.x += first * x_item, a.out += first * x_item;
+            if (a.g) a.g += first * g_item;
+            if (a.period == planes) {           // factors of each plane, else of each channel
+                a.factors += plane * each;
+                a.period = here;
+            } else {
+                a.first_plane = (uint32_t)(plane % a.period);
+            }
+            divide_by((uint32_t)a.s, a.by_plane[0], a.by_plane[1]);
+            divide_by((uint32_t)a.period, a.by_period[0], a.by_period[1]);
+            const bool packs = ((uintptr_t)a.x | (uintptr_t)a.g | (uintptr_t)a.out) % 16 == 0 && a.here % width == 0;
+            const int status = launch(c, !packs ? APPLY : a.s % width ? APPLY_MIXED : APPLY_PACKED, kinds,
+                                      blocks_for(c, a.here / (packs ? width : 1), 4 * THREADS, 16), THREADS, a);
+            if (status) return status;
+        }
+    }
+    return PT_OK;
 }
 
-// Sums of all sets, then `steps` that make factors of them, then the result.
-int normalize(pt_call *c, ChannelNormArgs a, uint64_t kinds, const Kernel *const *steps, const int64_t *threads) {
-    const int64_t count = a.runs * a.length;
-    const bool narrow = a.runs > 1 ? a.length < NARROW : a.length < FEW;
-    const int64_t wanted = ceil_div((narrow ? 1024 : 8) * (int64_t)multiprocessors(c), a.sets);
-    int64_t parts = smaller(MOST_PARTS, smaller(wanted, ceil_div(count, narrow ? FEW : 8 * THREADS)));
-    a.part = ceil_div(count, parts < 1 ? 1 : parts);
-    a.parts = ceil_div(count, a.part);
+// x as a tensor whose dims 0 and 2 the kernels of sums reduce: with a set for each channel, or for each run of neighbours.
+struct Sets {
+    Sets(const pt_view &x, int64_t images, int64_t sets, int64_t length) : view(x) {
+        view.v.ndim = 0;
+        view.push(images, sets * length);
+        view.push(sets, length);
+        view.push(length, 1);
+        view.settle();
+    }
+    View view;
+};
+
+// Sums of all sets, then `steps` that make factors of them, then the result. `sharing`: neighbouring sets with one mean.
+int normalize(pt_call *c, ChannelNormArgs a, const Sets &of, int64_t sharing, uint64_t kinds, const Kernel *const *steps,
+              const int64_t *threads) {
+    const bool mask[] = {true, false, true};
+    ReduceArgs r;
+    int status = plan_reduction(c, of.view.v, mask, false, r);
+    if (status) return status;
+    const int x_item = item_size((int)(kinds & 255)), g_item = item_size((int)(kinds >> 8 & 255));
+    r.in2 = a.g, r.item2 = (uint8_t)(a.g ? g_item : 0);
+    if (a.g) r.known = a.mean.data, r.known_dtype = a.mean.dtype, r.sharing = divisor(sharing);
+    const Spread spread = spread_reduction(c, a.g ? GRADIENTS : MOMENTS, MOST_PARTS, r);
+    a.sets = r.outputs, a.count = r.count, a.parts = spread.grid.y;
     const int64_t size = kinds % 256 == PT_FLOAT64 ? 8 : 4;
-    const Scratch partial(c, a.sets * a.parts * 16), factors(c, a.period * 4 * size);
-    if (!partial.data || !factors.data) return PT_MEMORY_ERROR;
-    a.partial = static_cast<double *>(partial.data);
+    const Scratch sums(c, a.sets * a.parts * PT_REDUCE_STATE), factors(c, a.period * 4 * size);
+    if (!sums.data || !factors.data) return PT_MEMORY_ERROR;
+    (a.parts > 1 ? r.partial : r.out) = sums.data;
+    a.by_c = divisor(a.c), a.by_groups = divisor(a.groups), a.by_channels = divisor(a.c / a.groups);
+    a.sums = sums.data;
     a.factors = static_cast<char *>(factors.data);
-    const int64_t sums = a.sets * a.parts;
-    const Grid grid = blocks_for(c, narrow ? sums : sums * THREADS, THREADS, 64);
-    int status = launch(c, narrow ? SUMS_NARROW : SUMS, kinds, grid, THREADS, a);
+    status = launch(c, *spread.kernel, kinds, spread.grid, PT_REDUCE_THREADS, r);
     for (int i = 0; !status && steps[i]; i++)
         status = launch(c, *steps[i], kinds, blocks_for(c, threads[i], THREADS), THREADS, a);
     if (status || !a.out) return status;
-    return launch(c, APPLY, kinds, blocks_for(c, a.n * a.c * a.s, 4 * THREADS, 16), THREADS, a);
+    return apply(c, a, kinds, 16 / (x_item > g_item ? x_item : g_item), 4 * size);
 }
 
 int forward(pt_call *c, int64_t groups, double eps, bool batch) {
@@ -116,11 +157,10 @@ int forward(pt_call *c, int64_t groups, double eps, bool batch) {
     if (!weight.ok() || !bias.ok()) return PT_MEMORY_ERROR;
     a.weight = weight.args, a.bias = bias.args;
     a.mean = made(c->out[1]), a.spread = made(c->out[2]);
-    if (batch) by_channels(a);
-    else by_runs(a, a.c / groups * a.s);
     const Kernel *steps[] = {batch ? &BATCH : &GROUP, nullptr};
-    const int64_t threads[] = {batch ? a.c : a.n * a.c};
-    return normalize(c, a, types(x.dtype, x.dtype), steps, threads);
+    a.period = batch ? a.c : a.n * a.c;
+    return normalize(c, a, batch ? Sets(x, a.n, a.c, a.s) : Sets(x, 1, a.n * groups, a.c / groups * a.s), 1,
+                     types(x.dtype, x.dtype), steps, &a.period);
 }
 int batch_norm(pt_call *c) { return forward(c, 1, c->params[0].d, true); }
 int group_norm(pt_call *c) { return forward(c, c->params[0].i, c->params[1].d, false); }
@@ -142,16 +182,14 @@ int backward(pt_call *c, int64_t groups, double eps, bool batch) {
     if (c->nout > 2) a.gb = made(c->out[2]);
     const uint64_t kinds = types(x.dtype, c->in[0].dtype);
     if (batch) {
-        by_channels(a);
         const Kernel *steps[] = {&BATCH_BACK, nullptr};
-        const int64_t threads[] = {a.c};
-        return normalize(c, a, kinds, steps, threads);
+        a.period = a.c;
+        return normalize(c, a, Sets(x, a.n, a.c, a.s), 1, kinds, steps, &a.period);
     }
-    by_runs(a, a.s);
-    a.means = a.c / groups;
+    a.period = a.n * a.c;
     const Kernel *steps[] = {&GROUP_BACK, &GROUP_AFFINE, nullptr};
     const int64_t threads[] = {a.n * groups * 32, a.c};
-    return normalize(c, a, kinds, steps, threads);
+    return normalize(c, a, Sets(x, 1, a.n * a.c, a.s), a.c / groups, kinds, steps, threads);
 }
 int batch_norm_backward(pt_call *c) { return backward(c, 1, c->params[0].d, true); }
 int group_norm_backward(pt_call *c) { return backward(c, c->params[0].i, 0, false); }

@@ -4,6 +4,8 @@
 
 #include "convolution_args.h"
 #include "cublas.hpp"
+#include "cudnn.hpp"
+#include "divisor.hpp"
 #include "families.hpp"
 #include "matmul.hpp"
 #include "spatial.hpp"
@@ -23,8 +25,6 @@ const Kernel NARROW = {"convolution", "convolve_narrow"}, SQUARE = {"convolution
              WEIGHT_EACH = {"convolution_weight", "convolve_weight_each"},
              WEIGHT_SUM = {"convolution_weight", "convolve_weight_sum"};
 
-int bad(pt_call *c, const char *text) { return failed(c, PT_RUNTIME_ERROR, text); }
-int64_t ceil_div(int64_t x, int64_t y) { return (x + y - 1) / y; }
 int64_t smaller(int64_t x, int64_t y) { return x < y ? x : y; }
 int64_t gcd(int64_t x, int64_t y) { return y ? gcd(y, x % y) : x; }
 
@@ -65,6 +65,17 @@ int read_axes(pt_call *c, ConvolutionArgs &a, const BatchView &x, const BatchVie
     return taps >= 2147483648.0 ? bad(c, "a filter has more than 2**31 elements") : PT_OK;
 }
 
+// Of what the kernels divide by.
+void set_divisors(ConvolutionArgs &a) {
+    a.by_rows = divisor(a.row_tiles), a.by_columns = divisor(a.column_tiles), a.by_groups = divisor(a.groups);
+    a.by_parts = divisor(a.parts), a.by_words = divisor(a.words);
+    a.by_filters = divisor(a.filters), a.by_channels = divisor(a.channels);
+    for (ConvolutionAxis &axis : a.axis) {
+        axis.by_result = divisor(axis.result), axis.by_kernel = divisor(axis.kernel);
+        axis.by_phases = divisor(axis.phases), axis.by_most = divisor(ceil_div(axis.result, axis.phases));
+    }
+}
+
 Grid grid_of(int64_t blocks) { return Grid{(unsigned)smaller(blocks, MOST_GRID), 1, 1}; }
 
 // Tiles of rows x columns, as many as the first phase has: no other has more results.
@@ -77,14 +88,16 @@ int by_tiles(pt_call *c, const Kernel &kernel, ConvolutionArgs a, int64_t rows, 
     a.row_tiles = ceil_div(a.filters, rows);
     a.column_tiles = ceil_div(results, columns);
     a.tiles = a.row_tiles * a.column_tiles * a.groups * phases;
+    set_divisors(a);
     return launch(c, kernel, types(c->out[0].dtype), grid_of(a.tiles), THREADS, a, shared);
 }
 
 // -- by tensor cores -------------------------------------------------------------------------------------------------------
 
-const Kernel TENSOR = {"convolution_tensor", "convolve_tensor"}, TENSOR_FEW = {"convolution_tensor", "convolve_tensor_few"},
-             WEIGHT_TENSOR = {"convolution_weight_tensor", "convolve_weight_tensor"},
-             WEIGHT_TENSOR_FEW = {"convolution_weight_tensor", "convolve_weight_tensor_few"};
+const Kernel TENSOR = {"convolution_tensor", "convolve_tensor", 80},
+             TENSOR_FEW = {"convolution_tensor", "convolve_tensor_few", 80},
+             WEIGHT_TENSOR = {"convolution_weight_tensor", "convolve_weight_tensor", 80},
+             WEIGHT_TENSOR_FEW = {"convolution_weight_tensor", "convolve_weight_tensor_few", 80};
 enum { TENSOR_COLUMNS = 128, TENSOR_STAGES = 3, WEIGHT_STAGES = 4 };
 
 // Of a result.
@@ -98,7 +111,7 @@ bool for_tensors(const pt_call *c, const ConvolutionArgs &a, double furthest) {
     const int dtype = c->out[0].dtype;
     if (dtype != PT_FLOAT16 && dtype != PT_BFLOAT16 && !(dtype == PT_FLOAT32 && blas_settings.convolution_tf32)) return false;
     if (furthest >= 1073741824.0) return false;
-    if (driver.devices[c->out[0].device_index].capability < 80 || shared_limit(c) < (96 << 10)) return false;
+    if (!runs_on(c, TENSOR) || shared_limit(c) < (96 << 10)) return false;
     return a.groups > 1 ? a.filters >= 8 && a.channels >= 4 : (double)a.filters * terms_of(a) >= 64;
 }
 
@@ -246,9 +259,12 @@ int convolve_as(pt_call *c, bool transposed) {
     if (status) return status;
     const bool far = furthest >= 2147483648.0;
     if (is_product(c, a)) return by_product(c, a);
+    const bool small = a.filters < FEW && (a.groups > 1 || terms_of(a) < 64);
+    if (!small && (status = convolve_by_cudnn(c, transposed ? DNN_DATA : DNN_FORWARD)) != DNN_DECLINES) return status;
     if (for_tensors(c, a, furthest)) return by_tensors(c, a, x, weight);
-    if (a.filters < FEW && (a.groups > 1 || terms_of(a) < 64)) {
+    if (small) {
         a.tiles = c->out[0].numel;
+        set_divisors(a);
         const Grid grid = blocks_for(c, a.tiles, THREADS, 32);
         return launch(c, far ? EACH_FAR : EACH, types(c->out[0].dtype), grid, THREADS, a);
     }
@@ -276,6 +292,7 @@ int in_parts(pt_call *c, const Kernel &kernel, ConvolutionArgs a, int64_t blocks
     a.part = ceil_div(ceil_div(results, parts < 1 ? 1 : parts), step) * step;
     a.parts = ceil_div(results, a.part);
     a.tiles = blocks * a.parts;
+    set_divisors(a);
     Scratch kept(c, a.parts > 1 ? a.parts * made.numel * sum_size(made.dtype) : 0);
     if (a.parts > 1) {
         if (!kept.data) return PT_MEMORY_ERROR;
@@ -329,6 +346,7 @@ int convolve_weight(pt_call *c) {
     const int64_t span = 4 * SIDE, results = a.n * g.size[2] * g.size[3] * g.size[4],
                   terms = made.numel / (a.groups * a.filters);
     if (results == 0) return clear(c, made.data, made.numel * item_size(made.dtype));
+    if ((status = convolve_by_cudnn(c, DNN_FILTER)) != DNN_DECLINES) return status;
     if (for_tensors(c, a, furthest)) return weight_by_tensors(c, a, x, g);
     a.row_tiles = ceil_div(a.filters, span), a.column_tiles = ceil_div(terms, span);
     int64_t blocks = a.row_tiles * a.column_tiles * a.groups;

@@ -44,9 +44,9 @@ int transpose(pt_call *c, const Walk &w, int d, const pt_view *dst, const pt_vie
     }
     a.pairs = ((uintptr_t)a.dst % 4 | (uintptr_t)a.src % 4 | a.rows % 2 | a.columns % 2 | a.dst_row % 2 | a.src_column % 2 |
                a.dst_batch % 2 | a.src_batch % 2) == 0;
-    const int64_t tile = PT_TRANSPOSE_TILE(item), tiles_down = (a.rows + tile - 1) / tile;
+    const int64_t tile = PT_TRANSPOSE_TILE(item), tiles_down = ceil_div(a.rows, tile);
     if (tiles_down > 65535) return -1;
-    const Grid grid{(unsigned)((a.columns + tile - 1) / tile), (unsigned)tiles_down, batch};
+    const Grid grid{(unsigned)ceil_div(a.columns, tile), (unsigned)tiles_down, batch};
     return launch(c, TRANSPOSE, kinds | 0xff00u, grid, THREADS, a);
 }
 
@@ -73,8 +73,6 @@ pt_view dense_like(const pt_view *v, char *data, int dtype, int64_t *strides) {
     return r;
 }
 
-bool captures(const pt_call *c) { return driver.devices[device_of(c)].capture_pool && driver.capturing(c->stream); }
-
 struct HostBuffer {
     explicit HostBuffer(int64_t n) : data(static_cast<char *>(std::malloc(n > 0 ? (size_t)n : 1))) {}
     ~HostBuffer() { std::free(data); }
@@ -88,17 +86,15 @@ bool may_go_on(pt_call *c, bool async, const pt_view *host, const pt_view *there
     return driver.keep_host(host->data, there->device_index, c->stream) || (source && !captures(c));
 }
 
-// A copy between host and device is going to wait for the device: with set_sync_debug_mode that is said, or refused.
-int waits(pt_call *c) {
-    if (captures(c))
-        return failed(c, PT_RUNTIME_ERROR, "a copy waits for the device, which cannot become part of a CUDA graph: read and write "
-                                           "values before the capture or after it, or by page-locked memory with non_blocking=True");
-    return driver.sync_mode ? driver.found_wait(c->error) : PT_OK;
+// A copy between host and device is going to wait for the device.
+int copy_waits(pt_call *c) {
+    return waits(c, "a copy waits for the device, which cannot become part of a CUDA graph: read and write values before the "
+                    "capture or after it, or by page-locked memory with non_blocking=True");
 }
 
 int to_device(pt_call *c, const pt_view *dst, const pt_view *src, bool async) {
     const bool in_order = may_go_on(c, async, src, dst, true);
-    if (!in_order && waits(c)) return PT_RUNTIME_ERROR;
+    if (!in_order && copy_waits(c)) return PT_RUNTIME_ERROR;
     int64_t strides[PT_MAX_DIM];
     const int64_t nbytes = src->numel * item_size(src->dtype);
     const char *from = src->data;
@@ -128,7 +124,7 @@ int to_device(pt_call *c, const pt_view *dst, const pt_view *src, bool async) {
 
 int to_host(pt_call *c, const pt_view *dst, const pt_view *src, bool async) {
     const bool in_order = may_go_on(c, async, dst, src, false);
-    if (!in_order && waits(c)) return PT_RUNTIME_ERROR;
+    if (!in_order && copy_waits(c)) return PT_RUNTIME_ERROR;
     int64_t strides[PT_MAX_DIM], host_strides[PT_MAX_DIM];
     const int64_t nbytes = dst->numel * item_size(dst->dtype);
     const bool direct = src->contiguous && dst->dtype == src->dtype;
@@ -211,7 +207,7 @@ int copy(pt_call *c, const pt_view *dst, const pt_view *src) {
         a.n = w.count();
         a.aligned = (uintptr_t)a.dst % 16 == 0 && (uintptr_t)a.src % 16 == 0;
         const int64_t each = (int64_t)THREADS * PER_THREAD * 4;         // four elements at a time
-        return launch(c, DENSE, kinds, Grid{(unsigned)((a.n + each - 1) / each), 1, 1}, THREADS, a);
+        return launch(c, DENSE, kinds, Grid{(unsigned)ceil_div(a.n, each), 1, 1}, THREADS, a);
     }
     return by_parts(w, nullptr, [&](const Walk &part, const int64_t *at) {
         CopyArgs b = a;
@@ -224,7 +220,7 @@ int copy(pt_call *c, const pt_view *dst, const pt_view *src) {
             b.n = packs.count();
             pack(packs, b.walk);
             const int64_t each = THREADS * PER_THREAD;
-            return launch(c, PACKED, kinds, Grid{(unsigned)((b.n + each - 1) / each), 1, 1}, THREADS, b);
+            return launch(c, PACKED, kinds, Grid{(unsigned)ceil_div(b.n, each), 1, 1}, THREADS, b);
         }
         pack(part, b.walk);
         const Grid grid{(unsigned)((b.n + THREADS * PER_THREAD - 1) / (THREADS * PER_THREAD)), 1, 1};

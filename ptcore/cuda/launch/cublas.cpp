@@ -1,7 +1,6 @@
 // Handles and workspaces of cuBLAS, and the products with a bias that cuBLASLt computes in one kernel.
 //
-// Work of one stream runs in order, so all handles that are set to it share one workspace. A handle serves one thread at a
-// time and goes back to a pool when its thread ends.
+// Work of one stream runs in order, so all handles that are set to it share one workspace.
 #include "cublas.hpp"
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "driver.hpp"
+#include "handles.hpp"
 #include "libraries.hpp"
 
 namespace pt_cuda {
@@ -70,30 +70,7 @@ struct Handle {
     void *handle = nullptr, *stream = nullptr, *workspace = nullptr;
     int math_mode = 0;
 };
-std::vector<Handle> *idle = new std::vector<Handle>[MAX_DEVICES];
-
-struct Handles {
-    Handle of[MAX_DEVICES];
-    ~Handles() {
-        std::lock_guard<std::mutex> guard(lock);
-        for (int i = 0; i < MAX_DEVICES; i++)
-            if (of[i].handle) idle[i].push_back(of[i]);
-    }
-};
-thread_local Handles handles;
-
-int open_handle(int device) {
-    Handle &h = handles.of[device];
-    {
-        std::lock_guard<std::mutex> guard(lock);
-        if (!idle[device].empty()) {
-            h = idle[device].back();
-            idle[device].pop_back();
-            return 0;
-        }
-    }
-    return blas.create(&h.handle);
-}
+thread_local Handles<Handle> handles;
 
 // This thread's handle for the call's device and stream, with the stream's workspace.
 int handle_of(pt_call *c, Handle **found, Workspace *memory) {
@@ -104,8 +81,8 @@ int handle_of(pt_call *c, Handle **found, Workspace *memory) {
     }
     int status = 0, result = driver.set_device(device);
     if (result) return status_of(result, "matmul", c->error);
-    Handle &h = handles.of[device];
-    if (!h.handle) status = open_handle(device);
+    Handle &h = handles.at(device);
+    if (!h.handle) status = blas.create(&h.handle);
     *memory = workspace_of(device, c->stream);
     // Setting a stream takes the workspace away.
     if (!status && (h.stream != c->stream || h.workspace != memory->data)) {

@@ -1,4 +1,4 @@
-// cuBLAS as a table of pointers that _cublas.pyx fills from the library cuda.pathfinder finds. Statuses are cublasStatus_t;
+// cuBLAS as a table of pointers that _library_tables.pyx fills from the library cuda.pathfinder finds. Statuses are cublasStatus_t;
 // data and compute types have CUDA's numbers.
 #pragma once
 #include <cstddef>
@@ -13,6 +13,14 @@ struct Blas {
     int (*set_stream)(void *handle, void *stream);
     int (*set_workspace)(void *handle, void *workspace, size_t nbytes);
     int (*set_math_mode)(void *handle, int mode);
+    // Of float, double and their complex types. A triangle's pivots and infos lie on the device, the info of a solve on the host.
+    int (*triangular[4])(void *handle, int side, int uplo, int op, int diagonal, int m, int n, const void *alpha, const void *a,
+                         int lda, void *b, int ldb);
+    int (*triangular_batched[4])(void *handle, int side, int uplo, int op, int diagonal, int m, int n, const void *alpha,
+                                 const void *const *a, int lda, void *const *b, int ldb, int batch);
+    int (*factor_batched[4])(void *handle, int n, void *const *a, int lda, int *pivots, int *infos, int batch);
+    int (*solve_batched[4])(void *handle, int op, int n, int k, const void *const *a, int lda, const int *pivots, void *const *b,
+                            int ldb, int *info, int batch);
     int (*gemm)(void *handle, int op_a, int op_b, int m, int n, int k, const void *alpha, const void *a, int type_a, int lda,
                 const void *b, int type_b, int ldb, const void *beta, void *c, int type_c, int ldc, int compute, int algorithm);
     int (*gemm_batched)(void *handle, int op_a, int op_b, int m, int n, int k, const void *alpha, const void *a, int type_a,

@@ -51,6 +51,13 @@ extern thread_local char last_error[1024];
 // synchronisation. `own`: by the op whose call this is, which the text then leaves out.
 int take_fault(int device, char *error, bool own = false);
 
+// Whether what a call gives its stream becomes part of a graph.
+bool captures(const pt_call *c);
+
+// For before the host waits for the device: set_sync_debug_mode warns of that or refuses it, and a capture cannot have it, for
+// which `text` is given.
+int waits(pt_call *c, const char *text);
+
 // For after something was enqueued: where CUDA_LAUNCH_BLOCKING is set, waits for it and returns what failed.
 int wait_if_blocking(pt_call *c, const char *what);
 

@@ -94,7 +94,7 @@ int elementwise(const char *name, int compute, int loop_out, const pt_view *out,
         a.n = w.count();
         const int item = item_size(compute);
         const int64_t each = (int64_t)THREADS * (item == 1 ? 1 : PER_THREAD) * (16 / item);
-        const Grid grid{(unsigned)((a.n + each - 1) / each), 1, 1};
+        const Grid grid{(unsigned)ceil_div(a.n, each), 1, 1};
         status = launch(&c, kernels.dense, types(compute), grid, THREADS, a);
     } else {
         status = by_parts(w, nullptr, [&](const Walk &part, const int64_t *at) {
@@ -108,7 +108,7 @@ int elementwise(const char *name, int compute, int loop_out, const pt_view *out,
                 b.n = packs.count();
                 pack(packs, b.walk);
                 const int64_t each = THREADS * PACKS_PER_THREAD;
-                return launch(&c, kernels.packed, types(compute), Grid{(unsigned)((b.n + each - 1) / each), 1, 1}, THREADS, b);
+                return launch(&c, kernels.packed, types(compute), Grid{(unsigned)ceil_div(b.n, each), 1, 1}, THREADS, b);
             }
             pack(part, b.walk);
             const Grid grid{(unsigned)((b.n + THREADS * PER_THREAD - 1) / (THREADS * PER_THREAD)), 1, 1};

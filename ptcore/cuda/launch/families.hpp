@@ -7,11 +7,15 @@ namespace pt_cuda {
 extern const pt_kernel_entry attention_kernels[];
 extern const pt_kernel_entry channel_norm_kernels[];
 extern const pt_kernel_entry convolution_kernels[];
+extern const pt_kernel_entry decompose_kernels[];
+extern const pt_kernel_entry elimination_kernels[];
 extern const pt_kernel_entry fft_kernels[];
 extern const pt_kernel_entry grid_sample_kernels[];
+extern const pt_kernel_entry histogram_kernels[];
 extern const pt_kernel_entry index_kernels[];
 extern const pt_kernel_entry loss_kernels[];
 extern const pt_kernel_entry matmul_kernels[];
+extern const pt_kernel_entry matrix_exp_kernels[];
 extern const pt_kernel_entry nonzero_kernels[];
 extern const pt_kernel_entry normalize_kernels[];
 extern const pt_kernel_entry pad_kernels[];

@@ -152,6 +152,21 @@ struct Order {
     int ndim, count, at[PT_MAX_DIM];
 };
 
+// A view's elements in an order, as numbers of a dtype: where they lie, or in memory of its own (`apart`: always).
+struct Arranged {
+    Arranged(pt_call *c, const Order &order, const pt_view &v, int dtype, int complex_dtype, bool apart = false)
+        : there(!apart && v.dtype == dtype && order.is(v, complex_dtype)),
+          room(there ? nullptr : new Scratch(c, v.numel * item_size(dtype))),
+          view(order.dense(v, there ? v.data : room->data, dtype)) {}
+    bool ok() const { return there || room->data; }
+    int load(pt_call *c, const pt_view &v) const { return there ? (int)PT_OK : ok() ? copy(c, &view.v, &v) : (int)PT_MEMORY_ERROR; }
+    int store(pt_call *c, const pt_view &v) const { return there ? (int)PT_OK : copy(c, &v, &view.v); }
+
+    const bool there;
+    std::unique_ptr<Scratch> room;
+    View view;
+};
+
 int real_of(int dtype) { return dtype == PT_COMPLEX128 ? PT_FLOAT64 : PT_FLOAT32; }
 int type_of(int dtype) {
     return dtype == PT_FLOAT32 ? R_32F : dtype == PT_FLOAT64 ? R_64F : dtype == PT_COMPLEX64 ? C_32F : C_64F;
@@ -192,16 +207,14 @@ int transform(pt_call *c, const pt_view &from, const pt_param &dims, int count, 
         const int group = left < RANK ? left : RANK;
         left -= group;
         const Order order(to.ndim, dims.list + left, group);
-        if (source.v.dtype != dtype || !order.is(source.v, dtype)) {
-            std::unique_ptr<Scratch> room(new Scratch(c, nbytes));
-            if (!room->data) return PT_MEMORY_ERROR;
-            const View arranged = order.dense(to, room->data, dtype);
-            const int status = copy(c, &arranged.v, &source.v);
+        Arranged arranged(c, order, source.v, dtype, dtype);
+        if (!arranged.there) {
+            const int status = arranged.load(c, source.v);
             if (status) return status;
-            std::memcpy(source.strides, arranged.strides, sizeof(source.strides));
-            source.v.data = arranged.v.data, source.v.dtype = (uint8_t)dtype;
+            std::memcpy(source.strides, arranged.view.strides, sizeof(source.strides));
+            source.v.data = arranged.view.v.data, source.v.dtype = (uint8_t)dtype;
             source.settle();
-            own = std::move(room);
+            own = std::move(arranged.room);
         }
         void *target = source.v.data;
         if (!left && order.is(to, dtype)) target = to.data;
@@ -242,27 +255,15 @@ int r2c(pt_call *c) {
     const double factor = factor_of(c->params[1].i, points(dims, x));
     const int group = dims.count < RANK ? dims.count : RANK, left = dims.count - group, dtype = out.dtype;
     const Order order(x.ndim, dims.list + left, group);
-    void *from = x.data;
-    std::unique_ptr<Scratch> room, target;
-    if (!order.is(x, dtype)) {
-        room.reset(new Scratch(c, x.numel * item_size(x.dtype)));
-        if (!room->data) return PT_MEMORY_ERROR;
-        const View arranged = order.dense(x, room->data, x.dtype);
-        const int status = copy(c, &arranged.v, &x);
-        if (status) return status;
-        from = room->data;
-    }
-    const bool there = !left && order.is(out, dtype);
-    if (!there) {
-        target.reset(new Scratch(c, out.numel * item_size(dtype)));
-        if (!target->data) return PT_MEMORY_ERROR;
-    }
-    const View spectrum = order.dense(out, there ? out.data : target->data, dtype);
-    int status = execute(c, key_of(x.dtype, dtype, order, x), from, spectrum.v.data, true);
+    const Arranged from(c, order, x, x.dtype, dtype);
+    Arranged spectrum(c, order, out, dtype, dtype, left > 0);
+    if (!spectrum.ok()) return PT_MEMORY_ERROR;
+    int status = from.load(c, x);
+    if (!status) status = execute(c, key_of(x.dtype, dtype, order, x), from.view.v.data, spectrum.view.v.data, true);
     if (status) return status;
-    if (left) return transform(c, spectrum.v, dims, left, true, out, factor, conjugate, std::move(target));
-    status = scale(c, spectrum.v, factor, conjugate);
-    return status || there ? status : copy(c, &out, &spectrum.v);
+    if (left) return transform(c, spectrum.view.v, dims, left, true, out, factor, conjugate, std::move(spectrum.room));
+    status = scale(c, spectrum.view.v, factor, conjugate);
+    return status ? status : spectrum.store(c, out);
 }
 
 // The last dim alone is transformed to real numbers: of an input whose other half would not be conjugate, cuFFT's transform
@@ -277,22 +278,15 @@ int c2r(pt_call *c) {
     if (x.sizes[last] != out.sizes[last] / 2 + 1)
         return failed(c, PT_RUNTIME_ERROR, "the half of a spectrum has another size");
     const Order order(x.ndim, dims.list + others, 1);
-    Scratch half(c, x.numel * item_size(dtype));         // cuFFT overwrites it
-    if (!half.data) return PT_MEMORY_ERROR;
-    const View spectrum = order.dense(x, half.data, dtype);
-    int status = others ? transform(c, x, dims, others, forward, spectrum.v, 1, false) : copy(c, &spectrum.v, &x);
-    if (!status) status = scale(c, spectrum.v, 1, forward);
-    const bool there = order.is(out, dtype);
-    std::unique_ptr<Scratch> target;
-    if (!status && !there) {
-        target.reset(new Scratch(c, out.numel * item_size(out.dtype)));
-        if (!target->data) return PT_MEMORY_ERROR;
-    }
-    if (status) return status;
-    const View real = order.dense(out, there ? out.data : target->data, out.dtype);
-    status = execute(c, key_of(dtype, out.dtype, order, out), spectrum.v.data, real.v.data, false);
-    if (!status) status = scale(c, real.v, factor_of(c->params[1].i, points(dims, out)), false);
-    return status || there ? status : copy(c, &out, &real.v);
+    const Arranged half(c, order, x, dtype, dtype, true);               // cuFFT overwrites it
+    const Arranged real(c, order, out, out.dtype, dtype);
+    if (!half.ok() || !real.ok()) return PT_MEMORY_ERROR;
+    const pt_view &spectrum = half.view.v;
+    int status = others ? transform(c, x, dims, others, forward, spectrum, 1, false) : half.load(c, x);
+    if (!status) status = scale(c, spectrum, 1, forward);
+    if (!status) status = execute(c, key_of(dtype, out.dtype, order, out), spectrum.data, real.view.v.data, false);
+    if (!status) status = scale(c, real.view.v, factor_of(c->params[1].i, points(dims, out)), false);
+    return status ? status : real.store(c, out);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 // The host halves of grid_sample and its gradients.
+#include "divisor.hpp"
 #include "families.hpp"
 #include "grid_sample_args.h"
 #include "spatial.hpp"
@@ -11,7 +12,6 @@ enum { THREADS = 256 };
 const Kernel SAMPLE[2] = {{"grid_sample", "grid_sample_2d"}, {"grid_sample", "grid_sample_3d"}},
              BACKWARD[2] = {{"grid_sample", "grid_sample_2d_backward"}, {"grid_sample", "grid_sample_3d_backward"}};
 
-int bad(pt_call *c, const char *text) { return failed(c, PT_RUNTIME_ERROR, text); }
 
 int arguments(pt_call *c, const pt_view &input, const pt_view &grid, GridSampleArgs &a) {
     const int dims = input.ndim - 2;
@@ -27,13 +27,15 @@ int arguments(pt_call *c, const pt_view &input, const pt_view &grid, GridSampleA
     const BatchView x(input);
     a.x = x.data, a.n = x.size[0], a.channels = x.size[1], a.x_image = x.stride[0], a.x_channel = x.stride[1];
     a.grid = grid.data, a.grid_image = grid.strides[0], a.grid_number = grid.strides[dims + 1];
-    a.points = 1;
+    int64_t points = 1;
     for (int d = 0; d < 3; d++) {
         a.size[d] = x.size[d + 2], a.x_stride[d] = x.stride[d + 2];
         const int from = d - 3 + dims + 1;
-        a.grid_size[d] = from >= 1 ? grid.sizes[from] : 1, a.grid_stride[d] = from >= 1 ? grid.strides[from] : 0;
-        a.points *= a.grid_size[d];
+        const int64_t size = from >= 1 ? grid.sizes[from] : 1;
+        a.grid_size[d] = divisor(size), a.grid_stride[d] = from >= 1 ? grid.strides[from] : 0;
+        points *= size;
     }
+    a.points = divisor(points);
     return PT_OK;
 }
 
@@ -45,9 +47,10 @@ int sample(pt_call *c) {
     // Several threads share the channels of a point where there are few points.
     a.together = a.channels;
     const int64_t busy = (int64_t)multiprocessors(c) * 1024;
-    while (a.together > 8 && a.n * a.points * ((a.channels + a.together - 1) / a.together) < busy)
+    while (a.together > 8 && a.n * a.points.by * ceil_div(a.channels, a.together) < busy)
         a.together = (a.together + 1) / 2;
-    const int64_t work = a.n * a.points * ((a.channels + a.together - 1) / a.together);
+    const int64_t blocks = ceil_div(a.channels, a.together), work = a.n * blocks * a.points.by;
+    a.blocks = divisor(blocks);
     return launch(c, SAMPLE[c->in[0].ndim - 4], types(c->in[0].dtype), blocks_for(c, work, THREADS, 32), THREADS, a);
 }
 
@@ -56,7 +59,8 @@ int backward(pt_call *c) {
     GridSampleArgs a = {};
     int status = arguments(c, input, c->in[2], a);
     if (status) return status;
-    if (g.ndim != input.ndim || g.dtype != input.dtype || g.numel != a.n * a.channels * a.points ||
+    const int64_t points = c->in[2].numel / (input.ndim - 2);           // of all images
+    if (g.ndim != input.ndim || g.dtype != input.dtype || g.numel != points * a.channels ||
         (!g.contiguous && g.numel))
         return bad(c, "shapes of gradient and grid do not agree");
     const bool half = item_size(gx.dtype) == 2;
@@ -65,9 +69,8 @@ int backward(pt_call *c) {
     a.gx = half ? static_cast<char *>(sums.data) : gx.data;
     a.g = g.data, a.out = c->out[1].data;
     status = clear(c, a.gx, gx.numel * (half ? 4 : item_size(gx.dtype)));
-    if (!status && a.n * a.points)
-        status = launch(c, BACKWARD[input.ndim - 4], types(input.dtype), blocks_for(c, a.n * a.points, THREADS, 32),
-                        THREADS, a);
+    if (!status && points)
+        status = launch(c, BACKWARD[input.ndim - 4], types(input.dtype), blocks_for(c, points, THREADS, 32), THREADS, a);
     if (status || !half || gx.numel == 0) return status;
     pt_view from = gx;
     from.data = a.gx;

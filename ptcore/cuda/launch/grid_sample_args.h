@@ -2,7 +2,7 @@
  * out and the gradients are dense. */
 #ifndef PTCORE_CUDA_GRID_SAMPLE_ARGS_H
 #define PTCORE_CUDA_GRID_SAMPLE_ARGS_H
-#include "ptcore/config.h"
+#include "divisor.h"
 
 enum { PT_GRID_BILINEAR, PT_GRID_NEAREST, PT_GRID_BICUBIC };
 enum { PT_GRID_ZEROS, PT_GRID_BORDER, PT_GRID_REFLECTION };
@@ -11,10 +11,12 @@ typedef struct GridSampleArgs {
     char *out;                      /* backward: the gradient of grid */
     char *gx;                       /* backward: the gradient of x in the type computed in, 0 at first */
     const char *x, *grid, *g;
-    int64_t n, channels, points, size[3];
+    int64_t n, channels, size[3];
     int64_t x_image, x_channel, x_stride[3];
-    int64_t grid_image, grid_number, grid_size[3], grid_stride[3];
+    int64_t grid_image, grid_number, grid_stride[3];
+    Divisor points, grid_size[3];
     int64_t together;               /* channels that a thread takes */
+    Divisor blocks;                 /* of so many */
     int32_t mode, padding, corners;
 } GridSampleArgs;
 

@@ -48,11 +48,10 @@ int over(pt_call *c, const Kernel &kernel, uint64_t kinds, IndexArgs a, const Vi
         for (int k = 0; k < 3; k++) b.data[k] += at[k];
         pack(part, b.walk);
         const int each = words ? 1 : PER_THREAD;
-        return launch(c, words ? *by_words : kernel, kinds, blocks_for(c, (b.n + each - 1) / each, THREADS, 32), THREADS, b);
+        return launch(c, words ? *by_words : kernel, kinds, blocks_for(c, ceil_div(b.n, each), THREADS, 32), THREADS, b);
     });
 }
 
-int bad(pt_call *c, const char *text) { return failed(c, PT_RUNTIME_ERROR, text); }
 
 IndexArgs along(const View &tensor, int dim) {
     IndexArgs a = {};

@@ -50,6 +50,8 @@ int device_of(const pt_call *c) {
     return device < 0 ? 0 : device;
 }
 
+bool runs_on(const pt_call *c, const Kernel &kernel) { return driver.devices[device_of(c)].capability >= kernel.since; }
+
 int take_fault(int device, char *error, bool own) {
     Fault *fault = driver.devices[device].fault;
     if (!fault || !fault->found) return PT_OK;
@@ -69,6 +71,13 @@ int status_of(int result, const char *what, char *error) {
     if (!result) return PT_OK;
     std::snprintf(error, 256, "%s: %s%s", what, driver.text(result), hint_of(result));
     return result == 2 ? PT_MEMORY_ERROR : PT_RUNTIME_ERROR;
+}
+
+bool captures(const pt_call *c) { return driver.devices[device_of(c)].capture_pool && driver.capturing(c->stream); }
+
+int waits(pt_call *c, const char *text) {
+    if (captures(c)) return failed(c, PT_RUNTIME_ERROR, text);
+    return driver.sync_mode ? driver.found_wait(c->error) : PT_OK;
 }
 
 int wait_if_blocking(pt_call *c, const char *what) {

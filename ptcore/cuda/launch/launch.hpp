@@ -15,9 +15,13 @@
 namespace pt_cuda {
 
 // A kernel of a program: kernels/<program>.cuh, compiled once for each tuple of types. Its address is its identity.
+// `since`: the least capability of devices that it is written for, such as 80 where it needs instructions of sm_80. Of
+// kernels that do the same for ever newer devices a host half takes the last that runs_on its call's.
 struct Kernel {
     const char *program, *name;
+    int since = 0;
 };
+bool runs_on(const pt_call *c, const Kernel &kernel);
 
 struct Grid {
     unsigned x = 1, y = 1, z = 1;
@@ -86,9 +90,12 @@ inline int failed(pt_call *c, int status, const char *text) {
     return status;
 }
 
+inline int bad(pt_call *c, const char *text) { return failed(c, PT_RUNTIME_ERROR, text); }
+inline int64_t ceil_div(int64_t n, int64_t by) { return (n + by - 1) / by; }
+
 // Blocks of `threads` for n elements, at most `per` of them for each multiprocessor: kernels go on in steps of the grid.
 inline Grid blocks_for(const pt_call *c, int64_t n, int threads, int per = 8) {
-    int64_t blocks = (n + threads - 1) / threads, most = (int64_t)multiprocessors(c) * per;
+    int64_t blocks = ceil_div(n, threads), most = (int64_t)multiprocessors(c) * per;
     return Grid{(unsigned)(blocks < 1 ? 1 : blocks < most ? blocks : most), 1, 1};
 }
 

@@ -3,8 +3,12 @@
 
 namespace pt_cuda {
 
-enum { LIBRARY_BLAS, LIBRARY_BLAS_LT, LIBRARY_FFT };
+enum { LIBRARY_BLAS, LIBRARY_BLAS_LT, LIBRARY_FFT, LIBRARY_SOLVER, LIBRARY_DNN };
 // Fills a table, for which it takes the GIL: not to be called with a lock. A pt_status with a text in error[256].
 extern int (*load_library)(int library, char *error);
+
+// This thread's handle of LIBRARY_BLAS or LIBRARY_SOLVER for a device, set to its current stream: a pt_status with a text in
+// error[256].
+int current_handle(int library, int device, void **handle, char *error);
 
 }  // namespace pt_cuda

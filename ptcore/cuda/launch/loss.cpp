@@ -1,28 +1,32 @@
 // Classification losses; the calls are those of _ops/loss/loss.cpp.
+#include "dense.hpp"
+#include "divisor.hpp"
 #include "families.hpp"
 #include "loss_args.h"
+#include "reduce_plan.hpp"
+#include "shape_args.h"
 #include "view.hpp"
 
 namespace pt_cuda {
 namespace {
 
 enum { THREADS = PT_LOSS_THREADS, NONE = 0, MANY_CLASSES = 1024 };
-const Kernel ROWS = {"loss", "cross_entropy_rows"}, WIDE = {"loss", "cross_entropy_wide"}, COLUMNS = {"loss", "cross_entropy_columns"}, NLL = {"loss", "nll_loss"},
-             PARTS = {"loss", "loss_parts"}, TOTAL = {"loss", "loss_total"}, WEIGHTS = {"loss", "loss_weights"},
+const Kernel ROWS = {"loss", "cross_entropy_rows"}, WIDE = {"loss", "cross_entropy_wide"},
+             COLUMNS = {"loss", "cross_entropy_columns"}, NLL = {"loss", "nll_loss"}, ARANGE = {"fill", "arange"},
              GRADIENT[3] = {{"loss", "cross_entropy_gradient_rows"}, {"loss", "cross_entropy_gradient_wide"},
                             {"loss", "cross_entropy_gradient_columns"}},
              NLL_GRADIENT[3] = {{"loss", "nll_gradient_rows"}, {"loss", "nll_gradient_wide"}, {"loss", "nll_gradient_columns"}};
-
-bool floating(const pt_view &v) { return v.dtype >= PT_FLOAT16 && v.dtype <= PT_FLOAT64; }
+const Reduction TOTAL = PT_REDUCTION_OF("loss", "loss_total"),        // of two arrays without a gap: rows and finish
+                SUM = PT_REDUCTION_OF("reduce_sum", "sum");
 
 // Sizes, target and weight, common to all; `shape` is the view of (N, C, ...) or (C,).
 int open(pt_call *c, const pt_view &shape, const pt_view &target, const pt_view &weight, LossArgs &a) {
     if (!floating(shape) || shape.ndim == 0) return failed(c, PT_RUNTIME_ERROR, "expected a floating input of shape (C,) or (N, C, ...)");
     const int dim = shape.ndim > 1 ? 1 : 0;
     a.classes = shape.sizes[dim];
-    a.inner = 1;
-    for (int d = dim + 1; d < shape.ndim; d++) a.inner *= shape.sizes[d];
-    a.samples = (dim ? shape.sizes[0] : 1) * a.inner;
+    int64_t inner = 1;
+    for (int d = dim + 1; d < shape.ndim; d++) inner *= shape.sizes[d];
+    a.inner = divisor(inner), a.samples = (dim ? shape.sizes[0] : 1) * inner;
     if (target.dtype != PT_INT64 || target.ndim != shape.ndim - 1 || target.numel != a.samples)
         return failed(c, PT_VALUE_ERROR, "expected an int64 target of shape (N, ...) for an input of shape (N, C, ...)");
     if (weight.dtype != PT_NONE) {
@@ -41,24 +45,38 @@ int smoothing_of(pt_call *c, double &smoothing) {
     return smoothing >= 0 && smoothing <= 1 ? (int)PT_OK : failed(c, PT_RUNTIME_ERROR, "label_smoothing must be in [0, 1]");
 }
 
-int add_weights(pt_call *c, LossArgs &a, Scratch &room, uint64_t kinds) {
-    if (!room.data) return PT_OK;
-    a.weight_sum = a.weight_sum_out = static_cast<double *>(room.data);
-    return launch(c, WEIGHTS, kinds, Grid{1, 1, 1}, THREADS, a);
+// All elements of a vector.
+int plan_vector(pt_call *c, const void *data, int dtype, int64_t size, int64_t stride, ReduceArgs &r) {
+    const bool mask[] = {true};
+    pt_view v = {};
+    v.data = static_cast<char *>(const_cast<void *>(data)), v.dtype = (uint8_t)dtype;
+    v.sizes = &size, v.strides = &stride, v.numel = size, v.ndim = 1;
+    return plan_reduction(c, v, mask, false, r);
 }
 
-// The result: by parts where one block would have too much to do.
-int add_up(pt_call *c, LossArgs &a, uint64_t kinds) {
-    const Grid grid = blocks_for(c, a.samples, THREADS, 4);
-    Scratch parts(c, a.samples > PT_LOSS_PARTS ? 16 * (int64_t)grid.x : 0);
-    if (a.samples > PT_LOSS_PARTS) {
-        if (!parts.data) return PT_MEMORY_ERROR;
-        a.parts = static_cast<double *>(parts.data);
-        const int status = launch(c, PARTS, kinds, grid, THREADS, a);
-        if (status) return status;
-        a.loss = a.parts, a.sample_weight = a.parts + grid.x, a.samples = grid.x;
+// The sum of the classes' weights, where labels are smoothed: each class has a part in a sample's loss then.
+int add_weights(pt_call *c, LossArgs &a, Scratch &room) {
+    if (!(a.smoothing > 0)) return PT_OK;
+    if (!room.data) return PT_MEMORY_ERROR;
+    a.weight_sum = static_cast<double *>(room.data);
+    if (!a.weight) {
+        FillArgs classes = {};
+        classes.n = 1, classes.out = static_cast<char *>(room.data), classes.first[0] = (double)a.classes;
+        return launch(c, ARANGE, types(PT_FLOAT64), Grid{1, 1, 1}, THREADS, classes);
     }
-    return launch(c, TOTAL, kinds, Grid{1, 1, 1}, THREADS, a);
+    ReduceArgs r;
+    int status = plan_vector(c, a.weight, a.weight_dtype, a.classes, a.weight_stride, r);
+    r.out = room.data, r.a = 1;
+    return status ? status : reduce(c, SUM, types(a.weight_dtype, PT_FLOAT64), r);
+}
+
+// The results, of the samples' losses and weights.
+int add_up(pt_call *c, const LossArgs &a, const pt_view &total, uint64_t kinds) {
+    if (a.reduction == NONE) return clear(c, total.data, item_size(total.dtype));
+    ReduceArgs r;
+    int status = plan_vector(c, a.loss, PT_FLOAT64, a.samples, 1, r);
+    r.in2 = a.sample_weight, r.item2 = r.item, r.out = a.result, r.out2 = total.data, r.a = a.reduction, r.b = total.dtype == c->out[0].dtype;
+    return status ? status : reduce(c, TOTAL, kinds, r);
 }
 
 int forward(pt_call *c, bool entropy) {
@@ -70,21 +88,19 @@ int forward(pt_call *c, bool entropy) {
     if (status) return status;
     Scratch each(c, 16 * a.samples), weights(c, a.smoothing > 0 ? 8 : 0);
     if (a.samples && !each.data) return PT_MEMORY_ERROR;
-    const pt_view &total = c->out[entropy ? 2 : 1];
-    a.x = x.view.data, a.result = c->out[0].data, a.result_dtype = c->out[0].dtype;
-    a.total_out = total.data, a.total_dtype = total.dtype;
+    a.x = x.view.data, a.result = c->out[0].data;
     a.loss = static_cast<double *>(each.data), a.sample_weight = a.loss + a.samples;
     const uint64_t kinds = types(x.view.dtype);
     if (entropy) {
         a.lse = c->out[1].data, a.lse_dtype = c->out[1].dtype;
-        status = add_weights(c, a, weights, kinds);
-        const bool rows = a.inner == 1, wide = rows && a.classes >= MANY_CLASSES;
+        status = add_weights(c, a, weights);
+        const bool rows = a.inner.by == 1, wide = rows && a.classes >= MANY_CLASSES;
         if (!status && a.samples)
             status = launch(c, wide ? WIDE : rows ? ROWS : COLUMNS, kinds,
                             blocks_for(c, a.samples * (wide ? THREADS : rows ? 32 : 1), THREADS, 16), THREADS, a);
     }
     else if (a.samples) status = launch(c, NLL, kinds, blocks_for(c, a.samples, THREADS), THREADS, a);
-    return status ? status : add_up(c, a, kinds);
+    return status ? status : add_up(c, a, c->out[entropy ? 2 : 1], kinds);
 }
 int nll_loss(pt_call *c) { return forward(c, false); }
 int cross_entropy(pt_call *c) { return forward(c, true); }
@@ -110,10 +126,10 @@ int backward(pt_call *c, bool entropy) {
     a.lse_in = lse.view.data, a.lse_dtype = lse.view.dtype;
     const uint64_t kinds = types(gx.dtype);
     Scratch weights(c, a.smoothing > 0 ? 8 : 0);
-    status = add_weights(c, a, weights, kinds);
+    status = add_weights(c, a, weights);
     if (status) return status;
     const Kernel *kernels = entropy ? GRADIENT : NLL_GRADIENT;
-    if (a.inner == 1) {
+    if (a.inner.by == 1) {
         const bool wide = a.classes >= MANY_CLASSES;
         return launch(c, kernels[wide], kinds, blocks_for(c, a.samples * (wide ? THREADS : 32), THREADS, 16), THREADS, a);
     }

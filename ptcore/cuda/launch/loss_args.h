@@ -2,9 +2,10 @@
  * class c at (s / inner * classes + c) * inner + s % inner. Per-sample arrays are dense. */
 #ifndef PTCORE_CUDA_LOSS_ARGS_H
 #define PTCORE_CUDA_LOSS_ARGS_H
+#include "divisor.h"
 #include "fault.h"
 
-enum { PT_LOSS_THREADS = 256, PT_LOSS_PARTS = 2048 };
+enum { PT_LOSS_THREADS = 256 };
 
 typedef struct LossArgs {
     const char *x;
@@ -12,15 +13,14 @@ typedef struct LossArgs {
     const int64_t *target;
     const char *weight;                 /* of the classes, or NULL */
     const char *g, *lse_in, *total;
-    double *loss, *sample_weight;       /* of each sample, or of each part of them */
-    double *parts;                      /* their sums: losses, then weights */
-    char *lse, *result, *total_out;
+    double *loss, *sample_weight;       /* of each sample */
+    char *lse, *result;
     const double *weight_sum;
-    double *weight_sum_out;
-    int64_t samples, classes, inner, ignored, weight_stride;
+    int64_t samples, classes, ignored, weight_stride;
+    Divisor inner;
     double smoothing;
     int32_t reduction, op;              /* reduction: 0 none, 1 mean, 2 sum */
-    uint8_t weight_dtype, g_dtype, lse_dtype, total_dtype, result_dtype, padding[3];
+    uint8_t weight_dtype, g_dtype, lse_dtype, total_dtype, padding[4];
     Fault *fault;
 } LossArgs;
 

@@ -153,7 +153,7 @@ int by_kernel(pt_call *c, const Product &p) {
             part.out += (z * p.n + y) * p.m * item;
             part.n = p.n - y < (int64_t)65535 * TILE ? p.n - y : (int64_t)65535 * TILE;
             if (p.batch > 1 && part.n != p.n) return failed(c, PT_RUNTIME_ERROR, "a dimension is too large for integers");
-            const Grid grid{(unsigned)((p.m + TILE - 1) / TILE), (unsigned)((part.n + TILE - 1) / TILE), (unsigned)batches};
+            const Grid grid{(unsigned)ceil_div(p.m, TILE), (unsigned)ceil_div(part.n, TILE), (unsigned)batches};
             int status = launch(c, INTEGERS, types(p.dtype), grid, TILE * TILE, part);
             if (status) return status;
         }

@@ -1,4 +1,7 @@
 // nonzero of a known count, and what a mask chooses; the calls are those of _ops/index/advanced_index.cpp and place.cpp.
+#include <algorithm>
+
+#include "divisor.hpp"
 #include "families.hpp"
 #include "nonzero_args.h"
 #include "view.hpp"
@@ -9,11 +12,11 @@ namespace {
 const Kernel COUNT = {"nonzero", "nonzero_count"}, SUM = {"nonzero", "nonzero_sum"}, WRITE = {"nonzero", "nonzero_write"},
              COLLECT = {"mask", "mask_collect"}, SCATTER = {"mask", "mask_scatter"};
 
-// Counts what is not zero in a dense tensor, then has a kernel go through it.
-int through(pt_call *c, const pt_view &in, NonzeroArgs &a, const Kernel &kernel, uint64_t kinds) {
+// Counts what is not zero in a dense tensor, then run(grid) launches what goes through it.
+template <class Run> int through(pt_call *c, const pt_view &in, NonzeroArgs &a, Run run) {
     a.in = in.data, a.n = in.numel;
     a.packed = (uintptr_t)a.in % 16 == 0;
-    a.pieces = (a.n + PT_NONZERO_PIECE - 1) / PT_NONZERO_PIECE;
+    a.pieces = ceil_div(a.n, PT_NONZERO_PIECE);
     Scratch counts(c, 8 * (a.pieces + 1));
     if (!counts.data) return PT_MEMORY_ERROR;
     a.counts = static_cast<int64_t *>(counts.data);
@@ -21,7 +24,7 @@ int through(pt_call *c, const pt_view &in, NonzeroArgs &a, const Kernel &kernel,
     const Grid grid = blocks_for(c, a.pieces, 1, 8);
     int status = launch(c, COUNT, types_in, grid, PT_NONZERO_THREADS, a);
     if (!status) status = launch(c, SUM, types_in, Grid{1, 1, 1}, PT_NONZERO_SUM_THREADS, a);
-    return status ? status : launch(c, kernel, kinds, grid, PT_NONZERO_THREADS, a);
+    return status ? status : run(grid);
 }
 
 int nonzero(pt_call *c) {
@@ -32,8 +35,19 @@ int nonzero(pt_call *c) {
     if (!x.ok()) return PT_MEMORY_ERROR;
     NonzeroArgs a = {};
     a.out = reinterpret_cast<int64_t *>(out.data), a.expected = out.sizes[0], a.ndim = x.view.ndim;
-    for (int d = 0; d < a.ndim; d++) a.sizes[d] = x.view.sizes[d];
-    return through(c, x.view, a, WRITE, types(x.view.dtype));
+    return through(c, x.view, a, [&](const Grid &grid) {
+        int64_t behind = 1;
+        int status = PT_OK;
+        for (int end = a.ndim; end > 0 && !status; end = a.first) {
+            a.first = std::max(0, end - PT_NONZERO_DIMS), a.dims = end - a.first, a.behind = divisor(behind);
+            for (int d = 0; d < a.dims; d++) {
+                a.sizes[d] = divisor(x.view.sizes[a.first + d]);
+                behind *= x.view.sizes[a.first + d];
+            }
+            status = launch(c, WRITE, types(x.view.dtype), grid, PT_NONZERO_THREADS, a);
+        }
+        return status;
+    });
 }
 
 // in[0] and in[1]: elements and a mask of their shape
@@ -52,7 +66,9 @@ int masked_collect(pt_call *c) {
     if (!x.ok() || !mask.ok()) return PT_MEMORY_ERROR;
     NonzeroArgs a = {};
     a.x = x.view.data, a.y = out.data, a.expected = out.numel;
-    return through(c, mask.view, a, COLLECT, by_size(out.dtype));
+    return through(c, mask.view, a, [&](const Grid &grid) {
+        return launch(c, COLLECT, by_size(out.dtype), grid, PT_NONZERO_THREADS, a);
+    });
 }
 
 int masked_write(pt_call *c) {
@@ -64,7 +80,9 @@ int masked_write(pt_call *c) {
     NonzeroArgs a = {};
     a.x = x.view.data, a.source = source.view.data, a.y = out.data, a.expected = source.view.numel;
     a.fault = fault_of(c), a.op = c->op;
-    return through(c, mask.view, a, SCATTER, by_size(out.dtype));
+    return through(c, mask.view, a, [&](const Grid &grid) {
+        return launch(c, SCATTER, by_size(out.dtype), grid, PT_NONZERO_THREADS, a);
+    });
 }
 
 }  // namespace

@@ -1,10 +1,11 @@
 /* Arguments of nonzero and of masks: a dense tensor's elements in pieces, their counts, and what comes before each. */
 #ifndef PTCORE_CUDA_NONZERO_ARGS_H
 #define PTCORE_CUDA_NONZERO_ARGS_H
+#include "divisor.h"
 #include "fault.h"
 
 enum { PT_NONZERO_EACH = 16, PT_NONZERO_THREADS = 256, PT_NONZERO_PIECE = PT_NONZERO_EACH * PT_NONZERO_THREADS,
-       PT_NONZERO_SUM_THREADS = 1024 };
+       PT_NONZERO_SUM_THREADS = 1024, PT_NONZERO_DIMS = 12 };
 
 typedef struct NonzeroArgs {
     const char *in;                     /* of a mask: bool */
@@ -15,7 +16,8 @@ typedef struct NonzeroArgs {
     char *y;
     Fault *fault;
     int32_t op, ndim, packed;           /* packed: `in` lies at a multiple of 16 bytes */
-    int64_t sizes[64];
+    int32_t first, dims;                /* of the coordinates that a launch writes */
+    Divisor behind, sizes[PT_NONZERO_DIMS];     /* elements of all further dims; of these */
 } NonzeroArgs;
 
 #endif

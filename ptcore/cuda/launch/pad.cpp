@@ -1,4 +1,6 @@
 // The host halves of padding: with a number, with the tensor's own elements, and that one's transpose.
+#include <algorithm>
+
 #include "families.hpp"
 #include "pad_args.h"
 #include "view.hpp"
@@ -7,8 +9,12 @@ namespace pt_cuda {
 namespace {
 
 enum { THREADS = 256 };
-const Kernel CONSTANT = {"pad", "pad_constant"}, EDGES = {"pad", "pad_edges"},
-             TRANSPOSED = {"pad", "pad_edges_transposed"};
+const Kernel CONSTANT = {"pad", "pad_constant"}, CONSTANT_FAR = {"pad", "pad_constant_far"}, EDGES = {"pad", "pad_edges"},
+             EDGES_FAR = {"pad", "pad_edges_far"}, TRANSPOSED = {"pad", "pad_edges_transposed"},
+             TRANSPOSED_FAR = {"pad", "pad_edges_transposed_far"};
+
+// Whether either tensor has more elements than 32 bits count.
+bool is_far(const pt_call *c) { return std::max(c->in[0].numel, c->out[0].numel) >= (int64_t)1 << 31; }
 
 int64_t before(const pt_param &pad, int ndim, int d) {
     return 2 * (ndim - 1 - d) < pad.count ? pad.list[2 * (ndim - 1 - d)] : 0;
@@ -32,10 +38,13 @@ int pad_args(pt_call *c, const pt_view &small, const pt_view &large, bool cut, P
             return failed(c, PT_RUNTIME_ERROR, "pads and sizes do not fit");
         const PadAxis axis = {large.sizes[d], small.sizes[d], first, x.strides[d]};
         const bool none = first == 0 && last == 0;
+        if (none && axis.large == 1 && (a.ndim || d + 1 < small.ndim)) continue;
         if (none && plain && a.axis[a.ndim - 1].stride == axis.stride * axis.large) {
             PadAxis &joined = a.axis[a.ndim - 1];
             joined = {joined.large * axis.large, joined.small * axis.small, 0, axis.stride};
-        } else
+        } else if (a.ndim == PT_PAD_DIMS)
+            return failed(c, PT_RUNTIME_ERROR, "expected at most 30 dimensions of more than one element");
+        else
             a.axis[a.ndim++] = axis;
         plain = none;
     }
@@ -65,7 +74,7 @@ int constant(pt_call *c) {
     bool whole = true;
     for (int d = 0; d < a.ndim; d++) whole = whole && a.axis[d].before == 0 && a.axis[d].large == a.axis[d].small;
     if (whole) return copy(c, &out, &x);
-    return launch(c, CONSTANT, by_size(out.dtype), blocks_for(c, (a.total + 3) / 4, THREADS, 32), THREADS, a);
+    return launch(c, is_far(c) ? CONSTANT_FAR : CONSTANT, by_size(out.dtype), blocks_for(c, (a.total + 3) / 4, THREADS, 32), THREADS, a);
 }
 
 int edges(pt_call *c) {
@@ -73,7 +82,7 @@ int edges(pt_call *c) {
     int status = pad_args(c, c->in[0], c->out[0], false, a);
     if (status || a.total == 0) return status;
     a.mode = (int32_t)c->params[1].i;
-    return launch(c, EDGES, by_size(c->out[0].dtype), blocks_for(c, a.total, THREADS, 32), THREADS, a);
+    return launch(c, is_far(c) ? EDGES_FAR : EDGES, by_size(c->out[0].dtype), blocks_for(c, a.total, THREADS, 32), THREADS, a);
 }
 int edges_transposed(pt_call *c) {
     PadArgs a = {};
@@ -83,7 +92,7 @@ int edges_transposed(pt_call *c) {
     int padded = 0;
     for (int d = 0; d < a.ndim; d++) padded += a.axis[d].large != a.axis[d].small;
     if (padded > PT_PADDED_DIMS) return failed(c, PT_RUNTIME_ERROR, "expected pads of at most 8 dimensions");
-    return launch(c, TRANSPOSED, types(c->out[0].dtype), blocks_for(c, a.total, THREADS, 32), THREADS, a);
+    return launch(c, is_far(c) ? TRANSPOSED_FAR : TRANSPOSED, types(c->out[0].dtype), blocks_for(c, a.total, THREADS, 32), THREADS, a);
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 #define PTCORE_CUDA_PAD_ARGS_H
 #include "ptcore/config.h"
 
-enum { PT_PAD_REFLECT, PT_PAD_REPLICATE, PT_PAD_CIRCULAR, PT_PAD_DIMS = 64, PT_PADDED_DIMS = 8 };
+enum { PT_PAD_REFLECT, PT_PAD_REPLICATE, PT_PAD_CIRCULAR, PT_PAD_DIMS = 30, PT_PADDED_DIMS = 8 };
 
 typedef struct PadAxis {
     int64_t large, small, before;
@@ -17,7 +17,7 @@ typedef struct PadArgs {
     int64_t total;
     int32_t ndim, mode;
     unsigned char value[16];        /* constant: an element */
-    PadAxis axis[PT_PAD_DIMS];      /* outermost first */
+    PadAxis axis[PT_PAD_DIMS];      /* outermost first; neighbours without pads are one where memory allows it */
 } PadArgs;
 
 #endif

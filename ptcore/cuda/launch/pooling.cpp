@@ -1,7 +1,9 @@
 // The host halves of max_pool, mean_pool and the mean's transpose, in 1 to 3 dims.
+#include "divisor.hpp"
 #include "families.hpp"
 #include "pooling_args.h"
 #include "spatial.hpp"
+#include "walk.hpp"
 
 namespace pt_cuda {
 namespace {
@@ -10,7 +12,6 @@ enum { THREADS = 256 };
 const Kernel MAX = {"pooling", "pool_max"}, MEAN = {"pooling", "pool_mean"},
              TRANSPOSED = {"pooling", "pool_mean_transposed"};
 
-int bad(pt_call *c, const char *text) { return failed(c, PT_RUNTIME_ERROR, text); }
 
 // Window settings in params 0 to 2, dilation in `dilated` if there is one.
 int pool(pt_call *c, const Kernel &kernel, const pt_view &large, const pt_view &small, int dilated, PoolArgs a) {
@@ -22,26 +23,28 @@ int pool(pt_call *c, const Kernel &kernel, const pt_view &large, const pt_view &
     double inputs = 1;
     for (int d = 0; d < 3; d++) {
         PoolAxis &s = a.axis[d];
-        s.in = wide.size[d + 2], s.out = narrow.size[d + 2], s.x = x.stride[d + 2];
-        s.kernel = s.stride = s.dilation = 1;
-        inputs *= (double)s.in;
+        const int64_t in = wide.size[d + 2], out = narrow.size[d + 2];
+        int64_t stride = 1, dilation = 1;
+        s.x = x.stride[d + 2], s.kernel = 1;
+        inputs *= (double)in;
         if (!a.adaptive) {
-            s.kernel = setting(c, 0, d, 1), s.stride = setting(c, 1, d, 1), s.padding = setting(c, 2, d, 0);
-            if (dilated) s.dilation = setting(c, dilated, d, 1);
+            s.kernel = setting(c, 0, d, 1), stride = setting(c, 1, d, 1), s.padding = setting(c, 2, d, 0);
+            if (dilated) dilation = setting(c, dilated, d, 1);
         }
         const int64_t most = (int64_t)1 << 40;
-        if (s.kernel < 1 || s.stride < 1 || s.padding < 0 || s.dilation < 1 || s.kernel > most || s.stride > most ||
-            s.padding > most || s.dilation > most)
+        if (s.kernel < 1 || stride < 1 || s.padding < 0 || dilation < 1 || s.kernel > most || stride > most ||
+            s.padding > most || dilation > most)
             return bad(c, "kernel, stride and dilation must be positive, padding must not be negative");
-        if ((double)s.out * (double)s.stride + (double)s.kernel * (double)s.dilation +
-                (double)s.in * (double)s.out > 1e18)
+        if ((double)out * (double)stride + (double)s.kernel * (double)dilation + (double)in * (double)out > 1e18)
             return bad(c, "windows are too large for these sizes");
+        s.in = divisor(in), s.out = divisor(out), s.stride = divisor(stride), s.dilation = divisor(dilation);
     }
     a.total = c->out[0].numel;
     if (a.total == 0) return PT_OK;
     if (dilated && inputs == 0) return bad(c, "windows of an empty input have no maximum");
     a.out = c->out[0].data, a.x = x.data;
-    a.channels = x.size[1], a.x_image = x.stride[0], a.x_channel = x.stride[1];
+    if (c->in[0].numel == 0) return clear(c, a.out, a.total * item_size(c->out[0].dtype));
+    a.channels = divisor(x.size[1]), a.x_image = x.stride[0], a.x_channel = x.stride[1];
     return launch(c, kernel, types(c->in[0].dtype), blocks_for(c, a.total, THREADS, 32), THREADS, a);
 }
 

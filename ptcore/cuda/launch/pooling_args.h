@@ -2,19 +2,21 @@
  * are dense. Without a kernel the windows are adaptive. */
 #ifndef PTCORE_CUDA_POOLING_ARGS_H
 #define PTCORE_CUDA_POOLING_ARGS_H
-#include "ptcore/config.h"
+#include "divisor.h"
 
 typedef struct PoolAxis {
-    int64_t in, out, kernel, stride, padding, dilation;
+    int64_t kernel, padding;
     int64_t x;
+    Divisor in, out, stride, dilation;
 } PoolAxis;
 
 typedef struct PoolArgs {
     char *out;
     int64_t *indices;
     const char *x;
-    int64_t total, channels;        /* elements of the output, channels of an image */
+    int64_t total;                  /* elements of the output */
     int64_t x_image, x_channel;
+    Divisor channels;               /* of an image */
     int64_t divisor;                /* 0: the number of places */
     int32_t adaptive, include_pad;
     PoolAxis axis[3];

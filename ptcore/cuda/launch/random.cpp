@@ -28,7 +28,7 @@ int run(pt_call *c, const Kernel &kernel, uint64_t kinds, const RandomArgs &a, i
     if (a.n == 0) return PT_OK;
     if ((uint64_t)a.n > ((uint64_t)1 << 40) * (unsigned)each)
         return failed(c, PT_RUNTIME_ERROR, "needs more than 2**40 random blocks in one call");
-    return launch(c, kernel, kinds, blocks_for(c, (a.n + each - 1) / each, THREADS, 16), THREADS, a);
+    return launch(c, kernel, kinds, blocks_for(c, ceil_div(a.n, each), THREADS, 16), THREADS, a);
 }
 
 int floats(pt_call *c, const Kernel &kernel, RandomArgs a) {

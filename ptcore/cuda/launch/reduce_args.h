@@ -2,24 +2,30 @@
  * first: those of the kept dims, which count the outputs in row-major order, then those of the reduced ones. */
 #ifndef PTCORE_CUDA_REDUCE_ARGS_H
 #define PTCORE_CUDA_REDUCE_ARGS_H
-#include "ptcore/config.h"
+#include "divisor.h"
 
 enum {
     PT_REDUCE_THREADS = 256,
+    PT_REDUCE_DIMS = 35,        /* of two elements or more: few devices have memory for that many */
     PT_REDUCE_STATE = 32        /* bytes of a partial result in scratch memory, at most */
 };
 
 typedef struct ReduceArgs {
-    const void *in;
+    const void *in, *in2;       /* in2: of the same layout, for ops of two tensors */
     void *out, *out2;
     void *partial;              /* parts x outputs states; NULL: this launch writes the outputs */
     int64_t outputs, count;     /* of each output: elements that are reduced */
     int64_t chunk;              /* of these the part blockIdx.y takes so many, from its number times as many on */
     int32_t kept, reduced;      /* dims */
     int32_t log2;               /* rows, finish: of the threads for one output; columns: of those side by side */
-    int32_t small;              /* all numbers of elements are below 2**31 */
+    int32_t packed;             /* rows: runs of the innermost reduced dim are whole packs, at addresses that they fit */
     double a, b;                /* the op's */
-    int64_t sizes[64], strides[64];
+    const char *known;          /* numbers of outputs, where the op asks for them */
+    int32_t known_dtype;
+    uint8_t item, item2;        /* bytes of an element of in, of in2 */
+    Divisor sharing;            /* neighbouring outputs that share one */
+    int64_t strides[PT_REDUCE_DIMS];
+    PT_DIVISORS(PT_REDUCE_DIMS) dims;
 } ReduceArgs;
 
 #endif

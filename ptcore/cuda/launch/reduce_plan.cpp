@@ -1,4 +1,5 @@
 // Plans and launches of reductions.
+#include "divisor.hpp"
 #include "reduce_plan.hpp"
 
 namespace pt_cuda {
@@ -10,25 +11,28 @@ int64_t size_of_stride(int64_t s) { return s < 0 ? -s : s; }
 int merged(ReduceArgs &a, int first, int n) {
     int last = first - 1;
     for (int d = first; d < first + n; d++) {
-        if (last >= first && a.strides[last] == a.strides[d] * a.sizes[d]) {
-            a.sizes[last] *= a.sizes[d];
+        if (last >= first && a.strides[last] == a.strides[d] * a.dims.sizes[d]) {
+            a.dims.sizes[last] *= a.dims.sizes[d];
             a.strides[last] = a.strides[d];
         } else {
             ++last;
-            a.sizes[last] = a.sizes[d];
+            a.dims.sizes[last] = a.dims.sizes[d];
             a.strides[last] = a.strides[d];
         }
     }
     return last - first + 1;
 }
 
-// As many elements as a thread can load at once from each of its columns: `most`, or 1.
-int columns_at_once(const ReduceArgs &a, int most, int item) {
-    const int last = a.kept - 1;
-    if (a.strides[last] != 1 || a.sizes[last] % most || (uintptr_t)a.in % ((uintptr_t)most * item)) return 1;
+// Whether packs of n elements lie at addresses that they fit, at each place that strides lead to but that of dim `near`,
+// whose neighbours they are.
+bool fits(const ReduceArgs &a, int near, int n) {
+    if (a.strides[near] != 1 || a.dims.sizes[near] % n) return false;
     for (int d = 0; d < a.kept + a.reduced; d++)
-        if (d != last && a.strides[d] % most) return 1;
-    return most;
+        if (d != near && a.strides[d] % n) return false;
+    const auto aligned = [&](const void *p, int item) {
+        return (uintptr_t)p % (uintptr_t)(n * item < 16 ? n * item : 16) == 0;
+    };
+    return aligned(a.in, a.item) && (!a.in2 || aligned(a.in2, a.item2));
 }
 
 }  // namespace
@@ -54,17 +58,28 @@ int reduced_dims(pt_call *c, int which, int ndim, bool (&mask)[PT_MAX_DIM]) {
 }
 
 int plan_reduction(pt_call *c, int which, bool ordered, ReduceArgs &a) {
-    const pt_view &in = c->in[0];
     bool mask[PT_MAX_DIM];
-    if (int status = reduced_dims(c, which, in.ndim, mask)) return status;
+    if (int status = reduced_dims(c, which, c->in[0].ndim, mask)) return status;
+    return plan_reduction(c, c->in[0], mask, ordered, a);
+}
+
+int plan_reduction(pt_call *c, const pt_view &in, const bool *mask, bool ordered, ReduceArgs &a) {
+    a.in2 = nullptr;
+    a.out = a.out2 = a.partial = nullptr;
+    a.a = a.b = 0;
+    a.packed = a.item2 = 0;
+    const auto skipped = [&](int d) { return in.sizes[d] == 1 || in.numel == 0; };     // of no elements no place is asked for
+    int dims = 0;
+    for (int d = 0; d < in.ndim; d++) dims += !skipped(d);
+    if (dims > PT_REDUCE_DIMS) return failed(c, PT_RUNTIME_ERROR, "expected at most 35 dimensions of more than one element");
     int64_t shift = 0;
     a.outputs = a.count = 1;
     int kept = 0;
     for (int d = 0; d < in.ndim; d++)
         if (!mask[d]) {
             a.outputs *= in.sizes[d];
-            if (in.sizes[d] == 1) continue;
-            a.sizes[kept] = in.sizes[d];
+            if (skipped(d)) continue;
+            a.dims.sizes[kept] = in.sizes[d];
             a.strides[kept++] = in.strides[d];
         }
     a.kept = kept = merged(a, 0, kept);
@@ -72,7 +87,7 @@ int plan_reduction(pt_call *c, int which, bool ordered, ReduceArgs &a) {
     for (int d = 0; d < in.ndim; d++) {
         if (!mask[d]) continue;
         a.count *= in.sizes[d];
-        if (in.sizes[d] == 1) continue;
+        if (skipped(d)) continue;
         int64_t s = in.strides[d];
         int at = kept + reduced++;
         if (!ordered) {
@@ -81,29 +96,27 @@ int plan_reduction(pt_call *c, int which, bool ordered, ReduceArgs &a) {
                 s = -s;
             }
             for (; at > kept && a.strides[at - 1] < s; at--) {
-                a.sizes[at] = a.sizes[at - 1];
+                a.dims.sizes[at] = a.dims.sizes[at - 1];
                 a.strides[at] = a.strides[at - 1];
             }
         }
-        a.sizes[at] = in.sizes[d];
+        a.dims.sizes[at] = in.sizes[d];
         a.strides[at] = s;
     }
     if (reduced == 0) {                 // so that there is always one
-        a.sizes[kept] = 1;
+        a.dims.sizes[kept] = 1;
         a.strides[kept] = 1;
         reduced = 1;
     }
     a.reduced = merged(a, kept, reduced);
-    a.in = in.data + shift * item_size(in.dtype);
-    a.out = a.out2 = a.partial = nullptr;
-    a.small = in.numel < ((int64_t)1 << 31);
-    a.a = a.b = 0;
+    divide_by_sizes(a.dims, kept + a.reduced, kept);
+    a.item = (uint8_t)item_size(in.dtype);
+    a.in = in.data + shift * a.item;
     return PT_OK;
 }
 
-int reduce(pt_call *c, const Reduction &op, uint64_t types, ReduceArgs &a) {
-    if (a.outputs == 0) return PT_OK;
-    const int item = item_size(c->in[0].dtype), vector = item > 16 ? 1 : 16 / item;
+Spread spread_reduction(pt_call *c, const Reduction &op, int64_t most, ReduceArgs &a) {
+    const int item = a.item > a.item2 ? a.item : a.item2, vector = item > 16 ? 1 : 16 / item;
     int64_t near = a.strides[a.kept];           // of reduced elements
     for (int d = a.kept; d < a.kept + a.reduced; d++)
         if (size_of_stride(a.strides[d]) < size_of_stride(near)) near = a.strides[d];
@@ -112,14 +125,15 @@ int reduce(pt_call *c, const Reduction &op, uint64_t types, ReduceArgs &a) {
     const Kernel *kernel = &op.rows;
     int64_t blocks, step;                       // step: reduced elements that a block takes at once
     if (columns) {
-        const int most = vector > 4 ? 4 : vector, v = columns_at_once(a, most, item);
-        const int64_t width = ceil_div(a.sizes[a.kept - 1], v);
+        const int side_by_side = vector > 4 ? 4 : vector, v = fits(a, a.kept - 1, side_by_side) ? side_by_side : 1;
+        const int64_t width = ceil_div(a.dims.sizes[a.kept - 1], v);
         a.log2 = width >= 32 ? 5 : ceil_log2(width);
         kernel = v > 1 ? &op.vectors : &op.columns;
         blocks = ceil_div(a.outputs, (int64_t)v << a.log2);
         step = (int64_t)(PT_REDUCE_THREADS >> a.log2) * 4;
     } else {
-        const int64_t loads = ceil_div(a.count, a.reduced == 1 && near == 1 ? vector : 1);
+        a.packed = a.reduced > 1 && fits(a, a.kept + a.reduced - 1, vector);
+        const int64_t loads = ceil_div(a.count, a.packed || (a.reduced == 1 && near == 1) ? vector : 1);
         int log2 = ceil_log2(ceil_div(loads, 4));
         const int whole = ceil_log2(loads);     // a load for each thread
         if (log2 < 3) log2 = whole < 3 ? whole : 3;
@@ -133,22 +147,28 @@ int reduce(pt_call *c, const Reduction &op, uint64_t types, ReduceArgs &a) {
     if (blocks < busy && a.count >= 2 * step) {
         parts = ceil_div(busy, blocks);
         if (parts > a.count / step) parts = a.count / step;
-        if (parts > 4096) parts = 4096;
+        if (parts > most) parts = most;
         a.chunk = ceil_div(ceil_div(a.count, parts), 16) * 16;
         parts = ceil_div(a.count, a.chunk);
     }
-    const Grid grid{(unsigned)(blocks < 4 * busy ? blocks : 4 * busy), (unsigned)parts, 1};
-    if (parts == 1) return launch(c, *kernel, types, grid, PT_REDUCE_THREADS, a);
+    return {kernel, Grid{(unsigned)(blocks < 4 * busy ? blocks : 4 * busy), (unsigned)parts, 1}};
+}
+
+int reduce(pt_call *c, const Reduction &op, uint64_t types, ReduceArgs &a) {
+    if (a.outputs == 0) return PT_OK;
+    const Spread s = spread_reduction(c, op, 4096, a);
+    const int64_t parts = s.grid.y;
+    if (parts == 1) return launch(c, *s.kernel, types, s.grid, PT_REDUCE_THREADS, a);
     Scratch states(c, parts * a.outputs * PT_REDUCE_STATE);
     if (!states.data) return PT_MEMORY_ERROR;
     a.partial = states.data;
-    if (int status = launch(c, *kernel, types, grid, PT_REDUCE_THREADS, a)) return status;
+    if (int status = launch(c, *s.kernel, types, s.grid, PT_REDUCE_THREADS, a)) return status;
     a.in = states.data;
     a.partial = nullptr;
     a.count = parts;
     a.log2 = a.outputs >= 4096 ? 0 : parts >= PT_REDUCE_THREADS ? 8 : ceil_log2(parts);
-    blocks = ceil_div(a.outputs, PT_REDUCE_THREADS >> a.log2);
-    const Grid finish{(unsigned)(blocks < 4 * busy ? blocks : 4 * busy), 1, 1};
+    const int64_t blocks = ceil_div(a.outputs, PT_REDUCE_THREADS >> a.log2), most = (int64_t)multiprocessors(c) * 32;
+    const Grid finish{(unsigned)(blocks < most ? blocks : most), 1, 1};
     return launch(c, op.finish, types, finish, PT_REDUCE_THREADS, a);
 }
 

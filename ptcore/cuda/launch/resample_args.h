@@ -1,7 +1,7 @@
 /* Sliding windows as columns, and resampling along a dim; all tensors are dense. */
 #ifndef PTCORE_CUDA_RESAMPLE_ARGS_H
 #define PTCORE_CUDA_RESAMPLE_ARGS_H
-#include "ptcore/config.h"
+#include "divisor.h"
 
 /* large (planes, size...) and small (planes, kernel..., blocks...): block b and tap k of a window meet at place
  * b * stride - padding + k * dilation. */
@@ -9,7 +9,9 @@ typedef struct SlidingArgs {
     char *out;
     const char *x;
     int64_t total;                  /* elements of the output */
-    int64_t size[2], kernel[2], dilation[2], padding[2], stride[2], blocks[2];
+    int64_t dilation[2], padding[2];
+    Divisor size[2], kernel[2], stride[2], blocks[2];
+    int32_t still[2];               /* the stride is 0 */
 } SlidingArgs;
 
 enum { PT_NEAREST, PT_NEAREST_EXACT, PT_LINEAR, PT_CUBIC };
@@ -18,8 +20,9 @@ enum { PT_NEAREST, PT_NEAREST_EXACT, PT_LINEAR, PT_CUBIC };
 typedef struct ResampleArgs {
     char *out;
     const char *x;
-    int64_t total, inner;
-    int64_t small, large;           /* sizes of the dim: results number o of `large` are made from `small` */
+    int64_t total;
+    Divisor inner;
+    Divisor small, large;           /* sizes of the dim: results number o of `large` are made from `small` */
     double factor;                  /* large / small as it was given; 0: it was not */
     int32_t mode, corners;
 } ResampleArgs;

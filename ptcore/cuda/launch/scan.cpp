@@ -1,6 +1,7 @@
 // cumsum, cumprod, cummax, cummin, logcumsumexp; the calls are those of _ops/scan/scan.cpp and running.cpp.
 #include <algorithm>
 
+#include "divisor.hpp"
 #include "families.hpp"
 #include "scan_args.h"
 #include "view.hpp"
@@ -20,8 +21,8 @@ const Scan SUM = PT_SCAN("cumulate", "cumsum"), PRODUCT = PT_SCAN("cumulate", "c
 // `first` combines each piece, `second` the pieces before each, where there are several; `last` writes.
 int carried(pt_call *c, const Kernel &first, const Kernel &second, const Kernel &last, uint64_t kinds, Grid grid, Grid lines,
             ScanArgs a) {
-    Scratch carries(c, a.pieces > 1 ? a.lines * a.pieces * PT_SCAN_CARRY : 0);
-    if (a.pieces > 1) {
+    Scratch carries(c, a.pieces.by > 1 ? a.lines.by * a.pieces.by * PT_SCAN_CARRY : 0);
+    if (a.pieces.by > 1) {
         if (!carries.data) return PT_MEMORY_ERROR;
         a.carries = carries.data;
         int status = launch(c, first, kinds, grid, PT_SCAN_THREADS, a);
@@ -48,28 +49,27 @@ int scan(pt_call *c, const Scan &kernels, ScanArgs a) {
     if (!x.ok()) return PT_MEMORY_ERROR;
     a.in = x.view.data, a.out = out.data;
     a.length = out.ndim ? out.sizes[dim] : 1;
-    a.inner = 1;
-    for (int d = dim + 1; d < out.ndim; d++) a.inner *= out.sizes[d];
-    a.lines = out.numel / a.length;
+    int64_t inner = 1;
+    for (int d = dim + 1; d < out.ndim; d++) inner *= out.sizes[d];
+    const int64_t lines = out.numel / a.length;
+    a.inner = divisor(inner), a.lines = divisor(lines);
     const uint64_t kinds = types(out.dtype);
-    if (a.inner == 1 && a.length > SHORT) {
+    if (inner == 1 && a.length > SHORT) {
         const int item = item_size(out.dtype), width = 16 / item < PT_SCAN_EACH ? 16 / item : PT_SCAN_EACH;
         a.packed = a.length % width == 0 && (uintptr_t)a.in % 16 == 0 && (uintptr_t)a.out % 16 == 0;
         // As many pieces as give the device enough blocks, of whole tiles.
-        const int64_t tiles = (a.length + PT_SCAN_TILE - 1) / PT_SCAN_TILE, blocks = (int64_t)multiprocessors(c) * 8;
-        const int64_t each = std::max<int64_t>(1, tiles * a.lines / blocks);
-        a.piece = each * PT_SCAN_TILE, a.pieces = (tiles + each - 1) / each;
-        return carried(c, kernels.tile_carries, kernels.before, kernels.tiles, kinds, blocks_for(c, a.lines * a.pieces, 1, 32),
-                       blocks_for(c, a.lines, 1), a);
+        const int64_t tiles = ceil_div(a.length, PT_SCAN_TILE), blocks = (int64_t)multiprocessors(c) * 8;
+        const int64_t each = std::max<int64_t>(1, tiles * lines / blocks);
+        a.piece = each * PT_SCAN_TILE, a.pieces = divisor(ceil_div(tiles, each));
+        return carried(c, kernels.tile_carries, kernels.before, kernels.tiles, kinds,
+                       blocks_for(c, lines * a.pieces.by, 1, 32), blocks_for(c, lines, 1), a);
     }
     // Lines beside each other: as many pieces as give the device enough threads, of at least SHORT elements.
-    const int64_t many = (int64_t)multiprocessors(c) * 1024, longest = (a.length + SHORT - 1) / SHORT;
-    a.pieces = (many + a.lines - 1) / a.lines;
-    if (a.pieces > longest) a.pieces = longest;
-    a.piece = (a.length + a.pieces - 1) / a.pieces;
-    a.pieces = (a.length + a.piece - 1) / a.piece;
+    const int64_t many = (int64_t)multiprocessors(c) * 1024, longest = ceil_div(a.length, SHORT);
+    a.piece = ceil_div(a.length, std::min(ceil_div(many, lines), longest));
+    a.pieces = divisor(ceil_div(a.length, a.piece));
     return carried(c, kernels.line_carries, kernels.carries, kernels.lines, kinds,
-                   blocks_for(c, a.lines * a.pieces, PT_SCAN_THREADS, 32), blocks_for(c, a.lines, PT_SCAN_THREADS), a);
+                   blocks_for(c, lines * a.pieces.by, PT_SCAN_THREADS, 32), blocks_for(c, lines, PT_SCAN_THREADS), a);
 }
 
 int cumsum(pt_call *c) { return scan(c, SUM, ScanArgs()); }

@@ -1,4 +1,5 @@
 // Data movement and values by place: cat, flip, tril, triu, arange, linspace, eye.
+#include "divisor.hpp"
 #include "families.hpp"
 #include "shape_args.h"
 #include "view.hpp"
@@ -53,9 +54,9 @@ int triangle(pt_call *c, bool lower) {
     if (x.ndim < 2) return failed(c, PT_RUNTIME_ERROR, "expected at least 2 dims");
     if (out.numel == 0) return PT_OK;
     TriangleArgs a = {};
-    a.rows = x.sizes[x.ndim - 2], a.columns = x.sizes[x.ndim - 1];
-    const int64_t k = c->params[0].i;
-    a.diagonal = k < -a.rows - 1 ? -a.rows - 1 : k > a.columns + 1 ? a.columns + 1 : k;
+    const int64_t rows = x.sizes[x.ndim - 2], columns = x.sizes[x.ndim - 1], k = c->params[0].i;
+    a.rows = divisor(rows), a.columns = divisor(columns);
+    a.diagonal = k < -rows - 1 ? -rows - 1 : k > columns + 1 ? columns + 1 : k;
     a.lower = lower;
     const pt_view *views[2] = {&out, &x};
     return by_parts(walk_of(views, 2), nullptr, [&](const Walk &part, const int64_t *at) {
@@ -64,7 +65,7 @@ int triangle(pt_call *c, bool lower) {
         b.start = at[0] / item_size(out.dtype);
         b.out = out.data + at[0], b.in = x.data + at[1];
         pack(part, b.walk);
-        return launch(c, TRIANGLE, by_size(x.dtype), blocks_for(c, (b.n + PER_THREAD - 1) / PER_THREAD, THREADS, 32), THREADS, b);
+        return launch(c, TRIANGLE, by_size(x.dtype), blocks_for(c, ceil_div(b.n, PER_THREAD), THREADS, 32), THREADS, b);
     });
 }
 int tril(pt_call *c) { return triangle(c, true); }
@@ -94,7 +95,7 @@ int linspace(pt_call *c) {
 int eye(pt_call *c) {
     if (c->out[0].ndim != 2) return failed(c, PT_RUNTIME_ERROR, "expected an output of 2 dims");
     FillArgs a = {};
-    a.columns = c->out[0].sizes[1];
+    a.columns = divisor(c->out[0].sizes[1]);
     return fill(c, EYE, a);
 }
 

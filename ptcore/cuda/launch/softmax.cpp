@@ -1,4 +1,7 @@
 // The host halves of softmax, log_softmax and their gradients.
+#include <cstring>
+
+#include "divisor.hpp"
 #include "families.hpp"
 #include "row_plan.hpp"
 #include "softmax_args.h"
@@ -16,8 +19,8 @@ struct Softmax {
 const Softmax FORWARD = PT_SOFTMAX("softmax"), LOG_FORWARD = PT_SOFTMAX("log_softmax"),
               BACKWARD = PT_SOFTMAX("softmax_backward"), LOG_BACKWARD = PT_SOFTMAX("log_softmax_backward");
 
-// The dims but `dim` of all inputs, merged where that changes no input's walk.
-void kept_dims(const pt_call *c, int64_t dim, SoftmaxArgs &a) {
+// The dims but `dim` of all inputs, merged where that changes no input's walk; false where there are too many.
+bool kept_dims(const pt_call *c, int64_t dim, SoftmaxArgs &a) {
     const pt_view &out = c->out[0];
     a.ndim = 0;
     for (int d = 0; d < out.ndim; d++) {
@@ -25,15 +28,18 @@ void kept_dims(const pt_call *c, int64_t dim, SoftmaxArgs &a) {
         const int last = a.ndim - 1;
         bool joins = last >= 0;
         for (int k = 0; joins && k < c->nin; k++) joins = a.strides[k][last] == c->in[k].strides[d] * out.sizes[d];
+        if (!joins && a.ndim == PT_ROW_DIMS) return false;
         const int at = joins ? last : a.ndim++;
-        a.sizes[at] = joins ? a.sizes[at] * out.sizes[d] : out.sizes[d];
+        a.dims.sizes[at] = joins ? a.dims.sizes[at] * out.sizes[d] : out.sizes[d];
         for (int k = 0; k < c->nin; k++) a.strides[k][at] = c->in[k].strides[d];
     }
     if (a.ndim == 0) {          // one row
         a.ndim = 1;
-        a.sizes[0] = 1;
+        a.dims.sizes[0] = 1;
         a.strides[0][0] = a.strides[1][0] = 0;
     }
+    divide_by_sizes(a.dims, a.ndim);
+    return true;
 }
 
 bool packed(const pt_call *c, const SoftmaxArgs &a, int vector) {
@@ -62,6 +68,20 @@ int by_columns(pt_call *c, const Softmax &op, uint64_t t, SoftmaxArgs &a) {
     return status ? status : launch(c, op.split, t, grid, PT_ROW_THREADS, a);
 }
 
+int softmax(pt_call *c, const Softmax &op);
+
+// Of copies of the inputs, whose dims merge.
+int of_copies(pt_call *c, const Softmax &op) {
+    const Contiguous first(c, c->in[0]), second(c, c->in[c->nin - 1]);
+    if (!first.ok() || !second.ok()) return PT_MEMORY_ERROR;
+    const pt_view copies[2] = {first.view, second.view};
+    pt_call of = *c;
+    of.in = copies;
+    const int status = softmax(&of, op);
+    if (status) std::memcpy(c->error, of.error, sizeof(c->error));
+    return status;
+}
+
 int softmax(pt_call *c, const Softmax &op) {
     const pt_view &out = c->out[0];
     int64_t dim = c->params[0].i;
@@ -75,18 +95,19 @@ int softmax(pt_call *c, const Softmax &op) {
     SoftmaxArgs a;
     a.n = out.ndim ? out.sizes[dim] : 1;
     a.rows = out.numel / a.n;
-    a.inner = 1;
-    for (int64_t d = dim + 1; d < out.ndim; d++) a.inner *= out.sizes[d];
+    int64_t inner = 1;
+    for (int64_t d = dim + 1; d < out.ndim; d++) inner *= out.sizes[d];
+    a.inner = divisor(inner);
     a.out = out.data;
     for (int k = 0; k < 2; k++) {
         a.in[k] = k < c->nin ? c->in[k].data : nullptr;
         a.step[k] = k < c->nin && a.n > 1 ? c->in[k].strides[dim] : 1;
     }
-    kept_dims(c, dim, a);
+    if (!kept_dims(c, dim, a)) return of_copies(c, op);
     const uint64_t t = types(out.dtype);
-    if (a.inner > 1) {
+    if (inner > 1) {
         a.count = a.packed = 0;
-        a.log2 = a.inner >= 32 ? 5 : ceil_log2(a.inner);
+        a.log2 = inner >= 32 ? 5 : ceil_log2(inner);
         return by_columns(c, op, t, a);
     }
     const int item = item_size(out.dtype), vector = 16 / item;

@@ -2,7 +2,7 @@
  * them is stable. Element j of line r lies at (r / inner * length + j) * inner + r % inner. */
 #ifndef PTCORE_CUDA_SORT_ARGS_H
 #define PTCORE_CUDA_SORT_ARGS_H
-#include "ptcore/config.h"
+#include "divisor.h"
 
 enum {
     PT_SORT_BLOCK = 2048,               /* entries that a block sorts */
@@ -19,9 +19,10 @@ typedef struct SortArgs {
     char *values, *positions;           /* positions: int64, or PT_T where it is the output */
     void *entries, *other;              /* SortEntry; where brief, words: a key of 32 bits above a position */
     int64_t *counts, *totals;           /* of digits: lines x 256 x tiles, lines x 256 */
-    int64_t lines, length, kept, inner;
-    int64_t size;                       /* entries of a line: length, or more for a block's network */
-    int64_t tiles;                      /* of a line */
+    int64_t lines, length;
+    Divisor kept, inner;
+    Divisor size;                       /* entries of a line: length, or more for a block's network */
+    Divisor tiles;                      /* of a line */
     int64_t parts, part;                /* of a line whose first entries are selected, elements of one */
     const uint64_t *base;               /* as of RandomArgs */
     uint64_t seed, offset;
@@ -32,8 +33,8 @@ typedef struct SearchArgs {
     const void *sorted, *in;
     int64_t *out;
     int64_t total, n;                   /* elements to place, of a sorted sequence */
-    int64_t width;                      /* elements for each sequence; 0: one sequence for all */
-    int32_t right;
+    Divisor width;                      /* elements for each sequence */
+    int32_t single, right;              /* single: one sequence for all */
 } SearchArgs;
 
 #endif

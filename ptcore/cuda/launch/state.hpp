@@ -1,4 +1,5 @@
-// What each thread has of its own: the current device, and the current stream of every device (NULL: the default stream).
+// What each thread has of its own: the current device, and of every device the current stream (NULL: the default stream)
+// and the private pool that memory comes from (0: the common one).
 #pragma once
 #include "driver.hpp"
 
@@ -7,6 +8,7 @@ namespace pt_cuda {
 struct ThreadState {
     int device = 0;
     void *streams[MAX_DEVICES] = {};
+    uint64_t pools[MAX_DEVICES] = {};
 };
 
 inline ThreadState &thread_state() {

@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 
+#include "divisor.hpp"
 #include "ptcore/kernel.h"
 #include "walk_args.h"
 
@@ -19,9 +20,10 @@ struct Walk {
     }
 };
 
+// Bytes of an element; none of a tensor that is absent.
 inline int item_size(int dtype) {
-    static const unsigned char sizes[PT_NDTYPES] = {1, 1, 1, 2, 2, 4, 4, 8, 8, 2, 2, 4, 8, 8, 16};
-    return sizes[dtype];
+    static const unsigned char sizes[256] = {1, 1, 1, 2, 2, 4, 4, 8, 8, 2, 2, 4, 8, 8, 16};
+    return sizes[dtype & 255];
 }
 
 inline int64_t magnitude(int64_t x) { return x < 0 ? -x : x; }
@@ -62,12 +64,6 @@ inline Walk walk_of(const pt_view *const *views, int operands) {
     order(w);
     merge(w);
     return w;
-}
-
-inline void divide_by(uint32_t d, uint32_t &multiplier, uint32_t &shift) {
-    for (shift = 0; shift < 32; shift++)
-        if (((uint64_t)1 << shift) >= d) break;
-    multiplier = (uint32_t)((((uint64_t)1 << 32) * (((uint64_t)1 << shift) - d)) / d + 1);
 }
 
 // Of a walk with at most PT_WALK_DIMS dims and fewer than 2**31 elements.

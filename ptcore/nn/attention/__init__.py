@@ -8,7 +8,7 @@ __all__ = ["SDPBackend", "sdpa_kernel"]
 
 
 class SDPBackend(enum.IntEnum):
-    """PyTorch's ways of computing ``scaled_dot_product_attention``; ptcore has one for each device."""
+    """PyTorch's ways of computing ``scaled_dot_product_attention``; ptcore has one for each device, and cuDNN's."""
 
     ERROR = -1
     MATH = 0
@@ -33,9 +33,15 @@ def sdpa_kernel(backends, set_priority=False):
     ----------
     backends : SDPBackend or list of SDPBackend
         ``MATH`` and ``FLASH_ATTENTION`` can run on every device, ``EFFICIENT_ATTENTION`` on CUDA devices, all by the
-        same kernel; where none of those allowed can, attention raises RuntimeError.
+        same kernel; ``CUDNN_ATTENTION`` on CUDA devices where cuDNN is installed, by the same kernel where cuDNN has
+        none. Where none of those allowed can, attention raises RuntimeError.
     set_priority : bool
-        Whether the order of ``backends`` is that of preference, which changes nothing here.
+        Whether the order of ``backends`` is that of preference: without it cuDNN is used where it alone is allowed.
+
+    Notes
+    -----
+    cuDNN (9.21 or later) serves float16 and bfloat16 without a mask or dropout on sm_90 and sm_100. For sizes that are
+    new it compiles a kernel, which takes about a second.
 
     Examples
     --------
@@ -51,8 +57,9 @@ def sdpa_kernel(backends, set_priority=False):
                              f"{type(backends).__name__}")
     chosen = [backends] if isinstance(backends, SDPBackend) else backends
     before = dict(_precision.attention)
-    _precision.attention.update({name: backend in chosen for name, backend in _NAMES.items()})
+    first = bool(set_priority and chosen) and chosen[0] == SDPBackend.CUDNN_ATTENTION
+    _precision.allow_attention(cudnn_first=first, **{name: backend in chosen for name, backend in _NAMES.items()})
     try:
         yield {}
     finally:
-        _precision.attention.update(before)
+        _precision.allow_attention(**before)

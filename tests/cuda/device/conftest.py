@@ -7,6 +7,7 @@ import ctypes
 import os
 import sys
 import tempfile
+import threading
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ sys.path[:0] = [str(HERE.parent / "host"), str(HERE.parents[1] / "ops")]
 if STANDIN:
     import load
     DRIVER = load.load(os.environ.get("PTCORE_STANDIN_DIR") or Path(tempfile.gettempdir()) / "ptcore-standin",
-                       os.environ.get("PTCORE_STANDIN_SANITIZE", ""))
+                       os.environ.get("PTCORE_STANDIN_SANITIZE", ""), os.environ.get("PTCORE_STANDIN_FUSED") == "1")
 else:
     DRIVER = None
 
@@ -62,6 +63,32 @@ def launches(driver):
         return counters()["launches"] - before
 
     return count
+
+
+@pytest.fixture
+def by_threads(order):
+    """``by_threads(f)``: what f returns on each of four threads, which have streams and orders of their own."""
+    def run(f):
+        got = []
+
+        def work(k):
+            order(k)
+            stream = ptcore.cuda.Stream()
+            stream.wait_stream(ptcore.cuda.default_stream())
+            with ptcore.cuda.stream(stream):
+                y = f()
+            stream.synchronize()
+            got.append(y.cpu().numpy())
+
+        threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(got) == 4
+        return got
+
+    return run
 
 
 @pytest.fixture

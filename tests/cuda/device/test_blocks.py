@@ -1,11 +1,13 @@
 """No kernel goes through an input of any size by one block."""
 import ptcore
-from ptcore import nn
+from ptcore import linalg, nn
 from ptcore.nn import functional as F
 
 # One block each, over what a whole device has worked out before: a number for each 4096 elements, or for each piece of
-# a scan. So are the second kernels of reductions (``..._finish``), over as many parts as the device has room for.
-FEW = {"many_norm", "nonzero_sum", "loss_total", "cumsum_before", "cumprod_before", "extreme_before", "logsum_before"}
+# a scan, or for each row of a matrix. So are the second kernels of reductions (``..._finish``), over as many parts as
+# the device has room for.
+FEW = {"many_norm", "nonzero_sum", "cumsum_before", "cumprod_before", "extreme_before", "logsum_before",
+       "solver_determinant", "solver_order"}
 
 CALLS = {
     "elementwise": lambda x: (x + 1, x * x, x.half(), x.t() + 1),
@@ -16,7 +18,8 @@ CALLS = {
     "sorting": lambda x: (x.sort(1), x.reshape(-1).sort(), x.topk(5, 1), x.reshape(-1).topk(5)),
     "rows": lambda x: (x.softmax(1), x.log_softmax(0), F.layer_norm(x, x.shape[1:])),
     "losses": lambda x: (F.mse_loss(x, x), F.cross_entropy(x, x[:, 0].long()), F.nll_loss(x, x[:, 0].long()),
-                         F.binary_cross_entropy_with_logits(x, x)),
+                         F.binary_cross_entropy_with_logits(x, x),
+                         F.cross_entropy(x.reshape(-1, 16), x.reshape(-1)[:65536].long())),
     "layers": lambda x: (F.batch_norm(x, None, None, training=True), F.max_pool2d(x[None, None], 2),
                          F.avg_pool2d(x[None], 2), F.interpolate(x[None, None], scale_factor=2), F.pad(x, (1, 1)),
                          F.dropout(x)),
@@ -25,6 +28,8 @@ CALLS = {
                         x.scatter_add(1, x.long(), x), F.embedding(x[0].long(), x), x.tril(), x.roll(3)),
     "random": lambda x: (ptcore.rand_like(x), ptcore.randn_like(x), ptcore.randperm(x.numel(), device="cuda")),
     "masks": lambda x: (ptcore.masked_select(x, x > 0), x.masked_scatter(x > 0, x)),
+    "linalg": lambda x: (linalg.cholesky_ex(x[:300, :300]), linalg.lu(x[:300, :300]), linalg.det(x[:300, :300]),
+                         linalg.svdvals(x[:300, :300])),
     "norms": lambda x: nn.utils.clip_grad_norm_([given(x)], 1.0),
 }
 

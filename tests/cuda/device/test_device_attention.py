@@ -7,6 +7,7 @@ from _tolerance import ACCUMULATED
 import ptcore
 from ptcore._ops.functions import attention_backward as backward_of
 from ptcore._ops.functions import attention_stats, keep_mask
+from ptcore.nn.attention import SDPBackend, sdpa_kernel
 
 F = ptcore.nn.functional
 DTYPES = ("float32", "float64", "float16", "bfloat16")
@@ -61,9 +62,29 @@ def masks(rng, size, dtype):
     yield drawn(rng, (n, 1, 1, keys), dtype).expand(n, h, queries, keys), keep, True
 
 
+# Few queries of many keys: ranges of keys in blocks of their own, of which the last may be short.
+FEW = [(1, 1, 1, 1, 1500, 8, 8), (2, 2, 1, 8, 700, 4, 20), (1, 1, 1, 3, 513, 2, 130)]
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("size", SIZES, ids=lambda s: "x".join(map(str, s)))
+@pytest.mark.parametrize("size", [*SIZES, *FEW], ids=lambda s: "x".join(map(str, s)))
 def test_against_numpy(size, dtype):
+    compare(size, dtype, dtype)
+
+
+@pytest.mark.parametrize("size", [*SIZES, (1, 2, 1, 200, 150, 128, 128), (1, 2, 2, 140, 90, 60, 68)],
+                         ids=lambda s: "x".join(map(str, s)))
+def test_tf32(size):
+    """Where products of float32 may be rounded to TF32, which has float16's 11 bits."""
+    before = ptcore.backends.cuda.matmul.allow_tf32
+    ptcore.backends.cuda.matmul.allow_tf32 = True
+    try:
+        compare(size, "float32", "float16")
+    finally:
+        ptcore.backends.cuda.matmul.allow_tf32 = before
+
+
+def compare(size, dtype, precision):
     rng = np.random.default_rng(0)
     n, h, held, queries, keys, e, v = size
     for i, (mask, keep, causal) in enumerate(masks(rng, size, dtype)):
@@ -75,28 +96,51 @@ def test_against_numpy(size, dtype):
         what = f"mask {i}, {layout}"
         out, lse = attention_stats(q, k, value, mask, keep, None, causal, 0.25, 0.0)
         want, sums = attention(*known)
-        near(out, want, dtype, what)
-        near(lse, sums, "float64" if dtype == "float64" else "float32", what)
+        near(out, want, precision, what)
+        near(lse, sums, precision if precision != dtype or dtype == "float64" else "float32", what)
         got = backward_of(g, q, k, value, mask, keep, None, out, lse, causal, 0.25, 0.0, i % 2 == 1)
         wanted = attention_backward(wide(g), *known, i % 2 == 1)
         for name, a, b in zip(("query", "key", "value", "scores"), got, wanted):
-            near(a, b, dtype, f"{what}, gradient by {name}")
+            near(a, b, precision, f"{what}, gradient by {name}")
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("size", SIZES, ids=lambda s: "x".join(map(str, s)))
+def test_where_cudnn_comes_first(size, dtype):
+    """By cuDNN, where that is installed and has a plan."""
+    with sdpa_kernel([SDPBackend.CUDNN_ATTENTION, SDPBackend.FLASH_ATTENTION], set_priority=True):
+        compare(size, dtype, dtype)
 
 
 def counts(driver):
     return [driver.standin_launched(name) for name in KERNELS + TENSOR_KERNELS]
 
 
-@pytest.mark.parametrize(("dtype", "want"), [("float32", [2, 1, 1, *[2] * 8, *[0] * 6]),
-                                             ("bfloat16", [2, 0, 0, 2, 2, *[0] * 6, 1, 1, *[2] * 4])])
-def test_every_kernel_runs(driver, dtype, want):
+BY_TENSORS = [2, 0, 0, 2, 2, *[0] * 6, 1, 1, *[2] * 4]
+
+
+@pytest.mark.parametrize(("dtype", "tf32", "want"), [("float32", False, [2, 1, 1, *[2] * 8, *[0] * 6]),
+                                                     ("float32", True, BY_TENSORS), ("bfloat16", False, BY_TENSORS)])
+def test_every_kernel_runs(driver, monkeypatch, dtype, tf32, want):
     """The sizes above are not left to the decomposition."""
+    monkeypatch.setattr(ptcore.backends.cuda.matmul, "allow_tf32", tf32)
     before = counts(driver)
     for width in (8, 104):
         for queries in (3, 9):
             q = ptcore.ones(1, 1, queries, width, device="cuda", dtype=getattr(ptcore, dtype), requires_grad=True)
             F.scaled_dot_product_attention(q, q, q).sum().backward()
     assert [n - m for n, m in zip(counts(driver), before)] == want
+
+
+@pytest.mark.parametrize(("size", "causal", "split"), [(FEW[0], False, 1), (FEW[1], False, 1), (FEW[0], True, 0),
+                                                       ((1, 1, 1, 9, 1500, 8, 8), False, 0)])
+def test_few_queries_are_split(driver, size, causal, split):
+    """Not where they see few keys."""
+    before = driver.standin_launched(b"attention_combine")
+    n, h, held, queries, keys, e, v = size
+    q, k, value = (ptcore.ones(*s, device="cuda") for s in ((n, h, queries, e), (n, held, keys, e), (n, held, keys, v)))
+    attention_stats(q, k, value, None, None, None, causal, 0.25, 0.0)
+    assert driver.standin_launched(b"attention_combine") - before == split
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])

@@ -82,3 +82,13 @@ def test_raw_memory():
     cuda.caching_allocator_delete(place)
     with pytest.raises(ValueError, match="not an address"):
         cuda.caching_allocator_delete(place)
+
+
+def test_given_strides():
+    """New memory is that of the device which is named, or the current one."""
+    for device in ["cuda", "cuda:0", *(["cuda:1"] if cuda.device_count() > 1 else [])]:
+        x = ptcore.empty_strided((2, 3), (1, 2), device=device)
+        assert x.is_cuda
+        assert x.stride() == (1, 2)
+        assert x.device.index == (int(device[5:]) if device[4:] else cuda.current_device())
+        assert x.fill_(2).sum().item() == 12

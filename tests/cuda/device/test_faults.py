@@ -3,59 +3,17 @@
 Most run in a process of their own, as a failed device stays failed.
 """
 import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
+from in_process import run, start
 
 import ptcore
 from ptcore import cuda
 from ptcore.nn import functional
 
-HERE = Path(__file__).resolve().parent
 STANDIN = os.environ.get("PTCORE_TEST_CUDA") == "standin"
 ON_STANDIN = pytest.mark.skipif(not STANDIN, reason="of the stand-in driver")
 FORK = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
-
-START = """
-import ctypes, faulthandler, gc, os, sys, traceback
-faulthandler.enable()
-sys.path.insert(0, %r)
-DRIVER = None
-if os.environ.get("PTCORE_TEST_CUDA") == "standin":
-    import load
-    DRIVER = load.load(%r)
-import ptcore
-from ptcore import cuda, nn
-from ptcore.nn import functional as F
-
-def failure(use):
-    try:
-        use()
-    except Exception as e:
-        return e
-    raise AssertionError("nothing was raised")
-
-def memory_limit(nbytes):
-    DRIVER.standin_set_memory_limit(0, ctypes.c_uint64(nbytes))
-
-def fail_next(function, code):
-    DRIVER.standin_fail_after(function, 0, code)
-"""
-
-
-def start():
-    from conftest import DRIVER
-    return START % (str(HERE.parent / "host"), str(Path(DRIVER._name).parent) if DRIVER else "")
-
-
-def run(code, status=0, **environment):
-    """The lines that a process prints which runs ``code``; it ends with ``status`` within a minute."""
-    done = subprocess.run([sys.executable, "-P", "-c", start() + code], env={**os.environ, **environment}, text=True,
-                          capture_output=True, timeout=60)
-    assert done.returncode == status, done.stdout + done.stderr
-    return done.stdout.splitlines()
 
 
 # -- memory --------------------------------------------------------------------------------------------------
@@ -525,11 +483,13 @@ print(ptcore.ones(2).sum().item())
 
 
 @ON_STANDIN
-@pytest.mark.parametrize("name", ["cublas", "cublasLt", "cufft"])
-def test_a_missing_library_is_named(name):
-    """At the first product or transform; the CPU's products and other ops of the device go on."""
-    op, call = ("fft_fft", "ptcore.fft.fft(x)") if name == "cufft" else ("linear", "F.linear(x, x, x[0])")
-    extra = "'ptcore[cuda13-fft]'" if name == "cufft" else "'ptcore[cuda13]'"
+@pytest.mark.parametrize(("name", "extra", "op", "call"), [
+    ("cublas", "cuda13", "linear", "F.linear(x, x, x[0])"), ("cublasLt", "cuda13", "linear", "F.linear(x, x, x[0])"),
+    ("cufft", "cuda13-fft", "fft_fft", "ptcore.fft.fft(x)"),
+    ("cusolver", "cuda13-solver", "linalg_inv", "ptcore.linalg.inv(x)")])
+def test_a_missing_library_is_named(name, extra, op, call):
+    """At the first product, transform or equation; the CPU's products and other ops of the device go on."""
+    extra = f"'ptcore[{extra}]'"
     lines = run(f"""
 from ptcore.cuda import _libraries
 x = ptcore.ones(2, 2, device="cuda")
@@ -544,3 +504,27 @@ print((x + 1).sum().item(), (x.cpu() @ x.cpu()).sum().item())
     assert lines[0] == lines[1] == f"{op}: {name}: /nowhere/lib.so cannot be loaded: pip install {extra}"
     assert lines[2].startswith(f"{op}: the library {name} of CUDA was not found: pip install {extra}")
     assert lines[3] == "8.0 8.0"
+
+
+@ON_STANDIN
+def test_an_old_device_is_asked_for_no_tensor_cores():
+    """Below sm_80 the kernels with them are empty: others take their place, and give the same."""
+    lines = run("""
+x = ptcore.arange(-4, 4).repeat(2 * 8 * 16).reshape(1, 2, 64, 16) / 8
+w = ptcore.arange(-5, 3).repeat(16 * 9).reshape(16, 8, 3, 3) / 4
+for name in ("float16", "bfloat16"):
+    q, image, weight = (t.to(getattr(ptcore, name)).cuda().requires_grad_() for t in (x, x.reshape(4, 8, 8, 8), w))
+    results = [F.scaled_dot_product_attention(q, q, q), F.conv2d(image, weight, padding=1)]
+    results += ptcore.autograd.grad([r.float().sum() for r in results], [q, image, weight])
+    p, image, weight = (t.detach().cpu().double().requires_grad_() for t in (q, image, weight))
+    wanted = [F.scaled_dot_product_attention(p, p, p), F.conv2d(image, weight, padding=1)]
+    wanted += ptcore.autograd.grad([r.sum() for r in wanted], [p, image, weight])
+    for got, want in zip(results, wanted):
+        off = (got.detach().cpu().double() - want.detach()).abs().max().item()
+        assert off <= 2 ** (-9 if name == "float16" else -6) * want.abs().max().item(), (name, off)
+from standin import Driver
+print(*sorted(Driver(DRIVER).launched()))
+""", PTCORE_STANDIN_CAPABILITY="75")
+    kernels = lines[0].split()
+    assert not [k for k in kernels if "tensor" in k]
+    assert {k.partition("_")[0] for k in kernels} >= {"attention", "convolve"}, kernels

@@ -3,6 +3,7 @@ import os
 import threading
 from functools import partial
 
+import in_process
 import numpy as np
 import pytest
 
@@ -161,6 +162,47 @@ def test_random_numbers_go_on():
     ptcore.manual_seed(7)
     g.replay()
     assert all(a.cpu().equal(b) for a, b in zip(drawn, want[0]))
+
+
+@pytest.mark.skipif(cuda.device_count() < 2, reason="needs two devices")
+def test_captures_on_two_devices_at_once():
+    """Each draws from its own device's generator, and refuses others, until it ends itself."""
+    def draw(i):
+        return ptcore.rand(100, device=f"cuda:{i}")
+
+    def refused(i):
+        with pytest.raises(RuntimeError, match="default generator alone"):
+            ptcore.rand(3, generator=ptcore.Generator(f"cuda:{i}"), device=f"cuda:{i}")
+
+    ptcore.manual_seed(5)
+    want = [[draw(i).cpu() for _ in range(2)] for i in range(2)]
+    ptcore.manual_seed(5)
+    graphs, results = [cuda.CUDAGraph(), cuda.CUDAGraph()], []
+    with cuda.graph(graphs[0], capture_error_mode="relaxed"):
+        results.append(draw(0))
+        with cuda.device(1), cuda.graph(graphs[1], capture_error_mode="relaxed"):
+            results.append(draw(1))
+            refused(0)
+            refused(1)
+        refused(0)
+        ptcore.rand(3, generator=ptcore.Generator("cuda:1"), device="cuda:1")
+    for k in range(2):
+        for i, (g, result) in enumerate(zip(graphs, results)):
+            g.replay()
+            assert result.cpu().equal(want[i][k])
+
+
+@pytest.mark.parametrize("ends", ["", "g.keep = [g]", "cuda.set_stream(cuda.Stream())\nh.capture_begin()"])
+def test_graphs_live_at_the_exit(ends):
+    """As a global, in a cycle, and while another one is captured."""
+    code = """
+g, h, x = cuda.CUDAGraph(), cuda.CUDAGraph(), ptcore.ones(3, device="cuda")
+with cuda.graph(g):
+    y = x + 1
+g.replay()
+print(y.tolist())
+"""
+    assert in_process.run(code + ends, quiet=True) == ["[2.0, 2.0, 2.0]"]
 
 
 def test_generators_of_a_capture():

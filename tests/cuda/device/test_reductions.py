@@ -14,6 +14,7 @@ SHAPES = [
     ((5000,), None), ((3, 5000), (1,)), ((3, 5001), (-1,)), ((700, 9), (1,)), ((5000, 3), (0,)), ((129, 64), (0,)),
     ((129, 33), (0,)), ((40, 5, 32), (0,)), ((7, 33, 65), (0, 2)), ((7, 33, 65), (1,)), ((5, 300, 2), (1,)),
     ((2, 3, 1, 4), (2,)), ((2,) * 12, tuple(range(0, 12, 2))), ((), None), ((1, 1), (0,)), ((6, 1), (0, 1)),
+    ((9, 3, 64), (0, 2)), ((90, 2, 256), (0, 2)), ((3, 2, 48, 5, 32), (0, 2, 4)),
 ]
 
 
@@ -54,6 +55,26 @@ def test_floats(shape, dims, dtype):
     near(ptcore.linalg.vector_norm(t, 2, dim), np.sqrt((wide ** 2).sum(axis)), dtype)
     np.testing.assert_array_equal(ptcore.amax(t, dim or ()).cpu().numpy(), x.max(axis))
     np.testing.assert_array_equal(ptcore.amin(t, dim or ()).cpu().numpy(), x.min(axis))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64", "uint8", "int64", "bool"])
+def test_runs_of_packs(dtype):
+    """Runs with gaps between them, of whole packs, and some that begin or end within one."""
+    base = values((9, 6, 96), dtype)
+    t = there(base)
+    for index in (np.s_[1:, :, 16:80], np.s_[:, :, 1:65], np.s_[:, :, 16:79], np.s_[::-2, :, 32:], np.s_[:, ::2, ::-1],
+                  np.s_[:, 1:5, :16]):
+        x, part = base[index], t[index]
+        for axis in ((0, 2), (1, 2), (0, 1, 2)):
+            if dtype in TOLERANCE:
+                wide = x.astype("complex128" if dtype == "complex64" else "float64")
+                near(part.sum(axis), wide.sum(axis), dtype, scale=30)
+            else:
+                np.testing.assert_array_equal(part.sum(axis).cpu().numpy(), x.sum(axis))
+            if dtype != "complex64":
+                np.testing.assert_array_equal(part.amax(axis).cpu().numpy(), x.max(axis))
+        if dtype not in ("complex64", "bool"):
+            assert part.argmax().item() == x.argmax()
 
 
 @pytest.mark.parametrize("shape, dims", SHAPES, ids=str)
@@ -181,6 +202,25 @@ def test_nothing_to_reduce():
     with pytest.raises(IndexError):
         ptcore.amax(t, 1)
     assert ptcore.softmax(t, 1).shape == (3, 0)
+
+
+def test_many_dims():
+    """What no walk merges; a kernel's arguments have room for the dims that memory or patience allow."""
+    pad = ptcore.nn.functional.pad
+    x = values((2,) * 18, "float64").transpose(range(17, -1, -1))
+    for call in (lambda t: t.sum(tuple(range(0, 18, 2))), lambda t: t.amax(tuple(range(1, 18, 3))),
+                 lambda t: t.softmax(3), lambda t: pad(t, (1, 0) * 3), lambda t: pad(t, (-1, 0) * 18)):
+        got, want = call(ptcore.from_numpy(x).cuda()), call(ptcore.from_numpy(x))
+        np.testing.assert_allclose(got.cpu().numpy(), want.numpy(), rtol=1e-12)
+    single = values((1,) * 40 + (2, 3), "float64").transpose(range(41, -1, -1))
+    np.testing.assert_array_equal(pad(ptcore.from_numpy(single).cuda(), (1, 2)).cpu().numpy(),
+                                  np.pad(single, [(0, 0)] * 41 + [(1, 2)]))
+    assert ptcore.zeros((0, *[2] * 58), device="cuda").sum().item() == 0
+    one = ptcore.ones(1, device="cuda")
+    with pytest.raises(RuntimeError, match="sum: expected at most 35 dimensions of more than one element"):
+        one.expand((2,) * 36).sum()
+    with pytest.raises(RuntimeError, match="pad: expected at most 30 dimensions of more than one element"):
+        pad(one.expand((2,) * 31), (-1, 0) * 31)
 
 
 # Rows that a warp and that a block keep, packed and odd, rows that are read twice, columns

@@ -256,9 +256,10 @@ def test_norms_of_channels(shape):
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
-def test_dtypes_of_norms(dtype):
+@pytest.mark.parametrize("shape", [(6, 8, 7, 9), (6, 8, 8, 40)], ids=["odd planes", "planes of packs"])
+def test_dtypes_of_norms(dtype, shape):
     tolerance = {"float16": 4e-3, "bfloat16": 3e-2, "float32": 2e-5}[dtype]
-    x = numbers((6, 8, 7, 9), 1, dtype).add(30)
+    x = numbers(shape, 1, dtype).add(30)
     for kind in {dtype, "float32"}:                     # weight and bias are often of more bits than the input
         w, b = numbers((8,), 2, kind), numbers((8,), 3, kind)
         compare(lambda x, w, b: F.batch_norm(x, None, None, w, b, True), x, w, b, tolerance=tolerance)

@@ -42,6 +42,31 @@ PROGRAMS = {
             atomicAdd((unsigned long long *)(a.p + 2), 1ull << 32);
         }
     """,
+    # quotients and rests of n numbers by as many divisors; offsets of n numbers in four dims, whose sizes and strides
+    # follow
+    "divide": """
+        #include "divide.cuh"
+        #include "divisor.hpp"
+        struct Args { const int64_t *x; int64_t *y; int64_t n; float by; };
+        PT_KERNEL(quotients, Args, a, 1) {
+            for (int64_t i = 0; i < a.n; i++) {
+                const Divisor d = pt_cuda::divisor(a.x[a.n + i]);
+                int64_t whole = a.x[i];
+                a.y[a.n + i] = take_rest(whole, d);
+                a.y[i] = whole;
+            }
+        }
+        PT_KERNEL(offsets, Args, a, 1) {
+            PT_DIVISORS(5) dims = {};           // of which the first does not count
+            for (int d = 0; d < 4; d++) dims.sizes[1 + d] = a.x[a.n + d];
+            dims.sizes[0] = 3;
+            pt_cuda::divide_by_sizes(dims, 5, 1);
+            for (int64_t i = 0; i < a.n; i++) {
+                a.y[i] = 0;
+                each_coordinate<1>(dims, 1, 4, a.x[i], [&](int64_t at, int d) { a.y[i] += at * a.x[a.n + 3 + d]; });
+            }
+        }
+    """,
     # products of 16 x K and K x 16 numbers by a warp, whose tiles are rows of both, or (turned) lines of K
     "tensor": """
         #include "mma.cuh"
@@ -198,6 +223,10 @@ PROGRAMS = {
         }
     """,
 }
+
+
+# As where the compiler has no integers of 128 bits.
+PROGRAMS["divide_plain"] = "#undef __SIZEOF_INT128__\n" + PROGRAMS["divide"]
 
 
 class Args(c.Structure):

@@ -1,4 +1,4 @@
-"""The host's compiler in the place of NVRTC, and the build of the stand-in driver, cuBLAS and cuFFT.
+"""The host's compiler in the place of NVRTC, and the build of the stand-in driver and libraries.
 
 ``compile`` makes of a program's text the shared object that the stand-in's ``cuLibraryLoadData`` takes for a cubin.
 Needs nothing but Python's standard library and a C++17 compiler: ``$CXX``, else ``c++``, ``g++`` or ``clang++``.
@@ -7,6 +7,7 @@ Needs nothing but Python's standard library and a C++17 compiler: ``$CXX``, else
 import functools
 import hashlib
 import os
+import platform
 import shlex
 import shutil
 import subprocess
@@ -24,11 +25,18 @@ HEADERS = [HERE, ROOT / "ptcore/cuda/kernels", ROOT / "ptcore/cuda/launch", ROOT
 TRAPS = ["-fsanitize=alignment,bounds,return,unreachable", "-fsanitize-undefined-trap-on-error"]
 FLAGS = ["-O1", "-g0", "-std=c++17", "-fPIC", "-w", "-fvisibility=hidden", "-ffp-contract=off", "-fno-exceptions",
          "-fno-rtti", "-fno-strict-aliasing", "-fno-threadsafe-statics", *TRAPS]
-DRIVER = ["standin_cuda.cpp", "standin_memory.cpp", "standin_copies.cpp", "standin_streams.cpp", "standin_graphs.cpp",
-          "standin_library.cpp", "run.cpp", "scheduler.cpp", "races.cpp", "fibers.cpp"]
+# Products and sums fused as NVRTC fuses them: what rests on a product that is rounded shows then. GCC fuses in a pass
+# that -O1 leaves out.
+FUSED = ["-ffp-contract=fast", "-fexpensive-optimizations",
+         *(["-mfma"] if platform.machine().lower() in ("x86_64", "amd64") else [])]
+DRIVER = ["standin_cuda.cpp", "standin_memory.cpp", "standin_virtual.cpp", "standin_copies.cpp", "standin_streams.cpp",
+          "standin_graphs.cpp", "standin_library.cpp", "run.cpp", "scheduler.cpp", "races.cpp", "fibers.cpp"]
 CUBLAS = ["standin_cublas.cpp"]
 CUBLASLT = ["standin_cublaslt.cpp"]
 CUFFT = ["standin_cufft.cpp"]
+CUDNN = ["standin_cudnn.cpp", "standin_cudnn_graph.cpp"]
+CUSOLVER = ["standin_cusolver.cpp"]
+NO_DRIVER = ["no_driver.cpp"]
 
 
 class CompileError(RuntimeError):
@@ -108,10 +116,10 @@ def _is_gcc():
     return "clang" not in text
 
 
-def identity(sanitize=""):
+def identity(sanitize="", options=()):
     """What a program's result depends on beside its text and the kernels' headers, as a cache of programs needs it."""
     shim = hashlib.sha256(b"".join((HERE / name).read_bytes() for name in ("shim.h", "state.h"))).hexdigest()
-    return f"host {shlex.join(compiler())} {shlex.join(flags(sanitize))} {shim[:16]}"
+    return f"host {shlex.join(compiler())} {shlex.join([*flags(sanitize), *options])} {shim[:16]}"
 
 
 def _headers(directories):
@@ -195,6 +203,21 @@ def build_cufft(folder):
     return _build(folder, "libcufft_standin.so", CUFFT, ["-ldl"], "-O2")
 
 
+def build_cusolver(folder):
+    """Builds the stand-in cuSOLVER into ``folder``; the path of it."""
+    return _build(folder, "libcusolver_standin.so", CUSOLVER, ["-ldl"], "-O1")
+
+
+def build_cudnn(folder):
+    """Builds the stand-in cuDNN into ``folder``; the path of it."""
+    return _build(folder, "libcudnn_standin.so", CUDNN, ["-ldl"], "-O2")
+
+
+def build_no_driver(folder):
+    """Builds a ``libcuda.so.1`` without a device into ``folder``; the path of it."""
+    return _build(folder, "libcuda.so.1", NO_DRIVER, ["-Wl,-soname,libcuda.so.1"])
+
+
 if __name__ == "__main__":
-    for build in (build_standin, build_cublas, build_cublaslt, build_cufft):
+    for build in (build_standin, build_cublas, build_cublaslt, build_cufft, build_cusolver, build_cudnn):
         print(build(sys.argv[1] if len(sys.argv) > 1 else "."))

@@ -239,7 +239,8 @@ Failure run_kernel(const Launch &launch) {
         if (launch.barriers) {
             run_block(launch, random_state, result);
         } else {
-            if (plain_dirty) plain.start(plain_main, nullptr, 1 << 20);
+            // A library's work runs here too: the parallel getrf of OpenBLAS takes more than 1 MiB. Pages come when touched.
+            if (plain_dirty) plain.start(plain_main, nullptr, 8 << 20);
             plain.resume();
             plain_dirty = result.code != 0;
         }

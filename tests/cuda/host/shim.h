@@ -205,16 +205,20 @@ inline float __uint_as_float(unsigned x) { return pt_bits_as<float>(x); }
 inline long long __double_as_longlong(double x) { return pt_bits_as<long long>(x); }
 inline double __longlong_as_double(long long x) { return pt_bits_as<double>(x); }
 
-// Arithmetic that CUDA adds to C's. Contraction is off on the host, so that the _rn forms are the operators.
-inline float __fadd_rn(float x, float y) { return x + y; }
-inline float __fsub_rn(float x, float y) { return x - y; }
-inline float __fmul_rn(float x, float y) { return x * y; }
+// Arithmetic that CUDA adds to C's. Of the _rn forms nothing is fused with what follows, however the program is compiled.
+template <class R> inline R pt_rounded(R x) {
+    volatile R kept = x;
+    return kept;
+}
+inline float __fadd_rn(float x, float y) { return pt_rounded(x + y); }
+inline float __fsub_rn(float x, float y) { return pt_rounded(x - y); }
+inline float __fmul_rn(float x, float y) { return pt_rounded(x * y); }
 inline float __fdiv_rn(float x, float y) { return x / y; }
 inline float __fsqrt_rn(float x) { return __builtin_sqrtf(x); }
 inline float __fmaf_rn(float x, float y, float z) { return __builtin_fmaf(x, y, z); }
-inline double __dadd_rn(double x, double y) { return x + y; }
-inline double __dsub_rn(double x, double y) { return x - y; }
-inline double __dmul_rn(double x, double y) { return x * y; }
+inline double __dadd_rn(double x, double y) { return pt_rounded(x + y); }
+inline double __dsub_rn(double x, double y) { return pt_rounded(x - y); }
+inline double __dmul_rn(double x, double y) { return pt_rounded(x * y); }
 inline double __fma_rn(double x, double y, double z) { return __builtin_fma(x, y, z); }
 inline float __fdividef(float x, float y) { return x / y; }
 inline float __frcp_rn(float x) { return 1.0f / x; }

@@ -2,6 +2,7 @@
 //
 //   standin_cuda.cpp      initialisation, devices, contexts, names of errors, the functions that only tests call
 //   standin_memory.cpp    arenas, allocations with canaries, page protection, pointer attributes
+//   standin_virtual.cpp   reserved addresses and memory that is mapped behind them
 //   standin_copies.cpp    copies and fills
 //   standin_streams.cpp   streams, events, the order in which queued work runs
 //   standin_graphs.cpp    capturing streams, launches of graphs
@@ -79,7 +80,7 @@ struct Stream {
 
 struct Counters {           // the order is that of standin_counters
     uint64_t launches, host_to_device, device_to_host, device_to_device, peer, host_to_host, fills, allocations, frees,
-        host_allocations, host_frees, synchronisations, waits, host_calls, libraries, graphs;
+        host_allocations, host_frees, synchronisations, waits, host_calls, libraries, graphs, pieces, pieces_released;
 };
 
 struct Device {
@@ -147,6 +148,14 @@ inline void close_memory() { open_memory(0); }
 int check_canaries(int device, std::string *text);  // how many allocations were overrun
 void reset_memory(int device);                      // frees all
 void reset_host_memory();
+bool is_open(int device);
+bool map_junk(uint64_t low, uint64_t pages);        // readable and writable
+void unmap_pages(uint64_t low, uint64_t pages);     // they stay reserved
+int device_behind(uint64_t address);                // of memory that is mapped there; -1: none
+Range mapped_range(uint64_t address);
+void protect_mapped(int device, bool open);
+std::string describe_reserved(uint64_t address);
+void reset_mapped(int device);
 
 // ---------------------------------------------------------------------------------------------- streams
 StreamRef stream_of(void *handle, Context *current);        // null: no such stream

@@ -9,7 +9,8 @@ import os
 from pathlib import Path
 
 COUNTERS = ("launches host_to_device device_to_host device_to_device peer host_to_host fills allocations frees "
-            "host_allocations host_frees synchronisations waits host_calls libraries graphs").split()
+            "host_allocations host_frees synchronisations waits host_calls libraries graphs "
+            "pieces pieces_released").split()
 u64 = c.c_uint64
 
 

@@ -1,7 +1,9 @@
-// A stand-in for libcublas: matrix products as plain loops (standin_gemm.hpp), queued on the stand-in driver's streams.
+// A stand-in for libcublas: matrix products as plain loops (standin_gemm.hpp), elimination and triangles likewise, queued on
+// the stand-in driver's streams.
 // Arguments are refused with cuBLAS's statuses.
 #include "standin_gemm.hpp"
 
+#include <functional>
 #include <mutex>
 #include <set>
 
@@ -63,6 +65,111 @@ Operand operand_table(const void *const *table, int type, int64_t lead) {
     Operand o = operand(nullptr, type, lead);
     o.table = (void *const *)table;
     return o;
+}
+
+// -- triangles and elimination ------------------------------------------------------------------------------
+
+int queue(const Handle *h, const char *name, std::function<void()> f) {
+    auto work = [](void *p) { (*(std::function<void()> *)p)(); };
+    auto release = [](void *p) { delete (std::function<void()> *)p; };
+    return driver().enqueue(h->stream, name, work, new std::function<void()>(std::move(f)), release) ? EXECUTION_FAILED : SUCCESS;
+}
+
+template <class T> T conj_if(T x, bool) { return x; }
+template <class T> std::complex<T> conj_if(std::complex<T> x, bool conjugate) { return conjugate ? std::conj(x) : x; }
+
+// b, of n elements that are `step` apart, becomes x of M x = b, where M(i, j) are elements of a triangle.
+template <class T, class M> void substitute(const M &element, bool upper, bool unit, int64_t n, T *b, int64_t step) {
+    for (int64_t at = 0; at < n; at++) {
+        const int64_t i = upper ? n - 1 - at : at;
+        T x = b[i * step];
+        for (int64_t j = upper ? i + 1 : 0; j < (upper ? n : i); j++) x -= element(i, j) * b[j * step];
+        b[i * step] = unit ? x : x / element(i, i);
+    }
+}
+
+template <class T>
+void solve_triangle(bool right, bool upper, int op, bool unit, int64_t m, int64_t n, T alpha, const T *a, int64_t lda, T *b, int64_t ldb) {
+    const bool turned = op != 0, swapped = turned != right;
+    const auto element = [&](int64_t i, int64_t j) { return conj_if(swapped ? a[i * lda + j] : a[j * lda + i], op == 2); };
+    for (int64_t j = 0; j < n; j++)
+        for (int64_t i = 0; i < m; i++) b[j * ldb + i] *= alpha;
+    // From the right: the transposed triangle solves for each row.
+    if (right)
+        for (int64_t i = 0; i < m; i++) substitute(element, upper != swapped, unit, n, b + i, ldb);
+    else
+        for (int64_t j = 0; j < n; j++) substitute(element, upper != swapped, unit, m, b + j * ldb, 1);
+}
+
+template <class T>
+int triangular(void *handle, int side, int uplo, int op, int diagonal, int m, int n, const T *alpha, const T *a, const T *const *as,
+               int lda, T *b, T *const *bs, int ldb, int batch) {
+    const Handle *h = handle_of(handle);
+    if (!h) return NOT_INITIALIZED;
+    const int order = side ? n : m;
+    if ((side | uplo | diagonal) & ~1 || op < 0 || op > 2 || m < 0 || n < 0 || batch < 0 || !alpha || lda < std::max(1, order) ||
+        ldb < std::max(1, m) || (!a && !as) || (!b && !bs))
+        return INVALID_VALUE;
+    const T factor = *alpha;
+    return queue(h, "trsm", [=] {
+        for (int i = 0; i < batch; i++)
+            solve_triangle<T>(side, uplo, op, diagonal, m, n, factor, as ? as[i] : a, lda, bs ? bs[i] : b, ldb);
+    });
+}
+
+// The first largest element of a column is its pivot, unless there are none, by the sum of the parts' moduli as in BLAS.
+template <class T> double size_of(T x) { return std::abs(x); }
+template <class T> double size_of(std::complex<T> x) { return std::abs(x.real()) + std::abs(x.imag()); }
+
+template <class T> int eliminate(T *a, int64_t n, int64_t lda, int *pivots) {
+    int info = 0;
+    for (int64_t k = 0; k < n; k++) {
+        int64_t p = k;
+        for (int64_t i = k + 1; pivots && i < n; i++)
+            if (size_of(a[k * lda + i]) > size_of(a[k * lda + p])) p = i;
+        if (pivots) pivots[k] = (int)p + 1;
+        if (a[k * lda + p] == T(0)) {
+            if (!info) info = (int)k + 1;
+            continue;
+        }
+        for (int64_t j = 0; j < n; j++) std::swap(a[j * lda + k], a[j * lda + p]);
+        for (int64_t i = k + 1; i < n; i++) {
+            const T factor = a[k * lda + i] /= a[k * lda + k];
+            for (int64_t j = k + 1; j < n; j++) a[j * lda + i] -= factor * a[j * lda + k];
+        }
+    }
+    return info;
+}
+
+template <class T> int factor_batched(void *handle, int n, T *const *a, int lda, int *pivots, int *infos, int batch) {
+    const Handle *h = handle_of(handle);
+    if (!h) return NOT_INITIALIZED;
+    if (n < 0 || batch < 0 || lda < std::max(1, n) || !a || !infos) return INVALID_VALUE;
+    return queue(h, "getrfBatched", [=] {
+        for (int i = 0; i < batch; i++) infos[i] = eliminate(a[i], n, lda, pivots ? pivots + (int64_t)i * n : nullptr);
+    });
+}
+
+template <class T>
+int solve_batched(void *handle, int op, int n, int k, const T *const *a, int lda, const int *pivots, T *const *b, int ldb, int *info,
+                  int batch) {
+    const Handle *h = handle_of(handle);
+    if (!h) return NOT_INITIALIZED;
+    if (op < 0 || op > 2 || n < 0 || k < 0 || batch < 0 || lda < std::max(1, n) || ldb < std::max(1, n) || !a || !pivots || !b || !info)
+        return INVALID_VALUE;
+    *info = 0;                                  // on the host
+    return queue(h, "getrsBatched", [=] {
+        for (int i = 0; i < batch; i++) {
+            const int *const p = pivots + (int64_t)i * n;
+            const auto exchange = [&](int64_t r) {
+                for (int64_t j = 0; j < k; j++) std::swap(b[i][j * ldb + r], b[i][j * ldb + p[r] - 1]);
+            };
+            for (int64_t r = 0; !op && r < n; r++) exchange(r);
+            solve_triangle<T>(false, op != 0, op, op == 0, n, k, T(1), a[i], lda, b[i], ldb);
+            solve_triangle<T>(false, op == 0, op, op != 0, n, k, T(1), a[i], lda, b[i], ldb);
+            for (int64_t r = n - 1; op && r >= 0; r--) exchange(r);
+        }
+    });
 }
 
 }  // namespace
@@ -188,3 +295,24 @@ GEMM(S, float, R_32F, COMPUTE_32F)
 GEMM(D, double, R_64F, COMPUTE_64F)
 GEMM(C, std::complex<float>, C_32F, COMPUTE_32F)
 GEMM(Z, std::complex<double>, C_64F, COMPUTE_64F)
+
+#define SOLVE(X, T) \
+    API int cublas##X##trsm_v2(void *h, int side, int uplo, int op, int diagonal, int m, int n, const T *alpha, const T *a, int lda, \
+                               T *b, int ldb) { \
+        return triangular<T>(h, side, uplo, op, diagonal, m, n, alpha, a, nullptr, lda, b, nullptr, ldb, 1); \
+    } \
+    API int cublas##X##trsmBatched(void *h, int side, int uplo, int op, int diagonal, int m, int n, const T *alpha, \
+                                   const T *const *a, int lda, T *const *b, int ldb, int batch) { \
+        return triangular<T>(h, side, uplo, op, diagonal, m, n, alpha, nullptr, a, lda, nullptr, b, ldb, batch); \
+    } \
+    API int cublas##X##getrfBatched(void *h, int n, T *const *a, int lda, int *pivots, int *infos, int batch) { \
+        return factor_batched(h, n, a, lda, pivots, infos, batch); \
+    } \
+    API int cublas##X##getrsBatched(void *h, int op, int n, int k, const T *const *a, int lda, const int *pivots, T *const *b, int ldb, \
+                                    int *info, int batch) { \
+        return solve_batched(h, op, n, k, a, lda, pivots, b, ldb, info, batch); \
+    }
+SOLVE(S, float)
+SOLVE(D, double)
+SOLVE(C, std::complex<float>)
+SOLVE(Z, std::complex<double>)

@@ -417,11 +417,6 @@ STANDIN_API int cuGetProcAddress_v2(const char *name, void **function, int, uint
     return *function ? OK : NOT_FOUND;
 }
 
-STANDIN_API int cuIpcGetMemHandle(void *, uint64_t) { return NOT_SUPPORTED; }
-STANDIN_API int cuIpcOpenMemHandle_v2(uint64_t *, const void *, unsigned) { return NOT_SUPPORTED; }
-STANDIN_API int cuIpcCloseMemHandle(uint64_t) { return NOT_SUPPORTED; }
-STANDIN_API int cuIpcGetEventHandle(void *, void *) { return NOT_SUPPORTED; }
-STANDIN_API int cuIpcOpenEventHandle(void **, const void *) { return NOT_SUPPORTED; }
 STANDIN_API int cuProfilerStart() { return OK; }
 STANDIN_API int cuProfilerStop() { return OK; }
 

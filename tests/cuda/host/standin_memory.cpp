@@ -4,6 +4,7 @@
 // aligned to 512 bytes and no more, and what is left of its pages holds a canary that is checked when it is freed.
 // New memory is filled with junk: private mappings of one file of junk, so that only what is touched takes memory and
 // time when pages are opened and closed. Addresses are not used again until the arena is exhausted, so that late accesses fault.
+// What another process may open moves into a file in memory, which that maps.
 // Outside of kernels and copies no page of an arena can be touched (unless PTCORE_STANDIN_PROTECT=0).
 #include "standin.hpp"
 
@@ -12,6 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -26,10 +28,14 @@ const size_t MOST_SINGLY = 64;          // with more allocations, pages are open
 struct Allocation {
     uint64_t start, bytes, low, high;   // low, high: its pages
     uint64_t id;
+    bool in_order = false;              // of cuMemAllocAsync
+    int file = -1;                      // its pages, since another process may open them
+    uint64_t origin = 0;                // of another process: process and id of what was opened `opens` times
+    int opens = 0;
 };
 
 struct Arena {
-    uint64_t base = 0, next = 0;
+    uint64_t base = 0, next = 0, size = ARENA;
     std::map<uint64_t, Allocation> live;        // by start
     bool open = false, all_opened = false;
 };
@@ -46,16 +52,23 @@ auto &host_ranges = *new std::map<uint64_t, HostRange>;
 
 bool reserve(Arena &a) {
     if (a.base) return true;
-    void *p = mmap(nullptr, ARENA, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *p = MAP_FAILED;
+    for (uint64_t size = ARENA; p == MAP_FAILED && size >> 32; size /= 2)      // less where addresses are few (valgrind)
+        p = mmap(nullptr, a.size = size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED) return false;
     a.base = ((uint64_t)p + PAGE - 1) & ~(PAGE - 1);
     a.next = a.base + PAGE;
     return true;
 }
 
+std::string describe(const void *address);
+
+}  // namespace
+
 // Pages of junk from `low` on, readable and writable.
 bool map_junk(uint64_t low, uint64_t pages) {
     static int file = -1;
+    describe_address = describe;
     if (file < 0) {
         file = memfd_create("junk", MFD_CLOEXEC);
         if (file < 0 || ftruncate(file, JUNK)) return false;
@@ -71,19 +84,21 @@ bool map_junk(uint64_t low, uint64_t pages) {
     return true;
 }
 
-void unmap(uint64_t low, uint64_t pages) {
+void unmap_pages(uint64_t low, uint64_t pages) {
     mmap((void *)low, pages, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 }
 
+namespace {
+
 // The first gap that holds `bytes` and a page on each side; freed pages count as gap.
 uint64_t find_gap(Arena &a, uint64_t bytes) {
-    if (a.next + bytes + PAGE <= a.base + ARENA) return a.next;
+    if (a.next + bytes + PAGE <= a.base + a.size) return a.next;
     uint64_t low = a.base + PAGE;
     for (auto &entry : a.live) {
         if (low + bytes + PAGE <= entry.second.low) return low;
         low = entry.second.high + PAGE;
     }
-    return low + bytes + PAGE <= a.base + ARENA ? low : 0;
+    return low + bytes + PAGE <= a.base + a.size ? low : 0;
 }
 
 void set_protection(Arena &a, bool open) {
@@ -125,7 +140,7 @@ std::string describe(const void *address) {
     const uint64_t at = (uint64_t)address;
     for (int i = 0; i < state->devices; i++) {
         Arena &a = arenas[i];
-        if (!a.base || at < a.base || at >= a.base + ARENA) continue;
+        if (!a.base || at < a.base || at >= a.base + a.size) continue;
         std::string text = ", memory of device " + std::to_string(i);
         if (state->protect && !(opened >> i & 1u)) text += " which this kernel's device may not touch";
         auto after = a.live.upper_bound(at);
@@ -138,13 +153,13 @@ std::string describe(const void *address) {
                    std::to_string(m.bytes);
         return text + ", not allocated";
     }
-    return "";
+    return describe_reserved(at);
 }
 
 int device_of(uint64_t address) {
     for (int i = 0; i < state->devices; i++)
-        if (arenas[i].base && address >= arenas[i].base && address < arenas[i].base + ARENA) return i;
-    return -1;
+        if (arenas[i].base && address >= arenas[i].base && address < arenas[i].base + arenas[i].size) return i;
+    return device_behind(address);
 }
 
 }  // namespace
@@ -153,16 +168,19 @@ int device_of(uint64_t address) {
 void open_memory(unsigned devices) {
     if (!state->protect || devices == opened) return;
     for (int i = 0; i < state->devices; i++)
-        if ((devices ^ opened) >> i & 1u) set_protection(arenas[i], devices >> i & 1u);
+        if ((devices ^ opened) >> i & 1u) {
+            set_protection(arenas[i], devices >> i & 1u);
+            protect_mapped(i, devices >> i & 1u);
+        }
     opened = devices;
 }
+bool is_open(int device) { return !state->protect || (opened >> device & 1u); }
 
 void open_for(const Work &work) {
     open_memory(1u << work.context->device | work.context->peers | work.devices);
 }
 
 int allocate(int device, uint64_t bytes, uint64_t *address) {
-    describe_address = describe;
     Arena &a = arenas[device];
     Device &d = state->device[device];
     const uint64_t rounded = (bytes + ALIGN - 1) & ~(ALIGN - 1);
@@ -171,10 +189,15 @@ int allocate(int device, uint64_t bytes, uint64_t *address) {
     const uint64_t pages = (rounded + PAGE - 1) & ~(PAGE - 1), low = find_gap(a, pages);
     if (!low) return OUT_OF_MEMORY;
     if (!map_junk(low, pages)) {
-        unmap(low, pages);
+        unmap_pages(low, pages);
         return OUT_OF_MEMORY;
     }
-    Allocation m = {low + pages - rounded, bytes, low, low + pages, ++last_id};
+    Allocation m;
+    m.start = low + pages - rounded;
+    m.bytes = bytes;
+    m.low = low;
+    m.high = low + pages;
+    m.id = ++last_id;
     memset((void *)low, CANARY, m.start - low);
     memset((void *)(m.start + bytes), CANARY, m.high - m.start - bytes);
     poison(m, true);
@@ -191,7 +214,7 @@ int release(uint64_t address) {
     if (device < 0) return INVALID_VALUE;
     Arena &a = arenas[device];
     auto found = a.live.find(address);
-    if (found == a.live.end()) return INVALID_VALUE;
+    if (found == a.live.end() || found->second.opens) return INVALID_VALUE;
     const Allocation m = found->second;
     const uint64_t pages = m.high - m.low;
     poison(m, false);
@@ -200,7 +223,11 @@ int release(uint64_t address) {
         fail(&state->device[device].context,
              {ILLEGAL_ADDRESS, "the bytes around an allocation of " + std::to_string(m.bytes) + " bytes on device " +
                                    std::to_string(device) + " were written to"});
-    unmap(m.low, pages);
+    if (m.file >= 0) {                                  // who has it open still sees that it is gone
+        memset((void *)m.low, junk, pages);
+        close(m.file);
+    }
+    unmap_pages(m.low, pages);
     a.live.erase(found);
     state->device[device].used -= (m.bytes + ALIGN - 1) & ~(ALIGN - 1);
     return OK;
@@ -226,13 +253,16 @@ void reset_memory(int device) {
     while (!a.live.empty()) {
         const Allocation m = a.live.begin()->second;
         poison(m, false);
-        unmap(m.low, m.high - m.low);
+        if (m.file >= 0) close(m.file);
+        unmap_pages(m.low, m.high - m.low);
         a.live.erase(a.live.begin());
     }
+    reset_mapped(device);
     state->device[device].used = 0;
 }
 
 Range range_of(uint64_t address) {
+    if (device_behind(address) >= 0) return mapped_range(address);
     Range r;
     const int device = device_of(address);
     if (device >= 0) {
@@ -313,6 +343,7 @@ STANDIN_API int cuMemAllocAsync(uint64_t *address, size_t bytes, void *handle) {
     if (!stream) return INVALID_HANDLE;
     if (!address) return INVALID_VALUE;
     int status = allocate(stream->context->device, bytes, address);
+    if (!status) arenas[stream->context->device].live[*address].in_order = true;
     if (status == OUT_OF_MEMORY) {              // what frees on this stream have given back can be had
         finish(stream, call.lock);
         status = allocate(stream->context->device, bytes, address);
@@ -453,6 +484,116 @@ STANDIN_API int cuPointerGetAttributes(unsigned n, int *attributes, void **out, 
         if (out[i]) memset(out[i], 0, wide ? 8 : 4);
         if (out[i] && attributes[i] == 9) *(int *)out[i] = -2;
     }
+    return OK;
+}
+
+// ---------------------------------------------------------------------------------------------- other processes
+
+namespace {
+
+// What a handle's 64 bytes hold: a file in memory of a process, by the name that it must have, and where in it what lies.
+struct MemoryHandle {
+    char magic[8];
+    int32_t process, file, device, unused;
+    uint64_t id, pages, offset, bytes;
+    char rest[8];
+};
+static_assert(sizeof(MemoryHandle) == 64, "as CUipcMemHandle");
+const char MAGIC[8] = {'s', 't', 'a', 'n', 'd', 'i', 'n', '1'};
+
+std::string file_name(uint64_t id) { return "standin-memory-" + std::to_string(id); }
+
+// Moves pages into a file in memory, where another process can show them.
+bool share_pages(Allocation &m) {
+    const uint64_t pages = m.high - m.low;
+    const int file = memfd_create(file_name(m.id).c_str(), MFD_CLOEXEC);
+    if (file < 0) return false;
+    const unsigned before = opened;
+    open_memory(~0u);
+    poison(m, false);
+    uint64_t done = 0;
+    for (ssize_t n = 1; done < pages && n > 0; done += n > 0 ? (uint64_t)n : 0)
+        n = write(file, (void *)(m.low + done), pages - done);
+    if (done == pages) mmap((void *)m.low, pages, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0);
+    poison(m, true);
+    open_memory(before);
+    if (done < pages) close(file);
+    else m.file = file;
+    return done == pages;
+}
+
+}  // namespace
+
+STANDIN_API int cuIpcGetMemHandle(MemoryHandle *handle, uint64_t address) {
+    STANDIN_CALL("cuIpcGetMemHandle", CONTEXT);
+    const int device = device_of(address);
+    if (!handle || device < 0) return INVALID_VALUE;
+    auto found = arenas[device].live.find(address);             // not mapped memory, nor what lies within
+    if (found == arenas[device].live.end() || found->second.in_order || found->second.opens) return INVALID_VALUE;
+    Allocation &m = found->second;
+    if (m.file < 0 && !share_pages(m)) return OUT_OF_MEMORY;
+    MemoryHandle h = {};
+    memcpy(h.magic, MAGIC, sizeof(MAGIC));
+    h.process = getpid();
+    h.file = m.file;
+    h.device = device;
+    h.id = m.id;
+    h.pages = m.high - m.low;
+    h.offset = m.start - m.low;
+    h.bytes = m.bytes;
+    *handle = h;
+    return OK;
+}
+
+STANDIN_API int cuIpcOpenMemHandle_v2(uint64_t *address, MemoryHandle h, unsigned flags) {
+    STANDIN_CALL("cuIpcOpenMemHandle", CONTEXT);
+    if (!address || flags != 1 || memcmp(h.magic, MAGIC, sizeof(MAGIC)) || h.device != call.context->device)
+        return INVALID_VALUE;
+    if (h.process == getpid()) return INVALID_CONTEXT;
+    const uint64_t origin = (uint64_t)h.process << 32 | h.id;
+    Arena &a = arenas[h.device];
+    for (auto &entry : a.live)
+        if (entry.second.opens && entry.second.origin == origin) {
+            entry.second.opens++;
+            *address = entry.first;
+            return OK;
+        }
+    const std::string path = "/proc/" + std::to_string(h.process) + "/fd/" + std::to_string(h.file);
+    char target[64] = {};
+    if (readlink(path.c_str(), target, sizeof(target) - 1) < 0 ||
+        std::string(target).rfind("/memfd:" + file_name(h.id) + " ", 0) != 0)
+        return INVALID_VALUE;                                   // the process has ended, or has freed the memory
+    const int file = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+    if (file < 0 || !reserve(a)) return INVALID_VALUE;
+    const uint64_t low = find_gap(a, h.pages);
+    void *p = low ? mmap((void *)low, h.pages, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0) : MAP_FAILED;
+    close(file);
+    if (p == MAP_FAILED) return OUT_OF_MEMORY;
+    Allocation m;
+    m.low = low;
+    m.high = low + h.pages;
+    m.start = low + h.offset;
+    m.bytes = h.bytes;
+    m.id = ++last_id;
+    m.origin = origin;
+    m.opens = 1;
+    a.live[m.start] = m;
+    a.next = std::max(a.next, m.high + PAGE);
+    if (!is_open(h.device)) mprotect(p, h.pages, PROT_NONE);
+    *address = m.start;
+    return OK;
+}
+
+// Waits for nothing: work that comes later and touches the memory fails.
+STANDIN_API int cuIpcCloseMemHandle(uint64_t address) {
+    STANDIN_CALL("cuIpcCloseMemHandle", CONTEXT);
+    const int device = device_of(address);
+    if (device < 0) return INVALID_VALUE;
+    auto found = arenas[device].live.find(address);
+    if (found == arenas[device].live.end() || !found->second.opens) return INVALID_VALUE;
+    if (--found->second.opens) return OK;
+    unmap_pages(found->second.low, found->second.high - found->second.low);
+    arenas[device].live.erase(found);
     return OK;
 }
 

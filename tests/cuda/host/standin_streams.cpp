@@ -7,8 +7,11 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <csignal>
+#include <cstring>
 #include <ctime>
 #include <set>
+#include <unistd.h>
 
 namespace standin {
 
@@ -386,7 +389,7 @@ Event *event_of(void *handle) {
 
 STANDIN_API int cuEventCreate(void **out, unsigned flags) {
     STANDIN_CALL("cuEventCreate", CONTEXT);
-    if (!out || flags > 7) return INVALID_VALUE;
+    if (!out || flags > 7 || (flags & 6) == 4) return INVALID_VALUE;    // between processes there is no time
     std::unique_ptr<Event> e(new Event{call.context, flags, nullptr});
     *out = e.get();
     events[e.get()] = std::move(e);
@@ -411,6 +414,7 @@ STANDIN_API int cuEventRecord(void *event, void *handle) {
     work.marker = e->last = std::make_shared<Marker>();
     enqueue(stream, std::move(work));
     after_enqueue(call.lock);
+    if (e->flags & 4) finish(stream, call.lock);        // another process cannot make this one's work go on
     return OK;
 }
 STANDIN_API int cuEventRecordWithFlags(void *event, void *handle, unsigned) { return cuEventRecord(event, handle); }
@@ -465,6 +469,32 @@ STANDIN_API int cuEventElapsedTime_v2(float *ms, void *start, void *end) {
     *ms = (float)(b->last->time - a->last->time);
     return OK;
 }
+// An event of another process is one that is done: there it was waited for when it was recorded.
+struct EventHandle {
+    char magic[8];
+    int32_t process;
+    char rest[52];
+};
+static_assert(sizeof(EventHandle) == 64, "as CUipcEventHandle");
+
+STANDIN_API int cuIpcGetEventHandle(EventHandle *handle, void *event) {
+    STANDIN_CALL("cuIpcGetEventHandle", CONTEXT);
+    EVENT(e, event);
+    if (!handle || !(e->flags & 4)) return INVALID_VALUE;
+    *handle = {{'e', 'v', 'e', 'n', 't', 's', '0', '1'}, (int32_t)getpid(), {}};
+    return OK;
+}
+
+STANDIN_API int cuIpcOpenEventHandle(void **out, EventHandle handle) {
+    STANDIN_CALL("cuIpcOpenEventHandle", CONTEXT);
+    if (!out || memcmp(handle.magic, "events01", 8) || kill(handle.process, 0)) return INVALID_VALUE;
+    if (handle.process == getpid()) return INVALID_CONTEXT;
+    std::unique_ptr<Event> e(new Event{call.context, 2 | 4, nullptr});
+    *out = e.get();
+    events[e.get()] = std::move(e);
+    return OK;
+}
+
 STANDIN_API int cuEventElapsedTime(float *ms, void *start, void *end) { return cuEventElapsedTime_v2(ms, start, end); }
 
 }  // namespace standin

@@ -236,7 +236,8 @@ def test_by_bits(header, code):
         got = header("nextafter", a, b)
         np.testing.assert_array_equal(got, want)
         np.testing.assert_array_equal(np.signbit(got)[want == 0], np.signbit(want)[want == 0])
-    mantissa, exponent = np.frexp(x)
+    with np.errstate(all="ignore"):         # signalling NaNs among the bits
+        mantissa, exponent = np.frexp(x)
     exponent = np.where(np.isfinite(x), exponent, 0)
     np.testing.assert_array_equal(header("frexp_mantissa", x), mantissa)
     np.testing.assert_array_equal(header("frexp_exponent", x), exponent)

@@ -41,3 +41,8 @@ PT_INLINE auto apply(const Params<T> &p, X... x) {
 }
 
 }  // namespace
+
+// The namespace of the functions that formulas call.
+#ifndef PT_MATH
+#  define PT_MATH pt
+#endif

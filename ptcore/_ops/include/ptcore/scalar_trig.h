@@ -17,6 +17,14 @@ namespace pt { namespace {
 PT_INLINE float trig_limit(float) { return 65536.f; }
 PT_INLINE double trig_limit(double) { return 1.0e6; }
 
+#if defined(__CUDACC_RTC__)
+#  define PT_LARGE PT_INLINE                    /* what calls it is a function of its own */
+#  define PT_UNROLLED _Pragma("unroll")
+#else
+#  define PT_LARGE PT_NOINLINE
+#  define PT_UNROLLED
+#endif
+
 /* 2/pi, 32 bits an entry */
 PT_TABLE uint32_t two_over_pi[40] = {
     0xA2F9836E, 0x4E441529, 0xFC2757D1, 0xF534DDC0, 0xDB629599, 0x3C439041, 0xFE5163AB, 0xDEBBC561,
@@ -25,32 +33,38 @@ PT_TABLE uint32_t two_over_pi[40] = {
     0xEF2F118B, 0x5A0A6D1F, 0x6D367ECF, 0x27CB09B7, 0x4F463F66, 0x9E5FEA2D, 0x7527BAC7, 0xEBE5F17B,
     0x3D0739F7, 0x8A5292EA, 0x6BFB5FB1, 0x1F8D5D08, 0x56033046, 0xFC7B6BAB, 0xF0CFBC20, 0x9AF4361D};
 
-/* For finite |x| >= 2^16: q mod 4, and r = *hi + *lo. */
-PT_NOINLINE uint32_t reduce_large(double x, double *hi, double *lo) {
+template<class T> struct reduced { T hi, lo; uint32_t q; };
+
+/* For finite |x| >= 2^16: q mod 4, and r = hi + lo. All places in p are known when this is compiled, so that a GPU keeps
+ * it in registers. */
+PT_LARGE reduced<double> reduce_large(double x) {
     uint64_t b = to_bits(abs(x)), m = (b & 0xfffffffffffffu) | 0x10000000000000u;
     int e = (int)(b >> 52) - 1075;              /* |x| = m 2^e */
     /* Entry i counts 2^(-32(i+1)); entries whose product with m 2^e is a multiple of 4 drop
      * out. The seven that follow leave an error below 2^-136. */
     int first = e <= 2 ? 0 : (e - 2) / 32;
     uint32_t p[10] = {0};                       /* m times the window, least first */
-    for (int half = 0; half < 2; half++) {
+    PT_UNROLLED for (int half = 0; half < 2; half++) {
         uint64_t carry = 0, f = half ? m >> 32 : m & 0xffffffffu;
-        for (int i = 0; i < 7; i++) {
+        PT_UNROLLED for (int i = 0; i < 7; i++) {
             uint64_t t = f * two_over_pi[first + 6 - i] + p[i + half] + carry;
             p[i + half] = (uint32_t)t;
             carry = t >> 32;
         }
         p[7 + half] = (uint32_t)carry;
     }
-    /* p counts 2^-fraction; shift left until the binary point is between two words */
-    int fraction = 32 * (first + 7) - e, words = (fraction + 31) / 32, up = 32 * words - fraction;
-    for (int i = 9; i >= 0 && up; i--)
-        p[i] = p[i] << up | (i ? p[i - 1] >> (32 - up) : 0);
-    uint32_t q = p[words];
-    bool negative = (p[words - 1] >> 31) != 0;  /* nearest integer is above */
-    q += negative;
+    /* p counts 2^-fraction, which is 191 to 260; shift left until the binary point is below the last word */
+    int fraction = 32 * (first + 7) - e, words = (fraction + 31) / 32, up = 32 * words - fraction, more = 9 - words;
+    PT_UNROLLED for (int step = 2; step; step--) {
+        bool moves = (more & step) != 0;
+        PT_UNROLLED for (int i = 9; i >= 0; i--) p[i] = moves ? (i >= step ? p[i - step] : 0) : p[i];
+    }
+    PT_UNROLLED for (int i = 9; i >= 0; i--)
+        p[i] = (uint32_t)((((uint64_t)p[i] << 32 | (i ? p[i - 1] : 0)) << up) >> 32);
+    bool negative = (p[8] >> 31) != 0;          /* nearest integer is above */
+    uint32_t q = p[9] + negative;
     double h = 0, l = 0, unit = 1;
-    for (int i = words - 1; i >= 0; i--) {
+    PT_UNROLLED for (int i = 8; i >= 0; i--) {
         unit *= 2.3283064365386963e-10;         /* 2^-32 */
         double t = (double)(negative ? ~p[i] : p[i]) * unit, s = h + t;
         l += t - (s - h);                       /* t is far below h, or h is 0 */
@@ -63,9 +77,7 @@ PT_NOINLINE uint32_t reduce_large(double x, double *hi, double *lo) {
     h = t + rest;
     l = (t - h) + rest;
     bool flip = negative != (x < 0);
-    *hi = flip ? -h : h;
-    *lo = flip ? -l : l;
-    return x < 0 ? 0u - q : q;
+    return {flip ? -h : h, flip ? -l : l, x < 0 ? 0u - q : q};
 }
 
 /* sine and cosine of hi + lo in [-pi/4, pi/4] */
@@ -77,21 +89,28 @@ PT_INLINE float cos_kernel(float r, float) {
     float z = r * r;
     return (1.f - 0.5f * z) + z * z * poly(z, 0.041666653, -0.00138876052, 2.44618932e-05);
 }
+/* a b + c, fused where that is one instruction. A compiler may fuse the product below or not, and then differs from
+ * itself in the last bit between a loop and its rest. */
+PT_INLINE double muladd(double a, double b, double c) {
+#if PT_HAVE_FMA
+    return PT_FMA(a, b, c);
+#else
+    return a * b + c;
+#endif
+}
 PT_INLINE double sin_kernel(double r, double lo) {
     double z = r * r;
     double p = poly(z, 0.008333333333322373, -0.00019841269829774195, 2.7557313679651933e-06,
                     -2.5050756103837973e-08, 1.589667405131002e-10);
     double v = z * r;
-    return r - ((z * (0.5 * lo - v * p) - lo) + v * 0.16666666666666632);
+    return r - muladd(v, 0.16666666666666632, muladd(z, muladd(-v, p, 0.5 * lo), -lo));
 }
 PT_INLINE double cos_kernel(double r, double lo) {
     double z = r * r, h = 0.5 * z, w = 1.0 - h;
     double p = poly(z, 0.04166666666666666, -0.0013888888888883, 2.4801587294421145e-05,
                     -2.755731564604673e-07, 2.0875884782920822e-09, -1.1367404212616772e-11);
-    return w + (((1.0 - w) - h) + (z * z * p - r * lo));
+    return w + (((1.0 - w) - h) + muladd(z * z, p, -r * lo));
 }
-
-template<class T> struct reduced { T hi, lo; uint32_t q; };
 
 PT_INLINE reduced<float> reduce(float x) {
     float t = x * 0.636619747f + fp<float>::magic;
@@ -111,13 +130,9 @@ PT_INLINE reduced<double> reduce(double x) {
     return {h, (u - h) + c, (uint32_t)to_bits(t)};
 }
 
-PT_INLINE reduced<double> reduce_any(double x) {
-    reduced<double> r;
-    r.q = reduce_large(x, &r.hi, &r.lo);
-    return r;
-}
+PT_INLINE reduced<double> reduce_any(double x) { return reduce_large(x); }
 PT_INLINE reduced<float> reduce_any(float x) {
-    reduced<double> r = reduce_any((double)x);
+    reduced<double> r = reduce_large((double)x);
     float h = (float)r.hi;
     return {h, (float)(r.hi - h), r.q};
 }

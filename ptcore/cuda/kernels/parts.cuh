@@ -1,0 +1,14 @@
+// PT_T as T, and as R the real numbers that its elements are made of.
+#pragma once
+#include "ptcore/complex.h"
+#include "base.cuh"
+
+namespace {
+
+typedef PT_T T;
+template <class X> struct parts { typedef X real; };
+template <> struct parts<complex64> { typedef float real; };
+template <> struct parts<complex128> { typedef double real; };
+typedef parts<T>::real R;
+
+}  // namespace

@@ -1,0 +1,207 @@
+// Convolution by cuDNN: a plan (descriptors and the algorithm that cuDNN's heuristics choose) is made once for sizes, dtype
+// and settings, and kept. Tensors are row-major; what lies otherwise is copied.
+#include "cudnn.hpp"
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+#include "cublas.hpp"
+#include "handles.hpp"
+#include "libraries.hpp"
+#include "view.hpp"
+
+namespace pt_cuda {
+
+Dnn dnn;
+DnnSettings dnn_settings;
+
+namespace {
+
+enum { TYPE_FLOAT = 0, TYPE_DOUBLE = 1, TYPE_HALF = 2, TYPE_BFLOAT16 = 9 };
+enum { FORMAT_NCHW = 0, CROSS_CORRELATION = 1, DETERMINISTIC = 1 };
+enum { DEFAULT_MATH = 0, TENSOR_OP_MATH = 1, FMA_MATH = 3 };
+enum { MOST_PLANS = 4096, CHOICES = 8 };
+
+thread_local Handles<DnnHandle> handles;
+
+// Everything that a plan depends on; all of it ints, so that bytes compare.
+struct Key {
+    int device, kind, type, math, deterministic, groups, ndim;
+    int x[5], w[5], y[5], padding[3], stride[3], dilation[3];
+};
+static_assert(sizeof(Key) == 31 * 4, "no padding");
+
+struct Plan {
+    Plan() = default;
+    Plan(const Plan &) = delete;
+    Plan &operator=(const Plan &) = delete;
+    ~Plan() {
+        if (x) dnn.tensor_destroy(x);
+        if (y) dnn.tensor_destroy(y);
+        if (w) dnn.filter_destroy(w);
+        if (convolution) dnn.convolution_destroy(convolution);
+    }
+    void *x = nullptr, *w = nullptr, *y = nullptr, *convolution = nullptr;
+    int algorithm = -1;                 // -1: cuDNN has none
+    size_t room = 0;
+};
+typedef std::shared_ptr<const Plan> Shared;
+std::mutex lock;
+std::unordered_map<std::string, Shared> &plans = *new std::unordered_map<std::string, Shared>;      // threads may outlive main
+
+// Whether the library is there: it is looked for once. Without it nothing is wrong.
+bool is_there() {
+    static std::atomic<int> known{0};
+    int state = known.load(std::memory_order_acquire);
+    if (!state) {
+        char error[256];
+        state = load_library(LIBRARY_DNN, error) == PT_OK ? 1 : -1;
+        known.store(state, std::memory_order_release);
+    }
+    return state > 0;
+}
+
+// A view's sizes with at least two spatial dims, of which a first one is added; false where an int does not hold them.
+bool read_sizes(const pt_view &v, int (&sizes)[5], int &ndim) {
+    const int added = v.ndim == 3;
+    ndim = v.ndim + added;
+    for (int d = 0; d < v.ndim; d++) sizes[d < 2 ? d : d + added] = (int)v.sizes[d];
+    if (added) sizes[2] = 1;
+    return v.numel < INT32_MAX;
+}
+
+bool read_settings(const pt_call *c, Key &k) {
+    int (*const to[3])[3] = {&k.stride, &k.padding, &k.dilation};
+    const int spatial = k.ndim - 2;
+    for (int p = 0; p < 3; p++) {
+        const pt_param &of = c->params[p];
+        for (int d = 0; d < spatial; d++) {
+            const int from = d - spatial + of.count;
+            const int64_t value = from < 0 ? (p != 1) : of.list[from];
+            if (value >= INT32_MAX) return false;
+            (*to[p])[d] = (int)value;
+        }
+    }
+    return true;
+}
+
+int set_tensor(void **made, const Key &k, const int (&sizes)[5]) {
+    int strides[5], step = 1;
+    for (int d = k.ndim - 1; d >= 0; d--) strides[d] = step, step *= sizes[d];
+    const int status = dnn.tensor_create(made);
+    return status ? status : dnn.tensor_set(*made, k.type, k.ndim, sizes, strides);
+}
+
+int describe(const Key &k, Plan &p) {
+    int status = set_tensor(&p.x, k, k.x);
+    if (!status) status = set_tensor(&p.y, k, k.y);
+    if (!status) status = dnn.filter_create(&p.w);
+    if (!status) status = dnn.filter_set(p.w, k.type, FORMAT_NCHW, k.ndim, k.w);
+    if (!status) status = dnn.convolution_create(&p.convolution);
+    if (!status) status = dnn.convolution_set(p.convolution, k.ndim - 2, k.padding, k.stride, k.dilation, CROSS_CORRELATION,
+                                              k.type == TYPE_DOUBLE ? TYPE_DOUBLE : TYPE_FLOAT);
+    if (!status) status = dnn.convolution_groups(p.convolution, k.groups);
+    return status ? status : dnn.convolution_math(p.convolution, k.math);
+}
+
+// The first of what cuDNN proposes, fastest first, that works and repeats itself if that is asked for.
+Shared made(void *handle, const Key &k) {
+    const auto plan = std::make_shared<Plan>();
+    Plan &p = *plan;
+    DnnAlgorithm found[CHOICES];
+    int count = 0, status = describe(k, p);
+    if (!status) {
+        if (k.kind == DNN_FORWARD) status = dnn.forward_choices(handle, p.x, p.w, p.convolution, p.y, CHOICES, &count, found);
+        else if (k.kind == DNN_DATA) status = dnn.data_choices(handle, p.w, p.y, p.convolution, p.x, CHOICES, &count, found);
+        else status = dnn.filter_choices(handle, p.x, p.y, p.convolution, p.w, CHOICES, &count, found);
+    }
+    for (int i = 0; !status && i < count && p.algorithm < 0; i++) {
+        if (found[i].status || (k.deterministic && found[i].determinism != DETERMINISTIC)) continue;
+        if (dnn.convolution_math(p.convolution, found[i].math)) continue;
+        p.algorithm = found[i].algorithm, p.room = found[i].memory;
+    }
+    return plan;
+}
+
+Shared plan_for(void *handle, const Key &k) {
+    const std::string bytes(reinterpret_cast<const char *>(&k), sizeof(k));
+    std::lock_guard<std::mutex> guard(lock);
+    const auto at = plans.find(bytes);
+    if (at != plans.end()) return at->second;
+    const Shared p = made(handle, k);
+    if (plans.size() >= MOST_PLANS) plans.clear();      // programs of so many sizes begin anew
+    plans.emplace(bytes, p);
+    return p;
+}
+
+}  // namespace
+
+DnnHandle *dnn_handle(pt_call *c) {
+    const int device = device_of(c);
+    if (!is_there() || driver.set_device(device)) return nullptr;
+    DnnHandle &h = handles.at(device);
+    if (!h.handle && dnn.create(&h.handle)) return nullptr;
+    if (!h.set || h.stream != c->stream) {
+        h.set = !dnn.set_stream(h.handle, c->stream);
+        h.stream = c->stream;
+    }
+    return h.set ? &h : nullptr;
+}
+
+int convolve_by_cudnn(pt_call *c, DnnKind kind) {
+    const pt_view &out = c->out[0];
+    const int dtype = out.dtype;
+    if (!dnn_settings.enabled || dtype < PT_FLOAT16 || dtype > PT_FLOAT64 || !out.contiguous) return DNN_DECLINES;
+    const pt_view &x = kind == DNN_DATA ? out : c->in[0], &w = kind == DNN_FILTER ? out : c->in[1];
+    const pt_view &y = kind == DNN_FORWARD ? out : kind == DNN_DATA ? c->in[0] : c->in[1];
+    Key k = {};
+    k.device = device_of(c), k.kind = kind, k.deterministic = dnn_settings.repeats();
+    static const int types[] = {TYPE_HALF, TYPE_BFLOAT16, TYPE_FLOAT, TYPE_DOUBLE};
+    k.type = types[dtype - PT_FLOAT16];
+    k.math = dtype <= PT_BFLOAT16 ? TENSOR_OP_MATH : DEFAULT_MATH;
+    if (dtype == PT_FLOAT32 && !blas_settings.convolution_tf32) k.math = FMA_MATH;
+    if (c->params[3].i > INT32_MAX) return DNN_DECLINES;
+    k.groups = (int)c->params[3].i;
+    if (!read_sizes(x, k.x, k.ndim) || !read_sizes(w, k.w, k.ndim) || !read_sizes(y, k.y, k.ndim) || !read_settings(c, k))
+        return DNN_DECLINES;
+    if (!x.numel || !w.numel || !y.numel) return DNN_DECLINES;
+
+    DnnHandle *const h = dnn_handle(c);
+    if (!h) return DNN_DECLINES;
+    const Shared plan = plan_for(h->handle, k);
+    const Plan &p = *plan;
+    if (p.algorithm < 0) return DNN_DECLINES;
+
+    const Contiguous first(c, kind == DNN_DATA ? w : x), second(c, kind == DNN_FORWARD ? w : y);
+    const Scratch room(c, (int64_t)p.room);
+    if (!first.ok() || !second.ok()) return PT_MEMORY_ERROR;
+    if (p.room && !room.data) return DNN_DECLINES;
+    const bool biased = kind != DNN_FILTER && c->in[2].dtype != PT_NONE;
+    if (biased) {                               // the result begins as it
+        View bias(out);
+        bias.v.data = c->in[2].data;
+        for (int d = 0; d < out.ndim; d++) bias.strides[d] = d == 1 ? c->in[2].strides[0] : 0;
+        bias.settle();
+        if (const int status = copy(c, &out, &bias.v)) return status;
+    }
+    const float scale[2] = {1, biased ? 1.f : 0.f};
+    const double wide[2] = {1, biased ? 1. : 0.};
+    const void *const alpha = dtype == PT_FLOAT64 ? static_cast<const void *>(wide) : scale;
+    const void *const beta = dtype == PT_FLOAT64 ? static_cast<const void *>(wide + 1) : scale + 1;
+    int status;
+    if (kind == DNN_FORWARD)
+        status = dnn.forward(h->handle, alpha, p.x, first.view.data, p.w, second.view.data, p.convolution, p.algorithm, room.data,
+                             p.room, beta, p.y, out.data);
+    else if (kind == DNN_DATA)
+        status = dnn.data(h->handle, alpha, p.w, first.view.data, p.y, second.view.data, p.convolution, p.algorithm, room.data,
+                          p.room, beta, p.x, out.data);
+    else
+        status = dnn.filter(h->handle, alpha, p.x, first.view.data, p.y, second.view.data, p.convolution, p.algorithm, room.data,
+                            p.room, beta, p.w, out.data);
+    return status ? (int)DNN_DECLINES : (int)PT_OK;
+}
+
+}  // namespace pt_cuda

@@ -1,0 +1,89 @@
+// cuDNN as a table of pointers, where it is installed: convolution and attention by it. Statuses are cudnnStatus_t;
+// descriptors are opaque.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include "launch.hpp"
+
+namespace pt_cuda {
+
+// cudnnConvolutionFwdAlgoPerf_t and the two like it.
+struct DnnAlgorithm {
+    int algorithm, status;
+    float time;
+    size_t memory;
+    int determinism, math, reserved[3];
+};
+
+struct Dnn {
+    int (*create)(void **handle);
+    int (*set_stream)(void *handle, void *stream);
+    int (*tensor_create)(void **tensor);
+    int (*tensor_set)(void *tensor, int type, int ndim, const int *sizes, const int *strides);
+    int (*tensor_destroy)(void *tensor);
+    int (*filter_create)(void **filter);
+    int (*filter_set)(void *filter, int type, int format, int ndim, const int *sizes);
+    int (*filter_destroy)(void *filter);
+    int (*convolution_create)(void **convolution);
+    int (*convolution_set)(void *convolution, int ndim, const int *padding, const int *stride, const int *dilation, int mode,
+                           int compute);
+    int (*convolution_groups)(void *convolution, int groups);
+    int (*convolution_math)(void *convolution, int math);
+    int (*convolution_destroy)(void *convolution);
+    int (*forward_choices)(void *handle, void *x, void *filter, void *convolution, void *y, int wanted, int *found,
+                           DnnAlgorithm *algorithms);
+    int (*forward)(void *handle, const void *alpha, void *x, const void *x_data, void *filter, const void *filter_data,
+                   void *convolution, int algorithm, void *room, size_t nbytes, const void *beta, void *y, void *y_data);
+    int (*data_choices)(void *handle, void *filter, void *y, void *convolution, void *x, int wanted, int *found,
+                        DnnAlgorithm *algorithms);
+    int (*data)(void *handle, const void *alpha, void *filter, const void *filter_data, void *y, const void *y_data,
+                void *convolution, int algorithm, void *room, size_t nbytes, const void *beta, void *x, void *x_data);
+    int (*filter_choices)(void *handle, void *x, void *y, void *convolution, void *filter, int wanted, int *found,
+                          DnnAlgorithm *algorithms);
+    int (*filter)(void *handle, const void *alpha, void *x, const void *x_data, void *y, const void *y_data, void *convolution,
+                  int algorithm, void *room, size_t nbytes, const void *beta, void *filter, void *filter_data);
+    // Graphs: descriptors of all kinds.
+    int (*descriptor_create)(int kind, void **descriptor);
+    int (*descriptor_destroy)(void *descriptor);
+    int (*attribute_set)(void *descriptor, int name, int type, int64_t count, const void *values);
+    int (*attribute_get)(void *descriptor, int name, int type, int64_t wanted, int64_t *count, void *values);
+    int (*finalize)(void *descriptor);
+    int (*execute)(void *handle, void *plan, void *pack);
+    size_t (*version)();
+};
+extern Dnn dnn;
+
+struct DnnSettings {
+    bool enabled = true, attention = false;
+    bool deterministic = false, all_deterministic = false;      // as backends.cudnn says, and as of all algorithms
+    bool repeats() const { return deterministic || all_deterministic; }
+};
+extern DnnSettings dnn_settings;
+
+enum DnnKind { DNN_FORWARD, DNN_DATA, DNN_FILTER };
+enum { DNN_DECLINES = -1 };
+// What a call of convolve, convolve_transposed or convolve_weight asks for; DNN_DECLINES where cuDNN is not installed or has
+// no algorithm for it.
+int convolve_by_cudnn(pt_call *c, DnnKind kind);
+
+// Everything that a plan of attention depends on; all of it int64_t, so that bytes compare. Strides are in elements.
+struct DnnAttention {
+    int64_t handle, backward, type, causal, deterministic, n, heads, held, l, s, e, v;
+    int64_t query_strides[4], key_strides[4], value_strides[4], gradient_strides[4];
+};
+// The forward of attention, or its gradients where the inputs begin with theirs (`first` is 1); no mask, no dropout. Query,
+// key, value and gradient are 16-bit with 4 dims.
+int attend_by_cudnn(pt_call *c, int first, float scale, bool causal);
+// The workspace of a plan, with dense operands, for a device that cuDNN's text tells of; below 0: there is none. No device
+// is needed.
+int64_t attention_room(const DnnAttention &a, const char *device);
+
+struct DnnHandle {
+    void *handle = nullptr, *stream = nullptr;
+    bool set = false;
+};
+// This thread's, on the call's device and stream; NULL where cuDNN is not installed or does not start.
+DnnHandle *dnn_handle(pt_call *c);
+
+}  // namespace pt_cuda

@@ -1,0 +1,47 @@
+// Handles of a library, one for each thread and device: a handle serves one thread at a time, and goes back to a pool when
+// its thread ends.
+#pragma once
+#include <mutex>
+#include <vector>
+
+#include "driver.hpp"
+
+namespace pt_cuda {
+
+// Of each library one that is thread_local. H is what is kept of a handle, of which H::handle is NULL until it is made.
+template <class H> class Handles {
+public:
+    Handles() = default;
+    Handles(const Handles &) = delete;
+    Handles &operator=(const Handles &) = delete;
+    ~Handles() {
+        std::lock_guard<std::mutex> guard(pool().lock);
+        for (int i = 0; i < MAX_DEVICES; i++)
+            if (of[i].handle) pool().idle[i].push_back(of[i]);
+    }
+    // The thread's, or one that no thread has, or one that is still to be made.
+    H &at(int device) {
+        H &h = of[device];
+        if (h.handle) return h;
+        std::lock_guard<std::mutex> guard(pool().lock);
+        std::vector<H> &idle = pool().idle[device];
+        if (!idle.empty()) {
+            h = idle.back();
+            idle.pop_back();
+        }
+        return h;
+    }
+
+private:
+    struct Pool {
+        std::mutex lock;
+        std::vector<H> idle[MAX_DEVICES];
+    };
+    static Pool &pool() {                       // never destroyed, as threads may outlive main
+        static Pool &p = *new Pool;
+        return p;
+    }
+    H of[MAX_DEVICES];
+};
+
+}  // namespace pt_cuda

@@ -1,0 +1,18 @@
+/* Exponentials of matrices: dense ones of equal size, n elements in all. */
+#ifndef PTCORE_CUDA_MATRIX_EXP_ARGS_H
+#define PTCORE_CUDA_MATRIX_EXP_ARGS_H
+#include "divisor.h"
+
+typedef struct MatrixExpArgs {
+    char *to, *other;
+    const char *from[3];                /* a2, a4 and a6 of a combination */
+    int64_t n, batch;
+    Divisor order;
+    double c0, c[3];                    /* of the identity, and of these */
+    double *sums;                       /* of the moduli in each column */
+    int32_t *squarings;                 /* of each matrix; -1: it is not finite */
+    double limit;                       /* up to which norm none is needed */
+    int32_t add, round;
+} MatrixExpArgs;
+
+#endif

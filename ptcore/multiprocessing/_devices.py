@@ -1,0 +1,132 @@
+"""How memory of CUDA devices gets to another process: as a handle of the driver's, and never copied.
+
+The sender keeps what it sent until the receiver has no tensor over it any more. A slip of shared memory goes with each
+message: 0 while it is on its way, the process that has read it (and when that was started) as long as it needs the
+memory, then -1. The sender looks at its slips with each message, in ``cuda.ipc_collect`` and when memory runs out; the
+slip of a process that has died counts as returned.
+"""
+import itertools
+import os
+import warnings
+import weakref
+from multiprocessing import util
+
+from ptcore import Tensor
+from ptcore._exchange.copying import rebuild
+from ptcore._exchange.cuda_array import tensor_over
+from ptcore.cuda._load import runtime
+from ptcore.cuda.streams import Event, current_stream
+from ptcore.multiprocessing._shared_memory import allocate, started
+
+ON_ITS_WAY, RETURNED = 0, -1
+
+_token = os.urandom(16)
+_numbers = itertools.count()
+_sent = {}                              # number -> (storage, event, words of the slip)
+_received = weakref.WeakSet()
+
+
+def _driver():
+    runtime()
+    from ptcore.cuda import _ipc
+    return _ipc
+
+
+def _me():
+    """Says whether a message comes back to its sender."""
+    return os.getpid(), _token
+
+
+def _words(slip):
+    """A slip's two numbers, as an array."""
+    return rebuild(Tensor, "int64", (2,), (1,), 0, slip, False, None).numpy()
+
+
+def collect():
+    """Lets go of what receivers have returned; whether there was anything."""
+    found = False
+    for number, (_, _, words) in list(_sent.items()):
+        process, start = int(words[0]), int(words[1])
+        if process == RETURNED or (process > 0 and started(process) != start):
+            found = _sent.pop(number, None) is not None or found
+    return found
+
+
+def _end():
+    """After the children have been joined."""
+    collect()
+    if _sent:
+        warnings.warn(f"multiprocessing: this process ends while others need {len(_sent)} of its CUDA storages, whose "
+                      "memory they lose; wait for them before", RuntimeWarning, stacklevel=1)
+
+
+util.Finalize(None, _end, exitpriority=-90)
+
+
+class _Opened:
+    """Memory of another process as this one has it; the message's slip is returned with it."""
+
+    def __init__(self, index, base, offset, nbytes, words):
+        self.index, self.address, self.nbytes = index, base + offset, nbytes
+        self.__cuda_array_interface__ = {"shape": (nbytes,), "typestr": "|u1", "data": (base + offset, False),
+                                         "strides": None, "version": 2}
+        _received.add(self)
+        weakref.finalize(self, _leave, index, base, words).atexit = False
+
+
+def _leave(index, base, words):
+    _driver().close_memory(index, base)
+    words[0] = RETURNED
+
+
+def reduce_storage(storage):
+    """A storage of a CUDA device as a handle of the segment that it lies in."""
+    index, nbytes = storage.device.index, storage.nbytes()
+    address = storage.data_ptr()
+    if any(o.index == index and o.address <= address < o.address + o.nbytes for o in list(_received)):
+        raise RuntimeError("multiprocessing: a CUDA tensor that came from another process cannot be sent on; send a "
+                           "clone()")
+    collect()
+    handle, offset = _driver().memory_handle(index, address)
+    event = Event(interprocess=True)
+    event.record(current_stream(index))         # the receiver's work comes after what this stream has been given
+    segment, place = allocate(16)
+    slip = segment.storage(place, 16)
+    number = next(_numbers)
+    _sent[number] = storage, event, _words(slip)
+    from ptcore.cuda import _memory
+    if collect not in _memory.reclaim:
+        _memory.reclaim.append(collect)
+    return rebuild_storage, (index, handle, offset, nbytes, event.ipc_handle(), slip, _me(), number)
+
+
+def rebuild_storage(index, handle, offset, nbytes, event, slip, process, number):
+    """The storage of a message, behind the sender's work on the stream that was current there."""
+    words = _words(slip)
+    if words[0] != ON_ITS_WAY:
+        raise RuntimeError("multiprocessing: a message with CUDA tensors is read for the second time")
+    if process == _me():
+        storage, _, _ = _sent[number]
+        words[0] = RETURNED
+        return storage
+    runtime().check_device(index)
+    words[1] = started(os.getpid())
+    words[0] = os.getpid()
+    try:
+        base = _driver().open_memory(index, handle)
+    except BaseException:
+        words[0] = RETURNED
+        raise
+    opened = _Opened(index, base, offset, nbytes, words)
+    Event.from_ipc_handle(index, event).wait(current_stream(index))
+    return tensor_over(opened).untyped_storage()
+
+
+def reduce_event(event):
+    """An event by its handle."""
+    return rebuild_event, (event.ipc_handle(), event.device.index)
+
+
+def rebuild_event(handle, index):
+    """The event of a handle."""
+    return Event.from_ipc_handle(index, handle)

@@ -1,0 +1,33 @@
+"""What a launch costs the host beside the driver: instructions of ptcore's own libraries, which valgrind counts."""
+import importlib.util
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+PATH = Path(__file__).parents[2] / "tools" / "instructions.py"
+
+pytest.importorskip("cuda.bindings")
+pytestmark = [
+    pytest.mark.alone,
+    pytest.mark.skipif(not importlib.util.find_spec("ptcore.cuda._backend"), reason="built without the CUDA backend"),
+    pytest.mark.skipif(not PATH.exists(), reason="needs the source tree"),
+    pytest.mark.skipif(not shutil.which("valgrind"), reason="valgrind is not installed"),
+]
+
+# Of one call on 8 x 8 numbers, as GCC 12 makes them for CPython 3.11; others differ by a few per cent.
+COST = {"add": 4198, "add number": 4649, "add transposed": 7035, "relu": 3693, "sum": 3679, "softmax": 3402,
+        "layer_norm": 10269, "cat": 4081, "backward": 57114}
+ROOM = 1.08
+
+
+@pytest.mark.timeout(600)
+def test_instructions_of_a_launch():
+    spec = importlib.util.spec_from_file_location("instructions", PATH)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    found = module.counts(sys.executable, ["nothing", *COST], cuda=True)
+    spent = {name: found[name] - found["nothing"] for name in COST}
+    over = {name: n for name, n in spent.items() if not COST[name] / 2 < n <= ROOM * COST[name]}
+    assert not over, f"{over}: more than {COST}, or hardly any"
