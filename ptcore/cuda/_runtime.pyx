@@ -542,9 +542,13 @@ def stream_query(int device, uintptr_t stream):
     return True
 
 
-def stream_wait_event(int device, uintptr_t stream, uintptr_t event):
+def stream_wait_event(int device, uintptr_t stream, uintptr_t event, bint external=False):
+    """Whether the wait became one of a graph's, for the event's newest record at each launch."""
+    cdef unsigned int flags
     use_device(device)
-    check(cu.cuStreamWaitEvent(handle_of(<void *>stream), <cu.CUevent>event, 0), "Stream.wait_event")
+    flags = external and capturing(<void *>stream)
+    check(cu.cuStreamWaitEvent(handle_of(<void *>stream), <cu.CUevent>event, flags), "Stream.wait_event")
+    return bool(flags)
 
 
 def event_create(int device, unsigned flags):
@@ -559,9 +563,13 @@ def event_destroy(uintptr_t event):
         cu.cuEventDestroy(<cu.CUevent>event)
 
 
-def event_record(int device, uintptr_t event, uintptr_t stream):
+def event_record(int device, uintptr_t event, uintptr_t stream, bint external=False):
+    """Whether the record became one of a graph's, which each launch repeats."""
+    cdef unsigned int flags
     use_device(device)
-    check(cu.cuEventRecord(<cu.CUevent>event, handle_of(<void *>stream)), "Event.record")
+    flags = external and capturing(<void *>stream)
+    check(cu.cuEventRecordWithFlags(<cu.CUevent>event, handle_of(<void *>stream), flags), "Event.record")
+    return bool(flags)
 
 
 def event_query(int device, uintptr_t event):

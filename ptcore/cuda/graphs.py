@@ -12,7 +12,7 @@ from ptcore import _lazy, _random
 from ptcore.cuda import _load, _pools
 from ptcore.cuda._load import runtime
 from ptcore.cuda.memory import empty_cache
-from ptcore.cuda.streams import Stream, StreamContext, current_stream
+from ptcore.cuda.streams import Stream, StreamContext, captures_events, current_stream
 
 __all__ = ["CUDAGraph", "graph", "graph_pool_handle", "is_current_stream_capturing",
            *[name for names in _lazy.TABLE["ptcore.cuda.graphs"].values() for name in names]]
@@ -64,6 +64,7 @@ class CUDAGraph:
 
     def _clear(self):
         self._graph = self._program = self._drawn = 0
+        self._events = []
         self._index = self._pool = self._state = self._captured_on = self._generator = None
 
     def capture_begin(self, pool=None, capture_error_mode="global"):
@@ -102,6 +103,7 @@ class CUDAGraph:
         self._index, self._pool, self._captured_on, self._state = index, number, now, state
         self._generator, self._before = generator, (seed, offset)
         _pools.hold(index, number)
+        captures_events.append(self._events)
 
     def _end(self):
         """The driver's graph, after everything stands as before the capture."""
@@ -112,6 +114,7 @@ class CUDAGraph:
         generator.manual_seed(seed)
         generator.set_offset(offset)
         self._captured_on = None
+        captures_events[:] = [events for events in captures_events if events is not self._events]
         found = _driver().end(self._index, stream_._handle)
         if seeded:
             _driver().destroy(found[0], 0)

@@ -12,6 +12,14 @@ _POOL = 32
 _pools = {}                             # (device, priority) -> [the streams made so far, the number of the next]
 _lock = threading.Lock()
 
+# Of each capture under way, the external events that it records or waits for: the graph keeps them.
+captures_events = []
+
+
+def _kept_by_graphs(event):
+    for events in captures_events:
+        events.append(event)
+
 
 def _pooled(index, priority):
     """One of 32 streams of a device and priority in turn. They are never destroyed: what was allocated or recorded on a
@@ -79,8 +87,10 @@ class Stream:
 
     def wait_event(self, event):
         """Makes work that comes next wait for an event."""
-        if event._handle:
-            runtime().stream_wait_event(self._index, self._handle, event._handle)
+        if captures_events and event._external and event._handle is None:   # it may be recorded before a launch
+            event._create(self._index)
+        if event._handle and runtime().stream_wait_event(self._index, self._handle, event._handle, event._external):
+            _kept_by_graphs(event)
 
     def wait_stream(self, stream):
         """Makes work that comes next wait for what another stream has been given so far."""
@@ -142,6 +152,10 @@ class Event:
         Whether ``synchronize`` gives the processor to others.
     interprocess : bool
         Whether other processes can be given it: `multiprocessing` sends it, and ``ipc_handle``.
+    external : bool
+        What a capture makes of it: records and waits of the graph, which each launch repeats, so that the time of a
+        part of a graph can be taken and work outside of it can wait for a part. Otherwise an event orders the work
+        within a capture.
 
     Raises
     ------
@@ -150,11 +164,10 @@ class Event:
     """
 
     def __init__(self, enable_timing=False, blocking=False, interprocess=False, external=False):
-        if external:
-            raise NotImplementedError("Event: external events are not supported")
         if interprocess and enable_timing:
             raise RuntimeError("Event: an interprocess event keeps no time: enable_timing must be False")
         self._flags = (0 if enable_timing else 2) | (1 if blocking else 0) | (4 if interprocess else 0)
+        self._external = bool(external)
         self._handle = self._index = self._destroy = None
 
     def __del__(self):
@@ -163,6 +176,9 @@ class Event:
 
     def _keep(self, index, handle):
         self._index, self._handle, self._destroy = index, handle, runtime().event_destroy
+
+    def _create(self, index):
+        self._keep(index, runtime().event_create(index, self._flags))
 
     def ipc_handle(self):
         """What ``from_ipc_handle`` makes the same event of in another process: 64 bytes. An event that was not recorded
@@ -176,8 +192,7 @@ class Event:
         if not self._flags & 4:
             raise RuntimeError("Event.ipc_handle: the event must be made with interprocess=True")
         if self._handle is None:
-            index = runtime().check_device(-1)
-            self._keep(index, runtime().event_create(index, self._flags))
+            self._create(runtime().check_device(-1))
         from ptcore.cuda import _ipc
         return _ipc.event_handle(self._index, self._handle)
 
@@ -220,11 +235,12 @@ class Event:
         """
         stream = current_stream() if stream is None else stream
         if self._handle is None:
-            self._keep(stream._index, runtime().event_create(stream._index, self._flags))
+            self._create(stream._index)
         elif self._index != stream._index:
             raise RuntimeError(f"Event.record: the event belongs to cuda:{self._index}, the stream to "
                                f"cuda:{stream._index}")
-        runtime().event_record(self._index, self._handle, stream._handle)
+        if runtime().event_record(self._index, self._handle, stream._handle, self._external):
+            _kept_by_graphs(self)
 
     def wait(self, stream=None):
         """Makes the next work of a stream (the current one if None) wait for the event."""

@@ -5,8 +5,7 @@ import subprocess
 import sys
 
 import _budgets
-import _machine_code
-import _usage
+import _proved
 import pytest
 
 from ptcore.cuda import _compile, _programs, warmup
@@ -18,67 +17,66 @@ if not importlib.util.find_spec("cuda") or not importlib.util.find_spec("cuda.bi
 
 HALF, FLOAT, INT64 = 9, 11, 8
 NIGHT = os.environ.get("PTCORE_TEST_EXAMPLES", "1") != "1"
+# Compiled in every run, the programs of hot kernels; of the others, those whose source has changed.
+FIXED = sorted({row.program for row in _budgets.BUDGETS} & set(_programs.STRUCTURED))
+CHANGED = list(_proved.units()) if NIGHT else _proved.changed()
 
 
-class Verbose(_compile.NVRTC):
-    OPTIONS = (*_compile.NVRTC.OPTIONS, _usage.VERBOSE)
-
-
-def compile_all(programs, architecture, disassembled=False, first=True):
-    """Also that no kernel takes more registers and memory than it may, on the architecture that the bounds are of.
-
-    With ``disassembled`` also that its machine code keeps to the rules of ``_budgets``. Bounds are those of a program's
-    ``first`` dtype, others have some room.
-    """
-    nvrtc, wrong = Verbose(), []
-    for program, types in programs:
-        text = _programs.text_of(program, types)
-        cubin = nvrtc.compile(text, _compile.included(text, _programs.headers()), architecture)
-        assert cubin[:4] == b"\x7fELF", program
-        if architecture == 90:
-            assert _usage.used(nvrtc.log), program
-            lines = _usage.too_much(program, nvrtc.log, cubin, first)
-            if disassembled and _machine_code.nvdisasm():
-                lines += _budgets.too_much(program, [_programs.CPP[t] for t in types], cubin)
-            wrong += [f"{program} {types}: {line}" for line in lines]
-    assert not wrong, "\n".join(wrong)
-
-
-def representative(program):
-    """One tuple of dtypes of a structured program: with halves, if it has such."""
-    rows = [types for name, types in _programs.every(program) if name == program]
-    return next((types for types in rows if HALF in types), rows[0])
-
-
-@pytest.mark.parametrize("architecture", [75, 80, 90])
-@pytest.mark.parametrize("program", _programs.STRUCTURED)
+@pytest.mark.parametrize("architecture", _proved.ARCHITECTURES)
+@pytest.mark.parametrize("program", [name for name in _programs.STRUCTURED if name in {*FIXED, *CHANGED}])
 def test_structured(program, architecture):
-    compile_all([(program, representative(program))], architecture, disassembled=True)
+    _proved.compile_all([(program, _proved.representative(program))], architecture, disassembled=True)
 
 
 @pytest.mark.parametrize("architecture", [70, 131])
 def test_a_device_that_nvrtc_does_not_know(architecture):
     with pytest.raises(RuntimeError, match=rf"nvrtc 13\.\d+ compiles for sm_75 to sm_\d+, not for sm_{architecture}: "
                                            "pip install --upgrade nvidia-cuda-nvrtc"):
-        compile_all([("fill", (FLOAT,))], architecture)
+        _proved.compile_all([("fill", (FLOAT,))], architecture)
 
 
-OPS = sorted(_programs.formulas())
+def test_elementwise():
+    """A formula of each eighth, and all of the eighths that have changed, for one dtype: a half where it takes halves."""
+    for part in range(_proved.PARTS):
+        programs = _proved.elementwise(part)
+        assert len(programs) > 20
+        whole = f"elementwise {part}" in CHANGED
+        _proved.compile_all(programs if whole else programs[:1], 90, disassembled=NIGHT)
 
 
-@pytest.mark.parametrize("part", range(8))
-def test_elementwise(part):
-    """Each formula for one dtype: a half where it takes halves."""
-    chosen = {}
-    for program, types in _programs.every("elementwise:"):
-        if OPS.index(program.partition(":")[2]) % 8 == part and (program not in chosen or types[0] == HALF):
-            chosen[program] = types
-    assert len(chosen) > 20
-    compile_all(chosen.items(), 90, disassembled=NIGHT)
+def test_what_has_changed_is_compiled(tmp_path, monkeypatch):
+    """A line for each program; a text, a header, a bound or the compiler make others of them."""
+    names, digests = list(_proved.units()), _proved.digests()
+    assert list(digests) == names and len(set(digests.values())) == len(names) == len(_programs.STRUCTURED) + 8
+    assert {p for n in names for p, _ in _proved.units()[n]} == (
+        set(_programs.STRUCTURED) | {f"elementwise:{op}" for op in _programs.formulas()})
+    record = tmp_path / "proved.tsv"
+    monkeypatch.setattr(_proved, "RECORD", record)
+    assert _proved.changed() == names
+    _proved.write()
+    assert _proved.changed() == []
+    record.write_text("".join(line for line in record.open() if not line.startswith("softmax\t")))
+    assert _proved.changed() == ["softmax"]
+    record.unlink()
+    _proved.write()
+    headers, op = _programs.headers(), sorted(_programs.formulas())[3]
+    for name, whose in (("softmax.cuh", {"softmax", "softmax_backward"}), ("scan.cuh", None), ("base.cuh", set(names))):
+        with monkeypatch.context() as m:
+            m.setitem(headers, name, headers[name] + " ")
+            found = set(_proved.changed())
+        assert found == whose if whose else "cumulate" in found and "softmax" not in found
+    with monkeypatch.context() as m:
+        m.setitem(_programs.formulas(), op, _programs.formulas()[op] + " ")
+        assert _proved.changed() == ["elementwise 3"]
+    with monkeypatch.context() as m:
+        m.setattr(_budgets, "DIVIDING", {})
+        assert _proved.changed() == names
+    monkeypatch.setattr(_proved.Verbose, "OPTIONS", (*_proved.Verbose.OPTIONS, "-use_fast_math"))
+    assert _proved.changed() == names
 
 
 def test_elementwise_with_conversions():
-    compile_all([(f"elementwise_cast:{op}", (FLOAT,)) for op in ("add", "where", "gelu")], 80)
+    _proved.compile_all([(f"elementwise_cast:{op}", (FLOAT,)) for op in ("add", "where", "gelu")], 80)
 
 
 if NIGHT:                               # half an hour each
@@ -87,8 +85,8 @@ if NIGHT:                               # half an hour each
     def test_everything(architecture):
         """Every program for every dtype."""
         structured = [(program, types) for program, types in _programs.every() if program in _programs.STRUCTURED]
-        compile_all(structured, architecture, disassembled=True, first=False)
-        compile_all(_programs.every("elementwise"), architecture, first=False)
+        _proved.compile_all(structured, architecture, disassembled=True, first=False)
+        _proved.compile_all(_programs.every("elementwise"), architecture, first=False)
 
 
 class Counting:

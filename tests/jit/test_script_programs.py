@@ -19,7 +19,7 @@ hypothesis = pytest.importorskip("hypothesis")
 from hypothesis import HealthCheck, given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 
-EXAMPLES = int(os.environ.get("PTCORE_SCRIPT_PROGRAMS", "2000"))
+EXAMPLES = int(os.environ.get("PTCORE_SCRIPT_PROGRAMS", "500"))
 _number = itertools.count()
 HEAD = ("def f(a: int, b: int, items: List[int], words: Dict[str, int], maybe: Optional[int], flag: bool,\n"
         "      s: str, pair: Tuple[int, str]):\n")

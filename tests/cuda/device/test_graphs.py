@@ -1,6 +1,8 @@
 """Graphs: what is captured runs again, from the memory that it had, and as eager calls would."""
+import gc
 import os
 import threading
+import weakref
 from functools import partial
 
 import in_process
@@ -96,6 +98,107 @@ def test_a_stream_that_nobody_waits_for():
     g, _ = captured(lambda: x.add_(1))          # the next one is not touched
     g.replay()
     assert x.tolist() == [2, 2, 2]
+
+
+def test_external_events_take_the_time_of_a_part():
+    x = ptcore.ones(1000, device="cuda")
+    start, end = (cuda.Event(enable_timing=True, external=True) for _ in range(2))
+
+    def work():
+        start.record()
+        x.mul_(2)
+        end.record()
+
+    g, _ = captured(work)
+    assert start.query() and end.query()            # not recorded yet
+    for _ in range(3):
+        g.replay()
+        end.synchronize()
+        assert 0 <= start.elapsed_time(end) < 10_000
+    assert x.tolist() == [8] * 1000
+
+
+def test_external_events_let_others_wait_for_a_part(order):
+    x, y = ptcore.zeros(1000, device="cuda"), ptcore.zeros(1000, device="cuda")
+    side, middle = cuda.Stream(), cuda.Event(external=True)
+
+    def work():
+        x.add_(1)
+        middle.record()
+        for _ in range(5):
+            y.add_(x)
+
+    g, _ = captured(work)
+    for i in range(10):
+        order(i)
+        g.replay()
+        with cuda.stream(side):
+            middle.wait()
+            got = x.clone()
+        side.synchronize()
+        assert got.tolist() == [i + 1] * 1000
+        cuda.synchronize()
+    assert y[0].item() == 5 * 55
+
+
+def test_graphs_wait_for_external_events(order):
+    """For the newest record before each launch; for none if there was none."""
+    x, side, ready = ptcore.zeros(1000, device="cuda"), cuda.Stream(), cuda.Event(external=True)
+
+    def work():
+        ready.wait()
+        return x * 2
+
+    g, y = captured(work)
+    g.replay()
+    assert y.tolist() == [0] * 1000
+    for i in range(1, 10):
+        order(i)
+        with cuda.stream(side):
+            x.fill_(i)
+            ready.record()
+        g.replay()
+        assert y.tolist() == [2 * i] * 1000
+
+
+def test_a_graph_keeps_its_external_events():
+    x, event = ptcore.zeros(3, device="cuda"), cuda.Event(external=True)
+    g, _ = captured(lambda: (x.add_(1), event.record()))
+    seen = weakref.ref(event)
+    del event
+    g.replay()
+    assert x.tolist() == [1, 1, 1] and seen() is not None
+    g.reset()
+    assert seen() is None
+    with pytest.raises(ZeroDivisionError), cuda.graph(g):
+        event = cuda.Event(external=True)
+        event.record()
+        1 / 0  # noqa: B018
+    seen = weakref.ref(event)
+    del event
+    gc.collect()
+    assert seen() is None
+
+
+def test_external_events_beside_captures():
+    """Outside of a capture, and within one if it is not said, an event is one of the stream's work."""
+    event, inner = cuda.Event(external=True), cuda.Event()
+    x = ptcore.ones(3, device="cuda")
+    event.record()
+    event.wait()
+    event.synchronize()
+    side = cuda.Stream()
+
+    def work():
+        inner.record()
+        side.wait_event(inner)
+        with cuda.stream(side):
+            x.add_(1)
+        cuda.current_stream().wait_stream(side)
+
+    g, _ = captured(work)
+    g.replay()
+    assert x.tolist() == [2, 2, 2] and event.query()
 
 
 WAITS = {

@@ -169,6 +169,8 @@ void after_enqueue(std::unique_lock<std::mutex> &lock);     // eager mode, a lon
 StreamRef line_stream(Context *context);                    // without a handle, beside all others
 void keep(const StreamRef &stream, Work &&work);            // in the stream's capture
 int keep_wait(const StreamRef &stream, const MarkerRef &marker);
+void keep_external(const StreamRef &stream, void *event, bool waits);   // an event's record or wait of each launch
+MarkerRef *newest_record(void *event);                      // null: there is no such event
 int refused(const StreamRef &stream = nullptr);            // whether a capture forbids the call, and is invalid now
 void reset_streams(Context *context);                       // drops queued work
 void create_legacy(Context *context);

@@ -11,6 +11,7 @@ struct Node {
     int line;
     Work work;
     int waits = -1;             // for which record
+    void *record = nullptr, *wait = nullptr;        // events outside of the graph
 };
 
 struct Capture {
@@ -77,6 +78,15 @@ int keep_wait(const StreamRef &stream, const MarkerRef &marker) {
     node.waits = (int)marker->number;
     c->nodes.push_back(std::move(node));
     return OK;
+}
+
+void keep_external(const StreamRef &stream, void *event, bool waits) {
+    const std::shared_ptr<Capture> c = stream->capture;
+    Node node{line_of(c, stream), Work()};
+    node.work.context = stream->context;
+    (waits ? node.wait : node.record) = event;
+    c->open[(size_t)node.line] = true;
+    c->nodes.push_back(std::move(node));
 }
 
 int refused(const StreamRef &stream) {
@@ -159,7 +169,7 @@ STANDIN_API int cuGraphGetNodes(void *graph, void **, size_t *n) {
     STANDIN_CALL("cuGraphGetNodes", INITIALISED);
     if (!graphs.count(graph)) return INVALID_HANDLE;
     *n = 0;
-    for (const Node &node : graphs[graph]->nodes) *n += node.work.run != nullptr;
+    for (const Node &node : graphs[graph]->nodes) *n += node.work.run || node.record || node.wait;
     return OK;
 }
 STANDIN_API int cuGraphDebugDotPrint(void *graph, const char *path, unsigned) {
@@ -180,6 +190,8 @@ STANDIN_API int cuGraphLaunch(void *program, void *handle) {
     if (!programs.count(program)) return INVALID_HANDLE;
     if (stream->capture) return CAPTURE_UNSUPPORTED;
     const GraphRef g = programs[program];
+    for (const Node &node : g->nodes)           // an event that is gone is undefined; here it is an error
+        if (void *event = node.record ? node.record : node.wait; event && !newest_record(event)) return INVALID_HANDLE;
     std::vector<StreamRef> lines;
     std::map<size_t, MarkerRef> records;
     const auto mark = [](const StreamRef &s) {
@@ -205,6 +217,10 @@ STANDIN_API int cuGraphLaunch(void *program, void *handle) {
             records[i] = mark(line);
         } else if (node.waits >= 0) {
             wait(line, {records[(size_t)node.waits]});
+        } else if (node.record) {
+            *newest_record(node.record) = mark(line);
+        } else if (node.wait) {
+            if (const MarkerRef newest = *newest_record(node.wait); newest && !newest->done) wait(line, {newest});
         } else {
             Work work = node.work;
             enqueue(line, std::move(work));

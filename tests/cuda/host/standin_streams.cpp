@@ -387,6 +387,11 @@ Event *event_of(void *handle) {
 }
 }  // namespace
 
+MarkerRef *newest_record(void *event) {
+    Event *e = event_of(event);
+    return e ? &e->last : nullptr;
+}
+
 STANDIN_API int cuEventCreate(void **out, unsigned flags) {
     STANDIN_CALL("cuEventCreate", CONTEXT);
     if (!out || flags > 7 || (flags & 6) == 4) return INVALID_VALUE;    // between processes there is no time
@@ -417,13 +422,25 @@ STANDIN_API int cuEventRecord(void *event, void *handle) {
     if (e->flags & 4) finish(stream, call.lock);        // another process cannot make this one's work go on
     return OK;
 }
-STANDIN_API int cuEventRecordWithFlags(void *event, void *handle, unsigned) { return cuEventRecord(event, handle); }
+// The flag: the record, or the wait, is the graph's own, of each launch. There must be a capture.
+STANDIN_API int cuEventRecordWithFlags(void *event, void *handle, unsigned flags) {
+    if (!flags) return cuEventRecord(event, handle);
+    STANDIN_CALL("cuEventRecord", CONTEXT);
+    EVENT(e, event);
+    STREAM(handle);
+    if (flags != 1 || !stream->capture) return INVALID_VALUE;
+    if (e->context != stream->context) return INVALID_HANDLE;
+    keep_external(stream, event, false);
+    return OK;
+}
 
-STANDIN_API int cuStreamWaitEvent(void *handle, void *event, unsigned) {
+STANDIN_API int cuStreamWaitEvent(void *handle, void *event, unsigned flags) {
     STANDIN_CALL("cuStreamWaitEvent", CONTEXT);
     EVENT(e, event);
     STREAM(handle);
     state->counters.waits++;
+    if (flags > 1 || (flags && !stream->capture)) return INVALID_VALUE;
+    if (flags) return keep_external(stream, event, true), OK;
     if (e->last && !e->last->capture.expired()) return keep_wait(stream, e->last);
     if (stream->capture) return CAPTURE_ISOLATION;
     if (!e->last || e->last->done) return OK;
