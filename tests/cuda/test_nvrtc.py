@@ -36,7 +36,7 @@ def test_a_device_that_nvrtc_does_not_know(architecture):
 
 
 def test_elementwise():
-    """A formula of each eighth, and all of the eighths that have changed, for one dtype: a half where it takes halves."""
+    """A formula of each eighth, and all of those eighths that have changed, for one dtype."""
     for part in range(_proved.PARTS):
         programs = _proved.elementwise(part)
         assert len(programs) > 20

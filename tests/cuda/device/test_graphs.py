@@ -162,22 +162,26 @@ def test_graphs_wait_for_external_events(order):
 
 
 def test_a_graph_keeps_its_external_events():
-    x, event = ptcore.zeros(3, device="cuda"), cuda.Event(external=True)
-    g, _ = captured(lambda: (x.add_(1), event.record()))
-    seen = weakref.ref(event)
-    del event
-    g.replay()
-    assert x.tolist() == [1, 1, 1] and seen() is not None
-    g.reset()
-    assert seen() is None
-    with pytest.raises(ZeroDivisionError), cuda.graph(g):
+    x, g, seen = ptcore.zeros(3, device="cuda"), cuda.CUDAGraph(), []
+
+    def work(fails):
         event = cuda.Event(external=True)
+        seen.append(weakref.ref(event))
+        x.add_(1)
         event.record()
-        1 / 0  # noqa: B018
-    seen = weakref.ref(event)
-    del event
+        if fails:
+            raise ZeroDivisionError
+
+    with cuda.graph(g):
+        work(False)
+    g.replay()
+    assert x.tolist() == [1, 1, 1] and seen[0]() is not None
+    g.reset()
+    assert seen[0]() is None
+    with pytest.raises(ZeroDivisionError), cuda.graph(g):
+        work(True)
     gc.collect()
-    assert seen() is None
+    assert seen[1]() is None
 
 
 def test_external_events_beside_captures():
