@@ -107,6 +107,10 @@ template <class T> PT_DEVICE void store_any(T *p, T x) { *p = x; }
 PT_DEVICE int64_t thread_index() { return (int64_t)blockIdx.x * blockDim.x + threadIdx.x; }
 PT_DEVICE int64_t thread_count() { return (int64_t)gridDim.x * blockDim.x; }
 
+// The loop of a grid's threads over n elements. It stays rolled: to unroll it, the compiler would begin with a division of
+// 64 bits, of the number of rounds, which takes longer than a round does.
+#define PT_GRID_STRIDE(i, n) PT_UNROLL_BY(1) for (int64_t i = thread_index(); i < (n); i += thread_count())
+
 // Values of any trivially copyable type from another lane, word by word; all lanes of the warp call.
 #define PT_SHUFFLE(name, CALL, FROM) \
     template <class T> PT_DEVICE T name(T x, FROM from) { \

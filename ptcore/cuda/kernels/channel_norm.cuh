@@ -119,7 +119,7 @@ PT_DEVICE Moments moments(const ChannelNormArgs &a, int64_t set) {
 }
 
 PT_DEVICE void batch_forward(const ChannelNormArgs &a) {
-    for (int64_t c = thread_index(); c < a.c; c += thread_count()) {
+    PT_GRID_STRIDE(c, a.c) {
         const Moments m = moments(a, c);
         put(a.mean, c, m.mean);
         put(a.spread, c, m.var);
@@ -129,7 +129,7 @@ PT_DEVICE void batch_forward(const ChannelNormArgs &a) {
 }
 
 PT_DEVICE void group_forward(const ChannelNormArgs &a) {
-    for (int64_t plane = thread_index(); plane < a.n * a.c; plane += thread_count()) {
+    PT_GRID_STRIDE(plane, a.n * a.c) {
         int64_t set = plane, image = plane;
         const int64_t channel = take_rest(set, a.by_channels), c = take_rest(image, a.by_c);
         const Moments m = moments(a, set);
@@ -145,7 +145,7 @@ PT_DEVICE void group_forward(const ChannelNormArgs &a) {
 // gx = scale g - shift - (x - mean) slope
 PT_DEVICE void batch_backward(const ChannelNormArgs &a) {
     const double count = (double)a.count;
-    for (int64_t c = thread_index(); c < a.c; c += thread_count()) {
+    PT_GRID_STRIDE(c, a.c) {
         const Sums sum = added_up(a, c);
         const double rstd = 1 / pt::sqrt(get(a.spread, c) + a.eps), scale = get_or(a.weight, c, 1) * rstd;
         put(a.gw, c, sum.second * rstd);
@@ -180,7 +180,7 @@ PT_DEVICE void group_backward(const ChannelNormArgs &a) {
 
 // The gradients of group_norm's weight and bias.
 PT_DEVICE void group_backward_affine(const ChannelNormArgs &a) {
-    for (int64_t c = thread_index(); c < a.c; c += thread_count()) {
+    PT_GRID_STRIDE(c, a.c) {
         const int64_t group = divided(c, a.by_channels);
         double g = 0, gxhat = 0;
         for (int64_t n = 0; n < a.n; n++) {
@@ -248,5 +248,5 @@ PT_KERNEL(channel_apply, ChannelNormArgs, a, 256) { apply<1, true>(a); }
 PT_KERNEL(channel_apply_packed, ChannelNormArgs, a, 256) { apply<WIDTH, true>(a); }
 PT_KERNEL(channel_apply_mixed, ChannelNormArgs, a, 256) { apply<WIDTH, false>(a); }
 PT_KERNEL(channel_fill, ChannelFillArgs, a, 256) {
-    for (int64_t i = thread_index(); i < a.n; i += thread_count()) put(a.to, i, a.value);
+    PT_GRID_STRIDE(i, a.n) put(a.to, i, a.value);
 }

@@ -122,7 +122,7 @@ template <class I, int ROWS, int COLUMNS, int DEPTH> PT_DEVICE void convolve(con
 
 // One result after another, where groups have so few filters that a tile would be empty for the most part.
 template <class I> PT_DEVICE void each(const ConvolutionArgs &a) {
-    for (int64_t i = thread_index(); i < a.tiles; i += thread_count()) {
+    PT_GRID_STRIDE(i, a.tiles) {
         int64_t rest = i;
         I position[3], taps[3], slope[3];
         const T *w = reinterpret_cast<const T *>(a.w);

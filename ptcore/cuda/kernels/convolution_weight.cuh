@@ -139,7 +139,7 @@ PT_DEVICE void each(const ConvolutionArgs &a) {
 
 PT_DEVICE void add_up(const ConvolutionSumArgs &a) {
     const C *from = reinterpret_cast<const C *>(a.from);
-    for (int64_t i = thread_index(); i < a.n; i += thread_count()) {
+    PT_GRID_STRIDE(i, a.n) {
         C sum = from[i];
         for (int64_t p = 1; p < a.parts; p++) sum = sum + from[p * a.n + i];
         reinterpret_cast<T *>(a.out)[i] = down<T>(sum);

@@ -10,13 +10,13 @@ template <int V> PT_DEVICE void scale(const FftScaleArgs &a) {
     T *const x = reinterpret_cast<T *>(a.data);
     const T even = (T)a.factor, odd = a.conjugate ? -even : even;
     const int64_t packs = a.n / V;
-    for (int64_t p = thread_index(); p < packs; p += thread_count()) {
+    PT_GRID_STRIDE(p, packs) {
         Elements<T, V> e = load_pack<V>(x + p * V);
         PT_UNROLL
         for (int v = 0; v < V; v++) e.v[v] *= v & 1 ? odd : even;
         store_pack<V>(x + p * V, e);
     }
-    for (int64_t i = packs * V + thread_index(); i < a.n; i += thread_count()) x[i] *= i & 1 ? odd : even;
+    PT_UNROLL_BY(1) for (int64_t i = packs * V + thread_index(); i < a.n; i += thread_count()) x[i] *= i & 1 ? odd : even;
 }
 
 }  // namespace

@@ -96,7 +96,7 @@ template <int N, int DIMS> struct Point {
 };
 
 template <int N, int DIMS> PT_DEVICE void sample(const GridSampleArgs &a) {
-    for (int64_t u = thread_index(); u < a.n * a.blocks.by * a.points.by; u += thread_count()) {
+    PT_GRID_STRIDE(u, a.n * a.blocks.by * a.points.by) {
         int64_t n = u;
         const int64_t p = take_rest(n, a.points), block = take_rest(n, a.blocks);
         const Point<N, DIMS> near(a, n, p);
@@ -115,7 +115,7 @@ template <int N, int DIMS> PT_DEVICE void sample(const GridSampleArgs &a) {
 
 template <int N, int DIMS> PT_DEVICE void gradients(const GridSampleArgs &a) {
     const int64_t plane = a.size[0] * a.size[1] * a.size[2];
-    for (int64_t u = thread_index(); u < a.n * a.points.by; u += thread_count()) {
+    PT_GRID_STRIDE(u, a.n * a.points.by) {
         int64_t n = u;
         const int64_t p = take_rest(n, a.points);
         const Point<N, DIMS> near(a, n, p);

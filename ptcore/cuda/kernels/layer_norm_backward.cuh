@@ -96,7 +96,7 @@ PT_KERNEL_SYNC(layer_norm_backward_sums, LayerNormArgs, a, PT_NORM_THREADS) {
 }
 
 PT_KERNEL(layer_norm_backward_finish, LayerNormArgs, a, PT_NORM_THREADS) {
-    for (int64_t i = thread_index(); i < a.n; i += thread_count()) {
+    PT_GRID_STRIDE(i, a.n) {
         C gw = 0, gb = 0;
         for (int64_t p = 0; p < a.parts; p++) {
             gw += static_cast<const C *>(a.partial)[p * 2 * a.n + i];

@@ -94,7 +94,7 @@ template <bool BLOCK> PT_DEVICE void rows(const LossArgs &a) {
 
 // A thread for each sample: neighbouring samples are neighbours.
 PT_DEVICE void columns(const LossArgs &a) {
-    for (int64_t s = thread_index(); s < a.samples; s += thread_count()) {
+    PT_GRID_STRIDE(s, a.samples) {
         const T *column = reinterpret_cast<const T *>(a.x) + place(a, s, 0);
         ExpSum<C> e = no_exp_sum<C>();
         int64_t c = 0;
@@ -115,7 +115,7 @@ PT_DEVICE void columns(const LossArgs &a) {
 }
 
 PT_DEVICE void nll(const LossArgs &a) {
-    for (int64_t s = thread_index(); s < a.samples; s += thread_count()) {
+    PT_GRID_STRIDE(s, a.samples) {
         const int64_t t = class_of(a, s);
         a.sample_weight[s] = t < 0 ? 0 : weight_of(a, t);
         put_loss(a, s, t < 0 ? 0 : -a.sample_weight[s] * (double)value(a, s, t));
@@ -196,9 +196,8 @@ template <class G, bool BLOCK> PT_DEVICE void gradient_rows(const LossArgs &a) {
 
 // A thread for some classes (of blockIdx.y) of a sample: neighbouring samples are neighbours.
 template <class G> PT_DEVICE void gradient_columns(const LossArgs &a) {
-    const int64_t each = (a.classes + gridDim.y - 1) / gridDim.y, begin = blockIdx.y * each;
-    const int64_t end = begin + each < a.classes ? begin + each : a.classes;
-    for (int64_t s = thread_index(); s < a.samples; s += thread_count()) {
+    const int64_t begin = blockIdx.y * a.each, end = begin + a.each < a.classes ? begin + a.each : a.classes;
+    PT_GRID_STRIDE(s, a.samples) {
         const G g(a, s);
         const int64_t first = place(a, s, 0);
         for (int64_t c = begin; c < end; c++) {

@@ -13,7 +13,7 @@ PT_DEVICE void collect(const NonzeroArgs &a) {
         for (int j = threadIdx.x; j < many && first + j < a.expected; j += PT_NONZERO_THREADS)
             y[first + j] = x[piece * PT_NONZERO_PIECE + places[j]];
     });
-    for (int64_t i = a.counts[a.pieces] + thread_index(); i < a.expected; i += thread_count()) y[i] = T();
+    PT_UNROLL_BY(1) for (int64_t i = a.counts[a.pieces] + thread_index(); i < a.expected; i += thread_count()) y[i] = T();
 }
 
 PT_DEVICE void scatter(const NonzeroArgs &a) {

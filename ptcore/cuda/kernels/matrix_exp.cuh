@@ -12,7 +12,7 @@ struct larger { PT_DEVICE_MEMBER double operator()(double x, double y) const { r
 PT_KERNEL(exp_sums, MatrixExpArgs, a, 256) {
     const T *const x = reinterpret_cast<const T *>(a.to);
     const int64_t order = a.order.by;
-    for (int64_t i = thread_index(); i < a.batch * order; i += thread_count()) {
+    PT_GRID_STRIDE(i, a.batch * order) {
         int64_t matrix = i;
         const int64_t j = take_rest(matrix, a.order);
         const T *const column = x + matrix * order * order + j;
@@ -35,7 +35,7 @@ PT_KERNEL_SYNC(exp_squarings, MatrixExpArgs, a, 128) {
 
 PT_KERNEL(exp_scale, MatrixExpArgs, a, 256) {
     T *const x = reinterpret_cast<T *>(a.to);
-    for (int64_t i = thread_index(); i < a.n; i += thread_count()) {
+    PT_GRID_STRIDE(i, a.n) {
         const int squarings = a.squarings[divided(divided(i, a.order), a.order)];
         double factor = 1;
         for (int k = 0; k < squarings; k++) factor *= 0.5;
@@ -45,7 +45,7 @@ PT_KERNEL(exp_scale, MatrixExpArgs, a, 256) {
 
 PT_KERNEL(exp_combine, MatrixExpArgs, a, 256) {
     T *const to = reinterpret_cast<T *>(a.to);
-    for (int64_t i = thread_index(); i < a.n; i += thread_count()) {
+    PT_GRID_STRIDE(i, a.n) {
         int64_t rest = i;
         const int64_t column = take_rest(rest, a.order), row = take_rest(rest, a.order);
         T sum = T(R(column == row ? a.c0 : 0));
@@ -57,7 +57,7 @@ PT_KERNEL(exp_combine, MatrixExpArgs, a, 256) {
 // The difference of two matrices, and their sum in the place of the second.
 PT_KERNEL(exp_parts, MatrixExpArgs, a, 256) {
     T *const v = reinterpret_cast<T *>(a.to), *const u = reinterpret_cast<T *>(a.other);
-    for (int64_t i = thread_index(); i < a.n; i += thread_count()) {
+    PT_GRID_STRIDE(i, a.n) {
         const T sum = v[i] + u[i];
         v[i] = v[i] - u[i];
         u[i] = sum;
@@ -67,7 +67,7 @@ PT_KERNEL(exp_parts, MatrixExpArgs, a, 256) {
 // The square of those that are to be squared as often; at the end NaN for those that are not finite.
 PT_KERNEL(exp_square, MatrixExpArgs, a, 256) {
     T *const to = reinterpret_cast<T *>(a.to);
-    for (int64_t i = thread_index(); i < a.n; i += thread_count()) {
+    PT_GRID_STRIDE(i, a.n) {
         const int squarings = a.squarings[divided(divided(i, a.order), a.order)];
         if (!a.other && squarings < 0) to[i] = T(pt::not_a_number<R>());
         if (a.other && a.round < squarings) to[i] = reinterpret_cast<const T *>(a.other)[i];

@@ -36,7 +36,7 @@ template <class I> PT_DEVICE void constant(const PadArgs &a) {
     memcpy((void *)&value, (const void *)a.value, sizeof(T));
     const bool aligned = reinterpret_cast<uint64_t>(a.out) % 16 == 0;
     const int64_t packs = (a.total + V - 1) / V;
-    for (int64_t p = thread_index(); p < packs; p += thread_count()) {
+    PT_GRID_STRIDE(p, packs) {
         Elements<T, V> e;
         Place at = place_of<I>(a, (I)(p * V));
         for (int v = 0; v < V; v++, at.j++) {
@@ -88,7 +88,7 @@ template <class I> PT_DEVICE int64_t next(const PadAxis &a, int64_t i, int64_t j
 }
 
 template <class I> PT_DEVICE void edges(const PadArgs &a) {
-    for (int64_t k = thread_index(); k < a.total; k += thread_count()) {
+    PT_GRID_STRIDE(k, a.total) {
         I rest = (I)k;
         int64_t from = 0;
         for (int d = a.ndim - 1; d >= 0; d--) {
@@ -105,7 +105,7 @@ template <class I> PT_DEVICE void edges(const PadArgs &a) {
 template <class I> PT_DEVICE void edges_transposed(const PadArgs &a) {
     typedef opmath<T>::type C;
     const T *x = reinterpret_cast<const T *>(a.x);
-    for (int64_t k = thread_index(); k < a.total; k += thread_count()) {
+    PT_GRID_STRIDE(k, a.total) {
         I rest = (I)k;
         int64_t base = 0, target[PT_PADDED_DIMS], at[PT_PADDED_DIMS];
         int dims[PT_PADDED_DIMS], padded = 0;           // innermost first

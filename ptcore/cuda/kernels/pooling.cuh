@@ -1,5 +1,5 @@
-// Windows reduced to their maximum, with its position, or mean, and the mean's transpose. What lies outside of the
-// input belongs to no window. A result is gathered by one thread, in the order of the places.
+// Windows reduced to their maximum, with its position, or mean, and the mean's transpose; maxima also at random places. What
+// lies outside of the input belongs to no window. A result is gathered by one thread, in the order of the places.
 #include "divide.cuh"
 #include "pooling_args.h"
 
@@ -48,18 +48,31 @@ PT_DEVICE const T *plane_of(const PoolArgs &a, int64_t plane) {
     return reinterpret_cast<const T *>(a.x) + plane * a.x_image + channel * a.x_channel;
 }
 
+// A window at a random place: where the sample of its plane puts it. Each result is rounded to T, so that the places are the
+// CPU's.
+PT_DEVICE Window random_window(const PoolArgs &a, int d, int64_t plane, int64_t o) {
+    const PoolAxis &s = a.axis[d];
+    const int64_t most = s.in.by - s.kernel, channel = take_rest(plane, a.channels);
+    const C sample = up(reinterpret_cast<const T *>(a.samples)[plane * a.sample_image + channel * a.sample_channel + s.sample]);
+    const C step = up(down<T>((C)s.step)), far = C(1e15);       // samples beyond [0, 1) are taken while steps can be told apart
+    const C end = up(down<T>(C(up(down<T>(C(sample + C(o)))) * step))), begin = up(down<T>(C(sample * step)));
+    const bool known = end < far && end > -far && begin < far && begin > -far;
+    const int64_t first = o == s.out.by - 1 ? most : known ? smaller(larger((int64_t)end - (int64_t)begin, 0), most) : 0;
+    return {first, first + s.kernel, s.kernel};
+}
+
 // The maximum of no places.
 template <class N> PT_DEVICE N least(N) { return N(0); }
 PT_DEVICE float least(float) { return -pt::infinity<float>(); }
 PT_DEVICE double least(double) { return -pt::infinity<double>(); }
 
 // The first maximum counts, except that a NaN comes before all numbers.
-PT_DEVICE void largest(const PoolArgs &a) {
-    for (int64_t i = thread_index(); i < a.total; i += thread_count()) {
+template <bool RANDOM> PT_DEVICE void largest(const PoolArgs &a) {
+    PT_GRID_STRIDE(i, a.total) {
         const Place p = place_of(a, i, false);
         const T *x = plane_of(a, p.plane);
         Window w[3];
-        for (int d = 0; d < 3; d++) w[d] = window_of(a, d, p.at[d]);
+        for (int d = 0; d < 3; d++) w[d] = RANDOM ? random_window(a, d, p.plane, p.at[d]) : window_of(a, d, p.at[d]);
         T best = T();
         C most = C(0);
         int64_t place = -1;
@@ -81,7 +94,7 @@ PT_DEVICE void largest(const PoolArgs &a) {
 PT_DEVICE C share(const PoolArgs &a, int64_t number) { return C(a.divisor ? a.divisor : larger(1, number)); }
 
 PT_DEVICE void mean(const PoolArgs &a) {
-    for (int64_t i = thread_index(); i < a.total; i += thread_count()) {
+    PT_GRID_STRIDE(i, a.total) {
         const Place p = place_of(a, i, false);
         const T *x = plane_of(a, p.plane);
         Window w[3];
@@ -107,7 +120,7 @@ PT_DEVICE Covering covering(const PoolArgs &a, int d, int64_t p) {
 }
 
 PT_DEVICE void mean_transposed(const PoolArgs &a) {
-    for (int64_t i = thread_index(); i < a.total; i += thread_count()) {
+    PT_GRID_STRIDE(i, a.total) {
         const Place p = place_of(a, i, true);
         const T *x = plane_of(a, p.plane);
         Covering of[3];
@@ -128,6 +141,9 @@ PT_DEVICE void mean_transposed(const PoolArgs &a) {
 
 }  // namespace
 
-PT_KERNEL(pool_max, PoolArgs, a, 256) { largest(a); }
+PT_KERNEL(pool_max, PoolArgs, a, 256) { largest<false>(a); }
+#if PT_TCODE >= 9
+PT_KERNEL(pool_fractional, PoolArgs, a, 256) { largest<true>(a); }
+#endif
 PT_KERNEL(pool_mean, PoolArgs, a, 256) { mean(a); }
 PT_KERNEL(pool_mean_transposed, PoolArgs, a, 256) { mean_transposed(a); }

@@ -17,7 +17,7 @@ template <int EACH, class F> PT_DEVICE void for_blocks(const RandomArgs &a, F f)
     const StreamPlace at = stream_place(a);
     const int64_t blocks = (a.n + EACH - 1) / EACH;
     const bool aligned = (uint64_t)a.out % (EACH * sizeof(T)) == 0;
-    for (int64_t k = thread_index(); k < blocks; k += thread_count()) {
+    PT_GRID_STRIDE(k, blocks) {
         Elements<T, EACH> x;
         f(pt::philox(at.seed, at.offset, (uint64_t)k, 0), x.v);
         T *out = reinterpret_cast<T *>(a.out) + k * EACH;
@@ -82,7 +82,7 @@ template <int N> PT_DEVICE void dropout(const RandomArgs &a) {
     const C scale = (C)(a.a == 1.0 ? 0.0 : 1.0 / (1.0 - a.a));
     const int64_t pieces = (a.n + MANY - 1) / MANY;
     const bool aligned = (uint64_t)a.out % 16 == 0 && (uint64_t)a.in % 16 == 0 && (uint64_t)a.mask % MANY == 0;
-    for (int64_t k = thread_index(); k < pieces; k += thread_count()) {
+    PT_GRID_STRIDE(k, pieces) {
         const T *in = reinterpret_cast<const T *>(a.in) + k * MANY;
         T *out = reinterpret_cast<T *>(a.out) + k * MANY;
         uint8_t *mask = a.mask + k * MANY;
@@ -113,7 +113,7 @@ template <int N> PT_DEVICE void dropout(const RandomArgs &a) {
 
 PT_DEVICE void poisson(const RandomArgs &a) {
     const StreamPlace at = stream_place(a);
-    for (int64_t i = thread_index(); i < a.n; i += thread_count()) {
+    PT_GRID_STRIDE(i, a.n) {
         const double mean = up(reinterpret_cast<const T *>(a.in)[i]);
         reinterpret_cast<T *>(a.out)[i] = down<T>((C)pt::poisson_draw(mean, {at.seed, at.offset, (uint64_t)i, 0, 0, 0}));
     }
@@ -121,7 +121,7 @@ PT_DEVICE void poisson(const RandomArgs &a) {
 
 PT_DEVICE void binomial(const RandomArgs &a) {
     const StreamPlace at = stream_place(a);
-    for (int64_t i = thread_index(); i < a.n; i += thread_count()) {
+    PT_GRID_STRIDE(i, a.n) {
         const double n = up(reinterpret_cast<const T *>(a.in)[i]), p = up(reinterpret_cast<const T *>(a.probability)[i]);
         reinterpret_cast<T *>(a.out)[i] = down<T>((C)pt::binomial_draw(n, p, {at.seed, at.offset, (uint64_t)i, 0, 0, 0}));
     }

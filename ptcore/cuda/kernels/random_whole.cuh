@@ -13,7 +13,7 @@ PT_DEVICE void bits(const RandomArgs &a) {
     const StreamPlace at = stream_place(a);
     const int each = sizeof(Out) == 8 ? 2 : 4;
     const int64_t blocks = (a.n + each - 1) / each;
-    for (int64_t k = thread_index(); k < blocks; k += thread_count()) {
+    PT_GRID_STRIDE(k, blocks) {
         const pt::philox_block b = pt::philox(at.seed, at.offset, (uint64_t)k, 0);
         for (int i = 0; i < each && k * each + i < a.n; i++) {
             const uint64_t w = each == 2 ? pt::word64(b.w, i) : PT_TCODE == 0 ? b.w[i] & 1u : b.w[i];
@@ -24,7 +24,7 @@ PT_DEVICE void bits(const RandomArgs &a) {
 
 PT_DEVICE void integers(const RandomArgs &a) {
     const StreamPlace at = stream_place(a);
-    for (int64_t i = thread_index(); i < a.n; i += thread_count()) {
+    PT_GRID_STRIDE(i, a.n) {
         const pt::philox_block b = pt::philox(at.seed, at.offset, (uint64_t)i, 0);
         const uint64_t value = pt::below(a.range, b, at.seed, at.offset, (uint64_t)i);
         reinterpret_cast<Out *>(a.out)[i] = pt::element<int64_t, Out>::cast((int64_t)((uint64_t)a.low + value));
@@ -34,7 +34,7 @@ PT_DEVICE void integers(const RandomArgs &a) {
 PT_DEVICE void chances(const RandomArgs &a) {
     const StreamPlace at = stream_place(a);
     const int64_t blocks = (a.n + 3) / 4;
-    for (int64_t k = thread_index(); k < blocks; k += thread_count()) {
+    PT_GRID_STRIDE(k, blocks) {
         const pt::philox_block b = pt::philox(at.seed, at.offset, (uint64_t)k, 0);
         for (int i = 0; i < 4 && 4 * k + i < a.n; i++) {
 #ifdef PT_U
@@ -50,7 +50,7 @@ PT_DEVICE void chances(const RandomArgs &a) {
 // Where attention's dropout keeps an element: its seed and offset are data.
 PT_DEVICE void keep(const RandomArgs &a) {
     const uint64_t seed = (uint64_t)a.state[0], offset = (uint64_t)a.state[a.state_step];
-    for (int64_t k = thread_index(); k < (a.n + 3) / 4; k += thread_count()) {
+    PT_GRID_STRIDE(k, (a.n + 3) / 4) {
         const pt::philox_block b = pt::philox(seed, offset, (uint64_t)k, 0);
         for (int i = 0; i < 4 && 4 * k + i < a.n; i++) reinterpret_cast<uint8_t *>(a.out)[4 * k + i] = b.w[i] >= a.threshold;
     }

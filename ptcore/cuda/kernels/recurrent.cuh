@@ -82,11 +82,11 @@ PT_DEVICE void backward(const RecurrentArgs &a, uint32_t i) {
 }  // namespace
 
 PT_KERNEL(recurrent_forward, RecurrentArgs, a, 256) {
-    for (int64_t i = thread_index(); i < a.count; i += thread_count()) forward(a, (uint32_t)i);
+    PT_GRID_STRIDE(i, a.count) forward(a, (uint32_t)i);
 }
 PT_KERNEL(recurrent_backward, RecurrentArgs, a, 256) {
-    for (int64_t i = thread_index(); i < a.count; i += thread_count()) backward(a, (uint32_t)i);
+    PT_GRID_STRIDE(i, a.count) backward(a, (uint32_t)i);
 }
 PT_KERNEL(recurrent_sum, RecurrentArgs, a, 256) {
-    for (int64_t i = thread_index(); i < a.count; i += thread_count()) put(a.sum, i, wide(a.d, i) + of(a.g, i));
+    PT_GRID_STRIDE(i, a.count) put(a.sum, i, wide(a.d, i) + of(a.g, i));
 }

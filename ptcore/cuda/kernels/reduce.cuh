@@ -229,7 +229,7 @@ template <class Op> PT_DEVICE void reduce_finish(const ReduceArgs &a) {
         State s = State();
         if (output < a.outputs) {
             s = Op::identity(a, output);
-            for (int64_t i = lane; i < a.count; i += lanes) s = Op::merge(s, states[i * a.outputs + output]);
+            for (int i = lane; i < (int)a.count; i += lanes) s = Op::merge(s, states[i * a.outputs + output]);
         }
         s = merge_group<Op>(s, a.log2);
         if (lane == 0 && output < a.outputs) Op::store(a, output, s);

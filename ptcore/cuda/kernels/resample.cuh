@@ -53,7 +53,7 @@ PT_DEVICE void forward(const ResampleArgs &a) {
     const T *x = reinterpret_cast<const T *>(a.x);
     const E scale = scale_of(a);
     const int64_t inner = a.inner.by;
-    for (int64_t i = thread_index(); i < a.total; i += thread_count()) {
+    PT_GRID_STRIDE(i, a.total) {
         int64_t outer = i;
         const int64_t column = take_rest(outer, a.inner), o = take_rest(outer, a.large);
         const Samples s = samples_of(a, scale, o);
@@ -70,7 +70,7 @@ PT_DEVICE void backward(const ResampleArgs &a) {
     const T *x = reinterpret_cast<const T *>(a.x);
     const E scale = scale_of(a);
     const int64_t inner = a.inner.by;
-    for (int64_t i = thread_index(); i < a.total; i += thread_count()) {
+    PT_GRID_STRIDE(i, a.total) {
         int64_t outer = i, low = 0, high = a.large.by;
         const int64_t column = take_rest(outer, a.inner), place = take_rest(outer, a.small);
         while (low < high) {

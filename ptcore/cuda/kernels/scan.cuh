@@ -14,7 +14,7 @@ template <class S> PT_DEVICE typename S::Carry *carries_of(const ScanArgs &a) { 
 // The piece of a line by one thread: neighbouring threads have neighbouring lines.
 template <class S, bool WRITE> PT_DEVICE void scan_by_thread(const ScanArgs &a) {
     typedef typename S::Carry Carry;
-    for (int64_t i = thread_index(); i < a.lines.by * a.pieces.by; i += thread_count()) {
+    PT_GRID_STRIDE(i, a.lines.by * a.pieces.by) {
         int64_t piece = i;
         const int64_t line = take_rest(piece, a.lines);
         const int64_t begin = piece * a.piece, end = begin + a.piece < a.length ? begin + a.piece : a.length;
@@ -156,7 +156,7 @@ template <class S> PT_DEVICE void scan_carries_by_block(const ScanArgs &a) {
 // The same by a thread for each line.
 template <class S> PT_DEVICE void scan_carries_by_thread(const ScanArgs &a) {
     typedef typename S::Carry Carry;
-    for (int64_t line = thread_index(); line < a.lines.by; line += thread_count()) {
+    PT_GRID_STRIDE(line, a.lines.by) {
         Carry *const carries = carries_of<S>(a) + line, upto = carries[0];
         for (int64_t piece = 1; piece < a.pieces.by; piece += PT_SCAN_EACH) {
             Carry x[PT_SCAN_EACH];

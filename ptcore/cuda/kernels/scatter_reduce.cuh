@@ -43,7 +43,7 @@ template <class F> struct Change {
 };
 #else
 PT_DEVICE void multiply_lines(const IndexArgs &a) {
-    for (int64_t i = thread_index(); i < a.n; i += thread_count()) {
+    PT_GRID_STRIDE(i, a.n) {
         const Offsets<3> o = offsets_of<3>(a.walk, (uint32_t)i);
         for (int64_t k = 0; k < a.line; k++) {
             const char *index = a.data[2] + o.at[2] + k * a.line_strides[1];

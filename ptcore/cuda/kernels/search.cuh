@@ -3,7 +3,7 @@
 #include "sort_args.h"
 
 PT_KERNEL(search_places, SearchArgs, a, 256) {
-    for (int64_t i = thread_index(); i < a.total; i += thread_count()) {
+    PT_GRID_STRIDE(i, a.total) {
         const PT_T *sorted = static_cast<const PT_T *>(a.sorted) + (a.single ? 0 : divided(i, a.width) * a.n);
         const opmath<PT_T>::type value = up(load(static_cast<const PT_T *>(a.in), i));
         int64_t low = 0, high = a.n;

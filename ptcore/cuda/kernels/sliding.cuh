@@ -8,7 +8,7 @@ typedef PT_T T;
 
 PT_DEVICE void unfold(const SlidingArgs &a) {
     const T *x = reinterpret_cast<const T *>(a.x);
-    for (int64_t i = thread_index(); i < a.total; i += thread_count()) {
+    PT_GRID_STRIDE(i, a.total) {
         int64_t rest = i, block[2], tap[2], place[2];
         for (int d = 1; d >= 0; d--) block[d] = take_rest(rest, a.blocks[d]);
         for (int d = 1; d >= 0; d--) tap[d] = take_rest(rest, a.kernel[d]);
@@ -36,7 +36,7 @@ PT_DEVICE Blocks blocks_at(const SlidingArgs &a, int d, int64_t place, int64_t t
 PT_DEVICE void fold(const SlidingArgs &a) {
     typedef opmath<T>::type C;
     const T *x = reinterpret_cast<const T *>(a.x);
-    for (int64_t i = thread_index(); i < a.total; i += thread_count()) {
+    PT_GRID_STRIDE(i, a.total) {
         int64_t rest = i, place[2];
         for (int d = 1; d >= 0; d--) place[d] = take_rest(rest, a.size[d]);
         C sum = C(0);

@@ -28,12 +28,12 @@ PT_DEVICE int64_t pivot_at(const PivotArgs &a, int64_t i) {
 }  // namespace
 
 PT_KERNEL(solver_addresses, AddressArgs, a, 256) {
-    for (int64_t i = thread_index(); i < a.n; i += thread_count()) a.out[i] = a.first + i * a.bytes;
+    PT_GRID_STRIDE(i, a.n) a.out[i] = a.first + i * a.bytes;
 }
 
 PT_KERNEL(solver_triangle, MatrixArgs, a, 256) {
     T *const data = reinterpret_cast<T *>(a.data);
-    for (int64_t i = thread_index(); i < a.n; i += thread_count()) {
+    PT_GRID_STRIDE(i, a.n) {
         int64_t matrix = i;
         const int64_t column = take_rest(matrix, a.columns), row = take_rest(matrix, a.rows);
         if (a.lower ? column > row : column < row) data[i] = T(R(0));
@@ -51,7 +51,7 @@ PT_KERNEL(solver_triangle, MatrixArgs, a, 256) {
 
 PT_KERNEL(solver_identity, MatrixArgs, a, 256) {
     T *const data = reinterpret_cast<T *>(a.data);
-    for (int64_t i = thread_index(); i < a.n; i += thread_count()) {
+    PT_GRID_STRIDE(i, a.n) {
         int64_t rest = i;
         const int64_t column = take_rest(rest, a.columns), row = take_rest(rest, a.rows);
         data[i] = T(R(column == row ? 1 : 0));
@@ -60,18 +60,18 @@ PT_KERNEL(solver_identity, MatrixArgs, a, 256) {
 
 PT_KERNEL(solver_conjugate, MatrixArgs, a, 256) {
     T *const data = reinterpret_cast<T *>(a.data);
-    for (int64_t i = thread_index(); i < a.n; i += thread_count()) data[i] = mirrored(data[i]);
+    PT_GRID_STRIDE(i, a.n) data[i] = mirrored(data[i]);
 }
 
 PT_KERNEL(solver_mark, MatrixArgs, a, 256) {
     const T *const data = reinterpret_cast<const T *>(a.data);
-    for (int64_t i = thread_index(); i < a.n; i += thread_count())
+    PT_GRID_STRIDE(i, a.n)
         if (!pt::isfinite(data[i])) atomicExch(reinterpret_cast<unsigned *>(a.infos + divided(i, a.per)), 1u);
 }
 
 PT_KERNEL(solver_zero, MatrixArgs, a, 256) {
     T *const data = reinterpret_cast<T *>(a.data);
-    for (int64_t i = thread_index(); i < a.n; i += thread_count())
+    PT_GRID_STRIDE(i, a.n)
         if (a.infos[divided(i, a.per)]) data[i] = T(R(0));
 }
 
@@ -101,7 +101,7 @@ PT_KERNEL_SYNC(solver_determinant, DeterminantArgs, a, 128) {
 
 // Each row follows where the swaps take it.
 PT_KERNEL(solver_order, PivotArgs, a, 256) {
-    for (int64_t i = thread_index(); i < a.n * a.rows.by; i += thread_count()) {
+    PT_GRID_STRIDE(i, a.n * a.rows.by) {
         int64_t b = i;
         const int64_t row = take_rest(b, a.rows);
         int64_t place = row;
@@ -114,7 +114,7 @@ PT_KERNEL(solver_order, PivotArgs, a, 256) {
 }
 
 PT_KERNEL(solver_pivots, PivotArgs, a, 256) {
-    for (int64_t i = thread_index(); i < a.n * a.length; i += thread_count()) {
+    PT_GRID_STRIDE(i, a.n * a.length) {
         const int64_t p = pivot_at(a, i);
         if (a.narrow) a.narrow[i] = (int32_t)p;
         else a.out[i] = p;
@@ -123,7 +123,7 @@ PT_KERNEL(solver_pivots, PivotArgs, a, 256) {
 
 // Of LDL: each matrix by one thread, as it depends on those before which of two negative ones is the first of a block.
 PT_KERNEL(solver_blocks, PivotArgs, a, 256) {
-    for (int64_t b = thread_index(); b < a.n; b += thread_count())
+    PT_GRID_STRIDE(b, a.n)
         for (int64_t i = 0; i < a.length; i++) {
             const int64_t at = b * a.length + i, p = a.in[at];
             const int64_t next = i + 1 < a.length ? a.in[at + 1] : 0;
@@ -142,7 +142,7 @@ PT_KERNEL(solver_blocks, PivotArgs, a, 256) {
 PT_KERNEL(solver_vectors, VectorArgs, a, 256) {
     typedef pt::complex<R> C;
     const R *const packed = reinterpret_cast<const R *>(a.packed);
-    for (int64_t i = thread_index(); i < a.n; i += thread_count()) {
+    PT_GRID_STRIDE(i, a.n) {
         int64_t b = i;
         const int64_t order = a.order.by, j = take_rest(b, a.order), row = take_rest(b, a.order);
         const R side = reinterpret_cast<const C *>(a.values)[b * order + j].im;

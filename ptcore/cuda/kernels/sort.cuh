@@ -5,7 +5,7 @@ namespace {
 
 PT_DEVICE void open(const SortArgs &a) {
     const int64_t n = a.lines * a.size.by;
-    for (int64_t i = thread_index(); i < n; i += thread_count()) {
+    PT_GRID_STRIDE(i, n) {
         int64_t line = i;
         const int64_t j = take_rest(line, a.size);
         // padding comes behind all by its position
@@ -17,7 +17,7 @@ PT_DEVICE void open(const SortArgs &a) {
 // The element comes from its key, as where it lies in the input is anywhere.
 PT_DEVICE void close(const SortArgs &a) {
     const int64_t n = a.lines * a.kept.by;
-    for (int64_t i = thread_index(); i < n; i += thread_count()) {
+    PT_GRID_STRIDE(i, n) {
         int64_t line = i;
         const int64_t j = take_rest(line, a.kept), to = place(a, line, j, a.kept.by), at = line * a.size.by + j;
         SortEntry e;

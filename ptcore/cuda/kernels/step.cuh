@@ -64,7 +64,7 @@ PT_KERNEL_SYNC(step_counted, ManyArgs, a, PT_MANY_THREADS) {
 }
 
 PT_KERNEL(step_count, ManyArgs, a, PT_MANY_THREADS) {
-    for (int64_t i = thread_index(); i < a.count; i += thread_count()) {
+    PT_GRID_STRIDE(i, a.count) {
         const uint64_t *record = a.records + i * a.words;
         const Counted counted(a, record);
         for (int k = 0; k < Step::counters; k++) {

@@ -38,7 +38,7 @@ template <class Use> PT_DEVICE void walk(const SortArgs &a, const T *line, int64
 // A block for each part of a line; what it keeps lies at the part's place among a.size.by entries of the line.
 PT_KERNEL_SYNC(topk_select, SortArgs, a, 512) {
     __shared__ int counts[COPIES * DIGITS], found[2];
-    const int64_t line = blockIdx.x / a.parts, part = blockIdx.x % a.parts;
+    const int64_t line = blockIdx.x / (unsigned)a.parts, part = blockIdx.x % (unsigned)a.parts;
     const int64_t begin = part * a.part, end = begin + a.part < a.length ? begin + a.part : a.length;
     const T *const from = reinterpret_cast<const T *>(a.in) + place(a, line, 0, a.length);
     Bound bound = {};

@@ -136,6 +136,7 @@ int backward(pt_call *c, bool entropy) {
     Grid grid = blocks_for(c, a.samples, THREADS, 16);
     const int64_t busy = (int64_t)multiprocessors(c) * 16 / grid.x;         // few samples: their classes are shared out
     grid.y = (unsigned)(busy < 1 ? 1 : busy < a.classes ? busy : a.classes);
+    a.each = (a.classes + grid.y - 1) / grid.y;
     return launch(c, kernels[2], kinds, grid, THREADS, a);
 }
 int nll_loss_backward(pt_call *c) { return backward(c, false); }

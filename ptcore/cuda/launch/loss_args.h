@@ -17,6 +17,7 @@ typedef struct LossArgs {
     char *lse, *result;
     const double *weight_sum;
     int64_t samples, classes, ignored, weight_stride;
+    int64_t each;                       /* so many classes has a block of the gradient, where inner is not 1 */
     Divisor inner;
     double smoothing;
     int32_t reduction, op;              /* reduction: 0 none, 1 mean, 2 sum */

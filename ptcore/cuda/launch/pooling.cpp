@@ -1,4 +1,5 @@
-// The host halves of max_pool, mean_pool and the mean's transpose, in 1 to 3 dims.
+// The host halves of max_pool, mean_pool and the mean's transpose, in 1 to 3 dims, and of maxima at random places.
+#include "dense.hpp"
 #include "divisor.hpp"
 #include "families.hpp"
 #include "pooling_args.h"
@@ -10,8 +11,7 @@ namespace {
 
 enum { THREADS = 256 };
 const Kernel MAX = {"pooling", "pool_max"}, MEAN = {"pooling", "pool_mean"},
-             TRANSPOSED = {"pooling", "pool_mean_transposed"};
-
+             TRANSPOSED = {"pooling", "pool_mean_transposed"}, FRACTIONAL = {"pooling", "pool_fractional"};
 
 // Window settings in params 0 to 2, dilation in `dilated` if there is one.
 int pool(pt_call *c, const Kernel &kernel, const pt_view &large, const pt_view &small, int dilated, PoolArgs a) {
@@ -54,6 +54,32 @@ int max_pool(pt_call *c) {
     return pool(c, MAX, c->in[0], c->out[0], 3, a);
 }
 
+int fractional_max(pt_call *c) {
+    const pt_view &input = c->in[0], &samples = c->in[1];
+    const int n = input.ndim - 2;
+    if (n < 1 || n > 3 || !floating(input) || samples.dtype != input.dtype || samples.ndim != 3 || samples.sizes[2] != n ||
+        samples.sizes[0] != input.sizes[0] || samples.sizes[1] != input.sizes[1])
+        return bad(c, "expected (N, C, ...) and samples (N, C, dims) of the same floating dtype");
+    const BatchView x(input), y(c->out[0]);
+    PoolArgs a = {};
+    for (int d = 0; d < 3; d++) {
+        PoolAxis &s = a.axis[d];
+        const int64_t in = x.size[d + 2], out = y.size[d + 2];
+        s.kernel = setting(c, 0, d, 1);
+        if (s.kernel < 1 || s.kernel > in || out > in - s.kernel + 1) return bad(c, "windows do not fit in the input");
+        s.in = divisor(in), s.out = divisor(out), s.dilation = divisor(1);
+        const int k = d - 3 + n;                        // the dim among those there are; two have their samples in turn
+        s.x = x.stride[d + 2], s.sample = k < 0 ? 0 : (n == 2 ? 1 - k : k) * samples.strides[2];
+        s.step = out > 1 ? (double)(in - s.kernel) / (double)(out - 1) : 0;
+    }
+    a.total = c->out[0].numel;
+    if (a.total == 0) return PT_OK;
+    a.out = c->out[0].data, a.indices = reinterpret_cast<int64_t *>(c->out[1].data), a.x = x.data;
+    a.samples = samples.data, a.sample_image = samples.strides[0], a.sample_channel = samples.strides[1];
+    a.channels = divisor(x.size[1]), a.x_image = x.stride[0], a.x_channel = x.stride[1];
+    return launch(c, FRACTIONAL, types(input.dtype), blocks_for(c, a.total, THREADS, 32), THREADS, a);
+}
+
 PoolArgs averaging(const pt_call *c) {
     PoolArgs a = {};
     a.include_pad = c->params[4].i != 0;
@@ -65,7 +91,7 @@ int mean_pool_transposed(pt_call *c) { return pool(c, TRANSPOSED, c->out[0], c->
 
 }  // namespace
 
-const pt_kernel_entry pooling_kernels[] = {{"max_pool", max_pool}, {"mean_pool", mean_pool},
+const pt_kernel_entry pooling_kernels[] = {{"max_pool", max_pool}, {"fractional_max", fractional_max}, {"mean_pool", mean_pool},
                                            {"mean_pool_transposed", mean_pool_transposed}, {nullptr, nullptr}};
 
 }  // namespace pt_cuda

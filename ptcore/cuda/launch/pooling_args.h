@@ -7,13 +7,16 @@
 typedef struct PoolAxis {
     int64_t kernel, padding;
     int64_t x;
+    int64_t sample;                 /* windows at random places: where its number stands, and the mean step between them */
+    double step;
     Divisor in, out, stride, dilation;
 } PoolAxis;
 
 typedef struct PoolArgs {
     char *out;
     int64_t *indices;
-    const char *x;
+    const char *x, *samples;
+    int64_t sample_image, sample_channel;
     int64_t total;                  /* elements of the output */
     int64_t x_image, x_channel;
     Divisor channels;               /* of an image */

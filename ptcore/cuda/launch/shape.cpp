@@ -9,7 +9,7 @@ namespace {
 
 enum { THREADS = 256, PER_THREAD = 4 };
 const Kernel TRIANGLE = {"triangle", "triangle"}, ARANGE = {"fill", "arange"}, LINSPACE = {"fill", "linspace"},
-             EYE = {"fill", "eye"};
+             EYE = {"fill", "eye"}, FULL = {"fill", "full"};
 
 // Each tensor is copied to its part of the output.
 int cat(pt_call *c) {
@@ -99,12 +99,22 @@ int eye(pt_call *c) {
     return fill(c, EYE, a);
 }
 
+int full(pt_call *c) {
+    const pt_param &value = c->params[0];
+    const bool whole = value.kind == PT_PARAM_INT, truth = value.d != 0 || (whole && value.i) || value.im != 0;
+    const pt_view &out = c->out[0];
+    FillArgs a = {};
+    a.first[0] = out.dtype == PT_BOOL ? truth : value.d, a.first[1] = value.kind == PT_PARAM_COMPLEX ? value.im : 0;
+    if (whole || (out.dtype > PT_BOOL && out.dtype < PT_FLOAT16)) a.whole_first = whole ? value.i : (int64_t)value.d;
+    return fill(c, FULL, a);
+}
+
 // to_dtype, clone, contiguous
 int copied(pt_call *c) { return copy(c, &c->out[0], &c->in[0]); }
 
 }  // namespace
 
 const pt_kernel_entry shape_kernels[] = {{"cat", cat}, {"flip", flip}, {"tril", tril}, {"triu", triu}, {"arange", arange},
-                                         {"linspace", linspace}, {"eye", eye}, {"copy", copied}, {nullptr, nullptr}};
+                                         {"linspace", linspace}, {"eye", eye}, {"full", full}, {"copy", copied}, {nullptr, nullptr}};
 
 }  // namespace pt_cuda
