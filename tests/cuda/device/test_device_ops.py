@@ -99,10 +99,10 @@ def test_windows_at_random_places(dims, dtype, rng):
             np.testing.assert_array_equal(to_bytes(a.cpu()), to_bytes(b))
 
 
-FULL = [("bool", True), ("bool", 0.0), ("bool", 2j), ("uint8", 255), ("int16", -3), ("int64", 2**62 + 1), ("int64", -2**63),
-        ("uint64", 2**64 - 1), ("float16", -0.1), ("bfloat16", 3.14), ("float32", float("inf")), ("float32", -0.0),
-        ("float64", float("nan")), ("float64", 2**60), ("complex64", complex(float("inf"), -1)), ("complex128", 2),
-        ("int32", 3.0), ("int64", -7.9), ("int8", True), ("float32", True)]
+FULL = [("bool", True), ("bool", 0.0), ("bool", 2j), ("uint8", 255), ("int16", -3), ("int64", 2**62 + 1),
+        ("int64", -2**63), ("uint64", 2**64 - 1), ("float16", -0.1), ("bfloat16", 3.14), ("float32", float("inf")),
+        ("float32", -0.0), ("float64", float("nan")), ("float64", 2**60), ("complex64", complex(float("inf"), -1)),
+        ("complex128", 2), ("int32", 3.0), ("int64", -7.9), ("int8", True), ("float32", True)]
 
 
 @pytest.mark.parametrize(("dtype", "value"), FULL)
