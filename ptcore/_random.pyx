@@ -118,17 +118,37 @@ def default_generator_of(int column, int index):
     return found
 
 
-# (column, index) -> while a CUDA graph is captured there, the generator whose place its launches read from memory
+# (column, index) -> while a CUDA graph is captured there: the generator whose place its launches read from memory, whether
+# this thread's work becomes part of the graph, and the seed and offset where the capture began
 cdef dict _held = {}
 
 
-def hold(generator, on):
-    """Makes calls for that generator's device draw from it alone while it is ``on``."""
+def hold(generator, captures):
+    """Keeps a device's generator for what is captured, as ``captures()`` says, which draws from it alone."""
     cdef Generator g = generator
-    if on:
-        _held[g.device.column, g.device.index] = g
-    else:
-        _held.pop((g.device.column, g.device.index), None)
+    _held[g.device.column, g.device.index] = g, captures, g.seed_, g.offset_
+
+
+def let_go(generator):
+    cdef Generator g = generator
+    _held.pop((g.device.column, g.device.index), None)
+
+
+cdef int check_held(Generator g, int column, int index) except -1:
+    """What is captured draws from the generator that is held, and nothing else does."""
+    found = _held.get((column, index))
+    if found is None:
+        return 0
+    held, captures, seed, offset = found
+    if not captures():
+        if g is held:
+            raise RuntimeError(f"generator: a CUDA graph that is being captured has the default generator of "
+                               f"{device_of(column, index)}: wait for the capture's end, or give another generator")
+    elif g is not held:
+        raise RuntimeError("generator: what a CUDA graph captures draws from the device's default generator alone")
+    elif g.seed_ != seed or g.offset_ < offset:
+        raise RuntimeError("generator: it was seeded or set back within the capture of a CUDA graph")
+    return 0
 
 
 def next_random(generator, int column, int index):
@@ -139,8 +159,8 @@ def next_random(generator, int column, int index):
     if not isinstance(generator, Generator):
         raise TypeError(f"generator must be a ptcore.Generator, got {type(generator).__name__}")
     g = <Generator>generator
-    if _held and g is not _held.get((column, index), g):
-        raise RuntimeError("generator: what a CUDA graph captures draws from the device's default generator alone")
+    if _held:
+        check_held(g, column, index)
     if g.device.column != column and column != DEVICE_META:
         raise DeviceError(f"generator: it must be one of the tensor's device, {device_of(column, index)}, got one of "
                           f"{g.device}")

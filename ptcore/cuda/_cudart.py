@@ -46,7 +46,7 @@ def check_error(res):
 
 
 def _driver():
-    runtime()                           # the same driver, started
+    runtime().check_device(-1)          # the same driver, started, with the current device's context
     from cuda.bindings import driver
     return driver
 

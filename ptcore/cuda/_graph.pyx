@@ -10,7 +10,7 @@ from ptcore.cuda import _memory
 from ptcore.cuda._runtime cimport check, driver, handle_of, use_device
 
 cdef extern from "backend.hpp" namespace "pt_cuda" nogil:
-    void forget_workspace(int device, void *stream)
+    void forget_workspaces(int device, uint64_t pool)
 
 cdef uint64_t _pools = 0
 
@@ -32,11 +32,10 @@ def begin(int device, uintptr_t stream, uint64_t pool, int mode, uintptr_t rando
     """Begins a capture: ``mode`` is the driver's, 0 (global), 1 (thread_local) or 2 (relaxed)."""
     cdef int result
     refuse_another(device)
-    forget_workspace(device, <void *>stream)            # the graph's own, which lies in its pool
-    _memory.begin_capture(device)
+    _memory.begin_capture()
     result = cu.cuStreamBeginCapture(handle_of(<void *>stream), <cu.CUstreamCaptureMode>mode)
     if result:
-        _memory.end_capture(device)
+        _memory.end_capture()
         check(result, "CUDAGraph.capture_begin")
     driver.devices[device].random_state = <const uint64_t *>random_state
     driver.devices[device].random_base = random_base
@@ -50,10 +49,10 @@ def end(int device, uintptr_t stream):
     cdef int result
     use_device(device)
     result = cu.cuStreamEndCapture(handle_of(<void *>stream), &graph)
-    forget_workspace(device, <void *>stream)
+    forget_workspaces(device, driver.devices[device].capture_pool)
     driver.devices[device].capture_pool = 0
     driver.devices[device].random_state = NULL
-    _memory.end_capture(device)
+    _memory.end_capture()
     check(result, "CUDAGraph.capture_end")
     check(cu.cuGraphGetNodes(graph, NULL, &nodes), "CUDAGraph.capture_end")
     return <uintptr_t>graph, nodes

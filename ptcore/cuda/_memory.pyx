@@ -24,8 +24,8 @@ cdef extern from "block_allocator.hpp" namespace "pt_cuda" nogil:
         int (*info)(int device, size_t *free, size_t *total) noexcept nogil
         int (*event_create)(int device, void **event) noexcept nogil
         int (*event_record)(int device, void *event, void *stream) noexcept nogil
-        int (*event_query)(void *event) noexcept nogil
-        int (*event_synchronize)(void *event) noexcept nogil
+        int (*event_query)(int device, void *event) noexcept nogil
+        int (*event_synchronize)(int device, void *event) noexcept nogil
         int (*event_destroy)(void *event) noexcept nogil
         int (*device_synchronize)(int device) noexcept nogil
         int (*host_allocate)(size_t nbytes, void **out) noexcept nogil
@@ -100,8 +100,8 @@ cdef extern from "block_allocator.hpp" namespace "pt_cuda" nogil:
     cppclass BlockAllocator:
         BlockAllocator(const DriverMemory &driver, int devices, const AllocatorSettings &settings) except +
         void *allocate(int device, size_t nbytes, void *stream, AllocatorFailure *why, uint64_t pool)
-        void begin_capture(int device)
-        void end_capture(int device)
+        void begin_capture()
+        void end_capture()
         void make_pool(int device, uint64_t pool, const PoolRules &rules) except +
         void retire_pool(int device, uint64_t pool)
         void set_caching(int device, bint on)
@@ -198,12 +198,14 @@ cdef int event_record(int device, void *event, void *stream) noexcept nogil:
     return result if result else cu.cuEventRecord(<cu.CUevent>event, handle_of(stream))
 
 
-cdef int event_query(void *event) noexcept nogil:
-    return cu.cuEventQuery(<cu.CUevent>event)
+cdef int event_query(int device, void *event) noexcept nogil:
+    cdef int result = driver.set_device(device)
+    return result if result else cu.cuEventQuery(<cu.CUevent>event)
 
 
-cdef int event_synchronize(void *event) noexcept nogil:
-    return cu.cuEventSynchronize(<cu.CUevent>event)
+cdef int event_synchronize(int device, void *event) noexcept nogil:
+    cdef int result = driver.set_device(device)
+    return result if result else cu.cuEventSynchronize(<cu.CUevent>event)
 
 
 cdef int event_destroy(void *event) noexcept nogil:
@@ -227,7 +229,13 @@ cdef int any_context() noexcept nogil:
 
 cdef int host_allocate(size_t nbytes, void **out) noexcept nogil:
     cdef int result = any_context()
-    return result if result else cu.cuMemHostAlloc(out, nbytes, 1)
+    cdef cu.CUstreamCaptureMode mode
+    if result:
+        return result
+    mode = relax()
+    result = cu.cuMemHostAlloc(out, nbytes, 1)
+    exchange(mode)
+    return result
 
 
 cdef int host_release(void *data) noexcept nogil:
@@ -298,11 +306,15 @@ cdef int map_memory(int device, void *data, size_t nbytes, uint64_t *handle) noe
 
 
 cdef int unmap_memory(int device, void *data, size_t nbytes, uint64_t handle) noexcept nogil:
+    """Under capture too: what could not be mapped whole, and nothing has used."""
     cdef int result = driver.set_device(device), released
+    cdef cu.CUstreamCaptureMode mode
     if result:
         return result
+    mode = relax()
     result = cu.cuMemUnmap(<cu.CUdeviceptr>data, nbytes)
     released = cu.cuMemRelease(handle)
+    exchange(mode)
     return result if result else released
 
 
@@ -544,13 +556,13 @@ cdef SegmentSource source_of(chosen):
 
 # -- for graphs ----------------------------------------------------------------------------------------------
 
-def begin_capture(int device):
-    allocator.begin_capture(device)
+def begin_capture():
+    allocator.begin_capture()
     pinned.begin_capture()
 
 
-def end_capture(int device):
-    allocator.end_capture(device)
+def end_capture():
+    allocator.end_capture()
     pinned.end_capture()
 
 

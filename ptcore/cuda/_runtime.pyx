@@ -305,7 +305,11 @@ cdef int capturing(void *stream) noexcept nogil:
 
 
 cdef int synchronize_device(int device) noexcept nogil:
-    cdef int result = set_context(device)
+    """Not while a graph is captured, on whichever device: it would end the capture."""
+    cdef int k, result = set_context(device)
+    for k in range(MAX_DEVICES):
+        if driver.devices[k].capture_pool:
+            return result
     return result if result else cu.cuCtxSynchronize()
 
 
@@ -590,7 +594,8 @@ def event_synchronize(int device, uintptr_t event):
     check_faults(device)
 
 
-def event_elapsed(uintptr_t start, uintptr_t end):
+def event_elapsed(int device, uintptr_t start, uintptr_t end):
     cdef float ms = 0
+    use_device(device)
     check(cu.cuEventElapsedTime(&ms, <cu.CUevent>start, <cu.CUevent>end), "Event.elapsed_time")
     return ms

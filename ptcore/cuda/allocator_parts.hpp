@@ -118,7 +118,7 @@ public:
     template <class F> void poll(F &&free_block) {
         for (size_t i = 0; i < lines.size();) {
             Line &line = lines[i];
-            while (line.first < line.waiting.size() && driver.event_query(line.waiting[line.first].event) == DRIVER_OK)
+            while (line.first < line.waiting.size() && driver.event_query(line.device, line.waiting[line.first].event) == DRIVER_OK)
                 pop(line, free_block);
             if (line.waiting.empty() && lines.size() > KEEP) {
                 lines[i] = std::move(lines.back());
@@ -134,7 +134,7 @@ public:
         int failed = DRIVER_OK;
         for (Line &line : lines)
             while (line.first < line.waiting.size()) {
-                const int status = driver.event_synchronize(line.waiting[line.first].event);
+                const int status = driver.event_synchronize(line.device, line.waiting[line.first].event);
                 if (status != DRIVER_OK) {
                     failed = status;
                     break;

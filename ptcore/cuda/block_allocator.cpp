@@ -292,15 +292,15 @@ struct BlockAllocator::Device {
         int failed = DRIVER_OK;
         for (auto it = set.begin(); it != set.end();) {
             Block *b = (it++)->block;
-            const bool waits = b->segment->range;
-            if (!b->whole() || (waits && captures) || !wanted(b)) continue;
-            int status = waits ? driver.device_synchronize(index) : DRIVER_OK;
+            if (!b->whole() || !wanted(b)) continue;
+            int status = b->segment->range ? driver.device_synchronize(index) : DRIVER_OK;
             if (status == DRIVER_OK) status = release_cached(b);
             if (status != DRIVER_OK) failed = status;
         }
         return failed;
     }
     int release_all_cached(bool retired_alone = false) {
+        if (captures) return DRIVER_OK;
         int failed = wait_for_events();
         for (auto &p : pools) {
             if (p->id ? !p->retired : retired_alone) continue;
@@ -310,7 +310,7 @@ struct BlockAllocator::Device {
             }
         }
         for (Segment *s = segments; s; s = s->after) {
-            if (!s->range || captures || (s->pool->id ? !s->pool->retired : retired_alone)) continue;
+            if (!s->range || (s->pool->id ? !s->pool->retired : retired_alone)) continue;
             const int status = trim(s);
             if (status != DRIVER_OK) failed = status;
         }
@@ -324,7 +324,7 @@ struct BlockAllocator::Device {
     // With max_split_size, large blocks serve only large requests of about their size, so that giving back one that is
     // large enough, or several, can be all that is needed.
     bool release_oversize(Pool *pool, size_t size, void *stream) {
-        if (settings.max_split_size == SIZE_MAX) return false;
+        if (captures || settings.max_split_size == SIZE_MAX || (pool->id && !pool->retired)) return false;
         FreeSet &set = pool->large;
         const size_t need = std::max(size, settings.max_split_size);
         auto it = set.lower_bound(FreeKey{uintptr_t(stream), need, nullptr, nullptr});
@@ -349,6 +349,7 @@ struct BlockAllocator::Device {
     // Gives back those whole large blocks that have been unused for longest, down to the threshold. PyTorch does so
     // only where a cap is set; here the device's memory is the cap if there is none.
     void collect_garbage() {
+        if (captures) return;
         size_t limit = cap, unused;
         if (limit == SIZE_MAX && driver.info(index, &unused, &limit) != DRIVER_OK) return;
         const size_t threshold = size_t(settings.garbage_collection_threshold * double(limit));
@@ -383,16 +384,18 @@ struct BlockAllocator::Device {
         if (!captures && !pending.empty()) pending.poll([this](Block *b) { set_cached(b); });
     }
     int wait_for_events() {
-        if (captures) return DRIVER_OK;
         ++counters.waits;
         return pending.wait([this](Block *b) { set_cached(b); });
     }
 
+    void postpone(Block *b) {
+        b->later = until_captured;
+        until_captured = b;
+    }
     // Events on all streams that use the block; where that fails, all of the device is waited for instead.
     void defer(Block *b) {
         if (captures) {
-            b->later = until_captured;
-            until_captured = b;
+            postpone(b);
             return;
         }
         bool done = true;
@@ -563,6 +566,10 @@ struct BlockAllocator::Device {
     // A block that nothing uses any more becomes free.
     void set_cached(Block *b) {
         Segment *s = b->segment;
+        if (captures && !s->cached) {
+            postpone(b);
+            return;
+        }
         const bool large = s->large;
         const size_t size = b->size, requested = b->requested;
         note(TraceEntry::free_completed, s, b->data, size, b->stack);
@@ -638,7 +645,6 @@ int BlockAllocator::empty_cache(int device, bool retired_alone) {
     Device *d = at(device);
     if (!d) return INVALID_DEVICE;
     std::lock_guard<std::mutex> hold(d->mutex);
-    if (retired_alone && d->captures) return DRIVER_OK;         // the driver would end the capture: later, then
     const int status = d->release_all_cached(retired_alone);
     d->drop_retired_pools();
     return status;
@@ -666,18 +672,18 @@ void BlockAllocator::retire_pool(int device, uint64_t pool) {
         if (p->id == pool && pool) p->retired = true;
 }
 
-void BlockAllocator::begin_capture(int device) {
-    Device *d = at(device);
-    if (!d) return;
-    std::lock_guard<std::mutex> hold(d->mutex);
-    ++d->captures;
+void BlockAllocator::begin_capture() {
+    for (auto &d : state) {
+        std::lock_guard<std::mutex> hold(d->mutex);
+        ++d->captures;
+    }
 }
 
-void BlockAllocator::end_capture(int device) {
-    Device *d = at(device);
-    if (!d) return;
-    std::lock_guard<std::mutex> hold(d->mutex);
-    d->end_capture();
+void BlockAllocator::end_capture() {
+    for (auto &d : state) {
+        std::lock_guard<std::mutex> hold(d->mutex);
+        d->end_capture();
+    }
 }
 
 int BlockAllocator::set_memory_fraction(int device, double fraction) {

@@ -18,8 +18,9 @@
 //      segments after waiting for the events of (d), then the request fails, and everything goes on as before;
 //      With expandable segments there is one for each pool, stream and kind (of small and of large requests), which
 //      grows at its end by pieces of 2 or 20 MiB; what remains of a block is always split off. Whole pieces of its free
-//      end go back where others' whole free segments do, but not while a graph is captured, as that waits;
-//  (f) blocks of a private pool serve that pool alone (but see PoolRules), and its segments stay until it is retired.
+//      end go back where others' whole free segments do;
+//  (f) blocks of a private pool serve that pool alone (but see PoolRules), and its segments stay until it is retired;
+//  (g) nothing goes back to the driver while a graph is captured: it would end the capture.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -39,8 +40,8 @@ struct DriverMemory {
     int (*info)(int device, size_t *free, size_t *total);
     int (*event_create)(int device, void **event);
     int (*event_record)(int device, void *event, void *stream);
-    int (*event_query)(void *event);                            // DRIVER_OK: done, DRIVER_NOT_READY, or an error
-    int (*event_synchronize)(void *event);
+    int (*event_query)(int device, void *event);                // DRIVER_OK: done, DRIVER_NOT_READY, or an error
+    int (*event_synchronize)(int device, void *event);
     int (*event_destroy)(void *event);
     int (*device_synchronize)(int device);
     int (*host_allocate)(size_t nbytes, void **out);            // page-locked, for every device
@@ -163,10 +164,10 @@ public:
     void retire_pool(int device, uint64_t pool);
     // While it is off, the common pool asks the driver for every request, and gives it back at its release.
     void set_caching(int device, bool on);
-    // Between the two the driver is asked for no event: while streams capture it refuses such calls of every thread. Blocks
-    // that become free meanwhile and that other streams use wait for the end.
-    void begin_capture(int device);
-    void end_capture(int device);
+    // Between the two, of whichever device, the driver is asked for no event and given nothing back: while streams capture it
+    // refuses such calls of every thread. Blocks that become free meanwhile and that other streams use wait for the end.
+    void begin_capture();
+    void end_capture();
 
     // At most this part of the device's memory may be reserved; the driver's status.
     int set_memory_fraction(int device, double fraction);

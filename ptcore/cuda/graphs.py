@@ -99,7 +99,7 @@ class CUDAGraph:
         state = tensor([seed - (seed >> 63 << 64), offset], device=f"cuda:{index}")
         number = _driver().new_pool() if pool is None else pool[1]
         _driver().begin(index, now._handle, number, _MODES.index(capture_error_mode), state.data_ptr(), offset)
-        _random.hold(generator, True)
+        _random.hold(generator, lambda: _driver().is_capturing(index, runtime().current_stream(index)))
         self._index, self._pool, self._captured_on, self._state = index, number, now, state
         self._generator, self._before = generator, (seed, offset)
         _pools.hold(index, number)
@@ -109,8 +109,9 @@ class CUDAGraph:
         """The driver's graph, after everything stands as before the capture."""
         seed, offset = self._before
         generator, stream_ = self._generator, self._captured_on
-        _random.hold(generator, False)
-        self._drawn, seeded = generator.get_offset() - offset, generator.initial_seed() != seed
+        _random.let_go(generator)
+        self._drawn = generator.get_offset() - offset
+        seeded = generator.initial_seed() != seed or self._drawn < 0
         generator.manual_seed(seed)
         generator.set_offset(offset)
         self._captured_on = None

@@ -95,6 +95,7 @@ struct PinnedPool::State {
         return pending.wait([this](HostBlock *b) { set_free(b); });
     }
     int release_free() {
+        if (captures) return DRIVER_OK;         // it would end the capture
         int failed = wait();
         for (auto &list : free) {
             size_t kept = 0;

@@ -268,7 +268,7 @@ class Event:
                 raise ValueError("elapsed_time: both events must be recorded first")
             if event._flags & 2:
                 raise ValueError("elapsed_time: both events must be made with enable_timing=True")
-        return runtime().event_elapsed(self._handle, end_event._handle)
+        return runtime().event_elapsed(self._index, self._handle, end_event._handle)
 
     def __repr__(self):
         return "<ptcore.cuda.Event uninitialized>" if self._handle is None else \

@@ -71,10 +71,12 @@ class _Opened:
         self.__cuda_array_interface__ = {"shape": (nbytes,), "typestr": "|u1", "data": (base + offset, False),
                                          "strides": None, "version": 2}
         _received.add(self)
-        weakref.finalize(self, _leave, index, base, words).atexit = False
+        weakref.finalize(self, _leave, os.getpid(), index, base, words).atexit = False
 
 
-def _leave(index, base, words):
+def _leave(process, index, base, words):
+    if os.getpid() != process:          # a forked child's copy: its parent still has the memory
+        return
     _driver().close_memory(index, base)
     words[0] = RETURNED
 
@@ -109,10 +111,10 @@ def rebuild_storage(index, handle, offset, nbytes, event, slip, process, number)
         storage, _, _ = _sent[number]
         words[0] = RETURNED
         return storage
-    runtime().check_device(index)
-    words[1] = started(os.getpid())
-    words[0] = os.getpid()
     try:
+        runtime().check_device(index)
+        words[1] = started(os.getpid())
+        words[0] = os.getpid()
         base = _driver().open_memory(index, handle)
     except BaseException:
         words[0] = RETURNED

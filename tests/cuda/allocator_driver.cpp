@@ -121,14 +121,16 @@ int fake_record(int device, void *event, void *stream) {
     e->ticket = ++fake->recorded[{device, stream}];
     return DRIVER_OK;
 }
-int fake_query(void *event) {
+int fake_query(int device, void *event) {
     ENTER(QUERY);
     Event *e = static_cast<Event *>(event);
+    if (e->device != device) ++fake->mistakes;
     return e->ticket <= fake->done[{e->device, e->stream}] ? DRIVER_OK : DRIVER_NOT_READY;
 }
-int fake_synchronize(void *event) {
+int fake_synchronize(int device, void *event) {
     ENTER(SYNCHRONIZE);
     Event *e = static_cast<Event *>(event);
+    if (e->device != device) ++fake->mistakes;
     long &done = fake->done[{e->device, e->stream}];
     if (done < e->ticket) done = e->ticket;
     return DRIVER_OK;
@@ -305,7 +307,7 @@ API void make_pool(int device, uint64_t pool, int use_on_oom, int no_split, size
     blocks->make_pool(device, pool, rules);
 }
 API void set_caching(int device, int on) { blocks->set_caching(device, on); }
-API void capture(int device, int on) { on ? blocks->begin_capture(device) : blocks->end_capture(device); }
+API void capture(int on) { on ? blocks->begin_capture() : blocks->end_capture(); }
 API size_t foreign_used() { return fake->foreign_used; }
 API void retire_pool(int device, uint64_t pool) { blocks->retire_pool(device, pool); }
 API int set_fraction(int device, double x) { return blocks->set_memory_fraction(device, x); }

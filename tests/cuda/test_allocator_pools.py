@@ -34,9 +34,9 @@ def test_a_pool_that_nobody_holds_goes_back_at_once(start, library):
     driver.release(driver.allocate(1000))
     driver.release(a)
     library.retire_pool(0, 7)
-    library.capture(0, 1)
+    library.capture(1)
     assert library.empty_retired(0) == 0 and library.used(0) == 34 * MIB         # not while a stream captures
-    library.capture(0, 0)
+    library.capture(0)
     assert library.empty_retired(0) == 0 and library.used(0) == 4 * MIB          # what the common pool caches stays
     driver.release(b)
     assert library.empty_retired(0) == 0 and [r[6] for r in driver.snapshot()] == [0]
@@ -173,14 +173,46 @@ def test_a_segment_of_each_pool_and_stream(start, library):
 def test_nothing_is_unmapped_while_a_graph_is_captured(start, library):
     driver = start(EXPANDABLE, limit=60 * MIB)
     a, b, small = driver.allocate(20 * MIB), driver.allocate(20 * MIB), driver.allocate(100)
-    library.capture(0, 1)
+    library.capture(1)
     driver.release(b)
     driver.release(small)
     assert driver.lib.empty_cache(0) == 0 and driver.lib.used(0) == 42 * MIB
     assert driver.allocate(20 * MIB, stream=1) == 0 and driver.calls("unmap", "device") == [0, 0]
-    library.capture(0, 0)
+    library.capture(0)
     assert driver.allocate(20 * MIB, stream=1) and driver.calls("unmap") == [2]
     driver.release(a)
+
+
+def test_nothing_goes_back_while_a_graph_is_captured(start, library):
+    """Nor memory that was asked of the driver without a cache, nor on other devices; the request fails."""
+    driver = start("garbage_collection_threshold:0.1,max_split_size_mb:24", devices=2, limit=100 * MIB)
+    library.set_caching(0, 0)
+    uncached = driver.allocate(10 * MIB)
+    library.set_caching(0, 1)
+    a, b, other = driver.allocate(30 * MIB), driver.allocate(40 * MIB), driver.allocate(90 * MIB, device=1)
+    driver.release(a)
+    driver.release(other, device=1)
+    library.capture(1)
+    driver.release(uncached)
+    assert driver.allocate(60 * MIB) == driver.allocate(60 * MIB, device=1, stream=1) == 0
+    assert library.empty_cache(0) == library.empty_cache(1) == 0 and driver.calls("release") == [0]
+    assert driver.allocate(30 * MIB) == a           # what is cached serves on
+    driver.release(a)
+    library.capture(0)
+    assert driver.calls("release") == [1]           # what has no cache
+    assert driver.allocate(60 * MIB) and driver.allocate(60 * MIB, device=1, stream=1)
+    assert driver.calls("release") == [3]
+    driver.release(b)
+
+
+def test_large_blocks_of_a_pool_stay(start, library):
+    """Graphs have their addresses."""
+    driver = start("max_split_size_mb:32", limit=200 * MIB)
+    a = driver.allocate(64 * MIB, pool=7)
+    driver.release(a)
+    assert driver.allocate(150 * MIB, pool=7) == 0 and driver.calls("release") == [0]
+    library.retire_pool(0, 7)
+    assert driver.allocate(150 * MIB) and driver.calls("release") == [1]
 
 
 @pytest.mark.parametrize("function", ["info", "granularity", "reserve", "map", "device", "unmap"])

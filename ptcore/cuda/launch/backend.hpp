@@ -9,7 +9,7 @@ int elementwise(const char *name, int compute, int loop_out, const pt_view *out,
 int copy_views(const pt_view *dst, const pt_view *src);
 int copy_views_async(const pt_view *dst, const pt_view *src);
 pt_kernel kernel_by_name(const char *name);
-void forget_workspace(int device, void *stream);    // of cuBLAS: the stream's next product takes another one
+void forget_workspaces(int device, uint64_t pool);  // of cuBLAS, that a capture with this pool made
 
 extern const pt_kernel_entry *const kernels[];      // the tables of structured kernels; ends with NULL
 

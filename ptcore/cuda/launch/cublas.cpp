@@ -9,7 +9,7 @@
 #include <mutex>
 #include <vector>
 
-#include "driver.hpp"
+#include "state.hpp"
 #include "handles.hpp"
 #include "libraries.hpp"
 
@@ -34,33 +34,39 @@ struct Workspace {
 struct Owned {
     int device;
     void *stream;
+    uint64_t pool;                              // of the capture whose work has it; 0: of none
     Workspace memory;
 };
 std::mutex lock;                                // guards what follows; never destroyed, as threads may outlive main
 std::vector<Owned> &workspaces = *new std::vector<Owned>;
 
-// NVIDIA's advice: 32 MiB from Hopper on, 4 MiB before. Without memory for it the product runs without a workspace.
-Workspace workspace_of(int device, void *stream) {
+// NVIDIA's advice: 32 MiB from Hopper on, 4 MiB before. Without memory for it the product runs without a workspace. A graph
+// has its own, which lies in its pool; else it is memory of the common pool, as it stays whatever pool the thread has chosen.
+Workspace workspace_of(const pt_call *c) {
+    const int device = c->out[0].device_index;
+    const uint64_t pool = captures(c) ? driver.devices[device].capture_pool : 0;
     std::lock_guard<std::mutex> guard(lock);
     for (const Owned &w : workspaces)
-        if (w.device == device && w.stream == stream) return w.memory;
+        if (w.device == device && w.stream == c->stream && w.pool == pool) return w.memory;
     int64_t nbytes = blas_settings.workspace;
     if (nbytes < 0) nbytes = (int64_t)(driver.devices[device].capability >= 90 ? 32 : 4) << 20;
+    uint64_t &chosen = thread_state().pools[device], before = chosen;
+    chosen = 0;
     void *data = nbytes ? driver.allocate(nbytes, device) : nullptr;
+    chosen = before;
     if (!data) return {nullptr, 0};
-    workspaces.push_back({device, stream, {data, nbytes}});
+    workspaces.push_back({device, c->stream, pool, {data, nbytes}});
     return workspaces.back().memory;
 }
 
 }  // namespace
 
-void forget_workspace(int device, void *stream) {
+void forget_workspaces(int device, uint64_t pool) {
     std::lock_guard<std::mutex> guard(lock);
-    for (size_t i = 0; i < workspaces.size(); i++)
-        if (workspaces[i].device == device && workspaces[i].stream == stream) {
-            if (workspaces[i].memory.data) driver.release(workspaces[i].memory.data, workspaces[i].memory.nbytes, device);
+    for (size_t i = workspaces.size(); i-- > 0;)
+        if (workspaces[i].device == device && workspaces[i].pool == pool) {
+            driver.release(workspaces[i].memory.data, workspaces[i].memory.nbytes, device);
             workspaces.erase(workspaces.begin() + (long)i);
-            return;
         }
 }
 
@@ -83,7 +89,7 @@ int handle_of(pt_call *c, Handle **found, Workspace *memory) {
     if (result) return status_of(result, "matmul", c->error);
     Handle &h = handles.at(device);
     if (!h.handle) status = blas.create(&h.handle);
-    *memory = workspace_of(device, c->stream);
+    *memory = workspace_of(c);
     // Setting a stream takes the workspace away.
     if (!status && (h.stream != c->stream || h.workspace != memory->data)) {
         status = blas.set_stream(h.handle, c->stream);

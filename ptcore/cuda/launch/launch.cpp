@@ -81,7 +81,7 @@ int waits(pt_call *c, const char *text) {
 }
 
 int wait_if_blocking(pt_call *c, const char *what) {
-    if (!driver.blocking) return PT_OK;
+    if (!driver.blocking || captures(c)) return PT_OK;
     int status = status_of(driver.synchronize(c->stream), what, c->error);
     return status ? status : take_fault(device_of(c), c->error, true);
 }
@@ -105,7 +105,7 @@ int launch(pt_call *c, const Kernel &kernel, uint64_t types, Grid grid, unsigned
 
 void draw_from(const pt_call *c, const uint64_t *&base, uint64_t &seed, uint64_t &offset) {
     const Device &d = driver.devices[device_of(c)];
-    base = d.random_state, seed = c->seed, offset = c->offset;
+    base = captures(c) ? d.random_state : nullptr, seed = c->seed, offset = c->offset;
     if (base) offset -= d.random_base;
 }
 

@@ -1,4 +1,5 @@
 """What other processes do with a device's memory, for test_ipc.py. They have the device that the tests have."""
+import gc
 import os
 import sys
 import tempfile
@@ -48,6 +49,17 @@ def share(kept):
     """Whether the two that are kept are over one memory: the one sees what is written to the other."""
     kept[0].fill_(7)
     return kept[1].tolist()
+
+
+def fork_and_drop(kept):
+    """A child of the receiver lets its copies go; how many the receiver has then."""
+    child = os.fork()
+    if child == 0:
+        kept.clear()
+        gc.collect()
+        os._exit(0)
+    os.waitpid(child, 0)
+    return len(kept)
 
 
 def drop(kept):

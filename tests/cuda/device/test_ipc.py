@@ -218,6 +218,25 @@ def test_a_sender_that_has_ended(start):
         child.pipe.recv()
 
 
+def test_a_fork_of_the_receiver_returns_nothing(start):
+    x = ptcore.arange(1000.0, device="cuda")
+    child = start()
+    child("keep", x)
+    assert child("fork_and_drop") == 1
+    assert not _devices.collect() and len(_devices._sent) == 1
+    child("drop")
+    assert _devices.collect() and not _devices._sent
+
+
+def test_a_message_for_a_device_that_is_not_there():
+    """It is returned."""
+    x = ptcore.arange(4.0, device="cuda")
+    rebuild, (_, *message, _, number) = _devices.reduce_storage(x.untyped_storage())
+    with pytest.raises(RuntimeError, match="99"):
+        rebuild(99, *message, (os.getpid(), b"another"), number)
+    assert _devices.collect() and not _devices._sent
+
+
 def test_a_message_that_is_read_twice():
     x = ptcore.ones(3, device="cuda")
     rebuild, arguments = _devices.reduce_storage(x.untyped_storage())
