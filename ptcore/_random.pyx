@@ -118,8 +118,8 @@ def default_generator_of(int column, int index):
     return found
 
 
-# (column, index) -> while a CUDA graph is captured there: the generator whose place its launches read from memory, whether
-# this thread's work becomes part of the graph, and the seed and offset where the capture began
+# (column, index) -> while a CUDA graph is captured there: the generator whose place its launches read from memory,
+# whether this thread's work becomes part of the graph, and the seed and offset where the capture began
 cdef dict _held = {}
 
 

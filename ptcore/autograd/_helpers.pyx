@@ -417,22 +417,30 @@ def extent(size, stride, offset):
     return low, high
 
 
+def _rows(x):
+    """(..., n) as (rows, n): the number of rows, as -1 stands for none where n is 0."""
+    if x.ndim == 2:
+        return x
+    count = 1
+    for size in x.shape[:-1]:
+        count *= size
+    return reshape(x, (count, x.shape[-1]))
+
+
 def linear_input(g, weight):
     """Gradient of linear for its input, from weight (out_features, in_features)."""
     if weight.ndim == 1:
         return unsqueeze(g, -1) * conj_of(weight)
-    rows = reshape(g, (-1, g.shape[-1])) if g.ndim != 2 else g
-    r = mm(rows, conj_of(weight))
+    r = mm(_rows(g), conj_of(weight))
     return r if g.ndim == 2 else reshape(r, g.shape[:-1] + weight.shape[1:])
 
 
 def linear_weight(g, x, shape):
     """Gradient of linear for its weight."""
-    rows = reshape(x, (-1, x.shape[-1])) if x.ndim != 2 else x
+    rows = _rows(x)
     if len(shape) == 1:
         return reshape(mm(reshape(g, (1, -1)), conj_of(rows)), shape)
-    g = reshape(g, (-1, g.shape[-1])) if g.ndim != 2 else g
-    return mm(transpose(g, 0, 1), conj_of(rows))
+    return mm(transpose(_rows(g), 0, 1), conj_of(rows))
 
 
 def sum_of_channels(g):

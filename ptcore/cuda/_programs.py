@@ -22,6 +22,7 @@ _FOLDS = ([(t, t) for t in CPP] + [(t, "int64_t") for t in _WHOLE if t != "int64
           + [(t, u) for t in ("bool", "uint8_t", "int64_t") for u in _FLOATS]
           + [(t, "double") for t in _FLOATS if t != "double"])
 _NORMS = [(t, t) for t in _FLOATS] + [("complex64", "float"), ("complex128", "double")]
+_ADDED = [(t,) for t in CPP if t not in _FLOATS[:2]] + [("float", t) for t in _FLOATS[:2]]       # halves to floats
 _PAIRS = [(t, u) for t in _FLOATS for u in _FLOATS]
 
 
@@ -41,7 +42,7 @@ STRUCTURED = {
     "fft": _one(_FLOATS[2:]), "fill": _one(CPP),
     "grid_sample": _one(_FLOATS),
     "histogram": [(t, t) for t in _FLOATS] + [(t, u) for t in _WHOLE[1:] for u in _FLOATS[2:]],
-    "index": _one(_BY_SIZE), "index_add": _one(CPP), "layer_norm": _PAIRS,
+    "index": _one(_BY_SIZE), "index_add": _ADDED, "layer_norm": _PAIRS,
     "layer_norm_backward": _PAIRS, "log_softmax": _one(_FLOATS), "log_softmax_backward": _one(_FLOATS),
     "loss": _one(_FLOATS), "many": _one(_FLOATS),
     "mask": _one(_BY_SIZE), "matmul": _one(_WHOLE[1:]),

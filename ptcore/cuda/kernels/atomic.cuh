@@ -1,5 +1,5 @@
-// Elements changed in memory that other threads change as well. Addition, for every dtype, by the hardware's where
-// there is one; else by exchanging the word that the element lies in.
+// Elements changed in memory that other threads change as well. Addition, for every dtype but halves, by the
+// hardware's where there is one; else by exchanging the word that the element lies in.
 #pragma once
 #include "base.cuh"
 
@@ -56,36 +56,10 @@ PT_DEVICE void atomic_add(complex128 *p, complex128 x) { atomicAdd(&p->re, x.re)
 struct add_bytes { uint8_t x; PT_DEVICE_MEMBER uint8_t operator()(uint8_t y) const { return (uint8_t)(x + y); } };
 struct add_words { uint16_t x; PT_DEVICE_MEMBER uint16_t operator()(uint16_t y) const { return (uint16_t)(x + y); } };
 struct or_bytes { uint8_t x; PT_DEVICE_MEMBER uint8_t operator()(uint8_t y) const { return (uint8_t)(x | (y != 0)); } };
-struct add_half { float x; PT_DEVICE_MEMBER half operator()(half y) const { return pt::to_half(x + pt::to_float(y)); } };
-struct add_bfloat16 {
-    float x;
-    PT_DEVICE_MEMBER bfloat16 operator()(bfloat16 y) const { return pt::to_bfloat16(x + pt::to_float(y)); }
-};
 PT_DEVICE void atomic_add(uint8_t *p, uint8_t x) { atomic_small(p, add_bytes{x}); }
 PT_DEVICE void atomic_add(int8_t *p, int8_t x) { atomic_small(reinterpret_cast<uint8_t *>(p), add_bytes{(uint8_t)x}); }
 PT_DEVICE void atomic_add(uint16_t *p, uint16_t x) { atomic_small(p, add_words{x}); }
 PT_DEVICE void atomic_add(int16_t *p, int16_t x) { atomic_small(reinterpret_cast<uint16_t *>(p), add_words{(uint16_t)x}); }
 PT_DEVICE void atomic_add(bool *p, bool x) { atomic_small(reinterpret_cast<uint8_t *>(p), or_bytes{(uint8_t)x}); }
-
-// Halves are added two at a time, as the hardware has it: the neighbour in the word gets -0, which changes no number.
-// (The instruction of a single half is a loop of exchanges.)
-#if defined(__CUDACC_RTC__)
-PT_DEVICE unsigned *word_of(void *p) { return reinterpret_cast<unsigned *>(reinterpret_cast<uint64_t>(p) & ~(uint64_t)3); }
-PT_DEVICE unsigned beside_zero(const void *p, uint16_t bits) {
-    return reinterpret_cast<uint64_t>(p) & 2 ? (unsigned)bits << 16 | 0x8000u : 0x80000000u | bits;
-}
-PT_DEVICE void atomic_add(half *p, half x) {
-    asm volatile("red.global.add.noftz.f16x2 [%0], %1;" :: "l"(word_of(p)), "r"(beside_zero(p, x.bits)) : "memory");
-}
-#else
-PT_DEVICE void atomic_add(half *p, half x) { atomic_small(p, add_half{pt::to_float(x)}); }
-#endif
-#if defined(__CUDACC_RTC__) && __CUDA_ARCH__ >= 900
-PT_DEVICE void atomic_add(bfloat16 *p, bfloat16 x) {
-    asm volatile("red.global.add.noftz.bf16x2 [%0], %1;" :: "l"(word_of(p)), "r"(beside_zero(p, x.bits)) : "memory");
-}
-#else
-PT_DEVICE void atomic_add(bfloat16 *p, bfloat16 x) { atomic_small(p, add_bfloat16{pt::to_float(x)}); }
-#endif
 
 }  // namespace

@@ -1,23 +1,29 @@
-// Values added at the places of an index, in any order.
+// Values added at the places of an index, in any order. Halves (PT_U) are added to float32.
 #include "atomic.cuh"
 #include "index_base.cuh"
 
 namespace {
 
+#if defined(PT_UCODE)
+typedef PT_U Value;
+#else
+typedef PT_T Value;
+#endif
+
 template <class T> PT_DEVICE T scaled(T x, const IndexArgs &a) { return (T)(x * (T)a.whole_alpha); }
 PT_DEVICE bool scaled(bool x, const IndexArgs &a) { return x && a.alpha[0] != 0; }
 PT_DEVICE float scaled(float x, const IndexArgs &a) { return x * (float)a.alpha[0]; }
 PT_DEVICE double scaled(double x, const IndexArgs &a) { return x * a.alpha[0]; }
-PT_DEVICE half scaled(half x, const IndexArgs &a) { return pt::to_half(pt::to_float(x) * (float)a.alpha[0]); }
-PT_DEVICE bfloat16 scaled(bfloat16 x, const IndexArgs &a) { return pt::to_bfloat16(pt::to_float(x) * (float)a.alpha[0]); }
+PT_DEVICE float scaled(half x, const IndexArgs &a) { return up(x) * (float)a.alpha[0]; }
+PT_DEVICE float scaled(bfloat16 x, const IndexArgs &a) { return up(x) * (float)a.alpha[0]; }
 PT_DEVICE complex64 scaled(complex64 x, const IndexArgs &a) { return x * complex64((float)a.alpha[0], (float)a.alpha[1]); }
 PT_DEVICE complex128 scaled(complex128 x, const IndexArgs &a) { return x * complex128(a.alpha[0], a.alpha[1]); }
 
 struct Accumulate {
     const IndexArgs &a;
-    PT_DEVICE_MEMBER void operator()(PT_T *to, const PT_T *from) const { atomic_add(to, scaled(load(from, 0), a)); }
+    PT_DEVICE_MEMBER void operator()(PT_T *to, const Value *from) const { atomic_add(to, scaled(load(from, 0), a)); }
 };
 
 }  // namespace
 
-PT_KERNEL(index_accumulate, IndexArgs, a, 256) { each_place<PT_T>(a, Accumulate{a}); }
+PT_KERNEL(index_accumulate, IndexArgs, a, 256) { each_place<PT_T, Value>(a, Accumulate{a}); }

@@ -21,7 +21,7 @@ PT_DEVICE bool moved(const IndexArgs &a, int64_t index, int64_t &by) {
 }
 
 // f(place in the tensor, value) for every element of the walk whose index is good.
-template <class T, class F> PT_DEVICE void each_place(const IndexArgs &a, F f) {
+template <class T, class Value = T, class F> PT_DEVICE void each_place(const IndexArgs &a, F f) {
     const uint32_t step = gridDim.x * blockDim.x;
     for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < a.n; i += step) {
         const Offsets<3> o = offsets_of<3>(a.walk, i);
@@ -29,7 +29,7 @@ template <class T, class F> PT_DEVICE void each_place(const IndexArgs &a, F f) {
         int64_t by;
         if (a.size != 0 && index == a.skipped && index >= 0) continue;
         if (moved(a, index, by))
-            f(reinterpret_cast<T *>(a.data[1] + o.at[1] + by), reinterpret_cast<const T *>(a.data[0] + o.at[0]));
+            f(reinterpret_cast<T *>(a.data[1] + o.at[1] + by), reinterpret_cast<const Value *>(a.data[0] + o.at[0]));
     }
 }
 

@@ -128,7 +128,7 @@ public:
             return;
         }
         this->data = static_cast<char *>(room.data);
-        good = room.data;
+        good = room.data || bytes(sizes) == 0;
         step[2] = 1, step[1] = words * each;
         int64_t next = sizes[1] * words * each;
         for (int d : {5, 4, 3, 0}) step[d] = next, next *= sizes[d];

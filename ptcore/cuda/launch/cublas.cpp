@@ -1,6 +1,7 @@
 // Handles and workspaces of cuBLAS, and the products with a bias that cuBLASLt computes in one kernel.
 //
-// Work of one stream runs in order, so all handles that are set to it share one workspace.
+// Work of one stream runs in order, so all handles that are set to it share one workspace; what one call enqueues stays
+// together (blas_turn).
 #include "cublas.hpp"
 
 #include <algorithm>
@@ -194,6 +195,11 @@ int blas_failed(pt_call *c, int status) {
     return PT_RUNTIME_ERROR;
 }
 
+std::mutex &blas_turn(const pt_call *c) {
+    static std::mutex *const turns = new std::mutex[MAX_DEVICES];           // never destroyed, as the lock above
+    return turns[device_of(c)];
+}
+
 int blas_handle(pt_call *c, int math_mode, void **handle) {
     Handle *h;
     Workspace memory;
@@ -224,6 +230,7 @@ int product_with_bias(pt_call *c, const BiasProduct &p) {
     } else if (!plan->status) {
         plan->status = blas_lt.operation_set(plan->operation, OPERATION_BIAS_POINTER, &p.bias, sizeof(p.bias));
     }
+    std::lock_guard<std::mutex> turn(blas_turn(c));
     if (!plan->status)
         plan->status = blas_lt.matmul(h->handle, plan->operation, p.alpha, p.a, plan->layouts[0], p.b, plan->layouts[1],
                                       p.zero, p.out, plan->layouts[2], p.out, plan->layouts[2], plan->algorithm, memory.data,

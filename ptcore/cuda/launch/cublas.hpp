@@ -3,6 +3,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 
 #include "launch.hpp"
 
@@ -63,6 +64,10 @@ int blas_failed(pt_call *c, int status);
 
 // This thread's handle of cuBLAS for the call's device, set to its stream and a workspace.
 int blas_handle(pt_call *c, int math_mode, void **handle);
+
+// To be held while a call of cuBLAS enqueues its kernels, which leave things for each other in the stream's workspace: another
+// thread's must not come between. Who holds it must not wait for the interpreter.
+std::mutex &blas_turn(const pt_call *c);
 
 // out = alpha op(a) op(b), by columns, plus `bias`, whose m elements are added to each column. Scalars are on the host, of
 // the type that `compute` names.

@@ -107,20 +107,26 @@ int householder(pt_call *c) {
 // Of small matrices all at once, A = U S V^H: what V is by columns, by rows, is Vh but for the conjugate.
 int small_svd(pt_call *c, int64_t m, int64_t n, int64_t batch, bool vectors) {
     const pt_view &x = c->in[0], &u = c->out[0], &vh = c->out[2];
-    const int dtype = x.dtype, which = type_number(dtype), im = (int)m, in = (int)n, count = (int)batch;
+    const int dtype = x.dtype, which = type_number(dtype), real = real_dtype(dtype), im = (int)m, in = (int)n;
+    const int64_t k = m < n ? m : n, most = INT32_MAX / (m < n ? n * n : m * m), each = batch < most ? batch : most;
     Columns a(c, dtype, batch, m, n), left(c, dtype, vectors ? batch : 0, m, m), right(c, dtype, vectors ? batch : 0, n, n);
     Infos infos(c, batch, nullptr);
     if (infos.status || !left.good || !right.good) return infos.status ? infos.status : PT_MEMORY_ERROR;
-    void *const values = c->out[1].data;
+    char *const values = c->out[1].data;
     int status = a.load(c, x);
     if (!status) status = infos.leave_out(c, dtype, a.data, a.step);
     if (status) return status;
+    // As many at once as have fewer than 2**31 elements.
     status = with_elements(c, dtype, [&](const SolverHandle &s, int *size) {
         return solver.gesvdj_size[which](s.handle, vectors, im, in, a.data, im, values, left.data, im, right.data, in, size,
-                                         s.jacobi, count);
+                                         s.jacobi, (int)each);
     }, [&](const SolverHandle &s, void *work, int size) {
-        return solver.gesvdj[which](s.handle, vectors, im, in, a.data, im, values, left.data, im, right.data, in, work, size,
-                                    infos.data(), s.jacobi, count);
+        int bad = 0;
+        for (int64_t b = 0; !bad && b < batch; b += each)
+            bad = solver.gesvdj[which](s.handle, vectors, im, in, a.at(b), im, behind(values, b * k, real),
+                                       vectors ? left.at(b) : nullptr, im, vectors ? right.at(b) : nullptr, in, work, size,
+                                       infos.data() + b, s.jacobi, (int)(batch - b < each ? batch - b : each));
+        return bad;
     });
     if (!status && vectors) status = left.store(c, u);
     if (!status && vectors) status = right.store(c, vh, true);
@@ -142,7 +148,7 @@ int svd(pt_call *c) {
         if (!status) status = fill_identity(c, dtype, vh.data, batch, n, n);
     }
     if (status || k * batch == 0) return status;
-    if (batch > 1 && batch <= INT32_MAX && most <= JACOBI_ORDER) return small_svd(c, m, n, batch, vectors);
+    if (batch > 1 && most <= JACOBI_ORDER) return small_svd(c, m, n, batch, vectors);
     const int64_t wide = full ? most : k;
     Columns a(c, dtype, batch, most, k), left(c, dtype, vectors && !turned ? batch : 0, most, wide),
         right(c, dtype, vectors && !turned ? batch : 0, k, k);

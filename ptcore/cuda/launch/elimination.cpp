@@ -165,10 +165,12 @@ int solve_triangular(pt_call *c) {
     if (by_batch(batch, n, n)) {
         const Addresses of_a(c, triangles, n * n * item, batch), of_b(c, out.data, n * k * item, batch);
         if (of_a.status || of_b.status) return of_a.status ? of_a.status : of_b.status;
+        std::lock_guard<std::mutex> turn(blas_turn(c));
         status = blas.triangular_batched[which](handle, SIDE_RIGHT, triangle, OP_AS_IT_IS, unit, (int)k, (int)n, one,
                                                 of_a.data(), (int)n, of_b.data(), (int)k, (int)batch);
         return status ? blas_failed(c, status) : wait_if_blocking(c, "linalg");
     }
+    std::lock_guard<std::mutex> turn(blas_turn(c));
     for (int64_t b = 0; !status && b < batch; b++)
         status = blas.triangular[which](handle, SIDE_RIGHT, triangle, OP_AS_IT_IS, unit, (int)k, (int)n, one,
                                         triangles + b * n * n * item, (int)n, out.data + b * n * k * item, (int)k);
@@ -238,6 +240,7 @@ int factor(pt_call *c, int dtype, char *a, int64_t batch, int64_t rows, int64_t 
         if (status) return status;
         const Addresses at(c, a, step, batch);
         if (at.status) return at.status;
+        std::lock_guard<std::mutex> turn(blas_turn(c));
         status = blas.factor_batched[type_number(dtype)](handle, (int)rows, at.data(), (int)rows,
                                                          swaps ? pivots.narrow() : nullptr, infos,
                                                          (int)batch);
@@ -268,6 +271,7 @@ int solve_factored(pt_call *c, int dtype, const char *a, int64_t batch, int64_t 
         if (status) return status;
         const Addresses of_a(c, a, step_a, batch), of_b(c, b, step_b, batch);
         if (of_a.status || of_b.status) return of_a.status ? of_a.status : of_b.status;
+        std::lock_guard<std::mutex> turn(blas_turn(c));
         status = blas.solve_batched[type_number(dtype)](handle, op, (int)order, (int)columns, of_a.data(), (int)order,
                                                         pivots.narrow(), of_b.data(), (int)order, &refused, (int)batch);
         return status ? blas_failed(c, status) : wait_if_blocking(c, "linalg");

@@ -1,6 +1,7 @@
 // Indexing: gather, scatter, index_select, index_add, embedding, and indexing by several tensors. All are one walk over
 // (values or output, tensor, index) in which the index moves the tensor's address; several indices are first made one of byte
 // offsets. A bad index is left out by the kernel and reported (fault.h): the host raises at its next synchronisation.
+#include "dense.hpp"
 #include "families.hpp"
 #include "index_args.h"
 #include "view.hpp"
@@ -91,10 +92,42 @@ int gather(pt_call *c) {
 // out = input, unless it is input
 int start(pt_call *c) { return c->out[0].data == c->in[0].data ? (int)PT_OK : copy(c, &c->out[0], &c->in[0]); }
 
-int scatter_by(pt_call *c, const Kernel &kernel, bool sized) {
-    View index = at_least_1d(c->in[1]), src = at_least_1d(c->in[2]), out = at_least_1d(c->out[0]);
+// Where values are added up: the output, and for halves float32 in its place, as on the CPU, which is rounded once.
+class Sums {
+    pt_call *const c;
+    const pt_view &out;
+    const bool wide;
+    const Scratch room;
+    const View dense;
+
+    static View of(const pt_view &out, void *data) {
+        View r(out);
+        r.v.data = static_cast<char *>(data), r.v.dtype = PT_FLOAT32;
+        int64_t step = 1;
+        for (int d = r.v.ndim - 1; d >= 0; d--) r.strides[d] = step, step *= r.sizes[d];
+        r.settle();
+        return r;
+    }
+
+public:
+    const pt_view &view;
+    const uint64_t kinds;
+
+    Sums(pt_call *c, const pt_view &out)
+        : c(c), out(out), wide(floating(out) && item_size(out.dtype) == 2), room(c, wide ? out.numel * 4 : 0),
+          dense(of(out, room.data)), view(wide ? dense.v : out), kinds(wide ? types(PT_FLOAT32, out.dtype) : types(out.dtype)) {}
+    // From the values of a tensor; NULL: from 0.
+    int begin(const pt_view *from) {
+        if (wide && out.numel && !room.data) return PT_MEMORY_ERROR;
+        if (!from) return clear(c, view.data, view.numel * item_size(view.dtype));
+        return from->data == view.data ? (int)PT_OK : copy(c, &view, from);
+    }
+    int end() { return wide ? copy(c, &out, &view) : (int)PT_OK; }
+};
+
+int scatter_by(pt_call *c, const Kernel &kernel, uint64_t kinds, const pt_view &result) {
+    View index = at_least_1d(c->in[1]), src = at_least_1d(c->in[2]), out = at_least_1d(result);
     int dim, status = dim_of(c, out.v.ndim, dim);
-    if (!status) status = start(c);
     if (status) return status;
     if (index.v.ndim != out.v.ndim || src.v.ndim != out.v.ndim || index.v.dtype != PT_INT64)
         return bad(c, "expected an int64 index and src with input's dims");
@@ -105,13 +138,22 @@ int scatter_by(pt_call *c, const Kernel &kernel, bool sized) {
         a.line_strides[0] = values.strides[dim] * item_size(values.v.dtype), a.line_strides[1] = index.strides[dim] * 8;
         if (a.line) to.sizes[dim] = values.sizes[dim] = index.sizes[dim] = 1;
     }
-    return over(c, kernel, sized ? by_size(out.v.dtype) : types(out.v.dtype), a, values, to, index);
+    return over(c, kernel, kinds, a, values, to, index);
 }
-int scatter(pt_call *c) { return scatter_by(c, PUT, true); }
-int scatter_add(pt_call *c) { return scatter_by(c, ACCUMULATE, false); }
-int scatter_prod(pt_call *c) { return scatter_by(c, c->out[0].dtype == PT_COMPLEX128 ? LINES : PRODUCT, false); }
-int scatter_amax(pt_call *c) { return scatter_by(c, AMAX, false); }
-int scatter_amin(pt_call *c) { return scatter_by(c, AMIN, false); }
+int scatter_into(pt_call *c, const Kernel &kernel, bool sized) {
+    const int status = start(c), dtype = c->out[0].dtype;
+    return status ? status : scatter_by(c, kernel, sized ? by_size(dtype) : types(dtype), c->out[0]);
+}
+int scatter(pt_call *c) { return scatter_into(c, PUT, true); }
+int scatter_prod(pt_call *c) { return scatter_into(c, c->out[0].dtype == PT_COMPLEX128 ? LINES : PRODUCT, false); }
+int scatter_amax(pt_call *c) { return scatter_into(c, AMAX, false); }
+int scatter_amin(pt_call *c) { return scatter_into(c, AMIN, false); }
+int scatter_add(pt_call *c) {
+    Sums sums(c, c->out[0]);
+    int status = sums.begin(&c->in[0]);
+    if (!status) status = scatter_by(c, ACCUMULATE, sums.kinds, sums.view);
+    return status ? status : sums.end();
+}
 
 // A vector of indices seen along `dim` of a shape.
 View spread(const pt_view &index, const View &shape, int dim) {
@@ -131,9 +173,10 @@ int index_select(pt_call *c) {
 }
 
 int index_add(pt_call *c) {
-    View src = at_least_1d(c->in[2]), out = at_least_1d(c->out[0]);
+    Sums sums(c, c->out[0]);
+    View src = at_least_1d(c->in[2]), out = at_least_1d(sums.view);
     int dim, status = dim_of(c, out.v.ndim, dim);
-    if (!status) status = start(c);
+    if (!status) status = sums.begin(&c->in[0]);
     if (status) return status;
     bool fits = src.v.ndim == out.v.ndim && c->in[1].ndim <= 1 && c->in[1].dtype == PT_INT64 && src.sizes[dim] == c->in[1].numel;
     for (int d = 0; fits && d < out.v.ndim; d++) fits = d == dim || src.sizes[d] == out.sizes[d];
@@ -141,7 +184,8 @@ int index_add(pt_call *c) {
     IndexArgs a = along(out, dim);
     const pt_param &alpha = c->params[1];
     a.alpha[0] = alpha.d, a.alpha[1] = alpha.im, a.whole_alpha = alpha.i;
-    return over(c, ACCUMULATE, types(out.v.dtype), a, src, standing(out, src, dim), spread(c->in[1], src, dim));
+    status = over(c, ACCUMULATE, sums.kinds, a, src, standing(out, src, dim), spread(c->in[1], src, dim));
+    return status ? status : sums.end();
 }
 
 // rows (index's dims, n) of a weight (count, n), whose first dim the index stands for
@@ -162,16 +206,18 @@ int embedding(pt_call *c) {
 }
 
 int embedding_backward(pt_call *c) {
-    const pt_view &g = c->in[0], &out = c->out[0];
+    Sums sums(c, c->out[0]);
+    const pt_view &g = c->in[0], &out = sums.view;
     if (out.ndim != 2 || g.ndim != c->in[1].ndim + 1 || c->in[1].dtype != PT_INT64)
         return bad(c, "expected a gradient of the index's shape with one more dim");
-    int status = clear(c, out.data, out.numel * item_size(out.dtype));
+    int status = sums.begin(nullptr);
     if (status) return status;
     View index(c->in[1]);
     index.push(out.sizes[1], 0);
     IndexArgs a = along(View(out), 0);
     if (c->params[1].kind != PT_PARAM_NONE) a.skipped = c->params[1].i;
-    return over(c, ACCUMULATE, types(out.dtype), a, View(g), rows_of(out, c->in[1]), index);
+    status = over(c, ACCUMULATE, sums.kinds, a, View(g), rows_of(out, c->in[1]), index);
+    return status ? status : sums.end();
 }
 
 // -- several indices -------------------------------------------------------------------------------------------------------
@@ -263,21 +309,18 @@ int index_get(pt_call *c) {
     return over(c, TAKE, by_size(x.dtype), by_places(c, x), out, tensor, places, &TAKE_WORDS);
 }
 
-int index_put(pt_call *c) {
-    const pt_view &x = c->out[0], &values = c->in[1];
-    int status = open_places(c, x, 2);
-    if (status) return status;
-    if (values.dtype != x.dtype) return bad(c, "expected values of the destination's dtype");
+int index_put_into(pt_call *c, const Kernel &kernel, uint64_t kinds, const Kernel *by_words, const pt_view &x) {
+    const pt_view &values = c->in[1];
     Scratch room(c, 8 * c->in[2].numel);
     if (c->in[2].numel == 0) return PT_OK;
     if (!room.data) return PT_MEMORY_ERROR;
     int64_t *place = static_cast<int64_t *>(room.data);
-    status = fill_places(c, x, 2, place);
+    int status = fill_places(c, x, 2, place);
     if (status) return status;
     View tensor(x), places(x);
     spread_places(c, x, 2, place, tensor, places);
     View given(tensor);                                 // values, broadcast to the indexed shape
-    given.v.data = values.data;
+    given.v.data = values.data, given.v.dtype = values.dtype;
     const int lead = values.ndim - tensor.v.ndim;
     for (int d = 0; d < tensor.v.ndim; d++) {
         const int v = d + lead;
@@ -285,9 +328,18 @@ int index_put(pt_call *c) {
         if (v >= 0 && values.sizes[v] != 1 && values.sizes[v] != tensor.sizes[d])
             return bad(c, "values cannot be broadcast to the indexed shape");
     }
-    const IndexArgs a = by_places(c, x);
-    return c->params[1].i ? over(c, ACCUMULATE, types(x.dtype), a, given, tensor, places)
-                          : over(c, PUT, by_size(x.dtype), a, given, tensor, places, &PUT_WORDS);
+    return over(c, kernel, kinds, by_places(c, x), given, tensor, places, by_words);
+}
+int index_put(pt_call *c) {
+    const pt_view &x = c->out[0];
+    int status = open_places(c, x, 2);
+    if (status) return status;
+    if (c->in[1].dtype != x.dtype) return bad(c, "expected values of the destination's dtype");
+    if (!c->params[1].i) return index_put_into(c, PUT, by_size(x.dtype), &PUT_WORDS, x);
+    Sums sums(c, x);
+    status = sums.begin(&x);
+    if (!status) status = index_put_into(c, ACCUMULATE, sums.kinds, nullptr, sums.view);
+    return status ? status : sums.end();
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ bool runs_on(const pt_call *c, const Kernel &kernel) { return driver.devices[dev
 
 int take_fault(int device, char *error, bool own) {
     Fault *fault = driver.devices[device].fault;
-    if (!fault || !fault->found) return PT_OK;
+    if (!fault || fault->found != 1) return PT_OK;         // 2: it is being written
     std::snprintf(error, 256, "%s%sindex %lld is out of bounds for dimension %lld with size %lld (found on cuda:%d%s)",
                   own ? "" : driver.op_name(fault->op), own ? "" : ": ", (long long)fault->index, (long long)fault->dim,
                   (long long)(fault->size < 0 ? 0 : fault->size), device, own ? "" : " after the call");

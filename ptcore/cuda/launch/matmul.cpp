@@ -2,6 +2,7 @@
 //
 // cuBLAS stores by columns: the row-major out = a b is its out^T = b^T a^T. An operand needs one unit stride and a leading
 // dimension that fits an int; any other is copied first.
+#include <algorithm>
 #include <climits>
 #include <cstring>
 
@@ -27,13 +28,13 @@ bool readable(const Matrix &x, int64_t rows, int64_t columns, bool &turned, int 
     const bool by_rows = x.column == 1 || columns == 1;
     if (by_rows && fits(x.row, columns, rows)) {
         turned = false;
-        leading = (int)(rows == 1 ? columns : x.row);
+        leading = (int)std::max((int64_t)1, rows == 1 ? columns : x.row);
         return true;
     }
     const bool by_columns = x.row == 1 || rows == 1;
     if (by_columns && fits(x.column, rows, columns)) {
         turned = true;
-        leading = (int)(columns == 1 ? rows : x.column);
+        leading = (int)std::max((int64_t)1, columns == 1 ? rows : x.column);
         return true;
     }
     return false;
@@ -126,6 +127,7 @@ int by_blas(pt_call *c, const Product &p) {
     void *handle;
     if (!status) status = blas_handle(c, mode, &handle);
     if (status) return status;
+    std::lock_guard<std::mutex> turn(blas_turn(c));
     if (p.batch == 1)
         status = blas.gemm(handle, b.turned, a.turned, m, n, k, alpha, b.used.data, type, b.leading, a.used.data, type,
                            a.leading, beta, p.out, out_type, m, compute, -1);

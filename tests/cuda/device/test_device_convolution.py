@@ -150,3 +150,22 @@ def test_the_same_bits_again():
         found = (y, *ptcore.autograd.grad(y, (x, w), ptcore.ones_like(y)))
         runs.append([t.detach().cpu().numpy().tobytes() for t in found])
     assert runs[0] == runs[1]
+
+
+@pytest.mark.parametrize("dtype", [ptcore.float32, ptcore.float16, ptcore.bfloat16, ptcore.float64], ids=str)
+def test_inputs_without_places(dtype, monkeypatch):
+    """Padding alone: the bias, and no gradient."""
+    monkeypatch.setattr(ptcore.backends.cudnn, "allow_tf32", True)
+    F, bias = ptcore.nn.functional, ptcore.arange(8.0, dtype=dtype)
+    for shape, kernel, convolve, options in (
+            ((1, 8, 0, 4), (8, 8, 2, 1), F.conv2d, {"padding": (1, 0)}),
+            ((2, 16, 0), (8, 8, 3), F.conv1d, {"padding": 2, "groups": 2})):
+        results = []
+        for device in ("cpu", "cuda"):
+            x = ptcore.zeros(shape, dtype=dtype, device=device, requires_grad=True)
+            w = ptcore.ones(kernel, dtype=dtype, device=device, requires_grad=True)
+            y = convolve(x, w, bias.to(device), **options)
+            y.sum().backward()
+            results.append([t.detach().cpu() for t in (y, x.grad, w.grad)])
+        for got, want in zip(results[1], results[0]):
+            assert got.shape == want.shape and ptcore.equal(got, want)

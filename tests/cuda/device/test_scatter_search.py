@@ -101,6 +101,47 @@ def test_many_for_one_place():
             same(x.cuda().scatter_reduce(0, index.cuda(), src.cuda(), "amax"), x.scatter_reduce(0, index, src, "amax"))
 
 
+@pytest.mark.parametrize("dtype", [ptcore.float16, ptcore.bfloat16], ids=str)
+def test_halves_are_added_up_in_float32(dtype, rng):
+    """And rounded once: a sum of ones in bfloat16 would stop at 256, in float16 at 2048."""
+    n = 3000
+    index, ones = ptcore.zeros(n, dtype=ptcore.int64), ptcore.ones(n, 4, dtype=dtype)
+    index[5], index[n - 1] = 2, 1
+
+    def every(device):
+        i, v, x = index.to(device), ones.to(device), ptcore.ones(3, 4, dtype=dtype).to(device)
+        wide = i[:, None].expand(n, 4)
+        yield x.scatter_add(0, wide, v)
+        yield x.scatter_reduce(0, wide, v, "mean")
+        yield x.index_add(0, i, v, alpha=0.5)
+        yield x.t().contiguous().index_add(1, i, v.t())
+        turned = x.t().contiguous().t()
+        yield turned.index_add_(0, i, v)
+        yield x.index_put((i,), v, accumulate=True)
+        yield x.clone().index_put_((i, i), v[:, 0], accumulate=True)
+        turned = x.t().contiguous().t()
+        yield turned.index_put_((i,), v[:1], accumulate=True)
+        w = x.detach().requires_grad_()
+        yield ptcore.autograd.grad(w[i].sum(), w)[0]
+        yield ptcore.autograd.grad(w.gather(0, wide).sum(), w)[0]
+        yield ptcore.autograd.grad(ptcore.nn.functional.embedding(i, w).sum(), w)[0]
+        yield ptcore.nn.functional.embedding_bag(i[None], x, mode="sum")
+        yield ptcore.nn.functional.embedding_bag(i[None], x, mode="mean")
+        yield x.index_add(0, i[:0], v[:0])
+        yield x[:0].index_add(0, i[:0], v[:0])
+
+    for k, (got, want) in enumerate(zip(every("cuda"), every("cpu"), strict=True)):
+        same(got, want)
+        if k == 0:
+            assert want[0, 0].item() == ptcore.tensor(2999.0).to(dtype).item()
+    x = ptcore.from_numpy(rng.standard_normal((20, 7))).to(dtype)
+    i = ptcore.from_numpy(rng.integers(0, 20, 500))
+    v = ptcore.from_numpy(rng.standard_normal((500, 7))).to(dtype)
+    exact = x.double().index_add(0, i, v.double())
+    got = x.cuda().index_add(0, i.cuda(), v.cuda()).cpu().double()
+    assert ((got - exact).abs() <= exact.abs() * (2e-3 if dtype is ptcore.float16 else 1e-2) / 2 + 1e-5).all()
+
+
 def test_empty():
     x, index, src = ptcore.ones(3), ptcore.zeros(0, dtype=ptcore.int64), ptcore.ones(0)
     for dtype in (ptcore.float32, ptcore.complex128):
