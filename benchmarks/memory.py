@@ -214,20 +214,28 @@ def child(library, source, target):
 
 # -- both ------------------------------------------------------------------------------------------
 
-def measured(pattern="", every=1):
-    """{name: ((given, added) of ptcore, of torch)}, or a text where a call was refused."""
+def measured(pattern="", every=1, always=()):
+    """{name: ((given, added) of ptcore, of torch)}, or a text where a call was refused.
+
+    Of the calls that match only each ``every``-th is made, beside those that ``always`` names.
+    """
     work = [(name, call, False) for name, call in named().items()] + list(generated())
-    work = [w for w in work if re.search(pattern, w[0])][::every]
-    found = []
+    work = [w for w in work if re.search(pattern, w[0])]
+    work = [w for i, w in enumerate(work) if i % every == 0 or w[0] in always]
+    targets = []
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder, "calls")
         source.write_bytes(pickle.dumps(work))
-        for library in ("ptcore", "torch"):
-            target = Path(folder, library)
-            subprocess.run([sys.executable, "-P", __file__, "--child", library, str(source), str(target)], check=True,
-                           env={**os.environ, "MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536",
-                                "PYTHONPATH": str(Path(__file__).parent)})
-            found.append(pickle.loads(target.read_bytes()))
+        environment = {**os.environ, "MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536",
+                       "PYTHONPATH": str(Path(__file__).parent)}
+        children = []
+        for library in ("ptcore", "torch"):             # side by side: a process's memory is its own
+            targets.append(Path(folder, library))
+            command = [sys.executable, "-P", __file__, "--child", library, str(source), str(targets[-1])]
+            children.append(subprocess.Popen(command, env=environment))
+        if failed := [c.args for c in children if c.wait()]:
+            raise RuntimeError(f"{failed[0]} failed")
+        found = [pickle.loads(target.read_bytes()) for target in targets]
     return {name: (found[0][name], found[1][name]) for name, *_ in work}
 
 

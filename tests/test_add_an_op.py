@@ -1,5 +1,9 @@
 """Executes doc/source/dev/add_an_op.rst: puts its row into a copy of the source, builds that copy
-(one ISA level, no optimisation) and runs the page's examples and the table's tests on the op."""
+(one ISA level, no optimisation) and runs the page's examples and the table's tests on the op.
+
+The build is also the only one of two other forms, so that their tests are here: the path of unknown compilers
+(``-Dportable=true``) and autograd as plain Python (``-Dcompile_python=false``), which is read and debugged.
+"""
 import os
 import re
 import shutil
@@ -16,9 +20,11 @@ PAGE = ROOT / "doc" / "source" / "dev" / "add_an_op.rst"
 pytestmark = [pytest.mark.alone, pytest.mark.slow]
 
 # An editable install would be found before PYTHONPATH.
-START = """
+NOT_EDITABLE = """
 import sys
 sys.meta_path[:] = [f for f in sys.meta_path if "editable" not in type(f).__module__]
+"""
+START = NOT_EDITABLE + """
 import ptcore
 assert ptcore.__file__.startswith({tree!r}), ptcore.__file__
 """
@@ -53,7 +59,8 @@ def tree(tmp_path_factory):
         with open(source / name, "a") as f:
             f.write("\n" + code)
     meson = [sys.executable, "-P", "-m", "mesonbuild.mesonmain"]
-    run([*meson, "setup", str(folder / "build"), str(source), "-Doptimization=0", "-Dportable=true"])
+    run([*meson, "setup", str(folder / "build"), str(source), "-Doptimization=0", "-Dportable=true",
+         "-Dcompile_python=false", "-Dcuda=disabled"])
     run([*meson, "compile", "-C", str(folder / "build")])
     run([*meson, "install", "-C", str(folder / "build"), "--destdir", str(folder / "out")])
     (package,) = (folder / "out").rglob("ptcore/__init__.py")
@@ -73,6 +80,20 @@ def test_examples(tree):
         assert result.attempted > 25, result
         raise SystemExit(result.failed)
     """)
+
+
+@pytest.mark.timeout(1800)
+def test_autograd_as_plain_python(tree):
+    (tree / "not_editable.py").write_text(NOT_EDITABLE)         # for pytest's workers
+    arguments = [str(ROOT / "tests" / "autograd"), "-q", "-p", "no:cacheprovider", "-p", "not_editable", "-n", "2", "-m",
+                 "not alone"]
+    out = run_in(tree, f"""
+        import pytest
+        config = ptcore.show_config()
+        assert "plain Python" in config and "level: base" in config and "build: debug" in config, config
+        raise SystemExit(pytest.main({arguments}))
+    """)
+    assert int(re.search(r"(\d+) passed", out)[1]) > 1000, out
 
 
 def test_generated_files(tree):

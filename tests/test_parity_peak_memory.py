@@ -1,4 +1,8 @@
-"""Peak memory of a forward and a backward is at most 1.2 of torch's: elementwise and reducing ops, and others."""
+"""Peak memory of a forward and a backward is at most 1.2 of torch's: elementwise and reducing ops, and others.
+
+Each third call; at night all of them.
+"""
+import os
 import sys
 from pathlib import Path
 
@@ -11,6 +15,7 @@ pytestmark = [pytest.mark.parity, pytest.mark.alone,
               pytest.mark.skipif(not FOLDER.exists(), reason="needs the source tree"),
               pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="reads Linux's VmHWM")]
 BOUND = 1.2
+EVERY = 1 if os.environ.get("PTCORE_TEST_PEAKS") == "all" else 3
 
 # What takes more, and why. Nothing here may grow.
 MORE = {
@@ -37,10 +42,10 @@ def memory():
 
 @pytest.mark.timeout(900)
 def test_peak_memory(memory):
-    ratios = {name: memory.ratio(pair) for name, pair in memory.measured().items()}
+    ratios = {name: memory.ratio(pair) for name, pair in memory.measured(every=EVERY, always=MORE).items()}
     refused = {name: text for name, text in ratios.items() if isinstance(text, str)}
     assert not refused
-    assert len(ratios) > 350
+    assert len(ratios) > 350 // EVERY
     over = {name: round(value, 2) for name, value in ratios.items() if value > MORE.get(name, (BOUND,))[0]}
     assert not over
     assert set(MORE) <= set(ratios)

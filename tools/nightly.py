@@ -65,7 +65,8 @@ def parts(seed):
     common = ["-q", "-p", "no:cacheprovider", "--durations=15", f"--hypothesis-seed={seed}", "--junitxml={junit}"]
     pytest = [sys.executable, "-P", "-m", "pytest", *common]
     found = {f"suite/{name}": ([*pytest, "-m", "not parity", *paths], {}) for name, paths in folders.items()}
-    found["parity"] = ([*pytest, "-m", "parity", "tests"], {"PTCORE_TEST_WRONG_CALLS": "all"})
+    found["parity"] = ([*pytest, "-m", "parity", "tests"],
+                       {"PTCORE_TEST_WRONG_CALLS": "all", "PTCORE_TEST_PEAKS": "all"})
     found["hypothesis"] = ([*pytest, "tests", "-m", "hypothesis"], {"PTCORE_TEST_EXAMPLES": str(EXAMPLES)})
     seeds = random.Random(seed).sample(range(2**31), DIGITS_SEEDS)
     # tests/cuda itself runs the device's tests on the stand-in driver; here more seeds of it, products fused into sums

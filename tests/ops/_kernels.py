@@ -13,10 +13,12 @@ Invariant: the expected values come from NumPy or SciPy only.
 """
 
 import ctypes as C
+import os
 import pathlib
 import platform
 import shutil
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -233,15 +235,17 @@ def build(folder, level, compiler):
                             "-c", str(source), "-o", str(target)], check=True)
         return str(target)
 
-    objects = [compile(SOURCES[name], "base", name) for name in COMMON]
+    wanted = [(SOURCES[name], "base", name) for name in COMMON]
     for family in FAMILIES:
         plain = family in WITHOUT_LANES and level != able_levels()[-1]
-        objects.append(compile(SOURCES[family], level, family, *["-O1"] * plain))
+        wanted.append((SOURCES[family], level, family, *["-O1"] * plain))
     driver = folder / f"driver_{level}.cpp"
+    wanted.append((driver, level, "driver"))
     names = [f"pt_kernels_{family}_{level}" for family in FAMILIES]
     driver.write_text(DRIVER.replace("DECLARE", "\n".join(f"extern const pt_kernel_entry {n}[];" for n in names))
                       .replace("LIST", ", ".join(names)))
-    objects.append(compile(driver, level, "driver"))
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        objects = list(pool.map(lambda arguments: compile(*arguments), wanted))
     path = folder / f"kernels_{level}.so"
     subprocess.run([*compiler, "-shared", "-o", str(path), *objects, "-pthread"], check=True)
     return path
