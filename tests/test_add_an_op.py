@@ -85,8 +85,8 @@ def test_examples(tree):
 @pytest.mark.timeout(1800)
 def test_autograd_as_plain_python(tree):
     (tree / "not_editable.py").write_text(NOT_EDITABLE)         # for pytest's workers
-    arguments = [str(ROOT / "tests" / "autograd"), "-q", "-p", "no:cacheprovider", "-p", "not_editable", "-n", "2", "-m",
-                 "not alone"]
+    arguments = [str(ROOT / "tests" / "autograd"), "-q", "-p", "no:cacheprovider", "-p", "not_editable", "-n", "2",
+                 "-m", "not alone"]
     out = run_in(tree, f"""
         import pytest
         config = ptcore.show_config()

@@ -12,6 +12,7 @@ from ptcore._dtype cimport ITEMSIZE, as_code, dtype_of
 from ptcore._shape cimport count, max_offset, min_offset, read_sizes
 from ptcore._tensor cimport *
 from ptcore._untyped_storage cimport UntypedStorage
+from ptcore._ops._writing cimport copy_into
 from ptcore._subclass import make_subclass
 
 cdef int64_t MAX_FIRST = <int64_t>1 << 56       # elements; times an item size still an int64
@@ -108,8 +109,7 @@ def __deepcopy__(Tensor self not None, memo):
     if grad_fn_of(self) is not None:
         raise RuntimeError("deepcopy: only leaf tensors (made by the user) can be deep-copied; "
                            "use detach() or clone()")
-    if not self.flags & PT_INTERPOSED and (
-            self.storage.device == DEVICE_CPU or self.storage.device == DEVICE_META):
+    if not self.flags & PT_INTERPOSED:
         key = ("storage", <size_t>self.storage)
         found = memo.get(key)
         if found is None or (<Tensor>found).storage.nbytes != self.storage.nbytes:
@@ -132,9 +132,13 @@ def __deepcopy__(Tensor self not None, memo):
 
 cdef Tensor copied_storage(Tensor x):
     """All bytes of x's storage in a new one."""
-    cdef int64_t n = x.storage.nbytes
-    cdef Tensor r
+    cdef int64_t n = x.storage.nbytes, one = 1
+    cdef Tensor r, whole
     r = new_tensor(PT_UINT8, 1, &n, x.storage.device, x.storage.device_index)
     if x.storage.device == DEVICE_CPU and n:
         memcpy(address(r), x.storage.data, n)
+    elif x.storage.device != DEVICE_META and n:
+        pt_storage_incref(x.storage)
+        whole = wrap_storage(x.storage, 0, PT_UINT8, 1, &n, &one)
+        copy_into(r, whole)
     return r

@@ -208,6 +208,10 @@ cdef int write_out(Tensor out, Tensor value, const char *name, int rule=PT_OUT_C
                                f"{list(out.shape)}")
         out.copy_(value)
         return 0
+    if (out.storage.device != value.storage.device
+            or (out.storage.device != DEVICE_CPU and out.storage.device_index != value.storage.device_index)):
+        from ptcore._errors import DeviceError
+        raise DeviceError(f"{name.decode()}: out must be on {value.device}, got one on {out.device}")
     if shape_of(out) != shape_of(value):
         resize_out(out, value, name)
     check_inplace(out, name, False)

@@ -107,12 +107,16 @@ cpdef object accumulate_leaf(object leaf, object gradient, bint create_graph, in
             dtype_of(t.dt))
     if g.rank != t.rank or not same_sizes(t.rank, t.dims, g.dims):
         g = <Tensor>sum_to(g, shape_of(t))
+    if g.storage.device != t.storage.device and not (g.flags | t.flags) & PT_INTERPOSED:
+        if t.rank:
+            raise RuntimeError(f"backward: a gradient is on {g.device}, its tensor on {t.device}")
+        g = <Tensor>g.to(t.device)
     track(t)
     if t.grad_ is None:
         if create_graph or g.flags & PT_INTERPOSED:
             t.grad_ = clone(g)
         elif (owned and g.storage.refs == 1 and g.node is None
-                and not (g.flags | t.flags) & PT_NONCONTIGUOUS and not g.flags & PT_SLOW
+                and not (g.flags | t.flags) & PT_NONCONTIGUOUS and not g.flags & PT_SLOW & ~PT_NON_CPU
                 and g.storage.owner == NULL and type(g) is Tensor
                 and Py_REFCNT(g) <= owned + OWN_REFS):
             t.grad_ = g

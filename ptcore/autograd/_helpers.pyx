@@ -143,14 +143,15 @@ def sum_to(g, shape):
 
 
 def reduce_to(g, spec):
-    """g brought to the shape and dtype of an operand that was broadcast or promoted."""
-    shape, dtype = spec
+    """g brought to the shape and dtype of an operand that was broadcast or promoted, and to its device if that was
+    another one, which then is the third of ``spec``."""
+    shape, dtype = spec[0], spec[1]
     if g.dtype is not dtype:
         if g.dtype.is_complex and not dtype.is_complex:
             g = g.real
         if g.dtype is not dtype:
             g = g.to(dtype)
-    return sum_to(g, shape)
+    return sum_to(g, shape) if len(spec) == 2 else sum_to(g, shape).to(spec[2])
 
 
 def zeros_for(g, shape):

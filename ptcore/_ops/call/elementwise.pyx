@@ -580,6 +580,11 @@ cdef object complete_inplace(Call *c, Tensor x):
         return x
     c.taken = x.flags & PT_INTERPOSED != 0
     read_operands(c)
+    if not c.taken and (c.column != x.storage.device
+                        or (c.column != DEVICE_CPU and c.number != x.storage.device_index)):
+        from ptcore._errors import DeviceError      # a scalar on the CPU, which would take the operands' device
+        raise DeviceError(f"{o.name.decode()}_: the tensor written to is on {x.device}, and other operands on "
+                          f"{device_of(c.column, c.number)}")
     if result.ndim != x.rank or not same_sizes(x.rank, result.sizes, x.dims):
         raise ShapeError(f"{o.name.decode()}_: the result has shape {list(sizes_tuple(result.ndim, result.sizes))}, "
                          f"but the tensor written to has {list(shape_of(x))}")

@@ -267,6 +267,7 @@ cdef Node record_elementwise(Call *c, Tensor r, Tensor inplace, object before):
     cdef (PyObject *)[8] items
     cdef Tensor t
     cdef uint32_t need
+    cdef bint apart
     cdef int i, k, code, count = 0
     cdef list spec = None
     cdef Node n = linked(c, &need)
@@ -276,10 +277,12 @@ cdef Node record_elementwise(Call *c, Tensor r, Tensor inplace, object before):
         if not need & (1 << i):
             continue
         t = <Tensor>c.tensors[i]
-        if t.rank != out.ndim or not same_sizes(out.ndim, t.dims, out.sizes) or t.dt != out.dt:
+        apart = (t.rank == 0 and t.storage.device != r.storage.device and t.storage.device == DEVICE_CPU
+                 and not (t.flags | r.flags) & PT_INTERPOSED)           # a scalar beside tensors of a device
+        if apart or t.rank != out.ndim or not same_sizes(out.ndim, t.dims, out.sizes) or t.dt != out.dt:
             if spec is None:
                 spec = [None] * c.nin
-            spec[i] = (size_of(t), dtype_of(t.dt))
+            spec[i] = (size_of(t), dtype_of(t.dt), "cpu") if apart else (size_of(t), dtype_of(t.dt))
     if spec is not None:
         n.spec = tuple(spec)
     if c.n > c.nin:

@@ -353,6 +353,7 @@ cdef int setitem(Tensor x, object key, object value) except -1:
             value = strip(<Tensor>value, r)
         if isinstance(value, Tensor):
             check_fits(<Tensor>value, r.rank, r.dims)
+            value = beside(<Tensor>value, r)
     try:
         if advanced is None:
             write_to(r, value)
@@ -363,6 +364,13 @@ cdef int setitem(Tensor x, object key, object value) except -1:
         called_as(e, "index")
         raise
     return 0
+
+
+cdef Tensor beside(Tensor value, Tensor x):
+    """value on x's device: what is written may come from anywhere, as ``copy_`` takes it."""
+    if value.storage.device == x.storage.device or (value.flags | x.flags) & PT_INTERPOSED:
+        return value
+    return <Tensor>value.to(x.device)
 
 
 cdef bint write_by_mask(Tensor x, Tensor mask, object value) except -1:

@@ -41,7 +41,7 @@ PT_DEVICE float sigmoid(float x) { return sigmoid_by(x, exp(-pt::abs(x))); }
 // 1 - 2 / (e^2x + 1), and two terms of the series where that has few digits.
 PT_DEVICE float tanh(float x) {
     const float y = 1.f - 2.f * reciprocal(exp2_or_0(x * 2.88539008f) + 1.f);
-    return pt::abs(x) < 0.03125f ? x - x * x * x * 0.33333333f : y;
+    return pt::abs(x) < 0.03125f ? x * (1.f - x * x * 0.33333333f) : y;
 }
 
 // Phi(x) = sigmoid(g(x)): g(x) / x is a polynomial in x^2 up to |x| = 6 (a minimax fit of log(Phi(x) / Phi(-x)), error of g

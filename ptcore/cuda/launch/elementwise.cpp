@@ -36,15 +36,21 @@ const Kernels &kernels_of(const char *name) {
     return *k;
 }
 
-// One host element as a number of the type that the compute dtype is computed in.
-int value_of(const pt_view &host, int compute, unsigned char *value) {
+// One host element as a number of the type that the compute dtype is computed in; with `rounded`, as one of that dtype.
+int value_of(const pt_view &host, int compute, bool rounded, unsigned char *value) {
     pt_view src = host, dst = host;
     src.ndim = dst.ndim = 0;
     src.numel = dst.numel = 1;
     src.contiguous = dst.contiguous = 1;
     dst.data = reinterpret_cast<char *>(value);
-    dst.dtype = compute == PT_FLOAT16 || compute == PT_BFLOAT16 ? (uint8_t)PT_FLOAT32 : (uint8_t)compute;
-    return driver.host_copy(&dst, &src);
+    dst.dtype = (uint8_t)compute;
+    if (compute != PT_FLOAT16 && compute != PT_BFLOAT16) return driver.host_copy(&dst, &src);
+    uint16_t half;
+    pt_view narrow = dst;
+    narrow.data = reinterpret_cast<char *>(&half);
+    dst.dtype = PT_FLOAT32;
+    const int status = rounded ? driver.host_copy(&narrow, &src) : (int)PT_OK;
+    return status ? status : driver.host_copy(&dst, rounded ? &narrow : &src);
 }
 
 }  // namespace
@@ -70,7 +76,7 @@ int elementwise(const char *name, int compute, int loop_out, const pt_view *out,
         for (int d = 0; d < in[k].ndim; d++) one = one && (in[k].strides[d] == 0 || in[k].sizes[d] == 1);
         if (one) a.single |= 2u << k;
         if (in[k].device == 0) {
-            int status = value_of(in[k], compute, a.values[k + 1]);
+            int status = value_of(in[k], compute, loop_out == PT_BOOL, a.values[k + 1]);    // what is compared has the dtype
             if (status) return status;
             a.dtypes[k + 1] = (unsigned char)compute;
             continue;

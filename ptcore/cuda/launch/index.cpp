@@ -82,6 +82,7 @@ View cut(const View &v, const View &shape) {
 }
 
 int gather(pt_call *c) {
+    if (c->in[1].numel == 0) return PT_OK;              // of any number of dims
     View x = at_least_1d(c->in[0]), index = at_least_1d(c->in[1]), out = at_least_1d(c->out[0]);
     int dim, status = dim_of(c, x.v.ndim, dim);
     if (status) return status;
@@ -126,6 +127,7 @@ public:
 };
 
 int scatter_by(pt_call *c, const Kernel &kernel, uint64_t kinds, const pt_view &result) {
+    if (c->in[1].numel == 0) return PT_OK;              // of any number of dims
     View index = at_least_1d(c->in[1]), src = at_least_1d(c->in[2]), out = at_least_1d(result);
     int dim, status = dim_of(c, out.v.ndim, dim);
     if (status) return status;

@@ -122,3 +122,49 @@ def test_full(dtype, value, shape):
 
 def to_bytes(x):
     return x.reshape(-1).view(ptcore.uint8).numpy() if x.numel() else np.zeros(0)
+
+
+@pytest.mark.parametrize("wide", ["float32", "float64", "int16", "int64", "complex64"])
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "uint8", "uint32"])
+def test_results_that_wrap_keep_their_sign_in_a_wider_out(dtype, wide):
+    a = ptcore.tensor([1, 2, 100, 3], dtype=getattr(ptcore, dtype))
+    b = ptcore.tensor([2, 1, 100, 3], dtype=getattr(ptcore, dtype))
+    for op in (ptcore.add, ptcore.sub, ptcore.mul):
+        want = ptcore.empty(4, dtype=getattr(ptcore, wide))
+        got = want.cuda()
+        try:
+            op(a, b, out=want)
+        except RuntimeError:                # no cast to this dtype: neither here nor there
+            with pytest.raises(RuntimeError):
+                op(a.cuda(), b.cuda(), out=got)
+            continue
+        op(a.cuda(), b.cuda(), out=got)
+        np.testing.assert_array_equal(got.cpu().numpy(), want.numpy())
+    if dtype == "int32" and wide == "int64":
+        assert ptcore.sub(a.cuda(), b.cuda(), out=ptcore.empty(4, dtype=ptcore.int64).cuda()).tolist() == [-1, 1, 0, 0]
+
+
+@pytest.mark.parametrize("dtype", [ptcore.float16, ptcore.bfloat16], ids=str)
+def test_halves_are_compared_with_numbers_of_their_dtype(dtype):
+    for number in (0.1, -40001.0, 3.0, 1e-9, float("inf")):
+        x = ptcore.full((3,), number, dtype=dtype)
+        for op in (ptcore.eq, ptcore.ge, ptcore.lt, ptcore.ne):
+            assert op(x.cuda(), number).tolist() == op(x, number).tolist(), (op, number)
+        assert (x.cuda() == number).all()
+
+
+def test_an_empty_index_of_another_rank():
+    x, index = ptcore.ones(2, 3, device="cuda"), ptcore.empty(0, dtype=ptcore.int64, device="cuda")
+    nothing = ptcore.empty(0, device="cuda")
+    assert ptcore.gather(x, 0, index).shape == (0,)
+    for y in (x.scatter_add(0, index, nothing), x.scatter(0, index, nothing),
+              x.scatter_reduce(0, index, nothing, "prod"), x.scatter_reduce(0, index, nothing, "amax"),
+              x.half().scatter_add(0, index, nothing.half())):
+        assert y.tolist() == [[1, 1, 1]] * 2
+
+
+@pytest.mark.parametrize("dtype", [ptcore.float16, ptcore.bfloat16, ptcore.float32], ids=str)
+def test_signs_of_zero(dtype):
+    x = ptcore.tensor([-0.0, 0.0], dtype=dtype)
+    for op in (ptcore.tanh, ptcore.sin, ptcore.asinh, ptcore.expm1, ptcore.erf, ptcore.sqrt, ptcore.neg, ptcore.relu):
+        assert op(x.cuda()).cpu().signbit().tolist() == op(x).signbit().tolist(), op
