@@ -382,10 +382,8 @@ cdef int copy_values(Tensor dst, Tensor src) except -1:
 
 
 cdef object _placed(Tensor t, object device, bint requires_grad):
-    if device is not None:
-        place = as_device(device, b"tensor")
-        if place is not CPU or t.storage.device != DEVICE_CPU or t.flags & PT_INTERPOSED:
-            t = t.to(place)
+    if device is not None and (as_device(device, b"tensor") is not CPU or t.storage.device != DEVICE_CPU):
+        t = t.to(device)
     if requires_grad:
         t.requires_grad = True
     return t
@@ -484,17 +482,15 @@ def as_tensor(data, dtype=None, device=None):
     return _placed(t if t is data else offered("as_tensor", t), device, False)
 
 
-cdef bint differs(Tensor a, Tensor b):
-    return a.dt != b.dt or a.device != b.device
-
-
 def as_array(obj, dtype, device, copy):
     """``asarray`` that reads a buffer by its format."""
     if copy is False:
         shares = isinstance(obj, Tensor) or hasattr(obj, "__array_interface__") or hasattr(
             obj, "__cuda_array_interface__") or PyObject_CheckBuffer(obj)
         t = as_tensor(obj, dtype=dtype, device=device) if shares else None
-        if t is None or (t is not obj if isinstance(obj, Tensor) else differs(as_tensor(obj), t)):
+        source = as_tensor(obj) if shares else None
+        if t is None or (isinstance(obj, Tensor) and t is not obj) or (
+                (source.dtype, source.device) != (t.dtype, t.device)):
             raise ValueError("asarray: a copy is needed, but copy=False was given")
         return t
     t = _copied(obj, dtype, device, bool(copy), "asarray")

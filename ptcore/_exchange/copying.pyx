@@ -12,7 +12,6 @@ from ptcore._dtype cimport ITEMSIZE, as_code, dtype_of
 from ptcore._shape cimport count, max_offset, min_offset, read_sizes
 from ptcore._tensor cimport *
 from ptcore._untyped_storage cimport UntypedStorage
-from ptcore._ops._writing cimport copy_into
 from ptcore._subclass import make_subclass
 
 cdef int64_t MAX_FIRST = <int64_t>1 << 56       # elements; times an item size still an int64
@@ -140,5 +139,5 @@ cdef Tensor copied_storage(Tensor x):
     elif x.storage.device != DEVICE_META and n:
         pt_storage_incref(x.storage)
         whole = wrap_storage(x.storage, 0, PT_UINT8, 1, &n, &one)
-        copy_into(r, whole)
+        r.copy_(whole)
     return r

@@ -13,7 +13,10 @@ _deterministic = {"mode": False, "warn_only": False}
 
 
 def use_deterministic_algorithms(mode, *, warn_only=False) -> None:
-    """Asks for results that are the same in every run, which ptcore's own always are; cuDNN's are then too.
+    """Asks for results that are the same in every run, which ptcore's own are, but for floats that a CUDA device
+    adds up at places of an index (``index_add``, ``scatter_add``, ``index_put`` with accumulation, the gradients of
+    indexing, ``embedding`` and ``grid_sample``, weighted histograms): their order is the hardware's. cuDNN's are then
+    the same too.
 
     >>> import ptcore
     >>> ptcore.use_deterministic_algorithms(True)
