@@ -316,7 +316,7 @@ def test_generators_of_a_capture():
     own = ptcore.Generator("cuda")
     with pytest.raises(RuntimeError, match="default generator alone"):
         captured(lambda: ptcore.rand(3, generator=own, device="cuda"))
-    with pytest.raises(RuntimeError, match="seeded within the capture"):
+    with pytest.raises(RuntimeError, match="seeded or set back within the capture"):
         captured(lambda: ptcore.manual_seed(3) and ptcore.rand(3, device="cuda"))
     g = cuda.CUDAGraph()
     g.register_generator_state(cuda.default_generators[0])
