@@ -6,6 +6,8 @@ from ptcore._tensor cimport Tensor
 
 cdef int copy_into(Tensor dst, Tensor src, bint non_blocking=*) except -1
 cdef Tensor landing(Tensor r, int column)
+cdef bint on_two_devices(Tensor a, Tensor b) noexcept
+cdef Tensor beside(Tensor value, Tensor x)
 cdef Tensor contiguous(Tensor x)
 cdef inline bint same_memory(Tensor a, Tensor b) noexcept:
     """Whether a byte of one storage is one of the other: two arrays of NumPy may be windows of a third."""

@@ -189,6 +189,19 @@ cdef object write_outs(int op, object out, object results, list placed=None):
     return given if type(results) is list else type(results)(given)
 
 
+cdef bint on_two_devices(Tensor a, Tensor b) noexcept:
+    """Whether two tensors lie on different devices."""
+    return (a.storage.device != b.storage.device
+            or (a.storage.device != DEVICE_CPU and a.storage.device_index != b.storage.device_index))
+
+
+cdef Tensor beside(Tensor value, Tensor x):
+    """value on x's device: what is written may come from anywhere, as ``copy_`` takes it."""
+    if not on_two_devices(value, x) or (value.flags | x.flags) & PT_INTERPOSED:
+        return value
+    return <Tensor>value.to(x.device)
+
+
 cdef int write_out(Tensor out, Tensor value, const char *name, int rule=PT_OUT_CAST) except -1:
     """Copies a result to the user's out=, which gets the result's shape. ``rule``: what dtype it must have."""
     if pt_tls.grad_enabled and needs_grad(out):
@@ -208,8 +221,7 @@ cdef int write_out(Tensor out, Tensor value, const char *name, int rule=PT_OUT_C
                                f"{list(out.shape)}")
         out.copy_(value)
         return 0
-    if (out.storage.device != value.storage.device
-            or (out.storage.device != DEVICE_CPU and out.storage.device_index != value.storage.device_index)):
+    if on_two_devices(out, value):
         from ptcore._errors import DeviceError
         raise DeviceError(f"{name.decode()}: out must be on {value.device}, got one on {out.device}")
     if shape_of(out) != shape_of(value):

@@ -490,9 +490,8 @@ def fill_(Tensor self not None, value):
     if isinstance(value, Tensor) and (<Tensor>value).rank:
         raise RuntimeError(f"fill_: value must be a number or a 0-d tensor, got shape "
                            f"{list(value.shape)}")
-    if isinstance(value, Tensor) and ((<Tensor>value).storage.device != self.storage.device
-                                      and not ((<Tensor>value).flags | self.flags) & PT_INTERPOSED):
-        value = value.to(self.device)
+    if isinstance(value, Tensor):
+        value = beside(<Tensor>value, self)
     return write_to(self, number_or_tensor(value, self.dt, b"fill_"))
 
 

@@ -13,6 +13,7 @@ from ptcore._types cimport *
 from ptcore._dtype cimport CATEGORY, ITEMSIZE, dtype_of
 from ptcore._shape cimport any_symbolic, hinted, is_symbolic, is_symbolic_number, read_sizes, same_sizes, sizes_tuple
 from ptcore._tensor cimport *
+from ptcore._ops._writing cimport beside
 from ptcore._ops.call.read cimport switch
 from ptcore._ops.call.run cimport call_with as call, over_first
 from ptcore._ops.call.elementwise cimport overwrite, write_to
@@ -364,13 +365,6 @@ cdef int setitem(Tensor x, object key, object value) except -1:
         called_as(e, "index")
         raise
     return 0
-
-
-cdef Tensor beside(Tensor value, Tensor x):
-    """value on x's device: what is written may come from anywhere, as ``copy_`` takes it."""
-    if value.storage.device == x.storage.device or (value.flags | x.flags) & PT_INTERPOSED:
-        return value
-    return <Tensor>value.to(x.device)
 
 
 cdef bint write_by_mask(Tensor x, Tensor mask, object value) except -1:

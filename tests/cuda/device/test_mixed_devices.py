@@ -17,6 +17,10 @@ def test_a_write_to_the_cpu_brings_its_value():
     assert losses.tolist() == [0, 3, 5, 6] and not losses.is_cuda
     assert ptcore.zeros(()).fill_(loss).item() == 3
     assert ptcore.zeros(2, device="cuda").fill_(loss.cpu()).tolist() == [3, 3]
+    if ptcore.cuda.device_count() > 1:
+        there = ptcore.zeros(2, device="cuda:1")
+        there[0] = loss
+        assert there.tolist() == [3, 0] and there.fill_(loss * 2).tolist() == [6, 6]
     x = ptcore.zeros(2, 3, device="cuda")
     x[0] = ptcore.ones(3)
     assert x.is_cuda and x.tolist() == [[1, 1, 1], [0, 0, 0]]
