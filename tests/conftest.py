@@ -17,6 +17,7 @@ os.environ.pop("PYTEST_ADDOPTS", None)
 import _alone  # noqa: E402
 import _draw  # noqa: E402
 import _torch_warnings  # noqa: E402
+import _walk  # noqa: E402
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 
@@ -32,16 +33,27 @@ def pytest_configure(config):
         config.addinivalue_line("filterwarnings", "ignore:This process .*is multi-threaded, use of:DeprecationWarning")
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_handlecrashitem(crashitem, report, sched):
+    """xdist: a worker has died. What each worker wrote down last names the case."""
+    report.sections.append(("the cases that ran last", "\n".join(f"{k}: {v}" for k, v in _walk.running().items())))
+
+
+def pytest_unconfigure():
+    if not WORKER:
+        _walk.forget()
+
+
 def pytest_terminal_summary(terminalreporter):
     terminalreporter.write_line(_draw.described())
 
 
 def pytest_collection_modifyitems(items):
-    """What runs alone, by its folder or because it compiles kernels; what compares with torch and may warn, by its
+    """What runs alone, by its folder; what compares with torch and may warn, by its
     name. A module that says ``core_unless_slow = True`` is in the inner loop but for its slow part."""
     for item in items:
         folder = item.path.relative_to(HERE).parts[0] if item.path.is_relative_to(HERE) else None
-        if folder in _alone.FOLDERS or "kernels" in item.fixturenames:
+        if folder in _alone.FOLDERS:
             item.add_marker(pytest.mark.alone)
         if item.path.name.startswith("test_parity_"):
             item.add_marker(pytest.mark.parity)

@@ -3,20 +3,18 @@
 The object files are looked at where there is a build folder beside the tests (or in
 PTCORE_BUILD); an installed package is held to its total size alone.
 """
-import importlib.util
 import os
-import shutil
 import zipfile
 from pathlib import Path
 
+import _build
 import pytest
+from _build import BUILD
 
 import ptcore
 
 pytestmark = pytest.mark.core
 
-ROOT = Path(__file__).resolve().parent.parent
-BUILD = Path(os.environ.get("PTCORE_BUILD", ROOT / "build"))
 LEVELS = ("base", "v3", "v4")
 # Bytes of one family's kernels at one level, and of one elementwise loop.
 FAMILY, BIG_FAMILY, BIG = 260_000, 360_000, {"reduction", "matmul", "sort"}
@@ -26,30 +24,14 @@ SHIFTED = {"int", "unsigned int", "long", "unsigned long", "long long", "unsigne
 LEVEL = {"base": 2_710_000, "v3": 3_800_000, "v4": 3_800_000}
 
 
-def plain_build():
-    """Whether BUILD holds objects made for release: no sanitizer, no debug."""
-    options = BUILD / "meson-info" / "intro-buildoptions.json"
-    if not options.exists() or not shutil.which("nm") or not shutil.which("size"):
-        return False
-    import json
-    values = {o["name"]: o["value"] for o in json.loads(options.read_text())}
-    return values["buildtype"] == "release" and values.get("b_sanitize", "none") in ("none", [])
-
-
 @pytest.fixture(scope="module")
 def report():
-    path = ROOT / "tools" / "size_report.py"
-    if not path.exists():
-        pytest.skip("needs the source tree")
-    spec = importlib.util.spec_from_file_location("size_report", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return _build.size_report() or pytest.skip("needs the source tree")
 
 
 @pytest.fixture(scope="module")
 def objects(report):
-    if not plain_build():
+    if not _build.is_release():
         pytest.skip("needs a release build folder, nm and size")
     rows = list(report.kernel_objects(BUILD))
     assert rows
@@ -58,7 +40,7 @@ def objects(report):
 
 def test_installed(report):
     """The bytes are those that a wheel is held to. What files cost is counted by the budget of imports."""
-    if "ASAN_OPTIONS" in os.environ or ("site-packages" not in ptcore.__file__ and not plain_build()):
+    if "ASAN_OPTIONS" in os.environ or ("site-packages" not in ptcore.__file__ and not _build.is_release()):
         pytest.skip("the build is not a release build")
     files, size, packed = report.installed(Path(ptcore.__file__).parent)
     assert files > 50

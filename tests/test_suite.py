@@ -1,11 +1,17 @@
 """The suite itself: tests that others would disturb, or that would disturb others, are marked ``alone``; no file that
-compares with torch ignores all warnings; ten draws are all rows."""
+compares with torch ignores all warnings; five draws are all rows; every case of
+a walk is tried and told."""
+import os
 import re
+import subprocess
+import sys
+import textwrap
 from pathlib import Path
 
 import pytest
 from _alone import DISTURBED, FOLDERS
 from _draw import described, drawn
+from _walk import every_case
 
 pytestmark = pytest.mark.core
 
@@ -37,11 +43,66 @@ def test_parity_does_not_ignore_all_warnings():
     assert not EVERYTHING.search('pytest.mark.filterwarnings("ignore:Creating a tensor:UserWarning")')
 
 
-def test_ten_draws_are_all_rows():
-    rows = [f"row {i}" for i in range(37)]
-    assert drawn(rows, None) == rows
-    parts = [drawn(rows, str(k)) for k in range(1234, 1244)]
-    assert sorted([row for part in parts for row in part], key=rows.index) == rows
-    assert {len(part) for part in parts} == {3, 4}
-    assert drawn(rows, "1234") == drawn(iter(rows), "1254") == ["row 4", "row 14", "row 24", "row 34"]
-    assert "rows 4, 14, ..." in described("1234") and "all rows" in described(None)
+def test_five_draws_are_all_rows():
+    rows = [f"row {i}" for i in range(370)]
+    assert drawn(rows, draw=None) == rows
+    parts = [drawn(rows, draw=str(k)) for k in range(1234, 1239)]
+    assert sorted([row for p in parts for row in p], key=rows.index) == rows
+    assert all(50 < len(p) < 100 for p in parts)
+    assert drawn(rows, draw="1234") == drawn(iter(rows), draw="1239")
+    assert drawn(rows[::2], draw="3") == [row for row in drawn(rows, draw="3") if row in rows[::2]]
+    pairs = [(i, row) for i, row in enumerate(rows)]
+    assert [row for _, row in drawn(pairs, lambda pair: pair[1], draw="2")] == drawn(rows, draw="2")
+    assert "part 4 of 5" in described("1234") and "all rows" in described(None)
+
+
+def test_every_case_is_tried():
+    ran = []
+    with pytest.raises(AssertionError, match=r"(?s)2 of 4 cases failed\nfloat32 one: KeyError at test_suite.py:\d+: 1"
+                                             r"\nfloat64 one: AssertionError at .*: of its own"), every_case() as tried:
+        for dtype in ("float32", "float64"):
+            for name in ("one", "two"):
+                with tried(dtype, name):
+                    ran.append((dtype, name))
+                    if name == "one":
+                        raise {"float32": KeyError(1), "float64": AssertionError("of its own")}[dtype]
+    assert len(ran) == 4
+
+
+def test_no_case_is_a_failure():
+    with pytest.raises(AssertionError, match="no case was tried"), every_case():
+        pass
+
+
+def test_the_running_case_is_told(pytester_script):
+    """After a crash, and with a time limit."""
+    said = pytester_script("""
+        import os, time
+        import pytest
+        from _walk import every_case
+
+        @pytest.mark.parametrize("how", ["crash", "limit"])
+        @pytest.mark.timeout(1)
+        def test_rows(how):
+            with every_case() as tried:
+                for name in ("softmax", "conv2d", "cat"):
+                    with tried(name, "float32"):
+                        if name == "conv2d":
+                            os.abort() if how == "crash" else time.sleep(9)
+    """)
+    assert "test_rows[crash] (call) conv2d float32" in said
+    assert "in the case conv2d float32" in said
+
+
+@pytest.fixture
+def pytester_script(tmp_path):
+    """Runs a file of tests with two workers and this suite's conftest; gives what pytest says."""
+    def run(text):
+        (tmp_path / "test_it.py").write_text(textwrap.dedent(text))
+        return subprocess.run([sys.executable, "-P", "-m", "pytest", "-q", "-n", "1", "-p", "no:cacheprovider",
+                               "--confcutdir", HERE, "-c", HERE.parent / "pyproject.toml", "--rootdir", HERE.parent,
+                               "-p", "conftest", tmp_path / "test_it.py"],
+                              capture_output=True, text=True, cwd=tmp_path, env={
+                                  **{k: v for k, v in os.environ.items() if not k.startswith(("PYTEST_", "PTCORE_TEST_R"))},
+                                  "PYTHONPATH": str(HERE)}).stdout
+    return run

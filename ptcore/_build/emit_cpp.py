@@ -200,6 +200,8 @@ def select(ops, kernels):
     out.append("    {nullptr, nullptr, nullptr, nullptr, nullptr}};")
     out.append(f"static pt_elementwise merged[{len(ops)}];")
     out.append(f'extern "C" const pt_elementwise *pt_loops(int op) {{ return &merged[op]; }}')
+    out.append('extern "C" const pt_kernel_entry *const *pt_level_kernels(const char *name) '
+               "{ return kernels_of(levels, name); }")
     out.append('extern "C" int pt_select(const char *wanted, pt_enter_kernels enter) '
                "{ return select_level(levels, merged, wanted, enter); }")
     return "\n".join(out) + "\n"

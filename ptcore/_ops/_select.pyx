@@ -1,7 +1,7 @@
 """Chooses the ISA level and fills the tables of loops and kernels from it."""
 import os
 
-from ptcore._types cimport pt_kernel_entry, pt_view
+from ptcore._types cimport pt_call, pt_kernel_entry, pt_param, pt_view
 from ptcore._ops.table.ids cimport register_kernels
 
 cdef extern from "parallel.hpp":
@@ -14,6 +14,7 @@ cdef extern from "ptcore/elementwise.h" nogil:
 cdef extern from "select.h":
     ctypedef int (*pt_enter_kernels)(const pt_kernel_entry *, int)
     int pt_select(const char *wanted, pt_enter_kernels enter) except -1
+    const pt_kernel_entry *const *pt_level_kernels(const char *name)
     const char *pt_chosen_level()
     int pt_built_levels()
 
@@ -41,6 +42,33 @@ def cpu_capability():
 def built_levels():
     """How many ISA levels this build has, the lowest first."""
     return pt_built_levels()
+
+
+def level_kernels(str level):
+    """{name: address} of the kernels that are compiled at an ISA level, for tests. The CPU may not have the level.
+
+    Raises
+    ------
+    ValueError
+        If this build has no such level.
+    """
+    cdef const pt_kernel_entry *const *tables = pt_level_kernels(level.encode())
+    cdef const pt_kernel_entry *entry
+    if tables is NULL:
+        raise ValueError(f"level_kernels: this build has no level {level!r}")
+    found = {}
+    while tables[0] is not NULL:
+        entry = tables[0]
+        while entry.name is not NULL:
+            found[entry.name.decode()] = <size_t>entry.kernel
+            entry += 1
+        tables += 1
+    return found
+
+
+def layouts():
+    """Bytes of the structures that a kernel is given: pt_view, pt_param and pt_call."""
+    return sizeof(pt_view), sizeof(pt_param), sizeof(pt_call)
 
 
 def is_debug():

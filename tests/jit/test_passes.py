@@ -1,21 +1,12 @@
 """Passes over graphs of rows: the same bits with fewer calls, and memory that somebody else sees is left alone."""
-import sys
-from pathlib import Path
-
 import pytest
+from _row_graphs import assert_equal
 
 import ptcore as pt
 from ptcore import nn
-from ptcore._ops import run
 from ptcore.fx import verify
 from ptcore.fx.experimental.proxy_tensor import make_fx
 from ptcore.jit._passes import absorb_affine, copy_of, fold, merge_equal
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "ops"))
-sys.path.insert(0, str(Path(__file__).parent.parent / "fx"))
-from _cases import case_id, cases, dtypes
-from test_gradient import small_cases
-from test_make_fx_rows import BY_VALUES, FORWARD, arguments, assert_equal, flat, put, seeded
 
 F = nn.functional
 
@@ -213,29 +204,6 @@ def test_symbolic_sizes():
     assert names(made).count("mul") == 1
     other = pt.randn(3, 3)
     assert pt.equal(made(other), traced(other))
-
-
-@pytest.mark.parametrize("row", [pytest.param(r, id=r.name) for r in FORWARD])
-def test_rows(row):
-    """Each row of arguments and, where it is not drawn, of constants."""
-    dtype = next((d for d in ("float32", "complex64", "int64") if d in dtypes(row)), dtypes(row)[0])
-    for case in (small_cases(row)[:2] or cases(row)[:2]):
-        where = case_id(row, case)
-        args = arguments(row, case, dtype, 3)
-
-        def f(*tensors, args=args):
-            return tuple(flat([run(row.name, put(args, tensors)), run(row.name, put(args, tensors))]))
-        try:
-            traced = seeded(make_fx(lambda *tensors, f=f: f(*tensors)), *flat(args))
-        except RuntimeError:
-            assert row.name in BY_VALUES, where
-            continue
-        made = after([fold, merge_equal], traced)
-        want = seeded(traced, *flat(args))
-        assert_equal(seeded(made, *flat(args)), want, where)
-        closed = make_fx(lambda y, f=f, args=args: (y + 1, f(*flat(args))))(X)
-        folded = after([fold, merge_equal], closed)
-        assert_equal(seeded(folded, X)[1], seeded(closed, X)[1], where)
 
 
 # -- what rounds otherwise --------------------------------------------------------------------------------------------

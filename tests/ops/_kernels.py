@@ -1,67 +1,38 @@
-"""Drives the C++ kernels without the rest of the library.
+"""Drives the C++ kernels without the rest of the library: those that the installed package has.
 
-Each family's ``.cpp`` is compiled once per session and ISA level into one shared library, which all
-kernel tests use: ``kernels("sum")`` finds a kernel by walking the tables and calls it
-through the plain C interface of ``ptcore/kernel.h`` with NumPy arrays as views of any stride.
+``kernels("sum")`` looks a kernel up in the package's own table of an ISA level and calls it through the plain C
+interface of ``ptcore/kernel.h`` with NumPy arrays as views of any stride. Nothing is compiled here.
 
-The lowest level and the best that this CPU can run are always tested, the levels between them only
-in the slow part: they are the same source with another number of lanes. Families without lanes are
-the same source at every level, so that -O3 matters to them at the best one only; -O1 is compiled in
-half the time and shows what only one of the optimisers forgives.
+A kernel file that is compiled for lower levels only serves the levels above it. Its tests run once: a module says by
+``kernels = kernels_of("max_pool2d", ...)`` which kernels it is about, and gets the levels that have one of them.
 
 Invariant: the expected values come from NumPy or SciPy only.
 """
 
+import contextlib
 import ctypes as C
-import os
 import pathlib
 import platform
-import shutil
-import subprocess
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from scipy.linalg import cython_blas
+
+import ptcore
+from ptcore._ops import _select
+from ptcore._ops.product import blas
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 OPS = ROOT / "ptcore" / "_ops"
 SOURCES = {path.stem: path for path in OPS.glob("*/*.cpp")}
-FLAGS = ("-O3 -std=c++17 -fPIC -fno-math-errno -fno-trapping-math -ffp-contract=fast "
-         "-fvisibility=hidden -Wall -Wextra -Werror").split()
 X86 = platform.machine() in ("x86_64", "AMD64")
-LEVELS = {
-    "base": (["-march=x86-64-v2"] if X86 else [], set()),
-    "v3": (["-march=x86-64-v3"], {"avx2", "fma", "f16c", "bmi2"}),
-    "v4": (["-march=x86-64-v4", "-mprefer-vector-width=512"],
-           {"avx512f", "avx512vl", "avx512bw", "avx512dq", "avx512cd", "avx2", "fma", "f16c", "bmi2"}),
-}
-COMMON = ["parallel", "blas"]       # compiled once, at the lowest level
-WITHOUT_LANES = {"index", "advanced_index", "shape", "sort", "svd", "running"}
-FAMILIES = ("recurrent reduction extremum matmul softmax normalize loss index advanced_index shape scan running sort svd "
-            "channel_norm convolution convolution_weight pooling resample pad attention grid_sample").split()
+NEEDS = {"base": set(), "v3": {"avx2", "fma", "f16c", "bmi2"},
+         "v4": {"avx512f", "avx512vl", "avx512bw", "avx512dq", "avx512cd", "avx2", "fma", "f16c", "bmi2"}}
 
 DTYPES = ["bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64",
           "float16", "bfloat16", "float32", "float64", "complex64", "complex128"]
 CODE = {name: code for code, name in enumerate(DTYPES)}
 NONE = 255
 MESSAGES = {1: "runtime", 2: "value", 3: "index", 4: "type", 5: "memory", 6: "linalg", 100: "blas"}
-
-
-# what dispatch provides in the library: the tables' addresses, the BLAS pointers, the thread count
-DRIVER = """
-#include "ptcore/blas.h"
-#include "ptcore/kernel.h"
-#define VISIBLE __attribute__((visibility("default")))
-extern "C" {
-void pt_set_num_threads(int);
-DECLARE
-VISIBLE const pt_kernel_entry *test_tables[] = {LIST};
-VISIBLE void test_set_threads(int n) { pt_set_num_threads(n); }
-VISIBLE pt_blas_table *test_blas(void) { return &pt_blas; }
-VISIBLE size_t test_layouts[] = {sizeof(pt_view), sizeof(pt_param), sizeof(pt_call)};
-}
-"""
 
 
 class View(C.Structure):
@@ -82,11 +53,11 @@ class Call(C.Structure):
                 ("seed", C.c_uint64), ("offset", C.c_uint64), ("stream", C.c_void_p), ("error", C.c_char * 256)]
 
 
-class Entry(C.Structure):
-    _fields_ = [("name", C.c_char_p), ("kernel", C.CFUNCTYPE(C.c_int, C.POINTER(Call)))]
+KERNEL = C.CFUNCTYPE(C.c_int, C.POINTER(Call))
 
 
 class Blas(C.Structure):
+    """The start of ``pt_blas_table``."""
     _fields_ = [(name, C.c_void_p) for name in ("sgemm", "dgemm", "cgemm", "zgemm", "get_threads", "set_threads")]
 
 
@@ -95,7 +66,7 @@ class KernelError(Exception):
 
     def __init__(self, status, text):
         super().__init__(f"{MESSAGES.get(status, status)}: {text}")
-        self.status = MESSAGES.get(status, status)
+        self.status, self.text = MESSAGES.get(status, status), text
 
 
 class Bfloat16(np.ndarray):
@@ -150,52 +121,22 @@ def param(value, keep):
 
 
 class Library:
-    """The kernels of one ISA level."""
+    """The kernels of one ISA level, over those of the levels below it."""
 
-    def __init__(self, path, level):
+    def __init__(self, level):
         self.level = level
-        self.dll = C.CDLL(str(path))
-        self.dll.test_blas.restype = C.POINTER(Blas)
+        assert _select.layouts() == tuple(map(C.sizeof, (View, Param, Call))), "kernel.h has other structures"
         self.kernels = {}
-        layouts = (C.c_size_t * 3).in_dll(self.dll, "test_layouts")
-        assert list(layouts) == [C.sizeof(View), C.sizeof(Param), C.sizeof(Call)], "kernel.h has other structures"
-        for table in (C.POINTER(Entry) * len(FAMILIES)).in_dll(self.dll, "test_tables"):
-            i = 0
-            while table[i].name:
-                assert table[i].name.decode() not in self.kernels
-                self.kernels[table[i].name.decode()] = table[i].kernel
-                i += 1
+        for lower in able_levels():
+            self.kernels |= _select.level_kernels(lower)
+            if lower == level:
+                break
 
-    def threads(self, n):
-        self.dll.test_set_threads(n)
+    @staticmethod
+    def threads(n):
+        ptcore.set_num_threads(n)
 
-    def load_blas(self):
-        """Fills the BLAS pointers from SciPy's Cython BLAS, as dispatch does."""
-        table = self.dll.test_blas().contents
-        get_name = C.pythonapi.PyCapsule_GetName
-        get_name.restype, get_name.argtypes = C.c_char_p, [C.py_object]
-        get_pointer = C.pythonapi.PyCapsule_GetPointer
-        get_pointer.restype, get_pointer.argtypes = C.c_void_p, [C.py_object, C.c_char_p]
-        for field, _ in Blas._fields_[:4]:
-            capsule = cython_blas.__pyx_capi__[field]
-            setattr(table, field, get_pointer(capsule, get_name(capsule)))
-
-    def count_blas_threads(self):
-        """Stands in for a BLAS with a thread setting of 3; returns the list of settings made."""
-        table, made, current = self.dll.test_blas().contents, [], [3]
-
-        def set_threads(n):
-            made.append(n)
-            current[0] = n
-
-        self.callbacks = C.CFUNCTYPE(C.c_int)(lambda: current[0]), C.CFUNCTYPE(None, C.c_int)(set_threads)
-        table.get_threads, table.set_threads = (C.cast(f, C.c_void_p).value for f in self.callbacks)
-        return made
-
-    def unload_blas(self):
-        C.memset(self.dll.test_blas(), 0, C.sizeof(Blas))
-
-    def __call__(self, name, inputs, outputs, params=(), status=None):
+    def __call__(self, name, inputs, outputs, params=(), seed=0, offset=0):
         """Runs a kernel on arrays; `outputs` are (shape, dtype) or arrays. Returns the outputs."""
         keep, call = [], Call()
         out = [o if o is None or isinstance(o, np.ndarray) else self.empty(*o) for o in outputs]
@@ -203,7 +144,8 @@ class Library:
         call.in_ = (View * max(1, len(inputs)))(*(view(a, keep) for a in inputs))
         call.out = (View * max(1, len(out)))(*(view(a, keep) for a in out))
         call.params = (Param * max(1, len(params)))(*(param(p, keep) for p in params))
-        code = self.kernels[name](C.byref(call))
+        call.seed, call.offset = seed, offset
+        code = KERNEL(self.kernels[name])(C.byref(call))
         if code:
             raise KernelError(code, call.error.decode())
         return out[0] if len(out) == 1 else out
@@ -226,31 +168,6 @@ def cpu_flags():
     return set(text.split("flags", 1)[-1].split("\n", 1)[0].split())
 
 
-def build(folder, level, compiler):
-    def compile(source, level, name, *more):
-        target = folder / f"{name}_{level}.o"
-        if not target.exists():
-            subprocess.run([*compiler, *FLAGS, *LEVELS[level][0], *more, f"-DPT_ISA={level}",
-                            f"-I{OPS / 'include'}", f"-I{OPS / 'kernels'}",
-                            "-c", str(source), "-o", str(target)], check=True)
-        return str(target)
-
-    wanted = [(SOURCES[name], "base", name) for name in COMMON]
-    for family in FAMILIES:
-        plain = family in WITHOUT_LANES and level != able_levels()[-1]
-        wanted.append((SOURCES[family], level, family, *["-O1"] * plain))
-    driver = folder / f"driver_{level}.cpp"
-    wanted.append((driver, level, "driver"))
-    names = [f"pt_kernels_{family}_{level}" for family in FAMILIES]
-    driver.write_text(DRIVER.replace("DECLARE", "\n".join(f"extern const pt_kernel_entry {n}[];" for n in names))
-                      .replace("LIST", ", ".join(names)))
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        objects = list(pool.map(lambda arguments: compile(*arguments), wanted))
-    path = folder / f"kernels_{level}.so"
-    subprocess.run([*compiler, "-shared", "-o", str(path), *objects, "-pthread"], check=True)
-    return path
-
-
 @pytest.fixture(scope="session")
 def one_blas_thread():
     """The products here are small: BLAS threads that wait for a busy core take most of the time."""
@@ -264,28 +181,32 @@ def one_blas_thread():
 
 
 def able_levels():
-    """The levels that this CPU can run, the best one last."""
+    """The levels of the build that this CPU can run, the best one last."""
     flags = cpu_flags() if X86 else set()
-    return [level for level, (_, needs) in LEVELS.items() if needs <= flags]
+    return [level for level in list(NEEDS)[:_select.built_levels()] if NEEDS[level] <= flags]
 
 
-def levels():
-    """The same as parameters; those between the lowest and the best are slow tests."""
+@contextlib.contextmanager
+def blas_table():
+    """The package's table of BLAS routines, which is put back as it was."""
+    table = Blas.from_address(blas.table_address())
+    before = bytes(table)
+    try:
+        yield table
+    finally:
+        C.memmove(C.byref(table), before, len(before))
+
+
+def kernels_of(*names):
+    """A fixture like ``kernels``, of the levels at which one of these kernels is compiled."""
     able = able_levels()
-    return [pytest.param(level, marks=pytest.mark.slow if level in able[1:-1] else ()) for level in able]
+    assert all(name in Library(able[-1]).kernels for name in names), names
+    wanted = [level for level in able if not names or not _select.level_kernels(level).keys().isdisjoint(names)]
+
+    @pytest.fixture(scope="module", params=wanted)
+    def kernels(request, one_blas_thread):
+        return Library(request.param)
+    return kernels
 
 
-@pytest.fixture(scope="session")
-def objects(tmp_path_factory):
-    """The folder of what is compiled in a session."""
-    return tmp_path_factory.mktemp("kernels")
-
-
-@pytest.fixture(scope="session", params=levels())
-def kernels(request, objects, one_blas_thread):
-    """The compiled kernels of one level."""
-    compiler = [c for c in (shutil.which("ccache"), shutil.which("c++") or shutil.which("g++")) if c]
-    if not compiler or compiler[-1].endswith("ccache"):
-        pytest.skip("no C++ compiler")
-    level = request.param
-    return Library(build(objects, level, compiler), level)
+kernels = kernels_of()

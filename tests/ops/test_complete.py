@@ -5,6 +5,7 @@ import inspect
 import pytest
 from _cases import CASES, ROWS
 from _references import NAMESPACE
+from _walk import every_case
 from test_gradient import has_rule, is_differentiable
 
 import ptcore
@@ -15,12 +16,17 @@ from ptcore._ops.table import shapes as _shapes
 pytestmark = pytest.mark.core
 
 PUBLIC_ROWS = [r for r in ROWS.values() if not r.internal]
-EVERY = [pytest.param(r, id=r.name) for r in ROWS.values()]
-PUBLIC = [pytest.param(r, id=r.name) for r in PUBLIC_ROWS]
 
 
-@pytest.mark.parametrize("row", EVERY)
-def test_kind_and_derivative(row):
+def each(rows, check):
+    """Checks every row; the rows that fail are told together."""
+    with every_case() as case:
+        for row in rows:
+            with case(row.name):
+                check(row)
+
+
+def kind_and_derivative(row):
     """A rule, an inherited derivative, or the word nondifferentiable."""
     assert row.kind in schema.KINDS
     if row.kind in ("composite", "nondifferentiable") or row.random:
@@ -34,8 +40,7 @@ def test_kind_and_derivative(row):
         assert len(row.vjp) in (1, len(row.tensors))
 
 
-@pytest.mark.parametrize("row", PUBLIC)
-def test_doc(row):
+def doc(row):
     """A first line that is a sentence, and an example."""
     text = row.doc.strip()
     assert ">>> " in text
@@ -43,8 +48,7 @@ def test_doc(row):
     assert first.endswith("."), first
 
 
-@pytest.mark.parametrize("row", EVERY)
-def test_reference(row):
+def reference(row):
     """A reference that NumPy can evaluate: every name in it is an argument or in the namespace."""
     import ast
     if row.random:
@@ -56,8 +60,7 @@ def test_reference(row):
         names - known)
 
 
-@pytest.mark.parametrize("row", EVERY)
-def test_cases(row):
+def cases(row):
     """Elementwise rows have generated cases; every other row stands in the table of cases."""
     assert row.kind == "elementwise" or row.random or row.name in CASES
 
@@ -66,8 +69,7 @@ def test_no_cases_without_a_row():
     assert set(CASES) <= set(ROWS)
 
 
-@pytest.mark.parametrize("row", EVERY)
-def test_shape_rule(row):
+def shape_rule(row):
     """Structured rows have a shape and dtype rule that calls nothing but _shapes.py."""
     import ast
     if row.kind in ("elementwise", "view", "composite"):
@@ -77,8 +79,7 @@ def test_shape_rule(row):
     assert called <= set(vars(_shapes)) | {"tuple", "range", "max", "len"}
 
 
-@pytest.mark.parametrize("row", EVERY)
-def test_transformations(row):
+def transformations(row):
     """Batching, autocast and forward mode have an answer for every row, a refusal with its reason."""
     word, _, rest = row.batch.partition(" ")
     assert word in schema.BATCH
@@ -100,8 +101,7 @@ def test_transformations(row):
         assert row.jvp is None
 
 
-@pytest.mark.parametrize("row", PUBLIC)
-def test_names(row):
+def names(row):
     """The function stands where the row says, with its own docstring and the row's signature."""
     found = function(row.name)
     for path in row.public:
@@ -128,6 +128,17 @@ def test_names(row):
             assert hasattr(ptcore.Tensor, alias)
         if row.name in row.public:
             assert getattr(ptcore, alias) is getattr(ptcore, row.name)
+
+
+@pytest.mark.parametrize("check", [kind_and_derivative, reference, cases, shape_rule, transformations],
+                         ids=lambda f: f.__name__)
+def test_every_row(check):
+    each(ROWS.values(), check)
+
+
+@pytest.mark.parametrize("check", [doc, names], ids=lambda f: f.__name__)
+def test_public_rows(check):
+    each(PUBLIC_ROWS, check)
 
 
 def test_three_of_every_kind():

@@ -1,4 +1,6 @@
 """Every op of the table against its reference, over dtypes and memory layouts."""
+import itertools
+
 import numpy as np
 import pytest
 from _cases import (
@@ -17,6 +19,7 @@ from _cases import (
     tensor,
 )
 from _tolerance import ACCUMULATED, TOLERANCE, assert_near
+from _walk import every_case
 
 import ptcore
 from ptcore._ops.table import schema
@@ -47,31 +50,26 @@ def check(row, case, dtype, layout, table):
         assert_near(array(got), want, name, context, table)
 
 
-@pytest.mark.parametrize(("row", "dtype"), [
-    pytest.param(r, d, id=f"{r.name}-{d}") for r in ELEMENTWISE for d in dtypes(r)])
-def test_elementwise(row, dtype):
+@pytest.mark.parametrize("row", [pytest.param(r, id=r.name) for r in ELEMENTWISE])
+def test_elementwise(row):
     """The full cross of dtype, shape and layout."""
     table = ACCUMULATED if row.name in CHAINED or len(row.tensors) > 3 else TOLERANCE
-    for case in cases(row):
-        for layout in LAYOUTS:
-            check(row, case, dtype, layout, table)
-
-
-@pytest.mark.parametrize(("row", "dtype"), [
-    pytest.param(r, d, id=f"{r.name}-{d}") for r in STRUCTURED for d in dtypes(r)])
-def test_structured(row, dtype):
-    """Every case, with the layouts dealt out so that each meets each dtype and each case."""
-    first = dtypes(row).index(dtype)
-    for i, case in enumerate(cases(row)):
-        check(row, case, dtype, layouts(row)[(first + i) % len(layouts(row))], ACCUMULATED)
+    with every_case() as tried:
+        for dtype, case, layout in itertools.product(dtypes(row), cases(row), LAYOUTS):
+            with tried(dtype, layout, case):
+                check(row, case, dtype, layout, table)
 
 
 @pytest.mark.parametrize("row", [pytest.param(r, id=r.name) for r in STRUCTURED])
-def test_structured_layouts(row):
-    dtype = "float64" if "float64" in dtypes(row) else dtypes(row)[-1]
-    for case in cases(row):
-        for layout in layouts(row):
-            check(row, case, dtype, layout, ACCUMULATED)
+def test_structured(row):
+    """Every case in every dtype, with the layouts dealt out so that each meets each dtype and each case; in one dtype
+    every case in every layout."""
+    every, whole = layouts(row), "float64" if "float64" in dtypes(row) else dtypes(row)[-1]
+    with every_case() as tried:
+        for (first, dtype), (i, case) in itertools.product(enumerate(dtypes(row)), enumerate(cases(row))):
+            for layout in every if dtype == whole else [every[(first + i) % len(every)]]:
+                with tried(dtype, layout, case):
+                    check(row, case, dtype, layout, ACCUMULATED)
 
 
 @pytest.mark.parametrize("row", [

@@ -10,6 +10,7 @@ typedef int (*pt_enter_kernels)(const pt_kernel_entry *entries, int column);
 
 const pt_elementwise *pt_loops(int op);
 int pt_select(const char *wanted, pt_enter_kernels enter);
+const pt_kernel_entry *const *pt_level_kernels(const char *name);   /* tables, the last NULL */
 const char *pt_chosen_level(void);
 int pt_built_levels(void);              /* how many this build has */
 #ifdef __cplusplus

@@ -19,6 +19,7 @@ cdef extern from *:
         pt_set(pt_blas.cgemm, c);
         pt_set(pt_blas.zgemm, z);
     }
+    static size_t pt_blas_address() { return reinterpret_cast<size_t>(&pt_blas); }
     static void pt_set_routine(int which, int type, void *p) { pt_blas.routine[which][type] = p; }
     static void pt_set_threads(size_t get, size_t set) {
         pt_blas_set_threads(reinterpret_cast<int (*)(void)>(get), reinterpret_cast<void (*)(int)>(set));
@@ -28,6 +29,7 @@ cdef extern from *:
     void pt_set_threads(size_t get, size_t set)
     void pt_set_gemm(void *s, void *d, void *c, void *z)
     void pt_blas_forked()
+    size_t pt_blas_address()
 
 _loaded = None
 _lock = _thread.allocate_lock()
@@ -112,6 +114,11 @@ _ROUTINES = (
     (("ssytrs", "dsytrs", "chetrs", "zhetrs"), (9, 9, 9, 9)),
     (("sgesdd", "dgesdd", "cgesdd", "zgesdd"), (14, 14, 15, 15)),
 )
+
+
+def table_address():
+    """Where the table of routines stands, for tests of kernels."""
+    return pt_blas_address()
 
 
 def load():

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from _kernel_arrays import ALL, EPS, FLOAT, close, layouts, make, nonempty, same, wide
-from _kernels import KernelError
+from _kernels import KernelError, kernels_of
+
+kernels = kernels_of("gather", "index_get", "scatter", "nonzero", "embedding")
 
 def indices(rng, shape, size):
     base = np.asarray(rng.integers(0, size, shape), np.int64)

@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 from _kernel_arrays import EPS, FLOAT, REAL, make, wide
-from _kernels import KernelError
+from _kernels import KernelError, kernels_of
+
+kernels = kernels_of("max_pool", "resample", "pad_constant")
 
 _path = pathlib.Path(__file__).resolve().parents[2] / "ops" / "_references_window.py"
 _spec = importlib.util.spec_from_file_location("_references_window", _path)

@@ -1,12 +1,14 @@
 """Matrix products against NumPy in float64/int64, over sizes on both sides of every threshold."""
 
+import ctypes as C
 import itertools
 
 import numpy as np
 import pytest
 
 from _kernel_arrays import EPS, make, wide
-from _kernels import Bfloat16, KernelError
+from _kernels import Bfloat16, KernelError, blas_table
+from scipy.linalg import cython_blas
 
 DTYPES = ["float32", "float64", "float16", "bfloat16", "complex64", "complex128", "int64", "uint8", "int32"]
 SIZES = [(1, 1, 1), (1, 5, 3), (2, 3, 40), (4, 64, 64), (5, 130, 70), (7, 1, 300), (33, 33, 33), (1, 700, 300), (40, 10, 300), (65, 70, 80),
@@ -15,9 +17,35 @@ SIZES = [(1, 1, 1), (1, 5, 3), (2, 3, 40), (4, 64, 64), (5, 130, 70), (7, 1, 300
 
 @pytest.fixture
 def blas(kernels):
-    kernels.load_blas()
-    yield kernels
-    kernels.unload_blas()
+    """The kernels with SciPy's BLAS, whatever the tests before have loaded."""
+    with blas_table() as table:
+        fill(table)
+        yield kernels
+
+
+def fill(table):
+    """Sets the pointers from SciPy's Cython BLAS, as dispatch does."""
+    get_name = C.pythonapi.PyCapsule_GetName
+    get_name.restype, get_name.argtypes = C.c_char_p, [C.py_object]
+    get_pointer = C.pythonapi.PyCapsule_GetPointer
+    get_pointer.restype, get_pointer.argtypes = C.c_void_p, [C.py_object, C.c_char_p]
+    for field in ("sgemm", "dgemm", "cgemm", "zgemm"):
+        capsule = cython_blas.__pyx_capi__[field]
+        setattr(table, field, get_pointer(capsule, get_name(capsule)))
+
+
+@pytest.fixture
+def settings(blas):
+    """The settings made of a BLAS whose number of threads is 3."""
+    made, current = [], [3]
+
+    def set_threads(n):
+        made.append(n)
+        current[0] = n
+    functions = C.CFUNCTYPE(C.c_int)(lambda: current[0]), C.CFUNCTYPE(None, C.c_int)(set_threads)
+    with blas_table() as table:
+        table.get_threads, table.set_threads = (C.cast(f, C.c_void_p).value for f in functions)
+        yield made
 
 
 def matrices(rng, n, m, dtype):
@@ -121,15 +149,16 @@ def test_beta_zero_never_reads(blas):
 def test_blas_is_asked_for_before_writing(kernels):
     a = np.ones((100, 100))
     out = np.full((100, 100), 7.0)
-    with pytest.raises(KernelError) as error:
-        kernels("addmm", [a, a, a], [out], [1.0, 1.0])
+    with blas_table() as table:
+        C.memset(C.byref(table), 0, C.sizeof(table))
+        with pytest.raises(KernelError) as error:
+            kernels("addmm", [a, a, a], [out], [1.0, 1.0])
     assert error.value.status == "blas"
     assert (out == 7).all()
 
 
-def test_threads_do_not_change_bits_and_blas_setting_is_restored(blas):
+def test_threads_do_not_change_bits_and_blas_setting_is_restored(blas, settings):
     rng = np.random.default_rng(5)
-    settings = blas.count_blas_threads()
     cases = [(700, 500, 300), (1, 5000, 700), (16, 3000, 400), (3000, 20, 50), (600, 2000, 64)]
     for n, m, k in cases:
         a, b = rng.normal(size=(n, k)).astype(np.float32), rng.normal(size=(k, m)).astype(np.float32)
