@@ -78,7 +78,7 @@ def _git(*arguments):
 # Of the repository alone: benchmarks and tests that run beside PyTorch, records of development, hours of wrong calls,
 # proofs and recipes of what is shipped.
 REPOSITORY = re.compile(
-    r"benchmarks/|doc/source/dev/(decisions|roadmap)\.md$|packaging/|tools/(ship|screenshots|storm)|"
+    r"benchmarks/|doc/source/dev/(decisions/|roadmap\.md$)|packaging/|tools/(ship|screenshots|storm)|"
     r"tests/test_(ship|packaging)\.py$|tests/(.+/)?test_parity_[^/]*$")
 
 

@@ -25,7 +25,7 @@ extensions = ["sphinx.ext.autodoc", "sphinx.ext.intersphinx", "sphinx.ext.mathja
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
 exclude_patterns = ["tutorials/GALLERY_HEADER.rst"]
 autodoc_typehints = "none"
-if not (HERE / "dev" / "decisions.md").exists():        # an sdist is without the records of development
+if not (HERE / "dev" / "decisions").exists():        # an sdist is without the records of development
     suppress_warnings = ["toc.not_readable", "ref.doc"]
 
 ADDRESSES = {"python": "https://docs.python.org/3/", "numpy": "https://numpy.org/doc/stable/",
