@@ -1,8 +1,8 @@
 """For second oracles and further dtypes: a fifth of the rows in CI, another one with each commit, and all of them at
 night and by hand. Each row keeps an undrawn test of its values and one of its derivative elsewhere.
 
-The draw is a number that ``.ci/run`` takes from HEAD's commit, so that a rehearsal of a commit draws what CI draws. A row
-belongs to a part by its name alone: a new row moves no other. Which part is said at the end of a run.
+The draw is a number that ``.ci/run`` takes from HEAD's commit, so that a rehearsal of a commit draws what CI draws. A
+row belongs to a part by its name alone: a new row moves no other. Which part is said at the end of a run.
 """
 import os
 import zlib

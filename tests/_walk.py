@@ -5,14 +5,24 @@
             with case(dtype):
                 check(row, dtype)
 
-The name of the case that runs stands in a file of the worker, which survives a crash and a time limit; ``running()``
-reads the files, and the session prints them when a worker has crashed.
+``walk`` is ``pytest.mark.parametrize`` whose values are the cases of few tests: those over rows of the table make a test
+a family. ``--rows softmax,relu`` runs what is about these rows alone.
+
+Every case starts from the same seeds. The name of the case that runs stands in a file of the worker, which survives a
+crash and a time limit; ``running()`` reads the files, and the session prints them when a worker has crashed.
 """
 import contextlib
+import inspect
 import os
+import random
 import tempfile
 import traceback
 from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ptcore
 
 # One folder for all the workers of a run: they inherit the controller's environment.
 FOLDER = Path(os.environ.setdefault("PTCORE_TEST_RUNNING", tempfile.gettempdir() + f"/ptcore-tests-{os.getpid()}"))
@@ -43,6 +53,13 @@ def forget():
         FOLDER.rmdir()
 
 
+def seed():
+    """What every test and every case starts from."""
+    random.seed(0)
+    np.random.seed(0)
+    ptcore.manual_seed(0)
+
+
 class Cases:
     """Counts the cases and keeps their failures."""
 
@@ -54,6 +71,7 @@ class Cases:
         name = " ".join(map(str, words))
         note(name)
         self.tried += 1
+        seed()
         try:
             yield
         except Exception as error:
@@ -78,3 +96,56 @@ def every_case():
         more = len(cases.failed) - len(told)
         raise AssertionError(f"{len(cases.failed)} of {cases.tried} cases failed\n" + "\n".join(told) +
                              (f"\nand {more} more" if more else "")) from cases.failed[0][1]
+
+
+ROWS = None             # the names that ``--rows`` gives, or None
+
+
+def family(value):
+    """What a test is made for: the family of a row, or nothing."""
+    return getattr(value, "family", "all")
+
+
+def name_of(value):
+    """The name of a row, or of what is given by its name; None of anything else."""
+    value = getattr(value, "name", value)
+    return value if isinstance(value, str) else None
+
+
+def walk(names, values, by=family):
+    """Like ``parametrize``, but values for whose first element ``by`` gives the same word are the cases of one test.
+
+    Other fixtures and parametrizations of the function are those of its tests.
+    """
+    names = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
+    groups = {}
+    for value in values:
+        value = value if hasattr(value, "values") and hasattr(value, "marks") else pytest.param(
+            *(value if len(names) > 1 else (value,)))
+        assert not value.marks, "a mark belongs to a test, not to a case"
+        label = value.id or "-".join(str(getattr(v, "name", getattr(v, "__name__", v))) for v in value.values)
+        groups.setdefault(str(by(value.values[0])), {})[label] = value.values
+
+    def decorate(f):
+        def test(group, **fixtures):
+            with every_case() as tried:
+                for label, given in groups[group].items():
+                    if ROWS is None or name_of(given[0]) in ROWS:
+                        with tried(label):
+                            f(**dict(zip(names, given)), **fixtures)
+        own = [p.replace(kind=p.KEYWORD_ONLY) for p in inspect.signature(f).parameters.values() if p.name not in names]
+        test.__signature__ = inspect.Signature([inspect.Parameter("group", inspect.Parameter.KEYWORD_ONLY), *own])
+        test.__name__, test.__doc__, test.__module__ = f.__name__, f.__doc__, f.__module__
+        test.pytestmark = list(getattr(f, "pytestmark", []))
+        test.rows = {group: {name_of(given[0]) for given in cases.values()} for group, cases in groups.items()}
+        return pytest.mark.parametrize("group", list(groups))(test)
+    return decorate
+
+
+def rows_of(item):
+    """The names of the rows that a test is about."""
+    given = getattr(getattr(item, "callspec", None), "params", {})
+    walked = getattr(getattr(item, "function", None), "rows", None)
+    if walked is not None:
+        return walked[given["group"]]
+    return {name_of(value) for key, value in given.items() if key in ("row", "name")}

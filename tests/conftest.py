@@ -3,7 +3,6 @@
 The suite runs in two steps: ``-n 2 --dist worksteal -m "not alone"``, then ``-m alone`` in one process.
 """
 import os
-import random
 import sys
 from pathlib import Path
 
@@ -26,7 +25,13 @@ import ptcore  # noqa: E402
 HERE = Path(__file__).resolve().parent
 
 
+def pytest_addoption(parser):
+    parser.addoption("--rows", help="names of ops: what is about other ones, or about none, is left out")
+
+
 def pytest_configure(config):
+    if config.getoption("--rows"):
+        _walk.ROWS = set(config.getoption("--rows").split(","))
     # From Python 3.15 on a fork beside another thread raises where warnings are errors: xdist's worker has one, and
     # tests fork beside their own.
     if WORKER or sys.version_info >= (3, 15):
@@ -48,9 +53,12 @@ def pytest_terminal_summary(terminalreporter):
     terminalreporter.write_line(_draw.described())
 
 
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
     """What runs alone, by its folder; what compares with torch and may warn, by its
     name. A module that says ``core_unless_slow = True`` is in the inner loop but for its slow part."""
+    if _walk.ROWS is not None:
+        config.hook.pytest_deselected(items=[item for item in items if not _walk.rows_of(item) & _walk.ROWS])
+        items[:] = [item for item in items if _walk.rows_of(item) & _walk.ROWS]
     for item in items:
         folder = item.path.relative_to(HERE).parts[0] if item.path.is_relative_to(HERE) else None
         if folder in _alone.FOLDERS:
@@ -67,9 +75,7 @@ def pytest_collection_modifyitems(items):
 @pytest.fixture(autouse=True)
 def fixed_state():
     """Same numbers in every run and order; whatever a test sets is put back."""
-    random.seed(0)
-    np.random.seed(0)
-    ptcore.manual_seed(0)
+    _walk.seed()
     dtype = ptcore.get_default_dtype()
     yield
     ptcore.set_default_dtype(dtype)

@@ -10,6 +10,7 @@ import pkgutil
 import types
 
 import pytest
+from _walk import walk
 
 import ptcore
 
@@ -76,7 +77,7 @@ def collect():
 EXAMPLES = collect()
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+@walk("name", EXAMPLES, by=lambda name: name.rpartition(".")[0])
 def test_example(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     doc, scope = EXAMPLES[name]

@@ -5,6 +5,7 @@ Ours raises and takes what torch raises and takes. The calls that differ are lis
 import warnings
 
 import pytest
+from _walk import walk
 
 torch = pytest.importorskip("torch")
 import _call_table  # noqa: E402
@@ -46,7 +47,7 @@ def test_call(path):
     assert not alike, f"these no longer differ: {alike}"
 
 
-@pytest.mark.parametrize("path", sorted(_open_calls.LISTED))
+@walk("path", sorted(_open_calls.LISTED))
 def test_what_is_listed(path):
     """Each is a call that there is, and stands there once."""
     calls = [what for what, _ in _wrong_calls.wrong_calls(CASES[path][0])]

@@ -1,6 +1,7 @@
 """The suite itself: tests that others would disturb, or that would disturb others, are marked ``alone``; no file that
 compares with torch ignores all warnings; five draws are all rows; every case of
 a walk is tried and told."""
+import itertools
 import os
 import re
 import subprocess
@@ -56,16 +57,21 @@ def test_five_draws_are_all_rows():
     assert "part 4 of 5" in described("1234") and "all rows" in described(None)
 
 
+def walk(ran):
+    errors = {"float32": KeyError(1), "float64": AssertionError("of its own")}
+    with every_case() as tried:
+        for dtype, name in itertools.product(errors, ("one", "two")):
+            with tried(dtype, name):
+                ran.append((dtype, name))
+                if name == "one":
+                    raise errors[dtype]
+
+
 def test_every_case_is_tried():
     ran = []
     with pytest.raises(AssertionError, match=r"(?s)2 of 4 cases failed\nfloat32 one: KeyError at test_suite.py:\d+: 1"
-                                             r"\nfloat64 one: AssertionError at .*: of its own"), every_case() as tried:
-        for dtype in ("float32", "float64"):
-            for name in ("one", "two"):
-                with tried(dtype, name):
-                    ran.append((dtype, name))
-                    if name == "one":
-                        raise {"float32": KeyError(1), "float64": AssertionError("of its own")}[dtype]
+                                             r"\nfloat64 one: AssertionError at .*: of its own"):
+        walk(ran)
     assert len(ran) == 4
 
 
@@ -99,10 +105,10 @@ def pytester_script(tmp_path):
     """Runs a file of tests with two workers and this suite's conftest; gives what pytest says."""
     def run(text):
         (tmp_path / "test_it.py").write_text(textwrap.dedent(text))
+        clean = {k: v for k, v in os.environ.items() if not k.startswith(("PYTEST_", "PTCORE_TEST_R"))}
         return subprocess.run([sys.executable, "-P", "-m", "pytest", "-q", "-n", "1", "-p", "no:cacheprovider",
                                "--confcutdir", HERE, "-c", HERE.parent / "pyproject.toml", "--rootdir", HERE.parent,
                                "-p", "conftest", tmp_path / "test_it.py"],
-                              capture_output=True, text=True, cwd=tmp_path, env={
-                                  **{k: v for k, v in os.environ.items() if not k.startswith(("PYTEST_", "PTCORE_TEST_R"))},
-                                  "PYTHONPATH": str(HERE)}).stdout
+                              capture_output=True, text=True, cwd=tmp_path,
+                              env={**clean, "PYTHONPATH": str(HERE)}).stdout
     return run

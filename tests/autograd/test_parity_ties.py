@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from _walk import walk
 
 import ptcore as pt
 
@@ -141,7 +142,7 @@ def check_subgradient(x, g):
     np.testing.assert_allclose((g * x).sum(), np.linalg.norm(x, "nuc"), rtol=1e-9)
 
 
-@pytest.mark.parametrize("name", [*REDUCTIONS, *ELEMENTWISE, *GUARDED])
+@walk("name", [*REDUCTIONS, *ELEMENTWISE, *GUARDED])
 def test_gradient_at_ties(name):
     f = {**REDUCTIONS, **ELEMENTWISE, **GUARDED}[name]
     rows, reason = DIFFERENT.get(name, ((), None))
@@ -187,7 +188,7 @@ def second(m, f, rows):
 
 
 # Singular values that are equal have no derivative of second order, and fmod none at 0.
-@pytest.mark.parametrize("name", [n for n in (*REDUCTIONS, *ELEMENTWISE, *GUARDED)
+@walk("name", [n for n in (*REDUCTIONS, *ELEMENTWISE, *GUARDED)
                                   if not n.endswith("nuc") and not n.startswith("fmod")])
 def test_second_order_at_ties(name):
     """PyTorch's wherever that is a number."""

@@ -3,6 +3,7 @@ import inspect
 import pickle
 
 import pytest
+from _walk import walk
 
 import ptcore as pt
 from ptcore import overrides
@@ -33,14 +34,14 @@ def asked(result, func, args, kwargs):
     assert result == ("asked", func, (Foreign,), args, kwargs)
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@walk("name", FUNCTIONS)
 def test_functions(name):
     f = FUNCTIONS[name]
     asked(f(F), f, (F,), {})
     asked(f([X, F]), f, ([X, F],), {})
 
 
-@pytest.mark.parametrize("name", METHODS)
+@walk("name", METHODS)
 def test_methods(name):
     f = METHODS[name]
     asked(f(F), f, (F,), {})

@@ -2,6 +2,7 @@
 import math
 
 import pytest
+from _walk import walk
 
 torch = pytest.importorskip("torch")
 
@@ -90,7 +91,7 @@ def test_repr(name):
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
-@pytest.mark.parametrize("name", TENSORS)
+@walk("name", TENSORS)
 def test_print_options(options, name):
     make = TENSORS[name]
     try:

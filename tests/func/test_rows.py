@@ -11,6 +11,7 @@ from ptcore.func import grad, jvp, vjp, vmap
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "ops"))
 from _cases import CASES, ROWS, array, case_id, dtypes
+from _walk import walk
 from test_batching import NEED_DATA
 from test_gradient import NOT_REAL_RESULTS, differentiable_arguments, is_differentiable, small_cases
 
@@ -68,7 +69,7 @@ def assert_equal(got, want, where):
         np.testing.assert_allclose(array(g), array(w), rtol=1e-8, atol=1e-10, err_msg=where)
 
 
-@pytest.mark.parametrize("row", UNDER_TEST)
+@walk("row", UNDER_TEST)
 def test_batched_derivatives(row):
     tried = 0
     for case, f, inputs, outputs in functions(row):
@@ -95,7 +96,7 @@ def test_batched_derivatives(row):
     assert tried or row.name == "argsort"       # positions have no derivative
 
 
-@pytest.mark.parametrize("row", UNDER_TEST)
+@walk("row", UNDER_TEST)
 def test_derivatives_by_what_samples_share(row):
     """Only the factors of the results differ between samples; the op itself sees no batched argument."""
     for case, f, inputs, outputs in functions(row):
@@ -120,7 +121,7 @@ def test_derivatives_by_what_samples_share(row):
 SECOND = [p for p in UNDER_TEST if "float64" in dtypes(p.values[0])]
 
 
-@pytest.mark.parametrize("row", SECOND)
+@walk("row", SECOND)
 def test_second_derivatives(row):
     """H u by forward over reverse, reverse over forward and reverse over reverse."""
     for case, f, inputs, outputs in functions(row):

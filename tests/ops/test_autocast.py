@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from _cases import CASES, ROWS, F, Sample, cases, dtypes, run_args
+from _walk import walk
 from interpreters import Autocast, Interposed
 
 import ptcore as pt
@@ -39,7 +40,7 @@ def under(row, args):
         return dtypes_of(run(row.name, args))
 
 
-@pytest.mark.parametrize("row", EVERY)
+@walk("row", EVERY)
 def test_dtypes_are_what_the_column_says(row):
     for case in cases(row)[:4]:
         if not any(isinstance(s, F) or isinstance(s, list) for s in case):

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from _cases import CASES, ROWS, B, F, I, Of, Sample, array, case_id, cases, dtypes, function
 from _composite_cases import NEED_DATA as COMPOSITES_THAT_NEED_DATA
+from _walk import walk
 from interpreters import Batcher, Interposed
 from test_gradient import NOT_REAL_RESULTS, differentiable_arguments, is_differentiable, small_cases
 
@@ -109,7 +110,7 @@ def check(row, case, dtype, batched, made):
         np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-11)
 
 
-@pytest.mark.parametrize("row", [pytest.param(r, id=r.name) for r in UNDER_TEST])
+@walk("row", [pytest.param(r, id=r.name) for r in UNDER_TEST])
 def test_equals_a_loop(row):
     dtype = next((t for t in ("float64", "complex128", "int64", "bool") if t in dtypes(row)), dtypes(row)[-1])
     tried = 0
@@ -151,7 +152,7 @@ GRADIENTS = [r for r in UNDER_TEST if is_differentiable(r) and r.name not in NOT
              and {"float64", "complex128"} & set(dtypes(r))]
 
 
-@pytest.mark.parametrize("row", [pytest.param(r, id=r.name) for r in GRADIENTS])
+@walk("row", [pytest.param(r, id=r.name) for r in GRADIENTS])
 def test_batched_gradients(row):
     """The backward's rules on a stack of cotangents equal a backward for each."""
     dtype = "float64" if "float64" in dtypes(row) else "complex128"

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from _cases import ROWS, F, I, Sample, cases, dtypes, function
+from _walk import walk
 
 import ptcore
 
@@ -133,7 +134,7 @@ def call_with(row, k, name, value):
     return function(row)(*positional, **keyword)
 
 
-@pytest.mark.parametrize(("row", "k", "name"), with_letter("de"))
+@walk(("row", "k", "name"), with_letter("de"))
 @pytest.mark.parametrize(("value", "error"), [(64, IndexError), (-65, IndexError), (2**40, IndexError),
                                               (2**70, OverflowError), ("x", TypeError), (1.5, TypeError)])
 def test_dim(row, k, name, value, error):
@@ -158,7 +159,7 @@ def test_index_dtype(row, k, name):
         call_with(row, k, name, "x")
 
 
-@pytest.mark.parametrize(("row", "k", "name"), [
+@walk(("row", "k", "name"), [
     p for p in with_letter("T") if p.values[0].kind not in ("composite", "elementwise")])
 @pytest.mark.parametrize("value", ["x", None, {}, object()], ids=["str", "None", "dict", "object"])
 def test_not_a_tensor(row, k, name, value):
@@ -166,7 +167,7 @@ def test_not_a_tensor(row, k, name, value):
         call_with(row, k, name, value)
 
 
-@pytest.mark.parametrize("row", [pytest.param(r, id=r.name) for r in PUBLIC])
+@walk("row", [pytest.param(r, id=r.name) for r in PUBLIC])
 def test_dtypes_without_a_loop(row):
     """A dtype that is not in ``types`` is refused by the op's name, with what is allowed."""
     if row.kind in ("composite", "view") or row.promote == "float":
@@ -193,7 +194,7 @@ def test_shapes_that_do_not_broadcast(row):
         function(row)(*positional, **keyword)
 
 
-@pytest.mark.parametrize("row", [pytest.param(r, id=r.name) for r in PUBLIC])
+@walk("row", [pytest.param(r, id=r.name) for r in PUBLIC])
 def test_unknown_keyword(row):
     name = row.called.replace(".", "_") if row.public else row.name
     with pytest.raises(TypeError, match=f"^{name}.*nonsense"):
@@ -305,7 +306,7 @@ def misfits(x):
 
 
 @pytest.mark.filterwarnings("ignore:.*rarely meant")
-@pytest.mark.parametrize("row", [pytest.param(r, id=r.name) for r in PUBLIC if r.tensors])
+@walk("row", [pytest.param(r, id=r.name) for r in PUBLIC if r.tensors])
 def test_wrong_shapes_and_dtypes(row):
     """Each tensor of two cases replaced: the op works, or its error names it and says what it got."""
     dtype = "float64" if "float64" in dtypes(row) else dtypes(row)[-1]

@@ -12,6 +12,7 @@ from _references import evaluate
 from _special_oracle import COVERED
 from _special_values import EPSILON, ORDINARY, assert_exact, special_values
 from _tolerance import ACCUMULATED, TOLERANCE
+from _walk import walk
 from scipy import special
 
 import ptcore
@@ -131,7 +132,7 @@ def compare(row, got, want, dtype, context):
     assert_exact(array(got), want, name, rtol, context, zeros=not dtype.startswith("complex") and row.name not in FUSED)
 
 
-@pytest.mark.parametrize(("row", "dtype"), [
+@walk(("row", "dtype"), [
     pytest.param(r, d, id=f"{r.name}-{d}") for r in ELEMENTWISE
     if r.name not in ("assign", "sinc") and r.name not in COVERED for d in dtypes(r)])
 def test_elementwise(row, dtype):
@@ -145,7 +146,7 @@ def test_elementwise(row, dtype):
         compare(row, function(row)(*positional, **keyword), want, dtype, f"{row.name} {dtype} {layout}")
 
 
-@pytest.mark.parametrize(("row", "dtype"), [
+@walk(("row", "dtype"), [
     pytest.param(r, d, id=f"{r.name}-{d}") for r in ELEMENTWISE
     if len(r.tensors) == 2 and not r.internal and all(a.letter == "T" for a in r.tensors)
     and r.name not in FUSED and r.name not in COVERED

@@ -9,6 +9,7 @@ import pkgutil
 import numpy as np
 import pytest
 from _cases import CASES, CONSTANT, ROWS, case_id, cases, dtypes
+from _walk import walk
 from interpreters import Forward, Interposed
 from test_gradient import NOT_REAL_RESULTS, differentiable_arguments, is_differentiable, small_cases
 
@@ -82,12 +83,12 @@ def check_row(row, dtype):
     assert tried
 
 
-@pytest.mark.parametrize("row", [pytest.param(r, id=r.name) for r in UNDER_TEST if "float64" in dtypes(r)])
+@walk("row", [pytest.param(r, id=r.name) for r in UNDER_TEST if "float64" in dtypes(r)])
 def test_real(row):
     check_row(row, "float64")
 
 
-@pytest.mark.parametrize("row", [pytest.param(r, id=r.name) for r in UNDER_TEST if "complex128" in dtypes(r)])
+@walk("row", [pytest.param(r, id=r.name) for r in UNDER_TEST if "complex128" in dtypes(r)])
 def test_complex(row):
     check_row(row, "complex128")
 

@@ -8,6 +8,7 @@ import pydoc
 import weakref
 
 import pytest
+from _walk import walk
 
 import ptcore as pt
 from ptcore._ops import functions, rows
@@ -71,7 +72,7 @@ def test_help_and_doctest():
     assert len(found.examples) >= 2
 
 
-@pytest.mark.parametrize("row", [pytest.param(r, id=r.name) for r in PUBLIC])
+@walk("row", [pytest.param(r, id=r.name) for r in PUBLIC])
 def test_every_public_function(row):
     """It is found under its own name, so that it can be pickled; signature and docstring are the row's."""
     where, _, name = row.public[0].rpartition(".")

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from _cases import CASES, FIXED_LAYOUT, ROWS, B, C, F, I, Sample, case_id, cases, dtypes, function, laid_out, tensor
 from _composite_cases import NO_GRADIENT
+from _walk import walk
 
 import ptcore
 from ptcore._ops.table.ids import op_id
@@ -120,21 +121,21 @@ def check(row, dtype, layout, second):
             raise AssertionError(f"{context}: {type(e).__name__}: {e}") from e
 
 
-@pytest.mark.parametrize("row", [
+@walk("row", [
     pytest.param(r, id=r.name) for r in ROWS_UNDER_TEST
     if "float64" in dtypes(r) and r.name not in NOT_REAL_RESULTS])
 def test_real(row):
     check(row, "float64", "contiguous", row.name not in STEPS)
 
 
-@pytest.mark.parametrize("row", [
+@walk("row", [
     pytest.param(r, id=r.name) for r in ROWS_UNDER_TEST
     if "complex128" in dtypes(r) and r.name not in NOT_REAL_RESULTS])
 def test_complex(row):
     check(row, "complex128", "contiguous", True)
 
 
-@pytest.mark.parametrize("row", [
+@walk("row", [
     pytest.param(r, id=r.name) for r in ROWS_UNDER_TEST
     if r.name not in NOT_REAL_RESULTS | {*FIXED_LAYOUT}])
 def test_layouts(row):

@@ -2,6 +2,7 @@
 import numpy as np
 import pytest
 from _cases import CONSTANT, ELEMENTWISE, Sample, array, cases
+from _walk import walk
 from interpreters import Batcher, Forward, Interposed, Tracer
 
 import ptcore as pt
@@ -133,7 +134,7 @@ def operands(row, i, fused, dtype="float64", case=0):
     return out, x, g, (g, *[named[n].detach() if isinstance(named[n], pt.Tensor) else named[n] for n in uses])
 
 
-@pytest.mark.parametrize(("row", "i", "fused"), FUSED)
+@walk(("row", "i", "fused"), FUSED)
 def test_a_fused_gradient_has_a_row_and_a_function(row, i, fused):
     found = ops.row(fused.name)
     assert repr(found) == repr(fused) and found.family == row.family and found is pt.ops[fused.name]
@@ -153,7 +154,7 @@ def test_no_op_no_row():
             ops.row(name)
 
 
-@pytest.mark.parametrize(("row", "i", "fused", "dtype"), [
+@walk(("row", "i", "fused", "dtype"), [
     pytest.param(*p.values, dtype, id=f"{p.id}-{dtype}") for p in FUSED for dtype in ("float32", "float64", "bfloat16")
     if dtype in p.values[2].types])
 def test_a_traced_backward_is_one_op_where_the_eager_one_is(row, i, fused, dtype):
@@ -171,7 +172,7 @@ def test_a_traced_backward_is_one_op_where_the_eager_one_is(row, i, fused, dtype
     np.testing.assert_allclose(array(batcher.stack(batched)), np.stack(loop), rtol={"float64": 1e-14}.get(dtype, 1e-6))
 
 
-@pytest.mark.parametrize(("row", "i", "fused"), FUSED)
+@walk(("row", "i", "fused"), FUSED)
 def test_derivatives_of_a_fused_gradient(row, i, fused):
     """Of both orders and directions, broadcast operands included."""
     constant = {n for n, a in zip("xyz", row.tensors) if (row.name, a.name) in CONSTANT}

@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 from _cases import CASES, LAYOUTS, ROWS, Sample, case_id, cases, dtypes, function, layouts, tensor
 from _composite_cases import NEED_DATA as COMPOSITES_THAT_NEED_DATA
+from _walk import walk
 
 import ptcore
 
@@ -38,7 +39,7 @@ def check(row, case, dtype, layout):
         assert a.stride() == b.stride(), context
 
 
-@pytest.mark.parametrize("row", [pytest.param(r, id=r.name) for r in ON_META])
+@walk("row", [pytest.param(r, id=r.name) for r in ON_META])
 def test_metadata(row):
     for dtype in dtypes(row):
         check(row, cases(row)[0], dtype, "contiguous")

@@ -19,6 +19,7 @@ from _cases import (
     tensor,
 )
 from _tolerance import ACCUMULATED, assert_near
+from _walk import walk
 
 import ptcore
 
@@ -88,7 +89,7 @@ def several(result):
     return result if isinstance(result, tuple) else (result,)
 
 
-@pytest.mark.parametrize("row", parameters(OUT))
+@walk("row", parameters(OUT))
 def test_out(row):
     """``out=`` takes the results in any layout, is returned, and its version counts once."""
     dtype = dtype_for(row)
@@ -113,7 +114,7 @@ def viewed(value):
     return value.view(value.shape) if isinstance(value, ptcore.Tensor) else value
 
 
-@pytest.mark.parametrize("row", parameters(OUT))
+@walk("row", parameters(OUT))
 def test_out_of_views(row):
     """Views are written out like other tensors, unless their base requires grad and the op has a derivative."""
     dtype = dtype_for(row)
@@ -134,7 +135,7 @@ def test_out_where_nothing_is_differentiable():
         ptcore.floor(x, out=ptcore.zeros(2))
 
 
-@pytest.mark.parametrize("row", parameters(OUT))
+@walk("row", parameters(OUT))
 def test_out_gets_the_shape(row):
     """In silence where it was empty, else with a warning, as in PyTorch."""
     dtype = dtype_for(row)
@@ -335,7 +336,7 @@ def allocations():
 
 
 @pytest.mark.alone
-@pytest.mark.parametrize("row", parameters(r for r in OUT if r.kind != "composite" or r.out_argument == "inside"))
+@walk("row", parameters(r for r in OUT if r.kind != "composite" or r.out_argument == "inside"))
 def test_out_needs_no_memory_of_its_own(row):
     """As many tensors fewer are allocated as results are given; what lies before and behind them is not touched."""
     dtype = dtype_for(row)
@@ -365,7 +366,7 @@ def tensors_in(value):
 
 
 @pytest.mark.parametrize("aliased", [False, True], ids=["storage", "array"])
-@pytest.mark.parametrize("row", parameters(OUT))
+@walk("row", parameters(OUT))
 def test_out_lies_in_an_argument(row, aliased):
     """Each result, written over each argument and beside it, in one storage or in two of the same memory, is what it is
     elsewhere."""

@@ -4,6 +4,7 @@ import functools
 
 import numpy as np
 import pytest
+from _walk import walk
 
 import ptcore as pt
 
@@ -143,7 +144,7 @@ def compared(call):
 
 
 @pytest.mark.parametrize("n", LENGTHS)
-@pytest.mark.parametrize("name", [*LISTS, *VECTORS])
+@walk("name", [*LISTS, *VECTORS])
 def test_length(name, n):
     compared(lambda m: {**LISTS, **VECTORS}[name](m, n))
 

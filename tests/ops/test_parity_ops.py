@@ -5,9 +5,12 @@ refuses for that reason alone is left out.
 """
 import itertools
 import math
+from operator import attrgetter
 
 import numpy as np
 import pytest
+from _draw import drawn
+from _walk import walk
 
 import ptcore as pt
 
@@ -232,8 +235,8 @@ def has_values(row, dtype):
     return True
 
 
-@pytest.mark.parametrize(("row", "dtype"), [
-    pytest.param(r, d, id=f"{r.name}-{d}") for r in COMPARED
+@walk(("row", "dtype"), [
+    pytest.param(r, d, id=f"{r.name}-{d}") for r in drawn(COMPARED, attrgetter("name"))
     for d in ("float32", "float64", "int64", "complex64", "bool", "bfloat16") if d in r.types and has_values(r, d)])
 def test_values_and_strides(row, dtype):
     compared, differ, more = 0, 0, 0
@@ -294,7 +297,7 @@ NOT_DIFFERENTIABLE = {"floor_divide", "scatter_add", "scatter_src", "scatter", "
                       "vander"}                     # written over in place by torch's own forward
 
 
-@pytest.mark.parametrize("row", [pytest.param(r, id=r.name) for r in COMPARED if "float64" in r.types])
+@walk("row", [pytest.param(r, id=r.name) for r in drawn(COMPARED, attrgetter("name")) if "float64" in r.types])
 def test_gradient(row):
     torchs = {**CORRECTED, **DIFFERENTIABLE}.get(row.name, counterpart(row))
     for case in cases(row):
@@ -571,7 +574,7 @@ ERRORS = {
     "gcd_float": lambda m: m.gcd(m.ones(2), m.ones(2)), "rsub_bool": lambda m: m.rsub(m.tensor(True), 1),
     "polygamma": lambda m: m.polygamma(-1, m.ones(2)), "positive_bool": lambda m: m.positive(m.tensor(True)),
 }
-@pytest.mark.parametrize("name", ERRORS)
+@walk("name", ERRORS)
 def test_error_type(name):
     """What raises in torch raises here, with the same class or one derived from it."""
     try:

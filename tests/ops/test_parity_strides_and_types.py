@@ -1,6 +1,7 @@
 """Strides of copies, dtypes named in other ways, and the kind of a number: as torch has them."""
 import numpy as np
 import pytest
+from _walk import walk
 
 import ptcore as pt
 
@@ -33,7 +34,7 @@ COPIES = {
     "reshape": lambda m, x: x.reshape(-1), "detach": lambda m, x: x.detach().clone()}
 
 
-@pytest.mark.parametrize("copy", COPIES)
+@walk("copy", COPIES)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_strides(layout, copy):
     mine, theirs = [COPIES[copy](m, LAYOUTS[layout](m)) for m in LIBS]
@@ -115,7 +116,7 @@ ELEMENTWISE = {
     "mixed": lambda m, x, y: x.double() * y, "number": lambda m, x, y: 2 - x, "pow": lambda m, x, y: x ** 2}
 
 
-@pytest.mark.parametrize("first", OPERANDS)
+@walk("first", OPERANDS)
 @pytest.mark.parametrize("second", OPERANDS)
 def test_layout_of_elementwise(first, second):
     """The dims of a result follow each other as in the first operand that tells them apart."""

@@ -5,6 +5,7 @@ import random
 import numpy as np
 import pytest
 from _cases import CASES, ROWS, Sample, case_id, cases, dtypes, function
+from _walk import walk
 from interpreters import Interposed
 from test_meta import NEED_DATA
 
@@ -76,7 +77,7 @@ def on_meta(env, args, values):
     return mapped(lambda t: pt.empty([next(given) for _ in t.shape], dtype=t.dtype, device="meta"), args)
 
 
-@pytest.mark.parametrize("row", [pytest.param(r, id=r.name) for r in UNDER_TEST])
+@walk("row", [pytest.param(r, id=r.name) for r in UNDER_TEST])
 def test_sizes(row):
     dtype = "float64" if "float64" in dtypes(row) else dtypes(row)[-1]
     draw = random.Random(row.name)
