@@ -1,10 +1,58 @@
-"""Which tests run alone: those that others would disturb, or that would disturb others."""
+"""Which tests run alone, and which run together in one worker: what others would disturb, or would disturb others.
+
+``alone``: what kills, stops and waits, and is wrong where the machine is busy; while one runs, the other workers wait.
+``counts``: what counts descriptors, segments or blocks of memory, of its own process or of a folder that processes
+share; it runs first, one test after another in one worker, beside what counts nothing.
+"""
+import contextlib
+import os
 import re
 
-# Folders whose tests compile, or count segments, descriptors or processes, each of them.
-FOLDERS = ("cuda", "multiprocessing", "outside")
-# What a test outside them says that belongs to the marker ``alone``.
+import _walk
+
+try:
+    import fcntl
+except ImportError:             # Windows: tests with the marker run beside others
+    fcntl = None
+
+# Folders whose tests count, each of them.
+COUNTING = ("multiprocessing",)
+# What a test outside them says that belongs to one of the two markers.
 DISTURBED = re.compile(
     r"/proc/self|/proc/\{|/dev/shm|memory_stats\(|memory_allocated\(|getrusage|tracemalloc"     # counts and totals
-    r"|SIG(KILL|TERM|INT|USR1|ALRM)|os\.kill|\.kill\(\)"                                         # signals
-    r"|needs_compiler|\[\"(cc|c\+\+|g\+\+|meson|ninja)\"|pip\", \"install")                       # compilers
+    r"|SIG(KILL|TERM|INT|USR1|ALRM)|os\.kill|\.kill\(\)")                                       # signals
+
+
+def place(item):
+    """The key by which tests are ordered. Xdist's ``worksteal`` gives the first half of all tests to one worker, in their
+    order, and others take from its end: what counts has to stand before the rest."""
+    return 0 if item.get_closest_marker("alone") else 1 if item.get_closest_marker("counts") else 2
+
+
+WORKER = False          # whether this process is a worker of xdist, not one that a test of a worker has started
+_locks = []
+
+
+@contextlib.contextmanager
+def machine(whole):
+    """Holds the machine during a test: together with the tests of other workers, or the whole of it.
+
+    Who wants the whole keeps the turn, so that no test of another worker starts before it has ended.
+    """
+    if fcntl is None or not WORKER:
+        yield
+        return
+    if not _locks:
+        _walk.FOLDER.mkdir(exist_ok=True)
+        for name in ("turn.lock", "room.lock"):
+            _locks.append(os.open(_walk.FOLDER / name, os.O_CREAT | os.O_RDWR, 0o600))
+    turn, room = _locks
+    fcntl.flock(turn, fcntl.LOCK_EX)
+    try:
+        fcntl.flock(room, fcntl.LOCK_EX if whole else fcntl.LOCK_SH)
+        if not whole:
+            fcntl.flock(turn, fcntl.LOCK_UN)
+        yield
+    finally:
+        fcntl.flock(room, fcntl.LOCK_UN)
+        fcntl.flock(turn, fcntl.LOCK_UN)

@@ -5,8 +5,8 @@
             with case(dtype):
                 check(row, dtype)
 
-``walk`` is ``pytest.mark.parametrize`` whose values are the cases of few tests: those over rows of the table make a test
-a family. ``--rows softmax,relu`` runs what is about these rows alone.
+``walk`` is ``pytest.mark.parametrize`` whose values are the cases of few tests: those over rows of the table make one
+for each family. ``--rows softmax,relu`` runs what is about these rows alone.
 
 Every case starts from the same seeds. The name of the case that runs stands in a file of the worker, which survives a
 crash and a time limit; ``running()`` reads the files, and the session prints them when a worker has crashed.
@@ -15,6 +15,7 @@ import contextlib
 import inspect
 import os
 import random
+import shutil
 import tempfile
 import traceback
 from pathlib import Path
@@ -24,8 +25,8 @@ import pytest
 
 import ptcore
 
-# One folder for all the workers of a run: they inherit the controller's environment.
-FOLDER = Path(os.environ.setdefault("PTCORE_TEST_RUNNING", tempfile.gettempdir() + f"/ptcore-tests-{os.getpid()}"))
+# One folder for all the workers of a run, which get its name from the controller.
+FOLDER = Path(tempfile.gettempdir()) / f"ptcore-tests-{os.getpid()}"
 WIDTH, SHOWN = 400, 20
 _file = None
 
@@ -39,18 +40,24 @@ def note(text):
     os.pwrite(_file, f"{os.environ.get('PYTEST_CURRENT_TEST', '')} {text}".encode()[:WIDTH].ljust(WIDTH), 0)
 
 
+def claim(what, worker):
+    """The worker that was the first to claim something in this run."""
+    FOLDER.mkdir(exist_ok=True)
+    path = FOLDER / f"{what}.claim"
+    with contextlib.suppress(FileExistsError), open(path, "x") as f:
+        f.write(worker)
+    return path.read_text() or worker
+
+
 def running():
     """{worker: the test and the case that it wrote down last}."""
-    found = sorted(FOLDER.iterdir()) if FOLDER.exists() else []
+    found = sorted(path for path in FOLDER.iterdir() if not path.suffix) if FOLDER.exists() else []
     return {path.name: path.read_text(errors="replace").strip() for path in found}
 
 
 def forget():
     """Removes the files: nothing runs any more."""
-    for name in running():
-        (FOLDER / name).unlink(missing_ok=True)
-    with contextlib.suppress(OSError):
-        FOLDER.rmdir()
+    shutil.rmtree(FOLDER, ignore_errors=True)
 
 
 def seed():

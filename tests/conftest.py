@@ -1,6 +1,6 @@
-"""What every test starts from: fixed seeds and the library's default state; which tests run alone.
+"""What every test starts from: fixed seeds and the library's default state; which tests run alone, and in which order.
 
-The suite runs in two steps: ``-n 2 --dist worksteal -m "not alone"``, then ``-m alone`` in one process.
+The suite runs by two workers, ``-n 2 --dist worksteal``, or in one process.
 """
 import os
 import sys
@@ -29,7 +29,15 @@ def pytest_addoption(parser):
     parser.addoption("--rows", help="names of ops: what is about other ones, or about none, is left out")
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node):
+    """xdist: the controller makes a worker."""
+    node.workerinput["ptcore_folder"] = str(_walk.FOLDER)
+
+
 def pytest_configure(config):
+    if hasattr(config, "workerinput"):
+        _alone.WORKER, _walk.FOLDER = True, Path(config.workerinput["ptcore_folder"])
     if config.getoption("--rows"):
         _walk.ROWS = set(config.getoption("--rows").split(","))
     # From Python 3.15 on a fork beside another thread raises where warnings are errors: xdist's worker has one, and
@@ -41,11 +49,12 @@ def pytest_configure(config):
 @pytest.hookimpl(optionalhook=True)
 def pytest_handlecrashitem(crashitem, report, sched):
     """xdist: a worker has died. What each worker wrote down last names the case."""
-    report.sections.append(("the cases that ran last", "\n".join(f"{k}: {v}" for k, v in _walk.running().items())))
+    told = "\n".join(f"{worker}: {case}" for worker, case in _walk.running().items())
+    report.sections.append(("the cases that ran last", told))
 
 
 def pytest_unconfigure():
-    if not WORKER:
+    if not _alone.WORKER:
         _walk.forget()
 
 
@@ -54,15 +63,15 @@ def pytest_terminal_summary(terminalreporter):
 
 
 def pytest_collection_modifyitems(config, items):
-    """What runs alone, by its folder; what compares with torch and may warn, by its
-    name. A module that says ``core_unless_slow = True`` is in the inner loop but for its slow part."""
+    """What counts, by its folder; what compares with torch and may warn, by its name. A module that says
+    ``core_unless_slow = True`` is in the inner loop but for its slow part."""
     if _walk.ROWS is not None:
         config.hook.pytest_deselected(items=[item for item in items if not _walk.rows_of(item) & _walk.ROWS])
         items[:] = [item for item in items if _walk.rows_of(item) & _walk.ROWS]
     for item in items:
         folder = item.path.relative_to(HERE).parts[0] if item.path.is_relative_to(HERE) else None
-        if folder in _alone.FOLDERS:
-            item.add_marker(pytest.mark.alone)
+        if folder in _alone.COUNTING and not item.get_closest_marker("alone"):
+            item.add_marker(pytest.mark.counts)
         if item.path.name.startswith("test_parity_"):
             item.add_marker(pytest.mark.parity)
             for text in _torch_warnings.FILTERS:
@@ -70,6 +79,21 @@ def pytest_collection_modifyitems(config, items):
         if getattr(getattr(item, "module", None), "core_unless_slow", False) and (
                 not item.get_closest_marker("slow")):
             item.add_marker(pytest.mark.core)
+    items.sort(key=_alone.place)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item):
+    """The time that a test waits for the machine is none of its own."""
+    with _alone.machine(whole=item.get_closest_marker("alone") is not None):
+        return (yield)
+
+
+def pytest_runtest_setup(item):
+    """One worker has all that counts."""
+    if _alone.WORKER and item.get_closest_marker("counts"):
+        first = _walk.claim("counts", os.environ["PYTEST_XDIST_WORKER"])
+        assert first == os.environ["PYTEST_XDIST_WORKER"], f"{first} has run other tests that count"
 
 
 @pytest.fixture(autouse=True)

@@ -17,7 +17,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "doc" / "source" / "dev" / "add_an_op.rst"
 
-pytestmark = [pytest.mark.alone, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 # An editable install would be found before PYTHONPATH.
 NOT_EDITABLE = """

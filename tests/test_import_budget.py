@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-pytestmark = [pytest.mark.core, pytest.mark.alone]
+pytestmark = pytest.mark.core
 
 SCRIPT = """
 import sys, json

@@ -141,7 +141,6 @@ def test_a_wheel_leaves_cuda_out_only_where_it_is_told_to(given, wanted, monkeyp
     assert settings[1] == (given or {})
 
 
-@pytest.mark.alone
 def test_an_sdist_of_an_sdist_is_the_same(tmp_path):
     code = "import sys; sys.path.insert(0, 'tools'); import build_backend; build_backend.build_sdist(sys.argv[1])"
     env = {"SOURCE_DATE_EPOCH": "1764000000"}

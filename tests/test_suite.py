@@ -10,25 +10,27 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from _alone import DISTURBED, FOLDERS
+from _alone import COUNTING, DISTURBED
 from _draw import described, drawn
 from _walk import every_case
 
 pytestmark = pytest.mark.core
 
 HERE = Path(__file__).resolve().parent
+# A folder whose tests look at processes of their own.
+OWN_PROCESSES = "cuda"
 
 
 def test_marked():
     found = [path.relative_to(HERE) for path in sorted(HERE.rglob("test_*.py")) if DISTURBED.search(path.read_text())]
     assert len(found) > 25
-    missing = {path.as_posix() for path in found if path.parts[0] not in FOLDERS
-               and "pytest.mark.alone" not in (HERE / path).read_text()}
+    missing = {path.as_posix() for path in found if path.parts[0] not in (*COUNTING, OWN_PROCESSES, "test_suite.py")
+               and not re.search(r"pytest\.mark\.(alone|counts)", (HERE / path).read_text())}
     assert not missing
 
 
 @pytest.mark.parametrize("text", ["open('/proc/self/statm')", "os.kill(pid, 9)", "process.send_signal(signal.SIGKILL)",
-                                  'run(["cc", "-shared"])', "cpu.memory_stats()"])
+                                  "cpu.memory_stats()"])
 def test_what_is_recognised(text):
     assert DISTURBED.search(text)
 
@@ -103,12 +105,51 @@ def test_the_running_case_is_told(pytester_script):
 @pytest.fixture
 def pytester_script(tmp_path):
     """Runs a file of tests with two workers and this suite's conftest; gives what pytest says."""
-    def run(text):
+    def run(text, workers=1):
         (tmp_path / "test_it.py").write_text(textwrap.dedent(text))
-        clean = {k: v for k, v in os.environ.items() if not k.startswith(("PYTEST_", "PTCORE_TEST_R"))}
-        return subprocess.run([sys.executable, "-P", "-m", "pytest", "-q", "-n", "1", "-p", "no:cacheprovider",
-                               "--confcutdir", HERE, "-c", HERE.parent / "pyproject.toml", "--rootdir", HERE.parent,
-                               "-p", "conftest", tmp_path / "test_it.py"],
+        clean = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")}
+        said = subprocess.run([sys.executable, "-P", "-m", "pytest", "-q", "-n", str(workers), "--dist", "worksteal",
+                               "-p", "no:cacheprovider", "--confcutdir", HERE, "-c", HERE.parent / "pyproject.toml",
+                               "--rootdir", HERE.parent, "-p", "conftest", tmp_path / "test_it.py"],
                               capture_output=True, text=True, cwd=tmp_path,
                               env={**clean, "PYTHONPATH": str(HERE)}).stdout
+        return said + ((tmp_path / "log").read_text() if (tmp_path / "log").exists() else "")
     return run
+
+
+def test_a_test_alone_has_the_machine(pytester_script):
+    """None of the other worker's begins before it has ended; those that count are in one worker."""
+    said = pytester_script("""
+        import os, time
+        from pathlib import Path
+        import pytest
+        LOG = Path(__file__).with_name("log")
+
+        def ran(name):
+            with open(LOG, "a") as f:
+                f.write(f"{name} begins {os.getpid()}\\n")
+            time.sleep(0.01)
+            with open(LOG, "a") as f:
+                f.write(f"{name} ends {os.getpid()}\\n")
+
+        @pytest.mark.parametrize("k", range(60))
+        def test_others(k):
+            ran("other")
+
+        @pytest.mark.parametrize("k", range(20))
+        @pytest.mark.counts
+        def test_counts(k):
+            ran("counts")
+
+        @pytest.mark.parametrize("k", range(10))
+        @pytest.mark.alone
+        def test_alone(k):
+            ran("alone")
+    """, workers=2)
+    lines = [line.split() for line in said.splitlines() if " begins " in line or " ends " in line]
+    assert len(lines) == 180 and "90 passed" in said
+    for k, (name, what, process) in enumerate(lines):
+        if (name, what) == ("alone", "begins"):
+            assert lines[k + 1] == ["alone", "ends", process]
+    assert len({process for name, _, process in lines if name == "counts"}) == 1
+    assert len({process for name, _, process in lines if name == "other"}) == 2

@@ -490,7 +490,7 @@ print((resident() - before - 8 * len(held)) / 100_000)
 """
 
 
-@pytest.mark.alone
+@pytest.mark.counts
 @pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="needs /proc")
 @pytest.mark.skipif("PYTHONMALLOC" in os.environ, reason="needs Python's own allocator")
 def test_memory_of_a_recorded_op():

@@ -5,7 +5,7 @@ import textwrap
 
 import pytest
 
-pytestmark = [pytest.mark.core, pytest.mark.alone]
+pytestmark = pytest.mark.core
 
 PROGRAM = """
     import os

@@ -245,7 +245,6 @@ SPAWNED = """
 """
 
 
-@pytest.mark.alone
 @pytest.mark.parametrize("method", ["spawn", "forkserver", "fork"])
 def test_children_have_the_hook(tmp_path, method):
     out = run(tmp_path, SPAWNED, method)

@@ -9,7 +9,7 @@ from native import build, needs_compiler
 
 import ptcore as pt
 
-pytestmark = [pytest.mark.core, pytest.mark.alone, needs_compiler]
+pytestmark = [pytest.mark.core, needs_compiler]
 
 
 @pytest.fixture(scope="module")

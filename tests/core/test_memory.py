@@ -9,7 +9,7 @@ import pytest
 
 import ptcore as pt
 
-pytestmark = [pytest.mark.core, pytest.mark.alone]
+pytestmark = [pytest.mark.core, pytest.mark.counts]
 cpu = pt.cpu
 
 

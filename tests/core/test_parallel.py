@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from native import address, build, needs_compiler
 
-pytestmark = [pytest.mark.alone, needs_compiler]
+pytestmark = needs_compiler
 
 SOURCE = r"""
 #include "parallel.hpp"

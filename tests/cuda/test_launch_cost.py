@@ -10,7 +10,6 @@ PATH = Path(__file__).parents[2] / "tools" / "instructions.py"
 
 pytest.importorskip("cuda.bindings")
 pytestmark = [
-    pytest.mark.alone,
     pytest.mark.skipif(not importlib.util.find_spec("ptcore.cuda._backend"), reason="built without the CUDA backend"),
     pytest.mark.skipif(not PATH.exists(), reason="needs the source tree"),
     pytest.mark.skipif(not shutil.which("valgrind"), reason="valgrind is not installed"),

@@ -2,7 +2,6 @@
 import os
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -13,24 +12,12 @@ HERE = Path(__file__).resolve().parent
 FILES = sorted(path.name for path in (HERE / "device").glob("test_*.py"))
 
 
-def run(name):
-    environment = {**os.environ, "PTCORE_TEST_CUDA": "standin"}
-    return subprocess.run([sys.executable, "-P", "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--durations=3",
-                           HERE / "device" / name], env=environment, cwd=HERE.parents[1], text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-
-
-@pytest.fixture(scope="module")
-def runs(request):
-    """File to what becomes of it: two at a time, of those that were asked for."""
-    wanted = [item.callspec.params["name"] for item in request.session.items if item.path == Path(__file__)]
-    with ThreadPoolExecutor(2) as pool:
-        yield {name: pool.submit(run, name) for name in wanted}
-
-
 @pytest.mark.timeout(3000)
 @pytest.mark.parametrize("name", FILES)
-def test_file(name, runs):
-    done = runs[name].result()
+def test_file(name):
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")}
+    done = subprocess.run([sys.executable, "-P", "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--durations=3",
+                           HERE / "device" / name], env={**environment, "PTCORE_TEST_CUDA": "standin"},
+                          cwd=HERE.parents[1], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     assert done.returncode == 0, done.stdout[-6000:]
     print(done.stdout[-600:])

@@ -182,7 +182,7 @@ def test_tensor_keeps_the_array_alive():
     assert r() is None
 
 
-@pytest.mark.alone
+@pytest.mark.counts
 def test_array_keeps_the_storage_alive():
     before = live()
     t = pt.arange(1000.0)
@@ -207,7 +207,7 @@ def test_array_stays_when_the_tensor_gets_other_memory():
     assert t.tolist() == [5, 5, 5]
 
 
-@pytest.mark.alone
+@pytest.mark.counts
 def test_there_and_back_many_times():
     before = live()
     a = np.zeros(3)
@@ -324,7 +324,7 @@ def test_buffer_refusals():
             memoryview(t)
 
 
-@pytest.mark.alone
+@pytest.mark.counts
 def test_a_buffer_outlives_its_tensor():
     before = live()
     m = memoryview(pt.arange(100.0))

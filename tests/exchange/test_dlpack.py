@@ -76,7 +76,7 @@ def test_copy():
     assert np.shares_memory(pt.from_dlpack(a, copy=False).numpy(), a)
 
 
-@pytest.mark.alone
+@pytest.mark.counts
 def test_lifetime_of_an_export():
     before = live()
     t = pt.arange(100.0)
@@ -101,7 +101,7 @@ def test_lifetime_of_an_import():
     assert r() is None
 
 
-@pytest.mark.alone
+@pytest.mark.counts
 @pytest.mark.parametrize("version", [None, (0, 8), (1, 0), (1, 9), (2, 0)])
 def test_capsules(version):
     before = live()

@@ -49,7 +49,7 @@ def test_dlpack_capsules_and_legacy_functions():
     assert torch.utils.dlpack.from_dlpack(pt.utils.dlpack.to_dlpack(t)).tolist() == [0, 1, 2]
 
 
-@pytest.mark.alone
+@pytest.mark.counts
 def test_dlpack_lifetimes():
     t = pt.from_dlpack(torch.arange(1000.0))[10:]
     gc.collect()

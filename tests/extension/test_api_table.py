@@ -3,8 +3,6 @@ import ctypes
 import re
 from pathlib import Path
 
-import pytest
-
 import ptcore as pt
 from ptcore.utils.cpp_extension import load_inline
 
@@ -32,7 +30,6 @@ def fields(name, header):
 STRUCTS = (("pt_api", "api.h"), ("pt_view", "kernel.h"), ("pt_param", "kernel.h"), ("pt_call_2", "kernel.h"))
 
 
-@pytest.mark.alone
 def test_layouts_are_those_written_down(root):
     """A field that has moved, changed or gone needs another PT_ABI, and then another list."""
     lines = []

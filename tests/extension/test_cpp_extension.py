@@ -12,7 +12,6 @@ import ptcore as pt
 from ptcore.utils import _extension_build, cpp_extension
 from ptcore.utils.cpp_extension import load, load_inline
 
-pytestmark = pytest.mark.alone
 SCALED = "pt::Tensor f(pt::Tensor x, double a) { return x * a; }"
 
 

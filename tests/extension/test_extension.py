@@ -9,7 +9,6 @@ import pytest
 import ptcore as pt
 from ptcore.utils.cpp_extension import load
 
-pytestmark = pytest.mark.alone
 HERE = Path(__file__).parent
 
 

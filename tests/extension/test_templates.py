@@ -11,7 +11,6 @@ import pytest
 import ptcore as pt
 from ptcore import config_tool
 
-pytestmark = pytest.mark.alone
 TEMPLATES = Path(__file__).resolve().parents[2] / "doc" / "source" / "guide" / "templates"
 USE = """if True:
     import ptcore as pt, erfcx

@@ -4,7 +4,6 @@ import sys
 
 import pytest
 
-pytestmark = pytest.mark.alone
 MOUNTED = ["unshare", "--map-root-user", "--mount", "sh", "-c",
            'mount -t tmpfs -o size=64m tmpfs /dev/shm && exec "$@"', "sh"]
 PROGRAM = """if True:

@@ -249,7 +249,7 @@ def test_wrong_positions_and_masks(rng, monkeypatch):
         flex_attention(q, k, v, None, wrong)
 
 
-@pytest.mark.alone
+@pytest.mark.counts
 def test_memory_of_tiles():
     """Forward and backward keep no matrix of scores, which would be 16 MB here, and empty blocks cost nothing."""
     q, k, v = (t.requires_grad_() for t in pt.randn(3, 1, 4, 1024, 16).unbind())

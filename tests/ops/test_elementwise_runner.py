@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from native import address, build, isa_levels, needs_compiler
 
-pytestmark = [pytest.mark.alone, needs_compiler, pytest.mark.filterwarnings("ignore::RuntimeWarning")]
+pytestmark = [needs_compiler, pytest.mark.filterwarnings("ignore::RuntimeWarning")]
 
 CODES = ["bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float16", "bfloat16",
          "float32", "float64", "complex64", "complex128"]

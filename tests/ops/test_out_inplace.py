@@ -291,7 +291,7 @@ def test_out_is_a_tensor():
         ptcore.exp(ptcore.ones(2), out=np.ones(2))
 
 
-@pytest.mark.alone
+@pytest.mark.counts
 @pytest.mark.parametrize("name", ["index_add_", "scatter_add_"])
 def test_additions_in_place_touch_what_they_add_to_alone(name):
     """A few sums into a large tensor neither copy it nor allocate beside it."""
@@ -335,7 +335,7 @@ def allocations():
     return stats["hits"] + stats["misses"]
 
 
-@pytest.mark.alone
+@pytest.mark.counts
 @walk("row", parameters(r for r in OUT if r.kind != "composite" or r.out_argument == "inside"))
 def test_out_needs_no_memory_of_its_own(row):
     """As many tensors fewer are allocated as results are given; what lies before and behind them is not touched."""

@@ -56,7 +56,6 @@ int doubled(pt_call *call) {
 """
 
 
-@pytest.mark.alone
 def test_kernel_in_c(tmp_path):
     from pathlib import Path
     include = Path(__file__).resolve().parents[2] / "ptcore" / "_ops" / "include"

@@ -8,7 +8,7 @@ from native import address, build, isa_levels, needs_compiler, ulp_error
 
 mpmath = pytest.importorskip("mpmath")
 mp = mpmath.mp
-pytestmark = [pytest.mark.alone, needs_compiler]
+pytestmark = needs_compiler
 core_unless_slow = True
 QUICK = ("exp", "log", "tanh", "sin", "gelu_erf", "lgamma", "pow", "fmod")
 

@@ -85,7 +85,7 @@ def resident():
         return next(int(line.split()[1]) << 10 for line in f if line.startswith("Rss:"))
 
 
-@pytest.mark.alone
+@pytest.mark.counts
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="counts as Linux does")
 def test_nothing_is_read_before_it_is_used(files):
     save, path = files

@@ -13,7 +13,7 @@ import pytest
 import ptcore
 from ptcore.utils.data import DataLoader, Dataset, IterableDataset
 
-pytestmark = [pytest.mark.alone, pytest.mark.timeout(120),
+pytestmark = [pytest.mark.counts, pytest.mark.timeout(120),
               pytest.mark.skipif(sys.platform != "linux", reason="forks, and counts by /proc")]
 N = 9000                    # elements of a sample: more than goes inside a message
 ONES = np.ones(N)

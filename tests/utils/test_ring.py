@@ -12,7 +12,7 @@ import ptcore
 import ptcore.multiprocessing as mp
 from ptcore.utils.data import DataLoader, Dataset
 
-pytestmark = [pytest.mark.alone, pytest.mark.timeout(120),
+pytestmark = [pytest.mark.counts, pytest.mark.timeout(120),
               pytest.mark.skipif(sys.platform != "linux", reason="descriptors in messages")]
 N = 9000                    # elements of a sample: more than goes inside a message
 

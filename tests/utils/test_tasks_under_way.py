@@ -7,7 +7,7 @@ from _samples import INHERITS
 import ptcore
 from ptcore.utils.data import DataLoader, Dataset, _worker
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.counts
 
 
 class Numbers(Dataset):

@@ -658,7 +658,7 @@ def test_forked_child(tmp_path):
     assert steps == {"child": [2], tmp_path.name: [3]}
 
 
-@pytest.mark.alone
+@pytest.mark.counts
 @pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
 def test_killed_in_the_middle(tmp_path):
     process = run(tmp_path, "kill")

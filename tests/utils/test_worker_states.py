@@ -11,7 +11,7 @@ import ptcore
 from ptcore.utils.data import DataLoader, IterableDataset, get_worker_info
 
 # From Python 3.12 on a fork warns of threads, such as those of an earlier loader that are about to end.
-pytestmark = [pytest.mark.alone, pytest.mark.timeout(120),
+pytestmark = [pytest.mark.counts, pytest.mark.timeout(120),
               pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")]
 
 

@@ -243,7 +243,7 @@ def test_set_overlapping_source():
 
 # -- writes happen in place ----------------------------------------------------------------------
 
-@pytest.mark.alone
+@pytest.mark.counts
 @pytest.mark.parametrize("accumulate", [False, True])
 def test_write_at_positions_copies_nothing(accumulate):
     x = ptcore.zeros(1_000_000)

@@ -10,7 +10,7 @@ from native import build, needs_compiler
 
 import ptcore as pt
 
-pytestmark = [pytest.mark.core, pytest.mark.alone, needs_compiler]
+pytestmark = [pytest.mark.core, pytest.mark.counts, needs_compiler]
 
 # Copies its input, but only after the flag is up: until then the test does what it wants.
 SOURCE = """

@@ -10,7 +10,7 @@ from scipy import special
 
 mpmath = pytest.importorskip("mpmath")
 mp = mpmath.mp
-pytestmark = [pytest.mark.alone, needs_compiler]
+pytestmark = needs_compiler
 core_unless_slow = True
 
 FLOATS = {"f": np.float32, "d": np.float64}
