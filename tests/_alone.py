@@ -24,8 +24,8 @@ DISTURBED = re.compile(
 
 
 def place(item):
-    """The key by which tests are ordered. Xdist's ``worksteal`` gives the first half of all tests to one worker, in their
-    order, and others take from its end: what counts has to stand before the rest."""
+    """The key by which tests are ordered. Xdist's ``worksteal`` gives one worker the first half of all tests, in order,
+    and others take from its end: what counts has to stand before the rest."""
     return 0 if item.get_closest_marker("alone") else 1 if item.get_closest_marker("counts") else 2
 
 

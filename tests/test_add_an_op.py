@@ -13,11 +13,16 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from _since import changed
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "doc" / "source" / "dev" / "add_an_op.rst"
 
-pytestmark = pytest.mark.slow
+# A build of its own takes minutes: it is made where what it is about has changed, and at night.
+ABOUT = ("doc/source/dev/add_an_op.rst", "tests/test_add_an_op.py", "meson.build", "meson.options",
+         "ptcore/meson.build", "ptcore/_build", "ptcore/_ops/kernels", "ptcore/_ops/include", "ptcore/autograd")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(
+    not changed("builds", *ABOUT), reason="as at the commit of the row 'builds' of benchmarks/NIGHTLY.md")]
 
 # An editable install would be found before PYTHONPATH.
 NOT_EDITABLE = """
@@ -86,7 +91,7 @@ def test_examples(tree):
 def test_autograd_as_plain_python(tree):
     (tree / "not_editable.py").write_text(NOT_EDITABLE)         # for pytest's workers
     arguments = [str(ROOT / "tests" / "autograd"), "-q", "-p", "no:cacheprovider", "-p", "not_editable", "-n", "2",
-                 "-m", "not alone"]
+                 "-m", "not alone and not counts"]
     out = run_in(tree, f"""
         import pytest
         config = ptcore.show_config()
@@ -105,7 +110,7 @@ def test_generated_files(tree):
 
 def test_table_tests_cover_it(tree):
     """The tests generated from the table pick the op up without being told."""
-    arguments = ["-q", str(ROOT / "tests" / "ops"), "-k", "softclip", "-p", "no:cacheprovider"]
+    arguments = ["-q", str(ROOT / "tests" / "ops"), "--rows", "softclip", "-p", "no:cacheprovider"]
     out = run_in(tree, f"""
         import pytest
         raise SystemExit(pytest.main({arguments}))

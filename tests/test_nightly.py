@@ -1,6 +1,5 @@
-"""tools/nightly.py: what is finished survives an interrupt, and nothing else does."""
+"""tools/nightly.py: the record survives an interrupt, parts go round, and CI reads where they passed last."""
 import importlib.util
-import json
 import os
 import sys
 from pathlib import Path
@@ -41,60 +40,54 @@ def names(nightly):
 
 
 def lines(nightly):
-    return [text for text in nightly.RECORD.read_text().splitlines() if text.startswith("| 2")]
+    """{part: cells} of the record."""
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in nightly.RECORD.read_text().splitlines()]
+    return {row[0]: row for row in cells if len(row) == 7 and row[1].startswith("2")}
 
 
-def test_complete_run(nightly, capsys):
+def test_every_part_has_a_row(nightly, capsys):
     assert nightly.main(["--seed", "7"]) == 0
     assert nightly.ran == [("suite/a", 7), ("suite/b", 7), ("digits", 7)]
     assert "seed 7" in capsys.readouterr().out
-    (line,) = lines(nightly)
-    cells = [cell.strip() for cell in line.strip("|").split("|")]
-    assert cells[1:] == ["abc", "7", "3", "30", "0", "6", "98.75 %", "3", "-"]
-    assert nightly.main([]) == 0                    # nothing is left of the first run
-    assert len(nightly.ran) == 6
-    assert len(lines(nightly)) == 2
+    found = lines(nightly)
+    assert list(found) == ["digits", "suite/a", "suite/b"]
+    assert found["digits"][2:] == ["abc", "7", "ok, 10 passed, 2 skipped, 98.75 %", "1.0", "abc"]
     assert nightly.RECORD.read_text().count("# Nightly runs") == 1
+
+
+def test_what_has_waited_longest_is_first(nightly):
+    nightly.RECORD.parent.mkdir()
+    row = "| {} | {} 03:00 | abc | 7 | ok | 1.0 | abc |\n"
+    nightly.RECORD.write_text(nightly.HEADER + row.format("digits", "2026-01-02") + row.format("suite/a", "2026-01-03"))
+    assert nightly.main([]) == 0
+    assert names(nightly) == ["suite/b", "digits", "suite/a"]
 
 
 def test_interrupted_run_goes_on(nightly):
     nightly.stop_at = "suite/b"
     assert nightly.main([]) == 130
-    assert not nightly.RECORD.exists()
-    seed = nightly.ran[0][1]
+    assert list(lines(nightly)) == ["suite/a"]
     nightly.stop_at = None
+    assert nightly.main(["--minutes", "1e-9"]) == 0     # the time is over at once
     assert nightly.main([]) == 0
-    assert nightly.ran == [("suite/a", seed), ("suite/b", seed), ("digits", seed)]
-    (line,) = lines(nightly)
-    assert "| 30 |" in line
-
-
-@pytest.mark.parametrize("change", ["commit", "seed", "fresh"])
-def test_state_of_another_run_is_forgotten(nightly, change):
-    nightly.stop_at = "digits"
-    nightly.main(["--seed", "1"])
-    nightly.stop_at = None
-    nightly.at = "def" if change == "commit" else "abc"
-    assert nightly.main({"commit": [], "seed": ["--seed", "2"], "fresh": ["--fresh"]}[change]) == 0
-    assert names(nightly) == ["suite/a", "suite/b", "suite/a", "suite/b", "digits"]
+    assert names(nightly)[:3] == ["suite/a", "suite/b", "digits"]
 
 
 def test_failed_part(nightly, capsys):
-    nightly.fail = {"suite/b"}
+    assert nightly.main([]) == 0
+    nightly.fail, nightly.at = {"suite/b"}, "def"
     assert nightly.main([]) == 1
-    assert lines(nightly)[0].endswith("| suite/b |")
     assert "suite/b: FAILED, 10 passed, 1 failed" in capsys.readouterr().out
+    found = lines(nightly)
+    assert (found["suite/b"][2], found["suite/b"][4], found["suite/b"][6]) == (
+        "def", "FAILED, 10 passed, 1 failed, 2 skipped", "abc")
+    assert found["suite/a"][6] == "def"
 
 
 def test_only(nightly):
-    assert nightly.main(["--only", "digits"]) == 0
-    assert nightly.main(["--only", "digits"]) == 0
-    assert names(nightly) == ["digits", "digits"]   # asked for by name: run again
-    assert nightly.main([]) == 0                    # but the whole run takes its result
-    assert names(nightly)[2:] == ["suite/a", "suite/b"]
-    assert len(lines(nightly)) == 3
+    assert nightly.main(["--only", "digits", "--minutes", "0"]) == 0
     assert nightly.main(["--only", "suite"]) == 0
-    assert names(nightly)[4:] == ["suite/a", "suite/b"]
+    assert names(nightly) == ["digits", "suite/a", "suite/b"]
     with pytest.raises(SystemExit, match="no part 'suit'"):
         nightly.main(["--only", "suit"])
 
@@ -105,13 +98,14 @@ def test_list(nightly, capsys):
     capsys.readouterr()
     assert nightly.main(["--list"]) == 0
     shown = dict(text.split(None, 1) for text in capsys.readouterr().out.splitlines())
-    assert shown == {"suite/a": "ok, 10 passed, 2 skipped in 60 s", "suite/b": "-", "digits": "-"}
+    assert shown["suite/a"].endswith(", abc, ok, 10 passed, 2 skipped")
+    assert shown["suite/b"] == shown["digits"] == "-"
     assert names(nightly) == ["suite/a"]
 
 
 @pytest.mark.parametrize("call", ["fsync", "replace"])
 def test_cut_short_while_writing(nightly, monkeypatch, call):
-    """Whatever moment a power cut chooses, the file holds a whole state."""
+    """Whatever moment a power cut chooses, the record is whole."""
     nightly.stop_at = "suite/b"
     nightly.main([])
     nightly.stop_at = None
@@ -122,17 +116,29 @@ def test_cut_short_while_writing(nightly, monkeypatch, call):
     with monkeypatch.context() as patch:
         patch.setattr(os, call, cut)
         assert nightly.main([]) == 130
-    assert list(json.loads((nightly.WORK / "state.json").read_text())["done"]) == ["suite/a"]
+    assert list(lines(nightly)) == ["suite/a"]
     assert nightly.main([]) == 0
-    assert names(nightly) == ["suite/a", "suite/b", "suite/b", "digits"]
+    assert list(lines(nightly)) == ["digits", "suite/a", "suite/b"]
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"seed": 3}'])
-def test_state_that_is_no_state(nightly, text):
-    nightly.WORK.mkdir()
-    (nightly.WORK / "state.json").write_text(text)
-    assert nightly.main([]) == 0
-    assert len(nightly.ran) == 3
+def test_what_passed_last(nightly, monkeypatch):
+    """A commit without local changes, which CI compares with."""
+    import _since
+    monkeypatch.setattr(_since, "RECORD", nightly.RECORD)
+    monkeypatch.delenv("PTCORE_TEST_BUILDS", raising=False)
+    assert _since.passed_last("digits") is None and _since.changed("digits", "x") == ["it has not passed yet"]
+    nightly.at = "abc+12345678"
+    nightly.main(["--only", "digits"])
+    assert _since.passed_last("digits") is None
+    nightly.at = "abc"
+    nightly.main(["--only", "digits"])
+    assert _since.passed_last("digits") == "abc"
+    asked = []
+    monkeypatch.setattr(_since, "git", lambda *arguments: asked.append(arguments) or "a/b\na/c")
+    assert _since.changed("digits", "a", "d") == ["a/b", "a/c"]
+    assert asked == [("diff", "--name-only", "abc", "--", "a", "d")]
+    monkeypatch.setattr(_since, "git", lambda *arguments: "")
+    assert _since.changed("digits", "a") == []
 
 
 @pytest.fixture

@@ -1,15 +1,14 @@
 #!/usr/bin/env python3
-"""The long tests, in parts that may be interrupted:
+"""The long tests, in parts, which go round:
 
-    python tools/nightly.py              run what is not finished yet, in this order
-    python tools/nightly.py --list       the parts and what is finished
-    python tools/nightly.py --only PART  these parts alone, finished or not (a name or a group)
-    python tools/nightly.py --fresh      forget what is finished
+    python tools/nightly.py                  parts for two hours, those first that have waited longest
+    python tools/nightly.py --minutes 480    for longer
+    python tools/nightly.py --only PART      these parts alone (a name or a group; may be repeated)
+    python tools/nightly.py --list           the parts, and when each of them ran last
 
-A finished part is written to a state file at once, so a run that was interrupted goes on where it
-stopped, with its seed. The state belongs to one commit and its local changes; on any other it is
-forgotten. When the last part is finished, one line is appended to benchmarks/NIGHTLY.md and the
-state is removed. Each part is a process of its own; its output is a file in build-nightly/.
+benchmarks/NIGHTLY.md has a row for each part: when it ran last, at which commit and with which seed, what came of it,
+and the commit at which it passed last. A row is written as soon as its part has ended, so that an interrupted run goes
+on with the part that it was in. Each part is a process of its own; its output is a file in build-nightly/.
 
 Tested is the `ptcore` that `python` imports here, except in the sanitizers' parts, which build
 their own. The exit status is 0 if all parts passed, 1 if one failed, 130 after an interrupt.
@@ -18,7 +17,6 @@ import argparse
 import contextlib
 import datetime
 import hashlib
-import json
 import os
 import random
 import re
@@ -34,10 +32,10 @@ WORK = ROOT / "build-nightly"
 RECORD = ROOT / "benchmarks" / "NIGHTLY.md"
 HEADER = """# Nightly runs
 
-One line for each finished run of `tools/nightly.py`.
+What `tools/nightly.py` ran last: a row for each part.
 
-| date (UTC) | commit | seed | parts | passed | failed | skipped | digits | minutes | failed parts |
-|---|---|---|---|---|---|---|---|---|---|
+| part | date (UTC) | commit | seed | result | minutes | passed last at |
+|---|---|---|---|---|---|---|
 """
 EXAMPLES = 20           # times the ordinary number of hypothesis' examples
 DIGITS_SEEDS = 10
@@ -50,6 +48,7 @@ STORM_CALLS = 1_000_000
 STORM_PARTS = 8
 ARCHITECTURES = (75, 80, 90, 100, 120)
 LIMIT = 4 * 3600        # seconds of one part
+MINUTES = 120
 
 
 # -- parts ---------------------------------------------------------------------------------------
@@ -134,6 +133,8 @@ def parts(seed):
     # SciPy's own tests, those that take other libraries' arrays, with tensors
     found["scipy"] = ([*pytest, "-c", os.devnull, "-p", "_scipy_backend", "--pyargs", "scipy"],
                       {"PYTHONPATH": str(ROOT / "tests" / "outside")})
+    # what CI runs only where it has changed: the builds of two other forms, with the page about adding an op
+    found["builds"] = ([*pytest, "tests/test_add_an_op.py"], {"PTCORE_TEST_BUILDS": "1"})
     found["install"] = ([sys.executable, "-P", "tools/check_install.py"], {})
     for name, paths in folders.items():
         # tests of kernels compile them themselves, without sanitizers
@@ -181,8 +182,6 @@ def counts(junit):
     return {"passed": total["tests"] - failed - total["skipped"], "failed": failed, "skipped": total["skipped"]}
 
 
-# -- state ---------------------------------------------------------------------------------------
-
 def commit():
     """The short commit, with a hash of the local changes if there are any."""
     def git(*arguments):
@@ -195,68 +194,35 @@ def commit():
     return name + ("+" + hashlib.sha256(changes).hexdigest()[:8] if changes else "")
 
 
-class State:
-    """What is finished: {"commit", "seed", "done": {part: result}}, on disk after every change."""
+# -- record --------------------------------------------------------------------------------------
 
-    def __init__(self, path, at, seed=None, fresh=False):
-        self.path = path
-        stored = {} if fresh else self.read()
-        if stored and (stored["commit"] != at or seed not in (None, stored["seed"])):
-            print(f"nightly: the state of commit {stored['commit']}, seed {stored['seed']}, is forgotten")
-            stored = {}
-        self.commit = at
-        self.seed = stored["seed"] if stored else random.SystemRandom().getrandbits(32) if seed is None else seed
-        self.done = stored["done"] if stored else {}
-
-    def read(self):
-        try:
-            stored = json.loads(self.path.read_text())
-            return stored if {"commit", "seed", "done"} <= stored.keys() else {}
-        except FileNotFoundError:
-            return {}
-        except (OSError, ValueError, AttributeError) as error:
-            print(f"nightly: {self.path} cannot be read ({error}): everything is run")
-            return {}
-
-    def finish(self, name, result):
-        """Adds a result; the file holds the old state or the new one whenever this is cut short."""
-        self.done[name] = result
-        text = json.dumps({"commit": self.commit, "seed": self.seed, "done": self.done}, indent=1)
-        temporary = self.path.with_suffix(".tmp")
-        with open(temporary, "w") as f:
-            f.write(text)
-            f.flush()
-            os.fsync(f.fileno())
-        os.replace(temporary, self.path)
-
-    def forget(self):
-        self.path.unlink(missing_ok=True)
+def rows():
+    """{part: its row's cells} of the record."""
+    lines = RECORD.read_text().splitlines() if RECORD.exists() else []
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("| ")]
+    return {row[0]: row for row in cells[1:] if len(row) == 7}
 
 
-# -- report --------------------------------------------------------------------------------------
-
-def total(results, key):
-    return sum(result.get(key, 0) for result in results)
-
-
-def line(state, names):
-    """The run's line of the record."""
-    results = [state.done[name] for name in names]
-    digits = next((f"{r['digits']} %" for r in results if r.get("digits") is not None), "-")
-    failed = [name for name in names if not state.done[name]["ok"]]
+def write(name, at, seed, result):
+    """Puts a part's row in the place of its last one; the file holds the old rows or the new ones at any moment."""
+    found = rows()
     date = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M")
-    cells = [date, state.commit, state.seed, len(names), total(results, "passed"), total(results, "failed"),
-             total(results, "skipped"), digits, round(total(results, "seconds") / 60), ", ".join(failed) or "-"]
-    return "| " + " | ".join(map(str, cells)) + " |\n"
-
-
-def append(text, record):
-    """Appends a line; the record's header comes with its first line."""
-    record.parent.mkdir(parents=True, exist_ok=True)
-    with open(record, "a") as f:
-        if f.tell() == 0:
-            f.write(HEADER)
+    passed = at if result["ok"] else found[name][6] if name in found else "never"
+    found[name] = [name, date, at, seed, describe(result).partition(" in ")[0], f"{result['seconds'] / 60:.1f}", passed]
+    text = HEADER + "".join(f"| {' | '.join(map(str, found[key]))} |\n" for key in sorted(found))
+    RECORD.parent.mkdir(parents=True, exist_ok=True)
+    temporary = RECORD.with_suffix(".tmp")
+    with open(temporary, "w") as f:
         f.write(text)
+        f.flush()
+        os.fsync(f.fileno())
+    os.replace(temporary, RECORD)
+
+
+def in_turn(names):
+    """The parts in the order in which they are run: those that never ran, then those that have waited longest."""
+    found = rows()
+    return sorted(names, key=lambda name: found[name][1] if name in found else "")
 
 
 def describe(result):
@@ -300,37 +266,38 @@ def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--list", action="store_true", help="name the parts")
     parser.add_argument("--only", action="append", metavar="PART", help="may be repeated")
-    parser.add_argument("--fresh", action="store_true", help="forget what is finished")
+    parser.add_argument("--minutes", type=float, default=MINUTES, help="no part starts later (default: %(default)s)")
     parser.add_argument("--seed", type=int, help="that of an earlier run (default: random)")
     options = parser.parse_args(argv)
     WORK.mkdir(exist_ok=True)
-    state = State(WORK / "state.json", commit(), options.seed, options.fresh)
-    found = parts(state.seed)
-    names = select(found, options.only) if options.only else list(found)
+    at = commit()
+    seed = random.SystemRandom().getrandbits(32) if options.seed is None else options.seed
+    found = parts(seed)
+    names = select(found, options.only) if options.only else in_turn(found)
     if options.list:
+        known = rows()
         for name in names:
-            print(f"{name:24}{describe(state.done[name]) if name in state.done else '-'}")
+            print(f"{name:24}{', '.join(known[name][1:3] + known[name][4:5]) if name in known else '-'}")
         return 0
 
-    print(f"nightly: commit {state.commit}, seed {state.seed}, output in {WORK}")
-    todo = [name for name in names if options.only or name not in state.done]
-    if len(todo) < len(names):
-        print(f"nightly: {len(names) - len(todo)} of {len(names)} parts were finished before")
+    print(f"nightly: commit {at}, seed {seed}, output in {WORK}")
+    end = time.monotonic() + 60 * options.minutes
+    ok = True
     try:
-        with progress(len(todo)) as show:
-            for name in todo:
+        with progress(len(names)) as show:
+            for name in names:
+                if not options.only and time.monotonic() >= end:
+                    print("nightly: the time is over; the next run goes on with the rest")
+                    break
                 show(name, None)
-                state.finish(name, run_part(name, *found[name]))
-                show(name, state.done[name])
+                result = run_part(name, *found[name])
+                write(name, at, seed, result)
+                show(name, result)
+                ok &= result["ok"]
     except KeyboardInterrupt:
         print("nightly: interrupted; the next run goes on with the rest", file=sys.stderr)
         return 130
-    text = line(state, names)
-    append(text, RECORD)
-    print(text, end="")
-    if not options.only:
-        state.forget()
-    return 0 if all(state.done[name]["ok"] for name in names) else 1
+    return 0 if ok else 1
 
 
 if __name__ == "__main__":
