@@ -6,6 +6,7 @@ import functools
 import numpy as np
 import pytest
 from _cases import INTEGERS, ROWS, array, function, tensor
+from _draw import drawn
 from _special_oracle import COVERED, ONE, POLYNOMIALS, inf, mp, nan, number, polynomial, zeta
 from _special_values import DENORMAL, special_values
 from _tolerance import TOLERANCE
@@ -14,6 +15,7 @@ import ptcore as pt
 
 FLOATS = ["float16", "bfloat16", "float32", "float64"]
 DTYPES = [*FLOATS, "bool", *INTEGERS]
+WHOLE = ["float32", "float64"]
 LAYOUTS = ["contiguous", "sliced", "reversed"]
 
 
@@ -50,8 +52,13 @@ def of_one(name, dtype):
     return np.array(want, float), np.array(lost, float)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", ONE)
+def of(names):
+    """Each name in float32 and float64, and drawn ones in the other dtypes."""
+    further = drawn([(name, dtype) for name in names for dtype in DTYPES if dtype not in WHOLE], "-".join)
+    return [(name, dtype) for name in names for dtype in WHOLE] + further
+
+
+@pytest.mark.parametrize(("name", "dtype"), of(ONE))
 def test_of_one(name, dtype):
     x, more = values_of(dtype)[0], [2.0] if name.endswith("_of") else []
     times = 131 // len(x) + 1                   # 131 is odd: body and tail of every vector width
@@ -74,8 +81,7 @@ def of_two(name, dtype):
     return [np.array(v, float) for v in zip(*found)]
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", ["zeta", *POLYNOMIALS])
+@pytest.mark.parametrize(("name", "dtype"), of(["zeta", *POLYNOMIALS]))
 def test_of_two(name, dtype):
     values = values_of(dtype)[0]
     x, y = (g.reshape(-1) for g in np.meshgrid(values, values))
