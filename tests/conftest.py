@@ -15,6 +15,7 @@ os.environ.pop("PYTEST_ADDOPTS", None)
 
 import _alone  # noqa: E402
 import _draw  # noqa: E402
+import _recorded  # noqa: E402
 import _torch_warnings  # noqa: E402
 import _walk  # noqa: E402
 import numpy as np  # noqa: E402
@@ -60,6 +61,8 @@ def pytest_unconfigure():
 
 def pytest_terminal_summary(terminalreporter):
     terminalreporter.write_line(_draw.described())
+    for line in _recorded.lines():
+        terminalreporter.write_line(line)
 
 
 def pytest_collection_modifyitems(config, items):

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+from _recorded import held
 
 pytestmark = pytest.mark.core
 
@@ -50,9 +51,9 @@ def test_heavy_modules_stay_out(cost, name):
 
 def test_counts(cost):
     ours = [m for m in cost["modules"] if m.startswith("ptcore")]
-    assert len(ours) <= 59              # the step of autocast is one of the call
-    assert len([m for m in cost["modules"] if not m.startswith("ptcore")]) <= 25
-    assert len(cost["opened"]) <= 60
+    held("import ptcore: modules of ptcore", len(ours))
+    held("import ptcore: other modules", len(cost["modules"]) - len(ours))
+    held("import ptcore: files opened", len(cost["opened"]))
 
 
 def test_no_module_is_exported():

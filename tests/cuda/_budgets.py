@@ -13,6 +13,7 @@ import re
 from typing import NamedTuple
 
 import _machine_code
+from _recorded import held
 
 BYTE = 128 * 0.7 / 13
 PRODUCT = 4 * 0.7
@@ -116,9 +117,11 @@ def over(row, kernel):
         wrong.append(f"{row.kernel}: the widest access has {width} bytes, not {row.width}")
     if not row.doubles and (doubles := sum(i.double for i in path)):
         wrong.append(f"{row.kernel}: {doubles} instructions of float64")
-    if each > row.most:
-        unit = "element" if row.moved else "product"
-        wrong.append(f"{row.kernel}: {each:.2f} instructions for each {unit}, not {row.most}")
+    unit = "element" if row.moved else "product"
+    try:
+        held(f"{row.kernel}: instructions of {row.program}, {row.types}, for each {unit}", round(each, 2), row.most)
+    except AssertionError as e:
+        wrong.append(str(e))
     return wrong
 
 

@@ -8,8 +8,11 @@ another digest than its line; the nightly run compiles everything. The lines are
 """
 import hashlib
 import os
+import sys
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import _budgets
 import _machine_code

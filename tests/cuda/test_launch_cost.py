@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from _recorded import held
 
 PATH = Path(__file__).parents[2] / "tools" / "instructions.py"
 
@@ -18,7 +19,6 @@ pytestmark = [
 # Of one call on 8 x 8 numbers, as GCC 12 makes them for CPython 3.11; others differ by a few per cent.
 COST = {"add": 4198, "add number": 4649, "add transposed": 7035, "relu": 3693, "sum": 3679, "softmax": 3402,
         "layer_norm": 10269, "cat": 4081, "backward": 57114}
-ROOM = 1.08
 
 
 @pytest.mark.timeout(600)
@@ -28,5 +28,6 @@ def test_instructions_of_a_launch():
     spec.loader.exec_module(module)
     found = module.counts(sys.executable, ["nothing", *COST], cuda=True)
     spent = {name: found[name] - found["nothing"] for name in COST}
-    over = {name: n for name, n in spent.items() if not COST[name] / 2 < n <= ROOM * COST[name]}
-    assert not over, f"{over}: more than {COST}, or hardly any"
+    for name, n in spent.items():
+        assert n > COST[name] / 2, f"{name}: hardly any instruction was counted"
+        held(f"instructions of a launch: {name}", n, COST[name])
