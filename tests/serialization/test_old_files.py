@@ -214,6 +214,11 @@ def test_what_is_not_pickled(make):
         pickle.dumps(make())
 
 
+def test_errors_of_the_device_go_to_other_processes():
+    error = pickle.loads(pickle.dumps(pt.cuda.CudaError(2)))
+    assert type(error) is pt.cuda.CudaError and str(error) == str(pt.cuda.CudaError(2)) and "(2)" in str(error)
+
+
 def test_parametrized_modules_are_not_pickled():
     net = pt.nn.utils.parametrizations.weight_norm(pt.nn.Linear(2, 2))
     with pytest.raises(RuntimeError, match=r"only supported through state_dict\(\)"):
