@@ -24,6 +24,7 @@ stage took longer than ``--limit``; a single test that hangs is a failure). What
 import argparse
 import concurrent.futures
 import contextlib
+import ctypes
 import hashlib
 import itertools
 import json
@@ -56,6 +57,8 @@ ROOMS = {
     "serialization": ["serialization"], "signal": ["signal"], "utils": ["utils", "nn"],
 }
 NOT_MUTATED = re.compile(r"(_build|cuda|_names|_pkgconfig|_ops/table)/|.*/rows\.py$|cpu/amp/|version\.py$")
+LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
+PR_SET_PDEATHSIG = 1
 FIRST, OTHERS = 4, 6            # test files of the first stage, and of other rooms
 ONE_TEST = 180                  # seconds until a test counts as hanging
 # A plug-in of pytest that writes which test failed, or which file could not be collected.
@@ -210,6 +213,11 @@ def mutable(files, compiled):
             and path.removesuffix(".py").replace("/", ".") not in compiled}
 
 
+def die_with_parent():
+    """Tests end with the process that started them, also where that is killed: they are a session of their own."""
+    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
 class Copy:
     """A copy of the package that a worker mutates, and how tests run against it."""
 
@@ -240,7 +248,8 @@ class Copy:
             raise KeyboardInterrupt
         with open(self.folder / "output", "w") as output:
             self.process = subprocess.Popen(command, cwd=ROOT, stdout=output, stderr=subprocess.STDOUT,
-                                            env=self.environment, start_new_session=True)
+                                            env=self.environment, start_new_session=True,
+                                            preexec_fn=die_with_parent if LIBC else None)
             try:
                 status = self.process.wait(limit)
             except subprocess.TimeoutExpired:
