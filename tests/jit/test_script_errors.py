@@ -3,6 +3,7 @@
 import itertools
 import linecache
 import textwrap
+from typing import List
 
 import pytest
 
@@ -220,6 +221,10 @@ def plain_dict(x: dict):
     return 1
 
 
+def plain_list(x: List):
+    return 1
+
+
 def module_argument(x: nn.Linear):
     return 1
 
@@ -228,7 +233,8 @@ def module_argument(x: nn.Linear):
     (variadic, r"\*args and \*\*kwargs are not supported"), (named_variadic, r"\*args and \*\*kwargs"),
     (wrong_default, "default of 'n' must be of type Tensor .an argument without an annotation is a Tensor"),
     (missing_return, "must return int, but its end can be reached"), (tuple_of_any, "a Tuple has a fixed number"),
-    (plain_dict, "needs the types of what it holds"), (module_argument, "is a module: modules are not arguments")])
+    (plain_dict, "needs the types of what it holds"), (plain_list, "needs the types of what it holds"),
+    (module_argument, "is a module: modules are not arguments")])
 def test_signatures(function, message):
     with pytest.raises(jit.ScriptError, match=message) as info:
         jit.script(function)

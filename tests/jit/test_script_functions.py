@@ -658,8 +658,10 @@ def test_isinstance_in_python():
     assert jit.isinstance((1, "a"), Tuple[int, str]) and jit.isinstance(None, Optional[int])
     assert jit.isinstance(1, (str, int)) and jit.isinstance(ptcore.ones(1), Tensor)
     assert jit.isinstance([1], List["int"]) and not jit.isinstance(["a"], List["int"])
-    with pytest.raises(RuntimeError, match="needs the types of what it holds"):
-        jit.isinstance([1], list)
+    for t in (list, dict, tuple, List, Dict, Tuple, Optional):
+        for found in (t, (int, t)):
+            with pytest.raises(RuntimeError, match="needs the types of what it holds"):
+                jit.isinstance([1], found)
 
 
 def test_values_are_dropped_after_their_last_use():
