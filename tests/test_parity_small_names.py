@@ -193,6 +193,7 @@ def test_from_file(shared, tmp_path):
             lib.from_file(new, shared=True, size=2, dtype=lib.int32).fill_(3)
             assert np.fromfile(new, "int32").tolist() == [3, 3]
         else:
+            assert lib.storage.UntypedStorage.from_file(path, bool(shared)).nbytes() == 0
             for name, size in ((path, 9), (str(tmp_path / "none"), 1), (path, -1)):
                 with pytest.raises(RuntimeError):
                     lib.from_file(name, shared, size)

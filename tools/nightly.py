@@ -44,6 +44,8 @@ KILLS = 100             # runs that are killed and go on
 INTERRUPTS = 100        # loaders that Ctrl-C ends, for each way to start processes
 OP_DB_SEEDS = 3
 PROGRAMS = 100_000
+MUTATIONS = 150
+KILLED = 75             # per cent of the mutations that were judged
 STORM_CALLS = 1_000_000
 STORM_PARTS = 8
 ARCHITECTURES = (75, 80, 90, 100, 120)
@@ -135,6 +137,10 @@ def parts(seed):
                       {"PYTHONPATH": str(ROOT / "tests" / "outside")})
     # what CI runs only where it has changed: the builds of two other forms, with the page about adding an op
     found["builds"] = ([*pytest, "tests/test_add_an_op.py"], {"PTCORE_TEST_BUILDS": "1"})
+    # how strong the tests are: changed lines that a test has to notice
+    found["mutate"] = ([sys.executable, "-P", "tools/mutate.py", "--number", str(MUTATIONS), "--seed", str(seed),
+                        "--jobs", str(os.cpu_count()), "--minutes", str(LIMIT // 60 - 30), "--least", str(KILLED),
+                        "--output", str(WORK / "mutate")], {})
     found["install"] = ([sys.executable, "-P", "tools/check_install.py"], {})
     for name, paths in folders.items():
         # tests of kernels compile them themselves, without sanitizers

@@ -27,6 +27,10 @@ class CudaError(RuntimeError):
 
     def __init__(self, code):
         super().__init__(f"{_Runtime.cudaGetErrorString(code)} ({int(code)})")
+        self._code = int(code)
+
+    def __reduce__(self):
+        return type(self), (self._code,)
 
 
 def check_error(res):

@@ -87,6 +87,10 @@ class Namespace:
     def associate_name_with_obj(self, name, obj):
         self._names[id(obj)] = obj, name
 
+    def __setstate__(self, state):
+        vars(self).update(state)
+        self._names = {id(obj): (obj, name) for obj, name in self._names.values()}      # addresses are a process's
+
 
 class _Nodes:
     """The nodes of a graph, from first to last or back."""

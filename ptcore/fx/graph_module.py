@@ -201,6 +201,7 @@ class GraphModule(Module):
         for name, value in vars(self).items():
             if name not in ("_graph", "_steps"):
                 vars(made)[name] = copy.deepcopy(value, memo)
+        made.__setstate__({})           # the tables of parameters, buffers and modules are those of the copy
         made.graph = copy.deepcopy(self._graph, memo)
         return made
 
@@ -375,7 +376,7 @@ def _unpacked(packed):
 def _rebuilt(state, packed):
     module = GraphModule.__new__(GraphModule)
     Module.__init__(module)
-    vars(module).update(state)
+    module.__setstate__(state)
     module.graph = _unpacked(packed)
     return module
 

@@ -109,6 +109,33 @@ assert [x.shape for x in z + g] == [(1, 2), (1,)] * 2
 """)
 
 
+def test_numbers_of_devices_and_tracings():
+    run("""
+import contextlib
+import torch
+from torch._guards import TracingContext, tracing
+from torch._utils import _get_device_index
+def refused(kind, text, call):
+    try:
+        call()
+    except kind as error:
+        assert text in str(error), error
+    else:
+        raise AssertionError(text)
+assert _get_device_index(3) == 3 and _get_device_index("cuda:2") == _get_device_index(torch.device("cuda:2")) == 2
+assert _get_device_index("cpu", allow_cpu=True) == _get_device_index("cpu", True, True) == -1
+refused(ValueError, "Expected a non cpu device, but got: cpu", lambda: _get_device_index("cpu"))
+refused(ValueError, "Expected a non cpu device", lambda: _get_device_index("cpu", optional=True))
+refused(ValueError, "Expected a device with an index", lambda: _get_device_index("cuda"))
+refused(ValueError, "Expected a device with an index", lambda: _get_device_index(None))
+assert TracingContext.try_get() is None
+refused(RuntimeError, "TracingContext.get", TracingContext.get)
+with tracing(None) as context:
+    assert context is None
+refused(NotImplementedError, "torch._guards.tracing", lambda: contextlib.ExitStack().enter_context(tracing(object())))
+""")
+
+
 def test_data_and_checkpoints():
     run("""
 import numpy as np

@@ -165,6 +165,14 @@ def test_a_branch_makes_later_ones_known(env):
     assert m * 2 == 8 and m == 4 and range(m) == range(4) and len(env.guards) == 4
 
 
+def test_a_bound_of_a_difference_is_no_tighter_than_its_guard(env):
+    n, m = env.symbol(6), env.symbol(8)
+    assert n - m >= -3 and len(env.guards) == 1
+    assert not n - m < -3 and n >= m - 3 and n - m > -4 and len(env.guards) == 1
+    assert n < m and len(env.guards) == 2           # -2 and 2 are left open by the first: the sizes have to say
+    assert n - m >= -2 and len(env.guards) == 3
+
+
 def test_guards_say_where_they_were_asked(env):
     n = env.symbol(6)
     line = sys._getframe().f_lineno + 1

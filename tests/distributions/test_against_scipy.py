@@ -228,6 +228,19 @@ def test_errors(name):
         d._validate_sample(0.5)
 
 
+@pytest.mark.parametrize("name", [name for name in CONTINUOUS_CASES if name not in WITHOUT])
+def test_distribution_functions_are_of_the_support(name):
+    with pytest.raises(ValueError, match=r"(?s)within the support .*nan"):
+        made(name).cdf(t([float("nan")] * 3))
+
+
+def test_modes_at_the_edge():
+    """F's density has its peak at (df1 - 2) / df1 * df2 / (df2 + 2); up to two degrees there is none, as in PyTorch."""
+    mode = D.FisherSnedecor(t([1.0, 2.0, 3.0]), t([4.0] * 3)).mode
+    assert mode[:2].isnan().all()
+    close(mode[2:], [1 / 3 * 4 / 6])
+
+
 def test_validation_can_be_turned_off():
     D.Normal(0.0, -1.0, validate_args=False).log_prob(pt.zeros(1))
     D.Distribution.set_default_validate_args(False)

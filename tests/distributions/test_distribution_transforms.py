@@ -103,6 +103,8 @@ def test_cache():
 
 
 def test_signs():
+    assert [D.AffineTransform(0.0, scale).sign for scale in (2.0, -0.5, 0.0, 3)] == [1, -1, 0, 1]
+    assert D.AffineTransform(0.0, pt.tensor([2.0, -0.5, 0.0])).sign.tolist() == [1, -1, 0]
     assert D.AffineTransform(0, -2).sign == -1 and D.ExpTransform().sign == 1
     assert D.ComposeTransform([D.AffineTransform(0, -2), D.AffineTransform(0, -1)]).sign == 1
     with pytest.raises(NotImplementedError, match="sign"):

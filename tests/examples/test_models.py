@@ -143,5 +143,6 @@ def test_interval_and_data():
     found = regression.interval(pt.distributions.Normal(pt.tensor([1.0, -2.0]), pt.tensor([0.1, 3.0])), draws=50_000)
     np.testing.assert_allclose(found.T, np.transpose(stats.norm.interval(0.9, [1.0, -2.0], [0.1, 3.0])), atol=0.1)
     x, y = regression.make_data(20_000, "cpu")
+    assert stats.kstest(x.numpy(), "uniform", (-2, 4)).pvalue > 1e-3
     noise = (y - np.sin(3 * x) - x / 2) / (0.05 + 0.4 * expit(4 * x))
     assert stats.kstest(noise.numpy(), "norm").pvalue > 1e-3

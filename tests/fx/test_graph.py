@@ -154,6 +154,16 @@ def test_copies_and_files():
         other.recompile()
         assert not other(X).equal(net(X))
     assert copy.deepcopy(net).linear.weight is not net.linear.weight
+    for other in (copy.deepcopy(net), copy.copy(net), pickle.loads(pickle.dumps(net))):
+        other.scale = nn.Parameter(pt.full((3,), 7.0))              # is what is read and what is run
+        assert other.scale[0] == 7 and other._parameters["scale"] is other.scale and not other(X).equal(net(X))
+        other._buffers["shift"] = pt.full((3,), 5.0)
+        assert other.shift[0] == 5
+        del other.scale
+        assert not hasattr(other, "scale")
+    graph = pickle.loads(pickle.dumps(net.graph))
+    names = [graph._namespace.create_name("other", node) for node in graph.nodes]       # a node keeps its own
+    assert names == [node.name for node in graph.nodes]
     data = pickle.dumps(net)
     assert b"def forward" not in data and b"exec" not in data       # nodes, no source
     program = symbolic_trace(lambda x, s=2: {"a": x[:, 1:] * s, "b": (x.shape[0], None)})
@@ -336,6 +346,10 @@ def test_patterns():
     for g, n in ((lambda x: (x + 1, (x + 1).sin()), 1), (lambda x: ((y := x + 1).sin(), y), 0),
                  (lambda x: (x + 1).sin(), 1), (lambda x: (x + 2).sin(), 0)):
         assert len(replace_pattern(symbolic_trace(g), lambda a: (a + 1).sin(), lambda a: a.cos())) == n, g
+    # So do keywords that the pattern has not, and such that it has alone.
+    for g, n in ((lambda x: pt.sum(x, dim=0), 1), (lambda x: pt.sum(x, dim=0, keepdim=True), 0),
+                 (lambda x: pt.sum(x), 0), (lambda x: pt.sum(x, 0), 0)):
+        assert len(replace_pattern(symbolic_trace(g), lambda a: pt.sum(a, dim=0), lambda a: a.cos())) == n, n
     with pytest.raises(RuntimeError, match="must take 1 arguments, got 2"):
         replace_pattern(symbolic_trace(lambda x: x.sin()), lambda a: a.sin(), lambda a, b: a)
 

@@ -299,6 +299,28 @@ def test_an_error_that_is_handled():
     assert (watched.captures, watched.eager) == (1, 0)
 
 
+class Counted:
+    def __init__(self, n):
+        self.n = n
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if not self.n:
+            raise StopIteration
+        self.n -= 1
+        return self.n
+
+
+def test_iterators_of_ones_own():
+    def f(x):
+        it = Counted(1)
+        return x * next(it, 7) + next(it, 7)
+    equal(pt.compile(f, backend="eager", fullgraph=True)(X), f(X))
+    equal(f(X), X * 0 + 7)
+
+
 def test_iterators_and_generators_from_outside():
     def f(x, it):
         return x * next(it)

@@ -146,6 +146,9 @@ def test_damaged_descriptions():
     right = {"parameters": ["input"], "in": {"tuple": ["*"]}, "out": "*"}
     assert jit.load(io.BytesIO(changed(file, methods={"forward": right})))(pt.ones(1, 3)).shape == (1, 2)
     named = {"namedtuple": "a b", "fields": [], "items": []}
+    items = {**right, "out": {"result": "max", "items": "**"}}
+    with pytest.raises(CorruptFileError, match="how arguments are nested is damaged"):
+        jit.load(io.BytesIO(changed(file, methods={"forward": items})))
     for about in ({**right, "out": {"tuple": ["*", "*"]}}, {**right, "in": "*"}, {**right, "parameters": ["a", "b"]},
                   {**right, "in": {"set": ["*"]}}, {}, {**right, "out": named}):
         with pytest.raises(CorruptFileError):

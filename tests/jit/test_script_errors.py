@@ -3,6 +3,7 @@
 import itertools
 import linecache
 import textwrap
+from typing import List
 
 import pytest
 
@@ -86,6 +87,10 @@ REFUSED = [
     ("return nn.Linear(1, 1)", "nn.Linear(1, 1)", "modules are not made in script: Linear belongs into __init__"),
     ("t = (1, 2)\nt[0] = 3\nreturn t", "t[0]", "items of a value of type Tuple"),
     ("return print", "print", "'print' of Python is not a value of script; it can be called"),
+    ("return ptcore.jit.wait(n)", "ptcore.jit.wait(n)", "wait takes what fork gives, not a value of type int"),
+    ("return ptcore.jit.fork(n)", "ptcore.jit.fork(n)", "fork takes a function, a method or a module"),
+    ("return 'a' in [n]", "'a' in [n]", r"in: str is no item of List\[int\]"),
+    ("return x in [x]", "x in [x]", "in: equality of tensors is a tensor"),
 ]
 
 
@@ -216,6 +221,10 @@ def plain_dict(x: dict):
     return 1
 
 
+def plain_list(x: List):
+    return 1
+
+
 def module_argument(x: nn.Linear):
     return 1
 
@@ -224,7 +233,8 @@ def module_argument(x: nn.Linear):
     (variadic, r"\*args and \*\*kwargs are not supported"), (named_variadic, r"\*args and \*\*kwargs"),
     (wrong_default, "default of 'n' must be of type Tensor .an argument without an annotation is a Tensor"),
     (missing_return, "must return int, but its end can be reached"), (tuple_of_any, "a Tuple has a fixed number"),
-    (plain_dict, "needs the types of what it holds"), (module_argument, "is a module: modules are not arguments")])
+    (plain_dict, "needs the types of what it holds"), (plain_list, "needs the types of what it holds"),
+    (module_argument, "is a module: modules are not arguments")])
 def test_signatures(function, message):
     with pytest.raises(jit.ScriptError, match=message) as info:
         jit.script(function)
@@ -271,6 +281,15 @@ class Missing(BadModule):
         return self.nothing(x)
 
 
+class UnknownKey(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table = nn.ModuleDict({"a": nn.ReLU()})
+
+    def forward(self, x, k: str):
+        return k in self.table
+
+
 class InChild(nn.Module):
     def __init__(self):
         super().__init__()
@@ -284,7 +303,8 @@ class InChild(nn.Module):
     (BadModule(1), "by what is known at script time"), (BadLoop(1), "break in a loop over modules"),
     (BadAttribute(object()), "attribute 'what': a value of type object has no type of script"),
     (NewAttribute(1), "no attribute 'other' that could be set"), (Missing(1), "has no attribute 'nothing'"),
-    (InChild(), "by what is known at script time")])
+    (InChild(), "by what is known at script time"),
+    (UnknownKey(), "in of a ModuleDict takes text that is known at script time")])
 def test_modules(module, message):
     with pytest.raises(jit.ScriptError, match=message):
         jit.script(module)

@@ -314,9 +314,32 @@ def named(p: Point, n: int):
     return q, r.x + a, b, c + r.label, p[0], p.label, q.y
 
 
+def enum_of(n: int):
+    c = Color(n)
+    return c, c is Color.BLUE
+
+
 def test_enums_and_named_tuples():
     same(enums, (Color.RED, 1), (Color.BLUE, 2))
+    same(enum_of, (1,), (2,))
     same(named, (Point(1, ptcore.ones(2)), 4))
+
+
+def is_among(n: int, items: List[Optional[int]], table: Dict[float, str]):
+    return n in items, n in table, None in items
+
+
+def function_set_in_a_loop(x, n: int):
+    h = ptcore.sin
+    for _ in range(n):
+        h = ptcore.sin
+        x = h(x)
+    return h(x)
+
+
+def test_items_of_wider_types_and_functions_in_loops():
+    same(is_among, (1, [1, None], {1.0: "a"}), (2, [1], {}))
+    same(function_set_in_a_loop, (ptcore.ones(2), 0), (ptcore.ones(2), 3))
 
 
 # -- errors that programs raise ------------------------------------------------------------------------
@@ -634,8 +657,11 @@ def test_isinstance_in_python():
     assert jit.isinstance({"a": [1]}, Dict[str, List[int]]) and not jit.isinstance({"a": [1]}, Dict[str, List[str]])
     assert jit.isinstance((1, "a"), Tuple[int, str]) and jit.isinstance(None, Optional[int])
     assert jit.isinstance(1, (str, int)) and jit.isinstance(ptcore.ones(1), Tensor)
-    with pytest.raises(RuntimeError, match="needs the types of what it holds"):
-        jit.isinstance([1], list)
+    assert jit.isinstance([1], List["int"]) and not jit.isinstance(["a"], List["int"])
+    for t in (list, dict, tuple, List, Dict, Tuple, Optional):
+        for found in (t, (int, t)):
+            with pytest.raises(RuntimeError, match="needs the types of what it holds"):
+                jit.isinstance([1], found)
 
 
 def test_values_are_dropped_after_their_last_use():

@@ -238,10 +238,11 @@ class Old(jit.ScriptModule):
         super().__init__()
         self.weight = nn.Parameter(ptcore.ones(n))
         self.memory = jit.Attribute({}, dict[str, int])
+        self.number = jit.Attribute(3, "int")
 
     @jit.script_method
     def forward(self, x):
-        return self.twice(x) + self.weight
+        return self.twice(x) + self.weight * (self.number - 2)
 
     @jit.script_method
     def twice(self, x):
@@ -254,6 +255,9 @@ def test_script_methods():
     assert len(old.graph.nodes) and [*old.state_dict()] == ["weight"]
     old.weight.data.fill_(5)
     assert old(ptcore.ones(2)).tolist() == [7, 7]
+    assert (old.number, old.memory) == (3, {})              # values, as jit.Attribute is for the type alone
+    old.number = 4
+    assert old(ptcore.ones(2)).tolist() == [12, 12]
 
 
 # -- classes -------------------------------------------------------------------------------------------

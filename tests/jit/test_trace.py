@@ -98,6 +98,19 @@ def test_training_goes_through_it():
         same(a, b)
 
 
+def test_copies_are_modules_of_their_own():
+    net = pt.nn.Sequential(pt.nn.Linear(2, 2, bias=False), pt.nn.Tanh())
+    net.register_parameter("scale", pt.nn.Parameter(pt.ones(2)))
+    traced = jit.trace(net, pt.ones(1, 2))
+    other = copy.deepcopy(traced)
+    other.scale = pt.nn.Parameter(pt.full((2,), 7.0))
+    assert other.scale[0] == 7 and other._parameters["scale"] is other.scale and traced.scale[0] == 1
+    del other.scale
+    assert not hasattr(other, "scale")
+    other.double()
+    assert other(pt.ones(1, 2, dtype=pt.float64)).dtype is pt.float64 and traced(pt.ones(1, 2)).dtype is pt.float32
+
+
 def test_buffers_are_written_once():
     norm = pt.nn.BatchNorm1d(3)
     other = copy.deepcopy(norm)

@@ -457,6 +457,9 @@ def test_autocast():
         assert product(x, [x]).dtype is pt.bfloat16 and product(x.double(), [x.double()]).dtype is pt.float64
     assert seen == [(pt.bfloat16, pt.bfloat16, False), (pt.float64, pt.float64, False)]
     assert product(x, [x]).dtype is pt.float32
+    library.register_autocast(product, "cpu", pt.float16)
+    with pt.autocast("cpu", dtype=pt.bfloat16):
+        assert product(x, [x]).dtype is pt.float16
     with pytest.raises(ValueError, match="does not support autocast"):
         product.register_autocast("meta", pt.float16)
     with pytest.raises(ValueError, match="Expected `device_type` of type `str`"):

@@ -68,7 +68,7 @@ def test_sequential():
     assert seq(0) == 11
     assert seq.first.n == 1
     assert list(seq[:1]._modules) == ["first"]
-    assert ns(seq * 2) == [1, 10, 1, 10]
+    assert ns(seq * 2) == [1, 10, 1, 10] and ns(seq * 1) == [1, 10]
     assert (2 * seq)(0) == 22
     seq *= 2
     assert seq(0) == 22

@@ -3,7 +3,7 @@ import copy
 
 import numpy as np
 import pytest
-from test_parity_parametrize import both, filled, raises_alike
+from test_parity_parametrize import both, filled, raises_alike, said
 
 import ptcore as pt
 
@@ -50,25 +50,39 @@ def test_predictions_of_mixed_batches():
     both(program)
 
 
-@pytest.mark.parametrize("case", [
+SAID_BAD_CUTOFFS = [
+    "AdaptiveLogSoftmaxWithLoss: cutoffs should be a sequence of length larger than 0, got []",
+    "AdaptiveLogSoftmaxWithLoss: cutoffs should be a sequence of unique, positive integers",
+    "AdaptiveLogSoftmaxWithLoss: cutoffs should be a sequence of unique, positive integers",
+    "AdaptiveLogSoftmaxWithLoss: cutoffs should be a sequence of unique, positive integers",
+    "AdaptiveLogSoftmaxWithLoss: cutoffs should be a sequence of unique, positive integers",
+    "AdaptiveLogSoftmaxWithLoss: cutoffs should be a sequence of unique, positive integers"]
+
+
+@pytest.mark.parametrize(("case", "says"), said(SAID_BAD_CUTOFFS, [
     lambda nn: nn.AdaptiveLogSoftmaxWithLoss(4, 10, []), lambda nn: nn.AdaptiveLogSoftmaxWithLoss(4, 10, [5, 5]),
     lambda nn: nn.AdaptiveLogSoftmaxWithLoss(4, 10, [5, 3]), lambda nn: nn.AdaptiveLogSoftmaxWithLoss(4, 10, [0, 3]),
     lambda nn: nn.AdaptiveLogSoftmaxWithLoss(4, 10, [5, 10]), lambda nn: nn.AdaptiveLogSoftmaxWithLoss(4, 10, [2.5]),
-])  # fmt: skip
-def test_bad_cutoffs(case):
-    raises_alike(lambda lib: case(lib.nn))
+]))  # fmt: skip
+def test_bad_cutoffs(case, says):
+    raises_alike(lambda lib: case(lib.nn), says)
 
 
-@pytest.mark.parametrize(("x", "target"), [((2, 4), (3,)), ((2, 4), ()), ((4,), (1,)), ((2, 4), (2, 1)),
-                                           ((2, 2, 4), (2,))])
-def test_bad_shapes(x, target):
+@pytest.mark.parametrize(("x", "target", "says"), [
+    ((2, 4), (3,), "the same size in the batch dimension, got 2 and 3"),
+    ((2, 4), (), "0D target tensor expects 1D input tensors, but found inputs with size [2, 4]"),
+    ((4,), (1,), "1D target tensor expects 2D input tensors, but found inputs with size [4]"),
+    ((2, 4), (2, 1), "0D or 1D target tensor expected, multi-target not supported, got 2D"),
+    ((2, 2, 4), (2,), "1D target tensor expects 2D input tensors, but found inputs with size [2, 2, 4]")])
+def test_bad_shapes(x, target, says):
     raises_alike(lambda lib: lib.nn.AdaptiveLogSoftmaxWithLoss(4, 10, [3])(
-        lib.zeros(x), lib.zeros(target, dtype=lib.int64)))
+        lib.zeros(x), lib.zeros(target, dtype=lib.int64)), says)
 
 
 @pytest.mark.parametrize("target", [-1, 10])
 def test_bad_targets(target):
-    raises_alike(lambda lib: lib.nn.AdaptiveLogSoftmaxWithLoss(4, 10, [3])(lib.zeros(2, 4), lib.tensor([0, target])))
+    raises_alike(lambda lib: lib.nn.AdaptiveLogSoftmaxWithLoss(4, 10, [3])(lib.zeros(2, 4), lib.tensor([0, target])),
+                 f"should be in [0, 9], but values in range [{min(0, target)}, {max(0, target)}] were found")
 
 
 # -- fractional pooling -------------------------------------------------------------------------------
@@ -181,7 +195,7 @@ def test_converting_to_sync_batch_norm():
                 "keys": list(made.state_dict())}
 
     both(program)
-    raises_alike(lambda lib: lib.nn.SyncBatchNorm(3)(lib.zeros(3)))
+    raises_alike(lambda lib: lib.nn.SyncBatchNorm(3)(lib.zeros(3)), "expected at least 2D input (got 1D input)")
 
 
 @pytest.mark.parametrize(("channels", "size"), [(1, 1), (5, 1), (6, 3), (7, 5), (6, 2), (4, 9)])
@@ -196,7 +210,7 @@ def test_cross_map_lrn(channels, size):
 
 
 def test_cross_map_lrn_takes_images_alone():
-    raises_alike(lambda lib: lib.nn.CrossMapLRN2d(3)(lib.zeros(2, 3, 4)))
+    raises_alike(lambda lib: lib.nn.CrossMapLRN2d(3)(lib.zeros(2, 3, 4)), "Expected input to be 4D, got 3D instead")
 
 
 # -- the rest -------------------------------------------------------------------------------------------
@@ -212,11 +226,14 @@ def test_conv_tbc(pad):
     both(program)
 
 
-@pytest.mark.parametrize(("x", "w", "b"), [((6, 2), (2, 3, 4), (4,)), ((6, 2, 3), (2, 3), (4,)),
-                                           ((6, 2, 3), (2, 3, 4), (4, 1)), ((6, 2, 3), (2, 5, 4), (4,)),
-                                           ((6, 2, 3), (2, 3, 4), (5,))])
-def test_errors_of_conv_tbc(x, w, b):
-    raises_alike(lambda lib: lib.conv_tbc(lib.zeros(x), lib.zeros(w), lib.zeros(b)))
+@pytest.mark.parametrize(("x", "w", "b", "says"), [
+    ((6, 2), (2, 3, 4), (4,), "input must have 3 dimensions, got shape [6, 2]"),
+    ((6, 2, 3), (2, 3), (4,), "weight must have 3 dimensions, got shape [2, 3]"),
+    ((6, 2, 3), (2, 3, 4), (4, 1), "bias must have 1 dimensions, got shape [4, 1]"),
+    ((6, 2, 3), (2, 5, 4), (4,), "weight must have shape [filters, 3 / groups, ...]"),
+    ((6, 2, 3), (2, 3, 4), (5,), "bias must have shape [4], got [5]")])
+def test_errors_of_conv_tbc(x, w, b, says):
+    raises_alike(lambda lib: lib.conv_tbc(lib.zeros(x), lib.zeros(w), lib.zeros(b)), f"conv_tbc: {says}")
 
 
 @pytest.mark.parametrize(("n", "settings"), [(1, {"stride": 2, "padding": 1}), (2, {"groups": 2, "dilation": (1, 2)}),

@@ -3,7 +3,7 @@ import copy
 
 import numpy as np
 import pytest
-from test_parity_parametrize import both, filled, linear, raises_alike
+from test_parity_parametrize import both, filled, linear, raises_alike, said
 
 import ptcore as pt
 import ptcore.func
@@ -121,7 +121,27 @@ def test_containers_and_methods():
     both(program)
 
 
-@pytest.mark.parametrize("case", [
+SAID_ERRORS_OF_PRUNING = [
+    "amount=1.5 should either be a float in the range [0, 1] or a non-negative integer",
+    "amount=-0.1 should either be a float in the range [0, 1] or a non-negative integer",
+    "amount=-1 should either be a float in the range [0, 1] or a non-negative integer",
+    "Invalid type for amount: all. Must be int or float.",
+    "amount=10 should be smaller than the number of parameters to prune=9",
+    "amount=4 should be smaller than the number of parameters to prune=3",
+    "Structured pruning can only be applied to multidimensional tensors. Found tensor of shape",
+    "Invalid index 2 for tensor of size ptcore.Size([3, 3])", "Invalid index 5 for tensor of size ptcore.Size([3, 3])",
+    "Parameter 'weight' of module Linear(in_features=3, out_features=3, bias=True) has to be",
+    "importance_scores should have the same shape as parameter weight of Linear(in_features=3,",
+    "default_mask shape ptcore.Size([3, 3]) must match self.mask shape ptcore.Size([2])",
+    "Identity: name must be that of a parameter of Linear, got 'nothing",
+    "importance_scores should have the same shape as tensor t, got ptcore.Size([3]) vs",
+    "<class 'int'> is not a BasePruningMethod subclass", "global_unstructured(): parameters is not an Iterable",
+    "global_unstructured(): importance_scores must be of type dict",
+    'Only "unstructured" PRUNING_TYPE supported for the `pruning_method`. Found method <class',
+    "Can't instantiate abstract class BasePruningMethod with abstract method compute_mask"]
+
+
+@pytest.mark.parametrize(("case", "says"), said(SAID_ERRORS_OF_PRUNING, [
     lambda lib, p, m: p.l1_unstructured(m, "weight", 1.5), lambda lib, p, m: p.l1_unstructured(m, "weight", -0.1),
     lambda lib, p, m: p.l1_unstructured(m, "weight", -1), lambda lib, p, m: p.l1_unstructured(m, "weight", "all"),
     lambda lib, p, m: p.l1_unstructured(m, "weight", 10), lambda lib, p, m: p.ln_structured(m, "weight", 4, 2, 0),
@@ -135,8 +155,8 @@ def test_containers_and_methods():
     lambda lib, p, m: p.global_unstructured([(m, "weight")], p.L1Unstructured, importance_scores=[1], amount=1),
     lambda lib, p, m: p.global_unstructured([(m, "weight")], p.LnStructured, amount=1, n=2),
     lambda lib, p, m: p.BasePruningMethod(),
-])  # fmt: skip
-def test_errors_of_pruning(case):
+]))  # fmt: skip
+def test_errors_of_pruning(case, says):
     def program(lib):
         m = linear(lib)
         try:
@@ -145,7 +165,7 @@ def test_errors_of_pruning(case):
             assert sorted(m.state_dict()) == ["bias", "weight"]      # as before
             m(lib.ones(3, dtype=lib.float64))
 
-    raises_alike(program)
+    raises_alike(program, says)
 
 
 @pytest.mark.parametrize("which", range(6))
@@ -172,16 +192,23 @@ def test_fusion(which):
     both(program)
 
 
-@pytest.mark.parametrize("case", [
+SAID_ERRORS_OF_FUSION = [
+    "fuse_conv_bn_eval: Fusion only for eval!", "fuse_linear_bn_eval: Fusion only for eval!",
+    "fuse_linear_bn_eval: To fuse, linear.out_features == bn.num_features or bn.num_features",
+    "fuse_conv_bn_eval: bn.running_mean and bn.running_var must not be None", "skip_init: Expected a Module",
+    "skip_init: Module must support a 'device' arg to skip initialization"]
+
+
+@pytest.mark.parametrize(("case", "says"), said(SAID_ERRORS_OF_FUSION, [
     lambda lib, u: u.fuse_conv_bn_eval(lib.nn.Conv1d(1, 1, 1), lib.nn.BatchNorm1d(1).eval()),
     lambda lib, u: u.fuse_linear_bn_eval(lib.nn.Linear(2, 3).eval(), lib.nn.BatchNorm1d(3)),
     lambda lib, u: u.fuse_linear_bn_eval(lib.nn.Linear(2, 3).eval(), lib.nn.BatchNorm1d(2).eval()),
     lambda lib, u: u.fuse_conv_bn_eval(lib.nn.Conv1d(1, 1, 1).eval(),
                                        lib.nn.BatchNorm1d(1, track_running_stats=False).eval()),
     lambda lib, u: u.skip_init(dict, 3), lambda lib, u: u.skip_init(lib.nn.ReLU),
-])  # fmt: skip
-def test_errors_of_fusion(case):
-    raises_alike(lambda lib: case(lib, lib.nn.utils))
+]))  # fmt: skip
+def test_errors_of_fusion(case, says):
+    raises_alike(lambda lib: case(lib, lib.nn.utils), says)
 
 
 class Tied:
@@ -229,16 +256,27 @@ def test_functional_call():
     both(program)
 
 
-@pytest.mark.parametrize("case", [
+SAID_ERRORS_OF_FUNCTIONAL_CALL = [
+    "functional_call got multiple values for keys ['again', 'inner.weight'], which are tied.",
+    "Error(s) in reparametrizing for Net:", "Net has no attribute `nothing`",
+    "functional_call: inner.weight must be a Tensor, got int",
+    "functional_call: ['inner.weight'] appeared in multiple dictionaries",
+    "functional_call: Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of",
+    "functional_call: Expected all elements of parameter_and_buffer_dicts to be dictionaries",
+    "functional_call: tensor name can",
+    "linear: the last size of input must equal in_features of weight, got shapes [2, 2] and [3]"]
+
+
+@pytest.mark.parametrize(("case", "says"), said(SAID_ERRORS_OF_FUNCTIONAL_CALL, [
     lambda lib, x: call(lib, {"inner.weight": x, "again": x + 1}, x),
     lambda lib, x: call(lib, {"inner.weight": x}, x, strict=True),
     lambda lib, x: call(lib, {"nothing.weight": x}, x), lambda lib, x: call(lib, {"inner.weight": 3}, x),
     lambda lib, x: call(lib, ({"inner.weight": x}, {"inner.weight": x}), x), lambda lib, x: call(lib, 3, x),
     lambda lib, x: call(lib, [3], x), lambda lib, x: call(lib, {"inner.": x}, x),
     lambda lib, x: call(lib, {"inner.weight": x[0]}, lib.ones(2, 2, dtype=lib.float64)),
-])  # fmt: skip
-def test_errors_of_functional_call(case):
-    raises_alike(lambda lib: case(lib, lib.ones(3, 3, dtype=lib.float64)))
+]))  # fmt: skip
+def test_errors_of_functional_call(case, says):
+    raises_alike(lambda lib: case(lib, lib.ones(3, 3, dtype=lib.float64)), says)
 
 
 def test_a_failed_call_leaves_the_module_as_it_was():
@@ -282,11 +320,18 @@ def test_stacked_state():
     both(program)
 
 
-@pytest.mark.parametrize("models", [
+SAID_ERRORS_OF_STACKED_STATE = [
+    "stack_module_state: Expected at least one model, got 0.",
+    "stack_module_state: Expected all models to be of the same class.",
+    "stack_module_state: Expected all models to have the same training/eval mode.",
+    "stack_module_state: Expected weight from each model to have the same .requires_grad"]
+
+
+@pytest.mark.parametrize(("models", "says"), said(SAID_ERRORS_OF_STACKED_STATE, [
     lambda nn: [], lambda nn: [nn.ReLU(), nn.Linear(1, 1)], lambda nn: [nn.Linear(1, 1), nn.Linear(1, 1).eval()],
-    lambda nn: [nn.Linear(1, 1), nn.Linear(1, 1).requires_grad_(False)]])
-def test_errors_of_stacked_state(models):
-    raises_alike(lambda lib: lib.func.stack_module_state(models(lib.nn)))
+    lambda nn: [nn.Linear(1, 1), nn.Linear(1, 1).requires_grad_(False)]]))
+def test_errors_of_stacked_state(models, says):
+    raises_alike(lambda lib: lib.func.stack_module_state(models(lib.nn)), says)
 
 
 def test_small_helpers():

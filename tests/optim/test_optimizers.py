@@ -254,9 +254,10 @@ def test_step_hooks():
             return super().step(closure)
 
     log.clear()
+    p.grad = pt.ones(1)
     loud = Loud([p], lr=1.0)
     loud.register_step_pre_hook(lambda *a: log.append("pre"))
-    loud.step()
+    assert loud.step(lambda: 2.5) == 2.5 and p.item() == 0
     assert log == ["pre", "loud"]  # once, around the outermost step
     loud.register_step_pre_hook(lambda *a: 3)
     with pytest.raises(RuntimeError, match="must return None or"):

@@ -28,6 +28,13 @@ def test_schedules(skip_first, skip_first_wait):
         ours(-1)
 
 
+def test_numbers_of_kinds():
+    """They stand in files of traces, and programs compare them with numbers."""
+    theirs = {name: int(value) for name, value in torch.autograd.DeviceType.__members__.items()}
+    assert {name: int(value) for name, value in ptcore.autograd.DeviceType.__members__.items()} == theirs
+    assert ptcore.profiler.DeviceType is ptcore.autograd.DeviceType and len(theirs) == 21
+
+
 @pytest.mark.filterwarnings("ignore:Warning. Profiler clears events")
 @pytest.mark.parametrize("settings", [
     {"wait": 1, "warmup": 1, "active": 2, "repeat": 1}, {"wait": 0, "warmup": 1, "active": 1},

@@ -85,13 +85,21 @@ def test_prefixes(prefix, tree):
         prefix, theirs.tree_structure(tree))
 
 
-@pytest.mark.parametrize("call", [
-    lambda m: m.tree_unflatten([1], m.tree_structure((1, 2))), lambda m: m.tree_unflatten([1], 3),
-    lambda m: m.tree_map(lambda x, y: x, (1, 2), (1, 2, 3)), lambda m: m.tree_map(lambda x, y: x, (1, 2), [1, 2]),
-    lambda m: m.tree_map(lambda x, y: x, {"a": 1}, {"b": 1}), lambda m: m.tree_map(lambda x, y: x, Point(1, 2), (1, 2)),
-    lambda m: m.register_pytree_node(Pair, None, None), lambda m: m.tree_leaves_with_path(Pair(1, 2))], ids=range(8))
-def test_errors(call):
-    with pytest.raises(Exception) as expected:          # noqa: PT011
+@pytest.mark.parametrize(("call", "says"), [
+    (lambda m: m.tree_unflatten([1], m.tree_structure((1, 2))),
+     r"`leaves` has length 1 but the spec refers to a pytree that holds 2 items"),
+    (lambda m: m.tree_unflatten([1], 3),
+     r"xpected `treespec` to be an instance of \w+ but got item of type <class 'int'>"),
+    (lambda m: m.tree_map(lambda x, y: x, (1, 2), (1, 2, 3)), "Node arity mismatch; expected 2, but got 3"),
+    (lambda m: m.tree_map(lambda x, y: x, (1, 2), [1, 2]),
+     "ype mismatch; expected <class 'tuple'>, but got <class 'list'>"),
+    (lambda m: m.tree_map(lambda x, y: x, {"a": 1}, {"b": 1}), "Node keys mismatch; .*'a'.*'b'"),
+    (lambda m: m.tree_map(lambda x, y: x, Point(1, 2), (1, 2)), "ype mismatch; expected .*, but got <class 'tuple'>"),
+    (lambda m: m.register_pytree_node(Pair, None, None), r"Pair'> is already registered as pytree node"),
+    (lambda m: m.tree_leaves_with_path(Pair(1, 2)), "Did not find a flatten_with_keys_fn for type: .*Pair"),
+], ids=range(8))
+def test_errors(call, says):
+    with pytest.raises((ValueError, TypeError), match=says) as expected:
         call(theirs)
-    with pytest.raises(type(expected.value)):
+    with pytest.raises(type(expected.value), match=says):
         call(ours)

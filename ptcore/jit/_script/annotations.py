@@ -65,7 +65,7 @@ def jit_isinstance(obj, target_type):
     (True, False)
     """
     for t in target_type if builtins.isinstance(target_type, tuple) else (target_type,):
-        if t in (list, dict, tuple) or t in (list, dict, tuple):
+        if types.needs_types(t):
             raise RuntimeError(f"isinstance: {t} needs the types of what it holds, as in List[int]")
         try:
             found = types.holds(types.from_annotation(t), obj)

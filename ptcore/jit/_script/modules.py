@@ -226,6 +226,8 @@ class RecursiveScriptModule(ScriptModule):
             if isinstance(value, Attribute):
                 own["_jit_types"][name] = from_annotation(value.type)
                 value = value.value
+                if shared:              # the graphs read what the module itself has
+                    vars(original)[name] = value
             own[name] = _copied(value)
         if shared:
             own["_jit_shared"] = original

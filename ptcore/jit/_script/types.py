@@ -140,6 +140,12 @@ def known_class(cls):
     return _classes.get(cls)
 
 
+def needs_types(a):
+    """Whether an annotation is a container without what it holds."""
+    return any(a is x for x in (list, dict, tuple, typing.List, typing.Dict, typing.Tuple,      # noqa: UP006
+                                typing.Optional, typing.Union))
+
+
 def from_annotation(a, lookup=None):
     """The type that an annotation means, a Type or an object of Python; ``lookup(text)`` gives what text means."""
     if isinstance(a, Type):
@@ -157,7 +163,7 @@ def from_annotation(a, lookup=None):
     except TypeError:
         pass
     origin, args = typing.get_origin(a), typing.get_args(a)
-    if a is list or a is dict or a is tuple or a is typing.Optional or a is builtins.dict:
+    if needs_types(a):
         raise AnnotationError(f"{a} needs the types of what it holds, as in List[int]")
     if origin in (builtins.list, list):
         return List(from_annotation(args[0], lookup))
