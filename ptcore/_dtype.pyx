@@ -4,12 +4,11 @@ The promotion table is PyTorch's, extended to uint16/32/64 as NumPy extends it i
 integers: two unsigned give the wider, an unsigned with a signed gives the next wider signed
 type, uint64 with a signed integer gives float (the default dtype decides which: float32).
 """
-import threading
 
 cimport cython
 from ptcore._types cimport *
 
-cdef int _default_float = PT_FLOAT32       # of the threads that did not choose their own
+cdef int _default_float = PT_FLOAT32       # of the process, as in PyTorch
 cdef dict _by_key = {}
 cdef str _package = "ptcore"               # what is printed in front of the names of dtypes
 
@@ -225,7 +224,7 @@ def as_dtype(value, str op="dtype", str arg="dtype"):
 
 
 cdef int default_float() noexcept nogil:
-    return pt_tls.default_dtype or _default_float
+    return _default_float
 
 
 cdef int default_complex() noexcept nogil:
@@ -238,8 +237,7 @@ def set_default_dtype(d):
     Parameters
     ----------
     d : dtype
-        A floating-point dtype. Called on the main thread it holds for every thread that has
-        not chosen its own; called on another thread, for that thread alone.
+        A floating-point dtype. It holds for every thread.
 
     Raises
     ------
@@ -258,10 +256,7 @@ def set_default_dtype(d):
     cdef int code = as_code(d, b"set_default_dtype", b"d")
     if CATEGORY[code] != 2:
         raise TypeError(f"set_default_dtype: d must be a floating-point dtype, got {d!r}")
-    if threading.current_thread() is threading.main_thread():
-        _default_float, pt_tls.default_dtype = code, 0
-    else:
-        pt_tls.default_dtype = code
+    _default_float = code
 
 
 def get_default_dtype():

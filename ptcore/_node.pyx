@@ -91,7 +91,7 @@ cdef int put_place(Node n) except -1:
         code = pt_user_code(&n.instruction)
         if code != NULL:
             n.code = <object>code
-    if pt_tls.mode & PT_MODE_ANOMALY:
+    if pt_modes_seen & PT_SEEN_ANOMALY:
         import traceback
         n.trace = traceback.format_stack()
         if n.code is None:
@@ -321,7 +321,7 @@ cdef Node new_node(int op, int nin):
     n.op = op
     n.nin = nin
     n.nout = 1
-    if pt_modes_seen & (PT_MODE_NO_LINES | PT_MODE_ANOMALY):
+    if pt_modes_seen & (PT_MODE_NO_LINES | PT_SEEN_ANOMALY):
         put_place(n)
     else:
         code = pt_user_code(&n.instruction)

@@ -4,20 +4,10 @@ Ops ask by themselves where an argument is no plain tensor (``call/offer.pyx``);
 code that is no op uses. ``ptcore.overrides`` shows the public names.
 """
 import functools
-import threading
 
-from ptcore._state import set_function_mode, torch_function_is_off
+from ptcore._state import FunctionMode, below_mode, torch_function_is_off
+from ptcore._state import function_modes as modes
 from ptcore._tensor import Tensor, _disabled_torch_function_impl
-
-_local = threading.local()
-
-
-def modes():
-    """This thread's modes, the innermost last."""
-    found = getattr(_local, "modes", None)
-    if found is None:
-        found = _local.modes = []
-    return found
 
 
 def overriding(values):
@@ -72,21 +62,12 @@ def ask(function, args, kwargs, relevant=None):
 
 def ask_mode(function, args, kwargs, types=None):
     """What the innermost mode makes of a call, which runs with that mode taken off."""
-    stack = modes()
-    if not stack:
-        return NotImplemented
-    if types is None:
+    if types is None and modes():
         types = tuple(map(type, overriding(flat((*args, *kwargs.values())))))
-    mode = stack.pop()
-    set_function_mode(bool(stack))
-    try:
-        return mode.__torch_function__(function, types, tuple(args), kwargs)
-    finally:
-        stack.append(mode)
-        set_function_mode(True)
+    return below_mode(function, types, tuple(args), kwargs)
 
 
-class TorchFunctionMode:
+class TorchFunctionMode(FunctionMode):
     """A context in which every op of this thread is handed to ``__torch_function__`` of the mode, which runs with the
     mode taken off and may call the op.
 
@@ -107,15 +88,6 @@ class TorchFunctionMode:
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         raise NotImplementedError("a TorchFunctionMode must define __torch_function__")
-
-    def __enter__(self):
-        modes().append(self)
-        set_function_mode(True)
-        return self
-
-    def __exit__(self, *exc):
-        modes().pop()
-        set_function_mode(bool(modes()))
 
     @classmethod
     def push(cls, *args, **kwargs):

@@ -25,11 +25,19 @@ def set_float32(word):
     allow("tf32", word != "highest")
 
 
+def allowing(**allowed):
+    """What it takes to set some of ``attention``, as pairs of a dict and its changes: cuDNN serves where it is to come
+    first, or where it alone is allowed."""
+    made = {**attention, **allowed}
+    own = made["math"] or made["flash"] or made["mem_efficient"]
+    return (attention, allowed), (matmul, {"cudnn_attention": made["cudnn"] and (made["cudnn_first"] or not own)})
+
+
 def allow_attention(**allowed):
-    """Sets some of ``attention``: cuDNN serves where it is to come first, or where it alone is allowed."""
+    """Sets some of ``attention``."""
+    _, (_, changes) = allowing(**allowed)
     attention.update(allowed)
-    own = attention["math"] or attention["flash"] or attention["mem_efficient"]
-    allow("cudnn_attention", attention["cudnn"] and (attention["cudnn_first"] or not own))
+    allow("cudnn_attention", changes["cudnn_attention"])
 
 
 def check_attention(is_cuda):

@@ -10,6 +10,7 @@ cimport cython
 from ptcore._types cimport *
 from ptcore._device cimport CPU, as_device, device as Device, device_of
 from ptcore._errors import DeviceError
+from ptcore._state cimport Mode
 
 
 @cython.binding(False)                  # so that methods check their self
@@ -196,6 +197,35 @@ def set_states(states):
     _seed_of_all, known = states
     for g in (default_generator, *_of_devices.values()):
         (<Generator>g).seed_, (<Generator>g).offset_ = known.get(g, (_seed_of_all, 0))
+
+
+@cython.binding(False)                  # so that methods check their self
+cdef class States(Mode):
+    """A context behind which all default generators are where they were before.
+
+    Parameters
+    ----------
+    states : object, optional
+        What ``get_states`` gave, to begin with; None: they go on from where they are.
+    """
+    cdef object states
+    cdef list own
+
+    def __init__(self, states=None):
+        self.states, self.own = states, []
+
+    cdef list notes(self):
+        return self.own
+
+    cdef object begin(self):
+        before = get_states()
+        if self.states is not None:
+            set_states(self.states)
+        return before
+
+    cdef int end(self, object before) except -1:
+        set_states(before)
+        return 0
 
 
 def initial_seed():

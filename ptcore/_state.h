@@ -30,11 +30,11 @@ enum {
     PT_MODE_AUTOCAST = 1 << 16,
     PT_MODE_FUNCTION = 1 << 17, /* a TorchFunctionMode is active */
     PT_MODE_SAVED_HOOKS = 1 << 18,
-    PT_MODE_ANOMALY = 1 << 19,
+    PT_SEEN_ANOMALY = 1 << 19,  /* of pt_modes_seen alone, and gone when it ends: anomaly mode, which is the process's */
     PT_MODE_PLANNING = 1 << 21, /* kernels that run are recorded: see _ops/plan */
     PT_MODE_NO_LINES = 1 << 22, /* nodes keep no line of the user's program */
     PT_FOREIGN = 1 << 20,       /* of arguments: one that is no tensor has a __torch_function__ */
-    /* bits 22 to 24 are of a profile: see _events.h and _memory/watch.h */
+    /* bits 23 to 25 are of a profile: see _events.h and _memory/watch.h */
 
     PT_SLOW = PT_SUBCLASS | PT_NON_CPU | PT_INTERPOSED | PT_TANGENT | PT_INFERENCE |
               PT_MODE_AUTOCAST | PT_MODE_FUNCTION | PT_MODE_PLANNING | PT_LAYOUT | PT_FOREIGN,
@@ -47,13 +47,13 @@ typedef struct pt_state {
     uint8_t inference;
     uint8_t torch_function_off;
     uint8_t device_set;         /* a default device is named: see _device.pyx */
-    uint8_t default_dtype;      /* this thread's own, 0: none: see _dtype.pyx */
     uint8_t value_read;         /* a value has left a tensor; nobody but a plan clears it */
     uint8_t autocast;           /* a bit for each device column where it is on; any of them is PT_MODE_AUTOCAST */
     uint8_t autocast_dtype[8];  /* of each column; 0: the default */
     uint8_t autocast_uncached;  /* casts of parameters are not kept */
     int autocast_depth;         /* contexts around; casts are forgotten behind the outermost */
     void *plan, *planner;       /* the pt_plan that records, and its Plan, with PT_MODE_PLANNING; borrowed */
+    void *stacks;               /* its Stacks, borrowed; NULL: it has entered nothing yet. See _state.pyx */
 } pt_state;
 
 #ifdef __cplusplus

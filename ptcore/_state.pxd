@@ -1,8 +1,86 @@
-# What the engine asks of the modes without a Python call.
+# What the engine asks of the modes without a Python call, the stacks of a thread, and the base of contexts.
 from libc.stdint cimport uint32_t
 
-cpdef bint is_grad_enabled() noexcept
+from ptcore._types cimport pt_tls
+
+
+cdef class Stacks:
+    cdef list interpreters              # see interpreter_stack()
+    cdef list functions                 # modes of __torch_function__
+    cdef list hooks                     # (pack, unpack) of saved tensors
+    cdef list refusals                  # messages of disable_saved_tensors_hooks
+    cdef list entered                   # [context, what it found], of each Mode
+    cdef dict named                     # lists of upper floors
+    cdef dict settings                  # settings of upper floors
+    cdef dict casts                     # of parameters, by autocast
+
+
+cdef Stacks new_stacks()
+
+
+cdef inline Stacks stacks():
+    """What this thread has entered."""
+    return <Stacks>pt_tls.stacks if pt_tls.stacks != NULL else new_stacks()
+
+
 cdef list interpreter_stack()
+cdef list saved_hooks()
+cdef int push(list stack, object item, uint32_t bit) except -1
+cdef int drop(list stack, object item, uint32_t bit) except -1
+
+
+cdef class Mode:
+    cdef object begin(self)
+    cdef int end(self, object before) except -1
+    cdef object found(self)
+    cdef object given(self)
+    cdef list notes(self)
+    cdef bint prepares(self)
+
+
+cdef class Switch(Mode):
+    cdef object first                   # what _switch found; None: it was not called
+
+
+cdef class AnomalyMode(Switch):
+    cdef bint on, checks_nan
+    cdef list own
+
+
+cdef class SourceLines(Switch):
+    cdef bint on
+
+
+cdef class SavedHooks(Mode):
+    cdef readonly tuple hooks
+
+
+cdef class HooksRefused(Mode):
+    cdef readonly object message
+
+
+cdef class FunctionMode(Mode):
+    pass
+
+
+cdef class aside(Mode):
+    pass
+
+
+cdef class outside(Mode):
+    pass
+
+
+cdef class Interpreter(Mode):
+    pass
+
+
+cdef class Recording(Mode):
+    cdef object number
+    cdef set running
+
+
+cpdef bint is_grad_enabled() noexcept
 cpdef bint is_anomaly_enabled() noexcept
 cpdef void _set_grad_enabled(bint mode) noexcept
 cdef object told(str method, str kind, object t)

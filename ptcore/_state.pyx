@@ -1,15 +1,190 @@
-"""Thread-local modes as Python sees them: grad mode, inference mode, the interpreter stack.
+"""Modes as Python sees them: grad mode, inference mode, the stacks of a thread, and the base of contexts.
 
-Each context manager also decorates functions and generator functions, with or without
-parentheses, as in PyTorch.
+Grad modes also decorate functions and generator functions, with or without parentheses, as in PyTorch.
 """
-import threading
-
 cimport cython
+from cpython.object cimport PyObject
 from ptcore._types cimport *
 
-_local = threading.local()
+cdef extern from "Python.h":
+    PyObject *PyThreadState_GetDict()
 
+
+# -- the stacks of a thread ------------------------------------------------------------------------
+
+@cython.final
+cdef class Stacks:
+    """What a thread has entered, the innermost last in each list.
+
+    The dict of the thread's state in Python owns it, ``pt_tls.stacks`` borrows it: it lives as long as that state, and
+    code in C finds it without a lookup.
+    """
+
+    def __cinit__(self):
+        self.interpreters, self.functions, self.hooks, self.refusals, self.entered = [], [], [], [], []
+        self.named, self.settings, self.casts = {}, {}, {}
+
+    def __dealloc__(self):
+        # A thread's last act, or a thread's that did not survive a fork: then another one is looking.
+        if pt_tls.stacks == <void *>self:
+            pt_tls.stacks = NULL
+            pt_tls.mode &= ~<uint32_t>(PT_INTERPOSED | PT_MODE_FUNCTION | PT_MODE_SAVED_HOOKS)
+
+
+cdef Stacks new_stacks():
+    cdef PyObject *owner = PyThreadState_GetDict()
+    cdef Stacks made = Stacks.__new__(Stacks)
+    if owner == NULL:
+        raise RuntimeError("ptcore: the thread has no state of Python")
+    (<dict>owner)["ptcore.stacks"] = made
+    pt_tls.stacks = <void *>made
+    return made
+
+
+cdef list interpreter_stack():
+    """This thread's interpreters, the innermost last."""
+    return stacks().interpreters
+
+
+cdef list saved_hooks():
+    """This thread's pairs of saved-tensor hooks, the innermost last; there is one exactly where PT_MODE_SAVED_HOOKS is
+    set in its mode word."""
+    return stacks().hooks
+
+
+def innermost_saved_hooks():
+    """The pair (pack, unpack) that this thread's saved tensors are given to, or None."""
+    return saved_hooks()[-1] if pt_tls.mode & PT_MODE_SAVED_HOOKS else None
+
+
+def function_modes():
+    """This thread's modes of ``__torch_function__``, the innermost last."""
+    return stacks().functions
+
+
+def stack(str name):
+    """What this thread has entered of a kind that an upper floor has named, the innermost last; see ``Listed``."""
+    return stacks().named.get(name, ())
+
+
+def setting(str name, default=None):
+    """This thread's value of a setting that an upper floor has named; see ``Changed``."""
+    return stacks().settings.get(name, default)
+
+
+def set_setting(str name, value):
+    """Changes a setting of this thread."""
+    stacks().settings[name] = value
+
+
+cdef int push(list stack, object item, uint32_t bit) except -1:
+    stack.append(item)
+    set_bit(bit, True)
+    return 0
+
+
+cdef int drop(list stack, object item, uint32_t bit) except -1:
+    """Takes the innermost ``item`` off; contexts need not be left in the order of their being entered."""
+    cdef Py_ssize_t k
+    for k in range(len(stack) - 1, -1, -1):
+        if stack[k] is item:
+            stack.pop(k)
+            break
+    set_bit(bit, len(stack) > 0)
+    return 0
+
+
+# -- contexts --------------------------------------------------------------------------------------
+
+@cython.binding(False)                  # so that methods check their self
+@cython.embedsignature(True)
+@cython.embedsignature.format("clinic")
+cdef class Mode:
+    """The base of contexts that change what ops do.
+
+    A further one has two methods in C: ``begin`` makes the change and returns what ``end`` needs to take it back. What
+    it returns lies in the state of the thread that entered: one context can be entered again, also by several threads
+    at once.
+
+    Invariant: no code of Python runs between the change and the return of ``__enter__``, nor between the call of
+    ``__exit__`` and the change back. Signals are handled between instructions of Python, so that an interrupt comes
+    before or behind each of the two; and ``with`` has no instruction between the return of ``__enter__`` and the block
+    that ends with ``__exit__``. A class of Python that adds a step before the change overrides ``_prepare``, and never
+    ``__enter__``.
+    """
+
+    cdef object begin(self):
+        raise NotImplementedError(f"{type(self).__name__} changes nothing")
+
+    cdef int end(self, object before) except -1:
+        return 0
+
+    cdef object found(self):
+        """Makes the change; what is to be gone back to."""
+        return self.begin()
+
+    cdef object given(self):
+        """What ``as`` names."""
+        return None
+
+    cdef list notes(self):
+        """Where it is noted what was found: [context, before], the innermost last."""
+        return stacks().entered
+
+    cdef bint prepares(self):
+        return False
+
+    def _prepare(self):
+        """What is done before the change; may raise."""
+
+    def __enter__(self):
+        cdef list notes, note = [self, None]
+        if self.prepares():
+            self._prepare()
+        notes = self.notes()
+        notes.append(note)
+        try:
+            note[1] = self.found()
+        except BaseException:
+            drop(notes, note, 0)
+            raise
+        return self.given()
+
+    def __exit__(self, kind=None, value=None, trace=None):
+        cdef list notes = self.notes(), note
+        cdef Py_ssize_t k
+        for k in range(len(notes) - 1, -1, -1):
+            note = <list>notes[k]
+            if note[0] is self:
+                self.end(note[1])
+                drop(notes, note, 0)
+                return None
+        raise RuntimeError(f"{type(self).__name__}: left without having been entered on this thread")
+
+    def __getstate__(self):
+        return getattr(self, "__dict__", None)
+
+
+@cython.binding(False)                  # so that methods check their self
+cdef class Switch(Mode):
+    """A context whose change can also be made at once: then the block's end goes back to what was there before."""
+
+    def _switch(self):
+        """Makes the change now, for good or until a block with it ends."""
+        self.first = self.begin()
+
+    def _undo(self):
+        """Takes back what ``_switch`` did."""
+        first, self.first = self.first, None
+        if first is not None:
+            self.end(first)
+
+    cdef object found(self):
+        before = self.begin()
+        return before if self.first is None else self.first
+
+
+# -- grad mode -------------------------------------------------------------------------------------
 
 def decorate(manager, function):
     """function run under a fresh copy of manager at each call (at each step of a generator)."""
@@ -186,12 +361,136 @@ cdef void set_bit(uint32_t bit, bint on):
         pt_tls.mode &= ~bit
 
 
-def set_saved_hooks(bint on):
-    set_bit(PT_MODE_SAVED_HOOKS, on)
+cpdef bint is_anomaly_enabled() noexcept:
+    return (pt_modes_seen & PT_SEEN_ANOMALY) != 0
 
 
-def set_function_mode(bint on):
-    set_bit(PT_MODE_FUNCTION, on)
+cdef bint _checks_nan = True            # whether anomaly mode looks for NaN; of the process, as the mode is
+
+
+cpdef bint is_anomaly_check_nan_enabled() noexcept:
+    return _checks_nan
+
+
+@cython.binding(False)                  # so that methods check their self
+cdef class AnomalyMode(Switch):
+    """Anomaly mode of the process: the working half of detect_anomaly and set_detect_anomaly."""
+
+    def __init__(self, bint on, bint checks_nan):
+        self.on, self.checks_nan, self.own = on, checks_nan, []
+
+    cdef list notes(self):
+        return self.own
+
+    cdef object begin(self):
+        cdef tuple before = (is_anomaly_enabled(), _checks_nan)
+        set_anomaly(self.on, self.checks_nan)
+        return before
+
+    cdef int end(self, object before) except -1:
+        set_anomaly(before[0], before[1])
+        return 0
+
+
+cdef void set_anomaly(bint on, bint checks_nan) noexcept:
+    global pt_modes_seen, _checks_nan
+    _checks_nan = checks_nan
+    if on:
+        pt_modes_seen |= PT_SEEN_ANOMALY
+    else:
+        pt_modes_seen &= ~<uint32_t>PT_SEEN_ANOMALY
+
+
+def are_source_lines_kept():
+    return not pt_tls.mode & PT_MODE_NO_LINES
+
+
+@cython.binding(False)                  # so that methods check their self
+cdef class SourceLines(Switch):
+    """Whether this thread's nodes keep the user's line: the working half of set_source_lines."""
+
+    def __init__(self, bint on):
+        self.on = on
+
+    cdef object begin(self):
+        before = not pt_tls.mode & PT_MODE_NO_LINES
+        set_bit(PT_MODE_NO_LINES, not self.on)
+        return before
+
+    cdef int end(self, object before) except -1:
+        set_bit(PT_MODE_NO_LINES, not before)
+        return 0
+
+
+# -- hooks and modes of a thread -------------------------------------------------------------------
+
+@cython.binding(False)                  # so that methods check their self
+cdef class SavedHooks(Mode):
+    """A pair of hooks for the tensors that this thread saves."""
+    _gives_itself = False               # to ``as``
+
+    def __init__(self, pack, unpack):
+        self.hooks = pack, unpack
+
+    cdef object given(self):
+        return self if self._gives_itself else None
+
+    cdef object begin(self):
+        cdef Stacks own = stacks()
+        if own.refusals:
+            raise RuntimeError(own.refusals[len(own.refusals) - 1])
+        push(own.hooks, self.hooks, PT_MODE_SAVED_HOOKS)
+        return self.hooks
+
+    cdef int end(self, object before) except -1:
+        return drop(saved_hooks(), before, PT_MODE_SAVED_HOOKS)
+
+
+@cython.binding(False)                  # so that methods check their self
+cdef class HooksRefused(Mode):
+    """This thread may enter no hooks for saved tensors: RuntimeError with a message."""
+
+    def __init__(self, message):
+        self.message = message
+
+    cdef object begin(self):
+        cdef Stacks own = stacks()
+        if own.hooks:
+            raise RuntimeError(self.message)
+        own.refusals.append(self.message)
+        return self.message
+
+    cdef int end(self, object before) except -1:
+        return drop(stacks().refusals, before, 0)
+
+
+@cython.binding(False)                  # so that methods check their self
+cdef class FunctionMode(Mode):
+    """A context that is itself the innermost mode of this thread's ``__torch_function__``."""
+
+    cdef object given(self):
+        return self
+
+    cdef object begin(self):
+        push(stacks().functions, self, PT_MODE_FUNCTION)
+        return None
+
+    cdef int end(self, object before) except -1:
+        return drop(stacks().functions, self, PT_MODE_FUNCTION)
+
+
+def below_mode(function, types, args, kwargs):
+    """What this thread's innermost mode makes of a call, which runs with that mode taken off; NotImplemented: there is
+    none."""
+    cdef list modes = stacks().functions
+    if not modes:
+        return NotImplemented
+    mode = modes.pop()
+    set_bit(PT_MODE_FUNCTION, len(modes) > 0)
+    try:
+        return mode.__torch_function__(function, types, args, kwargs)
+    finally:
+        push(modes, mode, PT_MODE_FUNCTION)
 
 
 cdef bint is_asked(uint32_t flags) noexcept:
@@ -211,34 +510,12 @@ def torch_function_is_off():
     return pt_tls.torch_function_off != 0
 
 
-def set_anomaly(bint on):
-    set_bit(PT_MODE_ANOMALY, on)
-
-
-cpdef bint is_anomaly_enabled() noexcept:
-    return (pt_tls.mode & PT_MODE_ANOMALY) != 0
-
-
-def are_source_lines_kept():
-    return not pt_tls.mode & PT_MODE_NO_LINES
-
-
-def keep_source_lines(bint on):
-    set_bit(PT_MODE_NO_LINES, not on)
-
-
 def mode_word():
     """The thread's mode bits, for tests and debugging."""
     return pt_tls.mode
 
 
-cdef list interpreter_stack():
-    """This thread's interpreters, the innermost last."""
-    found = getattr(_local, "interpreters", None)
-    if found is None:
-        found = _local.interpreters = []
-    return <list>found
-
+# -- interpreters ----------------------------------------------------------------------------------
 
 cdef object told(str method, str kind, object t):
     """Tells each interpreter that wants to know, the outermost first, of what is no op: ``created(kind, tensor)``,
@@ -269,19 +546,97 @@ def transformed():
     return False
 
 
-class aside:
+@cython.binding(False)                  # so that methods check their self
+cdef class aside(Mode):
     """A context in which no interpreter sees what is called: for what depends on no argument."""
 
-    def __enter__(self):
-        cdef list stack = interpreter_stack()
-        self.before = list(stack)
+    cdef object begin(self):
+        cdef list stack = interpreter_stack(), before = list(stack)
         stack.clear()
         set_bit(PT_INTERPOSED, False)
+        return before
 
-    def __exit__(self, *exc):
+    cdef int end(self, object before) except -1:
         cdef list stack = interpreter_stack()
-        stack[:] = self.before
+        stack[:] = before
         set_bit(PT_INTERPOSED, len(stack) > 0)
+        return 0
+
+
+@cython.binding(False)                  # so that methods check their self
+cdef class outside(Mode):
+    """A context in which what is called is seen by the interpreters outside the innermost one alone."""
+
+    cdef object begin(self):
+        cdef list stack = interpreter_stack()
+        top = stack.pop()
+        set_bit(PT_INTERPOSED, len(stack) > 0)
+        return top
+
+    cdef int end(self, object before) except -1:
+        return push(interpreter_stack(), before, PT_INTERPOSED)
+
+
+@cython.binding(False)                  # so that methods check their self
+cdef class Interpreter(Mode):
+    """A context that is itself this thread's innermost interpreter. ``also`` of a class names a ``stack`` that it is on
+    as well, which keeps it while it is taken off to run a call."""
+    also = None
+
+    cdef object given(self):
+        return self
+
+    cdef bint prepares(self):
+        return True
+
+    cdef object begin(self):
+        name = self.also
+        if name is not None:
+            push(<list>stacks().named.setdefault(name, []), self, 0)
+        push(interpreter_stack(), self, PT_INTERPOSED)
+        return name
+
+    cdef int end(self, object before) except -1:
+        drop(interpreter_stack(), self, PT_INTERPOSED)
+        return 0 if before is None else drop(<list>stacks().named[before], self, 0)
+
+
+@cython.binding(False)                  # so that methods check their self
+cdef class Recording(Mode):
+    """Gradients are recorded inside; the interpreter on top records as it did at entry, by its count ``unrecorded``.
+
+    Parameters
+    ----------
+    number : int
+        Of the call that differentiates, which ``as`` names.
+    running : set
+        Where it is as long.
+    """
+
+    def __init__(self, number, set running):
+        self.number, self.running = number, running
+
+    cdef object given(self):
+        return self.number
+
+    cdef object begin(self):
+        cdef list stack = interpreter_stack()
+        cdef tuple before
+        top = stack[len(stack) - 1] if stack and not pt_tls.grad_enabled else None
+        counts = top is not None and hasattr(top, "unrecorded")
+        before = (top if counts else None, pt_tls.grad_enabled, pt_tls.inference)
+        if counts:
+            top.unrecorded += 1
+        self.running.add(self.number)
+        pt_tls.grad_enabled, pt_tls.inference = 1, 0
+        return before
+
+    cdef int end(self, object before) except -1:
+        top, pt_tls.grad_enabled, pt_tls.inference = before
+        self.running.discard(self.number)
+        if top is not None:
+            top.unrecorded -= 1
+        return 0
 
 
 def tell(method, kind, t):
@@ -297,12 +652,13 @@ class _Interpreters:
         return interpreter_stack()
 
     def push(self, interpreter):
-        self.stack.append(interpreter)
-        set_bit(PT_INTERPOSED, True)
+        """Makes any object with a method ``call`` the innermost; one that is an ``Interpreter`` is entered."""
+        push(interpreter_stack(), interpreter, PT_INTERPOSED)
 
     def pop(self):
-        top = self.stack.pop()
-        set_bit(PT_INTERPOSED, bool(self.stack))
+        cdef list stack = interpreter_stack()
+        top = stack.pop()
+        set_bit(PT_INTERPOSED, len(stack) > 0)
         return top
 
 

@@ -104,7 +104,7 @@ cdef extern from "_state.h" nogil:
         PT_REQUIRES_GRAD, PT_NONCONTIGUOUS, PT_SUBCLASS, PT_NON_CPU, PT_INTERPOSED, PT_VIEW
         PT_DATA, PT_INFERENCE, PT_TANGENT, PT_NOT_EXACT, PT_NO_GRAD_VIEW, PT_MULTI_VIEW
         PT_RETAIN_GRAD, PT_LAYOUT, PT_STANDARD, PT_VALUELESS
-        PT_MODE_AUTOCAST, PT_MODE_FUNCTION, PT_MODE_SAVED_HOOKS, PT_MODE_ANOMALY, PT_MODE_PLANNING, PT_MODE_NO_LINES
+        PT_MODE_AUTOCAST, PT_MODE_FUNCTION, PT_MODE_SAVED_HOOKS, PT_SEEN_ANOMALY, PT_MODE_PLANNING, PT_MODE_NO_LINES
         PT_FOREIGN
         PT_SLOW, PT_RECORD_SLOW
 
@@ -114,7 +114,6 @@ cdef extern from "_state.h" nogil:
         uint8_t inference
         uint8_t torch_function_off
         uint8_t device_set
-        uint8_t default_dtype
         uint8_t autocast
         uint8_t *autocast_dtype
         uint8_t autocast_uncached
@@ -122,6 +121,7 @@ cdef extern from "_state.h" nogil:
         uint8_t value_read
         void *plan
         void *planner
+        void *stacks
     pt_state pt_tls
     uint32_t pt_modes_seen
 

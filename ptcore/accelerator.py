@@ -76,21 +76,19 @@ def synchronize(device=None):
 current_device_idx, set_device_idx = current_device_index, set_device_index
 
 
-class device_index:
+class device_index(cuda.device):
     """``with device_index(n):`` makes a device the current one; None changes nothing."""
 
     def __init__(self, device, /):
+        super().__init__(None)
         self.idx = device
 
-    def __enter__(self):
+    def _prepare(self):
         if self.idx is not None:
             _check("device_index")
-            self.prev_idx = cuda.current_device()
-            cuda.set_device(self.idx)
-
-    def __exit__(self, kind, value, trace):
-        if self.idx is not None:
-            cuda.set_device(self.prev_idx)
+            given = self.idx
+            super().__init__(given)
+            self.idx = given
 
 
 def get_device_capability(device=None, /):

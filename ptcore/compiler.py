@@ -2,6 +2,7 @@
 compiled. Names and meanings are those of ``torch.compiler``."""
 import contextlib
 
+from ptcore._contexts import Changed
 from ptcore.jit import _compile
 from ptcore.jit._capture import calls
 from ptcore.jit._capture.explain import ExplainOutput as ExplainOutput
@@ -170,7 +171,7 @@ def cudagraph_mark_step_begin():
     """Nothing here: no memory of graphs outlives a step."""
 
 
-class set_stance(contextlib.ContextDecorator):
+class set_stance(Changed, contextlib.ContextDecorator):
     """What compiled functions do from now on, or in a block.
 
     Parameters
@@ -193,16 +194,10 @@ class set_stance(contextlib.ContextDecorator):
             raise RuntimeError(f"set_stance: stance must be one of {_compile.STANCES}, got {stance!r}")
         if force_backend is not None:
             raise NotImplementedError("set_stance: force_backend is not supported")
-        self.stance, self.before = stance, _compile.stance[0]
-        _compile.stance[0] = stance
-
-    def __enter__(self):
-        _compile.stance[0] = self.stance
-        return self
-
-    def __exit__(self, *exc):
-        _compile.stance[0] = self.before
+        self.stance = stance
+        super().__init__((_compile.stance, {"now": stance}))
+        self._switch()
 
     def __call__(self, func):
-        _compile.stance[0] = self.before
+        self._undo()
         return super().__call__(func)

@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 /* A bit of pt_modes_seen beside those of _state.h, which goes when the watch ends. */
-enum { PT_SEEN_WATCH = 1 << 22 };
+enum { PT_SEEN_WATCH = 1 << 25 };
 
 #ifdef __cplusplus
 extern "C" {

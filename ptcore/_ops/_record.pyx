@@ -5,6 +5,7 @@ from ptcore._device cimport device_of
 from ptcore._node cimport Node, TensorMeta, new_meta, new_node, set_unpack
 from ptcore._node import meta_of_sizes
 from ptcore._shape cimport any_symbolic, same_sizes
+from ptcore._state cimport saved_hooks
 from ptcore._tensor cimport *
 from ptcore._ops.table.ids cimport *
 from ptcore._ops.table.ids import op_id
@@ -82,13 +83,13 @@ def unchanged(tensors):
     return unpack_saved(tensors, 0, None, PT_MAX_SAVED)
 
 
-saved_hooks = []                    # stack of (pack, unpack), innermost last
-
-
 cdef object pack(object x):
     cdef Packed p
-    if pt_tls.mode & PT_MODE_SAVED_HOOKS and isinstance(x, Tensor) and saved_hooks:
-        hooks = saved_hooks[-1]
+    cdef list stack
+    cdef tuple hooks
+    if pt_tls.mode & PT_MODE_SAVED_HOOKS and isinstance(x, Tensor):
+        stack = saved_hooks()
+        hooks = <tuple>stack[len(stack) - 1]
         p = Packed.__new__(Packed)
         p.value = hooks[0](x)
         p.unpack = hooks[1]

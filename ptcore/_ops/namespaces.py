@@ -7,9 +7,11 @@ beside being called, ``attribute_of`` says.
 import threading
 
 from ptcore import _ops
+from ptcore._contexts import Changed
 from ptcore._ops import aten
 from ptcore._ops.table import ids as _table
 from ptcore._ops.table.function_schema import Argument, FunctionSchema, SchemaType
+from ptcore._state import setting
 
 __all__ = ["Namespace", "OpFunction", "Packet", "attribute_of", "namespace"]
 
@@ -24,7 +26,6 @@ _NAMES = {"input": "self"}
 
 
 class _Thread(threading.local):
-    below = 0                       # inside how many below_autograd
     skips = None                    # the definition whose next call goes to its kernels
     grad_enabled = None             # whether gradients were recorded where that op was called
 
@@ -32,14 +33,22 @@ class _Thread(threading.local):
 thread = _Thread()
 
 
-class below_autograd:
-    """Context in which custom ops go to their kernels at once: whoever enters it has seen to gradients."""
+class below_autograd(Changed):
+    """Context in which custom ops go to their kernels at once: whoever enters it has seen to gradients.
 
-    def __enter__(self):
-        thread.below += 1
+    Parameters
+    ----------
+    on : bool
+        False: what is called has its gradients again.
+    """
 
-    def __exit__(self, *error):
-        thread.below -= 1
+    def __init__(self, on=True):
+        super().__init__((None, {"below autograd": on}))
+
+
+def is_below_autograd():
+    """Whether this thread is in such a context."""
+    return setting("below autograd", False)
 
 
 def namespace(name):

@@ -11,6 +11,8 @@ from ptcore._errors import warn
 from ptcore._ops.call import autocast as _state
 from ptcore._tensor import Tensor
 
+same_autocast = _state.same_autocast
+
 __all__ = ["autocast", "autocast_decorator", "custom_bwd", "custom_fwd", "is_autocast_available"]
 
 _DEVICES = ("cpu", "cuda")              # that tensors can be on, and ops be cast for
@@ -270,30 +272,3 @@ def get_autocast_gpu_dtype() -> "_dtype":
 def set_autocast_gpu_dtype(dtype) -> None:
     """Sets the dtype that ops on CUDA run in."""
     set_autocast_dtype("cuda", dtype)
-
-
-class same_autocast:
-    """A context in which autocast is as it was when this was made: of another thread, or of an earlier time."""
-
-    def __init__(self):
-        self.states = [(d, _state.is_enabled(d), _state.get_dtype(d)) for d in _DEVICES]
-        self.cache, self.before = _state.is_cache_enabled(), []
-
-    def __enter__(self):
-        self.before.append(same_autocast())
-        self._set(self.states, self.cache)
-        _state.increment_nesting()
-        return self
-
-    def __exit__(self, *error):
-        if _state.decrement_nesting() == 0:
-            _state.clear_cache()
-        before = self.before.pop()
-        self._set(before.states, before.cache)
-
-    @staticmethod
-    def _set(states, cache):
-        for device_type, enabled, dtype in states:
-            _state.set_enabled(device_type, enabled)
-            _state.set_dtype(device_type, dtype)
-        _state.set_cache_enabled(cache)

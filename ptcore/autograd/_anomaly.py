@@ -4,12 +4,14 @@ import warnings
 from ptcore._errors import place_text
 from ptcore._ops._arguments import flag
 from ptcore._ops._record import node_name
-from ptcore._state import are_source_lines_kept, decorate, is_anomaly_enabled, keep_source_lines, set_anomaly
+from ptcore._state import AnomalyMode, SourceLines, decorate, is_anomaly_check_nan_enabled, is_anomaly_enabled
 from ptcore._tensor import Tensor
 
 
-class detect_anomaly:
+class detect_anomaly(AnomalyMode):
     """Context manager: backward reports the forward line of a rule that raises or returns NaN.
+
+    As in PyTorch it holds for all threads.
 
     Parameters
     ----------
@@ -17,35 +19,19 @@ class detect_anomaly:
         Whether NaN in a gradient raises RuntimeError.
     """
 
-    nan = True
-
     def __init__(self, check_nan=True):
-        self.check_nan = flag("detect_anomaly", "check_nan", check_nan)
-
-    def __enter__(self):
-        self.before = is_anomaly_enabled(), detect_anomaly.nan
-        set_anomaly(True)
-        detect_anomaly.nan = self.check_nan
-
-    def __exit__(self, *exc):
-        set_anomaly(self.before[0])
-        detect_anomaly.nan = self.before[1]
+        super().__init__(True, flag("detect_anomaly", "check_nan", check_nan))
 
 
-class set_detect_anomaly(detect_anomaly):
-    """Switches anomaly mode on or off, at once and, as a context manager, for a block."""
+class set_detect_anomaly(AnomalyMode):
+    """Switches anomaly mode of all threads on or off, at once and, as a context manager, for a block."""
 
     def __init__(self, mode, check_nan=True):
-        self.before = is_anomaly_enabled(), detect_anomaly.nan
-        mode, check_nan = [flag("set_detect_anomaly", n, x) for n, x in (("mode", mode), ("check_nan", check_nan))]
-        set_anomaly(mode)
-        detect_anomaly.nan = check_nan
-
-    def __enter__(self):
-        return self
+        super().__init__(*[flag("set_detect_anomaly", n, x) for n, x in (("mode", mode), ("check_nan", check_nan))])
+        self._switch()
 
 
-class set_source_lines:
+class set_source_lines(SourceLines):
     """Whether nodes of the graph keep the line of the program that made them; at once and, as a context manager or
     decorator, for a block. Each thread begins with True.
 
@@ -68,17 +54,11 @@ class set_source_lines:
 
     def __init__(self, mode):
         self.mode = flag("set_source_lines", "mode", mode)
-        self.before = are_source_lines_kept()
-        keep_source_lines(self.mode)
-
-    def __enter__(self):
-        keep_source_lines(self.mode)
-
-    def __exit__(self, *exc):
-        keep_source_lines(self.before)
+        super().__init__(self.mode)
+        self._switch()
 
     def __call__(self, function):
-        keep_source_lines(self.before)
+        self._undo()
         return decorate(self, function)
 
     def clone(self):
@@ -124,7 +104,7 @@ def locate(error, node):
 
 def check(node, grads):
     """Raises if a rule returned NaN."""
-    if not detect_anomaly.nan:
+    if not is_anomaly_check_nan_enabled():
         return
     for i, g in enumerate(grads if isinstance(grads, tuple) else (grads,)):
         if isinstance(g, Tensor) and g.dtype.kind in "fc" and bool((g != g).any()):

@@ -11,7 +11,7 @@ from ptcore._ops.call.batched import Batched, made_as, on_stacks, sample_of
 from ptcore._ops.creation.creation import eye, zeros
 from ptcore._pytree import broadcast_leaves, tree_flatten, tree_leaves, tree_unflatten
 from ptcore._random import default_generator
-from ptcore._state import interpreters, is_grad_enabled, no_grad
+from ptcore._state import Interpreter, is_grad_enabled, no_grad
 from ptcore._subclass import carried_by, savable, stands_for
 from ptcore._tensor import Tensor
 
@@ -24,7 +24,7 @@ WORDS: dict = {}             # op -> the word of its batch column; "": none that
 RANDOMNESS = ("error", "different", "same")
 
 
-class Batcher:
+class Batcher(Interpreter):
     """Runs ops on stand-ins of one sample, each of which carries the stack of all samples.
 
     Attributes
@@ -41,13 +41,6 @@ class Batcher:
     def __init__(self, size, randomness="error"):
         self.size, self.randomness = size, randomness
         self.unrecorded = 0
-
-    def __enter__(self):
-        interpreters.push(self)
-        return self
-
-    def __exit__(self, *exc):
-        interpreters.pop()
 
     def sample(self, stack):
         """The stand-in of a stack's samples."""

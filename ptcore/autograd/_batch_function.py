@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from ptcore._ops._batching import Batched
 from ptcore._pytree import broadcast_leaves, tree_flatten, tree_unflatten
-from ptcore._state import interpreters
+from ptcore._state import outside
 from ptcore._tensor import Tensor
 from ptcore.autograd._helpers import reduce_to
 from ptcore.autograd.function import Function
@@ -30,8 +30,7 @@ def run(batcher, cls, args):
     values = batcher.values(args)
     batched = tuple([isinstance(x, Batched) for x in values])
     plain = [x.tensor if isinstance(x, Batched) else x for x in values]
-    top = interpreters.pop()
-    try:
+    with outside():
         if own:
             in_dims = tuple([0 if b else None for b in batched])
             result = cls.vmap(VmapInfo(batcher.size, batcher.randomness), in_dims, *plain)
@@ -47,8 +46,6 @@ def run(batcher, cls, args):
             output = of_stacks(cls, batched, batcher.size, batcher.randomness).apply(*plain)
             flat, spec = tree_flatten(output)
             flat = [Batched(x, batcher) if isinstance(x, Tensor) else x for x in flat]
-    finally:
-        interpreters.push(top)
     return tree_unflatten([batcher.samples(x, args) for x in flat], spec)
 
 

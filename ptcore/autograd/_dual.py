@@ -14,7 +14,7 @@ from ptcore._ops._record import custom_node
 from ptcore._ops.call.batched import made_as
 from ptcore._ops.creation.creation import zeros_like
 from ptcore._ops.functions import as_strided_of
-from ptcore._state import interpreters, is_grad_enabled, no_grad
+from ptcore._state import Interpreter, interpreters, is_grad_enabled, no_grad, outside
 from ptcore._subclass import become, carried_by, payload_of, stands_for
 from ptcore._tensor import Tensor
 from ptcore.autograd import _forward
@@ -54,7 +54,7 @@ class Dual:
         return self.tensor
 
 
-class Forward:
+class Forward(Interpreter):
     """Runs ops on values and their tangents.
 
     Attributes
@@ -69,13 +69,6 @@ class Forward:
 
     def __init__(self):
         self.unrecorded = 0
-
-    def __enter__(self):
-        interpreters.push(self)
-        return self
-
-    def __exit__(self, *exc):
-        interpreters.pop()
 
     # -- values and tangents -----------------------------------------------------------------------
 
@@ -250,8 +243,7 @@ class Forward:
         """A custom function: its ``forward`` on the values, its ``jvp`` on the tangents."""
         values, tangents, _ = zip(*map(self.parts, args))
         separate = cls.setup_context is not _function.Function.setup_context
-        interpreters.pop()
-        try:
+        with outside():
             if separate:
                 output, ctx = cls.apply(*values), cls._ctx_class()
                 cls.setup_context(ctx, values, output)
@@ -266,8 +258,6 @@ class Forward:
                     tangents = [zeros_like(x) if t is None and isinstance(x, Tensor) and x.dtype.kind in "fc" else t
                                 for x, t in zip(values, tangents)]
                 found = cls.jvp(ctx, *tangents)
-        finally:
-            interpreters.push(self)
         outputs = output if isinstance(output, tuple) else (output,)
         found = found if isinstance(found, tuple) else (found,) * (1 if found is not None else len(outputs))
         if len(found) != len(outputs):

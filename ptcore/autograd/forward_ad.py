@@ -9,23 +9,19 @@ Examples
 ...     fwAD.unpack_dual(x * x).tangent
 tensor(6.)
 """
-import threading
 from typing import NamedTuple
 
-from ptcore._state import interpreters
+from ptcore._contexts import Nested
+from ptcore._state import interpreters, stack
 from ptcore._tensor import Tensor
 from ptcore.autograd._dual import Forward, check_tangent
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
 
-_thread = threading.local()
 
-
-def _levels():
-    found = getattr(_thread, "levels", None)
-    if found is None:
-        found = _thread.levels = []
-    return found
+class _Level(Forward):
+    """The interpreter of a level."""
+    also = "dual levels"
 
 
 class UnpackedDualTensor(NamedTuple):
@@ -33,6 +29,12 @@ class UnpackedDualTensor(NamedTuple):
 
     primal: Tensor
     tangent: Tensor | None
+
+
+def _new_level():
+    if stack("dual levels"):
+        raise RuntimeError("Nested forward mode AD is not supported at the moment")
+    return _Level()
 
 
 def enter_dual_level():
@@ -43,13 +45,8 @@ def enter_dual_level():
     RuntimeError
         If one is entered inside another.
     """
-    levels = _levels()
-    if levels:
-        raise RuntimeError("Nested forward mode AD is not supported at the moment")
-    forward = Forward()
-    interpreters.push(forward)
-    levels.append(forward)
-    return len(levels) - 1
+    _new_level().__enter__()
+    return 0
 
 
 def exit_dual_level(*, level=None):
@@ -65,18 +62,17 @@ def exit_dual_level(*, level=None):
     RuntimeError
         If there is none, or ``level`` is not the last.
     """
-    levels = _levels()
+    levels = stack("dual levels")
     if not levels or (level is not None and level != len(levels) - 1):
         raise RuntimeError("Trying to exit a forward AD level that was not the last one that was created. This is not "
                            "supported.")
     forward = levels[-1]
     if interpreters.stack[-1:] != [forward]:
         raise RuntimeError("exit_dual_level: another transformation that was entered inside has not ended")
-    levels.pop()
-    interpreters.pop()
+    forward.__exit__()
 
 
-class dual_level:
+class dual_level(Nested):
     """Context manager of a level, in which tensors can have tangents.
 
     Examples
@@ -89,15 +85,12 @@ class dual_level:
     UnpackedDualTensor(primal=tensor(0.), tangent=tensor(1.))
     """
 
-    def __enter__(self):
-        return enter_dual_level()
-
-    def __exit__(self, *exc):
-        exit_dual_level()
+    def __init__(self):
+        super().__init__(_new_level, 0)
 
 
 def _level_of(op, level):
-    levels = _levels()
+    levels = stack("dual levels")
     if not levels or (level is not None and level >= len(levels)):
         raise RuntimeError(f"{op}: forward AD is used outside of a dual level; use `with dual_level():` around it")
     return levels[-1]
@@ -163,7 +156,7 @@ def unpack_dual(tensor, *, level=None):
     ...     fwAD.unpack_dual(ptcore.tensor(2.))
     UnpackedDualTensor(primal=tensor(2.), tangent=None)
     """
-    levels = _levels()
+    levels = stack("dual levels")
     if not levels:
         return UnpackedDualTensor(tensor, None)
     forward = levels[-1]

@@ -4,7 +4,7 @@ import weakref
 
 from ptcore._ops._record import attach_history, check_dirty, custom_node
 from ptcore._ops.creation.creation import zeros
-from ptcore._state import interpreters, is_grad_enabled, no_grad
+from ptcore._state import interpreters, is_grad_enabled, no_grad, outside
 from ptcore._tensor import Tensor
 from ptcore._watching import when_profiled
 from ptcore.autograd._helpers import interposed, reduce_to
@@ -249,11 +249,8 @@ def _inside(cls, args, separate):
     and further out. The history that the stand-ins have themselves is recorded here."""
     top = interpreters.stack[-1]
     if not any(isinstance(a, Tensor) and top.value(a) is not a for a in args):
-        interpreters.pop()
-        try:
+        with outside():
             return cls.apply(*args)
-        finally:
-            interpreters.push(top)
     recording = is_grad_enabled() and any(isinstance(a, Tensor) and a.requires_grad for a in args)
     if not separate and (recording or top.needs_setup_context):
         raise without_setup_context(cls)

@@ -2,19 +2,18 @@
 from functools import partial, wraps
 
 from ptcore._node import Node
-from ptcore._ops._record import saved_hooks
-from ptcore._state import set_saved_hooks
+from ptcore._state import HooksRefused, SavedHooks
 from ptcore._tensor import Tensor
 from ptcore.autograd._engine import ahead, run_number, watch
 
 __all__ = ["Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "increment_version",
            "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks"]
 
-_refusals = []                  # messages of disable_saved_tensors_hooks, innermost last
 
+class saved_tensors_hooks(SavedHooks):
+    """Context manager: ``pack`` replaces each tensor that this thread saves for backward, ``unpack`` restores it.
 
-class saved_tensors_hooks:
-    """Context manager: ``pack`` replaces each tensor saved for backward, ``unpack`` restores it.
+    A backward calls ``unpack`` on the thread that it runs on. No other thread's tensors are packed.
 
     Parameters
     ----------
@@ -29,17 +28,7 @@ class saved_tensors_hooks:
                 raise TypeError("saved_tensors_hooks: unpack_hook must return a Tensor, got "
                                 f"{type(t).__name__}")
             return t
-        self.hooks = pack_hook, unpacked
-
-    def __enter__(self):
-        if _refusals:
-            raise RuntimeError(_refusals[-1])
-        saved_hooks.append(self.hooks)
-        set_saved_hooks(True)
-
-    def __exit__(self, *exc):
-        saved_hooks.pop()
-        set_saved_hooks(bool(saved_hooks))
+        super().__init__(pack_hook, unpacked)
 
 
 class save_on_cpu(saved_tensors_hooks):
@@ -68,19 +57,18 @@ class allow_mutation_on_saved_tensors(saved_tensors_hooks):
     tensor([18., 18.])
     """
 
+    _gives_itself = True
+
     def __init__(self):
         super().__init__(lambda t: t.detach().clone(), lambda t: t)
-
-    def __enter__(self):
-        super().__enter__()
-        return self
 
     def clear(self):
         """Nothing: what was copied belongs to the graph, and goes with it."""
 
 
-class disable_saved_tensors_hooks:
-    """Context manager and decorator: entering `saved_tensors_hooks` inside raises RuntimeError with a message.
+class disable_saved_tensors_hooks(HooksRefused):
+    """Context manager and decorator: entering `saved_tensors_hooks` inside, on this thread, raises RuntimeError with a
+    message.
 
     Parameters
     ----------
@@ -93,7 +81,7 @@ class disable_saved_tensors_hooks:
     """
 
     def __init__(self, error_message):
-        self.message = error_message
+        super().__init__(error_message)
 
     def __call__(self, function):
         @wraps(function)
@@ -101,14 +89,6 @@ class disable_saved_tensors_hooks:
             with disable_saved_tensors_hooks(self.message):
                 return function(*args, **kwargs)
         return refusing
-
-    def __enter__(self):
-        if saved_hooks:
-            raise RuntimeError(self.message)
-        _refusals.append(self.message)
-
-    def __exit__(self, *exc):
-        _refusals.pop()
 
 
 def increment_version(tensor):

@@ -1,5 +1,4 @@
 """Settings of products and attention on CUDA devices."""
-import contextlib
 import warnings
 
 from ptcore import _precision
@@ -284,12 +283,10 @@ def is_flash_attention_available():
     return False
 
 
-@contextlib.contextmanager
 def sdp_kernel(enable_flash=True, enable_math=True, enable_mem_efficient=True, enable_cudnn=True):
     """Deprecated as in PyTorch: see `nn.attention.sdpa_kernel`."""
     from ptcore.nn.attention import SDPBackend, sdpa_kernel
-    warnings.warn("backends.cuda.sdp_kernel is deprecated: use nn.attention.sdpa_kernel", FutureWarning, stacklevel=3)
+    warnings.warn("backends.cuda.sdp_kernel is deprecated: use nn.attention.sdpa_kernel", FutureWarning, stacklevel=2)
     chosen = {SDPBackend.FLASH_ATTENTION: enable_flash, SDPBackend.EFFICIENT_ATTENTION: enable_mem_efficient,
               SDPBackend.MATH: enable_math, SDPBackend.CUDNN_ATTENTION: enable_cudnn}
-    with sdpa_kernel([backend for backend, enabled in chosen.items() if enabled]) as context:
-        yield context
+    return sdpa_kernel([backend for backend, enabled in chosen.items() if enabled])

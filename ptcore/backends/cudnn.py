@@ -12,6 +12,7 @@ import sys
 import types
 
 from ptcore import _precision
+from ptcore._contexts import Changed
 
 __all__ = ["flags", "is_acceptable", "is_available", "set_flags", "version"]
 
@@ -63,24 +64,33 @@ def set_flags(_enabled=None, _benchmark=None, _benchmark_limit=None, _determinis
     return before
 
 
-@contextlib.contextmanager
+class _Flags(Changed, contextlib.ContextDecorator):
+    """What ``flags`` gives."""
+
+
 def flags(enabled=False, benchmark=False, benchmark_limit=10, deterministic=False, allow_tf32=True,
           fp32_precision="none"):
-    """A context with other settings."""
-    before = set_flags(enabled, benchmark, benchmark_limit, deterministic, allow_tf32, fp32_precision)
-    try:
-        yield
-    finally:
-        _values.update(zip(_values, before))
-        _tell()
-        for name in ("enabled", "deterministic"):
-            _precision.allow(f"cudnn_{name}", _values[name])
+    """A context with other settings, on all threads as in PyTorch; those that are None are left alone."""
+    given = (enabled, benchmark, benchmark_limit, deterministic, allow_tf32, fp32_precision)
+    chosen = {name: _checked(name, value) for name, value in zip(_values, given) if value is not None}
+    told = _of_products({**_values, **chosen})
+    return _Flags((_values, chosen), (_precision.matmul, told), told=(_precision, _precision.matmul, tuple(told)))
 
 
-def _tell():
-    """What convolution does: ``fp32_precision`` counts where it is not "none"."""
-    said = _values["fp32_precision"]
-    _precision.allow("convolution_tf32", _values["allow_tf32"] if said == "none" else said == "tf32")
+def _of_products(values):
+    """What products and convolution are told: ``fp32_precision`` counts where it is not "none"."""
+    said = values["fp32_precision"]
+    return {"convolution_tf32": values["allow_tf32"] if said == "none" else said == "tf32",
+            "cudnn_enabled": values["enabled"], "cudnn_deterministic": values["deterministic"]}
+
+
+def _checked(name, value):
+    if name == "fp32_precision":
+        if value not in ("none", "ieee", "tf32"):
+            raise RuntimeError(f"fp32_precision: must be one of 'none', 'ieee' and 'tf32', got {value!r}")
+    elif name != "benchmark_limit":
+        _precision.check_bool(f"cudnn.{name}", value)
+    return value
 
 
 class _Cudnn(types.ModuleType):
@@ -92,16 +102,9 @@ def _setting(name):
         return _values[name]
 
     def set(module, value):
-        if name == "fp32_precision":
-            if value not in ("none", "ieee", "tf32"):
-                raise RuntimeError(f"fp32_precision: must be one of 'none', 'ieee' and 'tf32', got {value!r}")
-        elif name != "benchmark_limit":
-            _precision.check_bool(f"cudnn.{name}", value)
-        _values[name] = value
-        if name in ("allow_tf32", "fp32_precision"):
-            _tell()
-        elif name in ("enabled", "deterministic"):
-            _precision.allow(f"cudnn_{name}", value)
+        _values[name] = _checked(name, value)
+        for word, now in _of_products(_values).items():
+            _precision.allow(word, now)
 
     return property(get, set)
 

@@ -5,6 +5,7 @@ A block is the tensor's bytes and a header of 64 bytes, rounded up to one of fou
 power of two; these rounded sizes are what the functions below count.
 """
 from ptcore import _lazy
+from ptcore._contexts import Changed as _Changed
 from ptcore._memory import allocate as _allocate
 
 __all__ = ["Event", "Stream", "StreamContext", "current_device", "current_stream", "device_count", "empty_cache",
@@ -154,29 +155,20 @@ class Event:
         """Waits for nothing."""
 
 
-_current = Stream()
+_current = {"stream": Stream()}
 
 
 def current_stream(device=None):
     """The stream that was made current last, one for all threads."""
-    return _current
+    return _current["stream"]
 
 
-class StreamContext:
+class StreamContext(_Changed):
     """Makes a stream current for a block; None changes nothing."""
 
     def __init__(self, stream):
+        super().__init__((_current, {} if stream is None else {"stream": stream}))
         self.stream = stream
-
-    def __enter__(self):
-        global _current
-        self._before = _current
-        if self.stream is not None:
-            _current = self.stream
-
-    def __exit__(self, kind, value, trace):
-        global _current
-        _current = self._before
 
 
 def stream(stream):

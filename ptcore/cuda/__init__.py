@@ -4,6 +4,7 @@ Nothing of CUDA is imported with this module. ``is_available`` asks the driver a
 at its first use, and raises RuntimeError that says what is missing where there is none.
 """
 from ptcore import _lazy
+from ptcore._contexts import Exchanged as _Exchanged
 from ptcore._errors import OutOfMemoryError
 from ptcore.cuda import _load, _probe
 
@@ -68,8 +69,8 @@ def set_device(device):
         _load.runtime().set_device(_load.index_of(device, "set_device"))
 
 
-class device:
-    """``with device(d):`` makes a device the current one.
+class device(_Exchanged):
+    """``with device(d):`` makes a device this thread's current one.
 
     Parameters
     ----------
@@ -80,17 +81,20 @@ class device:
     def __init__(self, device):
         none = device is None or (isinstance(device, int) and device < 0)
         self.idx = -1 if none else _load.index_of(device, "device")
-        self.prev_idx = -1
+        super().__init__(*_of_device(self.idx))
 
-    def __enter__(self):
-        if self.idx >= 0:
-            self.prev_idx = _load.runtime().current_device()
-            _load.runtime().set_device(self.idx)
+    @property
+    def prev_idx(self):
+        """The device that was current where this was entered last; -1 before."""
+        return -1 if self.last is None else self.last
 
-    def __exit__(self, *exc):
-        if self.idx >= 0:
-            _load.runtime().set_device(self.prev_idx)
-        return False
+
+def _of_device(index):
+    """What makes a device the current one, for a context; a negative number changes nothing."""
+    if index < 0:
+        return ()
+    found = _load.runtime()
+    return ((found.current_device, found.set_device, (), index),)
 
 
 class device_of(device):

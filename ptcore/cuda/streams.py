@@ -1,6 +1,7 @@
 """Streams and events: in which order a device does its work."""
 import threading
 
+from ptcore._contexts import Exchanged
 from ptcore._device import device as _device
 from ptcore.cuda._load import index_of, runtime
 
@@ -293,24 +294,16 @@ def set_stream(stream):
         runtime().set_stream(stream._index, stream._handle)
 
 
-class StreamContext:
-    """``with stream(s):`` work goes to ``s``; see ``stream``."""
+class StreamContext(Exchanged):
+    """``with stream(s):`` this thread's work goes to ``s``; see ``stream``."""
 
     def __init__(self, stream):
-        self.stream = stream
-        self._before = []
-
-    def __enter__(self):
-        if self.stream is not None:
-            device = runtime().current_device()
-            self._before.append((device, self.stream._index, runtime().current_stream(self.stream._index)))
-            set_stream(self.stream)
-
-    def __exit__(self, *exc):
-        if self.stream is not None:
-            device, index, handle = self._before.pop()
-            runtime().set_stream(index, handle)
-            runtime().set_device(device)
+        self.stream, changes = stream, ()
+        if stream is not None:
+            device, own = runtime(), stream._index
+            changes = ((device.current_device, device.set_device, (), own),
+                       (device.current_stream, device.set_stream, (own,), stream._handle))
+        super().__init__(*changes)
 
 
 def stream(stream):

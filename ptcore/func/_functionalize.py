@@ -25,7 +25,7 @@ from ptcore._ops.functions import (
     view_as_real,
 )
 from ptcore._pytree import tree_flatten, tree_map, tree_unflatten
-from ptcore._state import aside, interpreters
+from ptcore._state import Interpreter, aside
 from ptcore._subclass import carried_by, count_one, counted_by, counter_of_writes, payload_of, stands_for
 from ptcore._tensor import Tensor
 
@@ -195,7 +195,7 @@ def copies(x, shape):
         return pattern.reshape(shape)._base is not pattern
 
 
-class Functionalizer:
+class Functionalizer(Interpreter):
     """Runs ops on values that are never written to.
 
     Parameters
@@ -209,13 +209,6 @@ class Functionalizer:
 
     def __init__(self, copies=False):
         self.copies = copies
-
-    def __enter__(self):
-        interpreters.push(self)
-        return self
-
-    def __exit__(self, *exc):
-        interpreters.pop()
 
     def lift(self, x):
         """The stand-in of a tensor in memory of its own."""

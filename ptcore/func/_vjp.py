@@ -6,13 +6,19 @@ transformation they are its stand-ins, whose history is apart from that of the v
 """
 import functools
 import itertools
-from contextlib import contextmanager
 
 from ptcore._errors import at_users_line, here
 from ptcore._ops.creation.creation import zeros, zeros_like
 from ptcore._ops.functions import cat
 from ptcore._pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
-from ptcore._state import enable_grad, inference_mode, interpreters, is_grad_enabled, is_inference_mode_enabled
+from ptcore._state import (
+    Recording,
+    enable_grad,
+    inference_mode,
+    interpreters,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+)
 from ptcore._subclass import own_leaf, owner_of, payload_of, savable, without_node
 from ptcore._tensor import Tensor
 from ptcore.autograd._batch import basis_of, vmap
@@ -28,28 +34,10 @@ _numbers = itertools.count(1)
 _running = set()            # numbers of the calls that have not returned
 
 
-@contextmanager
 def recording():
-    """Gradients are recorded inside; transformations further out record as they did at entry. Gives the number of the
-    call."""
-    number = next(_numbers)
-    _running.add(number)
-    stack = interpreters.stack
-    top = stack[-1] if stack else None
-    off = hasattr(top, "unrecorded") and not is_grad_enabled()
-    if off:
-        top.unrecorded += 1
-    try:
-        if is_inference_mode_enabled():
-            with inference_mode(False), enable_grad():
-                yield number
-        else:
-            with enable_grad():
-                yield number
-    finally:
-        _running.discard(number)
-        if off:
-            top.unrecorded -= 1
+    """A context in which gradients are recorded; transformations further out record as they did at entry. Gives the
+    number of the call."""
+    return Recording(next(_numbers), _running)
 
 
 @at_users_line

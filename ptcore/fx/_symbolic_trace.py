@@ -6,10 +6,11 @@ import math
 import sys
 import threading
 import types
-from contextlib import contextmanager
 
 import ptcore
+from ptcore._contexts import Listed, Replaced
 from ptcore._pytree import tree_flatten, tree_map, tree_unflatten
+from ptcore._state import stack
 from ptcore._tensor import Tensor
 from ptcore.fx.graph import Graph
 from ptcore.fx.graph_module import GraphModule
@@ -20,7 +21,6 @@ __all__ = ["PH", "Tracer", "symbolic_trace", "wrap"]
 
 _wrapped = []                   # (globals of a module, name) of functions that are nodes as a whole
 _patching = threading.RLock()   # one thread traces at a time: what it patches is put back in turn
-_tracing = []                   # the thread that traces, once for each trace inside another
 
 
 class _Placeholder:
@@ -197,7 +197,7 @@ class Tracer(TracerBase):
         self.tensor_attrs, self._kept = {}, []
         self._collect(self.root, "")
         target, args = self.create_args_for_root(function, isinstance(root, Module), concrete_args)
-        with _patching, self._patched(function):
+        with _patching, Replaced(self._patches(function)), Listed("fx traces"):
             result = target(*args)
             self.create_node("output", "output", (self.create_arg(result),), {},
                              type_expr=getattr(function, "__annotations__", {}).get("return"))
@@ -291,11 +291,10 @@ class Tracer(TracerBase):
                     return parameter_proxy_cache[name]
         return attr_val
 
-    @contextmanager
-    def _patched(self, function):
-        """Calls of modules, their attributes and wrapped functions lead here."""
+    def _patches(self, function):
+        """What leads calls of modules, their attributes and wrapped functions here: (dict or class, name, value)."""
         call, lookup = Module.__call__, Module.__getattribute__
-        cache, undo = {}, []
+        cache, found = {}, {}
         thread = threading.get_ident()          # others run their modules beside the tracer
 
         @functools.wraps(call)
@@ -310,46 +309,23 @@ class Tracer(TracerBase):
                 return self.getattr(name, value, cache)
             return value
 
-        def replace(table, name, new, is_class=False):
-            missing = object()
-            old = table.__dict__.get(name, missing) if is_class else table.get(name, missing)
-            undo.append((table, name, old, missing, is_class))
-            if is_class:
-                setattr(table, name, new)
-            else:
-                table[name] = new
-        try:
-            _tracing.append(thread)
-            replace(Module, "__call__", module_call, True)
-            replace(Module, "__getattribute__", module_getattr, True)
-            names = {id(table): table for table, _ in _wrapped}
-            own = getattr(inspect.unwrap(function), "__globals__", {})
-            names.setdefault(id(own), own)
-            for table, name in _wrapped:
-                value = table.get(name, getattr(builtins, name, None))
-                if value is not None:
-                    replace(table, name, recorded(value))
-            for table in names.values():
-                for name, value in list(table.items()):
-                    if not name.startswith("_") and id(value) in self._autowrap and value is self._autowrap[id(value)]:
-                        replace(table, name, recorded(value))
-            yield
-        finally:
-            _tracing.pop()
-            for table, name, old, missing, is_class in reversed(undo):
-                if is_class and old is missing:
-                    delattr(table, name)
-                elif is_class:
-                    setattr(table, name, old)
-                elif old is missing:
-                    del table[name]
-                else:
-                    table[name] = old
+        names = {id(table): table for table, _ in _wrapped}
+        own = getattr(inspect.unwrap(function), "__globals__", {})
+        names.setdefault(id(own), own)
+        for table, name in _wrapped:
+            value = table.get(name, getattr(builtins, name, None))
+            if value is not None:
+                found[id(table), name] = table, name, recorded(value)
+        for table in names.values():
+            for name, value in list(table.items()):
+                if not name.startswith("_") and id(value) in self._autowrap and value is self._autowrap[id(value)]:
+                    found.setdefault((id(table), name), (table, name, recorded(value)))
+        return [(Module, "__call__", module_call), (Module, "__getattribute__", module_getattr), *found.values()]
 
 
 def is_fx_tracing():
     """Whether this thread runs a program on proxies."""
-    return threading.get_ident() in _tracing
+    return bool(stack("fx traces"))
 
 
 is_fx_symbolic_tracing = is_fx_tracing

@@ -49,7 +49,7 @@ class _State(threading.local):
 
 
 state = _State()
-stance, default_backend = ["default"], ["cpu"]
+stance, default_backend = {"now": "default"}, ["cpu"]
 counts = {"captures": 0, "eager": 0, "raised": 0}
 _all = weakref.WeakSet()
 
@@ -149,7 +149,7 @@ class Compiled:
         self.settings.varying = {}
 
     def __call__(self, *args, **kwargs):
-        if self.is_full or stance[0] == "force_eager" or state.is_left_to_python:
+        if self.is_full or stance["now"] == "force_eager" or state.is_left_to_python:
             return self.eagerly(args, kwargs)
         flat = (*args, *kwargs.values()) if kwargs else args
         variants = self.forms.get((len(args), tuple(kwargs)) if kwargs else len(args))
@@ -275,9 +275,9 @@ class Compiled:
         if any(isinstance(x, Tensor) and payload_of(x) is not None for x in flat):
             return self.function(*args, **kwargs)
         if variants:
-            if stance[0] == "eager_on_recompile":
+            if stance["now"] == "eager_on_recompile":
                 return self.eagerly(args, kwargs)
-            if stance[0] == "fail_on_recompile":
+            if stance["now"] == "fail_on_recompile":
                 raise CaptureError(f"{self.name} would be captured again under the stance "
                                    f"'fail_on_recompile': {variants[-1].program.failing(flat)!r} does not hold")
             if len(variants) >= self.settings.limit:
@@ -365,7 +365,7 @@ class Compiled:
 
     def eagerly(self, args, kwargs):
         """The function itself, with what it calls compiled where that can be."""
-        if state.is_left_to_python or stance[0] == "force_eager":
+        if state.is_left_to_python or stance["now"] == "force_eager":
             return self.function(*args, **kwargs)
         counts["eager"] += 1
         if self.function is call_module:

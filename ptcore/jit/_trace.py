@@ -12,7 +12,7 @@ import ptcore
 from ptcore._node import user_at
 from ptcore._pytree import tree_flatten, tree_map, tree_unflatten
 from ptcore._random import get_rng_state, set_rng_state
-from ptcore._state import no_grad
+from ptcore._state import no_grad, stack
 from ptcore._symbolic import ShapeEnv
 from ptcore._tensor import Tensor
 from ptcore._watching import when_profiled
@@ -28,9 +28,6 @@ from ptcore.nn.modules.module import Module
 __all__ = ["Traced", "TracedFunction", "TracedMethod", "TracerWarning", "TracingCheckError", "is_tracing", "trace",
            "trace_module"]
 
-_tracing = []
-
-
 class TracerWarning(Warning):
     """A program that is traced reads a value: the graph will have that of this call."""
 
@@ -45,7 +42,7 @@ class TracingCheckError(Exception):
 
 def is_tracing():
     """Whether a program is being traced in this thread."""
-    return bool(_tracing)
+    return bool(stack("jit traces"))
 
 
 class _RealSizes(Sizes):
@@ -57,6 +54,7 @@ class _RealSizes(Sizes):
 
 class _Tracer(ProxyTracer):
     """Computes the values of the call, keeps sizes as symbols, and names the module's tensors as it does."""
+    also = "jit traces"
 
     def __init__(self, root, names):
         super().__init__(root, "real")
@@ -283,20 +281,16 @@ def traced(name, function, args, kwargs, root, names, strict):
     inside = [tracer.input(x, node) for x, node in zip(leaves, nodes)]
     values = tree_unflatten(inside, in_spec)
     positional, named = values[:len(args)], dict(zip(parameters[len(args):], values[len(args):]))
-    _tracing.append(tracer)
-    try:
-        with tracer:
-            result = function(*positional, **named)
-            found, out_spec = tree_flatten(result)
-            for x in found:
-                if not isinstance(x, Tensor):
-                    raise RuntimeError(f"trace: only tensors, and tuples, lists and dictionaries of them, can be "
-                                       f"results of a traced program, got {type(x).__name__}")
-            _check_nesting(result, strict)
-            outs = [tracer.argument(x)[1] for x in found]
-            tracer.env.check_guards()
-    finally:
-        _tracing.pop()
+    with tracer:
+        result = function(*positional, **named)
+        found, out_spec = tree_flatten(result)
+        for x in found:
+            if not isinstance(x, Tensor):
+                raise RuntimeError(f"trace: only tensors, and tuples, lists and dictionaries of them, can be "
+                                   f"results of a traced program, got {type(x).__name__}")
+        _check_nesting(result, strict)
+        outs = [tracer.argument(x)[1] for x in found]
+        tracer.env.check_guards()
     tracer.graph.output(tuple(outs))
     tracer.graph.eliminate_dead_code()
     return TracedMethod(name, GraphModule(root, tracer.graph), parameters, in_spec, out_spec)

@@ -6,7 +6,7 @@ before. The order is that of PyTorch's dispatcher.
 """
 import ptcore
 from ptcore._ops import namespaces
-from ptcore._ops.namespaces import below_autograd, thread
+from ptcore._ops.namespaces import below_autograd, is_below_autograd, thread
 from ptcore._ops.table import register
 from ptcore._ops.table.function_schema import FunctionSchema
 from ptcore._state import interpreters, is_grad_enabled, no_grad
@@ -88,7 +88,7 @@ class Definition:
                 return cast()
         if thread.skips is self:
             thread.skips = None
-        elif not thread.below:
+        elif not is_below_autograd():
             if self.autograd is not None:
                 return self.call_kernel(self.autograd, args)
             if self.records(args):
@@ -105,7 +105,8 @@ class Definition:
         op is nothing but what it calls."""
         if self.autocast and self.cast(args) is not None:
             return True
-        if thread.skips is not self and not thread.below and (self.autograd is not None or self.has_history(args)):
+        if thread.skips is not self and not is_below_autograd() and (
+                self.autograd is not None or self.has_history(args)):
             return True
         return self.is_implicit(args)
 
@@ -195,6 +196,12 @@ class Definition:
         found = self.kernels.get(IMPLICIT)
         return found is not None and self.kernel_for(args) is found
 
+    def call_unrecorded(self, kernel, args):
+        if is_grad_enabled():
+            with no_grad():
+                return self.call_kernel(kernel, args)
+        return self.call_kernel(kernel, args)
+
     def run(self, args):
         """Runs the kernel on values."""
         kernel = self.kernel_for(args)
@@ -203,15 +210,11 @@ class Definition:
         for k in self.mutates:
             for x in tensors_in([args[k]]):
                 increment_version(x)
-        before, thread.below = thread.below, 0
-        try:
-            if is_grad_enabled():
-                with no_grad():
-                    result = self.call_kernel(kernel, args)
-            else:
-                result = self.call_kernel(kernel, args)
-        finally:
-            thread.below = before
+        if is_below_autograd():
+            with below_autograd(False):
+                result = self.call_unrecorded(kernel, args)
+        else:
+            result = self.call_unrecorded(kernel, args)
         if self.checks is not None and kernel is not self.fake:
             self.checks(kernel, args, result)
         if self.promised and kernel is not self.fake:

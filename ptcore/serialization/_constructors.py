@@ -12,6 +12,7 @@ from pickle import UnpicklingError
 
 import ptcore
 from ptcore import Tensor
+from ptcore._contexts import Changed
 from ptcore._untyped_storage import UntypedStorage
 from ptcore.nn import Parameter
 
@@ -87,11 +88,17 @@ def add_safe_globals(safe_globals) -> None:
     [<class 'argparse.Namespace'>]
     >>> ptcore.serialization.clear_safe_globals()
     """
-    for item in safe_globals:
+    _safe.update(_named(safe_globals))
+
+
+def _named(items):
+    found = {}
+    for item in items:
         thing, name = item if isinstance(item, tuple) else (item, f"{item.__module__}.{item.__qualname__}")
         if type(name) is not str or not callable(thing):
             raise TypeError(f"add_safe_globals: it needs classes, functions or pairs of one and a name, got {item!r}")
-        _safe[name] = item
+        found[name] = item
+    return found
 
 
 def get_safe_globals() -> list:
@@ -104,7 +111,7 @@ def clear_safe_globals() -> None:
     _safe.clear()
 
 
-class safe_globals:
+class safe_globals(Changed):
     """A ``with`` block within which files may name more: see :func:`add_safe_globals`.
 
     Parameters
@@ -121,15 +128,7 @@ class safe_globals:
     """
 
     def __init__(self, safe_globals):
-        self._added = safe_globals
-
-    def __enter__(self):
-        self._before = dict(_safe)
-        add_safe_globals(self._added)
-
-    def __exit__(self, *exc):
-        _safe.clear()
-        _safe.update(self._before)
+        super().__init__((_safe, _named(safe_globals)))
 
 
 def allow_pickle(allowed) -> None:

@@ -14,7 +14,7 @@ import time
 import ptcore
 from ptcore._errors import DeviceError, OutOfMemoryError
 from ptcore._untyped_storage import UntypedStorage
-from ptcore.serialization._options import packages, placed, settings
+from ptcore.serialization._options import get_default_mmap_options, packages, placed, skips_data
 
 MAX_DEPTH = 100  # levels of containers that are written
 _CHUNK = 1 << 20
@@ -169,7 +169,7 @@ def zeros(nbytes):
 
 
 def _mapped(file):
-    if settings["mmap"] == getattr(mmap_module, "MAP_SHARED", None):
+    if get_default_mmap_options() == getattr(mmap_module, "MAP_SHARED", None):
         with open(file.name, "r+b") as writable:
             return mmap_module.mmap(writable.fileno(), 0, access=mmap_module.ACCESS_WRITE)
     return mmap_module.mmap(file.fileno(), 0, access=mmap_module.ACCESS_COPY)
@@ -213,7 +213,7 @@ class Source:
         if self._map is not None and nbytes and start is not None and start % alignment == 0:
             return ptcore.frombuffer(self._map[start:start + nbytes], dtype=ptcore.uint8)
         flat = ptcore.empty(nbytes, dtype=ptcore.uint8)
-        if settings["skip"]:
+        if skips_data():
             return flat
         fill(flat, readinto())
         return flat

@@ -1,9 +1,12 @@
-"""Settings of saving and loading that hold for the whole process."""
+"""Settings of saving and loading, of the thread as in PyTorch: each one begins with the defaults."""
 import enum
 import mmap
 import os
 
-settings = {"crc32": True, "endianness": None, "mmap": getattr(mmap, "MAP_PRIVATE", None), "skip": False}
+from ptcore._contexts import Changed
+from ptcore._state import set_setting, setting
+
+_PRIVATE = getattr(mmap, "MAP_PRIVATE", None)
 
 
 class LoadEndianness(enum.Enum):
@@ -16,7 +19,7 @@ class LoadEndianness(enum.Enum):
 
 def get_crc32_options():
     """Whether `save` writes checksums into PyTorch's archives; True by default."""
-    return settings["crc32"]
+    return setting("save crc32", True)
 
 
 def set_crc32_options(compute_crc32):
@@ -28,12 +31,12 @@ def set_crc32_options(compute_crc32):
     False
     >>> ptcore.serialization.set_crc32_options(True)
     """
-    settings["crc32"] = bool(compute_crc32)
+    set_setting("save crc32", bool(compute_crc32))
 
 
 def get_default_load_endianness():
     """The byte order of archives that do not name theirs; None means the machine's."""
-    return settings["endianness"]
+    return setting("load endianness")
 
 
 def set_default_load_endianness(endianness):
@@ -46,15 +49,15 @@ def set_default_load_endianness(endianness):
     if not isinstance(endianness, LoadEndianness) and endianness is not None:
         raise TypeError("set_default_load_endianness: endianness must be a LoadEndianness or None, got "
                         f"{type(endianness).__name__}")
-    settings["endianness"] = endianness
+    set_setting("load endianness", endianness)
 
 
 def get_default_mmap_options():
     """`mmap.MAP_PRIVATE` or `mmap.MAP_SHARED`: how `load` maps files."""
-    return settings["mmap"]
+    return setting("load mmap", _PRIVATE)
 
 
-class set_default_mmap_options:
+class set_default_mmap_options(Changed):
     """Sets how `load(..., mmap=True)` maps files, at once or for a block.
 
     Parameters
@@ -69,16 +72,16 @@ class set_default_mmap_options:
         if flags not in (mmap.MAP_PRIVATE, mmap.MAP_SHARED):
             raise ValueError("set_default_mmap_options: flags must be mmap.MAP_PRIVATE or mmap.MAP_SHARED, got "
                              f"{flags}")
-        self.before, settings["mmap"] = settings["mmap"], flags
-
-    def __enter__(self):
-        pass
-
-    def __exit__(self, kind, value, trace):
-        settings["mmap"] = self.before
+        super().__init__((None, {"load mmap": flags}))
+        self._switch()
 
 
-class skip_data:
+def skips_data():
+    """Whether elements are left out."""
+    return setting("skip data", False)
+
+
+class skip_data(Changed):
     """For a block: `save` leaves out the elements of tensors, `load` gives tensors whose elements are not read.
 
     The file is as long as ever. Neither holds for files of before PyTorch 1.6.
@@ -90,13 +93,8 @@ class skip_data:
     """
 
     def __init__(self, materialize_fake_tensors=False):
+        super().__init__((None, {"skip data": True}))
         self.materialize_fake_tensors = materialize_fake_tensors
-
-    def __enter__(self):
-        self.before, settings["skip"] = settings["skip"], True
-
-    def __exit__(self, kind, value, trace):
-        settings["skip"] = self.before
 
 
 # (priority, tagger, deserializer), the first to be asked first. The devices that there are have these priorities.
@@ -151,5 +149,5 @@ def placed(storage, location):
 def fallback_order():
     """The word for the byte order of archives that do not name theirs."""
     import sys
-    wanted = settings["endianness"] or LoadEndianness.NATIVE
+    wanted = get_default_load_endianness() or LoadEndianness.NATIVE
     return sys.byteorder if wanted is LoadEndianness.NATIVE else wanted.name.lower()

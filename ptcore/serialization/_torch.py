@@ -14,7 +14,7 @@ import ptcore
 from ptcore.serialization import _constructors, _zip
 from ptcore.serialization._constructors import StorageType, TypedStorage
 from ptcore.serialization._files import CallerError, Source, bytes_of, exactly, fill, pieces_of, swap_bytes, zeros
-from ptcore.serialization._options import fallback_order, settings
+from ptcore.serialization._options import fallback_order, skips_data
 from ptcore.serialization._pickle_reader import Names, Reader
 from ptcore.serialization._pickle_writer import Writer
 
@@ -44,7 +44,7 @@ def write_zip(file, obj, protocol=2, byteorder=True):
     for entry in writer.storages:
         nbytes = entry.storage.nbytes()
         archive.add(f"archive/data/{entry.key}", nbytes,
-                    zeros(nbytes) if settings["skip"] else pieces_of(bytes_of(entry.storage)))
+                    zeros(nbytes) if skips_data() else pieces_of(bytes_of(entry.storage)))
     add("version", b"3\n")
     archive.close()
 

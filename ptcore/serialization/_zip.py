@@ -9,7 +9,7 @@ deflated may not grow beyond a multiple of the file.
 import zlib
 from struct import calcsize, pack, unpack_from
 
-from ptcore.serialization._options import settings
+from ptcore.serialization._options import get_crc32_options
 
 LOCAL, _CENTRAL = "<4s5H3I2H", "<4s6H3I5H2I"
 _END, _END64, _LOCATOR64 = "<4s4H2IH", "<4sQ2H2I4Q", "<4sIQI"
@@ -41,7 +41,7 @@ class Writer:
                     + name + extra + padding)
         crc = 0
         for piece in pieces:
-            if settings["crc32"]:
+            if get_crc32_options():
                 crc = zlib.crc32(piece, crc)
             self._write(piece)
         if size:

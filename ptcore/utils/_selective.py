@@ -9,9 +9,8 @@ from collections import defaultdict
 
 import ptcore._ops as ops
 from ptcore import _random
-from ptcore._ops._record import saved_hooks
 from ptcore._pytree import tree_flatten, tree_map
-from ptcore._state import interpreters, no_grad
+from ptcore._state import Interpreter, innermost_saved_hooks, no_grad
 from ptcore._tensor import Tensor
 from ptcore.autograd.function import Function
 from ptcore.autograd.graph import saved_tensors_hooks
@@ -106,7 +105,7 @@ def _seen_as(op, args):
     return op, args
 
 
-class _Interposed:
+class _Interposed(Interpreter):
     """What both runs have: the row's function and the number of the call."""
 
     traces = True               # values are what they would be without it
@@ -116,13 +115,8 @@ class _Interposed:
         self.storage = storage
         self.counts = defaultdict(int)
 
-    def __enter__(self):
+    def _prepare(self):
         self.counts.clear()
-        interpreters.push(self)
-        return self
-
-    def __exit__(self, *exc):
-        interpreters.pop()
 
     def value(self, x):
         return x
@@ -161,9 +155,9 @@ class _First(_Interposed):
 def _watched(op, args):
     """The result of a call, and what it saved for the backward."""
     packed = []
-    if not saved_hooks:
+    outer = innermost_saved_hooks()
+    if outer is None:
         return ops.run(op, args), packed
-    outer = saved_hooks[-1]
 
     def pack(x):
         packed.append(x)
@@ -206,9 +200,9 @@ class _Second(_Interposed):
         inputs = tree_flatten(args)[0]
         result = tree_map(lambda x: x.get(self.mutable) if isinstance(x, _Kept) else x, entry.result)
         results, spec = tree_flatten(result)
-        for place in entry.saved if saved_hooks else ():
-            x = inputs[place] if type(place) is int else results[place[0]] if type(place) is tuple else place
-            saved_hooks[-1][0](x)
+        hooks = innermost_saved_hooks()
+        for place in entry.saved if hooks is not None else ():
+            hooks[0](inputs[place] if type(place) is int else results[place[0]] if type(place) is tuple else place)
         if entry.state is not None:
             _random.set_states(entry.state)
         if any(entry.graded):

@@ -11,6 +11,7 @@ from typing import Any
 
 import ptcore
 from ptcore import accelerator
+from ptcore._contexts import Exchanged
 
 __all__ = ["Colorize", "Compare", "Language", "Measurement", "TaskSpec", "Timer", "ordered_unique", "select_unit",
            "set_torch_threads", "timer", "trim_sigfig", "unit_to_english"]
@@ -210,15 +211,11 @@ def ordered_unique(elements):
     return list(dict.fromkeys(elements))
 
 
-@contextlib.contextmanager
-def set_torch_threads(n):
+class set_torch_threads(Exchanged, contextlib.ContextDecorator):
     """A context in which ops run on `n` threads."""
-    before = ptcore.get_num_threads()
-    ptcore.set_num_threads(n)
-    try:
-        yield
-    finally:
-        ptcore.set_num_threads(before)
+
+    def __init__(self, n):
+        super().__init__((ptcore.get_num_threads, ptcore.set_num_threads, (), n))
 
 
 def timer():

@@ -3,8 +3,11 @@
 They trade time for memory: what such a part would save for the backward is dropped and the part is run a second
 time when the backward comes to it, with the random numbers of the first time.
 """
+from contextlib import nullcontext
+
 import ptcore
 from ptcore import _random
+from ptcore._contexts import Changed
 from ptcore.amp.autocast_mode import same_autocast
 from ptcore.autograd.function import Function
 from ptcore.autograd.graph import saved_tensors_hooks
@@ -24,7 +27,6 @@ class CheckpointError(RuntimeError):
 
 def noop_context_fn():
     """Two contexts that do nothing."""
-    from contextlib import nullcontext
     return nullcontext(), nullcontext()
 
 
@@ -34,20 +36,10 @@ def _warn(message, depth):
     warnings.warn(message, stacklevel=depth + 1)
 
 
-class _random_state:
-    """The default generators in states that were kept, if they were, and back to where they are."""
-
-    def __init__(self, state):
-        self.state = state
-
-    def __enter__(self):
-        if self.state is not None:
-            self.now = _random.get_states()
-            _random.set_states(self.state)
-
-    def __exit__(self, kind, value, trace):
-        if self.state is not None:
-            _random.set_states(self.now)
+def _random_state(state):
+    """A context with the default generators in states that were kept, if they were; then they are back where they
+    were."""
+    return nullcontext() if state is None else _random.States(state)
 
 
 class CheckpointFunction(Function):
@@ -235,19 +227,6 @@ def checkpoint_sequential(functions, segments, input, use_reentrant=None, **kwar
     return part(end, len(functions))(input)
 
 
-class _setting:
-    """A context in which a default has another value."""
-
-    def __init__(self, name, value):
-        self.name, self.value = name, value
-
-    def __enter__(self):
-        self.before, _defaults[self.name] = _defaults[self.name], self.value
-
-    def __exit__(self, *error):
-        _defaults[self.name] = self.before
-
-
 def set_checkpoint_early_stop(enable):
     """A context for forward passes: whether second runs end when they have saved what the backward asks for.
 
@@ -262,7 +241,7 @@ def set_checkpoint_early_stop(enable):
     >>> x.grad
     tensor([4.])
     """
-    return _setting("early_stop", enable)
+    return Changed((_defaults, {"early_stop": enable}))
 
 
 def set_checkpoint_debug_enabled(enabled):
@@ -270,7 +249,7 @@ def set_checkpoint_debug_enabled(enabled):
 
     Errors name the shapes and dtypes that both runs saved with or without it.
     """
-    return _setting("debug", enabled)
+    return Changed((_defaults, {"debug": enabled}))
 
 
 class DefaultDeviceType:

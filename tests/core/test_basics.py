@@ -120,12 +120,14 @@ def test_default_dtype_of_threads():
         ptcore.set_default_dtype(ptcore.float16)
         return first, ptcore.get_default_dtype(), ptcore.tensor(1.).dtype, ptcore.ones(1).dtype, (ptcore.ones(1, dtype=int) / 2).dtype
 
-    assert on_a_thread(choose) == (ptcore.float32, *[ptcore.float16] * 4)
-    assert ptcore.get_default_dtype() == ptcore.float32
-    try:
+    try:                                # of the process, as in PyTorch
+        assert on_a_thread(choose) == (ptcore.float32, *[ptcore.float16] * 4)
+        assert ptcore.get_default_dtype() == ptcore.float16
         ptcore.set_default_dtype(ptcore.float64)
         assert on_a_thread(lambda: ptcore.tensor(1.).dtype) == ptcore.float64
         assert on_a_thread(choose)[0] == ptcore.float64
+        assert ptcore.get_default_dtype() == ptcore.float16
+        ptcore.set_default_dtype(ptcore.float64)
         assert ptcore.tensor(1j).dtype == ptcore.complex128
     finally:
         ptcore.set_default_dtype(ptcore.float32)

@@ -13,18 +13,11 @@ from ptcore._dtype cimport CATEGORY, as_code, dtype_of
 from ptcore._dtype import dtype as dtype_class
 from ptcore._tensor cimport Tensor, version_of
 from ptcore._ops.table.ids cimport *
-from ptcore._state cimport interpreter_stack
+from ptcore._state cimport Mode, interpreter_stack, stacks
 from ptcore._ops.call.read cimport cast
-
-# thread -> {id of a parameter: (it, its version, whether history is kept, the interpreter on top, its cast)}
-cdef dict _kept = {}
 
 cdef int CUDA_COLUMN = column_of("cuda")
 cdef object BFLOAT16 = dtype_of(PT_BFLOAT16), FLOAT16 = dtype_of(PT_FLOAT16)
-
-cdef extern from "Python.h":
-    unsigned long PyThread_get_thread_ident()
-
 
 cdef inline int column_seen(Tensor x) except -1:
     """The column of the device that a tensor, or what it stands for, is on."""
@@ -62,7 +55,8 @@ cdef Tensor cast_of(Tensor x, int dt):
     top = None
     if pt_tls.mode & PT_INTERPOSED and interpreter_stack():
         top = interpreter_stack()[-1]           # whose results nobody else may see
-    own = _kept.setdefault(PyThread_get_thread_ident(), {})
+    # id of a parameter -> (it, its version, whether history is kept, the interpreter on top, its cast)
+    own = stacks().casts
     version = version_of(x)
     found = own.get(id(x))
     if (found is not None and found[1] == version and found[2] == pt_tls.grad_enabled and found[3] is top
@@ -177,12 +171,11 @@ def set_cache_enabled(bint on):
 
 cpdef clear_cache():
     """Forgets the casts of parameters that this thread has kept."""
-    if _kept:
-        _kept.pop(PyThread_get_thread_ident(), None)
+    stacks().casts.clear()
 
 
 @cython.binding(False)                  # so that methods check their self
-cdef class Context:
+cdef class Context(Mode):
     """Context(device_type, dtype=None, enabled=True, cache_enabled=None)\n--\n
     What ``amp.autocast`` does; that class has the checks that are rarely needed: ``_refuse`` raises for a device type
     that has none, ``_is_possible`` says whether it can be on, and warns if not."""
@@ -190,7 +183,6 @@ cdef class Context:
     cdef readonly object fast_dtype
     cdef readonly bint _enabled, _cache_enabled
     cdef int column
-    cdef list before
 
     def __init__(self, device_type, dtype=None, enabled=True, cache_enabled=None):
         if device_type == "cpu":
@@ -209,27 +201,26 @@ cdef class Context:
         if self._enabled and (self.column != DEVICE_CPU or (dtype is not BFLOAT16 and dtype is not FLOAT16)):
             self._enabled = self._is_possible()
         self._cache_enabled = not pt_tls.autocast_uncached if cache_enabled is None else bool(cache_enabled)
-        self.before = []
 
-    def __enter__(self):
-        cdef int column = self.column
-        self.before.append(pt_tls.autocast >> column & 1 | pt_tls.autocast_uncached << 1
-                           | pt_tls.autocast_dtype[column] << 2)
+    cdef object given(self):
+        return self
+
+    cdef object begin(self):
+        cdef int column = self.column, before
+        before = (pt_tls.autocast >> column & 1 | pt_tls.autocast_uncached << 1
+                  | pt_tls.autocast_dtype[column] << 2)
         pt_tls.autocast_dtype[column] = as_code(self.fast_dtype, b"autocast", b"dtype")
         pt_tls.autocast_uncached = not self._cache_enabled
         pt_tls.autocast_depth += 1
         set_column(column, self._enabled)
-        return self
+        return before
 
-    def __exit__(self, exc_type, exc_val, exc_tb):
-        cdef int before = self.before.pop()
-        pt_tls.autocast_depth -= 1
-        if pt_tls.autocast_depth == 0:
-            clear_cache()
+    cdef int end(self, object found) except -1:
+        cdef int before = found
         pt_tls.autocast_dtype[self.column] = before >> 2
         pt_tls.autocast_uncached = before >> 1 & 1
         set_column(self.column, before & 1)
-        return False
+        return leave()
 
     def __reduce__(self):
         return _context, (type(self), self.device, self.fast_dtype, self._enabled, self._cache_enabled)
@@ -239,6 +230,51 @@ def _context(cls, *args):
     made = cls.__new__(cls)
     Context.__init__(made, *args)
     return made
+
+
+cdef int leave() except -1:
+    """Counts a context less; behind the outermost, casts are forgotten."""
+    pt_tls.autocast_depth -= 1
+    if pt_tls.autocast_depth == 0:
+        clear_cache()
+    return 0
+
+
+cdef tuple whole():
+    return pt_tls.autocast, pt_tls.autocast_uncached, (<char *>pt_tls.autocast_dtype)[:8]
+
+
+cdef int set_whole(tuple state) except -1:
+    cdef int column
+    cdef bytes dtypes = state[2]
+    for column in range(8):
+        pt_tls.autocast_dtype[column] = <uint8_t>dtypes[column]
+    pt_tls.autocast_uncached = state[1]
+    for column in range(8):
+        set_column(column, <int>state[0] >> column & 1)
+    return 0
+
+
+@cython.binding(False)                  # so that methods check their self
+cdef class same_autocast(Mode):
+    """A context in which autocast is as it was when this was made: of another thread, or of an earlier time."""
+    cdef tuple state
+
+    def __init__(self):
+        self.state = whole()
+
+    cdef object given(self):
+        return self
+
+    cdef object begin(self):
+        cdef tuple before = whole()
+        set_whole(self.state)
+        pt_tls.autocast_depth += 1
+        return before
+
+    cdef int end(self, object before) except -1:
+        set_whole(before)
+        return leave()
 
 
 def increment_nesting():

@@ -2,11 +2,10 @@
 from ptcore._dtype import finfo
 from ptcore._errors import DTypeError, ShapeError
 from ptcore._ops._arguments import flag, integers, real
-from ptcore._ops._record import saved_hooks
 from ptcore._ops.call.offer import overridable
 from ptcore._ops.functions import batch_norm_stats, cat, clone, div, group_norm_stats
 from ptcore._ops.table.shapes import stat_dtype
-from ptcore._state import no_grad
+from ptcore._state import innermost_saved_hooks, no_grad
 from ptcore._tensor import Tensor
 
 
@@ -76,7 +75,8 @@ def of_batch(input, weight, bias, running_mean, running_var, momentum, eps):
     """The batch normalised by its own statistics, their means and biased variances; moves the running ones."""
     count = input.numel() // input.shape[1] if input.shape[1] else 0
     moving = count and (running_mean is not None or running_var is not None)        # an empty batch says nothing
-    if moving and saved_hooks:      # a hook may end the call, as in a checkpoint's second run: they move before it
+    # A hook may end the call, as in a checkpoint's second run: they move before it.
+    if moving and innermost_saved_hooks():
         with no_grad():
             mean, var = batch_norm_stats(input, weight, bias, float(eps))[1:]
         _update(running_mean, running_var, mean, var, count, momentum)

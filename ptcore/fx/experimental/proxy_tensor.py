@@ -12,7 +12,7 @@ from ptcore._errors import here
 from ptcore._node import user_place
 from ptcore._ops.table.ids import op_name
 from ptcore._pytree import tree_flatten, tree_unflatten
-from ptcore._state import are_source_lines_kept, interpreters, is_grad_enabled, no_grad
+from ptcore._state import Interpreter, are_source_lines_kept, interpreters, is_grad_enabled, no_grad
 from ptcore._subclass import carried_by, stands_for
 from ptcore._tensor import Tensor
 from ptcore.fx._symbolic_trace import _TreesOfGraph
@@ -92,7 +92,7 @@ class Sized(Traced):
         return f"Traced({self.node}, {self.tensor.dtype}, {list(self.sizes)})"
 
 
-class ProxyTracer:
+class ProxyTracer(Interpreter):
     """Writes a node for every row that is called while it is on the interpreter stack.
 
     Parameters
@@ -122,13 +122,6 @@ class ProxyTracer:
         if mode == "symbolic":
             from ptcore.fx.experimental import _sizes
             self.env = _sizes.Sizes(self)
-
-    def __enter__(self):
-        interpreters.push(self)
-        return self
-
-    def __exit__(self, *exc):
-        interpreters.pop()
 
     # -- values and nodes --------------------------------------------------------------------------
 

@@ -58,7 +58,7 @@ OWN = ("ptcore._ops.", "ptcore._exchange.convert", "ptcore._exchange.arrays", "p
        "ptcore.autograd._backward", "ptcore.autograd.function")
 REFUSED_FILES = ("ptcore._ops._select", "ptcore._ops.table.register")
 REFUSED = {"backward", "set_default_dtype", "set_default_device", "register_backend", "_set_grad_enabled",
-           "set_saved_hooks", "set_autocast_mode", "set_function_mode", "set_anomaly", "warn", "set_data"}
+           "set_autocast_mode", "set_setting", "warn", "set_data"}
 PURE_MODULES = {"math", "cmath"}
 
 

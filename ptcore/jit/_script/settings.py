@@ -1,6 +1,7 @@
 """Settings of PyTorch's fusers and executor: what has a meaning here is kept, what has none says so when it is used."""
 import contextlib
 
+from ptcore._contexts import Changed
 from ptcore.fx.node import OpFunction
 from ptcore.jit._script.functions import ScriptFunction
 
@@ -8,8 +9,6 @@ __all__ = ["enable_onednn_fusion", "export_opnames", "fuser", "last_executed_opt
            "optimized_execution", "set_fusion_strategy", "strict_fusion"]
 
 _strategy = [("STATIC", 2), ("DYNAMIC", 10)]
-#: Whether graphs run as plans (see optimized_execution).
-optimizes = True
 
 
 def set_fusion_strategy(strategy):
@@ -40,11 +39,14 @@ def set_fusion_strategy(strategy):
     return before
 
 
-@contextlib.contextmanager
-def optimized_execution(should_optimize):
+class optimized_execution(Changed, contextlib.ContextDecorator):
     """A context in which scripted graphs without branches and loops run as plans, as they do by default, or op by op.
 
-    It holds for all threads. Results are the same bits.
+    It holds for the thread. Results are the same bits.
+
+    Parameters
+    ----------
+    should_optimize : bool
 
     Examples
     --------
@@ -56,12 +58,9 @@ def optimized_execution(should_optimize):
     ...     f(ptcore.ones(2))
     tensor([3., 3.])
     """
-    global optimizes
-    before, optimizes = optimizes, bool(should_optimize)
-    try:
-        yield
-    finally:
-        optimizes = before
+
+    def __init__(self, should_optimize):
+        super().__init__((None, {"optimized_execution": bool(should_optimize)}))
 
 
 class strict_fusion:

@@ -9,7 +9,7 @@ import operator
 
 from ptcore._ops.plan.pair import Runner
 from ptcore._ops.plan.plan import can_plan
-from ptcore._state import is_grad_enabled
+from ptcore._state import is_grad_enabled, setting
 from ptcore._tensor import Tensor
 from ptcore.fx.graph import Graph
 from ptcore.fx.graph_module import GraphModule
@@ -17,7 +17,7 @@ from ptcore.fx.node import Node, OpFunction, attribute_at, map_arg
 from ptcore.jit._backend import places_of
 from ptcore.jit._plan import MOST_PLANS, Planned
 from ptcore.jit._plan import Program as Rows
-from ptcore.jit._script import operations, settings
+from ptcore.jit._script import operations
 from ptcore.jit._script.types import TENSOR
 from ptcore.nn import Module
 
@@ -73,7 +73,7 @@ class Straight:
             if len(self.variants) >= MOST_VARIANTS:
                 return self.program(*args)
             variant = self.variants[others] = _Variant(self.program, self.graph, self.owner, dict(others))
-        return variant(args) if settings.optimizes else self.program(*args)
+        return variant(args) if setting("optimized_execution", True) else self.program(*args)
 
 
 class _Variant:

@@ -3,6 +3,7 @@ import contextlib
 import enum
 
 from ptcore import _precision
+from ptcore._contexts import Changed
 
 __all__ = ["SDPBackend", "sdpa_kernel"]
 
@@ -25,9 +26,12 @@ _NAMES = {"cudnn": SDPBackend.CUDNN_ATTENTION, "flash": SDPBackend.FLASH_ATTENTI
           "overrideable": SDPBackend.OVERRIDEABLE}
 
 
-@contextlib.contextmanager
+class _Allowed(Changed, contextlib.ContextDecorator):
+    """What ``sdpa_kernel`` gives."""
+
+
 def sdpa_kernel(backends, set_priority=False):
-    """A context that allows attention to be computed in some ways alone.
+    """A context that allows attention to be computed in some ways alone, on all threads as in PyTorch.
 
     Parameters
     ----------
@@ -56,10 +60,7 @@ def sdpa_kernel(backends, set_priority=False):
         raise AssertionError("sdpa_kernel: backends must be an SDPBackend or a list of them, got "
                              f"{type(backends).__name__}")
     chosen = [backends] if isinstance(backends, SDPBackend) else backends
-    before = dict(_precision.attention)
     first = bool(set_priority and chosen) and chosen[0] == SDPBackend.CUDNN_ATTENTION
-    _precision.allow_attention(cudnn_first=first, **{name: backend in chosen for name, backend in _NAMES.items()})
-    try:
-        yield {}
-    finally:
-        _precision.allow_attention(**before)
+    return _Allowed(*_precision.allowing(cudnn_first=first, **{name: backend in chosen
+                                                               for name, backend in _NAMES.items()}),
+                    told=(_precision, _precision.matmul, ("cudnn_attention",)), gives={})

@@ -9,16 +9,17 @@ from collections.abc import Sequence
 
 import ptcore
 from ptcore import Tensor
+from ptcore._contexts import Counted
 from ptcore.nn.modules.container import ModuleDict, ModuleList
 from ptcore.nn.parameter import Parameter
 
 __all__ = ["ParametrizationList", "cached", "is_parametrized", "register_parametrization", "remove_parametrizations",
            "transfer_parametrizations_and_params", "type_before_parametrizations"]
 
-_cached = {"depth": 0, "values": {}}
+_cached = {"depth": 0, "values": {}}     # of the process, as in PyTorch
 
 
-class cached:
+class cached(Counted):
     """Within this context every parametrised tensor is computed once, when it is first read.
 
     Examples
@@ -33,13 +34,8 @@ class cached:
     False
     """
 
-    def __enter__(self):
-        _cached["depth"] += 1
-
-    def __exit__(self, *error):
-        _cached["depth"] -= 1
-        if not _cached["depth"]:
-            _cached["values"] = {}
+    def __init__(self):
+        super().__init__(_cached, "depth", "values")
 
 
 def _register(module, name, tensor):
@@ -181,7 +177,7 @@ def _property(name):
         parametrization = self.parametrizations[name]
         if not _cached["depth"]:
             return parametrization()
-        values, key = _cached["values"], (id(self), name)
+        values, key = _cached["values"], (id(self), name)       # which is another dict where all contexts are left
         if key not in values:
             values[key] = parametrization()
         return values[key]

@@ -1,0 +1,32 @@
+from ptcore._state cimport Mode, Switch
+
+
+cdef class Listed(Mode):
+    cdef str name
+    cdef object item
+
+
+cdef class Changed(Switch):
+    cdef tuple changes
+    cdef object told, gives
+    cdef list own
+    cdef int tell(self) except -1
+
+
+cdef class Counted(Mode):
+    cdef dict table
+    cdef str count, held
+    cdef list own
+
+
+cdef class Nested(Mode):
+    cdef object make, gives
+
+
+cdef class Exchanged(Mode):
+    cdef tuple changes
+    cdef readonly object last           # what the last change found at the last entry
+
+
+cdef class Replaced(Mode):
+    cdef list changes, own

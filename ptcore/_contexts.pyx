@@ -1,0 +1,214 @@
+"""Contexts of upper floors, whose ``__enter__`` and ``__exit__`` are C functions: see ``_state.Mode``.
+
+Lists and settings of a thread, settings of the process, values that functions in C read and write.
+"""
+cimport cython
+from ptcore._state cimport Mode, Switch, drop, push, stacks
+
+
+@cython.binding(False)                  # so that methods check their self
+cdef class Listed(Mode):
+    """While entered, ``item`` is the innermost of this thread's ``stack(name)``; without an item, the context itself.
+
+    Parameters
+    ----------
+    name : str
+    item : object, optional
+    """
+
+    def __init__(self, str name, item=None):
+        self.name, self.item = name, item
+
+    cdef object begin(self):
+        item = self if self.item is None else self.item
+        push(<list>stacks().named.setdefault(self.name, []), item, 0)
+        return item
+
+    cdef int end(self, object before) except -1:
+        return drop(<list>stacks().named[self.name], before, 0)
+
+
+@cython.binding(False)                  # so that methods check their self
+cdef class Changed(Switch):
+    """While entered, some settings have other values: those of this thread, or entries of dicts of the process.
+
+    Parameters
+    ----------
+    *changes : (dict or None, dict) pairs
+        Where the settings lie, None for ``setting`` of the thread, and their values. A context changes settings of a
+        thread or of the process, and not both.
+    told : (module, dict, names), optional
+        ``module.told(name, dict[name])``, unless it is None, is a function in C that hears of the changes.
+    gives : object, optional
+        What ``as`` names.
+    """
+
+    def __init__(self, *changes, told=None, gives=None):
+        self.changes, self.told, self.gives = changes, told, gives
+        self.own = None if any([table is None for table, _ in changes]) else []
+
+    cdef object given(self):
+        return self.gives
+
+    cdef list notes(self):
+        return stacks().entered if self.own is None else self.own
+
+    cdef object begin(self):
+        cdef list before = []
+        cdef dict table, values
+        for where, values in self.changes:
+            table = stacks().settings if where is None else <dict>where
+            before.append((table, {name: table.get(name, NotImplemented) for name in values}))
+        for (table, _), (_, values) in zip(before, self.changes):
+            table.update(values)
+        self.tell()
+        return before
+
+    cdef int end(self, object before) except -1:
+        cdef dict table, found
+        for table, found in before:
+            for name, value in found.items():
+                if value is NotImplemented:
+                    table.pop(name, None)
+                else:
+                    table[name] = value
+        return self.tell()
+
+    cdef int tell(self) except -1:
+        if self.told is not None and self.told[0].told is not None:
+            for name in self.told[2]:
+                self.told[0].told(name, self.told[1][name])
+        return 0
+
+
+@cython.binding(False)                  # so that methods check their self
+cdef class Counted(Mode):
+    """While entered, ``table[count]`` is one more; where it falls to 0, ``table[held]`` becomes a new dict.
+
+    Parameters
+    ----------
+    table : dict
+    count, held : str
+    """
+
+    def __init__(self, dict table, str count, str held):
+        self.table, self.count, self.held, self.own = table, count, held, []
+
+    cdef list notes(self):
+        return self.own
+
+    cdef object begin(self):
+        self.table[self.count] += 1
+        return None
+
+    cdef int end(self, object before) except -1:
+        self.table[self.count] -= 1
+        if self.table[self.count] == 0:
+            self.table[self.held] = {}
+        return 0
+
+
+@cython.binding(False)                  # so that methods check their self
+cdef class Nested(Mode):
+    """While entered, so is another context, which ``make`` gives at each entry.
+
+    Parameters
+    ----------
+    make : callable
+        Gives a ``Mode``, or raises.
+    gives : object
+        What ``as`` names.
+    """
+
+    def __init__(self, make, gives):
+        self.make, self.gives = make, gives
+
+    cdef object given(self):
+        return self.gives
+
+    cdef object begin(self):
+        cdef Mode inner = self.make()           # of Python, and so before the change
+        inner.__enter__()
+        return inner
+
+    cdef int end(self, object before) except -1:
+        (<Mode>before).__exit__()
+        return 0
+
+
+@cython.binding(False)                  # so that methods check their self
+cdef class Exchanged(Mode):
+    """While entered, what functions in C write has another value, for as many as there are.
+
+    Parameters
+    ----------
+    *changes : (read, write, args, value) tuples
+        ``read(*args)`` gives the value that there is, ``write(*args, value)`` sets another. They are undone in reverse.
+    """
+
+    def __init__(self, *changes):
+        self.changes = changes
+
+    cdef bint prepares(self):
+        return True
+
+    cdef object begin(self):
+        cdef list before = []
+        try:
+            for read, write, args, value in self.changes:
+                found = read(*args)
+                write(*args, value)
+                before.append((write, args, found))
+                self.last = found
+        except BaseException:
+            self.end(before)
+            raise
+        return before
+
+    cdef int end(self, object before) except -1:
+        for write, args, value in reversed(<list>before):
+            write(*args, value)
+        return 0
+
+
+@cython.binding(False)                  # so that methods check their self
+cdef class Replaced(Mode):
+    """While entered, some entries of dicts and attributes of classes are other ones, in the whole process.
+
+    Parameters
+    ----------
+    changes : list of (dict or class, name, value)
+    """
+
+    def __init__(self, list changes):
+        self.changes, self.own = changes, []
+
+    cdef list notes(self):
+        return self.own
+
+    cdef object begin(self):
+        cdef list before = []
+        for table, name, value in self.changes:
+            held = table.__dict__ if isinstance(table, type) else table
+            before.append((table, name, held.get(name, NotImplemented)))
+            put(table, name, value)
+        return before
+
+    cdef int end(self, object before) except -1:
+        for table, name, value in reversed(<list>before):
+            put(table, name, value)
+        return 0
+
+
+cdef int put(object table, object name, object value) except -1:
+    """NotImplemented: there was none, and is to be none."""
+    if isinstance(table, type):
+        if value is NotImplemented:
+            delattr(table, name)
+        else:
+            setattr(table, name, value)
+    elif value is NotImplemented:
+        del (<dict>table)[name]
+    else:
+        (<dict>table)[name] = value
+    return 0

@@ -1,0 +1,191 @@
+"""No module holds a list that is pushed and popped: modes, hooks and stacks lie in a thread's state (``_state.pyx``).
+
+A list, dict or set of a module may grow: a registry. What also shrinks, is counted down, or is set where a context
+begins or ends, stands in a table with the reason why it is no thread's.
+"""
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.core
+
+PACKAGE = Path(__file__).resolve().parent.parent / "ptcore"
+SOURCE_ONLY = pytest.mark.skipif(not (PACKAGE / "_build").exists(), reason="needs the source tree")
+
+GROW = {"append", "appendleft", "add", "insert", "extend", "update", "setdefault"}
+SHRINK = {"pop", "popleft", "popitem", "remove", "discard", "clear"}
+ENDS = {"__enter__", "__exit__"}
+
+# "file:name": why other threads see it.
+ALLOWED = {
+    "_ops/__init__.py:_rows": "the rows that there are; a package's are taken off with their library",
+    "_ops/namespaces.py:_packets": "a cache of names, which goes with the op",
+    "_ops/namespaces.py:custom": "the ops that there are, by name",
+    "_ops/table/ids.pyx:_id_by_name": "the ids of rows, which go with their library",
+    "_ops/table/ids.pyx:_python_kernels": "kernels of rows, which go with their library",
+    "_ops/table/schema.py:_rows": "the rows of the file that is being read, under the lock of its import",
+    "autograd/_engine.py:_live": "numbers of the backwards that run, on whatever thread",
+    "autograd/_engine.py:_watched": "hooks on tensors until they are removed",
+    "autograd/_recording.pyx:_methods": "the methods that a profile, which is the process's, has exchanged",
+    "autograd/profiler.py:_is_profiler_enabled": "a profile is the process's, as in PyTorch",
+    "autograd/_ranges.py:_exchanged": "the entries of functions that a profile, which is the process's, has exchanged",
+    "compat/torch/_finder.py:_added": "paths of the importer while torch is ptcore",
+    "compat/torch/_finder.py:_given": "modules of the importer while torch is ptcore",
+    "compat/torch/_finder.py:_names": "names of the importer while torch is ptcore",
+    "cuda/_pools.py:_users": "how many graphs and blocks use a pool: each thread that uses it",
+    "cuda/streams.py:captures_events": "captures under way: what any thread records goes to each of them",
+    "distributions/kl.py:_KL_MEMOIZE": "a cache, emptied where a rule is registered",
+    "jit/_capture/rewrite.py:_known": "a cache",
+    "jit/_script/source.py:_compiled": "a cache",
+    "jit/_script/types.py:_classes": "the classes that were scripted",
+    "library/_custom_op.py:OPDEFS": "the ops that there are, by name",
+    "library/_library.py:_defined": "the ops that libraries have defined",
+    "library/_library.py:pending": "registrations until their op is defined",
+    "monitor.py:_handlers": "handlers until they are unregistered",
+    "multiprocessing/_devices.py:_sent": "blocks of devices until a process has them",
+    "multiprocessing/_shared_memory.py:_late": "segments that are to be let go",
+    "multiprocessing/_shared_memory.py:_slabs": "segments by name",
+    "optim/optimizer.py:_global_step_pre_hooks": "hooks until they are removed",
+    "serialization/_constructors.py:_safe": "what files may name, for all threads as in PyTorch",
+    "_random.pyx:_held": "generators that a capture on a device keeps",
+}
+
+
+def places(tree, here):
+    """Where the names of a module come from: name -> (module, name there). Those of the package that it imports are
+    others', whether they are values or modules."""
+    found = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "ptcore":
+            found |= {a.asname or a.name: (node.module, a.name) for a in node.names}
+        elif isinstance(node, ast.Import):
+            found |= {a.asname: (a.name.rpartition(".")[0], a.name.rpartition(".")[2]) for a in node.names
+                      if a.asname and a.name.startswith("ptcore.")}
+    for statement in tree.body:
+        targets = statement.targets if isinstance(statement, ast.Assign) else (
+            [statement.target] if isinstance(statement, ast.AnnAssign) else [])
+        found |= {name.id: (here, name.id) for target in targets for name in ast.walk(target)
+                  if isinstance(name, ast.Name)}
+    return found
+
+
+def is_context(function):
+    return isinstance(function, ast.FunctionDef) and (function.name in ENDS or any(
+        "contextmanager" in ast.unparse(d) for d in function.decorator_list))
+
+
+def changes(tree, here="here"):
+    """((module, name), what is done) of each change of a module's value by a function."""
+    known = places(tree, here)
+
+    def place(node):
+        if isinstance(node, ast.Name):
+            return known.get(node.id)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in known:
+            return ".".join(known[node.value.id]), node.attr
+        return None
+    for function in ast.walk(tree):
+        if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            continue
+        for node in ast.walk(function):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in GROW | SHRINK:
+                yield place(node.func.value), "grows" if node.func.attr in GROW else "shrinks"
+            targets = node.targets if isinstance(node, (ast.Assign, ast.Delete)) else (
+                [node.target] if isinstance(node, ast.AugAssign) else [])
+            for target in targets:
+                for part in target.elts if isinstance(target, ast.Tuple) else [target]:
+                    if isinstance(part, ast.Subscript):
+                        is_less = isinstance(node, ast.Delete) or isinstance(part.slice, ast.Slice) or (
+                            isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Sub))
+                        yield place(part.value), ("set in a context" if is_context(function) else
+                                                  "shrinks" if is_less else "grows")
+                    elif isinstance(part, ast.Attribute) and is_context(function):
+                        yield place(part), "set in a context"
+            if isinstance(node, ast.Global) and is_context(function):
+                for name in node.names:
+                    yield (here, name), "set in a context"
+
+
+def pushed_and_popped(found):
+    done = {}
+    for where, what in found:
+        done.setdefault(where, set()).add(what)
+    return {where for where, what in done.items() if where is not None and (
+        "set in a context" in what or {"grows", "shrinks"} <= what)}
+
+
+def found_in(text):
+    """Values that are pushed and popped, of a text of Python."""
+    return pushed_and_popped(changes(ast.parse(text)))
+
+
+BOUND = re.compile(r"^(?:cdef (?:public |readonly )?(?:list|dict|set|object) )?(\w+)(?:: \w+)? = "
+                   r"(?:\[|\{|set\(|dict\(|list\(|deque\(|\w*Ordered)", re.M)
+
+
+def found_in_cython(text):
+    """The same of a text of Cython."""
+    found = set()
+    for name in BOUND.findall(text):
+        grows = re.search(rf"^[ \t]+.*\b{name}(?:\.(?:{'|'.join(GROW)})\(|\[[^\]\n]+\] \+?= )", text, re.M)
+        shrinks = re.search(rf"^[ \t]+.*(?:\b{name}\.(?:{'|'.join(SHRINK)})\(|\bdel {name}\[|\b{name}\[[^\]\n]+\] -= )",
+                            text, re.M)
+        if grows and shrinks:
+            found.add(name)
+    return found
+
+
+def module_of(path):
+    return ".".join(("ptcore", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__")
+
+
+@SOURCE_ONLY
+def test_no_module_holds_a_stack():
+    found, of_python, files = set(), [], {}
+    for path in sorted(PACKAGE.rglob("*")):
+        name = path.relative_to(PACKAGE).as_posix()
+        if name.startswith(("_build/", "examples/")) or path.suffix not in (".py", ".pyx"):
+            continue
+        files[module_of(path)] = name
+        if path.suffix == ".py":
+            of_python += changes(ast.parse(path.read_text()), module_of(path))
+        else:
+            found |= {f"{name}:{one}" for one in found_in_cython(path.read_text())}
+    found |= {f"{files[module]}:{name}" for module, name in pushed_and_popped(of_python) if module in files}
+    assert found - {*ALLOWED} == set(), "these belong to the thread's state, or into the table with a reason"
+    assert {*ALLOWED} - found == set(), "these are gone from the code"
+
+
+@SOURCE_ONLY
+def test_no_counter_of_a_thread_by_its_number():
+    """What is kept by the number of a thread stays when that ends, and is then another one's."""
+    found = {path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py*") if re.search(
+        r"get_ident\(\)\]|PyThread_get_thread_ident|\.get\(get_ident\(\)\)", path.read_text())}
+    assert found == {"autograd/_engine.py"}         # which takes it off where the backward ends
+
+
+@pytest.mark.parametrize("text", [
+    "hooks = []\ndef enter(x):\n    hooks.append(x)\ndef leave():\n    hooks.pop()",
+    "state = {'depth': 0}\nclass cached:\n    def __enter__(self):\n        state['depth'] += 1",
+    "count = {'n': 0}\ndef f():\n    count['n'] += 1\ndef g():\n    count['n'] -= 1",
+    "on = False\nclass mode:\n    def __enter__(self):\n        global on\n        on = True",
+    "on = False\n@contextlib.contextmanager\ndef mode():\n    global on\n    on = True\n    yield\n    on = False",
+    "kept = {}\ndef f(k):\n    kept[k] = 1\ndef g(k):\n    del kept[k]",
+    "from ptcore._ops._record import hooks\ndef f(x):\n    hooks.append(x)\ndef g():\n    hooks.pop()",
+    "from ptcore.jit import _compile\nclass stance:\n    def __enter__(self):\n        _compile.stance[0] = 1"])
+def test_what_is_found(text):
+    assert len(found_in(text)) == 1
+
+
+def test_what_is_found_in_cython():
+    assert found_in_cython("hooks = []\n\ndef f(x):\n    hooks.append(x)\n\ndef g():\n    hooks.pop()\n") == {"hooks"}
+    assert found_in_cython("cdef dict _kept = {}\ndef f(k):\n    _kept[k] = 1\n    _kept.pop(k, None)\n") == {"_kept"}
+    assert not found_in_cython("cdef dict _rows = {}\ndef f(k):\n    _rows[k] = 1\n")
+
+
+@pytest.mark.parametrize("text", ["rows = {}\ndef add(k, v):\n    rows[k] = v",
+                                  "def f():\n    stack = []\n    stack.append(1)\n    stack.pop()"])
+def test_what_may_be(text):
+    assert not found_in(text)
