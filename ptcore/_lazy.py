@@ -150,6 +150,9 @@ TABLE = {
         "nn.modules.linear_cross_entropy_options": ("LinearCrossEntropyOptions",),
         "nn.parallel": ("DataParallel",),
     },
+    "ptcore.nn.Module": {
+        "jit._module": ("compile",),
+    },
     "ptcore.nn.functional": {
         "_ops.activation.functions": ("hardtanh_", "rrelu_"),
         "_ops.loss.functions": ("linear_cross_entropy",),
@@ -225,8 +228,8 @@ class Later:
         return function.__get__(instance, owner)
 
 
-def attach(owner):
-    """Gives Tensor the methods of the table."""
-    for file, its in TABLE["ptcore.Tensor"].items():
+def attach(owner, name="ptcore.Tensor"):
+    """Gives a class the methods of the table."""
+    for file, its in TABLE[name].items():
         for name in its:
             Later(owner, name, file)

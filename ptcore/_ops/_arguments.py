@@ -4,7 +4,6 @@ The generated functions call these only for a value that is not already plain, s
 call pays a comparison of pointers. Every error names op, argument, what was expected and what
 came.
 """
-from math import inf
 from operator import index
 
 from ptcore._dtype import as_dtype
@@ -35,17 +34,6 @@ def _plain(op, name, expected, value):
     if (getattr(value, "ndim", None) == 0 and hasattr(value, "item")) or isinstance(value, Tensor):
         return value.item()
     raise _wrong(TypeError, op, name, expected, value)
-
-
-def clone_as(input, memory_format):
-    """A copy in the order of a memory format."""
-    from ptcore._memory_format import checked, contiguous, preserve_format
-    from ptcore._ops import run
-    format = checked("clone", memory_format)
-    if format is None:
-        return input.clone() if memory_format is preserve_format else run("row_major", (input,))
-    result = contiguous(input, format, "clone")
-    return input.clone() if result is input else result
 
 
 def tensor(op, name, value):
@@ -154,21 +142,6 @@ def reduction(op, value, size_average=None, reduce=None):
             return "none"
         return "mean" if size_average is None or flag(op, "size_average", size_average) else "sum"
     return word(op, "reduction", value, REDUCTIONS)
-
-
-def rounded(input, decimals, out=None, inplace=False):
-    """``round`` to so many decimals."""
-    from ptcore._ops.functions import round_to, round_to_
-    times, over = [10.0 ** n if 0 < n <= 308 else 1.0 if n <= 0 else inf for n in (decimals, -decimals)]
-    return round_to_(input, times, over) if inplace else round_to(input, times, over, out=out)
-
-
-def positions(condition):
-    """``where`` of a condition alone."""
-    from ptcore._ops._methods import nonzero
-    if not isinstance(condition, Tensor):
-        raise _wrong(TypeError, "where", "condition", "a Tensor", condition)
-    return nonzero(condition, as_tuple=True)
 
 
 def dtype(op, name, value):

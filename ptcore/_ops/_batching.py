@@ -16,6 +16,7 @@ import ptcore._ops as ops
 from ptcore._errors import here
 from ptcore._exchange.convert import as_tensor
 from ptcore._ops.call.batched import Batched
+from ptcore._ops.calling import run
 from ptcore._ops.creation.creation import arange, empty
 from ptcore._shape import is_symbolic_number
 from ptcore._state import aside
@@ -43,7 +44,7 @@ def call(op, args, inplace=False):
     sizes = _distinct([b.tensor.shape[0] for b in _leaves(args) if isinstance(b, Batched)])
     word, _, rest = ("", "", "") if callable(row.batch) else row.batch.partition(" ")
     if not sizes and not row.random:
-        return ops.run(op, args, inplace)
+        return run(op, args, inplace)
     if word == "refused:":
         raise NotImplementedError(f"{op}: it cannot be batched: {rest}{here()}")
     if word == "decompose":
@@ -102,7 +103,7 @@ def _expected(row, args):
             is_symbolic_number(n) for x in _leaves(args) for n in (x.shape if hasattr(x, "shape") else (x,))):
         return _symbolic_result(row, args)
     with aside():                       # nothing is computed: no interpreter is to see it
-        return ops.run(row.name, tuple([_sample(a) for a in args]))
+        return run(row.name, tuple([_sample(a) for a in args]))
 
 
 def _symbolic_result(row, args):
@@ -157,7 +158,7 @@ def _broadcast(row, args, inplace):
             if isinstance(args[k], Batched) and not args[k].ndim and args[k].tensor.dtype is not dtype:
                 args[k] = Batched(args[k].tensor.to(dtype))
     moved = [_aligned(a, ndim) for a in args]
-    result = ops.run(row.name, tuple(moved), inplace)
+    result = run(row.name, tuple(moved), inplace)
     return Batched(result)
 
 
@@ -209,12 +210,12 @@ def _shift(row, args, size, only):
         elif a.letter in "DR":
             value = (1,) if lifted else tuple([d + 1 for d in value])
         moved.append(value)
-    return _packed(ops.run(row.name, tuple(moved)), expected)
+    return _packed(run(row.name, tuple(moved)), expected)
 
 
 def _whole(row, args, size, rest):
     """The op looks at no dim."""
-    return Batched(ops.run(row.name, (args[0].tensor, *args[1:])))
+    return Batched(run(row.name, (args[0].tensor, *args[1:])))
 
 
 def _sizes(row, args, size, rest):
@@ -222,9 +223,9 @@ def _sizes(row, args, size, rest):
     x, shape = args
     expected = _expected(row, args)
     if not isinstance(shape, (tuple, list, int)):                   # view(dtype)
-        return Batched(ops.run(row.name, (x.tensor, shape)))
+        return Batched(run(row.name, (x.tensor, shape)))
     moved = _aligned(x, expected.ndim) if row.name == "expand" else x.tensor
-    return Batched(ops.run(row.name, (moved, (size, *expected.shape))))
+    return Batched(run(row.name, (moved, (size, *expected.shape))))
 
 
 def _reach(dims, sign):
@@ -241,13 +242,13 @@ def _strided(row, args, size, rest):
     if 0 not in shape and (low < first + _reach(own, -1) or high > first + _reach(own, 1)):
         raise RuntimeError(f"as_strided: size {list(shape)}, stride {list(stride)} and offset {offset} reach out of "
                            "the memory of one sample")
-    return Batched(ops.run(row.name, (stack, (size, *shape), (stack.stride(0), *stride), offset, *args[4:])))
+    return Batched(run(row.name, (stack, (size, *shape), (stack.stride(0), *stride), offset, *args[4:])))
 
 
 def _permute(row, args, size, rest):
     x, dims = args
     _expected(row, args)
-    return Batched(ops.run(row.name, (x.tensor, (0, *[d % x.ndim + 1 for d in dims]))))
+    return Batched(run(row.name, (x.tensor, (0, *[d % x.ndim + 1 for d in dims]))))
 
 
 def _squeeze(row, args, size, rest):
@@ -256,7 +257,7 @@ def _squeeze(row, args, size, rest):
     _expected(row, args)
     dims = range(x.ndim) if dim is None else dim if isinstance(dim, (tuple, list)) else (dim,)
     dims = tuple([d % x.ndim + 1 for d in dims]) if x.ndim else ()
-    return Batched(ops.run(row.name, (x.tensor, dims)) if dims else x.tensor.view(x.tensor.shape))
+    return Batched(run(row.name, (x.tensor, dims)) if dims else x.tensor.view(x.tensor.shape))
 
 
 def _product(row, args, size, equation):
@@ -275,36 +276,36 @@ def _dtype(x):
 
 def _rows_of(x):
     """A stack of matrices as one, of all their rows."""
-    return ops.run("reshape", (x, (x.shape[0] * x.shape[1], *x.shape[2:])))
+    return run("reshape", (x, (x.shape[0] * x.shape[1], *x.shape[2:])))
 
 
 def _mm(x, y, size):
     if not isinstance(y, Batched):
         n = x.shape[0]
-        return ops.run("mm", (_rows_of(x.tensor), y)).view((size, n, y.shape[1]))
-    return ops.run("bmm", (spread(x, size), y.tensor))
+        return run("mm", (_rows_of(x.tensor), y)).view((size, n, y.shape[1]))
+    return run("bmm", (spread(x, size), y.tensor))
 
 
 def _bmm(x, y, size):
     n = x.shape[0]
-    product = ops.run("bmm", (_rows_of(spread(x, size)), _rows_of(spread(y, size))))
+    product = run("bmm", (_rows_of(spread(x, size)), _rows_of(spread(y, size))))
     return product.view((size, n, *product.shape[1:]))
 
 
 def _mv(x, y, size):
     if not isinstance(y, Batched):
-        return ops.run("mv", (_rows_of(x.tensor), y)).view((size, x.shape[0]))
+        return run("mv", (_rows_of(x.tensor), y)).view((size, x.shape[0]))
     if not isinstance(x, Batched):
-        return ops.run("mm", (y.tensor, x.t()))
-    return ops.run("bmm", (x.tensor, y.tensor.unsqueeze(2))).squeeze(2)
+        return run("mm", (y.tensor, x.t()))
+    return run("bmm", (x.tensor, y.tensor.unsqueeze(2))).squeeze(2)
 
 
 def _dot(x, y, size):
     if not isinstance(y, Batched):
-        return ops.run("mv", (x.tensor, y))
+        return run("mv", (x.tensor, y))
     if not isinstance(x, Batched):
-        return ops.run("mv", (y.tensor, x))
-    return ops.run("bmm", (x.tensor.unsqueeze(1), y.tensor.unsqueeze(2))).view((size,))
+        return run("mv", (y.tensor, x))
+    return run("bmm", (x.tensor.unsqueeze(1), y.tensor.unsqueeze(2))).view((size,))
 
 
 _PRODUCTS = {"mm": _mm, "bmm": _bmm, "mv": _mv, "dot": _dot}
@@ -333,10 +334,10 @@ def _index(row, args, size, rest):
     order = [0, *inner[depth:depth + first], *inner[:depth], *inner[depth + first:]]
     if not writing:
         rest = [n for d, n in enumerate(x.shape) if d not in dims]
-        found = ops.run(row.name, (x, tensors, dims, (size, *shape, *rest)))
+        found = run(row.name, (x, tensors, dims, (size, *shape, *rest)))
         return Batched(found.permute(order))
     values = spread(values, size).permute([order.index(d) for d in range(ndim)])
-    return Batched(ops.run(row.name, (x, values, tensors, dims, last)))
+    return Batched(run(row.name, (x, values, tensors, dims, last)))
 
 
 def _rows(row, args, size, rest):
@@ -344,12 +345,12 @@ def _rows(row, args, size, rest):
     x, values, right = args
     expected = _expected(row, args)
     if x.ndim > 1:
-        return Batched(ops.run(row.name, (spread(x, size), spread(values, size), right)))
+        return Batched(run(row.name, (spread(x, size), spread(values, size), right)))
     values = spread(values, size)
     if isinstance(x, Batched):
         x = x.tensor
         values = values.reshape((size, math.prod(expected.shape)))
-    return Batched(ops.run(row.name, (x, values, right)).reshape((size, *expected.shape)))
+    return Batched(run(row.name, (x, values, right)).reshape((size, *expected.shape)))
 
 
 def _merge(row, args, size, rest):
@@ -362,7 +363,7 @@ def _merge(row, args, size, rest):
             value = spread(value, size)
             value = value.reshape((size * n, *value.shape[2:]))
         moved.append(value)
-    return _unmerged(ops.run(row.name, tuple(moved)), expected, size)
+    return _unmerged(run(row.name, tuple(moved)), expected, size)
 
 
 def _unmerged(result, expected, size):
@@ -379,7 +380,7 @@ def _convolution(row, args, size, rest):
         expected = _expected(row, args)
         n = x.shape[0]
         merged = x.tensor.reshape((size * n, *x.shape[1:]))
-        return _unmerged(ops.run(row.name, (merged, *args[1:])), expected, size)
+        return _unmerged(run(row.name, (merged, *args[1:])), expected, size)
     expected = _expected(row, args)
 
     def beside(value):                  # (N, size * C, ...)
@@ -396,8 +397,8 @@ def _convolution(row, args, size, rest):
     *settings, groups, out = settings
     settings = (*settings, groups * size, out)
     if row.name == "convolve_weight":
-        return _unmerged(ops.run(row.name, (beside(x), beside(other), *settings)), expected, size)
-    result = ops.run(row.name, (beside(x), stacked(other), stacked(weights), *settings))
+        return _unmerged(run(row.name, (beside(x), beside(other), *settings)), expected, size)
+    result = run(row.name, (beside(x), stacked(other), stacked(weights), *settings))
     n, c = expected.shape[:2]
     return Batched(result.reshape((n, size, c, *expected.shape[2:])).transpose(0, 1))
 
@@ -407,7 +408,7 @@ def _each(row, args, size, rest):
     if not size:
         return Batched(empty((0, *_expected(row, args).shape), dtype=_expected(row, args).dtype))
     from ptcore._ops.functions import stack
-    return Batched(stack([ops.run(row.name, tuple([a.tensor[k] if isinstance(a, Batched) else a for a in args]))
+    return Batched(stack([run(row.name, tuple([a.tensor[k] if isinstance(a, Batched) else a for a in args]))
                           for k in range(size)]))
 
 

@@ -20,12 +20,16 @@ from ptcore._ops._record cimport *
 from ptcore._ops.table.ids cimport *
 from ptcore._ops._writing cimport *
 from ptcore._ops.call.offer import overridable
-from ptcore._state cimport asked, is_asked
+from ptcore._state cimport is_asked
 from ptcore._ops.table.ids import op_id
 from ptcore._ops.functions import (as_strided_of, expand, permute, reshape, squeeze, transpose, unbind,
                                    unsqueeze)
 from ptcore._ops.functions import where as _where
-from ptcore._ops.functions import row_major
+from ptcore._ops.functions import instead, round_to, round_to_, row_major
+from ptcore._memory_format import checked as format_of
+from ptcore._memory_format import contiguous as contiguous_as
+from ptcore._memory_format import preserve_format
+from ptcore._ops.view.views import set_reinterpret
 from ptcore._subclass import detached, of_class
 from ptcore._ops.functions import matmul as _matmul
 
@@ -47,7 +51,8 @@ def detach(Tensor self not None):
     """
     if (self.flags | pt_modes_seen) & (PT_INTERPOSED | PT_SUBCLASS | PT_MODE_FUNCTION | PT_SEEN_PROFILE):
         if is_asked(self.flags):
-            return asked(Tensor.detach, self)
+            from ptcore._overrides import ask
+            return ask(Tensor.detach, (self,), {})
         if pt_modes_seen & PT_SEEN_PROFILE:
             return as_event("detach", self, detach_of)
         if self.flags & PT_INTERPOSED:
@@ -714,3 +719,31 @@ Tensor._typ = "npy_extension"
 Tensor.__numpy_dtype__ = property(lambda self: self.dtype.__numpy_dtype__, doc="NumPy's dtype of the elements.")
 for _n in ("is_mkldnn", "is_mps", "is_nested", "is_quantized", "is_sparse", "is_sparse_csr", "is_xla", "is_xpu"):
     setattr(Tensor, _n, property(lambda self: False, doc="False: tensors are dense."))
+
+
+# -- what rows name in the place of an op ----------------------------------------------------------
+
+def clone_as(input, memory_format):
+    """A copy in the order of a memory format."""
+    format = format_of("clone", memory_format)
+    if format is None:
+        return input.clone() if memory_format is preserve_format else row_major(input)
+    result = contiguous_as(input, format, "clone")
+    return input.clone() if result is input else result
+
+
+def rounded(input, decimals, out=None, inplace=False):
+    """``round`` to so many decimals."""
+    times, over = [10.0 ** n if 0 < n <= 308 else 1.0 if n <= 0 else float("inf") for n in (decimals, -decimals)]
+    return round_to_(input, times, over) if inplace else round_to(input, times, over, out=out)
+
+
+def positions(condition):
+    """``where`` of a condition alone."""
+    if not isinstance(condition, Tensor):
+        raise TypeError(f"where: condition must be a Tensor, got {type(condition).__name__}")
+    return nonzero(condition, as_tuple=True)
+
+
+instead.update(clone_as=clone_as, rounded=rounded, positions=positions)
+set_reinterpret(reinterpret)

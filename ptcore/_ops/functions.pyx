@@ -207,10 +207,13 @@ cdef bint all_none(PyObject **slots, int first, int end) noexcept:
     return True
 
 
+instead = {}                # name -> what is called instead of an op, as rows say; _methods.pyx enters them
+
+
 cdef object helper(pt_function *f):
-    """The function of _arguments.py that `extra` names."""
+    """The function that `extra` names."""
     if f.body == NULL:
-        found = getattr(_arguments, f.spec.extra.decode().rpartition(".")[2])
+        found = instead[f.spec.extra.decode().rpartition(".")[2]]
         Py_INCREF(found)
         f.body = <PyObject *>found
     return <object>f.body

@@ -6,8 +6,9 @@ hidden; what an op does to it says the op's row (``_ops/_batching.py``).
 import functools
 
 from ptcore._errors import at_users_line, here
-from ptcore._ops import _batching, _decompositions, row, run
+from ptcore._ops import _batching, _decompositions, row
 from ptcore._ops.call.batched import Batched, made_as, on_stacks, sample_of
+from ptcore._ops.calling import run
 from ptcore._ops.creation.creation import eye, zeros
 from ptcore._pytree import broadcast_leaves, tree_flatten, tree_leaves, tree_unflatten
 from ptcore._random import default_generator

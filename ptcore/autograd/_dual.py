@@ -12,6 +12,7 @@ from ptcore._errors import at_users_line
 from ptcore._ops import _decompositions
 from ptcore._ops._record import custom_node
 from ptcore._ops.call.batched import made_as
+from ptcore._ops.calling import run
 from ptcore._ops.creation.creation import zeros_like
 from ptcore._ops.functions import as_strided_of
 from ptcore._state import interpreters, is_grad_enabled, no_grad
@@ -119,7 +120,7 @@ class Forward:
         t = self.tangent(x)
         if t is None:
             return None
-        t = ops.run("reshape" if op == "view" else op, (t, *rest))     # it may lie in memory otherwise
+        t = run("reshape" if op == "view" else op, (t, *rest))     # it may lie in memory otherwise
         return t if place is None else t[place]
 
     def window(self, x, base, whole):
@@ -183,7 +184,7 @@ class Forward:
             return self.into(op, primals, live, out)
         if variant == INPLACE:
             return self.write(op, args, primals, tangents, live)
-        result = ops.run(op, tuple(primals))
+        result = run(op, tuple(primals))
         if not mine and not live:
             return result
         if result is primals[0]:
@@ -232,7 +233,7 @@ class Forward:
         """An op in place: the value and the tangent are both written to."""
         x = args[0]
         before = primals[0].clone() if live else primals[0]
-        ops.run(op, tuple(primals), True)
+        run(op, tuple(primals), True)
         if live:
             if tangents[0] is not None:                     # what is recorded may keep it, and it is written to
                 tangents[0] = tangents[0].clone()

@@ -8,6 +8,7 @@ import functools
 import importlib
 
 import ptcore._ops as ops
+from ptcore._ops.calling import run
 from ptcore._ops.creation.creation import ones_like, zeros_like
 from ptcore._ops.functions import sum as sum_of
 from ptcore._ops.table import expr
@@ -87,14 +88,14 @@ def _linear(row, args, tangents, out):
             moved.append(zeros_like(x) if t is None else t)
         else:
             moved.append(x)
-    return ops.run(row.name, tuple(moved))
+    return run(row.name, tuple(moved))
 
 
 def _bilinear(row, args, tangents, out):
     total = None
     for k, t in enumerate(tangents):
         if t is not None:
-            total = _plus(total, ops.run(row.name, (*args[:k], t, *args[k + 1:])))
+            total = _plus(total, run(row.name, (*args[:k], t, *args[k + 1:])))
     return total
 
 

@@ -19,8 +19,7 @@ from ptcore.jit._capture.guards import RAISED, same_value
 from ptcore.jit._capture.session import Capture, asked, key_of
 from ptcore.jit._capture.tracer import Unsupported
 from ptcore.nn.modules._module_hooks import has_hooks
-from ptcore.nn.modules.module import Module
-from ptcore.nn.modules.module import _note_path as note_path
+from ptcore.nn.modules.module import Module, note_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

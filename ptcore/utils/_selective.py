@@ -10,6 +10,7 @@ from collections import defaultdict
 import ptcore._ops as ops
 from ptcore import _random
 from ptcore._ops._record import saved_hooks
+from ptcore._ops.calling import run
 from ptcore._pytree import tree_flatten, tree_map
 from ptcore._state import interpreters, no_grad
 from ptcore._tensor import Tensor
@@ -162,7 +163,7 @@ def _watched(op, args):
     """The result of a call, and what it saved for the backward."""
     packed = []
     if not saved_hooks:
-        return ops.run(op, args), packed
+        return run(op, args), packed
     outer = saved_hooks[-1]
 
     def pack(x):
@@ -170,7 +171,7 @@ def _watched(op, args):
         return outer[0](x)
 
     with saved_tensors_hooks(pack, outer[1]):
-        return ops.run(op, args), packed
+        return run(op, args), packed
 
 
 def _place(x, inputs, results):
@@ -201,7 +202,7 @@ class _Second(_Interposed):
             raise RuntimeError("Trying to backward an extra time. You are only allowed to backward once on any region "
                                "computed under selective activation checkpoint.")
         if entry is _RECOMPUTED:
-            return ops.run(row.name, args)
+            return run(row.name, args)
         calls[k] = _CONSUMED
         inputs = tree_flatten(args)[0]
         result = tree_map(lambda x: x.get(self.mutable) if isinstance(x, _Kept) else x, entry.result)

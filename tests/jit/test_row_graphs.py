@@ -28,7 +28,7 @@ from _walk import every_case
 
 import ptcore as pt
 from ptcore import jit
-from ptcore._ops import run
+from ptcore._ops.calling import run
 from ptcore.fx import Graph, GraphModule, verify
 from ptcore.fx.experimental.proxy_tensor import make_fx
 from ptcore.jit import _compile

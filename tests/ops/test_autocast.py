@@ -9,7 +9,7 @@ from _cases import CASES, ROWS, F, Sample, cases, dtypes, run_args
 from interpreters import Autocast, Interposed
 
 import ptcore as pt
-from ptcore._ops import run
+from ptcore._ops.calling import run
 from ptcore._ops.table import schema
 
 pytestmark = pytest.mark.core

@@ -16,7 +16,7 @@ from interpreters import Batcher, Interposed
 from test_gradient import NOT_REAL_RESULTS, differentiable_arguments, is_differentiable, small_cases
 
 import ptcore as pt
-from ptcore._ops import run
+from ptcore._ops.calling import run
 
 pytestmark = pytest.mark.core
 

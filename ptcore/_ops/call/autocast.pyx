@@ -14,6 +14,7 @@ from ptcore._dtype import dtype as dtype_class
 from ptcore._tensor cimport Tensor, version_of
 from ptcore._ops.table.ids cimport *
 from ptcore._state cimport interpreter_stack
+from ptcore._ops.call.call cimport lower
 from ptcore._ops.call.read cimport cast
 
 # thread -> {id of a parameter: (it, its version, whether history is kept, the interpreter on top, its cast)}

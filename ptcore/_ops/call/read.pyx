@@ -16,7 +16,6 @@ from ptcore._shape cimport (any_symbolic, concrete, hinted, is_symbolic_number, 
 from ptcore._tensor cimport *
 from ptcore._ops import _arguments
 from ptcore._ops.table.ids cimport *
-from ptcore._ops.call.autocast cimport lower
 from ptcore._ops.call.call cimport *
 from ptcore._ops.call.lists cimport choices_of, read_ints, read_word
 

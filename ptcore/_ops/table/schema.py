@@ -285,8 +285,8 @@ def elementwise(signature, **columns):
     so that a number must fit the dtype; "second": of the second), ``hint`` (what to use for bool tensors, which the op
     refuses),
     ``scalar_loops`` (own loops for a Python scalar), ``select`` ({parameter: {value: op}}, or
-    {parameter: op} for the op of every value but the default, which gets the parameter too; "_arguments.f" is
-    a function of that file), ``absent`` (parameters, and the function of _arguments.py that is called with the first
+    {parameter: op} for the op of every value but the default, which gets the parameter too; "_methods.f" is
+    a function of that file), ``absent`` (parameters, and the function of _methods.pyx that is called with the first
     argument when none of them is given).
     """
     return _row("elementwise", signature, **columns)
@@ -304,7 +304,7 @@ def structured(signature, **columns):
     the kernel wants its inputs so), ``keeps`` (whatever the kernel writes: "channels_last" for results in the
     memory format of an input that is so, if they have as many dims; "layout" for results with the strides of the first
     input, if they have its sizes), ``select`` ({parameter: function
-    of _arguments.py}: what is called with the
+    of _methods.pyx}: what is called with the
     tensors and any value but the default).
     """
     return _row("structured", signature, **columns)

@@ -155,11 +155,6 @@ def _chunk(op, input, chunks, dim, evenly, by_sizes):
     return evenly(input, _even(size, -(-size // chunks)), dim)
 
 
-def view_dtype(x, dtype):
-    """``x.view(dtype)``: the same bytes read as another dtype."""
-    return reinterpret(x, dtype)
-
-
 def swapaxes(input, axis0, axis1):
     axis0 = _wrap("swapaxes", axis0, input.ndim, "axis0")
     return transpose(input, axis0, _wrap("swapaxes", axis1, input.ndim, "axis1"))

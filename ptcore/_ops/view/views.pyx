@@ -106,6 +106,15 @@ cdef tuple finish_views(int op, Tensor x, list parts, tuple params, bint writabl
     return tuple(parts)
 
 
+cdef object _reinterpret = None      # the function for a view as another dtype
+
+
+def set_reinterpret(f):
+    """_methods.pyx, which makes such views, says here how."""
+    global _reinterpret
+    _reinterpret = f
+
+
 cdef object view(int op, object input, object shape):
     cdef Tensor x
     cdef int64_t[64] sizes
@@ -113,8 +122,7 @@ cdef object view(int op, object input, object shape):
     cdef int ndim
     x = enter(op, input)
     if not isinstance(shape, (tuple, list, int)):
-        from ptcore._ops.view.bodies import view_dtype
-        return view_dtype(x, shape)
+        return _reinterpret(x, shape)
     ndim = read_sizes(shape, sizes, b"view", b"shape")
     infer_size(ndim, sizes, x.count, b"view")
     if not x.flags & PT_NONCONTIGUOUS:

@@ -6,6 +6,7 @@ from ptcore._ops.table.evaluate import symbolic_layout, symbolic_sizes
 from ptcore._subclass import stands_for
 from ptcore._symbolic import ShapeEnv, SymBool, SymFloat, SymInt
 from ptcore._tensor import Tensor
+from ptcore.fx.experimental._payloads import Sized, Traced
 from ptcore.fx.node import Node, has_side_effect
 
 NUMBERS = (SymInt, SymFloat, SymBool)
@@ -66,7 +67,6 @@ class Sizes:
         return self.stand_in(value, node, device, sizes)
 
     def stand_in(self, value, node, device, sizes, layout=None):
-        from ptcore.fx.experimental.proxy_tensor import Sized, Traced
         if not any(type(n) is SymInt for n in sizes):
             return stands_for(value, Traced(value, node, self.tracer, device))
         return stands_for(value, Sized(value, node, self.tracer, device, sizes, layout))

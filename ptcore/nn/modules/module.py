@@ -9,7 +9,7 @@
 """
 
 import ptcore
-from ptcore import Tensor
+from ptcore import Tensor, _lazy
 from ptcore._watching import when_profiled
 from ptcore.nn.modules._module_hooks import (
     ModuleHooks,
@@ -57,7 +57,7 @@ def _indent(text, spaces):
     return text.replace("\n", "\n" + " " * spaces)
 
 
-def _parse_to(args, kwargs):
+def parse_to(args, kwargs):
     """(device, dtype, non_blocking, memory_format) of the three forms of :meth:`Module.to`."""
     names = ("device", "dtype", "non_blocking", "copy", "memory_format", "tensor")
     for name in kwargs:
@@ -161,17 +161,11 @@ class Module(ModuleHooks, ModuleState):
                 return self.forward(*args, **kwargs) if kwargs else self.forward(*args)
             return self._call_with_hooks(args, kwargs)
         except Exception as error:
-            _note_path(error, self)
+            note_path(error, self)
             raise
 
-    def compile(self, *args, **kwargs):
-        """Compile what ``forward`` does, in place; hooks run as they are.
-
-        The arguments are those of :func:`ptcore.compile`. A copy or a pickle of the module is not compiled.
-        """
-        from ptcore.jit._compile import compile
-        self.__dict__.pop("forward", None)
-        self.__dict__["forward"] = compile(self.forward, *args, **kwargs)
+    if TYPE_CHECKING:
+        def compile(self, *args: Any, **kwargs: Any) -> None: ...
 
     # Registration and attributes
 
@@ -591,7 +585,7 @@ class Module(ModuleHooks, ModuleState):
         >>> ptcore.nn.Linear(2, 1).to(ptcore.float64).weight.dtype
         ptcore.float64
         """
-        device, dtype, non_blocking, memory_format = _parse_to(args, kwargs)
+        device, dtype, non_blocking, memory_format = parse_to(args, kwargs)
         if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
             raise TypeError(
                 "nn.Module.to only accepts floating point or complex dtypes, but got "
@@ -671,7 +665,10 @@ class Module(ModuleHooks, ModuleState):
         return f"{self._get_name()}({body})"
 
 
-def _note_path(error, module):
+_lazy.attach(Module, "ptcore.nn.Module")             # compile
+
+
+def note_path(error, module):
     """Notes in an error where below `module` it arose; each module outside says more."""
     inner, step = None, error.__traceback__
     while step is not None:
