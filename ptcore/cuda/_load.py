@@ -1,22 +1,24 @@
-"""The compiled half of the backend, imported at the first use of a device."""
-import importlib.util
-import sys
+"""The compiled half of the backend, started at the first use of a device.
 
+What the runtime calls and stands above it, memory and the compiler of programs, is handed to it here.
+"""
+import importlib.util
+
+from ptcore.cuda._compiled import compiled
+
+allocator = None                        # of change_current_allocator
 _started = None
 
 
-def compiled():
-    """The module ``_runtime``, imported but not started: for what needs no device."""
-    if importlib.util.find_spec("ptcore.cuda._backend") is None:
-        raise RuntimeError("this ptcore was built without the CUDA backend")
-    from ptcore.cuda import _backend
-    if "ptcore.cuda._runtime" not in sys.modules:
-        _backend.install(_backend.__file__)
-    try:
-        from ptcore.cuda import _runtime
-    except ModuleNotFoundError as e:
-        raise RuntimeError(f"the package of {e.name!r} is missing: pip install 'ptcore[cuda13]'") from None
-    return _runtime
+def _start_memory(devices, backend):
+    from ptcore.cuda import _library_tables, _memory
+    _memory.start(devices, backend, allocator)
+    _library_tables.start()
+
+
+def _cubin(*program):
+    from ptcore.cuda import _compile
+    return _compile.cubin(*program)
 
 
 def runtime():
@@ -27,7 +29,7 @@ def runtime():
         if importlib.util.find_spec("ptcore.cuda._backend") is not None and not _probe.device_count():
             raise RuntimeError("no NVIDIA driver with a device was found on this machine")
         module = compiled()
-        module.register()
+        module.register(_start_memory, _cubin)
         _started = module
     return _started
 
@@ -35,6 +37,13 @@ def runtime():
 def started():
     """The module ``_runtime`` if a device has been used, else None."""
     return _started
+
+
+def memory():
+    """The module ``_memory``, of a backend that is started."""
+    runtime()
+    from ptcore.cuda import _memory
+    return _memory
 
 
 def check_device(index):

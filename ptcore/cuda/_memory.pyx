@@ -12,7 +12,6 @@ from libc.string cimport memset, strlen
 from libcpp.vector cimport vector
 
 from ptcore._device cimport pt_backend
-from ptcore.cuda import _pools
 from ptcore.cuda._runtime cimport MAX_DEVICES, driver, handle_of, hint_of, last_error, thread_state
 
 cdef extern from "block_allocator.hpp" namespace "pt_cuda" nogil:
@@ -520,7 +519,7 @@ cdef void enter(pt_backend *backend) noexcept:
     backend.allocate_host, backend.release_host, backend.owns_host = allocate_host, release_host, owns_host
 
 
-def start(int devices, uintptr_t backend):
+def start(int devices, uintptr_t backend, chosen):
     """Makes the allocators, by PTCORE_CUDA_ALLOC_CONF (PYTORCH_CUDA_ALLOC_CONF's words), PTCORE_CUDA_ALLOC and
     ``change_current_allocator``, and enters their functions into the backend."""
     global allocator, pinned
@@ -534,7 +533,6 @@ def start(int devices, uintptr_t backend):
         raise RuntimeError(f"PTCORE_CUDA_ALLOC_CONF: {error.decode()}")
     if word and not parse_backend(word, &settings, error, 512):
         raise RuntimeError(f"PTCORE_CUDA_ALLOC: {error.decode()}")
-    chosen = _pools.current
     if chosen is not None:              # which caches for itself if it will
         parse_backend(b"none", &settings, error, 512)
         settings.source = source_of(chosen)
