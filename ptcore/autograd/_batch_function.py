@@ -44,7 +44,7 @@ def run(batcher, cls, args):
                 raise ValueError(f"{cls.__name__}: the out_dims that vmap returned do not fit its output {spec}")
             flat = [x if d is None else Batched(x.movedim(d, 0), batcher) for x, d in zip(flat, dims)]
         else:
-            output = of_stacks(cls, batched, batcher.size, batcher.randomness).apply(*plain)
+            output = of_stacks(type(batcher), cls, batched, batcher.size, batcher.randomness).apply(*plain)
             flat, spec = tree_flatten(output)
             flat = [Batched(x, batcher) if isinstance(x, Tensor) else x for x in flat]
     finally:
@@ -53,10 +53,8 @@ def run(batcher, cls, args):
 
 
 @functools.lru_cache(maxsize=256)
-def of_stacks(cls, batched, size, randomness):
+def of_stacks(Batcher, cls, batched, size, randomness):
     """The Function of stacks that runs a Function's methods on their samples."""
-    from ptcore.autograd._batch import Batcher
-
     def stack_of(batcher, x):
         value = batcher.value(x)
         return value.tensor if isinstance(value, Batched) else value.unsqueeze(0).expand((size, *value.shape))

@@ -89,6 +89,17 @@ def custom_op(name, fn=None, /, *, mutates_args, device_types=None, schema=None,
     return inner if fn is None else inner(fn)
 
 
+def register_torch_dispatch(op, torch_dispatch_class, func=None, /, *, lib=None):
+    """Refused: ptcore has no ``__torch_dispatch__``.
+
+    Raises
+    ------
+    NotImplementedError
+    """
+    raise NotImplementedError("register_torch_dispatch: ptcore has no __torch_dispatch__; __torch_function__ of a "
+                              "class, or overrides.TorchFunctionMode, sees the calls of custom ops")
+
+
 class CustomOpDef:
     """An op that :func:`custom_op` made of a function; it is called as that.
 
@@ -222,7 +233,6 @@ class CustomOpDef:
 
     def register_torch_dispatch(self, torch_dispatch_class, fn=None, /):
         """Refused: see :func:`ptcore.library.register_torch_dispatch`."""
-        from ptcore.library import register_torch_dispatch
         return register_torch_dispatch(self, torch_dispatch_class, fn)
 
     @contextlib.contextmanager

@@ -3,38 +3,12 @@ import ast
 import types
 
 from ptcore.jit._capture.source import CALL as NAME
-from ptcore.jit._capture.source import NoSource, _bare, class_of, find
+from ptcore.jit._capture.source import NoSource, _bare, _Calls, class_of, find
 
 __all__ = ["calling"]
 
 # Files of the package whose functions call modules.
 FILES = ("ptcore.nn.modules.container", "ptcore.nn.modules.transformer", "ptcore.examples")
-KEEPS_FRAMES = {"locals", "globals", "vars", "dir", "eval", "exec", "super", "_getframe"}
-
-
-class _Calls(ast.NodeTransformer):
-    """Writes each call as one of the dispatcher, in functions that are defined inside as well. Classes stay as they
-    are: their methods are captured from their own source."""
-
-    def visit_ClassDef(self, node):
-        return node
-
-    def visit_Call(self, node):
-        self.generic_visit(node)
-        name = node.func.id if isinstance(node.func, ast.Name) else node.func.attr if isinstance(
-            node.func, ast.Attribute) else None
-        if name in KEEPS_FRAMES:
-            return node
-        return ast.copy_location(ast.Call(ast.Name(NAME, ast.Load()), [node.func, *node.args], node.keywords), node)
-
-
-def with_calls(found):
-    """A definition that stands inside of a function that was written so."""
-    body = found.body if isinstance(found, ast.Lambda) else [_Calls().visit(statement) for statement in found.body]
-    if isinstance(found, ast.Lambda):
-        return ast.copy_location(ast.Lambda(found.args, _Calls().visit(body)), found)
-    return ast.copy_location(type(found)(name=found.name, args=found.args, body=body, decorator_list=[], returns=None,
-                                         type_params=[]), found)
 
 
 def calling(function, dispatch):

@@ -13,11 +13,37 @@ for _name in __future__.all_feature_names:
     _FUTURE |= getattr(__future__, _name).compiler_flag
 _TRIES = 6                          # lines behind the last one with code at which a definition may end
 CALL = "_ptcore_call"               # the dispatcher of functions that run eagerly, see shallow
+KEEPS_FRAMES = {"locals", "globals", "vars", "dir", "eval", "exec", "super", "_getframe"}
 _files = {}                         # file name -> (its lines, the tree)
 
 
 class NoSource(Exception):
     """A function without source, or one whose source has changed since it was compiled."""
+
+
+class _Calls(ast.NodeTransformer):
+    """Writes each call as one of the dispatcher, in functions that are defined inside as well. Classes stay as they
+    are: their methods are captured from their own source."""
+
+    def visit_ClassDef(self, node):
+        return node
+
+    def visit_Call(self, node):
+        self.generic_visit(node)
+        name = node.func.id if isinstance(node.func, ast.Name) else node.func.attr if isinstance(
+            node.func, ast.Attribute) else None
+        if name in KEEPS_FRAMES:
+            return node
+        return ast.copy_location(ast.Call(ast.Name(CALL, ast.Load()), [node.func, *node.args], node.keywords), node)
+
+
+def with_calls(found):
+    """A definition that stands inside of a function that was written so."""
+    body = found.body if isinstance(found, ast.Lambda) else [_Calls().visit(statement) for statement in found.body]
+    if isinstance(found, ast.Lambda):
+        return ast.copy_location(ast.Lambda(found.args, _Calls().visit(body)), found)
+    return ast.copy_location(type(found)(name=found.name, args=found.args, body=body, decorator_list=[], returns=None,
+                                         type_params=[]), found)
 
 
 def find(code):
@@ -37,7 +63,6 @@ def find(code):
             continue
         for found in _candidates(code, lines):
             if CALL in code.co_freevars:    # defined inside of a function that runs with its calls handed on
-                from ptcore.jit._capture.shallow import with_calls
                 if _same(compiled_from(with_calls(copy.deepcopy(found)), code), code):
                     return found
                 continue
