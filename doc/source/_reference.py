@@ -161,9 +161,9 @@ def front_page(rows, seen):
 
 
 def runs_by_smaller_ops(op):
-    from ptcore._ops import _decompositions
+    from ptcore._ops import decompositions
     try:
-        _decompositions.function(op)
+        decompositions.function(op)
     except KeyError:
         return False
     return True

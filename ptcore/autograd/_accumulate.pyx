@@ -5,7 +5,7 @@ from ptcore._events cimport PT_MODE_RULE, pt_profile
 from ptcore._dtype cimport CATEGORY, dtype_of
 from ptcore._shape cimport is_dense, same_sizes
 from ptcore._tensor cimport *
-from ptcore._ops._writing cimport copy_into
+from ptcore._ops.writing cimport copy_into
 from ptcore._ops.table.ids cimport PT_ELEMENTWISE, VJPS, info
 from ptcore._ops.creation.creation import full, ones_like
 from ptcore._ops.functions import clone

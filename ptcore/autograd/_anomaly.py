@@ -2,8 +2,8 @@
 import warnings
 
 from ptcore._errors import place_text
-from ptcore._ops._arguments import flag
-from ptcore._ops._record import node_name
+from ptcore._ops.checked import flag
+from ptcore._ops.history import node_name
 from ptcore._state import are_source_lines_kept, decorate, is_anomaly_enabled, keep_source_lines, set_anomaly
 from ptcore._tensor import Tensor
 

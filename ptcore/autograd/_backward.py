@@ -1,6 +1,6 @@
 """``backward`` and ``grad``: what is asked of the engine, checked."""
 from ptcore._errors import DeviceError, warn
-from ptcore._ops._arguments import flag
+from ptcore._ops.checked import flag
 from ptcore._ops.creation.creation import ones_like, zeros_like
 from ptcore._tensor import Tensor
 from ptcore.autograd._accumulate import plain_seed

@@ -1,12 +1,12 @@
 """``vmap``: a function of samples, run once on all of them.
 
 ``Batcher`` is the interpreter. Inside, a sample is a stand-in that carries the stack of all samples, whose first dim is
-hidden; what an op does to it says the op's row (``_ops/_batching.py``).
+hidden; what an op does to it says the op's row (``_ops/batching.py``).
 """
 import functools
 
 from ptcore._errors import at_users_line, here
-from ptcore._ops import _batching, _decompositions, row
+from ptcore._ops import batching, decompositions, row
 from ptcore._ops.call.batched import Batched, made_as, on_stacks, sample_of
 from ptcore._ops.calling import run
 from ptcore._ops.creation.creation import eye, zeros
@@ -87,12 +87,12 @@ class Batcher:
         if own.random and own.kind != "composite":
             result = self.drawn(own, values)
         else:
-            result = _batching.call(op, values, variant == INPLACE)
+            result = batching.call(op, values, variant == INPLACE)
         if result is NotImplemented:
             if own.kind == "composite":
                 return result
             with self:
-                return _decompositions.function(op)(*args)
+                return decompositions.function(op)(*args)
         if variant == INPLACE:
             return args[0]
         return self.samples(result, args)
@@ -147,7 +147,7 @@ class Batcher:
             args[shape] = (self.size, *args[shape])
             return Batched(run(own.name, tuple(args)), self)
         if own.name in EACH_ELEMENT:
-            args = [_batching.spread(x, self.size) if a.is_tensor else x for a, x in zip(spec, args)]
+            args = [batching.spread(x, self.size) if a.is_tensor else x for a, x in zip(spec, args)]
             return _batched(run(own.name, tuple(args)), self)
         return self.one_by_one(own, args)
 

@@ -2,7 +2,7 @@
 import functools
 from typing import NamedTuple
 
-from ptcore._ops._batching import Batched
+from ptcore._ops.batching import Batched
 from ptcore._pytree import broadcast_leaves, tree_flatten, tree_unflatten
 from ptcore._state import interpreters
 from ptcore._tensor import Tensor

@@ -9,12 +9,12 @@ the base or any view of it is seen by all.
 """
 import ptcore._ops as ops
 from ptcore._errors import at_users_line
-from ptcore._ops import _decompositions
-from ptcore._ops._record import custom_node
+from ptcore._ops import decompositions
 from ptcore._ops.call.batched import made_as
 from ptcore._ops.calling import run
 from ptcore._ops.creation.creation import zeros_like
 from ptcore._ops.functions import as_strided_of
+from ptcore._ops.history import custom_node
 from ptcore._state import interpreters, is_grad_enabled, no_grad
 from ptcore._subclass import become, carried_by, payload_of, stands_for
 from ptcore._tensor import Tensor
@@ -215,7 +215,7 @@ class Forward:
         found = _forward.jvp(op, primals, tangents, result)
         if found is NotImplemented:
             with self:
-                made = _decompositions.function(op)(*args)
+                made = decompositions.function(op)(*args)
             found = mapped(self.tangent, made)
         return found
 

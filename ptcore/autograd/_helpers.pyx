@@ -11,7 +11,7 @@ from ptcore._state import enable_grad, inference_mode
 from ptcore._state import interpreters as _interpreters
 from ptcore._state import transformed
 from ptcore._subclass import own_leaf
-from ptcore._ops._record import unchanged       # no-cython-lint: derivative texts call it
+from ptcore._ops.history import unchanged       # no-cython-lint: derivative texts call it
 from ptcore._ops.call.run cimport call_with, over_first
 from ptcore._ops.creation.creation import full, ones_like, zeros
 from ptcore._ops.functions import abs, masked_fill, where

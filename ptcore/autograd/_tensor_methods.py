@@ -1,9 +1,9 @@
 """What autograd adds to Tensor and Node, and how a write through a view becomes its base's history."""
 from ptcore import _subclass, _untyped_storage  # noqa: F401  (their methods of Tensor)
 from ptcore._node import Node
-from ptcore._ops._arguments import need_tensors
-from ptcore._ops._record import node_name, set_rebase_view
 from ptcore._ops.call.offer import overridable
+from ptcore._ops.checked import need_tensors
+from ptcore._ops.history import node_name, set_rebase_view
 from ptcore._tensor import Tensor
 from ptcore.autograd._backward import tensor_backward
 

@@ -2,8 +2,8 @@
 import functools
 import weakref
 
-from ptcore._ops._record import attach_history, check_dirty, custom_node
 from ptcore._ops.creation.creation import zeros
+from ptcore._ops.history import attach_history, check_dirty, custom_node
 from ptcore._state import interpreters, is_grad_enabled, no_grad
 from ptcore._tensor import Tensor
 from ptcore._watching import when_profiled

@@ -8,7 +8,7 @@ Every function takes ``func`` and its ``inputs`` (a tensor or a tuple) and retur
 the same structure: a tensor where a tensor was given, else a tuple.
 """
 from ptcore._errors import DTypeError
-from ptcore._ops._arguments import flag
+from ptcore._ops.checked import flag
 from ptcore._ops.creation.creation import eye, ones_like, zeros, zeros_like
 from ptcore._ops.functions import stack
 from ptcore._state import enable_grad

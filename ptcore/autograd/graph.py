@@ -2,7 +2,7 @@
 from functools import partial, wraps
 
 from ptcore._node import Node
-from ptcore._ops._record import saved_hooks
+from ptcore._ops.history import saved_hooks
 from ptcore._state import set_saved_hooks
 from ptcore._tensor import Tensor
 from ptcore.autograd._engine import ahead, run_number, watch

@@ -17,7 +17,7 @@ from ptcore._device cimport pt_backend
 from ptcore._device import register_backend
 from ptcore._errors import AcceleratorError
 from ptcore._device import set_stream as choose_stream
-from ptcore._ops._select cimport copy_views as host_copy_views
+from ptcore._ops.levels cimport copy_views as host_copy_views
 from ptcore._ops.table.ids cimport info, register_kernels
 from ptcore._ops.table.ids import op_id
 from ptcore._types cimport *

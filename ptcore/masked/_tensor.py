@@ -1,7 +1,7 @@
 """Tensors that carry a mask of the elements that count."""
 import ptcore
 from ptcore import Tensor
-from ptcore._ops._arguments import flag
+from ptcore._ops.checked import flag
 
 call = None                             # what functions mean for masked tensors; _calls.py enters it
 

@@ -9,8 +9,8 @@ from collections import defaultdict
 
 import ptcore._ops as ops
 from ptcore import _random
-from ptcore._ops._record import saved_hooks
 from ptcore._ops.calling import run
+from ptcore._ops.history import saved_hooks
 from ptcore._pytree import tree_flatten, tree_map
 from ptcore._state import interpreters, no_grad
 from ptcore._tensor import Tensor

@@ -6,7 +6,7 @@ from ptcore import _precision
 from ptcore._device import device as as_device
 from ptcore._device import set_default_device
 from ptcore._dtype import set_default_dtype
-from ptcore._ops import _arguments
+from ptcore._ops import checked
 from ptcore._tensor import Tensor
 
 _deterministic = {"mode": False, "warn_only": False}
@@ -114,7 +114,7 @@ def set_num_interop_threads(n) -> None:
     >>> import ptcore
     >>> ptcore.set_num_interop_threads(1)
     """
-    if _arguments.integer("set_num_interop_threads", "n", n) < 1:
+    if checked.integer("set_num_interop_threads", "n", n) < 1:
         raise RuntimeError(f"set_num_interop_threads: n must be positive, got {n}")
 
 

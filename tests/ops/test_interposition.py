@@ -6,7 +6,7 @@ from interpreters import Batcher, Forward, Interposed, Tracer
 
 import ptcore as pt
 from ptcore import _ops as ops
-from ptcore._ops._batching import Batched
+from ptcore._ops.batching import Batched
 from ptcore._ops.calling import run
 from ptcore._ops.table import schema
 from ptcore._state import interpreters

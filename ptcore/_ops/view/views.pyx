@@ -17,12 +17,12 @@ from ptcore._shape cimport (any_symbolic, count, fill_strides, hinted, infer_siz
                             read_sizes, sizes_tuple,
                             view_strides, wrap_dim)
 from ptcore._tensor cimport *
-from ptcore._ops import _arguments
+from ptcore._ops import checked
 from ptcore._ops.call.offer cimport PT_VARIANT_PLAIN, is_of_top, offer
 from ptcore._ops.call.run cimport call_with as call
-from ptcore._ops._record cimport *
+from ptcore._ops.history cimport *
 from ptcore._ops.table.ids cimport *
-from ptcore._ops._writing cimport *
+from ptcore._ops.writing cimport *
 from ptcore._ops.table.ids import op_id
 
 cdef int OP_VIEW = op_id("view")
@@ -110,7 +110,7 @@ cdef object _reinterpret = None      # the function for a view as another dtype
 
 
 def set_reinterpret(f):
-    """_methods.pyx, which makes such views, says here how."""
+    """methods.pyx, which makes such views, says here how."""
     global _reinterpret
     _reinterpret = f
 
@@ -400,7 +400,7 @@ cdef object split_at(int op, object input, object sizes, object dim, bint writab
     cdef int64_t start = 0, n
     cdef list parts = []
     x = enter(op, input)
-    sizes = tuple(_arguments.integers(info(op).name.decode(), "split_size_or_sections", sizes))
+    sizes = tuple(checked.integers(info(op).name.decode(), "split_size_or_sections", sizes))
     d = wrap_dim(read_index(dim, b"split", b"dim"), x.rank, b"split", b"dim")
     if x.rank == 0 or _builtins.sum(sizes) != x.dims[d] or any_negative(sizes):
         from ptcore._errors import ShapeError

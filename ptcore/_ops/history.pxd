@@ -1,4 +1,4 @@
-# Recording of ops. See _record.pyx.
+# Recording of ops. See history.pyx.
 from ptcore._types cimport *
 from ptcore._node cimport Node, TensorMeta
 from ptcore._tensor cimport Tensor

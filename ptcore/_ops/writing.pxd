@@ -1,4 +1,4 @@
-# Copies, and results that go to out=. See _writing.pyx.
+# Copies, and results that go to out=. See writing.pyx.
 from libc.stdint cimport uintptr_t
 
 from ptcore._types cimport *

@@ -16,9 +16,9 @@ from ptcore._ops.call.read cimport switch
 from ptcore._ops.call.elementwise cimport has_own_ufuncs
 from ptcore._ops.call.run cimport call as call_bound
 from ptcore._ops.call.run cimport call_with as call
-from ptcore._ops._record cimport *
+from ptcore._ops.history cimport *
 from ptcore._ops.table.ids cimport *
-from ptcore._ops._writing cimport *
+from ptcore._ops.writing cimport *
 from ptcore._ops.call.offer import overridable
 from ptcore._state cimport is_asked
 from ptcore._ops.table.ids import op_id

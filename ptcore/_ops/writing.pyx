@@ -9,7 +9,7 @@ from ptcore._device cimport BACKENDS, backend_error, memory_failure
 from ptcore._dtype cimport CATEGORY, dtype_of
 from ptcore._shape cimport same_sizes
 from ptcore._tensor cimport *
-from ptcore._ops._record cimport check_inplace
+from ptcore._ops.history cimport check_inplace
 from ptcore._ops.plan.hooks cimport copy_run, dry, planning, spoil
 from ptcore._ops.table.ids cimport *
 
