@@ -100,11 +100,11 @@ from ptcore._ops.methods import (  # noqa: E402
     masked_select,
     nonzero,
 )
-from ptcore.autograd import _tensor_methods  # noqa: E402
+from ptcore.autograd import tensor_methods as _tensor_methods  # noqa: E402
 
 
 def _check_cuda(index):
-    from ptcore.cuda._load import check_device
+    from ptcore.cuda.loading import check_device
     return check_device(index)
 
 
@@ -147,8 +147,8 @@ def show_config():
     CUDA backend: ...
     """
     from ptcore._ops.levels import cpu_capability, is_debug
-    from ptcore.autograd import _engine
-    form = "plain Python" if _engine.__file__.endswith(".py") else "compiled"
+    from ptcore.autograd import engine
+    form = "plain Python" if engine.__file__.endswith(".py") else "compiled"
     import importlib.util
     built = "built" if importlib.util.find_spec("ptcore.cuda._backend") else "not built"
     return (f"ptcore {__version__}\nbuild: {'debug' if is_debug() else 'release'}\nCPU level: {cpu_capability()}\n"

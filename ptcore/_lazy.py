@@ -63,7 +63,7 @@ TABLE = {
         "cuda.generic": ("Event", "Stream"),
         "_symbolic": ("SymBool", "SymFloat", "SymInt", "sym_float", "sym_int", "sym_ite", "sym_max", "sym_min",
                       "sym_not", "sym_sqrt", "sym_sum"),
-        "autograd._batch": ("vmap",),
+        "autograd.batch": ("vmap",),
         "jit._compile": ("compile",),
         "random": ("thread_safe_generator",),
         "serialization": ("load", "save"),

@@ -1,6 +1,6 @@
 """Node: one recorded operation, as plain data.
 
-Dispatch fills it, the engine (autograd/_engine.py) walks it; nothing here knows an op.
+Dispatch fills it, the engine (autograd/engine.py) walks it; nothing here knows an op.
 
 Invariants:
 (a) an edge leads to a Node with a smaller seq, to a leaf Tensor, or to None;

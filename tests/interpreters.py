@@ -9,8 +9,8 @@ import ptcore as pt
 import ptcore._ops as ops
 from ptcore._ops.calling import run
 from ptcore._state import interpreters
-from ptcore.autograd import _batch
-from ptcore.autograd._dual import Forward as Forward
+from ptcore.autograd import batch
+from ptcore.autograd.dual import Forward as Forward
 
 INPLACE = 1
 
@@ -65,7 +65,7 @@ class Tracer:
         return values[id(self.tape[-1][2])]
 
 
-class Batcher(_batch.Batcher):
+class Batcher(batch.Batcher):
     """The batcher of vmap, of whichever size is met first."""
 
     def __init__(self, randomness="error"):

@@ -6,8 +6,8 @@ from ptcore._ops.batching import Batched
 from ptcore._pytree import broadcast_leaves, tree_flatten, tree_unflatten
 from ptcore._state import interpreters
 from ptcore._tensor import Tensor
-from ptcore.autograd._helpers import reduce_to
 from ptcore.autograd.function import Function
+from ptcore.autograd.helpers import reduce_to
 
 
 class VmapInfo(NamedTuple):

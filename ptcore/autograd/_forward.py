@@ -14,8 +14,8 @@ from ptcore._ops.functions import sum as sum_of
 from ptcore._ops.table import expr
 from ptcore._ops.table.evaluate import evaluated
 from ptcore._tensor import Tensor
-from ptcore.autograd import _helpers, rules
-from ptcore.autograd._helpers import conj_of, lift
+from ptcore.autograd import helpers, rules
+from ptcore.autograd.helpers import conj_of, lift
 
 
 def jvp(op, args, tangents, out):
@@ -181,7 +181,7 @@ def _sum_of_texts(row, texts, args, tangents, out):
     for text, t in zip(texts, [t for a, t in zip(spec, tangents) if a.is_tensor]):
         if text is not None and t is not None:
             numbers = tuple([a.name for a in spec if a.letter in "fs"])
-            total = _plus(total, evaluated(text, numbers, {**scope, "t": t}, _helpers))
+            total = _plus(total, evaluated(text, numbers, {**scope, "t": t}, helpers))
     return total
 
 

@@ -262,8 +262,8 @@ def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False,
 
 def _ahead(func, inputs):
     """The Jacobian by forward mode: all directions at once."""
-    from ptcore.autograd._batch import basis_of, vmap
-    from ptcore.autograd._dual import Forward
+    from ptcore.autograd.batch import basis_of, vmap
+    from ptcore.autograd.dual import Forward
     inputs, given = _tuple(inputs, "jacobian", "inputs")
     inputs = [x.detach() for x in inputs]
     sizes = [x.numel() for x in inputs]

@@ -8,9 +8,9 @@ import ctypes
 import threading
 import weakref
 
-from ptcore.cuda import _load
-from ptcore.cuda._load import index_of, memory, runtime, started
+from ptcore.cuda import loading
 from ptcore.cuda._snapshot import memory_snapshot
+from ptcore.cuda.loading import index_of, memory, runtime, started
 
 __all__ = ["CUDAPluggableAllocator", "MemPool", "change_current_allocator", "use_mem_pool"]
 
@@ -101,7 +101,7 @@ def change_current_allocator(allocator):
     chosen = _checked(allocator, "change_current_allocator")
     if started() is not None:
         raise RuntimeError("change_current_allocator: a CUDA device has been used already; call it before that")
-    _load.allocator = chosen
+    loading.allocator = chosen
 
 
 class MemPool:

@@ -1,10 +1,10 @@
 """What the allocator of device memory holds: segments with their blocks."""
-from ptcore.cuda import _load, _stats
+from ptcore.cuda import _stats, loading
 
 
 def frames_of():
     """A function that makes of a stack's number a list of calls; equal calls are one dictionary."""
-    memory, calls, known = _load.memory(), {}, {0: []}
+    memory, calls, known = loading.memory(), {}, {0: []}
 
     def call(code, place):
         if (code, place) not in calls:
@@ -31,8 +31,8 @@ def memory_snapshot(mempool_id=None, include_traces=True):
     include_traces : bool
         Has no effect: segments have no traces.
     """
-    memory = _load.memory()
+    memory = loading.memory()
     found = []
-    for device in range(_load.runtime().device_count()):
+    for device in range(loading.runtime().device_count()):
         found += _stats.segments(memory.snapshot(device), device, frames_of())
     return [s for s in found if mempool_id in (None, s["segment_pool_id"])]

@@ -14,7 +14,7 @@ from concurrent.futures import ProcessPoolExecutor
 
 from ptcore.cuda import _compile, _programs, get_arch_list
 from ptcore.cuda._compiled import compiled
-from ptcore.cuda._load import runtime
+from ptcore.cuda.loading import runtime
 
 
 def save_programs(path):

@@ -15,9 +15,9 @@ from ptcore._pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 from ptcore._state import enable_grad, inference_mode, interpreters, is_grad_enabled, is_inference_mode_enabled
 from ptcore._subclass import own_leaf, owner_of, payload_of, savable, without_node
 from ptcore._tensor import Tensor
-from ptcore.autograd._batch import basis_of, vmap
-from ptcore.autograd._engine import run_backward
-from ptcore.autograd._levels import has_history
+from ptcore.autograd.batch import basis_of, vmap
+from ptcore.autograd.engine import run_backward
+from ptcore.autograd.levels import has_history
 from ptcore.func import _arguments
 
 TYPE_CHECKING = False

@@ -678,5 +678,5 @@ def reset():
 @when_profiled
 def _record_regions(begins):
     """A run of a compiled function is a range of a profile."""
-    from ptcore.autograd._ranges import exchange
+    from ptcore.autograd.ranges import exchange
     exchange(begins, Compiled, "__call__", lambda self: f"Torch-Compiled Region: {self.name}")

@@ -543,5 +543,5 @@ def _check(function, made, args, kwargs, tolerance, module=None):
 @when_profiled
 def _record_runs(begins):
     """A run of a traced function is a range of a profile."""
-    from ptcore.autograd._ranges import exchange
+    from ptcore.autograd.ranges import exchange
     exchange(begins, TracedMethod, "__call__", lambda self: self.name)

@@ -13,7 +13,7 @@ from _composite_cases import NO_GRADIENT
 import ptcore
 from ptcore._ops.table.ids import op_id
 from ptcore.autograd import gradcheck, gradgradcheck
-from ptcore.autograd._accumulate import rule_of
+from ptcore.autograd.accumulate import rule_of
 
 pytestmark = pytest.mark.core
 

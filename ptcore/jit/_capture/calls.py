@@ -54,8 +54,8 @@ TENSOR_REFUSED = {
 OWN = ("ptcore._ops.", "ptcore._exchange.convert", "ptcore._exchange.arrays", "ptcore._dtype", "ptcore._device",
        "ptcore._symbolic", "ptcore._state", "ptcore._pytree", "ptcore._overrides", "ptcore._errors", "ptcore._shape",
        "ptcore.fft", "ptcore.linalg", "ptcore.special", "ptcore.func._vjp", "ptcore.func._jvp", "ptcore.signal",
-       "ptcore.masked", "ptcore.nn.functional", "ptcore.return_types", "ptcore.autograd._batch",
-       "ptcore.autograd._backward", "ptcore.autograd.function")
+       "ptcore.masked", "ptcore.nn.functional", "ptcore.return_types", "ptcore.autograd.batch",
+       "ptcore.autograd.entry", "ptcore.autograd.function")
 REFUSED_FILES = ("ptcore._ops.levels", "ptcore._ops.table.register")
 REFUSED = {"backward", "set_default_dtype", "set_default_device", "register_backend", "_set_grad_enabled",
            "set_saved_hooks", "set_autocast_mode", "set_function_mode", "set_anomaly", "warn", "set_data"}

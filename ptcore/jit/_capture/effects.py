@@ -8,9 +8,9 @@ import ptcore
 from ptcore._node import user_at
 from ptcore._subclass import carried_by
 from ptcore._tensor import Tensor
-from ptcore.autograd import _backward
-from ptcore.autograd._accumulate import accumulate_results
-from ptcore.autograd._engine import run_backward
+from ptcore.autograd import entry
+from ptcore.autograd.accumulate import accumulate_results
+from ptcore.autograd.engine import run_backward
 from ptcore.autograd.function import Function
 from ptcore.jit._capture import calls
 from ptcore.jit._capture.tracer import Unsupported
@@ -236,7 +236,7 @@ class Grads:
         """Walks the engine on stand-ins, and notes what leaves get."""
         c = self.capture
         originals = c.recorder.originals
-        seeds = _backward._initial("backward", tensors, grad_tensors, False)
+        seeds = entry._initial("backward", tensors, grad_tensors, False)
         stands = [s for s, _ in c.recorder.stands.values() if s.requires_grad]
         leaves = [*stands, *[s for s in self.own if s.requires_grad]] if inputs is None else inputs
         found = run_backward(tensors, seeds, retain_graph, False, leaves, False) if leaves else []

@@ -201,5 +201,5 @@ def compiled(function, name, key=None, owner=None, **options):
 @when_profiled
 def _record_runs(begins):
     """A run of a scripted function is a range of a profile."""
-    from ptcore.autograd._ranges import exchange
+    from ptcore.autograd.ranges import exchange
     exchange(begins, ScriptFunction, "__call__", lambda self: self.name)

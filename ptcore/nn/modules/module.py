@@ -691,13 +691,13 @@ def note_path(error, module):
 @when_profiled
 def _record_calls(begins):
     """Calls of modules are events of a profile that asks for them; modules of a class are counted as they come."""
-    from ptcore.autograd import _recording
-    from ptcore.autograd._ranges import exchange
-    if not _recording.modules:
+    from ptcore.autograd import recording
+    from ptcore.autograd.ranges import exchange
+    if not recording.modules:
         return
     seen = {}
 
     def label(self):
         numbers = seen.setdefault(type(self), {})
         return f"nn.Module: {type(self).__name__}_{numbers.setdefault(id(self), len(numbers))}"
-    exchange(begins, Module, "__call__", label, _recording.MODULE)
+    exchange(begins, Module, "__call__", label, recording.MODULE)

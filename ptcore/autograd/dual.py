@@ -21,7 +21,7 @@ from ptcore._tensor import Tensor
 from ptcore.autograd import _forward
 from ptcore.autograd import function as _function
 from ptcore.autograd._copy_slices import zeros_laid
-from ptcore.autograd._levels import has_history
+from ptcore.autograd.levels import has_history
 
 INPLACE = 1
 

@@ -3,7 +3,7 @@ from cuda.bindings cimport cydriver as cu
 from libc.stdint cimport uintptr_t
 from libc.string cimport memcpy
 
-from ptcore.cuda import _memory
+from ptcore.cuda import allocators
 from ptcore.cuda._runtime cimport check, driver, use_device
 
 
@@ -29,9 +29,9 @@ def memory_handle(int device, uintptr_t address):
 
 
 def _why(int result):
-    if _memory.settings()[2]:
+    if allocators.settings()[2]:
         return "it lies in an expandable segment (PTCORE_CUDA_ALLOC_CONF=expandable_segments:True)"
-    if _memory.backend() == "async":
+    if allocators.backend() == "async":
         return "it comes from the allocator 'async' (PTCORE_CUDA_ALLOC)"
     return driver.text(result).decode()
 

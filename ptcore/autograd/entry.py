@@ -3,8 +3,8 @@ from ptcore._errors import DeviceError, warn
 from ptcore._ops.checked import flag
 from ptcore._ops.creation.creation import ones_like, zeros_like
 from ptcore._tensor import Tensor
-from ptcore.autograd._accumulate import plain_seed
-from ptcore.autograd._engine import run_backward
+from ptcore.autograd.accumulate import plain_seed
+from ptcore.autograd.engine import run_backward
 
 
 def _sequence(value, op, arg):
@@ -175,7 +175,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
 
 def _grad_of_batch(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads):
     """``grad`` for several cotangents at once, which the first dim of each of ``grad_outputs`` counts."""
-    from ptcore.autograd._batch import vmap
+    from ptcore.autograd.batch import vmap
     given = [grad_outputs] if isinstance(grad_outputs, Tensor) else list(grad_outputs or ())
     if len(given) != len(outputs) or not all(isinstance(g, Tensor) for g in given):
         raise RuntimeError("grad: is_grads_batched=True needs a tensor in grad_outputs for each output")

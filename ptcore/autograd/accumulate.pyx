@@ -9,7 +9,7 @@ from ptcore._ops.writing cimport copy_into
 from ptcore._ops.table.ids cimport PT_ELEMENTWISE, VJPS, info
 from ptcore._ops.creation.creation import full, ones_like
 from ptcore._ops.functions import clone
-from ptcore.autograd._helpers import formula_rule, sum_to
+from ptcore.autograd.helpers import formula_rule, sum_to
 
 cdef extern from "Python.h":
     Py_ssize_t Py_REFCNT(object)
@@ -138,7 +138,7 @@ def accumulate_results(inputs, tuple leaves, results, tuple places):
     for k in range(len(leaves)):
         t = <Tensor?>inputs[leaves[k]]
         if _hooked_leaves and (t._extras.hooks or t._extras.post_hooks):
-            from ptcore.autograd._engine import finish_leaf
+            from ptcore.autograd.engine import finish_leaf
             finish_leaf(t, results[places[k]], False)
         else:
             accumulate_leaf(t, results[places[k]], False, 2)

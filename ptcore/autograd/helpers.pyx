@@ -76,8 +76,8 @@ def slope_of(str op, int k, g, tuple args):
     from ptcore._ops import row
     from ptcore._ops.table.evaluate import evaluated
     from ptcore._ops.table.expr import TENSOR_NAMES
-    from ptcore.autograd._engine import run_backward
-    from ptcore.autograd._levels import has_history
+    from ptcore.autograd.engine import run_backward
+    from ptcore.autograd.levels import has_history
     own = row(op)
     cdef int n = len(own.tensors)
     cdef list values = [lift(v, g).to(g.dtype) for v in args[:n]]

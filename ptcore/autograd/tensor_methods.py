@@ -5,7 +5,7 @@ from ptcore._ops.call.offer import overridable
 from ptcore._ops.checked import need_tensors
 from ptcore._ops.history import node_name, set_rebase_view
 from ptcore._tensor import Tensor
-from ptcore.autograd._backward import tensor_backward
+from ptcore.autograd.entry import tensor_backward
 
 
 def requires_grad_(self, requires_grad=True):

@@ -1,7 +1,7 @@
 """Methods that are ranges of a profile while there is one."""
 import functools
 
-from ptcore.autograd._recording import USER, Range
+from ptcore.autograd.recording import USER, Range
 
 _exchanged = {}                 # (class, name) -> the method that was there, and what is there instead
 

@@ -23,16 +23,16 @@ import cython
 
 if not cython.compiled:         # plain Python finds a cimport by its whole name alone
     from ptcore import _device, _node, _state
-    from ptcore.autograd import _accumulate
+    from ptcore.autograd import accumulate as _accumulate
     sys.modules["cython.cimports.ptcore._device"] = _device
     sys.modules["cython.cimports.ptcore._node"] = _node
     sys.modules["cython.cimports.ptcore._state"] = _state
-    sys.modules["cython.cimports.ptcore.autograd._accumulate"] = _accumulate
+    sys.modules["cython.cimports.ptcore.autograd.accumulate"] = _accumulate
 
 from cython.cimports.ptcore._device import are_streams_used
 from cython.cimports.ptcore._node import Node
 from cython.cimports.ptcore._state import _set_grad_enabled, is_anomaly_enabled, is_grad_enabled
-from cython.cimports.ptcore.autograd._accumulate import (
+from cython.cimports.ptcore.autograd.accumulate import (
     accumulate_leaf,
     hooked_leaves,
     is_recorded,
@@ -42,8 +42,8 @@ from cython.cimports.ptcore.autograd._accumulate import (
 )
 
 from ptcore.autograd import _anomaly
-from ptcore.autograd._accumulate import load_rule
-from ptcore.autograd._helpers import reduce_to
+from ptcore.autograd.accumulate import load_rule
+from ptcore.autograd.helpers import reduce_to
 
 FEW = 16                        # inputs up to which a leaf is searched for among them
 VISITED, LEADS = 1, 2           # bits of a node's mark: its edges are done; an input can be reached from it
@@ -191,7 +191,7 @@ class Run:
 
     @cython.cfunc
     def event(self, name: object, g: object, number: object) -> object:
-        from ptcore.autograd._recording import NODE, Range
+        from ptcore.autograd.recording import NODE, Range
         return Range(NODE, name, g if type(g) is not list else None, number)
 
     @cython.cfunc
@@ -482,7 +482,7 @@ class Run:
     @cython.cfunc
     def walk_recorded(self) -> object:
         n: Node
-        from ptcore.autograd._recording import ENGINE, Range
+        from ptcore.autograd.recording import ENGINE, Range
         while self.heap:
             n = self.pop()
             event = Range(ENGINE, f"autograd::engine::evaluate_function: {n.name()}", None, n.seq)

@@ -11,9 +11,9 @@ _started = None
 
 
 def _start_memory(devices, backend):
-    from ptcore.cuda import _library_tables, _memory
-    _memory.start(devices, backend, allocator)
-    _library_tables.start()
+    from ptcore.cuda import allocators, library_tables
+    allocators.start(devices, backend, allocator)
+    library_tables.start()
 
 
 def _cubin(*program):
@@ -42,8 +42,8 @@ def started():
 def memory():
     """The module ``_memory``, of a backend that is started."""
     runtime()
-    from ptcore.cuda import _memory
-    return _memory
+    from ptcore.cuda import allocators
+    return allocators
 
 
 def check_device(index):
