@@ -112,7 +112,7 @@ _device.set_check("cuda", _check_cuda)
 
 
 def _allocate_shared(nbytes):
-    from ptcore.multiprocessing._shared_memory import allocate
+    from ptcore._memory.segments import allocate
     return allocate(nbytes)
 
 

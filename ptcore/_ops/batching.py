@@ -98,7 +98,7 @@ def _hints(shape):
 
 def _expected(row, args):
     """What the op gives for one sample, on ``meta``; raises what it raises."""
-    symbolic = sys.modules.get("ptcore._symbolic")
+    symbolic = sys.modules.get("ptcore._sizes.symbolic")
     if symbolic is not None and symbolic.ShapeEnv.made and any(
             is_symbolic_number(n) for x in _leaves(args) for n in (x.shape if hasattr(x, "shape") else (x,))):
         return _symbolic_result(row, args)

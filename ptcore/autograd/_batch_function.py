@@ -3,9 +3,9 @@ import functools
 from typing import NamedTuple
 
 from ptcore._ops.batching import Batched
-from ptcore._pytree import broadcast_leaves, tree_flatten, tree_unflatten
 from ptcore._state import interpreters
 from ptcore._tensor import Tensor
+from ptcore._trees.tree import broadcast_leaves, tree_flatten, tree_unflatten
 from ptcore.autograd.function import Function
 from ptcore.autograd.helpers import reduce_to
 

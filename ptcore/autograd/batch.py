@@ -10,11 +10,11 @@ from ptcore._ops import batching, decompositions, row
 from ptcore._ops.call.batched import Batched, made_as, on_stacks, sample_of
 from ptcore._ops.calling import run
 from ptcore._ops.creation.creation import eye, zeros
-from ptcore._pytree import broadcast_leaves, tree_flatten, tree_leaves, tree_unflatten
 from ptcore._random import default_generator
 from ptcore._state import interpreters, is_grad_enabled, no_grad
 from ptcore._subclass import carried_by, savable, stands_for
 from ptcore._tensor import Tensor
+from ptcore._trees.tree import broadcast_leaves, tree_flatten, tree_leaves, tree_unflatten
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

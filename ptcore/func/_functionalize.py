@@ -25,10 +25,10 @@ from ptcore._ops.functions import (
     view_as_complex,
     view_as_real,
 )
-from ptcore._pytree import tree_flatten, tree_map, tree_unflatten
 from ptcore._state import aside, interpreters
 from ptcore._subclass import carried_by, count_one, counted_by, counter_of_writes, payload_of, stands_for
 from ptcore._tensor import Tensor
+from ptcore._trees.tree import tree_flatten, tree_map, tree_unflatten
 
 INPLACE = 1
 

@@ -1,5 +1,5 @@
 """The method of modules that compiles them."""
-from ptcore.jit._compile import compile as compiled
+from ptcore.jit.compiled import compile as compiled
 
 __all__ = ["compile"]
 

@@ -8,7 +8,7 @@ from ptcore._tensor import Tensor
 from ptcore.library import _definition
 from ptcore.library._infer import infer_schema
 from ptcore.library._library import Library, key_of, parse_namespace
-from ptcore.library._tag import Tag, tags_of
+from ptcore.library.tag import Tag, tags_of
 
 __all__ = ["CustomOpDef", "custom_op"]
 

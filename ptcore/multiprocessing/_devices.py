@@ -14,9 +14,9 @@ from multiprocessing import util
 from ptcore import Tensor
 from ptcore._exchange.copying import rebuild
 from ptcore._exchange.cuda_array import tensor_over
+from ptcore._memory.segments import allocate, started
 from ptcore.cuda.loading import runtime
 from ptcore.cuda.streams import Event, current_stream
-from ptcore.multiprocessing._shared_memory import allocate, started
 
 ON_ITS_WAY, RETURNED = 0, -1
 

@@ -11,9 +11,9 @@ import ptcore._ops as ops
 from ptcore import _random
 from ptcore._ops.calling import run
 from ptcore._ops.history import saved_hooks
-from ptcore._pytree import tree_flatten, tree_map
 from ptcore._state import interpreters, no_grad
 from ptcore._tensor import Tensor
+from ptcore._trees.tree import tree_flatten, tree_map
 from ptcore.autograd.function import Function
 from ptcore.autograd.graph import saved_tensors_hooks
 

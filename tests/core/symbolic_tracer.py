@@ -4,9 +4,9 @@ import ptcore as pt
 import ptcore._ops as ops
 from ptcore._ops.calling import run
 from ptcore._ops.table.evaluate import symbolic_layout, symbolic_sizes
+from ptcore._sizes.symbolic import ShapeEnv, SymFloat, SymInt
 from ptcore._state import interpreters
 from ptcore._subclass import payload_of, stands_for
-from ptcore._symbolic import ShapeEnv, SymFloat, SymInt
 
 INPLACE = 1
 

@@ -9,9 +9,9 @@ from ptcore import _ops as ops
 from ptcore._ops.batching import Batched
 from ptcore._ops.calling import run
 from ptcore._ops.table import schema
+from ptcore._sizes.symbolic import ShapeEnv
 from ptcore._state import interpreters
 from ptcore._subclass import stand_in, stands_for
-from ptcore._symbolic import ShapeEnv
 
 pytestmark = pytest.mark.core
 

@@ -11,7 +11,7 @@ from test_meta import NEED_DATA
 import ptcore as pt
 from ptcore._ops.calling import run
 from ptcore._ops.table.evaluate import Sized, symbolic_sizes
-from ptcore._symbolic import ShapeEnv, SymInt
+from ptcore._sizes.symbolic import ShapeEnv, SymInt
 
 pytestmark = pytest.mark.core
 UNDER_TEST = [r for r in ROWS.values() if r.kind != "composite" and not r.random and r.name not in NEED_DATA

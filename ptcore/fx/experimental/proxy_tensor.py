@@ -12,10 +12,10 @@ from ptcore._errors import here
 from ptcore._node import user_place
 from ptcore._ops.calling import run
 from ptcore._ops.table.ids import op_name
-from ptcore._pytree import tree_flatten, tree_unflatten
 from ptcore._state import are_source_lines_kept, interpreters, is_grad_enabled, no_grad
 from ptcore._subclass import carried_by, stands_for
 from ptcore._tensor import Tensor
+from ptcore._trees.tree import tree_flatten, tree_unflatten
 from ptcore.fx._symbolic_trace import _TreesOfGraph
 from ptcore.fx.experimental._custom import custom_call
 from ptcore.fx.experimental._payloads import Sized, Traced  # noqa: F401
@@ -58,7 +58,7 @@ class ProxyTracer:
         self._outside, self._written = {}, {}       # without values: id -> tensor from outside, its storage
         self.env = None
         if mode == "symbolic":
-            from ptcore.fx.experimental import _sizes
+            from ptcore.fx.experimental import sizes as _sizes
             self.env = _sizes.Sizes(self)
 
     def __enter__(self):

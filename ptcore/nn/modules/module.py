@@ -11,7 +11,9 @@
 import ptcore
 from ptcore import Tensor, _lazy
 from ptcore._watching import when_profiled
-from ptcore.nn.modules._module_hooks import (
+from ptcore.nn.modules._state_dict import ModuleState, is_tensor_like
+from ptcore.nn.modules._state_dict import _IncompatibleKeys as _IncompatibleKeys
+from ptcore.nn.modules.module_hooks import (
     ModuleHooks,
     register_module_buffer_registration_hook,
     register_module_forward_hook,
@@ -22,9 +24,7 @@ from ptcore.nn.modules._module_hooks import (
     register_module_parameter_registration_hook,
     run_registration_hooks,
 )
-from ptcore.nn.modules._registry import Registry
-from ptcore.nn.modules._state_dict import ModuleState, is_tensor_like
-from ptcore.nn.modules._state_dict import _IncompatibleKeys as _IncompatibleKeys
+from ptcore.nn.modules.registry import Registry
 from ptcore.nn.parameter import Buffer, Parameter, is_lazy
 
 TYPE_CHECKING = False

@@ -3,7 +3,7 @@
 Such a value is a ``Deferred`` until the recorder is asked anything about it. Then it is read, as a branch reads one.
 """
 from ptcore._subclass import carried_by
-from ptcore.jit._capture.recorder import Recorder
+from ptcore.jit.capture.recorder import Recorder
 
 __all__ = ["Deferred", "defer"]
 

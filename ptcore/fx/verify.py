@@ -62,6 +62,6 @@ def _is_row(graph, node):
 @functools.cache
 def of_sizes():
     """What nodes compute with sizes."""
-    from ptcore._expressions import FUNCTIONS
-    from ptcore.fx.experimental._sizes import check_guards, sym_dim, sym_size
+    from ptcore._sizes.expressions import FUNCTIONS
+    from ptcore.fx.experimental.sizes import check_guards, sym_dim, sym_size
     return {sym_dim, sym_size, check_guards, *FUNCTIONS.values()}

@@ -1,10 +1,10 @@
 """Sizes as symbols while a function is traced: which node gives each, which results have, what must hold of them."""
 import operator
 
-from ptcore._expressions import Expr
 from ptcore._ops.table.evaluate import symbolic_layout, symbolic_sizes
+from ptcore._sizes.expressions import Expr
+from ptcore._sizes.symbolic import ShapeEnv, SymBool, SymFloat, SymInt
 from ptcore._subclass import stands_for
-from ptcore._symbolic import ShapeEnv, SymBool, SymFloat, SymInt
 from ptcore._tensor import Tensor
 from ptcore.fx.experimental._payloads import Sized, Traced
 from ptcore.fx.node import Node, has_side_effect

@@ -7,8 +7,8 @@ little-endian, and lie one after the other without gaps; complex128, which the f
 import json
 import sys
 
-from ptcore.serialization._arrays import parsed, shaped
-from ptcore.serialization._files import dense_bytes, exactly, pieces_of, swap_bytes
+from ptcore.serialization.arrays import parsed, shaped
+from ptcore.serialization.files import dense_bytes, exactly, pieces_of, swap_bytes
 
 _NAMES = {
     "bool": "BOOL", "uint8": "U8", "uint16": "U16", "uint32": "U32", "uint64": "U64", "int8": "I8", "int16": "I16",

@@ -9,11 +9,11 @@ from ptcore._ops import row
 from ptcore._ops.table.ids import op_name
 from ptcore._state import aside, no_grad
 from ptcore._tensor import Tensor
-from ptcore.fx._verify import of_sizes
-from ptcore.fx.experimental._sizes import check_guards
+from ptcore.fx.experimental.sizes import check_guards
 from ptcore.fx.graph import Graph
 from ptcore.fx.graph_module import GraphModule
 from ptcore.fx.node import Node, OpFunction, attribute_at, map_arg
+from ptcore.fx.verify import of_sizes
 
 __all__ = ["Memory", "absorb_affine", "copy_of", "fold", "merge_equal", "written_to"]
 

@@ -2,8 +2,8 @@
 import ast
 import types
 
-from ptcore.jit._capture.source import CALL as NAME
-from ptcore.jit._capture.source import NoSource, _bare, _Calls, class_of, find
+from ptcore.jit.capture.source import CALL as NAME
+from ptcore.jit.capture.source import NoSource, _bare, _Calls, class_of, find
 
 __all__ = ["calling"]
 

@@ -14,12 +14,12 @@ from ptcore._state import interpreters, is_grad_enabled
 from ptcore._subclass import payload_of
 from ptcore._tensor import Tensor
 from ptcore._watching import when_profiled
-from ptcore.jit._capture import calls
-from ptcore.jit._capture.guards import RAISED, same_value
-from ptcore.jit._capture.session import Capture, asked, key_of
-from ptcore.jit._capture.tracer import Unsupported
-from ptcore.nn.modules._module_hooks import has_hooks
+from ptcore.jit.capture import calls
+from ptcore.jit.capture.guards import RAISED, same_value
+from ptcore.jit.capture.session import Capture, asked, key_of
+from ptcore.jit.capture.tracer import Unsupported
 from ptcore.nn.modules.module import Module, note_path
+from ptcore.nn.modules.module_hooks import has_hooks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def _eager(module, inputs):
 
 def _cpu(module, inputs):
     from ptcore.jit._backend import compile_graph
-    from ptcore.jit._passes import copy_of, fold
+    from ptcore.jit.passes import copy_of, fold
     module = copy_of(module)            # whose constants are the program's own
     fold(module)
     compiled = compile_graph(module, inputs, fixed=True)
@@ -379,7 +379,7 @@ class Compiled:
         """The function with its calls handed to ``dispatch``, or None."""
         key = getattr(function, "__func__", function)
         if key not in self.shallow:
-            from ptcore.jit._capture.shallow import calling
+            from ptcore.jit.capture.shallow import calling
             self.shallow[key] = calling(key, self.dispatch)
         made = self.shallow[key]
         return made if made is None or key is function else types.MethodType(made, function.__self__)

@@ -22,7 +22,7 @@ from collections import Counter, OrderedDict
 import ptcore
 from ptcore import Tensor
 from ptcore.serialization._constructors import DTYPES
-from ptcore.serialization._files import MAX_DEPTH, Collisions
+from ptcore.serialization.files import MAX_DEPTH, Collisions
 
 HEADER = "__ptcore__"
 _RESERVED = (HEADER, "__metadata__")

@@ -18,13 +18,13 @@ from ptcore._state import aside, is_grad_enabled
 from ptcore._subclass import carried_by, payload_of
 from ptcore._tensor import Tensor
 from ptcore.fx.node import Node
-from ptcore.jit._capture.deferred import Deferred, defer
-from ptcore.jit._capture.effects import Grads, history_of
-from ptcore.jit._capture.guards import Program, Source, TensorLook, tuple_of
-from ptcore.jit._capture.kinds import NUMBERS, VALUES, is_sequence
-from ptcore.jit._capture.recorder import Recorder
-from ptcore.jit._capture.tracer import CaptureTracer, Feed, Unsupported, _Detached, requires_grad_, set_grad_enabled
 from ptcore.jit._check import Modes
+from ptcore.jit.capture.deferred import Deferred, defer
+from ptcore.jit.capture.effects import Grads, history_of
+from ptcore.jit.capture.guards import Program, Source, TensorLook, tuple_of
+from ptcore.jit.capture.kinds import NUMBERS, VALUES, is_sequence
+from ptcore.jit.capture.recorder import Recorder
+from ptcore.jit.capture.tracer import CaptureTracer, Feed, Unsupported, _Detached, requires_grad_, set_grad_enabled
 from ptcore.nn.parameter import Parameter
 
 __all__ = ["Capture", "Segment"]

@@ -2,8 +2,8 @@
 import time
 from typing import Any
 
-from ptcore.jit import _compile
-from ptcore.jit._capture.tracer import Unsupported, set_grad_enabled
+from ptcore.jit import compiled as _compile
+from ptcore.jit.capture.tracer import Unsupported, set_grad_enabled
 
 __all__ = ["BreakReason", "ExplainOutput", "explain"]
 

@@ -8,7 +8,9 @@ import math
 import operator
 from numbers import Integral, Real
 
-from ptcore._expressions import (
+from ptcore._overrides import ask, flat, overriding
+from ptcore._shape import keep_symbols
+from ptcore._sizes.expressions import (
     FUNCTIONS,
     Expr,
     Guard,
@@ -28,8 +30,6 @@ from ptcore._expressions import (
     scaled,
     step,
 )
-from ptcore._overrides import ask, flat, overriding
-from ptcore._shape import keep_symbols
 
 __all__ = ["DataDependentError", "Guard", "ShapeEnv", "SymBool", "SymFloat", "SymInt", "sym_float", "sym_int",
            "sym_ite", "sym_max", "sym_min", "sym_not", "sym_sqrt", "sym_sum"]
@@ -245,7 +245,7 @@ class SymInt(_Arithmetic):
 
     Examples
     --------
-    >>> from ptcore._symbolic import ShapeEnv
+    >>> from ptcore._sizes.symbolic import ShapeEnv
     >>> env = ShapeEnv()
     >>> n = env.symbol(6)
     >>> (n + 2) * n - 2 * n, n * 2 // 2 == n
@@ -551,7 +551,7 @@ class ShapeEnv:
 
     Examples
     --------
-    >>> from ptcore._symbolic import ShapeEnv
+    >>> from ptcore._sizes.symbolic import ShapeEnv
     >>> env = ShapeEnv()
     >>> n, m = env.symbol(6, "x.shape[0]"), env.symbol(4, "x.shape[1]")
     >>> bool(n > m)

@@ -6,7 +6,7 @@ writes go through the ``Recorder``.
 """
 import ast
 
-from ptcore.jit._capture.source import NoSource, class_of, find
+from ptcore.jit.capture.source import NoSource, class_of, find
 
 __all__ = ["Unwritable", "rewritten"]
 

@@ -7,9 +7,9 @@ import math
 import operator
 import types
 
-from ptcore._symbolic import SymBool, SymFloat, SymInt, sym_float, sym_int, sym_max, sym_min
+from ptcore._sizes.symbolic import SymBool, SymFloat, SymInt, sym_float, sym_int, sym_max, sym_min
 from ptcore._tensor import Tensor
-from ptcore.jit._capture.calls import (
+from ptcore.jit.capture.calls import (
     CLASSES,
     CONTAINERS,
     OPERATORS,
@@ -21,8 +21,8 @@ from ptcore.jit._capture.calls import (
     name_of,
     native,
 )
-from ptcore.jit._capture.guards import class_value
-from ptcore.jit._capture.kinds import NUMBERS
+from ptcore.jit.capture.guards import class_value
+from ptcore.jit.capture.kinds import NUMBERS
 
 __all__ = ["formatted", "text_of"]
 

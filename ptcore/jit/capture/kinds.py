@@ -4,9 +4,9 @@ import types
 from collections import OrderedDict, defaultdict, deque
 
 import ptcore
-from ptcore._symbolic import SymBool, SymFloat, SymInt
+from ptcore._sizes.symbolic import SymBool, SymFloat, SymInt
 from ptcore._tensor import Tensor
-from ptcore.nn.modules._registry import Registry
+from ptcore.nn.modules.registry import Registry
 
 __all__ = ["FIELD", "MAPPINGS", "NUMBERS", "OBJECTS", "OWN_FUNCTIONS", "SEQUENCES", "SETS", "VALUES", "is_container",
            "is_mapping", "is_sequence"]

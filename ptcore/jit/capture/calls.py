@@ -12,17 +12,17 @@ import types
 import weakref
 
 import ptcore
+from ptcore._sizes.symbolic import SymBool, SymFloat, SymInt
 from ptcore._state import GradMode, aside
 from ptcore._subclass import carried_by, payload_of
-from ptcore._symbolic import SymBool, SymFloat, SymInt
 from ptcore._tensor import Tensor
 from ptcore.amp.autocast_mode import autocast
 from ptcore.autograd.function import Function
-from ptcore.jit._capture.guards import tuple_of
-from ptcore.jit._capture.kinds import OWN_FUNCTIONS, is_container, is_mapping, is_sequence
-from ptcore.jit._capture.rewrite import Unwritable, is_rewritten, made_by, rewritten
-from ptcore.jit._capture.source import NoSource
-from ptcore.jit._capture.tracer import Stop, Unsupported
+from ptcore.jit.capture.guards import tuple_of
+from ptcore.jit.capture.kinds import OWN_FUNCTIONS, is_container, is_mapping, is_sequence
+from ptcore.jit.capture.rewrite import Unwritable, is_rewritten, made_by, rewritten
+from ptcore.jit.capture.source import NoSource
+from ptcore.jit.capture.tracer import Stop, Unsupported
 from ptcore.nn.modules.container import ModuleList, Sequential
 from ptcore.nn.modules.module import Module
 
@@ -52,7 +52,8 @@ TENSOR_REFUSED = {
 # Files of the package whose functions are called as they are: they ask nothing but their arguments and the modes, and
 # leave nothing behind; but for those named below.
 OWN = ("ptcore._ops.", "ptcore._exchange.convert", "ptcore._exchange.arrays", "ptcore._dtype", "ptcore._device",
-       "ptcore._symbolic", "ptcore._state", "ptcore._pytree", "ptcore._overrides", "ptcore._errors", "ptcore._shape",
+       "ptcore._sizes.symbolic", "ptcore._state", "ptcore._trees.tree", "ptcore._overrides", "ptcore._errors",
+       "ptcore._shape",
        "ptcore.fft", "ptcore.linalg", "ptcore.special", "ptcore.func._vjp", "ptcore.func._jvp", "ptcore.signal",
        "ptcore.masked", "ptcore.nn.functional", "ptcore.return_types", "ptcore.autograd.batch",
        "ptcore.autograd.entry", "ptcore.autograd.function")

@@ -6,11 +6,11 @@ from collections import OrderedDict, deque
 
 from ptcore._subclass import carried_by, payload_of
 from ptcore._tensor import Tensor
-from ptcore.jit._capture import builtin, calls
-from ptcore.jit._capture.guards import ABSENT
-from ptcore.jit._capture.kinds import NUMBERS, OBJECTS, SETS, VALUES, is_container, is_mapping, is_sequence
-from ptcore.jit._capture.rewrite import NAMESPACE
-from ptcore.jit._capture.tracer import Stop
+from ptcore.jit.capture import builtin, calls
+from ptcore.jit.capture.guards import ABSENT
+from ptcore.jit.capture.kinds import NUMBERS, OBJECTS, SETS, VALUES, is_container, is_mapping, is_sequence
+from ptcore.jit.capture.rewrite import NAMESPACE
+from ptcore.jit.capture.tracer import Stop
 
 __all__ = ["Operators"]
 

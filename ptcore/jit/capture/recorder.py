@@ -15,10 +15,10 @@ from ptcore._node import user_at
 from ptcore._state import aside
 from ptcore._subclass import carried_by, payload_of
 from ptcore._tensor import Tensor
-from ptcore.jit._capture import calls
-from ptcore.jit._capture.effects import SetGrad, outside_method
-from ptcore.jit._capture.guards import ABSENT, Source, class_value, owner_of, tuple_of
-from ptcore.jit._capture.kinds import (
+from ptcore.jit.capture import calls
+from ptcore.jit.capture.effects import SetGrad, outside_method
+from ptcore.jit.capture.guards import ABSENT, Source, class_value, owner_of, tuple_of
+from ptcore.jit.capture.kinds import (
     FIELD,
     MAPPINGS,
     NUMBERS,
@@ -31,9 +31,9 @@ from ptcore.jit._capture.kinds import (
     is_mapping,
     is_sequence,
 )
-from ptcore.jit._capture.operators import Operators
-from ptcore.jit._capture.tracer import Unsupported
-from ptcore.nn.modules._registry import Registry
+from ptcore.jit.capture.operators import Operators
+from ptcore.jit.capture.tracer import Unsupported
+from ptcore.nn.modules.registry import Registry
 
 __all__ = ["Recorder"]
 

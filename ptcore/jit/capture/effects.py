@@ -12,11 +12,11 @@ from ptcore.autograd import entry
 from ptcore.autograd.accumulate import accumulate_results
 from ptcore.autograd.engine import run_backward
 from ptcore.autograd.function import Function
-from ptcore.jit._capture import calls
-from ptcore.jit._capture.tracer import Unsupported
+from ptcore.jit.capture import calls
+from ptcore.jit.capture.tracer import Unsupported
 from ptcore.nn.modules.module import Module
-from ptcore.optim._scheduler import LRScheduler
 from ptcore.optim.optimizer import Optimizer
+from ptcore.optim.scheduler import LRScheduler
 
 __all__ = ["Call", "Gradients", "Grads", "Outside", "SetGrad", "history_of", "outside_method"]
 
