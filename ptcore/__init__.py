@@ -26,7 +26,7 @@ from ptcore._memory_format import (  # noqa: E402
     memory_format,
     preserve_format,
 )
-from ptcore._ops import _select  # noqa: E402
+from ptcore._ops import levels as _levels  # noqa: E402
 from ptcore._ops.call import run as _run  # noqa: E402
 from ptcore._ops.call.offer import overridable as _overridable  # noqa: E402
 from ptcore._ops.call.operands import result_type  # noqa: E402
@@ -65,16 +65,6 @@ _run.set_random_source(_random.next_random)
 
 from ptcore._names import methods as _tensor_ops  # noqa: E402
 from ptcore._names.root import *  # noqa: E402, F403
-from ptcore._ops._methods import (  # noqa: E402
-    adjoint,
-    as_strided,
-    broadcast_to,
-    conj,
-    detach,
-    masked_select,
-    nonzero,
-)
-from ptcore._ops._select import get_num_threads, set_num_threads  # noqa: E402
 from ptcore._ops.creation.creation import (  # noqa: E402
     arange,
     empty,
@@ -100,11 +90,21 @@ from ptcore._ops.creation.draws import (  # noqa: E402
     randn_like,
     randperm,
 )
-from ptcore.autograd import _tensor_methods  # noqa: E402
+from ptcore._ops.levels import get_num_threads, set_num_threads  # noqa: E402
+from ptcore._ops.methods import (  # noqa: E402
+    adjoint,
+    as_strided,
+    broadcast_to,
+    conj,
+    detach,
+    masked_select,
+    nonzero,
+)
+from ptcore.autograd import tensor_methods as _tensor_methods  # noqa: E402
 
 
 def _check_cuda(index):
-    from ptcore.cuda._load import check_device
+    from ptcore.cuda.loading import check_device
     return check_device(index)
 
 
@@ -112,7 +112,7 @@ _device.set_check("cuda", _check_cuda)
 
 
 def _allocate_shared(nbytes):
-    from ptcore.multiprocessing._shared_memory import allocate
+    from ptcore._memory.segments import allocate
     return allocate(nbytes)
 
 
@@ -146,9 +146,9 @@ def show_config():
     autograd: ...
     CUDA backend: ...
     """
-    from ptcore._ops._select import cpu_capability, is_debug
-    from ptcore.autograd import _engine
-    form = "plain Python" if _engine.__file__.endswith(".py") else "compiled"
+    from ptcore._ops.levels import cpu_capability, is_debug
+    from ptcore.autograd import engine
+    form = "plain Python" if engine.__file__.endswith(".py") else "compiled"
     import importlib.util
     built = "built" if importlib.util.find_spec("ptcore.cuda._backend") else "not built"
     return (f"ptcore {__version__}\nbuild: {'debug' if is_debug() else 'release'}\nCPU level: {cpu_capability()}\n"
@@ -191,7 +191,7 @@ def broadcast_shapes(*shapes):
     >>> ptcore.broadcast_shapes((2, 1), (3,))
     ptcore.Size([2, 3])
     """
-    from ptcore._ops._arguments import integer, integers
+    from ptcore._ops.checked import integer, integers
     from ptcore._ops.table.shapes import broadcast_shapes as of
     from ptcore._shape import is_symbolic_number as kept
     shapes = [[n if kept(n) else integer("broadcast_shapes", "shapes", n) for n in s] if isinstance(s, (tuple, list))

@@ -5,6 +5,7 @@ import sys
 import warnings
 
 PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+user_place = is_package = None          # _node.pyx, which walks the frames, enters them
 
 
 def place_text(place):
@@ -19,8 +20,6 @@ def place_text(place):
 def here():
     """The end of a message: the user's line, as a traceback has it, where there is one."""
     import traceback
-
-    from ptcore._node import user_place
     place = user_place()
     return "" if place is None else "\n" + "".join(traceback.format_list([traceback.FrameSummary(*place)])).rstrip()
 
@@ -41,7 +40,6 @@ def at_users_line(check):
 
 def warn(message, category=UserWarning):
     """A warning at the innermost line outside this package: compiled functions have no frame to count by."""
-    from ptcore._node import is_package
     level, frame = 2, sys._getframe(1)
     while frame is not None and is_package(frame.f_code.co_filename):
         level, frame = level + 1, frame.f_back

@@ -63,11 +63,11 @@ TABLE = {
         "cuda.generic": ("Event", "Stream"),
         "_symbolic": ("SymBool", "SymFloat", "SymInt", "sym_float", "sym_int", "sym_ite", "sym_max", "sym_min",
                       "sym_not", "sym_sqrt", "sym_sum"),
-        "autograd._batch": ("vmap",),
-        "jit._compile": ("compile",),
+        "autograd.batch": ("vmap",),
+        "jit.compiled": ("compile",),
         "random": ("thread_safe_generator",),
         "serialization": ("load", "save"),
-        "utils._settings": ("are_deterministic_algorithms_enabled", "get_float32_matmul_precision",
+        "utils.settings": ("are_deterministic_algorithms_enabled", "get_float32_matmul_precision",
                             "get_deterministic_debug_mode", "get_device_module", "get_num_interop_threads",
                             "is_deterministic_algorithms_warn_only_enabled", "is_storage", "is_warn_always_enabled",
                             "set_default_tensor_type", "set_deterministic_debug_mode",
@@ -150,6 +150,9 @@ TABLE = {
         "nn.modules.linear_cross_entropy_options": ("LinearCrossEntropyOptions",),
         "nn.parallel": ("DataParallel",),
     },
+    "ptcore.nn.Module": {
+        "jit._module": ("compile",),
+    },
     "ptcore.nn.functional": {
         "_ops.activation.functions": ("hardtanh_", "rrelu_"),
         "_ops.loss.functions": ("linear_cross_entropy",),
@@ -225,8 +228,8 @@ class Later:
         return function.__get__(instance, owner)
 
 
-def attach(owner):
-    """Gives Tensor the methods of the table."""
-    for file, its in TABLE["ptcore.Tensor"].items():
+def attach(owner, name="ptcore.Tensor"):
+    """Gives a class the methods of the table."""
+    for file, its in TABLE[name].items():
         for name in its:
             Later(owner, name, file)

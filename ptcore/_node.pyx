@@ -1,6 +1,6 @@
 """Node: one recorded operation, as plain data.
 
-Dispatch fills it, the engine (autograd/_engine.py) walks it; nothing here knows an op.
+Dispatch fills it, the engine (autograd/engine.py) walks it; nothing here knows an op.
 
 Invariants:
 (a) an edge leads to a Node with a smaller seq, to a leaf Tensor, or to None;
@@ -16,7 +16,7 @@ from math import prod
 cimport cython
 from cpython.object cimport PyObject
 
-from ptcore._errors import PACKAGE
+from ptcore import _errors
 from ptcore._types cimport *
 from ptcore._device cimport device, device_of
 from ptcore._dtype cimport dtype, dtype_of
@@ -38,7 +38,7 @@ cdef uint64_t _seq = 0
 
 # -- where the user's program is -------------------------------------------------------------------------------
 
-pt_set_package(PACKAGE)
+pt_set_package(_errors.PACKAGE)
 
 
 cdef object frame_of_user():
@@ -79,6 +79,9 @@ def user_at():
 def is_package(name):
     """Whether a file's name, a str or an instance of a subclass, is that of this package's code."""
     return isinstance(name, str) and pt_is_package(name)
+
+
+_errors.user_place, _errors.is_package = user_place, is_package
 
 
 HAS_FRAMES = bool(PT_HAS_FRAMES)        # whether nodes know the user's line outside anomaly mode

@@ -30,7 +30,7 @@ cdef extern from *:
     void pt_set_size_slots(PyTypeObject *type, object (*subscript)(object, object), object (*add)(object, object))
 
 
-# SymInt, SymFloat and SymBool, once _symbolic.py has been read: what may stand where a number does.
+# SymInt, SymFloat and SymBool, once symbolic.py has been read: what may stand where a number does.
 cdef object symbolic_int = None, symbolic_float = None, symbolic_bool = None
 
 

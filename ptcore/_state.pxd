@@ -85,4 +85,3 @@ cpdef bint is_anomaly_enabled() noexcept
 cpdef void _set_grad_enabled(bint mode) noexcept
 cdef object told(str method, str kind, object t)
 cdef bint is_asked(uint32_t flags) noexcept
-cdef object asked(object function, object t)

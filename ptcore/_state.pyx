@@ -499,12 +499,6 @@ cdef bint is_asked(uint32_t flags) noexcept:
     return (flags | pt_tls.mode) & (PT_SUBCLASS | PT_MODE_FUNCTION) != 0 and not pt_tls.torch_function_off
 
 
-cdef object asked(object function, object t):
-    """What ``__torch_function__`` makes of such a method."""
-    from ptcore._overrides import ask
-    return ask(function, (t,), {})
-
-
 def torch_function_is_off():
     """Whether ``_disabled_torch_function_impl`` runs a function in this thread."""
     return pt_tls.torch_function_off != 0

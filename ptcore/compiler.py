@@ -3,13 +3,13 @@ compiled. Names and meanings are those of ``torch.compiler``."""
 import contextlib
 
 from ptcore._contexts import Changed
-from ptcore.jit import _compile
-from ptcore.jit._capture import calls
-from ptcore.jit._capture.explain import ExplainOutput as ExplainOutput
-from ptcore.jit._capture.explain import explain as explain
-from ptcore.jit._compile import compile as compile
-from ptcore.jit._compile import disable as disable
-from ptcore.jit._compile import reset as reset
+from ptcore.jit import compiled as _compile
+from ptcore.jit.capture import calls
+from ptcore.jit.capture.explain import ExplainOutput as ExplainOutput
+from ptcore.jit.capture.explain import explain as explain
+from ptcore.jit.compiled import compile as compile
+from ptcore.jit.compiled import disable as disable
+from ptcore.jit.compiled import reset as reset
 
 __all__ = [
     "allow_in_graph",

@@ -3,7 +3,7 @@ from cpython.ref cimport Py_DECREF, Py_INCREF
 
 from ptcore cimport _tensor, _types
 from ptcore._dtype cimport ITEMSIZE
-from ptcore._ops._record cimport check_inplace
+from ptcore._ops.history cimport check_inplace
 from ptcore._shape cimport fill_strides
 
 cdef inline _tensor.Tensor real(Tensor t):

@@ -8,7 +8,7 @@ ptcore.return_types.max(
 values=tensor([5, 7]),
 indices=tensor([1, 0]))
 """
-from ptcore._ops._results import TYPES
+from ptcore._ops.results import TYPES
 
 globals().update({t.__name__: t for t in TYPES})
 all_return_types = list(TYPES)

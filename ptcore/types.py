@@ -6,7 +6,7 @@ from typing import IO, Any
 from ptcore._device import device
 from ptcore._dtype import dtype
 from ptcore._shape import Size
-from ptcore._symbolic import SymBool, SymFloat, SymInt
+from ptcore._sizes.symbolic import SymBool, SymFloat, SymInt
 from ptcore._tensor import Tensor
 from ptcore._untyped_storage import UntypedStorage as Storage
 

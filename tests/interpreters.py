@@ -7,9 +7,10 @@ NotImplemented the op goes on: a composite is then offered as the ops it calls.
 """
 import ptcore as pt
 import ptcore._ops as ops
+from ptcore._ops.calling import run
 from ptcore._state import interpreters
-from ptcore.autograd import _batch
-from ptcore.autograd._dual import Forward as Forward
+from ptcore.autograd import batch
+from ptcore.autograd.dual import Forward as Forward
 
 INPLACE = 1
 
@@ -47,7 +48,7 @@ class Tracer:
     def call(self, op, args, out, variant):
         if is_composite(op):
             return NotImplemented
-        result = ops.run(op, args, variant == INPLACE)
+        result = run(op, args, variant == INPLACE)
         self.tape.append((op, args, result))
         return result
 
@@ -60,11 +61,11 @@ class Tracer:
                 return tuple(value(y) for y in x)
             return values.get(id(x), x)
         for op, args, result in self.tape:
-            values[id(result)] = ops.run(op, tuple(value(a) for a in args))
+            values[id(result)] = run(op, tuple(value(a) for a in args))
         return values[id(self.tape[-1][2])]
 
 
-class Batcher(_batch.Batcher):
+class Batcher(batch.Batcher):
     """The batcher of vmap, of whichever size is met first."""
 
     def __init__(self, randomness="error"):
@@ -98,7 +99,7 @@ class Autocast:
             if rule:
                 dtype = self.low if rule == "low" else pt.float32
                 args = mapped(lambda x: x.to(dtype) if self.eligible(x) else x, args)
-                return ops.run(op, args)        # what it calls is in that dtype as well
+                return run(op, args)        # what it calls is in that dtype as well
         return NotImplemented
 
     @staticmethod

@@ -35,7 +35,7 @@ MODULES = {
     "func": ("ptcore.func", "ptcore.autograd.forward_ad", "ptcore.utils._pytree"),
     "fx": ("ptcore.fx", "ptcore.fx.experimental.proxy_tensor", "ptcore.fx.passes.shape_prop",
            "ptcore.fx.passes.split_module", "ptcore.fx.node", "ptcore.fx.proxy", "ptcore.fx.immutable_collections",
-           "ptcore.fx.subgraph_rewriter", "ptcore.overrides", "ptcore._symbolic"),
+           "ptcore.fx.subgraph_rewriter", "ptcore.overrides", "ptcore._sizes.symbolic"),
     "jit": ("ptcore.jit", "ptcore.compiler"),
     "optim": ("ptcore.optim", "ptcore.optim.lr_scheduler", "ptcore.optim.swa_utils", "ptcore.optim.optimizer"),
     "data": ("ptcore.utils.data",),
@@ -68,8 +68,8 @@ FURTHER = {
     "autograd": ("ptcore.autograd._gradcheck.GradcheckError",),
     "data": ("ptcore.utils.data._worker.WorkerInfo",),
     "fx": ("ptcore.fx.node.ArgsKwargsPair",),
-    "jit": ("ptcore.compiler.ExplainOutput", "ptcore.jit._capture.explain.BreakReason"),
-    "library": ("ptcore.library._tag.Tag",),
+    "jit": ("ptcore.compiler.ExplainOutput", "ptcore.jit.capture.explain.BreakReason"),
+    "library": ("ptcore.library.tag.Tag",),
     "misc": ("ptcore._errors.ShapeError", "ptcore._errors.DeviceError"),
 }
 
@@ -161,9 +161,9 @@ def front_page(rows, seen):
 
 
 def runs_by_smaller_ops(op):
-    from ptcore._ops import _decompositions
+    from ptcore._ops import decompositions
     try:
-        _decompositions.function(op)
+        decompositions.function(op)
     except KeyError:
         return False
     return True

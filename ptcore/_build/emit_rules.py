@@ -90,7 +90,7 @@ def derivatives(family, ops, by_name):
             "from ptcore._node cimport Node",
             "from ptcore._ops.call.elementwise cimport elementwise_of",
             "from ptcore._ops.table.ids import set_vjp",
-            "from ptcore.autograd._helpers cimport conj_of, fusible, lift"]
+            "from ptcore.autograd.helpers cimport conj_of, fusible, lift"]
     modules, needed = set(), set()
     for op in ops:
         if op.rule[0] == "function":
@@ -103,7 +103,7 @@ def derivatives(family, ops, by_name):
     if any("0" in op.rule[1] for op in ops if op.rule[0] == "text"):
         helpers.add("zeros_for")
     if helpers:
-        text.append(f"from ptcore.autograd._helpers import {', '.join(sorted(helpers))}")
+        text.append(f"from ptcore.autograd.helpers import {', '.join(sorted(helpers))}")
     if needed:
         text.append(f"from ptcore._ops.functions import {', '.join(sorted(needed))}")
     for op in ops:

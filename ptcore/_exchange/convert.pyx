@@ -1,7 +1,6 @@
 """Tensors from Python objects and back: nested lists, numbers, NumPy, buffers, DLPack.
 
-No NumPy C API: ndarrays come and go through the buffer protocol. A read-only array becomes a
-tensor whose storage is marked read-only.
+No NumPy C API: ndarrays come and go through the buffer protocol. A read-only array's storage is marked read-only.
 """
 import sys
 
@@ -14,7 +13,7 @@ from ptcore._events cimport PT_SEEN_PROFILE, as_event
 from ptcore._device cimport CPU, as_device
 from ptcore._dtype cimport CATEGORY, ITEMSIZE, PROMOTE, as_code, default_complex, default_float, dtype_of
 from ptcore._shape cimport fill_strides, is_symbolic_number, read_index
-from ptcore._state cimport asked, is_asked, told
+from ptcore._state cimport is_asked, told
 from ptcore._tensor cimport *
 import ptcore._tensor as _tensor_module
 from ptcore._subclass import of_class
@@ -593,7 +592,8 @@ def item(Tensor self not None):
                                                     | PT_SEEN_PROFILE)):
         return read_element(address(self), self.dt)
     if is_asked(self.flags):
-        return asked(Tensor.item, self)
+        from ptcore._overrides import ask
+        return ask(Tensor.item, (self,), {})
     return as_event("item", self, item_of) if pt_modes_seen & PT_SEEN_PROFILE else value_of(self, "item")
 
 

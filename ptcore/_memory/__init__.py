@@ -1,1 +1,1 @@
-"""Memory of tensors: the allocator and page-locked host memory."""
+"""Memory of tensors: the allocator, page-locked host memory, segments that processes share."""

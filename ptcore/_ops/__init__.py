@@ -6,7 +6,6 @@ _rows = {}                          # name -> Row; ops registered at run time st
 _derived = {}                       # name -> Row of a fused gradient, once somebody asked for it
 _loaded = False
 _offered = weakref.WeakKeyDictionary()        # row -> what interpreters get
-_run_op = None                      # what runs most ops without Python in between; imported at the first call
 
 
 def _load():
@@ -64,19 +63,6 @@ def arguments(row):
     if found is None:
         found = _offered[row] = [a for a in row.args if a.name not in (row.select or ())]
     return found
-
-
-def run(op, args, inplace=False):
-    """Calls an op, or its in-place form, on arguments in the order of ``arguments``."""
-    if not inplace:
-        global _run_op
-        if _run_op is None:
-            from ptcore._ops.call.batched import run_op as _run_op
-        result = _run_op(op, args)
-        if result is not NotImplemented:
-            return result
-    positional, keyword = bound(row(op), args)
-    return function(op, inplace)(*positional, **keyword)
 
 
 def bound(row, args):

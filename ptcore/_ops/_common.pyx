@@ -2,16 +2,16 @@
 from ptcore._tensor cimport Tensor
 
 from ptcore._errors import OutOfRangeError, ShapeError
-from ptcore._ops import _arguments
+from ptcore._ops import checked
 
 
 cpdef long _wrap(str op, object dim, long ndim, str name="dim") except -1:
     """The dim counted from 0."""
     cdef long n = ndim if ndim > 0 else 1, d
     if type(dim) is not int:
-        dim = _arguments.integer(op, name, dim)
+        dim = checked.integer(op, name, dim)
     if not -n <= dim < n:
-        _arguments.integer(op, name, dim)       # more than 64 bits are an OverflowError
+        checked.integer(op, name, dim)       # more than 64 bits are an OverflowError
         raise OutOfRangeError(f"{op}: {name} must be in [{-n}, {n - 1}], got {dim}")
     d = dim
     return d + n if d < 0 else d
@@ -24,7 +24,7 @@ cpdef tuple _dims(str op, object dim, long ndim):
         return None
     if type(dim) is int:
         return (_wrap(op, dim, ndim),)
-    dims = tuple([_wrap(op, d, ndim) for d in _arguments.integers(op, "dim", dim)])
+    dims = tuple([_wrap(op, d, ndim) for d in checked.integers(op, "dim", dim)])
     if len(set(dims)) < len(dims):
         raise RuntimeError(f"{op}: a dim appears twice in dim={dim!r}")
     return dims

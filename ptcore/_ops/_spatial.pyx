@@ -4,7 +4,7 @@ from cpython.long cimport PyLong_AsLongLongAndOverflow
 from ptcore._tensor cimport Tensor
 
 from ptcore._errors import ShapeError
-from ptcore._ops import _arguments
+from ptcore._ops import checked
 from ptcore._ops.functions import squeeze, unsqueeze
 
 cdef long long _LARGEST = 2**40     # what is worked out of a few of these fits in 64 bits
@@ -27,9 +27,9 @@ cpdef tuple _numbers(str op, str name, object value, int n, int least):
         else:
             return value
     if type(value) is int:
-        values = (_arguments.integer(op, name, value),) * n
+        values = (checked.integer(op, name, value),) * n
     else:
-        values = tuple(_arguments.integers(op, name, value))
+        values = tuple(checked.integers(op, name, value))
         if len(values) == 1:
             values = values * n
         if len(values) != n:

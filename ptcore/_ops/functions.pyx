@@ -21,12 +21,12 @@ from ptcore._ops.call.offer cimport PT_VARIANT_PLAIN, as_given, asks, flags_of_a
 from ptcore._ops.call.run cimport call, over_first
 from ptcore._ops.plan.hooks cimport dry, planning, spoil
 from ptcore._ops.table.ids cimport info
-from ptcore._ops._writing cimport write_outs
-from ptcore._ops import _arguments, _results
+from ptcore._ops.writing cimport write_outs
+from ptcore._ops import checked, results
 from ptcore._ops import _shape_rules  # no-cython-lint: it enters the rules
 from ptcore._ops.table.ids import called_as, op_id, set_functions
 
-cdef object NOT_GIVEN = _results.NOT_GIVEN
+cdef object NOT_GIVEN = results.NOT_GIVEN
 cdef int EINSUM = op_id("einsum")
 
 cdef extern from "Python.h":
@@ -97,25 +97,25 @@ cdef object plain(pt_function *f, int slot, object value):
         if check == c'X' or check == c'T':
             return value
     elif is_symbolic_number(value) and check in b"sifT":
-        return _arguments.symbolic(value)
+        return checked.symbolic(value)
     elif is_foreign(value):
         raise TypeError(f"{info(f.spec.op).name.decode()}: __torch_function__ of {type(value).__name__} is to be asked")
     op, name = info(f.spec.op).name.decode(), <str><object>f.names[slot]
     if check == c'X':
-        return _arguments.tensor(op, name, value)
+        return checked.tensor(op, name, value)
     if check == c'T':
-        return _arguments.operand(op, name, value)
+        return checked.operand(op, name, value)
     if check == c'l' or check == c'L':
-        return _arguments.tensors(op, name, value)
+        return checked.tensors(op, name, value)
     if check == c's':
-        return _arguments.number(op, name, value)
+        return checked.number(op, name, value)
     if check == c'i':
-        return _arguments.integer(op, name, value)
+        return checked.integer(op, name, value)
     if check == c'b':
-        return _arguments.flag(op, name, value)
+        return checked.flag(op, name, value)
     if check == c't':
-        return _arguments.dtype(op, name, value)
-    return _arguments.real(op, name, value)
+        return checked.dtype(op, name, value)
+    return checked.real(op, name, value)
 
 
 cdef object overridden(object function, PyObject **args, Py_ssize_t n, PyObject *keywords):
@@ -153,8 +153,8 @@ cdef int second(pt_function *f, PyObject **slots, int slot) except -1:
     """Refuses two values for one argument that has two names."""
     cdef int first = f.spec.slots[slot].second
     default = <object>f.values[first] if f.values[first] != NULL else None
-    _results.second_spelling(info(f.spec.op).name.decode(), <object>f.names[first], <object>slots[first],
-                             <object>f.names[slot], <object>slots[slot], default)
+    results.second_spelling(info(f.spec.op).name.decode(), <object>f.names[first], <object>slots[first],
+                            <object>f.names[slot], <object>slots[slot], default)
     return 0
 
 
@@ -207,10 +207,13 @@ cdef bint all_none(PyObject **slots, int first, int end) noexcept:
     return True
 
 
+instead = {}                # name -> what is called instead of an op, as rows say; methods.pyx enters them
+
+
 cdef object helper(pt_function *f):
-    """The function of _arguments.py that `extra` names."""
+    """The function that `extra` names."""
     if f.body == NULL:
-        found = getattr(_arguments, f.spec.extra.decode().rpartition(".")[2])
+        found = instead[f.spec.extra.decode().rpartition(".")[2]]
         Py_INCREF(found)
         f.body = <PyObject *>found
     return <object>f.body
@@ -230,7 +233,7 @@ cdef object chosen(pt_function *f, PyObject **slots, bint inplace):
         choices = dict([item.split("=") for item in extra.split(",")])
         name = choices.get(value) if isinstance(value, str) else None
         if name is None:
-            from ptcore._ops._arguments import word
+            from ptcore._ops.checked import word
             word(info(s.op).name.decode(), <object>f.names[s.choice], value, (default, *choices))
     elif "." in extra:
         if inplace:
@@ -251,7 +254,7 @@ cdef object structured_entry(pt_function *f, PyObject **slots):
     result = call(s.op, slots, s.nargs, out_of(f, slots))
     if s.result != NULL and type(result) is tuple:
         if f.result == NULL:
-            found = getattr(_results, s.result.decode())
+            found = getattr(results, s.result.decode())
             Py_INCREF(found)
             f.result = <PyObject *>found
         return (<object>f.result)(result)

@@ -1,7 +1,7 @@
 """Tape-based automatic differentiation: ``backward``, ``grad``, custom functions, hooks."""
 from ptcore import _lazy
 from ptcore._state import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
-from ptcore.autograd._backward import backward, grad
+from ptcore.autograd.entry import backward, grad
 
 __getattr__, __dir__ = _lazy.names(__name__)
 

@@ -2,8 +2,8 @@
 import warnings
 
 from ptcore._errors import place_text
-from ptcore._ops._arguments import flag
-from ptcore._ops._record import node_name
+from ptcore._ops.checked import flag
+from ptcore._ops.history import node_name
 from ptcore._state import AnomalyMode, SourceLines, decorate, is_anomaly_check_nan_enabled, is_anomaly_enabled
 from ptcore._tensor import Tensor
 

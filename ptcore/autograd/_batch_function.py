@@ -2,12 +2,12 @@
 import functools
 from typing import NamedTuple
 
-from ptcore._ops._batching import Batched
-from ptcore._pytree import broadcast_leaves, tree_flatten, tree_unflatten
+from ptcore._ops.batching import Batched
 from ptcore._state import outside
 from ptcore._tensor import Tensor
-from ptcore.autograd._helpers import reduce_to
+from ptcore._trees.tree import broadcast_leaves, tree_flatten, tree_unflatten
 from ptcore.autograd.function import Function
+from ptcore.autograd.helpers import reduce_to
 
 
 class VmapInfo(NamedTuple):
@@ -43,17 +43,15 @@ def run(batcher, cls, args):
                 raise ValueError(f"{cls.__name__}: the out_dims that vmap returned do not fit its output {spec}")
             flat = [x if d is None else Batched(x.movedim(d, 0), batcher) for x, d in zip(flat, dims)]
         else:
-            output = of_stacks(cls, batched, batcher.size, batcher.randomness).apply(*plain)
+            output = of_stacks(type(batcher), cls, batched, batcher.size, batcher.randomness).apply(*plain)
             flat, spec = tree_flatten(output)
             flat = [Batched(x, batcher) if isinstance(x, Tensor) else x for x in flat]
     return tree_unflatten([batcher.samples(x, args) for x in flat], spec)
 
 
 @functools.lru_cache(maxsize=256)
-def of_stacks(cls, batched, size, randomness):
+def of_stacks(Batcher, cls, batched, size, randomness):
     """The Function of stacks that runs a Function's methods on their samples."""
-    from ptcore.autograd._batch import Batcher
-
     def stack_of(batcher, x):
         value = batcher.value(x)
         return value.tensor if isinstance(value, Batched) else value.unsqueeze(0).expand((size, *value.shape))

@@ -5,11 +5,11 @@ the base's history is a CopySlices node with an edge to B and the edges of N: it
 for the whole base splits into g with W zeroed, for B, and g's window, which N's rule takes.
 """
 
-from ptcore._ops._record import hang, window_of
 from ptcore._ops.functions import as_strided_of, clone, view_as_complex, view_as_real
+from ptcore._ops.history import hang, window_of
 from ptcore._subclass import payload_of
-from ptcore.autograd._accumulate import load_rule, rule_of
-from ptcore.autograd._helpers import reduce_to, zeros_for
+from ptcore.autograd.accumulate import load_rule, rule_of
+from ptcore.autograd.helpers import reduce_to, zeros_for
 
 
 class CopySlices:

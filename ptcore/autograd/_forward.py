@@ -8,13 +8,14 @@ import functools
 import importlib
 
 import ptcore._ops as ops
+from ptcore._ops.calling import run
 from ptcore._ops.creation.creation import ones_like, zeros_like
 from ptcore._ops.functions import sum as sum_of
 from ptcore._ops.table import expr
 from ptcore._ops.table.evaluate import evaluated
 from ptcore._tensor import Tensor
-from ptcore.autograd import _helpers, rules
-from ptcore.autograd._helpers import conj_of, lift
+from ptcore.autograd import helpers, rules
+from ptcore.autograd.helpers import conj_of, lift
 
 
 def jvp(op, args, tangents, out):
@@ -87,14 +88,14 @@ def _linear(row, args, tangents, out):
             moved.append(zeros_like(x) if t is None else t)
         else:
             moved.append(x)
-    return ops.run(row.name, tuple(moved))
+    return run(row.name, tuple(moved))
 
 
 def _bilinear(row, args, tangents, out):
     total = None
     for k, t in enumerate(tangents):
         if t is not None:
-            total = _plus(total, ops.run(row.name, (*args[:k], t, *args[k + 1:])))
+            total = _plus(total, run(row.name, (*args[:k], t, *args[k + 1:])))
     return total
 
 
@@ -180,7 +181,7 @@ def _sum_of_texts(row, texts, args, tangents, out):
     for text, t in zip(texts, [t for a, t in zip(spec, tangents) if a.is_tensor]):
         if text is not None and t is not None:
             numbers = tuple([a.name for a in spec if a.letter in "fs"])
-            total = _plus(total, evaluated(text, numbers, {**scope, "t": t}, _helpers))
+            total = _plus(total, evaluated(text, numbers, {**scope, "t": t}, helpers))
     return total
 
 

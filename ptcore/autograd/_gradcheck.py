@@ -276,7 +276,7 @@ class _Check:
                                          f"those of each cotangent: got {got}, expected {stack(each)}")
 
     def batched_tangents(self):
-        from ptcore.autograd._batch import vmap
+        from ptcore.autograd.batch import vmap
         for k in self.checked:
             directions = [_random_like(self.inputs[k]) for _ in range(2)]
             loop = [self.tangents({k: u}) for u in directions]

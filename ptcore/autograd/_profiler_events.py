@@ -5,7 +5,7 @@ import os
 import sys
 from operator import attrgetter
 
-from ptcore.autograd import _recording
+from ptcore.autograd import recording as _recording
 from ptcore.autograd._profiler_flops import flops_of
 from ptcore.autograd.profiler_util import (
     MEMORY_EVENT_NAME,

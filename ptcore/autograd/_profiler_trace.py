@@ -5,7 +5,7 @@ import os
 import socket
 import sys
 
-from ptcore.autograd import _recording
+from ptcore.autograd import recording as _recording
 from ptcore.autograd._profiler_events import events_of
 
 

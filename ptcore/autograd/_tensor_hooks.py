@@ -3,7 +3,7 @@ import itertools
 import weakref
 
 from ptcore._tensor import Tensor
-from ptcore.autograd._accumulate import count_leaf_hooks
+from ptcore.autograd.accumulate import count_leaf_hooks
 
 _ids = itertools.count()
 

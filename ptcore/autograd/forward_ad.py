@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ptcore._contexts import Nested
 from ptcore._state import interpreters, stack
 from ptcore._tensor import Tensor
-from ptcore.autograd._dual import Forward, check_tangent
+from ptcore.autograd.dual import Forward, check_tangent
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
 

@@ -2,12 +2,12 @@
 import functools
 import weakref
 
-from ptcore._ops._record import attach_history, check_dirty, custom_node
 from ptcore._ops.creation.creation import zeros
+from ptcore._ops.history import attach_history, check_dirty, custom_node
 from ptcore._state import interpreters, is_grad_enabled, no_grad, outside
 from ptcore._tensor import Tensor
 from ptcore._watching import when_profiled
-from ptcore.autograd._helpers import interposed, reduce_to
+from ptcore.autograd.helpers import interposed, reduce_to
 
 __all__ = ["Function", "FunctionCtx", "once_differentiable"]
 
@@ -348,5 +348,5 @@ class _Unknown(Function):
 @when_profiled
 def _record_applications(begins):
     """A custom Function is a range of a profile."""
-    from ptcore.autograd._ranges import exchange
+    from ptcore.autograd.ranges import exchange
     exchange(begins, Function, "apply", lambda cls: cls.__name__)

@@ -8,7 +8,7 @@ Every function takes ``func`` and its ``inputs`` (a tensor or a tuple) and retur
 the same structure: a tensor where a tensor was given, else a tuple.
 """
 from ptcore._errors import DTypeError
-from ptcore._ops._arguments import flag
+from ptcore._ops.checked import flag
 from ptcore._ops.creation.creation import eye, ones_like, zeros, zeros_like
 from ptcore._ops.functions import stack
 from ptcore._state import enable_grad
@@ -262,8 +262,8 @@ def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False,
 
 def _ahead(func, inputs):
     """The Jacobian by forward mode: all directions at once."""
-    from ptcore.autograd._batch import basis_of, vmap
-    from ptcore.autograd._dual import Forward
+    from ptcore.autograd.batch import basis_of, vmap
+    from ptcore.autograd.dual import Forward
     inputs, given = _tuple(inputs, "jacobian", "inputs")
     inputs = [x.detach() for x in inputs]
     sizes = [x.numel() for x in inputs]

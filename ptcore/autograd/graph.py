@@ -4,7 +4,7 @@ from functools import partial, wraps
 from ptcore._node import Node
 from ptcore._state import HooksRefused, SavedHooks
 from ptcore._tensor import Tensor
-from ptcore.autograd._engine import ahead, run_number, watch
+from ptcore.autograd.engine import ahead, run_number, watch
 
 __all__ = ["Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "increment_version",
            "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks"]

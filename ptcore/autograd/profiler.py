@@ -206,7 +206,7 @@ class profile:
 
     def _start_trace(self):
         global _is_profiler_enabled
-        from ptcore.autograd import _recording
+        from ptcore.autograd import recording as _recording
         self.entered = True
         begun = perf_counter_ns()
         try:
@@ -225,7 +225,7 @@ class profile:
         global _is_profiler_enabled
         if not self.enabled:
             return None
-        from ptcore.autograd import _recording
+        from ptcore.autograd import recording as _recording
         if self.use_device is not None:
             from ptcore.cuda import synchronize
             synchronize()
@@ -322,7 +322,7 @@ class profile:
         activities : iterable of ProfilerActivity
             Those of the CPU are what is left out.
         """
-        from ptcore.autograd import _recording
+        from ptcore.autograd import recording as _recording
         if ProfilerActivity.CPU in set(activities):
             _recording.pause(not enabled)
 
@@ -365,7 +365,7 @@ class record_function:
 
     def __enter__(self):
         if _is_profiler_enabled:
-            from ptcore.autograd._recording import USER, Range
+            from ptcore.autograd.recording import USER, Range
             if not isinstance(self.name, str):
                 raise TypeError(f"record_function: name must be a str, got {type(self.name).__name__}")
             self.record = Range(USER, str.__str__(self.name))

@@ -169,10 +169,10 @@ class cuFFTPlanCache:
         self.device_index = device_index
 
     def _tables(self):
-        from ptcore.cuda import _load
-        _load.check_device(self.device_index)
-        from ptcore.cuda import _library_tables
-        return _library_tables
+        from ptcore.cuda import loading
+        loading.check_device(self.device_index)
+        from ptcore.cuda import library_tables
+        return library_tables
 
     @property
     def size(self):
@@ -209,8 +209,8 @@ class cuFFTPlanCacheManager:
     __slots__ = ()
 
     def __getitem__(self, device):
-        from ptcore.cuda import _load
-        return cuFFTPlanCache(_load.index_of(device, "cufft_plan_cache"))
+        from ptcore.cuda import loading
+        return cuFFTPlanCache(loading.index_of(device, "cufft_plan_cache"))
 
     size = property(lambda self: self[None].size)
     max_size = property(lambda self: self[None].max_size, lambda self, value: setattr(self[None], "max_size", value))

@@ -32,10 +32,10 @@ def is_available():
     from ptcore.cuda import is_available
     if not is_available():
         return False
-    from ptcore.cuda._load import runtime
+    from ptcore.cuda.loading import runtime
     runtime().initialise()
-    from ptcore.cuda import _library_tables
-    return _library_tables.has_cudnn()
+    from ptcore.cuda import library_tables
+    return library_tables.has_cudnn()
 
 
 def version():
@@ -44,7 +44,7 @@ def version():
         return None
     import ctypes
 
-    from ptcore.cuda._libraries import library_path
+    from ptcore.cuda.libraries import library_path
     return int(ctypes.CDLL(library_path("cudnn")).cudnnGetVersion())
 
 

@@ -6,7 +6,7 @@ at its first use, and raises RuntimeError that says what is missing where there 
 from ptcore import _lazy
 from ptcore._contexts import Exchanged as _Exchanged
 from ptcore._errors import OutOfMemoryError
-from ptcore.cuda import _load, _probe
+from ptcore.cuda import _probe, loading
 
 __all__ = ["OutOfMemoryError", "can_device_access_peer", "current_device", "device", "device_count", "device_of",
            "get_arch_list", "get_device_capability", "get_device_name", "get_gencode_flags", "get_sync_debug_mode",
@@ -39,22 +39,22 @@ def _complete():
 def device_count():
     """The number of CUDA devices that can be used."""
     count = _probe.device_count()
-    return count if count and (_load.started() is not None or _complete()) else 0
+    return count if count and (loading.started() is not None or _complete()) else 0
 
 
 def is_initialized():
     """Whether the driver has been started by a use of a device."""
-    return _load.started() is not None and _load.started().is_initialised()
+    return loading.started() is not None and loading.started().is_initialised()
 
 
 def init():
     """Starts the driver; any use of a device does so."""
-    _load.runtime().initialise()
+    loading.runtime().initialise()
 
 
 def current_device():
     """The number of the device that ``"cuda"`` means on this thread."""
-    runtime = _load.runtime()
+    runtime = loading.runtime()
     return runtime.check_device(runtime.current_device())
 
 
@@ -66,7 +66,7 @@ def set_device(device):
     device : device, str or int
     """
     if not isinstance(device, int) or device >= 0:
-        _load.runtime().set_device(_load.index_of(device, "set_device"))
+        loading.runtime().set_device(loading.index_of(device, "set_device"))
 
 
 class device(_Exchanged):
@@ -80,7 +80,7 @@ class device(_Exchanged):
 
     def __init__(self, device):
         none = device is None or (isinstance(device, int) and device < 0)
-        self.idx = -1 if none else _load.index_of(device, "device")
+        self.idx = -1 if none else loading.index_of(device, "device")
         super().__init__(*_of_device(self.idx))
 
     @property
@@ -93,7 +93,7 @@ def _of_device(index):
     """What makes a device the current one, for a context; a negative number changes nothing."""
     if index < 0:
         return ()
-    found = _load.runtime()
+    found = loading.runtime()
     return ((found.current_device, found.set_device, (), index),)
 
 
@@ -106,7 +106,7 @@ class device_of(device):
 
 def synchronize(device=None):
     """Waits until a device (the current one if None) has done all its work; raises what failed meanwhile."""
-    _load.runtime().synchronize(_load.index_of(device, "synchronize"))
+    loading.runtime().synchronize(loading.index_of(device, "synchronize"))
 
 
 _SYNC_MODES = ("default", "warn", "error")
@@ -125,29 +125,29 @@ def set_sync_debug_mode(debug_mode):
     if isinstance(mode, bool) or not isinstance(mode, int) or not 0 <= mode <= 2:
         raise RuntimeError(f"set_sync_debug_mode: debug_mode must be one of 'default', 'warn' and 'error', got "
                            f"{debug_mode!r}")
-    _load.runtime().set_sync_debug_mode(mode)
+    loading.runtime().set_sync_debug_mode(mode)
 
 
 def get_sync_debug_mode():
     """The mode of `set_sync_debug_mode` as a number: 0, 1 or 2."""
-    return _load.runtime().sync_debug_mode()
+    return loading.runtime().sync_debug_mode()
 
 
 def get_device_name(device=None):
     """The name of a device."""
-    return _load.runtime().device_name(_load.index_of(device, "get_device_name"))
+    return loading.runtime().device_name(loading.index_of(device, "get_device_name"))
 
 
 def get_device_capability(device=None):
     """(major, minor) compute capability of a device."""
-    index = _load.index_of(device, "get_device_capability")
-    return _load.runtime().attribute(index, 75), _load.runtime().attribute(index, 76)
+    index = loading.index_of(device, "get_device_capability")
+    return loading.runtime().attribute(index, 75), loading.runtime().attribute(index, 76)
 
 
 def can_device_access_peer(device, peer_device):
     """Whether a device can read the memory of another one."""
-    return _load.runtime().can_access_peer(_load.index_of(device, "can_device_access_peer"),
-                                      _load.index_of(peer_device, "can_device_access_peer"))
+    return loading.runtime().can_access_peer(loading.index_of(device, "can_device_access_peer"),
+                                      loading.index_of(peer_device, "can_device_access_peer"))
 
 
 def get_arch_list():
@@ -173,7 +173,7 @@ def is_bf16_supported(including_emulation=True):
 def ipc_collect():
     """Lets go of memory that was sent to other processes which do not need it any more; so does each further message,
     and an allocation that would fail."""
-    if _load.started() is not None:
-        from ptcore.cuda import _memory
-        for f in _memory.reclaim:
+    if loading.started() is not None:
+        from ptcore.cuda import allocators
+        for f in allocators.reclaim:
             f()

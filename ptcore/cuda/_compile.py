@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 from ptcore._cache import cache_dir
-from ptcore.cuda import _libraries, _programs
+from ptcore.cuda import _programs, libraries
 
 _INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 
@@ -38,7 +38,7 @@ class NVRTC:
             raise RuntimeError(f"NVRTC does not answer: {error}")
         self._nvrtc = nvrtc
         self.version = f"nvrtc {major}.{minor}"
-        file = Path(_libraries.library_path("nvrtc")).resolve()
+        file = Path(libraries.library_path("nvrtc")).resolve()
         self.identity = " ".join([self.version, file.name, str(file.stat().st_size), *self.OPTIONS, *self.EXACT])
 
     def compile(self, text, headers, architecture):

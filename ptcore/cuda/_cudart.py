@@ -4,7 +4,7 @@ The runtime's codes of errors are the driver's.
 """
 import enum
 
-from ptcore.cuda._load import index_of, runtime
+from ptcore.cuda.loading import index_of, runtime
 
 __all__ = ["CudaError", "check_error", "cudaStatus", "cudart", "current_blas_handle", "current_solver_handle"]
 
@@ -138,8 +138,8 @@ def cudart():
 def _handle(name):
     index = runtime().current_device()
     runtime().check_device(index)
-    from ptcore.cuda import _library_tables
-    return _library_tables.handle(name, index)
+    from ptcore.cuda import library_tables
+    return library_tables.handle(name, index)
 
 
 def current_blas_handle():

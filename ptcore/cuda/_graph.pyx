@@ -6,7 +6,7 @@ that draw random numbers read where in the stream of numbers they are from memor
 from cuda.bindings cimport cydriver as cu
 from libc.stdint cimport uint64_t, uintptr_t
 
-from ptcore.cuda import _memory
+from ptcore.cuda import allocators
 from ptcore.cuda._runtime cimport check, driver, handle_of, use_device
 
 cdef extern from "backend.hpp" namespace "pt_cuda" nogil:
@@ -32,10 +32,10 @@ def begin(int device, uintptr_t stream, uint64_t pool, int mode, uintptr_t rando
     """Begins a capture: ``mode`` is the driver's, 0 (global), 1 (thread_local) or 2 (relaxed)."""
     cdef int result
     refuse_another(device)
-    _memory.begin_capture()
+    allocators.begin_capture()
     result = cu.cuStreamBeginCapture(handle_of(<void *>stream), <cu.CUstreamCaptureMode>mode)
     if result:
-        _memory.end_capture()
+        allocators.end_capture()
         check(result, "CUDAGraph.capture_begin")
     driver.devices[device].random_state = <const uint64_t *>random_state
     driver.devices[device].random_base = random_base
@@ -52,7 +52,7 @@ def end(int device, uintptr_t stream):
     forget_workspaces(device, driver.devices[device].capture_pool)
     driver.devices[device].capture_pool = 0
     driver.devices[device].random_state = NULL
-    _memory.end_capture()
+    allocators.end_capture()
     check(result, "CUDAGraph.capture_end")
     check(cu.cuGraphGetNodes(graph, NULL, &nodes), "CUDAGraph.capture_end")
     return <uintptr_t>graph, nodes

@@ -8,19 +8,14 @@ import ctypes
 import threading
 import weakref
 
-from ptcore.cuda._load import index_of, runtime, started
+from ptcore.cuda import loading
+from ptcore.cuda._snapshot import memory_snapshot
+from ptcore.cuda.loading import index_of, memory, runtime, started
 
 __all__ = ["CUDAPluggableAllocator", "MemPool", "change_current_allocator", "use_mem_pool"]
 
-current = None                          # of change_current_allocator
 _users = {}                             # (device, number) -> how many
 _lock = threading.RLock()               # a pool may be dropped by the garbage collection within another call here
-
-
-def _memory():
-    runtime()
-    from ptcore.cuda import _memory
-    return _memory
 
 
 def hold(index, number):
@@ -35,20 +30,20 @@ def drop(index, number):
         left = _users[index, number] = _users[index, number] - 1
         if not left:
             del _users[index, number]
-            _memory().retire_pool(index, number)
+            memory().retire_pool(index, number)
 
 
 def _leave(index, number):
     """What is done where a MemPool ends: what nothing uses goes back at once."""
     drop(index, number)
     if (index, number) not in _users:
-        _memory().empty_retired(index)
+        memory().empty_retired(index)
 
 
 def refuse_other_backends(what):
     """RuntimeError where the allocator in use has no private pools."""
-    if _memory().backend() != "native":
-        raise RuntimeError(f"{what} the allocator 'native', PTCORE_CUDA_ALLOC is {_memory().backend()!r}")
+    if memory().backend() != "native":
+        raise RuntimeError(f"{what} the allocator 'native', PTCORE_CUDA_ALLOC is {memory().backend()!r}")
 
 
 class CUDAPluggableAllocator:
@@ -103,11 +98,10 @@ def change_current_allocator(allocator):
     RuntimeError
         If a device has been used already.
     """
-    global current
     chosen = _checked(allocator, "change_current_allocator")
     if started() is not None:
         raise RuntimeError("change_current_allocator: a CUDA device has been used already; call it before that")
-    current = chosen
+    loading.allocator = chosen
 
 
 class MemPool:
@@ -149,7 +143,7 @@ class MemPool:
         weakref.finalize(self, _leave, self._index, self._number).atexit = False
 
     def _enter(self, index):
-        _memory().make_pool(index, self._number, *self._rules)
+        memory().make_pool(index, self._number, *self._rules)
 
     @property
     def id(self):
@@ -178,7 +172,6 @@ class MemPool:
         include_traces : bool
             Has no effect: segments have no traces.
         """
-        from ptcore.cuda.memory import memory_snapshot
         return memory_snapshot(self.id, include_traces)
 
 
@@ -205,13 +198,13 @@ def use_mem_pool(pool, device=None):
     """
     if not isinstance(pool, MemPool):
         raise TypeError(f"use_mem_pool: pool must be a MemPool, got {type(pool).__name__}")
-    index, memory = runtime().check_device(index_of(device, "use_mem_pool")), _memory()
+    index, blocks = runtime().check_device(index_of(device, "use_mem_pool")), memory()
     if index != pool._index:
         pool._enter(index)
     hold(index, pool._number)
-    before = memory.choose_pool(index, pool._number)
+    before = blocks.choose_pool(index, pool._number)
     try:
         yield
     finally:
-        memory.choose_pool(index, before)
+        blocks.choose_pool(index, before)
         drop(index, pool._number)

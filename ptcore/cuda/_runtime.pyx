@@ -17,7 +17,7 @@ from ptcore._device cimport pt_backend
 from ptcore._device import register_backend
 from ptcore._errors import AcceleratorError
 from ptcore._device import set_stream as choose_stream
-from ptcore._ops._select cimport copy_views as host_copy_views
+from ptcore._ops.levels cimport copy_views as host_copy_views
 from ptcore._ops.table.ids cimport info, register_kernels
 from ptcore._ops.table.ids import op_id
 from ptcore._types cimport *
@@ -347,14 +347,20 @@ backend.wait = wait_for
 backend.kernel = kernel_by_name
 
 
-def register():
-    """Enters the backend and its kernels into the tables of the devices' column."""
+cdef object _cubin = None                   # (program, codes of dtypes, capability) -> machine code
+
+
+def register(start_memory, cubin):
+    """Enters the backend and its kernels into the tables of the devices' column.
+
+    ``start_memory`` gets the number of devices and the backend's address, and enters the allocators there.
+    """
+    global _cubin
     cdef int i = 0
-    from ptcore.cuda import _library_tables, _memory
     names = ("CUDA_LAUNCH_BLOCKING", "PTCORE_CUDA_LAUNCH_BLOCKING")
     driver.blocking = any([os.environ.get(name, "") not in ("", "0") for name in names])
-    _memory.start(device_count(), <uintptr_t>&backend)
-    _library_tables.start()
+    _cubin = cubin
+    start_memory(device_count(), <uintptr_t>&backend)
     register_backend("cuda", <size_t>&backend, check_device)
     while kernels[i] != NULL:
         register_kernels(kernels[i], DEVICE_CUDA)
@@ -411,8 +417,7 @@ def _function(str program, str name, uint64_t types, int device):
     capability = driver.devices[device].capability
     key = (program, codes, capability)
     if key not in _libraries:
-        from ptcore.cuda import _compile
-        image = _compile.cubin(program, codes, capability)      # other threads may compile other programs meanwhile
+        image = _cubin(program, codes, capability)      # other threads may compile other programs meanwhile
     with _lock:
         use_device(device)
         if key not in _libraries:

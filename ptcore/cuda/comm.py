@@ -3,13 +3,13 @@
 All functions are made of copies and ops, so that gradients pass through them.
 """
 from ptcore._device import device as _device_type
-from ptcore.cuda import _load
+from ptcore.cuda import loading
 
 __all__ = ["broadcast", "broadcast_coalesced", "gather", "reduce_add", "reduce_add_coalesced", "scatter"]
 
 
 def _devices(op, devices):
-    found = [_device_type("cuda", _load.index_of(d, op)) for d in devices]
+    found = [_device_type("cuda", loading.index_of(d, op)) for d in devices]
     if not found:
         raise ValueError(f"{op}: devices must not be empty")
     return found
@@ -110,7 +110,7 @@ def reduce_add(inputs, destination=None):
     inputs = list(inputs)
     if not inputs:
         raise ValueError("reduce_add: inputs must not be empty")
-    there = _device_type("cuda", _load.index_of(destination, "reduce_add"))
+    there = _device_type("cuda", loading.index_of(destination, "reduce_add"))
     for k, x in enumerate(inputs):
         if x.device.type != "cuda":
             raise ValueError(f"reduce_add: input {k} must be on a CUDA device, got one on {x.device}")
@@ -229,6 +229,6 @@ def gather(tensors, dim=0, destination=None, *, out=None):
     elif destination is not None and not isinstance(destination, int) and _device_type(destination).type == "cpu":
         there = _device_type("cpu")
     else:
-        there = _device_type("cuda", _load.index_of(destination, "gather"))
+        there = _device_type("cuda", loading.index_of(destination, "gather"))
     moved = [x.to(there, non_blocking=there.type == "cuda") for x in tensors]
     return cat(moved, dim) if out is None else cat(moved, dim, out=out)

@@ -9,8 +9,8 @@ import sys
 import warnings
 
 from ptcore import _lazy, _random
-from ptcore.cuda import _load, _pools
-from ptcore.cuda._load import runtime
+from ptcore.cuda import _pools, loading
+from ptcore.cuda.loading import runtime
 from ptcore.cuda.memory import empty_cache
 from ptcore.cuda.streams import Stream, StreamContext, captures_events, current_stream
 
@@ -29,7 +29,7 @@ def _driver():
 
 def is_current_stream_capturing():
     """Whether the work of the current stream becomes part of a graph."""
-    if _load.started() is None:
+    if loading.started() is None:
         return False
     now = current_stream()
     return _driver().is_capturing(now._index, now._handle)

@@ -6,8 +6,10 @@ import sys
 
 from ptcore import _lazy
 from ptcore.cuda import _stats
-from ptcore.cuda._load import index_of, runtime, started
-from ptcore.cuda._pools import CUDAPluggableAllocator, MemPool, _memory, change_current_allocator, use_mem_pool
+from ptcore.cuda._pools import CUDAPluggableAllocator, MemPool, change_current_allocator, use_mem_pool
+from ptcore.cuda._snapshot import frames_of, memory_snapshot
+from ptcore.cuda.loading import index_of, runtime, started
+from ptcore.cuda.loading import memory as _memory
 
 __all__ = ["CUDAPluggableAllocator", "MemPool", "caching_allocator_alloc", "caching_allocator_delete",
            "caching_allocator_disabled", "caching_allocator_enable", "change_current_allocator", "empty_cache",
@@ -126,23 +128,6 @@ def memory_summary(device=None, abbreviated=False):
     return _stats.summary(memory_stats(index), index, abbreviated)
 
 
-def memory_snapshot(mempool_id=None, include_traces=True):
-    """All segments of all devices with their blocks, as dictionaries.
-
-    Parameters
-    ----------
-    mempool_id : tuple, optional
-        Of `MemPool`: the segments of this pool alone.
-    include_traces : bool
-        Has no effect: segments have no traces.
-    """
-    memory = _memory()
-    found = []
-    for device in range(runtime().device_count()):
-        found += _stats.segments(memory.snapshot(device), device, _frames())
-    return [s for s in found if mempool_id in (None, s["segment_pool_id"])]
-
-
 # -- what the allocator has done, in the form that pytorch.org/memory_viz reads ----------------------------------
 
 _ACTIONS = ("alloc", "free_requested", "free_completed", "segment_alloc", "segment_free", "segment_map",
@@ -205,25 +190,6 @@ def _record_memory_history(enabled="all", context="all", stacks="python", max_en
                              max(max_entries, 1), clear_history)
 
 
-def _frames():
-    """A function that makes of a stack's number a list of calls; equal calls are one dictionary."""
-    memory, calls, known = _memory(), {}, {0: []}
-
-    def call(code, place):
-        if (code, place) not in calls:
-            line = next((line for start, end, line in code.co_lines() if start <= place < end), None)
-            calls[code, place] = {"filename": code.co_filename, "line": line or code.co_firstlineno,
-                                  "name": code.co_name}
-        return calls[code, place]
-
-    def frames(stack):
-        if stack not in known:
-            known[stack] = [call(*one) for one in memory.stack(stack)]
-        return known[stack]
-
-    return frames
-
-
 def _snapshot(device=None, augment_with_fx_traces=False):
     """What the allocators hold and what they have done: a dictionary of ``"segments"``, ``"device_traces"`` (for each
     device a list of entries, the oldest first), ``"allocator_settings"`` and ``"external_annotations"``.
@@ -235,7 +201,7 @@ def _snapshot(device=None, augment_with_fx_traces=False):
     augment_with_fx_traces : bool
         Has no effect.
     """
-    memory, frames, traces = _memory(), _frames(), []
+    memory, frames, traces = _memory(), frames_of(), []
     for index in range(runtime().device_count()):
         traces.append([{"action": _ACTIONS[action], "device_free" if _ACTIONS[action] == "oom" else "addr": address,
                         "size": size, "stream": stream, "time_us": time, "compile_context": "N/A", "user_metadata": "",

@@ -3,7 +3,7 @@ import threading
 
 from ptcore._contexts import Exchanged
 from ptcore._device import device as _device
-from ptcore.cuda._load import index_of, runtime
+from ptcore.cuda.loading import index_of, runtime
 
 __all__ = ["Event", "ExternalStream", "Stream", "StreamContext", "current_stream", "default_stream",
            "get_stream_from_external", "set_stream", "stream"]
@@ -194,8 +194,8 @@ class Event:
             raise RuntimeError("Event.ipc_handle: the event must be made with interprocess=True")
         if self._handle is None:
             self._create(runtime().check_device(-1))
-        from ptcore.cuda import _ipc
-        return _ipc.event_handle(self._index, self._handle)
+        from ptcore.cuda import ipc
+        return ipc.event_handle(self._index, self._handle)
 
     @classmethod
     def from_ipc_handle(cls, device, handle):
@@ -212,9 +212,9 @@ class Event:
                             f"{type(handle).__name__}")
         index = index_of(device, "Event.from_ipc_handle")
         runtime().check_device(index)
-        from ptcore.cuda import _ipc
+        from ptcore.cuda import ipc
         self = cls(interprocess=True)
-        self._keep(index, _ipc.open_event(index, handle))
+        self._keep(index, ipc.open_event(index, handle))
         return self
 
     @property

@@ -4,6 +4,7 @@ Draws (``sample``, ``rsample`` with gradients), ``log_prob``, moments and entrop
 parameter or value may be (``constraints``), how unconstrained numbers get there (``transform_to``, ``biject_to``), and
 Kullback-Leibler divergences of pairs (``kl_divergence``).
 """
+from ptcore.distributions import _kl_across, _kl_same, _kl_vectors
 from ptcore.distributions import constraints as constraints
 from ptcore.distributions.bernoulli import Bernoulli
 from ptcore.distributions.beta import Beta

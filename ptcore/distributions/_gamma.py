@@ -14,7 +14,7 @@ The integrand changes its sign once and its integral over all :math:`t` is zero.
 falls at least exponentially; with :math:`u = e^s` the trapezoidal rule converges geometrically on all scales.
 """
 import ptcore as pt
-from ptcore._ops._record import has_values
+from ptcore._ops.history import has_values
 from ptcore.autograd.function import Function, once_differentiable
 
 _STEP = 0.3             # of the rule, in s: errors of about 1e-7

@@ -99,7 +99,3 @@ def kl_divergence(p, q):
         raise NotImplementedError(f"No KL(p || q) is implemented for p type {pair[0].__name__} and q type "
                                   f"{pair[1].__name__}")
     return fun(p, q)
-
-
-# The formulas put themselves into the table above.
-from ptcore.distributions import _kl_across, _kl_same, _kl_vectors  # noqa: E402, F401

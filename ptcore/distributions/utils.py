@@ -3,7 +3,7 @@ import functools
 import numbers
 
 import ptcore as pt
-from ptcore._symbolic import SymBool, SymFloat, SymInt
+from ptcore._sizes.symbolic import SymBool, SymFloat, SymInt
 from ptcore.nn.functional import softmax
 from ptcore.overrides import is_tensor_like
 

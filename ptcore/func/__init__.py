@@ -1,6 +1,6 @@
 """Functions of functions: gradients, Jacobians, batches; and calls of modules with other parameters than their own."""
-from ptcore.autograd._batch import vmap
-from ptcore.autograd._levels import debug_unwrap
+from ptcore.autograd.batch import vmap
+from ptcore.autograd.levels import debug_unwrap
 from ptcore.func._functionalize import functionalize
 from ptcore.func._jvp import hessian, jacfwd, jvp, linearize
 from ptcore.func._modules import functional_call, stack_module_state

@@ -1,7 +1,7 @@
 """Which arguments a transformation differentiates by, and what it asks of inputs and outputs."""
 from ptcore._errors import at_users_line
-from ptcore._pytree import tree_leaves
 from ptcore._tensor import Tensor
+from ptcore._trees.tree import tree_leaves
 
 
 def _place(argnum, count):

@@ -6,6 +6,7 @@ for another one where a write would be, and the views by which it shows it.
 import functools
 
 import ptcore._ops as ops
+from ptcore._ops.calling import run
 from ptcore._ops.creation.creation import arange, empty_strided
 from ptcore._ops.functions import (
     as_strided_scatter,
@@ -24,10 +25,10 @@ from ptcore._ops.functions import (
     view_as_complex,
     view_as_real,
 )
-from ptcore._pytree import tree_flatten, tree_map, tree_unflatten
 from ptcore._state import Interpreter, aside
 from ptcore._subclass import carried_by, count_one, counted_by, counter_of_writes, payload_of, stands_for
 from ptcore._tensor import Tensor
+from ptcore._trees.tree import tree_flatten, tree_map, tree_unflatten
 
 INPLACE = 1
 
@@ -110,7 +111,7 @@ def laid_as(x, pattern):
 def shown(step, whole):
     """A view of a value."""
     op, rest, place = step
-    found = ops.run(op, (whole, *rest))
+    found = run(op, (whole, *rest))
     return found if place is None else found[place]
 
 
@@ -249,10 +250,10 @@ class Functionalizer(Interpreter):
             return self.write(op, args, values)
         if op == "view":                    # the value may lie in memory otherwise
             op = "reshape"
-            return self.view(op, args, values, ops.run(op, values))
+            return self.view(op, args, values, run(op, values))
         if op == "reshape" and copies(args[0], args[1]):
-            return self.lift(ops.run("clone", (ops.run(op, values),)))
-        result = ops.run(op, values)
+            return self.lift(run("clone", (run(op, values),)))
+        result = run(op, values)
         if out is not None:
             return self.into(op, result, out)
         if own.kind == "view":
@@ -278,9 +279,9 @@ class Functionalizer(Interpreter):
             if any(carried_by(y, self) is not None for y in tree_flatten(args)[0] if isinstance(y, Tensor)):
                 raise RuntimeError(f"{op}_: a tensor from outside of the function is written to, which functionalize "
                                    "cannot see; make it an argument")
-            ops.run(op, values, True)
+            run(op, values, True)
             return x
-        result = ops.run(op, values)
+        result = run(op, values)
         if isinstance(result, tuple):
             raise RuntimeError(f"{op}_: several results cannot be written")
         payload.write(result if result.dtype is x.dtype else result.to(x.dtype))
@@ -309,7 +310,7 @@ class Functionalizer(Interpreter):
             with aside():               # where it would lie in the memory, of which it is a copy
                 x = args[0]
                 pattern = empty_strided(x.shape, x.stride(), dtype=x.dtype, device="meta")
-                places = ops.run(op, (pattern, *args[1:]))
+                places = run(op, (pattern, *args[1:]))
         else:
             places = result
         if isinstance(result, tuple):

@@ -3,13 +3,13 @@ import functools
 
 from ptcore._errors import at_users_line, here
 from ptcore._ops.creation.creation import zeros_like
-from ptcore._pytree import tree_flatten, tree_map, tree_unflatten
 from ptcore._state import is_grad_enabled, set_grad_enabled
 from ptcore._subclass import savable
 from ptcore._tensor import Tensor
-from ptcore.autograd._batch import basis_of, vmap
-from ptcore.autograd._dual import Forward, check_tangent
-from ptcore.autograd._levels import has_history
+from ptcore._trees.tree import tree_flatten, tree_map, tree_unflatten
+from ptcore.autograd.batch import basis_of, vmap
+from ptcore.autograd.dual import Forward, check_tangent
+from ptcore.autograd.levels import has_history
 from ptcore.func import _arguments
 from ptcore.func._vjp import jacrev, vjp
 

@@ -10,7 +10,6 @@ import itertools
 from ptcore._errors import at_users_line, here
 from ptcore._ops.creation.creation import zeros, zeros_like
 from ptcore._ops.functions import cat
-from ptcore._pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 from ptcore._state import (
     Recording,
     enable_grad,
@@ -21,9 +20,10 @@ from ptcore._state import (
 )
 from ptcore._subclass import own_leaf, owner_of, payload_of, savable, without_node
 from ptcore._tensor import Tensor
-from ptcore.autograd._batch import basis_of, vmap
-from ptcore.autograd._engine import run_backward
-from ptcore.autograd._levels import has_history
+from ptcore._trees.tree import tree_flatten, tree_leaves, tree_map, tree_unflatten
+from ptcore.autograd.batch import basis_of, vmap
+from ptcore.autograd.engine import run_backward
+from ptcore.autograd.levels import has_history
 from ptcore.func import _arguments
 
 TYPE_CHECKING = False

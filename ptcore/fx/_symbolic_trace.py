@@ -9,9 +9,9 @@ import types
 
 import ptcore
 from ptcore._contexts import Listed, Replaced
-from ptcore._pytree import tree_flatten, tree_map, tree_unflatten
 from ptcore._state import stack
 from ptcore._tensor import Tensor
+from ptcore._trees.tree import tree_flatten, tree_map, tree_unflatten
 from ptcore.fx.graph import Graph
 from ptcore.fx.graph_module import GraphModule
 from ptcore.fx.proxy import ParameterProxy, TracerBase, proxies_in

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from ptcore._dtype import dtype
 from ptcore._memory_format import memory_format
-from ptcore._pytree import tree_flatten
+from ptcore._trees.tree import tree_flatten
 from ptcore.fx.immutable_collections import immutable_dict
 from ptcore.fx.node import Node, attribute_at, has_side_effect, map_arg, name_of_function
 

@@ -1,5 +1,5 @@
 """Lists and dictionaries in the arguments of nodes: they cannot be written to, so that uses of nodes stay known."""
-from ptcore._pytree import register_pytree_node
+from ptcore._trees.tree import register_pytree_node
 
 __all__ = ["immutable_dict", "immutable_list"]
 

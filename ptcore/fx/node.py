@@ -95,7 +95,7 @@ class Node:
     type : object
         An annotation, or None.
     blocks : tuple of Graph
-        Closed graphs that the target is called with, of the functions in ``_blocks.py``; empty for all others.
+        Closed graphs that the target is called with, of the functions in ``blocks.py``; empty for all others.
     """
 
     def __init__(self, graph, name, op, target, args, kwargs, return_type=None):

@@ -7,12 +7,12 @@ from ptcore.jit._freeze import freeze, optimize_for_inference, run_frozen_optimi
 from ptcore.jit._program import load, save
 from ptcore.jit._script.annotations import Attribute, annotate, is_scripting
 from ptcore.jit._script.annotations import jit_isinstance as isinstance
-from ptcore.jit._script.api import CompilationUnit, Final, interface, script, script_method
+from ptcore.jit._script.api import CompilationUnit, Final, interface, script, script_if_tracing, script_method
+from ptcore.jit._script.api import script_if_tracing as _script_if_tracing
 from ptcore.jit._script.asynchronous import Future, fork, wait
 from ptcore.jit._script.decorators import _overload as _overload
 from ptcore.jit._script.decorators import _overload as _overload_method
-from ptcore.jit._script.decorators import export, ignore, script_if_tracing, unused
-from ptcore.jit._script.decorators import script_if_tracing as _script_if_tracing
+from ptcore.jit._script.decorators import export, ignore, unused
 from ptcore.jit._script.errors import Error
 from ptcore.jit._script.functions import ScriptFunction
 from ptcore.jit._script.modules import RecursiveScriptModule, ScriptModule

@@ -5,8 +5,8 @@ from ptcore._state import is_grad_enabled
 from ptcore._tensor import Tensor
 from ptcore.fx.node import attribute_at
 from ptcore.jit._joint import Joint, OpByOp, looks_of_all
-from ptcore.jit._passes import copy_of, merge_equal
 from ptcore.jit._plan import Planned, Program
+from ptcore.jit.passes import copy_of, merge_equal
 
 __all__ = ["Compiled", "compile_graph"]
 

@@ -13,10 +13,10 @@ from ptcore._ops import row
 from ptcore._ops.table.ids import op_name
 from ptcore.fx.node import OpFunction
 from ptcore.jit._text import parse, to_text
-from ptcore.serialization import CorruptFileError, _safetensors, _write_open
-from ptcore.serialization._arrays import parsed
-from ptcore.serialization._files import CallerError, Source, placer, write_atomically
-from ptcore.serialization._zip import Reader, Writer
+from ptcore.serialization import CorruptFileError, _write_open, safetensors_files
+from ptcore.serialization.arrays import parsed
+from ptcore.serialization.files import CallerError, Source, placer, write_atomically
+from ptcore.serialization.zip_files import Reader, Writer
 
 __all__ = ["Contents", "read", "write"]
 
@@ -88,7 +88,7 @@ def _entries(contents):
             "kind": contents.kind, "graphs": list(texts), "rows": _signatures(contents.graphs.values()),
             "tensors": described, "data": contents.data, "extra": list(contents.extra)}
     packed = io.BytesIO()
-    _safetensors.write(packed, flat, {})
+    safetensors_files.write(packed, flat, {})
     yield FORMAT, json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False).encode()
     for name, text in texts.items():
         yield f"graph/{name}.txt", text.encode()
@@ -261,7 +261,7 @@ def _tensors(file, archive, begin, data, place, mmap):
     if entry.deflated:
         raise CorruptFileError("its tensors are deflated")
     window = _Window(file, begin + entry.start, entry.size)
-    flat, _, _ = _safetensors.read(window, _SourceOfWindow(window, file, mmap, False))
+    flat, _, _ = safetensors_files.read(window, _SourceOfWindow(window, file, mmap, False))
     found, placed = {}, {}
     for name, x in described.items():
         memory = x.get("memory")

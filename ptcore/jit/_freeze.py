@@ -3,9 +3,9 @@ from typing import Any
 
 from ptcore.fx.graph_module import GraphModule, assign
 from ptcore.fx.node import attribute_at
-from ptcore.jit._passes import absorb_affine, copy_of, fold, merge_equal, written_to
 from ptcore.jit._script.modules import RecursiveScriptModule, unmarked
 from ptcore.jit._trace import Traced, TracedMethod
+from ptcore.jit.passes import absorb_affine, copy_of, fold, merge_equal, written_to
 from ptcore.nn.modules.module import Module
 
 __all__ = ["freeze", "optimize_for_inference", "run_frozen_optimizations"]

@@ -16,8 +16,8 @@ from ptcore.autograd import grad
 from ptcore.fx.experimental.proxy_tensor import ProxyTracer
 from ptcore.fx.graph import Graph
 from ptcore.fx.graph_module import GraphModule
-from ptcore.jit._passes import Memory, merge_equal
 from ptcore.jit._plan import Planned, first_of, flatten
+from ptcore.jit.passes import Memory, merge_equal
 from ptcore.nn.modules.module import Module
 
 __all__ = ["Joint", "OpByOp"]

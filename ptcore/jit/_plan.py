@@ -8,12 +8,12 @@ Python, between two parts of the plan.
 import threading
 
 from ptcore._ops.plan.plan import Plan, SharedMemory, can_plan
-from ptcore._pytree import tree_flatten, tree_leaves, tree_map
 from ptcore._random import default_generator
 from ptcore._state import no_grad
 from ptcore._tensor import Tensor
+from ptcore._trees.tree import tree_flatten, tree_leaves, tree_map
 from ptcore.fx.node import Node, attribute_at, map_arg
-from ptcore.jit._passes import Memory, row_of
+from ptcore.jit.passes import Memory, row_of
 
 __all__ = ["Planned", "Program"]
 

@@ -4,8 +4,8 @@ import keyword
 from typing import Any
 
 import ptcore
-from ptcore._pytree import TreeSpec, tree_flatten, tree_structure
 from ptcore._tensor import Tensor
+from ptcore._trees.tree import TreeSpec, tree_flatten, tree_structure
 from ptcore.fx.graph_module import GraphModule, assign
 from ptcore.fx.node import attribute_at
 from ptcore.jit import _files

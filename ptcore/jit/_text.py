@@ -30,7 +30,7 @@ from ptcore._dtype import dtype as _dtype
 from ptcore._ops import function as function_of_row
 from ptcore._ops import row
 from ptcore._ops.table.ids import op_name
-from ptcore.fx import _blocks
+from ptcore.fx import blocks as _blocks
 from ptcore.fx.graph import Graph
 from ptcore.fx.node import Node, OpFunction
 from ptcore.jit._script import types

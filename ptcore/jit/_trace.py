@@ -10,14 +10,14 @@ from typing import Any
 
 import ptcore
 from ptcore._node import user_at
-from ptcore._pytree import tree_flatten, tree_map, tree_unflatten
 from ptcore._random import get_rng_state, set_rng_state
+from ptcore._sizes.symbolic import ShapeEnv
 from ptcore._state import no_grad, stack
-from ptcore._symbolic import ShapeEnv
 from ptcore._tensor import Tensor
+from ptcore._trees.tree import tree_flatten, tree_map, tree_unflatten
 from ptcore._watching import when_profiled
-from ptcore.fx.experimental._sizes import Sizes
 from ptcore.fx.experimental.proxy_tensor import ProxyTracer
+from ptcore.fx.experimental.sizes import Sizes
 from ptcore.fx.graph_module import GraphModule, assign
 from ptcore.fx.node import attribute_at
 from ptcore.jit._backend import Compiled
@@ -537,5 +537,5 @@ def _check(function, made, args, kwargs, tolerance, module=None):
 @when_profiled
 def _record_runs(begins):
     """A run of a traced function is a range of a profile."""
-    from ptcore.autograd._ranges import exchange
+    from ptcore.autograd.ranges import exchange
     exchange(begins, TracedMethod, "__call__", lambda self: self.name)

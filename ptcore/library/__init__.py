@@ -6,7 +6,7 @@ kinds are called by ``ptcore.ops.namespace.name``.
 import ptcore
 from ptcore._ops import namespaces
 from ptcore.library import _definition
-from ptcore.library._custom_op import OPDEFS, CustomOpDef, custom_op
+from ptcore.library._custom_op import OPDEFS, CustomOpDef, custom_op, register_torch_dispatch
 from ptcore.library._infer import infer_schema
 from ptcore.library._library import (
     Library,
@@ -183,17 +183,6 @@ def register_autocast(op, device_type, cast_inputs, /, *, lib=None):
         definition.autocast[device_type] = cast_inputs
         library._undo.append(lambda: definition.autocast.pop(device_type, None))
     when_defined(name, register)
-
-
-def register_torch_dispatch(op, torch_dispatch_class, func=None, /, *, lib=None):
-    """Refused: ptcore has no ``__torch_dispatch__``.
-
-    Raises
-    ------
-    NotImplementedError
-    """
-    raise NotImplementedError("register_torch_dispatch: ptcore has no __torch_dispatch__; __torch_function__ of a "
-                              "class, or overrides.TorchFunctionMode, sees the calls of custom ops")
 
 
 class _FakeContext:

@@ -8,7 +8,7 @@ from ptcore._tensor import Tensor
 from ptcore.library import _definition
 from ptcore.library._infer import infer_schema
 from ptcore.library._library import Library, key_of, parse_namespace
-from ptcore.library._tag import Tag, tags_of
+from ptcore.library.tag import Tag, tags_of
 
 __all__ = ["CustomOpDef", "custom_op"]
 
@@ -87,6 +87,17 @@ def custom_op(name, fn=None, /, *, mutates_args, device_types=None, schema=None,
         made.register_kernel(device_types)(fn)
         return made
     return inner if fn is None else inner(fn)
+
+
+def register_torch_dispatch(op, torch_dispatch_class, func=None, /, *, lib=None):
+    """Refused: ptcore has no ``__torch_dispatch__``.
+
+    Raises
+    ------
+    NotImplementedError
+    """
+    raise NotImplementedError("register_torch_dispatch: ptcore has no __torch_dispatch__; __torch_function__ of a "
+                              "class, or overrides.TorchFunctionMode, sees the calls of custom ops")
 
 
 class CustomOpDef:
@@ -222,7 +233,6 @@ class CustomOpDef:
 
     def register_torch_dispatch(self, torch_dispatch_class, fn=None, /):
         """Refused: see :func:`ptcore.library.register_torch_dispatch`."""
-        from ptcore.library import register_torch_dispatch
         return register_torch_dispatch(self, torch_dispatch_class, fn)
 
     @contextlib.contextmanager

@@ -12,9 +12,9 @@ from ptcore._ops.table.function_schema import FunctionSchema
 from ptcore._state import interpreters, is_grad_enabled, no_grad
 from ptcore._tensor import Tensor
 from ptcore.amp.autocast_mode import autocast, is_autocast_enabled
-from ptcore.autograd._helpers import interposed
 from ptcore.autograd.function import Function
 from ptcore.autograd.graph import increment_version
+from ptcore.autograd.helpers import interposed
 
 __all__ = ["Definition", "NoFakeError", "below_autograd", "define", "definition_of", "find", "remove"]
 

@@ -8,7 +8,7 @@ import ptcore
 from ptcore._device import device
 from ptcore._dtype import dtype
 from ptcore._tensor import Tensor
-from ptcore.library._tag import Tag, tags_of
+from ptcore.library.tag import Tag, tags_of
 
 __all__ = ["infer_schema"]
 

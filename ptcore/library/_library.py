@@ -8,7 +8,7 @@ from ptcore._device import column_of
 from ptcore._ops import namespaces
 from ptcore._ops.table.function_schema import parse_schema
 from ptcore.library import _definition
-from ptcore.library._tag import Tag, tags_of
+from ptcore.library.tag import Tag, tags_of
 
 __all__ = ["Library", "define", "fallthrough_kernel", "impl"]
 

@@ -1,9 +1,9 @@
 """``opcheck``: whether what is registered for an op fits together."""
 import ptcore
 from ptcore._ops import namespaces
-from ptcore._pytree import tree_leaves, tree_map
 from ptcore._tensor import Tensor
-from ptcore.jit._compile import compile
+from ptcore._trees.tree import tree_leaves, tree_map
+from ptcore.jit.compiled import compile
 from ptcore.library import _definition
 from ptcore.testing import assert_close
 

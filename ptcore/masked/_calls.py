@@ -2,7 +2,7 @@
 import inspect
 
 import ptcore
-from ptcore import masked
+from ptcore.masked import _normalizations, _reductions, _tensor
 from ptcore.masked._tensor import MaskedTensor, is_masked_tensor, wrapped
 
 UNARY = (
@@ -108,7 +108,7 @@ def _reduced(func, args, kwargs):
         dims = () if dim is None else (dim,)
         result = ptcore.all(input.get_data().masked_fill(~mask, True), *dims, keepdim=keepdim)
     else:
-        result = getattr(masked, name)(input, **given)
+        result = getattr(_reductions, name)(input, **given)
     if dim is None or dim == ():
         return wrapped(result, mask.any() if not keepdim else mask.any().reshape(result.shape))
     return wrapped(result, mask.any(dim, keepdim))
@@ -132,7 +132,7 @@ def _softmax(func, args, kwargs):
     given = _named(func, args, kwargs)
     x = given.pop("input")
     given.pop("_stacklevel", None)
-    result = getattr(masked, func.__name__)(x.get_data(), mask=x.get_mask(), **given)
+    result = getattr(_normalizations, func.__name__)(x.get_data(), mask=x.get_mask(), **given)
     return wrapped(result, x.get_mask())
 
 
@@ -176,3 +176,5 @@ TABLE = {
     "assign_": _copied, "fill_": _inplace, "zero_": _inplace, "is_same_size": _of_data, "to_dense": _itself,
     "__get__": _attribute,
 }
+
+_tensor.call = call

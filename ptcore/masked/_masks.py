@@ -3,7 +3,7 @@ from math import inf, nan
 
 import ptcore
 from ptcore._errors import ShapeError, UnsupportedDTypeError
-from ptcore._ops._arguments import integer
+from ptcore._ops.checked import integer
 from ptcore.masked._tensor import MaskedTensor
 
 

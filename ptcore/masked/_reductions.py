@@ -1,6 +1,6 @@
 """Reductions over the elements that a mask marks, by reductions that meet an identity in place of the others."""
 import ptcore
-from ptcore._ops._arguments import integer, number
+from ptcore._ops.checked import integer, number
 from ptcore.masked._masks import described, dims_of, filled, identity, read
 
 

@@ -1,7 +1,9 @@
 """Tensors that carry a mask of the elements that count."""
 import ptcore
 from ptcore import Tensor
-from ptcore._ops._arguments import flag
+from ptcore._ops.checked import flag
+
+call = None                             # what functions mean for masked tensors; _calls.py enters it
 
 
 def is_masked_tensor(obj, /):
@@ -161,8 +163,7 @@ class MaskedTensor(Tensor):
     def __torch_function__(cls, func, types, args=(), kwargs=None):
         if not all([issubclass(cls, t) for t in types]):
             return NotImplemented
-        from ptcore.masked import _calls
-        return _calls.call(func, args, kwargs or {})
+        return call(func, args, kwargs or {})
 
     def get_data(self):
         """The elements, those that are masked out too, as a plain tensor over the same memory, with history."""

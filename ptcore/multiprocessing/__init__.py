@@ -19,7 +19,8 @@ import importlib
 import multiprocessing as _standard
 from multiprocessing import *  # noqa: F403
 
-from ptcore.multiprocessing import _context, _shared_memory
+from ptcore._memory import segments
+from ptcore.multiprocessing import _context
 from ptcore.multiprocessing.reductions import init_reductions
 from ptcore.multiprocessing.spawn import (
     ProcessContext,
@@ -52,12 +53,12 @@ def __getattr__(name):
 
 def get_all_sharing_strategies():
     """The ways of this system to share memory: ``file_descriptor`` (Linux) and ``file_system``."""
-    return set(_shared_memory.STRATEGIES)
+    return set(segments.STRATEGIES)
 
 
 def get_sharing_strategy():
     """How memory is shared that is not shared yet."""
-    return _shared_memory.strategy
+    return segments.strategy
 
 
 def set_sharing_strategy(new_strategy):
@@ -71,7 +72,7 @@ def set_sharing_strategy(new_strategy):
         names may travel by any way; the last process that needs one removes it, and what killed processes leave is
         removed by the next one.
     """
-    if new_strategy not in _shared_memory.STRATEGIES:
-        raise AssertionError(f"set_sharing_strategy: expected one of {list(_shared_memory.STRATEGIES)}, "
+    if new_strategy not in segments.STRATEGIES:
+        raise AssertionError(f"set_sharing_strategy: expected one of {list(segments.STRATEGIES)}, "
                              f"got {new_strategy!r}")
-    _shared_memory.strategy = new_strategy
+    segments.strategy = new_strategy

@@ -1,29 +1,29 @@
 """The standard contexts, with the pipes and queues of this package."""
 from multiprocessing import context
 
-from ptcore.multiprocessing import _shared_memory
+from ptcore._memory import segments as _shared_memory
 
 if _shared_memory.STRATEGIES[0] == "file_descriptor":
-    from ptcore.multiprocessing import _connection
+    from ptcore.multiprocessing import channels
 
     class _Carrying:
         """Pipes and queues whose messages carry descriptors."""
 
         def Pipe(self, duplex=True):
             """Two connections, each at one end of a pipe."""
-            return _connection.Pipe(duplex)
+            return channels.Pipe(duplex)
 
         def Queue(self, maxsize=0):
             """A queue between processes."""
-            return _connection.Queue(maxsize, ctx=self.get_context())
+            return channels.Queue(maxsize, ctx=self.get_context())
 
         def JoinableQueue(self, maxsize=0):
             """A queue whose items are counted until they are done."""
-            return _connection.JoinableQueue(maxsize, ctx=self.get_context())
+            return channels.JoinableQueue(maxsize, ctx=self.get_context())
 
         def SimpleQueue(self):
             """A pipe with locks at both ends."""
-            return _connection.SimpleQueue(ctx=self.get_context())
+            return channels.SimpleQueue(ctx=self.get_context())
 else:
     class _Carrying:
         """A message names its segments: the standard pipes and queues will do."""

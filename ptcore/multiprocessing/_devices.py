@@ -14,9 +14,9 @@ from multiprocessing import util
 from ptcore import Tensor
 from ptcore._exchange.copying import rebuild
 from ptcore._exchange.cuda_array import tensor_over
-from ptcore.cuda._load import runtime
+from ptcore._memory.segments import allocate, started
+from ptcore.cuda.loading import runtime
 from ptcore.cuda.streams import Event, current_stream
-from ptcore.multiprocessing._shared_memory import allocate, started
 
 ON_ITS_WAY, RETURNED = 0, -1
 
@@ -28,8 +28,8 @@ _received = weakref.WeakSet()
 
 def _driver():
     runtime()
-    from ptcore.cuda import _ipc
-    return _ipc
+    from ptcore.cuda import ipc
+    return ipc
 
 
 def _me():
@@ -96,9 +96,9 @@ def reduce_storage(storage):
     slip = segment.storage(place, 16)
     number = next(_numbers)
     _sent[number] = storage, event, _words(slip)
-    from ptcore.cuda import _memory
-    if collect not in _memory.reclaim:
-        _memory.reclaim.append(collect)
+    from ptcore.cuda import allocators
+    if collect not in allocators.reclaim:
+        allocators.reclaim.append(collect)
     return rebuild_storage, (index, handle, offset, nbytes, event.ipc_handle(), slip, _me(), number)
 
 

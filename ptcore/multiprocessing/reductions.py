@@ -10,9 +10,9 @@ import ptcore
 from ptcore import Tensor
 from ptcore._exchange import copying
 from ptcore._exchange.copying import rebuild
+from ptcore._memory.segments import Anonymous, Named, allocate
 from ptcore._untyped_storage import UntypedStorage
-from ptcore.multiprocessing._connection import transit
-from ptcore.multiprocessing._shared_memory import Anonymous, Named, allocate
+from ptcore.multiprocessing.channels import transit
 from ptcore.nn.parameter import Buffer, Parameter
 
 FORKSERVER_FDS = 200    # the others are fetched from this process

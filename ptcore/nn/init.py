@@ -7,7 +7,7 @@ import functools
 import math
 
 import ptcore
-from ptcore._ops._arguments import need_tensors, real
+from ptcore._ops.checked import need_tensors, real
 
 __all__ = [
     "calculate_gain",

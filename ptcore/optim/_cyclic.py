@@ -3,7 +3,7 @@
 import math
 from types import FunctionType
 
-from ptcore.optim._scheduler import MomentumScheduler, check_optimizer, per_group, set_value
+from ptcore.optim.scheduler import MomentumScheduler, check_optimizer, per_group, set_value
 
 # mode: (how much of the height is left, of which number)
 _MODES = {

@@ -2,7 +2,7 @@
 
 import math
 
-from ptcore.optim._scheduler import MomentumScheduler, check_optimizer, per_group
+from ptcore.optim.scheduler import MomentumScheduler, check_optimizer, per_group
 
 
 def _anneal_cos(start, end, share):

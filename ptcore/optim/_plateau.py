@@ -2,7 +2,7 @@
 
 import math
 
-from ptcore.optim._scheduler import (
+from ptcore.optim.scheduler import (
     EPOCH_WARNING,
     LRScheduler,
     check_optimizer,

@@ -2,7 +2,7 @@
 
 import math
 
-from ptcore.optim._scheduler import LRScheduler, set_value
+from ptcore.optim.scheduler import LRScheduler, set_value
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):

@@ -13,13 +13,13 @@ from types import FunctionType
 from ptcore.optim._cyclic import CyclicLR
 from ptcore.optim._one_cycle import OneCycleLR
 from ptcore.optim._plateau import ReduceLROnPlateau
-from ptcore.optim._scheduler import (
+from ptcore.optim._warm_restarts import CosineAnnealingWarmRestarts
+from ptcore.optim.scheduler import (
     LRScheduler,
     check_optimizer,
     per_group,
     set_value,
 )
-from ptcore.optim._warm_restarts import CosineAnnealingWarmRestarts
 
 __all__ = [
     "ChainedScheduler",

@@ -527,8 +527,8 @@ def _as_state(param, value, counters, key=None):
 def _record_steps(begins):
     """Steps and ``zero_grad`` are ranges of a profile; a hook that does nothing sends steps the way of hooks."""
     global _profiled
-    from ptcore.autograd._ranges import exchange
     from ptcore.autograd.profiler import record_function
+    from ptcore.autograd.ranges import exchange
     exchange(begins, Optimizer, "zero_grad", lambda self: f"Optimizer.zero_grad#{type(self).__name__}.zero_grad")
     if begins:
         _profiled = record_function

@@ -11,7 +11,7 @@ from ptcore._exchange.arrays import asarray
 from ptcore._state import no_grad
 from ptcore.nn.modules.batchnorm import _BatchNorm
 from ptcore.nn.modules.module import Module
-from ptcore.optim._scheduler import LRScheduler, per_group
+from ptcore.optim.scheduler import LRScheduler, per_group
 
 __all__ = ["SWALR", "AveragedModel", "get_ema_avg_fn", "get_ema_multi_avg_fn", "get_swa_avg_fn", "get_swa_multi_avg_fn",
            "update_bn"]

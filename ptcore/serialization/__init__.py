@@ -20,7 +20,6 @@ from ptcore.serialization._constructors import (
     pickle_is_allowed,
     safe_globals,
 )
-from ptcore.serialization._files import CallerError, CorruptFileError, Source, placer, write_atomically
 from ptcore.serialization._options import (
     LoadEndianness,
     get_crc32_options,
@@ -32,6 +31,7 @@ from ptcore.serialization._options import (
     set_default_mmap_options,
     skip_data,
 )
+from ptcore.serialization.files import CallerError, CorruptFileError, Source, placer, write_atomically
 
 #: What ``map_location`` may be, and what files are named by: for annotations, which programs evaluate.
 MAP_LOCATION = object
@@ -103,7 +103,8 @@ def save(obj, f, pickle_module=None, pickle_protocol=2, _use_new_zipfile_seriali
     if max_shard_size is not None and suffix != ".safetensors":
         raise ValueError("save: max_shard_size is for .safetensors files")
     if suffix in (".npz", ".safetensors"):
-        from ptcore.serialization import _arrays, _npz, _sharded
+        from ptcore.serialization import _npz, _sharded
+        from ptcore.serialization import arrays as _arrays
 
         tensors, header = _arrays.describe(obj)
         if suffix == ".npz":
@@ -201,14 +202,15 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=No
 
         options = _torch.Options(place, meta, bool(mmap), module, encoding)
         return _read_torch("load", f, path, lambda file: _torch.read(file, options), module is None)
-    from ptcore.serialization import _arrays, _npz, _safetensors, _sharded
+    from ptcore.serialization import _npz, _sharded, safetensors_files
+    from ptcore.serialization import arrays as _arrays
 
     with _opened(path) as file:
         try:
             if suffix == _INDEX:
                 found = _sharded.read(file, mmap, meta)
             else:
-                found = (_npz if suffix == ".npz" else _safetensors).read(file, Source(file, mmap, meta))
+                found = (_npz if suffix == ".npz" else safetensors_files).read(file, Source(file, mmap, meta))
             return _arrays.restore(*found, place)
         except Exception as error:
             _fail("load", error, path, suffix)

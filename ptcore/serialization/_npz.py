@@ -9,10 +9,10 @@ import zipfile
 from struct import calcsize, pack
 
 import ptcore
-from ptcore.serialization import _zip
-from ptcore.serialization._arrays import HEADER, header_text, parsed, shaped
+from ptcore.serialization import zip_files
 from ptcore.serialization._constructors import DTYPES
-from ptcore.serialization._files import dense_bytes, exactly, pieces_of, swap_bytes
+from ptcore.serialization.arrays import HEADER, header_text, parsed, shaped
+from ptcore.serialization.files import dense_bytes, exactly, pieces_of, swap_bytes
 
 _ALIGNMENT = 64
 _HEAD = 1 << 16     # bytes of an entry within which the array begins
@@ -28,7 +28,8 @@ def write(file, tensors, header):
         for name, tensor in (*tensors.items(), (HEADER, text)):
             dtype = np.dtype("uint16" if tensor.dtype == ptcore.bfloat16 else tensor.dtype.name)
             info = zipfile.ZipInfo(f"{name}.npy")  # no time: equal data, equal bytes
-            before = archive.fp.tell() + calcsize(_zip.LOCAL) + len(info.filename.encode()) + 20 + 4  # 20: 64-bit sizes
+            named = len(info.filename.encode())
+            before = archive.fp.tell() + calcsize(zip_files.LOCAL) + named + 20 + 4  # 20: 64-bit sizes
             filled = -before % _ALIGNMENT
             info.extra = b"FB" + pack("<H", filled) + b"Z" * filled
             with archive.open(info, "w", force_zip64=True) as entry:
@@ -41,7 +42,7 @@ def write(file, tensors, header):
 
 def read(file, source):
     """Tensors by name, header or None, and no metadata."""
-    archive = _zip.Reader(file, 0, file.seek(0, 2), slack=_SLACK)
+    archive = zip_files.Reader(file, 0, file.seek(0, 2), slack=_SLACK)
     if archive.entries and not any(name.endswith(".npy") for name in archive.entries):
         raise ValueError("the archive has no arrays of NumPy: is it a file of PyTorch's?")
     tensors = {name.removesuffix(".npy"): _tensor(archive, name, source) for name in archive.entries}

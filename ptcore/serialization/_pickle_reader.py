@@ -12,7 +12,7 @@ from struct import unpack
 
 from ptcore import Size, device, dtype
 from ptcore.serialization._constructors import CALLS, added, find, set_attributes, set_numpy_state
-from ptcore.serialization._files import Collisions
+from ptcore.serialization.files import Collisions
 
 _PIECE = 1 << 20
 _MAX_NAME = 1024

@@ -14,8 +14,8 @@ from ptcore._untyped_storage import UntypedStorage
 from ptcore.nn import Module, Parameter
 from ptcore.nn.parameter import is_lazy
 from ptcore.serialization._constructors import STORAGES, TypedStorage, added, pickle_is_allowed
-from ptcore.serialization._files import MAX_DEPTH
 from ptcore.serialization._options import tag
+from ptcore.serialization.files import MAX_DEPTH
 
 _STORAGE_NAMES = {dtype: name for name, dtype in STORAGES.items()}
 _BATCH = 1000  # items that stand on the stack at once

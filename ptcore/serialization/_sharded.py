@@ -9,9 +9,9 @@ import json
 import os
 import re
 
-from ptcore.serialization import _safetensors
-from ptcore.serialization._arrays import header_text, parsed
-from ptcore.serialization._files import Source, remove_left, write_atomically
+from ptcore.serialization import safetensors_files
+from ptcore.serialization.arrays import header_text, parsed
+from ptcore.serialization.files import Source, remove_left, write_atomically
 
 _UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
           "KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
@@ -38,7 +38,7 @@ def write(path, tensors, header, most):
     nbytes = {name: tensor.numel() * tensor.element_size() for name, tensor in tensors.items()}
     total = sum(nbytes.values())
     if most is None or total <= _bytes_of(most):
-        write_atomically(path, lambda file: _safetensors.write(
+        write_atomically(path, lambda file: safetensors_files.write(
             file, tensors, {"format": "pt", "ptcore": header_text(header)}))
         _remove([path + ".index.json", *old])
         return
@@ -59,7 +59,7 @@ def write(path, tensors, header, most):
             file_name = f"{base}{tag}-{i + 1:05}-of-{len(shards):05}.safetensors"
             shard = {name: tensors[name] for name in names}
             write_atomically(os.path.join(folder, file_name),
-                             lambda file, shard=shard: _safetensors.write(file, shard, {"format": "pt"}))
+                             lambda file, shard=shard: safetensors_files.write(file, shard, {"format": "pt"}))
             written.append(os.path.join(folder, file_name))
             weight_map.update(dict.fromkeys(names, file_name))
     except BaseException:  # no index will name them
@@ -78,7 +78,7 @@ def _remove(paths):
 
 
 def read(file, mapped, meta):
-    """What :func:`_safetensors.read` gives, for an open index."""
+    """What :func:`safetensors_files.read` gives, for an open index."""
     index = parsed(file.read().decode())
     metadata, weight_map = dict(index.get("metadata") or {}), index["weight_map"]
     header = metadata.pop("ptcore", None)
@@ -94,7 +94,7 @@ def read(file, mapped, meta):
         except OSError as error:
             raise ValueError(f"a file that the index lists cannot be read: {error}") from None
         with part:
-            found, _, _ = _safetensors.read(part, Source(part, mapped, meta), wanted)
+            found, _, _ = safetensors_files.read(part, Source(part, mapped, meta), wanted)
         if found.keys() != wanted:
             raise ValueError(f"{shard} lacks tensors that the index lists: {sorted(wanted - found.keys())[:3]}")
         tensors.update(found)

@@ -11,12 +11,12 @@ import pickle
 import sys
 
 import ptcore
-from ptcore.serialization import _constructors, _zip
+from ptcore.serialization import _constructors, zip_files
 from ptcore.serialization._constructors import StorageType, TypedStorage
-from ptcore.serialization._files import CallerError, Source, bytes_of, exactly, fill, pieces_of, swap_bytes, zeros
 from ptcore.serialization._options import fallback_order, skips_data
 from ptcore.serialization._pickle_reader import Names, Reader
 from ptcore.serialization._pickle_writer import Writer
+from ptcore.serialization.files import CallerError, Source, bytes_of, exactly, fill, pieces_of, swap_bytes, zeros
 
 _MAGIC = 0x1950A86A20F9469CFC6C
 _VERSION = 1001
@@ -31,7 +31,7 @@ def write_zip(file, obj, protocol=2, byteorder=True):
     """Writes `obj` as an archive."""
     writer = Writer(protocol=protocol)
     data = writer.dump(obj)
-    archive = _zip.Writer(file)
+    archive = zip_files.Writer(file)
 
     def add(name, data):
         archive.add(f"archive/{name}", len(data), (data,))
@@ -193,7 +193,7 @@ def _text(value):
 
 def _open_zip(file, begin, size):
     """The reader of an archive and the folder in it."""
-    archive = _zip.Reader(file, begin, size)
+    archive = zip_files.Reader(file, begin, size)
     entries = archive.entries
     folder = next((name[:-8] for name in entries if name.count("/") == 1 and name.endswith("/data.pkl")), None)
     if folder is None:

@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterable
 
 from ptcore._dtype import as_dtype, get_default_dtype
-from ptcore._ops import _arguments
+from ptcore._ops import checked
 from ptcore._ops.creation.creation import empty
 from ptcore._ops.window import functions as _w
 
@@ -18,7 +18,7 @@ __all__ = ["bartlett", "blackman", "cosine", "exponential", "gaussian", "general
 
 def _checked(op, M, dtype, layout, device):
     """(M, dtype) of a window that can be made."""
-    M = _arguments.integer(op, "M", M)
+    M = checked.integer(op, "M", M)
     if M < 0:
         raise ValueError(f"{op}: M must not be negative, got {M}")
     dtype = get_default_dtype() if dtype is None else as_dtype(dtype, op)
@@ -90,12 +90,12 @@ def exponential(M, *, center=None, tau=1.0, sym=True, dtype=None, layout=None, d
     """
     op = "exponential"
     M, dtype = _checked(op, M, dtype, layout, device)
-    tau = _arguments.real(op, "tau", tau)
+    tau = checked.real(op, "tau", tau)
     if not tau > 0:
         raise ValueError(f"{op}: tau must be positive, got {tau}")
     if sym and center is not None:
         raise ValueError(f"{op}: center must be None for a symmetric window, got {center}")
-    center = _middle(M, sym) if center is None else _arguments.real(op, "center", center)
+    center = _middle(M, sym) if center is None else checked.real(op, "center", center)
     return _w.finished(((_w.positions(M, device) - center).abs() / -tau).exp(), dtype, requires_grad)
 
 
@@ -118,7 +118,7 @@ def gaussian(M, *, std=1.0, sym=True, dtype=None, layout=None, device=None, requ
     tensor([0.6065, 1.0000, 0.6065])
     """
     M, dtype = _checked("gaussian", M, dtype, layout, device)
-    std = _arguments.real("gaussian", "std", std)
+    std = checked.real("gaussian", "std", std)
     if not std > 0:
         raise ValueError(f"gaussian: std must be positive, got {std}")
     return _w.finished((((_w.positions(M, device) - _middle(M, sym)) / std) ** 2 * -0.5).exp(), dtype, requires_grad)
@@ -138,7 +138,7 @@ def kaiser(M, *, beta=12.0, sym=True, dtype=None, layout=None, device=None, requ
     >>> ptcore.signal.windows.kaiser(3, beta=0.)
     tensor([1., 1., 1.])
     """
-    beta = _arguments.real("kaiser", "beta", beta)
+    beta = checked.real("kaiser", "beta", beta)
     if not beta >= 0:
         raise ValueError(f"kaiser: beta must not be negative, got {beta}")
     return _by_angle("kaiser", M, sym, dtype, layout, device, requires_grad, lambda a: _w.kaiser(a, beta))
@@ -166,7 +166,7 @@ def _cosines(op, M, a, sym, dtype, layout, device, requires_grad):
     if M > 1:
         if not isinstance(a, Iterable):
             raise TypeError(f"{op}: a must be a sequence of numbers, got {type(a).__name__}")
-        a = [_arguments.real(op, "a", c) for c in a]
+        a = [checked.real(op, "a", c) for c in a]
         if not a:
             raise ValueError(f"{op}: a must not be empty")
     return _w.by_angle(M, not sym, dtype, device, requires_grad, lambda z: _w.cosines(z, a))
@@ -181,7 +181,7 @@ def general_hamming(M, *, alpha=0.54, sym=True, dtype=None, layout=None, device=
     >>> ptcore.signal.windows.general_hamming(3, alpha=0.75)
     tensor([0.5000, 1.0000, 0.5000])
     """
-    alpha = _arguments.real("general_hamming", "alpha", alpha)
+    alpha = checked.real("general_hamming", "alpha", alpha)
     return _cosines("general_hamming", M, (alpha, 1 - alpha), sym, dtype, layout, device, requires_grad)
 
 

@@ -5,8 +5,8 @@ happens in, its inputs are the nodes that its tensors come from.
 """
 from ptcore import no_grad
 from ptcore._overrides import TorchFunctionMode
-from ptcore._pytree import tree_leaves
 from ptcore._tensor import Tensor
+from ptcore._trees.tree import tree_leaves
 from ptcore.utils._summaries import integer, length
 
 __all__ = ["graph_of"]

@@ -1,7 +1,7 @@
 """Trees of tuples, lists, dictionaries and registered classes, by the names of ``torch.utils._pytree``."""
 from collections import namedtuple
 
-from ptcore._pytree import (
+from ptcore._trees.tree import (
     SUPPORTED_NODES,
     GetAttrKey,
     LeafSpec,

@@ -9,9 +9,10 @@ from collections import defaultdict
 
 import ptcore._ops as ops
 from ptcore import _random
-from ptcore._pytree import tree_flatten, tree_map
+from ptcore._ops.calling import run
 from ptcore._state import Interpreter, innermost_saved_hooks, no_grad
 from ptcore._tensor import Tensor
+from ptcore._trees.tree import tree_flatten, tree_map
 from ptcore.autograd.function import Function
 from ptcore.autograd.graph import saved_tensors_hooks
 
@@ -157,14 +158,14 @@ def _watched(op, args):
     packed = []
     outer = innermost_saved_hooks()
     if outer is None:
-        return ops.run(op, args), packed
+        return run(op, args), packed
 
     def pack(x):
         packed.append(x)
         return outer[0](x)
 
     with saved_tensors_hooks(pack, outer[1]):
-        return ops.run(op, args), packed
+        return run(op, args), packed
 
 
 def _place(x, inputs, results):
@@ -195,7 +196,7 @@ class _Second(_Interposed):
             raise RuntimeError("Trying to backward an extra time. You are only allowed to backward once on any region "
                                "computed under selective activation checkpoint.")
         if entry is _RECOMPUTED:
-            return ops.run(row.name, args)
+            return run(row.name, args)
         calls[k] = _CONSUMED
         inputs = tree_flatten(args)[0]
         result = tree_map(lambda x: x.get(self.mutable) if isinstance(x, _Kept) else x, entry.result)

@@ -10,7 +10,7 @@ import ptcore as pt
 
 pytest.importorskip("cython")
 # Of the checkout: a build that compiles the module does not install its source.
-SOURCE = Path(__file__).resolve().parents[2] / "ptcore" / "autograd" / "_engine.py"
+SOURCE = Path(__file__).resolve().parents[2] / "ptcore" / "autograd" / "engine.py"
 
 
 @pytest.fixture

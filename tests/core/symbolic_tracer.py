@@ -2,10 +2,11 @@
 other sizes. What it was handed as an int stays that int, so a symbol that was lost on the way shows."""
 import ptcore as pt
 import ptcore._ops as ops
+from ptcore._ops.calling import run
 from ptcore._ops.table.evaluate import symbolic_layout, symbolic_sizes
+from ptcore._sizes.symbolic import ShapeEnv, SymFloat, SymInt
 from ptcore._state import interpreters
 from ptcore._subclass import payload_of, stands_for
-from ptcore._symbolic import ShapeEnv, SymFloat, SymInt
 
 INPLACE = 1
 
@@ -57,7 +58,7 @@ class Tracer:
             return NotImplemented
         inplace = variant == INPLACE
         sizes = tuple(args[0].shape) if inplace else symbolic_sizes(op, args)
-        result = ops.run(op, mapped(self.hint, args), inplace)
+        result = run(op, mapped(self.hint, args), inplace)
         several = isinstance(result, tuple)
         layout = symbolic_layout(op, args) if ops.row(op).kind == "view" and has_layout(args[0]) else None
         results = []
@@ -110,7 +111,7 @@ class Tracer:
                 return values[id(x)]
             return self.env.evaluate(x, sizes) if isinstance(x, (SymInt, SymFloat)) else x
         for op, args, inplace, results in self.tape:
-            made = ops.run(op, mapped(value, args), inplace)
+            made = run(op, mapped(value, args), inplace)
             for v, r in zip(results, made if isinstance(made, tuple) else (made,)):
                 values[id(v)] = r
                 self.check(op, v, r, sizes)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ptcore._ops import _select
+from ptcore._ops import levels
 
 pytestmark = pytest.mark.core
 
@@ -28,10 +28,10 @@ def level(**env):
 @pytest.mark.skipif(not CPUINFO.exists() or " avx" not in CPUINFO.read_text(), reason="no flags of x86-64 are listed")
 def test_the_best_that_processor_and_build_have():
     flags = set(re.search(r"^flags\s*: (.*)$", CPUINFO.read_text(), re.MULTILINE).group(1).split())
-    best = min(2 if flags >= V3 | V4 else 1 if flags >= V3 else 0, _select.built_levels() - 1)
+    best = min(2 if flags >= V3 | V4 else 1 if flags >= V3 else 0, levels.built_levels() - 1)
     assert level(PTCORE_CPU_CAPABILITY="") == LEVELS[best]
     assert [level(PTCORE_CPU_CAPABILITY=asked) for asked in LEVELS] == [LEVELS[min(k, best)] for k in range(3)]
 
 
 def test_what_the_build_has():
-    assert _select.built_levels() in (1, 3) and _select.cpu_capability() in LEVELS[:_select.built_levels()]
+    assert levels.built_levels() in (1, 3) and levels.cpu_capability() in LEVELS[:levels.built_levels()]

@@ -40,8 +40,8 @@ def test_enter_and_exit_are_functions_in_c(name):
 
 def test_interpreters_too():
     from ptcore._state import Interpreter
-    from ptcore.autograd._batch import Batcher
-    from ptcore.autograd._dual import Forward
+    from ptcore.autograd.batch import Batcher
+    from ptcore.autograd.dual import Forward
     from ptcore.func._functionalize import Functionalizer
     from ptcore.fx.experimental.proxy_tensor import ProxyTracer
     from ptcore.utils._selective import _First, _Second

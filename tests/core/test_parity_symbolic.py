@@ -5,7 +5,7 @@ import operator
 import pytest
 
 import ptcore as pt
-from ptcore._symbolic import ShapeEnv
+from ptcore._sizes.symbolic import ShapeEnv
 
 torch = pytest.importorskip("torch")
 shapes = pytest.importorskip("torch.fx.experimental.symbolic_shapes")

@@ -6,7 +6,7 @@ from symbolic_tracer import Tracer, specialised
 from symbolic_weights import First, Own, module, weight
 
 import ptcore as pt
-from ptcore._symbolic import ShapeEnv
+from ptcore._sizes.symbolic import ShapeEnv
 from ptcore.func import grad, jvp, vmap
 
 F = pt.nn.functional

@@ -539,7 +539,7 @@ def extension_classes():
 def test_methods_check_their_self():
     """``Tensor.dim(3)`` must not read an int as a tensor."""
     tried = 0
-    for module in ("ptcore.autograd._recording", "ptcore.amp", "ptcore.jit", "ptcore.func", "ptcore.storage",
+    for module in ("ptcore.autograd.recording", "ptcore.amp", "ptcore.jit", "ptcore.func", "ptcore.storage",
                    "ptcore._ops.attention.tiles", "ptcore._ops.table.scalar"):      # read later
         importlib.import_module(module)
     for cls in extension_classes():

@@ -18,7 +18,7 @@ CUDA = ROOT / "ptcore" / "cuda"
 if not importlib.util.find_spec("ptcore.cuda._backend"):
     pytest.skip("ptcore was built without the CUDA backend", allow_module_level=True)
 pytest.importorskip("cuda.bindings")
-SOURCE = pytest.mark.skipif(not (CUDA / "_library_tables.pyx").exists(), reason="needs the source tree")
+SOURCE = pytest.mark.skipif(not (CUDA / "library_tables.pyx").exists(), reason="needs the source tree")
 
 
 def nvidia_file(pattern):
@@ -36,9 +36,9 @@ HEADERS = pytest.mark.skipif(nvidia_file("cu13/include/cublasLt.h") is None, rea
 
 START = """
 import ctypes as c, sys
-from ptcore.cuda import _libraries, _load
-_load.compiled()
-from ptcore.cuda import _library_tables
+from ptcore.cuda import libraries as _libraries, loading
+loading.compiled()
+from ptcore.cuda import library_tables
 """
 
 
@@ -54,8 +54,8 @@ def run(code, **environment):
 def test_every_function_is_in_the_library():
     lines = run("""
 for name in ("cublas", "cublasLt"):
-    _library_tables.load(name)
-    print(name, len(_library_tables.TABLES[name]))
+    library_tables.load(name)
+    print(name, len(library_tables.TABLES[name]))
 blas, lt = (c.CDLL(_libraries.library_path(name)) for name in ("cublas", "cublasLt"))
 major = c.c_int()
 assert blas.cublasGetProperty(0, c.byref(major)) == 0
@@ -72,11 +72,11 @@ print(major.value, lt.cublasLtGetVersion() // 10000)
 def test_cufft():
     """Functions, the types of their parameters and the numbers; a plan is made where there is a device alone."""
     lines = run("""
-_library_tables.load("cufft")
+library_tables.load("cufft")
 fft = c.CDLL(_libraries.library_path("cufft"))
 version = c.c_int()
 assert fft.cufftGetVersion(c.byref(version)) == 0
-print(len(_library_tables.TABLES["cufft"]), version.value // 1000)
+print(len(library_tables.TABLES["cufft"]), version.value // 1000)
 """)
     assert lines == ["7 12"]
     text = "".join(nvidia_file(f"cu13/include/{name}").read_text() for name in ("cufft.h", "cufftXt.h"))
@@ -99,9 +99,9 @@ print(len(_library_tables.TABLES["cufft"]), version.value // 1000)
 def test_cudnn():
     """Functions, the types of their parameters and the numbers. The library itself loads without a device."""
     lines = run("""
-_library_tables.load("cudnn")
+library_tables.load("cudnn")
 dnn = c.CDLL(_libraries.library_path("cudnn"))
-print(len(_library_tables.TABLES["cudnn"]), dnn.cudnnGetVersion() // 10000)
+print(len(library_tables.TABLES["cudnn"]), dnn.cudnnGetVersion() // 10000)
 """)
     assert lines == ["26 9"]
     text = "".join(nvidia_file(f"cudnn/include/cudnn_{name}.h").read_text() for name in ("graph", "ops", "cnn"))
@@ -166,8 +166,8 @@ import itertools
 device = {json.dumps(json.dumps({**DEVICE, "deviceVer": capability}))}
 for sizes in (2, 8, 8, 512, 512, 64, 64), (2, 8, 2, 130, 77, 128, 128), (1, 3, 3, 33, 65, 24, 40):
     for backward, causal in itertools.product((False, True), repeat=2):
-        print(_library_tables.room_for_attention(device, sizes, backward, causal, backward) >= 0)
-print(_library_tables.room_for_attention(device, (1, 2, 2, 16, 16, 12, 16)))
+        print(library_tables.room_for_attention(device, sizes, backward, causal, backward) >= 0)
+print(library_tables.room_for_attention(device, (1, 2, 2, 16, 16, 12, 16)))
 """, LD_LIBRARY_PATH=f"{tmp_path}:{os.environ.get('LD_LIBRARY_PATH', '')}")
     assert lines == ["True"] * 12 + ["-1"]
 
@@ -196,7 +196,7 @@ def check_signatures(library, struct, file, text):
     table = re.search(rf"struct {struct} \{{(.*?)\n\}};", (CUDA / "launch" / file).read_text(), re.S)[1]
     fields = [parameters for many, parameters in re.findall(r"(?:int|size_t) \(\*\w+(\[4\])?\)\((.*?)\);", table, re.S)
               for _ in range(4 if many else 1)]
-    names = run(f"print(*_library_tables.TABLES[{library!r}])")[0].split()
+    names = run(f"print(*library_tables.TABLES[{library!r}])")[0].split()
     for name, field in zip(names, fields, strict=True):
         declared = re.search(rf"\b\w+API\s+{name}\s*\((.*?)\);", text, re.S)[1]
         declared = re.sub(r"/\*.*?\*/", "", declared, flags=re.S)
@@ -217,11 +217,11 @@ def test_functions_of_cublas_are_the_headers():
 def test_cusolver():
     """Functions, the types of their parameters and the numbers; a handle is made where there is a device alone."""
     lines = run("""
-_library_tables.load("cusolver")
+library_tables.load("cusolver")
 solver = c.CDLL(_libraries.library_path("cusolver"))
 version = c.c_int()
 assert solver.cusolverGetVersion(c.byref(version)) == 0
-print(len(_library_tables.TABLES["cusolver"]), version.value // 1000)
+print(len(library_tables.TABLES["cusolver"]), version.value // 1000)
 """)
     assert lines == ["49 12"]
     common, text, blas = (nvidia_file(f"cu13/include/{name}").read_text()
@@ -329,7 +329,7 @@ def test_numbers_are_the_headers():
 
 REFUSED = """
 try:
-    _library_tables.load({name!r})
+    library_tables.load({name!r})
 except RuntimeError as e:
     print(e)
 """

@@ -4,7 +4,7 @@ import pytest
 from _module_table import MODULES, RANDOM, as_made, given
 
 import ptcore as pt
-from ptcore._pytree import tree_leaves, tree_map
+from ptcore._trees.tree import tree_leaves, tree_map
 from ptcore.func import functional_call, grad, stack_module_state, vmap
 
 pytestmark = pytest.mark.filterwarnings("ignore")

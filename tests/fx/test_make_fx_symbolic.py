@@ -147,9 +147,9 @@ def test_arguments_are_checked_before_anything_is_run():
         assert not x.any()
     same(traced(pt.zeros(7, 5)), f(pt.zeros(7, 5)))
     nodes = list(traced.graph.nodes)
-    first = next(k for k, node in enumerate(nodes) if node.target is not fx.experimental._sizes.check_guards
+    first = next(k for k, node in enumerate(nodes) if node.target is not fx.experimental.sizes.check_guards
                  and isinstance(node.target, type(pt.add)))
-    assert all(node.target is not fx.experimental._sizes.check_guards for node in nodes[first:])
+    assert all(node.target is not fx.experimental.sizes.check_guards for node in nodes[first:])
 
 
 def test_tensors_of_sizes_hold_numbers():

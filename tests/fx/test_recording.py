@@ -11,7 +11,7 @@ import pytest
 
 import ptcore as pt
 from ptcore import fx
-from ptcore._pytree import tree_flatten, tree_unflatten
+from ptcore._trees.tree import tree_flatten, tree_unflatten
 from ptcore.func import functional_call
 from ptcore.fx.experimental import proxy_tensor
 

@@ -4,7 +4,7 @@ from _module_table import MODULES, OTHERS, RANDOM, as_made, given
 
 import ptcore as pt
 from ptcore import fx, nn
-from ptcore._pytree import tree_leaves
+from ptcore._trees.tree import tree_leaves
 
 # Modules that ask how many dims or elements their input has and branch on it: what is traced has no number of dims.
 BRANCHES = {

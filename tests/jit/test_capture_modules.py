@@ -6,8 +6,8 @@ import pytest
 from _module_table import MODULES, as_made, given
 
 import ptcore as pt
-from ptcore._pytree import tree_leaves
-from ptcore.jit import _compile
+from ptcore._trees.tree import tree_leaves
+from ptcore.jit import compiled as _compile
 
 
 def same(a, b):

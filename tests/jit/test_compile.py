@@ -14,7 +14,7 @@ from test_guards import Watched, X, equal
 
 import ptcore as pt
 from ptcore import nn
-from ptcore.jit import _compile
+from ptcore.jit import compiled as _compile
 
 N = itertools.count()
 LOG = []

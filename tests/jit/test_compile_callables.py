@@ -11,7 +11,7 @@ from test_guards import Watched, X, equal
 
 import ptcore as pt
 from ptcore import nn
-from ptcore.jit import _compile
+from ptcore.jit import compiled as _compile
 from ptcore.nn.utils import parametrizations, parametrize
 from ptcore.utils.checkpoint import checkpoint
 

@@ -7,7 +7,7 @@ import pytest
 import ptcore as pt
 from ptcore import nn
 from ptcore.examples import digits, gpt
-from ptcore.jit import _compile
+from ptcore.jit import compiled as _compile
 
 
 def trained(model, loss, batches, compiled):

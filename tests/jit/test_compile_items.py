@@ -4,7 +4,7 @@ import pytest
 
 import ptcore as pt
 from ptcore import nn
-from ptcore.jit import _compile
+from ptcore.jit import compiled as _compile
 
 X = pt.tensor([0.5, -2.0, 3.0])
 

@@ -7,7 +7,7 @@ from test_compile import LOG, branchy
 from test_guards import Watched, X, equal
 
 import ptcore as pt
-from ptcore.jit import _compile
+from ptcore.jit import compiled as _compile
 
 N = itertools.count()
 
@@ -261,7 +261,7 @@ def test_a_default_backend():
 
 def test_substitutes(monkeypatch):
     import bisect
-    monkeypatch.setattr("ptcore.jit._capture.calls.SUBSTITUTES", {})
+    monkeypatch.setattr("ptcore.jit.capture.calls.SUBSTITUTES", {})
 
     @pt.compiler.substitute_in_graph(bisect.bisect_left)
     def left(a, x):

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import ptcore as pt
-from ptcore.jit._capture import guards
+from ptcore.jit.capture import guards
 
 EXAMPLES = int(os.environ.get("PTCORE_GUARD_EXAMPLES", "1000"))
 STEPS = ("add", "mul", "add_", "mul_", "relu_", "view", "first", "flip", "branch", "branch_else", "item", "count",

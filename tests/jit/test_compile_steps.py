@@ -5,7 +5,7 @@ import pytest
 
 import ptcore as pt
 from ptcore import nn
-from ptcore.jit import _compile
+from ptcore.jit import compiled as _compile
 
 F = nn.functional
 

@@ -10,8 +10,8 @@ import pytest
 
 import ptcore as pt
 from ptcore import nn
-from ptcore.jit import _compile
-from ptcore.jit._capture import guards
+from ptcore.jit import compiled as _compile
+from ptcore.jit.capture import guards
 
 HERE = globals()
 SCALE, NAMES, TABLE, UNUSED = 2, ["a", "b"], {"a": 1.5, "b": 2.5}, 0

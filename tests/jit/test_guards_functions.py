@@ -12,8 +12,8 @@ from test_guards import Watched, X, equal
 
 import ptcore as pt
 from ptcore import nn
-from ptcore.jit import _compile
-from ptcore.jit._capture import guards
+from ptcore.jit import compiled as _compile
+from ptcore.jit.capture import guards
 from ptcore.nn.attention._block_mask import ordered
 from ptcore.nn.attention.flex_attention import and_masks, create_block_mask, flex_attention, noop_mask
 from ptcore.utils.checkpoint import checkpoint

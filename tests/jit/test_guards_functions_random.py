@@ -14,7 +14,7 @@ from test_guards import Watched, X
 from test_guards_functions import Scaled, apply, times
 
 import ptcore as pt
-from ptcore.jit._capture import guards
+from ptcore.jit.capture import guards
 
 
 @pytest.fixture(autouse=True, params=[0, 4], ids=["compiled", "asked"])

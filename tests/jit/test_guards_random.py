@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import ptcore as pt
 from ptcore import nn
-from ptcore.jit._capture import guards
+from ptcore.jit.capture import guards
 
 EXAMPLES = int(os.environ.get("PTCORE_GUARD_EXAMPLES", "1000"))
 KEYS = ("a", "b", "c")

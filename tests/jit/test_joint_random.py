@@ -5,7 +5,7 @@ import random
 import pytest
 
 import ptcore as pt
-from ptcore.jit import _compile
+from ptcore.jit import compiled
 
 F = pt.nn.functional
 SHAPE = (3, 4, 5)
@@ -95,10 +95,10 @@ def differs(seed, inside):
         loss.backward()
         return loss
     g = step if inside else f
-    before = _compile.counts["eager"]
+    before = compiled.counts["eager"]
     (want, draw), (got, other) = outcome(g, seed, inside), outcome(pt.compile(g), seed, inside)
     same = all([(a is None and b is None) or bool(((a == b) | ((a != a) & (b != b))).all()) for a, b in zip(got, want)])
-    return not same or not pt.equal(draw, other), _compile.counts["eager"] - before
+    return not same or not pt.equal(draw, other), compiled.counts["eager"] - before
 
 
 @pytest.mark.parametrize("inside", [False, True])

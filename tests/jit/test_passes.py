@@ -6,7 +6,7 @@ import ptcore as pt
 from ptcore import nn
 from ptcore.fx import verify
 from ptcore.fx.experimental.proxy_tensor import make_fx
-from ptcore.jit._passes import absorb_affine, copy_of, fold, merge_equal
+from ptcore.jit.passes import absorb_affine, copy_of, fold, merge_equal
 
 F = nn.functional
 

@@ -28,12 +28,12 @@ from _walk import every_case
 
 import ptcore as pt
 from ptcore import jit
-from ptcore._ops import run
+from ptcore._ops.calling import run
 from ptcore.fx import Graph, GraphModule, verify
 from ptcore.fx.experimental.proxy_tensor import make_fx
-from ptcore.jit import _compile
-from ptcore.jit._passes import copy_of, fold, merge_equal
+from ptcore.jit import compiled as _compile
 from ptcore.jit._plan import Planned
+from ptcore.jit.passes import copy_of, fold, merge_equal
 
 MODES = ("real", "fake", "symbolic")
 # What has a size, a range or numbers that are values, which a trace holds as constants.

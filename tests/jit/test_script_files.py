@@ -212,7 +212,7 @@ def entries_of(m):
 
 
 def loaded_of(entries):
-    from ptcore.serialization._zip import Writer
+    from ptcore.serialization.zip_files import Writer
     file = io.BytesIO()
     archive = Writer(file)
     for name, data in entries.items():

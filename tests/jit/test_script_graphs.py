@@ -9,7 +9,8 @@ import pytest
 
 import ptcore
 from ptcore import jit
-from ptcore.fx import Graph, GraphModule, Interpreter, Transformer, _blocks, verify
+from ptcore.fx import Graph, GraphModule, Interpreter, Transformer, verify
+from ptcore.fx import blocks as _blocks
 
 sys.path.insert(0, str(Path(__file__).parent))
 import test_script_control_flow as functions
@@ -81,7 +82,7 @@ def test_printing_and_lint():
             x = x + 1
         return x
     text = str(f.graph)
-    assert "target=ptcore.fx._blocks.cond" in text and text.count("graph():") == 3
+    assert "target=ptcore.fx.blocks.cond" in text and text.count("graph():") == 3
     (node,) = f.graph.find_nodes(op="call_function", target=_blocks.cond)
     assert len(node.blocks) == 2 and node.is_impure()
     broken = copy.deepcopy(f.graph)

@@ -311,21 +311,21 @@ def test_unknown_writes():
 
 
 def test_tags_of_writes():
-    @library.custom_op("tests::negated_", mutates_args={"x"}, tags=library._tag.Tag.inplace)
+    @library.custom_op("tests::negated_", mutates_args={"x"}, tags=library.tag.Tag.inplace)
     def negated_(x: Tensor) -> Tensor:
         return x.neg_()
 
     x = pt.ones(2)
     assert negated_(x) is x and x.tolist() == [-1, -1]
 
-    @library.custom_op("tests::negated_out", mutates_args={"out"}, tags=library._tag.Tag.out)
+    @library.custom_op("tests::negated_out", mutates_args={"out"}, tags=library.tag.Tag.out)
     def negated_out(x: Tensor, *, out: Tensor) -> Tensor:
         return out.copy_(-x)
 
     out = pt.zeros(2)
     assert negated_out(x, out=out) is out and out.tolist() == [1, 1]
 
-    @library.custom_op("tests::wrong_", mutates_args={"x"}, tags=library._tag.Tag.inplace)
+    @library.custom_op("tests::wrong_", mutates_args={"x"}, tags=library.tag.Tag.inplace)
     def wrong_(x: Tensor) -> Tensor:
         return x.neg_().clone()
 

@@ -7,7 +7,7 @@ import pytest
 import ptcore as pt
 from ptcore import library
 from ptcore.library import Library
-from ptcore.library._tag import Tag
+from ptcore.library.tag import Tag
 
 pytestmark = pytest.mark.core
 

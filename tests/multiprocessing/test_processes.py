@@ -14,7 +14,7 @@ import pytest
 
 import ptcore as pt
 import ptcore.multiprocessing as mp
-from ptcore.multiprocessing import _shared_memory
+from ptcore._memory import segments
 
 METHODS = [m for m in ("fork", "spawn", "forkserver") if m in multiprocessing.get_all_start_methods()]
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="counts in /proc")
@@ -23,7 +23,7 @@ FOLDER = "/dev/shm"
 pytestmark = pytest.mark.timeout(60)
 
 
-@pytest.fixture(params=_shared_memory.STRATEGIES)
+@pytest.fixture(params=segments.STRATEGIES)
 def strategy(request):
     before = mp.get_sharing_strategy()
     mp.set_sharing_strategy(request.param)
@@ -130,13 +130,13 @@ def test_what_a_process_is_started_with(method, strategy):
 def test_more_descriptors_than_a_fork_server_takes():
     context = mp.get_context("forkserver")
     here, there = context.Pipe(duplex=False)
-    step, _shared_memory.Anonymous.step = _shared_memory.Anonymous.step, staticmethod(lambda: 10_000)
+    step, segments.Anonymous.step = segments.Anonymous.step, staticmethod(lambda: 10_000)
     try:
         many = [pt.full((20_000,), float(i)) for i in range(300)]
         p = context.Process(target=add_up, args=(there, *many))
         p.start()
     finally:
-        _shared_memory.Anonymous.step = step
+        segments.Anonymous.step = step
     there.close()
     assert here.recv() == [float(i) for i in range(300)]
     ended(p)
@@ -232,7 +232,7 @@ def test_a_killed_parent(strategy, tmp_path):
         time.sleep(0.02)
     assert out.read_text() == "200000.0 6.0 50000.0"
     while names() - before and time.monotonic() < end:
-        _shared_memory.sweep()
+        segments.sweep()
         time.sleep(0.02)
     assert names() == before
 
@@ -284,13 +284,13 @@ def test_children_killed_at_random_points(strategy, rounds):
         assert p.exitcode == -signal.SIGKILL
         here.close()
         p.close()
-    _shared_memory.sweep()
+    segments.sweep()
     after = open_now()
-    assert after[0] <= before[0] + len(_shared_memory._slabs)
-    assert after[1] <= before[1] + len(_shared_memory._slabs)
+    assert after[0] <= before[0] + len(segments._slabs)
+    assert after[1] <= before[1] + len(segments._slabs)
     # A name on its way from or to a child that was killed stays until this process ends.
     under_way = 3 * rounds if strategy == "file_system" else 0
-    assert len(names() - files) <= len(_shared_memory._slabs) + under_way
+    assert len(names() - files) <= len(segments._slabs) + under_way
 
 
 END = """

@@ -18,13 +18,14 @@ from interpreters import Batcher, Interposed
 
 import ptcore as pt
 import ptcore.multiprocessing as mp
-from ptcore.multiprocessing import _shared_memory, reductions
+from ptcore._memory import segments
+from ptcore.multiprocessing import reductions
 
 pytestmark = pytest.mark.core
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="counts in /proc")
 
 
-@pytest.fixture(params=_shared_memory.STRATEGIES, autouse=True)
+@pytest.fixture(params=segments.STRATEGIES, autouse=True)
 def strategy(request):
     before = mp.get_sharing_strategy()
     mp.set_sharing_strategy(request.param)
@@ -316,14 +317,14 @@ def test_every_standard_name_is_here():
 def test_messages_with_many_segments():
     """More descriptors than one call to the kernel takes."""
     many = [pt.full((20_000,), float(i)) for i in range(300)]
-    step = _shared_memory.Anonymous.step
-    _shared_memory.Anonymous.step = staticmethod(lambda: 10_000)
+    step = segments.Anonymous.step
+    segments.Anonymous.step = staticmethod(lambda: 10_000)
     a, b = mp.Pipe()
     try:
         a.send(many)
         back = b.recv()
     finally:
-        _shared_memory.Anonymous.step = step
+        segments.Anonymous.step = step
     assert all(x.untyped_storage() is y.untyped_storage() for x, y in zip(many, back, strict=True))
 
 
@@ -390,7 +391,7 @@ def test_a_handler_of_a_signal_that_raises_anywhere():
 
     def trace(frame, event, arg):
         nonlocal passed
-        if not frame.f_code.co_filename.startswith(folder):
+        if not frame.f_code.co_filename.startswith(folders):
             return None
         frame.f_trace_opcodes = True
         if event == "opcode" and frame.f_lasti in interruptible(frame.f_code):
@@ -399,7 +400,7 @@ def test_a_handler_of_a_signal_that_raises_anywhere():
                 raise Stop
         return trace
 
-    folder = os.path.dirname(_shared_memory.__file__)
+    folders = tuple([os.path.dirname(module.__file__) for module in (mp, segments)])
     before = sys.gettrace()
     for last in itertools.count(1):
         passed = 0
@@ -437,7 +438,7 @@ def test_names_are_released_later_when_descriptors_are_out(strategy):
     import resource
 
     def there():
-        return any(os.path.exists(os.path.join(_shared_memory._FOLDER, key)) for key in keys)
+        return any(os.path.exists(os.path.join(segments._FOLDER, key)) for key in keys)
 
     many = [pt.ones(100_000).share_memory_() for _ in range(3)]
     keys = [place(x)[0].key for x in many]

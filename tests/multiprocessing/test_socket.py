@@ -173,7 +173,7 @@ def test_signals_while_it_waits(ends, receives, number):
 def pipe():
     if sys.platform != "linux":
         pytest.skip("connections that post are those that carry descriptors, on Linux alone; a thread sends elsewhere")
-    from ptcore.multiprocessing._connection import Pipe
+    from ptcore.multiprocessing.channels import Pipe
     here, there = Pipe()
     yield here, there
     here.close()

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import ptcore
-from ptcore._ops import _select
+from ptcore._ops import levels
 from ptcore._ops.product import blas
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -125,10 +125,10 @@ class Library:
 
     def __init__(self, level):
         self.level = level
-        assert _select.layouts() == tuple(map(C.sizeof, (View, Param, Call))), "kernel.h has other structures"
+        assert levels.layouts() == tuple(map(C.sizeof, (View, Param, Call))), "kernel.h has other structures"
         self.kernels = {}
         for lower in able_levels():
-            self.kernels |= _select.level_kernels(lower)
+            self.kernels |= levels.level_kernels(lower)
             if lower == level:
                 break
 
@@ -183,7 +183,7 @@ def one_blas_thread():
 def able_levels():
     """The levels of the build that this CPU can run, the best one last."""
     flags = cpu_flags() if X86 else set()
-    return [level for level in list(NEEDS)[:_select.built_levels()] if NEEDS[level] <= flags]
+    return [level for level in list(NEEDS)[:levels.built_levels()] if NEEDS[level] <= flags]
 
 
 @contextlib.contextmanager
@@ -201,7 +201,7 @@ def kernels_of(*names):
     """A fixture like ``kernels``, of the levels at which one of these kernels is compiled."""
     able = able_levels()
     assert all(name in Library(able[-1]).kernels for name in names), names
-    wanted = [level for level in able if not names or not _select.level_kernels(level).keys().isdisjoint(names)]
+    wanted = [level for level in able if not names or not levels.level_kernels(level).keys().isdisjoint(names)]
 
     @pytest.fixture(scope="module", params=wanted)
     def kernels(request, one_blas_thread):

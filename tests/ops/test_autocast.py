@@ -10,7 +10,7 @@ from _walk import walk
 from interpreters import Autocast, Interposed
 
 import ptcore as pt
-from ptcore._ops import run
+from ptcore._ops.calling import run
 from ptcore._ops.table import schema
 
 pytestmark = pytest.mark.core

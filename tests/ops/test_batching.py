@@ -17,7 +17,7 @@ from interpreters import Batcher, Interposed
 from test_gradient import NOT_REAL_RESULTS, differentiable_arguments, is_differentiable, small_cases
 
 import ptcore as pt
-from ptcore._ops import run
+from ptcore._ops.calling import run
 
 pytestmark = pytest.mark.core
 
@@ -230,11 +230,11 @@ def test_refusals_give_the_reason(row):
     reason = row.batch.partition(": ")[2]
     assert len(reason.split()) > 3
     args = [None] * len([a for a in row.args if a.name not in (row.select or ())])
-    from ptcore._ops import _batching
+    from ptcore._ops import batching
     if row.tensors:
-        args[0] = _batching.Batched(pt.ones(3, 2))
+        args[0] = batching.Batched(pt.ones(3, 2))
     with pytest.raises(NotImplementedError, match=f"^{row.name}: .*{reason}"):
-        _batching.call(row.name, tuple(args))
+        batching.call(row.name, tuple(args))
 
 
 def test_random_and_data_dependent_calls():

@@ -9,7 +9,7 @@ from _walk import every_case
 from test_gradient import has_rule, is_differentiable
 
 import ptcore
-from ptcore._ops import _batching, _decompositions, function
+from ptcore._ops import batching, decompositions, function
 from ptcore._ops.table import schema
 from ptcore._ops.table import shapes as _shapes
 
@@ -92,9 +92,9 @@ def transformations(row):
     elif not row.tensors:
         assert word == "constant"
     else:
-        assert word == "broadcast" or word in _batching._RULES or word == "decompose"
+        assert word == "broadcast" or word in batching._RULES or word == "decompose"
     if word == "decompose" or (rest and word == "shift") or row.jvp == "decompose":
-        assert _decompositions.function(row.name)
+        assert decompositions.function(row.name)
     if is_differentiable(row) or row.name == "dropout_masked":
         assert row.jvp is not None, "no forward derivative"
     else:

@@ -14,7 +14,7 @@ from _walk import walk
 import ptcore
 from ptcore._ops.table.ids import op_id
 from ptcore.autograd import gradcheck, gradgradcheck
-from ptcore.autograd._accumulate import rule_of
+from ptcore.autograd.accumulate import rule_of
 
 pytestmark = pytest.mark.core
 

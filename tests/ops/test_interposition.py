@@ -7,11 +7,12 @@ from interpreters import Batcher, Forward, Interposed, Tracer
 
 import ptcore as pt
 from ptcore import _ops as ops
-from ptcore._ops._batching import Batched
+from ptcore._ops.batching import Batched
+from ptcore._ops.calling import run
 from ptcore._ops.table import schema
+from ptcore._sizes.symbolic import ShapeEnv
 from ptcore._state import interpreters
 from ptcore._subclass import stand_in, stands_for
-from ptcore._symbolic import ShapeEnv
 
 pytestmark = pytest.mark.core
 
@@ -126,7 +127,7 @@ def operands(row, i, fused, dtype="float64", case=0):
     args = [keyword[a.name] if a.keyword_only else next(order) for a in sample.args]
     tensors = [k for k, a in enumerate(sample.args) if a.is_tensor]
     x = args[tensors[i]] = args[tensors[i]].requires_grad_()
-    out = ops.run(row.name, tuple(args))
+    out = run(row.name, tuple(args))
     g = pt.from_numpy(np.random.default_rng(6).normal(size=out.shape)).to(out.dtype)
     named = {"out": out, **{n: args[k] for n, k in zip("xyz", tensors)},
              **{a.name: v for a, v in zip(sample.args, args) if not a.is_tensor}}
@@ -141,7 +142,7 @@ def test_a_fused_gradient_has_a_row_and_a_function(row, i, fused):
     assert found.batch == "broadcast" and fused.name not in [r.name for r in ops.rows()]
     _, _, _, args = operands(row, i, fused)
     names = [a.name for a in found.args]
-    expected = ops.run(fused.name, args)
+    expected = run(fused.name, args)
     np.testing.assert_array_equal(expected.numpy(), ops.function(fused.name)(**dict(zip(names, args))).numpy())
     out = pt.empty_like(expected)
     ops.function(fused.name)(*args, out=out)
@@ -187,7 +188,7 @@ def test_derivatives_of_a_fused_gradient(row, i, fused):
             given = list(args)
             for k, v in zip(places, values):
                 given[k] = v
-            return ops.run(fused.name, tuple(given))
+            return run(fused.name, tuple(given))
         assert pt.autograd.gradcheck(call, inputs, check_forward_ad=True)
         assert pt.autograd.gradgradcheck(call, inputs)
 
@@ -201,7 +202,7 @@ def test_a_fused_gradient_under_transformations():
         return g * (1 - pt.tanh(x) ** 2)
 
     def fused(g, x):
-        return ops.run("tanh__d0", (g, pt.tanh(x)))
+        return run("tanh__d0", (g, pt.tanh(x)))
     for of in (lambda f: vmap(grad(lambda g, x: f(g, x).sum(), (0, 1))),
                lambda f: vmap(hessian(lambda g, x: f(g, x).sum(), (0, 1))),
                lambda f: lambda g, x: jvp(f, (g, x), (x, g)),

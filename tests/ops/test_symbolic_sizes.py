@@ -10,9 +10,9 @@ from interpreters import Interposed
 from test_meta import NEED_DATA
 
 import ptcore as pt
-import ptcore._ops as ops
+from ptcore._ops.calling import run
 from ptcore._ops.table.evaluate import Sized, symbolic_sizes
-from ptcore._symbolic import ShapeEnv, SymInt
+from ptcore._sizes.symbolic import ShapeEnv, SymInt
 
 pytestmark = pytest.mark.core
 UNDER_TEST = [r for r in ROWS.values() if r.kind != "composite" and not r.random and r.name not in NEED_DATA
@@ -95,13 +95,13 @@ def test_sizes(row):
         assert sizes is not NotImplemented
         hints = values_of(env, lambda hint: hint)
         context = f"{case_id(row, case)} {sizes} {env.guards}"
-        assert evaluated(env, sizes, hints) == shapes(ops.run(row.name, args)), context
+        assert evaluated(env, sizes, hints) == shapes(run(row.name, args)), context
         found = 0
         for _ in range(40):
             values = values_of(env, draw.choice([larger, other]))
             if values != hints and env.check(values):
                 found += 1
-                assert evaluated(env, sizes, values) == shapes(ops.run(row.name, on_meta(env, args, values))), (
+                assert evaluated(env, sizes, values) == shapes(run(row.name, on_meta(env, args, values))), (
                     f"{values} {context}")
                 if found == 2:
                     break

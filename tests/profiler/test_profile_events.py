@@ -9,8 +9,8 @@ import pytest
 
 import ptcore
 from ptcore import nn
-from ptcore.autograd import _recording
 from ptcore.autograd import profiler as autograd_profiler
+from ptcore.autograd import recording
 from ptcore.profiler import _ExperimentalConfig, profile, record_function
 
 pytestmark = pytest.mark.core
@@ -56,7 +56,7 @@ def test_each_call_is_one_event(call, name):
         assert ptcore.equal(found, expected)
     before = len(names(prof))
     call(x, y)                                              # off afterwards
-    assert len(names(prof)) == before and not _recording.is_recording()
+    assert len(names(prof)) == before and not recording.is_recording()
 
 
 def test_operators_in_place():
@@ -185,14 +185,14 @@ def test_an_error_ends_its_events():
         with record_function("behind"):
             x + 1
     assert [t[0] for t in tree(prof)] == ["aten::mm", "aten::matmul", "failing", "behind"]
-    assert not _recording.is_recording()
+    assert not recording.is_recording()
 
 
 def test_an_error_ends_the_profile():
     prof = profile()
     with pytest.raises(RuntimeError), prof:
         ptcore.ones(2) + ptcore.ones(3)
-    assert not _recording.is_recording() and "aten::add" in names(prof)
+    assert not recording.is_recording() and "aten::add" in names(prof)
     with profile():
         pass
 
@@ -242,7 +242,7 @@ def test_entries_are_put_back():
 def test_disabled_does_nothing():
     with autograd_profiler.profile(enabled=False) as prof:
         ptcore.ones(2)
-    assert prof is None and not _recording.is_recording()
+    assert prof is None and not recording.is_recording()
 
 
 # -- threads -------------------------------------------------------------------------------------------------------
@@ -455,7 +455,7 @@ def test_ops_registered_meanwhile():
         assert twice(ptcore.ones(2)).tolist() == [2, 2]
     event = next(event for event in prof.events() if event.name == "aten::test_profiler_twice")
     assert [child.name for child in event.cpu_children] == ["aten::mul", "aten::copy_"]
-    assert twice(ptcore.ones(2)).tolist() == [2, 2] and not _recording.is_recording()
+    assert twice(ptcore.ones(2)).tolist() == [2, 2] and not recording.is_recording()
 
 
 def test_pausing():
@@ -486,7 +486,7 @@ def test_a_fork_records_nothing():
     with profile() as prof:
         child = os.fork()
         if child == 0:
-            os._exit(int(_recording.is_recording() or bool((ptcore.ones(2) + 1).sum() != 4)))
+            os._exit(int(recording.is_recording() or bool((ptcore.ones(2) + 1).sum() != 4)))
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
         ptcore.ones(2)
     assert names(prof) == ["aten::ones"]

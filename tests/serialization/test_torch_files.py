@@ -15,7 +15,8 @@ from _pickles import archive, load_pickle, number, old_stream, round_trip, saved
 import ptcore as pt
 from ptcore import serialization
 from ptcore.nn import Parameter
-from ptcore.serialization import CorruptFileError, _files
+from ptcore.serialization import CorruptFileError
+from ptcore.serialization import files as _files
 
 core_unless_slow = True
 
@@ -257,7 +258,7 @@ def test_layout_of_an_archive(tmp_path):
 @pytest.mark.slow
 def test_large_archives_have_64_bit_fields():
     """Offsets and sizes of 4 GiB and more: the writer's numbers, read back, without the bytes in between."""
-    from ptcore.serialization import _zip
+    from ptcore.serialization import zip_files
 
     class Sparse(io.RawIOBase):
         """A file that keeps what is written in small pieces; large ones read as zeros."""
@@ -284,11 +285,11 @@ def test_large_archives_have_64_bit_fields():
             return bytes(out)
 
     file, zeros = Sparse(), bytes(1 << 26)
-    writer = _zip.Writer(file)
+    writer = zip_files.Writer(file)
     writer.add("a/big", (1 << 32) + 5, [*[zeros] * 64, b"12345"])
     writer.add("a/small", 3, [b"abc"])
     writer.close()
-    reader = _zip.Reader(file, 0, file.end)
+    reader = zip_files.Reader(file, 0, file.end)
     assert reader.entries["a/big"].size == (1 << 32) + 5
     assert reader.entries["a/small"].header > 1 << 32
     assert reader.read("a/small") == b"abc"

@@ -3,7 +3,7 @@ from collections import OrderedDict, defaultdict, deque, namedtuple
 
 import pytest
 
-from ptcore._pytree import broadcast_leaves
+from ptcore._trees.tree import broadcast_leaves
 from ptcore.utils import _pytree as ours
 
 torch = pytest.importorskip("torch")

@@ -62,9 +62,9 @@ def by_names(worker):
 @pytest.mark.parametrize("context", ["fork", "spawn"])
 def test_memory_without_descriptors(context, monkeypatch):
     """Where pipes carry none, segments go by their names; and no name is left."""
-    from ptcore.multiprocessing import _shared_memory
+    from ptcore._memory import segments
 
-    monkeypatch.setattr(_shared_memory, "STRATEGIES", ("file_system",))
+    monkeypatch.setattr(segments, "STRATEGIES", ("file_system",))
     files, held = set(), []
     loader = DataLoader(Full(800), batch_size=4, num_workers=2, multiprocessing_context=context,
                         worker_init_fn=by_names)

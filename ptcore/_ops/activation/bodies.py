@@ -2,7 +2,7 @@
 from cython.cimports.ptcore._ops._common import _divided
 
 from ptcore._errors import DTypeError, ShapeError, UnsupportedDTypeError
-from ptcore._ops import _arguments
+from ptcore._ops import checked
 from ptcore._ops.creation.creation import empty_like
 from ptcore._ops.functions import (
     abs,
@@ -74,7 +74,7 @@ def rrelu(input, lower, upper, training, generator):
     op = "rrelu"
     if input.dtype.kind != "f":
         raise DTypeError(f"{op}: input must be real floating-point, got {input.dtype.name}")
-    lower, upper = _arguments.real(op, "lower", lower), _arguments.real(op, "upper", upper)
+    lower, upper = checked.real(op, "lower", lower), checked.real(op, "upper", upper)
     if lower > upper:
         raise RuntimeError(f"{op}: lower must not exceed upper, got {lower} and {upper}")
     if not training:

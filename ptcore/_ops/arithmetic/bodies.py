@@ -1,7 +1,7 @@
 """Bodies: arithmetic between tensors and numbers, powers, rounding, minima, maxima and limits."""
 from ptcore._dtype import as_dtype, finfo, get_default_dtype
 from ptcore._errors import DTypeError
-from ptcore._ops import _arguments, _results
+from ptcore._ops import checked, results
 from ptcore._ops.call.operands import promoted, result_type
 from ptcore._ops.creation.creation import full
 from ptcore._ops.functions import (
@@ -93,14 +93,14 @@ def nan_to_num(input, nan, posinf, neginf, out=None):
         limits = _LIMITS[input.dtype] = (0.0, finfo(input.dtype).max, finfo(input.dtype).min)
     if nan is None and posinf is None and neginf is None and out is None:
         return nan_replaced(input, *limits)
-    numbers = [default if value is None else _arguments.real("nan_to_num", name, value)
+    numbers = [default if value is None else checked.real("nan_to_num", name, value)
                for name, value, default in zip(("nan", "posinf", "neginf"), (nan, posinf, neginf), limits)]
     return nan_replaced(input, *numbers, out=out)
 
 
 def ldexp(input, other):
     if not isinstance(other, Tensor):
-        other = _arguments.real("ldexp", "other", other)
+        other = checked.real("ldexp", "other", other)
         other = 1e5 if other > 1e5 else -1e5 if other < -1e5 else other         # beyond these it is inf or 0
         other = full((), other, dtype=get_default_dtype(), device=input.device)
     if other.dtype is not input.dtype and input.dtype.kind in "fc":     # the 2 is one of input's dtype, 0-d
@@ -115,22 +115,22 @@ def frexp(input):
         raise DTypeError(f"frexp: input must be real floating-point, got {input.dtype.name}")
     with no_grad():
         exponent = frexp_exponent(input.detach()).to(as_dtype("int32"))
-    return _results.frexp((frexp_mantissa(input), exponent))
+    return results.frexp((frexp_mantissa(input), exponent))
 
 
 def float_power(input, exponent):
     for name, x in (("input", input), ("exponent", exponent)):
         if not isinstance(x, (Tensor, int, float, complex)):
-            _arguments.tensor("float_power", name, x)
+            checked.tensor("float_power", name, x)
     if not isinstance(input, Tensor) and not isinstance(exponent, Tensor):
-        _arguments.tensor("float_power", "input", input)
+        checked.tensor("float_power", "input", input)
     complex_ = builtin_any([isinstance(x, complex) or (isinstance(x, Tensor) and x.dtype.is_complex)
                             for x in (input, exponent)])
     wide = as_dtype("complex128" if complex_ else "float64")
     a, b = [x.to(wide) if isinstance(x, Tensor) else x for x in (input, exponent)]
     if isinstance(a, Tensor):
         return a ** b
-    return full((), complex(a) if complex_ else _arguments.real("float_power", "input", a), dtype=wide,
+    return full((), complex(a) if complex_ else checked.real("float_power", "input", a), dtype=wide,
                 device=b.device) ** b
 
 
@@ -145,7 +145,7 @@ def rsub(input, other, alpha):
     if input.dtype.kind == "b" or isinstance(other, bool) or (isinstance(other, Tensor) and other.dtype.kind == "b"):
         raise DTypeError("rsub: subtraction of bool tensors is not supported; use bitwise_xor or logical_xor")
     if not isinstance(other, Tensor):
-        other = _arguments.number("rsub", "other", other)
+        other = checked.number("rsub", "other", other)
     return sub(other, input, alpha=alpha)
 
 

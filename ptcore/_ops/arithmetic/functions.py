@@ -1,8 +1,8 @@
 """Methods that are short and rarely called: powers in place, Python functions of elements."""
 from ptcore._errors import DTypeError
 from ptcore._exchange.convert import mapped
-from ptcore._ops._arguments import need_tensors
 from ptcore._ops.call.offer import overridable
+from ptcore._ops.checked import need_tensors
 from ptcore._tensor import Tensor
 
 

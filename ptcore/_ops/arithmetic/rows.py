@@ -234,7 +234,7 @@ elementwise(
 
 elementwise(
     "round(input, *, decimals: Int = 0)", types=INTEGRAL + REAL, formula="round(x)", partial=["0"],
-    select={"decimals": "_arguments.rounded"},
+    select={"decimals": "methods.rounded"},
     reference="rint(x)", out_dtype="exact",
     doc="""Nearest integer, halves to the even one; of floating-point numbers the nearest with so
 many ``decimals``, which may be negative.
@@ -304,7 +304,7 @@ elementwise(
     "where(condition, input, other)", selects="one", types=ALL, formula="y if x else z",
     promote="where", vjp=[None, "where(x, g, 0)", "where(x, 0, g)"], jvp=[None, "where(x, t, 0)", "where(x, 0, t)"],
     method=False, inplace=False, reference="where(x, y, z)",
-    absent=(("input", "other"), "_arguments.positions"), out_dtype="exact",
+    absent=(("input", "other"), "methods.positions"), out_dtype="exact",
     doc="""Elements of ``input`` where ``condition`` holds, of ``other`` elsewhere. With the
 condition alone, ``nonzero(condition, as_tuple=True)``.
 

@@ -3,7 +3,7 @@ from math import sqrt
 
 from ptcore import _precision
 from ptcore._errors import DTypeError, ShapeError
-from ptcore._ops import _arguments
+from ptcore._ops import checked
 from ptcore._ops.creation.draws import randint
 from ptcore._ops.functions import attention_stats as attention_of
 from ptcore._ops.functions import expand, reshape, unsqueeze
@@ -65,7 +65,7 @@ def _checked(query, key, value, attn_mask, dropout_p, is_causal):
                          f"{list(value.shape)}")
     if attn_mask is not None:
         if not isinstance(attn_mask, Tensor):
-            _arguments.tensor(_NAME, "attn_mask", attn_mask)
+            checked.tensor(_NAME, "attn_mask", attn_mask)
         if is_causal:
             raise RuntimeError(f"{_NAME}: attn_mask must not be given with is_causal=True")
         if attn_mask.dtype.kind not in "b" and attn_mask.dtype.name not in ("float32", query.dtype.name):

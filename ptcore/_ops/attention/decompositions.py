@@ -1,5 +1,5 @@
 """Attention written out in smaller ops, for derivatives of higher order, forward mode and batching; see
-_decompositions.py."""
+decompositions.py."""
 from ptcore._ops.attention.bodies import _repeated
 from ptcore._ops.creation.creation import ones, zeros
 from ptcore._ops.functions import amax, exp, keep_mask, log, reshape, squeeze, transpose, unsqueeze

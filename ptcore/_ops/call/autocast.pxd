@@ -2,16 +2,9 @@
 from cpython.object cimport PyObject
 
 from ptcore._types cimport *
-from ptcore._ops.table.ids cimport PT_AUTOCAST_HIGH, PT_AUTOCAST_LOW, pt_opinfo
+from ptcore._ops.table.ids cimport pt_opinfo
 
 cdef tuple cast_arguments(int op, PyObject **args, int n)
-
-
-cdef inline int lower(int column) noexcept:
-    """The lower precision on a device."""
-    if pt_tls.autocast_dtype[column]:
-        return pt_tls.autocast_dtype[column]
-    return PT_BFLOAT16 if column == DEVICE_CPU else PT_FLOAT16
 
 
 cdef inline bint casts(const pt_opinfo *o, uint32_t key) noexcept:

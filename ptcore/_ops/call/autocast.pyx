@@ -14,6 +14,7 @@ from ptcore._dtype import dtype as dtype_class
 from ptcore._tensor cimport Tensor, version_of
 from ptcore._ops.table.ids cimport *
 from ptcore._state cimport Mode, interpreter_stack, stacks
+from ptcore._ops.call.call cimport lower
 from ptcore._ops.call.read cimport cast
 
 cdef int CUDA_COLUMN = column_of("cuda")

@@ -1,7 +1,7 @@
 """Batched calls without Python in between: what most ops of a batch are.
 
 ``on_stacks`` runs an op on the stacks that samples stand for where the row's batch word is "broadcast" or "shift" and
-the arguments are plain; all else is left to ``_batching.py``, which says what every word means.
+the arguments are plain; all else is left to ``batching.py``, which says what every word means.
 """
 cimport cython
 from cpython.sequence cimport PySequence_Fast_ITEMS

@@ -58,3 +58,10 @@ cdef inline int out_dtype(int op, int dt) noexcept:
     if rule == PT_OUT_SAME:
         return dt
     return PT_BOOL if rule == PT_OUT_BOOL else REAL_OF[dt]
+
+
+cdef inline int lower(int column) noexcept:
+    """The lower precision of autocast on a device."""
+    if pt_tls.autocast_dtype[column]:
+        return pt_tls.autocast_dtype[column]
+    return PT_BFLOAT16 if column == DEVICE_CPU else PT_FLOAT16

@@ -29,9 +29,9 @@ from ptcore._ops.call.operands cimport check_integers, read_operands, read_param
 from ptcore._ops.call.record cimport record_elementwise, record_plain
 from ptcore._ops.call.run cimport any_needs_grad, args_need_grad
 from ptcore._ops.plan.hooks cimport dry, loops_run, planning, spoil
-from ptcore._ops._record cimport *
+from ptcore._ops.history cimport *
 from ptcore._ops.table.ids cimport *
-from ptcore._ops._writing cimport *
+from ptcore._ops.writing cimport *
 from ptcore._ops.table.ids import op_id
 from ptcore._errors import ShapeError
 

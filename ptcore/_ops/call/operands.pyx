@@ -337,7 +337,7 @@ cdef int read_params(Call *c, char *buffer) except -1:
             raise RuntimeError(f"{c.o.name.decode()}: too many parameters")
         x = concrete(<object>c.args[k])
         if not isinstance(x, (float, int, complex)):
-            from ptcore._ops._arguments import number as number_of
+            from ptcore._ops.checked import number as number_of
             x = number_of(c.o.name.decode(), arg_name(c.op, k), x)
         if isinstance(x, bool) and compute != PT_BOOL and (c.op == OP_ADD_SCALED or c.op == OP_SUB_SCALED):
             raise RuntimeError(f"{c.o.name.decode()}: {arg_name(c.op, k)} may be a bool for bool results only, got one "

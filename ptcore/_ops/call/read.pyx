@@ -14,9 +14,8 @@ from ptcore._dtype cimport CATEGORY, N_DTYPES, PROMOTE, as_code, default_float, 
 from ptcore._shape cimport (any_symbolic, concrete, hinted, is_symbolic_number, read_index, read_sizes, sizes_tuple,
                             wrap_dim)
 from ptcore._tensor cimport *
-from ptcore._ops import _arguments
+from ptcore._ops import checked as _arguments
 from ptcore._ops.table.ids cimport *
-from ptcore._ops.call.autocast cimport lower
 from ptcore._ops.call.call cimport *
 from ptcore._ops.call.lists cimport choices_of, read_ints, read_word
 

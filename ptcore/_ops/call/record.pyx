@@ -8,8 +8,8 @@ from ptcore._dtype cimport CATEGORY, dtype_of
 from ptcore._node cimport Node, TensorMeta, new_node
 from ptcore._shape cimport same_sizes, sizes_tuple
 from ptcore._tensor cimport *
-from ptcore._ops._record cimport link, meta_of, save, save_at
-from ptcore._ops._record import kept
+from ptcore._ops.history cimport link, meta_of, save, save_at
+from ptcore._ops.history import kept
 from ptcore._ops.table.ids cimport *
 from ptcore._ops.table.ids import op_id
 from ptcore._ops.call.call cimport *

@@ -18,7 +18,7 @@ from ptcore._shape cimport channels_dim, is_channels_last, same_sizes, strides_l
 from ptcore._tensor cimport *
 from ptcore._ops.table.ids cimport *
 from ptcore._ops.table.ids import _python_kernels, called_as, n_ops, op_id
-from ptcore._ops._writing cimport *
+from ptcore._ops.writing cimport *
 from ptcore._ops.call.call cimport *
 from ptcore._ops.call.autocast cimport cast_arguments, casts, pause, resume
 from ptcore._ops.call.offer cimport PT_VARIANT_PLAIN, flags_of_all, offer, wants_node
@@ -26,7 +26,7 @@ from ptcore._ops.call.read cimport begin, cast, make_room, plain_arguments, read
 from ptcore._ops.call.record cimport record
 from ptcore._ops.plan.hooks cimport copy_run, dry, kernel_run, planning, spoil
 from ptcore._ops.call.shape cimport shape, shape_by_spec
-from ptcore._ops._record cimport check_inplace, finish_inplace
+from ptcore._ops.history cimport check_inplace, finish_inplace
 
 cdef enum:
     SMALL = 16384               # elements up to which the GIL is kept
@@ -515,9 +515,9 @@ cdef int without_kernel(Call *c, PyObject **results) except -1:
 cdef bint by_smaller_ops(Call *c, PyObject **results) except -1:
     """Fills the results of an op that a device has no kernel for by its decomposition, if it has one; half types are
     computed in float32, as a kernel would."""
-    from ptcore._ops import _decompositions
+    from ptcore._ops import decompositions
     try:
-        function = _decompositions.function(c.o.row.decode())
+        function = decompositions.function(c.o.row.decode())
     except KeyError:
         return False
     try:

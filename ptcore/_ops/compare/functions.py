@@ -1,6 +1,6 @@
 """Methods that say what a tensor is."""
-from ptcore._ops._arguments import need_tensors
 from ptcore._ops.call.offer import overridable
+from ptcore._ops.checked import need_tensors
 
 
 @overridable

@@ -13,7 +13,7 @@ linear(
 
 linear(
     "clone(input, *, memory_format: Obj = None)", kernel="copy", out="laid", vjp=["g"], batch="whole",
-    reference="x + 0", out_argument=False, select={"memory_format": "_arguments.clone_as"},
+    reference="x + 0", out_argument=False, select={"memory_format": "methods.clone_as"},
     doc="""A copy with its own memory; gradients flow through it. Its strides are those of the tensor if that
 is dense, else row-major, or what a memory format says.
 

@@ -7,14 +7,14 @@ from ptcore._dtype cimport CATEGORY, ITEMSIZE, as_code, default_complex, default
 from ptcore._shape cimport MAX_DIM, is_symbolic, is_symbolic_number, read_index, read_sizes, same_sizes, sizes_tuple
 from ptcore._shape cimport is_dense, strides_like
 from ptcore._tensor cimport *
-from ptcore._ops import _arguments
+from ptcore._ops import checked as _arguments
 from ptcore._ops.call.run cimport call_with as call
 from ptcore._ops.call.read cimport switch
 from ptcore._ops.plan.hooks cimport planning
 from ptcore._ops.call.offer import seen_by_modes
-from ptcore._ops._record cimport *
+from ptcore._ops.history cimport *
 from ptcore._ops.table.ids cimport *
-from ptcore._ops._writing cimport *
+from ptcore._ops.writing cimport *
 from ptcore._ops.call.elementwise cimport write_to
 from ptcore._ops.call.operands cimport fitting
 from ptcore._ops.table.ids import op_id

@@ -18,13 +18,13 @@ from ptcore._ops.call.operands cimport fitting
 from ptcore._ops.call.offer import seen_by_modes
 from ptcore._ops.call.run cimport call_with as call
 from ptcore._ops.view.views cimport view_as_complex, view_as_real
-from ptcore._ops._record cimport *
+from ptcore._ops.history cimport *
 from ptcore._ops.table.ids cimport *
 from ptcore._ops.table.ids import op_id
 from ptcore._ops.table.shapes import broadcast_shapes
-from ptcore._ops._results import NOT_GIVEN
+from ptcore._ops.results import NOT_GIVEN
 from ptcore._ops.creation.creation import empty_like, full
-from ptcore._ops._record import has_values
+from ptcore._ops.history import has_values
 from ptcore._errors import DTypeError, UnsupportedDTypeError
 from ptcore._subclass import of_class
 

@@ -8,7 +8,7 @@ from cython.cimports.ptcore._ops.creation.creation import dtype_for
 from ptcore._device import device as as_device
 from ptcore._dtype import as_dtype, get_default_dtype, promote_types
 from ptcore._exchange.convert import frombuffer
-from ptcore._ops import _arguments
+from ptcore._ops import checked
 from ptcore._ops.call.offer import seen_by_modes
 from ptcore._ops.creation.creation import arange, empty_strided, full, linspace
 from ptcore._ops.functions import pow
@@ -36,16 +36,16 @@ def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None,
     >>> ptcore.logspace(0, 2, 3)
     tensor([  1.,  10., 100.])
     """
-    steps = _arguments.integer("logspace", "steps", steps)
+    steps = checked.integer("logspace", "steps", steps)
     if steps < 0:
         raise RuntimeError(f"logspace: steps must be non-negative, got {steps}")
     numbers = (("start", start), ("end", end), ("base", base))
-    start, end, base = [0 if isinstance(x, Tensor) and x.is_meta else _arguments.number("logspace", n, x)
+    start, end, base = [0 if isinstance(x, Tensor) and x.is_meta else checked.number("logspace", n, x)
                         for n, x in numbers]
     dtype = dtype_for(dtype, out, b"logspace")
     dtype = get_default_dtype() if dtype is None else dtype
     if not (dtype.is_floating_point or dtype.is_complex):       # as linspace takes them
-        start, end = [_arguments.integer("logspace", n, int(x)) for n, x in (("start", start), ("end", end))]
+        start, end = [checked.integer("logspace", n, int(x)) for n, x in (("start", start), ("end", end))]
     wide = promote_types(dtype, FLOAT64)
     result = pow(base, linspace(start, end, steps, dtype=wide, layout=layout, device=device, pin_memory=pin_memory))
     return _finished(result.to(dtype), out, requires_grad)
@@ -64,7 +64,7 @@ def range(start, end=None, step=1, *, out=None, dtype=None, layout=None, device=
     """
     if end is None:
         start, end = 0, start
-    start, end, step = [_arguments.number("range", n, x) for n, x in (("start", start), ("end", end), ("step", step))]
+    start, end, step = [checked.number("range", n, x) for n, x in (("start", start), ("end", end), ("step", step))]
     if step == 0 or (end - start) / step < 0:
         raise RuntimeError(f"range: the way from {start} to {end} must have the sign of step, which is not 0, "
                            f"got {step}")
@@ -87,7 +87,7 @@ def scalar_tensor(s, *, dtype=None, layout=None, device=None, pin_memory=False, 
     tensor(2.)
     """
     dtype = get_default_dtype() if dtype is None else dtype
-    return full((), _arguments.number("scalar_tensor", "s", s), dtype=dtype, layout=layout, device=device,
+    return full((), checked.number("scalar_tensor", "s", s), dtype=dtype, layout=layout, device=device,
                 pin_memory=pin_memory, requires_grad=requires_grad)
 
 
@@ -102,8 +102,8 @@ def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=Non
     >>> ptcore.empty_permuted((2, 3), (1, 0)).stride()
     (1, 2)
     """
-    size = _arguments.integers("empty_permuted", "size", size)
-    order = _arguments.integers("empty_permuted", "physical_layout", physical_layout)
+    size = checked.integers("empty_permuted", "size", size)
+    order = checked.integers("empty_permuted", "physical_layout", physical_layout)
     if sorted(order) != list(builtin_range(len(size))):
         raise RuntimeError(f"empty_permuted: physical_layout must have each dim of size once, got {order} for {size}")
     stride, step = [0] * len(size), 1
@@ -116,7 +116,7 @@ def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=Non
 
 def new_empty_strided(self, size, stride, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
     """Uninitialised memory of this dtype and device with the strides given."""
-    _arguments.need_tensors("new_empty_strided", self=self)
+    checked.need_tensors("new_empty_strided", self=self)
     return empty_strided(size, stride, dtype=self.dtype if dtype is None else dtype, layout=layout,
                          device=self.device if device is None else device, requires_grad=requires_grad,
                          pin_memory=pin_memory)
@@ -143,7 +143,7 @@ def from_file(filename, shared=None, size=0, *, dtype=None, layout=None, device=
     >>> ptcore.from_file(path, size=2)
     tensor([3., 3.])
     """
-    size = _arguments.integer("from_file", "size", size)
+    size = checked.integer("from_file", "size", size)
     dtype = get_default_dtype() if dtype is None else dtype
     if size < 0:
         raise RuntimeError(f"from_file: size must be non-negative, got {size}")

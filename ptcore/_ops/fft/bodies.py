@@ -3,8 +3,7 @@ from cython.cimports.ptcore._ops._common import _wrap
 
 from ptcore._dtype import get_default_dtype
 from ptcore._errors import ChoiceError, DTypeError, ShapeError, UnsupportedDTypeError, warn
-from ptcore._ops import _arguments, _results
-from ptcore._ops._record import has_values
+from ptcore._ops import checked, results
 from ptcore._ops.creation.creation import ones
 from ptcore._ops.functions import (
     _fft_c2c,
@@ -26,6 +25,7 @@ from ptcore._ops.functions import (
     unsqueeze,
     view_as_real,
 )
+from ptcore._ops.history import has_values
 from ptcore._ops.padding.bodies import pad as padded
 from ptcore._ops.table.shapes import COMPLEX_OF
 from ptcore._tensor import Tensor
@@ -51,7 +51,7 @@ def _along(op, x, dim):
     if n == 0:
         raise IndexError(f"{op}: dim must name a dim of input, got {dim} for shape []")
     if type(dim) is not int or not -n <= dim < n:
-        dim = _arguments.integer(op, "dim", dim)
+        dim = checked.integer(op, "dim", dim)
     at: object = _wrap(op, dim, n)
     return at
 
@@ -75,9 +75,9 @@ def _resized(x, dim, n):
 def _plan(op, x, s, dim):
     """(dims, points along each): dims are all unless given, or as many of the last ones as s has."""
     ndim, shape = x.ndim, x.shape
-    sizes = None if s is None else _arguments.integers(op, "s", s)
+    sizes = None if s is None else checked.integers(op, "s", s)
     if dim is not None:
-        dims = [_wrap(op, d, ndim) for d in _arguments.integers(op, "dim", dim)]
+        dims = [_wrap(op, d, ndim) for d in checked.integers(op, "dim", dim)]
         if dims and not ndim:
             raise IndexError(f"{op}: dim must name dims of input, got {dim} for shape []")
         if len(set(dims)) < len(dims):
@@ -123,7 +123,7 @@ def _real(op, x):
 
 def _written(x, dim, mode, forward, out):
     """The whole spectrum written to out."""
-    out = _results.fitting(out, x.shape)
+    out = results.fitting(out, x.shape)
     if x.dtype.is_complex:
         return _fft_c2c(x, dim, mode, forward, out=out)
     return _fft_r2c(x, dim, mode, False, forward, out=out)
@@ -133,7 +133,7 @@ def _half_written(x, dim, last, mode, forward, out):
     """The half of the spectrum along the last dim written to out."""
     size = list(x.shape)
     size[last] = size[last] // 2 + 1
-    return _fft_r2c(x, dim, mode, True, forward, out=_results.fitting(out, size))
+    return _fft_r2c(x, dim, mode, True, forward, out=results.fitting(out, size))
 
 
 def _real_written(op, x, dim, last, mode, n, forward, out):
@@ -142,7 +142,7 @@ def _real_written(op, x, dim, last, mode, n, forward, out):
         raise DTypeError(f"{op}: out must have a floating-point dtype, got {out.dtype.name}")
     size = list(x.shape)
     size[last] = n
-    return _fft_c2r(x, dim, mode, n, forward, out=_results.fitting(out, size))
+    return _fft_c2r(x, dim, mode, n, forward, out=results.fitting(out, size))
 
 
 # -- along one dim ---------------------------------------------------------------------------------
@@ -150,7 +150,7 @@ def _whole(op, x, n, dim, norm, forward, out):
     mode = _mode(op, norm, forward)
     if n is not None:
         dim = _along(op, x, dim)
-        x = _resized(x, dim, _points(op, _arguments.integer(op, "n", n)))
+        x = _resized(x, dim, _points(op, checked.integer(op, "n", n)))
     if out is not None:
         return _written(x, dim, mode, forward, out)
     if x.dtype.is_complex:
@@ -163,7 +163,7 @@ def _to_half(op, x, n, dim, norm, forward, out):
     mode = _mode(op, norm, forward)
     if n is not None:
         dim = _along(op, x, dim)
-        x = _resized(x, dim, _points(op, _arguments.integer(op, "n", n)))
+        x = _resized(x, dim, _points(op, checked.integer(op, "n", n)))
     if out is not None:
         return _half_written(x, dim, _along(op, x, dim), mode, forward, out)
     return _fft_r2c(x, dim, mode, True, forward)
@@ -172,7 +172,7 @@ def _to_half(op, x, n, dim, norm, forward, out):
 def _from_half(op, x, n, dim, norm, forward, out):
     mode = _mode(op, norm, forward)
     dim = _along(op, x, dim)
-    n = _points(op, 2 * (x.shape[dim] - 1) if n is None else _arguments.integer(op, "n", n))
+    n = _points(op, 2 * (x.shape[dim] - 1) if n is None else checked.integer(op, "n", n))
     x = _resized(_to_complex(op, x), dim, n // 2 + 1)
     return _fft_c2r(x, dim, mode, n, forward) if out is None else _real_written(op, x, dim, dim, mode, n, forward, out)
 
@@ -244,7 +244,7 @@ def _from_half_of(op, x, s, dim, norm, forward, out):
     dims, sizes = _plan(op, x, s, dim)
     _some(op, dims)
     last = sizes[-1]
-    if s is None or _arguments.integers(op, "s", s)[-1] == -1:
+    if s is None or checked.integers(op, "s", s)[-1] == -1:
         last = _points(op, 2 * (x.shape[dims[-1]] - 1))
     sizes[-1] = last // 2 + 1
     x = _to_complex(op, x)
@@ -305,7 +305,7 @@ def fft_ihfft2(input, s, dim, norm, out=None):
 
 
 def _shifted(op, x, dim, up):
-    dims = list(range(x.ndim)) if dim is None else _arguments.integers(op, "dim", dim)
+    dims = list(range(x.ndim)) if dim is None else checked.integers(op, "dim", dim)
     dims = [_wrap(op, d, x.ndim) for d in dims]
     if not dims or not x.ndim:
         raise RuntimeError(f"{op}: at least one dim must be shifted, got none")
@@ -322,14 +322,14 @@ def fft_ifftshift(input, dim):
 
 # -- of windows of a signal --------------------------------------------------------------------------
 def _lengths(op, n_fft, hop_length, win_length):
-    n_fft = _arguments.integer(op, "n_fft", n_fft)
-    hop = n_fft // 4 if hop_length is None else _arguments.integer(op, "hop_length", hop_length)
-    win = n_fft if win_length is None else _arguments.integer(op, "win_length", win_length)
+    n_fft = checked.integer(op, "n_fft", n_fft)
+    hop = n_fft // 4 if hop_length is None else checked.integer(op, "hop_length", hop_length)
+    win = n_fft if win_length is None else checked.integer(op, "win_length", win_length)
     return n_fft, hop, win
 
 
 def _flag(op, name, value, default):
-    return default if value is None else _arguments.flag(op, name, value)
+    return default if value is None else checked.flag(op, name, value)
 
 
 def _check_window(op, window, win, x):
@@ -384,13 +384,13 @@ def stft(input, n_fft, hop_length, win_length, window, center, pad_mode, normali
     if not 0 < win <= n_fft:
         raise ShapeError(f"{op}: win_length must be in [1, {n_fft}], got {win}")
     _check_window(op, window, win, x)
-    if align_to_window is not None and _arguments.flag(op, "align_to_window", align_to_window):
+    if align_to_window is not None and checked.flag(op, "align_to_window", align_to_window):
         left = (n_fft - win) // 2
         x = pad_constant(x, (left, n_fft - win - left), 0)
     frames = unfold(x, 1, n_fft, hop)
     if window is not None or win < n_fft:
         frames = mul(frames, _centred(window, win, n_fft, x))
-    mode = 1 if _arguments.flag(op, "normalized", normalized) else 0
+    mode = 1 if checked.flag(op, "normalized", normalized) else 0
     onesided = _flag(op, "onesided", onesided, not complex_result)
     if complex_result:
         if onesided:
@@ -438,9 +438,9 @@ def istft(input, n_fft, hop_length, win_length, window, center, normalized, ones
     window = _centred(window, win, n_fft, input)
     if window.dtype.kind in "biu":
         window = window.to(input.dtype.to_real())
-    mode = 1 if _arguments.flag(op, "normalized", normalized) else 2
+    mode = 1 if checked.flag(op, "normalized", normalized) else 2
     spectra = transpose(input if input.ndim == 3 else unsqueeze(input, 0), 1, 2)
-    if _arguments.flag(op, "return_complex", return_complex):
+    if checked.flag(op, "return_complex", return_complex):
         if onesided:
             raise RuntimeError(f"{op}: onesided must be False for return_complex=True, got True")
         frames = _fft_c2c(spectra, 2, mode, False)
@@ -455,7 +455,7 @@ def istft(input, n_fft, hop_length, win_length, window, center, normalized, ones
     y, weights = _added(mul(frames, window), hop, whole), _added(squares, hop, whole)
     start = n_fft // 2 if center else 0
     if length is not None:
-        end = start + _arguments.integer(op, "length", length)
+        end = start + checked.integer(op, "length", length)
     else:
         end = whole - n_fft // 2 if center else whole
     if end <= start:

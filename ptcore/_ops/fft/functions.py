@@ -3,7 +3,7 @@ from math import copysign, inf
 
 from ptcore._dtype import as_dtype, get_default_dtype
 from ptcore._errors import DTypeError, UnsupportedDTypeError
-from ptcore._ops import _arguments
+from ptcore._ops import checked
 from ptcore._ops.call.offer import seen_by_modes
 from ptcore._ops.creation.creation import arange, empty
 from ptcore._ops.functions import cat
@@ -13,7 +13,7 @@ _FLOAT64 = as_dtype("float64")
 
 def _frequencies(op, n, d, ranges, out, dtype, layout, device, requires_grad):
     """Whole numbers over ``n * d``: those of each range of ``ranges(n)``."""
-    n, d = _arguments.integer(op, "n", n), _arguments.real(op, "d", d)
+    n, d = checked.integer(op, "n", n), checked.real(op, "d", d)
     if n < 0:
         raise RuntimeError(f"{op}: n must not be negative, got {n}")
     dtype = (get_default_dtype() if out is None else out.dtype) if dtype is None else as_dtype(dtype)

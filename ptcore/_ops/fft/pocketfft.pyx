@@ -17,7 +17,7 @@ from numpy import asarray
 from ptcore._types cimport *
 from ptcore._dtype cimport ITEMSIZE
 from ptcore._ops.table.ids cimport register_kernels
-from ptcore._ops._select import get_num_threads
+from ptcore._ops.levels import get_num_threads
 
 cdef extern from "Python.h":
     object PyMemoryView_FromBuffer(Py_buffer *)

@@ -1,6 +1,5 @@
-"""Reading and writing by positions written out in smaller ops; see _decompositions.py."""
+"""Reading and writing by positions written out in smaller ops; see decompositions.py."""
 from ptcore._ops._common import _wrap
-from ptcore._ops._record import has_values
 from ptcore._ops.creation.creation import arange, full, zeros
 from ptcore._ops.functions import (
     cumsum,
@@ -14,6 +13,7 @@ from ptcore._ops.functions import (
     unsqueeze,
     where,
 )
+from ptcore._ops.history import has_values
 
 
 def _places(count, device, size, stride, offset):

@@ -13,7 +13,7 @@ from ptcore._types cimport *
 from ptcore._dtype cimport CATEGORY, ITEMSIZE, dtype_of
 from ptcore._shape cimport any_symbolic, hinted, is_symbolic, is_symbolic_number, read_sizes, same_sizes, sizes_tuple
 from ptcore._tensor cimport *
-from ptcore._ops._writing cimport beside
+from ptcore._ops.writing cimport beside
 from ptcore._ops.call.read cimport switch
 from ptcore._ops.call.run cimport call_with as call, over_first
 from ptcore._ops.call.elementwise cimport overwrite, write_to
@@ -21,8 +21,8 @@ from ptcore._ops.call.offer cimport flags_of, is_foreign
 from ptcore._ops.call.operands cimport fitting
 from ptcore._ops.table.ids cimport kernel_of
 from ptcore._ops.view cimport views
-from ptcore._ops import _arguments
-from ptcore._ops._record import has_values
+from ptcore._ops import checked
+from ptcore._ops.history import has_values
 from ptcore._ops.call.offer import overridable
 from ptcore._ops.table.ids import op_id
 from ptcore._errors import IndexTypeError, ShapeError, warn
@@ -303,7 +303,7 @@ cdef Tensor as_index(object item):
 
 cdef list positions(Tensor mask):
     """The coordinates of a mask's true elements, one int64 vector for each dim."""
-    from ptcore._ops._methods import nonzero
+    from ptcore._ops.methods import nonzero
     cdef Tensor found = <Tensor>nonzero(mask)
     return [select_at(found, 1, i) for i in range(mask.rank)]
 
@@ -393,7 +393,7 @@ cdef object as_value(Tensor like, object value):
     """What may be written to `like`: a number that fits its dtype, a tensor or an array."""
     from ptcore._exchange.convert import tensor
     if is_symbolic_number(value):
-        return _arguments.symbolic(value)
+        return checked.symbolic(value)
     if isinstance(value, (int, float, complex)):
         if ITEMSIZE[like.dt] == 2 and CATEGORY[like.dt] == 2 and not isinstance(value, complex):
             return tensor(value, dtype=dtype_of(like.dt))   # inf beyond the largest, as PyTorch's

@@ -3,7 +3,7 @@ from cython.cimports.ptcore._ops._common import _wrap
 
 from ptcore._dtype import as_dtype
 from ptcore._errors import ChoiceError, DTypeError, ShapeError, UnsupportedDTypeError
-from ptcore._ops import _arguments, _results
+from ptcore._ops import checked, results
 from ptcore._ops.creation.creation import arange, empty, eye, full, ones, zeros
 from ptcore._ops.functions import (
     _geqrf,
@@ -63,7 +63,7 @@ def _svd_driver(op, A, driver):
 
 def linalg_svd(A, full_matrices, driver):
     _svd_driver("linalg_svd", A, driver)
-    return _results.packed(_results.linalg_svd, _linalg_svd(A, full_matrices, True))
+    return results.packed(results.linalg_svd, _linalg_svd(A, full_matrices, True))
 
 
 def differentiated(x):
@@ -80,10 +80,10 @@ def linalg_svdvals(A, driver):
 def svd(input, some, compute_uv):
     if compute_uv:
         u, s, vh = _linalg_svd(input, not some, True)
-        return _results.svd((u, s, vh.mH))
+        return results.svd((u, s, vh.mH))
     s = linalg_svdvals(input, None)
     batch, m, n = input.shape[:-2], input.shape[-2], input.shape[-1]
-    return _results.svd((zeros((*batch, m, m), dtype=input.dtype, device=input.device), s,
+    return results.svd((zeros((*batch, m, m), dtype=input.dtype, device=input.device), s,
                          zeros((*batch, n, n), dtype=input.dtype, device=input.device)))
 
 
@@ -154,13 +154,13 @@ def linalg_solve(A, B, left):
 def linalg_solve_ex(A, B, left, check_errors):
     A, B, vector = _equation("linalg_solve_ex", A, B, left)
     X, info = _linalg_solve_ex(A, B, check_errors) if left else _linalg_solve_ex(t(A), t(B), check_errors)
-    return _results.linalg_solve_ex((squeeze(X, -1) if vector else X if left else t(X), info))
+    return results.linalg_solve_ex((squeeze(X, -1) if vector else X if left else t(X), info))
 
 
 def linalg_inv_ex(A, check_errors):
     _square("linalg_inv_ex", A)
     _numbers("linalg_inv_ex", A)
-    return _results.packed(_results.linalg_inv_ex, _linalg_inv(A, check_errors))
+    return results.packed(results.linalg_inv_ex, _linalg_inv(A, check_errors))
 
 
 def linalg_solve_triangular(A, B, upper, left, unitriangular):
@@ -179,7 +179,7 @@ def triangular_solve(input, A, upper, transpose, unitriangular):
     _fitting(op, A, input, True)
     if transpose:
         A, upper = t(A), not upper
-    return _results.triangular_solve((_linalg_solve_triangular(A, input, upper, unitriangular), copy))
+    return results.triangular_solve((_linalg_solve_triangular(A, input, upper, unitriangular), copy))
 
 
 def cholesky_solve(input, L, upper):
@@ -211,7 +211,7 @@ def linalg_lstsq(A, B, rcond, driver):
     if B.ndim < 2 or B.shape[-2] != A.shape[-2]:
         raise ShapeError(f"{op}: A and B must have equally many rows, got shapes {list(A.shape)} and {list(B.shape)}")
     m, n = A.shape[-2:]
-    rtol = _epsilon(A) * max_of(m, n) if rcond is None else _arguments.real(op, "rcond", rcond)
+    rtol = _epsilon(A) * max_of(m, n) if rcond is None else checked.real(op, "rcond", rcond)
     P, s, kept = _pseudoinverse(A, None, 0.0 if driver == "gels" else rtol)
     X = matmul(P, B)
     rank = sum(kept, -1)
@@ -223,7 +223,7 @@ def linalg_lstsq(A, B, rcond, driver):
         rank = empty((0,), dtype=rank.dtype, device=A.device)
     if driver not in ("gelsd", "gelss"):
         s = empty((0,), dtype=s.dtype, device=A.device)
-    return _results.linalg_lstsq((squeeze(X, -1) if vector else X, residuals, rank, s))
+    return results.linalg_lstsq((squeeze(X, -1) if vector else X, residuals, rank, s))
 
 
 def max_of(a, b):
@@ -252,11 +252,11 @@ def det(input):
 
 def linalg_slogdet(A):
     _numbers("linalg_slogdet", A)
-    return _results.packed(_results.linalg_slogdet, _linalg_slogdet(A))
+    return results.packed(results.linalg_slogdet, _linalg_slogdet(A))
 
 
 def slogdet(input):
-    return _results.packed(_results.slogdet, linalg_slogdet(input))
+    return results.packed(results.slogdet, linalg_slogdet(input))
 
 
 def logdet(input):
@@ -274,7 +274,7 @@ def _tolerance(op, name, value, like):
         if value.dtype.is_complex:
             raise DTypeError(f"{op}: {name} must be real, got {value.dtype.name}")
         return unsqueeze(value, -1)
-    return _arguments.real(op, name, value)
+    return checked.real(op, name, value)
 
 
 def _limit(op, A, largest, atol, rtol):
@@ -349,7 +349,7 @@ def cholesky(input, upper):
 def linalg_cholesky_ex(A, upper, check_errors):
     _square("linalg_cholesky_ex", A)
     _numbers("linalg_cholesky_ex", A)
-    return _results.packed(_results.linalg_cholesky_ex, _linalg_cholesky(A, upper, check_errors))
+    return results.packed(results.linalg_cholesky_ex, _linalg_cholesky(A, upper, check_errors))
 
 
 def linalg_qr(A, mode):
@@ -367,11 +367,11 @@ def linalg_qr(A, mode):
         R = cat([R, matmul(adjoint(Q), slice(A, -1, m, n, 1))], -1)
     else:
         Q, R = _linalg_qr(A, mode)
-    return _results.linalg_qr((Q, R))
+    return results.linalg_qr((Q, R))
 
 
 def qr(input, some):
-    return _results.qr(linalg_qr(input, "reduced" if some else "complete"))
+    return results.qr(linalg_qr(input, "reduced" if some else "complete"))
 
 
 def _lower(op, UPLO):
@@ -384,7 +384,7 @@ def linalg_eigh(A, UPLO):
     op = "linalg_eigh"
     _square(op, A)
     _numbers(op, A)
-    return _results.packed(_results.linalg_eigh, _linalg_eigh(A, _lower(op, UPLO), True))
+    return results.packed(results.linalg_eigh, _linalg_eigh(A, _lower(op, UPLO), True))
 
 
 def linalg_eigvalsh(A, UPLO):
@@ -421,24 +421,24 @@ def _pivoting(op, A, pivot):
 
 def linalg_lu_factor_ex(A, pivot, check_errors):
     _pivoting("linalg_lu_factor_ex", A, pivot)
-    return _results.packed(_results.linalg_lu_factor_ex, _linalg_lu(A, check_errors, pivot))
+    return results.packed(results.linalg_lu_factor_ex, _linalg_lu(A, check_errors, pivot))
 
 
 def linalg_lu_factor(A, pivot):
     _pivoting("linalg_lu_factor", A, pivot)
-    return _results.linalg_lu_factor(_linalg_lu(A, True, pivot)[:2])
+    return results.linalg_lu_factor(_linalg_lu(A, True, pivot)[:2])
 
 
 def linalg_lu(A, pivot):
     _pivoting("linalg_lu", A, pivot)
     factors, pivots, _ = _linalg_lu(A, False, pivot)
-    return _results.linalg_lu(_unpacked(factors, pivots, True, pivot))
+    return results.linalg_lu(_unpacked(factors, pivots, True, pivot))
 
 
 def lu(input, pivot, get_infos):
     _pivoting("lu", input, pivot)
     factors, pivots, info = _linalg_lu(input, not get_infos, pivot)
-    return _results.linalg_lu_factor_ex((factors, pivots, info)) if get_infos else (factors, pivots)
+    return results.linalg_lu_factor_ex((factors, pivots, info)) if get_infos else (factors, pivots)
 
 
 def _pivots(op, name, x, pivots):
@@ -467,7 +467,7 @@ def lu_unpack(LU_data, LU_pivots, unpack_data, unpack_pivots):
     _matrices("lu_unpack", "LU_data", LU_data)
     _numbers("lu_unpack", LU_data)
     _pivots("lu_unpack", "LU_pivots", LU_data, LU_pivots)
-    return _results.lu_unpack(_unpacked(LU_data, LU_pivots, unpack_data, unpack_pivots))
+    return results.lu_unpack(_unpacked(LU_data, LU_pivots, unpack_data, unpack_pivots))
 
 
 def _reordered(x, order, back):
@@ -511,13 +511,13 @@ def lu_solve(input, LU_data, LU_pivots):
 def linalg_ldl_factor_ex(A, hermitian, check_errors):
     _square("linalg_ldl_factor_ex", A)
     _numbers("linalg_ldl_factor_ex", A)
-    return _results.packed(_results.linalg_ldl_factor_ex, _linalg_ldl(A, hermitian, check_errors))
+    return results.packed(results.linalg_ldl_factor_ex, _linalg_ldl(A, hermitian, check_errors))
 
 
 def linalg_ldl_factor(A, hermitian):
     _square("linalg_ldl_factor", A)
     _numbers("linalg_ldl_factor", A)
-    return _results.linalg_ldl_factor(_linalg_ldl(A, hermitian, True)[:2])
+    return results.linalg_ldl_factor(_linalg_ldl(A, hermitian, True)[:2])
 
 
 def linalg_ldl_solve(LD, pivots, B, hermitian):
@@ -535,7 +535,7 @@ def linalg_ldl_solve(LD, pivots, B, hermitian):
 def linalg_eig(A):
     _square("linalg_eig", A)
     _numbers("linalg_eig", A)
-    return _results.packed(_results.linalg_eig, _linalg_eig(A, True))
+    return results.packed(results.linalg_eig, _linalg_eig(A, True))
 
 
 def linalg_eigvals(A):
@@ -547,7 +547,7 @@ def linalg_eigvals(A):
 def geqrf(input):
     _matrices("geqrf", "input", input)
     _numbers("geqrf", input)
-    return _results.packed(_results.geqrf, _geqrf(input))
+    return results.packed(results.geqrf, _geqrf(input))
 
 
 def linalg_householder_product(A, tau):
@@ -621,7 +621,7 @@ def linalg_tensorinv(A, ind):
 def linalg_tensorsolve(A, B, dims):
     op = "linalg_tensorsolve"
     if dims is not None:
-        moved = [_wrap(op, d, A.ndim, "dims") for d in _arguments.integers(op, "dims", dims)]
+        moved = [_wrap(op, d, A.ndim, "dims") for d in checked.integers(op, "dims", dims)]
         if len(moved) > A.ndim:
             raise ShapeError(f"{op}: dims must name at most {A.ndim} dims, got {len(moved)}")
         A = movedim(A, moved, list(range(A.ndim - len(moved), A.ndim)))
@@ -648,7 +648,7 @@ def linalg_vander(x, N):
     op = "linalg_vander"
     if not x.ndim:
         x = reshape(x, (1,))
-    if N is not None and _arguments.integer(op, "N", N) <= 1:
+    if N is not None and checked.integer(op, "N", N) <= 1:
         raise RuntimeError(f"{op}: N must be greater than 1, got {N}")
     return _powers(x, x.shape[-1] if N is None else N)
 
@@ -656,7 +656,7 @@ def linalg_vander(x, N):
 def vander(x, N, increasing):
     if x.ndim != 1:
         raise ShapeError(f"vander: x must be a vector, got shape {list(x.shape)}")
-    if N is not None and _arguments.integer("vander", "N", N) < 0:
+    if N is not None and checked.integer("vander", "N", N) < 0:
         raise RuntimeError(f"vander: N must not be negative, got {N}")
     powers = _powers(x, x.shape[0] if N is None else N)
     return powers if increasing else flip(powers, (1,))

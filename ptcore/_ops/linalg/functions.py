@@ -1,6 +1,6 @@
 """Factors of low rank and extreme eigenvalues, by iteration."""
 from ptcore._errors import DTypeError, ShapeError
-from ptcore._ops import _arguments
+from ptcore._ops import checked
 from ptcore._ops.call.offer import overridable
 from ptcore._ops.creation.creation import zeros
 from ptcore._ops.creation.draws import randn
@@ -81,8 +81,8 @@ def lobpcg(A, k=None, B=None, X=None, n=None, iK=None, niter=None, tol=None, lar
                              f"with A, got shapes {list(x.shape)} and {list(A.shape)}")
     if method not in (None, "ortho", "basic"):
         raise ValueError(f"{op}: method must be 'ortho' or 'basic', got {method!r}")
-    k = (1 if X is None else X.shape[-1]) if k is None else _arguments.integer(op, "k", k)
-    n = (k if n is None else _arguments.integer(op, "n", n)) if X is None else X.shape[-1]
+    k = (1 if X is None else X.shape[-1]) if k is None else checked.integer(op, "k", k)
+    n = (k if n is None else checked.integer(op, "n", n)) if X is None else X.shape[-1]
     m = A.shape[-1]
     if not 1 <= k <= n:
         raise ValueError(f"{op}: k must be in [1, {n}], the number of vectors, got {k}")
@@ -91,8 +91,8 @@ def lobpcg(A, k=None, B=None, X=None, n=None, iK=None, niter=None, tol=None, lar
     largest = largest is None or bool(largest)
     if A.requires_grad or (B is not None and B.requires_grad):
         return _decomposed(A, B, k, largest)
-    niter = 1000 if niter is None else _arguments.integer(op, "niter", niter)
-    tol = {4: 1.2e-7, 8: 2.3e-16}[A.dtype.itemsize] ** 0.5 if tol is None else _arguments.real(op, "tol", tol)
+    niter = 1000 if niter is None else checked.integer(op, "niter", niter)
+    tol = {4: 1.2e-7, 8: 2.3e-16}[A.dtype.itemsize] ** 0.5 if tol is None else checked.real(op, "tol", tol)
     batch = A.shape[:-2]
     if X is None:
         X = randn(*batch, m, n, dtype=A.dtype, device=A.device)
@@ -171,10 +171,10 @@ def svd_lowrank(A, q=6, niter=2, M=None) -> tuple[Tensor, Tensor, Tensor]:
     >>> S.shape
     ptcore.Size([2])
     """
-    _arguments.need_tensors("svd_lowrank", A=A, **({} if M is None else {"M": M}))
+    checked.need_tensors("svd_lowrank", A=A, **({} if M is None else {"M": M}))
     if A.ndim < 2:
         raise ShapeError(f"svd_lowrank: A must have at least 2 dimensions, got shape {list(A.shape)}")
-    q, niter = _arguments.integer("svd_lowrank", "q", q), _arguments.integer("svd_lowrank", "niter", niter)
+    q, niter = checked.integer("svd_lowrank", "q", q), checked.integer("svd_lowrank", "niter", niter)
     m, n = A.shape[-2:]
     if q < 0:
         raise ValueError(f"svd_lowrank: q must be non-negative, got {q}")
@@ -205,12 +205,12 @@ def pca_lowrank(A, q=None, center=True, niter=2) -> tuple[Tensor, Tensor, Tensor
     >>> V.shape
     ptcore.Size([3, 2])
     """
-    _arguments.need_tensors("pca_lowrank", A=A)
-    niter = _arguments.integer("pca_lowrank", "niter", niter)
+    checked.need_tensors("pca_lowrank", A=A)
+    niter = checked.integer("pca_lowrank", "niter", niter)
     if A.ndim < 2:
         raise ShapeError(f"pca_lowrank: A must have at least 2 dimensions, got shape {list(A.shape)}")
     m, n = A.shape[-2:]
-    q = min(6, m, n) if q is None else _arguments.integer("pca_lowrank", "q", q)
+    q = min(6, m, n) if q is None else checked.integer("pca_lowrank", "q", q)
     if not 0 <= q <= min(m, n):
         raise ValueError(f"pca_lowrank: q must be in [0, {min(m, n)}], got {q}")
     if niter < 0:

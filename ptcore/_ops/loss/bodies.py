@@ -1,8 +1,7 @@
 """Bodies: losses."""
 from ptcore._dtype import as_dtype, get_default_dtype
 from ptcore._errors import ChoiceError, DeviceError, DTypeError, ShapeError, warn
-from ptcore._ops import _arguments
-from ptcore._ops._record import has_values
+from ptcore._ops import checked
 from ptcore._ops.creation.creation import arange, full, zeros
 from ptcore._ops.functions import (
     abs,
@@ -35,6 +34,7 @@ from ptcore._ops.functions import (
     unsqueeze,
     xlogy,
 )
+from ptcore._ops.history import has_values
 from ptcore._ops.norm.bodies import pairwise_distance
 from ptcore._ops.table.shapes import broadcast_shapes
 from ptcore._state import is_grad_enabled
@@ -90,11 +90,11 @@ def _real_difference(op, input, target):
 
 def _optional(op, name, value):
     if value is not None and not isinstance(value, Tensor):
-        _arguments.tensor(op, name, value)
+        checked.tensor(op, name, value)
 
 
 def cross_entropy(input, target, weight, size_average, ignore_index, reduce, reduction, label_smoothing):
-    reduction = _arguments.reduction("cross_entropy", reduction, size_average, reduce)
+    reduction = checked.reduction("cross_entropy", reduction, size_average, reduce)
     if not 0.0 <= label_smoothing <= 1.0:
         raise ChoiceError(f"cross_entropy: label_smoothing must be in [0, 1], got {label_smoothing}")
     if target.dtype.kind == "f":
@@ -141,21 +141,21 @@ def _soft_cross_entropy(input, target, weight, reduction, label_smoothing):
 
 def nll_loss(input, target, weight, size_average, ignore_index, reduce, reduction):
     _constant_weight("nll_loss", weight)
-    reduction = _arguments.reduction("nll_loss", reduction, size_average, reduce)
+    reduction = checked.reduction("nll_loss", reduction, size_average, reduce)
     return nll_loss_stats(input, _labels(target), weight, reduction, ignore_index)[0]
 
 
 def mse_loss(input, target, size_average, reduce, reduction, weight):
     input, target = _broadcast("mse_loss", input, target)
     return _weighted("mse_loss", squared_difference(input, target), input, weight,
-                     _arguments.reduction("mse_loss", reduction, size_average, reduce))
+                     checked.reduction("mse_loss", reduction, size_average, reduce))
 
 
 def l1_loss(input, target, size_average, reduce, reduction, weight):
     input, target = _broadcast("l1_loss", input, target)
     both = input.dtype.kind == target.dtype.kind == "f"
     loss = absolute_difference(input, target) if both else abs(input - target)
-    return _weighted("l1_loss", loss, input, weight, _arguments.reduction("l1_loss", reduction, size_average, reduce))
+    return _weighted("l1_loss", loss, input, weight, checked.reduction("l1_loss", reduction, size_average, reduce))
 
 
 def _weighted(op, loss, input, weight, reduction):
@@ -169,7 +169,7 @@ def _weighted(op, loss, input, weight, reduction):
 
 
 def smooth_l1_loss(input, target, size_average, reduce, reduction, beta):
-    reduction = _arguments.reduction("smooth_l1_loss", reduction, size_average, reduce)
+    reduction = checked.reduction("smooth_l1_loss", reduction, size_average, reduce)
     input, target = _broadcast("smooth_l1_loss", input, target)
     if not beta >= 0:
         raise RuntimeError(f"smooth_l1_loss: beta must not be negative, got {beta}")
@@ -179,7 +179,7 @@ def smooth_l1_loss(input, target, size_average, reduce, reduction, beta):
 
 
 def huber_loss(input, target, reduction, delta, weight):
-    reduction = _arguments.reduction("huber_loss", reduction)
+    reduction = checked.reduction("huber_loss", reduction)
     input, target = _broadcast("huber_loss", input, target)
     _optional("huber_loss", "weight", weight)
     if not delta > 0:
@@ -200,7 +200,7 @@ def _like_loss(op, name, weight, loss):
 
 def binary_cross_entropy(input, target, weight, size_average, reduce, reduction):
     op = "binary_cross_entropy"
-    reduction = _arguments.reduction(op, reduction, size_average, reduce)
+    reduction = checked.reduction(op, reduction, size_average, reduce)
     if input.shape != target.shape:
         raise ShapeError(f"{op}: target must have input's shape {list(input.shape)}, got {list(target.shape)}")
     _real(op, input, target)
@@ -213,7 +213,7 @@ def binary_cross_entropy(input, target, weight, size_average, reduce, reduction)
 
 def binary_cross_entropy_with_logits(input, target, weight, size_average, reduce, reduction, pos_weight):
     op = "binary_cross_entropy_with_logits"
-    reduction = _arguments.reduction(op, reduction, size_average, reduce)
+    reduction = checked.reduction(op, reduction, size_average, reduce)
     if input.shape != target.shape:
         raise ShapeError(f"{op}: target must have input's shape {list(input.shape)}, got {list(target.shape)}")
     _optional(op, "weight", weight)
@@ -232,13 +232,13 @@ def binary_cross_entropy_with_logits(input, target, weight, size_average, reduce
 
 def kl_div(input, target, size_average, reduce, reduction, log_target):
     if not isinstance(reduction, str):
-        _arguments.word("kl_div", "reduction", reduction, ("batchmean", "mean", "sum", "none"))
+        checked.word("kl_div", "reduction", reduction, ("batchmean", "mean", "sum", "none"))
     if reduction == "mean" and size_average is None and reduce is None and input.ndim:
         warn("kl_div: reduction='mean' divides by the number of elements; 'batchmean' divides by the batch and is the "
              "divergence")
     batch = reduction == "batchmean"        # with the older arguments as well, as in PyTorch
     older = size_average is not None or reduce is not None
-    kind = "sum" if batch and not older else _arguments.reduction("kl_div", reduction, size_average, reduce)
+    kind = "sum" if batch and not older else checked.reduction("kl_div", reduction, size_average, reduce)
     broadcast_shapes("kl_div", input.shape, target.shape)
     loss = exp(target) * (target - input) if log_target else xlogy(target, target) - target * input
     loss = _reduced(loss, kind)
@@ -247,7 +247,7 @@ def kl_div(input, target, size_average, reduce, reduction, log_target):
 
 def poisson_nll_loss(input, target, log_input, full_terms, size_average, eps, reduce, reduction):
     op = "poisson_nll_loss"
-    reduction = _arguments.reduction(op, reduction, size_average, reduce)
+    reduction = checked.reduction(op, reduction, size_average, reduce)
     broadcast_shapes(op, input.shape, target.shape)
     loss = exp(input) - target * input if log_input else input - target * log(input + eps)
     if full_terms:                           # Stirling's term
@@ -258,9 +258,9 @@ def poisson_nll_loss(input, target, log_input, full_terms, size_average, eps, re
 
 def gaussian_nll_loss(input, target, var, full_terms, eps, reduction):
     op = "gaussian_nll_loss"
-    reduction = _arguments.reduction(op, reduction)
+    reduction = checked.reduction(op, reduction)
     if not isinstance(var, Tensor):
-        var = _arguments.real(op, "var", var)
+        var = checked.real(op, "var", var)
         if var < 0:
             raise ValueError(f"{op}: var must not be negative, got {var}")
         var = full(input.shape, var, dtype=input.dtype, device=input.device)
@@ -280,7 +280,7 @@ def gaussian_nll_loss(input, target, var, full_terms, eps, reduction):
 
 
 def soft_margin_loss(input, target, size_average, reduce, reduction):
-    reduction = _arguments.reduction("soft_margin_loss", reduction, size_average, reduce)
+    reduction = checked.reduction("soft_margin_loss", reduction, size_average, reduce)
     _real("soft_margin_loss", input)
     if tuple(broadcast_shapes("soft_margin_loss", input.shape, target.shape)) != tuple(input.shape):
         raise ShapeError(f"soft_margin_loss: target must broadcast to input's shape {list(input.shape)}, got "
@@ -289,7 +289,7 @@ def soft_margin_loss(input, target, size_average, reduce, reduction):
 
 
 def hinge_embedding_loss(input, target, margin, size_average, reduce, reduction):
-    reduction = _arguments.reduction("hinge_embedding_loss", reduction, size_average, reduce)
+    reduction = checked.reduction("hinge_embedding_loss", reduction, size_average, reduce)
     broadcast_shapes("hinge_embedding_loss", input.shape, target.shape)
     far = masked_fill(clamp_min(margin - input, 0), target == 1, 0)
     near = masked_fill(input, target == -1, 0)
@@ -298,7 +298,7 @@ def hinge_embedding_loss(input, target, margin, size_average, reduce, reduction)
 
 def margin_ranking_loss(input1, input2, target, margin, size_average, reduce, reduction):
     op = "margin_ranking_loss"
-    reduction = _arguments.reduction(op, reduction, size_average, reduce)
+    reduction = checked.reduction(op, reduction, size_average, reduce)
     if not input1.ndim == input2.ndim == target.ndim:
         raise ShapeError(f"{op}: all tensors must have equally many dimensions, got shapes {list(input1.shape)}, "
                          f"{list(input2.shape)} and {list(target.shape)}")
@@ -307,7 +307,7 @@ def margin_ranking_loss(input1, input2, target, margin, size_average, reduce, re
 
 def cosine_embedding_loss(input1, input2, target, margin, size_average, reduce, reduction):
     op = "cosine_embedding_loss"
-    reduction = _arguments.reduction(op, reduction, size_average, reduce)
+    reduction = checked.reduction(op, reduction, size_average, reduce)
     if target.ndim > 1 or input1.shape != input2.shape or input1.ndim != target.ndim + 1:
         raise ShapeError(f"{op}: inputs must be of one shape (N, D) or (D), and target of shape (N) or (), got "
                          f"{list(input1.shape)}, {list(input2.shape)} and {list(target.shape)}")
@@ -322,7 +322,7 @@ def cosine_embedding_loss(input1, input2, target, margin, size_average, reduce, 
 
 def triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, size_average, reduce, reduction):
     op = "triplet_margin_loss"
-    reduction = _arguments.reduction(op, reduction, size_average, reduce)
+    reduction = checked.reduction(op, reduction, size_average, reduce)
     if margin <= 0:
         raise ValueError(f"{op}: margin must be positive, got {margin}")
 
@@ -334,7 +334,7 @@ def triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, size_a
 
 def triplet_margin_with_distance_loss(anchor, positive, negative, distance_function, margin, swap, reduction):
     op = "triplet_margin_with_distance_loss"
-    reduction = _arguments.reduction(op, reduction)
+    reduction = checked.reduction(op, reduction)
     if margin <= 0:
         raise ValueError(f"{op}: margin must be positive, got {margin}")
     if distance_function is None:
@@ -366,7 +366,7 @@ def _classes(op, input, target):
 
 def multi_margin_loss(input, target, p, margin, weight, size_average, reduce, reduction):
     op = "multi_margin_loss"
-    reduction = _arguments.reduction(op, reduction, size_average, reduce)
+    reduction = checked.reduction(op, reduction, size_average, reduce)
     _optional(op, "weight", weight)
     _real(op, input)
     if p not in (1, 2):
@@ -387,7 +387,7 @@ def multi_margin_loss(input, target, p, margin, weight, size_average, reduce, re
 
 def multilabel_margin_loss(input, target, size_average, reduce, reduction):
     op = "multilabel_margin_loss"
-    reduction = _arguments.reduction(op, reduction, size_average, reduce)
+    reduction = checked.reduction(op, reduction, size_average, reduce)
     _real(op, input)
     _same_shape(op, input, target)
     if target.dtype is not INT64:
@@ -399,7 +399,7 @@ def multilabel_margin_loss(input, target, size_average, reduce, reduction):
 
 def multilabel_soft_margin_loss(input, target, weight, size_average, reduce, reduction):
     op = "multilabel_soft_margin_loss"
-    reduction = _arguments.reduction(op, reduction, size_average, reduce)
+    reduction = checked.reduction(op, reduction, size_average, reduce)
     _optional(op, "weight", weight)
     _real(op, input)
     broadcast_shapes(op, input.shape, target.shape)
@@ -415,7 +415,7 @@ def multilabel_soft_margin_loss(input, target, weight, size_average, reduce, red
 def _lengths(op, name, lengths, n, device):
     if isinstance(lengths, (tuple, list)):
         from ptcore._exchange.convert import tensor
-        lengths = tensor(_arguments.integers(op, name, lengths), dtype=INT64, device=device)
+        lengths = tensor(checked.integers(op, name, lengths), dtype=INT64, device=device)
     if not isinstance(lengths, Tensor) or lengths.dtype.kind not in "iu":
         raise TypeError(f"{op}: {name} must be integers, got "
                         f"{lengths.dtype.name if isinstance(lengths, Tensor) else type(lengths).__name__}")
@@ -428,7 +428,7 @@ def _lengths(op, name, lengths, n, device):
 def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity):
     """Targets as rows that blanks fill up; the alignments are the op's."""
     op = "ctc_loss"
-    reduction = _arguments.reduction(op, reduction)
+    reduction = checked.reduction(op, reduction)
     _real(op, log_probs)
     if log_probs.ndim not in (2, 3):
         raise ShapeError(f"{op}: log_probs must have shape (T, N, C) or (T, C), got {list(log_probs.shape)}")

@@ -1,4 +1,4 @@
-"""Losses written out in smaller ops; see _decompositions.py."""
+"""Losses written out in smaller ops; see decompositions.py."""
 from ptcore._ops.creation.creation import arange, full, zeros, zeros_like
 from ptcore._ops.functions import (
     cat,

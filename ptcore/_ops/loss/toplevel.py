@@ -1,14 +1,14 @@
 """Functions that PyTorch has at its top level as well, with arguments in another order
 and reductions as numbers: 0 none, 1 mean, 2 sum; what is left out means none."""
-from ptcore._ops import _arguments, functions
+from ptcore._ops import checked, functions
 from ptcore._ops.call.offer import overridable
 
 
 def _word(op, reduction):
-    number = _arguments.integer(op, "reduction", reduction)
+    number = checked.integer(op, "reduction", reduction)
     if number not in (0, 1, 2):
         raise ValueError(f"{op}: reduction must be 0 (none), 1 (mean) or 2 (sum), got {number}")
-    return _arguments.REDUCTIONS[number]
+    return checked.REDUCTIONS[number]
 
 
 @overridable

@@ -1,6 +1,6 @@
 """Conjugation and its marks: it is carried out at once, and nothing is marked."""
-from ptcore._ops._arguments import need_tensors
 from ptcore._ops.call.offer import overridable
+from ptcore._ops.checked import need_tensors
 
 
 @overridable

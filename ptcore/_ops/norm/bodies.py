@@ -3,7 +3,7 @@ from cython.cimports.ptcore._ops._common import _dims, _wrap
 
 from ptcore._dtype import get_default_dtype
 from ptcore._errors import DTypeError, ShapeError
-from ptcore._ops import _arguments
+from ptcore._ops import checked
 from ptcore._ops.call.operands import promoted
 from ptcore._ops.creation.creation import zeros
 from ptcore._ops.functions import (
@@ -54,7 +54,7 @@ def norm(input, p, dim, keepdim, dtype):
             raise RuntimeError(f"norm: p must be a number, 'fro', 'nuc', 'inf' or '-inf', got {p!r}")
         order = _NORMS[p]
     else:
-        order = _arguments.real("norm", "p", p)
+        order = checked.real("norm", "p", p)
     return _vector_norm("norm", input, order, dim, keepdim, dtype)
 
 
@@ -72,7 +72,7 @@ def linalg_vector_norm(x, ord, dim, keepdim, dtype):
 
 
 def _two(op, dim, ndim):
-    dims = _arguments.integers(op, "dim", dim)
+    dims = checked.integers(op, "dim", dim)
     if len(dims) != 2:
         raise RuntimeError(f"{op}: dim must be two dims, got {dim!r}")
     a, b = [_wrap(op, d, ndim) for d in dims]
@@ -94,7 +94,7 @@ def _matrix_norm(op, A, order, dim, keepdim, dtype):
         if order not in ("fro", "nuc"):
             raise RuntimeError(f"{op}: ord must be 'fro', 'nuc', inf, -inf, 1, -1, 2 or -2, got {order!r}")
     else:
-        order = _arguments.real(op, "ord", order)
+        order = checked.real(op, "ord", order)
         if order not in (1, -1, 2, -2, _INFINITY, -_INFINITY):
             raise RuntimeError(f"{op}: ord must be 'fro', 'nuc', inf, -inf, 1, -1, 2 or -2, got {order}")
     if order == "fro":
@@ -122,7 +122,7 @@ def linalg_matrix_norm(A, ord, dim, keepdim, dtype):
 
 def linalg_norm(A, ord, dim, keepdim, dtype):
     op = "linalg_norm"
-    several = dim is not None and len(_arguments.integers(op, "dim", dim)) == 2
+    several = dim is not None and len(checked.integers(op, "dim", dim)) == 2
     if ord is None:
         return _vector_norm(op, A, 2.0, dim, keepdim, dtype)
     if several or (dim is None and A.ndim == 2):
@@ -132,7 +132,7 @@ def linalg_norm(A, ord, dim, keepdim, dtype):
                          f"{list(A.shape)}")
     if isinstance(ord, str):
         raise RuntimeError(f"{op}: the order {ord!r} is one of matrices, which two dims must name, got dim={dim!r}")
-    return _vector_norm(op, A, _arguments.real(op, "ord", ord), dim, keepdim, dtype)
+    return _vector_norm(op, A, checked.real(op, "ord", ord), dim, keepdim, dtype)
 
 
 def dist(input, other, p):
@@ -185,7 +185,7 @@ def cdist(x1, x2, p, compute_mode):
     if p < 0:
         raise RuntimeError(f"{op}: p must not be negative, got {p}")
     modes = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
-    _arguments.word(op, "compute_mode", compute_mode, modes)
+    checked.word(op, "compute_mode", compute_mode, modes)
     m, n = x1.shape[-2], x2.shape[-2]
     batch = broadcast_shapes(op, x1.shape[:-2], x2.shape[:-2])
     if p == 2 and (compute_mode == modes[1] or (compute_mode == modes[0] and (m > 25 or n > 25))):
@@ -218,7 +218,7 @@ def linalg_cond(A, p):
     _matrices(op, "A", A)
     _numbers(op, A)
     if p is not None and not isinstance(p, str):
-        p = _arguments.real(op, "p", p)
+        p = checked.real(op, "p", p)
     if p is None or p in (2, -2):
         s = linalg_svdvals(A, None)
         if s.shape[-1] == 0:

@@ -1,4 +1,4 @@
-"""Norms and distances written out in smaller ops; see _decompositions.py."""
+"""Norms and distances written out in smaller ops; see decompositions.py."""
 from ptcore._ops.creation.creation import arange, zeros
 from ptcore._ops.functions import abs, expand, masked_fill, pow, scatter_add, sgn, transpose, unsqueeze, vector_norm
 from ptcore._ops.functions import index_select as select_rows

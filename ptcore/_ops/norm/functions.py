@@ -1,5 +1,5 @@
 """Norms that few programs ask for."""
-from ptcore._ops import _arguments
+from ptcore._ops import checked
 from ptcore._ops.call.offer import overridable
 
 
@@ -14,8 +14,8 @@ def norm_except_dim(v, pow=2, dim=0):
     tensor([[5.],
             [1.]])
     """
-    _arguments.need_tensors("norm_except_dim", v=v)
-    dim = _arguments.integer("norm_except_dim", "dim", dim)
+    checked.need_tensors("norm_except_dim", v=v)
+    dim = checked.integer("norm_except_dim", "dim", dim)
     if dim == -1:
         return v.norm(pow)
     if not 0 <= dim < v.ndim:

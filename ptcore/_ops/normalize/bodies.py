@@ -3,7 +3,7 @@ from cython.cimports.ptcore._ops._common import _wrap
 
 from ptcore._dtype import bfloat16, float16, float32
 from ptcore._errors import DTypeError, ShapeError, warn
-from ptcore._ops import _arguments
+from ptcore._ops import checked
 from ptcore._ops.creation.creation import empty, empty_like, full, zeros_like
 from ptcore._ops.functions import (
     group_norm_stats,
@@ -59,7 +59,7 @@ def layer_norm(input, normalized_shape, weight, bias, eps):
 
 def _normalized_dims(op, input, normalized_shape):
     """How many dims are normalised."""
-    shape = _arguments.integers(op, "normalized_shape", normalized_shape)
+    shape = checked.integers(op, "normalized_shape", normalized_shape)
     n = len(shape)
     if n == 0 or n > input.ndim or input.shape[input.ndim - n:] != tuple(shape):
         raise ShapeError(f"{op}: the last sizes of input must be normalized_shape {shape}, got shape "

@@ -1,4 +1,4 @@
-"""Normalisation written out in smaller ops; see _decompositions.py."""
+"""Normalisation written out in smaller ops; see decompositions.py."""
 import math
 
 from ptcore._ops.functions import expand, reshape, rsqrt, squeeze, unsqueeze

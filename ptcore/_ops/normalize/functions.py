@@ -1,8 +1,8 @@
 """``batch_norm``, ``instance_norm``, ``group_norm``, ``rms_norm`` and ``local_response_norm`` of ``nn.functional``."""
 from ptcore._dtype import finfo
 from ptcore._errors import DTypeError, ShapeError
-from ptcore._ops._arguments import flag, integers, real
 from ptcore._ops.call.offer import overridable
+from ptcore._ops.checked import flag, integers, real
 from ptcore._ops.functions import batch_norm_stats, cat, clone, div, group_norm_stats
 from ptcore._ops.table.shapes import stat_dtype
 from ptcore._state import innermost_saved_hooks, no_grad

@@ -2,7 +2,7 @@
 from cython.cimports.ptcore._ops._spatial import _word
 
 from ptcore._errors import ChoiceError, ShapeError
-from ptcore._ops import _arguments
+from ptcore._ops import checked
 from ptcore._ops.functions import clone, pad_constant, pad_edges, slice
 
 _LARGEST = 2**40                # what is worked out of a few of these fits in 64 bits
@@ -16,13 +16,13 @@ def pad(input, pad, mode, value):
             pads = ()
             break
     if not pads:
-        pads = tuple(_arguments.integers("pad", "pad", pad))
+        pads = tuple(checked.integers("pad", "pad", pad))
     if len(pads) % 2 or len(pads) > 2 * input.ndim:
         raise ShapeError(f"pad: pad must have an even number of entries, at most 2 for each dim of an input "
                          f"of shape {list(input.shape)}, got {list(pads)}")
     _word("pad", "mode", mode)
     if mode == "constant":
-        value = 0 if value is None else _arguments.number("pad", "value", value)
+        value = 0 if value is None else checked.number("pad", "value", value)
         if isinstance(value, complex) and not input.dtype.is_complex:
             raise TypeError(f"pad: value must be real beside {input.dtype.name}, got complex")
         return pad_constant(input, pads, value)

@@ -5,7 +5,7 @@ from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from ptcore._types cimport *
 from ptcore._node cimport Node, new_node
 from ptcore._tensor cimport *
-from ptcore._ops._record cimport link, save
+from ptcore._ops.history cimport link, save
 from ptcore._ops.plan.plan cimport Plan
 from ptcore._dtype cimport dtype_of
 

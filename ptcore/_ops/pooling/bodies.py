@@ -4,7 +4,7 @@ import math
 from cython.cimports.ptcore._ops._spatial import _batched, _numbers, _unbatched, _windows
 
 from ptcore._errors import DivisionByZeroError, DTypeError, ShapeError
-from ptcore._ops import _arguments
+from ptcore._ops import checked
 from ptcore._ops.creation.creation import zeros
 from ptcore._ops.creation.draws import rand
 from ptcore._ops.functions import abs, fractional_windows, max_pool_windows, mean, mean_pool, relu, reshape, scatter_src
@@ -36,7 +36,7 @@ def _avg_pool(op, n, input, kernel_size, stride, padding, ceil_mode, count_inclu
     x, batched = _batched(op, input, n)
     kernel, stride, padding, _, size = _windows(op, n, x, kernel_size, stride, padding, 1, ceil_mode)
     if divisor is not None:
-        divisor = _arguments.integer(op, "divisor_override", divisor)
+        divisor = checked.integer(op, "divisor_override", divisor)
         if divisor == 0:
             raise ShapeError(f"{op}: divisor_override must not be zero")
     return _unbatched(mean_pool(x, kernel, stride, padding, size, count_include_pad, divisor), batched)
@@ -149,7 +149,7 @@ def _max_unpool(op, n, input, indices, kernel_size, stride, padding, output_size
     padding = _numbers(op, "padding", padding, n, 0)
     size = tuple([(m - 1) * s - 2 * p + k for m, s, p, k in zip(x.shape[2:], stride, padding, kernel)])
     if output_size is not None:
-        given = _arguments.integers(op, "output_size", output_size)
+        given = checked.integers(op, "output_size", output_size)
         given = tuple(given[len(given) - n:])
         if len(given) != n or any([not m - s < g < m + s for g, m, s in zip(given, size, stride)]):
             raise ValueError(f"{op}: output_size must be within a stride of {list(size)}, got {output_size!r}")
@@ -160,7 +160,7 @@ def _max_unpool(op, n, input, indices, kernel_size, stride, padding, output_size
     count = 1
     for m in size:
         count *= m
-    _arguments.integer(op, "the number of output_size", count)
+    checked.integer(op, "the number of output_size", count)
     flat = scatter_src(zeros(lead + (count,), dtype=x.dtype, device=x.device), 2,
                        reshape(indices, lead + (-1,)), reshape(x, lead + (-1,)))
     return _unbatched(reshape(flat, lead + size), batched)
@@ -192,7 +192,7 @@ def _fractional_max(op, n, input, kernel_size, output_size, output_ratio, sample
         ratios = tuple(output_ratio) if isinstance(output_ratio, (tuple, list)) else (output_ratio,) * n
         if len(ratios) != n:
             raise ValueError(f"{op}: output_ratio must be a number or {n} numbers, got {output_ratio!r}")
-        ratios = [_arguments.real(op, "output_ratio", ratio) for ratio in ratios]
+        ratios = [checked.real(op, "output_ratio", ratio) for ratio in ratios]
         output_size = [math.trunc(size * ratio) for size, ratio in zip(x.shape[2:], ratios)]
     out = _numbers(op, "output_size", output_size, n, 1)
     shape = (*x.shape[:2], n)

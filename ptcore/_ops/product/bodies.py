@@ -6,8 +6,7 @@ from cython.cimports.ptcore._tensor import same_shape
 
 from ptcore._dtype import as_dtype
 from ptcore._errors import DTypeError, ShapeError
-from ptcore._ops import _arguments, _results
-from ptcore._ops._record import has_values
+from ptcore._ops import checked, results
 from ptcore._ops.call.operands import promoted
 from ptcore._ops.creation.creation import eye, zeros
 from ptcore._ops.functions import (
@@ -27,6 +26,7 @@ from ptcore._ops.functions import (
     unsqueeze,
     where,
 )
+from ptcore._ops.history import has_values
 from ptcore._ops.product.einsum import einsum  # noqa: F401
 from ptcore._ops.table.shapes import broadcast_shapes
 from ptcore._tensor import Tensor
@@ -41,14 +41,14 @@ def _matmul_error(x, y):
 
 def matmul(x, y, out=None):
     if x.ndim == 2 and y.ndim == 2:
-        return mm(x, y) if out is None else mm(x, y, out=_results.fitting(out, (x.shape[0], y.shape[1])))
+        return mm(x, y) if out is None else mm(x, y, out=results.fitting(out, (x.shape[0], y.shape[1])))
     if x.ndim == 0 or y.ndim == 0:
         raise ShapeError(f"matmul: both arguments need at least one dimension, got shapes "
                          f"{list(x.shape)} and {list(y.shape)}")
     if x.ndim == 1 and y.ndim == 1:
-        return dot(x, y) if out is None else dot(x, y, out=_results.fitting(out, ()))
+        return dot(x, y) if out is None else dot(x, y, out=results.fitting(out, ()))
     if x.ndim == 2 and y.ndim == 1:
-        return mv(x, y) if out is None else mv(x, y, out=_results.fitting(out, x.shape[:1]))
+        return mv(x, y) if out is None else mv(x, y, out=results.fitting(out, x.shape[:1]))
     if x.ndim == 1:
         if y.ndim == 2:
             return mv(transpose(y, 0, 1), x)
@@ -98,7 +98,7 @@ def _vectors(op, a, b):
 def outer(input, vec2, out=None):
     _vectors("outer", input, vec2)
     if out is not None:
-        out = _results.fitting(out, (input.shape[0], vec2.shape[0]))
+        out = results.fitting(out, (input.shape[0], vec2.shape[0]))
     return mul(unsqueeze(input, 1), unsqueeze(vec2, 0), out=out)
 
 
@@ -162,7 +162,7 @@ def inner(input, other, out=None):
         raise ShapeError(f"inner: the last sizes must agree, got shapes {list(input.shape)} and {list(other.shape)}")
     size = (*input.shape[:-1], *other.shape[:-1])
     # What does not fit is left to the function, which has the body's name.
-    out = _results.fitting(out, size) if out is not None and out.dtype is input.dtype else None
+    out = results.fitting(out, size) if out is not None and out.dtype is input.dtype else None
     if input.ndim == 1 and other.ndim == 1:
         return dot(input, other) if out is None else dot(input, other, out=out)
     if input.ndim == 2 and other.ndim == 2:
@@ -180,9 +180,9 @@ def tensordot(a, b, dims):
     if isinstance(dims, (tuple, list)):
         if len(dims) != 2:
             raise RuntimeError(f"{op}: dims must be a number or two lists of dims, got {dims!r}")
-        left, right = [_arguments.integers(op, "dims", d) for d in dims]
+        left, right = [checked.integers(op, "dims", d) for d in dims]
     else:
-        n = _arguments.integer(op, "dims", dims)
+        n = checked.integer(op, "dims", dims)
         if n < 0 or n > min_of(a.ndim, b.ndim):
             raise RuntimeError(f"{op}: dims must be in [0, {min_of(a.ndim, b.ndim)}], got {n}")
         left, right = list(range(a.ndim - n, a.ndim)), list(range(n))
@@ -233,7 +233,7 @@ def kron(input, other):
 def linalg_multi_dot(tensors):
     """The order with the fewest multiplications, by dynamic programming."""
     op = "linalg_multi_dot"
-    tensors = list(_arguments.tensors(op, "tensors", tensors))
+    tensors = list(checked.tensors(op, "tensors", tensors))
     if len(tensors) < 2:
         raise ShapeError(f"{op}: expected at least 2 tensors, got {len(tensors)}")
     shapes = [t.shape for t in tensors]
@@ -314,7 +314,7 @@ def _multiplied(tensors, cut, i, j):
 def chain_matmul(matrices):
     if len(matrices) == 1 and isinstance(matrices[0], (tuple, list)):
         matrices = matrices[0]
-    matrices = _arguments.tensors("chain_matmul", "matrices", matrices)
+    matrices = checked.tensors("chain_matmul", "matrices", matrices)
     for m in matrices:
         if m.ndim != 2:
             raise ShapeError(f"chain_matmul: matrices must have 2 dimensions, got shape {list(m.shape)}")
@@ -408,7 +408,7 @@ def bilinear(input1, input2, weight, bias):
         raise ShapeError(f"{op}: the last sizes of input1 and input2 must be {n} and {m} for weight of shape "
                          f"{list(weight.shape)}, got {input1.shape[-1]} and {input2.shape[-1]}")
     if bias is not None and not isinstance(bias, Tensor):
-        _arguments.tensor(op, "bias", bias)
+        checked.tensor(op, "bias", bias)
     if bias is not None and tuple(bias.shape) != (k,):
         raise ShapeError(f"{op}: bias must have shape {[k]}, got {list(bias.shape)}")
     for name, t in (("input2", input2), ("weight", weight), ("bias", bias)):

@@ -1,8 +1,7 @@
 """Bodies: creation by kernel, random fills, draws from distributions, dropout."""
 from ptcore._dtype import as_dtype
 from ptcore._errors import DTypeError, ShapeError, warn
-from ptcore._ops import _arguments
-from ptcore._ops._record import has_values
+from ptcore._ops import checked
 from ptcore._ops.creation.creation import full, ones_like
 from ptcore._ops.creation.draws import bernoulli, rand
 from ptcore._ops.functions import (
@@ -23,6 +22,7 @@ from ptcore._ops.functions import (
     topk,
     unsqueeze,
 )
+from ptcore._ops.history import has_values
 
 
 def multinomial(input, num_samples, replacement, generator):
@@ -89,7 +89,7 @@ def dropout(input, p, train):
 
 def native_dropout(input, p, train):
     p = _probability("native_dropout", p)
-    if train is None or _arguments.flag("native_dropout", "train", train):
+    if train is None or checked.flag("native_dropout", "train", train):
         return dropout_masked(input, p, None)
     return clone(input), ones_like(input, dtype=as_dtype("bool"))
 

@@ -1,4 +1,4 @@
-"""The layers of ``recurrent.py`` written out step by step; see _decompositions.py.
+"""The layers of ``recurrent.py`` written out step by step; see decompositions.py.
 
 They serve transformations and the recorded backward.
 """

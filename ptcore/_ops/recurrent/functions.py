@@ -1,7 +1,7 @@
 """Recurrent layers over padded and packed sequences, as functions of their weights."""
 
 from ptcore._exchange.convert import tensor
-from ptcore._ops import _arguments
+from ptcore._ops import checked
 from ptcore._ops.call.offer import overridable
 from ptcore._ops.creation.creation import zeros
 from ptcore._ops.functions import cat, dropout_function, linear, recurrent_layer, stack
@@ -84,7 +84,7 @@ def zero_state(x, count, batch, size):
 
 
 def _cell(op, mode, input, hx, cx, w_ih, w_hh, b_ih, b_hh):
-    _arguments.need_tensors(op, input=input, hx=hx, w_ih=w_ih, w_hh=w_hh)
+    checked.need_tensors(op, input=input, hx=hx, w_ih=w_ih, w_hh=w_hh)
     if input.ndim != 2 or hx.ndim != 2 or input.shape[0] != hx.shape[0]:
         raise RuntimeError(f"{op}: input and the state must be matrices with one row for each sample, got shapes "
                            f"{list(input.shape)} and {list(hx.shape)}")

@@ -4,7 +4,7 @@ from cython.cimports.ptcore._ops._common import _dims, _wrap
 
 from ptcore._dtype import as_dtype
 from ptcore._errors import DTypeError, OutOfRangeError, ShapeError, UnsupportedDTypeError
-from ptcore._ops import _arguments, _results
+from ptcore._ops import checked, results
 from ptcore._ops.functions import (
     amax,
     amin,
@@ -35,22 +35,22 @@ from ptcore._tensor import Tensor
 @cython.cfunc
 def _extremum(op: str, input, dim, keepdim, elementwise, whole, along, result):
     if type(dim) is int:
-        return _results.packed(result, along(input, _wrap(op, dim, input.ndim), keepdim))
+        return results.packed(result, along(input, _wrap(op, dim, input.ndim), keepdim))
     if dim is None:
         return whole(input, None, keepdim)
     if isinstance(dim, Tensor):
         return elementwise(input, dim)
     if isinstance(dim, (tuple, list)):
         return whole(input, _dims(op, dim, input.ndim), keepdim)
-    return _results.packed(result, along(input, _wrap(op, dim, input.ndim), keepdim))
+    return results.packed(result, along(input, _wrap(op, dim, input.ndim), keepdim))
 
 
 def max(input, dim, keepdim):
-    return _extremum("max", input, dim, keepdim, maximum, amax, max_dim, _results.max)
+    return _extremum("max", input, dim, keepdim, maximum, amax, max_dim, results.max)
 
 
 def min(input, dim, keepdim):
-    return _extremum("min", input, dim, keepdim, minimum, amin, min_dim, _results.min)
+    return _extremum("min", input, dim, keepdim, minimum, amin, min_dim, results.min)
 
 
 def logsumexp(input, dim, keepdim):
@@ -102,12 +102,12 @@ def _variance(op, input, dim, unbiased, keepdim, correction, dtype, ddof):
     if isinstance(dim, bool):           # var(unbiased)
         dim, unbiased = None, dim
     if ddof is not None:
-        correction = _results.second_spelling(op, "correction", correction, "ddof", ddof)
+        correction = results.second_spelling(op, "correction", correction, "ddof", ddof)
     if correction is None:
-        correction = 1.0 if unbiased is None or _arguments.flag(op, "unbiased", unbiased) else 0.0
+        correction = 1.0 if unbiased is None or checked.flag(op, "unbiased", unbiased) else 0.0
     if dtype is not None:
         input = input.to(dtype)
-    dims, correction = _dims(op, dim, input.ndim), _arguments.real(op, "correction", correction)
+    dims, correction = _dims(op, dim, input.ndim), checked.real(op, "correction", correction)
     if input.dtype.is_complex:
         return var_dims(input.real, dims, correction, keepdim) + var_dims(input.imag, dims, correction, keepdim)
     return var_dims(input, dims, correction, keepdim)
@@ -149,4 +149,4 @@ def nanmean(input, dim, keepdim, dtype):
 # -- order --------------------------------------------------------------------------------------
 def aminmax(input, dim, keepdim):
     dims: object = None if dim is None else _wrap("aminmax", dim, input.ndim)
-    return _results.aminmax((amin(input, dims, keepdim), amax(input, dims, keepdim)))
+    return results.aminmax((amin(input, dims, keepdim), amax(input, dims, keepdim)))

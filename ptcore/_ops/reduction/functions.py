@@ -1,9 +1,9 @@
 """``segment_reduce``."""
-from ptcore._ops import _arguments
-from ptcore._ops._record import has_values
+from ptcore._ops import checked as _arguments
 from ptcore._ops.call.offer import overridable
 from ptcore._ops.creation.creation import zeros
 from ptcore._ops.functions import cat, cumsum, segments
+from ptcore._ops.history import has_values
 from ptcore._tensor import Tensor
 
 _START = {"sum": 0.0, "mean": 0.0, "prod": 1.0, "max": -float("inf"), "min": float("inf")}

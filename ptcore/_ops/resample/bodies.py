@@ -7,7 +7,7 @@ from ptcore._dtype import as_dtype
 from ptcore._errors import DTypeError, ShapeError
 from ptcore._exchange.convert import tensor
 from ptcore._memory_format import contiguous_format
-from ptcore._ops import _arguments
+from ptcore._ops import checked
 from ptcore._ops.creation.creation import eye, linspace, zeros
 from ptcore._ops.functions import (
     clamp,
@@ -146,9 +146,9 @@ def interpolate(input, size, scale_factor, mode, align_corners, recompute_scale_
     op = "interpolate"
     _word(op, "mode", mode)
     if align_corners is not None:
-        align_corners = _arguments.flag(op, "align_corners", align_corners)
+        align_corners = checked.flag(op, "align_corners", align_corners)
     if recompute_scale_factor is not None:
-        recompute_scale_factor = _arguments.flag(op, "recompute_scale_factor", recompute_scale_factor)
+        recompute_scale_factor = checked.flag(op, "recompute_scale_factor", recompute_scale_factor)
     if mode not in _MODES:
         raise NotImplementedError(f"{op}: mode must be one of {', '.join([repr(m) for m in _MODES])}, got {mode!r}")
     how, ndims = _MODES[mode]
@@ -176,7 +176,7 @@ def interpolate(input, size, scale_factor, mode, align_corners, recompute_scale_
         factors = tuple(scale_factor) if isinstance(scale_factor, (list, tuple)) else (scale_factor,) * n
         if len(factors) != n:
             raise ValueError(f"{op}: scale_factor must be a number or {n} numbers, got {list(factors)}")
-        factors = tuple([_arguments.real(op, "scale_factor", f) for f in factors])
+        factors = tuple([checked.real(op, "scale_factor", f) for f in factors])
         if not all([0 < f < 2.0**40 for f in factors]):
             raise ShapeError(f"{op}: scale_factor must be positive, got {list(factors)}")
         size = tuple([math.trunc(m * f) for m, f in zip(input.shape[2:], factors)])
@@ -212,9 +212,9 @@ def interpolate(input, size, scale_factor, mode, align_corners, recompute_scale_
 # -- sampling at positions ---------------------------------------------------------------------------
 def grid_sample(input, grid, mode, padding_mode, align_corners):
     op = "grid_sample"
-    _arguments.word(op, "mode", mode, ("bilinear", "nearest", "bicubic"))
-    _arguments.word(op, "padding_mode", padding_mode, ("zeros", "border", "reflection"))
-    align_corners = False if align_corners is None else _arguments.flag(op, "align_corners", align_corners)
+    checked.word(op, "mode", mode, ("bilinear", "nearest", "bicubic"))
+    checked.word(op, "padding_mode", padding_mode, ("zeros", "border", "reflection"))
+    align_corners = False if align_corners is None else checked.flag(op, "align_corners", align_corners)
     if mode == "bicubic" and input.ndim == 5:
         raise ShapeError(f"{op}: mode 'bicubic' needs input of 4 dimensions, got shape {list(input.shape)}")
     return grid_sampled(input, grid, mode, padding_mode, align_corners)
@@ -244,10 +244,10 @@ def grid_sampler_3d(input, grid, interpolation_mode, padding_mode, align_corners
 
 def affine_grid(theta, size, align_corners):
     op = "affine_grid"
-    align_corners = False if align_corners is None else _arguments.flag(op, "align_corners", align_corners)
+    align_corners = False if align_corners is None else checked.flag(op, "align_corners", align_corners)
     if theta.dtype.kind != "f":
         raise ValueError(f"{op}: theta must be floating-point, got {theta.dtype.name}")
-    size = tuple(_arguments.integers(op, "size", size))
+    size = tuple(checked.integers(op, "size", size))
     if len(size) not in (4, 5):
         raise NotImplementedError(f"{op}: size must have 4 or 5 entries, got {list(size)}")
     dims = len(size) - 2

@@ -7,8 +7,7 @@ from cython.cimports.ptcore._tensor import same_shape
 
 from ptcore._device import checked_device
 from ptcore._errors import DTypeError, OutOfRangeError, ShapeError
-from ptcore._ops import _arguments, _results
-from ptcore._ops._record import has_values
+from ptcore._ops import checked, results
 from ptcore._ops.call.operands import promoted
 from ptcore._ops.creation.creation import arange, empty, zeros
 from ptcore._ops.functions import (
@@ -33,6 +32,7 @@ from ptcore._ops.functions import (
     unsqueeze,
 )
 from ptcore._ops.functions import sum as sum_of
+from ptcore._ops.history import has_values
 from ptcore._ops.table.shapes import FLOAT32, INT64, broadcast_shapes
 from ptcore._shape import is_symbolic_number
 from ptcore._state import aside
@@ -40,7 +40,7 @@ from ptcore._tensor import Tensor
 
 
 def stack(tensors, dim, out=None):
-    tensors = _arguments.tensors("stack", "tensors", tensors)
+    tensors = checked.tensors("stack", "tensors", tensors)
     if not tensors:
         raise ShapeError("stack: tensors must not be empty")
     first = tensors[0]
@@ -60,7 +60,7 @@ def _joined(tensors, dim, out):
         size[dim] = 0
         for t in tensors:
             size[dim] += t.shape[dim]
-        out = _results.fitting(out, size)
+        out = results.fitting(out, size)
     return cat(tensors, dim) if out is None else cat(tensors, dim, out=out)
 
 
@@ -68,11 +68,11 @@ def _all_tensors(op, tensors):
     """A tuple of Tensors from ``f(a, b)`` or ``f([a, b])``."""
     if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
         tensors = tensors[0]
-    return _arguments.tensors(op, "tensors", tensors)
+    return checked.tensors(op, "tensors", tensors)
 
 
 def _several(op, tensors):
-    tensors = _arguments.tensors(op, "tensors", tensors)
+    tensors = checked.tensors(op, "tensors", tensors)
     if not tensors:
         raise ShapeError(f"{op}: tensors must not be empty")
     return tensors
@@ -111,14 +111,14 @@ def _own(out, input):
 
 
 def repeat(input, repeats):
-    repeats = _arguments.integers("repeat", "repeats", repeats)
+    repeats = checked.integers("repeat", "repeats", repeats)
     if len(repeats) < input.ndim:
         raise ShapeError(f"repeat: repeats must have a number for each of {input.ndim} dims, got {repeats}")
     return _own(_repeated("repeat", input, repeats), input)
 
 
 def tile(input, dims):
-    dims = _arguments.integers("tile", "dims", dims)
+    dims = checked.integers("tile", "dims", dims)
     dims = [1] * (input.ndim - len(dims)) + dims
     return _own(_repeated("tile", input, dims), input)
 
@@ -139,9 +139,9 @@ def repeat_interleave(input, repeats, dim, output_size):
     if not isinstance(repeats, Tensor):
         if isinstance(repeats, (tuple, list)):
             from ptcore._exchange.convert import tensor
-            repeats = tensor(_arguments.integers(op, "repeats", repeats), dtype=INT64, device=input.device)
+            repeats = tensor(checked.integers(op, "repeats", repeats), dtype=INT64, device=input.device)
         else:
-            repeats = _arguments.integer(op, "repeats", repeats)
+            repeats = checked.integer(op, "repeats", repeats)
             if repeats < 0:
                 raise RuntimeError(f"{op}: repeats must not be negative, got {repeats}")
             _check_output(op, output_size, n * repeats)
@@ -158,7 +158,7 @@ def repeat_interleave(input, repeats, dim, output_size):
 
 
 def _check_output(op, output_size, n):
-    if output_size is not None and _arguments.integer(op, "output_size", output_size) != n:
+    if output_size is not None and checked.integer(op, "output_size", output_size) != n:
         raise RuntimeError(f"{op}: output_size must be the sum of repeats, {n}, got {output_size}")
 
 
@@ -166,7 +166,7 @@ def _interleaved(op, n, repeats, output_size, device):
     """Each of the first n integers as often as repeats says."""
     ends = cumsum(repeats.to(INT64), 0)
     if output_size is not None and not has_values(repeats):         # nobody may look whether it is their sum
-        total = _arguments.integer(op, "output_size", output_size)
+        total = checked.integer(op, "output_size", output_size)
         return (unsqueeze(arange(total, device=device), 1) >= ends).sum(1)
     if n and int(amin(repeats)) < 0:
         raise RuntimeError(f"{op}: repeats must not be negative, got {int(amin(repeats))}")
@@ -176,8 +176,8 @@ def _interleaved(op, n, repeats, output_size, device):
 
 
 def roll(input, shifts, dims):
-    shifts = _arguments.integers("roll", "shifts", shifts)
-    dims = [] if dims is None else _arguments.integers("roll", "dims", dims)
+    shifts = checked.integers("roll", "shifts", shifts)
+    dims = [] if dims is None else checked.integers("roll", "dims", dims)
     if not shifts:
         raise RuntimeError("roll: shifts must not be empty")
     if not dims and len(shifts) == 1:
@@ -203,7 +203,7 @@ def _rolled(input, shift, dim):
 
 
 def rot90(input, k, dims):
-    dims = _arguments.integers("rot90", "dims", dims)
+    dims = checked.integers("rot90", "dims", dims)
     if len(dims) != 2 or input.ndim < 2:
         raise RuntimeError(f"rot90: dims must be two dims of input, got {dims} for shape {list(input.shape)}")
     a, b = [_wrap("rot90", d, input.ndim, "dims") for d in dims]
@@ -311,7 +311,7 @@ def meshgrid(tensors, indexing):
     if not tensors:
         raise ShapeError("meshgrid: tensors must not be empty")
     if indexing is not None:
-        _arguments.word("meshgrid", "indexing", indexing, ("ij", "xy"), RuntimeError)
+        checked.word("meshgrid", "indexing", indexing, ("ij", "xy"), RuntimeError)
     for t in tensors:
         if t.ndim > 1:
             raise ShapeError(f"meshgrid: tensors must be vectors, got shape {list(t.shape)}")
@@ -399,11 +399,11 @@ def trace(input):
 
 
 def _triangle(op, row, col, offset, dtype, device, lower):
-    row, col = _arguments.integer(op, "row", row), _arguments.integer(op, "col", col)
-    offset = _arguments.integer(op, "offset", offset)
+    row, col = checked.integer(op, "row", row), checked.integer(op, "col", col)
+    offset = checked.integer(op, "offset", offset)
     if row < 0 or col < 0:
         raise RuntimeError(f"{op}: row and col must not be negative, got {row} and {col}")
-    dtype = INT64 if dtype is None else _arguments.dtype(op, "dtype", dtype)
+    dtype = INT64 if dtype is None else checked.dtype(op, "dtype", dtype)
     made = dtype if dtype.kind in "iuf" else INT64
     device = checked_device(device, op)
     count = _lower_count(row, col, offset) if lower else row * col - _lower_count(row, col, offset - 1)
@@ -478,7 +478,7 @@ def select_scatter(input, src, dim, index):
 def slice_scatter(input, src, dim, start, end, step):
     op = "slice_scatter"
     dim = _divided(op, dim, input)
-    bounds = [None if x is None else _arguments.integer(op, name, x) for name, x in (("start", start), ("end", end))]
+    bounds = [None if x is None else checked.integer(op, name, x) for name, x in (("start", start), ("end", end))]
     if step < 1:
         raise RuntimeError(f"{op}: step must be positive, got {step}")
     n = input.shape[dim]
@@ -502,10 +502,10 @@ def as_strided_scatter(input, src, size, stride, storage_offset):
     has no memory; else they are places of the input's memory, which the result is laid out as, as in PyTorch.
     """
     op = "as_strided_scatter"
-    size = _arguments.integers(op, "size", size)
-    stride = _arguments.integers(op, "stride", stride)
+    size = checked.integers(op, "size", size)
+    stride = checked.integers(op, "stride", stride)
     if storage_offset is not None:
-        storage_offset = _arguments.integer(op, "storage_offset", storage_offset)
+        storage_offset = checked.integer(op, "storage_offset", storage_offset)
     in_order = (not has_values(input) or _repeats(input.shape, input.stride())
                 or (input.is_contiguous() and (storage_offset is None or input.storage_offset() == 0)))
     if in_order and has_values(input) and tuple(src.shape) == tuple(size) and not _repeats(size, stride):

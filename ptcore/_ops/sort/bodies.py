@@ -3,7 +3,7 @@ from cython.cimports.ptcore._ops._common import _wrap
 
 from ptcore._dtype import as_dtype, iinfo
 from ptcore._errors import ShapeError
-from ptcore._ops import _arguments, _results
+from ptcore._ops import checked, results
 from ptcore._ops.call.operands import result_type
 from ptcore._ops.creation.creation import arange, full, ones_like, zeros, zeros_like
 from ptcore._ops.functions import (
@@ -36,7 +36,7 @@ def msort(input):
 
 def _middle(op, result, input, dim, keepdim, skip_nan):
     if dim is not None:
-        return _results.packed(result, median_along(input, skip_nan, _wrap(op, dim, input.ndim), keepdim))
+        return results.packed(result, median_along(input, skip_nan, _wrap(op, dim, input.ndim), keepdim))
     flat = reshape(input, (-1,))
     if not flat.numel():
         if input.dtype.kind != "f":
@@ -46,11 +46,11 @@ def _middle(op, result, input, dim, keepdim, skip_nan):
 
 
 def median(input, dim, keepdim):
-    return _middle("median", _results.median, input, dim, keepdim, False)
+    return _middle("median", results.median, input, dim, keepdim, False)
 
 
 def nanmedian(input, dim, keepdim):
-    return _middle("nanmedian", _results.nanmedian, input, dim, keepdim, True)
+    return _middle("nanmedian", results.nanmedian, input, dim, keepdim, True)
 
 
 # -- values that occur -----------------------------------------------------------------------------
@@ -127,7 +127,7 @@ def _unique_slices(op, input, dim, return_inverse, return_counts, ordered):
 def searchsorted(sorted_sequence, input, out_int32, right, side, sorter):
     op = "searchsorted"
     if side is not None:
-        _arguments.word(op, "side", side, ("left", "right"), RuntimeError)
+        checked.word(op, "side", side, ("left", "right"), RuntimeError)
         if side == "left" and right:
             raise RuntimeError(f"{op}: side='left' and right=True contradict each other")
         right = side == "right"
@@ -142,7 +142,7 @@ def searchsorted(sorted_sequence, input, out_int32, right, side, sorter):
                          f"{list(sorted_sequence.shape)} and {list(input.shape)}")
     if sorter is not None:
         if not isinstance(sorter, Tensor):
-            _arguments.tensor(op, "sorter", sorter)
+            checked.tensor(op, "sorter", sorter)
         if sorter.shape != sorted_sequence.shape:
             raise ShapeError(f"{op}: sorter must have sorted_sequence's shape {list(sorted_sequence.shape)}, got "
                              f"{list(sorter.shape)}")
@@ -158,7 +158,7 @@ def searchsorted(sorted_sequence, input, out_int32, right, side, sorter):
 def _sought_number(op, sequence, number, right):
     """A number as a tensor of the dtype that it and a sequence promote to. One out of an integer's range lies before or
     behind all elements: what stands for it is the range's end on that side."""
-    number = _arguments.number(op, "input", number)
+    number = checked.number(op, "input", number)
     dtype = result_type(sequence, number)
     if dtype.kind in "iu":
         limits = iinfo(dtype)

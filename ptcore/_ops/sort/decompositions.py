@@ -1,5 +1,4 @@
-"""Order statistics written out in smaller ops; see _decompositions.py."""
-from ptcore._ops._record import has_values
+"""Order statistics written out in smaller ops; see decompositions.py."""
 from ptcore._ops.creation.creation import arange, full, zeros
 from ptcore._ops.functions import any as any_of
 from ptcore._ops.functions import (
@@ -21,6 +20,7 @@ from ptcore._ops.functions import (
 )
 from ptcore._ops.functions import index_select as select_rows
 from ptcore._ops.functions import sum as sum_of
+from ptcore._ops.history import has_values
 from ptcore._ops.table.shapes import BOOL
 
 

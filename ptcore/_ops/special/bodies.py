@@ -1,7 +1,7 @@
 """Bodies: special functions."""
 from ptcore._dtype import get_default_dtype
 from ptcore._errors import DTypeError
-from ptcore._ops import _arguments
+from ptcore._ops import checked
 from ptcore._ops.call.operands import result_type
 from ptcore._ops.creation.creation import arange, full
 from ptcore._ops.functions import clamp_max, clamp_min, isnan, log1p, sum, unsqueeze, where
@@ -13,7 +13,7 @@ def logit(input, eps):
     if input.dtype.kind in "iub":
         input = input.to(get_default_dtype())
     if eps is not None:
-        eps = _arguments.real("logit", "eps", eps)
+        eps = checked.real("logit", "eps", eps)
         input = clamp_max(clamp_min(input, eps), 1 - eps)
     return logit_of(input)
 
@@ -50,9 +50,9 @@ def special_ndtr(input):
 def special_xlog1py(input, other):
     op = "special.xlog1py"
     if not isinstance(input, Tensor):
-        input = (_arguments.number if isinstance(other, Tensor) else _arguments.tensor)(op, "input", input)
+        input = (checked.number if isinstance(other, Tensor) else checked.tensor)(op, "input", input)
     elif not isinstance(other, Tensor):
-        other = _arguments.number(op, "other", other)
+        other = checked.number(op, "other", other)
     dtype = result_type(input, other)
     if dtype.kind not in "fc":
         dtype = get_default_dtype()

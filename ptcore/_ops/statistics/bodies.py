@@ -6,8 +6,7 @@ from cython.cimports.ptcore._ops._common import _wrap
 
 from ptcore._dtype import as_dtype, get_default_dtype
 from ptcore._errors import DTypeError, ShapeError, UnsupportedDTypeError
-from ptcore._ops import _arguments, _results
-from ptcore._ops._record import has_values
+from ptcore._ops import checked, results
 from ptcore._ops.creation.creation import full, linspace, ones_like, zeros_like
 from ptcore._ops.functions import (
     add,
@@ -44,6 +43,7 @@ from ptcore._ops.functions import (
     unsqueeze,
     where,
 )
+from ptcore._ops.history import has_values
 from ptcore._tensor import Tensor
 
 INT64 = as_dtype("int64")
@@ -65,7 +65,7 @@ def cov(input, correction, fweights, aweights):
         if weights is None:
             continue
         if not isinstance(weights, Tensor):
-            _arguments.tensor("cov", name, weights)
+            checked.tensor("cov", name, weights)
         if weights.dtype.kind not in kinds or tuple(weights.shape) != (x.shape[1],):
             raise ShapeError(f"cov: {name} must be {'integers' if kinds == 'iu' else 'real'} of shape [{x.shape[1]}], "
                              f"got {weights.dtype.name} of shape {list(weights.shape)}")
@@ -107,9 +107,9 @@ def _quantile(op, input, q, dim, keepdim, interpolation, skip_nan):
     if input.dtype.name not in ("float32", "float64"):
         raise DTypeError(f"{op}: input must be float32 or float64, got {input.dtype.name}")
     ways = ("linear", "lower", "higher", "nearest", "midpoint")
-    _arguments.word(op, "interpolation", interpolation, ways, RuntimeError)
+    checked.word(op, "interpolation", interpolation, ways, RuntimeError)
     if not isinstance(q, Tensor):
-        q = full((), _arguments.real(op, "q", q), dtype=input.dtype, device=input.device)
+        q = full((), checked.real(op, "q", q), dtype=input.dtype, device=input.device)
     if q.dtype is not input.dtype:
         raise DTypeError(f"{op}: q must have the dtype {input.dtype.name} of input, got {q.dtype.name}")
     if q.ndim > 1:
@@ -179,7 +179,7 @@ def bincount(input, weights, minlength):
         n = builtin_max(n, int(amax(input)) + 1)
     if weights is not None:
         if not isinstance(weights, Tensor):
-            _arguments.tensor("bincount", "weights", weights)
+            checked.tensor("bincount", "weights", weights)
         if weights.shape != input.shape:
             raise ShapeError(f"bincount: weights must have input's shape {list(input.shape)}, got "
                              f"{list(weights.shape)}")
@@ -199,7 +199,7 @@ def histc(input, bins, min, max):
     if bins < 1:
         raise RuntimeError(f"histc: bins must be positive, got {bins}")
     x = reshape(input.detach(), (-1,))
-    low, high = _arguments.real("histc", "min", min), _arguments.real("histc", "max", max)
+    low, high = checked.real("histc", "min", min), checked.real("histc", "max", max)
     if low == high and x.numel() and not x.is_meta:
         if not has_values(x):           # the same without a look at them
             low, high = amin(x), amax(x)
@@ -226,7 +226,7 @@ def diff(input, n, dim, prepend, append):
         if t is None:
             continue
         if not isinstance(t, Tensor):
-            _arguments.tensor("diff", name, t)
+            checked.tensor("diff", name, t)
         if t.ndim != input.ndim or [k for d, k in enumerate(t.shape) if d != dim] != [
                 k for d, k in enumerate(input.shape) if d != dim]:
             raise ShapeError(f"diff: {name} must have input's shape {list(input.shape)} apart from dim {dim}, got "
@@ -249,7 +249,7 @@ def _widths(op, y, x, dx, dim):
     if x is None:
         return dx
     if not isinstance(x, Tensor):
-        _arguments.tensor(op, "x", x)
+        checked.tensor(op, "x", x)
     if x.ndim == 1:
         if x.numel() != y.shape[dim]:
             raise ShapeError(f"{op}: x must have the size {y.shape[dim]} of dim {dim}, got shape {list(x.shape)}")
@@ -297,11 +297,11 @@ def isin(elements, test_elements, assume_unique, invert):
     op = "isin"
     like = elements if isinstance(elements, Tensor) else test_elements
     if not isinstance(like, Tensor):
-        _arguments.tensor(op, "elements", elements)
+        checked.tensor(op, "elements", elements)
     pair = []
     for name, x in (("elements", elements), ("test_elements", test_elements)):
         if not isinstance(x, Tensor):
-            value = _arguments.number(op, name, x)
+            value = checked.number(op, name, x)
             try:
                 x = full((), value, device=like.device)
             except (RuntimeError, OverflowError) as e:
@@ -317,7 +317,7 @@ def gradient(input, spacing, dim, edge_order):
     if edge_order not in (1, 2):
         raise RuntimeError(f"{op}: edge_order must be 1 or 2, got {edge_order}")
     dims = list(range(input.ndim)) if dim is None else [
-        _wrap(op, d, input.ndim) for d in _arguments.integers(op, "dim", dim)]
+        _wrap(op, d, input.ndim) for d in checked.integers(op, "dim", dim)]
     for d in dims:
         if dims.count(d) > 1:
             raise RuntimeError(f"{op}: dim must not repeat, got {dim}")
@@ -342,7 +342,7 @@ def _slopes(op, x, spacing, dim, edge_order):
         gaps = reshape(spacing, [n if d == dim else 1 for d in range(x.ndim)])
         gaps = slice(gaps, dim, 1, n, 1) - slice(gaps, dim, 0, n - 1, 1)
     else:
-        spacing = _arguments.number(op, "spacing", spacing)
+        spacing = checked.number(op, "spacing", spacing)
         gaps = None
 
     def at(values, first, last):
@@ -373,7 +373,7 @@ def _edges(op, x, bins, low_high):
         if bins.dtype is not x.dtype:
             raise DTypeError(f"{op}: bins must have input's dtype {x.dtype.name}, got {bins.dtype.name}")
         return bins
-    bins = _arguments.integer(op, "bins", bins)
+    bins = checked.integer(op, "bins", bins)
     if bins < 1:
         raise RuntimeError(f"{op}: bins must be positive, got {bins}")
     if low_high is None:
@@ -411,7 +411,7 @@ def _weighted(op, input, weight, shape):
         raise UnsupportedDTypeError(f"{op}: input must be float32 or float64, got {input.dtype.name}")
     if weight is not None:
         if not isinstance(weight, Tensor):
-            _arguments.tensor(op, "weight", weight)
+            checked.tensor(op, "weight", weight)
         if tuple(weight.shape) != shape or weight.dtype is not input.dtype:
             raise ShapeError(f"{op}: weight must have shape {list(shape)} and dtype {input.dtype.name}, got "
                              f"{list(weight.shape)} and {weight.dtype.name}")
@@ -425,13 +425,13 @@ def histogram(input, bins, range, weight, density):
     if range is not None:
         range = _limits(op, range, 1)[0]
     counts, edges = _counted(op, reshape(input.detach(), (-1, 1)), [bins], [range], weight, density)
-    return _results.histogram((counts, edges[0]))
+    return results.histogram((counts, edges[0]))
 
 
 def _limits(op, range, k):
     if not isinstance(range, (tuple, list)):
         raise TypeError(f"{op}: range must be a tuple of numbers, got {type(range).__name__}")
-    numbers = [_arguments.real(op, "range", r) for r in range]
+    numbers = [checked.real(op, "range", r) for r in range]
     if len(numbers) != 2 * k:
         raise RuntimeError(f"{op}: range must have {2 * k} numbers, got {len(numbers)}")
     return [(numbers[2 * i], numbers[2 * i + 1]) for i in builtin_range(k)]
@@ -449,14 +449,14 @@ def histogramdd(input, bins, range, weight, density):
         raise RuntimeError(f"{op}: bins must have one entry for each of {k} coordinates, got {len(bins)}")
     ranges = [None] * k if range is None else _limits(op, range, k)
     counts, edges = _counted(op, reshape(input.detach(), (-1, k)), bins, ranges, weight, density)
-    return _results.histogramdd((counts, tuple(edges)))
+    return results.histogramdd((counts, tuple(edges)))
 
 
 def unravel_index(indices, shape):
     op = "unravel_index"
     if indices.dtype.kind not in "iu":
         raise TypeError(f"{op}: indices must be an integer tensor, got {indices.dtype.name}")
-    indices, sizes = indices.to(INT64), _arguments.integers(op, "shape", shape)
+    indices, sizes = indices.to(INT64), checked.integers(op, "shape", shape)
     total = 1
     for n in sizes:
         if n < 0:

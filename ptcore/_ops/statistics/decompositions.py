@@ -1,4 +1,4 @@
-"""Counts written out in smaller ops; see _decompositions.py."""
+"""Counts written out in smaller ops; see decompositions.py."""
 from ptcore._dtype import as_dtype
 from ptcore._ops.creation.creation import ones, zeros
 from ptcore._ops.functions import clamp, floor, index_add, places_among, reshape, select, slice, where

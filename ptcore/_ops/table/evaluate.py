@@ -7,7 +7,7 @@ from ptcore._ops.table import expr
 from ptcore._ops.table.ids import op_id, spec_of
 from ptcore._ops.table.shapes import broadcast_shapes
 from ptcore._shape import Size
-from ptcore._symbolic import sym_max, sym_min, sym_sum
+from ptcore._sizes.symbolic import sym_max, sym_min, sym_sum
 from ptcore._tensor import Tensor
 
 _code = {}                              # (text, numbers) -> (compiled text, functions it calls)

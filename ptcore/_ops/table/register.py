@@ -52,7 +52,7 @@ def register(signature, *, spec, kernels, types=schema.ALL, promote="default", v
         forward mode raises.
     batch : callable or str, optional
         ``batch(args, size)`` runs the op on arguments of which some are
-        ``ptcore._ops._batching.Batched`` and returns such; or the column as a row has it, such as
+        ``ptcore._ops.batching.Batched`` and returns such; or the column as a row has it, such as
         ``"shift"``. Without one batching raises.
     autocast, sample, reference, doc : optional
         Columns of the row: its autocast rule, sampling domain and independent reference for

@@ -79,7 +79,7 @@ class Arg:
 class Row:
     """One op. See the constructors below for the columns that belong to a kind. Every row has
 
-    ``batch``: how the op runs on tensors with a hidden first dim (_batching.py). "broadcast"
+    ``batch``: how the op runs on tensors with a hidden first dim (batching.py). "broadcast"
     aligns dims; "shift" moves the dims that parameters name by one ("shift a b": tensors other
     than a and b must have no hidden dim, else it decomposes); "whole" looks at no dim; "sizes"
     takes a shape; "strided" is ``as_strided``; "product ik,kj->ij" is an einsum; "rows" searches
@@ -285,8 +285,8 @@ def elementwise(signature, **columns):
     so that a number must fit the dtype; "second": of the second), ``hint`` (what to use for bool tensors, which the op
     refuses),
     ``scalar_loops`` (own loops for a Python scalar), ``select`` ({parameter: {value: op}}, or
-    {parameter: op} for the op of every value but the default, which gets the parameter too; "_arguments.f" is
-    a function of that file), ``absent`` (parameters, and the function of _arguments.py that is called with the first
+    {parameter: op} for the op of every value but the default, which gets the parameter too; "methods.f" is
+    a function of that file), ``absent`` (parameters, and the function of methods.pyx that is called with the first
     argument when none of them is given).
     """
     return _row("elementwise", signature, **columns)
@@ -304,7 +304,7 @@ def structured(signature, **columns):
     the kernel wants its inputs so), ``keeps`` (whatever the kernel writes: "channels_last" for results in the
     memory format of an input that is so, if they have as many dims; "layout" for results with the strides of the first
     input, if they have its sizes), ``select`` ({parameter: function
-    of _arguments.py}: what is called with the
+    of methods.pyx}: what is called with the
     tensors and any value but the default).
     """
     return _row("structured", signature, **columns)

@@ -3,9 +3,7 @@ import cython
 from cython.cimports.ptcore._ops._common import _divided, _wrap
 
 from ptcore._errors import OutOfRangeError, ShapeError
-from ptcore._ops import _arguments
-from ptcore._ops._methods import as_strided, detach, reinterpret
-from ptcore._ops._record import has_values
+from ptcore._ops import checked
 from ptcore._ops.functions import (
     diagonal,
     expand,
@@ -28,6 +26,8 @@ from ptcore._ops.functions import (
     view_as_complex,
     view_as_real,
 )
+from ptcore._ops.history import has_values
+from ptcore._ops.methods import as_strided, detach, reinterpret
 from ptcore._tensor import Tensor
 
 
@@ -51,7 +51,7 @@ def flatten(input, start_dim, end_dim):
 
 def unflatten(input, dim, sizes):
     dim = _divided("unflatten", dim, input)
-    sizes = _arguments.integers("unflatten", "sizes", sizes)
+    sizes = checked.integers("unflatten", "sizes", sizes)
     shape = input.shape
     whole, known = shape[dim], 1
     for size in sizes:
@@ -74,8 +74,8 @@ def movedim(input, source, destination):
         if order:
             order.insert(_wrap("movedim", destination, input.ndim, "destination"), order.pop(source))
         return permute(input, order)
-    source = _arguments.integers("movedim", "source", source)
-    destination = _arguments.integers("movedim", "destination", destination)
+    source = checked.integers("movedim", "source", source)
+    destination = checked.integers("movedim", "destination", destination)
     if len(source) != len(destination):
         raise RuntimeError(f"movedim: source and destination must have one length, got {source} "
                            f"and {destination}")
@@ -104,7 +104,7 @@ def narrow(input, dim, start, length):
         raise RuntimeError(f"narrow: start must be an int or a 0-d tensor of integers, got {start.dtype.name} of shape "
                            f"{list(start.shape)}")
     if type(start) is not int:
-        start = _arguments.integer("narrow", "start", start)
+        start = checked.integer("narrow", "start", start)
     size = input.shape[dim]
     first = start + size if start < 0 else start
     if not 0 <= first <= size or length < 0 or first + length > size:
@@ -122,7 +122,7 @@ def _split(op, tensor, sections, dim, evenly, by_sizes, name="split_size_or_sect
     dim = _divided(op, dim, tensor)
     size = tensor.shape[dim]
     if not isinstance(sections, (tuple, list)):
-        sections = _arguments.integer(op, name, sections)
+        sections = checked.integer(op, name, sections)
         if sections < 0 or (sections == 0 and size):
             raise RuntimeError(f"{op}: {name} must be positive, got {sections}")
         return evenly(tensor, _even(size, sections), dim)
@@ -155,11 +155,6 @@ def _chunk(op, input, chunks, dim, evenly, by_sizes):
     return evenly(input, _even(size, -(-size // chunks)), dim)
 
 
-def view_dtype(x, dtype):
-    """``x.view(dtype)``: the same bytes read as another dtype."""
-    return reinterpret(x, dtype)
-
-
 def swapaxes(input, axis0, axis1):
     axis0 = _wrap("swapaxes", axis0, input.ndim, "axis0")
     return transpose(input, axis0, _wrap("swapaxes", axis1, input.ndim, "axis1"))
@@ -175,13 +170,13 @@ def _parts(op, input, indices_or_sections, dim):
                                f"{sections.dtype.name} of shape {list(sections.shape)}")
         sections = sections.tolist()
     if isinstance(sections, (tuple, list)):
-        points = _arguments.integers(op, "indices_or_sections", sections)
+        points = checked.integers(op, "indices_or_sections", sections)
         points = [min(max(p + n if p < 0 else p, 0), n) for p in points]
         starts, ends = [0, *points], [*points, n]
         if any([s > e for s, e in zip(starts, ends)]):              # parts that overlap
             return tuple([slice(input, dim, s, e, 1) for s, e in zip(starts, ends)])
         return split_by_slices(input, [e - s for s, e in zip(starts, ends)], dim)
-    sections = _arguments.integer(op, "indices_or_sections", sections)
+    sections = checked.integer(op, "indices_or_sections", sections)
     if sections < 1:
         raise RuntimeError(f"{op}: the number of sections must be positive, got {sections}")
     if sections > 2**24:
@@ -227,7 +222,7 @@ def ravel(input):
 
 
 def split_with_sizes(input, split_sizes, dim):
-    return split(input, _arguments.integers("split_with_sizes", "split_sizes", split_sizes), dim)
+    return split(input, checked.integers("split_with_sizes", "split_sizes", split_sizes), dim)
 
 
 def unsafe_split(input, split_size, dim):
@@ -235,7 +230,7 @@ def unsafe_split(input, split_size, dim):
 
 
 def unsafe_split_with_sizes(input, split_sizes, dim):
-    sizes = _arguments.integers("unsafe_split_with_sizes", "split_sizes", split_sizes)
+    sizes = checked.integers("unsafe_split_with_sizes", "split_sizes", split_sizes)
     return _split("unsafe_split_with_sizes", input, sizes, dim, split_unsafely, split_by_sizes_unsafely)
 
 
@@ -253,7 +248,7 @@ def _expanded(input, size, implicit):
 
 
 def _split_evenly(input, split_size, dim):
-    return _split("split_copy", input, _arguments.integer("split_copy", "split_size", split_size), dim, split_evenly,
+    return _split("split_copy", input, checked.integer("split_copy", "split_size", split_size), dim, split_evenly,
                   split_by_sizes, "split_size")
 
 
@@ -265,7 +260,7 @@ def _seen_as(input, size):
 def _sliced(input, dim, start, end, step):
     if step <= 0:
         raise RuntimeError(f"slice_copy: step must be positive, got {step}")
-    start, end = [None if x is None else _arguments.integer("slice_copy", name, x) for name, x in (
+    start, end = [None if x is None else checked.integer("slice_copy", name, x) for name, x in (
         ("start", start), ("end", end))]
     return slice(input, _divided("slice_copy", dim, input), start, end, step)
 

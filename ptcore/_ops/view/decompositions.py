@@ -1,4 +1,4 @@
-"""Views written out in smaller ops; see _decompositions.py."""
+"""Views written out in smaller ops; see decompositions.py."""
 from ptcore._ops.functions import transpose
 
 

@@ -3,8 +3,8 @@ from itertools import pairwise
 
 from ptcore._errors import ShapeError
 from ptcore._memory_format import channels_last, memory_format
-from ptcore._ops._arguments import integer, need_tensors
 from ptcore._ops.call.offer import overridable
+from ptcore._ops.checked import integer, need_tensors
 from ptcore._shape import dims_inside_out
 
 

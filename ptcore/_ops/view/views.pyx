@@ -17,12 +17,12 @@ from ptcore._shape cimport (any_symbolic, count, fill_strides, hinted, infer_siz
                             read_sizes, sizes_tuple,
                             view_strides, wrap_dim)
 from ptcore._tensor cimport *
-from ptcore._ops import _arguments
+from ptcore._ops import checked
 from ptcore._ops.call.offer cimport PT_VARIANT_PLAIN, is_of_top, offer
 from ptcore._ops.call.run cimport call_with as call
-from ptcore._ops._record cimport *
+from ptcore._ops.history cimport *
 from ptcore._ops.table.ids cimport *
-from ptcore._ops._writing cimport *
+from ptcore._ops.writing cimport *
 from ptcore._ops.table.ids import op_id
 
 cdef int OP_VIEW = op_id("view")
@@ -106,6 +106,15 @@ cdef tuple finish_views(int op, Tensor x, list parts, tuple params, bint writabl
     return tuple(parts)
 
 
+cdef object _reinterpret = None      # the function for a view as another dtype
+
+
+def set_reinterpret(f):
+    """methods.pyx, which makes such views, says here how."""
+    global _reinterpret
+    _reinterpret = f
+
+
 cdef object view(int op, object input, object shape):
     cdef Tensor x
     cdef int64_t[64] sizes
@@ -113,8 +122,7 @@ cdef object view(int op, object input, object shape):
     cdef int ndim
     x = enter(op, input)
     if not isinstance(shape, (tuple, list, int)):
-        from ptcore._ops.view.bodies import view_dtype
-        return view_dtype(x, shape)
+        return _reinterpret(x, shape)
     ndim = read_sizes(shape, sizes, b"view", b"shape")
     infer_size(ndim, sizes, x.count, b"view")
     if not x.flags & PT_NONCONTIGUOUS:
@@ -392,7 +400,7 @@ cdef object split_at(int op, object input, object sizes, object dim, bint writab
     cdef int64_t start = 0, n
     cdef list parts = []
     x = enter(op, input)
-    sizes = tuple(_arguments.integers(info(op).name.decode(), "split_size_or_sections", sizes))
+    sizes = tuple(checked.integers(info(op).name.decode(), "split_size_or_sections", sizes))
     d = wrap_dim(read_index(dim, b"split", b"dim"), x.rank, b"split", b"dim")
     if x.rank == 0 or _builtins.sum(sizes) != x.dims[d] or any_negative(sizes):
         from ptcore._errors import ShapeError

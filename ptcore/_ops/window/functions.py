@@ -6,8 +6,8 @@ it as an angle that goes from 0 to 2 pi.
 import math
 
 from ptcore._dtype import as_dtype, get_default_dtype
-from ptcore._ops._arguments import flag, integer
 from ptcore._ops.call.offer import seen_by_modes
+from ptcore._ops.checked import flag, integer
 from ptcore._ops.creation.creation import arange, empty, ones
 from ptcore._ops.functions import i0
 

@@ -1,6 +1,6 @@
 """Rule of attention. The fused kernel serves a backward that is not recorded."""
 from ptcore._ops.functions import attention_backward
-from ptcore.autograd._helpers import differentiated
+from ptcore.autograd.helpers import differentiated
 from ptcore.autograd.rules import vjp
 
 

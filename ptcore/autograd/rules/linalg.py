@@ -5,7 +5,6 @@ a pair of singular vectors may be multiplied. For complex input a loss that does
 it is refused; for real input the factor is a sign and has no derivative. Factors are functions of matrices that
 equal their adjoint, or are defined up to the gauge of their vectors.
 """
-from ptcore._ops._record import has_values
 from ptcore._ops.creation.creation import eye, ones
 from ptcore._ops.functions import (
     _linalg_inv,
@@ -30,7 +29,8 @@ from ptcore._ops.functions import (
     where,
 )
 from ptcore._ops.functions import sum as sum_of
-from ptcore.autograd._helpers import adjoint, conj_of
+from ptcore._ops.history import has_values
+from ptcore.autograd.helpers import adjoint, conj_of
 from ptcore.autograd.rules import jvp, vjp
 
 

@@ -15,7 +15,7 @@ from ptcore._ops.loss.decompositions import cross_entropy_backward as cross_entr
 from ptcore._ops.loss.decompositions import ctc_loss_backward as ctc_gradient_by_ops
 from ptcore._ops.loss.decompositions import ctc_loss_stats as ctc_by_ops
 from ptcore._ops.loss.decompositions import multi_margin_slope as multi_margin_slope_by_ops
-from ptcore.autograd._helpers import differentiated
+from ptcore.autograd.helpers import differentiated
 from ptcore.autograd.rules import jvp, vjp
 
 

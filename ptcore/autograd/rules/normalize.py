@@ -11,7 +11,7 @@ from ptcore._ops.normalize.decompositions import group_norm_stats as group_norm_
 from ptcore._ops.normalize.decompositions import group_norm_stats_backward
 from ptcore._ops.normalize.decompositions import layer_norm_backward as layer_norm_by_ops
 from ptcore._ops.normalize.decompositions import layer_norm_stats as layer_norm_statistics
-from ptcore.autograd._helpers import differentiated
+from ptcore.autograd.helpers import differentiated
 from ptcore.autograd.rules import vjp
 
 

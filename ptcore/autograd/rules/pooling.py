@@ -1,7 +1,7 @@
 """Rules of pooling: a gradient goes back to where the largest element stood."""
 from ptcore._memory_format import channels_last, channels_last_3d, is_in
 from ptcore._ops.functions import gather, reshape
-from ptcore.autograd._helpers import differentiated, interposed, ungathered, zeros_for
+from ptcore.autograd.helpers import differentiated, interposed, ungathered, zeros_for
 from ptcore.autograd.rules import jvp, vjp
 
 

@@ -2,7 +2,7 @@
 from ptcore._ops.functions import mm, slice, tanh, transpose
 from ptcore._ops.functions import recurrent_layer_backward as fused
 from ptcore._ops.functions import sum as sum_of
-from ptcore.autograd._helpers import differentiated, zeros_for
+from ptcore.autograd.helpers import differentiated, zeros_for
 from ptcore.autograd.rules import vjp
 
 

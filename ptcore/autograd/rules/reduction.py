@@ -22,7 +22,7 @@ from ptcore._ops.norm.decompositions import norm_slope
 from ptcore._ops.reduction.decompositions import segments_slope as segments_slope_by_ops
 from ptcore._ops.table.shapes import reduced_shape
 from ptcore._ops.view.bodies import movedim
-from ptcore.autograd._helpers import conj_of, differentiated, slope_refused, ungathered, zeros_among
+from ptcore.autograd.helpers import conj_of, differentiated, slope_refused, ungathered, zeros_among
 from ptcore.autograd.rules import vjp
 
 

@@ -1,6 +1,6 @@
 """Rule of sampling at positions. The fused kernel serves a backward that is not recorded."""
 from ptcore._ops.functions import grid_sample_backward
-from ptcore.autograd._helpers import differentiated
+from ptcore.autograd.helpers import differentiated
 from ptcore.autograd.rules import vjp
 
 

@@ -16,7 +16,7 @@ from ptcore._ops.functions import (
 from ptcore._ops.functions import cumprod as cumprod_of
 from ptcore._ops.functions import logcumsumexp as logcumsumexp_of
 from ptcore._ops.shaping.bodies import stack
-from ptcore.autograd._helpers import conj_of, differentiated, ungathered, zeros_among
+from ptcore.autograd.helpers import conj_of, differentiated, ungathered, zeros_among
 from ptcore.autograd.rules import jvp, vjp
 
 

@@ -1,7 +1,7 @@
 """Rules of sorting and selecting: a gradient goes back to where its value came from."""
 from ptcore._ops.functions import gather, unsqueeze
 from ptcore._ops.functions import sum as sum_of
-from ptcore.autograd._helpers import ungathered
+from ptcore.autograd.helpers import ungathered
 from ptcore.autograd.rules import jvp, vjp
 from ptcore.autograd.rules.reduction import max_dim
 

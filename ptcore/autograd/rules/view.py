@@ -1,6 +1,6 @@
 """Rules of windows."""
 from ptcore._ops.functions import as_strided_of
-from ptcore.autograd._helpers import extent, zeros_for
+from ptcore.autograd.helpers import extent, zeros_for
 from ptcore.autograd.rules import jvp
 
 

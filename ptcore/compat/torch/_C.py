@@ -12,8 +12,8 @@ from ptcore._shape import Size
 from ptcore._tensor import Tensor
 from ptcore.amp import autocast
 from ptcore.jit import ScriptFunction, ScriptModule
-from ptcore.library._tag import Tag
-from ptcore.nn.modules.module import _parse_to as _nn_parse_to
+from ptcore.library.tag import Tag
+from ptcore.nn.modules.module import parse_to as _nn_parse_to
 
 __all__ = ["Argument", "DispatchKey", "DispatchKeySet", "FunctionSchema", "Generator", "ScriptFunction", "ScriptModule",
            "Size", "Tag", "Tensor", "device", "dtype", "memory_format", "parse_schema"]

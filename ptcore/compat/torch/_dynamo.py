@@ -9,7 +9,7 @@ from ptcore.compiler import (
     substitute_in_graph,
 )
 from ptcore.compiler import reset as reset
-from ptcore.jit._compile import OptimizedModule, disable
+from ptcore.jit.compiled import OptimizedModule, disable
 
 __all__ = [
     "OptimizedModule",

@@ -88,7 +88,7 @@ TABLE = {
 # Names at the top of torch that ptcore keeps elsewhere, or has for PyTorch's sake alone.
 NAMES = {
     "ScriptModule": "ptcore.jit",
-    "Tag": "ptcore.library._tag",
+    "Tag": "ptcore.library.tag",
     "Future": "ptcore.futures",
     "DispatchKey": f"{_HERE}._C",
     "DisableTorchFunctionSubclass": f"{_HERE}._C",

@@ -2,7 +2,7 @@
 from typing import Any
 
 from ptcore._tensor import Tensor
-from ptcore.utils._settings import (
+from ptcore.utils.settings import (
     are_deterministic_algorithms_enabled,
     is_deterministic_algorithms_warn_only_enabled,
 )

@@ -1,4 +1,4 @@
-// cuBLAS as a table of pointers that _library_tables.pyx fills from the library cuda.pathfinder finds. Statuses are cublasStatus_t;
+// cuBLAS as a table of pointers that library_tables.pyx fills from the library cuda.pathfinder finds. Statuses are cublasStatus_t;
 // data and compute types have CUDA's numbers.
 #pragma once
 #include <cstddef>

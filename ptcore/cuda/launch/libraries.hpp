@@ -1,4 +1,4 @@
-// The libraries of CUDA, each a table of pointers that _library_tables.pyx fills from what cuda.pathfinder finds.
+// The libraries of CUDA, each a table of pointers that library_tables.pyx fills from what cuda.pathfinder finds.
 #pragma once
 
 namespace pt_cuda {

@@ -10,13 +10,15 @@ import ptcore
 import ptcore._ops as ops
 from ptcore._errors import here
 from ptcore._node import user_place
+from ptcore._ops.calling import run
 from ptcore._ops.table.ids import op_name
-from ptcore._pytree import tree_flatten, tree_unflatten
 from ptcore._state import Interpreter, are_source_lines_kept, interpreters, is_grad_enabled, no_grad
 from ptcore._subclass import carried_by, stands_for
 from ptcore._tensor import Tensor
+from ptcore._trees.tree import tree_flatten, tree_unflatten
 from ptcore.fx._symbolic_trace import _TreesOfGraph
 from ptcore.fx.experimental._custom import custom_call
+from ptcore.fx.experimental._payloads import Sized, Traced  # noqa: F401
 from ptcore.fx.graph import Graph
 from ptcore.fx.graph_module import GraphModule
 from ptcore.nn.modules.module import Module
@@ -26,70 +28,6 @@ __all__ = ["ProxyTracer", "get_proxy_mode", "make_fx"]
 
 INPLACE = 1
 MODES = ("real", "fake", "symbolic")
-
-
-class Traced:
-    """What a stand-in carries: its value, on the meta device if only its sizes are known, and the node that gives it.
-
-    ``device`` is where the value would be. ``constant`` is the value where that does not depend on arguments, as long
-    as nothing has been written to it since its ``count``; or None.
-    """
-
-    __slots__ = ("constant", "count", "device", "node", "owner", "tensor")
-    known = False               # no rule may look at values: with other arguments they are others
-
-    def __init__(self, tensor, node, owner, device):
-        self.tensor, self.node, self.owner, self.device, self.constant = tensor, node, owner, device, None
-
-    def known_value(self):
-        """The value, a plain tensor, where it does not depend on arguments; or None."""
-        return None if self.constant is None or self.count != self.tensor._version else self.constant
-
-    def __repr__(self):
-        return f"Traced({self.node}, {self.tensor.dtype}, {list(self.tensor.shape)})"
-
-    def item(self, _):
-        known = self.known_value()
-        if known is None:
-            known = self.owner.value_read(self)
-        if known is not None:
-            return known.item()
-        raise RuntimeError("It appears that you're trying to get value out of a tracing tensor: the program reads a "
-                           "value that depends on what is traced, as a branch does; write where() or keep it a tensor"
-                           + here())
-
-    def detached(self):
-        value = self.tensor.detach()
-        payload = self.copied(value)
-        payload.constant, payload.count = self.known_value(), self.tensor._version
-        return stands_for(value, payload)
-
-    def copied(self, value):
-        return Traced(value, self.node, self.owner, self.device)
-
-    def made_like(self, x):
-        return x
-
-    def landed(self):
-        """What a leaf that is none of the tracer's gets of a traced gradient."""
-        return self.tensor
-
-
-class Sized(Traced):
-    """What a stand-in of symbolic sizes carries; ``strides`` and ``offset`` are None where they follow from those."""
-
-    __slots__ = ("offset", "sizes", "strides")
-
-    def __init__(self, tensor, node, owner, device, sizes, layout=None):
-        super().__init__(tensor, node, owner, device)
-        self.sizes = tuple(sizes)
-        self.strides, self.offset = (None, None) if layout is None else layout
-
-    def copied(self, value):
-        return Sized(value, self.node, self.owner, self.device, self.sizes, (self.strides, self.offset))
-
-    def __repr__(self):
-        return f"Traced({self.node}, {self.tensor.dtype}, {list(self.sizes)})"
 
 
 class ProxyTracer(Interpreter):
@@ -120,7 +58,7 @@ class ProxyTracer(Interpreter):
         self._outside, self._written = {}, {}       # without values: id -> tensor from outside, its storage
         self.env = None
         if mode == "symbolic":
-            from ptcore.fx.experimental import _sizes
+            from ptcore.fx.experimental import sizes as _sizes
             self.env = _sizes.Sizes(self)
 
     # -- values and nodes --------------------------------------------------------------------------
@@ -286,7 +224,7 @@ class ProxyTracer(Interpreter):
 
     def run(self, op, own, values, out, variant, keyword):
         if out is None:
-            return ops.run(op, values, variant == INPLACE)
+            return run(op, values, variant == INPLACE)
         outs = [self.argument(x) for x in (out if isinstance(out, (tuple, list)) else (out,))]
         positional, named = ops.bound(own, values)
         single = not isinstance(out, (tuple, list))
@@ -335,9 +273,9 @@ class ProxyTracer(Interpreter):
         if values is None:
             payload.constant = payload.tensor
         elif variant == INPLACE:
-            payload.constant = ops.run(op, (values[0].clone(), *values[1:]), True)
+            payload.constant = run(op, (values[0].clone(), *values[1:]), True)
         else:
-            payload.constant = ops.run(op, tuple([CPU if x is META else x for x in values]))
+            payload.constant = run(op, tuple([CPU if x is META else x for x in values]))
         payload.count = payload.tensor._version
 
     def device(self, found, args):

@@ -2,8 +2,8 @@
 import traceback
 from typing import Any, NamedTuple
 
-from ptcore._pytree import tree_map
 from ptcore._tensor import Tensor
+from ptcore._trees.tree import tree_map
 from ptcore.fx.interpreter import Interpreter
 
 __all__ = ["ShapeProp", "TensorMetadata"]

@@ -1,15 +1,17 @@
 """``script`` and what goes with it."""
 import enum
+import functools
 import types as python_types
 import typing
 
 from ptcore.jit._script import types
 from ptcore.jit._script.classes import compile_all, script_class
-from ptcore.jit._script.functions import ScriptFunction, script_function
+from ptcore.jit._script.functions import ScriptFunction, above, script_function
 from ptcore.jit._script.modules import script_module
+from ptcore.jit._trace import is_tracing
 from ptcore.nn import Module
 
-__all__ = ["CompilationUnit", "Final", "interface", "script", "script_method"]
+__all__ = ["CompilationUnit", "Final", "interface", "script", "script_if_tracing", "script_method"]
 
 Final = typing.Final
 
@@ -124,3 +126,37 @@ class CompilationUnit:
 
     def __init__(self, lang=None, _frames_up=0):
         raise NotImplementedError("CompilationUnit: declined; functions are defined in files and given to script")
+
+
+def script_if_tracing(fn):
+    """A function that is scripted when it is first called while a program is traced, and called as it is otherwise."""
+    @functools.wraps(fn)
+    def wrapper(*args, **kwargs):
+        return script(fn)(*args, **kwargs) if is_tracing() else fn(*args, **kwargs)
+    wrapper.__script_if_tracing_wrapper__ = fn
+    return wrapper
+
+
+# -- what functions and modules are given from above ------------------------------------------------------------------
+
+def _compiler():
+    from ptcore.jit._script.compiler import Compiler
+    return Compiler
+
+
+def _straight():
+    from ptcore.jit._script.straight import straight
+    return straight
+
+
+def _inlined_graph():
+    from ptcore.jit._script.inline import inlined_graph
+    return inlined_graph
+
+
+def _save():
+    from ptcore.jit._program import save
+    return save
+
+
+above.update(Compiler=_compiler, straight=_straight, inlined_graph=_inlined_graph, save=_save)

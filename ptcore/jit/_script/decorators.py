@@ -1,7 +1,6 @@
-"""Marks on functions: ``ignore``, ``unused``, ``export``; and ``script_if_tracing``."""
-import functools
+"""Marks on functions: ``ignore``, ``unused``, ``export``."""
 
-__all__ = ["export", "ignore", "modifier", "script_if_tracing", "unused"]
+__all__ = ["export", "ignore", "modifier", "unused"]
 
 
 def export(fn):
@@ -51,19 +50,6 @@ def unused(fn):
 def modifier(f):
     """The mark of a function, or None."""
     return getattr(f, "_jit_modifier", None)
-
-
-def script_if_tracing(fn):
-    """A function that is scripted when it is first called while a program is traced, and called as it is otherwise."""
-    @functools.wraps(fn)
-    def wrapper(*args, **kwargs):
-        from ptcore import jit
-        tracing = getattr(jit, "is_tracing", None)
-        if tracing is None or not tracing():
-            return fn(*args, **kwargs)
-        return jit.script(fn)(*args, **kwargs)
-    wrapper.__script_if_tracing_wrapper__ = fn
-    return wrapper
 
 
 def _overload(func):

@@ -10,7 +10,10 @@ from ptcore.jit._script.source import ScriptError
 from ptcore.jit._script.types import TENSOR, given
 from ptcore.jit._script.values import Parameter
 
-__all__ = ["ScriptFunction", "from_graph", "script_function"]
+__all__ = ["ScriptFunction", "above", "from_graph", "script_function"]
+
+# What stands above this file, by name, as functions that import it where it is first needed; api.py enters them.
+above = {}
 
 
 class ScriptFunction:
@@ -58,8 +61,7 @@ class ScriptFunction:
 
     @functools.cached_property
     def _program(self):
-        from ptcore.jit._script.straight import straight
-        return straight(Program(self.graph, self._owner), self.graph, self._owner)
+        return above["straight"]()(Program(self.graph, self._owner), self.graph, self._owner)
 
     def bound(self, owner):
         """The same method of another module."""
@@ -129,8 +131,7 @@ class ScriptFunction:
     @property
     def inlined_graph(self):
         """The graph with those of the functions, methods and submodules that it calls."""
-        from ptcore.jit._script.inline import inlined_graph
-        return inlined_graph(self)
+        return above["inlined_graph"]()(self)
 
     @property
     def code(self):
@@ -139,8 +140,7 @@ class ScriptFunction:
 
     def save(self, f, **kwargs):
         """Writes the function to a file; see :func:`ptcore.jit.save`."""
-        from ptcore import jit
-        jit.save(self, f, **kwargs)
+        above["save"]()(self, f, **kwargs)
 
     def __get__(self, instance, owner=None):
         if instance is None:
@@ -184,14 +184,13 @@ def script_function(function, name=None):
 
 def compiled(function, name, key=None, owner=None, **options):
     """Compiles a function, unless that is under way already: functions do not call themselves in script."""
-    from ptcore.jit._script.compiler import Compiler
     key = key or function
     running = _thread.__dict__.setdefault("running", [])
     if key in running:
         raise ScriptError(f"{name()} calls itself: script has no recursion; write a loop")
     running.append(key)
     try:
-        made = Compiler(function, **options).compile()
+        made = above["Compiler"]()(function, **options).compile()
     except RecursionError:
         raise ScriptError(f"{name()} is nested too deep to be compiled; write parts of it as functions") from None
     finally:
@@ -202,5 +201,5 @@ def compiled(function, name, key=None, owner=None, **options):
 @when_profiled
 def _record_runs(begins):
     """A run of a scripted function is a range of a profile."""
-    from ptcore.autograd._ranges import exchange
+    from ptcore.autograd.ranges import exchange
     exchange(begins, ScriptFunction, "__call__", lambda self: self.name)

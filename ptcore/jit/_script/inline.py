@@ -8,7 +8,7 @@ import copy
 import math
 import operator
 
-from ptcore.fx import _blocks
+from ptcore.fx import blocks
 from ptcore.fx.graph import Graph
 from ptcore.fx.node import Node, map_aggregate
 from ptcore.jit._script import operations
@@ -257,7 +257,7 @@ class _Freezer(_Inliner):
 
     def other(self, node, graph, args, kwargs, owner):
         first = args[0] if args else None
-        if node.target is _blocks.cond and type(first) is bool:
+        if node.target is blocks.cond and type(first) is bool:
             return self.copy(node.blocks[0 if first else 1], graph, args[1:], owner)
         if node.target is operator.getitem and type(first) is tuple and type(args[1]) is int:
             return first[args[1]]

@@ -11,7 +11,7 @@ from ptcore._tensor import Tensor
 from ptcore.fx.graph import Graph
 from ptcore.jit._script.annotations import Attribute
 from ptcore.jit._script.decorators import modifier
-from ptcore.jit._script.functions import ScriptFunction, compiled
+from ptcore.jit._script.functions import ScriptFunction, above, compiled
 from ptcore.jit._script.source import ScriptError, Source
 from ptcore.jit._script.types import (
     ANY,
@@ -174,8 +174,7 @@ class ScriptModule(Module):
 
     def save(self, f, **kwargs):
         """Writes the module to a file; see :func:`ptcore.jit.save`."""
-        from ptcore import jit
-        jit.save(self, f, **kwargs)
+        above["save"]()(self, f, **kwargs)
 
 
 def _compile_after(cls):

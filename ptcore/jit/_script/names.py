@@ -7,9 +7,9 @@ import functools
 import operator
 
 import ptcore
-from ptcore._expressions import FUNCTIONS
-from ptcore.fx import _blocks
-from ptcore.fx.experimental._sizes import check_guards, sym_dim, sym_size
+from ptcore._sizes.expressions import FUNCTIONS
+from ptcore.fx import blocks
+from ptcore.fx.experimental.sizes import check_guards, sym_dim, sym_size
 from ptcore.fx.node import OpFunction
 from ptcore.jit._script import operations, schemas
 from ptcore.jit._script.asynchronous import fork, wait
@@ -44,7 +44,7 @@ def _table():
     found |= {f"builtins.{n}": getattr(builtins, n) for n in _BUILTINS}
     found |= {f"math.{f.__name__}": f for f in schemas.math_schemas()}
     found |= {f"script.{n}": f for n, f in operations.NAMES.items()}
-    found |= {f"block.{n}": getattr(_blocks, n) for n in _blocks.__all__}
+    found |= {f"block.{n}": getattr(blocks, n) for n in blocks.__all__}
     for kind, cls in (("List", list), ("Dict", dict), ("str", str)):
         for overloads in schemas.schemas_of(kind).values():
             for s in overloads:

@@ -1,7 +1,7 @@
 """A graph as text of Python, for people: blocks become ``if``, ``for``, ``while`` and ``with``."""
 import operator
 
-from ptcore.fx import _blocks
+from ptcore.fx import blocks
 from ptcore.fx.graph import _path, _Writer
 from ptcore.fx.node import Node
 from ptcore.jit._script import operations
@@ -70,16 +70,16 @@ class _Text(_Writer):
     def block_lines(self, node, indent, made):
         pad, inside = "  " * indent, "  " * (indent + 1)
         parts = {user.args[1]: user for user in node.users if user.target is operator.getitem}
-        n = len(node.blocks[-1].output_node().args[0]) - (node.target is _blocks.loop)
+        n = len(node.blocks[-1].output_node().args[0]) - (node.target is blocks.loop)
         results = [self.name(parts[k]) if k in parts else f"_{k}" for k in range(n)]
         first, *rest = node.args
-        if node.target is _blocks.cond:
+        if node.target is blocks.cond:
             for word, block in zip((f"if {self.value(first)}:", "else:"), node.blocks):
                 self.bind(block, [self.value(a) for a in rest])
                 lines = self.lines(block, results, indent + 1)
                 if lines or word != "else:":
                     made += [pad + word, *(lines or [f"{inside}pass"])]
-        elif node.target is _blocks.with_block:
+        elif node.target is blocks.with_block:
             (block,) = node.blocks
             entered = next(iter(block.nodes))
             name = f" as {self.name(entered)}" if entered.users else ""

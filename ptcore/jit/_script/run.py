@@ -7,7 +7,7 @@ import keyword
 import linecache
 import operator
 
-from ptcore.fx import _blocks
+from ptcore.fx import blocks as _blocks
 from ptcore.fx.node import Node, map_aggregate
 from ptcore.jit._script import operations
 

@@ -6,7 +6,7 @@ How a part of the program was left early is a number in the variable ``$exit``: 
 import ast
 import operator
 
-from ptcore.fx import _blocks
+from ptcore.fx import blocks as _blocks
 from ptcore.jit._script import operations, operators
 from ptcore.jit._script.frames import Frame, missing, order_inputs
 from ptcore.jit._script.source import NotSupportedError

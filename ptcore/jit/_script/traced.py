@@ -1,8 +1,8 @@
 """Traced programs inside scripted ones: their graphs with the types that script knows values by."""
 import operator
 
-from ptcore._pytree import tree_unflatten
 from ptcore._tensor import Tensor
+from ptcore._trees.tree import tree_unflatten
 from ptcore.fx.graph import Graph
 from ptcore.fx.node import Node
 from ptcore.jit._script import operations

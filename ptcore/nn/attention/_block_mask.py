@@ -9,7 +9,7 @@ import itertools
 import math
 
 import ptcore
-from ptcore.autograd._batch import vmap
+from ptcore.autograd.batch import vmap
 from ptcore.utils._pytree import register_pytree_node
 
 DEFAULT_BLOCK = 128

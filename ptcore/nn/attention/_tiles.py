@@ -18,7 +18,7 @@ from ptcore.autograd.function import Function
 from ptcore.func import vjp
 from ptcore.fx.experimental.proxy_tensor import make_fx
 from ptcore.fx.node import attribute_at, map_arg
-from ptcore.jit._passes import Memory, row_of
+from ptcore.jit.passes import Memory, row_of
 from ptcore.nn.attention._block_mask import WHOLE, noop_mask
 
 __all__ = ["NoFormula", "attend", "tiles_of"]

@@ -308,7 +308,7 @@ def _captured(r, args, kwargs):
     if not r.capture.settings.fullgraph and isinstance(query, Tensor) and isinstance(key, Tensor) and (
             query.dim() == key.dim() == 4 and math.prod(query.shape[:3]) * key.shape[2] >= SCORES):
         r.unsupported("it calls flex_attention, whose tiles no graph holds")
-    from ptcore.jit._capture.calls import as_it_is
+    from ptcore.jit.capture.calls import as_it_is
     return as_it_is(r, flex_attention, args, kwargs)
 
 

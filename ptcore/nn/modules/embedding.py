@@ -1,7 +1,7 @@
 """Embedding and EmbeddingBag: rows of a table by index."""
 
 import ptcore
-from ptcore._ops._arguments import flag, need_tensors
+from ptcore._ops.checked import flag, need_tensors
 from ptcore.nn import functional as F
 from ptcore.nn import init
 from ptcore.nn.modules.module import Module

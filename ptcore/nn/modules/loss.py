@@ -3,7 +3,7 @@
 
 from math import prod
 
-from ptcore._ops import _arguments
+from ptcore._ops import checked
 from ptcore.nn import functional as F
 from ptcore.nn.modules.distance import PairwiseDistance
 from ptcore.nn.modules.linear import Linear
@@ -41,13 +41,13 @@ def _reduction(name, size_average, reduce, reduction):
     if size_average is not None or reduce is not None:
         import warnings
 
-        reduction = _arguments.reduction(name, reduction, size_average, reduce)
+        reduction = checked.reduction(name, reduction, size_average, reduce)
         warnings.warn(
             "size_average and reduce args will be deprecated, please use "
             f"reduction='{reduction}' instead.",
             stacklevel=3,
         )
-    if reduction not in _arguments.REDUCTIONS and (name, reduction) != ("KLDivLoss", "batchmean"):
+    if reduction not in checked.REDUCTIONS and (name, reduction) != ("KLDivLoss", "batchmean"):
         raise ValueError(
             f"{name}: reduction must be 'none', 'mean' or 'sum', got {reduction!r}"
         )
@@ -223,7 +223,7 @@ class LinearCrossEntropyLoss(_WeightedLoss):
     def __init__(self, in_features, num_classes, *, out_features=(), bias=False, device=None, dtype=None,
                  reduction="mean", weight=None, ignore_index=None, label_smoothing=0.0, options=None):
         if weight is not None:
-            _arguments.need_tensors("LinearCrossEntropyLoss", weight=weight)
+            checked.need_tensors("LinearCrossEntropyLoss", weight=weight)
         if weight is not None and tuple(weight.shape) != (num_classes,):
             raise RuntimeError(f"LinearCrossEntropyLoss: weight must have shape [{num_classes}], got "
                                f"{list(weight.shape)}")

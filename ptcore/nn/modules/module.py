@@ -9,9 +9,11 @@
 """
 
 import ptcore
-from ptcore import Tensor
+from ptcore import Tensor, _lazy
 from ptcore._watching import when_profiled
-from ptcore.nn.modules._module_hooks import (
+from ptcore.nn.modules._state_dict import ModuleState, is_tensor_like
+from ptcore.nn.modules._state_dict import _IncompatibleKeys as _IncompatibleKeys
+from ptcore.nn.modules.module_hooks import (
     ModuleHooks,
     register_module_buffer_registration_hook,
     register_module_forward_hook,
@@ -22,9 +24,7 @@ from ptcore.nn.modules._module_hooks import (
     register_module_parameter_registration_hook,
     run_registration_hooks,
 )
-from ptcore.nn.modules._registry import Registry
-from ptcore.nn.modules._state_dict import ModuleState, is_tensor_like
-from ptcore.nn.modules._state_dict import _IncompatibleKeys as _IncompatibleKeys
+from ptcore.nn.modules.registry import Registry
 from ptcore.nn.parameter import Buffer, Parameter, is_lazy
 
 TYPE_CHECKING = False
@@ -57,7 +57,7 @@ def _indent(text, spaces):
     return text.replace("\n", "\n" + " " * spaces)
 
 
-def _parse_to(args, kwargs):
+def parse_to(args, kwargs):
     """(device, dtype, non_blocking, memory_format) of the three forms of :meth:`Module.to`."""
     names = ("device", "dtype", "non_blocking", "copy", "memory_format", "tensor")
     for name in kwargs:
@@ -161,17 +161,11 @@ class Module(ModuleHooks, ModuleState):
                 return self.forward(*args, **kwargs) if kwargs else self.forward(*args)
             return self._call_with_hooks(args, kwargs)
         except Exception as error:
-            _note_path(error, self)
+            note_path(error, self)
             raise
 
-    def compile(self, *args, **kwargs):
-        """Compile what ``forward`` does, in place; hooks run as they are.
-
-        The arguments are those of :func:`ptcore.compile`. A copy or a pickle of the module is not compiled.
-        """
-        from ptcore.jit._compile import compile
-        self.__dict__.pop("forward", None)
-        self.__dict__["forward"] = compile(self.forward, *args, **kwargs)
+    if TYPE_CHECKING:
+        def compile(self, *args: Any, **kwargs: Any) -> None: ...
 
     # Registration and attributes
 
@@ -591,7 +585,7 @@ class Module(ModuleHooks, ModuleState):
         >>> ptcore.nn.Linear(2, 1).to(ptcore.float64).weight.dtype
         ptcore.float64
         """
-        device, dtype, non_blocking, memory_format = _parse_to(args, kwargs)
+        device, dtype, non_blocking, memory_format = parse_to(args, kwargs)
         if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
             raise TypeError(
                 "nn.Module.to only accepts floating point or complex dtypes, but got "
@@ -671,7 +665,10 @@ class Module(ModuleHooks, ModuleState):
         return f"{self._get_name()}({body})"
 
 
-def _note_path(error, module):
+_lazy.attach(Module, "ptcore.nn.Module")             # compile
+
+
+def note_path(error, module):
     """Notes in an error where below `module` it arose; each module outside says more."""
     inner, step = None, error.__traceback__
     while step is not None:
@@ -694,13 +691,13 @@ def _note_path(error, module):
 @when_profiled
 def _record_calls(begins):
     """Calls of modules are events of a profile that asks for them; modules of a class are counted as they come."""
-    from ptcore.autograd import _recording
-    from ptcore.autograd._ranges import exchange
-    if not _recording.modules:
+    from ptcore.autograd import recording
+    from ptcore.autograd.ranges import exchange
+    if not recording.modules:
         return
     seen = {}
 
     def label(self):
         numbers = seen.setdefault(type(self), {})
         return f"nn.Module: {type(self).__name__}_{numbers.setdefault(id(self), len(numbers))}"
-    exchange(begins, Module, "__call__", label, _recording.MODULE)
+    exchange(begins, Module, "__call__", label, recording.MODULE)

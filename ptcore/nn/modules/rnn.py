@@ -5,8 +5,8 @@ import numbers
 
 import ptcore
 from ptcore._errors import ShapeError
-from ptcore._ops._arguments import flag
 from ptcore._ops.call.autocast import is_any_enabled
+from ptcore._ops.checked import flag
 from ptcore._ops.recurrent import functions as _recurrent
 from ptcore._overrides import is_tensor_like
 from ptcore._state import interpreters

@@ -5,7 +5,7 @@ import math
 import ptcore
 from ptcore import Tensor
 from ptcore._errors import ShapeError
-from ptcore._ops._arguments import need_tensors
+from ptcore._ops.checked import need_tensors
 from ptcore._ops.optimizers import optimizers
 from ptcore.linalg import vector_norm
 

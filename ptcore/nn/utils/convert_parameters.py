@@ -3,7 +3,7 @@
 import ptcore
 from ptcore import Tensor
 from ptcore._errors import DeviceError, ShapeError
-from ptcore._ops._arguments import need_tensors
+from ptcore._ops.checked import need_tensors
 
 __all__ = ["parameters_to_vector", "vector_to_parameters"]
 

@@ -1,7 +1,7 @@
 """Parametrisations: weights normalised by slices or by their largest singular value, and orthogonal ones."""
 import ptcore
 from ptcore import Tensor
-from ptcore._ops._arguments import integer
+from ptcore._ops.checked import integer
 from ptcore.nn import functional as F
 from ptcore.nn.modules.module import Module
 from ptcore.nn.utils import parametrize

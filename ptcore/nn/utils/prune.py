@@ -8,7 +8,7 @@ import numbers
 from collections.abc import Iterable
 
 import ptcore
-from ptcore._ops._arguments import need_tensors
+from ptcore._ops.checked import need_tensors
 from ptcore.nn.utils._parameter_hooks import hooks_of, need_module, need_parameter, take_hook
 from ptcore.nn.utils.convert_parameters import parameters_to_vector
 

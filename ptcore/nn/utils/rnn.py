@@ -11,7 +11,7 @@ from collections.abc import Iterable
 import ptcore
 from ptcore import Tensor
 from ptcore._errors import OutOfRangeError, ShapeError
-from ptcore._ops._arguments import flag, need_tensors, real
+from ptcore._ops.checked import flag, need_tensors, real
 
 __all__ = ["PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence",
            "pad_sequence", "unpack_sequence", "unpad_sequence"]

@@ -1,6 +1,6 @@
 """Spectral normalisation: a weight divided by its largest singular value, by a hook before each forward pass."""
 import ptcore
-from ptcore._ops._arguments import integer
+from ptcore._ops.checked import integer
 from ptcore.nn import functional as F
 from ptcore.nn.modules.conv import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from ptcore.nn.parameter import Parameter

@@ -21,8 +21,8 @@ import ptcore
 from ptcore import Tensor
 from ptcore._exchange import copying
 from ptcore._exchange.copying import rebuild
-from ptcore.multiprocessing import _shared_memory
-from ptcore.multiprocessing._connection import packing, transit, unpacking
+from ptcore._memory import segments as _shared_memory
+from ptcore.multiprocessing.channels import packing, transit, unpacking
 from ptcore.utils.data._utils import collate
 
 _SMALL = 16 << 10       # bytes of a tensor that cost less as its elements than as a place in shared memory

@@ -13,7 +13,7 @@ import time
 import weakref
 from multiprocessing.util import Finalize
 
-from ptcore.multiprocessing import _shared_memory
+from ptcore._memory import segments
 from ptcore.utils.data._ring import Reader
 from ptcore.utils.data._worker import Watch, run_in_process, serve
 
@@ -83,8 +83,8 @@ class _ByThread:
 
 def _posts(context):
     """(an end of a pipe, how it is posted to, the worker's end)"""
-    if _shared_memory.STRATEGIES[0] == "file_descriptor":        # whatever the context's pipes are
-        from ptcore.multiprocessing._connection import Pipe
+    if segments.STRATEGIES[0] == "file_descriptor":        # whatever the context's pipes are
+        from ptcore.multiprocessing.channels import Pipe
 
         mine, theirs = Pipe()
         return mine, mine, theirs

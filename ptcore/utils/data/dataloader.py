@@ -424,7 +424,7 @@ def __getattr__(name):
 @when_profiled
 def _record_batches(begins):
     """What a loop waits for a batch is a range of a profile, with PyTorch's name for the kind of iterator."""
-    from ptcore.autograd._ranges import exchange
+    from ptcore.autograd.ranges import exchange
     from ptcore.utils.data._prefetch import Prefetching
     for cls, name in ((_LoaderIterator, "_SingleProcessDataLoaderIter"),
                       (Prefetching, "_MultiProcessingDataLoaderIter")):

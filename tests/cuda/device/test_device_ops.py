@@ -8,9 +8,9 @@ from _cases import CASES, ROWS, Sample, array, case_id, cases, dtypes, function,
 from _tolerance import ACCUMULATED, assert_near
 
 import ptcore
-from ptcore._ops import _decompositions
+from ptcore._ops import decompositions
 from ptcore._ops.functions import fractional_windows
-from ptcore.cuda import _load
+from ptcore.cuda import loading
 from ptcore.fx.experimental.proxy_tensor import make_fx
 
 pytestmark = pytest.mark.usefixtures("exact_convolution")
@@ -74,10 +74,10 @@ def test_forward(row, dtype):
 
 
 def test_every_op_has_a_kernel_or_consists_of_ops_that_have():
-    have = _load.runtime().kernel_names()
+    have = loading.runtime().kernel_names()
     without = {r.name: r.kernel for r in ROWS.values() if r.kernel and r.kernel not in have}
     for name in without:
-        _decompositions.function(name)
+        decompositions.function(name)
     assert "index_copy" in without and "full" in have
 
 

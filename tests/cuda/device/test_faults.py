@@ -491,12 +491,12 @@ def test_a_missing_library_is_named(name, extra, op, call):
     """At the first product, transform or equation; the CPU's products and other ops of the device go on."""
     extra = f"'ptcore[{extra}]'"
     lines = run(f"""
-from ptcore.cuda import _libraries
+from ptcore.cuda import libraries
 x = ptcore.ones(2, 2, device="cuda")
-_libraries.set_library({name!r}, "/nowhere/lib.so")
+libraries.set_library({name!r}, "/nowhere/lib.so")
 for _ in range(2):
     print(failure(lambda: {call}))
-_libraries.set_library({name!r}, None)
+libraries.set_library({name!r}, None)
 sys.modules["cuda.pathfinder"] = None
 print(failure(lambda: {call}))
 print((x + 1).sum().item(), (x.cpu() @ x.cpu()).sum().item())

@@ -171,13 +171,13 @@ def test_memory_that_ends_with_an_error():
 
 
 def test_many_equal_stacks_are_kept_once():
-    from ptcore.cuda import _memory
+    from ptcore.cuda import allocators
     _record_memory_history()
     allocates(1)
     numbers = []
     for _ in range(100):
         allocates(512)
-        numbers.append(_memory.history(0)[-1][-1])
+        numbers.append(allocators.history(0)[-1][-1])
     assert len(set(numbers)) == 1 and len(entries()) == 1 + 3 * 101
 
 

@@ -195,8 +195,8 @@ def test_fewer_plans(cache):
 def test_the_one_not_used_for_longest_goes(cache, driver):
     import ctypes
 
-    from ptcore.cuda import _libraries
-    library = ctypes.CDLL(_libraries.library_path("cufft"))
+    from ptcore.cuda import libraries
+    library = ctypes.CDLL(libraries.library_path("cufft"))
 
     def made():
         two = (ctypes.c_int * 2)()

@@ -8,9 +8,9 @@ import sys
 sys.path.insert(0, {str(Path(__file__).resolve().parents[1] / "host")!r})
 import host_compiler
 from pathlib import Path
-from ptcore.cuda import _libraries
-PATH = str(host_compiler.build_cudnn(Path(_libraries.library_path("cufft")).parent))
-_libraries.set_library("cudnn", PATH)
+from ptcore.cuda import libraries
+PATH = str(host_compiler.build_cudnn(Path(libraries.library_path("cufft")).parent))
+libraries.set_library("cudnn", PATH)
 dnn = ctypes.CDLL(PATH)
 launched = dnn.standin_cudnn_launched
 """

@@ -11,7 +11,7 @@ import pytest
 import scipy.fft
 
 import ptcore
-from ptcore._ops import _batching
+from ptcore._ops import batching
 from ptcore.autograd import gradcheck, gradgradcheck
 
 pytestmark = pytest.mark.core
@@ -304,7 +304,7 @@ def test_names_of_nodes():
     ("_fft_c2r", "complex128", ((0, 1), 2, 6, False))])
 def test_batches(op, dtype, args):
     a = draw((5, 3, 4), dtype)
-    got = _batching.call(op, (_batching.Batched(ptcore.from_numpy(a)), *args)).tensor
+    got = batching.call(op, (batching.Batched(ptcore.from_numpy(a)), *args)).tensor
     loop = ptcore.stack([getattr(ptcore._ops.functions, op)(ptcore.from_numpy(one), *args) for one in a])
     near(got, loop.numpy(), dtype)
 

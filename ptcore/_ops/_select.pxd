@@ -1,4 +1,0 @@
-# C functions of this shared object for the backends' own. See _select.pyx.
-from ptcore._types cimport pt_view
-
-cdef int copy_views(const pt_view *dst, const pt_view *src) noexcept nogil

@@ -1,0 +1,749 @@
+"""Methods and functions that are no op of their own: detach, to and its short forms,
+contiguous, transposes as properties, nonzero, as_strided, masked_select, einsum.
+"""
+
+from cpython.object cimport PyObject
+
+from ptcore._errors import ShapeError
+from ptcore._types cimport *
+from ptcore._events cimport PT_SEEN_PROFILE, as_event
+from ptcore._device cimport CPU, as_device, device as Device
+from ptcore._dtype cimport CATEGORY, ITEMSIZE, as_code, dtype_of
+from ptcore._dtype import as_dtype
+from ptcore._shape cimport wrap_dim, read_index
+from ptcore._tensor cimport *
+from ptcore._ops.call.read cimport switch
+from ptcore._ops.call.elementwise cimport has_own_ufuncs
+from ptcore._ops.call.run cimport call as call_bound
+from ptcore._ops.call.run cimport call_with as call
+from ptcore._ops.history cimport *
+from ptcore._ops.table.ids cimport *
+from ptcore._ops.writing cimport *
+from ptcore._ops.call.offer import overridable
+from ptcore._state cimport is_asked
+from ptcore._ops.table.ids import op_id
+from ptcore._ops.functions import (as_strided_of, expand, permute, reshape, squeeze, transpose, unbind,
+                                   unsqueeze)
+from ptcore._ops.functions import where as _where
+from ptcore._ops.functions import instead, round_to, round_to_, row_major
+from ptcore._memory_format import checked as format_of
+from ptcore._memory_format import contiguous as contiguous_as
+from ptcore._memory_format import preserve_format
+from ptcore._ops.view.views import set_reinterpret
+from ptcore._subclass import detached, of_class
+from ptcore._ops.functions import matmul as _matmul
+
+cdef int OP_TO_DTYPE = op_id("to_dtype")
+cdef int OP_TO_DEVICE = op_id("to_device")
+cdef int OP_CLONE = op_id("clone")
+cdef int OP_MM = op_id("mm")
+
+
+def detach(Tensor self not None):
+    """The same memory without history.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> x = ptcore.ones(1, requires_grad=True)
+    >>> x.detach().requires_grad
+    False
+    """
+    if (self.flags | pt_modes_seen) & (PT_INTERPOSED | PT_SUBCLASS | PT_MODE_FUNCTION | PT_SEEN_PROFILE):
+        if is_asked(self.flags):
+            from ptcore._overrides import ask
+            return ask(Tensor.detach, (self,), {})
+        if pt_modes_seen & PT_SEEN_PROFILE:
+            return as_event("detach", self, detach_of)
+        if self.flags & PT_INTERPOSED:
+            return detached(self)
+    return without_history(self)
+
+
+cdef object detach_of(object x):
+    return detached(x) if (<Tensor>x).flags & PT_INTERPOSED else without_history(<Tensor>x)
+
+
+cdef inline Tensor without_history(Tensor self):
+    cdef Tensor r = alias(self)
+    if self.flags & PT_INFERENCE and not self.flags & PT_DATA and not pt_tls.inference:
+        count_apart(r, 0)       # may be written to, as in PyTorch
+    return r
+
+
+@overridable
+def detach_(Tensor self not None):
+    """Drops this tensor's history in place."""
+    if self.flags & PT_VIEW:
+        raise RuntimeError("detach_: can't detach views in place; use detach() instead")
+    self.node = None
+    self.flags &= ~<uint32_t>PT_REQUIRES_GRAD
+    return self
+
+
+cdef Tensor converted(Tensor x, int dt, Device d, bint copy, bint non_blocking=False):
+    """x in another dtype and on another device; x itself if nothing changes and not copy."""
+    if d is not None and (d.column != x.storage.device or (
+            d.number >= 0 and d.number != x.storage.device_index)):
+        if x.dt != dt:
+            x = <Tensor>call(OP_TO_DTYPE, (x, dtype_of(dt)), None)
+        return <Tensor>call(OP_TO_DEVICE, (x, d, non_blocking), None)
+    if x.dt != dt:
+        return <Tensor>call(OP_TO_DTYPE, (x, dtype_of(dt)), None)
+    return <Tensor>call(OP_CLONE, (x,), None) if copy else x
+
+
+def to(Tensor self not None, *args, dtype=None, device=None, copy=False, non_blocking=False,
+       memory_format=None):
+    """This tensor in another dtype or on another device: ``to(dtype)``, ``to(device)``,
+    ``to(device, dtype)``, ``to(other)``. The tensor itself if nothing changes and not ``copy``.
+
+    With ``non_blocking`` a copy from page-locked memory (``pin_memory``) to a device, and one to the CPU, which then
+    lands in such memory, may still run when this returns: wait for the stream before you read the latter.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.tensor([1.7, -1.7]).to(ptcore.int64)
+    tensor([ 1, -1])
+    """
+    cdef list rest
+    if is_asked(self.flags):
+        return of_class(to, self, *args, dtype=dtype, device=device, copy=copy, non_blocking=non_blocking,
+                        memory_format=memory_format)
+    rest = list(args)
+    if rest and isinstance(rest[0], bool):
+        raise TypeError("to: the first argument must be a dtype, a device or a Tensor, got bool")
+    if rest and isinstance(rest[0], Tensor):
+        other = <Tensor>rest.pop(0)
+        dtype = other.dtype if dtype is None else dtype
+        device = other.device if device is None else device
+    if rest and (rest[0] is None or isinstance(rest[0], (str, _device_class, int)) and not isinstance(
+            rest[0], bool) and not is_dtype_name(rest[0])):
+        device = rest.pop(0)
+    if rest and not isinstance(rest[0], bool):
+        dtype = rest.pop(0)
+    if rest:
+        non_blocking = rest.pop(0)
+    if rest:
+        copy = rest.pop(0)
+    if rest:
+        raise TypeError(f"to: too many arguments: {args!r}")
+    r = converted(self, self.dt if dtype is None else as_code(dtype, b"to", b"dtype"),
+                  None if device is None else as_device(device, b"to"), switch("to", "copy", copy),
+                  switch("to", "non_blocking", non_blocking) and memory_format is None)
+    return r if memory_format is None else formatted(r, memory_format, "to", self)
+
+
+cdef object formatted(Tensor x, object memory_format, str op, Tensor start):
+    """x, made of start, itself or a copy whose dims follow each other as a memory format says."""
+    from ptcore._memory_format import checked, contiguous, contiguous_format
+    if memory_format is contiguous_format and x is not start:
+        return contiguous_method(x)
+    memory_format = checked(op, memory_format)
+    return x if memory_format is None else contiguous(x, memory_format, op)
+
+
+_device_class = Device
+
+
+cdef bint is_dtype_name(object x):
+    return isinstance(x, str) and x.partition(":")[0] not in ("cpu", "cuda", "meta") and (
+        x in _names)
+
+
+_names = {d: 1 for d in ("bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64",
+                         "int64", "float16", "bfloat16", "float32", "float64", "complex64",
+                         "complex128")}
+
+
+def _short(name, code_name):
+    cdef int dt = as_code(code_name, b"to", b"dtype")
+
+    def method(Tensor self not None, memory_format=None):
+        r = converted(self, dt, None, False)
+        return r if memory_format is None else formatted(r, memory_format, name, self)
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"This tensor as {code_name}."
+    return overridable(method)
+
+
+@overridable
+def cpu(Tensor self not None, memory_format=None):
+    """This tensor on the CPU."""
+    r = converted(self, self.dt, CPU, False)
+    return r if memory_format is None else formatted(r, memory_format, "cpu", self)
+
+
+@overridable
+def cuda(Tensor self not None, device=None, non_blocking=False, memory_format=None):
+    """This tensor on a CUDA device (the current one if None)."""
+    place = as_device("cuda" if device is None else device, b"cuda")
+    if place.type != "cuda":
+        raise RuntimeError(f"cuda: device must be a cuda device, got {place}")
+    r = converted(self, self.dt, place, False, switch("cuda", "non_blocking", non_blocking) and memory_format is None)
+    return r if memory_format is None else formatted(r, memory_format, "cuda", self)
+
+
+cdef dict LEGACY_WORDS = {
+    "bool": "Bool", "uint8": "Byte", "int8": "Char", "int16": "Short", "int32": "Int", "int64": "Long",
+    "float16": "Half", "bfloat16": "BFloat16", "float32": "Float", "float64": "Double", "complex64": "ComplexFloat",
+    "complex128": "ComplexDouble"}
+cdef list LEGACY_NAMES = [f"ptcore.{LEGACY_WORDS.get(name, name.capitalize())}Tensor"       # by dtype code
+                          for name in [dtype_of(dt).name for dt in range(PT_NDTYPES)]]
+
+
+@overridable
+def type_(Tensor self not None, dtype=None, non_blocking=False):
+    """The legacy name of the tensor's type, or the tensor in another dtype."""
+    switch("type", "non_blocking", non_blocking)
+    if dtype is None:
+        name = LEGACY_NAMES[self.dt]
+        kind = self.device.type
+        return name if kind == "cpu" else name.replace(".", f".{kind}.", 1)
+    device = self.device
+    if isinstance(dtype, type) and hasattr(dtype, "dtype"):     # ptcore.FloatTensor
+        kind, dtype = dtype.device_type, dtype.dtype
+    elif isinstance(dtype, str):                                # its name, of a program for PyTorch too
+        prefix, _, word = dtype.rpartition(".")
+        named = {f"{v}Tensor": k for k, v in LEGACY_WORDS.items()}
+        package, _, kind = prefix.partition(".")
+        if word not in named or package not in ("ptcore", "torch") or kind not in ("", "cuda"):
+            raise ValueError(f"type: {dtype!r} is no type of tensors, e.g. 'ptcore.FloatTensor'")
+        kind, dtype = kind or "cpu", named[word]
+    else:
+        kind = device.type
+    return to(self, device if kind == device.type else kind, as_dtype(dtype, "type"))
+
+
+@overridable
+def type_as(Tensor self not None, other):
+    """This tensor in other's dtype and on its device."""
+    if not isinstance(other, Tensor):
+        raise TypeError(f"type_as: other must be a Tensor, got {type(other).__name__}")
+    return to(self, other)
+
+
+@overridable
+def is_same_size(Tensor self not None, other):
+    """Whether both tensors have the same shape."""
+    if not isinstance(other, Tensor):
+        raise TypeError(f"is_same_size: other must be a Tensor, got {type(other).__name__}")
+    return same_shape(self, <Tensor>other)
+
+
+@overridable
+def get_device(Tensor self not None):
+    """The number of the device, -1 on the CPU."""
+    if self.storage.device == DEVICE_CPU:
+        return -1
+    index = self.device.index
+    return -1 if index is None else index
+
+
+def new(Tensor self not None, *args):
+    """A tensor of this one's dtype and device, by the old constructor: from sizes uninitialised, from a
+    sequence with its data."""
+    if not args:
+        return self.new_empty(0)
+    if len(args) == 1 and type(args[0]).__name__ != "Size" and (
+            not hasattr(args[0], "__index__") or getattr(args[0], "ndim", 0)):      # arrays have __index__ as well
+        return self.new_tensor(args[0])
+    return self.new_empty(*args)
+
+
+def size(Tensor self not None, dim=None):
+    """The sizes, or that of one dim."""
+    if is_asked(self.flags):
+        return of_class(size, self, *(() if dim is None else (dim,)))
+    if dim is None:
+        return self.shape
+    if self.rank == 0:
+        raise IndexError(f"size: dim must be None for a 0-d tensor, got {dim}")
+    if self.flags & PT_INTERPOSED:
+        return self.shape[wrap_dim(read_index(dim, b"size", b"dim"), self.rank, b"size", b"dim")]
+    return self.dims[wrap_dim(read_index(dim, b"size", b"dim"), self.rank, b"size", b"dim")]
+
+
+def contiguous_method(Tensor self not None, memory_format=None):
+    """This tensor if its elements lie in row-major order (or in that of a format), else a copy that does."""
+    if is_asked(self.flags):
+        return of_class(contiguous_method, self, memory_format=memory_format)
+    if memory_format is not None:
+        from ptcore._memory_format import checked, contiguous
+        memory_format = checked("contiguous", memory_format)
+        if memory_format is not None:
+            return contiguous(self, memory_format)
+    return row_major(self) if self.flags & PT_NONCONTIGUOUS else self
+
+
+@overridable
+def as_strided(Tensor input not None, size, stride, storage_offset=None):
+    """A window of the input's storage with given sizes, strides and offset, in elements.
+
+    Raises
+    ------
+    RuntimeError
+        If the window leaves the storage.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.as_strided(ptcore.arange(4), (3, 2), (1, 1))
+    tensor([[0, 1],
+            [1, 2],
+            [2, 3]])
+    """
+    offset = input.storage_offset() if storage_offset is None else storage_offset
+    if (input.flags | pt_tls.mode) & PT_SLOW:       # an interpreter's rule asks for the input's geometry
+        return as_strided_of(input, size, stride, offset, input.stride(), input.storage_offset())
+    return as_strided_of(input, size, stride, offset, (), 0)
+
+
+@overridable
+def view_as(Tensor self not None, Tensor other not None):
+    """This tensor viewed in other's shape."""
+    return self.view(other.shape)
+
+
+@overridable
+def reshape_as(Tensor self not None, Tensor other not None):
+    """This tensor in other's shape."""
+    return reshape(self, other.shape)
+
+
+@overridable
+def expand_as(Tensor self not None, Tensor other not None):
+    """This tensor expanded to other's shape."""
+    return expand(self, other.shape)
+
+
+@overridable
+def broadcast_to(Tensor input not None, size):
+    """``input`` expanded to a shape."""
+    return expand(input, size)
+
+
+def reinterpret(Tensor x, dtype):
+    """The same bytes read as another dtype (``x.view(dtype)``)."""
+    cdef int code = as_code(dtype, b"view", b"dtype")
+    cdef int64_t[64] sizes
+    cdef int64_t[64] strides
+    cdef int i, n = x.rank, a = ITEMSIZE[x.dt], b = ITEMSIZE[code]
+    cdef Tensor r
+    for i in range(n):
+        sizes[i] = x.dims[i]
+        strides[i] = x.dims[n + i]
+    if a != b:
+        if n == 0:
+            raise RuntimeError(f"view: dtype must be of the item size of a 0-d tensor's {dtype_of(x.dt).name}, "
+                               f"got {dtype_of(code).name}")
+        if strides[n - 1] != 1 or (b > a and (sizes[n - 1] * a % b or x.offset % b)):
+            raise RuntimeError(f"view: the last dim of {describe(x)} with strides "
+                               f"{list(x.stride())} cannot be viewed as {dtype_of(code).name}")
+        for i in range(n - 1):
+            if strides[i] * a % b:
+                raise RuntimeError(f"view: stride {strides[i]} of dim {i} cannot be viewed as "
+                                   f"{dtype_of(code).name}")
+            strides[i] = strides[i] * a // b
+        sizes[n - 1] = sizes[n - 1] * a // b
+    pt_storage_incref(x.storage)
+    r = wrap_storage(x.storage, x.offset, code, n, sizes, strides)
+    if x.flags & PT_DATA:
+        share_counter(r, x)
+    r.flags |= x.flags & PT_INFERENCE
+    return r
+
+
+@overridable
+def nonzero(Tensor input not None, *, as_tuple=False, out=None):
+    """The coordinates of the nonzero elements: ``(count, ndim)``, or one vector a dim.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.nonzero(ptcore.tensor([0, 3, 4]))
+    tensor([[1],
+            [2]])
+    """
+    as_tuple = switch("nonzero", "as_tuple", as_tuple)
+    from ptcore._ops.functions import nonzero_of
+    from ptcore._ops.functions import count_nonzero
+    found = nonzero_of(input.detach(), int(count_nonzero(input.detach())))
+    if out is not None:
+        if as_tuple:
+            raise TypeError("nonzero: out and as_tuple=True cannot be given together")
+        return written(found, out, b"nonzero")
+    if as_tuple:
+        return tuple([found[:, i] for i in range(input.rank)]) if input.rank else (
+            found.new_zeros((found.shape[0],)),)
+    return found
+
+
+cdef object written(Tensor value, object out, const char *op):
+    """A result of one size in every call, in the user's out=."""
+    if not isinstance(out, Tensor):
+        raise TypeError(f"{op.decode()}: out must be a Tensor, got {type(out).__name__}")
+    if (<Tensor>out).dt != value.dt:
+        from ptcore._errors import DTypeError
+        raise DTypeError(f"{op.decode()}: out must have dtype {value.dtype.name}, got {out.dtype.name}")
+    if value.requires_grad:
+        raise RuntimeError(f"{op.decode()}: out= does not support automatic differentiation, but one of the "
+                           "arguments requires grad")
+    write_out(<Tensor>out, value, op)
+    return out
+
+
+@overridable
+def masked_select(Tensor input not None, Tensor mask not None, *, out=None):
+    """The elements of input where mask holds, as a vector; the two broadcast."""
+    from ptcore._ops.table.shapes import broadcast_shapes
+    if mask.dt != PT_BOOL:
+        from ptcore._errors import DTypeError
+        raise DTypeError(f"masked_select: mask must have dtype bool, got {dtype_of(mask.dt).name}")
+    shape = broadcast_shapes("masked_select", tuple(input.shape), tuple(mask.shape))
+    found = expand(input, shape)[expand(mask, shape)]
+    return found if out is None else written(found, out, b"masked_select")
+
+
+@overridable
+def where_method(Tensor self not None, condition, other):
+    """The elements of this tensor where condition holds, of other elsewhere."""
+    return _where(condition, self, other)
+
+
+def transposed(Tensor self not None):
+    """The dims reversed."""
+    return permute(self, tuple(range(self.rank - 1, -1, -1)))
+
+
+def matrix_transposed(Tensor self not None):
+    """The last two dims exchanged."""
+    if self.rank == 0:                  # as in PyTorch
+        return self
+    if self.rank < 2:
+        raise RuntimeError(f"mT: the tensor needs at least 2 dimensions, got {self.rank}")
+    return transpose(self, -2, -1)
+
+
+@overridable
+def conj(Tensor input not None):
+    """The complex conjugate; a real tensor itself."""
+    if CATEGORY[input.dt] < 3:
+        return input
+    from ptcore._ops.functions import conj_physical
+    return conj_physical(input)
+
+
+@overridable
+def adjoint(Tensor self not None):
+    """The conjugate transpose of the last two dims."""
+    return conj(matrix_transposed(self))
+
+
+def matrix_adjoint(Tensor self not None):
+    """The conjugate transpose of a matrix."""
+    if self.rank != 2 and self.rank != 0:
+        raise RuntimeError(f"H: the tensor must have 2 dimensions, got {self.rank}")
+    return adjoint(self)
+
+
+def iterate(Tensor self not None):
+    if self.rank == 0:
+        raise TypeError("iteration over a 0-d tensor")
+    return iter(unbind(self, 0))
+
+
+def contains(Tensor self not None, value):
+    if not isinstance(value, (Tensor, int, float, complex)) and not hasattr(value, "__array__"):
+        raise RuntimeError(f"in: a tensor holds numbers, got {type(value).__name__}")
+    return bool((self == value).any())
+
+
+def format_(Tensor self not None, spec):
+    """A tensor of one number formats as that number, ``f"{x}"`` included, as in PyTorch."""
+    if not isinstance(spec, str):           # format itself would raise a SystemError
+        raise TypeError(f"__format__: the format must be str, got {type(spec).__name__}")
+    if self.rank == 0 and self.storage.device != DEVICE_META and type(self) is Tensor:
+        return format(self.item(), spec)
+    return object.__format__(self, spec)
+
+
+def array_ufunc(Tensor self not None, ufunc, method, *inputs, **kwargs):
+    """NumPy's ufuncs on tensors: the op of the same name if there is one, else through NumPy.
+
+    What has ufuncs of its own, as an array of xarray or a column of pandas, computes itself: with the tensors, or with
+    NumPy's arrays if it knows no others. Ufuncs that are not NumPy's class, as numba's, go by no name."""
+    import numpy
+    cdef object out = kwargs.get("out")
+    cdef bint foreign = not isinstance(ufunc, numpy.ufunc)
+    if out is not None and not isinstance(out, tuple):      # as numba's ufuncs hand it on
+        out = (out,)
+    for x in inputs + (out or ()):
+        if not isinstance(x, Tensor) and has_own_ufuncs(x):
+            if type(x).__array_ufunc__ is None:
+                return NotImplemented
+            result = x.__array_ufunc__(ufunc, method, *inputs, **kwargs)
+            if result is not NotImplemented:
+                return result
+            foreign = True
+    name = {"absolute": "abs", "true_divide": "div", "power": "pow", "negative": "neg",
+            "greater": "gt", "less": "lt", "equal": "eq", "not_equal": "ne",
+            "greater_equal": "ge", "less_equal": "le", "multiply": "mul", "subtract": "sub",
+            "invert": "bitwise_not", "arctan2": "atan2"}.get(ufunc.__name__, ufunc.__name__)
+    from ptcore._names import root
+    if method == "__call__" and not kwargs and not foreign and hasattr(root, name):
+        from ptcore._exchange.convert import as_tensor
+        tensors = [x if isinstance(x, (Tensor, int, float, complex)) else as_tensor(x)
+                   for x in inputs]
+        return getattr(root, name)(*tensors)
+    arrays = [x.numpy() if isinstance(x, Tensor) else x for x in inputs]
+    for key, x in kwargs.items():           # where, initial
+        if isinstance(x, Tensor):
+            kwargs[key] = x.numpy()
+    if out is not None:
+        kwargs["out"] = tuple([x.numpy() if isinstance(x, Tensor) else x for x in out])
+    result = getattr(ufunc, method)(*arrays, **kwargs)
+    if out is not None:
+        for x in out:
+            if isinstance(x, Tensor):
+                count_write(<Tensor>x)
+        return out[0] if len(out) == 1 else out
+    from ptcore._exchange.convert import as_tensor
+    if isinstance(result, tuple):
+        return tuple([as_tensor(r) for r in result])
+    return as_tensor(result) if isinstance(result, (numpy.ndarray, numpy.generic)) else result
+
+
+def array_function(Tensor self not None, func, types, args, kwargs):
+    """NumPy's functions on tensors: as NumPy has them, which is by arrays, ufuncs and methods. Where PyTorch's method
+    of that name means another thing (``nonzero``, ``size``, ``transpose``), they get what is meant."""
+    import numpy
+    if not all([issubclass(t, (Tensor, numpy.ndarray)) for t in types]) or not hasattr(func, "_implementation"):
+        return NotImplemented
+    if func is numpy.nonzero or func is numpy.argwhere or func is numpy.size:
+        args = [x.detach().numpy() if isinstance(x, Tensor) else x for x in args]
+        kwargs = {key: x.detach().numpy() if isinstance(x, Tensor) else x for key, x in kwargs.items()}
+    elif func is numpy.moveaxis:
+        return _moveaxis(*args, **kwargs)
+    return func._implementation(*args, **kwargs)
+
+
+def _moveaxis(a, source, destination):
+    return a.movedim(source, destination)
+
+
+cdef object matmul_operator(object x, object y):
+    """``x @ y``."""
+    cdef (PyObject *)[2] operands
+    if not isinstance(x, Tensor) or not isinstance(y, Tensor):
+        if not (hasattr(x, "__array__") and hasattr(y, "__array__")) or has_own_ufuncs(x) or has_own_ufuncs(y):
+            return NotImplemented
+        from ptcore._exchange.convert import as_tensor
+        x, y = as_tensor(x), as_tensor(y)
+    if (<Tensor>x).rank == 2 and (<Tensor>y).rank == 2:
+        operands[0], operands[1] = <PyObject *>x, <PyObject *>y
+        return call_bound(OP_MM, operands, 2, None)
+    return _matmul(x, y)
+
+
+table.matmul = matmul_operator
+
+
+def untyped_nbytes(Tensor self not None):
+    return self.storage.nbytes
+
+
+# -- views in place: the tensor itself gets other dims -------------------------------------------------
+
+cdef Tensor redimensioned(Tensor t, Tensor v, const char *name, bint recording):
+    """t with the geometry of v, a view of it, and v's history. The write that this counts makes a backward
+    refuse what was saved of t with its dims as they were."""
+    cdef uint32_t keep = t.flags & ~PT_NONCONTIGUOUS
+    if t.flags & PT_INTERPOSED:
+        raise RuntimeError(f"{name.decode()}: the dims of a tensor that is traced or batched cannot be changed")
+    if recording:
+        check_inplace(t, name, True)
+    adopt(t, v)
+    t.flags = keep | (v.flags & PT_NONCONTIGUOUS)
+    count_write(t)
+    if recording:
+        set_node(t, v.node, v.out_nr)
+    t.attr_version = version_of(t)
+    return t
+
+
+cdef object in_place(Tensor t, const char *name, object view, tuple args):
+    cdef bint recording = pt_tls.grad_enabled and needs_grad(t)
+    return redimensioned(t, <Tensor?>view(t, *args), name, recording)
+
+
+@overridable
+def squeeze_(Tensor self not None, dim=None):
+    """``squeeze`` in place."""
+    return in_place(self, b"squeeze_", squeeze, () if dim is None else (dim,))
+
+
+@overridable
+def unsqueeze_(Tensor self not None, dim):
+    """``unsqueeze`` in place."""
+    return in_place(self, b"unsqueeze_", unsqueeze, (dim,))
+
+
+@overridable
+def transpose_(Tensor self not None, dim0, dim1):
+    """``transpose`` in place."""
+    return in_place(self, b"transpose_", transpose, (dim0, dim1))
+
+
+@overridable
+def swapaxes_(Tensor self not None, axis0, axis1):
+    """``swapaxes`` in place."""
+    return in_place(self, b"swapaxes_", transpose, (axis0, axis1))
+
+
+@overridable
+def swapdims_(Tensor self not None, dim0, dim1):
+    """``swapdims`` in place."""
+    return in_place(self, b"swapdims_", transpose, (dim0, dim1))
+
+
+@overridable
+def t_(Tensor self not None):
+    """``t`` in place."""
+    if self.rank > 2:
+        raise ShapeError(f"t_: expects a tensor with <= 2 dimensions, but self is {self.rank}D")
+    return self if self.rank < 2 else in_place(self, b"t_", transpose, (0, 1))
+
+
+@overridable
+def as_strided_(Tensor self not None, size, stride, storage_offset=None):
+    """``as_strided`` in place."""
+    return in_place(self, b"as_strided_", as_strided, (size, stride, storage_offset))
+
+
+# -- what NumPy's users ask of an array ----------------------------------------------------------------
+
+def astype(Tensor self not None, dtype, *, copy=True):
+    """The values in another dtype, which may be NumPy's; a copy unless ``copy=False`` and nothing changes.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.tensor([1.5, 2.0]).astype("int64")
+    tensor([1, 2])
+    """
+    return self.to(as_dtype(dtype, "astype", "dtype"), copy=bool(copy))
+
+
+def to_numpy(Tensor self not None, dtype=None, copy=False):
+    """An ndarray over the same memory where that can be: matplotlib and others ask their arguments for it.
+
+    Parameters
+    ----------
+    dtype : dtype of NumPy, optional
+        Of the result.
+    copy : bool
+        Whether the memory must be another.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.tensor([1, 2]).to_numpy("float32")
+    array([1., 2.], dtype=float32)
+    """
+    return self.__array__(dtype, copy=copy or None)
+
+
+def tobytes(Tensor self not None):
+    """The elements in row-major order as bytes.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.tensor([1, 2], dtype=ptcore.uint8).tobytes()
+    b'\\x01\\x02'
+    """
+    return self.numpy().tobytes()
+
+
+def array_interface(self):
+    """The memory of a tensor as Pillow and others read it. What NumPy cannot share has no such attribute."""
+    try:
+        if self.dtype.name != "bfloat16":           # NumPy has no code for it
+            return self.numpy().__array_interface__
+        reason = "bfloat16 has no code"
+    except (RuntimeError, TypeError) as error:
+        reason = error
+    raise AttributeError(f"__array_interface__: {reason}")
+
+
+def cuda_array_interface(self):
+    """The memory of a tensor on a CUDA device as CuPy and Numba read it; other tensors have no such attribute."""
+    if not self.is_cuda:
+        raise AttributeError(f"__cuda_array_interface__: the tensor must be on a CUDA device, got {self.device}")
+    from ptcore._exchange.cuda_array import describe
+    return describe(self)
+
+
+# What this module adds to Tensor.
+for _f in (squeeze_, unsqueeze_, transpose_, swapaxes_, swapdims_, t_, as_strided_,
+           detach, detach_, to, cpu, cuda, type_as, is_same_size, get_device, new, size, as_strided, view_as,
+           reshape_as, expand_as, broadcast_to, nonzero, masked_select, conj, adjoint, astype, to_numpy, tobytes):
+    setattr(Tensor, _f.__name__, _f)
+detach = overridable(detach)            # the function; the method asks itself
+for _n, _c in (("float", "float32"), ("double", "float64"), ("half", "float16"),
+               ("bfloat16", "bfloat16"), ("int", "int32"), ("long", "int64"), ("short", "int16"),
+               ("char", "int8"), ("byte", "uint8"), ("bool", "bool"), ("cfloat", "complex64"),
+               ("cdouble", "complex128")):
+    setattr(Tensor, _n, _short(_n, _c))
+for _n, _f in (("type", type_), ("where", where_method), ("contiguous", contiguous_method)):
+    _f.__name__ = _n
+    setattr(Tensor, _n, _f)
+Tensor.T = property(transposed)
+Tensor.mT = property(matrix_transposed)
+Tensor.H = property(matrix_adjoint)
+Tensor.mH = property(adjoint)
+Tensor.__rdiv__ = Tensor.__rtruediv__
+Tensor.__iter__ = iterate
+Tensor.__contains__ = contains
+Tensor.__format__ = format_
+Tensor.__array_ufunc__ = array_ufunc
+Tensor.__array_function__ = array_function
+Tensor.__array_interface__ = property(array_interface)
+Tensor.__cuda_array_interface__ = property(cuda_array_interface)
+# By it pandas takes a tensor for NumPy's array in a wrapping, which it asks for its dtype and ``to_numpy``:
+# a mask is a mask.
+Tensor._typ = "npy_extension"
+# By it np.result_type takes a tensor.
+Tensor.__numpy_dtype__ = property(lambda self: self.dtype.__numpy_dtype__, doc="NumPy's dtype of the elements.")
+for _n in ("is_mkldnn", "is_mps", "is_nested", "is_quantized", "is_sparse", "is_sparse_csr", "is_xla", "is_xpu"):
+    setattr(Tensor, _n, property(lambda self: False, doc="False: tensors are dense."))
+
+
+# -- what rows name in the place of an op ----------------------------------------------------------
+
+def clone_as(input, memory_format):
+    """A copy in the order of a memory format."""
+    format = format_of("clone", memory_format)
+    if format is None:
+        return input.clone() if memory_format is preserve_format else row_major(input)
+    result = contiguous_as(input, format, "clone")
+    return input.clone() if result is input else result
+
+
+def rounded(input, decimals, out=None, inplace=False):
+    """``round`` to so many decimals."""
+    times, over = [10.0 ** n if 0 < n <= 308 else 1.0 if n <= 0 else float("inf") for n in (decimals, -decimals)]
+    return round_to_(input, times, over) if inplace else round_to(input, times, over, out=out)
+
+
+def positions(condition):
+    """``where`` of a condition alone."""
+    if not isinstance(condition, Tensor):
+        raise TypeError(f"where: condition must be a Tensor, got {type(condition).__name__}")
+    return nonzero(condition, as_tuple=True)
+
+
+instead.update(clone_as=clone_as, rounded=rounded, positions=positions)
+set_reinterpret(reinterpret)

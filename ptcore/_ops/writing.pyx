@@ -1,0 +1,253 @@
+"""Writing to memory that is there: copies, and results that go to the user's ``out=``.
+
+A kernel writes to ``out=`` itself where it could not tell it from a new tensor: dtype, sizes and layout are those of
+the result, and no argument shows the same memory. Elsewhere the result is made beside it and copied.
+"""
+from ptcore._types cimport *
+from ptcore._memory.allocate cimport allocate_pinned
+from ptcore._device cimport BACKENDS, backend_error, memory_failure
+from ptcore._dtype cimport CATEGORY, dtype_of
+from ptcore._shape cimport same_sizes
+from ptcore._tensor cimport *
+from ptcore._ops.history cimport check_inplace
+from ptcore._ops.plan.hooks cimport copy_run, dry, planning, spoil
+from ptcore._ops.table.ids cimport *
+
+cdef extern from "ptcore/elementwise.h" nogil:
+    int pt_copy(const pt_view *dst, const pt_view *src)
+
+
+cdef int copy_into(Tensor dst, Tensor src, bint non_blocking=False) except -1:
+    """dst[...] = src without history; sizes are equal, dtypes and strides are not asked about.
+
+    ``non_blocking``: may return while page-locked memory of the host is still read or written.
+    """
+    cdef pt_view a, b
+    cdef int64_t[4 * 64] room
+    cdef int status, column = dst.storage.device or src.storage.device
+    cdef int (*copy)(const pt_view *, const pt_view *) noexcept nogil
+    cdef bint apart
+    if (dst.flags | src.flags) & PT_INTERPOSED:
+        raise RuntimeError("copy: a traced or batched tensor is met where values are copied that no interpreter sees")
+    if dst.storage.device == DEVICE_META or dst.count == 0:
+        return 0
+    if src.storage.device == DEVICE_META:
+        raise NotImplementedError(f"copy: a meta tensor has no values to copy to {dst.device}")
+    fill_view(dst, &a)
+    fill_view(src, &b)
+    if column != DEVICE_CPU and a.device and b.device and a.device != b.device:
+        return copy_into(dst, host_copy(src))
+    if column != DEVICE_CPU or dst.count > 16384:
+        own_dims(&b, own_dims(&a, room))
+    if column != DEVICE_CPU:
+        pt_kernels_enter()
+        apart = non_blocking and BACKENDS[column].copy_async != NULL
+        copy = BACKENDS[column].copy_async if apart else BACKENDS[column].copy
+        with nogil:
+            status = copy(&a, &b)
+        pt_kernels_leave()
+    elif dry():
+        status = 0
+    elif dst.count > 16384:
+        pt_kernels_enter()
+        with nogil:
+            status = pt_copy(&a, &b)
+        pt_kernels_leave()
+    else:
+        status = pt_copy(&a, &b)
+    if status:
+        reason = backend_error(column) if column != DEVICE_CPU else ""
+        text = f"{src.device} to {dst.device} failed{reason}".encode()
+        if status == PT_MEMORY_ERROR and column != DEVICE_CPU:
+            status = memory_failure(column, a.device_index if a.device else b.device_index)
+        raise_status(status, b"copy", text)
+    if planning():
+        if column != DEVICE_CPU:
+            spoil(b"it copies to or from another device")
+        else:
+            copy_run(&a, &b)
+    return 0
+
+
+cdef Tensor landing(Tensor r, int column):
+    """Page-locked memory in the place of r, for a copy from a device that need not wait."""
+    if BACKENDS[column] == NULL or BACKENDS[column].allocate_host == NULL:
+        return r
+    return wrap_storage(allocate_pinned(r.storage.nbytes, column), 0, r.dt, r.rank, r.dims, r.dims + r.rank)
+
+
+cdef Tensor host_copy(Tensor x):
+    cdef Tensor r = new_tensor(x.dt, x.rank, x.dims, DEVICE_CPU, -1)
+    copy_into(r, x)
+    return r
+
+
+cdef Tensor contiguous(Tensor x):
+    """x's values in row-major order, without history."""
+    cdef Tensor r
+    if not x.flags & PT_NONCONTIGUOUS:
+        return x
+    r = new_like(x, x.dt)
+    copy_into(r, x)
+    return r
+
+
+# -- out= ------------------------------------------------------------------------------------------
+
+cdef bint same_window(Tensor a, Tensor b) noexcept:
+    """Whether each element of one is the same element of the other."""
+    return (a is b or (a.storage.data + a.offset == b.storage.data + b.offset and a.dt == b.dt and a.rank == b.rank
+                       and same_sizes(2 * a.rank, a.dims, b.dims)))
+
+
+cdef bint repeats_itself(Tensor x) noexcept:
+    """Whether a dim of x is one element that stands for several."""
+    cdef int i
+    for i in range(x.rank):
+        if x.count and x.dims[i] > 1 and x.dims[x.rank + i] == 0:
+            return True
+    return False
+
+
+cdef bint lies_in(Tensor out, object x) noexcept:
+    """Whether an argument shows memory of out."""
+    if isinstance(x, Tensor):
+        return same_memory(out, <Tensor>x)
+    if isinstance(x, (tuple, list)):
+        for item in x:
+            if isinstance(item, Tensor) and same_memory(out, <Tensor>item):
+                return True
+    return False
+
+
+cdef bint can_be_written(Tensor out, const char *name, int ndim, const int64_t *sizes, int column,
+                         int number) except -1:
+    """Whether out is there for results of these sizes; refuses what can never be written."""
+    if (out.rank != ndim or not same_sizes(ndim, out.dims, sizes) or out.storage.device != column
+            or (number >= 0 and out.storage.device_index != number) or out.storage.data == NULL
+            or out.flags & (PT_INTERPOSED | PT_TANGENT) or (pt_tls.grad_enabled and needs_grad(out))):
+        return False
+    check_inplace(out, name, False)
+    return True
+
+
+cdef Tensor place_for(object out, int dt, int ndim, const int64_t *sizes, int column, int number, tuple args,
+                      const char *name):
+    """The user's tensor under a handle of its own, if a kernel may write its result there as to a new one; or None."""
+    cdef Tensor t
+    if not isinstance(out, Tensor):
+        return None
+    t = <Tensor>out
+    if t.dt != dt or t.flags & PT_NONCONTIGUOUS or (column != DEVICE_CPU and t.offset % 16):
+        return None
+    if not can_be_written(t, name, ndim, sizes, column, number):
+        return None
+    for x in args:
+        if lies_in(t, x):
+            return None
+    return alias(t)
+
+
+cdef Tensor readable(tuple given, Tensor value):
+    """The value, copied where writing to one of the tensors given would change it first."""
+    for t in given:
+        if same_memory(<Tensor>t, value) and not same_window(<Tensor>t, value):
+            if value.flags & PT_INTERPOSED:
+                return <Tensor>value.clone()
+            r = new_like(value, value.dt)
+            copy_into(r, value)
+            return r
+    return value
+
+
+cdef object write_outs(int op, object out, object results, list placed=None):
+    """Copies results to the user's out= and returns it; refuses what has history. ``placed`` tells which are there."""
+    cdef pt_opinfo *o = info(op)
+    cdef int i, rule
+    cdef tuple given = tuple(out) if isinstance(out, (tuple, list)) else (out,)
+    cdef tuple values = tuple(results) if isinstance(results, (tuple, list)) else (results,)
+    if len(given) != len(values):
+        raise TypeError(f"{o.name.decode()}: out must hold {len(values)} tensors, got {len(given)}")
+    for i in range(len(values)):
+        if not isinstance(given[i], Tensor):
+            raise TypeError(f"{o.name.decode()}: out must be a Tensor, got {type(given[i]).__name__}")
+        if (<Tensor>values[i]).flags & PT_REQUIRES_GRAD:
+            raise RuntimeError(f"{o.name.decode()}: out= does not support automatic "
+                               "differentiation, but one of the arguments requires grad")
+    if placed is None:
+        values = tuple([readable(given, <Tensor>t) for t in values])
+    for i in range(len(values)):
+        if placed is not None and placed[i]:
+            count_write(<Tensor>given[i])
+        else:
+            rule = o.out_rule
+            if rule == PT_OUT_CAST_ONE:
+                rule = PT_OUT_EXACT if len(values) > 1 else PT_OUT_CAST
+            write_out(<Tensor>given[i], <Tensor>values[i], o.name, rule)
+    if len(values) == 1:
+        return out
+    return given if type(results) is list else type(results)(given)
+
+
+cdef bint on_two_devices(Tensor a, Tensor b) noexcept:
+    """Whether two tensors lie on different devices."""
+    return (a.storage.device != b.storage.device
+            or (a.storage.device != DEVICE_CPU and a.storage.device_index != b.storage.device_index))
+
+
+cdef Tensor beside(Tensor value, Tensor x):
+    """value on x's device: what is written may come from anywhere, as ``copy_`` takes it."""
+    if not on_two_devices(value, x) or (value.flags | x.flags) & PT_INTERPOSED:
+        return value
+    return <Tensor>value.to(x.device)
+
+
+cdef int write_out(Tensor out, Tensor value, const char *name, int rule=PT_OUT_CAST) except -1:
+    """Copies a result to the user's out=, which gets the result's shape. ``rule``: what dtype it must have."""
+    if pt_tls.grad_enabled and needs_grad(out):
+        raise RuntimeError(f"{name.decode()}: out= does not support automatic differentiation, "
+                           "but out requires grad")
+    if value.dt != out.dt and (rule == PT_OUT_EXACT or rule == PT_OUT_OWN):
+        from ptcore._errors import DTypeError
+        raise DTypeError(f"{name.decode()}: out must have dtype {dtype_of(value.dt).name}, "
+                         f"got {dtype_of(out.dt).name}")
+    if CATEGORY[value.dt] > CATEGORY[out.dt] and rule != PT_OUT_ANY:
+        from ptcore._errors import DTypeError
+        raise DTypeError(f"{name.decode()}: result dtype {dtype_of(value.dt).name} can't be "
+                         f"cast to out's dtype {dtype_of(out.dt).name}")
+    if (out.flags | value.flags | pt_tls.mode) & PT_INTERPOSED:
+        if tuple(out.shape) != tuple(value.shape):
+            raise RuntimeError(f"{name.decode()}: out must have shape {list(value.shape)} inside a transformation, got "
+                               f"{list(out.shape)}")
+        out.copy_(value)
+        return 0
+    if on_two_devices(out, value):
+        from ptcore._errors import DeviceError
+        raise DeviceError(f"{name.decode()}: out must be on {value.device}, got one on {out.device}")
+    if shape_of(out) != shape_of(value):
+        resize_out(out, value, name)
+    check_inplace(out, name, False)
+    if repeats_itself(out):
+        raise RuntimeError(f"{name.decode()}: more than one element of out refers to a single memory location")
+    copy_into(out, value)
+    count_write(out)
+    return 0
+
+
+cdef int resize_out(Tensor out, Tensor value, const char *name) except -1:
+    """Gives out= the result's shape, as PyTorch does: in silence where it was empty."""
+    if out.count != 0:
+        import warnings
+        warnings.warn(f"{name.decode()}: out has shape {list(shape_of(out))} and is resized to that of the result, "
+                      f"{list(shape_of(value))}; give an empty tensor, or one of that shape", UserWarning, stacklevel=2)
+    if out.storage.device == DEVICE_CPU:
+        from ptcore._untyped_storage import resize_
+        try:
+            resize_(out, shape_of(value))
+        except BufferError as e:
+            raise type(e)(f"{name.decode()}: out must have shape {list(shape_of(value))}, as its memory can't be moved"
+                          f", got {list(shape_of(out))}; {e}") from None
+    else:
+        from ptcore._subclass import set_data
+        set_data(out, new_tensor(out.dt, value.rank, value.dims, out.storage.device, out.storage.device_index))
+    return 0

@@ -1,0 +1,1 @@
+"""Sizes that are symbols: the numbers (``symbolic``) and what they are made of (``expressions``)."""

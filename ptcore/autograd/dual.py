@@ -1,0 +1,345 @@
+"""Dual numbers: the interpreter of forward mode.
+
+A tensor with a tangent is a stand-in that carries both, ``Dual(tensor, tangent)``. An op runs on the values, and its
+row's ``jvp`` column gives the tangent of what it makes (``_forward.py``).
+
+Invariants: None stands for a tangent of zeros; a tangent has the shape and dtype of its value. A view keeps no tangent
+of its own: it shows a window of its base's, which for that lies in memory as the base does, so that a write through
+the base or any view of it is seen by all.
+"""
+import ptcore._ops as ops
+from ptcore._errors import at_users_line
+from ptcore._ops import decompositions
+from ptcore._ops.call.batched import made_as
+from ptcore._ops.calling import run
+from ptcore._ops.creation.creation import zeros_like
+from ptcore._ops.functions import as_strided_of
+from ptcore._ops.history import custom_node
+from ptcore._state import Interpreter, interpreters, is_grad_enabled, no_grad, outside
+from ptcore._subclass import become, carried_by, payload_of, stands_for
+from ptcore._tensor import Tensor
+from ptcore.autograd import _forward
+from ptcore.autograd import function as _function
+from ptcore.autograd._copy_slices import zeros_laid
+from ptcore.autograd.levels import has_history
+
+INPLACE = 1
+
+
+class Dual:
+    """What a stand-in carries: a value and its tangent. ``shows``: of a view, what it is made of: the tensor, the op,
+    its other arguments, and the place among the results or None. ``own``: no other tensor has the tangent's memory."""
+
+    __slots__ = ("own", "owner", "shows", "tangent", "tensor")
+    known = True
+
+    def __init__(self, tensor, tangent, owner, shows=None):
+        self.tensor, self.tangent, self.owner, self.shows, self.own = tensor, tangent, owner, shows, False
+
+    def __repr__(self):
+        return repr(self.tensor) if self.tangent is None else f"{repr(self.tensor)[:-1]}, tangent={self.tangent!r})"
+
+    def item(self, _):
+        return self.tensor.item()
+
+    def detached(self):
+        return self.owner.lift(self.tensor.detach())
+
+    def made_like(self, x):
+        """What was made after the pattern of this value: a stand-in, whose history is of this level."""
+        needs = x.requires_grad
+        return self.owner.lift(made_as(self.tensor, x.detach())).requires_grad_(needs)
+
+    def landed(self):
+        """What a leaf gets of a gradient that has a tangent."""
+        return self.tensor
+
+
+class Forward(Interpreter):
+    """Runs ops on values and their tangents.
+
+    Attributes
+    ----------
+    differentiates : bool
+        That rules of a backward are made of ops that have tangents.
+    unrecorded : int
+        How many transformations further in were entered where gradients were not recorded.
+    """
+
+    differentiates = True
+
+    def __init__(self):
+        self.unrecorded = 0
+
+    # -- values and tangents -----------------------------------------------------------------------
+
+    def pair(self, x, tangent):
+        """The stand-in of a value and its tangent."""
+        return stands_for(x, Dual(x, tangent, self))
+
+    def lift(self, x):
+        return self.pair(x, None)
+
+    def seen(self, x, dual):
+        """The stand-in of a value that may have a history: gradients of it go on to the value."""
+        if is_grad_enabled() and x.requires_grad:
+            custom_node(_onward, [x], [dual], (), set())
+        return dual
+
+    def value(self, x):
+        """The value of a stand-in; another tensor itself, but for a view of what has become a stand-in since."""
+        payload = carried_by(x, self)
+        if payload is not None:
+            return payload.tensor
+        whole = None if x._base is None else carried_by(x._base, self)
+        return x if whole is None else part_of(whole.tensor, x, x._base)
+
+    def tangent(self, x):
+        """The tangent of a tensor, or None."""
+        payload = carried_by(x, self)
+        if payload is not None:
+            if payload.shows is None:
+                return payload.tangent
+            if payload.shows[1] != "as_strided_of":         # whose strides speak of the value's memory
+                return self.shown(*payload.shows)
+        base = x._base
+        whole = None if base is None else carried_by(base, self)
+        if whole is None or whole.tangent is None:
+            return None
+        return self.window(x, base, whole)
+
+    def shown(self, x, op, rest, place):
+        """The tangent of a view, which is linear: the same view of the tangent, as it is now, of what it is made of."""
+        t = self.tangent(x)
+        if t is None:
+            return None
+        t = run("reshape" if op == "view" else op, (t, *rest))     # it may lie in memory otherwise
+        return t if place is None else t[place]
+
+    def window(self, x, base, whole):
+        """The part of a base's tangent that the view x shows."""
+        return part_of(laid(whole, base), x, base)
+
+    def adopt(self, x, written=None):
+        """Makes a tensor that is to be written to, and the base whose view it is, stand-ins: the histories of both are
+        then those of this level. ``written``: nothing is done unless that belongs here."""
+        if carried_by(x, self) is not None or (written is not None and carried_by(written, self) is None):
+            return
+        base = x._base
+        if base is not None and base.dtype is x.dtype:
+            if carried_by(base, self) is None:
+                become(base, Dual(become(base), None, self))
+            value = part_of(carried_by(base, self).tensor, x, base)
+            become(x, Dual(value, None, self, (base, "as_strided_of", (), None)))
+        else:
+            become(x, Dual(become(x), None, self))
+
+    def overwrite(self, x, t):
+        """Gives a tensor that was written to the tangent t. A window of the base's tangent is written to where that is
+        nobody else's and no history keeps it; elsewhere the base gets another."""
+        base = x._base
+        if base is None or base.dtype is not x.dtype:
+            base = x
+        self.adopt(x)
+        whole = carried_by(base, self)
+        if base is x:
+            whole.tangent, whole.own = t, False
+            return
+        before = whole.tangent
+        if not (whole.own and before.stride() == base.stride() and owners(t) <= owners(before)) or has_history(before):
+            pattern = [y for y in (t, before, whole.tensor) if y is not None]
+            whole.tangent = zeros_laid(tuple(base.shape), base.stride(), sum([y.sum() for y in pattern]))
+            whole.own = True
+            if before is not None:
+                whole.tangent.copy_(before)
+        part_of(whole.tangent, x, base).copy_(t)
+
+    # -- ops ---------------------------------------------------------------------------------------
+
+    def call(self, op, args, out, variant):
+        if self.unrecorded and is_grad_enabled():
+            with no_grad():
+                return self.run(op, args, out, variant)
+        return self.run(op, args, out, variant)
+
+    def run(self, op, args, out, variant):
+        row = ops.row(op)
+        if row.kind in ("composite", "custom"):
+            return NotImplemented
+        primals, tangents, mine = [], [], False
+        for x in args:
+            p, t, m = self.parts(x)
+            primals.append(p)
+            tangents.append(t)
+            mine = mine or m
+        live = any(_forward._is_live(t) for t in tangents)
+        if out is not None:
+            return self.into(op, primals, live, out)
+        if variant == INPLACE:
+            return self.write(op, args, primals, tangents, live)
+        result = run(op, tuple(primals))
+        if not mine and not live:
+            return result
+        if result is primals[0]:
+            return args[0]
+        if row.kind == "view" and _dtype_of(result) is primals[0].dtype:
+            if isinstance(result, tuple):
+                return tuple([stands_for(r, Dual(r, None, self, (args[0], op, args[1:], k)))
+                              for k, r in enumerate(result)])
+            return stands_for(result, Dual(result, None, self, (args[0], op, args[1:], None)))
+        found = self.pushed(op, args, tuple(primals), tuple(tangents), result) if live else None
+        if isinstance(result, tuple):
+            return tuple([self.pair(r, t) for r, t in zip(result, found or [None] * len(result))])
+        return self.pair(result, found)
+
+    def parts(self, x):
+        """The value and the tangent of an argument, and whether a stand-in of this interpreter is in it."""
+        if isinstance(x, Tensor):
+            value = self.value(x)
+            return value, self.tangent(x), value is not x
+        if type(x) is tuple or type(x) is list:
+            found = [self.parts(item) for item in x]
+            tangents = tuple([t for _, t, _ in found])
+            return (type(x)([p for p, _, _ in found]), tangents if any(t is not None for t in tangents) else None,
+                    any(m for _, _, m in found))
+        return x, None, False
+
+    def pushed(self, op, args, primals, tangents, result):
+        found = _forward.jvp(op, primals, tangents, result)
+        if found is NotImplemented:
+            with self:
+                made = decompositions.function(op)(*args)
+            found = mapped(self.tangent, made)
+        return found
+
+    def into(self, op, primals, live, out):
+        """A call with ``out=``, which can be written to where nothing has a tangent."""
+        outs = out if isinstance(out, (tuple, list)) else (out,)
+        if live or any(isinstance(x, Tensor) and self.tangent(x) is not None for x in outs):
+            raise RuntimeError(f"{op}: out= does not support automatic differentiation, but one of the arguments has a "
+                               "tangent")
+        function, row = ops.function(op), ops.row(op)
+        names = [a.name for a in ops.arguments(row)]
+        return function(**dict(zip(names, primals)), out=mapped(self.value, out))
+
+    def write(self, op, args, primals, tangents, live):
+        """An op in place: the value and the tangent are both written to."""
+        x = args[0]
+        before = primals[0].clone() if live else primals[0]
+        run(op, tuple(primals), True)
+        if live:
+            if tangents[0] is not None:                     # what is recorded may keep it, and it is written to
+                tangents[0] = tangents[0].clone()
+            first = self.pair(before, tangents[0])
+            found = self.pushed(op, (first, *args[1:]), (before, *primals[1:]), tuple(tangents), primals[0])
+            self.overwrite(x, zeros_like(primals[0]) if found is None else found)
+        return x
+
+
+    # -- custom functions --------------------------------------------------------------------------
+
+    needs_setup_context = False
+
+    def custom(self, cls, args):
+        """A custom function: its ``forward`` on the values, its ``jvp`` on the tangents."""
+        values, tangents, _ = zip(*map(self.parts, args))
+        separate = cls.setup_context is not _function.Function.setup_context
+        with outside():
+            if separate:
+                output, ctx = cls.apply(*values), cls._ctx_class()
+                cls.setup_context(ctx, values, output)
+            elif interpreters.stack:
+                raise _function.without_setup_context(cls)
+            else:
+                output, ctx = cls._called(values)
+            found = None
+            if any(t is not None for t in tangents):
+                ctx._saved, ctx._node = getattr(ctx, "_saved_for_forward", ()), None
+                if ctx._materialize:
+                    tangents = [zeros_like(x) if t is None and isinstance(x, Tensor) and x.dtype.kind in "fc" else t
+                                for x, t in zip(values, tangents)]
+                found = cls.jvp(ctx, *tangents)
+        outputs = output if isinstance(output, tuple) else (output,)
+        found = found if isinstance(found, tuple) else (found,) * (1 if found is not None else len(outputs))
+        if len(found) != len(outputs):
+            raise RuntimeError(f"{cls.__name__}: jvp must return as many tangents as forward has outputs, "
+                               f"{len(outputs)}, got {len(found)}")
+        pairs = tuple([self.pair(y, tangent_of(cls, y, t)) if isinstance(y, Tensor) else y
+                       for y, t in zip(outputs, found)])
+        return pairs if isinstance(output, tuple) else pairs[0]
+
+
+def _onward(node, g, needs):
+    return g
+
+
+_onward.__name__ = "MakeDualBackward"
+
+
+@at_users_line
+def check_tangent(x, t):
+    """Refuses a tangent that is not of its primal's kind."""
+    if x.dtype.kind not in "fc":
+        raise ValueError(f"Expected primal to be floating point or complex, but got: {x.dtype.name}")
+    if t.dtype.kind not in "fc":
+        raise ValueError(f"Expected tangent to be floating point or complex, but got: {t.dtype.name}")
+    if t.shape != x.shape:
+        raise RuntimeError("Trying to set a forward gradient that has a different size than that of the original "
+                           f"Tensor, this is not supported. Tensor is of size {list(x.shape)} while the given forward "
+                           f"gradient is of size {list(t.shape)}.")
+    if t.dtype is not x.dtype:
+        raise RuntimeError(f"Expected tangent to have the dtype of the primal, {x.dtype.name}, but got {t.dtype.name}")
+    if t.device != x.device:
+        raise RuntimeError(f"Expected tangent to be on the device of the primal, {x.device}, but got {t.device}")
+
+
+def tangent_of(cls, y, t):
+    """What a custom ``jvp`` gave for an output, checked."""
+    if t is None:
+        return None
+    if not isinstance(t, Tensor):
+        raise RuntimeError(f"{cls.__name__}: jvp must return Tensors or None, got {type(t).__name__}")
+    if t.shape != y.shape:
+        raise RuntimeError(f"{cls.__name__}: the tangent that jvp returned must have the shape of its output, "
+                           f"{list(y.shape)}, got {list(t.shape)}")
+    return t if t.dtype is y.dtype else t.to(y.dtype)
+
+
+def mapped(function, value):
+    """function of a tensor, or of each in a tuple."""
+    if isinstance(value, (tuple, list)):
+        items = [mapped(function, v) for v in value]
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+    return function(value) if isinstance(value, Tensor) else value
+
+
+def _dtype_of(result):
+    """The dtype of a view, or of the views that one call makes; None if there are none."""
+    if isinstance(result, tuple):
+        return result[0].dtype if result else None
+    return result.dtype
+
+
+def part_of(whole, x, base):
+    """The part of a tensor, which lies in memory as ``base`` does, that the view x shows of that."""
+    offset = whole.storage_offset() + x.storage_offset() - base.storage_offset()
+    return as_strided_of(whole, tuple(x.shape), x.stride(), offset, (), 0)
+
+
+def laid(payload, base):
+    """A base's tangent, in memory as the base lies there."""
+    t = payload.tangent
+    if t.stride() == base.stride():
+        return t
+    return zeros_laid(tuple(base.shape), base.stride(), t.sum() + payload.tensor.sum()).copy_(t)
+
+
+def owners(x):
+    """The transformations in which a tensor stands for values that differ."""
+    found = set()
+    payload = payload_of(x)
+    while payload is not None:
+        if not isinstance(payload, Dual):
+            found.add(id(payload.owner))
+        payload = payload_of(payload.tensor)
+    return found

@@ -1,0 +1,671 @@
+"""The backward walk: a heap on sequence numbers.
+
+An edge always leads to a node with a smaller sequence number, so the largest pending node has
+all of its gradient: no dependency count is needed. A node's gradient waits in its ``gbuf``
+(a list when the node has several outputs), stamped with the run it belongs to; a node whose
+buffer belongs to another live run (a backward inside a backward, another thread) keeps this
+run's gradient in the run's own map.
+
+Leaves take their gradient at once. While any leaf hook exists, or where inputs are named, a first pass
+(``survey``) counts the edges that lead to hooked leaves, so that a hook runs once, on the sum, and
+marks the nodes that lead to an input. Marks lie on the nodes as buffers do: with a run's stamp, or in
+the run's own map where the mark of another live run is there.
+
+Compiled with types by default; this file is what runs either way. In the compiled form a step
+that hands gradients over (deliver, take, clear) is not divided by another thread, since it gives
+the GIL up in no place where a node's stamp and buffer disagree; in the plain form a lock sees to it.
+"""
+import itertools
+import sys
+from threading import get_ident
+
+import cython
+
+if not cython.compiled:         # plain Python finds a cimport by its whole name alone
+    from ptcore import _device, _node, _state
+    from ptcore.autograd import accumulate as _accumulate
+    sys.modules["cython.cimports.ptcore._device"] = _device
+    sys.modules["cython.cimports.ptcore._node"] = _node
+    sys.modules["cython.cimports.ptcore._state"] = _state
+    sys.modules["cython.cimports.ptcore.autograd.accumulate"] = _accumulate
+
+from cython.cimports.ptcore._device import are_streams_used
+from cython.cimports.ptcore._node import Node
+from cython.cimports.ptcore._state import _set_grad_enabled, is_anomaly_enabled, is_grad_enabled
+from cython.cimports.ptcore.autograd.accumulate import (
+    accumulate_leaf,
+    hooked_leaves,
+    is_recorded,
+    producer,
+    record_rule,
+    rule_of,
+)
+
+from ptcore.autograd import _anomaly
+from ptcore.autograd.accumulate import load_rule
+from ptcore.autograd.helpers import reduce_to
+
+FEW = 16                        # inputs up to which a leaf is searched for among them
+VISITED, LEADS = 1, 2           # bits of a node's mark: its edges are done; an input can be reached from it
+
+_stamps = itertools.count(1)
+_live: set = set()
+_watched: set = set()           # hooks on several tensors, which ask a run what is ahead of it
+_running: dict = {}             # thread -> its run, while there are such hooks
+
+
+@cython.cclass
+class Run:
+    """One backward: its heap, its stamp, and what it was asked for."""
+
+    stamp: cython.ulonglong
+    heap: list
+    foreign: dict           # Node -> buffer, where gbuf belongs to another live run
+    marks: dict             # Node -> mark, where another live run's is on the node
+    inputs: list            # tensors whose gradients are asked for, or None: accumulate into all leaves
+    found: list             # the gradient of each, at its first place among them
+    by_id: dict             # id -> first place, where there are more leaves than a search is good for; or None
+    targets: dict           # Node -> [(output, place)], of inputs that are no leaves; or None
+    waiting: object         # dict leaf -> [edges left, sum] of hooked leaves, or None
+    streams: object         # autograd._streams.Streams, or None where only default streams are used
+    current: Node           # whose rule or hooks are running
+    create_graph: cython.bint
+    retain_graph: cython.bint
+    anomaly: cython.bint
+    recorded: cython.bint   # a profile is on
+    watched: cython.bint    # one of the two
+    careful: cython.bint    # a leaf's gradient is of a stream, or recorded
+
+    @cython.cfunc
+    def push(self, n: Node) -> object:
+        heap: list = self.heap
+        i: cython.Py_ssize_t = len(heap)
+        parent: cython.Py_ssize_t
+        other: Node
+        heap.append(n)
+        while i > 0:
+            parent = (i - 1) >> 1
+            other = heap[parent]
+            if other.seq >= n.seq:
+                break
+            heap[i] = other
+            i = parent
+        heap[i] = n
+        return None
+
+    @cython.cfunc
+    def pop(self) -> Node:
+        heap: list = self.heap
+        last: Node = heap.pop()
+        n: cython.Py_ssize_t = len(heap)
+        i: cython.Py_ssize_t = 0
+        child: cython.Py_ssize_t
+        top: Node
+        a: Node
+        b: Node
+        if n == 0:
+            return last
+        top = heap[0]
+        while True:
+            child = 2 * i + 1
+            if child >= n:
+                break
+            a = heap[child]
+            if child + 1 < n:
+                b = heap[child + 1]
+                if b.seq > a.seq:
+                    a = b
+                    child += 1
+            if a.seq <= last.seq:
+                break
+            heap[i] = a
+            i = child
+        heap[i] = last
+        return top
+
+    @cython.cfunc
+    def deliver(self, n: Node, nr: cython.int, g: object) -> object:
+        """Adds g to what waits at output nr of n; queues n the first time."""
+        if self.streams is not None:
+            self.streams.hand(g, n)
+            self.add(n, nr, g)
+            self.streams.back()
+        else:
+            self.add(n, nr, g)
+        return None
+
+    @cython.cfunc
+    def add(self, n: Node, nr: cython.int, g: object) -> object:
+        if n.run != self.stamp:
+            if (n.run != 0 and n.run in _live) or (self.foreign and n in self.foreign):
+                if n in self.foreign:
+                    self.foreign[n] = add_to(self.foreign[n], n.nout, nr, g)
+                else:
+                    self.foreign[n] = add_to(None, n.nout, nr, g)
+                    self.push(n)
+                return None
+            n.run = self.stamp
+            n.gbuf = None
+        if n.gbuf is None:
+            self.push(n)
+        if n.nout == 1:
+            n.gbuf = g if n.gbuf is None else n.gbuf + g
+        else:
+            n.gbuf = add_to(n.gbuf, n.nout, nr, g)
+        return None
+
+    @cython.cfunc
+    def take(self, n: Node) -> object:
+        """The gradient that waits at n, taken off."""
+        g: object
+        if n.run == self.stamp:
+            g = n.gbuf
+            n.gbuf = None
+            n.run = 0
+            return g
+        return self.foreign.pop(n)
+
+    @cython.cfunc
+    def leaf(self, t: object, g: object, owned: cython.int) -> object:
+        """A gradient has arrived at a leaf; ``owned`` as in accumulate_leaf."""
+        if self.careful:
+            self.leaf_watched(t, g, owned)
+        else:
+            self.add_to_leaf(t, g, owned)
+        return None
+
+    @cython.cfunc
+    def leaf_watched(self, t: object, g: object, owned: cython.int) -> object:
+        event = self.event("torch::autograd::AccumulateGrad", g, None) if self.recorded else None
+        try:
+            if self.streams is not None:
+                self.streams.hand(g, None)
+                self.add_to_leaf(t, g, 0)
+                self.streams.back()
+            else:
+                self.add_to_leaf(t, g, owned)
+        finally:
+            if event is not None:
+                event.end()
+        return None
+
+    @cython.cfunc
+    def event(self, name: object, g: object, number: object) -> object:
+        from ptcore.autograd.recording import NODE, Range
+        return Range(NODE, name, g if type(g) is not list else None, number)
+
+    @cython.cfunc
+    def add_to_leaf(self, t: object, g: object, owned: cython.int) -> object:
+        entry: list
+        place: cython.int
+        if self.inputs is not None:
+            place = self.place(t)
+            if place >= 0:
+                held = self.found[place]
+                self.found[place] = g if held is None else held + g
+            return None
+        if self.waiting is not None and id(t) in self.waiting:
+            entry = self.waiting[id(t)]
+            entry[1] = g if entry[1] is None else entry[1] + g
+            return None
+        accumulate_leaf(t, g, self.create_graph, owned)
+        return None
+
+    @cython.cfunc
+    def arrived(self, t: object) -> object:
+        """One edge to a hooked leaf is done; at the last one the hooks run on the sum."""
+        entry: list = self.waiting[id(t)]
+        entry[0] -= 1
+        if entry[0] == 0:
+            if self.streams is not None and entry[1] is not None:
+                self.streams.hand(entry[1], None)
+            finish_leaf(t, entry[1], self.create_graph)
+            if self.streams is not None and entry[1] is not None:
+                self.streams.back()
+        return None
+
+    @cython.cfunc
+    def step(self, n: Node) -> object:
+        """Runs the rule of one node and hands its gradients on."""
+        self.current = n
+        g: object = self.take(n)
+        hooks: object = n.hooks
+        edge: object
+        grads: object
+        x: object
+        spec: object
+        i: cython.int
+        nin: cython.int = n.nin
+        needs: cython.int = 0
+        if self.streams is not None:
+            self.streams.enter(n, g)
+        if hooks is not None:
+            g = hooks.of_tensors(g)
+        if self.targets is not None and n in self.targets:
+            self.capture(n, g)
+        for i in range(nin):
+            edge = n.edge(i)
+            if edge is not None and (self.inputs is None or self.leads(edge)):
+                needs |= 1 << (i if i < 15 else 15)
+        if not needs:
+            return None
+        if hooks is not None:
+            g = hooks.of_node(g)
+        rule = n.fn if n.op < 0 else rule_of(n.op)
+        if rule is None:
+            rule = load_rule(n.op)
+        grads = self.rule_watched(rule, n, g, needs) if self.watched else rule(n, g, needs)
+        if nin == 1 and type(grads) is not tuple:
+            if hooks is not None:
+                grads = hooks.after(n, (grads,), g)[0]
+            if grads is not None:
+                spec = n.spec
+                if spec is not None and spec[0] is not None:
+                    grads = reduce_to(grads, spec[0])
+                edge = n.e0
+                if type(edge) is Node:
+                    self.deliver(edge, n.n0, grads)
+                elif edge is not None:
+                    self.leaf(edge, grads, 0 if grads is g else 1)
+        else:
+            if type(grads) is not tuple:
+                grads = (grads,)
+            if hooks is not None:
+                grads = hooks.after(n, grads, g)
+            spec = n.spec
+            for i in range(nin):
+                edge = n.edge(i)
+                if edge is None or i >= len(grads):
+                    continue
+                x = grads[i]
+                if x is None:
+                    continue
+                if spec is not None and spec[i] is not None:
+                    x = reduce_to(x, spec[i])
+                if type(edge) is Node:
+                    if self.inputs is None or self.leads(edge):
+                        self.deliver(edge, n.edge_nr(i), x)
+                else:
+                    self.leaf(edge, x, 0 if x is g else 2)
+        if self.waiting is not None:
+            for i in range(nin):
+                edge = n.edge(i)
+                if edge is not None and type(edge) is not Node and id(edge) in self.waiting:
+                    self.arrived(edge)
+        if not self.retain_graph:
+            n.release()
+        return None
+
+    @cython.cfunc
+    def rule_watched(self, rule: object, n: Node, g: object, needs: cython.int) -> object:
+        if self.recorded:
+            event = self.event(n.name(), g, n.seq)
+            record_rule(n.op >= 0)
+            try:
+                grads = rule(n, g, needs)
+            finally:
+                record_rule(False)
+                event.end()
+        else:
+            grads = rule(n, g, needs)
+        if self.anomaly:
+            _anomaly.check(n, grads)
+        return grads
+
+    @cython.cfunc
+    def mark_of(self, n: Node) -> cython.int:
+        """The bits of n in this run; -1: it was not met yet."""
+        if n.mark_run == self.stamp:
+            return n.mark
+        return self.marks.get(n, -1) if self.marks else -1
+
+    @cython.cfunc
+    def set_mark(self, n: Node, mark: cython.int) -> object:
+        if n.mark_run != self.stamp:
+            if (n.mark_run != 0 and n.mark_run in _live) or (self.marks and n in self.marks):
+                self.marks[n] = mark
+                return None
+            n.mark_run = self.stamp
+        n.mark = mark
+        return None
+
+    @cython.cfunc
+    def leads(self, edge: object) -> cython.bint:
+        """Whether an edge leads to an input that was asked for."""
+        if type(edge) is Node:
+            return self.mark_of(edge) & LEADS != 0
+        return self.place(edge) >= 0
+
+    @cython.cfunc
+    def place(self, t: object) -> cython.int:
+        """The first place of a leaf among the inputs; -1: it is none."""
+        i: cython.int
+        if self.by_id is not None:
+            return self.by_id.get(id(t), -1)
+        for i in range(len(self.inputs)):
+            if self.inputs[i] is t:
+                return i
+        return -1
+
+    @cython.cfunc
+    def ask(self, inputs: list) -> dict:
+        """Asks for the gradients of some tensors. Of those that were asked for before: where they will be found."""
+        again: dict = None
+        k: cython.int
+        at: cython.int
+        n: Node
+        self.inputs = inputs
+        self.found = [None] * len(inputs)
+        if len(inputs) > FEW:
+            self.by_id = {}
+        for k in range(len(inputs)):
+            t = inputs[k]
+            n = producer(t)
+            if n is not None:
+                if self.targets is None:
+                    self.targets = {}
+                self.targets.setdefault(n, []).append((t.output_nr, k))
+                at = k
+            elif self.by_id is None:
+                at = self.place(t)
+            else:
+                at = self.by_id.setdefault(id(t), k)
+            if at != k:
+                if again is None:
+                    again = {}
+                again[k] = at
+        return again
+
+    @cython.cfunc
+    def survey(self, roots: list) -> object:
+        """Meets each node once, behind those that it leads to: marks those that lead to inputs, or counts the edges
+        to hooked leaves."""
+        pending: list = []
+        n: Node
+        i: cython.int
+        mark: cython.int
+        for t in roots:
+            n = producer(t)
+            if n is not None:
+                pending.append(n)
+        while pending:
+            n = pending[len(pending) - 1]
+            mark = self.mark_of(n)
+            if mark < 0:
+                self.set_mark(n, 0)
+                for i in range(n.nin):
+                    edge = n.edge(i)
+                    if type(edge) is Node and self.mark_of(edge) < 0:
+                        pending.append(edge)
+                continue
+            pending.pop()
+            if mark & VISITED:
+                continue
+            mark = VISITED
+            for i in range(n.nin):
+                edge = n.edge(i)
+                if edge is None:
+                    continue
+                if self.inputs is None:
+                    if type(edge) is not Node:
+                        self.expect(edge)
+                elif self.leads(edge):
+                    mark |= LEADS
+            if self.targets is not None and n in self.targets:
+                mark |= LEADS
+            self.set_mark(n, mark)
+        return None
+
+    @cython.cfunc
+    def expect(self, t: object) -> object:
+        """Counts one edge to a leaf if that has hooks."""
+        extras = t._extras
+        if extras.hooks or extras.post_hooks:
+            if self.waiting is None:
+                self.waiting = {}
+            self.waiting.setdefault(id(t), [0, None])[0] += 1
+        return None
+
+    @cython.cfunc
+    def capture(self, n: Node, g: object) -> object:
+        """Keeps the gradients of inputs that are outputs of n."""
+        for nr, place in self.targets[n]:
+            x = g if n.nout == 1 else g[nr]
+            self.found[place] = x
+            if self.streams is not None and x is not None:
+                self.streams.hand(x, None)
+                self.streams.back()
+        return None
+
+    @cython.cfunc
+    def ahead(self, tensors: object) -> list:
+        """Of each tensor, whether its gradient is still to come in this run, from the node that is running on."""
+        pending: list = list(self.heap)
+        seen: set = set(pending)
+        leaves: set = set()
+        n: Node
+        i: cython.int
+        if self.current is not None and self.current not in seen:
+            pending.append(self.current)
+            seen.add(self.current)
+        while pending:
+            n = pending.pop()
+            for i in range(n.nin):
+                edge = n.edge(i)
+                if edge is None or (self.inputs is not None and not self.leads(edge)):
+                    continue
+                if type(edge) is not Node:
+                    leaves.add(id(edge))
+                elif edge not in seen:
+                    seen.add(edge)
+                    pending.append(edge)
+        result: list = []
+        for t in tensors:
+            n = producer(t)
+            if n is not None:
+                result.append(n in seen)
+            else:
+                i = -1 if self.inputs is None else self.place(t)
+                result.append(id(t) in leaves or (i >= 0 and self.found[i] is not None))
+        return result
+
+    @cython.cfunc
+    def walk(self) -> object:
+        n: Node
+        if self.recorded:
+            return self.walk_recorded()
+        while self.heap:
+            n = self.pop()
+            self.step(n)
+        return None
+
+    @cython.cfunc
+    def walk_recorded(self) -> object:
+        n: Node
+        from ptcore.autograd.recording import ENGINE, Range
+        while self.heap:
+            n = self.pop()
+            event = Range(ENGINE, f"autograd::engine::evaluate_function: {n.name()}", None, n.seq)
+            try:
+                self.step(n)
+            finally:
+                event.end()
+        return None
+
+    @cython.cfunc
+    def clear(self) -> object:
+        """After an exception: nothing of this run stays on the nodes."""
+        n: Node
+        for item in self.heap:
+            n = item
+            if n.run == self.stamp:
+                n.gbuf = None
+                n.run = 0
+        return None
+
+
+def undivided(lock, function):
+    """function, run by one thread at a time."""
+    def locked(*args):
+        with lock:
+            return function(*args)
+    return locked
+
+
+if not cython.compiled:
+    import threading
+    _lock = threading.RLock()
+    for _name in ("deliver", "take", "clear", "set_mark"):
+        setattr(Run, _name, undivided(_lock, getattr(Run, _name)))
+
+
+@cython.cfunc
+def add_to(buffer: object, nout: cython.int, nr: cython.int, g: object) -> object:
+    if nout == 1:
+        return g if buffer is None else buffer + g
+    if buffer is None:
+        buffer = [None] * nout
+    buffer[nr] = g if buffer[nr] is None else buffer[nr] + g
+    return buffer
+
+
+def through_hooks(t, g):
+    """What a leaf's hooks make of its gradient."""
+    hooks = t._extras.hooks
+    if hooks:
+        from ptcore.autograd._tensor_hooks import replaced
+        for hook in list(hooks.values()):
+            g = replaced(hook, g, hook(g))
+    return g
+
+
+def watch(hook, on):
+    """Says that a hook asks what is ahead of a run, or that it does so no more."""
+    if on:
+        _watched.add(hook)
+    else:
+        _watched.discard(hook)
+
+
+@cython.cfunc
+def running() -> Run:
+    run: object = _running.get(get_ident())
+    if run is None:
+        raise RuntimeError("register_multi_grad_hook: the hook is called outside of the backwards that it saw begin")
+    return run
+
+
+def run_number():
+    """The number of this thread's backward."""
+    return running().stamp
+
+
+def ahead(tensors):
+    """For each tensor, whether its gradient is still to come in this thread's backward."""
+    return running().ahead(tensors)
+
+
+def finish_leaf(t, g, create_graph):
+    """Runs a leaf's hooks on the sum and accumulates the result."""
+    extras = t._extras
+    if g is None:
+        return
+    g = through_hooks(t, g)
+    accumulate_leaf(t, g, create_graph, 0)
+    if extras.post_hooks:
+        for hook in list(extras.post_hooks.values()):
+            hook(t)
+
+
+def run_backward(roots, grads, retain_graph, create_graph, inputs, accumulate):
+    """Walks back from the roots.
+
+    Parameters
+    ----------
+    roots, grads : lists of tensors
+    retain_graph, create_graph : bool
+    inputs : list of tensors or None
+        With ``accumulate`` False their gradients are returned; with True only they get one.
+    """
+    run: Run = Run()
+    before: cython.bint = is_grad_enabled()
+    stamp = next(_stamps)
+    run.stamp = stamp
+    run.heap = []
+    run.foreign = {}
+    run.marks = {}
+    run.inputs = run.found = run.by_id = run.targets = run.waiting = run.current = run.streams = None
+    run.create_graph = create_graph
+    run.retain_graph = retain_graph
+    run.anomaly = is_anomaly_enabled()
+    if are_streams_used():
+        from ptcore.autograd._streams import Streams
+        run.streams = Streams()
+    run.recorded = is_recorded()
+    run.watched = run.anomaly or run.recorded
+    run.careful = run.streams is not None or run.recorded
+    again: dict = None if inputs is None else run.ask(inputs)
+    if _watched:
+        thread = get_ident()
+        outer, _running[thread] = _running.get(thread), run
+        try:
+            return walked(run, roots, grads, again, before, accumulate)
+        finally:
+            _running[thread] = outer
+    return walked(run, roots, grads, again, before, accumulate)
+
+
+@cython.cfunc
+def walked(run: Run, roots: object, grads: object, again: object, before: cython.bint, accumulate: object) -> object:
+    """What a backward gives that knows what it was asked for."""
+    n: Node
+    stamp = run.stamp
+    inputs: object = run.inputs
+    create_graph: cython.bint = run.create_graph
+    _live.add(stamp)
+    _set_grad_enabled(create_graph)
+    try:
+        if inputs is not None or hooked_leaves():
+            run.survey(roots)
+        for k, t in enumerate(roots):
+            g = grads[k]
+            n = producer(t)
+            if n is not None:
+                run.deliver(n, 0 if n.nout == 1 else t.output_nr, g)
+            elif run.waiting is not None and id(t) in run.waiting:
+                run.waiting[id(t)][0] += 1
+                run.leaf(t, g, 0)
+                run.arrived(t)
+            elif inputs is None and (t._extras.hooks or t._extras.post_hooks):
+                finish_leaf(t, g, create_graph)
+            else:
+                run.leaf(t, g, 0)
+        run.walk()
+    except BaseException as error:
+        run.clear()
+        _anomaly.locate(error, run.current)
+        raise
+    finally:
+        if run.streams is not None:
+            run.streams.choose(None)
+        _live.discard(stamp)
+        _set_grad_enabled(before)
+    if inputs is None:
+        return None
+    found: list = run.found
+    if again is not None:
+        for k, at in again.items():
+            found[k] = found[at]
+    if accumulate:
+        for t, g in zip(inputs, found):
+            if g is not None and not t.retains_grad:    # a retained one is in .grad already
+                if (t._extras.hooks and t.grad_fn is None) or t._extras.post_hooks:
+                    finish_leaf(t, g, create_graph)
+                else:
+                    accumulate_leaf(t, g, create_graph, 0)
+        return None
+    if hooked_leaves():
+        for k, t in enumerate(inputs):
+            if t.grad_fn is None and found[k] is not None:
+                found[k] = through_hooks(t, found[k])
+    return found

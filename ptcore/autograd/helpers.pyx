@@ -1,0 +1,484 @@
+"""Small functions that derivative texts and rules call."""
+import sys
+
+from cpython.sequence cimport PySequence_Fast_ITEMS
+
+from ptcore._types cimport *
+from ptcore._dtype cimport CATEGORY
+from ptcore._shape cimport is_symbolic_number
+from ptcore._tensor cimport Tensor, TensorExtras, shape_of, shape_seen
+from ptcore._state import enable_grad, inference_mode
+from ptcore._state import interpreters as _interpreters
+from ptcore._state import transformed
+from ptcore._subclass import own_leaf
+from ptcore._ops.history import unchanged       # no-cython-lint: derivative texts call it
+from ptcore._ops.call.run cimport call_with, over_first
+from ptcore._ops.creation.creation import full, ones_like, zeros
+from ptcore._ops.functions import abs, masked_fill, where
+from ptcore._ops.functions import any as any_of
+from ptcore._ops.functions import logical_and
+from ptcore._ops.functions import cat
+from ptcore._ops.functions import mm
+from ptcore._ops.functions import pair_distances_slope, row_distances_slope
+from ptcore._ops.functions import sum
+from ptcore._ops.functions import (as_strided_of, diagonal, expand, permute, put, reshape, select, slice, transpose,
+                                   unsqueeze)
+from ptcore._ops.table.ids cimport info
+from ptcore._ops.table.ids import op_id, op_name
+
+
+cpdef object conj_of(object d):
+    """The conjugate of a factor; real factors are their own."""
+    if isinstance(d, Tensor) and CATEGORY[(<Tensor>d).dt] < 3:
+        return d
+    return d.conjugate() if isinstance(d, complex) else d.conj() if isinstance(d, Tensor) else d
+
+
+cdef bint fusible(object g):
+    """Whether the fused gradient may run, which an interpreter is offered as any op: nobody differentiates, g is
+    real."""
+    cdef Tensor t = <Tensor>g
+    cdef uint32_t key = (t.flags | pt_tls.mode) & (PT_SLOW & ~PT_NON_CPU)
+    if pt_tls.grad_enabled or CATEGORY[t.dt] != 2:
+        return False
+    return not key or (key == PT_INTERPOSED and not differentiated())
+
+
+def differentiated():
+    """Whether the backward pass is itself differentiated: recorded, or in forward mode.
+
+    Then a rule is made of ops that have derivatives. Where an interpreter only batches or traces, the fused op is
+    offered to it as any other.
+    """
+    if pt_tls.grad_enabled:
+        return True
+    return pt_tls.mode & PT_INTERPOSED and any([getattr(i, "differentiates", False) for i in _interpreters.stack])
+
+
+cdef int NOBODY = 0x7fffffff        # the number of no call of a transformation
+
+
+def formula_rule(int op):
+    """The derivative rule of a fused gradient."""
+    cdef str name = op_name(op)
+    cdef int n = info(op).ntensors
+
+    def rule(node, g, needs):
+        args = (*[node.saved(k) for k in range(n)], *(node.params or ()))
+        return tuple([slope_of(name, k, g, args) if needs >> k & 1 else None for k in range(n)])
+    return rule
+
+
+def slope_of(str op, int k, g, tuple args):
+    """g, which has the shape of the result, times the partial of an elementwise op by its argument k.
+
+    The row's formula, written out in ops, is differentiated: the row has no text of its partials."""
+    from ptcore._ops import row
+    from ptcore._ops.table.evaluate import evaluated
+    from ptcore._ops.table.expr import TENSOR_NAMES
+    from ptcore.autograd.engine import run_backward
+    from ptcore.autograd.levels import has_history
+    own = row(op)
+    cdef int n = len(own.tensors)
+    cdef list values = [lift(v, g).to(g.dtype) for v in args[:n]]
+    x = expand(values[k], g.shape)
+    recorded = pt_tls.grad_enabled and any([has_history(v) for v in (g, *values)])
+    with inference_mode(False), enable_grad():
+        x = x.view_as(x) if recorded and x.requires_grad else own_leaf(x, NOBODY)
+        values[k] = x
+        scope = {a.name: v for a, v in zip(own.params, args[n:])}
+        scope.update(zip(TENSOR_NAMES, values), t=values[0])
+        y = evaluated(own.formula, tuple([a.name for a in own.params]), scope, sys.modules[__name__])
+    found = run_backward([y], [g], recorded, recorded, [x], False)[0] if y.requires_grad else None
+    return zeros_for(g, g.shape) if found is None else found
+
+
+def interposed():
+    """Whether an interpreter sees the backward: what a rule made itself it may then not write to in place."""
+    return (pt_tls.mode & PT_INTERPOSED) != 0
+
+
+def known(x):
+    """Whether a tensor's values can be asked for: those of a batch cannot, as samples may differ."""
+    cdef Tensor t = <Tensor?>x
+    while t.flags & PT_INTERPOSED:
+        payload = (<TensorExtras>t.extras).payload
+        if not getattr(payload, "known", False):
+            return False
+        t = <Tensor?>payload.tensor
+    return t.storage.device != DEVICE_META
+
+
+def zeros_among(zero):
+    """Whether a mask holds anywhere; None where nobody may look: where values are not known, and under an interpreter
+    that does not differentiate."""
+    if not known(zero) or interposed() and not differentiated():
+        return None
+    return bool(any_of(zero))
+
+
+cpdef object lift(object value, object g):
+    """A number that stood where a tensor may stand, as a 0-d tensor beside g."""
+    if isinstance(value, Tensor):
+        return value
+    if is_symbolic_number(value):
+        return zeros((), dtype=g.dtype, device=g.device) + value
+    return full((), value, dtype=g.dtype, device=g.device)
+
+
+def sum_to(g, shape):
+    """g summed over the dims by which ``shape`` was broadcast to it."""
+    cdef Tensor t = <Tensor>g
+    cdef int extra = t.rank - len(shape), i
+    cdef tuple sizes = tuple(shape_seen(t) if t.flags & PT_INTERPOSED else shape_of(t))
+    if extra == 0 and sizes == tuple(shape):
+        return g
+    dims = list(range(extra))
+    for i in range(len(shape)):
+        if shape[i] == 1 and sizes[extra + i] != 1:
+            dims.append(extra + i)
+    if dims:
+        g = sum(g, tuple(dims), True)
+    return reshape(g, shape) if extra else g
+
+
+def reduce_to(g, spec):
+    """g brought to the shape and dtype of an operand that was broadcast or promoted, and to its device if that was
+    another one, which then is the third of ``spec``."""
+    shape, dtype = spec[0], spec[1]
+    if g.dtype is not dtype:
+        if g.dtype.is_complex and not dtype.is_complex:
+            g = g.real
+        if g.dtype is not dtype:
+            g = g.to(dtype)
+    return sum_to(g, shape) if len(spec) == 2 else sum_to(g, shape).to(spec[2])
+
+
+def zeros_for(g, shape):
+    """Zeros of a shape with g's dtype and device, for g to be written to.
+
+    Where g stands for a batch they are made from it, so that there are zeros for each sample."""
+    if (<Tensor>g).flags & PT_INTERPOSED and transformed():
+        return expand(logical_and(sum(g), False).to(g.dtype), shape).clone()
+    return zeros(shape, dtype=g.dtype, device=g.device)
+
+
+def adjoint(x):
+    """The conjugate transpose of the last two dims."""
+    return conj_of(transpose(x, -2, -1))
+
+
+def outer_conj(g, y):
+    return unsqueeze(g, 1) * unsqueeze(conj_of(y), 0)
+
+
+def inverse_permutation(dims):
+    result = [0] * len(dims)
+    for i, d in enumerate(dims):
+        result[d] = i
+    return tuple(result)
+
+
+def select_backward(g, shape, dim, index):
+    z = zeros_for(g, shape)
+    select(z, dim, index).copy_(g)
+    return z
+
+
+def onto_zeros(op, g, shape, *args):
+    """An op, by its name, whose kernel may update its first argument, with zeros of a shape there: the zeros become
+    the result, unless that is recorded or an interpreter sees it."""
+    cdef int number = op_id(op)
+    cdef tuple given = (zeros_for(g, shape), *args)
+    if not differentiated() and not interposed() and over_first(number, PySequence_Fast_ITEMS(given), <int>len(given)):
+        return given[0]
+    return call_with(number, given, None)
+
+
+def ungathered(g, shape, dim, index):
+    """Zeros of a shape with g added where its elements were gathered from."""
+    return onto_zeros("scatter_add", g, shape, dim, index, g)
+
+
+def pair_slope(g, x1, x2, dist, p):
+    """The gradient of distances between the rows of x1 and x2 by x1."""
+    if differentiated():
+        from ptcore._ops.norm.decompositions import pair_distances_slope as slope_by_ops
+        return slope_by_ops(g, x1, x2, dist, p)
+    return pair_distances_slope(g, x1, x2, dist, p)
+
+
+def row_slope(g, x, dist, p):
+    """The gradient of distances between all pairs of rows of a matrix."""
+    if differentiated():
+        from ptcore._ops.norm.decompositions import row_distances_slope as slope_by_ops
+        return slope_by_ops(g, x, dist, p)
+    return row_distances_slope(g, x, dist, p)
+
+
+def kept_by_put(g, index, accumulate):
+    """The gradient of what ``put`` writes to."""
+    return g if accumulate else put(g, index, zeros_for(g, index.shape))
+
+
+def slice_backward(g, shape, dim, start, end, step):
+    z = zeros_for(g, shape)
+    slice(z, dim, start, end, step).copy_(g)
+    return z
+
+
+def unbind_backward(grads, shape, dim):
+    """The gradient from those of all slices along a dim, of which some may be None."""
+    given = (grads,) if isinstance(grads, Tensor) else grads
+    return split_backward([None if g is None else unsqueeze(g, dim) for g in given], shape, [1] * len(given), dim)
+
+
+def split_backward(grads, shape, sizes, dim):
+    """The gradient from those of consecutive stretches of a dim: zeros where there is none."""
+    cdef list parts = []
+    given = (grads,) if isinstance(grads, Tensor) else grads
+    some = next(g for g in given if g is not None)
+    missing = 0                         # of neighbours without a gradient, which get one array of zeros
+    for g, n in zip(given, sizes):
+        if g is None:
+            missing += n
+            continue
+        if missing:
+            parts.append(zeros_for(some, (*shape[:dim], missing, *shape[dim + 1:])))
+            missing = 0
+        parts.append(g)
+    if missing:
+        parts.append(zeros_for(some, (*shape[:dim], missing, *shape[dim + 1:])))
+    return parts[0] if len(parts) == 1 else cat(parts, dim)
+
+
+def diagonal_backward(g, shape, offset, dim1, dim2):
+    z = zeros_for(g, shape)
+    diagonal(z, offset, dim1, dim2).copy_(g)
+    return z
+
+
+def unfold_backward(g, shape, dimension, size, step):
+    """Each window's gradient added where the window lay."""
+    from ptcore._ops.creation.creation import arange
+    if not shape:
+        return reshape(sum(g, (0,)), ())
+    n, count = len(shape), g.shape[dimension]
+    places = unsqueeze(arange(count, device=g.device) * step, 1) + arange(size, device=g.device)
+    order = (*range(dimension + 1), n, *range(dimension + 1, n))
+    rows = reshape(permute(g, order), (*shape[:dimension], count * size, *shape[dimension + 1:]))
+    return onto_zeros("index_add", g, shape, dimension, reshape(places, (-1,)), rows, 1)
+
+
+def corner_of(g, shape):
+    """g as the first elements along each dim of zeros of a shape that is no smaller."""
+    if g.shape == tuple(shape):
+        return g
+    z = window = zeros_for(g, shape)
+    for dim, n in enumerate(g.shape):
+        window = slice(window, dim, 0, n, 1)
+    window.copy_(g)
+    return z
+
+
+def sgn_backward(g, x, out):
+    """Through ``x / abs(x)``: what turns the direction of a complex x; nothing for real x."""
+    if CATEGORY[(<Tensor>x).dt] < 3:
+        return zeros_for(g, x.shape)
+    size = abs(x)
+    along = (g * conj_of(out)).real
+    return (g - along * out) / masked_fill(size, size == 0, float("inf"))
+
+
+def angle_backward(g, x):
+    """Through the angle of a complex x: it turns by ``1j * x / abs(x)**2``; reals have none."""
+    if CATEGORY[(<Tensor>x).dt] < 3:
+        return zeros_for(g, x.shape)
+    square = (x * conj_of(x)).real
+    return g * (x * 1j / masked_fill(square, square == 0, float("inf")))
+
+
+def not_implemented(op, argument):
+    """Stands in the place of a partial that is not known."""
+    raise NotImplementedError(f"{op}: the derivative by {argument} is not implemented")
+
+
+def no_gamma_derivative(g):
+    raise RuntimeError("igamma: the derivative by the exponent, the first argument, is not implemented")
+
+
+def angle_forward(t, x):
+    if CATEGORY[(<Tensor>x).dt] < 3:
+        return t * 0
+    square = (x * conj_of(x)).real
+    return (conj_of(x) * t).imag / masked_fill(square, square == 0, float("inf"))
+
+
+def pointwise(t, factor):
+    """The product over the corner of t that has factor's shape."""
+    for dim, n in enumerate(factor.shape):
+        t = slice(t, dim, 0, n, 1)
+    return t * factor.to(t.dtype)
+
+
+def seen_by(index, z):
+    """The corner of z that an index reads."""
+    for dim, n in enumerate(index.shape):
+        z = slice(z, dim, 0, n, 1)
+    return z
+
+
+def factors_of(x, dim, index, z):
+    """What each element of x was multiplied by."""
+    from ptcore._ops.functions import scatter_prod
+    return scatter_prod(zeros_for(x, x.shape) + 1, dim, index, z)
+
+
+def other_factors(x, dim, index, z, out):
+    """For each element of z that was multiplied into ``out``, the product of all the others there."""
+    from ptcore._ops.functions import gather, scatter_add, scatter_prod
+    z = seen_by(index, z)
+    zero = z == 0
+    count = gather(scatter_add(zeros_for(x, x.shape), dim, index, zero.to(x.dtype)), dim, index)
+    lonely = logical_and(zero, count == 1)
+    without = gather(scatter_prod(x, dim, index, masked_fill(z, lonely, 1)), dim, index)
+    plain = gather(out, dim, index) / masked_fill(z, zero, 1)
+    return slope_refused(where(lonely, without, plain), count.real, "scatter_reduce")
+
+
+def slope_refused(x, count, op):
+    """What products of all but one of several numbers give. Where more than one of them is 0 (``count``) its own
+    derivative is not what is recorded: asking for it raises, as PyTorch does; in a batch, whose values are not looked
+    at, it is NaN there."""
+    if not differentiated() or x.is_meta:
+        return x
+    if not known(count):
+        from ptcore.autograd.function import _Unknown
+        return _Unknown.apply(x, count > 1)
+    if x.requires_grad and (count > 1).any().item():
+        from ptcore.autograd.function import _Refuse
+        why = f"{op}: the second derivative of a product is not known where several of its factors are 0"
+        return _Refuse.apply(why, x)
+    return x
+
+
+def is_winner(dim, index, z, out):
+    """Which elements of z are the extreme at their place of ``out``."""
+    from ptcore._ops.functions import gather
+    return seen_by(index, z) == gather(out, dim, index)
+
+
+def winners(x, dim, index, z, out):
+    """How many elements share each extreme of a scatter; at least 1."""
+    from ptcore._ops.functions import scatter_add
+    own = (x == out).to(x.dtype)
+    count = scatter_add(own, dim, index, is_winner(dim, index, z, out).to(x.dtype))
+    return masked_fill(count, count == 0, 1)
+
+
+def as_strided_backward(g, shape, size, stride, storage_offset, input_stride, input_offset):
+    """Adds g to the elements that the window showed and reads them as the input lay."""
+    from ptcore._ops.creation.creation import arange
+    from ptcore._ops.functions import index_add
+    from ptcore._ops.view.bodies import window_of
+    low, high = extent(size, stride, storage_offset)
+    low2, high2 = extent(shape, input_stride, input_offset)
+    low, high = min(low, low2), max(high, high2)
+    n = high - low + 1
+    places = as_strided_of(arange(n, device=g.device), size, stride, storage_offset - low, (n,), 0)
+    flat = onto_zeros("index_add", g, (n,), 0, reshape(places, (-1,)), reshape(g, (-1,)), 1)
+    if overlaps(shape, input_stride):   # elements that share memory share its gradient
+        places = as_strided_of(arange(n, device=g.device), shape, input_stride, input_offset - low, (n,), 0)
+        places = reshape(places, (-1,))
+        times = index_add(zeros(n, dtype=g.dtype, device=g.device), 0, places, ones_like(places, dtype=g.dtype))
+        flat = flat / where(times == 0, ones_like(times), times)
+    return window_of(flat, shape, input_stride, input_offset - low)
+
+
+def overlaps(shape, stride):
+    """Whether two elements may lie in one place."""
+    reach = 0
+    for s, n in sorted([(s if s >= 0 else -s, n) for s, n in zip(stride, shape)]):
+        if n > 1:
+            if s <= reach:
+                return True
+            reach += s * (n - 1)
+    return False
+
+
+def extent(size, stride, offset):
+    low = high = offset
+    for n, s in zip(size, stride):
+        if n == 0:
+            return offset, offset
+        if s > 0:
+            high += (n - 1) * s
+        else:
+            low += (n - 1) * s
+    return low, high
+
+
+def _rows(x):
+    """(..., n) as (rows, n): the number of rows, as -1 stands for none where n is 0."""
+    if x.ndim == 2:
+        return x
+    count = 1
+    for size in x.shape[:-1]:
+        count *= size
+    return reshape(x, (count, x.shape[-1]))
+
+
+def linear_input(g, weight):
+    """Gradient of linear for its input, from weight (out_features, in_features)."""
+    if weight.ndim == 1:
+        return unsqueeze(g, -1) * conj_of(weight)
+    r = mm(_rows(g), conj_of(weight))
+    return r if g.ndim == 2 else reshape(r, g.shape[:-1] + weight.shape[1:])
+
+
+def linear_weight(g, x, shape):
+    """Gradient of linear for its weight."""
+    rows = _rows(x)
+    if len(shape) == 1:
+        return reshape(mm(reshape(g, (1, -1)), conj_of(rows)), shape)
+    return mm(transpose(_rows(g), 0, 1), conj_of(rows))
+
+
+def sum_of_channels(g):
+    """g (N, C, ...) summed to (C,)."""
+    return sum(g, (0, *range(2, g.ndim)))
+
+
+def spread_channels(t, shape):
+    """A number for each channel at every place of (N, C, ...)."""
+    return expand(reshape(t, (1, -1) + (1,) * (len(shape) - 2)), shape)
+
+
+def negated(values):
+    return tuple([-v for v in values])
+
+
+def triangular_forward(t, x, out, upper, unitriangular):
+    """The change of a triangular system's solution by that of the triangle."""
+    from ptcore._ops.functions import matmul
+    from ptcore._ops.functions import tril, triu
+    from ptcore._ops.functions import _linalg_solve_triangular
+    off = 1 if unitriangular else 0
+    t = triu(t, off) if upper else tril(t, -off)
+    return -_linalg_solve_triangular(x, matmul(t, out), upper, unitriangular)
+
+
+def pinv_backward(g, y, out):
+    """Through the pseudoinverse P of y: -P^H g P^H + (1 - y P) g^H P P^H + P^H P g^H (1 - P y)."""
+    from ptcore._ops.functions import matmul
+    h, back = adjoint(out), adjoint(g)
+    left, right = matmul(matmul(back, out), h), matmul(matmul(h, out), back)
+    return (left - matmul(y, matmul(out, left))) + (right - matmul(matmul(right, out), y)) - matmul(matmul(h, g), h)
+
+
+def pinv_forward(t, y, out):
+    """-P t P + P P^H t^H (1 - y P) + (1 - P y) t^H P^H P."""
+    from ptcore._ops.functions import matmul
+    h, back = adjoint(out), adjoint(t)
+    left, right = matmul(matmul(out, h), back), matmul(matmul(back, h), out)
+    return (left - matmul(matmul(left, y), out)) + (right - matmul(out, matmul(y, right))) - matmul(matmul(out, t), out)

@@ -1,0 +1,246 @@
+"""CUDA's libraries as tables of typed pointers, filled from what cuda.pathfinder finds; their settings."""
+import os
+
+from libc.stdint cimport int64_t, uintptr_t
+from libc.stdio cimport snprintf
+
+from ptcore.cuda.libraries import extra_of, library_path
+
+cdef extern from "<dlfcn.h>" nogil:
+    void *dlopen(const char *name, int flags)
+    void *dlsym(void *library, const char *name)
+    enum:
+        RTLD_NOW, RTLD_LOCAL
+
+cdef extern from "libraries.hpp" namespace "pt_cuda" nogil:
+    int (*load_library)(int library, char *error) noexcept nogil
+    int current_handle(int library, int device, void **handle, char *error)
+
+cdef extern from "cublas.hpp" namespace "pt_cuda" nogil:
+    cppclass Blas:
+        pass
+    cppclass BlasSettings:
+        bint tf32, reduced_half, reduced_bfloat16, convolution_tf32
+        int64_t workspace
+    cppclass BlasLt:
+        pass
+    Blas blas
+    BlasLt blas_lt
+    BlasSettings blas_settings
+
+cdef extern from "cufft.hpp" namespace "pt_cuda" nogil:
+    cppclass Fft:
+        pass
+    Fft fft
+    int64_t fft_plans(int device)
+    int64_t fft_plan_limit(int device)
+    void set_fft_plan_limit(int device, int64_t most)
+    void forget_fft_plans(int device)
+
+cdef extern from "cudnn.hpp" namespace "pt_cuda" nogil:
+    cppclass Dnn:
+        pass
+    cppclass DnnSettings:
+        bint enabled, attention, deterministic, all_deterministic
+    ctypedef struct DnnAttention:
+        int64_t handle, backward, type, causal, deterministic, n, heads, held, l, s, e, v
+    Dnn dnn
+    DnnSettings dnn_settings
+    int64_t attention_room(const DnnAttention &a, const char *device)
+
+cdef extern from "solver.hpp" namespace "pt_cuda" nogil:
+    cppclass Solver:
+        pass
+    Solver solver
+
+
+def _typed(format):
+    """The names of a function for float, double and their complex types."""
+    return tuple([format.format(letter) for letter in "SDCZ"])
+
+
+def _orthogonal(end):
+    """That of products of reflectors has another name where they are unitary."""
+    return tuple([f"cusolverDn{name}gqr{end}" for name in ("Sor", "Dor", "Cun", "Zun")])
+
+
+def _roomy(*names):
+    """Each function of cuSOLVER behind the one that tells its workspace."""
+    return tuple([f"cusolverDn{name}{end}" for name in names for end in ("_bufferSize", "")])
+
+
+# In the order of the fields of Blas, BlasLt, Fft, Solver and Dnn; libraries in that of LIBRARY_BLAS and the others.
+TABLES = {
+    "cublas": ("cublasCreate_v2", "cublasSetStream_v2", "cublasSetWorkspace_v2", "cublasSetMathMode",
+               *_typed("cublas{}trsm_v2"), *_typed("cublas{}trsmBatched"), *_typed("cublas{}getrfBatched"),
+               *_typed("cublas{}getrsBatched"), "cublasGemmEx", "cublasGemmStridedBatchedEx"),
+    "cublasLt": ("cublasLtMatmulDescCreate", "cublasLtMatmulDescDestroy", "cublasLtMatmulDescSetAttribute",
+                 "cublasLtMatrixLayoutCreate", "cublasLtMatrixLayoutDestroy", "cublasLtMatmulPreferenceCreate",
+                 "cublasLtMatmulPreferenceDestroy", "cublasLtMatmulPreferenceSetAttribute",
+                 "cublasLtMatmulAlgoGetHeuristic", "cublasLtMatmul"),
+    "cufft": ("cufftCreate", "cufftSetAutoAllocation", "cufftXtMakePlanMany", "cufftSetStream", "cufftSetWorkArea",
+              "cufftXtExec", "cufftDestroy"),
+    "cusolver": ("cusolverDnCreate", "cusolverDnSetStream", "cusolverDnCreateParams",
+                 "cusolverDnCreateGesvdjInfo", *_roomy("Xpotrf", "Xgetrf"),
+                 "cusolverDnXgetrs", *_roomy("Xgeqrf", "Xsyevd", "XsyevBatched", "Xgesvd", "Xgeev", "Xsytrs"),
+                 *_typed("cusolverDn{}potrfBatched"), *_typed("cusolverDn{}gesvdjBatched_bufferSize"),
+                 *_typed("cusolverDn{}gesvdjBatched"), *_orthogonal("_bufferSize"), *_orthogonal(""),
+                 *_typed("cusolverDn{}sytrf_bufferSize"), *_typed("cusolverDn{}sytrf")),
+    "cudnn": ("cudnnCreate", "cudnnSetStream", "cudnnCreateTensorDescriptor", "cudnnSetTensorNdDescriptor",
+              "cudnnDestroyTensorDescriptor", "cudnnCreateFilterDescriptor", "cudnnSetFilterNdDescriptor",
+              "cudnnDestroyFilterDescriptor", "cudnnCreateConvolutionDescriptor", "cudnnSetConvolutionNdDescriptor",
+              "cudnnSetConvolutionGroupCount", "cudnnSetConvolutionMathType", "cudnnDestroyConvolutionDescriptor",
+              "cudnnGetConvolutionForwardAlgorithm_v7", "cudnnConvolutionForward",
+              "cudnnGetConvolutionBackwardDataAlgorithm_v7", "cudnnConvolutionBackwardData",
+              "cudnnGetConvolutionBackwardFilterAlgorithm_v7", "cudnnConvolutionBackwardFilter",
+              "cudnnBackendCreateDescriptor", "cudnnBackendDestroyDescriptor", "cudnnBackendSetAttribute",
+              "cudnnBackendGetAttribute", "cudnnBackendFinalize", "cudnnBackendExecute", "cudnnGetVersion"),
+}
+cdef void *_slots[5]
+cdef size_t _sizes[5]
+_slots[0], _slots[1], _slots[2], _slots[3], _slots[4] = &blas, &blas_lt, &fft, &solver, &dnn
+_sizes[0], _sizes[1], _sizes[2] = sizeof(Blas), sizeof(BlasLt), sizeof(Fft)
+_sizes[3], _sizes[4] = sizeof(Solver), sizeof(Dnn)
+
+
+def load(str name):
+    """Fills the table of a library; RuntimeError that says what to install if it or a function of it is missing."""
+    cdef int which = list(TABLES).index(name)
+    cdef void **slot = <void **>_slots[which]
+    cdef void *library
+    cdef void *function
+    path = library_path(name)
+    library = dlopen(path.encode(), RTLD_NOW | RTLD_LOCAL)
+    if library == NULL:
+        raise RuntimeError(f"{name}: {path} cannot be loaded: pip install {extra_of(name)}")
+    found = []
+    for symbol in TABLES[name]:
+        function = dlsym(library, symbol.encode())
+        if function == NULL:
+            raise RuntimeError(f"{name}: {path} has no {symbol}; an older version? pip install --upgrade "
+                               f"{extra_of(name)}")
+        found.append(<uintptr_t>function)
+    if len(found) * sizeof(void *) != _sizes[which]:
+        raise SystemError(f"{name}: the table and its names differ")
+    for i, address in enumerate(found):
+        slot[<int>i] = <void *><uintptr_t>address
+
+
+def load_if_found(str name):
+    """Loads a library that is used where it is installed: 0, or 1 where it is not; warns where it is of no use."""
+    try:
+        library_path(name)
+    except RuntimeError:
+        return 1
+    try:
+        load(name)
+    except RuntimeError as e:
+        import warnings
+        warnings.warn(f"{e} (it is not used)", RuntimeWarning, stacklevel=2)
+        return 1
+    return 0
+
+
+def has_cudnn():
+    """Whether cuDNN is installed and of use."""
+    return load_if_found("cudnn") == 0
+
+
+cdef int load_for_kernels(int library, char *error) noexcept nogil:
+    with gil:
+        name = list(TABLES)[library]
+        try:
+            if name == "cudnn":
+                return load_if_found(name)
+            load(name)
+            return 0
+        except BaseException as e:
+            text = str(e).encode()
+            snprintf(error, 256, "%s", <const char *>text)
+            return 1
+
+
+def start():
+    """Lets the first product load the library, with the settings made so far and those to come."""
+    global load_library
+    from ptcore import _precision
+    load_library = load_for_kernels
+    kib = os.environ.get("CUBLASLT_WORKSPACE_SIZE", "").strip()
+    if kib:
+        if not kib.isascii() or not kib.isdigit():
+            raise RuntimeError(f"CUBLASLT_WORKSPACE_SIZE: must be a number of KiB, got {kib!r}")
+        blas_settings.workspace = 1024 * int(kib)
+    for name, value in _precision.matmul.items():
+        set_setting(name, value)
+    _precision.told = set_setting
+    _precision.has_cudnn = has_cudnn
+
+
+def set_setting(str name, bint value):
+    """One of ``_precision.matmul``, for the products that come."""
+    if name == "tf32":
+        blas_settings.tf32 = value
+    elif name == "reduced_half":
+        blas_settings.reduced_half = value
+    elif name == "convolution_tf32":
+        blas_settings.convolution_tf32 = value
+    elif name == "cudnn_enabled":
+        dnn_settings.enabled = value
+    elif name == "cudnn_deterministic":
+        dnn_settings.deterministic = value
+    elif name == "deterministic":
+        dnn_settings.all_deterministic = value
+    elif name == "cudnn_attention":
+        dnn_settings.attention = value
+    else:
+        blas_settings.reduced_bfloat16 = value
+
+
+def handle(str name, int device):
+    """The address of this thread's handle of ``"cublas"`` or ``"cusolver"``, set to a device's current stream."""
+    cdef void *found = NULL
+    cdef char error[256]
+    cdef int which = list(TABLES).index(name)
+    cdef int status
+    with nogil:
+        status = current_handle(which, device, &found, error)
+    if status:
+        raise RuntimeError((<bytes>error).decode())
+    return <uintptr_t>found
+
+
+# -- plans of transforms, of a device that is open ----------------------------------------------------------
+
+def plans(int device):
+    """How many are kept."""
+    return fft_plans(device)
+
+
+def plan_limit(int device):
+    """How many may be kept."""
+    return fft_plan_limit(device)
+
+
+def set_plan_limit(int device, int64_t most):
+    """Gives those up that were not used for longest."""
+    set_fft_plan_limit(device, most)
+
+
+def forget_plans(int device):
+    """Gives all up."""
+    forget_fft_plans(device)
+
+
+# -- plans of attention, for a device that is not there ------------------------------------------------------
+
+def room_for_attention(str device, sizes, bint backward=False, bint causal=False, bint deterministic=False):
+    """The workspace of cuDNN's plan for bfloat16 on a device that its text tells of; below 0 where there is none.
+
+    ``sizes``: of batch, heads, heads of keys, queries, keys, a query and a value.
+    """
+    cdef DnnAttention a
+    load("cudnn")
+    a.handle = 0
+    a.n, a.heads, a.held, a.l, a.s, a.e, a.v = sizes
+    a.type, a.backward, a.causal, a.deterministic = 9, backward, causal, deterministic
+    return attention_room(a, device.encode())

@@ -1,0 +1,67 @@
+"""What the stand-ins of a tracer carry."""
+from ptcore._errors import here
+from ptcore._subclass import stands_for
+
+
+class Traced:
+    """What a stand-in carries: its value, on the meta device if only its sizes are known, and the node that gives it.
+
+    ``device`` is where the value would be. ``constant`` is the value where that does not depend on arguments, as long
+    as nothing has been written to it since its ``count``; or None.
+    """
+
+    __slots__ = ("constant", "count", "device", "node", "owner", "tensor")
+    known = False               # no rule may look at values: with other arguments they are others
+
+    def __init__(self, tensor, node, owner, device):
+        self.tensor, self.node, self.owner, self.device, self.constant = tensor, node, owner, device, None
+
+    def known_value(self):
+        """The value, a plain tensor, where it does not depend on arguments; or None."""
+        return None if self.constant is None or self.count != self.tensor._version else self.constant
+
+    def __repr__(self):
+        return f"Traced({self.node}, {self.tensor.dtype}, {list(self.tensor.shape)})"
+
+    def item(self, _):
+        known = self.known_value()
+        if known is None:
+            known = self.owner.value_read(self)
+        if known is not None:
+            return known.item()
+        raise RuntimeError("It appears that you're trying to get value out of a tracing tensor: the program reads a "
+                           "value that depends on what is traced, as a branch does; write where() or keep it a tensor"
+                           + here())
+
+    def detached(self):
+        value = self.tensor.detach()
+        payload = self.copied(value)
+        payload.constant, payload.count = self.known_value(), self.tensor._version
+        return stands_for(value, payload)
+
+    def copied(self, value):
+        return Traced(value, self.node, self.owner, self.device)
+
+    def made_like(self, x):
+        return x
+
+    def landed(self):
+        """What a leaf that is none of the tracer's gets of a traced gradient."""
+        return self.tensor
+
+
+class Sized(Traced):
+    """What a stand-in of symbolic sizes carries; ``strides`` and ``offset`` are None where they follow from those."""
+
+    __slots__ = ("offset", "sizes", "strides")
+
+    def __init__(self, tensor, node, owner, device, sizes, layout=None):
+        super().__init__(tensor, node, owner, device)
+        self.sizes = tuple(sizes)
+        self.strides, self.offset = (None, None) if layout is None else layout
+
+    def copied(self, value):
+        return Sized(value, self.node, self.owner, self.device, self.sizes, (self.strides, self.offset))
+
+    def __repr__(self):
+        return f"Traced({self.node}, {self.tensor.dtype}, {list(self.sizes)})"

@@ -1,0 +1,13 @@
+"""The method of modules that compiles them."""
+from ptcore.jit.compiled import compile as compiled
+
+__all__ = ["compile"]
+
+
+def compile(self, *args, **kwargs):
+    """Compile what ``forward`` does, in place; hooks run as they are.
+
+    The arguments are those of :func:`ptcore.compile`. A copy or a pickle of the module is not compiled.
+    """
+    self.__dict__.pop("forward", None)
+    self.__dict__["forward"] = compiled(self.forward, *args, **kwargs)

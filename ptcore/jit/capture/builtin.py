@@ -1,0 +1,310 @@
+"""Built-in functions and classes that ask their arguments, as a capture answers them."""
+import builtins
+import collections
+import enum
+import functools
+import math
+import operator
+import types
+
+from ptcore._sizes.symbolic import SymBool, SymFloat, SymInt, sym_float, sym_int, sym_max, sym_min
+from ptcore._tensor import Tensor
+from ptcore.jit.capture.calls import (
+    CLASSES,
+    CONTAINERS,
+    OPERATORS,
+    PLAIN,
+    SPECIAL,
+    as_function,
+    call,
+    concrete,
+    name_of,
+    native,
+)
+from ptcore.jit.capture.guards import class_value
+from ptcore.jit.capture.kinds import NUMBERS
+
+__all__ = ["formatted", "text_of"]
+
+
+def _seen_as(r, x):
+    """What the program takes a stand-in or a symbol for."""
+    if isinstance(x, Tensor):
+        return r.original(x)
+    kind = type(x)
+    return 1 if kind is SymInt else 1.0 if kind is SymFloat else True if kind is SymBool else x
+
+
+def _isinstance(r, x, cls):
+    x = _seen_as(r, x)
+    if isinstance(cls, tuple):
+        cls = tuple(r.elements(cls))
+    for c in cls if isinstance(cls, tuple) else (cls,):
+        check = getattr(type(c), "__instancecheck__", None)
+        if isinstance(check, types.FunctionType) and type(c).__module__ not in ("abc", "enum", "typing") \
+                and not type(c).__module__.startswith("ptcore"):
+            r.unsupported(f"{name_of(c)} has its own isinstance")
+    return isinstance(x, cls)
+
+
+def _type(r, *args):
+    if len(args) != 1:
+        r.unsupported("it makes a class")
+    return type(_seen_as(r, args[0]))
+
+
+_MISSING = object()
+
+
+def _getattr(r, x, name, default=_MISSING):
+    try:
+        return r.attribute(x, name)
+    except AttributeError:
+        if default is _MISSING:
+            raise
+        return default
+
+
+def _hasattr(r, x, name):
+    try:
+        r.attribute(x, name)
+    except AttributeError:
+        return False
+    return True
+
+
+def _any(r, x):
+    return any(r.truth(item) for item in r.iterator(x))
+
+
+def _all(r, x):
+    return all(r.truth(item) for item in r.iterator(x))
+
+
+def _sum(r, x, start=0):
+    for item in r.iterator(x):
+        start = r.binary("add", start, item)
+    return start
+
+
+def _extreme(f):
+    def extreme(r, /, *args, **kwargs):
+        items = r.elements(args[0]) if len(args) == 1 else list(args)
+        if kwargs.get("key") is not None or len(args) == 1:
+            keys = _keys(r, items, kwargs.pop("key", None))
+            return items[f(range(len(items)), key=keys.__getitem__)] if items else f(items, **kwargs)
+        _orderable(r, items)
+        if not kwargs and len(args) == 2 and any(isinstance(a, (SymInt, SymFloat)) for a in args) \
+                and not any(isinstance(a, Tensor) for a in args):
+            return (sym_max if f is max else sym_min)(*args)
+        return f(*args, **kwargs)
+    return extreme
+
+
+def _orderable(r, keys):
+    """Refuses what Python code of its own would put in order."""
+    for k in keys:
+        if isinstance(k, (tuple, list)):
+            _orderable(r, k)
+        elif type(k) not in NUMBERS and isinstance(class_value(type(k), "__lt__"), types.FunctionType):
+            r.unsupported(f"it puts objects of class {type(k).__name__} in order, which has its own __lt__")
+
+
+def _keys(r, items, key):
+    keys = items if key is None else [call(r, key, (v,), {}) for v in items]
+    _orderable(r, keys)
+    return keys
+
+
+def _sorted(r, x, *, key=None, reverse=False):
+    items = r.elements(x)
+    keys = _keys(r, items, key)
+    places = sorted(range(len(items)), key=keys.__getitem__, reverse=r.truth(reverse))
+    return [items[k] for k in places]
+
+
+def _iter(r, x, *more):
+    if more:
+        return iter(native(r, x), *more)
+    return r.iterator(x)
+
+
+def _next(r, x, *default):
+    found = r.in_class(type(x), "__next__")
+    if isinstance(found, types.FunctionType):
+        try:
+            return call(r, found, (x,), {})
+        except StopIteration:
+            if default:
+                return default[0]
+            raise
+    if r.source_of(x) is not None:
+        r.unsupported(f"it takes from {r.source_of(x)}, an iterator from outside")
+    return next(x, *default)
+
+
+def _hash(r, x):
+    if isinstance(x, Tensor) or type(x).__hash__ is object.__hash__:
+        r.unsupported("it uses the hash of an object, which is its address")
+    return hash(native(r, x))
+
+
+def _id(r, x):
+    source = r.source_of_any(x)
+    if source is None:
+        r.unsupported("it uses the address of an object that it has made")
+    x = r.original(x) if isinstance(x, Tensor) else x
+    r.guard("is", source, x)
+    return id(x)
+
+
+def _callable(r, x):
+    return callable(x)
+
+
+def _refused(what):
+    def refused(r, /, *args, **kwargs):
+        r.unsupported(f"it {what}")
+    return refused
+
+
+def _round(r, x, *digits):
+    return round(native(r, x), *digits)
+
+
+SPECIAL |= {
+    len: lambda r, x: r.length(x), isinstance: _isinstance, issubclass: lambda r, a, b: issubclass(a, b),
+    getattr: _getattr, hasattr: _hasattr, setattr: lambda r, x, name, value: r.set_attribute(value, x, name),
+    delattr: lambda r, x, name: r.delete_attribute(x, name), any: _any, all: _all, sum: _sum, max: _extreme(max),
+    min: _extreme(min), sorted: _sorted, iter: _iter, next: _next, hash: _hash, callable: _callable,
+    abs: lambda r, x: abs(native(r, x)), round: _round, repr: lambda r, x: text_of(r, x, repr),
+    format: lambda r, x, *spec: format(formatted(r, x), *spec),
+    divmod: lambda r, a, b: divmod(native(r, a), native(r, b)),
+    pow: lambda r, *args: pow(*[native(r, a) for a in args]), ord: lambda r, x: ord(x), chr: lambda r, x: chr(x),
+    bin: lambda r, x: bin(x), hex: lambda r, x: hex(x), ascii: _refused("calls ascii()"),
+    print: _refused("prints"), id: _id, vars: _refused("calls vars()"),
+    dir: _refused("calls dir()"), locals: _refused("calls locals()"), globals: _refused("calls globals()"),
+    eval: _refused("calls eval()"), exec: _refused("calls exec()"), input: _refused("asks the user"),
+    open: _refused("opens a file"), compile: _refused("compiles source"), breakpoint: _refused("stops at a breakpoint"),
+    functools.reduce: lambda r, f, x, *first: functools.reduce(native(r, f), r.elements(x), *first),
+    builtins.__import__: _refused("calls __import__()"),
+}
+
+
+def _sequence(cls):
+    def make(r, *args):
+        if args and cls in (set, frozenset):
+            return cls(map(r.key, r.elements(*args)))
+        return cls(r.iterator(*args)) if args else cls()
+    return make
+
+
+def _dict(cls):
+    def make(r, /, *args, **kwargs):
+        first = args[:-1] if cls is collections.defaultdict else ()
+        given = args[len(first):] if cls is not collections.defaultdict else args[1:]
+        if cls is collections.defaultdict:
+            first = args[:1]
+        if given and not isinstance(given[0], dict):
+            given = ([tuple(r.elements(pair)) for pair in r.elements(given[0])],)
+            for pair in given[0]:
+                r.key(pair[0])
+        return cls(*first, *[r.read(g) for g in given], **kwargs)
+    return make
+
+
+def _number(cls):
+    def make(r, *args):
+        if args and not isinstance(args[0], (str, int, float, Tensor)):
+            if isinstance(args[0], (SymInt, SymFloat, SymBool)):
+                return sym_int(args[0]) if cls is int else sym_float(args[0]) if cls is float \
+                    else cls(args[0])
+            found = r.in_class(type(args[0]), f"__{cls.__name__}__")
+            if isinstance(found, types.FunctionType):
+                return call(r, found, args, {})
+        return cls(*[native(r, a) for a in args])
+    return make
+
+
+def _str(r, *args):
+    if len(args) > 1:
+        return str(*[native(r, a) for a in args])
+    return text_of(r, args[0]) if args else ""
+
+
+def text_of(r, x, write=str):
+    """The text of a value by ``str`` or ``repr``: nothing that depends on a tensor's values."""
+    if isinstance(x, Tensor):
+        r.unsupported("it formats a tensor")
+    if isinstance(x, (type, types.FunctionType, enum.Enum)) or r.is_simple(x) or type(x) in CONTAINERS:
+        return write(concrete(r, x))
+    for name in ("__str__", "__repr__") if write is str else ("__repr__",):
+        found = r.in_class(type(x), name)
+        if isinstance(found, types.FunctionType) and not isinstance(x, BaseException):
+            return call(r, found, (x,), {})
+    if isinstance(x, BaseException) and r.source_of(x) is None:
+        return write(x)
+    r.unsupported(f"it formats an object of class {type(x).__name__}")
+
+
+def formatted(r, x, *spec):
+    """What ``format`` is asked to write."""
+    if type(x) in CONTAINERS or r.is_simple(x) or isinstance(x, (type, types.FunctionType, enum.Enum)):
+        return concrete(r, x)
+    if isinstance(r.in_class(type(x), "__format__"), types.FunctionType):
+        r.unsupported(f"it formats an object of class {type(x).__name__}, which has its own __format__")
+    return text_of(r, x)
+
+
+def _reversed(r, x):
+    if type(x) in PLAIN or isinstance(x, (list, tuple)):
+        return reversed(r.read(x))
+    found = r.in_class(type(x), "__reversed__")
+    if isinstance(found, types.FunctionType):
+        return call(r, found, (x,), {})
+    return reversed(r.elements(x))
+
+
+def _made_partial(r, f, /, *args, **kwargs):
+    if type(f) is functools.partial and r.source_of(f) is not None:     # which the class would take apart
+        f = as_function(r, f)
+    return functools.partial(f, *args, **kwargs)
+
+
+CLASSES |= {
+    list: _sequence(list), tuple: _sequence(tuple), set: _sequence(set), frozenset: _sequence(frozenset),
+    collections.deque: lambda r, x=(), maxlen=None: collections.deque(r.iterator(x), maxlen),
+    dict: _dict(dict), collections.OrderedDict: _dict(collections.OrderedDict),
+    collections.defaultdict: _dict(collections.defaultdict),
+    zip: lambda r, *xs, **kw: zip(*[r.iterator(x) for x in xs], **kw),
+    enumerate: lambda r, x, start=0: enumerate(r.iterator(x), start),
+    map: lambda r, f, *xs: map(functools.partial(r.call, f), *[r.iterator(x) for x in xs]),
+    filter: lambda r, f, x: (v for v in r.iterator(x) if r.truth(v if f is None else r.call(f, v))),
+    reversed: _reversed, int: _number(int), float: _number(float), bool: lambda r, x=False: r.truth(x), str: _str,
+    complex: _number(complex), range: lambda r, *xs: range(*[operator.index(native(r, x)) for x in xs]),
+    type: _type, super: lambda r, *xs: super(*xs), slice: lambda r, *xs: slice(*xs),
+    object: lambda r: object(),
+    functools.partial: _made_partial,
+}
+
+
+def _operator(name):
+    return lambda r, a, b: r.binary(name, a, b)
+
+
+def _comparison(name):
+    return lambda r, a, b: r.compare(name, a, b)
+
+
+OPERATORS |= {getattr(operator, name): _operator(name)
+             for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and_", "or_", "xor")}
+OPERATORS |= {getattr(operator, name): _comparison(name)
+              for name in ("eq", "ne", "lt", "le", "gt", "ge", "is_", "is_not")}
+OPERATORS |= {operator.index: lambda r, x: x if type(x) is SymInt else operator.index(native(r, x)),
+              operator.pos: lambda r, x: r.unary("pos", x), operator.invert: lambda r, x: r.unary("invert", x),
+              operator.abs: lambda r, x: abs(native(r, x)), operator.concat: lambda r, a, b: r.binary("add", a, b)}
+OPERATORS |= {operator.getitem: lambda r, x, i: r.item(x, i), operator.neg: lambda r, x: r.unary("neg", x),
+              operator.contains: lambda r, x, i: r.contains(x, i), operator.not_: lambda r, x: not r.truth(x),
+              operator.truth: lambda r, x: r.truth(x), math.prod: lambda r, x, *, start=1: functools.reduce(
+                  lambda a, b: r.binary("mul", a, b), r.elements(x), start),
+              operator.setitem: lambda r, x, i, v: r.set_item(v, x, i)}

@@ -1,0 +1,52 @@
+"""Values that a program reads by ``item()`` and may only return: as long as it does no more, no graph ends there.
+
+Such a value is a ``Deferred`` until the recorder is asked anything about it. Then it is read, as a branch reads one.
+"""
+from ptcore._subclass import carried_by
+from ptcore.jit.capture.recorder import Recorder
+
+__all__ = ["Deferred", "defer"]
+
+
+class Deferred:
+    """What ``item()`` of a stand-in will give. ``stand``: a copy of the tensor at that time."""
+
+    __slots__ = ("is_read", "stand", "value")
+
+    def __init__(self, stand):
+        self.stand, self.is_read, self.value = stand, False, None
+
+    def read(self, capture):
+        if not self.is_read:
+            self.value = capture.reads(carried_by(self.stand, capture.tracer), "item")
+            self.is_read = True
+        return self.value
+
+
+class Reading(Recorder):
+    """A recorder of a program that has such values: each is read where the program does something with it."""
+
+
+def _reading(name):
+    method = getattr(Recorder, name)
+
+    def asked(self, *args, **kwargs):
+        capture = self.capture
+        args = [a.read(capture) if type(a) is Deferred else a for a in args]
+        if kwargs:
+            kwargs = {k: a.read(capture) if type(a) is Deferred else a for k, a in kwargs.items()}
+        return method(self, *args, **kwargs)
+    return asked
+
+
+for _name in ("attribute", "augmented", "binary", "call", "compare", "contains", "delete_item", "formatted", "item",
+              "iterate", "iterator", "key", "keywords", "length", "method", "native", "set_attribute", "set_item",
+              "sliced", "text", "truth", "unary", "unpack"):
+    if hasattr(Recorder, _name):
+        setattr(Reading, _name, _reading(_name))
+
+
+def defer(r, x):
+    """``x.item()`` of a stand-in of one element."""
+    r.__class__ = Reading
+    return Deferred(x.detach().clone())

@@ -1,0 +1,331 @@
+"""What a captured call does beside computing: gradients that leaves get, steps of optimizers and schedulers.
+
+They are done behind the rows of a segment, as eager calls do them: a leaf's hooks run, a learning rate and a step
+count are what they are at that time. So none of them is guarded. What a program reads after a step belongs to the next
+segment.
+"""
+import ptcore
+from ptcore._node import user_at
+from ptcore._subclass import carried_by
+from ptcore._tensor import Tensor
+from ptcore.autograd import entry
+from ptcore.autograd.accumulate import accumulate_results
+from ptcore.autograd.engine import run_backward
+from ptcore.autograd.function import Function
+from ptcore.jit.capture import calls
+from ptcore.jit.capture.tracer import Unsupported
+from ptcore.nn.modules.module import Module
+from ptcore.optim.optimizer import Optimizer
+from ptcore.optim.scheduler import LRScheduler
+
+__all__ = ["Call", "Gradients", "Grads", "Outside", "SetGrad", "history_of", "outside_method"]
+
+# Objects that are changed by what they do, and the methods that are called as they are.
+OUTSIDE = ((Optimizer, ("step", "zero_grad")), (LRScheduler, ("step",)))
+
+
+class Outside:
+    """A method of an object from outside, which is called between segments."""
+
+    __slots__ = ("name", "owner")
+    is_outside = True
+
+    def __init__(self, owner, name):
+        self.owner, self.name = owner, name
+
+    def call(self, r, args, kwargs):
+        """Notes the call; it is made behind the rows before it."""
+        if self.name == "zero_grad":
+            none = kwargs.get("set_to_none", (*args, True)[0])
+            r.capture.add_effect(Call(self, args, kwargs, not none))
+            return
+        if isinstance(self.owner, Optimizer) and any([callable(x) for x in (*args, *kwargs.values())]):
+            r.unsupported("it calls an optimizer's step with a closure")
+        r.capture.add_effect(Call(self, args, kwargs, True))
+
+
+def outside_method(x, name):
+    """The method of an optimizer or a scheduler that is called as it is; None of anything else."""
+    for cls, names in OUTSIDE:
+        if name in names and isinstance(x, cls):
+            return Outside(x, name)
+    return None
+
+
+# -- effects ----------------------------------------------------------------------------------------------------------
+#
+# At first an effect knows sources, objects and stand-ins, then their places among the inputs of a segment and its
+# results. ``ends`` says that what it writes to may be read by any row or guard that follows. ``kept`` gives a
+# function that takes back what the effect is going to do.
+
+class Gradients:
+    """Gradients that are added to those of leaves, as a backward does it."""
+
+    __slots__ = ("ends", "leaves", "results")
+
+    def __init__(self):
+        self.leaves, self.results, self.ends = [], [], False
+
+    def place_results(self, output_of):
+        self.results = tuple([output_of(x) for x in self.results])
+
+    def place_inputs(self, input_of):
+        self.leaves = tuple([input_of(x) for x in self.leaves])
+
+    def perform(self, inputs, results):
+        accumulate_results(inputs, self.leaves, results, self.results)
+
+    def kept(self, inputs):
+        return restored_grads([inputs[k] for k in self.leaves])
+
+
+class SetGrad:
+    """A leaf whose gradient is set, to None or to a tensor."""
+
+    __slots__ = ("leaf", "value")
+    ends = False
+
+    def __init__(self, leaf, value):
+        self.leaf, self.value = leaf, value
+
+    def place_results(self, output_of):
+        self.value = None if self.value is None else output_of(self.value)
+
+    def place_inputs(self, input_of):
+        self.leaf = input_of(self.leaf)
+
+    def perform(self, inputs, results):
+        inputs[self.leaf].grad = None if self.value is None else results[self.value]
+
+    def kept(self, inputs):
+        return restored_grads([inputs[self.leaf]])
+
+
+class Call:
+    """A call of an object's method."""
+
+    __slots__ = ("args", "ends", "kwargs", "name", "owner", "plain")
+
+    def __init__(self, method, args, kwargs, ends):
+        self.owner, self.name, self.args, self.kwargs, self.ends = method.owner, method.name, args, kwargs, ends
+        self.plain = False
+
+    def place_inputs(self, input_of):
+        self.owner = input_of(self.owner)
+
+    def place_results(self, output_of):
+        def placed(x):
+            return Result(output_of(x)) if isinstance(x, Tensor) else x
+        self.args, self.kwargs = [placed(x) for x in self.args], {k: placed(x) for k, x in self.kwargs.items()}
+        self.plain = not self.args and not self.kwargs
+
+    def perform(self, inputs, results):
+        method = getattr(inputs[self.owner], self.name)
+        if self.plain:
+            found = method()
+        else:
+            def value(x):
+                return results[x.place] if type(x) is Result else x
+            found = method(*[value(x) for x in self.args], **{k: value(x) for k, x in self.kwargs.items()})
+        return found
+
+    def kept(self, inputs):
+        owner = inputs[self.owner]
+        if isinstance(owner, Optimizer):
+            return restored_optimizer(owner)
+        return restored_grads(owner.parameters()) if isinstance(owner, Module) else restored_scheduler(owner)
+
+
+class Result:
+    """The place of an argument among the results of a segment."""
+
+    __slots__ = ("place",)
+
+    def __init__(self, place):
+        self.place = place
+
+
+# -- taking back ------------------------------------------------------------------------------------------------------
+
+def restored_grads(leaves):
+    """A function that gives some leaves the gradients that they have now."""
+    before = [(p, p.grad, None if p.grad is None else p.grad.detach().clone()) for p in leaves]
+
+    def restore():
+        for p, grad, values in before:
+            p.grad = grad
+            if grad is not None:
+                grad.data.copy_(values)
+    return restore
+
+
+def restored_optimizer(optimizer):
+    """A function that undoes what is done to an optimizer, its parameters and their gradients."""
+    groups = [(group, dict(group)) for group in optimizer.param_groups]
+    leaves = [p for group in optimizer.param_groups for p in group["params"]]
+    values = [p.detach().clone() for p in leaves]
+    grads = restored_grads(leaves)
+    own, state = dict(optimizer.__dict__), {}
+    for key, entries in optimizer.state.items():
+        state[key] = {k: (v, v.detach().clone() if isinstance(v, Tensor) else v) for k, v in entries.items()} \
+            if isinstance(entries, dict) else entries
+
+    def restore():
+        grads()
+        optimizer.__dict__.update(own)
+        for group, entries in groups:
+            group.clear()
+            group.update(entries)
+        for p, x in zip(leaves, values):
+            p.data.copy_(x)
+        optimizer.state.clear()
+        for key, entries in state.items():
+            optimizer.state[key] = entries
+            if isinstance(entries, dict):
+                optimizer.state[key] = {k: v for k, (v, _) in entries.items()}
+                for v, x in entries.values():
+                    if isinstance(v, Tensor):
+                        v.data.copy_(x)
+    return restore
+
+
+def restored_scheduler(scheduler):
+    """A function that undoes what is done to a scheduler and the groups of its optimizer."""
+    own = dict(scheduler.__dict__)
+    groups = [(group, dict(group)) for group in scheduler.optimizer.param_groups]
+    inner = [restored_scheduler(s) for s in getattr(scheduler, "_schedulers", ())]
+
+    def restore():
+        scheduler.__dict__.clear()
+        scheduler.__dict__.update(own)
+        for group, entries in groups:
+            group.clear()
+            group.update(entries)
+        for one in inner:
+            one()
+    return restore
+
+
+# -- backward ---------------------------------------------------------------------------------------------------------
+
+class Grads:
+    """What a capture knows of the gradients of leaves: those from outside, and those that the program has made."""
+
+    def __init__(self, capture):
+        self.capture = capture
+        self.walked = self.walked_before = False        # whether a backward belongs to the segment, to earlier ones
+        self.made = {}                  # id of a leaf of the program's own -> (leaf, gradient)
+        self.own = []                   # such leaves
+        self.has_hooks, self.hooked_at = False, None        # of the program's own, and where
+        self.functions = {}             # custom Functions that were called -> the same with methods that are recorded
+
+    def apply(self, cls, args, kwargs):
+        """A call of a custom Function, whose methods pass the recorder, also when the engine calls them."""
+        r = self.capture.recorder
+        made = self.functions.get(cls)
+        if made is None:
+            methods = {}
+            for name in ("forward", "backward", "setup_context", "vjp"):
+                if r.in_class(cls, name) is not vars(Function).get(name):
+                    methods[name] = staticmethod(calls.as_function(r, r.attribute(cls, name)))
+            made = self.functions[cls] = type(cls)(cls.__name__, (cls,), methods)
+            made._called_at = user_at()
+        return made.apply(*[calls.native(r, a) for a in args], **{k: calls.native(r, a) for k, a in kwargs.items()})
+
+    def backward(self, tensors, grad_tensors, retain_graph, inputs):
+        """Walks the engine on stand-ins, and notes what leaves get."""
+        c = self.capture
+        originals = c.recorder.originals
+        seeds = entry._initial("backward", tensors, grad_tensors, False)
+        stands = [s for s, _ in c.recorder.stands.values() if s.requires_grad]
+        leaves = [*stands, *[s for s in self.own if s.requires_grad]] if inputs is None else inputs
+        found = run_backward(tensors, seeds, retain_graph, False, leaves, False) if leaves else []
+        effect = Gradients()
+        for s, g in zip(leaves, found):
+            if g is None:
+                continue
+            real = originals.get(id(s))
+            if real is None:
+                if s.grad_fn is not None:
+                    raise Unsupported("it asks for the gradient of a tensor that is no leaf")
+                known = self.made.get(id(s))
+                self.made[id(s)] = s, g.clone() if known is None else known[1] + g
+                continue
+            if not real.is_leaf:
+                raise Unsupported("the gradient leads to what was computed outside of it")
+            effect.leaves.append(c.recorder.stands[id(real)][1])
+            effect.results.append(g)
+            effect.ends |= bool(real._extras.hooks or real._extras.post_hooks)      # which may write to anything
+        self.walked = True
+        if effect.leaves:
+            c.add_effect(effect)
+
+    def of(self, s):
+        """The gradient of a leaf of the program's own, or None."""
+        return self.made.get(id(s), (s, None))[1]
+
+
+def history_of(s, ends, first, functions=()):
+    """Whether the history of a stand-in has been given back, and whether it has nodes from before number ``first``.
+    ``ends``: ids of nodes that stand for what is outside; ``functions``: those of which no node may be left."""
+    todo, met, is_older = [s.grad_fn], set(), False
+    while todo:
+        n = todo.pop()
+        if n is None or id(n) in met or id(n) in ends or not hasattr(n, "freed"):
+            continue
+        if n.freed:
+            return True, is_older
+        own = getattr(n.fn, "cls", None) if n.op < 0 else None
+        if own in functions:
+            raise Unsupported(f"it calls the autograd function {own.__name__}, whose backward is asked for outside of "
+                              "it", own._called_at)
+        is_older |= n.seq < first
+        met.add(id(n))
+        todo += [edge for edge, _ in n.next_functions]
+    return False, is_older
+
+
+def _backward_of(r, tensors, grad_tensors=None, retain_graph=None, create_graph=False, grad_variables=None,
+                 inputs=None):
+    if grad_variables is not None:
+        r.unsupported("it calls backward(grad_variables=...)")
+    if r.truth(create_graph):
+        r.unsupported("it calls backward(create_graph=True)")
+
+    def several(x):
+        if isinstance(x, Tensor):
+            return [r.known_tensor(x)]
+        return [v if v is None else r.known_tensor(v) for v in r.elements(x)]
+    tensors = several(tensors)
+    grads = None if grad_tensors is None else several(grad_tensors)
+    inputs = None if inputs is None else several(inputs)
+    for s in tensors:
+        if carried_by(s, r.capture.tracer) is None or id(s) in r.originals:
+            r.unsupported("it calls backward of a tensor that was made outside of it")
+    r.capture.grads.backward(tensors, grads, bool(retain_graph), inputs)
+
+
+def _backward_method(r, x, gradient=None, retain_graph=None, create_graph=False, inputs=None):
+    if gradient is None or isinstance(gradient, Tensor):
+        return _backward_of(r, x, None if gradient is None else [gradient], retain_graph, create_graph, None, inputs)
+    return r.unsupported("it calls backward with a gradient that is no tensor")
+
+
+def _register_hook(r, x, hook):
+    s = r.known_tensor(x)
+    if id(s) in r.originals:
+        r.unsupported("it registers a hook on a tensor from outside")
+    r.capture.grads.hooked_at = user_at()
+    r.capture.grads.has_hooks = True
+    return s.register_hook(calls.as_function(r, hook))
+
+
+def _zero_grad_of(r, module, set_to_none=True):
+    if r.source_of(module) is None:
+        r.unsupported("it calls zero_grad() of a module that it has made")
+    Outside(module, "zero_grad").call(r, (set_to_none,), {})
+
+
+calls.PYTHON |= {ptcore.autograd.backward: _backward_of, Tensor.backward: _backward_method,
+                 Tensor.register_hook: _register_hook,
+                 Module.zero_grad: _zero_grad_of}

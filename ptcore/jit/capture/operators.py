@@ -1,0 +1,277 @@
+"""Operators, comparisons, truth and texts, as the recorder answers them."""
+import operator
+import sys
+import types
+from collections import OrderedDict, deque
+
+from ptcore._subclass import carried_by, payload_of
+from ptcore._tensor import Tensor
+from ptcore.jit.capture import builtin, calls
+from ptcore.jit.capture.guards import ABSENT
+from ptcore.jit.capture.kinds import NUMBERS, OBJECTS, SETS, VALUES, is_container, is_mapping, is_sequence
+from ptcore.jit.capture.rewrite import NAMESPACE
+from ptcore.jit.capture.tracer import Stop
+
+__all__ = ["Operators"]
+
+KEYS = type({}.keys()), type(OrderedDict().keys())
+ITEMS = type({}.values()), type({}.items()), type(OrderedDict().values()), type(OrderedDict().items())
+REFLECTED = {"eq": "eq", "ne": "ne", "lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}
+
+
+class Operators:
+    """The half of the recorder that is asked for what expressions do."""
+
+    def sliced(self, start, stop, step):
+        return slice(start, stop, step)
+
+    def truth(self, x):
+        cls = type(x)
+        if cls is bool or x is None:
+            return x is True
+        if isinstance(x, Tensor):
+            return self.truth_of_tensor(self.known_tensor(x))
+        if cls in VALUES or cls in NUMBERS:
+            return bool(x)
+        source = self.source_of(x)
+        if source is None and cls in calls.PLAIN:
+            return bool(x)
+        return self.truth_of_object(x, cls, source)
+
+    def truth_of_tensor(self, x):
+        payload = carried_by(x, self.capture.tracer)
+        if payload is None or x.numel() != 1 or payload.known_value() is not None:
+            return bool(x)
+        return self.capture.reads(payload, "truth")
+
+    def truth_of_object(self, x, cls, source):
+        if isinstance(x, OBJECTS) and not isinstance(x, type):
+            return True
+        if source is not None and is_container(x):
+            return self.length(x) != 0
+        found = self.in_class(cls, "__bool__")
+        if isinstance(found, types.FunctionType):
+            return self.truth(self.call(found, x))
+        if found is not ABSENT:
+            return bool(x)
+        found = self.in_class(cls, "__len__")
+        if isinstance(found, types.FunctionType):
+            return self.call(found, x) != 0
+        return bool(x)
+
+    def length(self, x):
+        if isinstance(x, Tensor):
+            return len(self.known_tensor(x))
+        source = self.source_of(x)
+        if source is not None and is_container(x):
+            self.guard("length", source, len(x))
+            return len(x)
+        found = self.in_class(type(x), "__len__")
+        if isinstance(found, types.FunctionType):
+            return self.call(found, x)
+        if source is not None:
+            self.unsupported(f"it reads the length of {source}, a {type(x).__name__}")
+        return len(x)
+
+    def both(self, first, *later):
+        for x in later:
+            if not self.truth(first):
+                return first
+            first = x()
+        return first
+
+    def either(self, first, *later):
+        for x in later:
+            if self.truth(first):
+                return first
+            first = x()
+        return first
+
+    def is_simple(self, x):
+        cls = type(x)
+        return cls in VALUES or cls in NUMBERS or (isinstance(x, Tensor) and payload_of(x) is not None)
+
+    def unary(self, name, x):
+        if self.is_simple(x):
+            return getattr(operator, name)(x)
+        if isinstance(x, Tensor):
+            return getattr(operator, name)(self.known_tensor(x))
+        found = self.in_class(type(x), f"__{name}__")
+        if isinstance(found, types.FunctionType):
+            return self.call(found, x)
+        return getattr(operator, name)(self.read(x))
+
+    def binary(self, name, a, b):
+        if type(a) is str and name == "mod":
+            return a % calls.concrete(self, b)
+        if self.is_simple(a) and self.is_simple(b):
+            return getattr(operator, name)(a, b)
+        word = name.rstrip("_")
+        mine, other = self.in_class(type(a), f"__{word}__"), self.in_class(type(b), f"__r{word}__")
+        if isinstance(other, types.FunctionType) and (type(b) is not type(a) and issubclass(type(b), type(a))):
+            result = self.call(other, b, a)
+            if result is not NotImplemented:
+                return result
+        if isinstance(mine, types.FunctionType):
+            result = self.call(mine, a, b)
+            if result is not NotImplemented or not isinstance(other, types.FunctionType):
+                if result is NotImplemented:
+                    raise TypeError(f"unsupported operand type(s) for {word}: {type(a).__name__!r} and "
+                                    f"{type(b).__name__!r}")
+                return result
+        if isinstance(other, types.FunctionType):
+            if not isinstance(a, Tensor) and mine is not ABSENT and not isinstance(mine, types.FunctionType):
+                result = getattr(type(a), f"__{word}__")(a, b)
+                if result is not NotImplemented:
+                    return result
+            return self.call(other, b, a)
+        if not isinstance(a, Tensor) and not isinstance(b, Tensor) and (is_container(a) or is_container(b)):
+            return getattr(operator, name)(self.read(a), self.read(b))      # whose elements are those there are
+        return getattr(operator, name)(self.native(a), self.native(b))
+
+    def augmented(self, name, a, b):
+        if self.is_simple(a) and self.is_simple(b):
+            return getattr(operator, name)(a, b)
+        found = self.in_class(type(a), f"__{name}__")
+        if isinstance(found, types.FunctionType):
+            result = self.call(found, a, b)
+            if result is not NotImplemented:
+                return result
+        elif found is not ABSENT and not isinstance(a, Tensor):
+            if self.source_of(a) is not None:
+                self.unsupported(f"it writes to {self.source_of(a)}, a {type(a).__name__} from outside")
+            return getattr(operator, name)(a, self.read(b))
+        elif isinstance(a, Tensor):
+            return getattr(operator, name)(self.known_tensor(a), self.native(b))
+        word = name[1:]
+        return self.binary(word + "_" if word in ("and", "or") else word, a, b)
+
+    def compare(self, name, a, b):
+        if name in ("is_", "is_not"):
+            return self.same(a, b) == (name == "is_")
+        if self.is_simple(a) and self.is_simple(b) and name not in ("in_", "not_in"):
+            return getattr(operator, name)(a, b)
+        if name in ("in_", "not_in"):
+            found = self.contains(b, a)
+            return found if name == "in_" else not self.truth(found)
+        for x, y, word in ((a, b, name), (b, a, REFLECTED[name])):
+            found = self.in_class(type(x), f"__{word}__")
+            if isinstance(found, types.FunctionType):
+                result = self.call(found, x, y)
+                if result is not NotImplemented:
+                    return result
+        if name in ("eq", "ne"):
+            if type(a) is type(b) is types.MethodType:
+                parts = zip(calls.parts_of_method(self, a), calls.parts_of_method(self, b))
+                return all([self.same(x, y) for x, y in parts]) == (name == "eq")
+            if self.by_identity(a) and self.by_identity(b):
+                return self.same(a, b) == (name == "eq")
+            found = self.compare_containers(a, b)
+            if found is not NotImplemented:
+                return found == (name == "eq")
+            for x, y in ((a, b), (b, a)):
+                if type(y) in VALUES and (self.by_identity(x) or (type(x) in calls.CONTAINERS
+                                                                  and type(y) in (int, float, bool, str, type(None)))):
+                    return name == "ne"
+        return getattr(operator, name)(self.native(a), self.native(b))
+
+    def by_identity(self, x):
+        return type(x) not in VALUES and not isinstance(x, Tensor) and type(x).__eq__ is object.__eq__
+
+    def same(self, a, b):
+        """``a is b``, guarded where both are from outside."""
+        first, second = self.source_of_any(a), self.source_of_any(b)
+        found = a is b
+        if first is not None and second is not None and first is not second \
+                and not (first.kind == "object" and second.kind == "object"):
+            self.guard("same" if found else "not same", first, second)
+        return found
+
+    def source_of_any(self, x):
+        if isinstance(x, Tensor):
+            real = self.originals.get(id(x))
+            return None if real is None else self.stands[id(real)][1]
+        return self.source_of(x)
+
+    def contains(self, x, item):
+        source, cls = self.source_of(x), type(x)
+        if cls in SETS or is_mapping(x):
+            self.key(item)
+        if isinstance(x, Tensor):
+            return operator.contains(self.known_tensor(x), self.native(item))
+        if source is not None and (is_mapping(x) or cls in SETS):
+            item = self.pinned(item)
+            found = item in x
+            self.guard("has key" if found else "no key", source, item)
+            return found
+        if source is not None and is_sequence(x):
+            x = self.elements(x)
+        found = self.in_class(cls, "__contains__")
+        if (isinstance(found, types.FunctionType) and source is None) or (
+                source is not None and isinstance(found, types.FunctionType)):
+            return self.truth(self.call(found, x, item))
+        if type(x) in (list, tuple, deque, *ITEMS) or found is ABSENT:
+            return any(self.is_equal(v, item) for v in self.iterator(x))
+        if type(x) in KEYS:
+            return operator.contains(x, self.key(item))
+        return operator.contains(self.native(x), self.native(item))
+
+    def is_equal(self, a, b):
+        """Whether two elements are the same to a container."""
+        return self.same(a, b) or self.truth(self.compare("eq", a, b))
+
+    def compare_containers(self, a, b):
+        """``a == b`` of two lists, tuples or dictionaries; NotImplemented for others."""
+        for cls in (list, tuple, deque):
+            if isinstance(a, cls) and isinstance(b, cls):
+                if self.length(a) != self.length(b):
+                    return False
+                return all([self.is_equal(x, y) for x, y in zip(self.elements(a), self.elements(b))])
+        if type(a) is type(b) is dict:
+            a, b = self.read(a), self.read(b)
+            return len(a) == len(b) and all([k in b and self.is_equal(v, b[k]) for k, v in a.items()])
+        return NotImplemented
+
+    def search(self, items, name, x, start=0, stop=None):
+        """``items.count(x)`` or ``items.index(x, ...)`` of a list, a tuple or a deque."""
+        places = range(len(items))[start:stop]
+        if name == "count":
+            return sum([self.is_equal(items[k], x) for k in places])
+        for k in places:
+            if self.is_equal(items[k], x):
+                return k
+        raise ValueError(f"{calls.name_of(x) if callable(x) else x!r} is not in the {type(items).__name__}")
+
+    def chain(self, first, *pairs):
+        result = True
+        for name, later in zip(pairs[::2], pairs[1::2]):
+            second = later()
+            result = self.compare(name, first, second)
+            if name != pairs[-2] or later is not pairs[-1]:
+                if not self.truth(result):
+                    return result
+            first = second
+        return result
+
+    def text(self, x, conversion):
+        """What stands in an f-string, ``conversion`` being the letter behind ``!`` or -1."""
+        if conversion == -1:
+            return x if type(x) in VALUES else builtin.formatted(self, x)
+        made = builtin.text_of(self, x, str if conversion == ord("s") else repr)
+        return ascii(made)[1:-1] if conversion == ord("a") else made
+
+    def context(self, x):
+        return calls.context(self, x)
+
+    def caught(self):
+        """Stands first in each handler: what ends a capture goes through, and so does what an operation raised, as it
+        may be the tracer alone that it is refused by."""
+        error = sys.exc_info()[1]
+        if isinstance(error, Stop):
+            raise error
+        if isinstance(error, RuntimeError):
+            trace = error.__traceback__
+            while trace.tb_next is not None:
+                trace = trace.tb_next
+            if trace.tb_frame.f_globals is not NAMESPACE:
+                self.unsupported(f"it handles an error that an operation raised: {error}")

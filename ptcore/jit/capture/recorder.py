@@ -1,0 +1,679 @@
+"""The recorder: what a rewritten function asks, answered as Python would, and written down as guards."""
+import builtins
+import dataclasses
+import enum
+import functools
+import operator
+import sys
+import types
+from collections import OrderedDict, defaultdict, deque
+from importlib import import_module
+
+import numpy as np
+
+from ptcore._node import user_at
+from ptcore._state import aside
+from ptcore._subclass import carried_by, payload_of
+from ptcore._tensor import Tensor
+from ptcore.jit.capture import calls
+from ptcore.jit.capture.effects import SetGrad, outside_method
+from ptcore.jit.capture.guards import ABSENT, Source, class_value, owner_of, tuple_of
+from ptcore.jit.capture.kinds import (
+    FIELD,
+    MAPPINGS,
+    NUMBERS,
+    OBJECTS,
+    READS,
+    SEQUENCES,
+    SETS,
+    VALUES,
+    is_container,
+    is_mapping,
+    is_sequence,
+)
+from ptcore.jit.capture.operators import Operators
+from ptcore.jit.capture.tracer import Unsupported
+from ptcore.nn.modules.registry import Registry
+
+__all__ = ["Recorder"]
+
+class Recorder(Operators):
+    """One capture's view of everything outside of the call."""
+
+    def __init__(self, capture):
+        self.capture = capture
+        self.sources = {}               # (id of parent, kind, id of key or key) -> source
+        self.known = {}                 # id -> (object, source): objects from outside that can be asked further
+        self.stands, self.originals = {}, {}    # id of a tensor -> its stand-in; id of a stand-in -> the tensor
+        self.copies = {}                # id of a container -> its elements as the program sees them
+        self.classes, self.class_sources = {}, {}       # (class, name) -> what the class has there; its source
+        self.kept, self.handed_on = [], []      # functions that are called by code that knows no recorder
+        self.keyed = set()              # classes of what has been put where its identity counts; Tensor for all tensors
+
+    # -- sources and guards --------------------------------------------------------------------------------------
+
+    def source(self, kind, parent, key, text):
+        where = kind, id(parent), key if type(key) in (int, str) else id(key)
+        found = self.sources.get(where)
+        if found is None:
+            found = self.sources[where] = Source(kind, parent, key, text)
+            self.kept.append(key)
+        return found
+
+    def object_source(self, x, text=None):
+        return self.source("object", None, x, text or getattr(x, "__qualname__", None) or type(x).__name__)
+
+    def guard(self, kind, source, expected):
+        self.capture.settle()
+        self.capture.program.add(kind, source, expected, user_at() if self.capture.located else None)
+
+    def unsupported(self, reason):
+        raise Unsupported(reason)
+
+    def constant(self, x, text=None):
+        """An object that something guarded always refers to: what is in it is asked and guarded."""
+        found = self.known.get(id(x))
+        if found is None:
+            self.known[id(x)] = x, self.object_source(x, text)
+        elif found[1].kind != "object":     # it is the same only as long as the other place has it, too
+            self.guard("is", found[1], x)
+        return x
+
+    def source_of(self, x):
+        """The source of an object from outside, or None of one that the program made."""
+        found = self.known.get(id(x))
+        return None if found is None else found[1]
+
+    def track(self, x, source):
+        """A value that was read from outside: what the program gets, guarded."""
+        cls = type(x)
+        if isinstance(x, enum.Enum):
+            self.guard("is", source, x)
+            return self.constant(x, source.text)
+        if cls in VALUES or isinstance(x, np.generic):
+            if cls is int or cls is float:
+                made = self.capture.number(x, source)
+                if made is not None:
+                    return made
+            self.guard("is" if x is None else "value", source, x)
+            return x
+        if isinstance(x, Tensor):
+            return self.tensor(x, source)
+        if isinstance(x, OBJECTS) and (cls is not types.FunctionType or source.kind == "class"
+                                       or calls.is_by_identity(x)):
+            self.guard("is", source, x)
+            return self.constant(x, source.text)
+        found = self.known.get(id(x))
+        if found is not None:
+            if found[1].kind == "object":
+                self.guard("is", source, x)
+            elif found[1] is not source:
+                self.guard("same", source, found[1])
+            return x
+        self.guard("type", source, cls)
+        self.known[id(x)] = x, source
+        return x
+
+    def function(self, f):
+        """The source of a Python function that is called, whose code is guarded.
+
+        The function itself may be another one in another call: what its code reads of its defaults, cells and globals
+        is guarded as it is read.
+        """
+        source = self.source_of(f)
+        if source is None:              # a function of a class, or one that native code gave
+            source = self.source_of(self.constant(f))
+        self.capture.settle()
+        self.capture.program.add_function(source, f, user_at() if self.capture.located else None)
+        return source
+
+    def pinned(self, x):
+        """An object of which it counts which one it is, or a tuple of such, as it is outside."""
+        if type(x) is tuple:
+            return tuple([self.pinned(v) for v in self.elements(x)])
+        source, x = self.source_of_any(x), self.original(x)
+        if source is not None and source.kind != "object":
+            self.guard("is", source, x)
+        return x
+
+    def tensor(self, x, source):
+        found = self.stands.get(id(x))
+        if found is not None:
+            if found[1] is not source:
+                self.guard("same", source, found[1])
+            return found[0]
+        if payload_of(x) is not None:
+            if carried_by(x, self.capture.tracer) is not None:
+                return x                # a stand-in that the program keeps somewhere
+            self.unsupported(f"{source} belongs to a transformation or another trace")
+        s = self.capture.input(x, source)
+        self.stands[id(x)] = s, source
+        self.originals[id(s)] = x
+        self.kept.append(x)
+        return s
+
+    def original(self, s):
+        """The tensor that a stand-in of an input stands for, or the tensor itself."""
+        return self.originals.get(id(s), s)
+
+    # -- names ---------------------------------------------------------------------------------------------------
+
+    def global_(self, space, name):
+        base = self.object_source(space, "globals")
+        if name in space:
+            return self.track(space[name], self.source("item", base, name, name))
+        self.guard("no key", base, name)
+        inbuilt = vars(builtins)
+        if name not in inbuilt:
+            raise NameError(f"name {name!r} is not defined")
+        return self.track(inbuilt[name], self.source("item", self.object_source(inbuilt, "builtins"), name, name))
+
+    def cell(self, function, k, name):
+        """What is in a function's cell number ``k``."""
+        cell, base = function.__closure__[k], self.source_of(function)
+        is_constant = base is None or base.kind == "object"
+        if is_constant:
+            where = self.object_source(cell, f"the cell of {name}")
+        else:
+            where = self.source("attribute", base, "__closure__", f"{base}.__closure__")
+            where = self.source("item", where, k, f"{where}[{k}]")
+        try:
+            value = cell.cell_contents
+        except ValueError:
+            self.guard("empty", where, None)
+            raise NameError(f"cannot access free variable {name!r} where it is not associated with a value in "
+                            "enclosing scope") from None
+        if is_constant:
+            return self.track(value, self.source("cell", None, cell, name))
+        return self.track(value, self.source("attribute", where, "cell_contents", f"{base}.__closure__.{name}"))
+
+    def globals_of(self, function):
+        """The names outside of a function, guarded to be these."""
+        base = self.source_of(function)
+        if base is not None and base.kind != "object":
+            self.guard("is", self.source("attribute", base, "__globals__", f"{base}.__globals__"),
+                       function.__globals__)
+        return function.__globals__
+
+    def import_module(self, outside, name, last):
+        found = sys.modules.get(name)
+        if found is None and name.startswith("ptcore."):
+            with aside():
+                found = import_module(name)
+        if found is None:
+            self.unsupported(f"module {name} is imported inside of it for the first time")
+        base = self.object_source(sys.modules, "sys.modules")
+        made = self.track(found, self.source("item", base, name, f"sys.modules[{name!r}]"))
+        if last or "." not in name:
+            return made
+        first = name.partition(".")[0]
+        return self.track(sys.modules[first], self.source("item", base, first, f"sys.modules[{first!r}]"))
+
+    def import_name(self, outside, module, name, level):
+        if level:
+            package = outside.space.get("__package__") or outside.space["__name__"].rpartition(".")[0]
+            for _ in range(level - 1):
+                package = package.rpartition(".")[0]
+            module = f"{package}.{module}" if module else package
+        found = self.import_module(outside, module, True)
+        try:
+            return self.attribute(found, name)
+        except AttributeError:
+            return self.import_module(outside, f"{module}.{name}", True)
+
+    # -- attributes ----------------------------------------------------------------------------------------------
+
+    def in_class(self, cls, name):
+        """What a class has under a name, guarded, as it stands there; ABSENT if nothing."""
+        key = cls, name
+        found = self.classes.get(key)
+        if found is None:
+            owner = owner_of(cls, name)
+            found = ABSENT if owner is None else owner.__dict__[name]
+            source = self.class_sources[key] = Source("class", None, (cls, name, found, owner, cls.__mro__),
+                                                      f"{cls.__name__}.{name}")
+            heap = [c for c in cls.__mro__ if c.__flags__ & 1 << 9]
+            if heap:                    # a class of Python code
+                self.guard("class", source, found)
+            self.classes[key] = found
+        return found
+
+    def class_source(self, cls, name):
+        self.in_class(cls, name)
+        return self.class_sources[cls, name]
+
+    def attribute(self, x, name):
+        cls = type(x)
+        if isinstance(x, Tensor):
+            return self.tensor_attribute(x, name)
+        if cls in VALUES:
+            return getattr(x, name)
+        if cls in NUMBERS:
+            return getattr(x if hasattr(cls, name) and name != "__class__" else x.guard(), name)
+        if cls is types.ModuleType or isinstance(x, types.ModuleType):
+            return self.module_attribute(x, name)
+        if isinstance(x, type):
+            return self.attribute_of_class(x, name)
+        if cls is super:
+            return self.super_attribute(x, name)
+        return self.instance_attribute(x, name)
+
+    def module_attribute(self, x, name):
+        space = x.__dict__
+        if name not in space:
+            with aside():
+                found = getattr(x, name)        # a lazy name
+            if name not in space:
+                source = self.source("attribute", self.object_source(x), name, f"{x.__name__}.{name}")
+                if not isinstance(found, (types.ModuleType, *OBJECTS)) and type(found) not in VALUES:
+                    self.unsupported(f"{source} is made by the module when asked")
+                return self.track(found, source)
+        base = self.object_source(space, x.__name__)
+        return self.track(space[name], self.source("item", base, name, f"{x.__name__}.{name}"))
+
+    def attribute_of_class(self, x, name):
+        if name in ("__name__", "__qualname__", "__module__", "__mro__", "__bases__", "__dict__", "__class__"):
+            if name == "__dict__":
+                self.unsupported(f"it reads all attributes of class {x.__name__}")
+            return getattr(x, name)
+        if name in calls.TENSOR_REFUSED and issubclass(x, Tensor):
+            self.unsupported(f"it uses {x.__name__}.{name}")
+        meta = class_value(type(x), name)
+        if meta is not ABSENT and hasattr(type(meta), "__set__"):
+            self.unsupported(f"{x.__name__}.{name} is a property of a metaclass")
+        raw = self.in_class(x, name)
+        if raw is ABSENT:
+            if type(x) is type or meta is ABSENT:
+                return getattr(x, name)
+            return self.bound(meta, x, type(x), name)
+        if isinstance(raw, (staticmethod, classmethod, types.ClassMethodDescriptorType)):
+            return self.bound(raw, None, x, name)
+        if isinstance(raw, OBJECTS) or not hasattr(type(raw), "__get__"):
+            return self.track(raw, self.class_source(x, name))
+        self.unsupported(f"{x.__name__}.{name} is a descriptor")
+
+    def super_attribute(self, x, name):
+        start, cls, self_ = x.__thisclass__, x.__self_class__, x.__self__
+        for c in cls.__mro__[cls.__mro__.index(start) + 1:]:
+            space = c.__dict__
+            if c.__flags__ & 1 << 9:
+                base = self.object_source(space, c.__name__)
+                if name not in space:
+                    self.guard("no key", base, name)
+                    continue
+                source = self.source("item", base, name, f"{c.__name__}.{name}")
+                if not hasattr(type(space[name]), "__get__"):
+                    return self.track(space[name], source)
+                self.guard("is", source, space[name])
+            elif name not in space:
+                continue
+            if isinstance(space[name], property):
+                return self.call(space[name].fget, self_)
+            return self.bound(space[name], None if self_ is cls else self_, cls, name)
+        return getattr(x, name)
+
+    def bound(self, raw, x, cls, name):
+        """What is read through an instance, None for the class itself, where the class has ``raw``."""
+        if isinstance(raw, types.FunctionType):
+            self.constant(raw)
+            return raw if x is None else types.MethodType(raw, x)
+        if isinstance(raw, classmethod):
+            return types.MethodType(self.constant(raw.__func__), cls)
+        if isinstance(raw, staticmethod):
+            return self.constant(raw.__func__)
+        if not hasattr(type(raw), "__get__"):
+            return self.track(raw, self.class_source(cls, name))
+        if isinstance(raw, (types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType,
+                            types.BuiltinFunctionType, *calls.OWN_FUNCTIONS)):
+            return raw.__get__(x, cls)
+        if isinstance(raw, functools.cached_property):
+            self.unsupported(f"{cls.__name__}.{name} is a cached_property: the first read writes the attribute")
+        getter = class_value(type(raw), "__get__")
+        if isinstance(getter, types.FunctionType):
+            return self.call(types.MethodType(getter, self.constant(raw, f"{cls.__name__}.{name}")), x, cls)
+        self.unsupported(f"{cls.__name__}.{name} is a descriptor of class {type(raw).__name__}")
+
+    def instance_attribute(self, x, name):
+        cls, source = type(x), self.source_of(x)
+        if name == "__class__":
+            return cls
+        if cls in SEQUENCES or cls in MAPPINGS or cls in SETS:
+            return getattr(x, name)
+        if cls.__getattribute__ is not object.__getattribute__ and isinstance(cls.__getattribute__, types.FunctionType):
+            self.unsupported(f"class {cls.__name__} has its own __getattribute__")
+        made = None if source is None else outside_method(x, name)
+        if made is not None:
+            return made
+        raw = self.in_class(cls, name)
+        kind = type(raw)
+        if kind is FIELD and issubclass(cls, tuple):
+            return self.item(x, cls._fields.index(name))
+        if raw is not ABSENT and (hasattr(kind, "__set__") or hasattr(kind, "__delete__")):
+            if isinstance(raw, property):
+                if raw.fget is None:
+                    raise AttributeError(f"property {name!r} of {cls.__name__!r} object has no getter")
+                if isinstance(raw.fget, types.FunctionType):
+                    return self.call(raw.fget, x)
+            elif kind is not types.MemberDescriptorType and kind is not types.GetSetDescriptorType:
+                return self.bound(raw, x, cls, name)
+            value = getattr(x, name)
+            return value if source is None else self.track(value, self.source("attribute", source, name,
+                                                                              f"{source}.{name}"))
+        space = getattr(x, "__dict__", None) if cls.__dictoffset__ else None
+        if space is not None:
+            if name in space:
+                value = space[name]
+                return value if source is None else self.track(value, self.source("instance", source, name,
+                                                                                  f"{source}.{name}"))
+            if source is not None:
+                self.guard("no attribute", source, name)
+        if raw is not ABSENT:
+            return self.bound(raw, x, cls, name)
+        more = self.in_class(cls, "__getattr__")
+        if isinstance(more, types.FunctionType):
+            return self.call(more, x, name)
+        if isinstance(x, types.FunctionType) or not cls.__flags__ & 1 << 9:
+            value = getattr(x, name)
+            return value if source is None else self.track(value, self.source("attribute", source, name,
+                                                                              f"{source}.{name}"))
+        return getattr(x, name)                 # which raises
+
+    def tensor_attribute(self, x, name):
+        if payload_of(x) is None:
+            x = self.capture.unknown(x)
+        real = self.originals.get(id(x))
+        if name in calls.TENSOR_REFUSED and name != "register_hook":
+            self.unsupported(f"it uses .{name} of a tensor")
+        if name == "is_leaf" and real is not None:
+            return real.is_leaf
+        if name == "grad":
+            return self.grad_of(x, real)
+        if name == "grad_fn" and real is not None:
+            if real.is_leaf:
+                return None
+            self.unsupported("it reads .grad_fn of a tensor")
+        if name == "__class__":
+            return type(x if real is None else real)
+        try:
+            return getattr(x, name)
+        except AttributeError:
+            if real is None:
+                raise
+            source = self.stands[id(real)][1]
+            return self.track(getattr(real, name), self.source("attribute", source, name, f"{source}.{name}"))
+
+    def grad_of(self, x, real):
+        """The gradient of a tensor, as it is behind all that the program has done."""
+        capture = self.capture
+        if real is None:
+            found = capture.grads.of(x)
+            if found is None and not x.is_leaf:
+                self.unsupported("it reads .grad of a tensor that is no leaf")
+            return found
+        if capture.effects:
+            capture.cut([], "nothing", None)
+        source = self.stands[id(real)][1]
+        return self.track(real.grad, self.source("attribute", source, "grad", f"{source}.grad"))
+
+    def set_attribute(self, value, x, name):
+        if isinstance(x, Tensor) and name == "grad" and id(self.known_tensor(x)) in self.originals:
+            source = self.stands[id(self.original(self.known_tensor(x)))][1]
+            self.capture.add_effect(SetGrad(source, None if value is None else self.known_tensor(value)))
+            return
+        if isinstance(x, Tensor):
+            if name == "requires_grad" and type(value) is bool:
+                self.known_tensor(x).requires_grad = value
+                return
+            self.unsupported(f"it writes .{name} of a tensor")
+        source = self.source_of(x)
+        if source is not None or isinstance(x, (type, types.ModuleType, types.FunctionType)):
+            now = getattr(x, "__dict__", {}).get(name)
+            if isinstance(value, Tensor) and now is not None and self.originals.get(id(value)) is now:
+                return                  # self.x += 1 of a tensor, which is the same one
+            self.unsupported(f"it writes the attribute {source or type(x).__name__}.{name} of an object from outside")
+        setter = self.in_class(type(x), "__setattr__")
+        if isinstance(setter, types.FunctionType):
+            self.call(setter, x, name, value)
+            return
+        raw = self.in_class(type(x), name)
+        if isinstance(raw, property):
+            if raw.fset is None:
+                raise AttributeError(f"property {name!r} of {type(x).__name__!r} object has no setter")
+            self.call(raw.fset, x, value)
+            return
+        setattr(x, name, value)
+
+    def delete_attribute(self, x, name):
+        if self.source_of(x) is not None or isinstance(x, (Tensor, type, types.ModuleType, types.FunctionType)):
+            self.unsupported(f"it deletes the attribute {name} of an object from outside")
+        delattr(x, name)
+
+    # -- elements ------------------------------------------------------------------------------------------------
+
+    def key(self, x):
+        """What is put into a set or is the key of a dictionary."""
+        if type(x) is frozenset or (isinstance(x, tuple) and type(x).__hash__ is tuple.__hash__):
+            for v in self.elements(x):
+                self.key(v)
+        elif isinstance(x, Tensor):
+            self.keyed.add(Tensor)
+        elif type(x) not in VALUES and self.source_of(x) is not None:
+            self.keyed.add(type(x))
+            self.hashed(x)
+        return x
+
+    def keys(self, x):
+        """What ``*x`` puts into a set."""
+        return [self.key(v) for v in self.elements(x)]
+
+    def hashed(self, x):
+        """Guards what the hash of an object from outside reads of it, which is what it is compared by."""
+        cls = type(x)
+        found = self.in_class(cls, "__hash__")
+        if not isinstance(found, types.FunctionType) or isinstance(x, enum.Enum):
+            return
+        if dataclasses.is_dataclass(cls) and found.__code__.co_filename.startswith("<"):
+            for f in dataclasses.fields(cls):
+                if f.compare:
+                    self.key(self.attribute(x, f.name))
+        else:
+            self.call(found, x)
+
+    def item(self, x, index):
+        if isinstance(x, Tensor):
+            return self.known_tensor(x)[self.native(index)]
+        source, cls = self.source_of(x), type(x)
+        if source is None or isinstance(x, type):
+            if cls in calls.PLAIN or isinstance(x, type) or is_container(x):
+                return operator.getitem(x, index)
+        elif is_sequence(x):
+            if isinstance(index, slice):
+                return self.elements(x)[index] if issubclass(cls, list) else tuple(self.elements(x))[index]
+            index = operator.index(index)
+            return self.track(x[index], self.source("item", source, index, f"{source}[{index}]"))
+        elif is_mapping(x):
+            index = self.pinned(index)
+            if index in x:
+                text = repr(index) if type(index) in VALUES else getattr(index, "__qualname__", type(index).__name__)
+                return self.track(x[index], self.source("item", source, index, f"{source}[{text}]"))
+            if hasattr(cls, "__missing__"):
+                self.unsupported(f"{source}[{index!r}] of a {cls.__name__} asks for a default")
+            self.guard("no key", source, index)
+            raise KeyError(index)
+        found = self.in_class(cls, "__getitem__")
+        if isinstance(found, types.FunctionType):
+            return self.call(found, x, index)
+        if source is None:
+            return operator.getitem(x, index)
+        self.unsupported(f"it reads elements of {source}, a {cls.__name__}")
+
+    def known_tensor(self, x):
+        return x if payload_of(x) is not None else self.capture.unknown(x)
+
+    def set_item(self, value, x, index):
+        if isinstance(x, Tensor):
+            self.known_tensor(x)[self.native(index)] = self.native(value)
+            return
+        source = self.source_of(x)
+        found = self.in_class(type(x), "__setitem__")
+        if isinstance(found, types.FunctionType) and type(x) is not Registry:
+            self.call(found, x, index, value)
+        elif source is not None:
+            self.unsupported(f"it writes to {source}, a {type(x).__name__} from outside")
+        else:
+            operator.setitem(x, self.key(index), value)
+
+    def delete_item(self, x, index):
+        found = self.in_class(type(x), "__delitem__")
+        if isinstance(found, types.FunctionType) and type(x) is not Registry:
+            self.call(found, x, index)
+        elif self.source_of(x) is not None:
+            self.unsupported(f"it deletes from {self.source_of(x)}, a {type(x).__name__} from outside")
+        else:
+            operator.delitem(x, index)
+
+    def contents(self, x, source):
+        """A container from outside, read as a whole: a list of elements, a dict or a set of the program's own."""
+        found = self.copies.get(id(x))
+        if found is None:
+            if type(x).__flags__ & 1 << 9 and is_container(x):      # a subclass, which must stay as it is
+                for name in READS:
+                    self.in_class(type(x), name)
+            if is_sequence(x):
+                self.guard("length", source, len(x))
+                found = [self.track(v, self.source("item", source, k, f"{source}[{k}]")) for k, v in enumerate(x)]
+            elif is_mapping(x):
+                keys = list(x)
+                if not all(type(k) in VALUES or isinstance(k, OBJECTS) for k in keys):
+                    self.unsupported(f"the keys of {source} are no plain values")
+                self.guard("dict keys" if type(x) in (dict, defaultdict, Registry) else "keys", source, keys)
+                self.known_keys(keys)
+                found = {k: self.track(x[k], self.source("item", source, k, f"{source}[{k!r}]")) for k in keys}
+            elif type(x) in SETS:
+                if not all(type(k) in VALUES or isinstance(k, OBJECTS) for k in x):
+                    self.unsupported(f"the elements of {source} are no plain values")
+                self.guard("keys", source, list(x))
+                found = self.known_keys(list(x))
+            else:
+                return None
+            self.copies[id(x)] = found
+        return found
+
+    def known_keys(self, keys):
+        """Keys of a container from outside, whose guard says which objects they are."""
+        for k in keys:
+            if type(k) not in VALUES:
+                self.constant(k)
+        return keys
+
+    def read(self, x):
+        """A container of the program's own with the elements of one from outside; anything else itself."""
+        source = self.known.get(id(x))
+        if source is None or source[0] is not x:
+            return x
+        found = self.contents(x, source[1])
+        if found is None:
+            return x
+        cls = type(x)
+        if isinstance(found, dict):
+            if issubclass(cls, OrderedDict) or cls is defaultdict:
+                made = defaultdict(x.default_factory, found) if cls is defaultdict else OrderedDict(found)
+            else:
+                made = dict(found)
+        elif issubclass(cls, list):
+            made = list(found)
+        elif issubclass(cls, tuple):
+            made = tuple_of(cls, found)
+        else:
+            made = cls(found, x.maxlen) if cls is deque else cls(found)
+        return made
+
+    def iterate(self, x, pattern=None):
+        """An iterator for the program, which takes elements apart as ``pattern`` says."""
+        made = self.iterator(x)
+        if pattern is None:
+            return made
+        return (self.unpack(item, pattern) for item in made)
+
+    def iterator(self, x):
+        if isinstance(x, Tensor):
+            return iter(self.known_tensor(x))
+        cls = type(x)
+        if self.source_of(x) is not None:
+            found = self.contents(x, self.source_of(x))
+            if found is not None:
+                return iter(found)
+        elif cls in calls.PLAIN or cls in calls.ITERATORS or isinstance(x, (tuple, dict, list)):
+            return iter(x)
+        if cls in (type({}.keys()), type({}.values()), type({}.items())):
+            return iter(x)
+        found = self.in_class(cls, "__iter__")
+        if isinstance(found, types.FunctionType):
+            return self.iterator(self.call(found, x))
+        if found is ABSENT:
+            getter = self.in_class(cls, "__getitem__")
+            if isinstance(getter, types.FunctionType):
+                return self.counted(x, getter)
+        step = self.in_class(cls, "__next__")
+        if isinstance(step, types.FunctionType):
+            return self.stepped(x, step)
+        if self.source_of(x) is not None:
+            self.unsupported(f"it iterates over {self.source_of(x)}, a {cls.__name__}")
+        return iter(x)
+
+    def counted(self, x, getter):
+        k = 0
+        while True:
+            try:
+                yield self.call(getter, x, k)
+            except IndexError:
+                return
+            k += 1
+
+    def stepped(self, x, step):
+        while True:
+            try:
+                value = self.call(step, x)
+            except StopIteration:
+                return
+            yield value
+
+    def elements(self, x):
+        return list(self.iterator(x))
+
+    def unpack(self, x, pattern):
+        if isinstance(x, Tensor):
+            found = list(self.known_tensor(x))
+        else:
+            found = self.elements(x)
+        if any(type(p) is tuple for p in pattern):
+            stars = [k for k, p in enumerate(pattern) if p == "*"]
+            if stars:
+                behind = len(pattern) - stars[0] - 1
+                places = {k: p for k, p in enumerate(pattern[:stars[0]])}
+                places |= {len(found) - behind + k: p for k, p in enumerate(pattern[stars[0] + 1:])}
+            else:
+                places = dict(enumerate(pattern))
+            found = [self.unpack(v, places[k]) if type(places.get(k)) is tuple else v for k, v in enumerate(found)]
+        return found
+
+    def keywords(self, x):
+        if is_mapping(x):
+            return self.read(x)
+        if self.source_of(x) is not None:
+            self.unsupported(f"it spreads {self.source_of(x)}, a {type(x).__name__}")
+        return x
+
+    # -- calls ---------------------------------------------------------------------------------------------------
+
+    def super_of(self, cls, x):
+        return super(cls, x)
+
+    def method(self, x, name, /, *args, **kwargs):
+        return calls.call(self, self.attribute(x, name), args, kwargs)
+
+    def call(self, f, /, *args, **kwargs):
+        return calls.call(self, f, args, kwargs)
+
+    def native(self, x):
+        return calls.native(self, x)

@@ -1,0 +1,571 @@
+"""A function's source, rewritten so that every read of something outside of it passes a recorder.
+
+Python runs the rewritten function itself. What it reads of its own names stays as it is; globals and cells of outer
+functions are asked of the function's ``Outside``, and attributes, elements, calls, operators, truth, iteration and
+writes go through the ``Recorder``.
+"""
+import ast
+
+from ptcore.jit.capture.source import NoSource, class_of, find
+
+__all__ = ["Unwritable", "rewritten"]
+
+RECORDER, OUTSIDE = "_ptcore_recorder", "_ptcore_outside"
+# Where rewritten functions live: what is in it marks them, too.
+NAMESPACE = {"__name__": "ptcore.jit.rewritten", "__builtins__": __builtins__}
+
+BINARY = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv", ast.FloorDiv: "floordiv",
+          ast.Mod: "mod", ast.Pow: "pow", ast.MatMult: "matmul", ast.LShift: "lshift", ast.RShift: "rshift",
+          ast.BitAnd: "and_", ast.BitOr: "or_", ast.BitXor: "xor"}
+UNARY = {ast.UAdd: "pos", ast.USub: "neg", ast.Invert: "invert"}
+COMPARED = {ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge", ast.Is: "is_",
+            ast.IsNot: "is_not", ast.In: "in_", ast.NotIn: "not_in"}
+SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+class Unwritable(Exception):
+    """A function that does what no rewritten one can; ``line`` is where."""
+
+    def __init__(self, reason, line):
+        super().__init__(reason)
+        self.reason, self.line = reason, line
+
+
+KEPT = 10_000
+_known = {}                         # code object's id -> (the code, the maker of rewritten functions or an exception)
+
+
+def rewritten(code):
+    """What makes the rewritten function of a recorder and of the function's ``Outside``.
+
+    Raises
+    ------
+    NoSource, Unwritable
+    """
+    known = _known.get(id(code))
+    if known is None:
+        try:
+            made = _write(code)
+        except (NoSource, Unwritable) as error:
+            made = error.with_traceback(None)
+        if len(_known) > KEPT:          # functions made again and again
+            _known.clear()
+        known = _known[id(code)] = code, made
+    if isinstance(known[1], Exception):
+        raise known[1]
+    return known[1]
+
+
+def is_rewritten(function):
+    """Whether a function is one that this module made, or one defined inside such a one."""
+    return function.__globals__ is NAMESPACE
+
+
+def _write(code):
+    if code.co_flags & 0x280:           # a coroutine, or a generator of one
+        raise Unwritable("a coroutine", code.co_firstlineno)
+    found = find(code)
+    writer = Writer(code)
+    inner = writer.function(found)
+    outer = ast.FunctionDef(name="_ptcore_make", args=_plain_arguments([RECORDER, OUTSIDE]), body=inner,
+                            decorator_list=[], type_params=[])
+    tree = ast.Module([outer], [])
+    ast.copy_location(outer, found)
+    ast.fix_missing_locations(tree)
+    space = {}
+    made = compile(tree, code.co_filename, "exec", dont_inherit=True)
+    # The only code that is run is what the function's own text says, with reads written as calls.
+    exec(made, NAMESPACE, space)
+    return space["_ptcore_make"]
+
+
+def _plain_arguments(names):
+    return ast.arguments(posonlyargs=[], args=[ast.arg(n) for n in names], vararg=None, kwonlyargs=[], kw_defaults=[],
+                         kwarg=None, defaults=[])
+
+
+def _argument_list(a):
+    return [x for x in (*a.posonlyargs, *a.args, a.vararg, *a.kwonlyargs, a.kwarg) if x is not None]
+
+
+def _bound(node):
+    """The names that a scope binds, and those it says are global or of an outer function."""
+    found, declared_global, declared_outer = set(), set(), set()
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+        found |= {x.arg for x in _argument_list(node.args)}
+        todo = list(node.body) if not isinstance(node, ast.Lambda) else [node.body]
+    else:
+        todo = [g.target for g in node.generators]      # names in its conditions are bound outside by := alone
+    while todo:
+        x = todo.pop()
+        if isinstance(x, ast.Name):
+            if isinstance(x.ctx, (ast.Store, ast.Del)):
+                found.add(x.id)
+        elif isinstance(x, ast.Global):
+            declared_global |= set(x.names)
+        elif isinstance(x, ast.Nonlocal):
+            declared_outer |= set(x.names)
+        elif isinstance(x, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            found.add(x.name)
+            todo += x.decorator_list
+            if not isinstance(x, ast.ClassDef):
+                todo += [d for d in (*x.args.defaults, *x.args.kw_defaults) if d is not None]
+        elif isinstance(x, ast.Lambda):
+            todo += [d for d in (*x.args.defaults, *x.args.kw_defaults) if d is not None]
+        elif isinstance(x, SCOPES):
+            todo += [w.target for w in ast.walk(x) if isinstance(w, ast.NamedExpr)]
+            todo.append(x.generators[0].iter)
+        elif isinstance(x, (ast.Import, ast.ImportFrom)):
+            found |= {(a.asname or a.name).split(".")[0] for a in x.names}
+        else:
+            if isinstance(x, ast.ExceptHandler) and x.name:
+                found.add(x.name)
+            todo += ast.iter_child_nodes(x)
+    return found - declared_global - declared_outer, declared_global, declared_outer
+
+
+class Writer(ast.NodeTransformer):
+    """Rewrites one function and those defined inside it."""
+
+    def __init__(self, code):
+        self.outer = set(code.co_freevars)
+        self.within = class_of(code)
+        self.scopes, self.temporaries = [], 0
+
+    # -- names ---------------------------------------------------------------------------------------------------
+
+    def mangled(self, name):
+        """A private name as the class around makes it."""
+        if self.within and name.startswith("__") and not name.endswith("__") and self.within.strip("_"):
+            return f"_{self.within.lstrip('_')}{name}"
+        return name
+
+    def is_own(self, name):
+        for own, declared_global, _ in reversed(self.scopes):
+            if name in own:
+                return True
+            if name in declared_global:
+                return False
+        return False
+
+    def visit_Name(self, node):
+        name = self.mangled(node.id)
+        if self.is_own(node.id):
+            return ast.copy_location(ast.Name(name, node.ctx), node)
+        if not isinstance(node.ctx, ast.Load):
+            kind = "the name" if name in self.outer else "the global name"
+            raise Unwritable(f"it writes {kind} {name}, which is outside of it", node.lineno)
+        return self.outside(name, node)
+
+    def outside(self, name, node):
+        kind = "cell" if name in self.outer else "name"
+        return self.at(node, ast.Call(ast.Attribute(ast.Name(OUTSIDE, ast.Load()), kind, ast.Load()),
+                                      [ast.Constant(name)], []))
+
+    def temporary(self):
+        self.temporaries += 1
+        return f"_ptcore_{self.temporaries}"
+
+    @staticmethod
+    def at(node, made):
+        ast.copy_location(made, node)
+        return made
+
+    def ask(self, node, method, *args, keywords=()):
+        """A call of the recorder."""
+        args = [a if isinstance(a, ast.AST) else ast.Constant(a) for a in args]
+        return self.at(node, ast.Call(ast.Attribute(ast.Name(RECORDER, ast.Load()), method, ast.Load()), args,
+                                      list(keywords)))
+
+    # -- scopes --------------------------------------------------------------------------------------------------
+
+    def function(self, found):
+        """The statements that make the function and return it."""
+        if isinstance(found, ast.Lambda):
+            made = self.lambda_(found, outermost=True)
+            return [ast.copy_location(ast.Return(made), found)]
+        made = self.definition(found, outermost=True)
+        return [made, ast.copy_location(ast.Return(ast.Name(self.mangled(found.name), ast.Load())), found)]
+
+    def parameters(self, a, outermost):
+        """Parameters; the outermost function gets its defaults from the function that it is made from."""
+        def plain(arg):
+            return None if arg is None else ast.copy_location(ast.arg(self.mangled(arg.arg)), arg)
+        defaults = [] if outermost else [self.visit(d) for d in a.defaults]
+        kw_defaults = [None if outermost or d is None else self.visit(d) for d in a.kw_defaults]
+        return ast.arguments(posonlyargs=[plain(x) for x in a.posonlyargs], args=[plain(x) for x in a.args],
+                             vararg=plain(a.vararg), kwonlyargs=[plain(x) for x in a.kwonlyargs],
+                             kw_defaults=kw_defaults, kwarg=plain(a.kwarg), defaults=defaults)
+
+    def definition(self, node, outermost=False):
+        parameters = self.parameters(node.args, outermost)
+        self.scopes.append(_bound(node))
+        first = node.args.posonlyargs + node.args.args
+        before = getattr(self, "first", None)
+        self.first = first[0].arg if first else before
+        body = self.statements(node.body)
+        self.first = before
+        self.scopes.pop()
+        if body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
+            body = body[1:]
+        return ast.copy_location(ast.FunctionDef(name=self.mangled(node.name), args=parameters,
+                                                 body=body or [ast.copy_location(ast.Pass(), node)],
+                                                 decorator_list=[], returns=None, type_params=[]), node)
+
+    def visit_FunctionDef(self, node):
+        made = self.definition(node)
+        name = made.name
+        decorated = ast.Name(name, ast.Load())
+        if not node.decorator_list:
+            return made
+        found = [self.visit(d) for d in node.decorator_list]
+        for d in reversed(found):
+            decorated = self.ask(node, "call", d, decorated)
+        return [made, ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], decorated), node)]
+
+    def lambda_(self, node, outermost=False):
+        parameters = self.parameters(node.args, outermost)
+        self.scopes.append(_bound(node))
+        body = self.visit(node.body)
+        self.scopes.pop()
+        return ast.copy_location(ast.Lambda(parameters, body), node)
+
+    def visit_Lambda(self, node):
+        return self.lambda_(node)
+
+    def comprehension(self, node):
+        first = self.visit(node.generators[0].iter)
+        self.scopes.append(_bound(node))
+        for k, g in enumerate(node.generators):
+            iterable = first if k == 0 else self.visit(g.iter)
+            g.iter = self.ask(node, "iterate", iterable, self.pattern(g.target))
+            g.target = self.visit(g.target)
+            g.ifs = [self.truth(x) for x in g.ifs]
+            if g.is_async:
+                raise Unwritable("an asynchronous comprehension", node.lineno)
+        for name in ("elt", "key", "value"):
+            if hasattr(node, name):
+                made = self.visit(getattr(node, name))
+                hashed = name == "key" or isinstance(node, ast.SetComp)
+                setattr(node, name, self.ask(node, "key", made) if hashed else made)
+        self.scopes.pop()
+        return node
+
+    visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = comprehension
+
+    def refuse(what):
+        def visit(self, node):
+            raise Unwritable(what, node.lineno)
+        return visit
+
+    visit_ClassDef = refuse("a class is defined inside of it")
+    visit_AsyncFunctionDef = visit_AsyncFor = visit_AsyncWith = visit_Await = refuse("asynchronous code")
+    visit_Match = refuse("a match statement")
+    visit_TryStar = refuse("except*")
+    visit_TypeAlias = refuse("a type alias")
+    del refuse
+
+    def visit_Global(self, node):
+        return ast.copy_location(ast.Pass(), node)
+
+    def visit_Nonlocal(self, node):
+        mine = [name for name in node.names if any(name in own for own, _, _ in self.scopes[:-1])]
+        if not mine:
+            return ast.copy_location(ast.Pass(), node)
+        return ast.copy_location(ast.Nonlocal([self.mangled(name) for name in mine]), node)
+
+    # -- statements ----------------------------------------------------------------------------------------------
+
+    def statements(self, body):
+        found = []
+        for statement in body:
+            made = self.visit(statement)
+            found += made if isinstance(made, list) else [made]
+        return found
+
+    def pattern(self, target):
+        """What a target takes apart: None for a name, a tuple of such, "*" for the rest; as an expression."""
+        if isinstance(target, ast.Starred):
+            return ast.Constant("*")
+        if isinstance(target, (ast.Tuple, ast.List)):
+            return ast.Tuple([self.pattern(t) for t in target.elts], ast.Load())
+        return ast.Constant(None)
+
+    def store(self, target, value, node):
+        """The statements that put a value, an expression, into a target."""
+        if isinstance(target, ast.Name):
+            return [self.at(node, ast.Assign([self.visit(target)], value))]
+        if isinstance(target, ast.Starred):
+            return self.store(target.value, value, node)
+        if isinstance(target, ast.Attribute):
+            return [self.at(node, ast.Expr(self.ask(node, "set_attribute", value, self.visit(target.value),
+                                                    self.mangled(target.attr))))]
+        if isinstance(target, ast.Subscript):
+            return [self.at(node, ast.Expr(self.ask(node, "set_item", value, self.visit(target.value),
+                                                    self.index(target.slice))))]
+        later = []
+        plain = self.places(target, later, node)
+        made = [self.at(node, ast.Assign([plain], self.ask(node, "unpack", value, self.pattern(target))))]
+        for name, where in later:
+            made += self.store(where, ast.Name(name, ast.Load()), node)
+        return made
+
+    def places(self, target, later, node):
+        """A target of names alone: temporary ones where it has attributes and elements, which ``later`` gets."""
+        if isinstance(target, (ast.Tuple, ast.List)):
+            return self.at(node, ast.Tuple([self.places(t, later, node) for t in target.elts], ast.Store()))
+        if isinstance(target, ast.Starred):
+            return self.at(node, ast.Starred(self.places(target.value, later, node), ast.Store()))
+        if isinstance(target, ast.Name):
+            return self.visit(target)
+        name = self.temporary()
+        later.append((name, target))
+        return self.at(node, ast.Name(name, ast.Store()))
+
+    def visit_Assign(self, node):
+        value = self.visit(node.value)
+        if len(node.targets) == 1:
+            return self.store(node.targets[0], value, node)
+        name = self.temporary()
+        made = [self.at(node, ast.Assign([ast.Name(name, ast.Store())], value))]
+        for target in node.targets:
+            made += self.store(target, ast.Name(name, ast.Load()), node)
+        return made
+
+    def visit_AnnAssign(self, node):
+        if node.value is None:
+            return ast.copy_location(ast.Pass(), node)
+        return self.store(node.target, self.visit(node.value), node)
+
+    def visit_AugAssign(self, node):
+        name, target = "i" + BINARY[type(node.op)].rstrip("_"), node.target
+        if isinstance(target, ast.Name):
+            read = self.visit(ast.copy_location(ast.Name(target.id, ast.Load()), target))
+            return self.store(target, self.ask(node, "augmented", name, read, self.visit(node.value)), node)
+        held, key = self.temporary(), None
+        made = [self.at(node, ast.Assign([ast.Name(held, ast.Store())], self.visit(target.value)))]
+        if isinstance(target, ast.Attribute):
+            key, read, write = ast.Constant(self.mangled(target.attr)), "attribute", "set_attribute"
+        else:
+            where = self.temporary()
+            made.append(self.at(node, ast.Assign([ast.Name(where, ast.Store())], self.index(target.slice))))
+            key, read, write = ast.Name(where, ast.Load()), "item", "set_item"
+        old = self.ask(node, read, ast.Name(held, ast.Load()), key)
+        new = self.ask(node, "augmented", name, old, self.visit(node.value))
+        made.append(self.at(node, ast.Expr(self.ask(node, write, new, ast.Name(held, ast.Load()), key))))
+        return made
+
+    def visit_Delete(self, node):
+        made = []
+        for target in node.targets:
+            if isinstance(target, ast.Name):
+                made.append(self.at(node, ast.Delete([self.visit(target)])))
+            elif isinstance(target, ast.Attribute):
+                made.append(self.at(node, ast.Expr(self.ask(node, "delete_attribute", self.visit(target.value),
+                                                            self.mangled(target.attr)))))
+            elif isinstance(target, ast.Subscript):
+                made.append(self.at(node, ast.Expr(self.ask(node, "delete_item", self.visit(target.value),
+                                                            self.index(target.slice)))))
+            else:
+                made += self.visit_Delete(self.at(node, ast.Delete(list(target.elts))))
+        return made
+
+    def visit_For(self, node):
+        body = []
+        iterable = self.ask(node, "iterate", self.visit(node.iter), self.pattern(node.target))
+        later = []
+        target = self.places(node.target, later, node)
+        for name, where in later:
+            body += self.store(where, ast.Name(name, ast.Load()), node)
+        body += self.statements(node.body)
+        return ast.copy_location(ast.For(target, iterable, body, self.statements(node.orelse)), node)
+
+    def visit_While(self, node):
+        return ast.copy_location(ast.While(self.truth(node.test), self.statements(node.body),
+                                           self.statements(node.orelse)), node)
+
+    def visit_If(self, node):
+        return ast.copy_location(ast.If(self.truth(node.test), self.statements(node.body),
+                                        self.statements(node.orelse)), node)
+
+    def visit_Assert(self, node):
+        return ast.copy_location(ast.Assert(self.truth(node.test),
+                                            None if node.msg is None else self.visit(node.msg)), node)
+
+    def visit_With(self, node):
+        items, first = [], []
+        for item in node.items:
+            target = item.optional_vars
+            made = ast.withitem(self.ask(node, "context", self.visit(item.context_expr)), None)
+            if isinstance(target, ast.Name):
+                made.optional_vars = self.visit(target)
+            elif target is not None:
+                name = self.temporary()
+                made.optional_vars = ast.Name(name, ast.Store())
+                first += self.store(target, ast.Name(name, ast.Load()), node)
+            items.append(made)
+        return ast.copy_location(ast.With(items, first + self.statements(node.body)), node)
+
+    def visit_Try(self, node):
+        handlers = []
+        for h in node.handlers:
+            caught = ast.copy_location(ast.Expr(self.ask(h, "caught")), h)
+            handlers.append(ast.copy_location(ast.ExceptHandler(None if h.type is None else self.visit(h.type),
+                                                                h.name and self.mangled(h.name),
+                                                                [caught, *self.statements(h.body)]), h))
+        return ast.copy_location(ast.Try(self.statements(node.body), handlers, self.statements(node.orelse),
+                                         self.statements(node.finalbody)), node)
+
+    def visit_Import(self, node):
+        made = []
+        for a in node.names:
+            name = a.asname or a.name.split(".")[0]
+            value = self.ask(node, "import_module", ast.Name(OUTSIDE, ast.Load()), a.name, bool(a.asname))
+            made.append(self.at(node, ast.Assign([ast.Name(self.mangled(name), ast.Store())], value)))
+        return made
+
+    def visit_ImportFrom(self, node):
+        made = []
+        for a in node.names:
+            if a.name == "*":
+                raise Unwritable("from ... import *", node.lineno)
+            value = self.ask(node, "import_name", ast.Name(OUTSIDE, ast.Load()), node.module or "", a.name, node.level)
+            made.append(self.at(node, ast.Assign([ast.Name(self.mangled(a.asname or a.name), ast.Store())], value)))
+        return made
+
+    # -- expressions ---------------------------------------------------------------------------------------------
+
+    def truth(self, node):
+        """A condition, as a bool."""
+        if isinstance(node, ast.BoolOp):
+            return ast.copy_location(ast.BoolOp(node.op, [self.truth(x) for x in node.values]), node)
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            return ast.copy_location(ast.UnaryOp(node.op, self.truth(node.operand)), node)
+        if isinstance(node, ast.Constant):
+            return node
+        return self.ask(node, "truth", self.visit(node))
+
+    def later(self, node):
+        """An expression that may not be wanted, as a function without arguments."""
+        if any(isinstance(x, (ast.NamedExpr, ast.Yield, ast.YieldFrom)) for x in ast.walk(node)):
+            raise Unwritable("a := or yield behind and, or, or a comparison", node.lineno)
+        return ast.copy_location(ast.Lambda(_plain_arguments([]), self.visit(node)), node)
+
+    def visit_BoolOp(self, node):
+        method = "both" if isinstance(node.op, ast.And) else "either"
+        return self.ask(node, method, self.visit(node.values[0]), *[self.later(x) for x in node.values[1:]])
+
+    def visit_UnaryOp(self, node):
+        if isinstance(node.op, ast.Not):
+            return self.truth(node)
+        if isinstance(node.operand, ast.Constant):
+            return node
+        return self.ask(node, "unary", UNARY[type(node.op)], self.visit(node.operand))
+
+    def visit_BinOp(self, node):
+        if isinstance(node.left, ast.Constant) and isinstance(node.right, ast.Constant):
+            return node
+        return self.ask(node, "binary", BINARY[type(node.op)], self.visit(node.left), self.visit(node.right))
+
+    def visit_Compare(self, node):
+        names = [COMPARED[type(op)] for op in node.ops]
+        if len(names) == 1:
+            return self.ask(node, "compare", names[0], self.visit(node.left), self.visit(node.comparators[0]))
+        pairs = [x for name, right in zip(names, node.comparators) for x in (ast.Constant(name), self.later(right))]
+        return self.ask(node, "chain", self.visit(node.left), *pairs)
+
+    def visit_IfExp(self, node):
+        return ast.copy_location(ast.IfExp(self.truth(node.test), self.visit(node.body), self.visit(node.orelse)), node)
+
+    def visit_NamedExpr(self, node):
+        return ast.copy_location(ast.NamedExpr(self.visit(node.target), self.visit(node.value)), node)
+
+    def visit_Attribute(self, node):
+        return self.ask(node, "attribute", self.visit(node.value), self.mangled(node.attr))
+
+    def index(self, node):
+        if isinstance(node, ast.Slice):
+            parts = [ast.Constant(None) if x is None else self.visit(x) for x in (node.lower, node.upper, node.step)]
+            return self.ask(node, "sliced", *parts)
+        if isinstance(node, ast.Tuple):
+            return ast.copy_location(ast.Tuple([self.index(x) for x in node.elts], ast.Load()), node)
+        return self.visit(node)
+
+    def visit_Subscript(self, node):
+        return self.ask(node, "item", self.visit(node.value), self.index(node.slice))
+
+    def visit_Starred(self, node):
+        return ast.copy_location(ast.Starred(self.ask(node, "elements", self.visit(node.value)), node.ctx), node)
+
+    def visit_Call(self, node):
+        if isinstance(node.func, ast.Name) and node.func.id == "super" and not node.args and not node.keywords \
+                and not self.is_own("super"):
+            if getattr(self, "first", None) is None:
+                raise Unwritable("super() without an argument", node.lineno)
+            return self.ask(node, "super_of", self.outside("__class__", node), ast.Name(self.first, ast.Load()))
+        if isinstance(node.func, ast.Attribute):
+            # one question for a method, which is the commonest call
+            return self.arguments_of(node, "method", [self.visit(node.func.value),
+                                                      ast.Constant(self.mangled(node.func.attr))])
+        return self.arguments_of(node, "call", [self.visit(node.func)])
+
+    def arguments_of(self, node, method, first):
+        keywords = []
+        for k in node.keywords:
+            value = self.visit(k.value)
+            keywords.append(ast.keyword(k.arg, value if k.arg else self.ask(node, "keywords", value)))
+        return self.ask(node, method, *first, *[self.visit(a) for a in node.args], keywords=keywords)
+
+    def visit_Dict(self, node):
+        keys = [None if k is None else k if isinstance(k, ast.Constant) else self.ask(k, "key", self.visit(k))
+                for k in node.keys]
+        values = [self.visit(v) if k is not None else self.ask(node, "keywords", self.visit(v))
+                  for k, v in zip(node.keys, node.values)]
+        return ast.copy_location(ast.Dict(keys, values), node)
+
+    def visit_Set(self, node):
+        def key(x):
+            if isinstance(x, ast.Starred):
+                return self.at(x, ast.Starred(self.ask(x, "keys", self.visit(x.value)), x.ctx))
+            return x if isinstance(x, ast.Constant) else self.ask(x, "key", self.visit(x))
+        return ast.copy_location(ast.Set([key(x) for x in node.elts]), node)
+
+    def visit_FormattedValue(self, node):
+        spec = None if node.format_spec is None else self.visit(node.format_spec)
+        return ast.copy_location(ast.FormattedValue(self.ask(node, "text", self.visit(node.value), node.conversion),
+                                                    -1, spec), node)
+
+    def visit_YieldFrom(self, node):
+        return ast.copy_location(ast.YieldFrom(self.ask(node, "iterate", self.visit(node.value), None)), node)
+
+
+class Outside:
+    """What a function reads from outside by name: its globals, the built-in names and the cells of outer functions."""
+
+    __slots__ = ("function", "known", "places", "recorder", "space_")
+
+    def __init__(self, recorder, function):
+        self.recorder, self.function, self.space_ = recorder, function, None
+        self.places = {name: k for k, name in enumerate(function.__code__.co_freevars)}
+        self.known = {}
+
+    @property
+    def space(self):
+        if self.space_ is None:
+            self.space_ = self.recorder.globals_of(self.function)
+        return self.space_
+
+    def name(self, name):
+        known = self.known
+        return known[name] if name in known else known.setdefault(name, self.recorder.global_(self.space, name))
+
+    def cell(self, name):
+        return self.recorder.cell(self.function, self.places[name], name)
+
+
+def made_by(make, recorder, function, defaults, kwdefaults):
+    """The rewritten function of a function."""
+    made = make(recorder, Outside(recorder, function))
+    made.__defaults__, made.__kwdefaults__ = defaults, kwdefaults
+    made.__name__, made.__qualname__ = function.__name__, function.__qualname__
+    return made

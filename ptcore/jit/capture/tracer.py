@@ -1,0 +1,364 @@
+"""The tracer under which a rewritten function runs: rows become nodes, what comes from outside becomes inputs, and a
+read of a value ends a segment."""
+import weakref
+
+import ptcore
+from ptcore._node import next_seq, user_at
+from ptcore._sizes.symbolic import SymFloat
+from ptcore._state import _set_grad_enabled as set_mode
+from ptcore._state import aside, enable_grad, is_grad_enabled
+from ptcore._subclass import carried_by, stands_for
+from ptcore.fx.experimental.proxy_tensor import ProxyTracer, Sized, Traced
+from ptcore.fx.experimental.sizes import Sizes
+from ptcore.fx.graph import Graph
+from ptcore.fx.graph_module import GraphModule
+from ptcore.fx.node import Node, has_side_effect
+from ptcore.nn.modules.module import Module
+
+__all__ = ["CaptureTracer", "Feed", "SizedStand", "Stand", "Stop", "Unsupported", "detach", "requires_grad_",
+           "set_grad_enabled"]
+
+
+class Stop(BaseException):
+    """Ends a capture; no handler of the user's program takes it."""
+
+
+class Unsupported(Stop):
+    """What cannot be captured: ``reason`` says why, ``where`` is the user's (file, line)."""
+
+    def __init__(self, reason, where=None):
+        super().__init__(reason)
+        self.reason, self.where = reason, where or user_at()
+
+
+@has_side_effect
+def set_grad_enabled(mode):
+    """Whether what follows in a graph is recorded for gradients."""
+    set_mode(mode)
+
+
+@has_side_effect
+def requires_grad_(input, mode):
+    """Makes a tensor a leaf that gradients are computed for, or none."""
+    return input.requires_grad_(mode)
+
+
+# What a graph with them may have results of: those of calls that record nothing are no more than values.
+set_grad_enabled.sets_mode = requires_grad_.makes_leaves = True
+
+
+def detach(input):
+    """The same memory without history."""
+    return input.detach()
+
+
+def meta_of(x):
+    """A tensor without data that has the sizes, strides and offset of another."""
+    sizes, strides, offset = x.shape, x.stride(), x.storage_offset()
+    end = offset + sum([(n - 1) * s for n, s in zip(sizes, strides) if s > 0]) + 1 if x.numel() else offset
+    memory = ptcore.empty(end, dtype=x.dtype, device="meta")
+    return memory if x.ndim == 1 and strides == (1,) and not offset and end == sizes[0] else memory.as_strided(
+        sizes, strides, offset).detach()
+
+
+class Feed:
+    """A value that segments take: a tensor from outside, or what an earlier segment left (``place`` among its results).
+
+    ``node`` is its placeholder in the segment that is written now.
+    """
+
+    __slots__ = ("kind", "label", "made_in", "node_", "place", "tracer")
+
+    def __init__(self, tracer, kind, place, label):
+        self.tracer, self.kind, self.place, self.label = tracer, kind, place, label
+        self.made_in = self.node_ = None
+
+    @property
+    def node(self):
+        if self.made_in is not self.tracer.graph:
+            self.made_in, self.node_ = self.tracer.graph, self.tracer.take(self)
+        return self.node_
+
+
+class _Detached:
+    """The node of a detached stand-in, written when it is first asked for."""
+
+    __slots__ = ("base", "made_in", "node_")
+
+    def __init__(self, base):
+        self.base, self.made_in, self.node_ = base, None, None
+
+    @property
+    def node(self):
+        tracer = self.base.owner
+        if self.made_in is not tracer.graph:
+            self.made_in = tracer.graph
+            self.node_ = tracer.node("call_function", detach, (self.base.node,), {}, "detach")
+        return self.node_
+
+
+class _Placed:
+    """What carries a node, or what gives one in each segment."""
+
+    __slots__ = ()
+
+    @property
+    def node(self):
+        held = self.held
+        return held if type(held) is Node else held.node
+
+    @node.setter
+    def node(self, node):
+        self.held = node
+
+    def detached(self):
+        value = self.tensor.detach()
+        payload = self.copied(value)
+        payload.held = _Detached(self)
+        payload.constant, payload.count = self.known_value(), self.tensor._version
+        return self.owner.keep(stands_for(value, payload), payload)
+
+    def item(self, x):
+        known = self.known_value()
+        if known is None:
+            return self.owner.asks(self, "item")
+        with aside():
+            return known.item()
+
+
+class Stand(_Placed, Traced):
+    """What a stand-in of known sizes carries."""
+
+    __slots__ = ("__weakref__", "held")
+
+    def copied(self, value):
+        return Stand(value, self.held, self.owner, self.device)
+
+
+class SizedStand(_Placed, Sized):
+    """What a stand-in of symbolic sizes carries."""
+
+    __slots__ = ("__weakref__", "held")
+
+    def copied(self, value):
+        return SizedStand(value, self.held, self.owner, self.device, self.sizes, (self.strides, self.offset))
+
+
+class CaptureSizes(Sizes):
+    """The symbols of one capture: those dims alone that the caller names."""
+
+    def input_of(self, value, feed, device, dims, places):
+        """The stand-in of an input whose ``dims`` are symbols; ``places`` are where their values stand."""
+        sizes = []
+        for d, n in enumerate(value.shape):
+            if d not in dims:
+                sizes.append(n)
+                continue
+            sizes.append(self.leaf_of(n, feed, d, places[d]))
+        return self.stand_in(value, feed, device, sizes)
+
+    def leaf_of(self, hint, feed, dim, place):
+        n = self.env.symbol(hint, place)
+        if hasattr(n, "expr"):
+            for leaf in n.expr.atoms():
+                self.sources.setdefault(leaf, (feed, dim))
+        return n
+
+    def float_of(self, hint, feed, place):
+        """A float that varies from call to call."""
+        (leaf,) = self.env._leaf("s", hint, None, place).expr.atoms()
+        made = SymFloat(leaf, self.env, hint)
+        self.env.inputs.append((place, made))
+        self.sources[leaf] = feed, None
+        return made
+
+    def stand_in(self, value, node, device, sizes, layout=None):
+        tracer = self.tracer
+        if not any(hasattr(n, "expr") for n in sizes):
+            payload = Stand(value, node, tracer, device)
+        else:
+            payload = SizedStand(value, node, tracer, device, sizes, layout)
+        return tracer.keep(stands_for(value, payload), payload)
+
+    def leaf(self, leaf):
+        held, dim = self.sources[leaf]
+        return self.size(held if type(held) is Node else held.node, dim)
+
+
+class CaptureTracer(ProxyTracer):
+    """Writes the graphs of one capture, a segment at a time.
+
+    Parameters
+    ----------
+    capture
+        Has ``reads(payload, kind)``, which answers what the program asks of a value, and ``unknown(tensor)``, which
+        gives the stand-in of a tensor that was not read through the recorder, or raises.
+    symbolic : bool
+        Whether sizes may be symbols.
+    """
+
+    def __init__(self, capture, symbolic=False):
+        super().__init__(Module(), "fake")
+        self.capture, self.creating = capture, False
+        if symbolic:
+            self.mode, self.env = "symbolic", CaptureSizes(self)
+        self.alive = []
+        self.needs_modes = False        # whether anything requires grad
+        self.begin()
+
+    def begin(self):
+        """Begins a segment."""
+        self.graph = Graph(tracer_cls=type(self))
+        self._constants, self.feeds, self.last_taken = {}, [], None
+        self.count, self.grad_mode = 0, is_grad_enabled()
+        self.first_seq = next_seq()     # nodes of histories with smaller numbers belong to earlier segments
+        if self.env is not None:
+            self.env.nodes = {}
+
+    def keep(self, s, payload):
+        self.alive.append(weakref.ref(payload))         # several tensors may carry it
+        if s.requires_grad:
+            self.needs_modes = True
+        return s
+
+    def pair(self, value, node, device=None):
+        payload = Stand(value, node, self, value.device if device is None else device)
+        return self.keep(stands_for(value, payload), payload)
+
+    def take(self, feed):
+        """The placeholder of a value that the segment takes."""
+        if feed.place is None:
+            raise Unsupported("it needs a value that it did not need when it was captured first")
+        made = self.graph._add("placeholder", feed.label, (), {}, feed.label)
+        made.meta["place"] = feed.kind, feed.place      # the same whenever the program goes this way
+        if made.prev is not (self.last_taken or self.graph._root):
+            first = self.last_taken
+            if first is None:
+                next(iter(self.graph.nodes)).prepend(made)
+            else:
+                first.append(made)
+        self.last_taken = made
+        self.feeds.append(feed)
+        return made
+
+    def node(self, kind, target, args, kwargs, name):
+        if kind == "call_function" and is_grad_enabled() != self.grad_mode:
+            self.grad_mode = is_grad_enabled()
+            super().node("call_function", set_grad_enabled, (self.grad_mode,), {}, "set_grad_enabled")
+        made = super().node(kind, target, args, kwargs, name)
+        self.count += 1
+        made.meta["place"] = self.count
+        return made
+
+    def call(self, op, args, out, variant):
+        self.capture.settle()
+        if op == "to_device":           # its own device, though the memory is elsewhere
+            payload = carried_by(args[0], self)
+            if payload is not None and payload.device == args[1]:
+                return args[0]
+        return super().call(op, args, out, variant)
+
+    def run(self, op, own, values, out, variant, keyword):
+        try:
+            return super().run(op, own, values, out, variant, keyword)
+        except NotImplementedError as error:
+            if own.kind == "custom":
+                raise Unsupported(str(error)) from None
+            if "meta tensor has no data" not in str(error):
+                raise
+            raise Unsupported(f"the size of what {own.called or own.name} gives depends on values") from None
+
+    def outer_input(self, x, feed, dims=(), places=()):
+        """The stand-in of a tensor from outside."""
+        with aside():
+            return self._outer_input(x, feed, dims, places)
+
+    def _outer_input(self, x, feed, dims, places):
+        value = meta_of(x)
+        if self.env is not None and dims:
+            s = self.env.input_of(value, feed, x.device, dims, places)
+        else:
+            s = self.pair(value, feed, x.device)
+        if x.requires_grad:
+            self.needs_modes = True
+            s.requires_grad_()
+            if not x.is_leaf:
+                s = self.with_history(s, x, feed)
+        return s
+
+    def with_history(self, s, x, feed):
+        """A stand-in that is no leaf, as what it stands for is none."""
+        names = "graph", "feeds", "last_taken", "count", "grad_mode"
+        before = [getattr(self, name) for name in names]
+        self.graph, self.feeds, self.last_taken = Graph(tracer_cls=type(self)), [], None
+        try:
+            made = self.pair(meta_of(x), feed, x.device)
+            with enable_grad(), self:
+                try:
+                    made.copy_(s)
+                except RuntimeError:        # elements that share memory
+                    made = s.view_as(s)
+        finally:
+            for name, value in zip(names, before):
+                setattr(self, name, value)
+        carried_by(made, self).held = feed
+        feed.made_in = None
+        return made
+
+    def constant(self, x):
+        if self.creating:
+            known = self._constants.get(id(x))
+            if known is None:
+                return super().constant(x)
+            return known[1:]
+        payload = carried_by(self.capture.unknown(x), self)
+        return payload.tensor, payload.node
+
+    def created(self, kind, x):
+        if kind in ("from_numpy", "frombuffer", "from_dlpack"):
+            raise Unsupported(f"{kind} shares memory from outside")
+        self.creating = True
+        try:
+            s = super().created(kind, x.detach())
+        finally:
+            self.creating = False
+        if x.requires_grad:
+            s.requires_grad_()
+            self.changed("requires_grad", s)
+        return s
+
+    def lift(self, x):
+        return self.capture.unknown(x)
+
+    def changed(self, kind, x):
+        payload = carried_by(x, self)
+        if kind == "requires_grad":
+            if payload is None:
+                return
+            if not any(payload is mine for mine, _ in self.capture.inputs):
+                self.capture.grads.own.append(x)
+                payload.node = self.node("call_function", requires_grad_, (payload.node, x.requires_grad), {},
+                                         "requires_grad_")
+                self.needs_modes = True
+                return
+        raise Unsupported(f"{kind} of a tensor is set")
+
+    def read(self, kind, x):
+        raise Unsupported(f"{kind} reads the values of a tensor that is not traced")
+
+    def asks(self, payload, kind):
+        return self.capture.reads(payload, kind)
+
+    def close(self, outputs, name, quiet=False):
+        """The segment's module: its results are the nodes ``outputs``. ``quiet``: nothing in it is recorded."""
+        graph = self.graph
+        graph.output(tuple(outputs))
+        if quiet or not self.needs_modes:
+            for n in list(graph.nodes):
+                if n.op == "call_function" and n.target is requires_grad_ and quiet:
+                    n.replace_all_uses_with(n.args[0])
+                    graph.erase_node(n)
+                elif n.op == "call_function" and n.target is set_grad_enabled:
+                    graph.erase_node(n)
+        graph.eliminate_dead_code()
+        return GraphModule(self.root, graph, name)

@@ -1,0 +1,682 @@
+"""``compile``: calls of a function answered by graphs that earlier calls were captured as."""
+import functools
+import inspect
+import sys
+import threading
+import types
+import weakref
+
+from ptcore._errors import warn
+from ptcore._overrides import modes as function_modes
+from ptcore._random import default_generator
+from ptcore._state import _set_grad_enabled as set_mode
+from ptcore._state import interpreters, is_grad_enabled
+from ptcore._subclass import payload_of
+from ptcore._tensor import Tensor
+from ptcore._watching import when_profiled
+from ptcore.jit.capture import calls
+from ptcore.jit.capture.guards import RAISED, same_value
+from ptcore.jit.capture.session import Capture, asked, key_of
+from ptcore.jit.capture.tracer import Unsupported
+from ptcore.nn.modules.module import Module, note_path
+from ptcore.nn.modules.module_hooks import has_hooks
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+__all__ = ["CaptureError", "Compiled", "OptimizedModule", "compile", "disable", "find_backend"]
+
+LIMIT = 8                               # variants of one function, and ways on from one read of a value
+STANCES = ("default", "force_eager", "eager_on_recompile", "fail_on_recompile")
+
+
+class CaptureError(RuntimeError):
+    """A function under ``fullgraph=True`` that is not captured as one graph."""
+
+
+class _State(threading.local):
+    """What a thread is at: whether it captures, and in how many functions it is that ``disable`` leaves out."""
+
+    capturing = False
+    left_out = 0
+    is_left_to_python = False               # whether one of these holds
+
+    def set(self, capturing, left_out):
+        """Changes what the thread is at."""
+        self.capturing, self.left_out, self.is_left_to_python = capturing, left_out, capturing or left_out > 0
+
+
+state = _State()
+stance, default_backend = {"now": "default"}, ["cpu"]
+counts = {"captures": 0, "eager": 0, "raised": 0}
+_all = weakref.WeakSet()
+
+
+# -- backends ---------------------------------------------------------------------------------------------------------
+
+def _eager(module, inputs):
+    return module.forward
+
+
+def _cpu(module, inputs):
+    from ptcore.jit._backend import compile_graph
+    from ptcore.jit.passes import copy_of, fold
+    module = copy_of(module)            # whose constants are the program's own
+    fold(module)
+    compiled = compile_graph(module, inputs, fixed=True)
+    return compiled.runner if compiled.is_simple else compiled
+
+
+backends = {"cpu": _cpu, "eager": _eager}
+
+
+def find_backend(backend):
+    """What a backend's name stands for.
+
+    Raises
+    ------
+    CaptureError
+        If no backend has that name.
+    """
+    if callable(backend):
+        return backend
+    if backend not in backends:
+        raise CaptureError(f"compile: there is no backend {backend!r}; there are {sorted(backends)}")
+    return backends[backend]
+
+
+class Settings:
+    """What was asked of ``compile``, and what is known to vary from call to call."""
+
+    __slots__ = ("backend", "dynamic", "fullgraph", "limit", "name", "options", "varying")
+
+    def __init__(self, fullgraph, dynamic, backend, options):
+        self.fullgraph, self.dynamic, self.options = fullgraph, dynamic, options
+        self.backend, self.limit, self.name = find_backend(backend), LIMIT, None
+        self.varying = {}               # text of a source -> dims, or "number"
+
+    def copy(self):
+        """The same without what was met."""
+        made = Settings(self.fullgraph, self.dynamic, self.backend, self.options)
+        made.limit, made.name = self.limit, self.name
+        return made
+
+    def make(self, module, inputs):
+        made = self.backend(module, inputs, **self.options) if self.options else self.backend(module, inputs)
+        if not callable(made):
+            raise TypeError(f"compile: the backend must return a callable, got {type(made).__name__}")
+        return made
+
+
+class Eager:
+    """A variant that is not captured: what holds for it, and why."""
+
+    __slots__ = ("program", "reason", "where")
+
+    def __init__(self, program, reason, where):
+        self.program, self.reason, self.where = program, reason, where
+
+
+# -- compiled functions -----------------------------------------------------------------------------------------------
+
+class Compiled:
+    """The captured variants of one function.
+
+    Parameters
+    ----------
+    function : callable
+        A function, or any callable that is no module.
+    settings : Settings
+    """
+
+    def __init__(self, function, settings):
+        self.function, self.settings = function, settings
+        self.forms = {}                 # (number of arguments, keywords) -> variants
+        self.parts = {}                 # what this calls, where it runs eagerly itself
+        self.is_full = False            # runs eagerly from now on
+        self.is_warned = False          # of there being no more variants
+        self.shallow, self.error = {}, None         # function -> the same with its calls handed on
+        _all.add(self)
+
+    @property
+    def name(self):
+        return self.settings.name or _name(self.function)
+
+    def reset(self):
+        self.forms, self.parts, self.is_full, self.is_warned = {}, {}, False, False
+        self.settings.varying = {}
+
+    def __call__(self, *args, **kwargs):
+        if self.is_full or stance["now"] == "force_eager" or state.is_left_to_python:
+            return self.eagerly(args, kwargs)
+        flat = (*args, *kwargs.values()) if kwargs else args
+        variants = self.forms.get((len(args), tuple(kwargs)) if kwargs else len(args))
+        if variants is not None:
+            for segment in variants:    # whose guards ask for the modes that there were: none of those below
+                inputs = segment.program.check(flat)
+                if inputs is not None:
+                    if type(segment) is Eager:
+                        return self.eagerly(args, kwargs)
+                    return self.follow(segment, inputs, flat, args, kwargs)
+        if interpreters.stack or function_modes():
+            return self.function(*args, **kwargs)
+        segment, inputs = _relaxed(variants, flat)
+        if segment is None:
+            return self.miss(variants, flat, args, kwargs)
+        if type(segment) is Eager:
+            return self.eagerly(args, kwargs)
+        return self.follow(segment, inputs, flat, args, kwargs)
+
+    # -- known ways ----------------------------------------------------------------------------------------------
+
+    def follow(self, segment, inputs, flat, args, kwargs):
+        """Runs captured segments as the values that they read lead from one to the next."""
+        try:
+            if segment.asks is not None:
+                return self.run_segments(segment, inputs, flat, args, kwargs)
+            if segment.entry_grad is not segment.start_grad:
+                set_mode(segment.entry_grad)
+            results = segment.run(*segment.arguments(inputs, ()))
+            for effect in segment.effects:
+                effect.perform(inputs, results)
+            if segment.exit_grad is not is_grad_enabled():      # rows may have set it
+                set_mode(segment.exit_grad)
+            return segment.template.build(results, flat)
+        except BaseException:
+            set_mode(segment.start_grad)    # as the guards say that it was
+            raise
+
+    def run_segments(self, segment, inputs, flat, args, kwargs):
+        results, path, copies = (), None, None
+        offset = None
+        while True:
+            arguments = segment.arguments(inputs, results)
+            if is_grad_enabled() is not segment.entry_grad:
+                set_mode(segment.entry_grad)
+            if segment.asks is not None:
+                if path is None:
+                    path, copies, offset = [], [], default_generator.get_offset()
+                if not segment.effects:         # what it has done is not taken back
+                    copies += [(arguments[k], arguments[k].detach().clone()) for k in segment.written]
+            results = segment.run(*arguments)
+            for effect in segment.effects:
+                effect.perform(inputs, results)
+            if segment.asks is None:
+                if segment.exit_grad is not is_grad_enabled():
+                    set_mode(segment.exit_grad)
+                return segment.template.build(results, flat)
+            value = None if segment.asks == "nothing" else asked(results[0], segment.asks)
+            key = key_of(value)
+            path.append((segment, value, results))
+            children = segment.children.get(key, ())
+            for child in children:
+                inputs = child.program.check(flat)
+                if inputs is not None:
+                    segment = child
+                    break
+            else:
+                segment, inputs = _relaxed(children, flat)
+                if segment is None:
+                    return self.extend(path, key, copies, offset, flat, args, kwargs)
+
+    def extend(self, path, key, copies, offset, flat, args, kwargs):
+        """Captures what follows a value that was not met before."""
+        last = path[-1][0]
+        if sum(map(len, last.children.values())) >= self.settings.limit:
+            self.warn_limit(f"the value read at {_place(last.where)}, now {key[1]}")
+            self.is_full = True             # after this call, whose first part has run
+        set_mode(path[0][0].start_grad)
+        has_effects = any([segment.effects for segment, _, _ in path])
+        capture, raised = self.capture(flat, kwargs, path), None
+        try:
+            result = self.run_capture(capture)
+        except Unsupported as stop:
+            self.refuse(stop)
+            if has_effects:
+                raise CaptureError(f"{self.name} cannot go on behind a step that it has made: "
+                                   f"{stop.reason}{_at(stop.where)}") from None
+        except Exception as error:
+            if has_effects:
+                raise
+            counts["raised"] += 1
+            raised = self.error = error.with_traceback(None)
+        else:
+            for k, segment in enumerate(capture.segments[len(path):], len(path)):
+                last.children.setdefault(key_of(capture.values[k - 1]), []).append(segment)
+                last = segment
+            return result
+        capture.undo()
+        for x, copy in reversed(copies):
+            x.data.copy_(copy)
+        default_generator.set_offset(offset)
+        set_mode(path[0][0].start_grad)
+        self.is_full |= raised is None
+        result = self.eagerly(args, kwargs)
+        self.is_full = True                 # as the error was the tracer's
+        return result
+
+    # -- unknown ways --------------------------------------------------------------------------------------------
+
+    def capture(self, flat, kwargs, path=(), symbols=True):
+        names = _names(self.function, len(flat) - len(kwargs), kwargs)
+        return Capture(self.function, names, flat, tuple(kwargs), self.settings, path, symbols)
+
+    def run_capture(self, capture):
+        counts["captures"] += 1
+        state.set(True, state.left_out)
+        try:
+            return capture.run()
+        finally:
+            state.set(False, state.left_out)
+
+    def miss(self, variants, flat, args, kwargs):
+        if any(isinstance(x, Tensor) and payload_of(x) is not None for x in flat):
+            return self.function(*args, **kwargs)
+        if variants:
+            if stance["now"] == "eager_on_recompile":
+                return self.eagerly(args, kwargs)
+            if stance["now"] == "fail_on_recompile":
+                raise CaptureError(f"{self.name} would be captured again under the stance "
+                                   f"'fail_on_recompile': {variants[-1].program.failing(flat)!r} does not hold")
+            if len(variants) >= self.settings.limit:
+                if not self.is_warned or self.settings.fullgraph:
+                    self.warn_limit(repr(variants[-1].program.failing(flat)))
+                    self.is_warned = True
+                return self.eagerly(args, kwargs)       # what was captured goes on being used
+            self.learn(variants, flat)
+        grad, offset = is_grad_enabled(), default_generator.get_offset()
+        for symbols in (True, False):       # what goes wrong with symbols may do without
+            capture = self.capture(flat, kwargs, symbols=symbols)
+            failed = raised = None
+            try:
+                result = self.run_capture(capture)
+            except Unsupported as stop:
+                failed = stop
+            except Exception as error:      # the program's own, or one that only the tracer makes: the call says which
+                counts["raised"] += 1
+                raised = self.error = error.with_traceback(None)
+            else:
+                self.store(capture, args, kwargs)
+                return result
+            capture.undo()
+            default_generator.set_offset(offset)
+            set_mode(grad)
+            if not capture.symbolic:
+                break
+        if failed is not None:
+            self.refuse(failed)
+        result = self.eagerly(args, kwargs)     # which raises, if the error is the program's
+        if failed is None:
+            failed = Unsupported(f"the tracer raises {type(raised).__name__}: {raised}", (None, 0))
+            failed.where = None
+            self.refuse(failed)
+        program = capture.program if not capture.segments else capture.segments[0].program
+        program.inputs = []
+        self.variants_of(args, kwargs).append(Eager(program, failed.reason, failed.where))
+        return result
+
+    def refuse(self, stop):
+        if self.settings.fullgraph:
+            raise CaptureError(f"{self.name} is not captured as one graph, as fullgraph=True asks: "
+                               f"{stop.reason}{_at(stop.where)}") from None
+
+    def variants_of(self, args, kwargs):
+        return self.forms.setdefault((len(args), tuple(kwargs)) if kwargs else len(args), [])
+
+    def store(self, capture, args, kwargs):
+        first, *rest = capture.segments
+        for value, segment in zip(capture.values, rest):
+            first.children.setdefault(key_of(value), []).append(segment)
+            first = segment
+        self.variants_of(args, kwargs).append(capture.segments[0])
+
+    def learn(self, variants, flat):
+        """Notes what differs from the variants that there are: sizes and numbers that vary become symbols."""
+        if self.settings.dynamic is False:
+            return
+        for variant in variants:
+            guard = variant.program.failing(flat)
+            if guard is None:
+                continue
+            is_number = guard.kind == "value" and type(guard.expected) in (int, float)
+            for g in variant.program.guards:
+                try:
+                    value = g.source.fetch(flat)
+                except RAISED:
+                    continue
+                if g.kind == "tensor" and isinstance(value, Tensor) and value.ndim == len(g.expected.shape):
+                    dims = [d for d, n in enumerate(g.expected.shape) if n != value.shape[d]]
+                    if dims:
+                        self.settings.varying.setdefault(g.source.text, set()).update(dims)
+                elif (is_number and g.kind == "value" and type(value) is type(g.expected)
+                      and type(value) in (int, float) and not same_value(value, g.expected)):
+                    self.settings.varying.setdefault(g.source.text, set()).add("number")
+
+    def warn_limit(self, text):
+        met = f"{self.name} was captured {self.settings.limit} times"
+        if self.settings.fullgraph:
+            raise CaptureError(f"{met}, and is not again: {text} does not hold")
+        warn(f"compile: {met}, and calls for which none of these holds run eagerly from now on; what did not hold "
+             f"last: {text}")
+
+    # -- without a graph -----------------------------------------------------------------------------------------
+
+    def eagerly(self, args, kwargs):
+        """The function itself, with what it calls compiled where that can be."""
+        if state.is_left_to_python or stance["now"] == "force_eager":
+            return self.function(*args, **kwargs)
+        counts["eager"] += 1
+        if self.function is call_module:
+            return self.module_eagerly(args[0], args[1:], kwargs)
+        if self.function is call_function:      # which nothing holds on to
+            return args[0](*args[1:], **kwargs)
+        if isinstance(self.function, Module):
+            return self.module_eagerly(self.function, args, kwargs)
+        return (self.handing_on(self.function) or self.function)(*args, **kwargs)
+
+    def handing_on(self, function):
+        """The function with its calls handed to ``dispatch``, or None."""
+        key = getattr(function, "__func__", function)
+        if key not in self.shallow:
+            from ptcore.jit.capture.shallow import calling
+            self.shallow[key] = calling(key, self.dispatch)
+        made = self.shallow[key]
+        return made if made is None or key is function else types.MethodType(made, function.__self__)
+
+    def module_eagerly(self, module, args, kwargs):
+        """The call of a module, with what its ``forward`` calls compiled."""
+        forward = module.forward
+        made = None
+        if type(module).__call__ is Module.__call__ and not has_hooks(module) and isinstance(
+                forward, (types.MethodType, types.FunctionType)):
+            made = self.handing_on(forward)
+        if made is None:
+            return module(*args, **kwargs)
+        try:
+            return made(*args, **kwargs)
+        except Exception as error:
+            note_path(error, module)
+            raise
+
+    def dispatch(self, f, args, kwargs):
+        """A call inside of a function that runs eagerly."""
+        part = self.part_of(f, args)
+        return f(*args, **kwargs) if part is None else part(*args, **kwargs)
+
+    def part_of(self, f, args):
+        owner = None
+        if type(f) is types.MethodType:
+            owner, f = f.__self__, f.__func__
+        if isinstance(f, Module):
+            if type(f).__call__ is not Module.__call__ or getattr(f, "_captured_as", None) is not None:
+                return None
+            key, parts = id(f), self.parts
+            known = parts.get(key)
+            if known is None:               # as an argument, which nothing holds on to
+                known = parts[key] = weakref.ref(f, lambda _: parts.pop(key, None)), self.inner(call_module,
+                                                                                                type(f).__name__)
+            return functools.partial(known[1], f)
+        if type(f) is not types.FunctionType or hasattr(f, "_captured_as"):
+            return None
+        module = f.__module__ or ""
+        if module.partition(".")[0] in ("ptcore", "numpy", "scipy", *sys.stdlib_module_names):
+            return None
+        if inspect.isgeneratorfunction(f) or not (isinstance(owner, Module) or _has_tensor(args)):
+            return None
+        key = f.__code__, f.__qualname__        # all that a decorator makes have one code
+        known = self.parts.get(key)
+        if known is None and not f.__closure__:
+            known = self.parts[key] = f, self.inner(f, f.__qualname__)
+        elif known is None or known[0] not in (None, f):        # one that is made anew from call to call
+            known = self.parts[key] = None, self.inner(call_function, f.__qualname__)
+        made = known[1] if known[0] is f else functools.partial(known[1], f)
+        return made if owner is None else functools.partial(made, owner)
+
+    def inner(self, f, name):
+        """What compiles a function that this one calls."""
+        settings = Settings(False, self.settings.dynamic, self.settings.backend, self.settings.options)
+        settings.name = name
+        return Compiled(f, settings)
+
+
+def _relaxed(segments, args):
+    """The first of some segments whose guards hold though its check is too strict, and its inputs; or None."""
+    for segment in segments or ():
+        inputs = segment.program.relaxed(args)
+        if inputs is not None:
+            return segment, inputs
+    return None, None
+
+
+def call_module(module, /, *args, **kwargs):
+    """A module that is called by a function that runs eagerly."""
+    return module(*args, **kwargs)
+
+
+def call_function(function, /, *args, **kwargs):
+    """A function with cells, or one that is made anew for each call, that is called by one that runs eagerly."""
+    return function(*args, **kwargs)
+
+
+def _has_tensor(args):
+    return any(isinstance(x, Tensor) or (isinstance(x, (list, tuple)) and any(isinstance(y, Tensor) for y in x))
+               for x in args)
+
+
+def _name(f):
+    return getattr(f, "__qualname__", None) or type(f).__name__
+
+
+def _place(where):
+    return "an unknown line" if where is None else f"{where[0]}:{where[1]}"
+
+
+def _at(where):
+    return "" if where is None else f" ({_place(where)})"
+
+
+def _names(function, n, kwargs):
+    """What the arguments of a call are called."""
+    target = function
+    if isinstance(function, Module):
+        target = function.forward
+    if isinstance(target, types.MethodType):
+        first, code = 1, getattr(target.__func__, "__code__", None)
+    else:
+        first, code = 0, getattr(target, "__code__", None)
+    names = list(code.co_varnames[first:code.co_argcount]) if code is not None else []
+    names = names[:n] + [f"args[{k}]" for k in range(len(names), n)]
+    return names + list(kwargs)
+
+
+# -- what users call --------------------------------------------------------------------------------------------------
+
+def wrapped(function, compiled):
+    """A function that calls ``compiled`` and looks like ``function``."""
+    def call(*args, **kwargs):
+        return compiled(*args, **kwargs)
+    functools.update_wrapper(call, function, [n for n in functools.WRAPPER_ASSIGNMENTS if hasattr(function, n)], ())
+    call._compiled = compiled
+    call._captured_as = lambda r, args, kwargs: calls.call(r, r.constant(function), args, kwargs)
+    return call
+
+
+class OptimizedModule(Module):
+    """A compiled module: the module itself under ``_orig_mod``, whose attributes it shows as its own."""
+
+    def __init__(self, module, settings):
+        super().__init__()
+        self._orig_mod = module
+        self.__dict__["_compiled"] = Compiled(module, settings)
+        self.__dict__["_captured_as"] = lambda r, args, kwargs: calls.call(r, r.constant(module), args, kwargs)
+        del self.__dict__["training"]
+
+    def __call__(self, *args, **kwargs):
+        if "_hooks" in self.__dict__:
+            return super().__call__(*args, **kwargs)
+        return self._compiled(*args, **kwargs)
+
+    def forward(self, *args, **kwargs):
+        """The compiled module's result."""
+        return self._compiled(*args, **kwargs)
+
+    def __len__(self):
+        return len(self._orig_mod)
+
+    def train(self, mode=True):
+        """Sets the mode of the module itself."""
+        self._orig_mod.train(mode)
+        return self
+
+    def __getattr__(self, name):
+        if name == "_orig_mod":
+            return super().__getattr__(name)
+        return getattr(self._orig_mod, name)
+
+    def __setattr__(self, name, value):
+        if name == "_orig_mod":
+            super().__setattr__(name, value)
+        else:
+            setattr(self._orig_mod, name, value)
+
+    def __delattr__(self, name):
+        delattr(self._orig_mod, name)
+
+    def __dir__(self):
+        return sorted({*super().__dir__(), *dir(self._orig_mod)})
+
+    def __reduce__(self):
+        settings = self._compiled.settings
+        return _again, (self._orig_mod, settings.fullgraph, settings.dynamic, settings.backend, settings.options)
+
+    def __deepcopy__(self, memo):
+        import copy
+        return OptimizedModule(copy.deepcopy(self._orig_mod, memo), self._compiled.settings.copy())
+
+    def __repr__(self):
+        return f"OptimizedModule(\n  (_orig_mod): {repr(self._orig_mod).replace(chr(10), chr(10) + '  ')}\n)"
+
+
+def _again(module, *settings):
+    return OptimizedModule(module, Settings(*settings))
+
+
+def compile(model=None, *, fullgraph=False, dynamic=None, backend=None, mode=None, options=None, name=None,
+            disable=False, recompile_limit=None) -> "Any":
+    """A function or module that answers calls by graphs that earlier calls were captured as.
+
+    At the first call the function runs under a tracer: its rows become a graph, and all that it reads outside of the
+    call (globals, attributes, elements, modes, sizes) becomes a guard. A later call for which the guards hold runs the
+    graph; another one is captured anew. A branch on a tensor's value ends a graph, and the value selects the next.
+    What cannot be captured runs as it is, with the functions it calls compiled where that can be:
+    :func:`ptcore.compiler.explain` says where and why.
+
+    Parameters
+    ----------
+    model : callable or Module, optional
+        Left out, a decorator is returned.
+    fullgraph : bool, default: False
+        Whether to raise where the function is not captured as one graph.
+    dynamic : bool, optional
+        Whether sizes are symbols: True from the first call, False never. By default those sizes are that were met
+        with a second value.
+    backend : str or callable, optional
+        What runs graphs: a name of :func:`ptcore.compiler.list_backends`, or a function of a GraphModule and example
+        inputs that returns a callable, which takes the inputs and returns a tuple. By default that of
+        :func:`ptcore.compiler.get_default_backend`, which is "cpu".
+    mode : str, optional
+        Accepted for programs of PyTorch: "default", "reduce-overhead", "max-autotune" or
+        "max-autotune-no-cudagraphs"; all mean the same here.
+    options : dict, optional
+        Handed to the backend as keywords.
+    name : str, optional
+        What warnings and errors call the function.
+    disable : bool, default: False
+        Whether to return the function itself.
+    recompile_limit : int, optional
+        How often the function is captured before it runs eagerly; 8 by default.
+
+    Returns
+    -------
+    callable
+
+    Raises
+    ------
+    RuntimeError
+        If ``mode`` and ``options`` are both given, or a name is unknown.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> @ptcore.compile
+    ... def f(x):
+    ...     return x * 2 if x.shape[0] > 1 else x
+    >>> f(ptcore.ones(2))
+    tensor([2., 2.])
+    """
+    if mode is not None and options is not None:
+        raise RuntimeError("compile: give either mode or options, not both")
+    if mode not in (None, "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs"):
+        raise RuntimeError(f"compile: unknown mode {mode!r}")
+    if model is None:
+        return functools.partial(compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode,
+                                 options=options, name=name, disable=disable, recompile_limit=recompile_limit)
+    if not callable(model):
+        raise TypeError(f"compile: expected a callable, got {type(model).__name__}")
+    if disable:
+        return model
+    settings = Settings(bool(fullgraph), dynamic, default_backend[0] if backend is None else backend, options)
+    settings.name, settings.limit = name, LIMIT if recompile_limit is None else recompile_limit
+    if isinstance(model, Module):
+        return model if isinstance(model, OptimizedModule) else OptimizedModule(model, settings)
+    if isinstance(model, type):
+        raise TypeError(f"compile: {model.__name__} is a class; compile its instances or its methods")
+    original = getattr(model, "_compiled", None)
+    function = model if original is None else original.function
+    return wrapped(function, Compiled(function, settings))
+
+
+def disable(fn=None, recursive=True, *, reason=None):
+    """A function that no capture enters: what calls it runs eagerly there.
+
+    Parameters
+    ----------
+    fn : callable, optional
+        Left out, a decorator is returned.
+    recursive : bool, default: True
+        Whether nothing that it calls is compiled either. False: the function itself alone is left out.
+    reason : str, optional
+        What :func:`explain` says.
+    """
+    if fn is None:
+        return functools.partial(disable, recursive=recursive, reason=reason)
+    text = f"it calls {_name(fn)}, which compiler.disable leaves out{'' if reason is None else f': {reason}'}"
+
+    def refused(r, args, kwargs):
+        r.unsupported(text)
+
+    def call(*args, **kwargs):
+        if not recursive:
+            return fn(*args, **kwargs)
+        state.set(state.capturing, state.left_out + 1)
+        try:
+            return fn(*args, **kwargs)
+        finally:
+            state.set(state.capturing, state.left_out - 1)
+    functools.update_wrapper(call, fn, [n for n in functools.WRAPPER_ASSIGNMENTS if hasattr(fn, n)], ())
+    call._captured_as = refused
+    return call
+
+
+def reset():
+    """Forgets all that was captured."""
+    for compiled in list(_all):
+        compiled.reset()
+
+
+@when_profiled
+def _record_regions(begins):
+    """A run of a compiled function is a range of a profile."""
+    from ptcore.autograd.ranges import exchange
+    exchange(begins, Compiled, "__call__", lambda self: f"Torch-Compiled Region: {self.name}")

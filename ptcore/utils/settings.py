@@ -1,0 +1,227 @@
+"""Settings of PyTorch that programs make: those of determinism change nothing, those of precision are CUDA's.
+
+And what programs ask about types, storages and the modules of devices.
+"""
+from ptcore import _precision
+from ptcore._device import device as as_device
+from ptcore._device import set_default_device
+from ptcore._dtype import set_default_dtype
+from ptcore._ops import checked
+from ptcore._tensor import Tensor
+
+_deterministic = {"mode": False, "warn_only": False}
+
+
+def use_deterministic_algorithms(mode, *, warn_only=False) -> None:
+    """Asks for results that are the same in every run, which ptcore's own are, but for floats that a CUDA device
+    adds up at places of an index (``index_add``, ``scatter_add``, ``index_put`` with accumulation, the gradients of
+    indexing, ``embedding`` and ``grid_sample``, weighted histograms): their order is the hardware's. cuDNN's are then
+    the same too.
+
+    >>> import ptcore
+    >>> ptcore.use_deterministic_algorithms(True)
+    >>> ptcore.are_deterministic_algorithms_enabled()
+    True
+    >>> ptcore.use_deterministic_algorithms(False)
+    """
+    for name, value in (("mode", mode), ("warn_only", warn_only)):
+        if not isinstance(value, bool):
+            raise TypeError(f"use_deterministic_algorithms: {name} must be bool, got {type(value).__name__}")
+    _deterministic.update(mode=mode, warn_only=warn_only)
+    _precision.allow("deterministic", mode)
+
+
+def are_deterministic_algorithms_enabled() -> bool:
+    """What was asked for last."""
+    return _deterministic["mode"]
+
+
+def is_deterministic_algorithms_warn_only_enabled() -> bool:
+    """What was asked for last."""
+    return _deterministic["warn_only"]
+
+
+def set_float32_matmul_precision(precision) -> None:
+    """Allows products of float32 on CUDA devices a lower precision inside; the CPU makes no use of it.
+
+    Parameters
+    ----------
+    precision : {"highest", "high", "medium"}
+        "high" and "medium" allow TF32, as ``backends.cuda.matmul.allow_tf32`` does.
+    """
+    if precision not in ("highest", "high", "medium"):
+        raise RuntimeError("set_float32_matmul_precision: precision must be one of 'highest', 'high' and 'medium', got "
+                           f"{precision!r}")
+    _precision.set_float32(precision)
+
+
+def get_float32_matmul_precision() -> str:
+    """What was allowed last, "highest" by default."""
+    return _precision.words["float32"]
+
+
+def set_default_tensor_type(t) -> None:
+    """Sets the default dtype and device by a tensor type or its name: ``"ptcore.cuda.DoubleTensor"``.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.set_default_tensor_type(ptcore.FloatTensor)
+    """
+    if isinstance(t, str):
+        import ptcore
+        module, _, name = t.rpartition(".")
+        kind = {"torch": ptcore, "ptcore": ptcore, "torch.cuda": ptcore.cuda, "ptcore.cuda": ptcore.cuda}.get(module)
+        found = getattr(kind, name, None)
+        if not hasattr(found, "device_type"):
+            raise TypeError(f"set_default_tensor_type: t must be a type such as 'ptcore.FloatTensor', got {t!r}")
+        t = found
+    if not hasattr(t, "device_type"):
+        raise TypeError(f"set_default_tensor_type: t must be a tensor type or its name, got {type(t).__name__}")
+    set_default_dtype(t.dtype)
+    set_default_device(t.device_type)
+
+
+def set_flush_denormal(mode) -> bool:
+    """False: denormal numbers are kept on every processor.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.set_flush_denormal(True)
+    False
+    """
+    return False
+
+
+def get_num_interop_threads() -> int:
+    """1: operations do not run beside each other.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.get_num_interop_threads()
+    1
+    """
+    return 1
+
+
+def set_num_interop_threads(n) -> None:
+    """Takes a positive number and does nothing: operations do not run beside each other.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.set_num_interop_threads(1)
+    """
+    if checked.integer("set_num_interop_threads", "n", n) < 1:
+        raise RuntimeError(f"set_num_interop_threads: n must be positive, got {n}")
+
+
+_MODES = ("default", "warn", "error")
+
+
+def set_deterministic_debug_mode(debug_mode) -> None:
+    """`use_deterministic_algorithms` by one word.
+
+    Parameters
+    ----------
+    debug_mode : {"default", "warn", "error"} or int
+        Or 0, 1 and 2.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.set_deterministic_debug_mode("warn")
+    >>> ptcore.get_deterministic_debug_mode()
+    1
+    >>> ptcore.set_deterministic_debug_mode(0)
+    """
+    if not isinstance(debug_mode, (int, str)):
+        raise TypeError("set_deterministic_debug_mode: debug_mode must be str or int, got "
+                        f"{type(debug_mode).__name__}")
+    mode = _MODES.index(debug_mode) if debug_mode in _MODES else debug_mode
+    if mode not in (0, 1, 2):
+        raise RuntimeError("set_deterministic_debug_mode: debug_mode must be one of 'default', 'warn' and 'error', or "
+                           f"0, 1 and 2, got {debug_mode!r}")
+    use_deterministic_algorithms(mode > 0, warn_only=mode == 1)
+
+
+def get_deterministic_debug_mode() -> int:
+    """0, 1 or 2: whether deterministic algorithms were asked for, and 1 if with warnings only."""
+    return 0 if not _deterministic["mode"] else 1 if _deterministic["warn_only"] else 2
+
+
+_warnings = {"always": False}
+
+
+def set_warn_always(b, /) -> None:
+    """Asks for warnings every time. ptcore's always go to :mod:`warnings`, whose filters decide.
+
+    >>> import ptcore
+    >>> ptcore.is_warn_always_enabled()
+    False
+    """
+    if not isinstance(b, bool):
+        raise RuntimeError(f"set_warn_always: b must be bool, got {type(b).__name__}")
+    _warnings["always"] = b
+
+
+def is_warn_always_enabled() -> bool:
+    """What was asked for last."""
+    return _warnings["always"]
+
+
+def typename(obj, /) -> str:
+    """The name of an object's type with its module; of a tensor the name that `Tensor.type` gives.
+
+    >>> import ptcore
+    >>> ptcore.typename(ptcore.tensor([1, 2]))
+    'ptcore.LongTensor'
+    >>> ptcore.typename(ptcore.nn.Linear)
+    'ptcore.nn.modules.linear.Linear'
+    """
+    if isinstance(obj, Tensor):
+        return obj.type()
+    named = obj if hasattr(obj, "__qualname__") or hasattr(obj, "__name__") else type(obj)
+    name = getattr(named, "__qualname__", None) or named.__name__
+    module = getattr(named, "__module__", None) or ""
+    return name if module in ("", "builtins") else f"{module}.{name}"
+
+
+def is_storage(obj, /) -> bool:
+    """Whether an object is the memory behind tensors.
+
+    >>> import ptcore
+    >>> ptcore.is_storage(ptcore.ones(2).untyped_storage())
+    True
+    """
+    from ptcore._untyped_storage import UntypedStorage
+    from ptcore.serialization import TypedStorage
+    return type(obj) in (UntypedStorage, TypedStorage)
+
+
+def get_device_module(device=None):
+    """The module of a kind of devices, without a device that of the accelerator, or of the CPU if there is none.
+
+    Parameters
+    ----------
+    device : device or str, optional
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> ptcore.get_device_module("cpu") is ptcore.cpu
+    True
+    """
+    from ptcore import accelerator, cpu, cuda
+    if device is None:
+        found = accelerator.current_accelerator()
+        kind = "cpu" if found is None else found.type
+    elif isinstance(device, (str, as_device)):
+        kind = as_device(device).type
+    else:
+        raise RuntimeError(f"get_device_module: device must be a device, str or None, got {type(device).__name__}")
+    if kind not in ("cpu", "cuda"):
+        raise RuntimeError(f"get_device_module: device {kind!r} has no module")
+    return cpu if kind == "cpu" else cuda
