@@ -40,9 +40,11 @@ def in_threads(function, n=3):
         raise errors[0]
 
 
-def program(k):
-    """A function of thread k, which saves another number of tensors than those of the others, and its gradient."""
+def program(k, meet):
+    """A function of thread k, which saves another number of tensors than those of the others, and its gradient. All
+    threads meet where it begins, inside of the checkpoints."""
     def f(x):
+        meet.wait()
         for _ in range(k + 2):
             x = (x * x).sin()
         return x
@@ -59,9 +61,10 @@ def program(k):
 def test_checkpoints(contexts, eager_switching):
     options = {} if contexts is None else {
         "context_fn": functools.partial(create_selective_checkpoint_contexts, contexts)}
+    meet = threading.Barrier(3, timeout=60)
 
     def work(k):
-        f, slope = program(k)
+        f, slope = program(k, meet)
         values = np.linspace(0.1, 1.2, 5 + k)
         for _ in range(200):
             x = pt.tensor(values, requires_grad=True)
@@ -71,6 +74,8 @@ def test_checkpoints(contexts, eager_switching):
 
 
 def test_hooks_pack_what_their_thread_saves(eager_switching):
+    inside = threading.Barrier(3, timeout=60)
+
     def work(k):
         mine = []
         for _ in range(200):
@@ -78,7 +83,9 @@ def test_hooks_pack_what_their_thread_saves(eager_switching):
             x = pt.full((k + 1,), 2., dtype=pt.float64, requires_grad=True)
             with pt.autograd.graph.saved_tensors_hooks(lambda t: mine.append(t.shape[0]) or t * (k + 1),
                                                        lambda t: t / (k + 1)):
+                inside.wait()
                 y = (x * x).exp()
+                inside.wait()
             y.sum().backward()
             assert mine == [k + 1] * 3
             np.testing.assert_allclose(x.grad.numpy(), np.full(k + 1, 4 * np.exp(4.)), rtol=1e-12)
