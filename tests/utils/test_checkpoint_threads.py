@@ -20,8 +20,8 @@ def eager_switching():
     sys.setswitchinterval(before)
 
 
-def in_threads(function, n=3):
-    """Runs ``function(k)`` in n threads at once; raises what one of them raises."""
+def in_threads(function, n=3, meet=None):
+    """Runs ``function(k)`` in n threads at once, which ``meet`` at a barrier; raises what one of them raises."""
     start, errors = threading.Barrier(n), []
 
     def run(k):
@@ -30,6 +30,8 @@ def in_threads(function, n=3):
             function(k)
         except BaseException as error:
             errors.append(error)
+            if meet is not None:
+                meet.abort()
     threads = [threading.Thread(target=run, args=(k,)) for k in range(n)]
     for t in threads:
         t.start()
@@ -70,7 +72,7 @@ def test_checkpoints(contexts, eager_switching):
             x = pt.tensor(values, requires_grad=True)
             checkpoint(f, x, use_reentrant=False, **options).sum().backward()
             np.testing.assert_allclose(x.grad.numpy(), slope(values), rtol=1e-12)
-    in_threads(work)
+    in_threads(work, meet=meet)
 
 
 def test_hooks_pack_what_their_thread_saves(eager_switching):
@@ -89,7 +91,7 @@ def test_hooks_pack_what_their_thread_saves(eager_switching):
             y.sum().backward()
             assert mine == [k + 1] * 3
             np.testing.assert_allclose(x.grad.numpy(), np.full(k + 1, 4 * np.exp(4.)), rtol=1e-12)
-    in_threads(work)
+    in_threads(work, meet=inside)
 
 
 def test_a_backward_unpacks_on_its_own_thread():
