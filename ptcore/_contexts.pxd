@@ -9,14 +9,13 @@ cdef class Listed(Mode):
 cdef class Changed(Switch):
     cdef tuple changes
     cdef object told, gives
-    cdef list own
+    cdef bint of_process
     cdef int tell(self) except -1
 
 
 cdef class Counted(Mode):
     cdef dict table
     cdef str count, held
-    cdef list own
 
 
 cdef class Nested(Mode):
@@ -29,4 +28,4 @@ cdef class Exchanged(Mode):
 
 
 cdef class Replaced(Mode):
-    cdef list changes, own
+    cdef list changes

@@ -45,13 +45,13 @@ cdef class Changed(Switch):
 
     def __init__(self, *changes, told=None, gives=None):
         self.changes, self.told, self.gives = changes, told, gives
-        self.own = None if any([table is None for table, _ in changes]) else []
+        self.of_process = all([table is not None for table, _ in changes])
 
     cdef object given(self):
         return self.gives
 
-    cdef list notes(self):
-        return stacks().entered if self.own is None else self.own
+    cdef bint is_shared(self):
+        return self.of_process
 
     cdef object begin(self):
         cdef list before = []
@@ -92,10 +92,10 @@ cdef class Counted(Mode):
     """
 
     def __init__(self, dict table, str count, str held):
-        self.table, self.count, self.held, self.own = table, count, held, []
+        self.table, self.count, self.held = table, count, held
 
-    cdef list notes(self):
-        return self.own
+    cdef bint is_shared(self):
+        return True
 
     cdef object begin(self):
         self.table[self.count] += 1
@@ -181,10 +181,10 @@ cdef class Replaced(Mode):
     """
 
     def __init__(self, list changes):
-        self.changes, self.own = changes, []
+        self.changes = changes
 
-    cdef list notes(self):
-        return self.own
+    cdef bint is_shared(self):
+        return True
 
     cdef object begin(self):
         cdef list before = []

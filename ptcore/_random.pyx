@@ -209,13 +209,12 @@ cdef class States(Mode):
         What ``get_states`` gave, to begin with; None: they go on from where they are.
     """
     cdef object states
-    cdef list own
 
     def __init__(self, states=None):
-        self.states, self.own = states, []
+        self.states = states
 
-    cdef list notes(self):
-        return self.own
+    cdef bint is_shared(self):
+        return True
 
     cdef object begin(self):
         before = get_states()

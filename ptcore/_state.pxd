@@ -4,12 +4,18 @@ from libc.stdint cimport uint32_t
 from ptcore._types cimport pt_tls
 
 
+cdef class Note:
+    cdef Mode context
+    cdef object before                  # what it found
+    cdef Note outer                     # of the one around it
+
+
 cdef class Stacks:
     cdef list interpreters              # see interpreter_stack()
     cdef list functions                 # modes of __torch_function__
     cdef list hooks                     # (pack, unpack) of saved tensors
     cdef list refusals                  # messages of disable_saved_tensors_hooks
-    cdef list entered                   # [context, what it found], of each Mode
+    cdef Note entered                   # of the context that was entered last and not left
     cdef dict named                     # lists of upper floors
     cdef dict settings                  # settings of upper floors
     cdef dict casts                     # of parameters, by autocast
@@ -30,11 +36,12 @@ cdef int drop(list stack, object item, uint32_t bit) except -1
 
 
 cdef class Mode:
+    cdef Note own                       # where is_shared(): as Stacks.entered
     cdef object begin(self)
     cdef int end(self, object before) except -1
     cdef object found(self)
     cdef object given(self)
-    cdef list notes(self)
+    cdef bint is_shared(self)
     cdef bint prepares(self)
 
 
@@ -44,7 +51,6 @@ cdef class Switch(Mode):
 
 cdef class AnomalyMode(Switch):
     cdef bint on, checks_nan
-    cdef list own
 
 
 cdef class SourceLines(Switch):

@@ -21,7 +21,7 @@ cdef class Stacks:
     """
 
     def __cinit__(self):
-        self.interpreters, self.functions, self.hooks, self.refusals, self.entered = [], [], [], [], []
+        self.interpreters, self.functions, self.hooks, self.refusals = [], [], [], []
         self.named, self.settings, self.casts = {}, {}, {}
 
     def __dealloc__(self):
@@ -85,16 +85,25 @@ cdef int push(list stack, object item, uint32_t bit) except -1:
 
 cdef int drop(list stack, object item, uint32_t bit) except -1:
     """Takes the innermost ``item`` off; contexts need not be left in the order of their being entered."""
-    cdef Py_ssize_t k
-    for k in range(len(stack) - 1, -1, -1):
-        if stack[k] is item:
-            stack.pop(k)
-            break
+    cdef Py_ssize_t k = len(stack) - 1
+    if k >= 0 and stack[k] is item:
+        stack.pop()
+    else:
+        while k >= 0 and stack[k] is not item:
+            k -= 1
+        if k >= 0:
+            del stack[k]
     set_bit(bit, len(stack) > 0)
     return 0
 
 
 # -- contexts --------------------------------------------------------------------------------------
+
+@cython.final
+@cython.freelist(16)
+cdef class Note:
+    """What a context found where it was entered."""
+
 
 @cython.binding(False)                  # so that methods check their self
 @cython.embedsignature(True)
@@ -127,9 +136,9 @@ cdef class Mode:
         """What ``as`` names."""
         return None
 
-    cdef list notes(self):
-        """Where it is noted what was found: [context, before], the innermost last."""
-        return stacks().entered
+    cdef bint is_shared(self):
+        """Whether the change is the process's: then the context keeps what it found, and any thread may leave it."""
+        return False
 
     cdef bint prepares(self):
         return False
@@ -138,28 +147,34 @@ cdef class Mode:
         """What is done before the change; may raise."""
 
     def __enter__(self):
-        cdef list notes, note = [self, None]
+        cdef Note note = Note.__new__(Note)     # before the change: behind it, nothing can fail
+        cdef Stacks mine
+        note.context = self
         if self.prepares():
             self._prepare()
-        notes = self.notes()
-        notes.append(note)
-        try:
-            note[1] = self.found()
-        except BaseException:
-            drop(notes, note, 0)
-            raise
+        if self.is_shared():
+            note.before = self.found()
+            note.outer, self.own = self.own, note
+        else:
+            mine = stacks()
+            note.before = self.found()
+            note.outer, mine.entered = mine.entered, note
         return self.given()
 
     def __exit__(self, kind=None, value=None, trace=None):
-        cdef list notes = self.notes(), note
-        cdef Py_ssize_t k
-        for k in range(len(notes) - 1, -1, -1):
-            note = <list>notes[k]
-            if note[0] is self:
-                self.end(note[1])
-                drop(notes, note, 0)
-                return None
-        raise RuntimeError(f"{type(self).__name__}: left without having been entered on this thread")
+        cdef Stacks mine = None if self.is_shared() else stacks()
+        cdef Note note = self.own if mine is None else mine.entered, inner = None
+        while note is not None and note.context is not self:
+            inner, note = note, note.outer
+        if note is None:
+            raise RuntimeError(f"{type(self).__name__}: left without having been entered on this thread")
+        self.end(note.before)
+        if inner is not None:
+            inner.outer = note.outer
+        elif mine is None:
+            self.own = note.outer
+        else:
+            mine.entered = note.outer
 
     def __getstate__(self):
         return getattr(self, "__dict__", None)
@@ -377,10 +392,10 @@ cdef class AnomalyMode(Switch):
     """Anomaly mode of the process: the working half of detect_anomaly and set_detect_anomaly."""
 
     def __init__(self, bint on, bint checks_nan):
-        self.on, self.checks_nan, self.own = on, checks_nan, []
+        self.on, self.checks_nan = on, checks_nan
 
-    cdef list notes(self):
-        return self.own
+    cdef bint is_shared(self):
+        return True
 
     cdef object begin(self):
         cdef tuple before = (is_anomaly_enabled(), _checks_nan)

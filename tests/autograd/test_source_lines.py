@@ -152,6 +152,14 @@ def test_in_threads():
     assert all(a[2] == "work" and a[1] == b[1] - 1 for a, b in found.values())
 
 
+def test_they_stay_off_behind_a_profile_of_memory():
+    with set_source_lines(False):
+        with pt.autograd.profiler.profile(profile_memory=True):
+            assert leaf(2).exp().grad_fn.source_line is None
+        assert leaf(2).exp().grad_fn.source_line is None
+    assert leaf(2).exp().grad_fn.source_line is not None
+
+
 def test_code_that_is_gone():
     """The node keeps the code; nothing is looked up by an address that something else has got."""
     x = leaf(2)

@@ -20,8 +20,8 @@ def eager_switching():
     sys.setswitchinterval(before)
 
 
-def in_threads(function, n=3):
-    """Runs ``function(k)`` in n threads at once; raises what one of them raises."""
+def in_threads(function, n=3, meet=None):
+    """Runs ``function(k)`` in n threads at once, which ``meet`` at a barrier; raises what one of them raises."""
     start, errors = threading.Barrier(n), []
 
     def run(k):
@@ -30,6 +30,8 @@ def in_threads(function, n=3):
             function(k)
         except BaseException as error:
             errors.append(error)
+            if meet is not None:
+                meet.abort()
     threads = [threading.Thread(target=run, args=(k,)) for k in range(n)]
     for t in threads:
         t.start()
@@ -40,9 +42,11 @@ def in_threads(function, n=3):
         raise errors[0]
 
 
-def program(k):
-    """A function of thread k, which saves another number of tensors than those of the others, and its gradient."""
+def program(k, meet):
+    """A function of thread k, which saves another number of tensors than those of the others, and its gradient. All
+    threads meet where it begins, inside of the checkpoints."""
     def f(x):
+        meet.wait()
         for _ in range(k + 2):
             x = (x * x).sin()
         return x
@@ -59,18 +63,21 @@ def program(k):
 def test_checkpoints(contexts, eager_switching):
     options = {} if contexts is None else {
         "context_fn": functools.partial(create_selective_checkpoint_contexts, contexts)}
+    meet = threading.Barrier(3, timeout=60)
 
     def work(k):
-        f, slope = program(k)
+        f, slope = program(k, meet)
         values = np.linspace(0.1, 1.2, 5 + k)
         for _ in range(200):
             x = pt.tensor(values, requires_grad=True)
             checkpoint(f, x, use_reentrant=False, **options).sum().backward()
             np.testing.assert_allclose(x.grad.numpy(), slope(values), rtol=1e-12)
-    in_threads(work)
+    in_threads(work, meet=meet)
 
 
 def test_hooks_pack_what_their_thread_saves(eager_switching):
+    inside = threading.Barrier(3, timeout=60)
+
     def work(k):
         mine = []
         for _ in range(200):
@@ -78,11 +85,13 @@ def test_hooks_pack_what_their_thread_saves(eager_switching):
             x = pt.full((k + 1,), 2., dtype=pt.float64, requires_grad=True)
             with pt.autograd.graph.saved_tensors_hooks(lambda t: mine.append(t.shape[0]) or t * (k + 1),
                                                        lambda t: t / (k + 1)):
+                inside.wait()
                 y = (x * x).exp()
+                inside.wait()
             y.sum().backward()
             assert mine == [k + 1] * 3
             np.testing.assert_allclose(x.grad.numpy(), np.full(k + 1, 4 * np.exp(4.)), rtol=1e-12)
-    in_threads(work)
+    in_threads(work, meet=inside)
 
 
 def test_a_backward_unpacks_on_its_own_thread():

@@ -172,7 +172,9 @@ def set_cache_enabled(bint on):
 
 cpdef clear_cache():
     """Forgets the casts of parameters that this thread has kept."""
-    stacks().casts.clear()
+    cdef dict own = stacks().casts
+    if own:
+        own.clear()
 
 
 @cython.binding(False)                  # so that methods check their self
