@@ -120,6 +120,10 @@ def test_lint_and_dead_code():
     other = Graph()
     with pytest.raises(RuntimeError, match="belongs to another graph"):
         other.call_function(pt.sin, (x,))
+    mixed = Graph()
+    mixed.call_function(pt.sin, (mixed.placeholder("x"),))._input_nodes = {x: None}      # as no public way leaves it
+    with pytest.raises(RuntimeError, match="lint: argument x of sin belongs to another graph"):
+        mixed.lint()
     lacking = Graph()
     lacking.call_module("nothing")
     with pytest.raises(RuntimeError, match="root has no nothing, which a node uses"):
