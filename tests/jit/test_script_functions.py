@@ -4,6 +4,7 @@ import enum
 import math
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
 
+import numpy as np
 import pytest
 from _script_outcomes import again, same
 
@@ -662,6 +663,17 @@ def test_isinstance_in_python():
         for found in (t, (int, t)):
             with pytest.raises(RuntimeError, match="needs the types of what it holds"):
                 jit.isinstance([1], found)
+
+
+def test_flags_of_numpy_are_bools():
+    def negated(flag: bool):
+        return not flag, flag
+    scripted = jit.script(negated)
+    for flag in (np.True_, np.False_):
+        found = scripted(flag)
+        assert found == (not flag, bool(flag)) and type(found[1]) is bool
+    with pytest.raises(RuntimeError, match="'flag' .*: expected a value of type bool, got 1 of type int"):
+        scripted(1)
 
 
 def test_values_are_dropped_after_their_last_use():
