@@ -665,6 +665,21 @@ def test_isinstance_in_python():
                 jit.isinstance([1], found)
 
 
+def test_numbers_of_numpy_are_pythons():
+    def doubled(n: int, x: float, z: complex):
+        return 2 * n, 2 * x, 2 * z
+    scripted = jit.script(doubled)
+    for n, x, z in ((np.int64(3), np.float32(1.5), np.complex64(1j)), (np.uint8(4), np.int32(2), np.float16(0.5)),
+                    (np.array(5), np.float16(2.5), np.complex128(2))):
+        found = scripted(n, x, z)
+        assert found == (2 * int(n), 2 * float(x), 2 * complex(z))
+        assert [type(y) for y in found] == [int, float, complex]
+    for wrong in ((1.5, 1.0, 1j), (np.float64(1.0), 1.0, 1j), (1, "a", 1j), (ptcore.tensor(1), 1.0, 1j),
+                  (np.True_, 1.0, 1j), (1, np.complex64(1), 1j), (1, np.True_, 1j), (1, 1.0, np.array([1.0]))):
+        with pytest.raises(RuntimeError, match="expected a value of type (int|float|complex)"):
+            scripted(*wrong)
+
+
 def test_flags_of_numpy_are_bools():
     def negated(flag: bool):
         return not flag, flag
