@@ -330,6 +330,14 @@ def is_among(n: int, items: List[Optional[int]], table: Dict[float, str]):
     return n in items, n in table, None in items
 
 
+KINDS = (int, str)
+CONTAINERS = (list, tuple)
+
+
+def of_kinds(x: Any, y: Union[int, str, float], z: List[int]):
+    return isinstance(x, KINDS), isinstance(y, KINDS), isinstance(z, CONTAINERS), isinstance(z, KINDS)
+
+
 def function_set_in_a_loop(x, n: int):
     h = ptcore.sin
     for _ in range(n):
@@ -340,6 +348,7 @@ def function_set_in_a_loop(x, n: int):
 
 def test_items_of_wider_types_and_functions_in_loops():
     same(is_among, (1, [1, None], {1.0: "a"}), (2, [1], {}))
+    same(of_kinds, (1, 2.5, [1]), ("a", "b", []), (2.5, 3, [2]))
     same(function_set_in_a_loop, (ptcore.ones(2), 0), (ptcore.ones(2), 3))
 
 
