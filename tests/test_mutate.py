@@ -96,6 +96,8 @@ def test_which_tests(mutate):
     assert len(found[0][0]) == mutate.FIRST and found[3][0] == found[0][0]
     assert found[2][0] == ["tests/nn/test_module.py"]
     assert {*found[0][0], *found[1][0]} == {test for test in tests if test.startswith("tests/jit/")}
+    found = mutate.stages("ptcore/backends/cuda.py", x, {**tests, "tests/test_parity_backends.py": "Widget"})
+    assert found[0][0] == ["tests/test_parity_backends.py"]
 
 
 def test_rooms_exist(mutate):
@@ -103,7 +105,9 @@ def test_rooms_exist(mutate):
     folders = {p.name for p in (ROOT / "ptcore").iterdir() if (p / "__init__.py").exists()}
     left_out = {name for name in folders if mutate.NOT_MUTATED.match(f"{name}/x.py")}
     assert folders - left_out <= mutate.ROOMS.keys() and mutate.ROOMS.keys() - {""} <= folders
-    assert all((ROOT / "tests" / test).is_dir() for tests in mutate.ROOMS.values() for test in tests)
+    named = {test for tests in mutate.ROOMS.values() for test in tests} - {mutate.TOP}
+    assert all((ROOT / "tests" / test).is_dir() for test in named)
+    assert (mutate.folder_of("tests/a/test_b.py"), mutate.folder_of("tests/test_b.py")) == ("a", mutate.TOP)
     assert mutate.room_of("ptcore/jit/_script/x.py") == "jit" and mutate.room_of("ptcore/hub.py") == ""
 
 

@@ -12,8 +12,8 @@ then what runs alone. A failure counts if the same test passes on the unchanged 
 from then on.
 
 Not mutated are files that Cython compiles (the engine, derivative rules, bodies of ops), as the compiled form runs;
-what the build reads (``rows.py``, ``_ops/table/``); ``cuda/``, whose tests compile programs; and public names that the
-build writes.
+what the build reads (``rows.py``, ``_ops/table/``); ``cuda/`` and more for a device, whose tests compile; and public
+names that the build writes.
 
 Verdicts: killed, survived, equivalent (in ``mutate_equivalent.tsv``, by its line's text), timeout (the tests of a
 stage took longer than ``--limit``; a single test that hangs is a failure). What is judged is written to the folder
@@ -47,16 +47,19 @@ import mutations as m
 ROOT = Path(__file__).resolve().parent.parent
 TESTS = ROOT / "tests"
 EQUIVALENT = ROOT / "tools" / "mutate_equivalent.tsv"
-# Folder of the package -> folders of tests. Files of the root have those of "".
+# Folder of the package -> folders of tests. Files of the root have those of "", and with others the test files that
+# stand in no folder.
+TOP = "test_*.py"
 ROOMS = {
-    "": ["core", "compat", "exchange", "utils"], "_exchange": ["exchange"], "_memory": ["core"], "_ops": ["ops"],
-    "amp": ["amp"], "array_api": ["array_api"], "autograd": ["autograd", "func"], "backends": ["compat", "core"],
+    "": ["core", "compat", "exchange", "utils", TOP], "_exchange": ["exchange"], "_memory": ["core"], "_ops": ["ops"],
+    "amp": ["amp"], "array_api": ["array_api"], "autograd": ["autograd", "func"], "backends": ["core", TOP],
     "compat": ["compat"], "cpu": ["core", "amp"], "distributions": ["distributions"], "examples": ["examples"],
     "func": ["func", "autograd"], "fx": ["fx"], "jit": ["jit"], "library": ["library"], "masked": ["masked"],
     "multiprocessing": ["multiprocessing"], "nn": ["nn"], "optim": ["optim"], "profiler": ["profiler", "autograd"],
     "serialization": ["serialization"], "signal": ["signal"], "utils": ["utils", "nn"],
 }
-NOT_MUTATED = re.compile(r"(_build|cuda|_names|_pkgconfig|_ops/table)/|.*/rows\.py$|cpu/amp/|version\.py$")
+NOT_MUTATED = re.compile(r"(_build|cuda|_names|_pkgconfig|_ops/table)/|.*/rows\.py$|cpu/amp/|version\.py$"
+                         r"|nn/_cuda_graphs\.py$|amp/_of_cuda\.py$")
 LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
 PR_SET_PDEATHSIG = 1
 FIRST, OTHERS = 4, 6            # test files of the first stage, and of other rooms
@@ -84,6 +87,12 @@ def room_of(path):
     return parts[1] if len(parts) > 2 else ""
 
 
+def folder_of(test):
+    """The folder of a test file below ``tests/``; ``TOP`` for one of no folder."""
+    parts = test.split("/")
+    return parts[1] if len(parts) > 2 else TOP
+
+
 def words_of(path, mutation):
     """What a test says that concerns a mutation, the nearest first: public names around it, then the file's name."""
     names = [name for name in reversed(mutation.scope) if not name.startswith("_")]
@@ -100,10 +109,10 @@ def stages(path, mutation, tests):
         return sum(1000.0 ** -k * (min(text.count(word), 99) + 50 * (word.lower() in stem))
                    for k, word in enumerate(words))
 
-    own = [test for test in tests if test.split("/")[1] in ROOMS[room_of(path)]]
+    own = [test for test in tests if folder_of(test) in ROOMS[room_of(path)]]
     ranked = sorted(own, key=score, reverse=True)
     others = [test for test in sorted(tests, key=score, reverse=True)
-              if test not in own and score(test) and test.split("/")[1] not in ("cuda", "outside", "multiprocessing")]
+              if test not in own and score(test) and folder_of(test) not in ("cuda", "outside", "multiprocessing")]
     fast = "not alone and not slow"
     if room_of(path) == "multiprocessing":
         fast = "not slow"
@@ -390,7 +399,8 @@ def main(argv=None):
             raise SystemExit(f"mutate: no files to mutate in ptcore/{options.only}/")
     of = hashlib.sha256(json.dumps(sorted(texts.items())).encode()).hexdigest()
     state = State(options.output / "state.json", of, options.seed, options.fresh)
-    tests = {path.relative_to(ROOT).as_posix(): path.read_text() for path in sorted(TESTS.glob("*/**/test_*.py"))}
+    tests = {path.relative_to(ROOT).as_posix(): path.read_text() for path in sorted(
+        [*TESTS.glob("*/**/test_*.py"), *TESTS.glob("test_parity_*.py"), *TESTS.glob("test_testing.py")])}
     drawn = itertools.islice(m.draw(texts, state.seed), options.number)
     todo = [(k, *each) for k, each in enumerate(drawn) if state.verdict(k) is None]
     print(f"mutate: seed {state.seed}, {len(texts)} files, {len(todo)} of {options.number} mutations to judge, "

@@ -178,7 +178,8 @@ class LBFGS(Optimizer):
 
             more = 0
             if group["line_search_fn"] is not None:
-                point, more = self._search(closure, direction, length, Point(0, loss, grad.clone(), slope))
+                point, more = self._search(closure, direction, length, Point(0, loss, grad.clone(), slope),
+                                           max(0, group["max_eval"] - evaluations))
                 length, loss, grad, _ = point
                 self._add(length, direction)
             else:
@@ -215,7 +216,7 @@ class LBFGS(Optimizer):
 
     # -- line search ------------------------------------------------------------------------------
 
-    def _search(self, closure, direction, length, start, limit=25):
+    def _search(self, closure, direction, length, start, limit):
         """The point of a strong Wolfe search and the number of evaluations; parameters stay."""
         origin = [p.clone() for p in self._params]
         change = self.param_groups[0]["tolerance_change"]

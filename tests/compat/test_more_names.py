@@ -132,6 +132,15 @@ assert TracingContext.try_get() is None
 refused(RuntimeError, "TracingContext.get", TracingContext.get)
 with tracing(None) as context:
     assert context is None
+for check, kind in ((torch._check, RuntimeError), (torch._check_index, IndexError), (torch._check_value, ValueError),
+                    (torch._check_type, TypeError)):
+    check(True)
+    check(True, lambda: 1 / 0)
+    refused(kind, "Expected cond to be True", lambda: check(False))
+    refused(kind, "what is wrong", lambda: check(False, lambda: "what is wrong"))
+    refused(TypeError, "message must be a callable", lambda: check(False, "what is wrong"))
+    refused(TypeError, "cond must be a bool", lambda: check(1))
+    refused(TypeError, "cond must be a bool", lambda: check(torch.tensor(True)))
 refused(NotImplementedError, "torch._guards.tracing", lambda: contextlib.ExitStack().enter_context(tracing(object())))
 """)
 

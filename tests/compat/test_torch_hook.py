@@ -176,6 +176,11 @@ def test_ways_to_run(tmp_path):
     out = subprocess.run([sys.executable, "-m", "ptcore.compat.torch", "-c", "import sys, torch; print(sys.argv)",
                           "-c"], capture_output=True, text=True, cwd=tmp_path)
     assert out.stdout == "['-c', '-c']\n", out.stderr
+    # As Python itself: the folder one is in is the first place of modules, where the path is not a safe one.
+    for safe in ([], ["-P"]):
+        shown = [subprocess.run([sys.executable, *safe, *hook, "-c", "import sys; print(sys.path[:2])"], cwd=tmp_path,
+                                capture_output=True, text=True).stdout for hook in ([], ["-m", "ptcore.compat.torch"])]
+        assert shown[0] == shown[1]
     for wrong in ((), ("-m",), ("nowhere.py",)):
         out = subprocess.run([sys.executable, "-m", "ptcore.compat.torch", *wrong], capture_output=True, text=True,
                              cwd=tmp_path)

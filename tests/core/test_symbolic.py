@@ -266,6 +266,7 @@ def test_inputs_share_symbols_by_hint():
     assert env.check([5, 5, 1, 0])
     assert env.failures([5, 4, 1, 0]) == ["x1 == s0"] and env.failures([5, 5, 2, 0]) == ["x2 == 1"]
     assert env.failures([1, 1, 1, 0]) == ["s0 >= 2"]
+    assert env.failures({"s0": 1}) == ["s0 >= 2"] and env.failures({"s0": 5}) == []
     with pytest.raises(ValueError, match="4 inputs"):
         env.check([5])
 

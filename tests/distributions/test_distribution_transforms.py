@@ -111,6 +111,13 @@ def test_signs():
         _ = D.AbsTransform().sign
 
 
+def test_constraints_of_sequences_begin_at_the_first_dim():
+    x = pt.tensor([[1.0, 2.0], [-1.0, -2.0]])
+    assert constraints.stack([constraints.positive, constraints.real]).check(x).tolist() == [[True] * 2, [True] * 2]
+    assert constraints.stack([constraints.real, constraints.positive]).check(x).tolist() == [[True] * 2, [False] * 2]
+    assert constraints.cat([constraints.real, constraints.positive]).check(x).tolist() == [[True] * 2, [False] * 2]
+
+
 @pytest.mark.parametrize("constraint", [
     constraints.real, constraints.positive, constraints.nonnegative, constraints.greater_than(2.0),
     constraints.less_than(-1.0), constraints.unit_interval, constraints.interval(-1.0, 3.0),

@@ -103,6 +103,14 @@ def test_arguments_of_nodes():
     assert node.args[0] == [x] and pickle.loads(pickle.dumps(immutable_list([1, {"a": 2}]))) == [1, {"a": 2}]
 
 
+def test_constants_are_numbered():
+    constants = [pt.full((2, 3), float(k)) for k in range(3)]
+    traced = symbolic_trace(lambda x: x + constants[0] * constants[1] - constants[2] + constants[1])
+    assert [node.target for node in traced.graph.find_nodes(op="get_attr")] == [
+        "_tensor_constant0", "_tensor_constant1", "_tensor_constant2"]
+    assert pt.equal(traced(X), X + constants[0] * constants[1] - constants[2] + constants[1])
+
+
 def test_lint_and_dead_code():
     graph = symbolic_trace(lambda x: (x.sin(), x.cos(), x.add_(1))[1]).graph
     assert names(graph) == ["x", "sin", "cos", "add_", "output"]
@@ -120,6 +128,10 @@ def test_lint_and_dead_code():
     other = Graph()
     with pytest.raises(RuntimeError, match="belongs to another graph"):
         other.call_function(pt.sin, (x,))
+    mixed = Graph()
+    mixed.call_function(pt.sin, (mixed.placeholder("x"),))._input_nodes = {x: None}      # as no public way leaves it
+    with pytest.raises(RuntimeError, match="lint: argument x of sin belongs to another graph"):
+        mixed.lint()
     lacking = Graph()
     lacking.call_module("nothing")
     with pytest.raises(RuntimeError, match="root has no nothing, which a node uses"):

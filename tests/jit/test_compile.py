@@ -287,7 +287,9 @@ def program_closures(x):
         nonlocal k
         k += 1
         return y + k + j
-    return add(x), add(x), (lambda y: y * k)(x), list(map(add, [x, x])), sorted([3, 1, 2], key=lambda v: -v)
+    scaled = [(lambda y, j=j, *, shift=j + 1: y * j + shift) for j in (2, 3)]
+    return (add(x), add(x), (lambda y: y * k)(x), list(map(add, [x, x])), sorted([3, 1, 2], key=lambda v: -v),
+            [f(x) for f in scaled], (lambda y, *, j: y * j)(x, j=3))
 
 
 def program_operators(x):

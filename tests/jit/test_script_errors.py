@@ -89,6 +89,8 @@ REFUSED = [
     ("return print", "print", "'print' of Python is not a value of script; it can be called"),
     ("return ptcore.jit.wait(n)", "ptcore.jit.wait(n)", "wait takes what fork gives, not a value of type int"),
     ("return ptcore.jit.fork(n)", "ptcore.jit.fork(n)", "fork takes a function, a method or a module"),
+    ("return hasattr(n)", "hasattr(n)", "hasattr takes a value and a name that is known"),
+    ("return hasattr(n, f'{n}')", "hasattr(n", "hasattr takes a value and a name that is known"),
     ("return 'a' in [n]", "'a' in [n]", r"in: str is no item of List\[int\]"),
     ("return x in [x]", "x in [x]", "in: equality of tensors is a tensor"),
 ]

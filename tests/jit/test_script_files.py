@@ -287,6 +287,30 @@ def test_harm_is_refused(lines, message):
         loaded_of(with_graph(entries, change))
 
 
+def plain(x):
+    return x.exp()
+
+
+class Calls(nn.Module):
+    def forward(self, x):
+        return plain(x) + 1
+
+
+@pytest.mark.parametrize("program", [plain, Calls()], ids=["alone", "called"])
+@pytest.mark.parametrize("lines, message", HARMFUL, ids=[line[-50:] for line, _ in HARMFUL])
+def test_harm_in_functions_is_refused(lines, message, program):
+    """Of a function itself, and of one that a module calls: they have no attributes to ask for."""
+    entries = entries_of(jit.script(program))
+    name, = [n for n, data in entries.items() if n.startswith("graph/") and b"exp" in data]
+    text = entries[name].decode()
+    at = text.index("\n", text.index('%x : Tensor = placeholder "x"')) + 1
+    lines = "\n".join([f"  {line.strip()}" for line in lines.split("\n")]) + "\n"
+    if " = attr " in lines or " = module " in lines or "library.LSTM" in lines:
+        message = f"a function reads attributes of a module|{message}"
+    with pytest.raises(CorruptFileError, match=message):
+        loaded_of({**entries, name: (text[:at] + lines + text[at:]).encode()})
+
+
 def test_texts_print_no_attributes():
     def f(x: int):
         return "{}".format(x)       # noqa: UP032 - what is tested

@@ -4,6 +4,7 @@ import enum
 import math
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
 
+import numpy as np
 import pytest
 from _script_outcomes import again, same
 
@@ -329,6 +330,14 @@ def is_among(n: int, items: List[Optional[int]], table: Dict[float, str]):
     return n in items, n in table, None in items
 
 
+KINDS = (int, str)
+CONTAINERS = (list, tuple)
+
+
+def of_kinds(x: Any, y: Union[int, str, float], z: List[int]):
+    return isinstance(x, KINDS), isinstance(y, KINDS), isinstance(z, CONTAINERS), isinstance(z, KINDS)
+
+
 def function_set_in_a_loop(x, n: int):
     h = ptcore.sin
     for _ in range(n):
@@ -339,6 +348,7 @@ def function_set_in_a_loop(x, n: int):
 
 def test_items_of_wider_types_and_functions_in_loops():
     same(is_among, (1, [1, None], {1.0: "a"}), (2, [1], {}))
+    same(of_kinds, (1, 2.5, [1]), ("a", "b", []), (2.5, 3, [2]))
     same(function_set_in_a_loop, (ptcore.ones(2), 0), (ptcore.ones(2), 3))
 
 
@@ -662,6 +672,32 @@ def test_isinstance_in_python():
         for found in (t, (int, t)):
             with pytest.raises(RuntimeError, match="needs the types of what it holds"):
                 jit.isinstance([1], found)
+
+
+def test_numbers_of_numpy_are_pythons():
+    def doubled(n: int, x: float, z: complex):
+        return 2 * n, 2 * x, 2 * z
+    scripted = jit.script(doubled)
+    for n, x, z in ((np.int64(3), np.float32(1.5), np.complex64(1j)), (np.uint8(4), np.int32(2), np.float16(0.5)),
+                    (np.array(5), np.float16(2.5), np.complex128(2))):
+        found = scripted(n, x, z)
+        assert found == (2 * int(n), 2 * float(x), 2 * complex(z))
+        assert [type(y) for y in found] == [int, float, complex]
+    for wrong in ((1.5, 1.0, 1j), (np.float64(1.0), 1.0, 1j), (1, "a", 1j), (ptcore.tensor(1), 1.0, 1j),
+                  (np.True_, 1.0, 1j), (1, np.complex64(1), 1j), (1, np.True_, 1j), (1, 1.0, np.array([1.0]))):
+        with pytest.raises(RuntimeError, match="expected a value of type (int|float|complex)"):
+            scripted(*wrong)
+
+
+def test_flags_of_numpy_are_bools():
+    def negated(flag: bool):
+        return not flag, flag
+    scripted = jit.script(negated)
+    for flag in (np.True_, np.False_):
+        found = scripted(flag)
+        assert found == (not flag, bool(flag)) and type(found[1]) is bool
+    with pytest.raises(RuntimeError, match="'flag' .*: expected a value of type bool, got 1 of type int"):
+        scripted(1)
 
 
 def test_values_are_dropped_after_their_last_use():

@@ -610,6 +610,7 @@ def test_settings():
     names = jit.export_opnames(jit.script(nn.Sequential(nn.Linear(2, 2), nn.ReLU())))
     assert names == ["linear", "relu"]
     assert jit.export_opnames(jit.script(use_loop)) == ["cos", "sin"]
+    assert jit.export_opnames(jit.script(calls_loop)) == ["cos", "sin", "tan"]
     with pytest.raises(TypeError, match="expected a ScriptModule"):
         jit.export_opnames(nn.ReLU())
 
@@ -618,3 +619,7 @@ def use_loop(x, n: int):
     for _ in range(n):
         x = ptcore.sin(x)
     return ptcore.cos(x)
+
+
+def calls_loop(x, n: int):
+    return use_loop(ptcore.tan(x), n + 1)

@@ -98,6 +98,19 @@ def test_training_goes_through_it():
         same(a, b)
 
 
+def test_arguments_by_name():
+    traced = jit.trace(lambda x, y: x - y, (pt.ones(2), pt.ones(2)))
+    one, two = pt.ones(2), pt.full((2,), 2.0)
+    for found in (traced(one, two), traced(one, y=two), traced(y=two, x=one)):
+        assert found.tolist() == [-1, -1]
+    for args, kwargs, text in (((one,), {"x": two}, "there is no argument 'x', or it is given twice"),
+                               ((one,), {"z": two}, "there is no argument 'z', or"),
+                               ((one,), {}, r"takes 2 arguments \(x, y\), got 1"),
+                               ((one, one, one), {}, r"takes 2 arguments \(x, y\), got 3")):
+        with pytest.raises(RuntimeError, match=text):
+            traced(*args, **kwargs)
+
+
 def test_copies_are_modules_of_their_own():
     net = pt.nn.Sequential(pt.nn.Linear(2, 2, bias=False), pt.nn.Tanh())
     net.register_parameter("scale", pt.nn.Parameter(pt.ones(2)))

@@ -101,6 +101,16 @@ def test_put_returns_when_the_tensor_has_moved(kind):
 
 
 @LINUX
+@pytest.mark.parametrize("kind", ["Queue", "JoinableQueue"])
+def test_a_queue_has_no_end(kind):
+    queue = getattr(mp, kind)()
+    for i in range(5):
+        queue.put(pt.full((2,), float(i)), timeout=5)
+    assert [queue.get(timeout=5)[0].item() for _ in range(5)] == [0, 1, 2, 3, 4]
+    queue.close()
+
+
+@LINUX
 def test_what_finds_no_room_in_a_queue_is_not_packed():
     queue = mp.Queue(1)
     queue.put(pt.ones(2))

@@ -325,6 +325,11 @@ def test_parameter():
     assert not isinstance(data, nn.Buffer)
 
 
+def test_what_has_no_shape_yet_needs_no_gradient_but_a_parameter():
+    assert nn.UninitializedParameter().requires_grad and not nn.UninitializedBuffer().requires_grad
+    assert not nn.UninitializedParameter(False).requires_grad and nn.UninitializedBuffer(True).requires_grad
+
+
 def test_registration_hooks():
     from ptcore.nn.modules.module import (
         register_module_module_registration_hook,

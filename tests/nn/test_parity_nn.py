@@ -135,6 +135,10 @@ BAD = [
     lambda pt, nn: nn.init.xavier_normal_(pt.empty(3)),
     lambda pt, nn: nn.init.calculate_gain("swish"),
     lambda pt, nn: nn.utils.vector_to_parameters(3, []),
+    lambda pt, nn: nn.FractionalMaxPool2d(2), lambda pt, nn: nn.FractionalMaxPool3d(2),
+    lambda pt, nn: nn.FractionalMaxPool2d(2, output_size=3, output_ratio=0.5),
+    lambda pt, nn: nn.FractionalMaxPool2d(2, output_ratio=1.5), lambda pt, nn: nn.TripletMarginLoss(margin=0),
+    lambda pt, nn: nn.TripletMarginWithDistanceLoss(margin=-1),
 ]
 
 
@@ -154,7 +158,13 @@ SAYS = [
     "`weight` is not a buffer", "`weight` is not an nn.Module",
     "Expected state_dict to be dict-like, got <class 'int'>.",
     "Fan in and fan out can not be computed for tensor with fewer than 2",
-    "calculate_gain: Unsupported nonlinearity swish", "vector_to_parameters: vec must be a Tensor, got int"]
+    "calculate_gain: Unsupported nonlinearity swish", "vector_to_parameters: vec must be a Tensor, got int",
+    "FractionalMaxPool2d: requires specifying either an output size, or a pooling ratio, got None of both",
+    "FractionalMaxPool3d: requires specifying either an output size, or a pooling ratio, got None of both",
+    "FractionalMaxPool2d: only one of output_size and output_ratio may be specified, got 3 and 0.5",
+    "FractionalMaxPool2d: output_ratio must be between 0 and 1 (got 1.5)",
+    "TripletMarginLoss: expected margin to be greater than 0, got 0",
+    "TripletMarginWithDistanceLoss: expected margin to be greater than 0, got -1"]
 
 
 @pytest.mark.parametrize(("call", "says"), [*zip(BAD, SAYS, strict=True)], ids=range(len(BAD)))

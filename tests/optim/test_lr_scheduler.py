@@ -187,6 +187,16 @@ def test_lambda_objects_keep_their_state():
     assert ls.LambdaLR(make(), lambda e: 1.0).state_dict()["lr_lambdas"] == [None, None]
 
 
+def test_a_rate_that_ends_at_nothing():
+    optimizer, rates = make(), []
+    schedule = ls.LinearLR(optimizer, 1.0, 0.0, 2)      # the greatest and the least factor that it takes
+    for _ in range(3):
+        rates.append(optimizer.param_groups[0]["lr"])
+        optimizer.step()
+        schedule.step()
+    assert rates == [rates[0], rates[0] / 2, 0]
+
+
 def test_warnings_and_errors():
     optimizer = make()
     scheduler = ls.StepLR(optimizer, 2)
@@ -201,6 +211,9 @@ def test_warnings_and_errors():
         (lambda: ls.LambdaLR(make(), [len]), ValueError, "same length"),
         (lambda: ls.ConstantLR(make(), 2), ValueError, "between 0 and 1"),
         (lambda: ls.LinearLR(make(), 0), ValueError, "greater than 0"),
+        (lambda: ls.LinearLR(make(), 1.5), ValueError, "or equal to 1, got 1.5"),
+        (lambda: ls.LinearLR(make(), end_factor=-0.1), ValueError, "between 0 and 1, got -0.1"),
+        (lambda: ls.LinearLR(make(), end_factor=1.1), ValueError, "between 0 and 1, got 1.1"),
         (lambda: ls.OneCycleLR(make(), 1), ValueError, "total_steps OR"),
         (lambda: ls.CosineAnnealingWarmRestarts(make(), 0), ValueError, "positive integer T_0, but got 0"),
         (lambda: ls.CosineAnnealingWarmRestarts(make(), 2.5), ValueError, "positive integer T_0, but got 2.5"),

@@ -392,6 +392,38 @@ def minimised(m, om, kinds, search, pairs):
             *[optimizer.state[params[0]][k] for k in ("d", "prev_flat_grad")]]
 
 
+# Functions that a line search has work with: valleys, flat and steep places, many minima.
+HARD = {
+    "valley": lambda m, x: (1 - x[0]) ** 2 + 100 * (x[1] - x[0] ** 2) ** 2,
+    "flat": lambda m, x: ((x - m.tensor([1.0, -2.0], dtype=m.float64)) ** 4).sum() + 0.1 * x[0] * x[1],
+    "kinks": lambda m, x: ((x - 0.3).abs() ** 1.5).sum() + (x[0] - x[1]) ** 2,
+    "steep": lambda m, x: (3 * x[0]).exp() + (-x[0]).exp() + (x[1] ** 2 - x[0]) ** 2,
+    "wells": lambda m, x: (1 + (10 * (x - 1)) ** 2).log().sum() + 0.01 * (x * x).sum(),
+}
+
+
+@pytest.mark.parametrize("lr", [1.0, 10.0])
+@pytest.mark.parametrize("name", HARD)
+def test_lbfgs_searches_along_a_line(name, lr):
+    """Every point that is tried, and when the evaluations that are allowed are used up."""
+    for start in range(6):
+        tried = []
+        for m in (pt, torch):
+            x = m.tensor([1.5 * math.cos(start) - 1, 2 * math.sin(2 * start)], dtype=m.float64, requires_grad=True)
+            optimizer, points = m.optim.LBFGS([x], lr=lr, max_iter=12, line_search_fn="strong_wolfe"), []
+
+            def closure(m=m, x=x, optimizer=optimizer, points=points):
+                optimizer.zero_grad()
+                loss = HARD[name](m, x)
+                loss.backward()
+                points.append([*x.tolist(), loss.item()])
+                return loss
+            optimizer.step(closure)
+            tried.append(points)
+        assert len(tried[0]) == len(tried[1])
+        np.testing.assert_allclose(*tried, rtol=1e-6, atol=1e-9)
+
+
 @pytest.mark.parametrize("search", [None, "strong_wolfe"])
 @pytest.mark.parametrize("kinds", [1, 2])
 def test_lbfgs_of_complex_parameters(kinds, search):

@@ -105,6 +105,19 @@ def test_timer():
     assert ours == theirs
 
 
+@pytest.mark.parametrize("factor", [1, 1.01, 1.05, 1.1, 1.5, 2, 3, 5, 7])
+def test_colors(factor):
+    """At the bounds of each color, and between them."""
+    def run(lib):
+        measured = [lib.Measurement(1, [time], lib.TaskSpec("a", "pass", "", "l", name, "d")) for name, time in (
+            ("best", 1.0), ("other", float(factor)))]
+        compare = lib.Compare(measured)
+        compare.colorize()
+        return str(compare)
+    ours, theirs = pair(run)
+    assert ours == theirs
+
+
 def test_names():
     """Torch's package offers what it imports as well; the names that its pages list are these."""
     for name in ("Timer", "Measurement", "Compare", "TaskSpec", "select_unit", "Colorize", "Language", "timer"):

@@ -198,7 +198,8 @@ class Counter:
 def test_guard_of_a_loop_of_ones_own():
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)}
     target = Counter()
-    with checkpoint_on_signal(target, ["SIGUSR2", "SIGNOTHING"], code=3) as guard:
+    with checkpoint_on_signal(target, ["SIGUSR2", "SIGNOTHING", int(signal.SIGUSR1)], code=3) as guard:
+        assert signal.getsignal(signal.SIGUSR1) == signal.getsignal(signal.SIGUSR2) != before[signal.SIGUSR1]
         guard.check()
         assert guard.received is None and target.saved == 0
         signal.raise_signal(signal.SIGUSR2)

@@ -376,6 +376,9 @@ def test_embeddings(tmp_path):
         for arguments, text in (((np.eye(2), ["a"]), "metadata must be as many as the points, got 1 and 2"),
                                 ((np.ones(3),), r"mat must have 2 dimensions, got shape \(3,\)"),
                                 ((np.eye(2), None, np.ones((2, 4))), "label_img must have shape"),
+                                ((np.eye(2), None, np.ones((2, 2, 3, 3))), r"got \(2, 2, 3, 3\)"),
+                                ((np.eye(2), None, np.ones((2, 3, 3))), r"got \(2, 3, 3\)"),
+                                ((np.eye(2), None, np.ones((2, 3, 0, 3))), r"got \(2, 3, 0, 3\)"),
                                 ((np.eye(2), [["a"], ["b", "c"]], None, 0, "t", ["n"]), "equal lengths")):
             with pytest.raises(AssertionError, match=text):
                 writer.add_embedding(*arguments)

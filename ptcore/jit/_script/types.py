@@ -2,6 +2,7 @@
 import builtins
 import enum
 import inspect
+import numbers
 import sys
 import types as python_types
 import typing
@@ -319,6 +320,10 @@ _PLAIN = {"int": int, "float": float, "bool": bool, "complex": complex, "str": s
           "dtype": _dtype, "memory_format": _memory_format, "Generator": _Generator}
 
 
+# Which numbers of NumPy, of any precision, stand for Python's.
+_ABSTRACT = {"float": numbers.Real, "complex": numbers.Complex}
+
+
 def given(t, x):
     """A value of Python as an argument of a type; raises TypeError if it is none.
 
@@ -337,6 +342,8 @@ def given(t, x):
     elif kind in ("float", "complex") and isinstance(x, (int, float)) and not isinstance(x, bool):
         return _PLAIN[kind](x)
     elif kind in ("int", "float") and not isinstance(x, (bool, _Tensor, str)) and hasattr(x, "__index__"):
+        return _PLAIN[kind](x)
+    elif kind in _ABSTRACT and type(x).__module__ == "numpy" and isinstance(x, _ABSTRACT[kind]):
         return _PLAIN[kind](x)
     elif kind == "bool" and type(x).__name__ in ("bool_", "bool") and not isinstance(x, _Tensor):
         return bool(x)
