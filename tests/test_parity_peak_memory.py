@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("expecttest")
 FOLDER = Path(__file__).resolve().parents[1] / "benchmarks"
-pytestmark = [pytest.mark.parity, pytest.mark.alone,
+pytestmark = [pytest.mark.parity, pytest.mark.counts,
               pytest.mark.skipif(not FOLDER.exists(), reason="needs the source tree"),
               pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="reads Linux's VmHWM")]
 BOUND = 1.2

@@ -17,7 +17,7 @@ from _reach import CONTEXTS, MODES, NOWHERE
 
 import ptcore
 
-pytestmark = [pytest.mark.alone, pytest.mark.filterwarnings("ignore:.*(is deprecated|CUDA is not available|Error detected)")]
+pytestmark = [pytest.mark.counts, pytest.mark.filterwarnings("ignore:.*(is deprecated|CUDA is not available|Error detected)")]
 
 # What only records, in Python, and changes nothing of what is computed.
 RECORDERS = {"autograd.profiler.profile", "profiler.profile"}

@@ -12,7 +12,7 @@ import pytest
 
 import ptcore as pt
 
-pytestmark = [pytest.mark.alone,
+pytestmark = [pytest.mark.counts,
               pytest.mark.skipif(os.name != "posix", reason="signals, limits and pipes of POSIX")]
 
 KINDS = ["x.npz", "x.safetensors", "x.pt", "sharded"]

@@ -18,7 +18,7 @@ from ptcore.utils.data import DataLoader
 from ptcore.utils.restart import Restart, checkpoint_on_signal
 
 PROGRAM = Path(__file__).with_name("restart_run.py")
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.counts
 KILLS = int(os.environ.get("PTCORE_TEST_KILLS", "4"))
 STEPS = 24
 POSIX = pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")

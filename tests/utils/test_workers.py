@@ -17,7 +17,7 @@ import ptcore
 from ptcore.utils.data import DataLoader, Dataset, IterableDataset, SharedList, TensorDataset, get_worker_info
 
 # From Python 3.12 on a fork warns of threads, such as those of an earlier loader that are about to end.
-pytestmark = [pytest.mark.alone, pytest.mark.timeout(120),
+pytestmark = [pytest.mark.counts, pytest.mark.timeout(120),
               pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")]
 CONTEXTS = ("fork", "spawn", "forkserver", "thread")
 
@@ -227,6 +227,7 @@ class Counts(Dataset):
         return i
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("context", ["fork", "thread"])
 @pytest.mark.parametrize(("factor", "workers"), [(1, 1), (2, 2), (5, 2)])
 def test_prefetch_factor(tmp_path, context, factor, workers):
@@ -244,6 +245,7 @@ def test_prefetch_factor(tmp_path, context, factor, workers):
     del it
 
 
+@pytest.mark.alone
 def test_timeout():
     start = time.monotonic()
     with pytest.raises(RuntimeError, match=r"DataLoader timed out after 0\.3 seconds"):
@@ -307,6 +309,7 @@ def test_what_cannot_be_sent():
         list(DataLoader(Acts("lambda", 0), num_workers=1, collate_fn=first))
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(("act", "text"), [("kill", r"was killed by signal 9 \(SIGKILL\)"),
                                            ("exit", "exited with code 3"),
                                            ("terminate", r"was killed by signal 15 \(SIGTERM\)")])
@@ -321,6 +324,7 @@ def test_dead_workers(act, text):
     assert gone(pids)
 
 
+@pytest.mark.alone
 def test_a_worker_that_dies_idle():
     """It is told at the next batch, though that one may be there already."""
     it = iter(DataLoader(Squares(), num_workers=2))
@@ -331,6 +335,7 @@ def test_a_worker_that_dies_idle():
         next(it)
 
 
+@pytest.mark.alone
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="counts by /proc")
 def test_nothing_is_left():
     """No process, descriptor or thread, whether a pass ends, is left, fails or loses a worker."""
@@ -378,6 +383,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.alone
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
 @pytest.mark.parametrize("context", ["fork", "spawn"])
 @pytest.mark.parametrize("how", ["interrupt", "group", "kill", "terminate"])
@@ -409,6 +415,7 @@ def test_the_loaders_process_ends(tmp_path, how, context):
 TRIES = int(os.environ.get("PTCORE_TEST_INTERRUPTS", "5"))
 
 
+@pytest.mark.alone
 @pytest.mark.timeout(120 + 10 * TRIES)
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
 @pytest.mark.parametrize("context", ["fork", "spawn"])
@@ -556,6 +563,7 @@ def test_the_end_of_a_stream_is_no_cheap_batch():
         assert it._at_once == 1
 
 
+@pytest.mark.alone
 def test_small_batches_travel_together():
     """Two messages for each batch, until they are found to be cheap; with a factor or a timeout always."""
     def messages(**options):
@@ -578,6 +586,7 @@ def test_dear_batches_travel_alone():
     assert it._at_once <= 2
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("context", ["fork", "spawn", "forkserver"])
 def test_a_dead_worker_is_told_within_a_second(context):
     """While the loop waits for its batch, and without a timeout."""
@@ -708,6 +717,7 @@ def test_tasks_and_answers_that_fill_the_pipe(context, monkeypatch):
         (f"sentence {b[0]}", f"sentence {b[-1]}", 90_000) for b in batches]
 
 
+@pytest.mark.alone
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("way", ["pipes", "threads that send"])
 def test_a_pass_that_is_left_while_both_send(way, monkeypatch):
@@ -725,6 +735,7 @@ def test_a_pass_that_is_left_while_both_send(way, monkeypatch):
             os.kill(pid, 0)
 
 
+@pytest.mark.alone
 @pytest.mark.timeout(60)
 def test_a_worker_dies_while_it_is_sent_to():
     batches = [list(range(5)), *long_batches(5, 90_000)]
