@@ -9,8 +9,8 @@ import weakref
 from ptcore._errors import warn
 from ptcore._overrides import modes as function_modes
 from ptcore._random import default_generator
-from ptcore._state import _set_grad_enabled as set_mode
 from ptcore._state import interpreters, is_grad_enabled
+from ptcore._state import put_grad_enabled as set_mode
 from ptcore._subclass import payload_of
 from ptcore._tensor import Tensor
 from ptcore._watching import when_profiled

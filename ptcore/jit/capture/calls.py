@@ -58,7 +58,7 @@ OWN = ("ptcore._ops.", "ptcore._exchange.convert", "ptcore._exchange.arrays", "p
        "ptcore.masked", "ptcore.nn.functional", "ptcore.return_types", "ptcore.autograd.batch",
        "ptcore.autograd.entry", "ptcore.autograd.function")
 REFUSED_FILES = ("ptcore._ops.levels", "ptcore._ops.table.register")
-REFUSED = {"backward", "set_default_dtype", "set_default_device", "register_backend", "_set_grad_enabled",
+REFUSED = {"backward", "set_default_dtype", "set_default_device", "register_backend", "put_grad_enabled",
            "set_saved_hooks", "set_autocast_mode", "set_function_mode", "set_anomaly", "warn", "set_data"}
 PURE_MODULES = {"math", "cmath"}
 
