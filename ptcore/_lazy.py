@@ -62,7 +62,7 @@ TABLE = {
         "_ops.window.functions": ("bartlett_window", "blackman_window", "hamming_window", "hann_window",
                                   "kaiser_window"),
         "cuda.generic": ("Event", "Stream"),
-        "_symbolic": ("SymBool", "SymFloat", "SymInt", "sym_float", "sym_int", "sym_ite", "sym_max", "sym_min",
+        "_sizes.symbolic": ("SymBool", "SymFloat", "SymInt", "sym_float", "sym_int", "sym_ite", "sym_max", "sym_min",
                       "sym_not", "sym_sqrt", "sym_sum"),
         "autograd.batch": ("vmap",),
         "jit.compiled": ("compile",),

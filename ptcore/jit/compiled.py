@@ -25,8 +25,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["CaptureError", "Compiled", "OptimizedModule", "compile", "disable", "find_backend"]
-
 LIMIT = 8                               # variants of one function, and ways on from one read of a value
 STANCES = ("default", "force_eager", "eager_on_recompile", "fail_on_recompile")
 

@@ -26,8 +26,6 @@ from ptcore.jit.capture.tracer import Stop, Unsupported
 from ptcore.nn.modules.container import ModuleList, Sequential
 from ptcore.nn.modules.module import Module
 
-__all__ = ["PLAIN", "call", "native"]
-
 # Classes of Python whose instances, made by the program, do what they do without asking anything outside.
 PLAIN = {list, tuple, dict, set, frozenset, str, bytes, bytearray, range, slice, collections.OrderedDict,
          collections.defaultdict, collections.deque, collections.Counter, int, float, complex, bool, type(None)}

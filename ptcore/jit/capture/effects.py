@@ -18,8 +18,6 @@ from ptcore.nn.modules.module import Module
 from ptcore.optim.optimizer import Optimizer
 from ptcore.optim.scheduler import LRScheduler
 
-__all__ = ["Call", "Gradients", "Grads", "Outside", "SetGrad", "history_of", "outside_method"]
-
 # Objects that are changed by what they do, and the methods that are called as they are.
 OUTSIDE = ((Optimizer, ("step", "zero_grad")), (LRScheduler, ("step",)))
 

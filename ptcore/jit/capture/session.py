@@ -27,8 +27,6 @@ from ptcore.jit.capture.recorder import Recorder
 from ptcore.jit.capture.tracer import CaptureTracer, Feed, Unsupported, _Detached, requires_grad_, set_grad_enabled
 from ptcore.nn.parameter import Parameter
 
-__all__ = ["Capture", "Segment"]
-
 
 class Segment:
     """A part of a captured call up to a read of a value, or to its end.

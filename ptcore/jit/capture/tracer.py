@@ -15,9 +15,6 @@ from ptcore.fx.graph_module import GraphModule
 from ptcore.fx.node import Node, has_side_effect
 from ptcore.nn.modules.module import Module
 
-__all__ = ["CaptureTracer", "Feed", "SizedStand", "Stand", "Stop", "Unsupported", "detach", "requires_grad_",
-           "set_grad_enabled"]
-
 
 class Stop(BaseException):
     """Ends a capture; no handler of the user's program takes it."""
