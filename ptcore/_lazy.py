@@ -1,10 +1,11 @@
 """The one lazy table: public names whose files are read when a user first asks for one.
 
 Here alone a name leads from below to a file above, and no code of the package reads a name through this table.
-``TABLE`` is a literal, which stubs and tests read as well.
+``TABLE`` is a literal, which stubs and tests read as well. ``MOVED`` is what pickles and files may still name.
 """
 import sys
 from importlib import import_module
+from importlib.machinery import ModuleSpec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ TABLE = {
         "_ops.window.functions": ("bartlett_window", "blackman_window", "hamming_window", "hann_window",
                                   "kaiser_window"),
         "cuda.generic": ("Event", "Stream"),
-        "_symbolic": ("SymBool", "SymFloat", "SymInt", "sym_float", "sym_int", "sym_ite", "sym_max", "sym_min",
+        "_sizes.symbolic": ("SymBool", "SymFloat", "SymInt", "sym_float", "sym_int", "sym_ite", "sym_max", "sym_min",
                       "sym_not", "sym_sqrt", "sym_sum"),
         "autograd.batch": ("vmap",),
         "jit.compiled": ("compile",),
@@ -188,6 +189,68 @@ METHODS = ("arccos_", "arccosh_", "arcsin_", "arcsinh_", "arctan_", "arctanh_", 
            "conj_physical_", "detach_", "fill_", "fix_", "get_device", "index_put",
            "index_put_", "is_conj", "is_inference", "is_neg", "is_same_size", "is_signed", "negative_",
            "resize_as_", "resolve_conj", "resolve_neg", "zero_")
+
+# Where modules lay when they were named in pickles and files that are still read: old path -> today's.
+MOVED = {
+    "ptcore._expressions": "ptcore._sizes.expressions",
+    "ptcore._pytree": "ptcore._trees.tree",
+    "ptcore._symbolic": "ptcore._sizes.symbolic",
+    "ptcore._ops._arguments": "ptcore._ops.checked",
+    "ptcore._ops._batching": "ptcore._ops.batching",
+    "ptcore._ops._methods": "ptcore._ops.methods",
+    "ptcore._ops._record": "ptcore._ops.history",
+    "ptcore._ops._results": "ptcore._ops.results",
+    "ptcore.autograd._backward": "ptcore.autograd.entry",
+    "ptcore.autograd._batch": "ptcore.autograd.batch",
+    "ptcore.autograd._dual": "ptcore.autograd.dual",
+    "ptcore.autograd._engine": "ptcore.autograd.engine",
+    "ptcore.autograd._levels": "ptcore.autograd.levels",
+    "ptcore.autograd._ranges": "ptcore.autograd.ranges",
+    "ptcore.autograd._recording": "ptcore.autograd.recording",
+    "ptcore.autograd._tensor_methods": "ptcore.autograd.tensor_methods",
+    "ptcore.cuda._ipc": "ptcore.cuda.ipc",
+    "ptcore.fx._blocks": "ptcore.fx.blocks",
+    "ptcore.fx._verify": "ptcore.fx.verify",
+    "ptcore.fx.experimental._sizes": "ptcore.fx.experimental.sizes",
+    "ptcore.jit._capture": "ptcore.jit.capture",
+    "ptcore.jit._compile": "ptcore.jit.compiled",
+    "ptcore.jit._passes": "ptcore.jit.passes",
+    "ptcore.library._tag": "ptcore.library.tag",
+    "ptcore.multiprocessing._connection": "ptcore.multiprocessing.channels",
+    "ptcore.multiprocessing._shared_memory": "ptcore._memory.segments",
+    "ptcore.nn.modules._module_hooks": "ptcore.nn.modules.module_hooks",
+    "ptcore.nn.modules._registry": "ptcore.nn.modules.registry",
+    "ptcore.optim._scheduler": "ptcore.optim.scheduler",
+    "ptcore.serialization._arrays": "ptcore.serialization.arrays",
+    "ptcore.serialization._files": "ptcore.serialization.files",
+    "ptcore.serialization._safetensors": "ptcore.serialization.safetensors_files",
+    "ptcore.serialization._zip": "ptcore.serialization.zip_files",
+    "ptcore.utils._settings": "ptcore.utils.settings",
+}
+
+
+class Moved:
+    """Finds the modules of ``MOVED`` by their old paths, and those in a package that has moved."""
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name not in MOVED and name.rpartition(".")[0] not in MOVED:
+            return None
+        return ModuleSpec(name, Moved)
+
+    @staticmethod
+    def create_module(spec):
+        return None
+
+    @staticmethod
+    def exec_module(module):
+        """Puts today's module in the place of the one that was made for the old path."""
+        old = module.__name__
+        package, _, last = old.rpartition(".")
+        sys.modules[old] = import_module(MOVED.get(old) or f"{MOVED[package]}.{last}")
+
+
+sys.meta_path.insert(0, Moved)
 
 
 def names(package, methods=()) -> "tuple[Callable[[str], Any], Callable[[], list[str]]]":

@@ -88,6 +88,6 @@ cdef class Recording(Mode):
 
 cpdef bint is_grad_enabled() noexcept
 cpdef bint is_anomaly_enabled() noexcept
-cpdef void _set_grad_enabled(bint mode) noexcept
+cpdef void put_grad_enabled(bint mode) noexcept
 cdef object told(str method, str kind, object t)
 cdef bint is_asked(uint32_t flags) noexcept

@@ -363,7 +363,7 @@ def is_inference_mode_enabled():
     return pt_tls.inference != 0
 
 
-cpdef void _set_grad_enabled(bint mode) noexcept:
+cpdef void put_grad_enabled(bint mode) noexcept:
     pt_tls.grad_enabled = mode
 
 

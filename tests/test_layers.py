@@ -3,21 +3,18 @@
 Parses every import and cimport of the package, function bodies included, and fails on an edge that climbs. A name
 that the package itself offers, and no module of it, is of the highest layer: what stands below takes it from its
 own file. The one table that leads up, _lazy.py, is for users: nothing in the package reads a name through it.
+What may import what above layer 2 says test_rooms.py.
 """
 import ast
-import re
-from pathlib import Path
 
 import pytest
+from _imports import PACKAGE, imports, is_module, module_of, sources
 
 from ptcore._lazy import MODULES, TABLE
 
 pytestmark = pytest.mark.core
 
-PACKAGE = Path(__file__).resolve().parent.parent / "ptcore"
 SOURCE_ONLY = pytest.mark.skipif(not (PACKAGE / "_build").exists(), reason="needs the source tree")
-CYTHON = re.compile(r"^[ \t]*(?:from[ \t]+(ptcore[\w.]*)[ \t]+c?import[ \t]+(\([^)]*\)|[^#\n]*)"
-                    r"|c?import[ \t]+(ptcore[\w.]*))", re.M)
 
 
 def layer(module):
@@ -25,7 +22,7 @@ def layer(module):
     if len(parts) == 1:
         return 3
     head = parts[1]
-    if head in ("_ops", "cuda"):
+    if head in ("_ops", "_names", "cuda"):
         return 1
     if head == "autograd":
         return 2
@@ -34,54 +31,13 @@ def layer(module):
     return 3
 
 
-def module_of(path):
-    return ".".join(("ptcore", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__")
-
-
-def sources():
-    for path in sorted(PACKAGE.rglob("*")):
-        relative = path.relative_to(PACKAGE).parts
-        if path.suffix in (".py", ".pyx", ".pxd") and relative[0] != "_build":
-            yield path
-
-
-def imports(path):
-    """(module, name or None) of every import; "ptcore" alone is the package itself."""
-    text = path.read_text()
-    if path.suffix == ".py":
-        for node in ast.walk(ast.parse(text)):
-            if isinstance(node, ast.Import):
-                yield from ((a.name, None) for a in node.names)
-            elif isinstance(node, ast.ImportFrom):
-                assert node.level == 0, f"{path}: a relative import"
-                yield from ((node.module, a.name) for a in node.names)
-        return
-    for where, names, plain in CYTHON.findall(text):
-        if plain:
-            yield plain, None
-        for name in re.findall(r"[\w*]+", re.sub(r"\bas\s+\w+|#.*", "", names)):
-            yield where, name
-
-
-def is_module(name):
-    path = PACKAGE.parent.joinpath(*name.split("."))
-    return path.is_dir() or any(path.with_suffix(suffix).exists() for suffix in (".py", ".pyx"))
-
-
-def targets(path):
-    """The modules that a source imports; of ``from ptcore import a`` the package, unless a is a module."""
-    for where, name in imports(path):
-        if where.partition(".")[0] == "ptcore":
-            yield f"{where}.{name}" if name and is_module(f"{where}.{name}") else where
-
-
 @SOURCE_ONLY
 def test_no_import_climbs():
     climbing = []
     for path in sources():
         here = module_of(path)
         name = path.relative_to(PACKAGE).as_posix()
-        climbing += [f"{name} imports {target}" for target in targets(path) if layer(target) > layer(here)]
+        climbing += [f"{name} imports {i.module}" for i in imports(path) if layer(i.module) > layer(here)]
     assert not climbing, "\n".join(climbing)
 
 

@@ -15,7 +15,7 @@ class _Options:
     sci_mode = None
 
 
-_options = _Options()
+options = _Options()
 _profiles = {"default": (4, 1000, 3, 80), "short": (2, 1000, 2, 80),
              "full": (4, math.inf, 3, 80)}
 
@@ -56,11 +56,11 @@ def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=N
         if profile not in _profiles:
             raise ValueError(f"set_printoptions: profile must be one of {sorted(_profiles)}, got "
                              f"{profile!r}")
-        (_options.precision, _options.threshold, _options.edgeitems,
-         _options.linewidth) = _profiles[profile]
+        (options.precision, options.threshold, options.edgeitems,
+         options.linewidth) = _profiles[profile]
     for name, value in given.items():
-        setattr(_options, name, value if name == "threshold" else int(value))
-    _options.sci_mode = sci_mode
+        setattr(options, name, value if name == "threshold" else int(value))
+    options.sci_mode = sci_mode
 
 
 class _Formatter:
@@ -83,7 +83,7 @@ class _Formatter:
         sizes = [abs(v) for v in values]
         low, high = min(sizes), max(sizes)
         self.int_mode = all(v == math.ceil(v) for v in values)
-        self.sci_mode = _options.sci_mode
+        self.sci_mode = options.sci_mode
         if self.sci_mode is None:
             self.sci_mode = high > 1000.0 * low or high > 1e8 or low < 1e-4
 
@@ -91,10 +91,10 @@ class _Formatter:
         if not self.floating:
             return str(v)
         if self.sci_mode:
-            return f"{v:.{_options.precision}e}"
+            return f"{v:.{options.precision}e}"
         if self.int_mode:
             return f"{v:.0f}." if math.isfinite(v) else f"{v:.0f}"
-        return f"{v:.{_options.precision}f}"
+        return f"{v:.{options.precision}f}"
 
     def __call__(self, v):
         return self.text(v).rjust(self.width)
@@ -132,10 +132,10 @@ def _flat(nested):
 
 
 def _vector(values, formatter, indent):
-    gap = " ..." if _options.edgeitems else "..."
+    gap = " ..." if options.edgeitems else "..."
     items = [gap if v is None else formatter(v) for v in values]
     width = formatter.width + 2
-    per_line = max(1, (_options.linewidth - indent) // width)
+    per_line = max(1, (options.linewidth - indent) // width)
     lines = [", ".join(items[i:i + per_line]) for i in range(0, len(items), per_line)]
     return "[" + (",\n" + " " * (indent + 1)).join(lines) + "]"
 
@@ -150,12 +150,12 @@ def _nested_text(nested, formatter, ndim, indent):
     return "[" + ("," + "\n" * (ndim - 1) + " " * (indent + 1)).join(parts) + "]"
 
 
-def _body(t, indent):
+def text_of(t, indent):
     if t.numel() == 0:
         return "[]"
     data = t.detach()
-    if data.numel() > _options.threshold:
-        nested = _summarised(data, _options.edgeitems)
+    if data.numel() > options.threshold:
+        nested = _summarised(data, options.edgeitems)
     else:
         nested = data.tolist()
     values = list(_flat(nested))
@@ -204,11 +204,11 @@ def _tensor_text(self):
             if self.ndim != 1:
                 suffixes.append(f"size={tuple(self.shape)}")
             plain = dtype is get_default_dtype()
-        elif not _options.edgeitems:
+        elif not options.edgeitems:
             suffixes.append(f"size={tuple(self.shape)}")
         if not plain:
             suffixes.append(f"dtype={dtype!r}")
-        body = _body(self, indent)
+        body = text_of(self, indent)
     try:
         grad_fn = self.grad_fn
     except RuntimeError:                # a view that cannot follow a write to its base
@@ -227,7 +227,7 @@ def add_suffixes(text, suffixes, indent, force_newline=False):
     """A text with what stands behind the values, on a new line where it would be too long, and the last bracket."""
     last = len(text) - text.rfind("\n") + 1
     for s in suffixes:
-        if force_newline or last + len(s) + 2 > _options.linewidth:
+        if force_newline or last + len(s) + 2 > options.linewidth:
             text += ",\n" + " " * indent + s
             last, force_newline = indent + len(s), False
         else:

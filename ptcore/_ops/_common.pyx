@@ -5,7 +5,7 @@ from ptcore._errors import OutOfRangeError, ShapeError
 from ptcore._ops import checked
 
 
-cpdef long _wrap(str op, object dim, long ndim, str name="dim") except -1:
+cpdef long wrap_dim(str op, object dim, long ndim, str name="dim") except -1:
     """The dim counted from 0."""
     cdef long n = ndim if ndim > 0 else 1, d
     if type(dim) is not int:
@@ -17,21 +17,21 @@ cpdef long _wrap(str op, object dim, long ndim, str name="dim") except -1:
     return d + n if d < 0 else d
 
 
-cpdef tuple _dims(str op, object dim, long ndim):
+cpdef tuple wrap_dims(str op, object dim, long ndim):
     """Non-negative dims for an op of another name to reduce over (None and (): all)."""
     cdef tuple dims
     if dim is None:
         return None
     if type(dim) is int:
-        return (_wrap(op, dim, ndim),)
-    dims = tuple([_wrap(op, d, ndim) for d in checked.integers(op, "dim", dim)])
+        return (wrap_dim(op, dim, ndim),)
+    dims = tuple([wrap_dim(op, d, ndim) for d in checked.integers(op, "dim", dim)])
     if len(set(dims)) < len(dims):
         raise RuntimeError(f"{op}: a dim appears twice in dim={dim!r}")
     return dims
 
 
-cpdef long _divided(str op, object dim, Tensor input) except -1:
+cpdef long divided_dim(str op, object dim, Tensor input) except -1:
     """The wrapped dim of an op that takes a tensor apart, which needs one."""
     if input.rank == 0:
         raise ShapeError(f"{op}: input must have at least one dimension, got shape []")
-    return _wrap(op, dim, input.rank)
+    return wrap_dim(op, dim, input.rank)

@@ -18,7 +18,7 @@ __all__ = ["Namespace", "OpFunction", "Packet", "attribute_of", "namespace"]
 OpFunction = type(_table.function_of(0))
 _spaces, _packets = {}, {}
 custom = {}                         # "namespace::name" -> {overload: function}; library._definition enters them
-_ATEN = ("aten", "prims")
+ATEN = ("aten", "prims")
 _TYPES = {"T": "Tensor", "I": "Tensor", "O": "Tensor?", "J": "Tensor?", "L": "Tensor[]", "i": "int", "f": "float",
           "b": "bool", "s": "Scalar", "j": "int?", "g": "float?", "d": "int", "n": "int", "e": "int?", "D": "int[]?",
           "R": "int[]", "z": "SymInt[]", "Z": "int[]", "t": "ScalarType?", "w": "str", "o": "Any"}
@@ -94,7 +94,7 @@ def packet(qualname):
     """The overloads of a name, or None if there are none."""
     if qualname not in custom:
         space, _, name = qualname.partition("::")
-        if space not in _ATEN or not aten.function_of(name):
+        if space not in ATEN or not aten.function_of(name):
             _packets.pop(qualname, None)
             return None
     found = _packets.get(qualname)
@@ -246,7 +246,7 @@ def _full(function):
     return f"{name}.{overload}" if overload else name
 
 
-def _definition(function):
+def definition_of(function):
     return _ops.row(_table.op_name(function.op)).definition
 
 
@@ -268,7 +268,7 @@ _ATTRIBUTES = {
     "overloadpacket": lambda f: packet(_qualname(f)[0]),
     "_overloadpacket": lambda f: packet(_qualname(f)[0]),
     "is_view": lambda f: schema_of(f)._is_view_op() or _ops.row(_table.op_name(f.op)).kind == "view",
-    "tags": lambda f: [] if _definition(f) is None else list(_definition(f).tags),
+    "tags": lambda f: [] if definition_of(f) is None else list(definition_of(f).tags),
     "redispatch": _redispatch,
     "default": lambda f: f,
 }

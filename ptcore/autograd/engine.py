@@ -31,7 +31,7 @@ if not cython.compiled:         # plain Python finds a cimport by its whole name
 
 from cython.cimports.ptcore._device import are_streams_used
 from cython.cimports.ptcore._node import Node
-from cython.cimports.ptcore._state import _set_grad_enabled, is_anomaly_enabled, is_grad_enabled
+from cython.cimports.ptcore._state import is_anomaly_enabled, is_grad_enabled, put_grad_enabled
 from cython.cimports.ptcore.autograd.accumulate import (
     accumulate_leaf,
     hooked_leaves,
@@ -623,7 +623,7 @@ def walked(run: Run, roots: object, grads: object, again: object, before: cython
     inputs: object = run.inputs
     create_graph: cython.bint = run.create_graph
     _live.add(stamp)
-    _set_grad_enabled(create_graph)
+    put_grad_enabled(create_graph)
     try:
         if inputs is not None or hooked_leaves():
             run.survey(roots)
@@ -649,7 +649,7 @@ def walked(run: Run, roots: object, grads: object, again: object, before: cython
         if run.streams is not None:
             run.streams.choose(None)
         _live.discard(stamp)
-        _set_grad_enabled(before)
+        put_grad_enabled(before)
     if inputs is None:
         return None
     found: list = run.found

@@ -19,7 +19,7 @@ def _sequence(value, op, arg):
     return value
 
 
-def _initial(op, outputs, grads, create_graph):
+def seeds_of(op, outputs, grads, create_graph):
     """The gradients that start the walk: given ones checked, ones for scalars."""
     if grads is None:
         grads = [None] * len(outputs)
@@ -109,7 +109,7 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
             if not t.requires_grad:
                 raise RuntimeError("backward: inputs must require grad, got a tensor that does not require grad")
     create_graph, retain_graph = _flags("backward", create_graph, retain_graph)
-    grads = _initial("backward", tensors, grad_tensors, create_graph)
+    grads = seeds_of("backward", tensors, grad_tensors, create_graph)
     run_backward(tensors, grads, create_graph if retain_graph is None else retain_graph,
                  create_graph, inputs, True)
 
@@ -161,7 +161,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     if flag("grad", "is_grads_batched", is_grads_batched):
         return _grad_of_batch(outputs, inputs, grad_outputs, create_graph if retain_graph is None else retain_graph,
                               create_graph, allow_unused, materialize_grads)
-    grads = _initial("grad", outputs, grad_outputs, create_graph)
+    grads = seeds_of("grad", outputs, grad_outputs, create_graph)
     found = run_backward(outputs, grads, create_graph if retain_graph is None else retain_graph,
                          create_graph, inputs, False)
     for k, g in enumerate(found):
@@ -188,7 +188,7 @@ def _grad_of_batch(outputs, inputs, grad_outputs, retain_graph, create_graph, al
     unused = []
 
     def pulled(*gs):
-        found = run_backward(outputs, _initial("grad", outputs, gs, create_graph), retain_graph, create_graph, inputs,
+        found = run_backward(outputs, seeds_of("grad", outputs, gs, create_graph), retain_graph, create_graph, inputs,
                              False)
         unused[:] = [g is None for g in found]
         return tuple([g for g in found if g is not None])

@@ -37,7 +37,7 @@ class ProfilerActivity(enum.Enum):
     PrivateUse1 = 5
 
 
-def _supported_activities():
+def supported_activities():
     from ptcore.cuda import is_available
     return {ProfilerActivity.CPU, ProfilerActivity.CUDA} if is_available() else {ProfilerActivity.CPU}
 
@@ -171,7 +171,7 @@ class profile:
         if self.use_device is None:
             return
         if self.use_device == "cuda":
-            if ProfilerActivity.CUDA not in _supported_activities():
+            if ProfilerActivity.CUDA not in supported_activities():
                 warn("CUDA is not available, disabling CUDA profiling")
                 self.use_cuda, self.use_device = False, None
         else:

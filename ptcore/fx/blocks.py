@@ -4,7 +4,7 @@ A block sees nothing but its own arguments: what it uses of the graph around it 
 of which ``operator.getitem`` takes the parts. Whoever runs a node calls its target with callables for its blocks.
 """
 
-__all__ = ["cond", "loop", "with_block"]
+NAMES = ("cond", "loop", "with_block")
 
 
 def cond(predicate, *captured, blocks):

@@ -384,7 +384,7 @@ class Graph:
         -------
         PythonCode
         """
-        return _Writer(self, root_module).code()
+        return CodeWriter(self, root_module).code()
 
     def process_inputs(self, *args):
         """The flat arguments of the nodes from those of the function."""
@@ -413,7 +413,7 @@ def _name_of_target(target):
     return _CAPITAL.sub(r"_\1", text).lower()
 
 
-class _Writer:
+class CodeWriter:
     """The source of a graph."""
 
     def __init__(self, graph, root):
@@ -485,9 +485,9 @@ class _Writer:
             owner = owner if owner.isidentifier() else f"({owner})"
             return f"{owner}.{node.target}({self.arguments(rest, node.kwargs)})"
         if node.op == "call_module":
-            return f"{_path(self.root, node.target)}({self.arguments(node.args, node.kwargs)})"
+            return f"{path_of(self.root, node.target)}({self.arguments(node.args, node.kwargs)})"
         if node.op == "get_attr":
-            return _path(self.root, node.target)
+            return path_of(self.root, node.target)
         name = getattr(node.target, "__name__", "")
         if getattr(node.target, "__module__", None) == "_operator" and not node.kwargs and name in _INFIX:
             return _INFIX[name].format(*map(self.value, node.args))
@@ -542,7 +542,7 @@ class _Writer:
     def block(self, node, k, graph, lines):
         """Writes a block of a node as a function, and returns its name."""
         name = self.names.create_name(f"{node.name}_block_{k}")
-        inner = _Writer(graph, "")
+        inner = CodeWriter(graph, "")
         inner.root, inner.globals = self.root, self.globals
         inner.names._used |= self.names._used
         head, *body = inner.code().src.strip("\n").replace("forward(self", "forward(").split("\n")
@@ -551,7 +551,7 @@ class _Writer:
         return name
 
 
-def _path(root, target):
+def path_of(root, target):
     """An expression that looks a dotted name up."""
     for part in target.split(".") if target else ():
         root = f"{root}.{part}" if part.isidentifier() and not keyword.iskeyword(part) else f'getattr({root}, "{part}")'

@@ -7,8 +7,6 @@ from ptcore._ops.table.ids import op_name
 from ptcore._tensor import Tensor
 from ptcore.fx.node import OpFunction, attribute_at
 
-__all__ = ["of_sizes", "verify"]
-
 
 def verify(graph):
     """Checks a graph, and says in which dialect it is.

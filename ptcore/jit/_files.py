@@ -13,7 +13,7 @@ from ptcore._ops import row
 from ptcore._ops.table.ids import op_name
 from ptcore.fx.node import OpFunction
 from ptcore.jit._text import parse, to_text
-from ptcore.serialization import CorruptFileError, _write_open, safetensors_files
+from ptcore.serialization import CorruptFileError, safetensors_files, write_open
 from ptcore.serialization.arrays import parsed
 from ptcore.serialization.files import CallerError, Source, placer, write_atomically
 from ptcore.serialization.zip_files import Reader, Writer
@@ -62,7 +62,7 @@ def write(contents, f):
     if isinstance(f, (str, os.PathLike)):
         write_atomically(os.fspath(f), to)
     else:
-        _write_open(f, to)
+        write_open(f, to)
 
 
 def _entries(contents):

@@ -9,8 +9,8 @@ import weakref
 from ptcore._errors import warn
 from ptcore._overrides import modes as function_modes
 from ptcore._random import default_generator
-from ptcore._state import _set_grad_enabled as set_mode
 from ptcore._state import interpreters, is_grad_enabled
+from ptcore._state import put_grad_enabled as set_mode
 from ptcore._subclass import payload_of
 from ptcore._tensor import Tensor
 from ptcore._watching import when_profiled
@@ -24,8 +24,6 @@ from ptcore.nn.modules.module_hooks import has_hooks
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
-
-__all__ = ["CaptureError", "Compiled", "OptimizedModule", "compile", "disable", "find_backend"]
 
 LIMIT = 8                               # variants of one function, and ways on from one read of a value
 STANCES = ("default", "force_eager", "eager_on_recompile", "fail_on_recompile")

@@ -15,8 +15,6 @@ from ptcore.fx.graph_module import GraphModule
 from ptcore.fx.node import Node, OpFunction, attribute_at, map_arg
 from ptcore.fx.verify import of_sizes
 
-__all__ = ["Memory", "absorb_affine", "copy_of", "fold", "merge_equal", "written_to"]
-
 # Rows whose results are memory of their own; of a kind but for those named.
 FRESH = {"elementwise", "structured", "bilinear", "nondifferentiable", "linear"}
 MAY_RETURN_ARGUMENTS = {"to_dtype", "to_device", "row_major"}

@@ -483,7 +483,7 @@ def remove(definition):
 
 def definition_of(function):
     """The definition of an op's function; None of a row of the table."""
-    return namespaces._definition(function)
+    return namespaces.definition_of(function)
 
 
 def find(name):

@@ -65,7 +65,7 @@ def when_defined(name, register):
         register(definition)
         return
     space = name.partition("::")[0]
-    if space in namespaces._ATEN:
+    if space in namespaces.ATEN:
         raise NotImplementedError(f"{name}: ops of ptcore itself are not overridden by a Library; ops.register_kernel "
                                   "enters a kernel for one of them, ops.register_backend a type of device")
     pending.setdefault(name, []).append(register)

@@ -1,12 +1,12 @@
 """Forward and backward of callables as graphs: ``make_graphed_callables``."""
 from ptcore import Tensor, autograd, empty_like
+from ptcore._trees.tree import tree_flatten, tree_unflatten
 from ptcore.amp.autocast_mode import is_autocast_cache_enabled, is_autocast_enabled
 from ptcore.autograd.function import Function, once_differentiable
 from ptcore.cuda import synchronize
 from ptcore.cuda.graphs import CUDAGraph, graph, graph_pool_handle
 from ptcore.cuda.streams import Stream, current_stream, stream
 from ptcore.nn.modules.module import Module
-from ptcore.utils._pytree import tree_flatten, tree_unflatten
 
 
 def _needing(tensors):

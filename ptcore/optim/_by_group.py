@@ -4,7 +4,7 @@ import ptcore
 from ptcore import Tensor
 from ptcore._errors import DTypeError
 from ptcore._ops.optimizers import optimizers
-from ptcore._state import _set_grad_enabled, is_grad_enabled
+from ptcore._state import is_grad_enabled, put_grad_enabled
 from ptcore.optim.optimizer import Optimizer, check_implementation, counter_dtype
 
 
@@ -56,14 +56,14 @@ class ByGroup(Optimizer):
         loss = self._run_closure(closure)
         before = is_grad_enabled()
         recorded = bool(self.defaults.get("differentiable"))
-        _set_grad_enabled(recorded)             # no_grad() makes an object
+        put_grad_enabled(recorded)             # no_grad() makes an object
         try:
             if recorded and any(group.get("foreach") for group in self.param_groups):
                 raise AssertionError("_foreach ops don't support autograd: foreach and differentiable are both set")
             for group in self.param_groups:
                 self._step_group(group)
         finally:
-            _set_grad_enabled(before)
+            put_grad_enabled(before)
         return loss
 
 

@@ -23,7 +23,7 @@ def _warn_once(message):
 
 def supported_activities():
     """What can be profiled here: a set of ProfilerActivity, of the CPU and, where there is a card, of CUDA."""
-    return prof._supported_activities()
+    return prof.supported_activities()
 
 
 def _parse_activities(activities):

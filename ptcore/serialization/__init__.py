@@ -120,12 +120,12 @@ def save(obj, f, pickle_module=None, pickle_protocol=2, _use_new_zipfile_seriali
         layout(file, obj, pickle_protocol, not _disable_byteorder_record)
 
     if path is None:
-        _write_open(f, write)
+        write_open(f, write)
     else:
         write_atomically(path, write)
 
 
-def _write_open(f, write):
+def write_open(f, write):
     """Calls ``write`` for an open file, all of what it writes reaching the file."""
     if isinstance(f, io.RawIOBase):  # may take less than it is given
         buffered = io.BufferedWriter(f)

@@ -13,6 +13,7 @@ from pickle import UnpicklingError
 import ptcore
 from ptcore import Tensor
 from ptcore._contexts import Changed
+from ptcore._lazy import MOVED
 from ptcore._untyped_storage import UntypedStorage
 from ptcore.nn import Parameter
 
@@ -527,6 +528,7 @@ _ABSENT = re.compile(
 def find(module, name, more):
     """What a name in a file stands for: of the table, or of `more`, what the user has added."""
     module = _MODULES.get(module, module)
+    module = MOVED.get(module, module)
     full = f"{module}.{name}"
     if full == "numpy.ndarray":
         import numpy as np

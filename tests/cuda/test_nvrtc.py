@@ -164,7 +164,7 @@ def test_the_compiler_is_known_by_its_build_and_options(monkeypatch, tmp_path):
     monkeypatch.setattr(_compile.NVRTC, "OPTIONS", (*_compile.NVRTC.OPTIONS, "-use_fast_math"))
     other = _compile.NVRTC()
     (tmp_path / "libnvrtc.so.13").write_bytes(b"another build")
-    monkeypatch.setitem(_compile._libraries._paths, "nvrtc", str(tmp_path / "libnvrtc.so.13"))
+    monkeypatch.setitem(_compile.libraries._paths, "nvrtc", str(tmp_path / "libnvrtc.so.13"))
     assert len({here.identity, other.identity, _compile.NVRTC().identity}) == 3
 
 

@@ -698,7 +698,7 @@ def in_threads(monkeypatch):
     """What systems without these pipes do."""
     from ptcore.utils.data import _workers
 
-    monkeypatch.setattr(_workers._shared_memory, "STRATEGIES", ("file_system",))
+    monkeypatch.setattr(_workers.segments, "STRATEGIES", ("file_system",))
 
 
 @pytest.mark.timeout(60)

@@ -1,5 +1,5 @@
 """Bodies: activation functions of neural networks."""
-from cython.cimports.ptcore._ops._common import _divided
+from cython.cimports.ptcore._ops._common import divided_dim
 
 from ptcore._errors import DTypeError, ShapeError, UnsupportedDTypeError
 from ptcore._ops import checked
@@ -23,7 +23,7 @@ from ptcore._ops.functions import (
 
 # -- activations --------------------------------------------------------------------------------
 def glu(input, dim):
-    dim = _divided("glu", dim, input)
+    dim = divided_dim("glu", dim, input)
     n = input.shape[dim]
     if n % 2:
         raise RuntimeError(f"glu: the size of dim {dim} must be even, got {n}")

@@ -1,5 +1,5 @@
 """Bodies: Fourier transforms by the three ops that the library has, and those of short windows of a signal."""
-from cython.cimports.ptcore._ops._common import _wrap
+from cython.cimports.ptcore._ops._common import wrap_dim
 
 from ptcore._dtype import get_default_dtype
 from ptcore._errors import ChoiceError, DTypeError, ShapeError, UnsupportedDTypeError, warn
@@ -52,7 +52,7 @@ def _along(op, x, dim):
         raise IndexError(f"{op}: dim must name a dim of input, got {dim} for shape []")
     if type(dim) is not int or not -n <= dim < n:
         dim = checked.integer(op, "dim", dim)
-    at: object = _wrap(op, dim, n)
+    at: object = wrap_dim(op, dim, n)
     return at
 
 
@@ -77,7 +77,7 @@ def _plan(op, x, s, dim):
     ndim, shape = x.ndim, x.shape
     sizes = None if s is None else checked.integers(op, "s", s)
     if dim is not None:
-        dims = [_wrap(op, d, ndim) for d in checked.integers(op, "dim", dim)]
+        dims = [wrap_dim(op, d, ndim) for d in checked.integers(op, "dim", dim)]
         if dims and not ndim:
             raise IndexError(f"{op}: dim must name dims of input, got {dim} for shape []")
         if len(set(dims)) < len(dims):
@@ -306,7 +306,7 @@ def fft_ihfft2(input, s, dim, norm, out=None):
 
 def _shifted(op, x, dim, up):
     dims = list(range(x.ndim)) if dim is None else checked.integers(op, "dim", dim)
-    dims = [_wrap(op, d, x.ndim) for d in dims]
+    dims = [wrap_dim(op, d, x.ndim) for d in dims]
     if not dims or not x.ndim:
         raise RuntimeError(f"{op}: at least one dim must be shifted, got none")
     return roll(x, [(x.shape[d] + up) // 2 for d in dims], dims)

@@ -1,5 +1,5 @@
 """Bodies: reading and writing by positions and masks."""
-from cython.cimports.ptcore._ops._common import _wrap
+from cython.cimports.ptcore._ops._common import wrap_dim
 
 from ptcore._dtype import as_dtype, iinfo
 from ptcore._errors import DTypeError, OutOfRangeError, ShapeError
@@ -60,7 +60,7 @@ def _number(op, name, value, input):
 
 
 def _dim_of(op, input, dim):
-    return _wrap(op, dim, input.ndim)
+    return wrap_dim(op, dim, input.ndim)
 
 
 # -- whole slices -------------------------------------------------------------------------------

@@ -1,5 +1,5 @@
 """Reading and writing by positions written out in smaller ops; see decompositions.py."""
-from ptcore._ops._common import _wrap
+from ptcore._ops._common import wrap_dim
 from ptcore._ops.creation.creation import arange, full, zeros
 from ptcore._ops.functions import (
     cumsum,
@@ -83,13 +83,13 @@ def _written(input, dim, index, source):
 
 
 def index_copy(input, dim, index, source):
-    return _written(input, _wrap("index_copy", dim, input.ndim), index, source)
+    return _written(input, wrap_dim("index_copy", dim, input.ndim), index, source)
 
 
 def index_filled(input, dim, index, value):
     if input.ndim == 0:
         return reshape(index_filled(reshape(input, (1,)), 0, index, value), ())
-    dim = _wrap("index_fill", dim, input.ndim)
+    dim = wrap_dim("index_fill", dim, input.ndim)
     # A mask of the positions: the gradient of the value counts one that is named twice once.
     n, index = input.shape[dim], reshape(index, (-1,))
     ones = expand(full((), True, device=input.device), index.shape)
@@ -107,14 +107,14 @@ def _along(index, shape, dim):
 def index_select(input, dim, index):
     if input.ndim == 0:
         return gather(reshape(input, (1,)), 0, reshape(index, (-1,))).reshape(())
-    dim = _wrap("index_select", dim, input.ndim)
+    dim = wrap_dim("index_select", dim, input.ndim)
     shape = list(input.shape)
     shape[dim] = index.numel()
     return gather(input, dim, _along(index, shape, dim))
 
 
 def index_add(input, dim, index, source, alpha=1):
-    dim = _wrap("index_add", dim, input.ndim)
+    dim = wrap_dim("index_add", dim, input.ndim)
     if alpha != 1:
         source = source * alpha
     if input.ndim == 0:

@@ -1,5 +1,5 @@
 """Bodies: systems of equations, factors and inverses of matrices, and what is worked out from them."""
-from cython.cimports.ptcore._ops._common import _wrap
+from cython.cimports.ptcore._ops._common import wrap_dim
 
 from ptcore._dtype import as_dtype
 from ptcore._errors import ChoiceError, DTypeError, ShapeError, UnsupportedDTypeError
@@ -621,7 +621,7 @@ def linalg_tensorinv(A, ind):
 def linalg_tensorsolve(A, B, dims):
     op = "linalg_tensorsolve"
     if dims is not None:
-        moved = [_wrap(op, d, A.ndim, "dims") for d in checked.integers(op, "dims", dims)]
+        moved = [wrap_dim(op, d, A.ndim, "dims") for d in checked.integers(op, "dims", dims)]
         if len(moved) > A.ndim:
             raise ShapeError(f"{op}: dims must name at most {A.ndim} dims, got {len(moved)}")
         A = movedim(A, moved, list(range(A.ndim - len(moved), A.ndim)))

@@ -1,5 +1,5 @@
 """Bodies: norms, condition numbers and distances."""
-from cython.cimports.ptcore._ops._common import _dims, _wrap
+from cython.cimports.ptcore._ops._common import wrap_dim, wrap_dims
 
 from ptcore._dtype import get_default_dtype
 from ptcore._errors import DTypeError, ShapeError
@@ -60,7 +60,7 @@ def norm(input, p, dim, keepdim, dtype):
 
 def _vector_norm(op, input, order, dim, keepdim, dtype):
     input = _measured(op, input, dtype)
-    dims = _dims(op, dim, input.ndim)
+    dims = wrap_dims(op, dim, input.ndim)
     empty = input.numel() == 0 if not dims else 0 in [input.shape[d] for d in dims] if input.ndim else False
     if empty and (order < 0 or order == _INFINITY) and order != 0:
         raise RuntimeError(f"{op}: the norm of order {order} needs elements, got shape {list(input.shape)}")
@@ -75,7 +75,7 @@ def _two(op, dim, ndim):
     dims = checked.integers(op, "dim", dim)
     if len(dims) != 2:
         raise RuntimeError(f"{op}: dim must be two dims, got {dim!r}")
-    a, b = [_wrap(op, d, ndim) for d in dims]
+    a, b = [wrap_dim(op, d, ndim) for d in dims]
     if a == b:
         raise RuntimeError(f"{op}: the two dims must differ, got {dim!r}")
     return a, b
@@ -154,7 +154,7 @@ def cosine_similarity(x1, x2, dim, eps):
             raise DTypeError(f"{op}: both arguments must be real, got {x.dtype.name}")
     if not eps >= 0:
         raise RuntimeError(f"{op}: eps must not be negative, got {eps}")
-    dim = _wrap(op, dim, len(shape))
+    dim = wrap_dim(op, dim, len(shape))
     dtype = promoted((x1, x2))
     dtype = dtype if dtype.kind == "f" else get_default_dtype()
     a, b = [expand(x.to(dtype), shape) for x in (x1, x2)]

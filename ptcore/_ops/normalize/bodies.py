@@ -1,5 +1,5 @@
 """Bodies: softmax and normalisation over dims."""
-from cython.cimports.ptcore._ops._common import _wrap
+from cython.cimports.ptcore._ops._common import wrap_dim
 
 from ptcore._dtype import bfloat16, float16, float32
 from ptcore._errors import DTypeError, ShapeError, warn
@@ -26,7 +26,7 @@ from ptcore._ops.normalize.functions import (
 def softmin(input, dim, _stacklevel, dtype):
     if dim is None:
         dim = 0 if input.ndim in (0, 1, 3) else 1
-    return softmax(-input, _wrap("softmin", dim, input.ndim), dtype=dtype)
+    return softmax(-input, wrap_dim("softmin", dim, input.ndim), dtype=dtype)
 
 
 def _implicit_dim(op, dim, input):
@@ -70,7 +70,7 @@ def _normalized_dims(op, input, normalized_shape):
 def gumbel_softmax(logits, tau, hard, eps, dim):
     if logits.dtype.kind != "f":
         raise DTypeError(f"gumbel_softmax: logits must be real floating-point, got {logits.dtype.name}")
-    dim = _wrap("gumbel_softmax", dim, logits.ndim)
+    dim = wrap_dim("gumbel_softmax", dim, logits.ndim)
     noise = -empty_like(logits).exponential_().log()
     soft = softmax((logits + noise) / tau, dim)
     if not hard:

@@ -1,7 +1,7 @@
 """Bodies: products of matrices and vectors."""
 import cython
 from cython.cimports.cpython.mem import PyMem_Calloc, PyMem_Free
-from cython.cimports.ptcore._ops._common import _wrap
+from cython.cimports.ptcore._ops._common import wrap_dim
 from cython.cimports.ptcore._tensor import same_shape
 
 from ptcore._dtype import as_dtype
@@ -186,8 +186,8 @@ def tensordot(a, b, dims):
         if n < 0 or n > min_of(a.ndim, b.ndim):
             raise RuntimeError(f"{op}: dims must be in [0, {min_of(a.ndim, b.ndim)}], got {n}")
         left, right = list(range(a.ndim - n, a.ndim)), list(range(n))
-    left = [_wrap(op, d, a.ndim, "dims") for d in left]
-    right = [_wrap(op, d, b.ndim, "dims") for d in right]
+    left = [wrap_dim(op, d, a.ndim, "dims") for d in left]
+    right = [wrap_dim(op, d, b.ndim, "dims") for d in right]
     if len(left) != len(right) or len(set(left)) < len(left) or len(set(right)) < len(right):
         raise RuntimeError(f"{op}: both lists of dims must have one length and no dim twice, got {left} and {right}")
     n = 1
@@ -351,7 +351,7 @@ def linalg_vecdot(x, y, dim):
             raise DTypeError(f"{op}: both arguments must be floating-point or complex, got {v.dtype.name}")
     if x.dtype is not y.dtype:
         raise DTypeError(f"{op}: both arguments must have one dtype, got {x.dtype.name} and {y.dtype.name}")
-    dim = _wrap(op, dim, len(shape))
+    dim = wrap_dim(op, dim, len(shape))
     if not shape:
         return _conj(x) * y
     if len(shape) == 1 and x.shape == y.shape:
@@ -363,7 +363,7 @@ def _crossed(op, input, other, dim):
     shape = input.shape if same_shape(input, other) else broadcast_shapes(op, input.shape, other.shape)
     if not shape:
         raise ShapeError(f"{op}: both arguments need at least one dimension, got shape []")
-    dim = _wrap(op, dim, len(shape))
+    dim = wrap_dim(op, dim, len(shape))
     if shape[dim] != 3:
         raise ShapeError(f"{op}: dim {dim} must have size 3, got shapes {list(input.shape)} and {list(other.shape)}")
     if same_shape(input, other):
@@ -385,15 +385,15 @@ def linalg_cross(input, other, dim):
     if input.ndim != other.ndim:
         raise ShapeError(f"linalg_cross: both arguments must have equally many dimensions, got shapes "
                          f"{list(input.shape)} and {list(other.shape)}")
-    if input.ndim and (input.shape[_wrap("linalg_cross", dim, input.ndim)] != 3 or other.shape[dim] != 3):
+    if input.ndim and (input.shape[wrap_dim("linalg_cross", dim, input.ndim)] != 3 or other.shape[dim] != 3):
         raise ShapeError(f"linalg_cross: dim {dim} of both must have size 3, got shapes {list(input.shape)} and "
                          f"{list(other.shape)}")
     return _crossed("linalg_cross", input, other, dim)
 
 
 def linalg_diagonal(A, offset, dim1, dim2):
-    return diagonal(A, offset, _wrap("linalg_diagonal", dim1, A.ndim, "dim1"),
-                    _wrap("linalg_diagonal", dim2, A.ndim, "dim2"))
+    return diagonal(A, offset, wrap_dim("linalg_diagonal", dim1, A.ndim, "dim1"),
+                    wrap_dim("linalg_diagonal", dim2, A.ndim, "dim2"))
 
 
 def bilinear(input1, input2, weight, bias):

@@ -1,6 +1,6 @@
 """Bodies: reductions over one, several or all dims."""
 import cython
-from cython.cimports.ptcore._ops._common import _dims, _wrap
+from cython.cimports.ptcore._ops._common import wrap_dim, wrap_dims
 
 from ptcore._dtype import as_dtype
 from ptcore._errors import DTypeError, OutOfRangeError, ShapeError, UnsupportedDTypeError
@@ -35,14 +35,14 @@ from ptcore._tensor import Tensor
 @cython.cfunc
 def _extremum(op: str, input, dim, keepdim, elementwise, whole, along, result):
     if type(dim) is int:
-        return results.packed(result, along(input, _wrap(op, dim, input.ndim), keepdim))
+        return results.packed(result, along(input, wrap_dim(op, dim, input.ndim), keepdim))
     if dim is None:
         return whole(input, None, keepdim)
     if isinstance(dim, Tensor):
         return elementwise(input, dim)
     if isinstance(dim, (tuple, list)):
-        return whole(input, _dims(op, dim, input.ndim), keepdim)
-    return results.packed(result, along(input, _wrap(op, dim, input.ndim), keepdim))
+        return whole(input, wrap_dims(op, dim, input.ndim), keepdim)
+    return results.packed(result, along(input, wrap_dim(op, dim, input.ndim), keepdim))
 
 
 def max(input, dim, keepdim):
@@ -56,7 +56,7 @@ def min(input, dim, keepdim):
 def logsumexp(input, dim, keepdim):
     if not input.dtype.is_complex:
         return logsumexp_of(input, dim, keepdim)
-    dims = _dims("logsumexp", dim, input.ndim)
+    dims = wrap_dims("logsumexp", dim, input.ndim)
     if not input.numel():               # there is no largest
         return log(sum(exp(input), dims, keepdim))
     top = amax(input.real.detach(), dims, True)         # subtracted and added: without a gradient of its own
@@ -71,7 +71,7 @@ def hash_tensor(input, dim, keepdim, mode):
         raise RuntimeError(f"{op}: mode must be 0, got {mode}")
     if input.dtype.is_complex:
         raise UnsupportedDTypeError(f"{op}: input must be real, got {input.dtype.name}")
-    dims = _dims(op, dim, input.ndim)
+    dims = wrap_dims(op, dim, input.ndim)
     whole = not dims
     dims = range(input.ndim) if whole or input.ndim == 0 else dims
     if input.numel() == 0 and (whole or any([input.shape[d] == 0 for d in dims])):
@@ -95,7 +95,7 @@ def hash_tensor(input, dim, keepdim, mode):
 
 
 def prod(input, dim, keepdim, dtype):
-    return prod_dims(input, _dims("prod", dim, input.ndim), keepdim, dtype=dtype)
+    return prod_dims(input, wrap_dims("prod", dim, input.ndim), keepdim, dtype=dtype)
 
 
 def _variance(op, input, dim, unbiased, keepdim, correction, dtype, ddof):
@@ -107,7 +107,7 @@ def _variance(op, input, dim, unbiased, keepdim, correction, dtype, ddof):
         correction = 1.0 if unbiased is None or checked.flag(op, "unbiased", unbiased) else 0.0
     if dtype is not None:
         input = input.to(dtype)
-    dims, correction = _dims(op, dim, input.ndim), checked.real(op, "correction", correction)
+    dims, correction = wrap_dims(op, dim, input.ndim), checked.real(op, "correction", correction)
     if input.dtype.is_complex:
         return var_dims(input.real, dims, correction, keepdim) + var_dims(input.imag, dims, correction, keepdim)
     return var_dims(input, dims, correction, keepdim)
@@ -135,18 +135,18 @@ def _with_mean(op, input, dim, unbiased, keepdim, correction):
     if input.dtype.kind not in "fc":
         raise DTypeError(f"{op}: input must be floating-point, got {input.dtype.name}")
     variance = _variance(op, input, dim, unbiased, keepdim, correction, None, None)
-    return variance, mean(input, None if isinstance(dim, bool) else _dims(op, dim, input.ndim), keepdim)
+    return variance, mean(input, None if isinstance(dim, bool) else wrap_dims(op, dim, input.ndim), keepdim)
 
 
 def nanmean(input, dim, keepdim, dtype):
     if input.dtype.kind != "f":
         raise DTypeError(f"nanmean: input must be real floating-point, got {input.dtype.name}")
-    dims = _dims("nanmean", dim, input.ndim)
+    dims = wrap_dims("nanmean", dim, input.ndim)
     total = nansum(input, dims, keepdim, dtype=dtype)
     return total / sum(input == input, dims, keepdim).to(total.dtype)
 
 
 # -- order --------------------------------------------------------------------------------------
 def aminmax(input, dim, keepdim):
-    dims: object = None if dim is None else _wrap("aminmax", dim, input.ndim)
+    dims: object = None if dim is None else wrap_dim("aminmax", dim, input.ndim)
     return results.aminmax((amin(input, dims, keepdim), amax(input, dims, keepdim)))

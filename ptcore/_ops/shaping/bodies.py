@@ -2,7 +2,7 @@
 import itertools
 from builtins import slice as builtin_slice
 
-from cython.cimports.ptcore._ops._common import _divided, _wrap
+from cython.cimports.ptcore._ops._common import divided_dim, wrap_dim
 from cython.cimports.ptcore._tensor import same_shape
 
 from ptcore._device import checked_device
@@ -48,7 +48,7 @@ def stack(tensors, dim, out=None):
         if not same_shape(t, first):
             raise ShapeError(f"stack: all tensors must have one shape, got "
                              f"{list(first.shape)} and {list(t.shape)}")
-    at: object = _wrap("stack", dim, first.ndim + 1)
+    at: object = wrap_dim("stack", dim, first.ndim + 1)
     rows = [unsqueeze(t, at) for t in tensors]
     return _joined(rows, at, out)
 
@@ -134,7 +134,7 @@ def repeat_interleave(input, repeats, dim, output_size):
         input, dim = reshape(input, (-1,)), 0
     elif not input.ndim:
         input = reshape(input, (1,))
-    dim = _wrap(op, dim, input.ndim)
+    dim = wrap_dim(op, dim, input.ndim)
     n = input.shape[dim]
     if not isinstance(repeats, Tensor):
         if isinstance(repeats, (tuple, list)):
@@ -189,7 +189,7 @@ def roll(input, shifts, dims):
         raise OutOfRangeError(f"roll: dims must be empty for a tensor without dimensions, got {dims}")
     out = input
     for shift, dim in zip(shifts, dims):
-        out = _rolled(out, shift, _wrap("roll", dim, input.ndim, "dims"))
+        out = _rolled(out, shift, wrap_dim("roll", dim, input.ndim, "dims"))
     return out
 
 
@@ -206,7 +206,7 @@ def rot90(input, k, dims):
     dims = checked.integers("rot90", "dims", dims)
     if len(dims) != 2 or input.ndim < 2:
         raise RuntimeError(f"rot90: dims must be two dims of input, got {dims} for shape {list(input.shape)}")
-    a, b = [_wrap("rot90", d, input.ndim, "dims") for d in dims]
+    a, b = [wrap_dim("rot90", d, input.ndim, "dims") for d in dims]
     if a == b:
         raise RuntimeError(f"rot90: dims must differ, got {dims}")
     k = k % 4
@@ -376,8 +376,8 @@ def diagflat(input, offset):
 def diag_embed(input, offset, dim1, dim2):
     if not input.ndim:
         raise ShapeError("diag_embed: input must have at least one dimension, got shape []")
-    a = _wrap("diag_embed", dim1, input.ndim + 1, "dim1")
-    b = _wrap("diag_embed", dim2, input.ndim + 1, "dim2")
+    a = wrap_dim("diag_embed", dim1, input.ndim + 1, "dim1")
+    b = wrap_dim("diag_embed", dim2, input.ndim + 1, "dim2")
     if input.ndim == 64:
         raise ShapeError("diag_embed: input must have at most 63 dimensions, got 64")
     if a == b:
@@ -464,7 +464,7 @@ def _fitting(op, src, shape, dtype):
 
 def select_scatter(input, src, dim, index):
     op = "select_scatter"
-    dim = _divided(op, dim, input)
+    dim = divided_dim(op, dim, input)
     n = input.shape[dim]
     if not -n <= index < n:
         raise OutOfRangeError(f"{op}: index must be in [{-n}, {n - 1}], got {index}")
@@ -477,7 +477,7 @@ def select_scatter(input, src, dim, index):
 
 def slice_scatter(input, src, dim, start, end, step):
     op = "slice_scatter"
-    dim = _divided(op, dim, input)
+    dim = divided_dim(op, dim, input)
     bounds = [None if x is None else checked.integer(op, name, x) for name, x in (("start", start), ("end", end))]
     if step < 1:
         raise RuntimeError(f"{op}: step must be positive, got {step}")
@@ -542,7 +542,7 @@ def _end(shape, strides, start):
 
 def diagonal_scatter(input, src, offset, dim1, dim2):
     op = "diagonal_scatter"
-    a, b = _divided(op, dim1, input), _wrap(op, dim2, input.ndim, "dim2")
+    a, b = divided_dim(op, dim1, input), wrap_dim(op, dim2, input.ndim, "dim2")
     src = _fitting(op, src, diagonal(input, offset, a, b).shape, input.dtype)
     stride = _row_major(input.shape)
     start = -offset * stride[a] if offset < 0 else offset * stride[b]

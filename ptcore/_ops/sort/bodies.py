@@ -1,5 +1,5 @@
 """Bodies: sorting, selecting along a dim, searching, sets."""
-from cython.cimports.ptcore._ops._common import _wrap
+from cython.cimports.ptcore._ops._common import wrap_dim
 
 from ptcore._dtype import as_dtype, iinfo
 from ptcore._errors import ShapeError
@@ -24,7 +24,7 @@ from ptcore._tensor import Tensor
 
 
 def argsort(input, dim, descending, stable):
-    return sort(input, _wrap("argsort", dim, input.ndim), descending, stable=stable)[1]
+    return sort(input, wrap_dim("argsort", dim, input.ndim), descending, stable=stable)[1]
 
 
 INT64 = as_dtype("int64")
@@ -36,7 +36,7 @@ def msort(input):
 
 def _middle(op, result, input, dim, keepdim, skip_nan):
     if dim is not None:
-        return results.packed(result, median_along(input, skip_nan, _wrap(op, dim, input.ndim), keepdim))
+        return results.packed(result, median_along(input, skip_nan, wrap_dim(op, dim, input.ndim), keepdim))
     flat = reshape(input, (-1,))
     if not flat.numel():
         if input.dtype.kind != "f":
@@ -98,7 +98,7 @@ def unique_consecutive(input, return_inverse, return_counts, dim):
 
 
 def _unique_slices(op, input, dim, return_inverse, return_counts, ordered):
-    dim = _wrap(op, dim, input.ndim)
+    dim = wrap_dim(op, dim, input.ndim)
     x = input if input.ndim else reshape(input, (1,))
     n = x.shape[dim]
     others = [d for d in range(x.ndim) if d != dim]     # in their order, which is that of the comparison

@@ -2,7 +2,7 @@
 from builtins import any as any_of
 from builtins import range as builtin_range
 
-from cython.cimports.ptcore._ops._common import _wrap
+from cython.cimports.ptcore._ops._common import wrap_dim
 
 from ptcore._dtype import as_dtype, get_default_dtype
 from ptcore._errors import DTypeError, ShapeError, UnsupportedDTypeError
@@ -122,7 +122,7 @@ def _quantile(op, input, q, dim, keepdim, interpolation, skip_nan):
     if whole:
         x, dim, kept = reshape(input, (-1,)), 0, [1] * ndim
     else:
-        dim = _wrap(op, dim, ndim)
+        dim = wrap_dim(op, dim, ndim)
         x = input if ndim else reshape(input, (1,))
         kept = [1 if d == dim else n for d, n in enumerate(input.shape)]
     x = transpose(x, dim, -1)
@@ -220,7 +220,7 @@ def diff(input, n, dim, prepend, append):
         raise ShapeError("diff: input must have at least one dimension, got shape []")
     if n < 0:
         raise RuntimeError(f"diff: n must not be negative, got {n}")
-    dim = _wrap("diff", dim, input.ndim)
+    dim = wrap_dim("diff", dim, input.ndim)
     parts = []
     for name, t in (("prepend", prepend), (None, input), ("append", append)):
         if t is None:
@@ -267,7 +267,7 @@ def _areas(op, y, x, dx, dim):
         raise ShapeError(f"{op}: y must have at least one dimension, got shape []")
     if y.dtype.kind == "b":
         raise DTypeError(f"{op}: y must be numbers, got bool")
-    dim = _wrap(op, dim, y.ndim)
+    dim = wrap_dim(op, dim, y.ndim)
     n = y.shape[dim]
     if n == 0:
         return zeros_like(y), dim
@@ -277,7 +277,7 @@ def _areas(op, y, x, dx, dim):
 
 def trapezoid(y, x, dx, dim):
     if x is None and y.ndim and y.dtype.kind != "b" and not isinstance(dx, Tensor):
-        dim = _wrap("trapezoid", dim, y.ndim)
+        dim = wrap_dim("trapezoid", dim, y.ndim)
         if y.shape[dim]:                # equal widths: all lines but half of the first and of the last
             ends = select(y, dim, 0) + select(y, dim, -1)
             return mul(sum(y, dim) - ends * 0.5, 1.0 if dx is None else dx)
@@ -317,7 +317,7 @@ def gradient(input, spacing, dim, edge_order):
     if edge_order not in (1, 2):
         raise RuntimeError(f"{op}: edge_order must be 1 or 2, got {edge_order}")
     dims = list(range(input.ndim)) if dim is None else [
-        _wrap(op, d, input.ndim) for d in checked.integers(op, "dim", dim)]
+        wrap_dim(op, d, input.ndim) for d in checked.integers(op, "dim", dim)]
     for d in dims:
         if dims.count(d) > 1:
             raise RuntimeError(f"{op}: dim must not repeat, got {dim}")

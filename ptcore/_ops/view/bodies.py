@@ -1,6 +1,6 @@
 """Bodies: windows of a tensor's memory under other names."""
 import cython
-from cython.cimports.ptcore._ops._common import _divided, _wrap
+from cython.cimports.ptcore._ops._common import divided_dim, wrap_dim
 
 from ptcore._errors import OutOfRangeError, ShapeError
 from ptcore._ops import checked
@@ -34,8 +34,8 @@ from ptcore._tensor import Tensor
 def flatten(input, start_dim, end_dim):
     sizes = tuple(input.shape)
     ndim = len(sizes)
-    start: cython.long = _wrap("flatten", start_dim, ndim, "start_dim")
-    end: cython.long = _wrap("flatten", end_dim, ndim, "end_dim")
+    start: cython.long = wrap_dim("flatten", start_dim, ndim, "start_dim")
+    end: cython.long = wrap_dim("flatten", end_dim, ndim, "end_dim")
     if ndim == 0:
         return reshape(input, (1,))
     if start > end:
@@ -50,7 +50,7 @@ def flatten(input, start_dim, end_dim):
 
 
 def unflatten(input, dim, sizes):
-    dim = _divided("unflatten", dim, input)
+    dim = divided_dim("unflatten", dim, input)
     sizes = checked.integers("unflatten", "sizes", sizes)
     shape = input.shape
     whole, known = shape[dim], 1
@@ -69,10 +69,10 @@ def unflatten(input, dim, sizes):
 
 def movedim(input, source, destination):
     if type(source) is int and type(destination) is int:
-        source = _wrap("movedim", source, input.ndim, "source")
+        source = wrap_dim("movedim", source, input.ndim, "source")
         order = list(range(input.ndim))
         if order:
-            order.insert(_wrap("movedim", destination, input.ndim, "destination"), order.pop(source))
+            order.insert(wrap_dim("movedim", destination, input.ndim, "destination"), order.pop(source))
         return permute(input, order)
     source = checked.integers("movedim", "source", source)
     destination = checked.integers("movedim", "destination", destination)
@@ -82,7 +82,7 @@ def movedim(input, source, destination):
     ndim = input.ndim
     order, taken, repeated = [-1] * ndim, [False] * ndim, False
     for s, d in zip(source, destination):
-        s, d = _wrap("movedim", s, ndim, "source"), _wrap("movedim", d, ndim, "destination")
+        s, d = wrap_dim("movedim", s, ndim, "source"), wrap_dim("movedim", d, ndim, "destination")
         repeated = repeated or (ndim and (taken[s] or order[d] >= 0))
         if ndim:
             taken[s], order[d] = True, s
@@ -99,7 +99,7 @@ def movedim(input, source, destination):
 
 
 def narrow(input, dim, start, length):
-    dim = _divided("narrow", dim, input)
+    dim = divided_dim("narrow", dim, input)
     if isinstance(start, Tensor) and (start.ndim or start.dtype.kind not in "iu"):
         raise RuntimeError(f"narrow: start must be an int or a 0-d tensor of integers, got {start.dtype.name} of shape "
                            f"{list(start.shape)}")
@@ -119,7 +119,7 @@ def split(tensor, split_size_or_sections, dim):
 
 @cython.cfunc
 def _split(op, tensor, sections, dim, evenly, by_sizes, name="split_size_or_sections"):
-    dim = _divided(op, dim, tensor)
+    dim = divided_dim(op, dim, tensor)
     size = tensor.shape[dim]
     if not isinstance(sections, (tuple, list)):
         sections = checked.integer(op, name, sections)
@@ -148,7 +148,7 @@ def chunk(input, chunks, dim):
 def _chunk(op, input, chunks, dim, evenly, by_sizes):
     if chunks < 1:
         raise RuntimeError(f"{op}: chunks must be positive, got {chunks}")
-    dim = _divided(op, dim, input)
+    dim = divided_dim(op, dim, input)
     size = input.shape[dim]
     if size == 0:
         return by_sizes(input, [0] * chunks, dim)
@@ -156,8 +156,8 @@ def _chunk(op, input, chunks, dim, evenly, by_sizes):
 
 
 def swapaxes(input, axis0, axis1):
-    axis0 = _wrap("swapaxes", axis0, input.ndim, "axis0")
-    return transpose(input, axis0, _wrap("swapaxes", axis1, input.ndim, "axis1"))
+    axis0 = wrap_dim("swapaxes", axis0, input.ndim, "axis0")
+    return transpose(input, axis0, wrap_dim("swapaxes", axis1, input.ndim, "axis1"))
 
 
 # -- parts --------------------------------------------------------------------------------------
@@ -186,7 +186,7 @@ def _parts(op, input, indices_or_sections, dim):
 
 
 def tensor_split(input, indices_or_sections, dim):
-    return _parts("tensor_split", input, indices_or_sections, _divided("tensor_split", dim, input))
+    return _parts("tensor_split", input, indices_or_sections, divided_dim("tensor_split", dim, input))
 
 
 def _evenly(op, input, indices_or_sections, dim):
@@ -262,7 +262,7 @@ def _sliced(input, dim, start, end, step):
         raise RuntimeError(f"slice_copy: step must be positive, got {step}")
     start, end = [None if x is None else checked.integer("slice_copy", name, x) for name, x in (
         ("start", start), ("end", end))]
-    return slice(input, _divided("slice_copy", dim, input), start, end, step)
+    return slice(input, divided_dim("slice_copy", dim, input), start, end, step)
 
 
 def window_of(input, size, stride, storage_offset):

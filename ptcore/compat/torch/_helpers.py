@@ -96,7 +96,7 @@ default_collate_err_msg_format = ("default_collate: batch must contain tensors, 
 
 def collate_numpy_array_fn(batch, *, collate_fn_map=None):
     """Arrays as one tensor."""
-    return _collate._collate_numpy(batch, collate_fn_map)
+    return _collate.collate_numpy(batch, collate_fn_map)
 
 
 collate_numpy_scalar_fn = collate_numpy_array_fn

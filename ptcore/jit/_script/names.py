@@ -44,7 +44,7 @@ def _table():
     found |= {f"builtins.{n}": getattr(builtins, n) for n in _BUILTINS}
     found |= {f"math.{f.__name__}": f for f in schemas.math_schemas()}
     found |= {f"script.{n}": f for n, f in operations.NAMES.items()}
-    found |= {f"block.{n}": getattr(blocks, n) for n in blocks.__all__}
+    found |= {f"block.{n}": getattr(blocks, n) for n in blocks.NAMES}
     for kind, cls in (("List", list), ("Dict", dict), ("str", str)):
         for overloads in schemas.schemas_of(kind).values():
             for s in overloads:

@@ -2,14 +2,14 @@
 import operator
 
 from ptcore.fx import blocks
-from ptcore.fx.graph import _path, _Writer
+from ptcore.fx.graph import CodeWriter, path_of
 from ptcore.fx.node import Node
 from ptcore.jit._script import operations
 
 __all__ = ["code_of"]
 
 
-class _Text(_Writer):
+class _Text(CodeWriter):
     """Writes statements; nodes have the names that ``names_of`` gives."""
 
     def __init__(self, graph):
@@ -42,7 +42,7 @@ class _Text(_Writer):
 
     def expression(self, node):
         if node.op == "get_attr":
-            return _path("self", node.target) if node.target else "self"
+            return path_of("self", node.target) if node.target else "self"
         text = super().expression(node)
         return text.replace("_script_operations_", "")
 

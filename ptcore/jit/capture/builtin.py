@@ -24,8 +24,6 @@ from ptcore.jit.capture.calls import (
 from ptcore.jit.capture.guards import class_value
 from ptcore.jit.capture.kinds import NUMBERS
 
-__all__ = ["formatted", "text_of"]
-
 
 def _seen_as(r, x):
     """What the program takes a stand-in or a symbol for."""

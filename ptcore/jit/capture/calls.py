@@ -26,8 +26,6 @@ from ptcore.jit.capture.tracer import Stop, Unsupported
 from ptcore.nn.modules.container import ModuleList, Sequential
 from ptcore.nn.modules.module import Module
 
-__all__ = ["PLAIN", "call", "native"]
-
 # Classes of Python whose instances, made by the program, do what they do without asking anything outside.
 PLAIN = {list, tuple, dict, set, frozenset, str, bytes, bytearray, range, slice, collections.OrderedDict,
          collections.defaultdict, collections.deque, collections.Counter, int, float, complex, bool, type(None)}
@@ -58,7 +56,7 @@ OWN = ("ptcore._ops.", "ptcore._exchange.convert", "ptcore._exchange.arrays", "p
        "ptcore.masked", "ptcore.nn.functional", "ptcore.return_types", "ptcore.autograd.batch",
        "ptcore.autograd.entry", "ptcore.autograd.function")
 REFUSED_FILES = ("ptcore._ops.levels", "ptcore._ops.table.register")
-REFUSED = {"backward", "set_default_dtype", "set_default_device", "register_backend", "_set_grad_enabled",
+REFUSED = {"backward", "set_default_dtype", "set_default_device", "register_backend", "put_grad_enabled",
            "set_autocast_mode", "set_setting", "warn", "set_data"}
 PURE_MODULES = {"math", "cmath"}
 

@@ -5,8 +5,6 @@ Such a value is a ``Deferred`` until the recorder is asked anything about it. Th
 from ptcore._subclass import carried_by
 from ptcore.jit.capture.recorder import Recorder
 
-__all__ = ["Deferred", "defer"]
-
 
 class Deferred:
     """What ``item()`` of a stand-in will give. ``stand``: a copy of the tensor at that time."""

@@ -18,8 +18,6 @@ from ptcore.nn.modules.module import Module
 from ptcore.optim.optimizer import Optimizer
 from ptcore.optim.scheduler import LRScheduler
 
-__all__ = ["Call", "Gradients", "Grads", "Outside", "SetGrad", "history_of", "outside_method"]
-
 # Objects that are changed by what they do, and the methods that are called as they are.
 OUTSIDE = ((Optimizer, ("step", "zero_grad")), (LRScheduler, ("step",)))
 
@@ -236,7 +234,7 @@ class Grads:
         """Walks the engine on stand-ins, and notes what leaves get."""
         c = self.capture
         originals = c.recorder.originals
-        seeds = entry._initial("backward", tensors, grad_tensors, False)
+        seeds = entry.seeds_of("backward", tensors, grad_tensors, False)
         stands = [s for s, _ in c.recorder.stands.values() if s.requires_grad]
         leaves = [*stands, *[s for s in self.own if s.requires_grad]] if inputs is None else inputs
         found = run_backward(tensors, seeds, retain_graph, False, leaves, False) if leaves else []

@@ -5,8 +5,6 @@ from typing import Any
 from ptcore.jit import compiled as _compile
 from ptcore.jit.capture.tracer import Unsupported, set_grad_enabled
 
-__all__ = ["BreakReason", "ExplainOutput", "explain"]
-
 
 class BreakReason:
     """Why a graph ends or a function is not captured.

@@ -9,8 +9,6 @@ import weakref
 
 from ptcore.jit._check import Check, Look
 
-__all__ = ["Guard", "Program", "Source"]
-
 
 class Source:
     """Where a value comes from.

@@ -8,9 +8,6 @@ from ptcore._sizes.symbolic import SymBool, SymFloat, SymInt
 from ptcore._tensor import Tensor
 from ptcore.nn.modules.registry import Registry
 
-__all__ = ["FIELD", "MAPPINGS", "NUMBERS", "OBJECTS", "OWN_FUNCTIONS", "SEQUENCES", "SETS", "VALUES", "is_container",
-           "is_mapping", "is_sequence"]
-
 OWN_FUNCTIONS = (type(ptcore.relu), type(ptcore.zeros), type(Tensor.item))      # compiled functions of the package
 # Values that cannot be written to, and that say all there is to say by being equal.
 VALUES = {int, float, complex, bool, str, bytes, type(None), type(Ellipsis), type(NotImplemented), range, ptcore.dtype,

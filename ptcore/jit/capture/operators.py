@@ -12,8 +12,6 @@ from ptcore.jit.capture.kinds import NUMBERS, OBJECTS, SETS, VALUES, is_containe
 from ptcore.jit.capture.rewrite import NAMESPACE
 from ptcore.jit.capture.tracer import Stop
 
-__all__ = ["Operators"]
-
 KEYS = type({}.keys()), type(OrderedDict().keys())
 ITEMS = type({}.values()), type({}.items()), type(OrderedDict().values()), type(OrderedDict().items())
 REFLECTED = {"eq": "eq", "ne": "ne", "lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}

@@ -35,7 +35,6 @@ from ptcore.jit.capture.operators import Operators
 from ptcore.jit.capture.tracer import Unsupported
 from ptcore.nn.modules.registry import Registry
 
-__all__ = ["Recorder"]
 
 class Recorder(Operators):
     """One capture's view of everything outside of the call."""

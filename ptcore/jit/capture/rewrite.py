@@ -8,8 +8,6 @@ import ast
 
 from ptcore.jit.capture.source import NoSource, class_of, find
 
-__all__ = ["Unwritable", "rewritten"]
-
 RECORDER, OUTSIDE = "_ptcore_recorder", "_ptcore_outside"
 # Where rewritten functions live: what is in it marks them, too.
 NAMESPACE = {"__name__": "ptcore.jit.rewritten", "__builtins__": __builtins__}

@@ -13,8 +13,8 @@ from ptcore._node import user_at
 from ptcore._ops.call.autocast import is_any_enabled, without
 from ptcore._ops.plan.pair import used_up
 from ptcore._ops.table.ids import op_name
-from ptcore._state import _set_grad_enabled as set_mode
 from ptcore._state import aside, is_grad_enabled
+from ptcore._state import put_grad_enabled as set_mode
 from ptcore._subclass import carried_by, payload_of
 from ptcore._tensor import Tensor
 from ptcore.fx.node import Node
@@ -26,8 +26,6 @@ from ptcore.jit.capture.kinds import NUMBERS, VALUES, is_sequence
 from ptcore.jit.capture.recorder import Recorder
 from ptcore.jit.capture.tracer import CaptureTracer, Feed, Unsupported, _Detached, requires_grad_, set_grad_enabled
 from ptcore.nn.parameter import Parameter
-
-__all__ = ["Capture", "Segment"]
 
 
 class Segment:

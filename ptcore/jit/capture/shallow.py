@@ -5,8 +5,6 @@ import types
 from ptcore.jit.capture.source import CALL as NAME
 from ptcore.jit.capture.source import NoSource, _bare, _Calls, class_of, find
 
-__all__ = ["calling"]
-
 # Files of the package whose functions call modules.
 FILES = ("ptcore.nn.modules.container", "ptcore.nn.modules.transformer", "ptcore.examples")
 

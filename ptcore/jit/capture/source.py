@@ -6,8 +6,6 @@ import copy
 import inspect
 import linecache
 
-__all__ = ["NoSource", "compiled_from", "find"]
-
 _FUTURE = 0
 for _name in __future__.all_feature_names:
     _FUTURE |= getattr(__future__, _name).compiler_flag

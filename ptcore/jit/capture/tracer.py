@@ -5,8 +5,8 @@ import weakref
 import ptcore
 from ptcore._node import next_seq, user_at
 from ptcore._sizes.symbolic import SymFloat
-from ptcore._state import _set_grad_enabled as set_mode
 from ptcore._state import aside, enable_grad, is_grad_enabled
+from ptcore._state import put_grad_enabled as set_mode
 from ptcore._subclass import carried_by, stands_for
 from ptcore.fx.experimental.proxy_tensor import ProxyTracer, Sized, Traced
 from ptcore.fx.experimental.sizes import Sizes
@@ -14,9 +14,6 @@ from ptcore.fx.graph import Graph
 from ptcore.fx.graph_module import GraphModule
 from ptcore.fx.node import Node, has_side_effect
 from ptcore.nn.modules.module import Module
-
-__all__ = ["CaptureTracer", "Feed", "SizedStand", "Stand", "Stop", "Unsupported", "detach", "requires_grad_",
-           "set_grad_enabled"]
 
 
 class Stop(BaseException):

@@ -9,8 +9,8 @@ import itertools
 import math
 
 import ptcore
+from ptcore._trees.tree import register_pytree_node
 from ptcore.autograd.batch import vmap
-from ptcore.utils._pytree import register_pytree_node
 
 DEFAULT_BLOCK = 128
 WHOLE = 1 << 30             # the block size of a mask that has one block, whatever the lengths are

@@ -127,7 +127,7 @@ def collate(batch, *, collate_fn_map=None):
     if fn is not None:
         return fn(batch, collate_fn_map=collate_fn_map)
     if _is_numpy(first):
-        return _collate_numpy(batch, collate_fn_map)
+        return collate_numpy(batch, collate_fn_map)
 
     def below(values):
         return collate(values, collate_fn_map=collate_fn_map)
@@ -151,7 +151,7 @@ def _collate_tensors(batch, *, collate_fn_map=None):
     return ptcore.stack(batch, out=None if output_for is None else output_for(batch))
 
 
-def _collate_numpy(batch, collate_fn_map):
+def collate_numpy(batch, collate_fn_map):
     first = batch[0]
     if _is_numpy(first) == "scalar":
         if first.dtype.kind in "SUO":
