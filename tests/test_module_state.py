@@ -26,18 +26,18 @@ ALLOWED = {
     "_ops/table/ids.pyx:_id_by_name": "the ids of rows, which go with their library",
     "_ops/table/ids.pyx:_python_kernels": "kernels of rows, which go with their library",
     "_ops/table/schema.py:_rows": "the rows of the file that is being read, under the lock of its import",
-    "autograd/_engine.py:_live": "numbers of the backwards that run, on whatever thread",
-    "autograd/_engine.py:_watched": "hooks on tensors until they are removed",
-    "autograd/_recording.pyx:_methods": "the methods that a profile, which is the process's, has exchanged",
+    "autograd/engine.py:_live": "numbers of the backwards that run, on whatever thread",
+    "autograd/engine.py:_watched": "hooks on tensors until they are removed",
+    "autograd/recording.pyx:_methods": "the methods that a profile, which is the process's, has exchanged",
     "autograd/profiler.py:_is_profiler_enabled": "a profile is the process's, as in PyTorch",
-    "autograd/_ranges.py:_exchanged": "the entries of functions that a profile, which is the process's, has exchanged",
+    "autograd/ranges.py:_exchanged": "the entries of functions that a profile, which is the process's, has exchanged",
     "compat/torch/_finder.py:_added": "paths of the importer while torch is ptcore",
     "compat/torch/_finder.py:_given": "modules of the importer while torch is ptcore",
     "compat/torch/_finder.py:_names": "names of the importer while torch is ptcore",
     "cuda/_pools.py:_users": "how many graphs and blocks use a pool: each thread that uses it",
     "cuda/streams.py:captures_events": "captures under way: what any thread records goes to each of them",
     "distributions/kl.py:_KL_MEMOIZE": "a cache, emptied where a rule is registered",
-    "jit/_capture/rewrite.py:_known": "a cache",
+    "jit/capture/rewrite.py:_known": "a cache",
     "jit/_script/source.py:_compiled": "a cache",
     "jit/_script/types.py:_classes": "the classes that were scripted",
     "library/_custom_op.py:OPDEFS": "the ops that there are, by name",
@@ -45,8 +45,8 @@ ALLOWED = {
     "library/_library.py:pending": "registrations until their op is defined",
     "monitor.py:_handlers": "handlers until they are unregistered",
     "multiprocessing/_devices.py:_sent": "blocks of devices until a process has them",
-    "multiprocessing/_shared_memory.py:_late": "segments that are to be let go",
-    "multiprocessing/_shared_memory.py:_slabs": "segments by name",
+    "_memory/segments.py:_late": "segments that are to be let go",
+    "_memory/segments.py:_slabs": "segments by name",
     "optim/optimizer.py:_global_step_pre_hooks": "hooks until they are removed",
     "serialization/_constructors.py:_safe": "what files may name, for all threads as in PyTorch",
     "_random.pyx:_held": "generators that a capture on a device keeps",
@@ -163,7 +163,7 @@ def test_no_counter_of_a_thread_by_its_number():
     """What is kept by the number of a thread stays when that ends, and is then another one's."""
     found = {path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py*") if re.search(
         r"get_ident\(\)\]|PyThread_get_thread_ident|\.get\(get_ident\(\)\)", path.read_text())}
-    assert found == {"autograd/_engine.py"}         # which takes it off where the backward ends
+    assert found == {"autograd/engine.py"}         # which takes it off where the backward ends
 
 
 @pytest.mark.parametrize("text", [
