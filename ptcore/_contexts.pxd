@@ -22,6 +22,10 @@ cdef class Nested(Mode):
     cdef object make, gives
 
 
+cdef class Together(Mode):
+    cdef list contexts
+
+
 cdef class Exchanged(Mode):
     cdef tuple changes
     cdef readonly object last           # what the last change found at the last entry

@@ -137,6 +137,37 @@ cdef class Nested(Mode):
 
 
 @cython.binding(False)                  # so that methods check their self
+cdef class Together(Mode):
+    """While entered, so are several other contexts.
+
+    Parameters
+    ----------
+    contexts : list of Mode
+    """
+
+    def __init__(self, list contexts):
+        self.contexts = contexts
+
+    cdef object begin(self):
+        cdef list before = []
+        cdef Mode inner
+        try:
+            for inner in self.contexts:
+                inner.__enter__()
+                before.append(inner)
+        except BaseException:
+            self.end(before)
+            raise
+        return before
+
+    cdef int end(self, object before) except -1:
+        cdef Mode inner
+        for inner in reversed(<list>before):
+            inner.__exit__()
+        return 0
+
+
+@cython.binding(False)                  # so that methods check their self
 cdef class Exchanged(Mode):
     """While entered, what functions in C write has another value, for as many as there are.
 

@@ -53,6 +53,68 @@ ALLOWED = {
 }
 
 
+# Contexts in Python, "file:name": why an interrupt inside of their ``__enter__`` or ``__exit__`` leaves no mode on.
+IN_PYTHON = {
+    "autograd/_tensor_hooks.py:RemovableHandle": "entering changes nothing",
+    "autograd/grad_mode.py:set_multithreading_enabled": "changes nothing",
+    "autograd/graph.py:_Hooks": "entering changes nothing",
+    "autograd/profiler.py:_Emitter": "raises where it is enabled",
+    "autograd/profiler.py:profile": "records, and changes nothing of what is computed; it can be stopped again",
+    "autograd/profiler.py:record_function": "a range of a profile",
+    "backends/mkldnn.py:flags": "changes nothing",
+    "backends/nnpack.py:flags": "changes nothing",
+    "compat/torch/_contextlib.py:_DecoratorContextManager": "a base of contexts of users",
+    "compat/torch/_guards.py:tracing": "changes nothing",
+    "compat/torch/_helpers.py:_enable_get_lr_call": "changes nothing",
+    "compat/torch/_python_dispatch.py:TorchDispatchMode": "raises",
+    "compat/torch/_settings.py:_patched": "settings that ptcore does not read",
+    "cuda/_pools.py:use_mem_pool": "where memory comes from; results are the same",
+    "cuda/generic.py:Stream": "changes nothing",
+    "cuda/graphs.py:graph": "begins a capture, which raises until it is ended",
+    "cuda/memory.py:caching_allocator_disabled": "where memory comes from; results are the same",
+    "cuda/nvtx.py:range": "a range of a tool",
+    "cuda/profiler.py:profile": "tells a tool to record",
+    "fx/graph.py:_At": "set where it is made, as in PyTorch: a place in one graph",
+    "jit/_capture/calls.py:_Managed": "a context of the user's, whatever that is",
+    "jit/_script/calls.py:note_call": "entering changes nothing",
+    "jit/_script/expressions.py:at": "of a compiler, which is gone with the exception",
+    "jit/_trace.py:_kept_buffers": "entering copies",
+    "library/_custom_op.py:set_kernel_enabled": "of one op, by a generator as in PyTorch",
+    "library/_library.py:_scoped_library": "entering makes an object",
+    "multiprocessing/_shared_memory.py:_Release": "entering changes nothing",
+    "profiler/itt.py:range": "raises",
+    "profiler/profiler.py:profile": "as that of autograd",
+    "utils/hooks.py:RemovableHandle": "entering changes nothing",
+    "utils/restart.py:checkpoint_on_signal": "handlers of signals, which are what interrupts",
+    "utils/tensorboard.py:SummaryWriter": "entering changes nothing",
+}
+
+
+def contexts_in_python(tree):
+    """Names of classes that define ``__enter__``, and of functions of ``contextmanager``."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef) and ENDS & {f.name for f in node.body if isinstance(f, ast.FunctionDef)}:
+            yield node.name
+        elif isinstance(node, ast.FunctionDef) and node.name not in ENDS and is_context(node):
+            yield node.name
+
+
+@SOURCE_ONLY
+def test_contexts_that_set_a_mode_are_in_c():
+    found = {f"{name}:{one}" for path in sorted(PACKAGE.rglob("*.py"))
+             if not (name := path.relative_to(PACKAGE).as_posix()).startswith(("_build/", "examples/"))
+             for one in contexts_in_python(ast.parse(path.read_text()))}
+    assert found - {*IN_PYTHON} == set(), "subclasses of _state.Mode, or into the table with a reason"
+    assert {*IN_PYTHON} - found == set(), "these are gone from the code"
+
+
+@pytest.mark.parametrize("text", ["class mode:\n    def __enter__(self):\n        pass",
+                                  "class mode(Mode):\n    def __exit__(self, *e):\n        super().__exit__(*e)",
+                                  "@contextmanager\ndef mode():\n    yield"])
+def test_what_is_in_python(text):
+    assert [*contexts_in_python(ast.parse(text))] == ["mode"]
+
+
 def places(tree, here):
     """Where the names of a module come from: name -> (module, name there). Those of the package that it imports are
     others', whether they are values or modules."""

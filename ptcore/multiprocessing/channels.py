@@ -13,6 +13,7 @@ import time
 from collections import deque
 from multiprocessing import connection, queues, reduction
 
+from ptcore._contexts import Changed
 from ptcore.multiprocessing._socket import AT_ONCE, Descriptors, receive, send
 
 _HEAD = struct.Struct("!QI")        # bytes and descriptors of a message
@@ -30,32 +31,19 @@ class _Transit(threading.local):
 transit = _Transit()
 
 
-class packing:
+class packing(Changed):
     """The segments of what is pickled inside go with the next message of this thread; they are added to a list."""
 
     def __init__(self, segments=None):
         self.segments = [] if segments is None else segments
-
-    def __enter__(self):
-        self.before = transit.outgoing
-        transit.outgoing = self.segments
-        return self.segments
-
-    def __exit__(self, *exception):
-        transit.outgoing = self.before
+        super().__init__((transit.__dict__, {"outgoing": self.segments}), gives=self.segments)
 
 
-class unpacking:
+class unpacking(Changed):
     """What is unpickled inside has this; what came with a message and was not taken is closed."""
 
     def __init__(self, arrived=None, storages=None):
-        self.own = arrived, storages
-
-    def __enter__(self):
-        transit.arrived, transit.storages = self.own
-
-    def __exit__(self, *exception):
-        transit.arrived = transit.storages = None
+        super().__init__((transit.__dict__, {"arrived": arrived, "storages": storages}))
 
 
 class Connection(connection.Connection):

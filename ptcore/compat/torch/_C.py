@@ -2,6 +2,7 @@
 import sys
 
 from ptcore import _errors, _overrides, _tensor
+from ptcore._contexts import Together as _Together
 from ptcore._device import device
 from ptcore._dtype import dtype
 from ptcore._memory_format import memory_format
@@ -122,30 +123,23 @@ class DispatchKeySet:
         return getattr(key, "name", key) in self.keys
 
 
-class _ExcludeDispatchKeyGuard:
+class _ExcludeDispatchKeyGuard(_Together):
     """A context without autocast, or in which custom ops go to their kernels, as the keys say."""
 
     def __init__(self, keys):
         names = keys.keys if isinstance(keys, DispatchKeySet) else {keys.name}
-        self.contexts = []
+        contexts = []
         for name in names:
             if name in ("AutocastCPU", "AutocastCUDA"):
-                self.contexts.append(autocast(name.removeprefix("Autocast").lower(), enabled=False))
+                contexts.append(autocast(name.removeprefix("Autocast").lower(), enabled=False))
             elif name.startswith("Autocast"):
                 continue                # of a device that there is none of
             elif name.startswith("Autograd"):
-                self.contexts.append(_AutoDispatchBelowAutograd())
+                contexts.append(_AutoDispatchBelowAutograd())
             else:
                 raise NotImplementedError(f"torch._C._ExcludeDispatchKeyGuard: ptcore has no part {name} of PyTorch's "
                                           "dispatcher")
-
-    def __enter__(self):
-        for context in self.contexts:
-            context.__enter__()
-
-    def __exit__(self, *error):
-        for context in reversed(self.contexts):
-            context.__exit__(*error)
+        super().__init__(contexts)
 
 
 class _IncludeDispatchKeyGuard(_Absent):
