@@ -8,8 +8,8 @@ Mutations are drawn by a seed over the package's Python files (``mutations.py``)
 applied to a copy of the installed package, one copy a worker, never to the source tree, so that this process may be
 killed at any time. The tests of the file's room (``ROOMS``) run against the copy and stop at the first that fails:
 first the test files that speak most of what was changed, then the room's others, then other rooms' that speak of it
-and the examples of docstrings, then what runs alone. A failure counts if the same test passes on the unchanged copy; one that does not is left out
-from then on.
+and the examples of docstrings, then what runs alone. A failure counts if the same test passes on the unchanged copy;
+one that does not is left out from then on.
 
 Not mutated are files that Cython compiles (the engine, derivative rules, bodies of ops), as the compiled form runs;
 what the build reads (``rows.py``, ``_ops/table/``); ``cuda/`` and more for a device, whose tests compile; and public
