@@ -126,6 +126,9 @@ def test_make_tensor(name):
     assert t.dtype == dtype
     assert t.shape == (3, 40)
     assert not t.is_contiguous()
+    assert make_tensor(5, dtype=dtype, noncontiguous=True).stride() == (2,)
+    for shape in ((0, 3), (3, 0), (0,), ()):
+        assert make_tensor(shape, dtype=dtype, noncontiguous=True).shape == shape
     values = make_tensor((2000,), dtype=dtype).numpy()
     if name == "bool":
         assert set(values.tolist()) == {False, True}

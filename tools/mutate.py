@@ -7,9 +7,9 @@
 Mutations are drawn by a seed over the package's Python files (``mutations.py``), weighted by their lines. Each is
 applied to a copy of the installed package, one copy a worker, never to the source tree, so that this process may be
 killed at any time. The tests of the file's room (``ROOMS``) run against the copy and stop at the first that fails:
-first the test files that speak most of what was changed, then the room's others, then other rooms' that speak of it,
-then what runs alone. A failure counts if the same test passes on the unchanged copy; one that does not is left out
-from then on.
+first the test files that speak most of what was changed, then the room's others, then other rooms' that speak of it
+and the examples of docstrings, then what runs alone. A failure counts if the same test passes on the unchanged copy;
+one that does not is left out from then on.
 
 Not mutated are files that Cython compiles (the engine, derivative rules, bodies of ops), as the compiled form runs;
 what the build reads (``rows.py``, ``_ops/table/``); ``cuda/`` and more for a device, whose tests compile; and public
@@ -62,6 +62,7 @@ NOT_MUTATED = re.compile(r"(_build|cuda|_names|_pkgconfig|_ops/table)/|.*/rows\.
                          r"|nn/_cuda_graphs\.py$|amp/_of_cuda\.py$")
 LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
 PR_SET_PDEATHSIG = 1
+DOCTESTS = "tests/test_doctests.py"
 FIRST, OTHERS = 4, 6            # test files of the first stage, and of other rooms
 ONE_TEST = 180                  # seconds until a test counts as hanging
 # A plug-in of pytest that writes which test failed, or which file could not be collected.
@@ -116,7 +117,8 @@ def stages(path, mutation, tests):
     fast = "not alone and not slow"
     if room_of(path) == "multiprocessing":
         fast = "not slow"
-    found = [(ranked[:FIRST], fast), (ranked[FIRST:], fast), (others[:OTHERS], fast), (ranked[:FIRST], "alone or slow")]
+    others = [*others[:OTHERS], *(test for test in tests if test == DOCTESTS)]
+    found = [(ranked[:FIRST], fast), (ranked[FIRST:], fast), (others, fast), (ranked[:FIRST], "alone or slow")]
     return [(files, marks) for files, marks in found if files]
 
 
@@ -400,7 +402,7 @@ def main(argv=None):
     of = hashlib.sha256(json.dumps(sorted(texts.items())).encode()).hexdigest()
     state = State(options.output / "state.json", of, options.seed, options.fresh)
     tests = {path.relative_to(ROOT).as_posix(): path.read_text() for path in sorted(
-        [*TESTS.glob("*/**/test_*.py"), *TESTS.glob("test_parity_*.py"), *TESTS.glob("test_testing.py")])}
+        [*TESTS.glob("*/**/test_*.py"), *TESTS.glob("test_parity_*.py"), TESTS / "test_testing.py", ROOT / DOCTESTS])}
     drawn = itertools.islice(m.draw(texts, state.seed), options.number)
     todo = [(k, *each) for k, each in enumerate(drawn) if state.verdict(k) is None]
     print(f"mutate: seed {state.seed}, {len(texts)} files, {len(todo)} of {options.number} mutations to judge, "

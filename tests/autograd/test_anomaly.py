@@ -118,6 +118,22 @@ def test_gradcheck_catches_a_wrong_rule():
     assert gradcheck(Wrong.apply, (x,), rtol=0.1)
 
 
+@pytest.mark.parametrize("shape", [(2, 3), (3,), ()])
+def test_cotangents_of_gradgradcheck_lie_apart(shape):
+    """``gen_non_contig_grad_outputs``: of the result's shape, each element away from the next."""
+    seen = []
+
+    def cubed(x):
+        y = x ** 3
+        y.register_hook(lambda g: seen.append((tuple(g.shape), g.is_contiguous())))
+        return y
+    x = pt.rand(shape, dtype=pt.float64).add(0.5).requires_grad_()
+    for apart in (True, False):
+        seen.clear()
+        assert gradgradcheck(cubed, (x,), gen_non_contig_grad_outputs=apart)
+        assert {shape for shape, _ in seen} == {shape} and seen[0][1] is (not apart or not shape)
+
+
 def test_gradgradcheck_catches_a_lost_second_derivative():
     x = leaf(0.5, 2.0)
     assert gradcheck(WrongSecond.apply, (x,))

@@ -111,6 +111,12 @@ def test_signs():
         _ = D.AbsTransform().sign
 
 
+def test_what_is_dependent():
+    assert constraints.is_dependent(constraints.dependent) and constraints.is_dependent(D.Uniform.support)
+    assert not constraints.is_dependent(constraints.real)
+    assert not constraints.is_dependent(D.Uniform(0.0, 1.0).support)
+
+
 def test_constraints_of_sequences_begin_at_the_first_dim():
     x = pt.tensor([[1.0, 2.0], [-1.0, -2.0]])
     assert constraints.stack([constraints.positive, constraints.real]).check(x).tolist() == [[True] * 2, [True] * 2]
