@@ -51,7 +51,8 @@ EQUIVALENT = ROOT / "tools" / "mutate_equivalent.tsv"
 # stand in no folder.
 TOP = "test_*.py"
 ROOMS = {
-    "": ["core", "compat", "exchange", "utils", TOP], "_exchange": ["exchange"], "_memory": ["core"], "_ops": ["ops"],
+    "": ["core", "compat", "exchange", "utils", TOP], "_exchange": ["exchange"], "_memory": ["core", "multiprocessing"],
+    "_ops": ["ops"], "_sizes": ["core", "fx"], "_trees": ["utils", "func"],
     "amp": ["amp"], "array_api": ["array_api"], "autograd": ["autograd", "func"], "backends": ["core", TOP],
     "compat": ["compat"], "cpu": ["core", "amp"], "distributions": ["distributions"], "examples": ["examples"],
     "func": ["func", "autograd"], "fx": ["fx"], "jit": ["jit"], "library": ["library"], "masked": ["masked"],
