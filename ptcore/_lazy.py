@@ -5,7 +5,6 @@ Here alone a name leads from below to a file above, and no code of the package r
 """
 import sys
 from importlib import import_module
-from importlib.machinery import ModuleSpec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -199,7 +198,12 @@ MOVED = {
     "ptcore._ops._batching": "ptcore._ops.batching",
     "ptcore._ops._methods": "ptcore._ops.methods",
     "ptcore._ops._record": "ptcore._ops.history",
+    "ptcore._ops._decompositions": "ptcore._ops.decompositions",
     "ptcore._ops._results": "ptcore._ops.results",
+    "ptcore._ops._select": "ptcore._ops.levels",
+    "ptcore._ops._writing": "ptcore._ops.writing",
+    "ptcore.autograd._accumulate": "ptcore.autograd.accumulate",
+    "ptcore.autograd._helpers": "ptcore.autograd.helpers",
     "ptcore.autograd._backward": "ptcore.autograd.entry",
     "ptcore.autograd._batch": "ptcore.autograd.batch",
     "ptcore.autograd._dual": "ptcore.autograd.dual",
@@ -209,6 +213,10 @@ MOVED = {
     "ptcore.autograd._recording": "ptcore.autograd.recording",
     "ptcore.autograd._tensor_methods": "ptcore.autograd.tensor_methods",
     "ptcore.cuda._ipc": "ptcore.cuda.ipc",
+    "ptcore.cuda._libraries": "ptcore.cuda.libraries",
+    "ptcore.cuda._library_tables": "ptcore.cuda.library_tables",
+    "ptcore.cuda._load": "ptcore.cuda.loading",
+    "ptcore.cuda._memory": "ptcore.cuda.allocators",
     "ptcore.fx._blocks": "ptcore.fx.blocks",
     "ptcore.fx._verify": "ptcore.fx.verify",
     "ptcore.fx.experimental._sizes": "ptcore.fx.experimental.sizes",
@@ -236,7 +244,7 @@ class Moved:
     def find_spec(name, path=None, target=None):
         if name not in MOVED and name.rpartition(".")[0] not in MOVED:
             return None
-        return ModuleSpec(name, Moved)
+        return type(__spec__)(name, Moved)
 
     @staticmethod
     def create_module(spec):

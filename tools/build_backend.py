@@ -76,10 +76,11 @@ def _git(*arguments):
 
 
 # Of the repository alone: benchmarks and tests that run beside PyTorch, records of development, hours of wrong calls,
-# proofs and recipes of what is shipped.
+# files that earlier commits wrote, proofs and recipes of what is shipped.
 REPOSITORY = re.compile(
     r"benchmarks/|doc/source/dev/(decisions/|roadmap\.md$)|packaging/|tools/(ship|screenshots|storm)|"
-    r"tests/test_(ship|packaging)\.py$|tests/(.+/)?test_parity_[^/]*$")
+    r"tests/test_(ship|packaging)\.py$|tests/(.+/)?test_parity_[^/]*$|"
+    r"tests/serialization/(written_at_|_old_objects|test_old_)")
 
 
 def _ordered(names):

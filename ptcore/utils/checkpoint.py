@@ -3,8 +3,6 @@
 They trade time for memory: what such a part would save for the backward is dropped and the part is run a second
 time when the backward comes to it, with the random numbers of the first time.
 """
-from contextlib import nullcontext
-
 import ptcore
 from ptcore import _random
 from ptcore._contexts import Changed
@@ -27,6 +25,7 @@ class CheckpointError(RuntimeError):
 
 def noop_context_fn():
     """Two contexts that do nothing."""
+    from contextlib import nullcontext
     return nullcontext(), nullcontext()
 
 
@@ -39,7 +38,7 @@ def _warn(message, depth):
 def _random_state(state):
     """A context with the default generators in states that were kept, if they were; then they are back where they
     were."""
-    return nullcontext() if state is None else _random.States(state)
+    return noop_context_fn()[0] if state is None else _random.States(state)
 
 
 class CheckpointFunction(Function):

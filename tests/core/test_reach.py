@@ -50,6 +50,8 @@ def public_contexts():
         if any(part.startswith("_") for part in parts) or parts[:1] in (["compat"], ["examples"]):
             continue
         loaded = importlib.import_module(module)
+        if info is not None and not hasattr(loaded, "__all__"):     # of the package alone
+            continue
         for name in getattr(loaded, "__all__", None) or dir(loaded):
             if name.startswith("_"):
                 continue

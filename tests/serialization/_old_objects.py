@@ -626,7 +626,8 @@ def public():
             module = importlib.import_module(name)
         except ImportError:     # of a package that is not installed
             continue
-        for each in getattr(module, "__all__", dir(module)):
+        # A module of the package alone has no __all__ today.
+        for each in getattr(module, "__all__", dir(module) if name == "ptcore" else ()):
             try:
                 value = getattr(module, each)
             except Exception:       # a name that needs a device

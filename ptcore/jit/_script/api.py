@@ -4,7 +4,7 @@ import functools
 import types as python_types
 import typing
 
-from ptcore.jit._script import types
+from ptcore.jit._script import decorators, types
 from ptcore.jit._script.classes import compile_all, script_class
 from ptcore.jit._script.functions import ScriptFunction, above, script_function
 from ptcore.jit._script.modules import script_module
@@ -135,6 +135,9 @@ def script_if_tracing(fn):
         return script(fn)(*args, **kwargs) if is_tracing() else fn(*args, **kwargs)
     wrapper.__script_if_tracing_wrapper__ = fn
     return wrapper
+
+
+decorators.script_if_tracing = script_if_tracing        # where pickles of earlier commits name it
 
 
 # -- what functions and modules are given from above ------------------------------------------------------------------

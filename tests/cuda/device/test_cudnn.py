@@ -90,12 +90,12 @@ def test_a_library_that_cannot_be_used():
     """A file that is none, and one without the functions: a warning. Where there is none, nothing is said."""
     lines = started("""
 import warnings
-for path in ("/nowhere/lib.so", _libraries.library_path("cublas")):
-    _libraries.set_library("cudnn", path)
+for path in ("/nowhere/lib.so", libraries.library_path("cublas")):
+    libraries.set_library("cudnn", path)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         print(ptcore.backends.cudnn.is_available(), len(said), str(said[0].message).split(": ", 2)[-1])
-_libraries.set_library("cudnn", "")
+libraries.set_library("cudnn", "")
 with warnings.catch_warnings():
     warnings.simplefilter("error")
     print(ptcore.backends.cudnn.is_available(), ptcore.backends.cudnn.version())
