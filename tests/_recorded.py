@@ -1,5 +1,6 @@
 """Numbers that are recorded: each run prints them beside what they were at e54336a5, and one that is 10 % above that
-fails. Those of the import are of an installed wheel. A value here moves with a line in ``doc/source/dev/decisions`` alone.
+fails. Those of the import are of an installed wheel. A value here moves with a line in ``doc/source/dev/decisions``
+alone.
 """
 import _walk
 
