@@ -20,6 +20,7 @@ import _old_objects as old
 from _same_objects import same
 
 import ptcore as pt
+from ptcore._sizes.symbolic import ShapeEnv
 
 pytestmark = [pytest.mark.core, pytest.mark.filterwarnings("ignore:.*deprecated:FutureWarning"),
               pytest.mark.filterwarnings("ignore:kl_div. reduction='mean' divides:UserWarning")]
@@ -209,7 +210,7 @@ def test_nothing_is_missing():
 @pytest.mark.parametrize("make", [
     pt.no_grad, pt.inference_mode, pt.enable_grad, lambda: pt.ones(2).untyped_storage(), lambda: pt.futures.Future(),
     lambda: pt.jit.script(old.step), lambda: pt.jit.trace(pt.nn.ReLU(), pt.ones(2)),
-    lambda: (old.ramp(2).requires_grad_() * 2).grad_fn, lambda: pt._symbolic.ShapeEnv().symbol(3)])
+    lambda: (old.ramp(2).requires_grad_() * 2).grad_fn, lambda: ShapeEnv().symbol(3)])
 def test_what_is_not_pickled(make):
     with pytest.raises(TypeError, match=r"cannot (be )?pickle|is not pickled"):
         pickle.dumps(make())
