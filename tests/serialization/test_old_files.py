@@ -152,6 +152,7 @@ LEFT_OUT = {
         autograd.profiler.emit_itt autograd.profiler.emit_nvtx autograd.profiler.record_function
         autograd.set_detect_anomaly autograd.set_multithreading_enabled autograd.set_source_lines compiler.set_stance
         cpu.StreamContext cuda.StreamContext cuda.device cuda.device_of enable_grad inference_mode jit.strict_fusion
+        jit.optimized_execution utils.benchmark.set_torch_threads
         nn.utils.parametrize.cached no_grad profiler.itt.range serialization.safe_globals
         serialization.set_default_mmap_options serialization.skip_data set_grad_enabled
         utils.checkpoint.SelectiveCheckpointContext utils.restart.checkpoint_on_signal""",
@@ -173,8 +174,8 @@ LEFT_OUT = {
         utils.tensorboard.SummaryWriter""",
     "a pickle of that commit could not be read": "cuda.CudaError",
     "jit.save writes them": "jit.CompilationUnit jit.RecursiveScriptModule jit.ScriptFunction",
-    "tensors have them": "multiprocessing.reductions.UntypedStorage serialization.TypedStorage storage.TypedStorage",
-    "their names are all they are": """cuda.cudaStatus distributions.constraints.dependent_property
+    "tensors have them": "storage.UntypedStorage serialization.TypedStorage storage.TypedStorage",
+    "their names are all they are": """cuda.cudaStatus distributions.constraints.dependent_property library.tag.Tag
         distributions.utils.lazy_property utils.checkpoint.DefaultDeviceType""",
 }
 
