@@ -170,7 +170,7 @@ LEFT_OUT = {
         cuda.CUDAPluggableAllocator cuda.Event cuda.ExternalStream cuda.MemPool cuda.Stream cuda.graph
         backends.cuda.cuFFTPlanCache backends.cuda.cuFFTPlanCacheManager cpu.Event library.CustomOpDef library.Library
         monitor.EventHandlerHandle monitor.Stat monitor.TensorboardEventHandler nn.parallel.DistributedDataParallel
-        multiprocessing.reductions.Anonymous multiprocessing.reductions.Named utils.benchmark.Timer
+        utils.benchmark.Timer
         utils.tensorboard.SummaryWriter""",
     "a pickle of that commit could not be read": "cuda.CudaError",
     "jit.save writes them": "jit.CompilationUnit jit.RecursiveScriptModule jit.ScriptFunction",
