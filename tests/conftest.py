@@ -103,6 +103,8 @@ def pytest_runtest_setup(item):
 def fixed_state():
     """Same numbers in every run and order; whatever a test sets is put back."""
     _walk.seed()
+    if "torch.distributions" in sys.modules:        # PyTorch's compiler switches it off for the process
+        sys.modules["torch.distributions"].Distribution.set_default_validate_args(True)
     dtype = ptcore.get_default_dtype()
     yield
     ptcore.set_default_dtype(dtype)
