@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 
 FILE, LEVEL = "reduction.cpp", "v3"
-SECONDS = 0.0           # where the bound of CI was set
+SECONDS = 6.7           # where the bound of CI was set
 
 
 def command(build):
