@@ -2,7 +2,7 @@
 
 ``alone``: what kills, stops and waits, and is wrong where the machine is busy; while one runs, the other workers wait.
 ``counts``: what counts descriptors, segments or blocks of memory, of its own process or of a folder that processes
-share; it runs first, one test after another in one worker, beside what counts nothing.
+share; one test after another, beside what counts nothing. It runs first, since then it is all in one worker.
 """
 import contextlib
 import os
@@ -34,25 +34,28 @@ _locks = []
 
 
 @contextlib.contextmanager
-def machine(whole):
-    """Holds the machine during a test: together with the tests of other workers, or the whole of it.
+def machine(alone, counts):
+    """Holds the machine during a test: together with the tests of other workers, or alone.
 
-    Who wants the whole keeps the turn, so that no test of another worker starts before it has ended.
+    A test that runs alone keeps the turn, so that no test of another worker starts before it has ended. A test that
+    counts waits, in the room, for another worker's that counts.
     """
     if fcntl is None or not WORKER:
         yield
         return
     if not _locks:
         _walk.FOLDER.mkdir(exist_ok=True)
-        for name in ("turn.lock", "room.lock"):
+        for name in ("turn.lock", "room.lock", "count.lock"):
             _locks.append(os.open(_walk.FOLDER / name, os.O_CREAT | os.O_RDWR, 0o600))
-    turn, room = _locks
+    turn, room, count = _locks
     fcntl.flock(turn, fcntl.LOCK_EX)
     try:
-        fcntl.flock(room, fcntl.LOCK_EX if whole else fcntl.LOCK_SH)
-        if not whole:
+        fcntl.flock(room, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+        if not alone:
             fcntl.flock(turn, fcntl.LOCK_UN)
+            if counts:
+                fcntl.flock(count, fcntl.LOCK_EX)
         yield
     finally:
-        fcntl.flock(room, fcntl.LOCK_UN)
-        fcntl.flock(turn, fcntl.LOCK_UN)
+        for lock in reversed(_locks):
+            fcntl.flock(lock, fcntl.LOCK_UN)

@@ -40,15 +40,6 @@ def note(text):
     os.pwrite(_file, f"{os.environ.get('PYTEST_CURRENT_TEST', '')} {text}".encode()[:WIDTH].ljust(WIDTH), 0)
 
 
-def claim(what, worker):
-    """The worker that was the first to claim something in this run."""
-    FOLDER.mkdir(exist_ok=True)
-    path = FOLDER / f"{what}.claim"
-    with contextlib.suppress(FileExistsError), open(path, "x") as f:
-        f.write(worker)
-    return path.read_text() or worker
-
-
 def running():
     """{worker: the test and the case that it wrote down last}."""
     found = sorted(path for path in FOLDER.iterdir() if not path.suffix) if FOLDER.exists() else []

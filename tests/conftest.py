@@ -88,15 +88,9 @@ def pytest_collection_modifyitems(config, items):
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item):
     """The time that a test waits for the machine is none of its own."""
-    with _alone.machine(whole=item.get_closest_marker("alone") is not None):
+    alone, counts = (item.get_closest_marker(name) is not None for name in ("alone", "counts"))
+    with _alone.machine(alone, counts):
         return (yield)
-
-
-def pytest_runtest_setup(item):
-    """One worker has all that counts."""
-    if _alone.WORKER and item.get_closest_marker("counts"):
-        first = _walk.claim("counts", os.environ["PYTEST_XDIST_WORKER"])
-        assert first == os.environ["PYTEST_XDIST_WORKER"], f"{first} has run other tests that count"
 
 
 @pytest.fixture(autouse=True)

@@ -117,9 +117,10 @@ def pytester_script(tmp_path):
     return run
 
 
-def test_a_test_alone_has_the_machine(pytester_script):
-    """None of the other worker's begins before it has ended; those that count are in one worker."""
-    said = pytester_script("""
+@pytest.mark.parametrize("counting", [20, 80])
+def test_what_runs_beside_what(pytester_script, counting):
+    """A test alone has the machine; those that count run one after another, also where both workers have some."""
+    said = pytester_script(f"""
         import os, time
         from pathlib import Path
         import pytest
@@ -127,16 +128,16 @@ def test_a_test_alone_has_the_machine(pytester_script):
 
         def ran(name):
             with open(LOG, "a") as f:
-                f.write(f"{name} begins {os.getpid()}\\n")
+                f.write(f"{{name}} begins {{os.getpid()}}\\n")
             time.sleep(0.01)
             with open(LOG, "a") as f:
-                f.write(f"{name} ends {os.getpid()}\\n")
+                f.write(f"{{name}} ends {{os.getpid()}}\\n")
 
         @pytest.mark.parametrize("k", range(60))
         def test_others(k):
             ran("other")
 
-        @pytest.mark.parametrize("k", range(20))
+        @pytest.mark.parametrize("k", range({counting}))
         @pytest.mark.counts
         def test_counts(k):
             ran("counts")
@@ -147,9 +148,11 @@ def test_a_test_alone_has_the_machine(pytester_script):
             ran("alone")
     """, workers=2)
     lines = [line.split() for line in said.splitlines() if " begins " in line or " ends " in line]
-    assert len(lines) == 180 and "90 passed" in said
+    assert len(lines) == 2 * (70 + counting) and f"{70 + counting} passed" in said
     for k, (name, what, process) in enumerate(lines):
         if (name, what) == ("alone", "begins"):
             assert lines[k + 1] == ["alone", "ends", process]
-    assert len({process for name, _, process in lines if name == "counts"}) == 1
+    counted = [(what, process) for name, what, process in lines if name == "counts"]
+    assert all(begin == ("begins", end[1]) for begin, end in zip(counted[::2], counted[1::2], strict=True))
+    assert len({process for _, process in counted}) == (1 if counting == 20 else 2)
     assert len({process for name, _, process in lines if name == "other"}) == 2
