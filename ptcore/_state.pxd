@@ -69,25 +69,8 @@ cdef class FunctionMode(Mode):
     pass
 
 
-cdef class aside(Mode):
-    pass
-
-
-cdef class outside(Mode):
-    pass
-
-
-cdef class Interpreter(Mode):
-    pass
-
-
-cdef class Recording(Mode):
-    cdef object number
-    cdef set running
-
-
 cpdef bint is_grad_enabled() noexcept
 cpdef bint is_anomaly_enabled() noexcept
 cpdef void put_grad_enabled(bint mode) noexcept
-cdef object told(str method, str kind, object t)
+cdef void set_bit(uint32_t bit, bint on) noexcept
 cdef bint is_asked(uint32_t flags) noexcept

@@ -9,7 +9,7 @@ from ptcore._types cimport *
 from ptcore._dtype cimport CATEGORY, dtype_of
 from ptcore import _tensor
 from ptcore._shape cimport any_symbolic, read_sizes
-from ptcore._state cimport told
+from ptcore._interpret cimport TOLD_CHANGED, Payload, told
 from ptcore._tensor cimport *
 from ptcore._tensor import _disabled_torch_function_impl
 
@@ -94,15 +94,15 @@ def set_data(Tensor t, Tensor data not None):
     if not keep & PT_DATA and (data.flags & PT_DATA or data.storage.version != version):
         count_apart(t, version)
     if pt_tls.mode & PT_INTERPOSED:     # resize_ and set_ come here as well
-        told("changed", "data", t)
+        told(TOLD_CHANGED, "data", t)
 
 
 cpdef Tensor detached(Tensor t):
     """The same memory without history. A stand-in's value has none either, at every level, and no tangent."""
     if t.flags & PT_INTERPOSED:
-        found = getattr((<TensorExtras>t.extras).payload, "detached", None)
+        found = (<TensorExtras>t.extras).payload.detached()
         if found is not None:
-            return <Tensor?>found()
+            return <Tensor?>found
     return alias(t)
 
 
@@ -124,7 +124,7 @@ def of_class(function, t, *args, **kwargs):
     return ask(function, (t, *args), {k: v for k, v in kwargs.items() if v is not None and v is not False})
 
 
-def stand_in(Tensor like not None, shape, payload):
+def stand_in(Tensor like not None, shape, Payload payload not None):
     """A tensor that stands for a value that an interpreter knows without its data.
 
     It has ``shape`` and the dtype and device of ``like``, but no data of its own: its strides are 0
@@ -142,7 +142,7 @@ def stand_in(Tensor like not None, shape, payload):
     return s
 
 
-def stands_for(Tensor value not None, payload, int hidden=0):
+cpdef Tensor stands_for(Tensor value, Payload payload, int hidden=0):
     """A tensor that stands for ``value`` without its first ``hidden`` dims.
 
     Its strides, its offset and the count of its writes are those of the first such part, whose memory it shows; reading
@@ -181,11 +181,11 @@ def carried_by(x, owner):
     """What an interpreter's stand-in carries, or None if x is no stand-in of that interpreter."""
     if not isinstance(x, Tensor) or not (<Tensor>x).flags & PT_INTERPOSED:
         return None
-    payload = (<TensorExtras>(<Tensor>x).extras).payload
-    return payload if getattr(payload, "owner", None) is owner else None
+    cdef Payload payload = (<TensorExtras>(<Tensor>x).extras).payload
+    return payload if payload.owner is owner else None
 
 
-def become(Tensor x not None, payload=None):
+def become(Tensor x not None, Payload payload=None):
     """Makes x, in place, a stand-in that carries ``payload``. Without one: a handle of what x is now, history included,
     for that to carry."""
     cdef Tensor r
@@ -213,14 +213,15 @@ def symbolic_layout(Tensor t not None, bint strides):
     their memory in some order of the dims, and the offset is 0.
     """
     cdef object sizes = shape_seen(t), given
+    cdef Payload payload = (<TensorExtras>t.extras).payload
     if not any_symbolic(sizes):
-        given = getattr((<TensorExtras>t.extras).payload, "strides", None)
+        given = payload.strides
         if given is None or not any_symbolic(given):
             return None
-    behind = getattr((<TensorExtras>t.extras).payload, "tensor", None)
+    behind = payload.tensor
     if isinstance(behind, Tensor) and (<Tensor>behind).flags & PT_INTERPOSED:
         return behind.stride()[(<Tensor>behind).rank - t.rank:] if strides else behind.storage_offset()
-    given = getattr((<TensorExtras>t.extras).payload, "strides" if strides else "offset", None)
+    given = payload.strides if strides else payload.offset
     if given is not None:
         return tuple(given) if strides else given
     if strides:

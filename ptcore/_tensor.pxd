@@ -5,6 +5,7 @@ from libc.string cimport memcpy
 from ptcore._types cimport *
 from ptcore._node cimport Node
 from ptcore._device cimport device
+from ptcore._interpret cimport Payload
 
 cdef enum:
     INLINE_DIMS = 5
@@ -15,7 +16,7 @@ cdef class VersionCounter:
 cdef class TensorExtras:
     cdef public object hooks            # dict id -> hook on the gradient, or None
     cdef public object post_hooks       # dict id -> post-accumulate-grad hook, or None
-    cdef public object payload          # what an interpreter carries in place of data
+    cdef public Payload payload         # what an interpreter carries in place of data
     cdef public int level               # -n: the leaf that call n of a transformation differentiates by
     cdef public object tangent          # forward mode
     cdef VersionCounter counter         # with PT_DATA; shared with its views and aliases

@@ -24,7 +24,7 @@ from ptcore._memory.allocate cimport allocate
 from ptcore._device cimport device_of, stream_key, streams_used
 from ptcore._dtype cimport CATEGORY, ITEMSIZE, N_DTYPES, dtype_of
 from ptcore._node cimport Node
-from ptcore._state cimport told
+from ptcore._interpret cimport TOLD_CHANGED, Payload, told
 from ptcore._shape cimport (count, fill_strides, is_contiguous, make_size, max_offset,
                             read_index, same_sizes, sizes_tuple, too_large, wrap_dim)
 from ptcore._shape import Size
@@ -436,7 +436,7 @@ cdef class Tensor:
         else:
             self.flags &= ~<uint32_t>PT_REQUIRES_GRAD
         if pt_tls.mode & PT_INTERPOSED:
-            told("changed", "requires_grad", self)
+            told(TOLD_CHANGED, "requires_grad", self)
 
     @property
     def grad_fn(self):
@@ -467,7 +467,7 @@ cdef class Tensor:
             track(self)
         self.grad_ = value
         if pt_tls.mode & PT_INTERPOSED:
-            told("changed", "grad", self)
+            told(TOLD_CHANGED, "grad", self)
 
     @grad.deleter
     def grad(self):
@@ -726,10 +726,10 @@ layout_seen = check_grad = None     # installed by _subclass.pyx
 
 cdef object shape_seen(Tensor t):
     """The sizes of a stand-in: its payload may have them, symbolic ints among them, or a method that gives them."""
-    payload = (<TensorExtras>t.extras).payload
-    sizes = getattr(payload, "sizes", None)
+    cdef Payload payload = (<TensorExtras>t.extras).payload
+    sizes = payload.sizes
     if sizes is None:
-        inner = getattr(payload, "tensor", None)        # of a transformation inside: the last of that one's sizes
+        inner = payload.tensor          # of a transformation inside: the last of that one's sizes
         if not isinstance(inner, Tensor) or not (<Tensor>inner).flags & PT_INTERPOSED:
             return shape_of(t)
         return shape_seen(<Tensor>inner)[(<Tensor>inner).rank - t.rank:]
@@ -739,10 +739,10 @@ cdef object shape_seen(Tensor t):
 
 cdef object device_seen(Tensor t):
     """The device of a stand-in: its payload may answer, as of a value that is only on the meta device."""
-    payload = (<TensorExtras>t.extras).payload
-    device = getattr(payload, "device", None)
+    cdef Payload payload = (<TensorExtras>t.extras).payload
+    device = payload.device
     if device is None:
-        behind = getattr(payload, "tensor", None)
+        behind = payload.tensor
         return device_of(t.storage.device, t.storage.device_index) if behind is None else behind.device
     return device
 

@@ -14,7 +14,7 @@ from ptcore._errors import MemoryInUseError, OutOfMemoryError, here
 from ptcore._device cimport as_device, device_of
 from ptcore._dtype cimport ITEMSIZE
 from ptcore._shape cimport count, fill_strides, max_offset, min_offset, read_sizes, sizes_tuple
-from ptcore._state cimport told
+from ptcore._interpret cimport TOLD_READ, told
 from ptcore._tensor cimport *
 from ptcore._subclass import set_data
 
@@ -334,7 +334,7 @@ cdef int refuse_stand_in(Tensor t, str op) except -1:
     if t.flags & PT_INTERPOSED:
         raise RuntimeError(f"{op}: the memory of a traced or batched tensor is not known here{here()}")
     if pt_tls.mode & PT_INTERPOSED:
-        told("read", op, t)
+        told(TOLD_READ, op, t)
 
 
 def data_ptr(Tensor self not None):

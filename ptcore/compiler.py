@@ -155,7 +155,7 @@ def allow_in_graph(fn):
 def assume_constant_result(fn):
     """Marks a function whose result a graph may keep: it is called once, at the capture."""
     def constant(r, args, kwargs):
-        from ptcore._state import aside
+        from ptcore._interpret import aside
         from ptcore._tensor import Tensor
         if any(isinstance(a, Tensor) for a in (*args, *kwargs.values())):
             r.unsupported(f"{fn.__name__}, whose result is taken as constant, gets a tensor")

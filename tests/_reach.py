@@ -247,7 +247,7 @@ def writes_data(T):
 def is_transformed(T):
     if is_torch(T):
         return T._C._functorch.maybe_get_level(T.ones(1)) != -1 or T._C._functorch.peek_interpreter_stack() is not None
-    return bool(T._state.interpreters.stack)
+    return bool(T._interpret.entered())
 
 
 def is_fx_tracing(T):

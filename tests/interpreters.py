@@ -1,30 +1,18 @@
 """Interpreters for tests: a toy tracer and a toy autocast, written outside the core against the interposition hook,
 and the batcher and the dual numbers of ``func``. Each reads nothing of an op but its row.
 
-An interpreter is an object with ``call(op, args, out, variant)``; while it is on the stack every
-op of the thread is offered to it, and it runs with itself taken off. Where it returns
-NotImplemented the op goes on: a composite is then offered as the ops it calls.
+``with interpreter:`` makes one the innermost: every op of the thread is offered to it, and it runs with itself taken
+off. Where it returns NotImplemented the op goes on: a composite is then offered as the ops it calls.
 """
 import ptcore as pt
 import ptcore._ops as ops
+from ptcore._interpret import Interpreter
 from ptcore._ops.calling import run
-from ptcore._state import interpreters
+from ptcore._ops.table.ids import op_name
 from ptcore.autograd import batch
 from ptcore.autograd.dual import Forward as Forward
 
 INPLACE = 1
-
-
-class Interposed:
-    def __init__(self, interpreter):
-        self.interpreter = interpreter
-
-    def __enter__(self):
-        interpreters.push(self.interpreter)
-        return self.interpreter
-
-    def __exit__(self, *exc):
-        interpreters.pop()
 
 
 def mapped(function, value):
@@ -39,7 +27,7 @@ def is_composite(op):
     return ops.row(op).kind == "composite"
 
 
-class Tracer:
+class Tracer(Interpreter):
     """Records (op name, inputs, output) while computing."""
 
     def __init__(self):
@@ -49,7 +37,7 @@ class Tracer:
         if is_composite(op):
             return NotImplemented
         result = run(op, args, variant == INPLACE)
-        self.tape.append((op, args, result))
+        self.tape.append((op_name(op), args, result))
         return result
 
     def replay(self, inputs):
@@ -83,7 +71,7 @@ class Batcher(batch.Batcher):
         return self.value(x) if isinstance(x, pt.Tensor) else x
 
 
-class Autocast:
+class Autocast(Interpreter):
     """Casts what float32 or lower the arguments of an op hold, as the row's column says."""
 
     def __init__(self, low):

@@ -1,4 +1,5 @@
-"""The examples of the user guide run as they stand, each page in a folder of its own."""
+"""The examples of the user guide, and of the pages for developers that need no build, run as they stand, each page in
+a folder of its own."""
 import doctest
 import importlib.util
 import subprocess
@@ -11,11 +12,12 @@ from ptcore import _node
 
 GUIDE = Path(__file__).resolve().parent.parent / "doc" / "source" / "guide"
 PAGES = sorted(GUIDE.glob("*.rst"))
+DEVELOPERS = [GUIDE.parent / "dev" / "interpreters.rst"]
 
 pytestmark = [pytest.mark.core, pytest.mark.skipif(not GUIDE.exists(), reason="needs the source tree")]
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if ">>>" in p.read_text()], ids=lambda p: p.stem)
+@pytest.mark.parametrize("page", [p for p in PAGES + DEVELOPERS if ">>>" in p.read_text()], ids=lambda p: p.stem)
 def test_page(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     if page.stem == "torch_programs":           # other tests have PyTorch itself imported

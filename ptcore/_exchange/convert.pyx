@@ -13,7 +13,8 @@ from ptcore._events cimport PT_SEEN_PROFILE, as_event
 from ptcore._device cimport CPU, as_device
 from ptcore._dtype cimport CATEGORY, ITEMSIZE, PROMOTE, as_code, default_complex, default_float, dtype_of
 from ptcore._shape cimport fill_strides, is_symbolic_number, read_index
-from ptcore._state cimport is_asked, told
+from ptcore._interpret cimport TOLD_CREATED, TOLD_READ, told
+from ptcore._state cimport is_asked
 from ptcore._tensor cimport *
 import ptcore._tensor as _tensor_module
 from ptcore._subclass import of_class
@@ -135,7 +136,7 @@ def from_numpy(ndarray):
 cdef Tensor offered(str kind, Tensor t):
     """A tensor of memory that no op made, as interpreters see it."""
     if pt_tls.mode & PT_INTERPOSED and not t.flags & PT_INTERPOSED:
-        return <Tensor?>told("created", kind, t)
+        return <Tensor?>told(TOLD_CREATED, kind, t)
     return t
 
 
@@ -572,7 +573,7 @@ cdef object half_value(const char *p, int dt):
 cdef int seen(str kind, Tensor t) except -1:
     """Tells interpreters that the values of a tensor are read, which is none of theirs."""
     if pt_tls.mode & PT_INTERPOSED:
-        told("read", kind, t)
+        told(TOLD_READ, kind, t)
     return 0
 
 
@@ -632,8 +633,7 @@ cdef object nested(Tensor t, int dim, const char *p):
 def tolist(Tensor self not None):
     """Nested lists of Python numbers; a number for a 0-d tensor."""
     if self.flags & PT_INTERPOSED:
-        known = getattr((<TensorExtras>self.extras).payload, "known_value", None)
-        value = None if known is None else known()
+        value = (<TensorExtras>self.extras).payload.known_value()
         if value is not None:
             return value.tolist()
     readable(self, "tolist")

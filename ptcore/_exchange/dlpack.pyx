@@ -17,7 +17,7 @@ from ptcore._device cimport as_device, device as Device, stream_key
 from ptcore._device import wait_stream
 from ptcore._dtype cimport ITEMSIZE, as_code, dtype_of
 from ptcore._shape cimport count, fill_strides
-from ptcore._state cimport told
+from ptcore._interpret cimport TOLD_CREATED, TOLD_READ, told
 from ptcore._tensor cimport *
 
 cdef extern from *:
@@ -178,7 +178,7 @@ def __dlpack__(Tensor self not None, *, stream=None, max_version=None, dl_device
     if self.flags & PT_INTERPOSED:
         raise BufferError("__dlpack__: the value of a traced or batched tensor is not known here")
     if pt_tls.mode & PT_INTERPOSED:
-        told("read", "dlpack", self)
+        told(TOLD_READ, "dlpack", self)
     if self.storage.device not in (DEVICE_CPU, DEVICE_CUDA):
         raise BufferError(f"__dlpack__: the tensor must hold data on the CPU or a CUDA device, got {self.device}")
     if dl_device is not None:
@@ -368,7 +368,7 @@ def from_dlpack(ext_tensor, *, device=None, copy=None):
     else:
         t, copy = consume(capsule), None
     if pt_tls.mode & PT_INTERPOSED:
-        t = told("created", "from_dlpack", t)
+        t = told(TOLD_CREATED, "from_dlpack", t)
     return t.to(target or t.device, copy=copy is True)
 
 

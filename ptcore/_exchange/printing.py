@@ -2,7 +2,7 @@
 import math
 
 from ptcore._dtype import as_dtype, get_default_dtype
-from ptcore._state import tell
+from ptcore._interpret import values_read
 from ptcore._subclass import payload_of
 from ptcore._tensor import Tensor
 
@@ -246,5 +246,5 @@ def _prefix(t):
 def __repr__(self):
     payload = payload_of(self)
     if payload is None:
-        tell("read", "format", self)
+        values_read("format", self)
     return _tensor_text(self) if payload is None else repr(payload)

@@ -4,6 +4,7 @@ import weakref
 
 _rows = {}                          # name -> Row; ops registered at run time stand here too
 _derived = {}                       # name -> Row of a fused gradient, once somebody asked for it
+_by_id = {}                         # id -> Row; an id is never given twice
 _loaded = False
 _offered = weakref.WeakKeyDictionary()        # row -> what interpreters get
 
@@ -20,11 +21,18 @@ def _load():
     _loaded = True
 
 
-def row(name):
-    """The row of an op; KeyError if there is none.
+def row(op):
+    """The row of an op, by its id or its name; KeyError if there is none.
 
     A fused gradient, such as ``gelu__d0``, has one too: it is worked out from the row of ``gelu``.
     """
+    if type(op) is int:
+        found = _by_id.get(op)
+        if found is None:
+            from ptcore._ops.table.ids import op_name
+            found = _by_id[op] = row(op_name(op))
+        return found
+    name = op
     if not _loaded:
         _load()
     found = _rows.get(name) or _derived.get(name)
@@ -48,10 +56,10 @@ def rows():
     return list(_rows.values())
 
 
-def function(name, inplace=False):
-    """The function that calls an op, or its in-place form."""
+def function(op, inplace=False):
+    """The function that calls an op, given by its id or its name, or its in-place form."""
     from ptcore._ops.table import ids as _table
-    return _table.function_of(_table.op_id(name), inplace)
+    return _table.function_of(op if type(op) is int else _table.op_id(op), inplace)
 
 
 def arguments(row):

@@ -15,17 +15,17 @@ import sys
 import ptcore._ops as ops
 from ptcore._errors import here
 from ptcore._exchange.convert import as_tensor
+from ptcore._interpret import aside
 from ptcore._ops.call.batched import Batched
 from ptcore._ops.calling import run
 from ptcore._ops.creation.creation import arange, empty
 from ptcore._shape import is_symbolic_number
-from ptcore._state import aside
 from ptcore._subclass import payload_of
 from ptcore._tensor import Tensor
 
 
 def call(op, args, inplace=False):
-    """Runs an op on arguments in signature order, some of them ``Batched``.
+    """Runs an op, given by its id or its name, on arguments in signature order, some of them ``Batched``.
 
     Returns
     -------
@@ -46,13 +46,13 @@ def call(op, args, inplace=False):
     if not sizes and not row.random:
         return run(op, args, inplace)
     if word == "refused:":
-        raise NotImplementedError(f"{op}: it cannot be batched: {rest}{here()}")
+        raise NotImplementedError(f"{row.name}: it cannot be batched: {rest}{here()}")
     if word == "decompose":
         return NotImplemented
     if any(n != sizes[0] for n in sizes[1:]):
-        raise RuntimeError(f"{op}: batched arguments must have one batch size, got {sorted(set(sizes))}")
+        raise RuntimeError(f"{row.name}: batched arguments must have one batch size, got {sorted(set(sizes))}")
     if inplace and not isinstance(args[0], Batched):
-        raise RuntimeError(f"{op}_: {row.args[0].name} is not batched, but a value that is would be "
+        raise RuntimeError(f"{row.name}_: {row.args[0].name} is not batched, but a value that is would be "
                            f"written to it{here()}")
     size = sizes[0]
     if callable(row.batch):

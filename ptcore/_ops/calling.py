@@ -1,4 +1,4 @@
-"""Calls an op by its name."""
+"""Calls an op by its id or its name."""
 from ptcore._ops import bound, function, row
 from ptcore._ops.call.batched import run_op
 

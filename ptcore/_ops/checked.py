@@ -8,14 +8,14 @@ from operator import index
 
 from ptcore._dtype import as_dtype
 from ptcore._errors import ChoiceError, ConversionError, NoWordError, SeveralElementsError
+from ptcore._interpret import innermost
 from ptcore._shape import is_symbolic_number
-from ptcore._state import interpreters
 from ptcore._tensor import Tensor
 
 
 def symbolic(value):
     """A symbolic number as it is where an interpreter is to see it, else as a number, which is a guard."""
-    return value if interpreters.stack else value.guard()
+    return value.guard() if innermost() is None else value
 
 
 def _wrong(error, op, name, expected, value):

@@ -2,8 +2,8 @@
 import functools
 from typing import NamedTuple
 
+from ptcore._interpret import outside
 from ptcore._ops.batching import Batched
-from ptcore._state import outside
 from ptcore._tensor import Tensor
 from ptcore._trees.tree import broadcast_leaves, tree_flatten, tree_unflatten
 from ptcore.autograd.function import Function

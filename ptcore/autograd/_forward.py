@@ -23,7 +23,8 @@ def jvp(op, args, tangents, out):
 
     Parameters
     ----------
-    op : str
+    op : int or str
+        Its id or its name.
     args, tangents : tuple
         The arguments in signature order, and in the same places their tangents: a tensor, a tuple for
         a sequence of tensors, or None.
@@ -46,7 +47,7 @@ def jvp(op, args, tangents, out):
     if rule == "decompose":
         return NotImplemented
     if rule is None and row.kind == "structured":
-        raise NotImplementedError(f"{op}: there is no forward derivative")
+        raise NotImplementedError(f"{row.name}: there is no forward derivative")
     continuous = [o.dtype.kind in "fc" for o in (out if several else (out,))]
     if rule is None or not any(continuous) or not any(_is_live(t) for t in tangents):
         return (None,) * len(out) if several else None

@@ -7,12 +7,11 @@ import functools
 
 from ptcore._errors import at_users_line, here
 from ptcore._ops import batching, decompositions, row
-from ptcore._ops.call.batched import Batched, made_as, on_stacks, sample_of
+from ptcore._ops.call.batched import Batched, Batching, Shared, sample_of, shared_of
 from ptcore._ops.calling import run
 from ptcore._ops.creation.creation import eye, zeros
 from ptcore._random import default_generator
-from ptcore._state import Interpreter, is_grad_enabled, no_grad
-from ptcore._subclass import carried_by, savable, stands_for
+from ptcore._subclass import carried_by, savable
 from ptcore._tensor import Tensor
 from ptcore._trees.tree import broadcast_leaves, tree_flatten, tree_leaves, tree_unflatten
 
@@ -21,11 +20,10 @@ if TYPE_CHECKING:
     from typing import Any
 
 INPLACE = 1
-WORDS: dict = {}             # op -> the word of its batch column; "": none that is looked at first
 RANDOMNESS = ("error", "different", "same")
 
 
-class Batcher(Interpreter):
+class Batcher(Batching):
     """Runs ops on stand-ins of one sample, each of which carries the stack of all samples.
 
     Attributes
@@ -34,14 +32,10 @@ class Batcher(Interpreter):
         The number of samples.
     randomness : {"error", "different", "same"}
         What ops that draw random numbers do: raise, draw for each sample, or draw once for all.
-    unrecorded : int
-        How many transformations further in were entered where gradients were not recorded: then nothing is
-        recorded out here.
     """
 
     def __init__(self, size, randomness="error"):
         self.size, self.randomness = size, randomness
-        self.unrecorded = 0
 
     def sample(self, stack):
         """The stand-in of a stack's samples."""
@@ -49,7 +43,7 @@ class Batcher(Interpreter):
 
     def lift(self, x):
         """A stand-in for a tensor that is the same for all samples."""
-        return stands_for(x, Shared(x, self))
+        return shared_of(x, self)
 
     def value(self, x):
         """What a stand-in of this interpreter carries: a ``Batched``, or a tensor that all samples share."""
@@ -57,23 +51,9 @@ class Batcher(Interpreter):
         return x if payload is None else payload.tensor if type(payload) is Shared else payload
 
     def call(self, op, args, out, variant):
-        if self.unrecorded and is_grad_enabled():
-            with no_grad():
-                return self.run(op, args, out, variant)
-        return self.run(op, args, out, variant)
-
-    def run(self, op, args, out, variant):
-        if out is not None:
-            raise RuntimeError(f"{op}: out= cannot be batched{here()}")
-        word = WORDS.get(op)
-        if word is None:
-            own = row(op)
-            word = WORDS[op] = own.batch if type(own.batch) is str and not own.random else ""
-        if word == "broadcast" or word == "shift":
-            result = on_stacks(op, word, args, self, variant == INPLACE)
-            if result is not None:
-                return result
         own = row(op)
+        if out is not None:
+            raise RuntimeError(f"{own.name}: out= cannot be batched{here()}")
         if own.kind in ("composite", "custom") and own.batch == "decompose":
             return NotImplemented
         values = self.values(args)
@@ -85,7 +65,7 @@ class Batcher(Interpreter):
             if own.kind == "composite":
                 return result
             with self:
-                return decompositions.function(op)(*args)
+                return decompositions.function(own.name)(*args)
         if variant == INPLACE:
             return args[0]
         return self.samples(result, args)
@@ -165,28 +145,6 @@ def _batched(result, owner):
     if isinstance(result, tuple):
         return tuple([Batched(x, owner) for x in result])
     return Batched(result, owner)
-
-
-class Shared:
-    """What a stand-in carries for a tensor that is the same for all samples."""
-
-    __slots__ = ("owner", "tensor")
-    known = True
-
-    def __init__(self, tensor, owner):
-        self.tensor, self.owner = tensor, owner
-
-    def __repr__(self):
-        return repr(self.tensor)
-
-    def item(self, _):
-        return self.tensor.item()
-
-    def detached(self):
-        return self.owner.lift(self.tensor.detach())
-
-    def made_like(self, x):
-        return self.owner.lift(made_as(self.tensor, x))
 
 
 # -- vmap --------------------------------------------------------------------------------------------

@@ -9,13 +9,15 @@ the base or any view of it is seen by all.
 """
 import ptcore._ops as ops
 from ptcore._errors import at_users_line
+from ptcore._interpret import innermost, outside
 from ptcore._ops import decompositions
-from ptcore._ops.call.batched import made_as
+from ptcore._ops.call.tangents import Dual, Pushing, paired
 from ptcore._ops.calling import run
 from ptcore._ops.creation.creation import zeros_like
 from ptcore._ops.functions import as_strided_of
 from ptcore._ops.history import custom_node
-from ptcore._state import Interpreter, interpreters, is_grad_enabled, no_grad, outside
+from ptcore._ops.table.ids import op_id
+from ptcore._state import is_grad_enabled
 from ptcore._subclass import become, carried_by, payload_of, stands_for
 from ptcore._tensor import Tensor
 from ptcore.autograd import _forward
@@ -24,58 +26,17 @@ from ptcore.autograd._copy_slices import zeros_laid
 from ptcore.autograd.levels import has_history
 
 INPLACE = 1
+WINDOW, VIEW, RESHAPE = op_id("as_strided_of"), op_id("view"), op_id("reshape")
 
 
-class Dual:
-    """What a stand-in carries: a value and its tangent. ``shows``: of a view, what it is made of: the tensor, the op,
-    its other arguments, and the place among the results or None. ``own``: no other tensor has the tangent's memory."""
-
-    __slots__ = ("own", "owner", "shows", "tangent", "tensor")
-    known = True
-
-    def __init__(self, tensor, tangent, owner, shows=None):
-        self.tensor, self.tangent, self.owner, self.shows, self.own = tensor, tangent, owner, shows, False
-
-    def __repr__(self):
-        return repr(self.tensor) if self.tangent is None else f"{repr(self.tensor)[:-1]}, tangent={self.tangent!r})"
-
-    def item(self, _):
-        return self.tensor.item()
-
-    def detached(self):
-        return self.owner.lift(self.tensor.detach())
-
-    def made_like(self, x):
-        """What was made after the pattern of this value: a stand-in, whose history is of this level."""
-        needs = x.requires_grad
-        return self.owner.lift(made_as(self.tensor, x.detach())).requires_grad_(needs)
-
-    def landed(self):
-        """What a leaf gets of a gradient that has a tangent."""
-        return self.tensor
-
-
-class Forward(Interpreter):
-    """Runs ops on values and their tangents.
-
-    Attributes
-    ----------
-    differentiates : bool
-        That rules of a backward are made of ops that have tangents.
-    unrecorded : int
-        How many transformations further in were entered where gradients were not recorded.
-    """
-
-    differentiates = True
-
-    def __init__(self):
-        self.unrecorded = 0
+class Forward(Pushing):
+    """Runs ops on values and their tangents."""
 
     # -- values and tangents -----------------------------------------------------------------------
 
     def pair(self, x, tangent):
         """The stand-in of a value and its tangent."""
-        return stands_for(x, Dual(x, tangent, self))
+        return paired(x, tangent, self)
 
     def lift(self, x):
         return self.pair(x, None)
@@ -100,7 +61,7 @@ class Forward(Interpreter):
         if payload is not None:
             if payload.shows is None:
                 return payload.tangent
-            if payload.shows[1] != "as_strided_of":         # whose strides speak of the value's memory
+            if payload.shows[1] != WINDOW:         # whose strides speak of the value's memory
                 return self.shown(*payload.shows)
         base = x._base
         whole = None if base is None else carried_by(base, self)
@@ -113,7 +74,7 @@ class Forward(Interpreter):
         t = self.tangent(x)
         if t is None:
             return None
-        t = run("reshape" if op == "view" else op, (t, *rest))     # it may lie in memory otherwise
+        t = run(RESHAPE if op == VIEW else op, (t, *rest))     # it may lie in memory otherwise
         return t if place is None else t[place]
 
     def window(self, x, base, whole):
@@ -130,7 +91,7 @@ class Forward(Interpreter):
             if carried_by(base, self) is None:
                 become(base, Dual(become(base), None, self))
             value = part_of(carried_by(base, self).tensor, x, base)
-            become(x, Dual(value, None, self, (base, "as_strided_of", (), None)))
+            become(x, Dual(value, None, self, (base, WINDOW, (), None)))
         else:
             become(x, Dual(become(x), None, self))
 
@@ -157,12 +118,6 @@ class Forward(Interpreter):
     # -- ops ---------------------------------------------------------------------------------------
 
     def call(self, op, args, out, variant):
-        if self.unrecorded and is_grad_enabled():
-            with no_grad():
-                return self.run(op, args, out, variant)
-        return self.run(op, args, out, variant)
-
-    def run(self, op, args, out, variant):
         row = ops.row(op)
         if row.kind in ("composite", "custom"):
             return NotImplemented
@@ -208,17 +163,17 @@ class Forward(Interpreter):
         found = _forward.jvp(op, primals, tangents, result)
         if found is NotImplemented:
             with self:
-                made = decompositions.function(op)(*args)
+                made = decompositions.function(ops.row(op).name)(*args)
             found = mapped(self.tangent, made)
         return found
 
     def into(self, op, primals, live, out):
         """A call with ``out=``, which can be written to where nothing has a tangent."""
+        function, row = ops.function(op), ops.row(op)
         outs = out if isinstance(out, (tuple, list)) else (out,)
         if live or any(isinstance(x, Tensor) and self.tangent(x) is not None for x in outs):
-            raise RuntimeError(f"{op}: out= does not support automatic differentiation, but one of the arguments has a "
-                               "tangent")
-        function, row = ops.function(op), ops.row(op)
+            raise RuntimeError(f"{row.name}: out= does not support automatic differentiation, but one of the arguments "
+                               "has a tangent")
         names = [a.name for a in ops.arguments(row)]
         return function(**dict(zip(names, primals)), out=mapped(self.value, out))
 
@@ -238,8 +193,6 @@ class Forward(Interpreter):
 
     # -- custom functions --------------------------------------------------------------------------
 
-    needs_setup_context = False
-
     def custom(self, cls, args):
         """A custom function: its ``forward`` on the values, its ``jvp`` on the tangents."""
         values, tangents, _ = zip(*map(self.parts, args))
@@ -248,7 +201,7 @@ class Forward(Interpreter):
             if separate:
                 output, ctx = cls.apply(*values), cls._ctx_class()
                 cls.setup_context(ctx, values, output)
-            elif interpreters.stack:
+            elif innermost() is not None:
                 raise _function.without_setup_context(cls)
             else:
                 output, ctx = cls._called(values)

@@ -12,7 +12,8 @@ tensor(6.)
 from typing import NamedTuple
 
 from ptcore._contexts import Nested
-from ptcore._state import interpreters, stack
+from ptcore._interpret import innermost
+from ptcore._state import stack
 from ptcore._tensor import Tensor
 from ptcore.autograd.dual import Forward, check_tangent
 
@@ -67,7 +68,7 @@ def exit_dual_level(*, level=None):
         raise RuntimeError("Trying to exit a forward AD level that was not the last one that was created. This is not "
                            "supported.")
     forward = levels[-1]
-    if interpreters.stack[-1:] != [forward]:
+    if innermost() is not forward:
         raise RuntimeError("exit_dual_level: another transformation that was entered inside has not ended")
     forward.__exit__()
 

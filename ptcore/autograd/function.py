@@ -2,9 +2,10 @@
 import functools
 import weakref
 
+from ptcore._interpret import innermost, outside
 from ptcore._ops.creation.creation import zeros
 from ptcore._ops.history import attach_history, check_dirty, custom_node
-from ptcore._state import interpreters, is_grad_enabled, no_grad, outside
+from ptcore._state import is_grad_enabled, no_grad
 from ptcore._tensor import Tensor
 from ptcore._watching import when_profiled
 from ptcore.autograd.helpers import interposed, reduce_to
@@ -183,7 +184,7 @@ class Function(metaclass=_FunctionMeta):
         separate = cls.setup_context is not Function.setup_context
         if kwargs or (separate and getattr(cls.forward, "__defaults__", None)):
             args = _positional(cls, separate, args, kwargs)
-        if interposed() and not getattr(interpreters.stack[-1], "traces", False):
+        if interposed() and not innermost().traces:
             return _inside(cls, args, separate)
         return cls._called(args)[0]
 
@@ -247,7 +248,7 @@ class Function(metaclass=_FunctionMeta):
 def _inside(cls, args, separate):
     """A call inside a transformation, which gets it as a whole: the function's own methods say its derivatives there
     and further out. The history that the stand-ins have themselves is recorded here."""
-    top = interpreters.stack[-1]
+    top = innermost()
     if not any(isinstance(a, Tensor) and top.value(a) is not a for a in args):
         with outside():
             return cls.apply(*args)

@@ -8,8 +8,8 @@ from ptcore._dtype cimport CATEGORY
 from ptcore._shape cimport is_symbolic_number
 from ptcore._tensor cimport Tensor, TensorExtras, shape_of, shape_seen
 from ptcore._state import enable_grad, inference_mode
-from ptcore._state import interpreters as _interpreters
-from ptcore._state import transformed
+from ptcore._interpret cimport Payload, is_differentiated
+from ptcore._interpret import transformed
 from ptcore._subclass import own_leaf
 from ptcore._ops.history import unchanged       # no-cython-lint: derivative texts call it
 from ptcore._ops.call.run cimport call_with, over_first
@@ -50,9 +50,7 @@ def differentiated():
     Then a rule is made of ops that have derivatives. Where an interpreter only batches or traces, the fused op is
     offered to it as any other.
     """
-    if pt_tls.grad_enabled:
-        return True
-    return pt_tls.mode & PT_INTERPOSED and any([getattr(i, "differentiates", False) for i in _interpreters.stack])
+    return pt_tls.grad_enabled or is_differentiated()
 
 
 cdef int NOBODY = 0x7fffffff        # the number of no call of a transformation
@@ -101,9 +99,10 @@ def interposed():
 def known(x):
     """Whether a tensor's values can be asked for: those of a batch cannot, as samples may differ."""
     cdef Tensor t = <Tensor?>x
+    cdef Payload payload
     while t.flags & PT_INTERPOSED:
         payload = (<TensorExtras>t.extras).payload
-        if not getattr(payload, "known", False):
+        if not payload.known:
             return False
         t = <Tensor?>payload.tensor
     return t.storage.device != DEVICE_META

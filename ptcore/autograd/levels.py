@@ -10,8 +10,7 @@ def has_history(x):
         payload = payload_of(x)
         if payload is None:
             return False
-        tangent = getattr(payload, "tangent", None)
-        if tangent is not None and has_history(tangent):
+        if payload.tangent is not None and has_history(payload.tangent):
             return True
         x = payload.tensor
 

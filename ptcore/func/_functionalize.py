@@ -6,6 +6,7 @@ for another one where a write would be, and the views by which it shows it.
 import functools
 
 import ptcore._ops as ops
+from ptcore._interpret import Interpreter, Payload, aside
 from ptcore._ops.calling import run
 from ptcore._ops.creation.creation import arange, empty_strided
 from ptcore._ops.functions import (
@@ -25,12 +26,13 @@ from ptcore._ops.functions import (
     view_as_complex,
     view_as_real,
 )
-from ptcore._state import Interpreter, aside
+from ptcore._ops.table.ids import op_id, op_name
 from ptcore._subclass import carried_by, count_one, counted_by, counter_of_writes, payload_of, stands_for
 from ptcore._tensor import Tensor
 from ptcore._trees.tree import tree_flatten, tree_map, tree_unflatten
 
 INPLACE = 1
+VIEW, RESHAPE = op_id("view"), op_id("reshape")
 
 
 class Memory:
@@ -48,14 +50,15 @@ class Memory:
         self.counter = counter_of_writes(value)
 
 
-class Functional:
+class Functional(Payload):
     """What a stand-in carries: the memory, and the views of it, from the whole on: (op, other arguments, place)."""
 
-    __slots__ = ("_seen", "_tensor", "memory", "owner", "views")
+    __slots__ = ("_seen", "_tensor", "memory", "views")
     known = True
 
     def __init__(self, owner, memory, views=(), tensor=None):
-        self.owner, self.memory, self.views = owner, memory, views
+        super().__init__(owner)
+        self.memory, self.views = memory, views
         self._tensor, self._seen = tensor, memory.version if tensor is not None else -1
 
     @property
@@ -86,7 +89,7 @@ class Functional:
     def __repr__(self):
         return f"FunctionalTensor({self.tensor!r})"
 
-    def item(self, _):
+    def item(self, stand_in):
         return self.tensor.item()
 
     def detached(self):
@@ -94,9 +97,6 @@ class Functional:
 
     def made_like(self, x):
         return x if carried_by(x, self.owner) is not None else self.owner.lift(x)
-
-    def landed(self):
-        return self.tensor
 
 
 def laid_as(x, pattern):
@@ -118,9 +118,9 @@ def shown(step, whole):
 def put_back(step, whole, part):
     """A value in which a view of it is exchanged."""
     op, rest, place = step
-    undo = UNDO.get(op)
+    undo = UNDO.get(op_name(op))
     if undo is None:
-        raise RuntimeError(f"functionalize: a write to what {op} shows cannot be put back")
+        raise RuntimeError(f"functionalize: a write to what {op_name(op)} shows cannot be put back")
     return undo(whole, part, place, *rest)
 
 
@@ -206,7 +206,6 @@ class Functionalizer(Interpreter):
     """
 
     traces = True               # values are what they would be without it
-    unrecorded = 0
 
     def __init__(self, copies=False):
         self.copies = copies
@@ -248,10 +247,10 @@ class Functionalizer(Interpreter):
         values = tuple([self.values(x) for x in args])
         if variant == INPLACE:
             return self.write(op, args, values)
-        if op == "view":                    # the value may lie in memory otherwise
-            op = "reshape"
+        if op == VIEW:                      # the value may lie in memory otherwise
+            op = RESHAPE
             return self.view(op, args, values, run(op, values))
-        if op == "reshape" and copies(args[0], args[1]):
+        if op == RESHAPE and copies(args[0], args[1]):
             return self.lift(run("clone", (run(op, values),)))
         result = run(op, values)
         if out is not None:
@@ -277,13 +276,13 @@ class Functionalizer(Interpreter):
         payload = carried_by(x, self)
         if payload is None:
             if any(carried_by(y, self) is not None for y in tree_flatten(args)[0] if isinstance(y, Tensor)):
-                raise RuntimeError(f"{op}_: a tensor from outside of the function is written to, which functionalize "
-                                   "cannot see; make it an argument")
+                raise RuntimeError(f"{op_name(op)}_: a tensor from outside of the function is written to, which "
+                                   "functionalize cannot see; make it an argument")
             run(op, values, True)
             return x
         result = run(op, values)
         if isinstance(result, tuple):
-            raise RuntimeError(f"{op}_: several results cannot be written")
+            raise RuntimeError(f"{op_name(op)}_: several results cannot be written")
         payload.write(result if result.dtype is x.dtype else result.to(x.dtype))
         return x
 
@@ -292,10 +291,10 @@ class Functionalizer(Interpreter):
         for place, r in zip((out,) if single else out, (result,) if single else result):
             payload = carried_by(place, self)
             if payload is None:
-                raise RuntimeError(f"{op}: out is a tensor from outside of the function, which functionalize cannot "
-                                   "see; make it an argument")
+                raise RuntimeError(f"{op_name(op)}: out is a tensor from outside of the function, which functionalize "
+                                   "cannot see; make it an argument")
             if tuple(r.shape) != tuple(place.shape):
-                raise RuntimeError(f"{op}: out must have shape {list(r.shape)} inside functionalize, got "
+                raise RuntimeError(f"{op_name(op)}: out must have shape {list(r.shape)} inside functionalize, got "
                                    f"{list(place.shape)}")
             payload.write(r if r.dtype is place.dtype else r.to(place.dtype))
         return out

@@ -8,13 +8,12 @@ import functools
 import itertools
 
 from ptcore._errors import at_users_line, here
+from ptcore._interpret import Recording, entered, innermost
 from ptcore._ops.creation.creation import zeros, zeros_like
 from ptcore._ops.functions import cat
 from ptcore._state import (
-    Recording,
     enable_grad,
     inference_mode,
-    interpreters,
     is_grad_enabled,
     is_inference_mode_enabled,
 )
@@ -47,9 +46,8 @@ def differentiable(x, number):
         raise ValueError(f"Thing passed to transform API must be Tensor, got {type(x)}")
     if x.dtype.kind not in "fc":
         raise RuntimeError(f"only Tensors of floating point dtype can require gradients, got {x.dtype.name}")
-    stack = interpreters.stack
-    top = stack[-1] if stack else None
-    if hasattr(top, "lift") and top.value(x) is x:          # one that only traces has no stand-ins
+    top = innermost()
+    if top is not None and top.value(x) is x:
         x = top.lift(x)
     if x.is_inference():
         x = savable(x)
@@ -63,9 +61,8 @@ def leads_elsewhere(outputs, number):
     that belongs to no call, or to one that has not returned. Inside another transformation it may do so by way of the
     values that stand-ins stand for.
     """
-    for interpreter in interpreters.stack:
-        if getattr(interpreter, "differentiates", False):
-            return True
+    if any([interpreter.differentiates for interpreter in entered()]):
+        return True
     pending, seen = [], set()
     for x in outputs:
         payload = payload_of(x)

@@ -7,9 +7,10 @@ import types
 import weakref
 
 from ptcore._errors import warn
+from ptcore._interpret import innermost
 from ptcore._overrides import modes as function_modes
 from ptcore._random import default_generator
-from ptcore._state import interpreters, is_grad_enabled
+from ptcore._state import is_grad_enabled
 from ptcore._state import put_grad_enabled as set_mode
 from ptcore._subclass import payload_of
 from ptcore._tensor import Tensor
@@ -157,7 +158,7 @@ class Compiled:
                     if type(segment) is Eager:
                         return self.eagerly(args, kwargs)
                     return self.follow(segment, inputs, flat, args, kwargs)
-        if interpreters.stack or function_modes():
+        if innermost() is not None or function_modes():
             return self.function(*args, **kwargs)
         segment, inputs = _relaxed(variants, flat)
         if segment is None:

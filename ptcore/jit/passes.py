@@ -4,10 +4,11 @@
 multiplies what follows a convolution or a linear layer into its weights. All three leave memory alone that somebody
 else may see: what is written to, returned, or shown by a view of such.
 """
+from ptcore._interpret import aside
 from ptcore._ops import function as function_of_row
 from ptcore._ops import row
 from ptcore._ops.table.ids import op_name
-from ptcore._state import aside, no_grad
+from ptcore._state import no_grad
 from ptcore._tensor import Tensor
 from ptcore.fx.experimental.sizes import check_guards
 from ptcore.fx.graph import Graph

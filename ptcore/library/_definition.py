@@ -5,11 +5,12 @@ device, on meta tensors the fake one. Whoever sees calls as wholes (``__torch_fu
 before. The order is that of PyTorch's dispatcher.
 """
 import ptcore
+from ptcore._interpret import innermost
 from ptcore._ops import namespaces
 from ptcore._ops.namespaces import below_autograd, is_below_autograd, thread
 from ptcore._ops.table import register
 from ptcore._ops.table.function_schema import FunctionSchema
-from ptcore._state import interpreters, is_grad_enabled, no_grad
+from ptcore._state import is_grad_enabled, no_grad
 from ptcore._tensor import Tensor
 from ptcore.amp.autocast_mode import autocast, is_autocast_enabled
 from ptcore.autograd.function import Function
@@ -142,7 +143,7 @@ class Definition:
 
     def records(self, args):
         """Whether gradients, or a transformation, are to be seen to before the kernel runs."""
-        if interposed() and not getattr(interpreters.stack[-1], "traces", False):
+        if interposed() and not innermost().traces:
             return True
         return self.has_history(args)
 

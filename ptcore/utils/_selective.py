@@ -9,8 +9,9 @@ from collections import defaultdict
 
 import ptcore._ops as ops
 from ptcore import _random
+from ptcore._interpret import Interpreter
 from ptcore._ops.calling import run
-from ptcore._state import Interpreter, innermost_saved_hooks, no_grad
+from ptcore._state import innermost_saved_hooks, no_grad
 from ptcore._tensor import Tensor
 from ptcore._trees.tree import tree_flatten, tree_map
 from ptcore.autograd.function import Function
@@ -110,7 +111,6 @@ class _Interposed(Interpreter):
     """What both runs have: the row's function and the number of the call."""
 
     traces = True               # values are what they would be without it
-    unrecorded = 0
 
     def __init__(self, storage):
         self.storage = storage
@@ -118,9 +118,6 @@ class _Interposed(Interpreter):
 
     def _prepare(self):
         self.counts.clear()
-
-    def value(self, x):
-        return x
 
     def call(self, op, args, out, variant):
         row = ops.row(op)

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 import ptcore as pt
-from ptcore._state import interpreters
+from ptcore._interpret import entered
 from ptcore.autograd import forward_ad as fwAD
 
 pytestmark = pytest.mark.core
@@ -106,7 +106,7 @@ def test_levels():
         fwAD.exit_dual_level()
     with pytest.raises(ZeroDivisionError), fwAD.dual_level():
         raise ZeroDivisionError
-    assert not interpreters.stack
+    assert not entered()
 
 
 @pytest.mark.parametrize(("x", "t", "error", "words"), [

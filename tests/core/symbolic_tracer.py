@@ -2,10 +2,10 @@
 other sizes. What it was handed as an int stays that int, so a symbol that was lost on the way shows."""
 import ptcore as pt
 import ptcore._ops as ops
+from ptcore._interpret import Interpreter, Payload
 from ptcore._ops.calling import run
 from ptcore._ops.table.evaluate import symbolic_layout, symbolic_sizes
 from ptcore._sizes.symbolic import ShapeEnv, SymFloat, SymInt
-from ptcore._state import interpreters
 from ptcore._subclass import payload_of, stands_for
 
 INPLACE = 1
@@ -26,15 +26,16 @@ def has_layout(x):
         return False
 
 
-class Value:
+class Value(Payload):
     """What a stand-in carries."""
 
     def __init__(self, owner, tensor, sizes, static=(), layout=None):
-        self.owner, self.tensor, self.sizes, self.static = owner, tensor, tuple(sizes), static
+        super().__init__(owner)
+        self.tensor, self.sizes, self.static = tensor, tuple(sizes), static
         self.strides, self.offset = (None, None) if layout is None else layout
 
 
-class Tracer:
+class Tracer(Interpreter):
     def __init__(self, **options):
         self.env, self.tape, self.inputs = ShapeEnv(**options), [], []
 
@@ -54,6 +55,7 @@ class Tracer:
         return x.tensor if isinstance(x, Value) else x.hint if isinstance(x, (SymInt, SymFloat)) else x
 
     def call(self, op, args, out, variant):
+        op = ops.row(op).name
         if ops.row(op).kind == "composite":
             return NotImplemented
         inplace = variant == INPLACE
@@ -89,11 +91,8 @@ class Tracer:
     def trace(self, function, *tensors, static=()):
         """What function gives for stand-ins; ``static`` has the static dims of each tensor."""
         given = [self.input(t, dict(enumerate(static)).get(k, ())) for k, t in enumerate(tensors)]
-        interpreters.push(self)
-        try:
+        with self:
             result = function(*given)
-        finally:
-            interpreters.pop()
         self.outputs = mapped(self.carried, result)
         return result
 

@@ -39,7 +39,7 @@ def test_enter_and_exit_are_functions_in_c(name):
 
 
 def test_interpreters_too():
-    from ptcore._state import Interpreter
+    from ptcore._interpret import Interpreter
     from ptcore.autograd.batch import Batcher
     from ptcore.autograd.dual import Forward
     from ptcore.func._functionalize import Functionalizer
@@ -126,7 +126,7 @@ def test_functions_of_functions(interrupts):
     for _ in range(400):
         interrupted(interrupts, loop, 1)
         assert ptcore.is_grad_enabled() and not ptcore.is_inference_mode_enabled()
-        assert ptcore._state.interpreters.stack == [] and ptcore._state.function_modes() == []
+        assert ptcore._interpret.entered() == () and ptcore._state.function_modes() == []
         assert ptcore._state.innermost_saved_hooks() is None
         assert ptcore._state.mode_word() == 0
     assert vmap(grad(lambda t: t.sin().sum()))(x).tolist() == x.cos().tolist()

@@ -244,7 +244,7 @@ ERRORS = {
 
 @pytest.mark.parametrize("name", ERRORS)
 def test_errors(name):
-    from ptcore._state import interpreters
+    from ptcore._interpret import entered
     caught = []
     for m in (pt, torch):
         inputs = [m.asarray(a.copy()) for a in (X, Y, W)]
@@ -259,4 +259,4 @@ def test_errors(name):
     # What torch asserts is an error of the user's here.
     expected = (RuntimeError, ValueError) if type(theirs) is AssertionError else type(theirs)
     assert isinstance(ours, expected), (ours, theirs)
-    assert not interpreters.stack and pt.is_grad_enabled()
+    assert not entered() and pt.is_grad_enabled()

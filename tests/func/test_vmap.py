@@ -1,10 +1,10 @@
 """``vmap``: arguments, outputs, randomness, in-place writes, what is refused; a loop over the samples is the oracle."""
 import numpy as np
 import pytest
-from interpreters import Interposed, Tracer
+from interpreters import Tracer
 
 import ptcore as pt
-from ptcore._state import interpreters
+from ptcore._interpret import entered
 from ptcore.func import functional_call, grad, hessian, jacfwd, jacrev, linearize, stack_module_state, vjp, vmap
 
 pytestmark = pytest.mark.core
@@ -255,7 +255,7 @@ def test_randomness(name):
     got = vmap(f, randomness="different")(x)
     assert got.shape == (8, *one.shape) and got.dtype is one.dtype
     assert len({tuple(row.reshape(-1).tolist()) for row in got}) > 1
-    assert not interpreters.stack
+    assert not entered()
 
 
 def test_different_draws_are_independent():
@@ -347,13 +347,13 @@ def test_or_it_raises(f):
     (lambda: vmap(lambda x: x.as_strided((3, 5), (4, 1)))(X), RuntimeError, "reach out of the memory of one sample"),
 ])
 def test_refused(call, error, words):
-    before = X.clone(), len(interpreters.stack), pt.is_grad_enabled()
+    before = X.clone(), len(entered()), pt.is_grad_enabled()
     if error is None:
         call()
         return
     with pytest.raises(error, match=words):
         call()
-    assert before[0].equal(X) and (len(interpreters.stack), pt.is_grad_enabled()) == before[1:]
+    assert before[0].equal(X) and (len(entered()), pt.is_grad_enabled()) == before[1:]
 
 
 def test_a_leaked_sample_raises():
@@ -385,7 +385,7 @@ def test_who_asks_for_a_gradient_inside():
     def slopes(w):
         return vmap(grad(lambda x: gelu(x * w).sum()))
 
-    with Interposed(Tracer()) as tracer:
+    with Tracer() as tracer:
         plain = slopes(w)(x)
     assert "gelu__d0" in [op for op, _, _ in tracer.tape] and not plain.requires_grad
     loop = pt.stack([grad(lambda x: gelu(x * w).sum())(row) for row in x])
@@ -409,7 +409,7 @@ def gelu_slope(x):
 def test_grad_is_traced():
     """By an interpreter that stands for nothing."""
     x = pt.randn(3)
-    with Interposed(Tracer()) as tracer:
+    with Tracer() as tracer:
         found = grad(lambda x: x.tanh().sum())(x)
         with pt.no_grad():
             pt.testing.assert_close(grad(lambda x: x.tanh().sum())(x), found)

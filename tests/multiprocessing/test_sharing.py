@@ -14,7 +14,7 @@ from queue import Full
 
 import numpy as np
 import pytest
-from interpreters import Batcher, Interposed
+from interpreters import Batcher
 
 import ptcore as pt
 import ptcore.multiprocessing as mp
@@ -295,7 +295,7 @@ def test_devices_are_refused():
 
 
 def test_traced_values_are_refused():
-    with Interposed(Batcher()) as batcher:
+    with Batcher() as batcher:
         x = batcher.sample(pt.ones(2, 3))
         with pytest.raises(RuntimeError, match="share_memory_: the memory of a traced or batched"):
             x.share_memory_()

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from _cases import CASES, ROWS, F, Sample, cases, dtypes, run_args
 from _walk import walk
-from interpreters import Autocast, Interposed
+from interpreters import Autocast
 
 import ptcore as pt
 from ptcore._ops.calling import run
@@ -36,7 +36,7 @@ def dtypes_of(result):
 
 
 def under(row, args):
-    with Interposed(Autocast(LOW)):
+    with Autocast(LOW):
         return dtypes_of(run(row.name, args))
 
 
@@ -63,7 +63,7 @@ def test_doubles_and_integers_are_left_alone(row):
 def test_widest_of_a_mixture():
     x, y = pt.ones(2, 2), pt.ones(2, 2).to(LOW)
     index = pt.zeros(2, 2, dtype=pt.int64)
-    with Interposed(Autocast(LOW)):
+    with Autocast(LOW):
         assert pt.cat([x, y]).dtype is pt.stack([y, x]).dtype is pt.float32
         assert pt.cat([y, y]).dtype is LOW
         assert pt.scatter_add(x, 0, index, y).dtype is pt.float32
@@ -75,7 +75,7 @@ def test_a_step_of_a_network():
     """Products in the lower precision, what follows in float32, gradients in the weights' dtype."""
     w = pt.ones(3, 4, requires_grad=True)
     x = pt.ones(2, 4)
-    with Interposed(Autocast(LOW)):
+    with Autocast(LOW):
         h = pt.nn.functional.linear(x, w)
         loss = pt.nn.functional.cross_entropy(h.relu(), pt.tensor([0, 1]))
         assert (h.dtype, (x @ w.t()).dtype, pt.matmul(x, x[0]).dtype) == (LOW, LOW, LOW)

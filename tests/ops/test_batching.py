@@ -13,7 +13,7 @@ import pytest
 from _cases import CASES, ROWS, B, F, I, Of, Sample, array, case_id, cases, dtypes, function
 from _composite_cases import NEED_DATA as COMPOSITES_THAT_NEED_DATA
 from _walk import walk
-from interpreters import Batcher, Interposed
+from interpreters import Batcher
 from test_gradient import NOT_REAL_RESULTS, differentiable_arguments, is_differentiable, small_cases
 
 import ptcore as pt
@@ -88,7 +88,7 @@ def check(row, case, dtype, batched, made):
         for place in batched:
             put(args, place, at(one, place))
         loop.append(outputs(run(row.name, tuple(args))))
-    with Interposed(Batcher()) as batcher:
+    with Batcher() as batcher:
         args = list(made[0])
         for place in batched:
             stack = pt.from_numpy(np.stack([array(at(one, place)) for one in made]))
@@ -141,7 +141,7 @@ def test_in_place(row):
         except RuntimeError:
             return                                  # the result has no dtype or shape of the input
         first = pt.from_numpy(np.stack([array(one[0]) for one in samples(row, case, dtype)]))
-        with Interposed(Batcher()) as batcher:
+        with Batcher() as batcher:
             x = batcher.sample(first)
             assert run(row.name, (x, *made[0][1:]), True) is x
         got = first.numpy()
@@ -170,7 +170,7 @@ def test_batched_gradients(row):
             return pt.autograd.grad(result, inputs, g, allow_unused=True, retain_graph=True)
         try:
             loop = [backward(stack[k]) for k in range(SIZE)]
-            with Interposed(Batcher()) as batcher:
+            with Batcher() as batcher:
                 got = backward(batcher.sample(stack))
             for k, g in enumerate(got):
                 if g is None:
@@ -187,7 +187,7 @@ def test_batched_gradients(row):
 # -- promotion, errors, refusals --------------------------------------------------------------------
 
 def batched(f, *values):
-    with Interposed(Batcher()) as batcher:
+    with Batcher() as batcher:
         result = f(*[batcher.sample(v) for v in values])
         return batcher.stack(result)
 

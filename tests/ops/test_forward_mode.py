@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from _cases import CASES, CONSTANT, ROWS, case_id, cases, dtypes
 from _walk import walk
-from interpreters import Forward, Interposed
+from interpreters import Forward
 from test_gradient import NOT_REAL_RESULTS, differentiable_arguments, is_differentiable, small_cases
 
 import ptcore as pt
@@ -48,7 +48,7 @@ def check(row, case, dtype, layout="contiguous"):
     data = [x.detach() for x in inputs]
     for moving in {(k,) for k in range(len(data))} | {tuple(range(len(data)))}:
         u = {k: direction(rng, data[k]) for k in moving}
-        with Interposed(Forward()) as forward:
+        with Forward() as forward:
             args = [forward.pair(x.view(x.shape), u.get(k)) for k, x in enumerate(data)]
             results = outputs(call(*args))
             tangents = [forward.tangent(r) for r in results]
@@ -127,7 +127,7 @@ def test_mixed_operands(row, other):
 # -- what has no cases in the table ------------------------------------------------------------------
 
 def forward_of(f, *pairs):
-    with Interposed(Forward()) as forward:
+    with Forward() as forward:
         return forward.tangent(f(*[forward.pair(x, t) for x, t in pairs]))
 
 
@@ -157,7 +157,7 @@ def test_products_with_zeros():
 
 def test_dropout():
     x = pt.ones(1000, dtype=pt.float64)
-    with Interposed(Forward()) as forward:
+    with Forward() as forward:
         y = pt.nn.functional.dropout(forward.pair(x, x * 3), 0.25)
         np.testing.assert_allclose(forward.tangent(y).numpy(), 3 * forward.value(y).numpy())
 

@@ -3,15 +3,15 @@ import numpy as np
 import pytest
 from _cases import CONSTANT, ELEMENTWISE, Sample, array, cases
 from _walk import walk
-from interpreters import Batcher, Forward, Interposed, Tracer
+from interpreters import Batcher, Forward, Tracer
 
 import ptcore as pt
 from ptcore import _ops as ops
+from ptcore._interpret import Interpreter, Payload, entered
 from ptcore._ops.batching import Batched
 from ptcore._ops.calling import run
 from ptcore._ops.table import schema
 from ptcore._sizes.symbolic import ShapeEnv
-from ptcore._state import interpreters
 from ptcore._subclass import stand_in, stands_for
 
 pytestmark = pytest.mark.core
@@ -24,7 +24,7 @@ def program(x, w):
 
 def test_tracer_sees_every_op_and_replays():
     x, w = pt.randn(3, 4), pt.randn(4, 5)
-    with Interposed(Tracer()) as tracer:
+    with Tracer() as tracer:
         expected = program(x, w)
     names = [entry[0] for entry in tracer.tape]
     for name in ("mm", "relu", "mul", "softmax", "sum", "add", "slice", "t"):
@@ -37,7 +37,7 @@ def test_tracer_sees_every_op_and_replays():
 
 
 def test_nothing_is_offered_outside():
-    with Interposed(Tracer()) as tracer:
+    with Tracer() as tracer:
         pass
     pt.ones(2) + 1
     assert tracer.tape == []
@@ -52,7 +52,7 @@ def test_batcher_equals_a_loop():
         y[:, 0].add_(w[0])
         h = pt.matmul(y, w.reshape(2, 2).sum(0).expand(4, 2)) if y.ndim == 2 else y
         return pt.cat([(pt.exp(y) * w + 1).sum(-1), h.flatten()])
-    with Interposed(Batcher()) as batcher:
+    with Batcher() as batcher:
         got = batcher.stack(per_sample(batcher.sample(xs)))
     expected = np.stack([per_sample(xs[i]).numpy() for i in range(6)])
     np.testing.assert_allclose(got.numpy(), expected, rtol=1e-5)
@@ -63,9 +63,9 @@ def test_batchers_nest():
     x, y = pt.randn(3, 4), pt.randn(2, 4)
 
     def pairs(row):
-        with Interposed(Batcher()) as inner:
+        with Batcher() as inner:
             return inner.stack((row * inner.sample(y)).sum() + pt.ones(2).sum())
-    with Interposed(Batcher()) as outer:
+    with Batcher() as outer:
         got = outer.stack(pairs(outer.sample(x)))
     np.testing.assert_allclose(got.numpy(), x.numpy() @ y.numpy().T + 2, rtol=1e-5, atol=1e-6)
 
@@ -75,7 +75,7 @@ def test_forward_over_a_batch_and_backward_through_it():
     xs = pt.randn(3, 4, dtype=pt.float64).requires_grad_()
 
     def batched(x):
-        with Interposed(Batcher()) as batcher:
+        with Batcher() as batcher:
             y = batcher.sample(x)
             return batcher.stack((y.exp() * y[0]).sum())
     batched(xs).sum().backward()
@@ -84,7 +84,7 @@ def test_forward_over_a_batch_and_backward_through_it():
     want[:, 0] += np.exp(x).sum(1)
     np.testing.assert_allclose(xs.grad.numpy(), want, rtol=1e-10)
     t = pt.ones(3, 4, dtype=pt.float64)
-    with Interposed(Forward()) as forward:
+    with Forward() as forward:
         got = forward.tangent(batched(forward.pair(xs.detach(), t)))
     np.testing.assert_allclose(got.numpy(), want.sum(1), rtol=1e-10)
 
@@ -99,17 +99,17 @@ def test_a_traced_or_batched_backward_keeps_its_fused_kernels(function, fused):
     out = function(x)
     g = pt.randn(out.shape, dtype=pt.float64)
     expected, = pt.autograd.grad(out, x, g, retain_graph=True)
-    with Interposed(Tracer()) as tracer:
+    with Tracer() as tracer:
         found, = pt.autograd.grad(out, x, g, retain_graph=True)
     assert fused in [op for op, _, _ in tracer.tape]
     pt.testing.assert_close(found, expected, rtol=0, atol=0)
     samples = pt.stack([g, 2 * g])
-    with Interposed(Batcher()) as batcher:
+    with Batcher() as batcher:
         batched, = pt.autograd.grad(out, x, batcher.sample(samples), retain_graph=True)
     pt.testing.assert_close(batcher.stack(batched), pt.stack([expected, 2 * expected]))
-    with Interposed(Forward()) as forward:
+    with Forward() as forward:
         pt.autograd.grad(out, x, forward.pair(g.clone(), pt.ones_like(g)), retain_graph=True)
-    with Interposed(Tracer()) as tracer:
+    with Tracer() as tracer:
         pt.autograd.grad(out, x, g, create_graph=True)
     assert fused not in [op for op, _, _ in tracer.tape]
 
@@ -161,12 +161,12 @@ def test_no_op_no_row():
 def test_a_traced_backward_is_one_op_where_the_eager_one_is(row, i, fused, dtype):
     out, x, g, _ = operands(row, i, fused, dtype)
     eager, = pt.autograd.grad(out, x, g, retain_graph=True)
-    with Interposed(Tracer()) as tracer:
+    with Tracer() as tracer:
         found, = pt.autograd.grad(out, x, g, retain_graph=True)
     assert [op for op, _, _ in tracer.tape] == [fused.name]
     np.testing.assert_array_equal(array(found), array(eager))
     samples = pt.stack([g, -g, 2 * g])
-    with Interposed(Tracer()) as tracer, Interposed(Batcher()) as batcher:
+    with Tracer() as tracer, Batcher() as batcher:
         batched, = pt.autograd.grad(out, x, batcher.sample(samples), retain_graph=True)
     assert [op for op, _, _ in tracer.tape] == [fused.name]
     loop = [array(pt.autograd.grad(out, x, s, retain_graph=True)[0]) for s in samples]
@@ -219,17 +219,18 @@ def test_forward_through_views_and_writes():
         return (y * y[0]).sum()
     x = pt.tensor([1.5, -2.0, 0.5], dtype=pt.float64)
     t = pt.tensor([0.3, 1.0, -0.7], dtype=pt.float64)
-    with Interposed(Forward()) as forward:
+    with Forward() as forward:
         got = forward.tangent(f(forward.pair(x, t)))
     step = 1e-6
     difference = (f(x + step * t) - f(x - step * t)).item() / (2 * step)
     assert got.item() == pytest.approx(difference, rel=1e-8)
 
 
-class Symbolic:
+class Symbolic(Payload):
     """A payload that answers with sizes of its own, as a tracer of symbolic ints does."""
 
     def __init__(self, sizes):
+        super().__init__()
         self.sizes = sizes
 
 
@@ -271,12 +272,12 @@ def test_stand_in():
 
 
 def test_an_exception_leaves_the_stack_in_order():
-    class Failing:
+    class Failing(Interpreter):
         def call(self, op, args, out, variant):
             raise KeyError(op)
-    with Interposed(Failing()):
+    with Failing():
         with pytest.raises(KeyError):
             pt.ones(1) + 1
-        assert len(interpreters.stack) == 1
-    assert interpreters.stack == []
+        assert len(entered()) == 1
+    assert entered() == ()
     assert (pt.ones(1) + 1).item() == 2

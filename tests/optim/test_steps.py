@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from interpreters import Interposed, Tracer
+from interpreters import Tracer
 from test_more_optimizers import CASES
 
 import ptcore as pt
@@ -160,7 +160,7 @@ def test_an_interpreter_sees_a_step(make, options, dtype):
     values, *grads = arrays((3,), 5, kind=complex if dtype.is_complex else float)
     p, q = (pt.tensor(values).requires_grad_() for _ in range(2))
     walk(make, options, [p], lambda step, i: grads[step])
-    with Interposed(Tracer()) as tracer:
+    with Tracer() as tracer:
         walk(make, options, [q], lambda step, i: grads[step])
     np.testing.assert_allclose(q.tolist(), p.tolist(), rtol=1e-12)
     ops = [op for op, _, _ in tracer.tape]

@@ -115,12 +115,12 @@ def test_meta_and_errors(outside):
 
 
 def test_under_the_tracer(outside):
-    from interpreters import Interposed, Tracer
+    from interpreters import Tracer
 
     def program(x, y):
         return (outside.hypot(x, y) + outside.cube(x)).sum()
     x, y = pt.rand(3, dtype=pt.float64), pt.rand(3, dtype=pt.float64)
-    with Interposed(Tracer()) as tracer:
+    with Tracer() as tracer:
         program(x, y)
     assert [entry[0] for entry in tracer.tape] == ["outside_hypot", "outside_cube", "add", "sum"]
     x2 = pt.rand(3, dtype=pt.float64)

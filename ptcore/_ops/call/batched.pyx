@@ -1,11 +1,14 @@
 """Batched calls without Python in between: what most ops of a batch are.
 
-``on_stacks`` runs an op on the stacks that samples stand for where the row's batch word is "broadcast" or "shift" and
-the arguments are plain; all else is left to ``batching.py``, which says what every word means.
+``Batching`` answers calls of which nothing is batched, and those whose row's batch word is "broadcast", "shift",
+"sizes" or "whole" and whose arguments are plain; all else is left to ``call`` of its subclass and to ``batching.py``,
+which says what every word means.
 """
 cimport cython
 from cpython.sequence cimport PySequence_Fast_ITEMS
+from libc.string cimport strlen
 
+from ptcore._interpret cimport Interpreter, Payload
 from ptcore._types cimport *
 from ptcore._tensor cimport *
 from ptcore._ops.call.elementwise cimport elementwise_inplace, elementwise_of
@@ -13,27 +16,37 @@ from ptcore._ops.call.run cimport call_with
 from ptcore._ops.table.ids cimport *
 from ptcore._ops.table.ids import op_id
 from ptcore._ops.view.views cimport run_view
+from ptcore._subclass cimport stands_for
+from ptcore._ops import row
 from ptcore._errors import here
-from ptcore._subclass import stands_for
 
+cdef enum Word:                         # of the column ``batch``
+    UNREAD, OTHER, BROADCAST, SHIFT, SIZES, WHOLE
+
+cdef enum:
+    MAX_OPS = 4096                      # as many as ids.pyx holds
+
+cdef uint8_t[MAX_OPS] _words
+cdef int RESHAPE = op_id("reshape"), EXPAND = op_id("expand")
+
+
+# -- what stand-ins carry --------------------------------------------------------------------------
 
 @cython.binding(False)                  # so that methods check their self
 @cython.embedsignature(True)
 @cython.embedsignature.format("clinic")
-cdef class Batched:
+cdef class Batched(Payload):
     """A tensor whose first dim is hidden; ``shape`` and ``ndim`` are those of one sample.
 
     Attributes
     ----------
     tensor : Tensor
         The stack of all samples.
-    owner : object
+    owner : Interpreter or None
         The interpreter that it belongs to.
     """
-    cdef readonly Tensor tensor
-    cdef readonly object owner
 
-    def __init__(self, Tensor tensor not None, owner=None):
+    def __init__(self, Tensor tensor not None, Interpreter owner=None):
         self.tensor, self.owner = tensor, owner
 
     @property
@@ -47,8 +60,7 @@ cdef class Batched:
     def __repr__(self):
         return f"BatchedTensor(bdim=0, value=\n{self.tensor}\n)"
 
-    def item(self, _):
-        """What ``item`` and ``bool`` of a stand-in ask (see ``stand_in`` in _subclass.pyx)."""
+    def item(self, stand_in):
         raise RuntimeError("item: a batched tensor has a value for each sample; what depends on "
                            "data, as a branch or bool() does, cannot be batched" + here())
 
@@ -69,141 +81,285 @@ cdef class Batched:
                            "inside vmap gradients are taken by func.grad or func.vjp" + here())
 
 
+@cython.binding(False)                  # so that methods check their self
+cdef class Shared(Payload):
+    """What a stand-in carries for a tensor that is the same for all samples."""
+    known = True
+
+    def __init__(self, Tensor tensor not None, Interpreter owner=None):
+        self.tensor, self.owner = tensor, owner
+
+    def __repr__(self):
+        return repr(self.tensor)
+
+    def item(self, stand_in):
+        return self.tensor.item()
+
+    def detached(self):
+        return shared_of(self.tensor.detach(), self.owner)
+
+    def made_like(self, Tensor x not None):
+        return shared_of(made_as(self.tensor, x), self.owner)
+
+
 cpdef Tensor made_as(Tensor like, Tensor x):
     """x as what is made after the pattern of a tensor: a stand-in where that is one."""
-    if not like.flags & PT_INTERPOSED:
-        return x
-    made_like = getattr((<TensorExtras>like.extras).payload, "made_like", None)
-    return x if made_like is None else <Tensor?>made_like(x)
+    return <Tensor?>(<TensorExtras>like.extras).payload.made_like(x) if like.flags & PT_INTERPOSED else x
 
 
-cdef Batched batched_in(object x, object owner):
+cdef Batched batched_in(object x, Interpreter owner):
     """What a stand-in of an interpreter carries if that is batched."""
+    cdef Payload payload
     if not isinstance(x, Tensor) or not (<Tensor>x).flags & PT_INTERPOSED:
         return None
     payload = (<TensorExtras>(<Tensor>x).extras).payload
-    if type(payload) is Batched and (<Batched>payload).owner is owner:
-        return <Batched>payload
-    return None
+    return <Batched>payload if payload.owner is owner and type(payload) is Batched else None
 
 
-cdef Tensor shared_in(Tensor x, object owner):
-    """The tensor that a stand-in of an interpreter carries for all samples alike; another tensor itself."""
-    if not x.flags & PT_INTERPOSED:
-        return x
-    payload = (<TensorExtras>x.extras).payload
-    return <Tensor>payload.tensor if getattr(payload, "owner", None) is owner else x
-
-
-cpdef Tensor sample_of(Tensor stack, object owner):
+cpdef Tensor sample_of(Tensor stack, Interpreter owner):
     """The stand-in of a stack's samples."""
-    return <Tensor>stands_for(stack, Batched(stack, owner), 1)
+    cdef Batched payload = Batched.__new__(Batched)
+    payload.tensor, payload.owner = stack, owner
+    return stands_for(stack, payload, 1)
 
 
-cdef object samples_of(object result, object owner):
+cpdef Tensor shared_of(Tensor x, Interpreter owner):
+    """The stand-in of a tensor that all samples share."""
+    cdef Shared payload = Shared.__new__(Shared)
+    payload.tensor, payload.owner = x, owner
+    return stands_for(x, payload)
+
+
+# -- the interpreter -------------------------------------------------------------------------------
+
+@cython.binding(False)                  # so that methods check their self
+cdef class Batching(Interpreter):
+    """Runs the common calls on stacks; ``call`` of the subclass runs all others.
+
+    Attributes
+    ----------
+    size : int
+        The number of samples.
+    """
+
+    cdef object interpret(self, int op, tuple args, object out, int variant):
+        cdef uint8_t before = pt_tls.grad_enabled
+        if self.unrecorded:
+            pt_tls.grad_enabled = 0
+        try:
+            result = self.offered(op, args, variant) if out is None else None
+            return self.call(op, args, out, variant) if result is None else result
+        finally:
+            pt_tls.grad_enabled = before
+
+    cdef object offered(self, int op, tuple args, int variant):
+        """The result of a call; None where the general rules are needed."""
+        cdef pt_opinfo *o = info(op)
+        cdef list given
+        cdef bint batched = False, shared = False
+        cdef int word
+        if o.kind == PT_COMPOSITE or o.random or <size_t>len(args) != strlen(o.letters):
+            return None
+        given = self.carried(args, &batched, &shared)
+        if not batched:
+            if variant != 0:
+                return None
+            result = run_by_id(op, tuple(given))
+            return shared_results(result, self) if shared else result
+        word = _words[op]
+        if word == UNREAD:
+            word = _words[op] = word_of(op)
+        if word == BROADCAST:
+            return self.broadcast(op, given, args, variant != 0)
+        if word == OTHER or variant != 0:
+            return None
+        if not (shift(op, given) if word == SHIFT else resize(op, given) if word == SIZES else whole(given)):
+            return None
+        try:
+            result = run_by_id(op, tuple(given))
+        except (RuntimeError, TypeError, ValueError, IndexError):       # the general rules raise that of one sample
+            return None
+        return samples_of(result, self)
+
+    cdef list carried(self, args, bint *batched, bint *shared):
+        """Arguments with what they carry in the place of stand-ins: a ``Batched``, or the tensor that samples share."""
+        cdef list found = list(args)
+        cdef Payload payload
+        cdef Py_ssize_t k
+        for k in range(len(found)):
+            x = found[k]
+            if isinstance(x, Tensor):
+                if not (<Tensor>x).flags & PT_INTERPOSED:
+                    continue
+                payload = (<TensorExtras>(<Tensor>x).extras).payload
+                if payload.owner is not self:
+                    continue
+                if type(payload) is Batched:
+                    batched[0], found[k] = True, payload
+                else:
+                    shared[0], found[k] = True, (<Shared?>payload).tensor
+            elif type(x) is list or type(x) is tuple:
+                if x and isinstance(x[0], Tensor):
+                    found[k] = tuple(self.carried(x, batched, shared))
+        return found
+
+    cdef object broadcast(self, int op, list given, tuple args, bint inplace):
+        """Samples are aligned from the right, with their hidden dim in front. (A sample without dims gives way in
+        promotion, which its stack would not: dtypes must be equal then.)"""
+        cdef Tensor t
+        cdef int k, rank, most = 0, dt = -1
+        cdef bint mixed = False, flat = False
+        for k in range(len(given)):
+            x = given[k]
+            if type(x) is Batched:
+                t, rank = (<Batched>x).tensor, (<Batched>x).tensor.rank - 1
+                flat = flat or rank == 0
+            elif isinstance(x, Tensor):
+                t, rank = <Tensor>x, (<Tensor>x).rank
+            elif type(x) is int or type(x) is float or type(x) is bool or x is None or type(x) is str:
+                continue
+            else:
+                return None
+            most = max(most, rank)
+            mixed = mixed or (dt >= 0 and t.dt != dt)
+            dt = t.dt
+        if mixed and flat:
+            return None
+        if inplace and (type(given[0]) is not Batched or (<Batched>given[0]).tensor.rank - 1 < most):
+            return None
+        for k in range(len(given)):
+            if type(given[k]) is Batched:
+                t = (<Batched>given[k]).tensor
+                given[k] = t if t.rank - 1 == most else aligned(t, most)
+        result = tuple(given)
+        if not inplace:
+            return sample_of(<Tensor?>elementwise_of(op, result), self)
+        elementwise_inplace(op, PySequence_Fast_ITEMS(result), <int>len(result))
+        return args[0]
+
+
+cdef int word_of(int op) except -1:
+    word = row(op).batch
+    if type(word) is not str:
+        return OTHER
+    return {"broadcast": BROADCAST if info(op).kind == PT_ELEMENTWISE else OTHER, "shift": SHIFT, "sizes": SIZES,
+            "whole": WHOLE}.get(word, OTHER)
+
+
+cdef Tensor aligned(Tensor stack, int ndim):
+    """A stack whose samples have ``ndim`` dims."""
+    cdef tuple sizes = tuple(stack.shape)
+    return <Tensor?>run_by_id(RESHAPE, (stack, (sizes[0], *[1] * (ndim - stack.rank + 1), *sizes[1:])))
+
+
+cdef bint shift(int op, list given) except -1:
+    """Puts stacks in the place of samples, and moves every dim that is named by one. False where no dim is named (an op
+    of matrices would take a stack of vectors for one), a tensor has no hidden dim, samples differ in their number of
+    dims, or an argument is not plain."""
+    cdef const char *letters = info(op).letters
+    cdef int k, rank = -1
+    cdef bint named = False
+    cdef char letter
+    for k in range(len(given)):
+        letter, x = letters[k], given[k]
+        if letter == c'T' or letter == c'I':
+            if not stacked(x, &rank):
+                return False
+            given[k] = (<Batched>x).tensor
+        elif letter == c'O' or letter == c'J':
+            if x is not None:
+                return False
+        elif letter == c'L':
+            for y in <object>x:
+                if not stacked(y, &rank):
+                    return False
+            given[k] = tuple([(<Batched>y).tensor for y in <object>x])
+        elif letter == c'd' or letter == c'e' or letter == c'n':
+            if type(x) is not int or not -rank - (letter == c'n') <= x < rank + (letter == c'n'):
+                return False
+            given[k], named = x + 1 if x >= 0 else x, True
+        elif letter == c'D' or letter == c'R':
+            named = True
+            if x is None and letter == c'D':
+                given[k] = tuple(range(1, rank + 1))
+            elif type(x) is int and -rank <= x < rank:
+                given[k] = x + 1 if x >= 0 else x
+            elif type(x) is tuple and x and all([type(d) is int and -rank <= d < rank for d in x]):
+                given[k] = tuple([d + 1 if d >= 0 else d for d in x])
+            else:
+                return False
+        elif letter != c'b' and letter != c'f' and letter != c's' and letter != c'w' and letter != c't' and (
+                info(op).kind != PT_VIEWOP):
+            return False
+    return named and rank > 0
+
+
+cdef bint stacked(object x, int *rank) noexcept:
+    """Whether x is batched, with samples of as many dims as those before."""
+    if type(x) is not Batched or (rank[0] >= 0 and (<Batched>x).tensor.rank != rank[0] + 1):
+        return False
+    rank[0] = (<Batched>x).tensor.rank - 1
+    return True
+
+
+cdef bint resize(int op, list given) except -1:
+    """The stack, and the shape behind the hidden dim. False where the shape is not one of plain sizes, or a size is to
+    be worked out."""
+    cdef Tensor stack
+    cdef tuple shape
+    if type(given[0]) is not Batched or not isinstance(given[1], tuple):
+        return False
+    stack, shape = (<Batched>given[0]).tensor, tuple(given[1])
+    for n in shape:
+        if type(n) is not int or n < 0:
+            return False
+    if op == EXPAND:
+        if len(shape) < stack.rank - 1:
+            return False
+        if len(shape) > stack.rank - 1:
+            stack = aligned(stack, <int>len(shape))
+    given[0], given[1] = stack, (stack.shape[0], *shape)
+    return True
+
+
+cdef bint whole(list given) except -1:
+    """The stack in place of the first argument, the only one that is batched."""
+    cdef int k
+    if type(given[0]) is not Batched:
+        return False
+    for k in range(1, len(given)):
+        if type(given[k]) is Batched or type(given[k]) is tuple:
+            return False
+    given[0] = (<Batched>given[0]).tensor
+    return True
+
+
+cdef object samples_of(object result, Interpreter owner):
     if isinstance(result, tuple):
-        return tuple([sample_of(<Tensor?>r, owner) for r in <tuple>result])
+        found = [sample_of(<Tensor?>r, owner) for r in <tuple>result]
+        return type(result)(*found) if hasattr(result, "_fields") else tuple(found)
     return sample_of(<Tensor?>result, owner)
 
 
-def run_op(str name, tuple args):
-    """Calls an op on arguments in the order of its row; NotImplemented for composites, which have functions."""
-    cdef int op = op_id(name)
+cdef object shared_results(object result, Interpreter owner):
+    if isinstance(result, tuple):
+        return tuple([shared_results(r, owner) for r in <tuple>result])
+    return shared_of(<Tensor>result, owner) if isinstance(result, Tensor) else result
+
+
+cdef object run_by_id(int op, tuple args):
     cdef int kind = info(op).kind
-    if len(args) != <Py_ssize_t>len(info(op).letters):
-        return NotImplemented
     if kind == PT_ELEMENTWISE:
         return elementwise_of(op, args)
     if kind == PT_STRUCTURED:
         return call_with(op, args, None)
-    if kind == PT_VIEWOP:
-        return run_view(op, PySequence_Fast_ITEMS(args), <int>len(args))
-    return NotImplemented
+    return run_view(op, PySequence_Fast_ITEMS(args), <int>len(args))
 
 
-def on_stacks(str name, str word, tuple args, owner, bint inplace):
-    """The samples that an op gives, or what was written to; None where the general rules are needed."""
-    cdef int op = op_id(name)
-    if len(args) != <Py_ssize_t>len(info(op).letters):
-        return None
-    if word == "broadcast" and info(op).kind == PT_ELEMENTWISE:
-        return broadcast(op, args, owner, inplace)
-    if word == "shift" and not inplace and info(op).kind == PT_STRUCTURED:
-        return shifted(op, args, owner)
-    return None
-
-
-cdef object broadcast(int op, tuple args, object owner, bint inplace):
-    """Samples of as many dims as any operand are aligned with their hidden dim in front. (A sample without dims gives
-    way in promotion, which its stack would not: dtypes must be equal then.)"""
-    cdef list given = list(args)
-    cdef Batched b
-    cdef Tensor t
-    cdef int k, least = 64, most = 0, dt = -1
-    cdef bint mixed = False, found = False
-    for k in range(len(args)):
-        if info(op).letters[k] != c'T' and info(op).letters[k] != c'I':
-            continue
-        x = args[k]
-        if not isinstance(x, Tensor):
-            if type(x) is int or type(x) is float or type(x) is bool:
-                continue
-            return None
-        b = batched_in(x, owner)
-        if b is None:
-            t = shared_in(<Tensor>x, owner)
-            most = max(most, <int>t.rank)
-        else:
-            t, found = b.tensor, True
-            least, most = min(least, <int>t.rank - 1), max(most, <int>t.rank - 1)
-        given[k] = t
-        if dt >= 0 and t.dt != dt:
-            mixed = True
-        dt = t.dt
-    if not found or least != most or (mixed and least == 0):
-        return None
-    result = tuple(given)
-    if not inplace:
-        return sample_of(<Tensor?>elementwise_of(op, result), owner)
-    if batched_in(args[0], owner) is None:
-        return None
-    elementwise_inplace(op, PySequence_Fast_ITEMS(result), <int>len(result))
-    return args[0]
-
-
-cdef object shifted(int op, tuple args, object owner):
-    """Every tensor is batched; a dim that is named is one more."""
-    cdef list given = list(args)
-    cdef const char *letters = info(op).letters
-    cdef Batched b
-    cdef int k, rank = -1
-    cdef char letter
-    for k in range(len(args)):
-        letter, x = letters[k], args[k]
-        if letter == c'T' or letter == c'I':
-            b = batched_in(x, owner)
-            if b is None or (rank >= 0 and b.tensor.rank != rank + 1):
-                return None
-            rank = b.tensor.rank - 1
-            given[k] = b.tensor
-            if rank == 0:
-                return None
-        elif letter == c'O' or letter == c'J':
-            if x is not None:
-                return None
-        elif letter == c'd':
-            if type(x) is not int or not -rank <= x < rank:
-                return None
-            given[k] = x + 1 if x >= 0 else x
-        elif letter == c'D':
-            if x is None:
-                given[k] = tuple(range(1, rank + 1))
-            elif type(x) is int and -rank <= x < rank:
-                given[k] = x + 1 if x >= 0 else x
-            else:
-                return None
-        elif letter != c'b' and letter != c'f' and letter != c's' and letter != c'w' and letter != c't':
-            return None
-    if rank < 0:
-        return None
-    return samples_of(call_with(op, tuple(given), None), owner)
+def run_op(op, tuple args):
+    """Calls an op, given by its id or its name, on arguments in the order of its row; NotImplemented for composites,
+    which have functions."""
+    cdef int number = op if type(op) is int else op_id(op)
+    if info(number).kind == PT_COMPOSITE or <size_t>len(args) != strlen(info(number).letters):
+        return NotImplemented
+    return run_by_id(number, args)

@@ -24,6 +24,7 @@ from ptcore._ops.call.call cimport *
 from ptcore._ops.call.autocast cimport cast_arguments, casts, pause, resume
 from ptcore._ops.call.offer cimport PT_VARIANT_INPLACE, PT_VARIANT_PLAIN, flags_of_all, offer
 from ptcore._ops.call.offer cimport interpret, is_foreign, is_of_top, wants_node
+from ptcore._interpret cimport Interpreter
 from ptcore._state cimport interpreter_stack
 from ptcore._ops.call.operands cimport check_integers, read_operands, read_params, write_number
 from ptcore._ops.call.record cimport record_elementwise, record_plain
@@ -550,15 +551,14 @@ cdef object elementwise_inplace(int op, PyObject **args, int n):
 cdef bint becomes_stand_in(PyObject **args, int n) except -1:
     """A plain tensor that a stand-in is about to be written to: the interpreter may make it one as well."""
     cdef list stack = interpreter_stack()
+    cdef Interpreter top
     cdef int k
     if not stack:
         return False
-    adopt_written = getattr(stack[len(stack) - 1], "adopt", None)
-    if adopt_written is None:
-        return False
+    top = <Interpreter>stack[len(stack) - 1]
     for k in range(1, n):
         if isinstance(<object>args[k], Tensor) and (<Tensor>args[k]).flags & PT_INTERPOSED:
-            adopt_written(<object>args[0], <object>args[k])
+            top.adopt(<object>args[0], <object>args[k])
     return ((<Tensor>args[0]).flags & PT_INTERPOSED) != 0
 
 

@@ -7,9 +7,9 @@ from cpython.object cimport Py_TYPE, PyObject, PyTypeObject
 from ptcore._types cimport *
 from ptcore._tensor cimport Tensor, TensorExtras
 from ptcore._ops.table.ids cimport FUNCTIONS, INPLACE_FUNCTIONS, info, pt_opinfo
+from ptcore._interpret cimport Interpreter
 from ptcore._state cimport interpreter_stack
 from ptcore._errors import here
-from ptcore._ops.table.ids import n_ops, op_name
 
 cdef extern from "_limited_api.h":
     bint pt_type_has(PyTypeObject *, object) noexcept
@@ -21,7 +21,6 @@ cdef extern from "call/op_function.h":
     pt_function_hooks pt_hooks
     object pt_overridable_new(object, int)
 
-cdef list ROW_NAMES = [op_name(k) for k in range(n_ops())]
 cdef str TORCH_FUNCTION = "__torch_function__"
 
 
@@ -102,7 +101,7 @@ cdef bint is_of_top(Tensor x):
     cdef list stack = interpreter_stack()
     if not stack:
         return True
-    owner = getattr((<TensorExtras>x.extras).payload, "owner", None)
+    owner = (<TensorExtras>x.extras).payload.owner
     return owner is None or owner is stack[len(stack) - 1]
 
 
@@ -131,11 +130,11 @@ cdef object _interpret(int op, tuple args, object out, int variant):
     if not stack:
         raise RuntimeError(f"{info(op).name.decode()}: an argument belongs to a transformation that "
                            "has ended or does not see this call; its value is not known here" + here())
-    top = stack.pop()
+    cdef Interpreter top = <Interpreter>stack.pop()
     if not stack:
         pt_tls.mode &= ~<uint32_t>PT_INTERPOSED
     try:
-        return top.call(ROW_NAMES[op] if op < len(ROW_NAMES) else info(op).row.decode(), args, out, variant)
+        return top.interpret(op, args, out, variant)
     finally:
         stack.append(top)
         pt_tls.mode |= PT_INTERPOSED

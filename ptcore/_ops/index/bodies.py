@@ -3,6 +3,7 @@ from cython.cimports.ptcore._ops._common import wrap_dim
 
 from ptcore._dtype import as_dtype, iinfo
 from ptcore._errors import DTypeError, OutOfRangeError, ShapeError
+from ptcore._interpret import transformed
 from ptcore._ops import checked as _arguments
 from ptcore._ops.creation.creation import arange, empty_like, fill_, full, ones_like, zeros
 from ptcore._ops.functions import (
@@ -36,7 +37,7 @@ from ptcore._ops.functions import scatter_add as scatter_add_to
 from ptcore._ops.history import has_values
 from ptcore._ops.methods import nonzero
 from ptcore._ops.table.shapes import broadcast_shapes, index_dtype
-from ptcore._state import no_grad, transformed
+from ptcore._state import no_grad
 from ptcore._tensor import Tensor
 
 INT64 = as_dtype("int64")

@@ -3,6 +3,7 @@ from cython.cimports.ptcore._ops._common import wrap_dim
 
 from ptcore._dtype import as_dtype
 from ptcore._errors import ChoiceError, DTypeError, ShapeError, UnsupportedDTypeError
+from ptcore._interpret import transformed
 from ptcore._ops import checked, results
 from ptcore._ops.creation.creation import arange, empty, eye, full, ones, zeros
 from ptcore._ops.functions import (
@@ -50,7 +51,7 @@ from ptcore._ops.functions import (
 from ptcore._ops.product.bodies import _square, matmul, product_of
 from ptcore._ops.table.shapes import INT32, broadcast_shapes, householder_spec
 from ptcore._ops.view.bodies import movedim
-from ptcore._state import is_grad_enabled, no_grad, transformed
+from ptcore._state import is_grad_enabled, no_grad
 from ptcore._tensor import Tensor
 
 

@@ -7,6 +7,7 @@ from cython.cimports.ptcore._tensor import same_shape
 
 from ptcore._device import checked_device
 from ptcore._errors import DTypeError, OutOfRangeError, ShapeError
+from ptcore._interpret import aside
 from ptcore._ops import checked, results
 from ptcore._ops.call.operands import promoted
 from ptcore._ops.creation.creation import arange, empty, zeros
@@ -35,7 +36,6 @@ from ptcore._ops.functions import sum as sum_of
 from ptcore._ops.history import has_values
 from ptcore._ops.table.shapes import FLOAT32, INT64, broadcast_shapes
 from ptcore._shape import is_symbolic_number
-from ptcore._state import aside
 from ptcore._tensor import Tensor
 
 

@@ -1,20 +1,22 @@
 """What the stand-ins of a tracer carry."""
 from ptcore._errors import here
+from ptcore._interpret import Payload
 from ptcore._subclass import stands_for
 
 
-class Traced:
+class Traced(Payload):
     """What a stand-in carries: its value, on the meta device if only its sizes are known, and the node that gives it.
 
     ``device`` is where the value would be. ``constant`` is the value where that does not depend on arguments, as long
     as nothing has been written to it since its ``count``; or None.
     """
 
-    __slots__ = ("constant", "count", "device", "node", "owner", "tensor")
+    __slots__ = ("constant", "count", "device", "node", "tensor")
     known = False               # no rule may look at values: with other arguments they are others
 
     def __init__(self, tensor, node, owner, device):
-        self.tensor, self.node, self.owner, self.device, self.constant = tensor, node, owner, device, None
+        super().__init__(owner)
+        self.tensor, self.node, self.device, self.constant = tensor, node, device, None
 
     def known_value(self):
         """The value, a plain tensor, where it does not depend on arguments; or None."""
@@ -23,7 +25,7 @@ class Traced:
     def __repr__(self):
         return f"Traced({self.node}, {self.tensor.dtype}, {list(self.tensor.shape)})"
 
-    def item(self, _):
+    def item(self, stand_in):
         known = self.known_value()
         if known is None:
             known = self.owner.value_read(self)
@@ -41,13 +43,6 @@ class Traced:
 
     def copied(self, value):
         return Traced(value, self.node, self.owner, self.device)
-
-    def made_like(self, x):
-        return x
-
-    def landed(self):
-        """What a leaf that is none of the tracer's gets of a traced gradient."""
-        return self.tensor
 
 
 class Sized(Traced):

@@ -9,10 +9,11 @@ import types
 import ptcore
 import ptcore._ops as ops
 from ptcore._errors import here
+from ptcore._interpret import Interpreter, entered
 from ptcore._node import user_place
 from ptcore._ops.calling import run
-from ptcore._ops.table.ids import op_name
-from ptcore._state import Interpreter, are_source_lines_kept, interpreters, is_grad_enabled, no_grad
+from ptcore._ops.table.ids import op_id
+from ptcore._state import are_source_lines_kept, is_grad_enabled, no_grad
 from ptcore._subclass import carried_by, stands_for
 from ptcore._tensor import Tensor
 from ptcore._trees.tree import tree_flatten, tree_unflatten
@@ -46,12 +47,11 @@ class ProxyTracer(Interpreter):
     """
 
     traces = True                       # and does nothing else: rules may call what is fused
-    unrecorded = 0
 
     def __init__(self, root, mode="real", decompositions=None, record_stack_traces=True):
         self.root, self.mode, self.record_stack_traces = root, mode, record_stack_traces
         self.graph = Graph(tracer_cls=type(self))
-        self.decompositions = {key if isinstance(key, str) else op_name(key.op): f
+        self.decompositions = {op_id(key) if isinstance(key, str) else key.op: f
                                for key, f in (decompositions or {}).items()}
         self.reads = []                 # (kind, tensor) of values that no argument has
         self._constants, self._calls = {}, {}
@@ -318,7 +318,7 @@ class ProxyTracer(Interpreter):
 
 def get_proxy_mode():
     """The innermost tracer that writes a graph in this thread, or None."""
-    return next((top for top in reversed(interpreters.stack) if isinstance(top, ProxyTracer)), None)
+    return next((top for top in reversed(entered()) if isinstance(top, ProxyTracer)), None)
 
 
 def _plain(row):

@@ -12,8 +12,9 @@ import types
 import weakref
 
 import ptcore
+from ptcore._interpret import aside
 from ptcore._sizes.symbolic import SymBool, SymFloat, SymInt
-from ptcore._state import GradMode, aside
+from ptcore._state import GradMode
 from ptcore._subclass import carried_by, payload_of
 from ptcore._tensor import Tensor
 from ptcore.amp.autocast_mode import autocast

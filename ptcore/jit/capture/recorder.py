@@ -11,8 +11,8 @@ from importlib import import_module
 
 import numpy as np
 
+from ptcore._interpret import aside
 from ptcore._node import user_at
-from ptcore._state import aside
 from ptcore._subclass import carried_by, payload_of
 from ptcore._tensor import Tensor
 from ptcore.jit.capture import calls

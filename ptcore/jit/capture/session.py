@@ -9,11 +9,12 @@ import numpy as np
 
 import ptcore
 import ptcore._ops as ops
+from ptcore._interpret import aside
 from ptcore._node import user_at
 from ptcore._ops.call.autocast import is_any_enabled, without
 from ptcore._ops.plan.pair import used_up
 from ptcore._ops.table.ids import op_name
-from ptcore._state import aside, is_grad_enabled
+from ptcore._state import is_grad_enabled
 from ptcore._state import put_grad_enabled as set_mode
 from ptcore._subclass import carried_by, payload_of
 from ptcore._tensor import Tensor

@@ -3,9 +3,11 @@ read of a value ends a segment."""
 import weakref
 
 import ptcore
+from ptcore._interpret import aside
 from ptcore._node import next_seq, user_at
+from ptcore._ops.table.ids import op_id
 from ptcore._sizes.symbolic import SymFloat
-from ptcore._state import aside, enable_grad, is_grad_enabled
+from ptcore._state import enable_grad, is_grad_enabled
 from ptcore._state import put_grad_enabled as set_mode
 from ptcore._subclass import carried_by, stands_for
 from ptcore.fx.experimental.proxy_tensor import ProxyTracer, Sized, Traced
@@ -14,6 +16,8 @@ from ptcore.fx.graph import Graph
 from ptcore.fx.graph_module import GraphModule
 from ptcore.fx.node import Node, has_side_effect
 from ptcore.nn.modules.module import Module
+
+TO_DEVICE = op_id("to_device")
 
 
 class Stop(BaseException):
@@ -249,7 +253,7 @@ class CaptureTracer(ProxyTracer):
 
     def call(self, op, args, out, variant):
         self.capture.settle()
-        if op == "to_device":           # its own device, though the memory is elsewhere
+        if op == TO_DEVICE:             # its own device, though the memory is elsewhere
             payload = carried_by(args[0], self)
             if payload is not None and payload.device == args[1]:
                 return args[0]

@@ -5,11 +5,11 @@ import numbers
 
 import ptcore
 from ptcore._errors import ShapeError
+from ptcore._interpret import innermost
 from ptcore._ops.call.autocast import is_any_enabled
 from ptcore._ops.checked import flag
 from ptcore._ops.recurrent import functions as _recurrent
 from ptcore._overrides import is_tensor_like
-from ptcore._state import interpreters
 from ptcore.nn import init
 from ptcore.nn.modules._checks import need_tensor
 from ptcore.nn.modules.module import Module
@@ -151,7 +151,7 @@ class RNNBase(Module):
     def check_input(self, input, batch_sizes):
         """Raise for an input of another dtype or shape than the parameters'."""
         name, weight = type(self).__name__, getattr(self, self._weight_names[0][0])
-        if weight.dtype is not input.dtype and not interpreters.stack and not is_any_enabled():     # autocast casts
+        if weight.dtype is not input.dtype and innermost() is None and not is_any_enabled():     # autocast casts
             raise ValueError(f"{name}: input dtype does not match weight dtype: expected {weight.dtype}, got "
                              f"{input.dtype}. Convert input: input.to({weight.dtype}), or convert model: "
                              f"model.to({input.dtype})")

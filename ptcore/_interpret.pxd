@@ -1,0 +1,31 @@
+# Interpreters, and what their stand-ins carry. See _interpret.pyx.
+from ptcore._state cimport Mode
+
+cdef enum:                              # what interpreters are told, see told()
+    TOLD_CREATED, TOLD_READ, TOLD_CHANGED
+
+
+cdef class Payload:
+    cdef public Interpreter owner
+
+
+cdef class Interpreter(Mode):
+    cdef public int unrecorded
+    cdef object interpret(self, int op, tuple args, object out, int variant)
+
+
+cdef class aside(Mode):
+    pass
+
+
+cdef class outside(Mode):
+    pass
+
+
+cdef class Recording(Mode):
+    cdef object number
+    cdef set running
+
+
+cdef object told(int what, str kind, object t)
+cdef bint is_differentiated() except -1

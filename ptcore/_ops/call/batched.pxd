@@ -1,0 +1,23 @@
+# What the stand-ins of a batch carry. See batched.pyx.
+from ptcore._interpret cimport Interpreter, Payload
+from ptcore._tensor cimport Tensor
+
+
+cdef class Batched(Payload):
+    cdef readonly Tensor tensor
+
+
+cdef class Shared(Payload):
+    cdef readonly Tensor tensor
+
+
+cdef class Batching(Interpreter):
+    cdef public object size
+    cdef object offered(self, int op, tuple args, int variant)
+    cdef list carried(self, args, bint *batched, bint *shared)
+    cdef object broadcast(self, int op, list given, tuple args, bint inplace)
+
+
+cpdef Tensor made_as(Tensor like, Tensor x)
+cpdef Tensor sample_of(Tensor stack, Interpreter owner)
+cpdef Tensor shared_of(Tensor x, Interpreter owner)

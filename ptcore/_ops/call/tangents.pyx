@@ -1,0 +1,271 @@
+"""Forward mode without Python in between: what most ops on values with tangents are.
+
+``Pushing`` answers calls of elementwise rows by the fused gradients of their partials, which are linear in the
+tangent, those of linear rows with one tensor, and views; all else is left to ``call`` of its subclass, which reads
+every kind of rule (``autograd/dual.py``).
+"""
+cimport cython
+from cpython.sequence cimport PySequence_Fast_ITEMS
+from libc.string cimport strlen
+
+from ptcore._dtype cimport CATEGORY
+from ptcore._interpret cimport Interpreter, Payload, is_differentiated
+from ptcore._types cimport *
+from ptcore._tensor cimport *
+from ptcore._ops.call.batched cimport made_as
+from ptcore._ops.call.elementwise cimport elementwise_of
+from ptcore._ops.call.run cimport call_with
+from ptcore._ops.table.ids cimport *
+from ptcore._ops.table.ids import op_id
+from ptcore._ops.view.views cimport run_view
+from ptcore._subclass cimport stands_for
+from ptcore._ops import arguments, row
+from ptcore._ops.table import expr, schema
+
+cdef int MUL = op_id("mul"), ADD = op_id("add"), NEG = op_id("neg"), EXPAND = op_id("expand")
+
+
+# -- what stand-ins carry --------------------------------------------------------------------------
+
+@cython.binding(False)                  # so that methods check their self
+@cython.embedsignature(True)
+@cython.embedsignature.format("clinic")
+cdef class Dual(Payload):
+    """What a stand-in carries: a value and its tangent.
+
+    Attributes
+    ----------
+    tensor : Tensor
+    tangent : Tensor or None
+        None stands for zeros.
+    shows : tuple or None
+        Of a view, what it is made of: the tensor, the op, its other arguments, and the place among the results or
+        None. It has no tangent of its own.
+    own : bool
+        That no other tensor has the tangent's memory.
+    """
+    known = True
+
+    def __init__(self, Tensor tensor not None, Tensor tangent, Interpreter owner, tuple shows=None):
+        self.tensor, self.tangent, self.owner, self.shows = tensor, tangent, owner, shows
+
+    def __repr__(self):
+        return repr(self.tensor) if self.tangent is None else f"{repr(self.tensor)[:-1]}, tangent={self.tangent!r})"
+
+    def item(self, stand_in):
+        return self.tensor.item()
+
+    def detached(self):
+        return paired(self.tensor.detach(), None, self.owner)
+
+    def made_like(self, Tensor x not None):
+        """What was made after the pattern of this value: a stand-in, whose history is of this level."""
+        return paired(made_as(self.tensor, x.detach()), None, self.owner).requires_grad_(x.requires_grad)
+
+    def landed(self):
+        return self.tensor
+
+
+cpdef Tensor paired(Tensor x, Tensor tangent, Interpreter owner):
+    """The stand-in of a value and its tangent."""
+    cdef Dual payload = Dual.__new__(Dual)
+    payload.tensor, payload.tangent, payload.owner = x, tangent, owner
+    return stands_for(x, payload)
+
+
+# -- terms -----------------------------------------------------------------------------------------
+
+cdef enum Term:                         # how the tangent of an argument goes into that of the result
+    NOTHING, ITSELF, NEGATIVE, TIMES, FUSED, APPLIED
+
+cdef dict _terms = {}                   # op -> what terms_of says
+
+
+cdef list terms_of(int op):
+    """For each argument of an op: a Term, the id of a fused gradient, and the places of the arguments that are taken
+    behind the tangent, -1 for the result. None: the general rules are needed."""
+    found = _terms.get(op, 0)
+    if found == 0:
+        found = _terms[op] = linear_terms(row(op)) if info(op).kind == PT_STRUCTURED else partial_terms(row(op))
+    return <list>found
+
+
+cdef list linear_terms(own):
+    """Of a row that is linear in its tensors, or in each of them: the op itself, with the tangent in its place."""
+    spec = arguments(own)
+    if own.jvp not in ("linear", "bilinear") or any([a.letter in "LIJ" for a in spec]):
+        return None
+    tensors = [k for k, a in enumerate(spec) if a.is_tensor]
+    if own.jvp == "linear" and len(tensors) > 1:
+        return None
+    return [(APPLIED if k in tensors else NOTHING, 0, ()) for k in range(len(spec))]
+
+
+cdef list partial_terms(own):
+    """Of a row of partials: they are constants, names, or have a fused gradient."""
+    spec = arguments(own)
+    if own.jvp != "partial" or own.promote == "where" or any([a.letter in "OIJL" for a in spec]):
+        return None
+    tensors = [k for k, a in enumerate(spec) if a.is_tensor]
+    places = {a.name: k for k, a in enumerate(spec)}
+    places.update(zip(expr.TENSOR_NAMES, tensors))
+    places["out"] = -1
+    fused = schema.derived(own)
+    found = [(NOTHING, 0, ())] * len(spec)
+    for i, k in enumerate(tensors):
+        text = own.partial[i]
+        text = "0" if text is None else text.strip()
+        if text == "1":
+            found[k] = ITSELF, 0, ()
+        elif text == "-1":
+            found[k] = NEGATIVE, 0, ()
+        elif text in places:
+            found[k] = TIMES, 0, (places[text],)
+        elif i in fused:
+            names, params = fused[i].uses
+            found[k] = FUSED, op_id(fused[i].name), tuple([places[n] for n in (*names, *params)])
+        elif text != "0":
+            return None
+    return found
+
+
+# -- the interpreter -------------------------------------------------------------------------------
+
+@cython.binding(False)                  # so that methods check their self
+cdef class Pushing(Interpreter):
+    """Runs the common calls on values and their tangents; ``call`` of the subclass runs all others."""
+    differentiates = True
+
+    def tangent(self, x):
+        """The tangent of a tensor, or None."""
+        raise NotImplementedError
+
+    cdef object interpret(self, int op, tuple args, object out, int variant):
+        cdef uint8_t before = pt_tls.grad_enabled
+        if self.unrecorded:
+            pt_tls.grad_enabled = 0
+        try:
+            result = self.offered(op, args) if out is None and variant == 0 else None
+            return self.call(op, args, out, variant) if result is None else result
+        finally:
+            pt_tls.grad_enabled = before
+
+    cdef object offered(self, int op, tuple args):
+        """The result of a call; None where the general rules are needed."""
+        cdef pt_opinfo *o = info(op)
+        cdef list values = [], tangents = [], terms = None
+        cdef bint mine = False, live = False
+        cdef int k
+        if o.kind == PT_COMPOSITE or o.random or <size_t>len(args) != strlen(o.letters):
+            return None
+        for k in range(len(args)):
+            if not self.parts(args[k], values, tangents, &mine, &live):
+                return None
+        given = tuple(values)
+        if o.kind == PT_VIEWOP:
+            result = run_view(op, PySequence_Fast_ITEMS(given), <int>len(given))
+            return self.shown(op, args, given, result) if mine else result
+        if live:
+            terms = terms_of(op)
+            if terms is None or not is_simple(given, tangents):
+                return None
+        result = elementwise_of(op, given) if o.kind == PT_ELEMENTWISE else call_with(op, given, None)
+        if not mine:
+            return result
+        if result is given[0]:
+            return args[0]
+        if not isinstance(result, Tensor):
+            return None if live else tuple([paired(<Tensor?>r, None, self) for r in <tuple?>result])
+        if not live:
+            return paired(<Tensor>result, None, self)
+        if (<Tensor>result).dt != (<Tensor>first_of(tangents)).dt:
+            return None
+        return paired(<Tensor>result, pushed(op, terms, given, tangents, <Tensor>result), self)
+
+    cdef int parts(self, object x, list values, list tangents, bint *mine, bint *live) except -1:
+        """Enters the value and the tangent of an argument; 0 where that is not simple."""
+        cdef Dual dual
+        cdef Tensor t
+        if isinstance(x, Tensor):
+            t = <Tensor>x
+            if self.has(t):
+                dual = <Dual?>(<TensorExtras>t.extras).payload
+                values.append(dual.tensor)
+                tangents.append(dual.tangent if dual.shows is None else self.tangent(t))
+                mine[0] = True
+                live[0] = live[0] or tangents[len(tangents) - 1] is not None
+                return 1
+            if t.base is not None and self.has(<Tensor>t.base):     # which became a stand-in behind its view
+                return 0
+        elif type(x) is tuple or type(x) is list:
+            for y in <object>x:
+                if isinstance(y, Tensor):
+                    return 0
+        values.append(x)
+        tangents.append(None)
+        return 1
+
+    cdef bint has(self, Tensor x) noexcept:
+        """Whether x is a stand-in of this interpreter."""
+        return x.flags & PT_INTERPOSED and (<TensorExtras>x.extras).payload.owner is self
+
+    cdef object shown(self, int op, tuple args, tuple given, object result):
+        """The stand-ins of a value's views."""
+        cdef int dt = (<Tensor>given[0]).dt, k
+        cdef list made = []
+        if result is given[0]:
+            return args[0]
+        for k, r in enumerate(result if isinstance(result, tuple) else (result,)):
+            if (<Tensor?>r).dt != dt:
+                return None
+            made.append(stands_for(<Tensor>r, Dual(<Tensor>r, None, self, (
+                args[0], op, args[1:], k if isinstance(result, tuple) else None))))
+        return tuple(made) if isinstance(result, tuple) else made[0]
+
+
+cdef object first_of(list tangents):
+    for t in tangents:
+        if t is not None:
+            return t
+
+
+cdef bint is_simple(tuple values, list tangents) except -1:
+    """Whether the tensors are of one real floating dtype, and nobody differentiates the tangent."""
+    cdef int dt = -1
+    cdef Tensor x
+    if is_differentiated():
+        return False
+    for value in (*values, *tangents):
+        if isinstance(value, Tensor):
+            x = <Tensor>value
+            if (dt >= 0 and x.dt != dt) or CATEGORY[x.dt] != 2 or (pt_tls.grad_enabled and needs_grad(x)):
+                return False
+            dt = x.dt
+    return True
+
+
+cdef Tensor pushed(int op, list terms, tuple given, list tangents, Tensor result):
+    """The tangent of a result: the sum of its terms, None for zeros."""
+    cdef Tensor total = None, t, added
+    cdef int k, at
+    for k in range(len(given)):
+        if tangents[k] is None:
+            continue
+        t = <Tensor>tangents[k]
+        kind, fused, places = <tuple>terms[k]
+        if kind == NOTHING:
+            continue
+        if kind == ITSELF:
+            added = t
+        elif kind == NEGATIVE:
+            added = <Tensor?>elementwise_of(NEG, (t,))
+        elif kind == APPLIED:
+            added = <Tensor?>call_with(op, (*given[:k], t, *given[k + 1:]), None)
+        else:
+            taken = tuple([result if at < 0 else given[at] for at in <tuple>places])
+            added = <Tensor?>elementwise_of(MUL if kind == TIMES else fused, (t, *taken))
+        total = added if total is None else <Tensor?>elementwise_of(ADD, (total, added))
+    if total is None or same_shape(total, result):
+        return total
+    wide = (total, result.shape)
+    return <Tensor?>run_view(EXPAND, PySequence_Fast_ITEMS(wide), 2)

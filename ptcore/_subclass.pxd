@@ -1,0 +1,6 @@
+# Stand-ins from C. See _subclass.pyx.
+from ptcore._interpret cimport Payload
+from ptcore._tensor cimport Tensor
+
+cpdef Tensor detached(Tensor t)
+cpdef Tensor stands_for(Tensor value, Payload payload, int hidden=*)
