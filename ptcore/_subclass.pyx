@@ -148,6 +148,8 @@ cpdef Tensor stands_for(Tensor value, Payload payload, int hidden=0):
     Its strides, its offset and the count of its writes are those of the first such part, whose memory it shows; reading
     it raises as of any stand-in. It has no base and no history: those of ``value`` are seen from outside alone.
     """
+    if value is None or payload is None:
+        raise TypeError(f"stands_for: expected a Tensor and a Payload, got {value!r} and {payload!r}")
     cdef int ndim = value.rank - hidden
     cdef Tensor s = shell(ndim)
     memcpy(s.dims, value.dims + hidden, ndim * sizeof(int64_t))

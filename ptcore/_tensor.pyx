@@ -58,6 +58,7 @@ cdef class VersionCounter:
     """The writes through one ``.data`` and through the views and aliases of it."""
 
 
+@cython.freelist(64)
 cdef class TensorExtras:
     """What few tensors have: hooks, an interpreter's payload."""
 

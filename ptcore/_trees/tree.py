@@ -2,9 +2,11 @@
 
 ``tree_flatten`` takes a tree apart into its leaves and a ``TreeSpec``, which puts others of their kind together again.
 What is done at each kind of node stands in one table; ``register_pytree_node`` enters another class. Names and
-signatures are those of ``torch.utils._pytree``; ``ptcore.utils._pytree`` shows them.
+signatures are those of ``torch.utils._pytree``; ``ptcore.utils._pytree`` shows them. A tuple or list of leaves, which
+most trees are, takes a short way; equal ones have one ``TreeSpec``.
 """
 from collections import OrderedDict, defaultdict, deque
+from itertools import islice
 from typing import Any, NamedTuple
 
 __all__ = [
@@ -238,6 +240,18 @@ class LeafSpec(TreeSpec):
 
 
 _LEAF = LeafSpec()
+_FLAT: dict = {}             # (tuple or list, number of leaves) -> the TreeSpec of such a node
+_MOST_FLAT = 64
+
+
+def _flat_spec(cls, count):
+    """The structure of a tuple or list of leaves."""
+    spec = _FLAT.get((cls, count))
+    if spec is None:
+        spec = TreeSpec(cls, None, [_LEAF] * count)
+        if count <= _MOST_FLAT:
+            _FLAT[cls, count] = spec
+    return spec
 
 
 def _flatten(tree, leaves, is_leaf):
@@ -245,6 +259,14 @@ def _flatten(tree, leaves, is_leaf):
     if node is None:
         leaves.append(tree)
         return _LEAF
+    cls = type(tree)
+    if is_leaf is None and (cls is tuple or cls is list):
+        for child in tree:
+            if _node_of(child) is not None:
+                break
+        else:
+            leaves.extend(tree)
+            return _flat_spec(cls, len(tree))
     children, context = node.flatten(tree)
     return TreeSpec(type(tree), context, [_flatten(child, leaves, is_leaf) for child in children])
 
@@ -271,12 +293,16 @@ def tree_unflatten(leaves, treespec):
     if len(leaves) != treespec.num_leaves:
         raise ValueError(f"tree_unflatten: `leaves` has length {len(leaves)} but the spec refers to a pytree that "
                          f"holds {treespec.num_leaves} items ({treespec}).")
+    if treespec.type is None:
+        return leaves[0]
     return _built(treespec, iter(leaves))
 
 
 def _built(spec, leaves):
     if spec.type is None:
         return next(leaves)
+    if spec is _FLAT.get((spec.type, spec.num_children)):
+        return spec.type(list(islice(leaves, spec.num_children)))
     children = [_built(child, leaves) for child in spec._children]
     node = SUPPORTED_NODES.get(spec.type)
     if node is None:

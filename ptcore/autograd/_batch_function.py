@@ -52,88 +52,106 @@ def run(batcher, cls, args):
 @functools.lru_cache(maxsize=256)
 def of_stacks(Batcher, cls, batched, size, randomness):
     """The Function of stacks that runs a Function's methods on their samples."""
-    def stack_of(batcher, x):
-        value = batcher.value(x)
-        return value.tensor if isinstance(value, Batched) else value.unsqueeze(0).expand((size, *value.shape))
+    methods = _OfStacks(lambda: Batcher(size, randomness), cls, batched, size)
+    names = "forward", "setup_context", "backward", "jvp"
+    return type("Vmapped" + cls.__name__, (Function,), {
+        **{name: staticmethod(getattr(methods, name)) for name in names},
+        "generate_vmap_rule": True, "__module__": cls.__module__})
 
-    def stacks(batcher, output):
+
+class _OfStacks:
+    """The methods of a Function of stacks.
+
+    ``ctx._samples`` of a call holds the batcher, the context that the methods of ``cls`` see, of which saved tensors it
+    is true that they are stacks, for ``backward`` and for ``jvp``, and the shapes and dtypes of the arguments.
+
+    Parameters
+    ----------
+    batcher : callable
+        Makes a batcher.
+    cls : type
+        The Function of samples.
+    batched : tuple of bool
+        Which arguments are stacks.
+    size : int
+        The number of samples.
+    """
+
+    def __init__(self, batcher, cls, batched, size):
+        self.batcher, self.cls, self.batched, self.size = batcher, cls, batched, size
+
+    def stack_of(self, batcher, x):
+        value = batcher.value(x)
+        return value.tensor if isinstance(value, Batched) else value.unsqueeze(0).expand((self.size, *value.shape))
+
+    def stacks(self, batcher, output):
         """All tensors of an output as stacks."""
         flat, spec = tree_flatten(output)
-        return [stack_of(batcher, x) if isinstance(x, Tensor) else x for x in flat], spec
+        return [self.stack_of(batcher, x) if isinstance(x, Tensor) else x for x in flat], spec
 
-    def samples(batcher, args):
-        return [batcher.sample(x) if b else x for x, b in zip(args, batched)]
+    def samples(self, batcher, args):
+        return [batcher.sample(x) if b else x for x, b in zip(args, self.batched)]
 
-    def inner_of(ctx):
-        """The context that the methods see, with what was saved as samples again."""
-        inner = ctx._inner
-        inner.needs_input_grad = ctx.needs_input_grad
-        kept = ctx.saved_tensors
-        inner._saved = tuple([ctx._batcher.sample(x) if b else x for x, b in zip(kept, ctx._kept_batched)])
-        return inner
-
-    def keep(batcher, tensors):
-        values = batcher.values(tensors)
-        return ([x.tensor if isinstance(x, Batched) else x for x in values],
-                tuple([isinstance(x, Batched) for x in values]))
-
-    def forward(*args):
-        with Batcher(size, randomness) as batcher:
-            found, spec = stacks(batcher, cls.forward(*samples(batcher, args)))
+    def forward(self, *args):
+        with self.batcher() as batcher:
+            found, spec = self.stacks(batcher, self.cls.forward(*self.samples(batcher, args)))
         return tree_unflatten(found, spec)
 
-    def setup_context(ctx, inputs, output):
-        batcher, inner = Batcher(size, randomness), cls._ctx_class()
+    def setup_context(self, ctx, inputs, output):
+        batcher, inner = self.batcher(), self.cls._ctx_class()
         inner.needs_input_grad = ctx.needs_input_grad
         flat, spec = tree_flatten(output)
         with batcher:
             outputs = [batcher.sample(x) if isinstance(x, Tensor) else x for x in flat]
-            cls.setup_context(inner, tuple(samples(batcher, inputs)), tree_unflatten(outputs, spec))
-        kept, ctx._kept_batched = keep(batcher, inner._saved)
-        ahead, ctx._ahead_batched = keep(batcher, getattr(inner, "_saved_for_forward", ()))
+            self.cls.setup_context(inner, tuple(self.samples(batcher, inputs)), tree_unflatten(outputs, spec))
+        kept, are_stacks = _values(batcher, inner._saved)
+        ahead, ahead_are_stacks = _values(batcher, getattr(inner, "_saved_for_forward", ()))
         ctx.save_for_backward(*kept)
         ctx.save_for_forward(*ahead)
         without = {id(x) for x in inner._non_differentiable}
         ctx.mark_non_differentiable(*[x for x, y in zip(flat, outputs) if id(y) in without])
         ctx.set_materialize_grads(inner._materialize)
         inner._non_differentiable = ()
-        ctx._batcher, ctx._inner = batcher, inner
+        shapes = [(x.shape, x.dtype) if isinstance(x, Tensor) else None for x in inputs]
+        ctx._samples = batcher, inner, are_stacks, ahead_are_stacks, shapes
 
-    def backward(ctx, *grads):
-        batcher = ctx._batcher
+    def backward(self, ctx, *grads):
+        batcher, inner, are_stacks, _, shapes = ctx._samples
+        inner.needs_input_grad = ctx.needs_input_grad
+        inner._saved = _samples(batcher, ctx.saved_tensors, are_stacks)
         with batcher:
-            found = cls.backward(inner_of(ctx), *[None if g is None else batcher.sample(g) for g in grads])
+            found = self.cls.backward(inner, *[None if g is None else batcher.sample(g) for g in grads])
         found = found if isinstance(found, tuple) else (found,)
-        shapes = ctx._input_shapes
-        return tuple([None if g is None else gradient(batcher, g, k, shapes[k]) for k, g in enumerate(found)])
+        return tuple([None if g is None else self.gradient(batcher, g, k, shapes[k]) for k, g in enumerate(found)])
 
-    def gradient(batcher, g, k, spec):
+    def gradient(self, batcher, g, k, shape):
         """Gradient k as that of a stack, or summed over the samples that share the argument."""
-        if spec is not None:
-            shape, dtype = spec
+        if shape is not None:
+            sizes, dtype = shape
             with batcher:
-                g = reduce_to(g, (tuple(shape[1:]) if batched[k] else tuple(shape), dtype))
+                g = reduce_to(g, (tuple(sizes[1:]) if self.batched[k] else tuple(sizes), dtype))
+        if self.batched[k]:
+            return self.stack_of(batcher, g)
         value = batcher.value(g)
-        if batched[k]:
-            return stack_of(batcher, g)
-        return value.tensor.sum(0) if isinstance(value, Batched) else value * size
+        return value.tensor.sum(0) if isinstance(value, Batched) else value * self.size
 
-    def jvp(ctx, *tangents):
-        batcher, inner = ctx._batcher, ctx._inner
-        inner._saved_for_forward = tuple([batcher.sample(x) if b else x
-                                          for x, b in zip(ctx._saved_for_forward, ctx._ahead_batched)])
-        inner._saved = inner._saved_for_forward
+    def jvp(self, ctx, *tangents):
+        batcher, inner, _, are_stacks, _ = ctx._samples
+        inner._saved = inner._saved_for_forward = _samples(batcher, ctx._saved_for_forward, are_stacks)
         with batcher:
-            found = cls.jvp(inner, *[batcher.sample(t) if b and t is not None else t
-                                     for t, b in zip(tangents, batched)])
-            found, spec = stacks(batcher, found)
+            found = self.cls.jvp(inner, *[batcher.sample(t) if b and t is not None else t
+                                          for t, b in zip(tangents, self.batched)])
+            found, spec = self.stacks(batcher, found)
         return tree_unflatten(found, spec)
 
-    def with_shapes(ctx, inputs, output):
-        ctx._input_shapes = [(x.shape, x.dtype) if isinstance(x, Tensor) else None for x in inputs]
-        setup_context(ctx, inputs, output)
 
-    return type("Vmapped" + cls.__name__, (Function,), {
-        "forward": staticmethod(forward), "setup_context": staticmethod(with_shapes),
-        "backward": staticmethod(backward), "jvp": staticmethod(jvp),
-        "generate_vmap_rule": True, "__module__": cls.__module__})
+def _values(batcher, tensors):
+    """What tensors stand for, and which of these are stacks."""
+    values = batcher.values(tensors)
+    return ([x.tensor if isinstance(x, Batched) else x for x in values],
+            tuple([isinstance(x, Batched) for x in values]))
+
+
+def _samples(batcher, tensors, are_stacks):
+    """The samples of stacks; other tensors as they are."""
+    return tuple([batcher.sample(x) if b else x for x, b in zip(tensors, are_stacks)])

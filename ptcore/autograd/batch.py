@@ -10,6 +10,7 @@ from ptcore._ops import batching, decompositions, row
 from ptcore._ops.call.batched import Batched, Batching, Shared, sample_of, shared_of
 from ptcore._ops.calling import run
 from ptcore._ops.creation.creation import eye, zeros
+from ptcore._ops.functions import cat, stack
 from ptcore._random import default_generator
 from ptcore._subclass import carried_by, savable
 from ptcore._tensor import Tensor
@@ -131,7 +132,6 @@ class Batcher(Batching):
             if same:
                 generator.set_offset(start)
             results.append(run(own.name, tuple([x.tensor[k] if isinstance(x, Batched) else x for x in args])))
-        from ptcore._ops.functions import stack
         if isinstance(results[0], tuple):
             return tuple([Batched(stack(list(parts)), self) for parts in zip(*results)])
         return Batched(stack(results), self)
@@ -302,7 +302,6 @@ def placed(func, x, d, size):
 
 
 def _in_chunks(func, flat, spec, dims, size, out_dims, randomness, chunk_size, kwargs):
-    from ptcore._ops.functions import cat
     pieces = []
     for start in range(0, size, chunk_size):
         n = min(chunk_size, size - start)

@@ -9,7 +9,7 @@ import itertools
 
 from ptcore._errors import at_users_line, here
 from ptcore._interpret import Recording, entered, innermost
-from ptcore._ops.creation.creation import zeros, zeros_like
+from ptcore._ops.creation.creation import ones_like, zeros, zeros_like
 from ptcore._ops.functions import cat
 from ptcore._state import (
     enable_grad,
@@ -296,7 +296,6 @@ def _ones_back(pulled, recorded):
     if y.dtype.is_complex:
         raise RuntimeError("grad_and_value(f)(*args): grad can be implicitly created only for real scalar outputs but "
                            f"got {y.dtype}{here()}")
-    from ptcore._ops.creation.creation import ones_like
     create_graph = recorded and pulled.elsewhere        # whose recorded backward needs what was saved
     return pulled.back([ones_like(without_node(y))], create_graph, create_graph)
 

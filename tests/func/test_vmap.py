@@ -1,10 +1,13 @@
 """``vmap``: arguments, outputs, randomness, in-place writes, what is refused; a loop over the samples is the oracle."""
+import sys
+
 import numpy as np
 import pytest
 from interpreters import Tracer
 
 import ptcore as pt
 from ptcore._interpret import entered
+from ptcore.autograd import batch
 from ptcore.func import functional_call, grad, hessian, jacfwd, jacrev, linearize, stack_module_state, vjp, vmap
 
 pytestmark = pytest.mark.core
@@ -446,3 +449,46 @@ def test_printing_shows_what_stands_behind():
         x = pt.autograd.forward_ad.make_dual(pt.ones(2), pt.zeros(2))
         assert repr(x) == "tensor([1., 1.], tangent=tensor([0., 0.]))"
         assert repr(x.detach()) == "tensor([1., 1.])"
+
+
+NESTED = {
+    "expand": lambda x, s, t: (x + t).expand(2, 4) * s, "reshape": lambda x, s, t: (x * s).reshape(2, 2) + t[0],
+    "products": lambda x, s, t: ((x * s) * (t * x)).sum(), "of two": lambda x, s, t: (x * s) * t,
+    "of one": lambda x, s, t: -x.sin() * t, "unused": lambda x, s, t: x.unsqueeze(0).expand(3, 4),
+    "cat": lambda x, s, t: pt.cat([x, s + t, t]), "stack": lambda x, s, t: pt.stack([x * t, x * s], 1),
+    "split": lambda x, s, t: (x + s).split([1, 3])[1] * t[0], "select": lambda x, s, t: x[1] * s + t[:1],
+    "where": lambda x, s, t: pt.where(x > 0, s, t), "clone": lambda x, s, t: (x * t).clone(),
+    "numbers": lambda x, s, t: (x * 2 + s.sum()) ** 2, "max": lambda x, s, t: (x * s + t).max(0).values,
+    "flip": lambda x, s, t: (x + s).flip(0) - t, "in place": lambda x, s, t: (x * t * s).clone().add_(s).mul_(2),
+}
+
+
+@pytest.mark.parametrize("name", NESTED)
+def test_three_levels(name):
+    """The stack of one level is a sample of the next one further out."""
+    f, x = NESTED[name], pt.randn(3, 4, dtype=pt.float64)
+    unit = pt.eye(4, dtype=pt.float64)
+    found = pt.vmap(lambda x: pt.vmap(lambda s: pt.vmap(lambda t: f(x, s, t))(unit))(unit))(x)
+    expected = pt.stack([pt.stack([pt.stack([f(x, s, t) for t in unit]) for s in unit]) for x in x])
+    assert found.shape == expected.shape and found.allclose(expected, rtol=1e-12)
+
+
+@pytest.mark.skipif(batch.__file__.endswith(".py"), reason="plain Python")
+def test_calls_of_python():
+    """Transformations of small functions run in compiled code: Python functions entered, the user's among them."""
+    x, h = pt.randn(8, 4), pt.randn(16)
+    for f, a, most in ((pt.vmap(pt.func.grad(lambda x: x.sin().sum())), x, 20),
+                       (lambda x: pt.func.jvp(lambda x: (x * 2).sin(), (x,), (x,)), x, 10),
+                       (pt.func.hessian(lambda x: (x ** 3).sum()), h, 90)):
+        f(a)
+        calls = []
+
+        def note(frame, event, arg, calls=calls):
+            if event == "call":
+                calls.append(frame.f_code.co_qualname)
+        sys.setprofile(note)
+        try:
+            f(a)
+        finally:
+            sys.setprofile(None)
+        assert len(calls) <= most, calls

@@ -35,6 +35,7 @@ cdef int RESHAPE = op_id("reshape"), EXPAND = op_id("expand")
 @cython.binding(False)                  # so that methods check their self
 @cython.embedsignature(True)
 @cython.embedsignature.format("clinic")
+@cython.freelist(16)
 cdef class Batched(Payload):
     """A tensor whose first dim is hidden; ``shape`` and ``ndim`` are those of one sample.
 
@@ -72,7 +73,7 @@ cdef class Batched(Payload):
         cdef Tensor stack
         if batched_in(x, self.owner) is not None:
             return x
-        stack = x.detach().unsqueeze(0).expand((self.tensor.shape[0], *x.shape)).clone()
+        stack = x.detach().expand((self.tensor.shape[0], *x.shape)).clone()
         return sample_of(made_as(self.tensor, stack), self.owner).requires_grad_(x.requires_grad)
 
     def landed(self):

@@ -102,13 +102,127 @@ cdef inline bint becomes_index(pt_opinfo *o, Tensor t) noexcept:
              or o.rule == RULE_INDEX_COPY) and (t.dt == PT_INT32 or (t.count == 0 and CATEGORY[t.dt] == 1)))
 
 
+cdef inline bint read_operand(Call *c, object x, char letter, int argument, PyObject **lead) noexcept:
+    """A tensor, or None where that may stand. False: it is not plain yet."""
+    cdef Tensor t
+    if c.room == NULL and c.nin == INLINE_TENSORS:
+        return False
+    if isinstance(x, Tensor):
+        t = <Tensor>x
+        add_tensor(c, t, argument)
+        if letter == c'T' or letter == c'O':
+            if c.dt < 0:
+                c.dt = t.dt
+            elif c.dt != t.dt:
+                return False
+        elif t.dt != PT_INT64 and becomes_index(c.o, t) and not c.normal:
+            return False
+        if lead[0] == NULL:
+            lead[0] = <PyObject *>x
+        return True
+    if x is not None or not (letter == c'O' or letter == c'J'):
+        return False
+    memset(&c.inputs[c.nin], 0, sizeof(pt_view))
+    c.inputs[c.nin].dtype = PT_NONE
+    c.tensors[c.nin] = NULL
+    c.argument[c.nin] = argument
+    c.nin += 1
+    return True
+
+
+cdef inline bint read_operands(Call *c, object x, int argument, PyObject **lead) noexcept:
+    """A sequence of tensors. False: it is not plain yet."""
+    cdef Tensor t
+    cdef int j
+    if type(x) is not tuple or c.room == NULL and PyTuple_GET_SIZE(x) + c.nin > INLINE_TENSORS:
+        return False
+    for j in range(<int>PyTuple_GET_SIZE(x)):
+        item = <object>PyTuple_GET_ITEM(x, j)
+        if not isinstance(item, Tensor):
+            return False
+        t = <Tensor>item
+        add_tensor(c, t, argument)
+        if c.dt < 0:
+            c.dt = t.dt
+        elif c.dt != t.dt:
+            return False
+        if lead[0] == NULL:
+            lead[0] = <PyObject *>item
+    return True
+
+
+cdef int read_normal(Call *c, pt_param *p, object x, char letter, int k) except -1:
+    """A parameter of arguments that were made plain. 0: it was one of tensors, which are no parameter."""
+    cdef int j
+    if letter == c'o' and isinstance(x, tuple) and x and isinstance(x[0], Tensor):
+        for item in <tuple>x:
+            add_tensor(c, <Tensor?>item, NO_ARGUMENT)
+        return 0
+    if letter == c'o' and isinstance(x, device):
+        c.column, c.number = (<device>x).column, (<device>x).number
+    fill_param(c, p, x, letter, k)
+    if letter == c'D' or letter == c'R':
+        for j in range(p.count):
+            c.dims |= <uint64_t>1 << p.list[j]
+    elif (letter == c'd' or letter == c'e') and p.kind == PT_PARAM_INT:
+        c.dims = <uint64_t>1 << p.i
+    elif letter == c'b':
+        c.keepdim = p.i != 0
+    return 1
+
+
+cdef inline bint read_param(Call *c, pt_param *p, object x, char letter, int k, PyObject *lead) noexcept:
+    """A parameter as the user gave it. False: it is not plain yet."""
+    cdef int overflow = 0
+    if letter == c'D' or letter == c'R':
+        if not read_dims(c, p, x, (<Tensor>lead).rank):
+            return False
+        c.plain[c.nparams] = NULL
+    elif x is None and (letter == c'e' or letter == c'g' or letter == c'j' or letter == c'o'):
+        pass
+    elif letter == c'd' or letter == c'e' or letter == c'n':
+        if not read_dim(x, (<Tensor>lead).rank + (letter == c'n'), &p.i):
+            return False
+        p.kind, p.d = PT_PARAM_INT, <double>p.i
+        c.dims = <uint64_t>1 << p.i
+        c.plain[c.nparams] = NULL
+    elif letter == c'b':
+        if x is not True and x is not False:
+            return False
+        c.keepdim = x is True
+        p.kind, p.i, p.d = PT_PARAM_INT, c.keepdim, c.keepdim
+    elif letter == c'z' or letter == c'Z':
+        return read_ints(c, p, x, letter)
+    elif letter == c'w':
+        return read_word(c, p, x, k)
+    elif type(x) is float and (letter == c'f' or letter == c's' or letter == c'g'):
+        p.kind, p.d = PT_PARAM_FLOAT, <double>x
+        p.i = <int64_t>p.d if -9e18 < p.d < 9e18 else 0
+    elif PyLong_CheckExact(x) and (letter == c'i' or letter == c's' or letter == c'j'):
+        p.i = PyLong_AsLongLongAndOverflow(x, &overflow)
+        if overflow:
+            return False
+        p.kind, p.d = PT_PARAM_INT, <double>p.i
+    elif letter == c't':
+        if x is not None:
+            if c.o.promote == PT_PROMOTE_DTYPE or type(x) is not dtype:
+                return False
+            p.kind, p.i = PT_PARAM_INT, (<dtype>x).code
+            p.d = <double>p.i
+    elif letter == c'o' and lead == NULL:       # a device, or a generator of random numbers
+        if type(x) is device:
+            c.column, c.number = (<device>x).column, (<device>x).number
+    else:
+        return False
+    return True
+
+
 cdef int read(Call *c) except -1:
     """1: everything is read. 0: an argument is not plain yet, or the call is not (see ``plain``)."""
     cdef const char *letters = c.o.letters
     cdef pt_param *p
-    cdef Tensor t, lead = None
-    cdef object x
-    cdef int k, j, argument = 0, overflow
+    cdef PyObject *lead = NULL
+    cdef int k, argument = 0
     cdef char letter
     c.key = pt_tls.mode
     c.nin = c.nparams = c.nints = 0
@@ -122,118 +236,27 @@ cdef int read(Call *c) except -1:
         x = <object>c.args[k]
         letter = letters[k]
         if letter == c'T' or letter == c'I' or letter == c'O' or letter == c'J':
-            if isinstance(x, Tensor):
-                if c.room == NULL and c.nin == INLINE_TENSORS:
-                    return 0
-                t = <Tensor>x
-                add_tensor(c, t, argument)
-                if letter == c'T' or letter == c'O':
-                    if c.dt < 0:
-                        c.dt = t.dt
-                    elif c.dt != t.dt:
-                        return 0
-                elif t.dt != PT_INT64 and becomes_index(c.o, t) and not c.normal:
-                    return 0
-                if lead is None:
-                    lead = t
-            elif x is None and (letter == c'O' or letter == c'J'):
-                if c.room == NULL and c.nin == INLINE_TENSORS:
-                    return 0
-                memset(&c.inputs[c.nin], 0, sizeof(pt_view))
-                c.inputs[c.nin].dtype = PT_NONE
-                c.tensors[c.nin] = NULL
-                c.argument[c.nin] = argument
-                c.nin += 1
-            else:
+            if not read_operand(c, x, letter, argument, &lead):
                 return 0
             argument += 1
             continue
         if letter == c'L':
-            if type(x) is not tuple or c.room == NULL and PyTuple_GET_SIZE(x) + c.nin > INLINE_TENSORS:
+            if not read_operands(c, x, argument, &lead):
                 return 0
-            for j in range(<int>PyTuple_GET_SIZE(x)):
-                item = <object>PyTuple_GET_ITEM(x, j)
-                if not isinstance(item, Tensor):
-                    return 0
-                t = <Tensor>item
-                add_tensor(c, t, argument)
-                if c.dt < 0:
-                    c.dt = t.dt
-                elif c.dt != t.dt:
-                    return 0
-                if lead is None:
-                    lead = t
             argument += 1
             continue
         p = &c.params[c.nparams]
         p[0] = no_param
         c.plain[c.nparams] = <PyObject *>x
         if c.normal:
-            if letter == c'o' and isinstance(x, tuple) and x and isinstance(x[0], Tensor):
-                for item in <tuple>x:
-                    add_tensor(c, <Tensor?>item, NO_ARGUMENT)
-                continue
-            if letter == c'o' and isinstance(x, device):
-                c.column, c.number = (<device>x).column, (<device>x).number
-            fill_param(c, p, x, letter, k)
-            if letter == c'D' or letter == c'R':
-                for j in range(p.count):
-                    c.dims |= <uint64_t>1 << p.list[j]
-            elif (letter == c'd' or letter == c'e') and p.kind == PT_PARAM_INT:
-                c.dims = <uint64_t>1 << p.i
-            elif letter == c'b':
-                c.keepdim = p.i != 0
-            c.nparams += 1
-            continue
-        if lead is None and c.o.ntensors:
+            c.nparams += read_normal(c, p, x, letter, k)
+        elif (lead == NULL and c.o.ntensors) or not read_param(c, p, x, letter, k, lead):
             return 0
-        if letter == c'D' or letter == c'R':
-            if not read_dims(c, p, x, lead.rank):
-                return 0
-            c.plain[c.nparams] = NULL
-        elif x is None and (letter == c'e' or letter == c'g' or letter == c'j' or letter == c'o'):
-            pass
-        elif letter == c'd' or letter == c'e' or letter == c'n':
-            if not read_dim(x, lead.rank + (letter == c'n'), &p.i):
-                return 0
-            p.kind, p.d = PT_PARAM_INT, <double>p.i
-            c.dims = <uint64_t>1 << p.i
-            c.plain[c.nparams] = NULL
-        elif letter == c'b':
-            if x is not True and x is not False:
-                return 0
-            c.keepdim = x is True
-            p.kind, p.i, p.d = PT_PARAM_INT, c.keepdim, c.keepdim
-        elif letter == c'z' or letter == c'Z':
-            if not read_ints(c, p, x, letter):
-                return 0
-        elif letter == c'w':
-            if not read_word(c, p, x, k):
-                return 0
-        elif type(x) is float and (letter == c'f' or letter == c's' or letter == c'g'):
-            p.kind, p.d = PT_PARAM_FLOAT, <double>x
-            p.i = <int64_t>p.d if -9e18 < p.d < 9e18 else 0
-        elif PyLong_CheckExact(x) and (letter == c'i' or letter == c's' or letter == c'j'):
-            overflow = 0
-            p.i = PyLong_AsLongLongAndOverflow(x, &overflow)
-            if overflow:
-                return 0
-            p.kind, p.d = PT_PARAM_INT, <double>p.i
-        elif letter == c't':
-            if x is not None:
-                if c.o.promote == PT_PROMOTE_DTYPE or type(x) is not dtype:
-                    return 0
-                p.kind, p.i = PT_PARAM_INT, (<dtype>x).code
-                p.d = <double>p.i
-        elif letter == c'o' and lead is None:       # a device, or a generator of random numbers
-            if type(x) is device:
-                c.column, c.number = (<device>x).column, (<device>x).number
         else:
-            return 0
-        c.nparams += 1
-    c.lead = <PyObject *>lead if lead is not None else NULL
-    if lead is not None:
-        c.column, c.number = lead.storage.device, lead.storage.device_index
+            c.nparams += 1
+    c.lead = lead
+    if lead != NULL:
+        c.column, c.number = (<Tensor>lead).storage.device, (<Tensor>lead).storage.device_index
     return c.normal or plain(c)
 
 

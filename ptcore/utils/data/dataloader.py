@@ -147,32 +147,9 @@ class DataLoader:
         self.generator = generator
 
         is_stream = isinstance(dataset, IterableDataset)
-        if is_stream:
-            if shuffle not in (False, None):
-                raise ValueError(
-                    "DataLoader with IterableDataset: expected unspecified shuffle "
-                    f"option, but got shuffle={shuffle}"
-                )
-            for name, value in (("sampler", sampler), ("batch_sampler", batch_sampler)):
-                if value is not None:
-                    raise ValueError(
-                        f"DataLoader with IterableDataset: expected unspecified {name} "
-                        f"option, but got {name}={value}"
-                    )
-        if sampler is not None and shuffle:
-            raise ValueError("sampler option is mutually exclusive with shuffle")
+        _check_order(is_stream, shuffle, sampler, batch_sampler, batch_size, drop_last)
         if batch_sampler is not None:
-            if batch_size != 1 or shuffle or sampler is not None or drop_last:
-                raise ValueError(
-                    "batch_sampler option is mutually exclusive with batch_size, "
-                    "shuffle, sampler, and drop_last"
-                )
             batch_size, drop_last = None, False
-        elif batch_size is None and drop_last:
-            raise ValueError(
-                "batch_size=None option disables auto-batching and is mutually "
-                "exclusive with drop_last"
-            )
         if sampler is None:
             if is_stream:
                 sampler = _Endless()
@@ -293,6 +270,27 @@ def _check_kinds(**options):
             good, kind = hasattr(value, "__index__") or (value is None and name == "prefetch_factor"), "an int"
         if not good:
             raise TypeError(f"DataLoader: {name} must be {kind}, got {value!r}")
+
+
+def _check_order(is_stream, shuffle, sampler, batch_sampler, batch_size, drop_last):
+    """Refuses options of the order of samples and batches that exclude each other."""
+    if is_stream:
+        if shuffle not in (False, None):
+            raise ValueError("DataLoader with IterableDataset: expected unspecified shuffle "
+                             f"option, but got shuffle={shuffle}")
+        for name, value in (("sampler", sampler), ("batch_sampler", batch_sampler)):
+            if value is not None:
+                raise ValueError(f"DataLoader with IterableDataset: expected unspecified {name} "
+                                 f"option, but got {name}={value}")
+    if sampler is not None and shuffle:
+        raise ValueError("sampler option is mutually exclusive with shuffle")
+    if batch_sampler is not None:
+        if batch_size != 1 or shuffle or sampler is not None or drop_last:
+            raise ValueError("batch_sampler option is mutually exclusive with batch_size, "
+                             "shuffle, sampler, and drop_last")
+    elif batch_size is None and drop_last:
+        raise ValueError("batch_size=None option disables auto-batching and is mutually "
+                         "exclusive with drop_last")
 
 
 def _check_workers(num_workers, timeout, prefetch_factor, persistent_workers, context):
