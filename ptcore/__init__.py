@@ -42,6 +42,7 @@ from ptcore._random import (  # noqa: E402
 )
 from ptcore._shape import Size  # noqa: E402
 from ptcore._state import (  # noqa: E402
+    _disabled_torch_function_impl,
     enable_grad,
     inference_mode,
     is_grad_enabled,
@@ -49,7 +50,7 @@ from ptcore._state import (  # noqa: E402
     no_grad,
     set_grad_enabled,
 )
-from ptcore._tensor import Tensor, _disabled_torch_function_impl, strided  # noqa: E402
+from ptcore._tensor import Tensor, strided  # noqa: E402
 
 __version__ = "0.1.0.dev0"
 _builtin_bool = bool

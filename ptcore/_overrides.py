@@ -5,9 +5,9 @@ code that is no op uses. ``ptcore.overrides`` shows the public names.
 """
 import functools
 
-from ptcore._state import FunctionMode, below_mode, torch_function_is_off
+from ptcore._state import FunctionMode, _disabled_torch_function_impl, below_mode, torch_function_is_off
 from ptcore._state import function_modes as modes
-from ptcore._tensor import Tensor, _disabled_torch_function_impl
+from ptcore._tensor import Tensor
 
 
 def overriding(values):

@@ -514,6 +514,16 @@ cdef bint is_asked(uint32_t flags) noexcept:
     return (flags | pt_tls.mode) & (PT_SUBCLASS | PT_MODE_FUNCTION) != 0 and not pt_tls.torch_function_off
 
 
+def _disabled_torch_function_impl(func, types, args=(), kwargs=None):
+    """The ``__torch_function__`` of classes (Parameter) that stay on the fast path."""
+    cdef uint8_t before = pt_tls.torch_function_off
+    pt_tls.torch_function_off = 1
+    try:
+        return func(*args, **(kwargs or {}))
+    finally:
+        pt_tls.torch_function_off = before
+
+
 def torch_function_is_off():
     """Whether ``_disabled_torch_function_impl`` runs a function in this thread."""
     return pt_tls.torch_function_off != 0

@@ -11,7 +11,7 @@ from ptcore import _tensor
 from ptcore._shape cimport any_symbolic, read_sizes
 from ptcore._interpret cimport TOLD_CHANGED, Payload, told
 from ptcore._tensor cimport *
-from ptcore._tensor import _disabled_torch_function_impl
+from ptcore._state import _disabled_torch_function_impl
 
 
 def fill_subclass(Tensor t not None, args):

@@ -28,6 +28,7 @@ from ptcore._interpret cimport TOLD_CHANGED, Payload, told
 from ptcore._shape cimport (count, fill_strides, is_contiguous, make_size, max_offset,
                             read_index, same_sizes, sizes_tuple, too_large, wrap_dim)
 from ptcore._shape import Size
+from ptcore._state import _disabled_torch_function_impl
 
 cdef extern from "Python.h":
     void PyObject_GC_Track(PyObject *)
@@ -757,16 +758,6 @@ cdef object describe(Tensor t):
 
 legacy_constructor = fill_subclass = None           # installed by the conversion module, and _subclass
 cdef dict _overrides = {}           # class -> whether it overrides __torch_function__
-
-
-def _disabled_torch_function_impl(func, types, args=(), kwargs=None):
-    """The ``__torch_function__`` of classes (Parameter) that stay on the fast path."""
-    cdef uint8_t before = pt_tls.torch_function_off
-    pt_tls.torch_function_off = 1
-    try:
-        return func(*args, **(kwargs or {}))
-    finally:
-        pt_tls.torch_function_off = before
 
 
 cdef uint32_t class_flags(cls):

@@ -1,7 +1,8 @@
 """Storages: ``UntypedStorage``, the bytes behind tensors. Storages with a dtype, which PyTorch has deprecated, are
 classes without instances: programs ask whether something is one."""
 from ptcore._ops.creation.functions import from_file as _tensor_from_file
-from ptcore._tensor import Tensor, _disabled_torch_function_impl
+from ptcore._state import _disabled_torch_function_impl
+from ptcore._tensor import Tensor
 from ptcore._untyped_storage import UntypedStorage
 
 __all__ = ["TypedStorage", "UntypedStorage"]

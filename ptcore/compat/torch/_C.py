@@ -1,7 +1,7 @@
 """``torch._C``: what programs ask of PyTorch's C extension, the rest raises AttributeError."""
 import sys
 
-from ptcore import _errors, _overrides, _tensor
+from ptcore import _errors, _overrides, _state
 from ptcore._contexts import Together as _Together
 from ptcore._device import device
 from ptcore._dtype import dtype
@@ -20,7 +20,7 @@ __all__ = ["Argument", "DispatchKey", "DispatchKeySet", "FunctionSchema", "Gener
            "Size", "Tag", "Tensor", "device", "dtype", "memory_format", "parse_schema"]
 
 _LinAlgError, _OutOfMemoryError = _errors.LinAlgError, _errors.OutOfMemoryError
-_disabled_torch_function_impl = _tensor._disabled_torch_function_impl
+_disabled_torch_function_impl = _state._disabled_torch_function_impl
 _has_torch_function = _overrides.has_torch_function
 _GLIBCXX_USE_CXX11_ABI = True
 _TensorBase = TensorBase = TensorType = Tensor
