@@ -67,11 +67,23 @@ def hessian_of_layer(lib):
     return lambda: f(x)
 
 
+def vmap_grad_small(lib):
+    x = lib.ones(8, 4)
+    f = lib.vmap(lib.func.grad(lambda v: v.sin().sum()))
+    return lambda: f(x)
+
+
+def jvp_small(lib):
+    x = lib.ones(8, 4)
+    return lambda: lib.func.jvp(lambda v: (v * 2).sin(), (x,), (x,))
+
+
 # name -> (what is timed, most of torch's time that it may take; None: said, not bound)
 ROWS = {"vmap of six ops, 1000 samples": (vmap_six, 1.2), "vmap(grad) of them": (vmap_grad, 0.6),
         "per-sample gradients, two layers, batch 64": (per_sample, 0.6), "jacrev, 16 outputs": (jacobian, 0.8),
-        "hessian, 16 inputs, sum of cubes": (hessian, 0.5),
-        "hessian, 16 inputs, sum of tanh(w @ v)": (hessian_of_layer, 0.5)}
+        "vmap(grad) of two ops": (vmap_grad_small, 0.15), "jvp of two ops": (jvp_small, 0.15),
+        "hessian, 16 inputs, sum of cubes": (hessian, 0.25),
+        "hessian, 16 inputs, sum of tanh(w @ v)": (hessian_of_layer, 0.25)}
 
 
 def traced(make_fx, lib, mode, ops=100):
