@@ -23,9 +23,6 @@ from ptcore._errors import here
 cdef enum Word:                         # of the column ``batch``
     UNREAD, OTHER, BROADCAST, SHIFT, SIZES, WHOLE
 
-cdef enum:
-    MAX_OPS = 4096                      # as many as ids.pyx holds
-
 cdef uint8_t[MAX_OPS] _words
 cdef int RESHAPE = op_id("reshape"), EXPAND = op_id("expand")
 
@@ -200,8 +197,10 @@ cdef class Batching(Interpreter):
                 else:
                     shared[0], found[k] = True, (<Shared?>payload).tensor
             elif type(x) is list or type(x) is tuple:
-                if x and isinstance(x[0], Tensor):
-                    found[k] = tuple(self.carried(x, batched, shared))
+                for y in <object>x:
+                    if isinstance(y, Tensor):
+                        found[k] = tuple(self.carried(x, batched, shared))
+                        break
         return found
 
     cdef object broadcast(self, int op, list given, tuple args, bint inplace):

@@ -175,7 +175,8 @@ cdef class Pushing(Interpreter):
         if result is given[0]:
             return args[0]
         if not isinstance(result, Tensor):
-            return None if live else tuple([paired(<Tensor?>r, None, self) for r in <tuple?>result])
+            return None if live else tuple([paired(<Tensor>r, None, self) if isinstance(r, Tensor) else r
+                                            for r in <tuple?>result])
         if not live:
             return paired(<Tensor>result, None, self)
         if (<Tensor>result).dt != (<Tensor>first_of(tangents)).dt:

@@ -74,10 +74,41 @@ std::vector<use> uses_of(const step &s, const candidate &c) {
 
 /* ---- the program of a group ---- */
 
+instruction cast(int from, int to, int slot, int place) {
+    instruction in;
+    in.loop = pt_cast_loop(from, to);
+    in.params = nullptr;
+    in.places[0] = slot;
+    in.places[1] = place;
+    in.count = 2;
+    return in;
+}
+
+/* The dtypes of a step's loop. Half types are computed in float32. */
+struct loop_dtypes {
+    bool is_copy;
+    int compute;                                /* of the step */
+    int loop;                                   /* of what the loop reads */
+    int result;                                 /* of what it writes */
+
+    explicit loop_dtypes(const step &s)
+        : is_copy(s.kind == COPY), compute(is_copy ? s.views[0].dtype : s.compute),
+          loop(is_copy ? s.views[1].dtype : is_half(compute) ? int(PT_FLOAT32) : compute),
+          result(is_copy ? compute : is_half(s.loop_out) ? int(PT_FLOAT32) : s.loop_out) {}
+
+    /* Whether the loop reads elements of a dtype as they are. */
+    bool reads(int from) const { return is_copy || (from == loop && (compute == from || !is_half(compute))); }
+};
+
 struct builder {
     group *g;
+    const std::vector<bool> &inside;            /* buffers that the group alone uses */
     std::vector<int> free_slots;
     std::map<std::pair<int, int64_t>, int> slot_of;         /* memory that stays in tiles: (buffer, offset) -> slot */
+    std::map<std::pair<int, int64_t>, size_t> last;         /* memory inside -> the last step that reads it */
+    bool by_rows = false;                       /* whether an operand is read in place because tiles are rows */
+
+    builder(group *of, const std::vector<bool> &own) : g(of), inside(own) {}
 
     int take() {
         if (!free_slots.empty()) {
@@ -88,17 +119,19 @@ struct builder {
         return g->slots++;
     }
     void give(int slot) { free_slots.push_back(slot); }
-};
+    void give(const std::vector<int> &slots) {
+        for (int slot : slots) give(slot);
+    }
 
-instruction cast(int from, int to, int slot, int place) {
-    instruction in;
-    in.loop = pt_cast_loop(from, to);
-    in.params = nullptr;
-    in.places[0] = slot;
-    in.places[1] = place;
-    in.count = 2;
-    return in;
-}
+    void note_last_readers();
+    void choose_row(const std::vector<candidate> &candidates);
+    bool has_rows(const form &f) const { return f.kind >= PERIODIC && g->row && f.period % g->row == 0; }
+    int convert(int place, int from, int middle, int to);
+    instruction loop_of(const step &s, const loop_dtypes &dtypes, const candidate &c) const;
+    std::vector<int> read_operands(size_t i, const loop_dtypes &dtypes, const candidate &c, instruction *in);
+    void end_slots(size_t i, std::vector<int> *dying);
+    void write_result(size_t i, const loop_dtypes &dtypes, instruction in, const std::vector<int> &dying);
+};
 
 /* The op of a chain that a loop of n - 1 operands is; -1: none. Names are those of rows, which are one rounding each. */
 int arithmetic_of(const std::string &name, int n) {
@@ -184,17 +217,139 @@ void chain_up(group *g) {
     close();
 }
 
+/* ---- a step of a group ---- */
+
+void builder::note_last_readers() {
+    for (size_t i = 0; i < g->steps.size(); i++)
+        for (const operand &o : g->steps[i].operands)
+            if (o.buffer >= 0 && inside[size_t(o.buffer)]) last[{o.buffer, o.offset}] = i;
+}
+
+/* The length of tiles: the shortest row that is worth a loop with one number. */
+void builder::choose_row(const std::vector<candidate> &candidates) {
+    for (const candidate &c : candidates)
+        for (const form &f : c.forms)
+            if (f.kind >= PERIODIC && f.period >= LEAST_ROW && (!g->row || f.period < g->row)) g->row = f.period;
+}
+
 /* Adds conversions of slot or stream `place` to another dtype; the new slot. */
-int convert(builder *b, int place, int from, int middle, int to, bool place_is_free) {
+int builder::convert(int place, int from, int middle, int to) {
     const bool two = is_half(middle) && middle != from && middle != to;
     const int chain[3] = {from, two ? middle : to, to};
     for (int k = 0; k < (two ? 2 : 1); k++) {
-        const int slot = b->take();
-        b->g->program.push_back(cast(chain[k], chain[k + 1], slot, place));
-        if (k || place_is_free) b->give(place);
+        const int slot = take();
+        g->program.push_back(cast(chain[k], chain[k + 1], slot, place));
+        if (k) give(place);
         place = slot;
     }
     return place;
+}
+
+/* The instruction of a step without its places: the loop, which may take one operand as a number. */
+instruction builder::loop_of(const step &s, const loop_dtypes &dtypes, const candidate &c) const {
+    const int n = int(s.views.size()), loop = dtypes.loop;
+    instruction in;
+    in.params = dtypes.is_copy ? nullptr : s.values.data() + 2 * size_t(n - 1);
+    in.count = n;
+    in.loop = dtypes.is_copy ? pt_cast_loop(loop, dtypes.compute) : s.op->loop[loop];
+    if (dtypes.is_copy) return in;
+    int singles = 0, at_single = 0;
+    for (int k = 1; k < n; k++) {
+        const form &f = c.forms[k];
+        if (f.kind == SINGLE || (f.kind == REPEATED && has_rows(f) && dtypes.reads(s.views[size_t(k)].dtype)))
+            singles++, at_single = k;
+    }
+    if (n == 3 && singles == 1) {
+        pt_loop special = at_single == 2 ? s.op->vs[loop] : s.op->sv[loop];
+        if (special) in.loop = special, in.one = at_single;
+    }
+    if (loop == dtypes.result && (loop == PT_FLOAT32 || loop == PT_FLOAT64) && (singles == 0 || in.one)) {
+        in.arithmetic = arithmetic_of(s.name, n);
+        in.wide = loop == PT_FLOAT64;
+    }
+    return in;
+}
+
+/* Sets the places of what step i reads; the slots that are free behind it. */
+std::vector<int> builder::read_operands(size_t i, const loop_dtypes &dtypes, const candidate &c, instruction *in) {
+    const step &s = g->steps[i];
+    std::vector<int> dying;
+    for (int k = 1; k < in->count; k++) {
+        const operand &o = s.operands[size_t(k)];
+        const int from = s.views[size_t(k)].dtype;
+        const bool direct = dtypes.reads(from);
+        auto known = slot_of.find({o.buffer, o.offset});
+        if (o.buffer >= 0 && known != slot_of.end()) {
+            in->places[k] = known->second;
+        } else {
+            const form &f = c.forms[k];
+            stream t = {int(i), k, f.kind, f.period, f.stride, f.count, int(ITEMSIZE[from]), -1, false};
+            const bool in_place = f.kind == FLAT || (k == in->one && direct) || (f.kind == PERIODIC && has_rows(f));
+            if (!in_place) t.slot = g->slots++; /* gathered before each tile, or once: never anybody else's */
+            by_rows |= in_place && f.kind >= PERIODIC;
+            g->streams.push_back(t);
+            in->places[k] = t.slot >= 0 ? t.slot : -int(g->streams.size());
+        }
+        if (!direct) {
+            in->places[k] = convert(in->places[k], from, dtypes.compute, dtypes.loop);
+            dying.push_back(in->places[k]);
+        }
+    }
+    return dying;
+}
+
+/* Slots whose last reader step i is are free for its result: a loop may write over what it reads. */
+void builder::end_slots(size_t i, std::vector<int> *dying) {
+    const operand &written = g->steps[i].operands[0];
+    for (auto it = slot_of.begin(); it != slot_of.end();) {
+        const bool written_here = it->first.first == written.buffer && it->first.second == written.offset;
+        if (last[it->first] == i && !written_here) {
+            dying->push_back(it->second);
+            it = slot_of.erase(it);
+        } else {
+            ++it;
+        }
+    }
+}
+
+/* Adds the loop of step i and the conversions of what it gives, to a slot or to memory. */
+void builder::write_result(size_t i, const loop_dtypes &dtypes, instruction in, const std::vector<int> &dying) {
+    const step &s = g->steps[i];
+    const operand &o = s.operands[0];
+    const int to = s.views[0].dtype, rounded = dtypes.is_copy ? to : s.loop_out, result = dtypes.result;
+    const bool stored_as_is = dtypes.is_copy || (to == result && result == rounded);
+    const bool stays = inside[size_t(o.buffer)];
+    /* Element for element: where sizes differ, a loop would write over what it has yet to read. */
+    const bool over = stored_as_is && !dtypes.is_copy && (in.count == 1 || ITEMSIZE[dtypes.loop] == ITEMSIZE[to]);
+    if (over) give(dying);
+    int place;
+    if (stays) {
+        auto known = slot_of.find({o.buffer, o.offset});
+        place = known != slot_of.end() ? known->second : take();
+        slot_of[{o.buffer, o.offset}] = place;
+    } else {
+        g->streams.push_back({int(i), 0, FLAT, 0, 0, 0, int(ITEMSIZE[to]), -1, true});
+        place = -int(g->streams.size());
+    }
+    in.places[0] = stored_as_is ? place : take();
+    g->program.push_back(in);
+    if (!stored_as_is) {
+        int at = in.places[0];
+        const bool two = is_half(rounded) && rounded != result && rounded != to;
+        if (two) {
+            const int middle = take();
+            g->program.push_back(cast(result, rounded, middle, at));
+            give(at);
+            at = middle;
+        }
+        g->program.push_back(cast(two ? rounded : result, to, place, at));
+        give(at);
+    }
+    if (!over) give(dying);
+    if (stays && last[{o.buffer, o.offset}] == i) {         /* nobody reads it */
+        give(place);
+        slot_of.erase({o.buffer, o.offset});
+    }
 }
 
 }  /* namespace */
@@ -227,124 +382,20 @@ candidate candidate_of(const step &s) {
 
 /* The program of g->steps, whose buffers in `inside` are used by them alone. False: it needs too many slots. */
 static bool make_program(group *g, const std::vector<candidate> &candidates, const std::vector<bool> &inside) {
-    builder b;
-    b.g = g;
-    std::map<std::pair<int, int64_t>, size_t> last;         /* memory inside -> the last step that reads it */
-    for (size_t i = 0; i < g->steps.size(); i++)
-        for (size_t k = 0; k < g->steps[i].operands.size(); k++) {
-            const operand &o = g->steps[i].operands[k];
-            if (o.buffer >= 0 && inside[size_t(o.buffer)]) last[{o.buffer, o.offset}] = i;
-        }
-    for (const candidate &c : candidates)
-        for (const form &f : c.forms)
-            if (f.kind >= PERIODIC && f.period >= LEAST_ROW && (!g->row || f.period < g->row)) g->row = f.period;
-    auto has_rows = [&](const form &f) { return f.kind >= PERIODIC && g->row && f.period % g->row == 0; };
-    bool by_rows = false;
+    builder b(g, inside);
+    b.note_last_readers();
+    b.choose_row(candidates);
     for (size_t i = 0; i < g->steps.size(); i++) {
         step &s = g->steps[i];
-        const int n = int(s.views.size());
-        const bool is_copy = s.kind == COPY;
-        const int compute = is_copy ? s.views[0].dtype : s.compute;
-        const int loop_dtype = is_copy ? s.views[1].dtype : is_half(compute) ? int(PT_FLOAT32) : compute;
-        const int result = is_copy ? compute : is_half(s.loop_out) ? int(PT_FLOAT32) : s.loop_out;
-        instruction in;
-        in.params = is_copy ? nullptr : s.values.data() + 2 * size_t(n - 1);
-        in.count = n;
-        in.loop = is_copy ? pt_cast_loop(loop_dtype, compute) : s.op->loop[loop_dtype];
-        auto is_direct = [&](int k) {           /* whether the loop reads elements as they are */
-            const int from = s.views[size_t(k)].dtype;
-            return is_copy || (from == loop_dtype && (compute == from || !is_half(compute)));
-        };
-        int singles = 0, at_single = 0;
-        for (int k = 1; k < n; k++) {
-            const form &f = candidates[i].forms[k];
-            if (f.kind == SINGLE || (f.kind == REPEATED && has_rows(f) && is_direct(k))) singles++, at_single = k;
-        }
-        int one = 0;                            /* the operand that a loop takes as one element */
-        if (!is_copy && n == 3 && singles == 1) {
-            pt_loop special = at_single == 2 ? s.op->vs[loop_dtype] : s.op->sv[loop_dtype];
-            if (special) in.loop = special, one = at_single;
-        }
-        if (!is_copy && loop_dtype == result && (loop_dtype == PT_FLOAT32 || loop_dtype == PT_FLOAT64)
-            && (singles == 0 || one)) {
-            in.arithmetic = arithmetic_of(s.name, n);
-            in.one = one;
-            in.wide = loop_dtype == PT_FLOAT64;
-        }
-        std::vector<int> dying;
-        for (int k = 1; k < n; k++) {
-            const operand &o = s.operands[size_t(k)];
-            const int from = s.views[size_t(k)].dtype;
-            const bool direct = is_direct(k);
-            auto known = b.slot_of.find({o.buffer, o.offset});
-            if (o.buffer >= 0 && known != b.slot_of.end()) {
-                in.places[k] = known->second;
-                if (!direct) dying.push_back(in.places[k] = convert(&b, known->second, from, compute, loop_dtype, false));
-                continue;
-            }
-            const form &f = candidates[i].forms[k];
-            stream t = {int(i), k, f.kind, f.period, f.stride, f.count, int(ITEMSIZE[from]), -1, false};
-            const bool in_place = f.kind == FLAT || (k == one && direct) || (f.kind == PERIODIC && has_rows(f));
-            if (!in_place) t.slot = g->slots++;     /* gathered before each tile, or once: never anybody else's */
-            by_rows |= in_place && f.kind >= PERIODIC;
-            g->streams.push_back(t);
-            in.places[k] = t.slot >= 0 ? t.slot : -int(g->streams.size());
-            if (!direct) dying.push_back(in.places[k] = convert(&b, in.places[k], from, compute, loop_dtype, false));
-        }
-        /* Slots whose last reader this is are free for the result: a loop may write over what it reads. */
-        for (auto it = b.slot_of.begin(); it != b.slot_of.end();) {
-            const bool written_here = it->first.first == s.operands[0].buffer && it->first.second == s.operands[0].offset;
-            if (last[it->first] == i && !written_here) {
-                dying.push_back(it->second);
-                it = b.slot_of.erase(it);
-            } else {
-                ++it;
-            }
-        }
-        const operand &o = s.operands[0];
-        const int to = s.views[0].dtype, rounded = is_copy ? to : s.loop_out;
-        const bool stored_as_is = is_copy || (to == result && result == rounded);
-        const bool stays = inside[size_t(o.buffer)];
-        /* Element for element: where sizes differ, a loop would write over what it has yet to read. */
-        bool over = stored_as_is && !is_copy;
-        for (int k = 1; k < n; k++) over &= ITEMSIZE[loop_dtype] == ITEMSIZE[to];
-        if (over) for (int slot : dying) b.give(slot);
-        int place;
-        if (stays) {
-            auto known = b.slot_of.find({o.buffer, o.offset});
-            place = known != b.slot_of.end() ? known->second : b.take();
-            b.slot_of[{o.buffer, o.offset}] = place;
-        } else {
-            g->streams.push_back({int(i), 0, FLAT, 0, 0, 0, int(ITEMSIZE[to]), -1, true});
-            place = -int(g->streams.size());
-        }
-        if (stored_as_is) {
-            in.places[0] = place;
-            g->program.push_back(in);
-            if (!over) for (int slot : dying) b.give(slot);
-        } else {
-            in.places[0] = b.take();
-            g->program.push_back(in);
-            int at = in.places[0];
-            const bool two = is_half(rounded) && rounded != result && rounded != to;
-            if (two) {
-                const int middle = b.take();
-                g->program.push_back(cast(result, rounded, middle, at));
-                b.give(at);
-                at = middle;
-            }
-            g->program.push_back(cast(two ? rounded : result, to, place, at));
-            b.give(at);
-            for (int slot : dying) b.give(slot);
-        }
-        if (stays && last[{o.buffer, o.offset}] == i) {     /* nobody reads it */
-            b.give(place);
-            b.slot_of.erase({o.buffer, o.offset});
-        }
-        g->cost += is_copy ? ITEMSIZE[loop_dtype] + ITEMSIZE[compute] : s.op->cost;
+        const loop_dtypes dtypes(s);
+        instruction in = b.loop_of(s, dtypes, candidates[i]);
+        std::vector<int> dying = b.read_operands(i, dtypes, candidates[i], &in);
+        b.end_slots(i, &dying);
+        b.write_result(i, dtypes, in, dying);
+        g->cost += dtypes.is_copy ? ITEMSIZE[dtypes.loop] + ITEMSIZE[dtypes.compute] : s.op->cost;
     }
     if (g->slots > MAX_SLOTS) return false;
-    if (!by_rows) g->row = 0;
+    if (!b.by_rows) g->row = 0;
     if (pt_chains->f32) chain_up(g);
     return true;
 }

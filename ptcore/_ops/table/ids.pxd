@@ -45,6 +45,9 @@ cdef extern from "_opinfo.h":
         int16_t *saved
         uint16_t *need
 
+cdef enum:
+    MAX_OPS = 4096                      # ids that are held, those given at run time among them
+
 cdef pt_opinfo *info(int op) noexcept
 cdef void set_slow(pt_opinfo *o) noexcept
 cdef int register_kernels(const pt_kernel_entry *entries, int column) except -1

@@ -18,11 +18,8 @@ cdef extern from "_optable.h":
     const pt_opinfo *pt_builtin_ops
     int PT_N_BUILTIN_OPS
 
-cdef enum:
-    MAX_OPS = 4096
-
-cdef pt_opinfo[4096] INFO
-cdef pt_kernel[4096][8] KERNELS
+cdef pt_opinfo[MAX_OPS] INFO
+cdef pt_kernel[MAX_OPS][8] KERNELS
 cdef int _n_ops = 0
 FUNCTIONS = [None] * PT_N_BUILTIN_OPS
 INPLACE_FUNCTIONS = [None] * PT_N_BUILTIN_OPS
