@@ -1,4 +1,4 @@
-"""Other Pythons: a wheel is built natively and tested, by a Python of this machine or in a root file system of Debian."""
+"""Other Pythons: each builds a wheel and tests it, on this machine or in a root file system of Debian."""
 import os
 import shutil
 import subprocess
@@ -11,14 +11,15 @@ SUITES = {"3.12": "trixie", "3.13": "trixie", "3.14": "testing", "3.15": "testin
 # Tried is the Python: kernels for one level of processors, with little optimisation, are compiled in a third of the
 # time. Relative paths are the same in each clone, so that compilers' caches know the kernels.
 FAST = "-Csetup-args=-Dportable=true -Csetup-args=-Doptimization=1 -Cbuild-dir=build/ship"
+BUILD = "pip wheel --quiet --no-deps --wheel-dir {at}/dist {fast} -Ccompile-args=-j{jobs} .\n"
 # A user's two commands, with the tests that need PyTorch left out.
 COMMANDS = """set -e
 cd {at}/src
 {python} -m venv --clear {at}/env
 . {at}/env/bin/activate
-rm -rf {at}/dist
 pip install --quiet --upgrade pip
-pip install --quiet "$(pip wheel --quiet --no-deps --wheel-dir {at}/dist {fast} . && echo {at}/dist/*.whl)[test]"
+{build}
+pip install --quiet "$(echo {at}/dist/*.whl)[test]"
 python -P -c 'import sys, sysconfig, ptcore; print(sys.version, sysconfig.get_platform()); print(ptcore.show_config())'
 """
 # What the inner loop leaves out of the places that know the interpreter: its processes, compilers, frames and modules.
@@ -96,28 +97,37 @@ def tests(options):
     return "".join(PYTEST.format(marks=marks, files=files, workers=of) for marks, files, of in sets)
 
 
+def on_this_machine(folder, script, log):
+    """Runs a script here, as `inside` does in a root file system; what it said."""
+    with open(log, "w") as out:
+        done = subprocess.run(["bash", "-ec", script], stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT,
+                              check=False)
+    said = Path(log).read_text(errors="replace")
+    if done.returncode:
+        raise Broken(f"in {folder.name}: {said[-4000:]}")
+    return said
+
+
 def of_python(version):
     """The part of one Python."""
     @part(f"python-{version}")
     def python(options):
-        fast = f"{FAST} -Ccompile-args=-j{options.jobs}"
-        found, log = of_this_machine(version), WORK / f"python-{version}.log"
-        if found:
-            folder = WORK / "pythons" / version
-            cloned(folder / "src")
-            script = COMMANDS.format(at=folder, python=found, fast=fast) + tests(options)
-            with open(log, "w") as out:
-                done = subprocess.run(["bash", "-ec", script], stdin=subprocess.DEVNULL, stdout=out,
-                                      stderr=subprocess.STDOUT, check=False)
-            said = log.read_text(errors="replace")
-            if done.returncode:
-                raise Broken(f"with {found}: {said[-4000:]}")
+        command, folder, at, where = of_this_machine(version), WORK / "pythons" / version, "", on_this_machine
+        if command:
+            at = folder
         else:
-            name = f"python{version}"
-            folder = root(SUITES[version], name, f"{name}-venv", f"{name}-dev", "gcc", "g++", "make", "git", "ccache",
-                          "ca-certificates")
-            cloned(folder / "src")
-            said = inside(folder, COMMANDS.format(at="", python=name, fast=fast) + tests(options), log)
+            command = f"python{version}"
+            folder, where = root(SUITES[version], command, f"{command}-venv", f"{command}-dev", "gcc", "g++", "make",
+                                 "git", "ccache", "ca-certificates"), inside
+        cloned(folder / "src")
+        shutil.rmtree(folder / "dist", ignore_errors=True)
+        (folder / "dist").mkdir()
+        build = BUILD.format(at=at, fast=FAST, jobs=options.jobs)
+        if options.wheel:
+            build = ""
+            shutil.copy(options.wheel, folder / "dist")
+        script = COMMANDS.format(at=at, python=command, build=build) + tests(options)
+        said = where(folder, script, WORK / f"python-{version}.log")
         summaries = [line.strip("= ") for line in said.splitlines() if " passed" in line]
         return f"{said.splitlines()[0].split(' (')[0]}: {'; '.join(summaries)}"
     python.__doc__ = f"A wheel that Python {version} builds passes the core tests (--whole: all but parity)."
