@@ -30,9 +30,6 @@ cdef extern from "_source_line.h":
     void pt_set_package(object prefix) noexcept
     bint pt_is_package(object name) noexcept
 
-cdef extern from "_deep_chains.h":
-    pass
-
 cdef uint64_t _seq = 0
 
 

@@ -17,13 +17,11 @@ cdef extern from "Python.h":
 cdef extern from *:
     """
     static PyObject *pt_tuple_subscript(PyObject *self, PyObject *key) {
-        return ((binaryfunc)PyType_GetSlot(&PyTuple_Type, Py_mp_subscript))(self, key);
+        return PyTuple_Type.tp_as_mapping->mp_subscript(self, key);
     }
     static void pt_set_size_slots(PyTypeObject *type, binaryfunc subscript, binaryfunc add) {
-    #ifndef Py_LIMITED_API              /* there the methods are called, which are slower */
         type->tp_as_mapping->mp_subscript = subscript;
         type->tp_as_number->nb_add = add;
-    #endif
     }
     """
     object pt_tuple_subscript(object self, object key)

@@ -1,8 +1,6 @@
 /* See _source_line.h. The one file that sees CPython's internal headers. */
 #define PY_SSIZE_T_CLEAN
-#ifndef Py_LIMITED_API
 #define Py_BUILD_CORE_MODULE 1      /* which shows the headers of the core; symbols are imported as they are */
-#endif
 #include "_source_line.h"
 #include <string.h>
 
@@ -26,23 +24,12 @@ static PyObject *package;           /* the folder and a separator */
 static const char made[] = "<ptcore ";
 
 void pt_set_package(PyObject *prefix) {
-    PyObject *before = package;
     Py_INCREF(prefix);
-    package = prefix;
-    Py_XDECREF(before);
+    Py_XSETREF(package, prefix);
 }
 
 /* A name of wider characters than the folder's is that of no file in it: the package's own are ASCII. */
 int pt_is_package(PyObject *name) {
-#ifdef Py_LIMITED_API
-    Py_ssize_t m = 0, n = 0;
-    const char *given = PyUnicode_AsUTF8AndSize(name, &m), *folder = package ? PyUnicode_AsUTF8AndSize(package, &n) : NULL;
-    if (given == NULL || (package && folder == NULL)) {
-        PyErr_Clear();                  /* no text of UTF-8: of no file of the package */
-        return 0;
-    }
-    return strncmp(given, made, sizeof made - 1) == 0 || (folder && m >= n && memcmp(given, folder, (size_t)n) == 0);
-#else
     Py_ssize_t n;
     int kind = (int)PyUnicode_KIND(name);
     const char *data = (const char *)PyUnicode_DATA(name);
@@ -52,25 +39,9 @@ int pt_is_package(PyObject *name) {
         return 0;
     n = PyUnicode_GET_LENGTH(package);
     return PyUnicode_GET_LENGTH(name) >= n && memcmp(data, PyUnicode_DATA(package), (size_t)(n * kind)) == 0;
-#endif
 }
 
-#ifdef Py_LIMITED_API
-int pt_line_of(PyObject *code, int instruction) {
-    PyObject *ranges = PyObject_CallMethod(code, "co_lines", NULL), *range;
-    int line = -1;
-    while (ranges != NULL && (range = PyIter_Next(ranges)) != NULL) {
-        if (PyLong_AsLong(PyTuple_GetItem(range, 0)) <= instruction && PyTuple_GetItem(range, 2) != Py_None)
-            line = (int)PyLong_AsLong(PyTuple_GetItem(range, 2));
-        Py_DECREF(range);
-    }
-    Py_XDECREF(ranges);
-    PyErr_Clear();
-    return line;
-}
-#else
 int pt_line_of(PyObject *code, int instruction) { return PyCode_Addr2Line((PyCodeObject *)code, instruction); }
-#endif
 
 PyObject *pt_user_code(int *instruction) {
 #if PT_HAS_FRAMES

@@ -9,7 +9,7 @@
 #include <Python.h>
 
 #if !defined(PT_HAS_FRAMES)
-#if defined(PYPY_VERSION) || defined(GRAALVM_PYTHON) || defined(Py_LIMITED_API) || defined(Py_GIL_DISABLED)
+#if defined(PYPY_VERSION) || defined(GRAALVM_PYTHON) || defined(Py_GIL_DISABLED)
 #define PT_HAS_FRAMES 0
 #elif PY_VERSION_HEX >= 0x030B0000 && PY_VERSION_HEX < 0x030F0000
 #define PT_HAS_FRAMES 1

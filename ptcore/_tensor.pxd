@@ -37,7 +37,7 @@ cdef class Tensor:
     cdef object grad_
     cdef object base                    # of a view: the tensor that is no view itself
     cdef object extras                  # TensorExtras or None
-    cdef PyObject *attributes           # the user's own: a dict, or NULL; its place: _instance_dict.h
+    cdef PyObject *attributes           # the user's own: a dict, or NULL; see _instance_dict.h
     cdef object __weakref__
 
 # Slots of the table that dispatch fills. The core knows no op by name.

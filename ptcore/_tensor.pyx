@@ -16,7 +16,7 @@ mapping and comparison slots stand here, and call through the table that dispatc
 cimport cython
 from cpython.buffer cimport PyBUF_FORMAT, PyBUF_ND, PyBUF_STRIDES, PyBUF_WRITABLE
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
-from cpython.object cimport PyObject
+from cpython.object cimport PyObject, PyTypeObject
 from libc.string cimport memcpy
 
 from ptcore._types cimport *
@@ -39,8 +39,8 @@ cdef extern from "Python.h":
     int PyObject_GenericSetDict(object, object, void *) except -1
     void Py_CLEAR(PyObject *)
 
-cdef extern from "_instance_dict.h":        # makes the type
-    Py_ssize_t pt_dict_offset
+cdef extern from "_instance_dict.h":
+    void pt_add_instance_dict(PyTypeObject *, Py_ssize_t)
 
 # What a Tensor has before a maker fills it, so that no attribute meets a NULL.
 cdef pt_storage _nothing
@@ -787,6 +787,6 @@ cdef int adopt(Tensor r, Tensor t) except -1:
     r.offset, r.dt, r.count = t.offset, t.dt, t.count
     r.flags = (r.flags & (PT_SUBCLASS | PT_NOT_EXACT)) | (t.flags & (PT_NONCONTIGUOUS | PT_NON_CPU | PT_INFERENCE))
 
+
 cdef Tensor _any = Tensor.__new__(Tensor)
-if <char *>&_any.attributes - <char *><PyObject *>_any != pt_dict_offset:
-    raise SystemError("the field `attributes` of Tensor is not where _instance_dict.h takes it to be")
+pt_add_instance_dict(<PyTypeObject *>Tensor, <char *>&_any.attributes - <char *><PyObject *>_any)

@@ -1,9 +1,6 @@
 # C declarations shared by every layer: dtype codes, kernel views, storage blocks, state bits.
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
-cdef extern from "_limited_api.h":
-    pass
-
 cdef extern from "ptcore/kernel.h" nogil:
     enum:
         PT_BOOL, PT_UINT8, PT_INT8, PT_UINT16, PT_INT16, PT_UINT32, PT_INT32, PT_UINT64

@@ -1,4 +1,5 @@
 """The command ``tools/ship.py``: its exit statuses and rows."""
+import argparse
 import importlib
 import subprocess
 import sys
@@ -92,3 +93,20 @@ def test_the_program_of_other_platforms(tmp_path):
     assert said.split("\n")[-2:] == ["done", ""]
     assert "saved, loaded and mapped beyond ASCII\nthreads\nerror: add: shapes must broadcast" in said
     assert not list(tmp_path.iterdir())
+
+
+def test_what_other_pythons_run(ship):
+    """Of this machine's own Python, and of one that there is not; two workers where there are two jobs."""
+    pythons = importlib.import_module("shipping.pythons")
+    version = "{}.{}".format(*sys.version_info)
+    assert pythons.of_this_machine("3.99") is None
+    found = pythons.of_this_machine(version)
+    assert found is None or Path(found).exists()
+    options = argparse.Namespace(jobs=2, whole=False, wheel=None)
+    lines = pythons.tests(options).splitlines()
+    assert "-n 2" in lines[0] and "core and not alone" in lines[0] and "tests/utils" in lines[1]
+    options.jobs, options.whole = 1, True
+    lines = pythons.tests(options).splitlines()
+    assert not any("-n " in line for line in lines) and all(line.endswith(" tests") for line in lines)
+    known = {path for name in pythons.KNOWING for path in (TOOLS.parent / "tests").glob(name)}
+    assert len(known) == len(pythons.KNOWING)

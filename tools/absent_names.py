@@ -1,23 +1,26 @@
 #!/usr/bin/env python3
-"""Writes ptcore/compat/torch/absent.tsv: the modules of PyTorch that ptcore has not, with their names.
+"""Writes ptcore/compat/torch/absent.tsv: the modules of PyTorch that ptcore has not, with their public names.
 
     python tools/absent_names.py [--check]
 
-It reads the sources of an installed PyTorch, whose modules it does not import. What the file has by hand stays: private
-names that programs import, and the attributes of classes behind ``=``, which also marks a class whose name has no
-capital. ``--check`` writes nothing, and fails if
-something would change.
+It reads the sources of an installed PyTorch, whose modules it does not import. Every module has a line. Public names
+have no underscore: the functions and classes of a module, other names of classes (CamelCase), what ``__all__`` lists,
+and in a package also what it imports and its other values; no constants (UPPER_CASE). A module with an underscore in
+its path has no public names. Beside these stand the names of any module that programs import:
+``tests/compat/imports.tsv`` has those of 45 code bases, `ASKED` those that no file of PyTorch binds, and those of
+private modules that other packages ask for. ``--check`` writes nothing, and fails if something would change.
 """
 import ast
 import importlib.util
-import re
 import sys
 from pathlib import Path
 
 from ptcore.compat.torch import _absent_names, _paths
 
-PACKAGE = Path(__file__).resolve().parent.parent / "ptcore"
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "ptcore"
 FILE = PACKAGE / "compat" / "torch" / "absent.tsv"
+IMPORTS = ROOT / "tests" / "compat" / "imports.tsv"
 # Private parts of PyTorch's tree that no program imports: other projects' files, kernels, documentation of compiled
 # functions.
 SKIPPED = ("_vendor", "_native", "_numpy", "_strobelight", "utils._strobelight", "_torch_docs", "_tensor_docs",
@@ -26,145 +29,159 @@ SKIPPED = ("_vendor", "_native", "_numpy", "_strobelight", "utils._strobelight",
 ALSO = {f"distributed._tensor.{name}": f"distributed/tensor/{file}" for name, file in (
     ("device_mesh", "device_mesh.py"), ("experimental", "experimental/__init__.py"), ("_utils", "_utils.py"),
     ("_shards_wrapper", "_shards_wrapper.py"))}
-# Tools that the tests of other projects import.
-TOOLS = tuple("testing._internal.common_" + name for name in ("utils", "device_type", "dtype", "cuda"))
-# Names that say nothing of a module.
-COMMON = {"T", "P", "R", "_T", "log", "logger", "aten", "lib", "annotations", "TYPE_CHECKING"}
+# Module -> further names that programs import.
+ASKED = {
+    "_VF": "gru lstm rnn_relu rnn_tanh",
+    "_dynamo.backends.registry": "lookup_backend",
+    "_dynamo.exc": "Unsupported",
+    "_dynamo.variables.base": "VariableTracker",
+    "_inductor": "compile",
+    "_inductor.codecache": "FxGraphCache",
+    "_inductor.utils": "run_and_get_code",
+    "_logging": "getArtifactLogger",
+    **dict.fromkeys(("cuda.sparse", "sparse"), " ".join(f"{kind}Tensor" for kind in (
+        "BFloat16", "Byte", "Char", "Double", "Float", "Half", "Int", "Long", "Short"))),
+    "distributed": "ProcessGroupGloo ProcessGroupMPI ProcessGroupNCCL _all_gather_base _get_process_group_name "
+                   "_reduce_scatter_base rendezvous",
+    "distributed.distributed_c10d": "ProcessGroupGloo _pg_map _resolve_process_group",
+    "distributed.fsdp.fully_sharded_data_parallel":
+        "FullOptimStateDictConfig FullStateDictConfig MixedPrecision ShardedOptimStateDictConfig "
+        "ShardedStateDictConfig ShardingStrategy StateDictType",
+    "distributed.launch": "get_args_parser run",
+    **dict.fromkeys(("distributed.nn", "distributed.nn.functional"), "ReduceOp group"),
+    "distributed.rpc": "BackendValue backend_registered construct_rpc_backend_options init_backend register_backend",
+    "distributed.run": "LaunchConfig Std elastic_launch get_logger record",
+    "onnx._internal.exporter._core": "TorchTensor",
+    "onnx.symbolic_helper": "_get_tensor_dim_size _maybe_get_const",
+    "utils.deterministic": "fill_uninitialized_memory",
+    "utils._triton": "has_triton has_triton_package"}
 
 
-def root():
+def torch_folder():
     """The folder of the installed PyTorch."""
     return Path(importlib.util.find_spec("torch").origin).parent
 
 
 def tree():
     """Path below torch -> file, of every module that belongs in the list, ptcore's own among them."""
-    found = {}
-    for file in sorted(root().rglob("*.py")):
-        parts = file.relative_to(root()).with_suffix("").parts
+    root, found = torch_folder(), {}
+    for file in sorted(root.rglob("*.py")):
+        parts = file.relative_to(root).with_suffix("").parts
         parts = parts[:-1] if parts[-1] == "__init__" else parts
         path = ".".join(parts)
         if parts and all(p.isidentifier() for p in parts) and not any(
                 path == s or path.startswith(s + ".") for s in SKIPPED):
             found[path] = file
-    return {**found, **{path: root() / file for path, file in ALSO.items()}}
+    return {**found, **{path: root / file for path, file in ALSO.items()}}
 
 
-class _Names(ast.NodeVisitor):
-    """What the top of one file defines: name -> kind, with the members of enumerations."""
+def asked():
+    """Path below torch -> the names of that module that programs import, or that behave in a way of their own."""
+    found, special = {}, _absent_names
+    for name in special.FALSE | special.ZERO | special.NONE | special.MARKERS | special.BASES:
+        path, _, own = name.removeprefix("torch.").rpartition(".")
+        found.setdefault(path, set()).add(own)
+    for line in IMPORTS.read_text().splitlines():
+        module, _, names = line.partition("\t")
+        found.setdefault(module.removeprefix("torch."), set()).update(names.split())
+    return found
+
+
+class Names(ast.NodeVisitor):
+    """What the top of a file binds: names of functions, of classes, of other values, of what is imported."""
 
     def __init__(self, path, file, files):
         self.path, self.files, self.is_package = path, files, file.name == "__init__.py"
-        self.defined, self.imported, self.listed = {}, {}, []
-        parts = path.split(".")
-        # A single private file of a public part is taken as a whole, and so are the tools of PyTorch's tests.
-        self.is_public = (not any(part.startswith("_") for part in parts) or path.startswith(TOOLS)
-                          or (len(parts) == 2 and not parts[0].startswith("_")))
+        self.functions, self.classes, self.values, self.imported, self.listed = set(), set(), set(), set(), set()
         try:
             body = ast.parse(file.read_text()).body
         except SyntaxError:             # written for a later Python
             body = []
-        self.is_empty = not any(isinstance(n, (ast.FunctionDef, ast.ClassDef)) for n in body)
-        self.body(body)
+        self.visit_all(body)
 
-    def body(self, nodes):
+    def visit_all(self, nodes):
         for node in nodes:
             self.visit(node)
 
     def visit_FunctionDef(self, node):
-        if self.counts(node):
-            self.defined[node.name] = ()
+        self.functions.add(node.name)
 
     visit_AsyncFunctionDef = visit_FunctionDef
 
-    def counts(self, node):
-        """Private modules have thousands of names; those count that other parts ask for, and classes not too deep."""
-        return (self.is_public or node.name in asked(self.files).get(self.path, ())
-                or (isinstance(node, ast.ClassDef) and (self.path.count(".") < 2 or not self.path.startswith("_"))))
-
     def visit_ClassDef(self, node):
-        if not self.counts(node):
-            return
-        members = () if node.name.lstrip("_")[:1].isupper() else ("",)
-        if any("Enum" in ast.unparse(base) for base in node.bases):
-            members = tuple(t.id for n in node.body if isinstance(n, ast.Assign) for t in n.targets
-                            if isinstance(t, ast.Name) and not t.id.startswith("_"))
-        self.defined[node.name] = members
+        self.classes.add(node.name)
 
     def visit_Assign(self, node):
         for target in node.targets:
-            for name in getattr(target, "elts", [target]):
-                if not isinstance(name, ast.Name):
-                    continue
-                if name.id == "__all__":
-                    self.listed += [c.value for c in getattr(node.value, "elts", ()) if isinstance(c, ast.Constant)]
-                elif self.is_public:
-                    self.defined[name.id] = ()
+            names = [t.id for t in getattr(target, "elts", [target]) if isinstance(t, ast.Name)]
+            if names == ["__all__"]:
+                self.listed.update(c.value for c in getattr(node.value, "elts", ()) if isinstance(c, ast.Constant))
+            self.values.update(names)
 
     def visit_AnnAssign(self, node):
-        if isinstance(node.target, ast.Name) and self.is_public:
-            self.defined[node.target.id] = ()
+        if isinstance(node.target, ast.Name):
+            self.values.add(node.target.id)
 
     def visit_If(self, node):
         if "TYPE_CHECKING" not in ast.unparse(node.test):
-            self.body(node.body)
-        self.body(node.orelse)
+            self.visit_all(node.body)
+        self.visit_all(node.orelse)
 
     def visit_Try(self, node):
-        self.body([*node.body, *node.orelse, *[n for handler in node.handlers for n in handler.body]])
+        self.visit_all([*node.body, *node.orelse, *[n for handler in node.handlers for n in handler.body]])
 
     def visit_ImportFrom(self, node):
-        package = self.path if self.is_package else self.path.rpartition(".")[0]
+        source = node.module or ""
         if node.level:
-            parts = package.split(".")
-            parts = parts[:len(parts) - node.level + 1]
-            source = ".".join([*parts, *([node.module] if node.module else [])])
-        elif (node.module or "").startswith("torch."):
-            source = node.module[len("torch."):]
+            package = self.path.split(".") if self.is_package else self.path.split(".")[:-1]
+            source = ".".join([*package[:len(package) - node.level + 1], *filter(None, [node.module])])
+        elif source.startswith("torch."):
+            source = source[len("torch."):]
         else:
             return
         for alias in node.names:
             if alias.name == "*":
                 self.imported.update(public(source, self.files))
             elif f"{source}.{alias.name}" not in self.files:
-                self.imported[alias.asname or alias.name] = ()
+                self.imported.add(alias.asname or alias.name)
 
     def generic_visit(self, node):
         pass
 
 
-_asked = {}
-
-
-def asked(files):
-    """Path -> the names that other parts of PyTorch import from that module."""
-    if not _asked:
-        _asked[""] = set()
-        for path, file in files.items():
-            for module, names in re.findall(r"^ *from torch\.([\w.]+) import (\([^)]*\)|.*)", file.read_text(), re.M):
-                if module.split(".")[:2] != path.split(".")[:2] and module in files:
-                    _asked.setdefault(module, set()).update(re.findall(r"(?<!as )\b\w+", names))
-    return _asked
-
-
 _read = {}
 
 
-def public(path, files):
-    """The names that belong to a module: name -> members."""
-    if path not in files:
-        return {}
+def names(path, files):
+    """`Names` of a module, read once."""
     if path not in _read:
-        _read[path] = {}                # against circles of imports
-        found = _Names(path, files[path], files)
-        names = dict(found.defined)
-        # A file that only hands on what others define is asked for that.
-        if found.is_package or found.is_empty:
-            names = {**found.imported, **names}
-        names.update({name: found.imported.get(name, ()) for name in found.listed if name not in names})
-        _read[path] = {name: members for name, members in names.items()
-                       if not name.startswith("_") and name not in COMMON and f"{path}.{name}" not in files}
+        _read[path] = None              # against circles of imports
+        _read[path] = Names(path, files[path], files)
     return _read[path]
+
+
+def public(path, files):
+    """The public names of a module, each as it stands in the file."""
+    found = names(path, files) if path in files else None
+    if found is None:
+        return set()
+    own = found.functions | found.classes
+    if found.is_package or not own:             # a module without any only hands on names of others
+        own |= found.imported
+    own |= {n for n in found.values if not n.isupper() and (found.is_package or n[:1].isupper())}
+    return {n for n in own | found.listed if not n.startswith("_") and f"{path}.{n}" not in files}
+
+
+def line(path, files, programs):
+    """The names of a module's line; behind a class whose name has no capital stands ``=``."""
+    found = names(path, files)
+    bound = found.functions | found.classes | found.values | found.imported | found.listed
+    own = programs.get(path, set()) & bound
+    if not any(part.startswith("_") for part in path.split(".")):
+        own |= public(path, files)
+    own.update(ASKED.get(path, "").split())
+    lower = {name for name in own & found.classes if not name.lstrip("_")[:1].isupper()}
+    return " ".join(f"{name}=" if name in lower else name for name in sorted(own))
 
 
 def is_own(path):
@@ -187,18 +204,9 @@ def absent(files):
 
 def text():
     """The contents of the file."""
-    files = tree()
-    table = {}
-    for path in absent(files):
-        names = {name: ",".join(sorted(members)) for name, members in public(path, files).items()}
-        for word in _absent_names.ABSENT.get(path, "").split():
-            name, _, attributes = word.partition("=")
-            names[name] = ",".join(sorted({*names.get(name, "").split(","), *attributes.split(",")} - {""}))
-        lower = {name for name, members in public(path, files).items() if members == ("",)}
-        table[path] = " ".join(f"{name}={more}" if more or name in lower else name
-                               for name, more in sorted(names.items()))
+    files, programs = tree(), asked()
     lines, written = [], set()
-    for path in sorted(table, key=lambda p: p.split(".")):
+    for path in sorted(absent(files), key=lambda p: p.split(".")):
         parts = path.split(".")
         for depth in range(1, len(parts)):
             above = ".".join(parts[:depth])
@@ -206,7 +214,7 @@ def text():
                 written.add(above)
                 lines.append(" " * (depth - 1) + parts[depth - 1] + "/")
         written.add(path)
-        lines.append((" " * (len(parts) - 1) + parts[-1] + " " + table[path]).rstrip())
+        lines.append((" " * (len(parts) - 1) + parts[-1] + " " + line(path, files, programs)).rstrip())
     return "\n".join(lines) + "\n"
 
 

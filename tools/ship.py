@@ -82,7 +82,9 @@ def main(argv=None):
     parser.add_argument("part", nargs="?", choices=sorted(PARTS))
     parser.add_argument("--list", action="store_true", help="the parts")
     parser.add_argument("--ci", action="store_true", help="the parts of CI, without writing rows")
-    parser.add_argument("--wheel", help="a wheel of this Python, in place of building one")
+    parser.add_argument("--wheel", help="a wheel of the part's Python, in place of building one")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes of the parts python-*")
+    parser.add_argument("--whole", action="store_true", help="all tests but parity in the parts python-*")
     options = parser.parse_args(argv)
     if options.list:
         for name, (function, ci) in PARTS.items():

@@ -20,20 +20,32 @@ cdef extern from "Python.h":
     int PyDict_Contains(object, object) except -1
     int PySequence_Contains(object, object) except -1
     Py_ssize_t PyObject_Size(object) except -1
+    PyObject *PyCell_Get(object)
     object PyObject_GenericGetDict(object, void *)
+    PyObject *PyFunction_GET_CODE(object)
+    PyObject *PyFunction_GET_DEFAULTS(object)
     Py_ssize_t PyDict_Size(object) except -1
     int PyDict_Next(object, Py_ssize_t *, PyObject **, PyObject **)
     ctypedef struct PyTypeObject:
-        pass
+        PyObject *tp_mro
+        unsigned int tp_version_tag
     PyTypeObject *Py_TYPE(object)
 
-cdef extern from "_limited_api.h":
-    PyObject *pt_cell_contents(object)
-    PyObject *pt_function_code(object)
-    PyObject *pt_function_defaults(object)
-    PyObject *pt_type_mro(PyTypeObject *)
+cdef extern from *:
+    """
+    /* A borrowed reference to what a class itself has under a name, or NULL. Since 3.12 the dict of a static type is the
+     * interpreter's and not in tp_dict. */
+    static inline PyObject *pt_type_own(PyTypeObject *type, PyObject *name) {
+    #if PY_VERSION_HEX >= 0x030C0000
+        PyObject *names = PyType_GetDict(type), *found = PyDict_GetItemWithError(names, name);
+        Py_DECREF(names);
+        return found;
+    #else
+        return PyDict_GetItemWithError(type->tp_dict, name);
+    #endif
+    }
+    """
     PyObject *pt_type_own(PyTypeObject *, object)
-    unsigned int pt_type_version(PyTypeObject *)
 
 # What an instruction does; `a` and `b` are places of values, `key` and `expected` objects.
 cdef enum Op:
@@ -213,7 +225,7 @@ cdef class Check:
                 break
             i = &self.program[k]
             if i.op == CLASS:
-                if i.a and pt_type_version(<PyTypeObject *>i.key) == <unsigned int>i.a:
+                if i.a and (<PyTypeObject *>i.key).tp_version_tag == <unsigned int>i.a:
                     k += i.b
                 else:
                     self.latest, end = k, k + i.b + 1
@@ -241,7 +253,7 @@ cdef class Check:
             Py_INCREF(<object>i.key)
             return i.key
         if i.op == CELL:
-            return pt_cell_contents(<object>i.key)  # NULL: it is empty
+            return PyCell_Get(<object>i.key)        # NULL: it is empty
         base = <object>values[i.a]
         if i.op == DICT:
             base = PyObject_GenericGetDict(base, NULL)
@@ -263,7 +275,7 @@ cdef class Check:
     cdef bint condition(self, Instruction *i, tuple args, PyObject **values) except -1:
         cdef object x, expected = <object>i.expected
         if i.op == ORDER:               # of the bases of a class
-            return pt_type_mro(<PyTypeObject *>i.key) == i.expected
+            return (<PyTypeObject *>i.key).tp_mro == i.expected
         if i.op == OWN:                 # what a class itself has under a name
             return pt_type_own(<PyTypeObject *>i.key, <object>i.name) == i.expected
         if i.op == FOREIGN:             # and that it has nothing
@@ -271,9 +283,10 @@ cdef class Check:
         if i.op == MODES:
             return (<Modes>expected).are_so()
         if i.op == CODE:
-            return pt_function_code(<object>i.key) == i.expected
+            return PyFunction_GET_CODE(<object>i.key) == i.expected
         if i.op == DEFAULTS:
-            return pt_function_defaults(<object>i.key) == i.expected
+            return (PyFunction_GET_DEFAULTS(<object>i.key) if PyFunction_GET_DEFAULTS(<object>i.key) != NULL
+                    else <PyObject *>None) == i.expected
         if i.op == ENTRY_IS:
             return PyDict_GetItemWithError(<object>i.key, <object>i.name) == i.expected
         x = <object>values[i.a]
@@ -304,7 +317,7 @@ cdef class Check:
 
 cdef void note_version(Instruction *i) noexcept:
     """Keeps the interpreter's version of a class: a write to it or to a base of it takes the version away. 0: none."""
-    i.a = <int>pt_type_version(<PyTypeObject *>i.key)
+    i.a = <int>(<PyTypeObject *>i.key).tp_version_tag
 
 
 cdef bint has_keys(object x, list keys) except -1:

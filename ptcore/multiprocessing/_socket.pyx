@@ -5,7 +5,7 @@ A message begins with its length in eight bytes and the number of its descriptor
 """
 cimport cython
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
-from cpython.bytes cimport PyBytes_AsString, PyBytes_FromStringAndSize
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.mem cimport PyMem_Free, PyMem_Realloc
 from libc.errno cimport EAGAIN, EINTR, EMFILE
@@ -236,7 +236,7 @@ def receive(int fd, Descriptors descriptors not None, maxsize=None):
     if size > <uint64_t>PY_SSIZE_T_MAX:
         raise OSError(f"recv: no message has {size} bytes")
     data = PyBytes_FromStringAndSize(NULL, size)
-    read(fd, PyBytes_AsString(data), size, None)
+    read(fd, PyBytes_AS_STRING(data), size, None)
     if descriptors.count < count:
         raise OSError(EMFILE, "recv: the process may open no more files, the message's descriptors are lost")
     return data

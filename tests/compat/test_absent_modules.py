@@ -1,8 +1,12 @@
 """Deep modules of what ptcore has not: programs import them and derive from their classes; they raise at use."""
 import subprocess
 import sys
+import zlib
+from pathlib import Path
 
 import pytest
+
+import ptcore.compat.torch
 
 pytestmark = pytest.mark.core
 
@@ -202,6 +206,33 @@ assert importlib.util.find_spec("torch.distributed.nothing") is None
 for path in list(_paths.ABSENT)[::40]:
     assert importlib.util.find_spec(f"torch.{path}_") is None, path
 """)
+
+
+def test_attributes_of_classes_go_by_their_names():
+    """Capitals are members of an enumeration; other attributes are there if they are listed."""
+    run("""
+from torch.distributed.fsdp import FullyShardedDataParallel as FSDP, ShardingStrategy
+from torch.distributed.tensor import DTensor
+assert ShardingStrategy.FULL_SHARD == ShardingStrategy.FULL_SHARD != ShardingStrategy.NO_SHARD
+assert "ShardingStrategy.FULL_SHARD" in repr(ShardingStrategy.FULL_SHARD)
+class Mine(FSDP):
+    pass
+for cls, name in ((FSDP, "state_dict_type"), (Mine, "state_dict_type"), (DTensor, "from_local")):
+    try:
+        getattr(cls, name)(None)
+    except NotImplementedError as error:
+        assert "distributed" in str(error)
+    else:
+        raise AssertionError(name)
+for name in ("nothing", "from_local", "_PRIVATE", "__len__"):
+    assert not hasattr(FSDP, name), name
+""")
+
+
+def test_the_table_is_small():
+    """As it lies in a wheel, which is compressed."""
+    file = Path(ptcore.compat.torch.__file__).with_name("absent.tsv")
+    assert len(zlib.compress(file.read_bytes())) < 30_000
 
 
 def test_nothing_of_ptcore_is_replaced():

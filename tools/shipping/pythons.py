@@ -1,26 +1,30 @@
-"""Other Pythons: root file systems of Debian in which a wheel is built and the tests run."""
+"""Other Pythons: each builds a wheel and tests it, on this machine or in a root file system of Debian."""
 import os
 import shutil
 import subprocess
 from pathlib import Path
 
-from . import ROOT, WORK, Broken, NotRun, debian_root, environment, part, passed, ratios, run
+from . import ROOT, WORK, Broken, debian_root, part, run
 
-SUITES = {"3.13": "trixie", "3.14": "testing", "3.15": "testing"}
-# What is tried is the Python: kernels for one level of processors, with little optimisation, are compiled in a third of
-# the time.
-FAST = "-Csetup-args=-Dportable=true -Csetup-args=-Doptimization=1"
-# In the root: a user's two commands, with the tests that need PyTorch left out.
+PYTHONS = ("3.12", "3.13", "3.14", "3.15")
+SUITES = {"3.12": "trixie", "3.13": "trixie", "3.14": "testing", "3.15": "testing"}
+# Tried is the Python: kernels for one level of processors, with little optimisation, are compiled in a third of the
+# time. Relative paths are the same in each clone, so that compilers' caches know the kernels.
+FAST = "-Csetup-args=-Dportable=true -Csetup-args=-Doptimization=1 -Cbuild-dir=build/ship"
+BUILD = "pip wheel --quiet --no-deps --wheel-dir {at}/dist {fast} -Ccompile-args=-j{jobs} .\n"
+# A user's two commands, with the tests that need PyTorch left out.
 COMMANDS = """set -e
-cd /src
-python{version} -m venv /env
-. /env/bin/activate
+cd {at}/src
+{python} -m venv --clear {at}/env
+. {at}/env/bin/activate
 pip install --quiet --upgrade pip
-pip install --quiet "$(pip wheel --quiet --no-deps --wheel-dir /dist {fast} . && echo /dist/*.whl)[test]"
+{build}
+pip install --quiet "$(echo {at}/dist/*.whl)[test]"
 python -P -c 'import sys, sysconfig, ptcore; print(sys.version, sysconfig.get_platform()); print(ptcore.show_config())'
-pytest tests -q -p no:cacheprovider -n 2 --dist worksteal -m "not alone and not parity"
-pytest tests -q -p no:cacheprovider -m "alone and not parity"
 """
+# What the inner loop leaves out of the places that know the interpreter: its processes, compilers, frames and modules.
+KNOWING = ("autograd/test_source_lines.py", "compat", "extension", "multiprocessing", "utils")
+PYTEST = "python -P -m pytest -q -p no:cacheprovider {workers} -m '{marks}' {files}\n"
 MOUNTS = (("proc", "-t proc proc"), ("dev", "--rbind /dev"), ("dev/shm", "-t tmpfs tmpfs"))
 
 
@@ -72,92 +76,62 @@ def cloned(folder):
         run("git", "clone", "--quiet", ROOT, folder)
 
 
-def prepared(version):
-    """The root file system of a Python, with a fresh clone of this commit in /src."""
-    name = f"python{version}"
-    folder = root(SUITES[version], name, f"{name}-venv", f"{name}-dev", "gcc", "g++", "make", "git", "ccache",
-                  "ca-certificates")
-    cloned(folder / "src")
-    return folder
+def of_this_machine(version):
+    """This machine's Python of a version, pyenv's among them, or None."""
+    for python in filter(None, (shutil.which(f"python{version}"),
+                                *Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))):
+        said = run(python, "-c", "import sys; print('%d.%d' % sys.version_info[:2], sys.executable)", check=False)
+        if said.startswith(f"{version} "):
+            return said.split()[1]
+    return None
+
+
+def tests(options):
+    """The commands that run the tests: of the inner loop and of what knows the interpreter, or all."""
+    workers = f"-n {options.jobs} --dist worksteal" if options.jobs > 1 else ""
+    if options.whole:
+        sets = [("not alone and not parity", "tests", workers), ("alone and not parity", "tests", "")]
+    else:
+        sets = [("core and not alone and not parity", "tests", workers),
+                ("not core and not parity", " ".join(f"tests/{name}" for name in KNOWING), "")]
+    return "".join(PYTEST.format(marks=marks, files=files, workers=of) for marks, files, of in sets)
+
+
+def on_this_machine(folder, script, log):
+    """Runs a script here, as `inside` does in a root file system; what it said."""
+    with open(log, "w") as out:
+        done = subprocess.run(["bash", "-ec", script], stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT,
+                              check=False)
+    said = Path(log).read_text(errors="replace")
+    if done.returncode:
+        raise Broken(f"in {folder.name}: {said[-4000:]}")
+    return said
 
 
 def of_python(version):
     """The part of one Python."""
     @part(f"python-{version}")
-    def tests(options):
-        folder = prepared(version)
-        for made in ("env", "dist"):
-            shutil.rmtree(folder / made, ignore_errors=True)
-        said = inside(folder, COMMANDS.format(version=version, fast=FAST), WORK / f"python-{version}.log")
+    def python(options):
+        command, folder, at, where = of_this_machine(version), WORK / "pythons" / version, "", on_this_machine
+        if command:
+            at = folder
+        else:
+            command = f"python{version}"
+            folder, where = root(SUITES[version], command, f"{command}-venv", f"{command}-dev", "gcc", "g++", "make",
+                                 "git", "ccache", "ca-certificates"), inside
+        cloned(folder / "src")
+        shutil.rmtree(folder / "dist", ignore_errors=True)
+        (folder / "dist").mkdir()
+        build = BUILD.format(at=at, fast=FAST, jobs=options.jobs)
+        if options.wheel:
+            build = ""
+            shutil.copy(options.wheel, folder / "dist")
+        script = COMMANDS.format(at=at, python=command, build=build) + tests(options)
+        said = where(folder, script, WORK / f"python-{version}.log")
         summaries = [line.strip("= ") for line in said.splitlines() if " passed" in line]
         return f"{said.splitlines()[0].split(' (')[0]}: {'; '.join(summaries)}"
-    tests.__doc__ = f"All tests but parity pass on Debian {SUITES[version]}'s Python {version}."
+    python.__doc__ = f"A wheel that Python {version} builds passes the core tests (--whole: all but parity)."
 
 
-for _version in SUITES:
+for _version in PYTHONS:
     of_python(_version)
-
-
-# -- one wheel for many Pythons ------------------------------------------------------------------
-
-OLDEST = "3.12"
-CORE = """set -e
-cd /src
-rm -rf /env-stable
-python{version} -m venv /env-stable
-. /env-stable/bin/activate
-pip install --quiet "$(echo /stable/*.whl)[test]"
-python -P -c 'import sys, ptcore; print(sys.version.split()[0], ptcore._core.__file__)'
-pytest tests -q -p no:cacheprovider -n 2 -m "core and not parity and not alone"
-"""
-
-
-def oldest():
-    """The oldest Python that the limited API is of: of this machine or of pyenv."""
-    found = [shutil.which(f"python{OLDEST}"), *Path.home().glob(f".pyenv/versions/{OLDEST}.*/bin/python")]
-    for python in filter(None, found):
-        if run(python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])", check=False).strip() == OLDEST:
-            return python
-    raise NotRun(f"there is no Python {OLDEST}")
-
-
-def wheel_of_oldest(folder, limited):
-    """A wheel that OLDEST builds of this commit, in little time as those of other Pythons."""
-    shutil.rmtree(folder / "dist", ignore_errors=True)
-    cloned(folder / "clone")
-    if limited:                         # meson-python reads it here alone
-        project = folder / "clone" / "pyproject.toml"
-        text, heading = project.read_text(), "[tool.meson-python.args]"
-        project.write_text(text.replace(heading, f"[tool.meson-python]\nlimited-api = true\n\n{heading}"))
-    run(oldest(), "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder / "dist", *FAST.split(),
-        f"-Cbuild-dir={folder / 'build'}", f"-Csetup-args=-Dlimited_api={str(limited).lower()}", ".",
-        cwd=folder / "clone")
-    (wheel,) = (folder / "dist").glob("*.whl")
-    return wheel
-
-
-@part("abi3")
-def abi3(options):
-    """One wheel by the limited API: clean under ``abi3audit --strict``, core tests on Python 3.12 to 3.15."""
-    forms = (WORK / "abi3" / "limited", WORK / "abi3" / "usual")
-    wheels = [wheel_of_oldest(folder, folder.name == "limited") for folder in forms]
-    stable = wheels[0]
-    if "-cp312-abi3-" not in stable.name:
-        raise Broken(f"{stable.name} is of one Python")
-    run(environment("abi3-audit", "abi3audit")("abi3audit"), "--strict", "--report", stable, show=True)
-    times = []
-    for folder, wheel in zip(forms, wheels, strict=True):
-        run(oldest(), "-m", "venv", "--clear", folder / "env")
-        run(folder / "env" / "bin" / "pip", "install", "--quiet", f"{wheel}[test]")
-        times.append(run(folder / "env" / "bin" / "python", "-P", ROOT / "tools" / "shipping" / "timed.py", cwd=WORK))
-    tests = run(forms[0] / "env" / "bin" / "python", "-P", "-m", "pytest", "tests", "-q", "-p", "no:cacheprovider",
-                "-n", "2", "-m", "core and not parity and not alone", cwd=forms[0] / "clone")
-    said = [f"{OLDEST}: {passed(tests)}"]
-    for version in SUITES:
-        folder = prepared(version)
-        shutil.rmtree(folder / "stable", ignore_errors=True)
-        (folder / "stable").mkdir()
-        shutil.copy(stable, folder / "stable")
-        text = inside(folder, CORE.format(version=version), WORK / f"abi3-{version}.log")
-        said.append(f"{version}: {passed(text)}")
-    return f"{stable.stat().st_size / 1e6:.2f} MB; {'; '.join(said)}; time over the usual wheel's: {ratios(*times)}"

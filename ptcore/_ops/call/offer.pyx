@@ -11,8 +11,8 @@ from ptcore._interpret cimport Interpreter
 from ptcore._state cimport interpreter_stack
 from ptcore._errors import here
 
-cdef extern from "_limited_api.h":
-    bint pt_type_has(PyTypeObject *, object) noexcept
+cdef extern from "Python.h":
+    PyObject *_PyType_Lookup(PyTypeObject *, object) noexcept
 
 cdef extern from "call/op_function.h":
     ctypedef struct pt_function_hooks:
@@ -26,7 +26,7 @@ cdef str TORCH_FUNCTION = "__torch_function__"
 
 cdef bint is_foreign(object x):
     """Whether an argument that is no tensor has a ``__torch_function__``, which is to be asked instead."""
-    return not isinstance(x, Tensor) and pt_type_has(Py_TYPE(x), TORCH_FUNCTION)
+    return not isinstance(x, Tensor) and _PyType_Lookup(Py_TYPE(x), TORCH_FUNCTION) != NULL
 
 
 cdef uint32_t flags_of(object x):

@@ -257,7 +257,7 @@ PyObject *getattro(PyObject *self, PyObject *name) {
 PyObject *descr_get(PyObject *self, PyObject *instance, PyObject *) {
     if (instance == NULL || instance == Py_None)
         return Py_NewRef(self);
-    return pt_method(self, instance);
+    return PyMethod_New(self, instance);
 }
 
 PyObject *repr(PyObject *self) {

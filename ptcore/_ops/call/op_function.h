@@ -6,7 +6,7 @@
  */
 #ifndef PTCORE_OP_FUNCTION_H
 #define PTCORE_OP_FUNCTION_H
-#include "_limited_api.h"
+#include <Python.h>
 #include <stdint.h>
 
 enum { PT_NO_SLOT = 255, PT_REQUIRED = 255, PT_MAX_SLOTS = 64 };

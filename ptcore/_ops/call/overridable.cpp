@@ -112,7 +112,7 @@ int setattro(PyObject *self, PyObject *name, PyObject *value) {
 PyObject *descr_get(PyObject *self, PyObject *instance, PyObject *) {
     if (instance == NULL || instance == Py_None)
         return Py_NewRef(self);
-    return pt_method(self, instance);
+    return PyMethod_New(self, instance);
 }
 
 PyObject *repr(PyObject *self) { return PyObject_Repr(function_of(self)); }

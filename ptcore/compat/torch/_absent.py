@@ -1,14 +1,15 @@
 """Modules of what PyTorch has and ptcore has not: they can be imported, and raise where they are used.
 
-A name that is written with a capital, or has ``=`` behind it, is a class: programs derive from it, annotate with it
-and ask for instances of it, and there are none. Another name is a function. Both raise NotImplementedError when they
-are called.
+How a name behaves follows from how it is written. A name with a capital is a class, as is one that has ``=`` behind
+it in the table: programs derive from it, annotate with it and ask for instances of it, and there are none. Its
+attributes in capitals are members of an enumeration. Another name is a function. Classes and functions raise
+NotImplementedError when they are called. The few that behave otherwise stand in tables of `_absent_names`.
 """
 import abc
 import types
 from importlib import import_module
 
-from ptcore.compat.torch._absent_names import BASES, FALSE, MARKERS, NONE, WHY, ZERO
+from ptcore.compat.torch._absent_names import BASES, FALSE, MARKERS, METHODS, NONE, WHY, ZERO
 from ptcore.compat.torch._more import MORE
 from ptcore.compat.torch._paths import ABSENT, TABLE
 
@@ -26,11 +27,12 @@ class _Class(abc.ABCMeta):
         raise NotImplementedError(why(_place(cls)))
 
     def __getattr__(cls, name):
-        if name.startswith("__") or name not in _attributes(cls):
-            raise AttributeError(f"type object {cls.__name__!r} has no attribute {name!r}")
-        if name[0].isupper():
-            return _Word(f"{_place(cls)}.{name}")
-        return _function(f"{_place(cls)}.{name}")
+        place = _place(cls)
+        if name.isupper() and not name.startswith("_"):
+            return _Word(f"{place}.{name}")
+        if name in METHODS.get(place.rpartition(".")[2], "").split():
+            return _function(f"{place}.{name}")
+        raise AttributeError(f"type object {cls.__name__!r} has no attribute {name!r}")
 
     def __repr__(cls):
         return f"<class '{_place(cls)}', which ptcore has not>"
@@ -39,10 +41,6 @@ class _Class(abc.ABCMeta):
 def _place(cls):
     found = next(c for c in cls.__mro__ if "_absent_path" in vars(c))
     return found._absent_path
-
-
-def _attributes(cls):
-    return next(c._absent_attributes for c in cls.__mro__ if "_absent_path" in vars(c))
 
 
 class _Word:
@@ -95,7 +93,7 @@ def _zero():
     return 0
 
 
-def _make(path, attributes):
+def _make(path, is_class=False):
     module, _, name = path.rpartition(".")
     if path in MARKERS:
         return _marker
@@ -109,8 +107,8 @@ def _make(path, attributes):
         return _logger
     if path in BASES:
         return type(name, (), {"__module__": module, "__doc__": why(path)})
-    if attributes or name.lstrip("_")[:1].isupper():
-        space = {"__module__": module, "__doc__": why(path), "_absent_path": path, "_absent_attributes": attributes,
+    if is_class or name.lstrip("_")[:1].isupper():
+        space = {"__module__": module, "__doc__": why(path), "_absent_path": path,
                  "__class_getitem__": classmethod(lambda cls, item: cls)}
         if name.endswith(("Error", "Exception")):
             del space["__class_getitem__"]
@@ -125,7 +123,7 @@ _ones = {}
 def one(path):
     """What is absent under a single path, the same each time."""
     if path not in _ones:
-        _ones[path] = _make(path, ())
+        _ones[path] = _make(path)
     return _ones[path]
 
 
@@ -136,8 +134,7 @@ class Missing(types.ModuleType):
         self.__dict__["_names"] = names = {}
         path = "torch." + name.partition(".")[2]
         for word in ABSENT[path[len("torch."):]].split():
-            own, is_class, attributes = word.partition("=")
-            names[own] = tuple(attributes.split(",")) if is_class else ()
+            names[word.rstrip("=")] = word.endswith("=")
         super().__init__(name, f"Absent: {why(path)}")
         self.__path__ = []
         self._path = path

@@ -1,8 +1,8 @@
 """The names of what PyTorch has and ptcore has not, by module; `_absent` makes modules of them.
 
 They stand in ``absent.tsv``, which `tools/absent_names.py` writes: a line for each module, indented below its package,
-and behind it its names. A package of ptcore's own, which stands there for what it lacks, ends in ``/``. Behind ``=``
-stand the attributes of a class that programs write down, such as the members of an enumeration; there may be none.
+and behind it its names. A package of ptcore's own, which stands there for what it lacks, ends in ``/``. A class whose
+name has no capital ends in ``=``.
 """
 import os
 
@@ -79,6 +79,10 @@ MARKERS = {f"torch.{name}" for name in (
 # Classes that programs derive from without asking anything of them.
 BASES = {"torch.distributed.checkpoint.stateful.Stateful", "torch.distributed.algorithms.join.Joinable",
          "torch.distributed.algorithms.Joinable"}
+# Class -> its methods that programs call without an instance.
+METHODS = {"FullyShardedDataParallel": "fsdp_modules full_optim_state_dict optim_state_dict optim_state_dict_to_load "
+                                       "state_dict_type summon_full_params",
+           "DTensor": "from_local", "Shard": "local_shard_size_and_offset", "DeviceMesh": "from_group"}
 
 
 class _Table:
