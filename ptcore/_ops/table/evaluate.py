@@ -87,9 +87,18 @@ def symbolic_sizes(op, args):
     if row.promote == "float":
         args = tuple([Sized(a.shape, get_default_dtype()) if isinstance(a, Sized) and a.dtype.kind in "biu"
                       and own.letter == "T" else a for a, own in zip(args, ops.arguments(row))])
-    specs = rule(*[_numbers(a) if own.letter in "zZ" else tuple(a) if isinstance(a, list) else a
-                   for a, own in zip(args, ops.arguments(row))])
+    specs = rule(*_plain(row, args))
     return [tuple(spec[0]) for spec in specs] if isinstance(specs, list) else tuple(specs[0])
+
+
+def rule_arguments(row, args):
+    """Arguments in the order that interpreters get them, as the rule of a structured row gets them."""
+    return _plain(row, ops.wrapped(row, args))
+
+
+def _plain(row, args):
+    return [_numbers(a) if own.letter in "zZ" else tuple(a) if isinstance(a, list) else a
+            for a, own in zip(args, ops.arguments(row))]
 
 
 def symbolic_layout(op, args):
