@@ -20,7 +20,6 @@ import ptcore as pt
 from ptcore import _ops as ops
 from ptcore._ops.calling import run
 from ptcore._ops.table import ids
-from ptcore._ops.table.evaluate import rule_arguments
 from ptcore._ops.table.rules import rule_of
 from ptcore._ops.table.size_expressions import size_expressions
 from ptcore._sizes import language, rules
@@ -58,12 +57,19 @@ def said(specs):
 def own_numbers(row, args):
     """What leaves of expressions stand for: the sizes of the tensors, and the ints of the other arguments."""
     sizes, numbers = [], []
-    for value, own in zip(rule_arguments(row, args), ops.arguments(row)):
+    for value, own in zip(args, ops.arguments(row)):
         if own.is_tensor:
-            sizes += [() if t is None else tuple(t.shape) for t in (value if own.letter == "L" else [value])]
+            given = value if own.letter == "L" else [value]
+            sizes += [tuple(t.shape) if isinstance(t, pt.Tensor) else () for t in given]
         else:
-            numbers.append(value if isinstance(value, tuple) else (value,))
+            numbers.append(tuple(value) if isinstance(value, (tuple, list)) else (value,))
     return sizes, numbers
+
+
+def rule_arguments(row, args):
+    """Arguments as interpreters get them, as a rule gets them: dims counted from 0, several ints as a tuple."""
+    return [tuple(a) if isinstance(a, list) else (a,) if own.letter in "zZ" and type(a) is int else a
+            for a, own in zip(ops.wrapped(row, args), ops.arguments(row))]
 
 
 class Asked:
@@ -102,23 +108,38 @@ def test_three_ways(row):
         by_python = said(rule_of(row)(*rule_arguments(row, args)))
         assert by_python == compiled or row.promote == "float", f"{context}: {by_python}, compiled {compiled}"
         assert [s for s, _ in by_python] == [s for s, _ in compiled], context
-        found = size_expressions(row.name, args)
-        sizes, numbers = own_numbers(row, args)
-        assert found.holds(sizes, numbers), f"{context}: {found.conditions}"
-        assert found.sizes(sizes, numbers) == [s for s, _ in compiled], f"{context}: {found.outputs}"
-        assert json.loads(json.dumps(found.conditions)) == found.conditions
-        if row.name in ON_A_DEVICE or not tensors_in(args):
-            continue
-        tried = 0
-        for _ in range(40):
-            other = [tuple([n if draw.random() < 0.5 else draw.choice([n, 2 * n, n + 1, max(n - 1, 0)]) for n in s])
-                     for s in sizes]
-            if other != sizes and found.holds(other, numbers):
-                tried += 1
-                want = [s for s, _ in described(run(row.name, with_sizes(row, args, other)))]
-                assert found.sizes(other, numbers) == want, f"{context}: {other} {found.outputs} {found.conditions}"
-                if tried == 2:
-                    break
+        expressions(row, args, [s for s, _ in compiled], context, draw)
+
+
+@walk("row", [pytest.param(r, id=r.name) for r in ROWS.values() if r.kind == "elementwise" or (
+    r.kind == "view" and CASES.get(r.name))])
+def test_expressions_of_other_rows(row):
+    """Those of elementwise rows, which broadcast, and of views."""
+    draw = random.Random(row.name)
+    for case in cases(row):
+        args = arguments(row, case, dtype_of(row))
+        expressions(row, args, [s for s, _ in described(run(row.name, args))], case_id(row, case), draw)
+
+
+def expressions(row, args, want, context, draw):
+    """Checks the expressions at the sizes that they are of, and at others for which their conditions hold."""
+    found = size_expressions(row.name, args)
+    sizes, numbers = own_numbers(row, args)
+    assert found.holds(sizes, numbers), f"{context}: {found.conditions}"
+    assert found.sizes(sizes, numbers) == want, f"{context}: {found.outputs}"
+    assert json.loads(json.dumps([found.outputs, found.conditions])) == [found.outputs, found.conditions]
+    if row.name in ON_A_DEVICE or not tensors_in(args):
+        return
+    tried = 0
+    for _ in range(40):
+        other = [tuple([n if draw.random() < 0.5 else draw.choice([n, 2 * n, n + 1, max(n - 1, 0)]) for n in s])
+                 for s in sizes]
+        if other != sizes and found.holds(other, numbers):
+            tried += 1
+            want = [s for s, _ in described(run(row.name, with_sizes(row, args, other)))]
+            assert found.sizes(other, numbers) == want, f"{context}: {other} {found.outputs} {found.conditions}"
+            if tried == 2:
+                break
 
 
 def with_sizes(row, args, sizes):
@@ -283,3 +304,14 @@ def test_dtype_tables():
         assert (language.CATEGORY[code] == 2) == dtype.is_floating_point
         assert (language.CATEGORY[code] == 3) == dtype.is_complex
     assert copy.copy(language._DTYPES[language.INT64]) is pt.int64
+
+
+def test_an_empty_dim_that_is_not_padded():
+    """It is left as it is in each mode, by calls and by traces."""
+    x = pt.empty(1, 2, 0, 3)
+    for mode in ("reflect", "replicate", "circular"):
+        pad = (1, 1, 0, 0)
+        assert run("pad_edges", (x, pad, mode)).shape == (1, 2, 0, 5)
+        assert rule_of(ops.row("pad_edges"))(x, pad, mode)[0] == (1, 2, 0, 5)
+        with pytest.raises(RuntimeError, match=f"pad: mode {mode!r} pads at most"):
+            run("pad_edges", (x, (0, 0, 1, 1), mode))

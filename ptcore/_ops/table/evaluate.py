@@ -91,12 +91,8 @@ def symbolic_sizes(op, args):
     return [tuple(spec[0]) for spec in specs] if isinstance(specs, list) else tuple(specs[0])
 
 
-def rule_arguments(row, args):
-    """Arguments in the order that interpreters get them, as the rule of a structured row gets them."""
-    return _plain(row, ops.wrapped(row, args))
-
-
 def _plain(row, args):
+    """Arguments as the rule of a structured row gets them."""
     return [_numbers(a) if own.letter in "zZ" else tuple(a) if isinstance(a, list) else a
             for a, own in zip(args, ops.arguments(row))]
 

@@ -39,9 +39,10 @@ def outer_stat(call: Call, k: Int, x: View, n: Int):
 
 def layer_norm(call: Call, input: View, weight: View, bias: View, normalized_ndim: Int):
     """The input's sizes, and two statistics with 1 in the place of the normalised dims."""
-    if normalized_ndim < 1 or normalized_ndim > input.ndim:
-        raise ShapeError(f"{call.name}: the last sizes of input must be normalized_shape "
-                         f"{input.shape[input.ndim - normalized_ndim:]}, got shape {input.shape}")
+    if normalized_ndim < 1:
+        raise ShapeError(f"{call.name}: the last sizes of input must be normalized_shape [], got shape {input.shape}")
+    if normalized_ndim > input.ndim:
+        raise ShapeError(f"{call.name}: input must have at least {normalized_ndim} dimensions, got shape {input.shape}")
     check_normalized(call, input, weight, "weight", normalized_ndim)
     check_normalized(call, input, bias, "bias", normalized_ndim)
     like(call, 0, input, input.dtype)
