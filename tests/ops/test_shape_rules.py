@@ -20,7 +20,7 @@ import ptcore as pt
 from ptcore import _ops as ops
 from ptcore._ops.calling import run
 from ptcore._ops.table import ids
-from ptcore._ops.table.rules import rule_of
+from ptcore._ops.table.rules import rule, rule_of
 from ptcore._ops.table.size_expressions import size_expressions
 from ptcore._sizes import language, rules
 
@@ -77,7 +77,7 @@ class Asked:
 
     def __init__(self, row):
         self.op, self.count = ids.op_id(row.name), 0
-        self.rule = ids.spec_of(self.op)
+        self.rule = rule(self.op)
 
     def __call__(self, *args):
         self.count += 1
@@ -173,7 +173,7 @@ def misfits(sizes):
 @walk("row", [pytest.param(r, id=r.name) for r in UNDER_TEST if r.name not in ON_A_DEVICE])
 def test_misfits(row):
     """For other sizes the compiled rule and Python say the same: the sizes, or the error and its message."""
-    rule = rule_of(row)
+    by_python = rule_of(row)
     for case in cases(row):
         args = arguments(row, case, dtype_of(row))
         if not tensors_in(args):
@@ -182,7 +182,7 @@ def test_misfits(row):
             given = on_meta(args, sizes)
             with Asked(row) as asked:
                 compiled = outcome(lambda given=given: [s for s, _ in described(run(row.name, given))])
-            python = outcome(lambda given=given: [s for s, _ in said(rule(*rule_arguments(row, given)))])
+            python = outcome(lambda given=given: [s for s, _ in said(by_python(*rule_arguments(row, given)))])
             if isinstance(compiled, tuple) and not asked.count:
                 continue                # refused before the rule: a dim that is none
             assert compiled == python, f"{case_id(row, case)}: {sizes}"

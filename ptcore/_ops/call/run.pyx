@@ -17,7 +17,7 @@ from ptcore._dtype cimport as_code, dtype_of
 from ptcore._shape cimport channels_dim, is_channels_last, read_sizes, same_sizes, strides_like
 from ptcore._tensor cimport *
 from ptcore._ops.table.ids cimport *
-from ptcore._ops.table.ids import _python_kernels, called_as, n_ops, op_id, spec_of
+from ptcore._ops.table.ids import _python_kernels, called_as, n_ops, op_id
 from ptcore._ops.writing cimport *
 from ptcore._ops.call.call cimport *
 from ptcore._ops.call.autocast cimport cast_arguments, casts, pause, resume
@@ -349,7 +349,11 @@ cdef int shape_by_spec(Call *c, tuple args) except -1:
     cdef Out *out
     cdef device onto
     cdef int k
-    specs = spec_of(c.op)(*args)
+    rule = SPECS[c.op]
+    if rule is None:
+        from ptcore._ops.table.rules import rule as rule_by_id
+        rule = rule_by_id(c.op)
+    specs = rule(*args)
     if type(specs) is not list:
         specs = [specs]
     if len(specs) != c.o.nout:

@@ -280,11 +280,7 @@ def set_spec(int op, spec):
 
 
 def spec_of(int op):
-    """The shape rule of a structured op in Python: takes its arguments. None for an op of another kind."""
-    if SPECS[op] is None and op < PT_N_BUILTIN_OPS and INFO[op].kind == PT_STRUCTURED:
-        from ptcore._ops import row
-        from ptcore._ops.table.rules import rule_of
-        SPECS[op] = rule_of(row(INFO[op].row.decode()))
+    """The shape rule that was set for an op, or None: rows name theirs (``table/rules.py``)."""
     return SPECS[op]
 
 

@@ -2,7 +2,8 @@
 import inspect
 from functools import cache
 
-from ptcore._ops import arguments
+from ptcore._ops import arguments, row
+from ptcore._ops.table.ids import op_name, set_spec, spec_of
 from ptcore._ops.table.schema import shape_rule
 from ptcore._sizes import language, rules
 
@@ -11,6 +12,15 @@ from ptcore._sizes import language, rules
 def _parameters(function):
     """(name, annotation) of each argument of a rule, without the call."""
     return [(p.name, p.annotation) for p in inspect.signature(function).parameters.values()][1:]
+
+
+def rule(op):
+    """The rule of a structured op by its id, made once."""
+    found = spec_of(op)
+    if found is None:
+        found = rule_of(row(op_name(op)))
+        set_spec(op, found)
+    return found
 
 
 def rule_of(row):
@@ -29,7 +39,7 @@ def rule_of(row):
               for value, (_, kind) in zip(given or [p for p, _ in parameters], parameters)]
     tensors = [k for k, a in enumerate(own) if a.is_tensor]
 
-    def rule(*args):
+    def of_arguments(*args):
         inputs = []
         for k in tensors:
             inputs += args[k] if isinstance(args[k], (tuple, list)) else [args[k]]
@@ -39,4 +49,4 @@ def rule_of(row):
         function(call, *[kind if k is None else language.argument(kind, args[k], ndim) for k, kind in wanted])
         specs = call.specs()
         return specs[0] if len(specs) == 1 else specs
-    return rule
+    return of_arguments
