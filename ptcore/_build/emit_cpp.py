@@ -1,6 +1,7 @@
 """C++ text from rows: formulas and loops by family, the op table, the choice of ISA level."""
 import re
 
+import emit_shapes
 import levels
 from tables import expr, grad_mask, schema
 
@@ -92,26 +93,6 @@ def loops(family, ops):
     return "\n".join(text) + "\n"
 
 
-# Shape rules that rows name, in the order of pt_rule in _opinfo.h.
-RULES = ("", "like", "laid", "cast", "laid_cast", "summed", "like_pair", "reduced", "reduced_sum", "reduced_nonempty",
-         "reduced_bool", "reduced_pair", "kth_pair", "reduced_index", "mm", "bmm", "linear", "cat", "gather", "scatter",
-         "index_select", "shaped", "like_each", "taken", "put", "of_rows", "filled", "like_second", "like_mask",
-         "like_matrix", "counted", "mv", "dot", "addmm", "index_add", "index_copy", "fft_c2c", "fft_r2c", "fft_c2r",
-         "layer_norm", "layer_norm_backward",
-         "batch_norm", "group_norm", "channels_backward", "cross_entropy", "nll_loss", "convolved",
-         "convolved_transposed", "convolved_weight", "pooled", "pooled_pair", "padded", "edge_padded",
-         "edge_unpadded", "resampled", "sampled_at")
-
-
-def rule(op):
-    """The number of the shape rule that the row names; 0: it has an expression of its own."""
-    if op.row.kind in ("elementwise", "view", "composite"):
-        return 0
-    if op.row.out.isidentifier() and op.row.out not in RULES:
-        raise ValueError(f"{op.name}: there is no shape rule {op.row.out!r}")
-    return RULES.index(op.row.out) if op.row.out in RULES else 0
-
-
 def condition(row):
     """1 + the operand of an elementwise row that must be bool; 0: none."""
     if row.kind != "elementwise":
@@ -150,11 +131,11 @@ def optable(ops):
             f'    {{"{op.row.called}", "{op.name}", "{letters}", "{argnames}", {kernel}, "{op.family}", {node}, {sparse}, {hint}, '
             f"{KIND.get(row.kind, 1)}, {PROMOTE[row.promote]}, {out}, {len(op.tensors)}, "
             f"{npositional}, {op.nout}, {int(row.random)}, {layout(row)}, {int(row.prefill)}, {int(row.updates)}, {letters.count('L')}, "
-            f"{int(op.differentiable)}, {len(op.saved)}, {rule(op)}, {INTEGERS[row.integers]}, {SELECTS[row.selects]}, "
+            f"{int(op.differentiable)}, {len(op.saved)}, {int(emit_shapes.takes_positions(op))}, {INTEGERS[row.integers]}, {SELECTS[row.selects]}, "
             f"{condition(row)}, {OUT_DTYPE[row.out_dtype]}, "
             f"{{{schema.AUTOCAST.index(row.autocast_on('cpu'))}, {schema.AUTOCAST.index(row.autocast_on('cuda'))}}}, 0, "
             f"0x{types:x}, 0x{grad_mask(op):x}, "
-            f"{{{saved}}}, {{{need}}}}},")
+            f"{{{saved}}}, {{{need}}}, NULL}},")
     text.append("};")
     return "\n".join(text) + "\n"
 

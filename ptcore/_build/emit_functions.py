@@ -1,7 +1,6 @@
-"""The functions of rows as data: the C table that OpFunction reads, the modules of public names, the shape rules."""
+"""The functions of rows as data: the C table that OpFunction reads, the modules of public names."""
 import json
 
-from emit_cpp import RULES
 from tables import schema, signature
 
 FORMS = ("unary", "binary", "elementwise", "structured", "view", "composite", "inplace_binary",
@@ -159,24 +158,6 @@ def table(ops):
         "static const pt_value pt_values[] = {", *[f"    {default(v)}," for _, v in values.items], "};",
         "static const pt_slot pt_slots[] = {", *[f"    {s}," for s in slots], "};",
         "static const pt_function_spec pt_function_specs[] = {", *lines, "};"]) + "\n"
-
-
-def shape_rules(ops):
-    """_shape_rules.pyx: the `out` column of each row as a function of its arguments, equal ones once."""
-    text = ['"""Generated from the `out` columns: the shape and dtype rule of each structured op."""',
-            "from ptcore._ops.table.shapes import *", "from ptcore._ops.table.ids import set_spec", ""]
-    known, register = {}, []
-    for op in ops:
-        row = op.row
-        if row.kind not in ("structured", "linear", "bilinear", "nondifferentiable"):
-            continue
-        names = ", ".join(a.name for a in op.args)
-        key = (names, row.out if row.out not in RULES else f'NAMED["{row.out}"]("{row.called}", {names})')
-        if key not in known:
-            known[key] = f"rule_of_{op.name}"
-            text += ["", f"def {known[key]}({key[0]}):", f"    return {key[1]}", ""]
-        register.append(f"set_spec({op.id}, {known[key]})")
-    return "\n".join([*text, "", *register]) + "\n"
 
 
 def names(ops):

@@ -15,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import emit_cpp
 import emit_functions
 import emit_rules
+import emit_shapes
 import emit_steps
 import emit_stubs
 import levels
@@ -59,7 +60,7 @@ def main():
     kernels = {path.stem: levels.HIGHEST.get(levels.group(path.stem), emit_cpp.LEVELS[-1]) for path in topics.kernels()}
     write(args.output / "_select.cpp", emit_cpp.select(ops, kernels))
     write(args.output / "_functions.h", emit_functions.table(ops))
-    write(args.output / "_shape_rules.pyx", emit_functions.shape_rules(ops))
+    write(args.output / "_shape_rules.pyx", emit_shapes.module(ops))
     write(args.output / "steps.h", emit_steps.header())
     loops = emit_cpp.families(ops)
     if args.loops is not None and sorted(loops) != args.loops.split(","):

@@ -35,21 +35,6 @@ enum pt_autocast {
 };
 enum pt_out { PT_OUT_SAME, PT_OUT_BOOL, PT_OUT_REAL };
 
-/* Shape rules that rows name; call/shape.pyx has them in C, table/shapes.py in Python. */
-enum pt_rule {
-    RULE_SPEC, RULE_LIKE, RULE_LAID, RULE_CAST, RULE_LAID_CAST, RULE_SUMMED, RULE_LIKE_PAIR, RULE_REDUCED,
-    RULE_REDUCED_SUM, RULE_REDUCED_NONEMPTY, RULE_REDUCED_BOOL, RULE_REDUCED_PAIR, RULE_KTH_PAIR, RULE_REDUCED_INDEX, RULE_MM,
-    RULE_BMM, RULE_LINEAR, RULE_CAT, RULE_GATHER, RULE_SCATTER, RULE_INDEX_SELECT,
-    RULE_SHAPED, RULE_LIKE_EACH, RULE_TAKEN, RULE_PUT, RULE_OF_ROWS, RULE_FILLED, RULE_LIKE_SECOND, RULE_LIKE_MASK,
-    RULE_LIKE_MATRIX, RULE_COUNTED, RULE_MV, RULE_DOT, RULE_ADDMM, RULE_INDEX_ADD, RULE_INDEX_COPY, RULE_FFT_C2C, RULE_FFT_R2C,
-    RULE_FFT_C2R, RULE_LAYER_NORM,
-    RULE_LAYER_NORM_BACKWARD, RULE_BATCH_NORM, RULE_GROUP_NORM, RULE_CHANNELS_BACKWARD, RULE_CROSS_ENTROPY,
-    RULE_NLL_LOSS,
-    /* those of call/shape_window.pyx */
-    RULE_CONVOLVED, RULE_CONVOLVED_TRANSPOSED, RULE_CONVOLVED_WEIGHT, RULE_POOLED, RULE_POOLED_PAIR, RULE_PADDED,
-    RULE_EDGE_PADDED, RULE_EDGE_UNPADDED, RULE_RESAMPLED, RULE_SAMPLED_AT
-};
-
 enum { PT_SAVE_META = 64, PT_SAVE_OUT = 128, PT_MAX_SAVED = 9 };
 
 typedef struct pt_opinfo {
@@ -65,7 +50,7 @@ typedef struct pt_opinfo {
     uint8_t kind, promote, out, ntensors, npositional, nout, random, contiguous, prefill, updates, lists;
     uint8_t differentiable;     /* 0: results never require grad */
     uint8_t nsaved;
-    uint8_t rule;               /* pt_rule, 0: the row's own spec */
+    uint8_t positions;          /* 1: it has positions along a dim, which are taken as int64 */
     uint8_t integers;           /* pt_integers */
     uint8_t selects;            /* pt_selects */
     uint8_t condition;          /* 1 + the operand that must be bool; 0: none */
@@ -76,6 +61,7 @@ typedef struct pt_opinfo {
     uint16_t grad_mask;         /* bit per tensor argument that can receive a gradient */
     int16_t saved[PT_MAX_SAVED];    /* arg k; PT_SAVE_META + arg k; PT_SAVE_OUT + output k */
     uint16_t need[PT_MAX_SAVED];    /* saved only if one of these arguments requires grad */
+    int (*shape)(void *call);       /* the shape rule, on a Call; 0: Python has to say. Filled at import */
 } pt_opinfo;
 
 #endif

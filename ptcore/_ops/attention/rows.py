@@ -13,7 +13,7 @@ _SETTINGS = "is_causal: Bool, scale: Float, dropout_p: Float"
 structured(
     f"attention_stats({_TENSORS}, {_SETTINGS})", types=REAL, promote="none", kernel="attention", internal=True,
     called="scaled_dot_product_attention", node="ScaledDotProductFlashAttentionForCpuBackward0", fields=("out", "lse"),
-    out="attended(query, key, value, mask, keep)", batch="decompose", jvp="decompose", autocast="low",
+    out="attended", batch="decompose", jvp="decompose", autocast="low",
     reference="_attention(query, key, value, mask, keep, is_causal, scale)",
     doc="Attention with the log-sum-exp of the scores that its gradient needs.")
 
@@ -21,13 +21,13 @@ nondifferentiable(
     f"attention_backward(g, {_TENSORS}, result: Index, lse: Index, {_SETTINGS}, scores: Bool)", types=REAL,
     promote="none", kernel="attention_backward", internal=True,
     called="scaled_dot_product_attention", fields=("query", "key", "value", "scores"),
-    out="attention_gradients(query, key, value, scores)", batch="decompose",
+    out="attention_gradients", batch="decompose",
     reference="_attention_backward(g, query, key, value, mask, keep, is_causal, scale, scores)",
     doc="The fused gradient of attention for a backward that is not recorded.")
 
 nondifferentiable(
     "keep_mask(state: Index, p: Float, shape: Sizes)", kernel="keep_mask", internal=True,
-    called="scaled_dot_product_attention", out="(shape, BOOL)", batch="each",
+    called="scaled_dot_product_attention", out="of_sizes(shape, BOOL)", batch="each",
     reference="_keep_mask(state, p, shape)",
     doc="True where dropout with probability p keeps an element.")
 

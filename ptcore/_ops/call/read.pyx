@@ -98,8 +98,7 @@ cdef inline void add_tensor(Call *c, Tensor t, int argument) noexcept:
 
 cdef inline bint becomes_index(pt_opinfo *o, Tensor t) noexcept:
     """Whether positions along a dim are taken as int64: those of int32, and integers of which there are none."""
-    return ((o.rule == RULE_GATHER or o.rule == RULE_SCATTER or o.rule == RULE_INDEX_SELECT or o.rule == RULE_INDEX_ADD
-             or o.rule == RULE_INDEX_COPY) and (t.dt == PT_INT32 or (t.count == 0 and CATEGORY[t.dt] == 1)))
+    return o.positions and (t.dt == PT_INT32 or (t.count == 0 and CATEGORY[t.dt] == 1))
 
 
 cdef inline bint read_operand(Call *c, object x, char letter, int argument, PyObject **lead) noexcept:

@@ -12,9 +12,9 @@ from cpython.sequence cimport PySequence_Fast_ITEMS
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 
 from ptcore._types cimport *
-from ptcore._device cimport BACKENDS, PT_DECOMPOSE, device_of, memory_failure
-from ptcore._dtype cimport dtype_of
-from ptcore._shape cimport channels_dim, is_channels_last, same_sizes, strides_like
+from ptcore._device cimport BACKENDS, PT_DECOMPOSE, as_device, device, device_of, memory_failure
+from ptcore._dtype cimport as_code, dtype_of
+from ptcore._shape cimport channels_dim, is_channels_last, read_sizes, same_sizes, strides_like
 from ptcore._tensor cimport *
 from ptcore._ops.table.ids cimport *
 from ptcore._ops.table.ids import _python_kernels, called_as, n_ops, op_id
@@ -25,7 +25,6 @@ from ptcore._ops.call.offer cimport PT_VARIANT_PLAIN, flags_of_all, offer, wants
 from ptcore._ops.call.read cimport begin, cast, make_room, plain_arguments, read, set_cast
 from ptcore._ops.call.record cimport record
 from ptcore._ops.plan.hooks cimport copy_run, dry, kernel_run, planning, spoil
-from ptcore._ops.call.shape cimport shape, shape_by_spec
 from ptcore._ops.history cimport check_inplace, finish_inplace
 
 cdef enum:
@@ -138,11 +137,28 @@ cdef int record_taken(Call *c, object result, uint32_t key) except -1:
     return 0
 
 
+def check_sizes(int op, tuple args):
+    """Raises what a call of a structured op with these arguments raises where they do not fit; runs no kernel."""
+    cdef Call c
+    begin(&c, op, PySequence_Fast_ITEMS(args), <int>len(args))
+    try:
+        if not read(&c):
+            args = plain_arguments(&c, args, flags_of_all(c.args, c.n))
+            c.args = PySequence_Fast_ITEMS(args)
+            c.normal = True
+            make_room(&c)
+            read(&c)
+        if not c.o.shape(&c):
+            shape_in_python(&c)
+    finally:
+        PyMem_Free(c.room)
+
+
 cdef inline object complete(Call *c, object out):
     """Shapes, allocates, runs and records a call that has been read."""
     cdef (PyObject *)[8] results
     cdef Tensor r
-    if not shape(c):
+    if not c.o.shape(c):
         shape_in_python(c)
     if out is not None or c.onto >= 0:
         return complete_rest(c, out)
@@ -325,6 +341,36 @@ cdef int look_again(Call *c, uint64_t seen) except -1:
     for k in range(c.nin):
         if c.tensors[k] != NULL:
             fill_view(<Tensor>c.tensors[k], &c.inputs[k])
+    return 0
+
+
+cdef int shape_by_spec(Call *c, tuple args) except -1:
+    """Fills ``c.outs`` by the op's rule in Python, which raises for what does not fit."""
+    cdef Out *out
+    cdef device onto
+    cdef int k
+    rule = SPECS[c.op]
+    if rule is None:
+        from ptcore._ops.table.rules import rule as rule_by_id
+        rule = rule_by_id(c.op)
+    specs = rule(*args)
+    if type(specs) is not list:
+        specs = [specs]
+    if len(specs) != c.o.nout:
+        raise RuntimeError(f"{c.o.name.decode()}: the shape rule must describe {c.o.nout} outputs, got {len(specs)}")
+    c.nout = <int>len(specs)
+    for k in range(c.nout):
+        spec = <tuple?>specs[k]
+        out = &c.outs[k]
+        out.ndim = read_sizes(spec[0], out.sizes, c.o.name, b"shape")
+        out.dt = as_code(spec[1], c.o.name, b"dtype")
+        out.laid = len(spec) == 4 and len(spec[3]) == out.ndim          # it keeps its input's layout
+        if out.laid:
+            read_sizes(spec[3], out.strides, c.o.name, b"stride")
+        if len(spec) == 3:              # the op moves its input to that device
+            onto = as_device(spec[2], c.o.name)
+            c.onto = c.column = onto.column
+            c.number = onto.number
     return 0
 
 
@@ -581,7 +627,7 @@ cdef bint over_first(int op, PyObject **args, int n) except -1:
         for k in range(1, c.nin):
             if c.tensors[k] != NULL and same_memory(<Tensor>c.tensors[k], x):
                 return False
-        if not shape(&c):
+        if not c.o.shape(&c):
             shape_in_python(&c)
         if c.outs[0].dt != x.dt or c.outs[0].ndim != x.rank or not same_sizes(x.rank, c.outs[0].sizes, x.dims):
             return False

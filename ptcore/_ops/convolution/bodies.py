@@ -4,9 +4,12 @@ import math
 from cython.cimports.ptcore._ops._spatial import _batched, _numbers, _unbatched
 
 from ptcore._errors import DTypeError, ShapeError
+from ptcore._ops.call.run import check_sizes
 from ptcore._ops.functions import convolve, convolve_transposed, fold_windows, linear, permute, reshape, unfold_windows
-from ptcore._ops.table.window_shapes import convolved
+from ptcore._ops.table.ids import op_id
 from ptcore._tensor import Tensor
+
+_CONVOLVE = op_id("convolve")
 
 
 # -- convolution --------------------------------------------------------------------------------
@@ -53,11 +56,11 @@ def _convolution(op, n, input, weight, bias, stride, padding, dilation, groups):
                              f"{list(kernel[2:])} with dilation {list(dilation)} for sizes {list(shape[2:])} with "
                              f"padding {list(padding)}")
     if kernel[0] == 0:
-        convolved(op, x, weight, bias, stride, padding, dilation, groups, size)
+        check_sizes(_CONVOLVE, (x, weight, bias, stride, padding, dilation, groups, size))
         raise ShapeError(f"{op}: weight must have at least one filter, got shape {list(kernel)}")
     if groups == 1 and kernel[1:] == shape[1:] and max(reach) > 0 and max(padding) == 0 and x.dtype.is_floating_point:
         # one result that every number of the input takes part in: a product of matrices
-        convolved(op, x, weight, bias, stride, padding, dilation, groups, size)
+        check_sizes(_CONVOLVE, (x, weight, bias, stride, padding, dilation, groups, size))
         length = math.prod(shape[1:])
         product = linear(reshape(x, (shape[0], length)), reshape(weight, (kernel[0], length)), bias)
         return _unbatched(reshape(product, (shape[0], kernel[0]) + (1,) * n), batched)

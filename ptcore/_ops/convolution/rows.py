@@ -46,14 +46,14 @@ _BLOCKS = "kernel, dilation, padding, stride, blocks"
 linear(
     f"unfold_windows(input, {_WINDOWS})", types=(*BOOL, *REAL, *COMPLEX), kernel="unfold_windows", internal=True,
     called="unfold", node="Im2ColBackward0", layout="contiguous", batch="merge",
-    out=f"unfolded('unfold', input, {_BLOCKS})", vjp=[f"fold_windows(g, {_BLOCKS}, x.shape[2:])"],
+    out="unfolded", vjp=[f"fold_windows(g, {_BLOCKS}, x.shape[2:])"],
     reference="_unfold_windows(x, kernel, dilation, padding, stride, blocks)",
     doc="The windows of (N, C, H, W) as columns (N, C * kernel, blocks).")
 
 linear(
     f"fold_windows(input, {_WINDOWS}, size: Sizes)", types=(*BOOL, *REAL, *COMPLEX), kernel="fold_windows",
     internal=True, called="fold", node="Col2ImBackward0", layout="contiguous", batch="merge",
-    out=f"folded('fold', input, {_BLOCKS}, size)", vjp=[f"unfold_windows(g, {_BLOCKS})"],
+    out="folded", vjp=[f"unfold_windows(g, {_BLOCKS})"],
     reference="_fold_windows(x, kernel, dilation, padding, stride, blocks, size)",
     doc="Columns added up where their windows stood.")
 

@@ -8,11 +8,11 @@ linear(
 
 linear(
     "to_device(input, device: Obj, non_blocking=False)", internal=True, called="to", promote="first",
-    out="like(input) + (device,)", vjp=["to_device(g, x.device)"], batch="whole", reference="x",
+    out="moved", vjp=["to_device(g, x.device)"], batch="whole", reference="x",
     doc="The values on another device.")
 
 linear(
-    "clone(input, *, memory_format: Obj = None)", kernel="copy", out="laid", vjp=["g"], batch="whole",
+    "clone(input, *, memory_format: Obj = None)", kernel="copy", out="as_laid", vjp=["g"], batch="whole",
     reference="x + 0", out_argument=False, select={"memory_format": "methods.clone_as"},
     doc="""A copy with its own memory; gradients flow through it. Its strides are those of the tensor if that
 is dense, else row-major, or what a memory format says.
@@ -24,6 +24,6 @@ False
 """)
 
 linear(
-    "row_major(input)", node="CloneBackward0", internal=True, called="contiguous", kernel="copy", out="like",
+    "row_major(input)", node="CloneBackward0", internal=True, called="contiguous", kernel="copy", out="as_input",
     vjp=["g"], batch="whole", reference="x + 0", out_argument=False,
     doc="A copy in row-major order.")

@@ -75,7 +75,7 @@ tensor([0., 0., 1.])
 
 structured(
     "index_filled(input, dim: Dim, index: Index, value)", kernel="index_copy", promote="none", internal=True,
-    called="index_fill", node="IndexFillBackward0", out="like",
+    called="index_fill", node="IndexFillBackward0", out="as_input",
     vjp=["index_filled(g, dim, index, zeros_for(g, ()))", None,
          "sum(g * index_filled(zeros_for(g, g.shape), dim, index, ones_like(sum(g))))"],
     batch="decompose", jvp="linear", reference="_index_fill(x, dim, index, value)", inplace=True, updates=True,
@@ -84,13 +84,13 @@ structured(
 linear(
     "index_get(input, indices: Obj, dims: Obj, shape: Sizes)", node="IndexBackward0", kernel="index_get",
     internal=True, called="index",
-    out="(shape, input.dtype)", vjp=["onto_zeros('index_accumulate', g, x.shape, g, unchanged(indices), dims, True)"],
+    out="sized", vjp=["onto_zeros('index_accumulate', g, x.shape, g, unchanged(indices), dims, True)"],
     batch="index", reference="_index_get(x, indices, dims, shape)",
     doc="Advanced indexing: index tensors, broadcast to one shape, for the dims named.")
 
 structured(
     "index_accumulate(input, values, indices: Obj, dims: Obj, accumulate=True)", node="IndexPutBackward0",
-    kernel="index_put", types=ALL, internal=True, called="index_put", out="like", promote="none",
+    kernel="index_put", types=ALL, internal=True, called="index_put", out="as_input", promote="none",
     prefill=True, updates=True, vjp=["g", "index_get(g, unchanged(indices), dims, y.shape)"],
     batch="index", jvp="linear", autocast=(None, "widest"),
     reference="_index_accumulate(x, values, indices, dims)",
@@ -98,7 +98,7 @@ structured(
 
 structured(
     "index_write(input, values, indices: Obj, dims: Obj, accumulate=False)", node="IndexPutBackward0",
-    kernel="index_put", types=ALL, internal=True, called="index_put", out="like", promote="none",
+    kernel="index_put", types=ALL, internal=True, called="index_put", out="as_input", promote="none",
     prefill=True, updates=True, vjp=["index_write(g, zeros_for(g, y.shape), unchanged(indices), dims)",
                                      "index_get(g, unchanged(indices), dims, y.shape)"],
     batch="index", jvp="linear", autocast=(None, "widest"),
@@ -107,7 +107,7 @@ structured(
 
 nondifferentiable(
     "nonzero_of(input, count: Int)", types=ALL, kernel="nonzero", internal=True, called="nonzero",
-    out="((count, input.ndim), INT64)", reference="_nonzero(x)",
+    out="places_of", reference="_nonzero(x)",
     batch="refused: the number of nonzero elements may differ between samples",
     doc="Coordinates of the nonzero elements, whose number is known.")
 
@@ -139,19 +139,19 @@ for _name, _function in (("scatter_amax", "maximum"), ("scatter_amin", "minimum"
 # -- windows, lists and masks of the whole tensor -------------------------------------------------
 structured(
     "overwritten(input, src, stride: Ints, offset: Int)", node="SliceScatterBackward0", kernel="overwritten",
-    promote="none", internal=True, called="as_strided_scatter", out="like", updates=True,
+    promote="none", internal=True, called="as_strided_scatter", out="as_input", updates=True,
     vjp=["overwritten(g, zeros_for(g, y.shape), stride, offset)", "picked(g, y.shape, stride, offset)"],
     jvp="linear", batch="decompose", reference="_overwritten(x, src, stride, offset)",
     doc="``input`` with ``src`` in a window of its elements in row-major order, where no two places meet.")
 
 linear(
     "picked(input, size: Sizes, stride: Ints, offset: Int)", kernel="picked", layout="contiguous", internal=True,
-    called="as_strided", out="(size, input.dtype)",
+    called="as_strided", out="sized(input, size)",
     vjp=["onto_zeros('overwritten', g, x.shape, g, stride, offset)"], batch="decompose",
     reference="_picked(x, size, stride, offset)", doc="The elements of such a window.")
 
 linear(
-    "take(input, index: Index)", kernel="take", out="taken",
+    "take(input, index: Index)", kernel="take", out="take",
     vjp=["onto_zeros('put', g, x.shape, index, g, True)", None], batch="decompose", reference="take(x, index)",
     doc="""Elements of the flattened input; negative positions count from the end.
 
@@ -174,21 +174,21 @@ tensor([0., 0., 1.])
 
 structured(
     "masked_write(input, mask: Index, source)", node="MaskedScatterBackward0", kernel="masked_write", promote="none",
-    internal=True, called="masked_scatter", out="like", updates=True,
+    internal=True, called="masked_scatter", out="as_input", updates=True,
     vjp=["masked_fill(g, mask, 0)", None, "masked_collect(g, mask, z.shape)"], jvp="linear", batch="decompose",
     reference="_masked_scatter(x, mask, source)",
     doc="The elements of ``source``, one after another, where a mask of input's shape holds.")
 
 linear(
     "masked_collect(input, mask: Index, shape: Sizes)", node="MaskedSelectBackward0", kernel="masked_collect",
-    layout="contiguous", internal=True, called="masked_select", out="shaped",
+    layout="contiguous", internal=True, called="masked_select", out="sized",
     vjp=["onto_zeros('masked_write', g, x.shape, mask, g)", None],
     batch="decompose", reference="_masked_collect(x, mask, shape)",
     doc="The elements where a mask of input's shape holds, one after another, then zeros up to a shape.")
 
 nondifferentiable(
     "triangle_places(input, rows: Int, columns: Int, offset: Int, lower: Bool, shape: Sizes)",
-    types=(*INTEGRAL, *REAL), kernel="triangle", internal=True, called="tril_indices", out="shaped", batch="decompose",
+    types=(*INTEGRAL, *REAL), kernel="triangle", internal=True, called="tril_indices", out="sized", batch="decompose",
     reference="_triangle_places(rows, columns, offset, lower)",
     doc="Rows and columns of a triangle of a matrix, as two rows of input's dtype; ``shape`` is (2, how many).")
 

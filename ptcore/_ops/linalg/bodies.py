@@ -5,6 +5,7 @@ from ptcore._dtype import as_dtype
 from ptcore._errors import ChoiceError, DTypeError, ShapeError, UnsupportedDTypeError
 from ptcore._interpret import transformed
 from ptcore._ops import checked, results
+from ptcore._ops.call.run import check_sizes
 from ptcore._ops.creation.creation import arange, empty, eye, full, ones, zeros
 from ptcore._ops.functions import (
     _geqrf,
@@ -49,10 +50,13 @@ from ptcore._ops.functions import (
     where,
 )
 from ptcore._ops.product.bodies import _square, matmul, product_of
-from ptcore._ops.table.shapes import INT32, broadcast_shapes, householder_spec
+from ptcore._ops.table.ids import op_id
+from ptcore._ops.table.shapes import INT32, broadcast_shapes
 from ptcore._ops.view.bodies import movedim
 from ptcore._state import is_grad_enabled, no_grad
 from ptcore._tensor import Tensor
+
+_HOUSEHOLDER = op_id("_linalg_householder")
 
 
 def _svd_driver(op, A, driver):
@@ -557,7 +561,7 @@ def linalg_householder_product(A, tau):
     _numbers(op, A)
     if not (differentiated(A) or differentiated(tau)):
         return _linalg_householder(A, tau)
-    householder_spec(A, tau)
+    check_sizes(_HOUSEHOLDER, (A, tau))
     m, n = A.shape[-2:]
     Q = eye(m, n, dtype=A.dtype, device=A.device)
     v = tril(A, -1) + Q

@@ -4,7 +4,7 @@ from ptcore._ops.table.schema import COMPLEX, composite, nondifferentiable, stru
 structured(
     "_linalg_svd(A, full_matrices=False, compute_uv=True)", types=("float32", "float64", *COMPLEX),
     kernel="svd",
-    internal=True, called="linalg_svd", fields=("U", "S", "Vh"), out="svd_spec(A, full_matrices, compute_uv)",
+    internal=True, called="linalg_svd", fields=("U", "S", "Vh"), out="svd",
     jvp="rule", autocast="high", reference="_svd(A, full_matrices, compute_uv)",
     doc="Factors ``U diag(S) Vh``, singular values in descending order; U and Vh empty unless compute_uv.")
 
@@ -63,88 +63,88 @@ def _factor(signature, kernel, out, text, **columns):
                called=columns.pop("called", name[1:]), autocast="high", doc=text, **columns)
 
 
-_factor("_linalg_solve(A, B)", "solve", "solve_spec('linalg_solve', A, B)",
+_factor("_linalg_solve(A, B)", "solve", "solve",
         "The solutions of ``A X = B`` for batches of one shape.", node="LinalgSolveExBackward0",
         jvp=["-_linalg_solve(x, matmul(t, out))", "_linalg_solve(x, t)"], reference="linalg.solve(x, B)")
 
 _factor("_linalg_solve_triangular(A, B, upper: Bool, unitriangular: Bool)", "solve_triangular",
-        "solve_spec('linalg_solve_triangular', A, B)",
+        "solve",
         "The solutions of ``A X = B`` where A is a triangle, for batches of one shape.",
         jvp=["triangular_forward(t, x, out, upper, unitriangular)",
              "_linalg_solve_triangular(x, t, upper, unitriangular)"],
         node="LinalgSolveTriangularBackward0", reference="_solve_triangular(x, B, upper, unitriangular)")
 
-_factor("_linalg_cholesky(A, upper: Bool, check: Bool)", "cholesky", "cholesky_spec(A)",
+_factor("_linalg_cholesky(A, upper: Bool, check: Bool)", "cholesky", "square_with_infos",
         "The Cholesky factor and which leading minor of each matrix is not positive, 0 if all are.",
         fields=("L", "info"), node="LinalgCholeskyExBackward0", jvp="rule", reference="_cholesky(x, upper)")
 
-_factor('_linalg_qr(A, mode: "reduced|complete|r")', "qr", "qr_spec(A, mode)",
+_factor('_linalg_qr(A, mode: "reduced|complete|r")', "qr", "qr",
         "An orthogonal factor, empty for mode r, and an upper triangle.",
         fields=("Q", "R"), node="LinalgQrBackward0", jvp="rule", reference="_qr(x, mode)")
 
-_factor("_linalg_eigh(A, lower: Bool, vectors: Bool)", "eigh", "eigh_spec(A, vectors)",
+_factor("_linalg_eigh(A, lower: Bool, vectors: Bool)", "eigh", "eigh",
         "Eigenvalues, ascending, of matrices that equal their adjoint, and the eigenvectors or nothing.",
         fields=("eigenvalues", "eigenvectors"), node="LinalgEighBackward0", jvp="rule",
         reference="_eigh(x, lower)")
 
-_factor("_linalg_det(A)", "det", "(square('linalg_det', A)[:-2], A.dtype)", "Determinants.",
+_factor("_linalg_det(A)", "det", "det", "Determinants.",
         node="LinalgDetBackward0", jvp="rule", reference="linalg.det(x)")
 
-_factor("_linalg_slogdet(A)", "slogdet", "slogdet_spec(A)",
+_factor("_linalg_slogdet(A)", "slogdet", "slogdet",
         "The signs of determinants, or their directions, and the logarithms of their moduli.",
         fields=("sign", "logabsdet"), node="LinalgSlogdetBackward0", jvp="rule", reference="linalg.slogdet(x)")
 
-_factor("_linalg_solve_ex(A, B, check: Bool)", "solve_ex", "solve_ex_spec(A, B)",
+_factor("_linalg_solve_ex(A, B, check: Bool)", "solve_ex", "solve_ex",
         "The solutions of ``A X = B``, and 0 or the number of the pivot that is zero.", called="linalg_solve_ex",
         fields=("result", "info"), node="LinalgSolveExBackward0",
         jvp=["-_linalg_solve(x, matmul(t, out))", "_linalg_solve(x, t)"], reference="_solve_ex(x, y)")
 
-_factor("_linalg_inv(A, check: Bool)", "inv", "inv_spec(A)",
+_factor("_linalg_inv(A, check: Bool)", "inv", "square_with_infos",
         "Inverses, and 0 or the number of the pivot that is zero.", called="linalg_inv",
         fields=("inverse", "info"), node="LinalgInvExBackward0", jvp="rule", reference="_inv_ex(x)")
 
-_factor("_linalg_eig(A, vectors: Bool)", "eig", "eig_spec(A, vectors)",
+_factor("_linalg_eig(A, vectors: Bool)", "eig", "eig",
         "Complex eigenvalues of any square matrix, and the eigenvectors or nothing.",
         fields=("eigenvalues", "eigenvectors"), node="LinalgEigBackward0", jvp="rule", reference="_eig(x)")
 
-_factor("_linalg_lu(A, check: Bool, pivot=True)", "lu", "lu_spec(A)",
+_factor("_linalg_lu(A, check: Bool, pivot=True)", "lu", "lu_factor",
         "Both triangles of ``P L U`` in one matrix, the rows swapped, and 0 or the number of the zero of U's diagonal.",
         called="linalg_lu_factor", fields=("LU", "pivots", "info"), node="LinalgLuFactorExBackward0", jvp="rule",
         reference="_lu(x)")
 
 nondifferentiable(
     "_linalg_lu_solve(LU, pivots: Index, B, transposed: Bool)", types=_TYPES, promote="none", kernel="lu_solve",
-    internal=True, called="linalg_lu_solve", out="solve_spec('linalg_lu_solve', LU, B)", autocast="high",
+    internal=True, called="linalg_lu_solve", out="solve(LU, B)", autocast="high",
     reference="_lu_solved(x, y, z, transposed)",
     doc="The solutions of ``A X = B``, or ``A^T X = B``, from LU and pivots of A, without a derivative.")
 
 nondifferentiable(
     "_pivot_order(pivots: Index, rows: Int)", kernel="pivot_order", internal=True, called="lu_unpack",
-    layout="contiguous", out="((*pivots.shape[:-1], rows), INT64)", reference="_pivot_order(x, rows)",
+    layout="contiguous", out="pivot_order", reference="_pivot_order(x, rows)",
     doc="Where each row of L goes: ``P[order[i], i] = 1``.")
 
-_factor("_linalg_ldl(A, hermitian: Bool, check: Bool)", "ldl", "ldl_spec(A)",
+_factor("_linalg_ldl(A, hermitian: Bool, check: Bool)", "ldl", "ldl_factor",
         "Factors of ``L D L^H`` or ``L D L^T`` by the lower triangle, and the swaps of rows.",
         called="linalg_ldl_factor", fields=("LD", "pivots", "info"), node="LinalgLdlFactorExBackward0", jvp="rule",
         reference="_ldl(x)")
 
-_factor("_linalg_ldl_solve(LD, pivots: Index, B, hermitian: Bool)", "ldl_solve", "ldl_solve_spec(LD, pivots, B)",
+_factor("_linalg_ldl_solve(LD, pivots: Index, B, hermitian: Bool)", "ldl_solve", "ldl_solve",
         "The solutions of ``A X = B`` from the factors of A.", called="linalg_ldl_solve",
         node="LinalgLdlSolveBackward0", jvp="rule", reference="_ldl_solve(x, y, z)")
 
-_factor("_geqrf(input)", "geqrf", "geqrf_spec(input)", "R above the reflectors of QR, and their sizes.",
+_factor("_geqrf(input)", "geqrf", "geqrf", "R above the reflectors of QR, and their sizes.",
         called="geqrf", fields=("a", "tau"), node="GeqrfBackward0", jvp="rule", reference="_geqrf(x)")
 
 nondifferentiable(
     "_linalg_householder(input, tau)", types=_TYPES, promote="none", kernel="householder", internal=True,
-    called="linalg_householder_product", out="householder_spec(input, tau)", autocast="high",
+    called="linalg_householder_product", out="householder", autocast="high",
     reference="_householder(x, y)", doc="The first columns of a product of reflectors, without a derivative.")
 
-_factor("_linalg_matrix_exp(A)", "matrix_exp", "like(A, square('linalg_matrix_exp', A) and A.dtype)",
+_factor("_linalg_matrix_exp(A)", "matrix_exp", "square",
         "Exponentials of matrices.", called="linalg_matrix_exp", node="LinalgMatrixExpBackward0", jvp="rule",
         reference="_matrix_exp(x)")
 
-_factor("_linalg_pinv_of(P: Index, A)", "copy", "like(P, A.dtype)",
+_factor("_linalg_pinv_of(P: Index, A)", "copy", "pinv",
         "P, of which it is known that it is the pseudoinverse of A: derivatives follow from that.",
         called="linalg_pinv", node="LinalgPinvBackward0", jvp=[None, "pinv_forward(t, y, out)"],
         vjp=[None, "pinv_backward(g, y, out)"], batch="broadcast", reference="linalg.pinv(A)")

@@ -15,7 +15,7 @@ nondifferentiable(
     'cross_entropy_backward(g, input, target: Index, weight: OptTensor, lse: Index, '
     'total_weight: Index, reduction: "none|mean|sum", ignore_index: Int, label_smoothing: Float)',
     types=REAL, promote="none", kernel="cross_entropy_backward",
-    internal=True, called="cross_entropy", out="like_second",
+    internal=True, called="cross_entropy", out="as_input",
     batch="decompose", reference="_cross_entropy_backward",
     doc="The fused gradient of cross entropy for a backward that is not recorded.")
 
@@ -32,7 +32,7 @@ structured(
 structured(
     'nll_loss_backward(grad, target: Index, weight: OptTensor, total_weight: Index, '
     'reduction: "none|mean|sum", ignore_index: Int, shape: Sizes)', types=REAL, promote="none",
-    kernel="nll_loss_backward", internal=True, called="nll_loss", out="shaped",
+    kernel="nll_loss_backward", internal=True, called="nll_loss", out="sized(grad, shape)",
     batch="decompose",
     jvp=["nll_loss_backward(t, target, weight, total_weight, reduction, ignore_index, shape)",
          None, None, None],
@@ -41,13 +41,13 @@ structured(
 structured(
     "ctc_loss_stats(log_probs, labels: Index, input_lengths: Index, target_lengths: Index, blank: Int)", types=REAL,
     promote="none", kernel="ctc", internal=True, called="ctc_loss", node="CtcLossBackward0", layout="contiguous",
-    fields=("loss", "alpha"), out="ctc_spec(log_probs, labels)", batch="decompose", jvp="rule", autocast="high",
+    fields=("loss", "alpha"), out="ctc_loss", batch="decompose", jvp="rule", autocast="high",
     reference="_ctc_loss_stats", doc="Minus the logarithm of each sequence's probability, and those of the ways to it.")
 
 nondifferentiable(
     "ctc_loss_backward(g, log_probs, labels: Index, input_lengths: Index, target_lengths: Index, loss: Index, "
     "alpha: Index, blank: Int)", types=REAL, promote="none", kernel="ctc_backward", internal=True, called="ctc_loss",
-    layout="contiguous", out="like_second", batch="decompose", reference="_ctc_loss_backward",
+    layout="contiguous", out="as_input(log_probs)", batch="decompose", reference="_ctc_loss_backward",
     doc="The gradient of the alignments for a backward that is not recorded.")
 
 for _name, _given, _reference, _doc in (
@@ -61,7 +61,7 @@ for _name, _given, _reference, _doc in (
         doc=_doc)
     nondifferentiable(
         f"{_name}_slope(input, target: Index{', ' * bool(_given)}{_given})", types=REAL, kernel=f"{_name}_slope",
-        layout="contiguous", internal=True, called=f"{_name}_loss", promote="none", out="like", batch="decompose",
+        layout="contiguous", internal=True, called=f"{_name}_loss", promote="none", out="as_input", batch="decompose",
         reference=f"_{_name}_slope(x, target{', ' * bool(_given)}{_reference})",
         doc="The derivative of such a loss by the scores of its row.")
 

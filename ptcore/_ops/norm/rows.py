@@ -57,25 +57,25 @@ made("pdist(input, p: Float = 2.0)", "_pdist(x, p)", "The p-norm distances of al
 # -- distances of rows, of which the differences are never held ---------------------------------------
 structured(
     "pair_distances(x1, x2, p: Float)", types=REAL, kernel="pair_distances", layout="contiguous",
-    internal=True, called="cdist", node="CdistBackward0", out="((*x1.shape[:-1], x2.shape[-2]), x1.dtype)",
+    internal=True, called="cdist", node="CdistBackward0", out="pair_distances",
     vjp=["pair_slope(g, x, y, out, p)", "pair_slope(g.mT, y, x, out.mT, p)"], batch="decompose", jvp="decompose",
     reference="_vector_norm(x1[..., :, None, :] - x2[..., None, :, :], p, -1, False)",
     doc="The p-norm distance of each row of x1 (*, m, d) from each of x2 (*, n, d).")
 
 nondifferentiable(
     "pair_distances_slope(g, x1, x2, dist, p: Float)", types=REAL, promote="none", kernel="pair_distances_slope",
-    layout="contiguous", internal=True, called="cdist", out="like_second", batch="decompose",
+    layout="contiguous", internal=True, called="cdist", out="as_input(x1)", batch="decompose",
     reference="_pair_distances_slope(g, x1, x2, p)", doc="The gradient of such distances by x1.")
 
 structured(
     "row_distances(input, p: Float)", types=REAL, kernel="row_distances", layout="contiguous", internal=True,
-    called="pdist", node="PdistBackward0", out="((input.shape[0] * (input.shape[0] - 1) // 2,), input.dtype)",
+    called="pdist", node="PdistBackward0", out="row_distances",
     vjp=["row_slope(g, x, out, p)"], batch="decompose", jvp="decompose", reference="_pdist(x, p)",
     doc="The p-norm distances of all pairs of rows of a matrix.")
 
 nondifferentiable(
     "row_distances_slope(g, input, dist, p: Float)", types=REAL, promote="none", kernel="row_distances_slope",
-    layout="contiguous", internal=True, called="pdist", out="like_second", batch="decompose",
+    layout="contiguous", internal=True, called="pdist", out="as_input", batch="decompose",
     reference="_row_distances_slope(g, input, p)", doc="The gradient of such distances by the matrix.")
 
 made("linalg_cond(A, p: Obj = None)", "_linalg_cond",

@@ -6,7 +6,7 @@ for _name, _formula, _jvp in (
         ("log_softmax", "input - log(sum(exp(input)))", "t - sum(t * exp(out), dim, True)")):
     structured(
         f"{_name}(input, dim: Dim, dtype: DType = None)", types=REAL, promote="dtype",
-        kernel=_name, out="like", public=[_name],
+        kernel=_name, out="as_input", public=[_name],
         autocast=(None, "high"), jvp=[_jvp], reference=f"special.{_name}(x, axis=dim)",
         doc=f"""``{_formula}`` along ``dim``, without overflow.
 
@@ -16,7 +16,7 @@ ptcore.Size([2])
 """)
     nondifferentiable(
         f"{_name}_backward(grad, output, dim: Dim)", types=REAL, kernel=f"{_name}_backward",
-        internal=True, called=_name, out="like", reference=f"_{_name}_backward(grad, output, dim)",
+        internal=True, called=_name, out="as_input(grad)", reference=f"_{_name}_backward(grad, output, dim)",
         doc=f"The fused gradient of {_name} for a backward that is not recorded.")
 
 structured(

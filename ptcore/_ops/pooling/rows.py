@@ -30,7 +30,7 @@ structured(
     "fractional_windows(input, samples, kernel: Sizes, size: Sizes)", types=REAL, promote="none",
     kernel="fractional_max", internal=True, called="fractional_max_pool2d", fields=("values", "indices"),
     node="FractionalMaxPoolBackward0", jvp="rule", batch="merge",
-    out="fractional_windows(input, samples, kernel, size)",
+    out="fractional_windows",
     reference="_fractional_windows(x, samples, kernel, size)",
     doc="The largest element of windows at places that ``samples`` (N, C, dims) decide, and where it stands.")
 

@@ -77,7 +77,7 @@ tensor([[2., 2., 2.]])
 
 bilinear(
     "cross_of(input, other, dim: Dim)", types=NUMERIC, kernel="cross_of", internal=True,
-    called="linalg_cross", node="LinalgCrossBackward0", out="like",
+    called="linalg_cross", node="LinalgCrossBackward0", out="as_input",
     vjp=["cross_of(conj_of(y), g, dim)", "cross_of(g, conj_of(x), dim)"], batch="decompose",
     reference="cross(x, y, axis=dim)", doc="Products of vectors of 3 elements along ``dim``, of tensors of one shape.")
 

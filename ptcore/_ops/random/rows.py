@@ -6,19 +6,19 @@ for _name, _params, _numbers in (
         ("linspace", "start: Scalar, end: Scalar, steps: Int", "start, end, steps")):
     nondifferentiable(
         f"fill_{_name}({_params}, shape: Sizes, dtype: DType, device: Obj)", types=NUMERIC,
-        kernel=_name, internal=True, called=_name, out="filled",
+        kernel=_name, internal=True, called=_name, out="of_sizes",
         reference=f"{_name}({_numbers})",
         doc=f"The values of {_name}.")
 
 nondifferentiable(
     "fill_full(value: Scalar, shape: Sizes, dtype: DType, device: Obj)", types=ALL, kernel="full", internal=True,
-    called="full", out="filled", reference="full(shape, value)",
+    called="full", out="of_sizes", reference="full(shape, value)",
     doc="One value everywhere: what interpreters are offered where memory is made, with 0 where its content is not "
         "asked for.")
 
 nondifferentiable(
     "fill_eye(shape: Sizes, dtype: DType, device: Obj)", types=ALL, kernel="eye", internal=True, called="eye",
-    out="filled", reference="eye(*shape)", doc="Ones on the diagonal.")
+    out="of_sizes", reference="eye(*shape)", doc="Ones on the diagonal.")
 
 for _name, _called, _params, _doc in (
         ("random_uniform", "rand", "low: Float, high: Float", "Uniform reals in [low, high)."),
@@ -29,30 +29,30 @@ for _name, _called, _params, _doc in (
     nondifferentiable(
         f"{_name}({_params}, shape: Sizes, dtype: DType, device: Obj, generator: Obj)",
         types=ALL, kernel="randperm" if _name.startswith("randperm") else _name, internal=True,
-        called=_called, random=True, out="filled", reference=_name, doc=_doc)
+        called=_called, random=True, out="of_sizes", reference=_name, doc=_doc)
 
 structured(
     "bernoulli_of(input, generator: Obj)", types=REAL, vjp=["zeros_for(g, x.shape)"], jvp=None,
     kernel="random_bernoulli", internal=True, called="bernoulli",
-    random=True, layout="contiguous", out="like", reference="bernoulli", out_dtype="any",
+    random=True, layout="contiguous", out="as_input", reference="bernoulli", out_dtype="any",
     doc="1 with the probability that each element says, else 0.")
 
 structured(
     "poisson_of(input, generator: Obj)", types=REAL, vjp=["zeros_for(g, x.shape)"], jvp=None,
     kernel="random_poisson", internal=True, random=True,
     called="poisson",
-    layout="contiguous", out="like", reference="poisson",
+    layout="contiguous", out="as_input", reference="poisson",
     doc="Counts with the Poisson rate that each element says.")
 
 nondifferentiable(
     "binomial_of(count, prob, generator: Obj)", types=REAL, kernel="random_binomial", internal=True, random=True,
-    called="binomial", layout="contiguous", out="like", reference="binomial",
+    called="binomial", layout="contiguous", out="as_input(count)", reference="binomial",
     doc="Successes of that many trials, each with that probability; one shape and dtype.")
 
 structured(
     "dropout_masked(input, p: Float, generator: Obj)", types=REAL, kernel="dropout",
     internal=True, called="dropout", random=True, layout="contiguous", fields=("out", "mask"),
-    out="like_mask", keeps="layout",
+    out="with_mask", keeps="layout",
     jvp="rule", reference="dropout", doc="Elements zeroed with probability p, the rest scaled by 1 / (1 - p).")
 
 draw("multinomial(input, num_samples: Int, replacement=False, *, generator: Obj = None)",

@@ -13,7 +13,7 @@ structured(
     f"{_SETTINGS})", types=REAL,
     promote="none", kernel="recurrent_layer", layout="contiguous", internal=True, called="rnn",
     fields=("out", "cells", "kept"),
-    out="recurrent_spec(gates, hx, cx, weight, bias, projection, batch_sizes, mode)",
+    out="recurrent",
     batch="decompose", jvp="decompose", autocast="low",
     reference="_recurrent_layer(x, hx, cx, weight, bias, projection, batch_sizes, mode, reverse)",
     doc="The states of all steps; the cells of an LSTM; what the derivative reads of the gates.")
@@ -22,7 +22,7 @@ nondifferentiable(
     "recurrent_layer_backward(g, g_cells: OptTensor, states, cells, kept, hx, cx: OptTensor, weight, "
     f"projection: OptTensor, {_SETTINGS})", types=REAL, promote="none", kernel="recurrent_layer_backward",
     layout="contiguous", internal=True, called="rnn", fields=("gates", "hidden", "previous", "hx", "cx", "projected"),
-    out="recurrent_gradients(g, hx, weight, projection, mode)", batch="decompose",
+    out="recurrent_gradients", batch="decompose",
     reference="_recurrent_layer_backward(g, g_cells, states, cells, kept, hx, cx, weight, projection, batch_sizes, "
               "mode, reverse)",
     doc="The fused gradient of a recurrent layer for a backward that is not recorded.")

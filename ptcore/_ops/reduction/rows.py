@@ -224,12 +224,12 @@ made("aminmax(input, *, dim: Obj = None, keepdim=False)", "_aminmax(x, dim, keep
 _PIECES = 'axis: Int, reduce: "sum|mean|prod|max|min", start: Float, given: Bool'
 structured(
     f"segments(data, offsets: Index, {_PIECES})", types=REAL, promote="none", kernel="segments", layout="contiguous",
-    internal=True, called="segment_reduce", node="SegmentReduceBackward0", out="segments_spec(data, offsets, axis)",
+    internal=True, called="segment_reduce", node="SegmentReduceBackward0", out="segments",
     batch="decompose", jvp="decompose", reference="_segments(x, y, axis, reduce, start, given)",
     doc="Reductions of the pieces of a dim that begin and end at the offsets.")
 
 nondifferentiable(
     f"segments_slope(g, data, out: Index, offsets: Index, {_PIECES})", types=REAL, promote="none",
-    kernel="segments_slope", layout="contiguous", internal=True, called="segment_reduce", out="like_second",
+    kernel="segments_slope", layout="contiguous", internal=True, called="segment_reduce", out="as_input(data)",
     batch="decompose", reference="_segments_slope(x, data, out, offsets, axis, reduce, start, given)",
     doc="The gradient of the data for a backward that is not recorded.")

@@ -27,7 +27,7 @@ tensor([1., 2., 6.])
 for _name, _text in (("cummax", "largest"), ("cummin", "smallest")):
     structured(
         f"{_name}(input, dim: Dim)", types=ORDERED, kernel=_name, fields=("values", "indices"),
-        out="like_pair", jvp="rule", reference=f"_{_name}(x, dim)",
+        out="with_indices", jvp="rule", reference=f"_{_name}(x, dim)",
         doc=f"""The {_text} value so far along ``dim`` and where it is, the last of equals. NaN wins.
 
 >>> import ptcore
@@ -36,7 +36,7 @@ tensor([0, 1])
 """)
 
 structured(
-    "logcumsumexp(input, dim: Dim)", types=FLOATING, kernel="logcumsumexp", out="like", jvp="rule",
+    "logcumsumexp(input, dim: Dim)", types=FLOATING, kernel="logcumsumexp", out="as_input", jvp="rule",
     reference="_logcumsumexp(x, dim)",
     doc="""``log(cumsum(exp(input)))`` along ``dim``, without overflow.
 

@@ -12,7 +12,7 @@ tensor([1., 2., 3.])
 """)
 
 linear(
-    "flip(input, dims: DimList)", kernel="flip", out="like", vjp=["flip(g, dims)"],
+    "flip(input, dims: DimList)", kernel="flip", out="as_input", vjp=["flip(g, dims)"],
     varargs="dims", reference="flip(x, axis=dims)",
     doc="""Reversed along ``dims``, as a copy.
 
@@ -24,7 +24,7 @@ tensor([3, 2, 1])
 for _name, _text in (("tril", "Lower"), ("triu", "Upper")):
     linear(
         f"{_name}(input, diagonal=0)", kernel=_name,
-        out="like_matrix",
+        out="matrices",
         vjp=[f"{_name}(g, diagonal)"], reference=f"{_name}(x, diagonal)",
         inplace=True,
         doc=f"""{_text} triangle of matrices; zero elsewhere.
@@ -164,7 +164,7 @@ made("as_strided_scatter(input, src, size: Sizes, stride: Sizes, storage_offset:
 # -- complex numbers -------------------------------------------------------------------------------
 structured(
     "complex_pair(real, imag)", types=("float32", "float64"), kernel="complex_pair", internal=True, called="complex",
-    node="ComplexBackward0", out="complex_pair_spec(real, imag)", vjp=["real(g)", "imag(g)"],
+    node="ComplexBackward0", out="complex_pair", vjp=["real(g)", "imag(g)"],
     batch="decompose", jvp="decompose", reference="x + 1j * y",
     doc="Complex numbers from parts of one shape and dtype, float32 or float64.")
 

@@ -3,7 +3,7 @@ from ptcore._ops.table.schema import INTEGRAL, ORDERED, REAL, composite, made, n
 
 structured(
     "sort(input, dim: Dim = -1, descending=False, *, stable=False)", types=ORDERED, kernel="sort",
-    fields=("values", "indices"), out="like_pair",
+    fields=("values", "indices"), out="with_indices",
     reference="_sort(x, dim, descending)", jvp="rule",
     doc="""Values in rising (or falling) order along ``dim`` and where they were. The order of
 equals is kept, whatever ``stable`` says; NaN is the greatest.
@@ -15,7 +15,7 @@ tensor([1, 2, 3])
 
 structured(
     "topk(input, k: Int, dim: Dim = -1, largest=True, sorted=True)", types=ORDERED, kernel="topk",
-    fields=("values", "indices"), out="topk_spec('topk', input, k, dim)",
+    fields=("values", "indices"), out="topk",
     reference="_topk(x, k, dim, largest)", jvp="rule",
     doc="""The ``k`` largest (or smallest) values along ``dim`` and where they were, in order
 whatever ``sorted`` says; of equals the first.
@@ -59,13 +59,13 @@ tensor(3)
 
 nondifferentiable(
     "is_among(input, tests, invert: Bool)", types=(*INTEGRAL, *REAL), kernel="isin", internal=True, called="isin",
-    layout="contiguous", out="(input.shape, BOOL)", batch="decompose", reference="isin(x, y, invert=invert)",
+    layout="contiguous", out="cast(input, BOOL)", batch="decompose", reference="isin(x, y, invert=invert)",
     doc="Whether each element is among those of another tensor, or is not.")
 
 nondifferentiable(
     "places_among(sorted_sequence, input, right: Bool)", types=ORDERED, kernel="places_among", internal=True,
     called="searchsorted",
-    layout="contiguous", out="(input.shape, INT64)", reference="_places_among(x, y, right)",
+    layout="contiguous", out="cast(input, INT64)", reference="_places_among(x, y, right)",
     batch="rows",
     doc="Where elements go among the rising ones of a vector, or of the last dim: see searchsorted.")
 

@@ -3,7 +3,7 @@ from ptcore._ops.table.schema import INTEGRAL, REAL, made, nondifferentiable
 
 nondifferentiable(
     'binned(input, edges: Index, weight: OptIndex, bins: Ints, places: "searched|even|computed")', types=REAL,
-    promote="none", kernel="binned", internal=True, called="histogram", out="(tuple(bins), input.dtype)",
+    promote="none", kernel="binned", internal=True, called="histogram", out="sized(input, bins)",
     batch="refused: the counts of samples are those of one more coordinate",
     reference="_binned(x, edges, weight, bins, places)",
     doc="""Sums of weights, or counts, of rows of coordinates in boxes. ``edges`` has those of each coordinate one after
@@ -11,7 +11,7 @@ the other; even ones are found by a guess; of places that are computed it has th
 
 nondifferentiable(
     "counted(input, weight: OptIndex, bins: Int)", types=INTEGRAL, promote="none", kernel="counted", internal=True,
-    called="bincount", out="((bins,), INT64 if weight is None else weight.dtype)",
+    called="bincount", out="tallied",
     batch="refused: the counts of samples are those of one more coordinate",
     reference="bincount(x.astype(int), weight, bins)[:bins]",
     doc="How often each integer from 0 to ``bins`` - 1 occurs, or the sum of the weights that stand beside it.")

@@ -4,7 +4,8 @@ from ptcore import _ops as ops
 from ptcore._dtype import get_default_dtype
 from ptcore._errors import ShapeError
 from ptcore._ops.table import expr
-from ptcore._ops.table.ids import op_id, spec_of
+from ptcore._ops.table.ids import op_id
+from ptcore._ops.table.rules import rule
 from ptcore._ops.table.shapes import broadcast_shapes
 from ptcore._shape import Size
 from ptcore._sizes.symbolic import sym_max, sym_min, sym_sum
@@ -75,8 +76,7 @@ def symbolic_sizes(op, args):
         parts have rules of their own.
     """
     row = ops.row(op)
-    rule = spec_of(op_id(op))
-    if row.kind == "composite" or (rule is None and row.kind not in ("elementwise", "view")):
+    if row.kind in ("composite", "custom"):
         return NotImplemented
     args = ops.wrapped(row, tuple([_sized(a) for a in args]))
     if row.kind == "elementwise":
@@ -87,9 +87,14 @@ def symbolic_sizes(op, args):
     if row.promote == "float":
         args = tuple([Sized(a.shape, get_default_dtype()) if isinstance(a, Sized) and a.dtype.kind in "biu"
                       and own.letter == "T" else a for a, own in zip(args, ops.arguments(row))])
-    specs = rule(*[_numbers(a) if own.letter in "zZ" else tuple(a) if isinstance(a, list) else a
-                   for a, own in zip(args, ops.arguments(row))])
+    specs = rule(op_id(op))(*_plain(row, args))
     return [tuple(spec[0]) for spec in specs] if isinstance(specs, list) else tuple(specs[0])
+
+
+def _plain(row, args):
+    """Arguments as the rule of a structured row gets them."""
+    return [_numbers(a) if own.letter in "zZ" else tuple(a) if isinstance(a, list) else a
+            for a, own in zip(args, ops.arguments(row))]
 
 
 def symbolic_layout(op, args):

@@ -13,16 +13,6 @@ cdef extern from "_opinfo.h":
         PT_AUTOCAST_NONE, PT_AUTOCAST_LOW, PT_AUTOCAST_HIGH, PT_AUTOCAST_WIDEST, PT_AUTOCAST_OFF
         PT_AUTOCAST_REFUSED
         PT_SAVE_META, PT_SAVE_OUT, PT_MAX_SAVED
-        RULE_SPEC, RULE_LIKE, RULE_LAID, RULE_CAST, RULE_LAID_CAST, RULE_SUMMED, RULE_LIKE_PAIR, RULE_REDUCED
-        RULE_REDUCED_SUM, RULE_REDUCED_NONEMPTY, RULE_REDUCED_BOOL, RULE_REDUCED_PAIR, RULE_KTH_PAIR, RULE_REDUCED_INDEX
-        RULE_MM, RULE_BMM, RULE_LINEAR, RULE_CAT, RULE_GATHER, RULE_SCATTER, RULE_INDEX_SELECT
-        RULE_SHAPED, RULE_LIKE_EACH, RULE_TAKEN, RULE_PUT, RULE_OF_ROWS, RULE_FILLED, RULE_LIKE_SECOND
-        RULE_LIKE_MASK, RULE_LIKE_MATRIX, RULE_COUNTED, RULE_MV, RULE_DOT, RULE_ADDMM, RULE_INDEX_ADD, RULE_INDEX_COPY
-        RULE_FFT_C2C, RULE_FFT_R2C, RULE_FFT_C2R
-        RULE_LAYER_NORM, RULE_LAYER_NORM_BACKWARD, RULE_BATCH_NORM, RULE_GROUP_NORM, RULE_CHANNELS_BACKWARD
-        RULE_CROSS_ENTROPY, RULE_NLL_LOSS
-        RULE_CONVOLVED, RULE_CONVOLVED_TRANSPOSED, RULE_CONVOLVED_WEIGHT, RULE_POOLED, RULE_POOLED_PAIR, RULE_PADDED
-        RULE_EDGE_PADDED, RULE_EDGE_UNPADDED, RULE_RESAMPLED, RULE_SAMPLED_AT
     ctypedef struct pt_opinfo:
         const char *name
         const char *row
@@ -36,7 +26,7 @@ cdef extern from "_opinfo.h":
         uint8_t kind, promote, out, ntensors, npositional, nout, random, contiguous, prefill, updates, lists
         uint8_t differentiable
         uint8_t nsaved
-        uint8_t rule
+        uint8_t positions
         uint8_t integers, selects, condition, out_rule
         uint8_t *autocast
         uint32_t slow
@@ -44,6 +34,7 @@ cdef extern from "_opinfo.h":
         uint16_t grad_mask
         int16_t *saved
         uint16_t *need
+        int (*shape)(void *) noexcept
 
 cdef enum:
     MAX_OPS = 4096                      # ids that are held, those given at run time among them

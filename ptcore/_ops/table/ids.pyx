@@ -35,9 +35,15 @@ cdef void _fill() except *:
     for i in range(PT_N_BUILTIN_OPS):
         INFO[i] = pt_builtin_ops[i]
         set_slow(&INFO[i])
+        INFO[i].shape = said_by_python
         _id_by_name[INFO[i].row.decode()] = i
         _names.add(INFO[i].name.decode())
     _n_ops = PT_N_BUILTIN_OPS
+
+
+cdef int said_by_python(void *call) noexcept:
+    """The shape rule of an op that has none in C."""
+    return 0
 
 
 cdef void set_slow(pt_opinfo *o) noexcept:
@@ -197,6 +203,7 @@ def register_row(str name, str letters, str argnames, str family, int npositiona
     memset(o, 0, sizeof(pt_opinfo))
     o.name, o.letters, o.argnames, o.family = texts[0], texts[1], texts[2], texts[3]
     o.row = o.name
+    o.shape = said_by_python
     o.kernel = texts[0]
     o.kind = PT_COMPOSITE if custom else PT_STRUCTURED
     o.promote = promote
@@ -270,7 +277,7 @@ def set_spec(int op, spec):
 
 
 def spec_of(int op):
-    """The shape rule of a structured op in Python, or None."""
+    """The shape rule that was set for an op, or None: rows name theirs (``table/rules.py``)."""
     return SPECS[op]
 
 

@@ -265,6 +265,18 @@ def _arg(node, default, keyword_only):
     return Arg(node.arg, letter, value, required, keyword_only, choices)
 
 
+def shape_rule(out):
+    """(name, arguments) of the shape rule in a row's ``out``.
+
+    ``"gather"`` names a rule of ``_sizes/rules``, whose arguments are those of the row by the names of its parameters.
+    ``"as_input(g)"`` gives arguments of other names, or a dtype: then the list of them, else None.
+    """
+    node = ast.parse(out, mode="eval").body
+    if isinstance(node, ast.Name):
+        return node.id, None
+    return node.func.id, [a.id for a in node.args]
+
+
 _rows = []
 
 
@@ -293,11 +305,10 @@ def elementwise(signature, **columns):
 
 
 def structured(signature, **columns):
-    """An op with a kernel by name, a spec (shape and dtype rule) and vjp texts or functions.
+    """An op with a kernel by name, a shape rule and vjp texts or functions.
 
-    Columns: ``out`` (the spec: an expression of calls to shapes.py, a tuple for several
-    outputs), ``kernel`` (its name; ``"file:name"`` is one that the topic's file enters when it is
-    read, by the op's first call), ``vjp`` (a text for each tensor; absent: the function that
+    Columns: ``out`` (the shape rule: see ``shape_rule``), ``kernel`` (its name; ``"file:name"`` is one that the topic's
+    file enters when it is read, by the op's first call), ``vjp`` (a text for each tensor; absent: the function that
     ``@vjp(name)`` marks in autograd/rules/), ``fields`` (names of several outputs),
     ``prefill`` (the output starts as a copy of the first input), ``updates`` (the kernel may be
     given its first input as its output, which it then changes in place), ``layout`` ("contiguous":
