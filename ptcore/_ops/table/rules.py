@@ -1,5 +1,4 @@
 """The shape rules of rows as Python runs them: over the sizes of a trace, and for the errors of ordinary calls."""
-import inspect
 from functools import cache
 
 from ptcore._ops import arguments, row
@@ -11,7 +10,8 @@ from ptcore._sizes import language, rules
 @cache
 def _parameters(function):
     """(name, annotation) of each argument of a rule, without the call."""
-    return [(p.name, p.annotation) for p in inspect.signature(function).parameters.values()][1:]
+    code, kinds = function.__code__, function.__annotations__
+    return [(name, kinds.get(name)) for name in code.co_varnames[1:code.co_argcount]]
 
 
 def rule(op):
