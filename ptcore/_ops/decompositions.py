@@ -9,8 +9,8 @@ from importlib import import_module
 from ptcore._ops.table.ids import family_of
 
 
-def function(op):
-    """The decomposition of an op; KeyError if it has none."""
+def function(op, suffix=""):
+    """The decomposition of an op; KeyError if it has none. ``"_writes"``: of what it mutates, by ops in place."""
     name = f"ptcore._ops.{family_of(op)}.decompositions"
     try:
         topic = import_module(name)
@@ -18,4 +18,4 @@ def function(op):
         if e.name != name:
             raise
         raise KeyError(op) from None
-    return topic.FUNCTIONS[op]
+    return topic.FUNCTIONS[op + suffix]

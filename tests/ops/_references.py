@@ -292,6 +292,36 @@ def _batch_norm(x, weight, bias, eps):
     return _scaled(y, weight, bias), mean, var
 
 
+def _batch_norm_given(x, mean, var, weight, bias, eps):
+    return _scaled((x - _over_channels(mean, x)) / np.sqrt(_over_channels(var, x) + eps), weight, bias)
+
+
+def _batch_norm_of(x, running_mean, running_var, weight, bias, training, eps):
+    if training:
+        return _batch_norm(x, weight, bias, eps)[0]
+    return _batch_norm_given(x, running_mean, running_var, weight, bias, eps)
+
+
+def _instance_norm(x, running_mean, running_var, weight, bias, use_input_stats, eps):
+    if use_input_stats:
+        return np.stack([_batch_norm(sample[None], weight, bias, eps)[0][0] for sample in x])
+    return _batch_norm_given(x, running_mean, running_var, weight, bias, eps)
+
+
+def _rms_norm(x, normalized_shape, weight, eps):
+    axes = tuple(range(-len(normalized_shape), 0))
+    mean = np.sum(np.abs(x)**2 if np.isrealobj(x) else x * x, axis=axes, keepdims=True) / np.prod(normalized_shape)
+    return x / np.sqrt(mean + eps) * (1 if weight is None else weight)
+
+
+def _local_response_norm(x, size, alpha, beta, k):
+    y = np.empty_like(x)
+    for c in range(x.shape[1]):
+        window = x[:, max(0, c - size // 2):c + (size - 1) // 2 + 1]
+        y[:, c] = x[:, c] / (k + alpha / size * (window**2).sum(axis=1))**beta
+    return y
+
+
 def _native_batch_norm(x, weight, bias, eps):
     y, mean, var = _batch_norm(x, weight, bias, eps)
     return y, mean, 1 / np.sqrt(var + eps)

@@ -1,5 +1,14 @@
 """Rows: losses."""
-from ptcore._ops.table.schema import FLOATING, REAL, elementwise, network, nondifferentiable, structured, uniform
+from ptcore._ops.table.schema import (
+    FLOATING,
+    REAL,
+    elementwise,
+    network,
+    nondifferentiable,
+    spelling,
+    structured,
+    uniform,
+)
 
 structured(
     'cross_entropy_stats(input, target: Index, weight: OptTensor = None, '
@@ -220,3 +229,18 @@ network('ctc_loss(log_probs, targets, input_lengths: Obj, target_lengths: Obj, b
 by the target lengths first. ``zero_infinity`` gives 0 where the targets do not fit.""",
         "F.ctc_loss(ptcore.zeros(2, 1, 2), ptcore.tensor([[1]]), (2,), (1,))", "tensor(-1.0986)",
         autocast="high")
+
+# -- reductions as numbers: 0 none, 1 mean, 2 sum; what is left out means none ----------------------
+for _signature in (
+        "kl_div(input, target, reduction: Int = 0, *, log_target=False)",
+        "binary_cross_entropy_with_logits(input, target, weight: Obj = None, pos_weight: Obj = None, "
+        "reduction: Int = 0)",
+        "cosine_embedding_loss(input1, input2, target, margin: Float = 0.0, reduction: Int = 0)",
+        "ctc_loss(log_probs, targets, input_lengths: Obj, target_lengths: Obj, blank: Int = 0, reduction: Int = 0, "
+        "zero_infinity=False)",
+        "hinge_embedding_loss(input, target, margin: Float = 1.0, reduction: Int = 0)",
+        "margin_ranking_loss(input1, input2, target, margin: Float = 0.0, reduction: Int = 0)",
+        "poisson_nll_loss(input, target, log_input: Bool, full: Bool, eps: Float, reduction: Int)",
+        "triplet_margin_loss(anchor, positive, negative, margin: Float = 1.0, p: Float = 2, eps: Float = 1e-06, "
+        "swap=False, reduction: Int = 0)"):
+    spelling(_signature.partition("(")[0], _signature)
