@@ -48,11 +48,6 @@ TABLE = {
         "_ops.creation.functions": ("empty_permuted", "from_file", "logspace", "range", "scalar_tensor"),
         "_ops.creation.tensor_types": ("BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor",
                                        "FloatTensor", "HalfTensor", "IntTensor", "LongTensor", "ShortTensor"),
-        "_ops.linalg.functions": ("lobpcg", "pca_lowrank", "svd_lowrank"),
-        "_ops.norm.functions": ("norm_except_dim",),
-        "_ops.padding.functions": ("constant_pad_nd",),
-        "_ops.recurrent.functions": ("gru_cell", "lstm_cell", "rnn_relu_cell", "rnn_tanh_cell"),
-        "_ops.reduction.functions": ("segment_reduce",),
         "_ops.window.functions": ("bartlett_window", "blackman_window", "hamming_window", "hann_window",
                                   "kaiser_window"),
         "cuda.generic": ("Event", "Stream"),
@@ -77,10 +72,8 @@ TABLE = {
         "_ops.arithmetic.functions": ("apply_", "float_power_", "map2_", "map_"),
         "_ops.compare.functions": ("is_nonzero",),
         "_ops.creation.functions": ("new_empty_strided",),
-        "_ops.math.functions": ("conj_physical", "conj_physical_", "is_conj", "is_neg", "resolve_conj", "resolve_neg",
-                            "to_dense"),
+        "_ops.math.functions": ("conj_physical", "conj_physical_", "is_conj", "is_neg", "to_dense"),
         "_ops.random.functions": ("bernoulli",),
-        "_ops.special.functions": ("polygamma", "polygamma_"),
         "_ops.view.functions": ("__reversed__", "const_data_ptr", "dim_order", "fill_diagonal_", "module_load",
                                 "sum_to_size"),
         "array_api._methods": ("__array_namespace__", "to_device"),
@@ -149,8 +142,6 @@ TABLE = {
         "jit._module": ("compile",),
     },
     "ptcore.nn.functional": {
-        "_ops.activation.functions": ("hardtanh_", "rrelu_"),
-        "_ops.loss.functions": ("linear_cross_entropy",),
         "_ops.resample.functions": ("upsample", "upsample_bilinear", "upsample_nearest"),
     },
 }
@@ -179,7 +170,7 @@ MODULES = {
 METHODS = ("arccos_", "arccosh_", "arcsin_", "arcsinh_", "arctan_", "arctanh_", "as_strided_", "clip_",
            "conj_physical_", "detach_", "fill_", "fix_", "get_device", "index_put",
            "index_put_", "is_conj", "is_inference", "is_neg", "is_same_size", "is_signed", "negative_",
-           "resize_as_", "resolve_conj", "resolve_neg", "zero_")
+           "resize_as_", "zero_")
 
 # Where modules lay when they were named in pickles and files that are still read: old path -> today's.
 MOVED = {
@@ -194,11 +185,18 @@ MOVED = {
     "ptcore._ops._results": "ptcore._ops.results",
     "ptcore._ops._select": "ptcore._ops.levels",
     "ptcore._ops._writing": "ptcore._ops.writing",
+    "ptcore._ops.activation.functions": "ptcore.nn.functional",
+    "ptcore._ops.linalg.functions": "ptcore",
+    "ptcore._ops.loss.functions": "ptcore.nn.functional",
     "ptcore._ops.loss.toplevel": "ptcore",
+    "ptcore._ops.norm.functions": "ptcore",
     "ptcore._ops.normalize.functions": "ptcore.nn.functional",
     "ptcore._ops.normalize.toplevel": "ptcore",
+    "ptcore._ops.padding.functions": "ptcore",
     "ptcore._ops.pooling.functions": "ptcore.nn.functional",
     "ptcore._ops.pooling.toplevel": "ptcore",
+    "ptcore._ops.reduction.functions": "ptcore",
+    "ptcore._ops.special.functions": "ptcore._ops.functions",
     "ptcore.autograd._accumulate": "ptcore.autograd.accumulate",
     "ptcore.autograd._helpers": "ptcore.autograd.helpers",
     "ptcore.autograd._backward": "ptcore.autograd.entry",

@@ -85,7 +85,7 @@ def extra(op, role):
     if role == signature.METHOD and row.numpy:
         return row.numpy
     if row.kind == "composite":
-        return f"ptcore._names.spellings:{row.name}" if row.spells else f"ptcore._ops.{op.family}.bodies:{row.name}"
+        return f"ptcore._names.spellings:{row.name}" if row.spells else f"ptcore._ops.{op.family}.{row.file}:{row.name}"
     if row.absent:
         return row.absent[1]
     for choice in (row.select or {}).values():

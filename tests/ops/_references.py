@@ -357,6 +357,58 @@ def _group_norm_backward(g, x, mean, rstd, weight, num_groups):
     return gx.reshape(x.shape), (g * (centred * rstd).reshape(x.shape)).sum(axis=axes), g.sum(axis=axes)
 
 
+def _linear_cross_entropy(x, linear_weight, target, linear_bias, reduction):
+    logits = x @ linear_weight.T + (0 if linear_bias is None else linear_bias)
+    return _cross_entropy(logits, target, None, reduction, -100, 0.0)[0]
+
+
+def _segment_reduce(data, reduce, lengths, axis):
+    if axis:
+        return np.stack([_segment_reduce(d, reduce, n, axis - 1) for d, n in zip(data, lengths)])
+    ends = np.cumsum(lengths)
+    return np.stack([getattr(np, reduce)(data[end - n:end], axis=0) for n, end in zip(lengths, ends)])
+
+
+def _norm_except_dim(v, pow, dim):
+    axes = tuple(d for d in range(v.ndim) if d != dim)
+    return (np.abs(v)**pow).sum(axis=axes, keepdims=dim != -1)**(1 / pow)
+
+
+def _type_as(x, y):
+    return x.astype(y.dtype)
+
+
+def _masked_select(x, mask):
+    x, mask = np.broadcast_arrays(x, mask)
+    return x[mask]
+
+
+def _gates(x, h, w_ih, w_hh, b_ih, b_hh):
+    return (x @ w_ih.T + (0 if b_ih is None else b_ih), h @ w_hh.T + (0 if b_hh is None else b_hh))
+
+
+def _lstm_cell(x, hx, w_ih, w_hh, b_ih, b_hh):
+    h, c = hx
+    i, f, g, o = np.split(sum(_gates(x, h, w_ih, w_hh, b_ih, b_hh)), 4, axis=1)
+    c = special.expit(f) * c + special.expit(i) * np.tanh(g)
+    return special.expit(o) * np.tanh(c), c
+
+
+def _gru_cell(x, hx, w_ih, w_hh, b_ih, b_hh):
+    a, b = _gates(x, hx, w_ih, w_hh, b_ih, b_hh)
+    (ar, az, an), (br, bz, bn) = np.split(a, 3, axis=1), np.split(b, 3, axis=1)
+    r, z = special.expit(ar + br), special.expit(az + bz)
+    return (1 - z) * np.tanh(an + r * bn) + z * hx
+
+
+def _rnn_tanh_cell(x, hx, w_ih, w_hh, b_ih, b_hh):
+    return np.tanh(sum(_gates(x, hx, w_ih, w_hh, b_ih, b_hh)))
+
+
+def _rnn_relu_cell(x, hx, w_ih, w_hh, b_ih, b_hh):
+    return np.maximum(sum(_gates(x, hx, w_ih, w_hh, b_ih, b_hh)), 0)
+
+
 def _class_axis(x):
     return 0 if x.ndim == 1 else 1
 

@@ -48,6 +48,9 @@ CALLS = {
                             lambda: F.instance_norm(LINE, *running(), *C, False, eps=1e-3)),
                            ((LINE, *C, *running(), True, 0.1, 1e-3, True),
                             lambda: F.instance_norm(LINE, None, None, *C, eps=1e-3))],
+    "hardtanh_inplace": [((X, -0.5, 0.5), lambda: F.hardtanh(X, -0.5, 0.5))],
+    "rrelu_inplace": [((X, 0.25, 0.25), lambda: F.rrelu(X, 0.25, 0.25))],
+    "polygamma": [((X.abs(), 2), lambda: pt.polygamma(2, X.abs()))],
     "adaptive_max_pool1d__top": [((LINE, 5), lambda: F.adaptive_max_pool1d(LINE, 5, True))],
     "max_pool1d_with_indices__top": [((LINE, 3), lambda: F.max_pool1d(LINE, 3, return_indices=True)),
                                      ((LINE, 3, (2,), 1, 1, True), lambda: F.max_pool1d(LINE, 3, 2, 1, 1, True, True))],
@@ -66,14 +69,30 @@ def test_each_has_a_call():
 
 @pytest.mark.parametrize("name", CALLS)
 def test_calls(name):
-    where, _, public = ROWS[name].public[0].rpartition(".")
-    f = getattr(F if where else pt, public)
-    assert f.__name__ == public and f.__doc__.startswith("See :func:`ptcore.nn.functional.")
+    row = ROWS[name]
+    where, _, public = row.public[0].rpartition(".") if row.public else ("Tensor", "", row.name)
+    f = getattr({"nn.functional": F, "": pt, "Tensor": pt.Tensor}[where], public)
+    assert f.__name__ == public and f.__doc__.startswith("See :func:`ptcore.")
     for args, call in CALLS[name]:
-        pt.testing.assert_close(f(*args), call(), rtol=0, atol=0, equal_nan=True)
+        want = call()
+        pt.testing.assert_close(f(args[0].clone(), *args[1:]), want, rtol=0, atol=0, equal_nan=True)
         names = list(inspect.signature(f).parameters)
         assert len(names) >= len(args)
-        pt.testing.assert_close(f(args[0], **dict(zip(names[1:], args[1:]))), call(), rtol=0, atol=0, equal_nan=True)
+        pt.testing.assert_close(f(args[0].clone(), **dict(zip(names[1:], args[1:]))), want, rtol=0, atol=0, equal_nan=True)
+
+
+@pytest.mark.parametrize("f, same, args", [(F.hardtanh_, F.hardtanh, (-0.5, 0.25)), (F.rrelu_, F.rrelu, (0.25, 0.25)),
+                                           (pt.Tensor.polygamma_, lambda x, n: pt.polygamma(n, x), (1,))])
+def test_in_place(f, same, args):
+    x = pt.tensor([-2.5, 0.5, 1.5])
+    want = same(x.clone(), *args)
+    assert f(x, *args) is x and x._version == 1
+    pt.testing.assert_close(x, want, rtol=0, atol=0)
+
+
+def test_polygamma_of_integers_has_no_place():
+    with pytest.raises(RuntimeError, match="polygamma_: result type float32 can't be cast"):
+        pt.tensor([1, 2]).polygamma_(1)
 
 
 @pytest.mark.parametrize("reduction", [3, -1])

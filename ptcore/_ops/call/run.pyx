@@ -498,7 +498,7 @@ cdef object with_writes_apart(Call *c):
     cdef int k, argument = 0
     cdef list args = [<object>c.args[k] for k in range(c.n)]
     cdef list given = list(args)                # of the writes, which no derivative goes through
-    write = decompositions.function(c.o.row.decode(), "_writes")
+    write = decompositions.writes(c.o.row.decode())
     for k in range(c.n):
         if c.o.letters[k] in b"TOIJL":
             if c.o.mutates >> argument & 1:
@@ -649,7 +649,7 @@ cdef bint by_smaller_ops(Call *c, PyObject **results) except -1:
     try:
         made = function(*[widened(without_history(x)) for x in plain_args(c)])
         if c.o.mutates:
-            decompositions.function(c.o.row.decode(), "_writes")(made, *[without_history(x) for x in plain_args(c)])
+            decompositions.writes(c.o.row.decode())(made, *[without_history(x) for x in plain_args(c)])
     except Exception as e:
         called_as(e, c.o.name.decode())
         raise

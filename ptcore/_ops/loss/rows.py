@@ -2,6 +2,7 @@
 from ptcore._ops.table.schema import (
     FLOATING,
     REAL,
+    composite,
     elementwise,
     network,
     nondifferentiable,
@@ -244,3 +245,33 @@ for _signature in (
         "triplet_margin_loss(anchor, positive, negative, margin: Float = 1.0, p: Float = 2, eps: Float = 1e-06, "
         "swap=False, reduction: Int = 0)"):
     spelling(_signature.partition("(")[0], _signature)
+
+composite("linear_cross_entropy(input, linear_weight, target, *, linear_bias: OptTensor = None, "
+          'weight: OptTensor = None, reduction: Obj = "mean", ignore_index: Obj = None, label_smoothing: Obj = 0.0, '
+          "options: Obj = None)", public=["nn.functional.linear_cross_entropy"], method=False,
+          reference="_linear_cross_entropy(x, linear_weight, target, linear_bias, reduction)",
+          doc=""":func:`ptcore.nn.functional.cross_entropy` of the logits ``input @ linear_weight.T + linear_bias``.
+
+Parameters
+----------
+input : Tensor
+    Samples ``(N, features)`` or one ``(features)``.
+linear_weight : Tensor
+    Shape ``(C, features)``, or ``(C, d1, ..., features)`` for a loss of several dims.
+target, weight, reduction, label_smoothing
+    As for ``cross_entropy``.
+linear_bias : Tensor, optional
+    Shape ``(C)`` or ``(C, d1, ...)``.
+ignore_index : int, optional
+    Class index that does not count, -100 unless given.
+options : LinearCrossEntropyOptions, optional
+    Has the samples worked through in pieces, if `linear_weight` is a matrix and `target` holds class indices; else,
+    and without options, the logits are made as a whole.
+
+Examples
+--------
+>>> import ptcore
+>>> x, w = ptcore.zeros(1, 3), ptcore.ones(2, 3)
+>>> ptcore.nn.functional.linear_cross_entropy(x, w, ptcore.tensor([0]))
+tensor(0.6931)
+""")

@@ -145,4 +145,4 @@ def group_norm_stats_backward(g_mean, g_rstd, input, mean, rstd, num_groups):
 FUNCTIONS = {f.__name__: f for f in (
     layer_norm_stats, layer_norm_backward, batch_norm_stats, batch_norm_backward, batch_norm_given, group_norm_stats,
     group_norm_backward)}
-FUNCTIONS.update(batch_norm_stats_writes=batch_norm_writes, group_norm_stats_writes=group_norm_writes)
+WRITES = {"batch_norm_stats": batch_norm_writes, "group_norm_stats": group_norm_writes}

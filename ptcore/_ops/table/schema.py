@@ -122,8 +122,10 @@ class Row:
 
     ``mutates``: the places of the arguments that the op writes to; rows give their names. A structured op with several
     results has them as outputs of its kernel too, behind its results (call/run.pyx); they are optional and keep their
-    dtype. An interpreter sees the op without them and then the writes as ops: the function ``<name>_writes`` of
-    <topic>/decompositions.py, which gets the results and the op's arguments.
+    dtype. An interpreter sees the op without them and then the writes as ops: the function that ``WRITES`` of
+    <topic>/decompositions.py has, which gets the results and the op's arguments.
+
+    ``file``: the file of the topic that has a composite's body.
 
     ``spells``: of a composite that is another row with parameters of its own (see ``spelling``), the name of that row
     and the expressions for parameters of that row.
@@ -179,6 +181,7 @@ class Row:
         self.node = columns.pop("node", None)
         self.called = columns.pop("called", None)
         self.mutates = self.places(columns.pop("mutates", ()))
+        self.file = columns.pop("file", "bodies")
         self.spells = columns.pop("spells", None)
         self.definition = columns.pop("definition", None)
         self.qualname = columns.pop("qualname", self.name)
@@ -368,7 +371,7 @@ def made(signature, reference, text, example, result, **columns):
 """, **columns)
 
 
-def spelling(base, signature, where="", **given):
+def spelling(base, signature, where="", columns=(), **given):
     """A function with the name and the parameters of ``signature`` that calls the function of the row ``base``.
 
     Parameters of the same name are handed over, unless ``given`` has an expression of the parameters for it; others are
@@ -376,10 +379,14 @@ def spelling(base, signature, where="", **given):
     (``ptcore/_names/spellings.py``).
     """
     node, (name, args) = ast.parse(f"def {signature}: pass").body[0], parse_signature(signature)
-    return _row("composite", signature, parsed=(name if where else f"{name}__top", args), called=name,
-                public=[f"{where}.{name}" if where else name], method=False, spells=(base, given),
+    columns = dict(columns)
+    method = columns.setdefault("method", False)
+    own = f"{name}inplace" if name.endswith("_") else name if where or method else f"{name}__top"
+    home = "" if method else "nn.functional."
+    return _row("composite", signature, parsed=(own, args), called=name, spells=(base, given),
+                public=[] if method else [f"{where}.{name}" if where else name],
                 returns=ast.unparse(node.returns) if node.returns else None,
-                doc=f"See :func:`ptcore.nn.functional.{base}`.")
+                doc=f"See :func:`ptcore.{home}{base.removesuffix('_function')}`.", **columns)
 
 
 def draw(signature, text, example, result, **columns):
