@@ -92,15 +92,7 @@ from ptcore._ops.creation.draws import (  # noqa: E402
     randperm,
 )
 from ptcore._ops.levels import get_num_threads, set_num_threads  # noqa: E402
-from ptcore._ops.methods import (  # noqa: E402
-    adjoint,
-    as_strided,
-    broadcast_to,
-    conj,
-    detach,
-    masked_select,
-    nonzero,
-)
+from ptcore._ops.methods import as_strided, detach, nonzero  # noqa: E402
 from ptcore.autograd import tensor_methods as _tensor_methods  # noqa: E402
 
 

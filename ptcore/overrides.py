@@ -67,7 +67,7 @@ def get_overridable_functions():
     dict of object to list of callable
     """
     import ptcore
-    kinds = (type(ptcore.add), type(ptcore.nn.functional.batch_norm))     # of rows, and of what is none
+    kinds = (type(ptcore.add), type(ptcore.is_complex))                   # of rows, and of what is none
     spaces = (ptcore, ptcore.nn.functional, ptcore.linalg, ptcore.special, ptcore.fft, Tensor)
     found = {space: [f for f in [getattr(space, name) for name in sorted(dir(space)) if not name.startswith("__")]
                      if isinstance(f, kinds) and not getattr(f, "modes_alone", False)] for space in spaces}

@@ -167,7 +167,7 @@ def test_reference_pages(tmp_path):
         assert re.search("Derivative for|Gradient for|Gradient: |No derivative for|Without derivative", entry), row.name
     assert "Derivative for input: ``" in entries["relu"]
     assert "Gradient: ``softmax" in entries["softmax"]
-    assert "``mm(g, adjoint(y))``" in entries["mm"]
+    assert "``mm(g, adjoint_of(y))``" in entries["mm"]
 
 
 @SOURCE_ONLY

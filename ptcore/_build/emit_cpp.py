@@ -134,10 +134,17 @@ def optable(ops):
             f"{int(op.differentiable)}, {len(op.saved)}, {int(emit_shapes.takes_positions(op))}, {INTEGERS[row.integers]}, {SELECTS[row.selects]}, "
             f"{condition(row)}, {OUT_DTYPE[row.out_dtype]}, "
             f"{{{schema.AUTOCAST.index(row.autocast_on('cpu'))}, {schema.AUTOCAST.index(row.autocast_on('cuda'))}}}, 0, "
-            f"0x{types:x}, 0x{grad_mask(op):x}, "
+            f"0x{types:x}, 0x{grad_mask(op):x}, 0x{mutates(op):x}, "
             f"{{{saved}}}, {{{need}}}, NULL}},")
     text.append("};")
     return "\n".join(text) + "\n"
+
+
+def mutates(op):
+    """pt_opinfo.mutates: the tensor arguments that a structured op writes to."""
+    if op.row.kind != "structured":
+        return 0
+    return sum(1 << k for k, a in enumerate(op.tensors) if op.position(a.name) in op.row.mutates)
 
 
 def layout(row):

@@ -85,7 +85,7 @@ def extra(op, role):
     if role == signature.METHOD and row.numpy:
         return row.numpy
     if row.kind == "composite":
-        return f"{op.family}.bodies:{row.name}"
+        return f"ptcore._names.spellings:{row.name}" if row.spells else f"ptcore._ops.{op.family}.{row.file}:{row.name}"
     if row.absent:
         return row.absent[1]
     for choice in (row.select or {}).values():
@@ -195,6 +195,27 @@ def name_module(where, pairs):
             "from ptcore._ops.functions import (  # noqa: F401"]
     text += [f"    {own}," if own == n else f"    {own} as {n}," for n, own in sorted(set(pairs))]
     return "\n".join([*text, ")", "", f"__all__ = {sorted({n for n, _ in pairs})}"]) + "\n"
+
+
+def spellings(ops):
+    """spellings.py: the bodies of rows that spell others."""
+    by_name = {op.name: op.row for op in ops}
+    text = ['"""Generated from the op rows: functions that are others with parameters of their own."""',
+            "from ptcore._ops import functions as _f", "from ptcore._ops.checked import reduction_word"]
+    for op in ops:
+        if not op.row.spells:
+            continue
+        base, values = op.row.spells
+        letters, given, left_out = {a.name: a.letter for a in op.row.args}, [], False
+        for a in by_name[base].args:
+            value = values.get(a.name, a.name if a.name in letters else None)
+            if value == "reduction" and letters[value] == "i":
+                value = f'reduction_word("{op.row.called}", reduction)'
+            if value is not None:
+                given.append(f"{a.name}={value}" if left_out or a.keyword_only else value)
+            left_out = left_out or value is None
+        text += ["", "", f"def {op.name}({', '.join(letters)}):", f"    return _f.{base}({', '.join(given)})"]
+    return "\n".join(text) + "\n"
 
 
 MODULES = {"": "root", "Tensor": "methods", "nn.functional": "functional", "linalg": "linalg", "special": "special",

@@ -54,6 +54,7 @@ def main():
     if args.names:
         for where, pairs in emit_functions.names(ops).items():
             write(args.output / f"{emit_functions.MODULES[where]}.py", emit_functions.name_module(where, pairs))
+        write(args.output / "spellings.py", emit_functions.spellings(ops))
         return None
     by_name = {op.name: op for op in ops}
     write(args.output / "_optable.h", emit_cpp.optable(ops))

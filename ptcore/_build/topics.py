@@ -10,8 +10,8 @@ import levels
 import tables
 
 
-# Data, classes, and what nn.functional has in another form.
-PLAIN = ("__init__", "rows", "tensor_types", "toplevel")
+# Data and classes.
+PLAIN = ("__init__", "rows", "tensor_types")
 
 
 def bodies():

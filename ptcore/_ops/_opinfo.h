@@ -59,6 +59,7 @@ typedef struct pt_opinfo {
     uint32_t slow;              /* the flags and mode bits that keep a call off the short ways: of PT_SLOW; filled at import */
     uint32_t types;             /* bit per compute dtype */
     uint16_t grad_mask;         /* bit per tensor argument that can receive a gradient */
+    uint16_t mutates;           /* bit per tensor argument that the kernel writes to */
     int16_t saved[PT_MAX_SAVED];    /* arg k; PT_SAVE_META + arg k; PT_SAVE_OUT + output k */
     uint16_t need[PT_MAX_SAVED];    /* saved only if one of these arguments requires grad */
     int (*shape)(void *call);       /* the shape rule, on a Call; 0: Python has to say. Filled at import */

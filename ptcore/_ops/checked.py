@@ -144,5 +144,13 @@ def reduction(op, value, size_average=None, reduce=None):
     return word(op, "reduction", value, REDUCTIONS)
 
 
+def reduction_word(op, value):
+    """The word of a reduction that is given as a number."""
+    number = integer(op, "reduction", value)
+    if number not in (0, 1, 2):
+        raise ValueError(f"{op}: reduction must be 0 (none), 1 (mean) or 2 (sum), got {number}")
+    return REDUCTIONS[number]
+
+
 def dtype(op, name, value):
     return as_dtype(value, op, name)

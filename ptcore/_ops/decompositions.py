@@ -11,11 +11,23 @@ from ptcore._ops.table.ids import family_of
 
 def function(op):
     """The decomposition of an op; KeyError if it has none."""
+    topic = topic_of(op)
+    if topic is None:
+        raise KeyError(op)
+    return topic.FUNCTIONS[op]
+
+
+def writes(op):
+    """The writes of an op to what it mutates, as ops in place: a function of the op's results and arguments."""
+    return topic_of(op).WRITES[op]
+
+
+def topic_of(op):
+    """The file of an op's topic, or None."""
     name = f"ptcore._ops.{family_of(op)}.decompositions"
     try:
-        topic = import_module(name)
+        return import_module(name)
     except ModuleNotFoundError as e:
         if e.name != name:
             raise
-        raise KeyError(op) from None
-    return topic.FUNCTIONS[op]
+        return None

@@ -273,7 +273,7 @@ cdef object body_of(pt_function *f, str suffix=""):
     if f.body == NULL:
         import importlib
         module, _, name = f.spec.extra.decode().partition(":")
-        found = getattr(importlib.import_module(f"ptcore._ops.{module}"), name + suffix)
+        found = getattr(importlib.import_module(module), name + suffix)
         Py_INCREF(found)
         f.body = <PyObject *>found
     return <object>f.body

@@ -1,5 +1,5 @@
 """Methods and functions that are no op of their own: detach, to and its short forms,
-contiguous, transposes as properties, nonzero, as_strided, masked_select, einsum.
+contiguous, transposes as properties, nonzero, as_strided, einsum.
 """
 
 from cpython.object cimport PyObject
@@ -8,7 +8,7 @@ from ptcore._errors import ShapeError
 from ptcore._types cimport *
 from ptcore._events cimport PT_SEEN_PROFILE, as_event
 from ptcore._device cimport CPU, as_device, device as Device
-from ptcore._dtype cimport CATEGORY, ITEMSIZE, as_code, dtype_of
+from ptcore._dtype cimport ITEMSIZE, as_code, dtype_of
 from ptcore._dtype import as_dtype
 from ptcore._shape cimport wrap_dim, read_index
 from ptcore._tensor cimport *
@@ -22,10 +22,10 @@ from ptcore._ops.writing cimport *
 from ptcore._ops.call.offer import overridable
 from ptcore._state cimport is_asked
 from ptcore._ops.table.ids import op_id
-from ptcore._ops.functions import (as_strided_of, expand, permute, reshape, squeeze, transpose, unbind,
-                                   unsqueeze)
+from ptcore._ops.functions import as_strided_of, permute, squeeze, transpose, unbind, unsqueeze
 from ptcore._ops.functions import where as _where
 from ptcore._ops.functions import instead, round_to, round_to_, row_major
+from ptcore._ops.functions import adjoint, broadcast_to, conj, masked_select  # no-cython-lint: pickles name them here
 from ptcore._memory_format import checked as format_of
 from ptcore._memory_format import contiguous as contiguous_as
 from ptcore._memory_format import preserve_format
@@ -217,14 +217,6 @@ def type_(Tensor self not None, dtype=None, non_blocking=False):
 
 
 @overridable
-def type_as(Tensor self not None, other):
-    """This tensor in other's dtype and on its device."""
-    if not isinstance(other, Tensor):
-        raise TypeError(f"type_as: other must be a Tensor, got {type(other).__name__}")
-    return to(self, other)
-
-
-@overridable
 def is_same_size(Tensor self not None, other):
     """Whether both tensors have the same shape."""
     if not isinstance(other, Tensor):
@@ -300,30 +292,6 @@ def as_strided(Tensor input not None, size, stride, storage_offset=None):
     return as_strided_of(input, size, stride, offset, (), 0)
 
 
-@overridable
-def view_as(Tensor self not None, Tensor other not None):
-    """This tensor viewed in other's shape."""
-    return self.view(other.shape)
-
-
-@overridable
-def reshape_as(Tensor self not None, Tensor other not None):
-    """This tensor in other's shape."""
-    return reshape(self, other.shape)
-
-
-@overridable
-def expand_as(Tensor self not None, Tensor other not None):
-    """This tensor expanded to other's shape."""
-    return expand(self, other.shape)
-
-
-@overridable
-def broadcast_to(Tensor input not None, size):
-    """``input`` expanded to a shape."""
-    return expand(input, size)
-
-
 def reinterpret(Tensor x, dtype):
     """The same bytes read as another dtype (``x.view(dtype)``)."""
     cdef int code = as_code(dtype, b"view", b"dtype")
@@ -395,18 +363,6 @@ cdef object written(Tensor value, object out, const char *op):
 
 
 @overridable
-def masked_select(Tensor input not None, Tensor mask not None, *, out=None):
-    """The elements of input where mask holds, as a vector; the two broadcast."""
-    from ptcore._ops.table.shapes import broadcast_shapes
-    if mask.dt != PT_BOOL:
-        from ptcore._errors import DTypeError
-        raise DTypeError(f"masked_select: mask must have dtype bool, got {dtype_of(mask.dt).name}")
-    shape = broadcast_shapes("masked_select", tuple(input.shape), tuple(mask.shape))
-    found = expand(input, shape)[expand(mask, shape)]
-    return found if out is None else written(found, out, b"masked_select")
-
-
-@overridable
 def where_method(Tensor self not None, condition, other):
     """The elements of this tensor where condition holds, of other elsewhere."""
     return _where(condition, self, other)
@@ -426,19 +382,9 @@ def matrix_transposed(Tensor self not None):
     return transpose(self, -2, -1)
 
 
-@overridable
-def conj(Tensor input not None):
-    """The complex conjugate; a real tensor itself."""
-    if CATEGORY[input.dt] < 3:
-        return input
-    from ptcore._ops.functions import conj_physical
-    return conj_physical(input)
-
-
-@overridable
-def adjoint(Tensor self not None):
+def matrices_adjoint(Tensor self not None):
     """The conjugate transpose of the last two dims."""
-    return conj(matrix_transposed(self))
+    return adjoint(self)
 
 
 def matrix_adjoint(Tensor self not None):
@@ -688,8 +634,8 @@ def cuda_array_interface(self):
 
 # What this module adds to Tensor.
 for _f in (squeeze_, unsqueeze_, transpose_, swapaxes_, swapdims_, t_, as_strided_,
-           detach, detach_, to, cpu, cuda, type_as, is_same_size, get_device, new, size, as_strided, view_as,
-           reshape_as, expand_as, broadcast_to, nonzero, masked_select, conj, adjoint, astype, to_numpy, tobytes):
+           detach, detach_, to, cpu, cuda, is_same_size, get_device, new, size, as_strided, nonzero, astype, to_numpy,
+           tobytes):
     setattr(Tensor, _f.__name__, _f)
 detach = overridable(detach)            # the function; the method asks itself
 for _n, _c in (("float", "float32"), ("double", "float64"), ("half", "float16"),
@@ -703,7 +649,7 @@ for _n, _f in (("type", type_), ("where", where_method), ("contiguous", contiguo
 Tensor.T = property(transposed)
 Tensor.mT = property(matrix_transposed)
 Tensor.H = property(matrix_adjoint)
-Tensor.mH = property(adjoint)
+Tensor.mH = property(matrices_adjoint)
 Tensor.__rdiv__ = Tensor.__rtruediv__
 Tensor.__iter__ = iterate
 Tensor.__contains__ = contains

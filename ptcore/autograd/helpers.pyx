@@ -162,9 +162,12 @@ def zeros_for(g, shape):
     return zeros(shape, dtype=g.dtype, device=g.device)
 
 
-def adjoint(x):
+def adjoint_of(x):
     """The conjugate transpose of the last two dims."""
     return conj_of(transpose(x, -2, -1))
+
+
+adjoint = adjoint_of             # pickles name it so
 
 
 def outer_conj(g, y):
@@ -470,7 +473,7 @@ def triangular_forward(t, x, out, upper, unitriangular):
 def pinv_backward(g, y, out):
     """Through the pseudoinverse P of y: -P^H g P^H + (1 - y P) g^H P P^H + P^H P g^H (1 - P y)."""
     from ptcore._ops.functions import matmul
-    h, back = adjoint(out), adjoint(g)
+    h, back = adjoint_of(out), adjoint_of(g)
     left, right = matmul(matmul(back, out), h), matmul(matmul(h, out), back)
     return (left - matmul(y, matmul(out, left))) + (right - matmul(matmul(right, out), y)) - matmul(matmul(h, g), h)
 
@@ -478,6 +481,6 @@ def pinv_backward(g, y, out):
 def pinv_forward(t, y, out):
     """-P t P + P P^H t^H (1 - y P) + (1 - P y) t^H P^H P."""
     from ptcore._ops.functions import matmul
-    h, back = adjoint(out), adjoint(t)
+    h, back = adjoint_of(out), adjoint_of(t)
     left, right = matmul(matmul(out, h), back), matmul(matmul(back, h), out)
     return (left - matmul(matmul(left, y), out)) + (right - matmul(out, matmul(y, right))) - matmul(matmul(out, t), out)

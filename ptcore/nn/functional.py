@@ -4,10 +4,5 @@ from ptcore._names.functional import *
 from ptcore._ops.attention.functions import multi_head_attention_forward as multi_head_attention_forward
 from ptcore._ops.functions import sigmoid as sigmoid
 from ptcore._ops.functions import tanh as tanh
-from ptcore._ops.normalize.functions import batch_norm as batch_norm
-from ptcore._ops.normalize.functions import group_norm as group_norm
-from ptcore._ops.normalize.functions import instance_norm as instance_norm
-from ptcore._ops.normalize.functions import local_response_norm as local_response_norm
-from ptcore._ops.normalize.functions import rms_norm as rms_norm
 
 __getattr__, __dir__ = _lazy.names(__name__)

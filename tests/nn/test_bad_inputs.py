@@ -92,25 +92,17 @@ OPS = {*pt.ops, *(name for name in dir(functional) if not name.startswith("_"))}
 
 # The functions that are no rows: those go through tests/ops/test_errors.py.
 FUNCTIONS = {
-    "rrelu_": [(2, 4)], "hardtanh_": [(2, 4)],
-    **{f"{kind}max_pool{n}d_with_indices": [IMAGES[n], 2] for n in (1, 2, 3) for kind in ("", "adaptive_")},
     **{name: [IMAGES[2], 4] for name in ("upsample", "upsample_bilinear", "upsample_nearest")},
-    "rms_norm": [(2, 4), (4,), pt.ones(4)],
-    "batch_norm": [(2, 4, 3), pt.zeros(4), pt.ones(4), pt.ones(4), pt.ones(4)],
-    "instance_norm": [(2, 4, 3), pt.zeros(4), pt.ones(4), pt.ones(4), pt.ones(4)],
-    "group_norm": [(2, 4, 3), 2, pt.ones(4), pt.ones(4)], "local_response_norm": [(2, 4, 3), 2],
-    "linear_cross_entropy": [(3, 4), pt.ones(5, 4), pt.tensor([0, 4, 2])],
     "multi_head_attention_forward": [(3, 2, 4), (3, 2, 4), (3, 2, 4), 4, 2, pt.ones(12, 4), pt.ones(12), None, None,
                                      False, 0.0, pt.ones(4, 4), pt.ones(4)],
 }
-SETTINGS = {"layer_norm": {1}, "rms_norm": {1}}
 
 
 @pytest.mark.parametrize("name", sorted(FUNCTIONS))
 @pytest.mark.filterwarnings("ignore")
 def test_functions(name):
     function = getattr(functional, name)
-    args = [x if k in SETTINGS.get(name, ()) else given([x])[0] for k, x in enumerate(FUNCTIONS[name])]
+    args = given(FUNCTIONS[name])
     function(*args)                             # as it should be
     found = complaints(names_of(name), function, args)
     assert not found, "\n".join(found)

@@ -369,6 +369,10 @@ CASES = {
                             [F(3, 5), F(3, 5), ROW_MEAN, ROW_RSTD, None]],
     "batch_norm_stats": [[F(5, 3), F(3), F(3), 1e-5], [F(3, 2, 4), None, None, 1e-3],
                          [F(2, 3, 4, 5), F(3), None, 1e-5], [F(70, 20, 3), F(20), F(20), 1e-5]],
+    "batch_norm_given": [[F(5, 3), C(3), C(3, domain=("uniform", 0.5, 3)), F(3), F(3), 1e-5],
+                         [F(3, 2, 4), C(2), C(2, domain=("uniform", 0.5, 3)), None, None, 1e-3],
+                         [F(2, 3, 4, 5), C(3), C(3, domain=("uniform", 0.5, 3)), F(3), None, 1e-5],
+                         [F(70, 20, 3), C(20), C(20, domain=("uniform", 0.5, 3)), None, F(20), 1e-5]],
     "batch_norm_backward": [
         [F(4, 3, 2), F(4, 3, 2), Of(lambda g, x: x.mean(axis=(0, 2))), Of(lambda g, x, m: x.var(axis=(0, 2))),
          F(3), 1e-5],
@@ -450,6 +454,7 @@ CASES.update(_cases_fft.cases(F, Of))
 CASES.update({f"{_view}_copy": CASES[_view] for _view in (
     "diagonal", "narrow", "permute", "select", "split_with_sizes", "squeeze", "t", "transpose", "unbind",
     "unfold", "unsqueeze", "view", "view_as_real", "view_as_complex")})
+CASES.update({r.name: [] for r in ROWS.values() if r.spells})      # tests/ops/test_spellings.py calls these
 CASES["slice_copy"] = [case for case in CASES["slice"] if case[4] > 0]
 
 
@@ -469,7 +474,7 @@ TYPES = {"argsort": schema.ORDERED, "embedding": schema.ALL, "einsum": schema.NU
          **_cases_window.TYPES, **_cases_attention.TYPES, **_cases_factor.TYPES, **_cases_fft.TYPES,
          "linalg_vecdot": schema.FLOATING}
 # ops whose result depends on strides, which fail where a copy would be needed
-FIXED_LAYOUT = ("view", "as_strided_of", "as_strided_scatter", "as_strided_copy", "view_as_complex",
+FIXED_LAYOUT = ("view", "view_as", "as_strided_of", "as_strided_scatter", "as_strided_copy", "view_as_complex",
                 "view_as_complex_copy")
 
 

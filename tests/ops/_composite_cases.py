@@ -50,6 +50,12 @@ SHAPING = {
     "diagonal_scatter": [[F(3, 3), F(3)], [F(3, 4), F(3), 1]],
     "complex_of": [[F(2, 3), F(2, 3)], [F(2, 1), F(3)]],
     "polar": [[F(2, 3, domain=POSITIVE), F(2, 3)]],
+    "view_as": [[F(2, 3), C(3, 2)], [F(4), C(2, 1, 2)]], "reshape_as": [[F(2, 3), C(3, 2)], [F(), C(1)]],
+    "expand_as": [[F(3, 1), C(2, 3, 4)], [F(2), C(2)]], "type_as": [[F(2, 3), C(2)]],
+    "broadcast_to": [[F(3, 1), (2, 3, 4)], [F(), (2,)]], "conj": [[F(2, 3)], [F()]],
+    "adjoint": [[F(2, 3)], [F(2, 3, 4)]], "resolve_conj": [[F(2, 3)]], "resolve_neg": [[F(2, 3)]],
+    "masked_select": [[F(2, 3), B(2, 3)], [F(2, 3), I([True, False, True])], [F(3), B(2, 3)]],
+    "constant_pad_nd": [[F(2, 3), (1, 2)], [F(3, 4), (0, 1, 2, -1), 2]],
     "view_as_real": [[F(2, 3)], [F()]], "view_as_complex": [[F(3, 2)], [F(2)]],
 }
 
@@ -137,6 +143,7 @@ PRODUCTS = {
     + [[F(2, 3, 4), 1, (0, 2)], [F(2, 3, 4), math.inf, (2, 1), True]],
     "linalg_norm": [[F(3, 5)], [F(3, 5), 1], [F(5), 3], [F(3, 5), 2, 1]],
     "dist": [[F(3), F(3)], [F(2, 3), F(3), 1]],
+    "norm_except_dim": [[F(3, 4)], [F(3, 4), 1, 1], [F(2, 3, 2), 2, -1]],
     "pairwise_distance": [[F(3, 4), F(3, 4)], [F(3, 4), F(4), 1.0, 1e-3, True]],
     "cosine_similarity": [[F(3, 4), F(3, 4)], [F(3, 4), F(4), 1], [F(3, 4), F(3, 4), 0]],
     "normalize": [[F(3, 4)], [F(3, 4), 1.0, 0]],
@@ -150,6 +157,22 @@ NEURAL = {
     "softsign": [[F(3, 4)]], "softshrink": [[F(3, 4)], [F(3, 4), 0.2]], "hardtanh": [[F(3, 4)], [F(3, 4), -0.25, 1.5]],
     "softmin": [[F(3, 4), 1]], "softmax_function": [[F(3, 4), 1]], "log_softmax_function": [[F(3, 4), 0]],
     "layer_norm": [[F(3, 5), (5,), F(5), F(5)], [F(2, 3, 4), (3, 4), None, None, 1e-3]],
+    "batch_norm": [[F(4, 3), None, None, F(3), F(3), True], [F(2, 3, 4), None, None, None, None, True, 0.1, 1e-3],
+                   [F(4, 3, 2), C(3), C(3, domain=POSITIVE), F(3), F(3)], [F(2, 3, 2, 2), C(3), C(3, domain=POSITIVE)]],
+    "instance_norm": [[F(2, 3, 4)], [F(2, 3, 2, 2), None, None, F(3), F(3), True, 0.1, 1e-3],
+                      [F(2, 3, 4), C(3), C(3, domain=POSITIVE), F(3), F(3), False]],
+    "group_norm": [[F(2, 4, 3), 2, F(4), F(4)], [F(3, 6), 3], [F(2, 4, 2, 2), 1, F(4), None, 1e-3]],
+    "rms_norm": [[F(3, 5), (5,), F(5), 1e-5], [F(2, 3, 4), (3, 4), None, 1e-3]],
+    "local_response_norm": [[F(2, 5, 3), 3, 1.0, 0.75, 2.0], [F(1, 4, 2, 2), 2, 0.5]],
+    "lstm_cell": [[F(2, 3), [F(2, 2), F(2, 2)], F(8, 3), F(8, 2), F(8), F(8)],
+                  [F(2, 3), [F(2, 2), F(2, 2)], F(8, 3), F(8, 2)]],
+    "gru_cell": [[F(2, 3), F(2, 2), F(6, 3), F(6, 2), F(6), F(6)], [F(2, 3), F(2, 2), F(6, 3), F(6, 2)]],
+    "rnn_tanh_cell": [[F(2, 3), F(2, 2), F(2, 3), F(2, 2), F(2), F(2)]],
+    "rnn_relu_cell": [[F(2, 3), F(2, 2), F(2, 3), F(2, 2), F(2), F(2)]],
+    "linear_cross_entropy": [[F(4, 3), F(5, 3), I([0, 4, 2, 1])],
+                             [F(4, 3), F(5, 3), I([0, 4, 2, 1]), F(5), None, "sum"]],
+    "segment_reduce": [[F(5), "sum", I([2, 3])], [F(4, 3), "mean", I([1, 3])],
+                       [F(2, 4), "max", I([[1, 3], [2, 2]]), None, None, 1], [F(4), "prod", I([3, 1])]],
     "native_layer_norm": [[F(3, 5), (5,), F(5), F(5), 1e-5], [F(2, 3, 4), (3, 4), None, None, 1e-3]],
     "native_group_norm": [[F(2, 4, 3), F(4), F(4), 2, 4, 3, 2, 1e-5], [F(2, 6), None, None, 2, 6, 1, 3, 1e-3]],
     "native_batch_norm": [[F(4, 3), F(3), F(3), None, None, True, 0.1, 1e-5],
@@ -203,7 +226,8 @@ TYPES = {
     "rsub": NUMERIC, "positive": NUMERIC, "scatter": schema.ALL, "cross": NUMERIC,
     "linalg_cross": NUMERIC,
     **dict.fromkeys(PRODUCTS, NUMERIC), "outer": schema.ALL, "kron": schema.ALL, "linalg_diagonal": schema.ALL,
-    **dict.fromkeys(("norm", "linalg_vector_norm", "linalg_matrix_norm", "linalg_norm", "dist"), REAL),
+    **dict.fromkeys(("norm", "linalg_vector_norm", "linalg_matrix_norm", "linalg_norm", "dist", "norm_except_dim"),
+                    REAL),
     **dict.fromkeys(("pairwise_distance", "cosine_similarity", "normalize", "cdist", "pdist"), REAL),
     **dict.fromkeys(NEURAL, REAL),
 }
@@ -215,6 +239,6 @@ NO_GRADIENT = {"argwhere", "searchsorted", "bucketize", "isreal", "unique", "uni
 # The data decide the result's shape, or the call itself.
 NEED_DATA = {"repeat_interleave", "combinations", "one_hot", "argwhere", "unique", "unique_consecutive", "bincount",
              "histc", "renorm", "embedding_bag", "embedding_function", "tril_indices", "triu_indices", "ctc_loss",
-             "isin", "histogram", "histogramdd"}
+             "isin", "histogram", "histogramdd", "masked_select"}
 # Made of float64 on the way, or of a decomposition: half types and exact comparison do not apply.
 assert ptcore

@@ -292,6 +292,36 @@ def _batch_norm(x, weight, bias, eps):
     return _scaled(y, weight, bias), mean, var
 
 
+def _batch_norm_given(x, mean, var, weight, bias, eps):
+    return _scaled((x - _over_channels(mean, x)) / np.sqrt(_over_channels(var, x) + eps), weight, bias)
+
+
+def _batch_norm_of(x, running_mean, running_var, weight, bias, training, eps):
+    if training:
+        return _batch_norm(x, weight, bias, eps)[0]
+    return _batch_norm_given(x, running_mean, running_var, weight, bias, eps)
+
+
+def _instance_norm(x, running_mean, running_var, weight, bias, use_input_stats, eps):
+    if use_input_stats:
+        return np.stack([_batch_norm(sample[None], weight, bias, eps)[0][0] for sample in x])
+    return _batch_norm_given(x, running_mean, running_var, weight, bias, eps)
+
+
+def _rms_norm(x, normalized_shape, weight, eps):
+    axes = tuple(range(-len(normalized_shape), 0))
+    mean = np.sum(np.abs(x)**2 if np.isrealobj(x) else x * x, axis=axes, keepdims=True) / np.prod(normalized_shape)
+    return x / np.sqrt(mean + eps) * (1 if weight is None else weight)
+
+
+def _local_response_norm(x, size, alpha, beta, k):
+    y = np.empty_like(x)
+    for c in range(x.shape[1]):
+        window = x[:, max(0, c - size // 2):c + (size - 1) // 2 + 1]
+        y[:, c] = x[:, c] / (k + alpha / size * (window**2).sum(axis=1))**beta
+    return y
+
+
 def _native_batch_norm(x, weight, bias, eps):
     y, mean, var = _batch_norm(x, weight, bias, eps)
     return y, mean, 1 / np.sqrt(var + eps)
@@ -325,6 +355,58 @@ def _group_norm_backward(g, x, mean, rstd, weight, num_groups):
     gx = gy * rstd + g_var * 2 * centred / count + g_mean / count
     axes = (0, *range(2, x.ndim))
     return gx.reshape(x.shape), (g * (centred * rstd).reshape(x.shape)).sum(axis=axes), g.sum(axis=axes)
+
+
+def _linear_cross_entropy(x, linear_weight, target, linear_bias, reduction):
+    logits = x @ linear_weight.T + (0 if linear_bias is None else linear_bias)
+    return _cross_entropy(logits, target, None, reduction, -100, 0.0)[0]
+
+
+def _segment_reduce(data, reduce, lengths, axis):
+    if axis:
+        return np.stack([_segment_reduce(d, reduce, n, axis - 1) for d, n in zip(data, lengths)])
+    ends = np.cumsum(lengths)
+    return np.stack([getattr(np, reduce)(data[end - n:end], axis=0) for n, end in zip(lengths, ends)])
+
+
+def _norm_except_dim(v, pow, dim):
+    axes = tuple(d for d in range(v.ndim) if d != dim)
+    return (np.abs(v)**pow).sum(axis=axes, keepdims=dim != -1)**(1 / pow)
+
+
+def _type_as(x, y):
+    return x.astype(y.dtype)
+
+
+def _masked_select(x, mask):
+    x, mask = np.broadcast_arrays(x, mask)
+    return x[mask]
+
+
+def _gates(x, h, w_ih, w_hh, b_ih, b_hh):
+    return (x @ w_ih.T + (0 if b_ih is None else b_ih), h @ w_hh.T + (0 if b_hh is None else b_hh))
+
+
+def _lstm_cell(x, hx, w_ih, w_hh, b_ih, b_hh):
+    h, c = hx
+    i, f, g, o = np.split(sum(_gates(x, h, w_ih, w_hh, b_ih, b_hh)), 4, axis=1)
+    c = special.expit(f) * c + special.expit(i) * np.tanh(g)
+    return special.expit(o) * np.tanh(c), c
+
+
+def _gru_cell(x, hx, w_ih, w_hh, b_ih, b_hh):
+    a, b = _gates(x, hx, w_ih, w_hh, b_ih, b_hh)
+    (ar, az, an), (br, bz, bn) = np.split(a, 3, axis=1), np.split(b, 3, axis=1)
+    r, z = special.expit(ar + br), special.expit(az + bz)
+    return (1 - z) * np.tanh(an + r * bn) + z * hx
+
+
+def _rnn_tanh_cell(x, hx, w_ih, w_hh, b_ih, b_hh):
+    return np.tanh(sum(_gates(x, hx, w_ih, w_hh, b_ih, b_hh)))
+
+
+def _rnn_relu_cell(x, hx, w_ih, w_hh, b_ih, b_hh):
+    return np.maximum(sum(_gates(x, hx, w_ih, w_hh, b_ih, b_hh)), 0)
 
 
 def _class_axis(x):

@@ -65,7 +65,8 @@ TOGETHER = (r"operands|shapes?|tensors|arguments|inputs|sizes|dims?|dimensions|d
             r"|matrix|matrices|the input|operand|numbers|scratch memory")
 # Of what lies below an op: memory, numbers in place of tensors, a meta tensor where the result's shape is in the data.
 BARE = (r"^allocation of \d+ bytes failed", r"^a tensor of sizes .* has too many elements",
-        r"^tensor: a complex value cannot become a real element", r"^item: a meta tensor has no data")
+        r"^tensor: a complex value cannot become a real element", r"^item: a meta tensor has no data",
+        r"^type_as: a meta tensor has no values to copy to cpu")
 
 
 def complaint(row, error):

@@ -109,6 +109,7 @@ CALLS = {
     "recurrent_layer": ("RNN", lambda: pt.nn.RNN(2, 3)(pt.ones(2, 2, 2), pt.ones(1, 3, 3))),
     "layer_norm_stats": ("layer_norm", lambda: F.layer_norm(WHOLE, (3,))),
     "batch_norm_stats": ("batch_norm", lambda: F.batch_norm(pt.ones(2, 3, dtype=pt.int64), None, None, training=True)),
+    "batch_norm_given": ("batch_norm", lambda: F.batch_norm(pt.ones(2, 3, dtype=pt.int64), pt.zeros(3), pt.ones(3))),
     "group_norm_stats": ("group_norm", lambda: F.group_norm(pt.ones(2, 3, dtype=pt.int64), 1)),
     "cross_entropy_stats": ("cross_entropy", lambda: F.cross_entropy(pt.ones(3, 2, dtype=pt.int64), WHOLE)),
     "ctc_loss_stats": ("ctc_loss", lambda: F.ctc_loss(pt.ones(3, 1, 2, dtype=pt.int64), pt.ones(1, 1, dtype=pt.int64), (3,),

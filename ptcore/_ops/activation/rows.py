@@ -1,5 +1,5 @@
 """Rows: activation functions of neural networks."""
-from ptcore._ops.table.schema import FLOATING, INTEGRAL, REAL, draw, elementwise, network, uniform
+from ptcore._ops.table.schema import FLOATING, INTEGRAL, REAL, draw, elementwise, network, spelling, uniform
 
 elementwise(
     "relu(input)", types=INTEGRAL + REAL, formula="relu(x)", partial=["where(out <= 0, 0.0, 1.0)"],
@@ -225,3 +225,8 @@ draw("rrelu_function(input, lower: Float = 0.125, upper: Float = 0.3333333333333
      "``x`` above zero, below it times a random slope in [lower, upper]; its mean when not training.",
      "ptcore.nn.functional.rrelu(ptcore.tensor([-3., 2.]), 1, 1)", "tensor([-3.,  2.])",
      public=["nn.functional.rrelu"], called="rrelu", method=False)
+
+spelling("rrelu_function", "rrelu_(input, lower: Float = 0.125, upper: Float = 0.3333333333333333, training=False)",
+         "nn.functional", {"mutates": ("input",)}, inplace="True")
+spelling("hardtanh", "hardtanh_(input, min_val: Scalar = -1.0, max_val: Scalar = 1.0)", "nn.functional",
+         {"mutates": ("input",)}, inplace="True")

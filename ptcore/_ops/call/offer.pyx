@@ -210,6 +210,9 @@ cdef object ask_about(object function, PyObject **args, Py_ssize_t n, PyObject *
     return ask(function, given, named)
 
 
+Overridable = type(pt_overridable_new(len, 0))       # of the public functions that are no rows
+
+
 def overridable(function):
     """Decorator of a public function that is no row: modes, and arguments that have a ``__torch_function__``, get its
     calls as a whole, as they get those of rows."""

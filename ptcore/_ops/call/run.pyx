@@ -26,6 +26,7 @@ from ptcore._ops.call.read cimport begin, cast, make_room, plain_arguments, read
 from ptcore._ops.call.record cimport record
 from ptcore._ops.plan.hooks cimport copy_run, dry, kernel_run, planning, spoil
 from ptcore._ops.history cimport check_inplace, finish_inplace
+from ptcore._state import no_grad
 
 cdef enum:
     SMALL = 16384               # elements up to which the GIL is kept
@@ -96,6 +97,8 @@ cdef object call_of_any(Call *c, object out):
                 return call(c.op, PySequence_Fast_ITEMS(args), c.n, None)
             finally:
                 resume()
+    if key & PT_INTERPOSED and c.o.mutates and writes(c):
+        return with_writes_apart(c)
     if key & PT_SLOW:
         result = offer(c.op, c.args, c.n, key, out, PT_VARIANT_PLAIN)
         if result is not NotImplemented:
@@ -186,7 +189,10 @@ cdef tuple complete_several(Call *c):
         results[k] = <PyObject *>r
         Py_INCREF(r)
         PyTuple_SET_ITEM(made, k, r)
-    launch(c, results)
+    if c.o.mutates:
+        launch_writing(c, results)
+    else:
+        launch(c, results)
     if c.o.contiguous & KEEPS:
         made = tuple([in_format(c, r) for r in made])
         for k in range(c.nout):
@@ -441,6 +447,11 @@ cdef int launch(Call *c, PyObject **results) except -1:
         work += outs[i].numel
     k.op = c.op
     k.nin, k.nout, k.nparams = c.nin, c.nout, c.nparams
+    if c.o.mutates and writes(c):
+        for i in range(c.nin):
+            if c.o.mutates >> c.argument[i] & 1:
+                outs[k.nout] = c.inputs[i]
+                k.nout += 1
     (<const pt_view **>&k.inputs)[0] = c.inputs
     k.out = outs
     (<const pt_param **>&k.params)[0] = c.params
@@ -452,7 +463,7 @@ cdef int launch(Call *c, PyObject **results) except -1:
         planned(c, &k, kernel)
         return 0
     if work > SMALL:
-        room = own_all(c.inputs, c.nin, outs, c.nout)
+        room = own_all(c.inputs, c.nin, outs, k.nout)
         pt_kernels_enter()
         with nogil:
             status = kernel(&k)
@@ -465,6 +476,75 @@ cdef int launch(Call *c, PyObject **results) except -1:
         planned(c, &k, kernel)
     if room != NULL:
         PyMem_Free(room)
+    return 0
+
+
+# -- what a row mutates ----------------------------------------------------------------------------
+
+cdef bint writes(Call *c) noexcept:
+    """Whether a call of a row that mutates arguments is given one of them."""
+    cdef int k, argument = 0
+    for k in range(c.n):
+        if c.o.letters[k] in b"TOIJL":
+            if c.o.mutates >> argument & 1 and c.args[k] != <PyObject *>None:
+                return True
+            argument += 1
+    return False
+
+
+cdef object with_writes_apart(Call *c):
+    """The call as interpreters see it: the op without what it mutates, then the writes as ops."""
+    from ptcore._ops import decompositions
+    cdef int k, argument = 0
+    cdef list args = [<object>c.args[k] for k in range(c.n)]
+    cdef list given = list(args)                # of the writes, which no derivative goes through
+    write = decompositions.writes(c.o.row.decode())
+    for k in range(c.n):
+        if c.o.letters[k] in b"TOIJL":
+            if c.o.mutates >> argument & 1:
+                args[k] = None
+            elif given[k] is not None:
+                given[k] = given[k].detach()
+            argument += 1
+    if pt_tls.mode & PT_MODE_SAVED_HOOKS:       # which may end the recorded call, as in a checkpoint's second run
+        with no_grad():
+            write(call_with(c.op, tuple(args), None), *given)
+        return call_with(c.op, tuple(args), None)
+    made = call_with(c.op, tuple(args), None)
+    with no_grad():
+        write(tuple([x.detach() for x in made]), *given)
+    return made
+
+
+cdef int launch_writing(Call *c, PyObject **results) except -1:
+    """Runs a kernel that writes to arguments as well, and counts these writes. A write has no history."""
+    cdef list apart = []
+    cdef uint64_t seen = 0
+    cdef Tensor x, dense
+    cdef int i
+    for i in range(c.nin):
+        if c.tensors[i] == NULL or not c.o.mutates >> c.argument[i] & 1:
+            continue
+        x = <Tensor>c.tensors[i]
+        check_inplace(x, c.o.name, False)
+        if repeats_itself(x):
+            raise RuntimeError(f"{c.o.name.decode()}: more than one element of the written-to tensor refers to a "
+                               "single memory location; clone() it first")
+        if x.flags & PT_NONCONTIGUOUS and c.column != DEVICE_META:
+            seen = geometry(c) if not apart else seen
+            apart.append((i, x, contiguous(x)))
+    if apart:
+        look_again(c, seen)
+    for i, _, dense in apart:                       # the kernel writes row-major
+        c.tensors[i] = <PyObject *>dense
+        fill_view(dense, &c.inputs[i])
+    launch(c, results)
+    for i, x, dense in apart:
+        c.tensors[i] = <PyObject *>x
+        copy_into(x, dense)
+    for i in range(c.nin):
+        if c.tensors[i] != NULL and c.o.mutates >> c.argument[i] & 1:
+            finish_inplace(<Tensor>c.tensors[i], None)
     return 0
 
 
@@ -485,7 +565,7 @@ cdef int not_done(Call *c, pt_call *k, pt_kernel kernel, PyObject **results, int
     try:
         if status == PT_NEED_BLAS:
             if room == NULL:
-                room = own_all(c.inputs, c.nin, k.out, c.nout)
+                room = own_all(c.inputs, c.nin, k.out, k.nout)
             pt_kernels_enter()          # before the import, which lets other threads run
             try:
                 from ptcore._ops.product import blas
@@ -568,6 +648,8 @@ cdef bint by_smaller_ops(Call *c, PyObject **results) except -1:
         return False
     try:
         made = function(*[widened(without_history(x)) for x in plain_args(c)])
+        if c.o.mutates:
+            decompositions.writes(c.o.row.decode())(made, *[without_history(x) for x in plain_args(c)])
     except Exception as e:
         called_as(e, c.o.name.decode())
         raise

@@ -361,3 +361,89 @@ _row("linalg_vander(x, *, N: OptInt = None)",
 _row("vander(x, N: OptInt = None, increasing=False)",
      "A row of powers for each element of a vector, falling unless ``increasing``.",
      "ptcore.vander(ptcore.tensor([2, 3]))", "tensor([[2, 1],\n        [3, 1]])", method=False)
+
+# -- of low rank, by iteration ---------------------------------------------------------------------
+composite(
+    "lobpcg(A, k: Obj = None, B: Obj = None, X: Obj = None, n: Obj = None, iK: Obj = None, niter: Obj = None, "
+    "tol: Obj = None, largest: Obj = None, method: Obj = None, tracker: Obj = None, ortho_iparams: Obj = None, "
+    "ortho_fparams: Obj = None, ortho_bparams: Obj = None)", method=False, random=True, file="low_rank",
+    returns="tuple[Tensor, Tensor]",
+    doc="""Largest or smallest eigenvalues of a symmetric matrix, and their vectors, by conjugate gradients of a block.
+
+Parameters
+----------
+A : Tensor
+    Symmetric matrices ``(*, m, m)``.
+k : int, optional
+    How many; the number of columns of X unless given, else 1. The matrices must have at least ``3 * n`` rows.
+B : Tensor, optional
+    Positive definite matrices ``(*, m, m)``: ``A x = e B x`` is solved.
+X : Tensor, optional
+    Vectors ``(*, m, n)`` to begin with, random ones unless given.
+n : int, optional
+    How many vectors are iterated, `k` unless given.
+iK : Tensor, optional
+    Preconditioner ``(*, m, m)``.
+niter : int, optional
+    Most iterations, 1000 unless given; -1: as many as it takes.
+tol : float, optional
+    The relative residual to reach, the square root of the dtype's eps unless given.
+largest : bool, optional
+    Whether the largest (the default) or the smallest.
+method : {"ortho", "basic"}, optional
+    One method serves both: the basis is orthonormal.
+tracker, ortho_iparams, ortho_fparams, ortho_bparams : optional
+    Must be None.
+
+Returns
+-------
+E, X : Tensor
+    Eigenvalues ``(*, k)``, the most extreme one first, and vectors ``(*, m, k)``.
+
+Notes
+-----
+Where A or B requires grad the eigenvalues are those of a full decomposition, which has derivatives of every order.
+A. V. Knyazev, SIAM J. Sci. Comput. 23, 517 (2001).
+
+Examples
+--------
+>>> import ptcore
+>>> E, X = ptcore.lobpcg(ptcore.diag(ptcore.arange(1., 10.)), 1)
+>>> round(E.item(), 3)
+9.0
+""")
+
+composite(
+    "svd_lowrank(A, q: Obj = 6, niter: Obj = 2, M: OptTensor = None)", method=False, random=True, file="low_rank",
+    returns="tuple[Tensor, Tensor, Tensor]",
+    doc="""U, S and V of a matrix of rank ``q`` near A (less M, if given), by products with random vectors.
+
+Parameters
+----------
+A : Tensor
+    Matrices ``(*, m, n)``.
+q : int
+    The rank, somewhat above that of A; at most the smaller size of A counts.
+niter : int
+    How often the vectors are multiplied with A and its adjoint in turn.
+M : Tensor, optional
+    What is subtracted from A.
+
+Examples
+--------
+>>> import ptcore
+>>> U, S, V = ptcore.svd_lowrank(ptcore.ones(4, 3), 2)
+>>> S.shape
+ptcore.Size([2])
+""")
+
+composite(
+    "pca_lowrank(A, q: Obj = None, center: Obj = True, niter: Obj = 2)", method=False, random=True, file="low_rank",
+    returns="tuple[Tensor, Tensor, Tensor]",
+    doc="""Principal components: :func:`ptcore.svd_lowrank` of a matrix whose columns are centred.
+
+>>> import ptcore
+>>> U, S, V = ptcore.pca_lowrank(ptcore.eye(4, 3), 2)
+>>> V.shape
+ptcore.Size([3, 2])
+""")

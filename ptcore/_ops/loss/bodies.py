@@ -16,6 +16,7 @@ from ptcore._ops.functions import (
     exp,
     huber_of,
     index_select,
+    linear,
     log,
     log_softmax,
     logsigmoid,
@@ -34,6 +35,7 @@ from ptcore._ops.functions import (
     unsqueeze,
     xlogy,
 )
+from ptcore._ops.functions import cross_entropy as cross_entropy_op
 from ptcore._ops.history import has_values
 from ptcore._ops.norm.bodies import pairwise_distance
 from ptcore._ops.table.shapes import broadcast_shapes
@@ -481,3 +483,32 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, reduction
     if reduction == "sum":
         return sum(loss)
     return reshape(loss, ()) if single else loss
+
+
+def linear_cross_entropy(input, linear_weight, target, linear_bias, weight, reduction, ignore_index, label_smoothing,
+                         options):
+    op = "linear_cross_entropy"
+    if options is not None and not hasattr(options, "in_pieces"):
+        raise TypeError(f"{op}: options must be LinearCrossEntropyOptions or None, got {type(options).__name__}")
+    if input.ndim not in (1, 2) or linear_weight.ndim < 2 or (linear_weight.ndim > 2 and input.ndim == 1):
+        raise RuntimeError(f"{op}: input must be (N, features), or (features) of a linear_weight of 2 dims, got shapes "
+                           f"{list(input.shape)} and {list(linear_weight.shape)}")
+    if input.shape[-1] != linear_weight.shape[-1]:
+        raise RuntimeError(f"{op}: input and linear_weight must have one number of features, got {input.shape[-1]} and "
+                           f"{linear_weight.shape[-1]}")
+    if linear_bias is not None and not isinstance(linear_bias, Tensor):
+        raise TypeError(f"{op}: linear_bias must be a Tensor or None, got {type(linear_bias).__name__}")
+    sizes = linear_weight.shape[:-1]
+    if linear_bias is not None and linear_bias.shape != sizes:
+        raise RuntimeError(f"{op}: linear_bias must have shape {list(sizes)}, got {list(linear_bias.shape)}")
+    if ignore_index is not None and target.is_floating_point():
+        raise RuntimeError(f"{op}: ignore_index goes with class indices, got a target of probabilities")
+    ignore_index = -100 if ignore_index is None else ignore_index
+    if options is not None and linear_weight.ndim == 2 and (
+            target.dtype.kind in "iu" and target.shape == input.shape[:-1]):
+        return options.in_pieces(input, linear_weight, target, linear_bias, weight, reduction, ignore_index,
+                                 label_smoothing)
+    bias = None if linear_bias is None else linear_bias.reshape(-1)
+    logits = linear(input, linear_weight.reshape(-1, linear_weight.shape[-1]), bias)
+    return cross_entropy_op(logits.unflatten(-1, sizes), target, weight, reduction=reduction,
+                            ignore_index=ignore_index, label_smoothing=label_smoothing)

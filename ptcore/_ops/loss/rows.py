@@ -1,5 +1,15 @@
 """Rows: losses."""
-from ptcore._ops.table.schema import FLOATING, REAL, elementwise, network, nondifferentiable, structured, uniform
+from ptcore._ops.table.schema import (
+    FLOATING,
+    REAL,
+    composite,
+    elementwise,
+    network,
+    nondifferentiable,
+    spelling,
+    structured,
+    uniform,
+)
 
 structured(
     'cross_entropy_stats(input, target: Index, weight: OptTensor = None, '
@@ -220,3 +230,48 @@ network('ctc_loss(log_probs, targets, input_lengths: Obj, target_lengths: Obj, b
 by the target lengths first. ``zero_infinity`` gives 0 where the targets do not fit.""",
         "F.ctc_loss(ptcore.zeros(2, 1, 2), ptcore.tensor([[1]]), (2,), (1,))", "tensor(-1.0986)",
         autocast="high")
+
+# -- reductions as numbers: 0 none, 1 mean, 2 sum; what is left out means none ----------------------
+for _signature in (
+        "kl_div(input, target, reduction: Int = 0, *, log_target=False)",
+        "binary_cross_entropy_with_logits(input, target, weight: Obj = None, pos_weight: Obj = None, "
+        "reduction: Int = 0)",
+        "cosine_embedding_loss(input1, input2, target, margin: Float = 0.0, reduction: Int = 0)",
+        "ctc_loss(log_probs, targets, input_lengths: Obj, target_lengths: Obj, blank: Int = 0, reduction: Int = 0, "
+        "zero_infinity=False)",
+        "hinge_embedding_loss(input, target, margin: Float = 1.0, reduction: Int = 0)",
+        "margin_ranking_loss(input1, input2, target, margin: Float = 0.0, reduction: Int = 0)",
+        "poisson_nll_loss(input, target, log_input: Bool, full: Bool, eps: Float, reduction: Int)",
+        "triplet_margin_loss(anchor, positive, negative, margin: Float = 1.0, p: Float = 2, eps: Float = 1e-06, "
+        "swap=False, reduction: Int = 0)"):
+    spelling(_signature.partition("(")[0], _signature)
+
+composite("linear_cross_entropy(input, linear_weight, target, *, linear_bias: OptTensor = None, "
+          'weight: OptTensor = None, reduction: Obj = "mean", ignore_index: Obj = None, label_smoothing: Obj = 0.0, '
+          "options: Obj = None)", public=["nn.functional.linear_cross_entropy"], method=False,
+          reference="_linear_cross_entropy(x, linear_weight, target, linear_bias, reduction)",
+          doc=""":func:`ptcore.nn.functional.cross_entropy` of the logits ``input @ linear_weight.T + linear_bias``.
+
+Parameters
+----------
+input : Tensor
+    Samples ``(N, features)`` or one ``(features)``.
+linear_weight : Tensor
+    Shape ``(C, features)``, or ``(C, d1, ..., features)`` for a loss of several dims.
+target, weight, reduction, label_smoothing
+    As for ``cross_entropy``.
+linear_bias : Tensor, optional
+    Shape ``(C)`` or ``(C, d1, ...)``.
+ignore_index : int, optional
+    Class index that does not count, -100 unless given.
+options : LinearCrossEntropyOptions, optional
+    Has the samples worked through in pieces, if `linear_weight` is a matrix and `target` holds class indices; else,
+    and without options, the logits are made as a whole.
+
+Examples
+--------
+>>> import ptcore
+>>> x, w = ptcore.zeros(1, 3), ptcore.ones(2, 3)
+>>> ptcore.nn.functional.linear_cross_entropy(x, w, ptcore.tensor([0]))
+tensor(0.6931)
+""")

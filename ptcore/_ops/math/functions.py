@@ -1,6 +1,7 @@
 """Conjugation and its marks: it is carried out at once, and nothing is marked."""
 from ptcore._ops.call.offer import overridable
 from ptcore._ops.checked import need_tensors
+from ptcore._ops.functions import resolve_conj, resolve_neg  # noqa: F401  (pickles name them here)
 
 
 @overridable
@@ -15,20 +16,6 @@ def is_neg(self):
     """False: negation is carried out, never marked."""
     need_tensors("is_neg", input=self)
     return False
-
-
-@overridable
-def resolve_conj(self):
-    """The tensor itself, which has no mark to resolve."""
-    need_tensors("resolve_conj", input=self)
-    return self
-
-
-@overridable
-def resolve_neg(self):
-    """The tensor itself, which has no mark to resolve."""
-    need_tensors("resolve_neg", input=self)
-    return self
 
 
 @overridable

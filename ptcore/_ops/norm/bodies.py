@@ -234,3 +234,12 @@ def linalg_cond(A, p):
     safe = where(unsqueeze(unsqueeze(singular, -1), -1), _identity(A), A)
     size = _matrix_norm(op, A, p, (-2, -1), False, None)
     return masked_fill(size * _matrix_norm(op, linalg_inv(safe), p, (-2, -1), False, None), singular, _INFINITY)
+
+
+def norm_except_dim(v, pow, dim):
+    if dim == -1:
+        return v.norm(pow)
+    if not 0 <= dim < v.ndim:
+        raise IndexError(f"norm_except_dim: dim must be -1 or in [0, {v.ndim - 1}], got {dim}")
+    others = [d for d in range(v.ndim) if d != dim]
+    return v.norm(pow, others, keepdim=True) if others else v.abs()

@@ -1,5 +1,5 @@
 """Rows: norms, condition numbers and distances."""
-from ptcore._ops.table.schema import REAL, made, nondifferentiable, structured
+from ptcore._ops.table.schema import REAL, composite, made, nondifferentiable, structured
 
 # -- norms -------------------------------------------------------------------------------------------
 made('norm(input, p: Obj = "fro", dim: Obj = None, keepdim=False, *, dtype: DType = None)', "_norm(x, p, dim, keepdim)",
@@ -83,3 +83,12 @@ made("linalg_cond(A, p: Obj = None)", "_linalg_cond",
 :func:`ptcore.linalg.matrix_norm`; None: the ratio of the extreme singular values.""",
      "ptcore.linalg.cond(ptcore.tensor([[2., 0.], [0., 4.]]))", "tensor(2.)", out_argument=True, autocast="high",
      public=["linalg.cond"], method=False, out_dtype="cast")
+
+composite("norm_except_dim(v, pow: Float = 2, dim: Int = 0)", method=False, autocast=(None, "high"),
+          reference="_norm_except_dim(v, pow, dim)",
+          doc="""Norms over all dims but one, which are kept with size 1; all of them if ``dim`` is -1.
+>>> import ptcore
+>>> ptcore.norm_except_dim(ptcore.tensor([[3., 4.], [0., 1.]]))
+tensor([[5.],
+        [1.]])
+""")

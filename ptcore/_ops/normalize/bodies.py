@@ -1,11 +1,20 @@
 """Bodies: softmax and normalisation over dims."""
+import cython
+from cython.cimports.ptcore._dtype import CATEGORY
 from cython.cimports.ptcore._ops._common import wrap_dim
+from cython.cimports.ptcore._tensor import Tensor as TensorC
+from cython.cimports.ptcore._types import PT_INTERPOSED, pt_tls
 
-from ptcore._dtype import bfloat16, float16, float32
+from ptcore._dtype import bfloat16, finfo, float16, float32
 from ptcore._errors import DTypeError, ShapeError, warn
 from ptcore._ops import checked
 from ptcore._ops.creation.creation import empty, empty_like, full, zeros_like
 from ptcore._ops.functions import (
+    batch_norm_given,
+    batch_norm_stats,
+    cat,
+    clone,
+    div,
     group_norm_stats,
     layer_norm_stats,
     log_softmax,
@@ -13,14 +22,8 @@ from ptcore._ops.functions import (
     scatter_src,
     softmax,
 )
-from ptcore._ops.normalize.functions import (
-    check_channels,
-    check_input,
-    like_input,
-    need_statistics,
-    normalized,
-    of_batch,
-)
+from ptcore._ops.normalize.decompositions import batch_norm_given as given_by_ops
+from ptcore._tensor import Tensor
 
 
 def softmin(input, dim, _stacklevel, dtype):
@@ -94,25 +97,172 @@ def native_layer_norm(input, normalized_shape, weight, bias, eps):
 
 def native_group_norm(input, weight, bias, N, C, HxW, group, eps):
     op = "native_group_norm"
-    check_input(op, input)
-    check_channels(op, input, weight=weight, bias=bias)
+    _check_input(op, input)
+    _check_channels(op, input, weight=weight, bias=bias)
     if input.shape[0] != N or input.shape[1] != C or input.numel() != N * C * HxW:
         raise ShapeError(f"{op}: input must have {N} samples of {C} channels with {HxW} positions, got shape "
                          f"{list(input.shape)}")
-    weight, bias = like_input(input, weight, bias)
-    out, mean, rstd = group_norm_stats(input, weight, bias, group, eps)
+    out, mean, rstd = group_norm_stats(input, _as_input(weight, input), _as_input(bias, input), group, eps)
     dtype = input.dtype if weight is None else weight.dtype
     return out, mean.to(dtype), rstd.to(dtype)
 
 
 def native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps):
-    op = "native_batch_norm"
-    check_input(op, input)
-    check_channels(op, input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
-    weight, bias = like_input(input, weight, bias)
+    _check("native_batch_norm", input, running_mean, running_var, weight, bias)
+    weight, bias = _as_input(weight, input), _as_input(bias, input)
     if not training:
-        need_statistics(op, running_mean, running_var)
+        _need_statistics("native_batch_norm", running_mean, running_var)
         none = empty(0, dtype=input.dtype, device=input.device)
-        return normalized(input, running_mean, running_var, weight, bias, eps), none, none
-    out, mean, var = of_batch(input, weight, bias, running_mean, running_var, momentum, eps)
+        return _given(input, running_mean, running_var, weight, bias, eps), none, none
+    out, mean, var = batch_norm_stats(input, weight, bias, eps, running_mean, running_var, momentum)
     return out, *_kept(input, mean, rsqrt(var.detach() + eps))
+
+
+# -- by the numbers of a channel -------------------------------------------------------------------
+def _check_input(op, input, least=2):
+    if input.ndim < least:
+        expected = "(N, C, ...)" if least == 2 else "(N, C, L, ...)"
+        raise ShapeError(f"{op}: input must have shape {expected}, got {list(input.shape)}")
+
+
+def _check_channels(op, input, **tensors):
+    for name, t in tensors.items():
+        if t is not None and not isinstance(t, Tensor):
+            raise TypeError(f"{op}: {name} must be a Tensor or None, got {type(t).__name__}")
+        if t is not None and t.dtype.kind != "f":
+            raise DTypeError(f"{op}: {name} must be real floating-point, got {t.dtype.name}")
+        if t is not None and tuple(t.shape) != (input.shape[1],):
+            raise ShapeError(f"{op}: {name} must have shape {[input.shape[1]]} for input of shape "
+                             f"{list(input.shape)}, got {list(t.shape)}")
+
+
+@cython.cfunc
+def _fits(input: TensorC, x: object) -> cython.bint:
+    """Whether an argument is absent, or a real floating number for each channel; symbolic sizes are left to others."""
+    if x is None:
+        return True
+    if not isinstance(x, TensorC):
+        return False
+    t: TensorC = x
+    return not t.flags & PT_INTERPOSED and t.rank == 1 and t.dims[0] == input.dims[1] and CATEGORY[t.dt] == 2
+
+
+@cython.cfunc
+def _check(op: str, input: TensorC, running_mean, running_var, weight, bias):
+    if not (input.rank >= 2 and not input.flags & PT_INTERPOSED and _fits(input, running_mean)
+            and _fits(input, running_var) and _fits(input, weight) and _fits(input, bias)):
+        _check_input(op, input)
+        _check_channels(op, input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
+
+
+@cython.cfunc
+def _as_input(t, input: TensorC):
+    """Scale or shift in the input's dtype: parameters may be float32 beside half inputs."""
+    if t is None or cython.cast(TensorC, t).dt == input.dt:
+        return t
+    return t.to(input.dtype)
+
+
+def _need_statistics(op, running_mean, running_var):
+    if running_mean is None or running_var is None:
+        raise RuntimeError(f"{op}: running_mean and running_var must be Tensors where training is False, got None")
+
+
+@cython.cfunc
+def _given(input: TensorC, mean, var, weight, bias, eps):
+    """Normalisation by given statistics; those with a history are differentiated through as well. Graphs get it in
+    smaller ops: their passes fold them into the layer before, or run them with what comes after."""
+    if (input.flags | pt_tls.mode) & PT_INTERPOSED or (
+            pt_tls.grad_enabled and (mean.requires_grad or var.requires_grad)):
+        return given_by_ops(input, mean, var, weight, bias, eps)
+    return batch_norm_given(input, mean, var, weight, bias, eps)
+
+
+@cython.cfunc
+def _of_channel(input: TensorC):
+    """How many elements a channel has, 0 where there is no channel."""
+    if input.flags & PT_INTERPOSED:
+        return input.numel() // input.shape[1] if input.shape[1] else 0
+    return input.count // input.dims[1] if input.dims[1] else 0
+
+
+def batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps):
+    if input.ndim == 1 and input.shape[0] == 0:         # PyTorch takes it for no channels
+        return clone(input)
+    _check("batch_norm", input, running_mean, running_var, weight, bias)
+    if eps < 0 or (training and eps == 0):
+        raise ValueError("batch_norm: eps must be "
+                         f"{'positive during training' if training else 'non-negative'}, got {eps}")
+    weight, bias = _as_input(weight, input), _as_input(bias, input)
+    if not training:
+        _need_statistics("batch_norm", running_mean, running_var)
+        return _given(input, running_mean, running_var, weight, bias, eps)
+    if _of_channel(input) == 1:
+        raise ValueError(f"batch_norm: expected more than 1 value per channel when training, got input size "
+                         f"{list(input.shape)}")
+    return batch_norm_stats(input, weight, bias, eps, running_mean, running_var, momentum)[0]
+
+
+def instance_norm(input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps):
+    _check("instance_norm", input, running_mean, running_var, weight, bias)
+    weight, bias = _as_input(weight, input), _as_input(bias, input)
+    if not use_input_stats:
+        if running_mean is None or running_var is None:
+            raise ValueError("instance_norm: running_mean and running_var must be Tensors where use_input_stats is "
+                             "False, got None")
+        return _given(input, running_mean, running_var, weight, bias, eps)
+    samples, channels = input.shape[:2]
+    count = input.numel() // (samples * channels) if samples * channels else 0
+    if count == 1:
+        raise ValueError(f"instance_norm: expected more than 1 spatial element when training, got input size "
+                         f"{list(input.shape)}")
+    if channels == 0:
+        return group_norm_stats(input, weight, bias, 1, eps)[0]
+    return group_norm_stats(input, weight, bias, channels, eps, running_mean, running_var, momentum)[0]
+
+
+def group_norm(input, num_groups, weight, bias, eps):
+    _check_input("group_norm", input)
+    _check_channels("group_norm", input, weight=weight, bias=bias)
+    return group_norm_stats(input, _as_input(weight, input), _as_input(bias, input), num_groups, eps)[0]
+
+
+def rms_norm(input, normalized_shape, weight, eps):
+    if input.dtype.kind not in "fc":
+        raise DTypeError(f"rms_norm: input must be floating-point, got {input.dtype.name}")
+    shape = tuple(checked.integers("rms_norm", "normalized_shape", normalized_shape))
+    if not shape or len(shape) > input.ndim or tuple(input.shape[-len(shape):]) != shape:
+        raise ShapeError(f"rms_norm: the last sizes of input must be normalized_shape {list(shape)}, got shape "
+                         f"{list(input.shape)}")
+    if weight is not None and not isinstance(weight, Tensor):
+        raise TypeError(f"rms_norm: weight must be a Tensor or None, got {type(weight).__name__}")
+    if weight is not None and tuple(weight.shape) != shape:
+        raise ShapeError(f"rms_norm: weight must have shape {list(shape)}, got {list(weight.shape)}")
+    wide = input.float() if input.dtype.itemsize == 2 else input
+    dims = tuple(range(-len(shape), 0))
+    if eps is None:
+        eps = finfo(wide.dtype).eps
+    out = wide * ((wide * wide).mean(dims, True) + eps).rsqrt()
+    if weight is not None:
+        out = out * weight
+    return out.to(input.dtype)
+
+
+def local_response_norm(input, size, alpha, beta, k):
+    _check_input("local_response_norm", input, 3)
+    if size < 1:
+        raise ValueError(f"local_response_norm: size must be positive, got {size}")
+    if input.numel() == 0:
+        return input
+    square = input * input
+    before, after = size // 2, (size - 1) // 2
+    zero = square.new_zeros
+    padded = cat([zero(square.shape[0], before, *square.shape[2:]), square,
+                  zero(square.shape[0], after, *square.shape[2:])], 1)
+    total = padded[:, :square.shape[1]]
+    for i in range(1, size):
+        total = total + padded[:, i:i + square.shape[1]]
+    if input.dtype.kind in "iu":            # PyTorch's mean of whole numbers is one
+        total = div(total, size, rounding_mode="trunc")
+        return input / (total * alpha + k) ** beta
+    return input / (total * (alpha / size) + k) ** beta

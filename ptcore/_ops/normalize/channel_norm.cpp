@@ -1,14 +1,18 @@
 /* batch_norm, group_norm and their derivatives, on contiguous tensors (N, C, S...).
  *
- *    batch_norm(input, weight?, bias?; eps) -> out, mean, var               (a channel's: (C,), biased)
+ *    batch_norm(input, weight?, bias?; eps, momentum) -> out, mean, var               ((C,), biased)
+ *    batch_norm_given(input, mean, var, weight?, bias?; eps) -> out         (in any layout)
  *    batch_norm_backward(g, input, mean, var, weight?; eps) -> gx, gw, gb
- *    group_norm(input, weight?, bias?; groups, eps) -> out, mean, rstd      (a group's: (N, groups))
+ *    group_norm(input, weight?, bias?; groups, eps, momentum) -> out, mean, rstd      ((N, groups))
  *    group_norm_backward(g, input, mean, rstd, weight?; groups) -> gx, gw, gb
  *
  * A plane is what one sample has of one channel, S elements in a row. Planes of WIDE elements and more are
  * walked one after another; of narrower ones all channels of a sample go side by side, with the channel's
  * numbers repeated for each position. Sums are taken in E over runs that depend on the shape only and in
  * float64 beyond; half types are computed in float32. An output without data is skipped.
+ *
+ * batch_norm, and group_norm of groups of one channel, have running statistics as outputs 3 and 4: they are moved
+ * towards the mean and the unbiased variance by a share of momentum.
  */
 #include "rows.hpp"
 
@@ -65,6 +69,39 @@ inline double or_else(const pt_view &v, int64_t i, double other) { return presen
 
 constexpr auto first_of = [](auto a, auto) { return a; };
 
+/* Outputs 3 and 4 of a call, which may be absent. */
+struct running {
+    const pt_view *mean = nullptr, *var = nullptr;
+    double momentum = 0;
+    explicit running(const pt_call *call) {
+        if (call->nout > 3 && present(call->out[3])) mean = &call->out[3];
+        if (call->nout > 4 && present(call->out[4])) var = &call->out[4];
+        if (*this) momentum = call->params[call->nparams - 1].d;
+    }
+    explicit operator bool() const { return mean || var; }
+    /* In the steps of the ops that graphs have in its place (batch_norm_writes in decompositions.py), so that both
+     * give the same bits: volatile, as no product may be part of a fused sum. */
+    template <class T>
+    void move_as(const pt_view &v, int64_t c, double to, double factor) const {
+        T *const data = reinterpret_cast<T *>(v.data);
+        volatile T kept = data[c] * T(1 - momentum), share = T(to) * T(factor);
+        data[c] = kept + share;
+    }
+    void move_one(const pt_view *v, int64_t c, double to, double factor) const {
+        if (!v) return;
+        switch (v->dtype) {
+        case PT_FLOAT32: return move_as<float>(*v, c, to, factor);
+        case PT_FLOAT64: return move_as<double>(*v, c, to, factor);
+        default: put_real(*v, c, get_real(*v, c) * (1 - momentum) + to * factor);
+        }
+    }
+    /* towards the mean and the biased variance of `count` elements: of a single one there is no unbiased variance */
+    void move(int64_t c, double m, double biased, double count) const {
+        move_one(mean, c, m, momentum);
+        move_one(var, c, biased, count > 1 ? momentum * count / (count - 1) : NAN);
+    }
+};
+
 /* -- statistics of one channel, or of columns of narrow ones -------------------------------------------- */
 
 /* total[j] = sum over the samples of map(a[n][j], b[n][j], j) for columns [start, start + width) */
@@ -114,10 +151,12 @@ int batch_norm_as(pt_call *call, double eps) {
     const pt_view &in = call->in[0], &weight = call->in[1], &bias = call->in[2], &out = call->out[0];
     const shape x(in);
     const double count = double(x.n * x.s);
+    const running moved(call);
     return over_channels<E>(call, x, [&](int64_t c0, int64_t channels, E *space) {
         const auto keep = [&](int64_t c, double mean, double var) {
             put_real(call->out[1], c, mean);
             put_real(call->out[2], c, var);
+            moved.move(c, double(E(mean)), double(E(var)), count);
         };
         if (x.s >= WIDE) {
             double sum = 0, square = 0;
@@ -247,14 +286,16 @@ int group_norm_as(pt_call *call, int64_t groups, double eps) {
     const shape x(in);
     const int64_t channels = x.c / groups, size = channels * x.s;
     const bool wide = x.s >= WIDE;
+    const running moved(call);
     scratch<E> affine(wide ? 1 : 2 * x.c * x.s);
-    if (!affine) return no_memory(call, 2 * x.c * x.s * int64_t(sizeof(E)));
+    scratch<double> moments(moved ? 2 * x.n * groups : 0);  /* of each group: mean, biased variance */
+    if (!affine || !moments) return no_memory(call, 2 * x.c * x.s * int64_t(sizeof(E)));
     E *w = affine.data, *b = affine.data + x.c * x.s;
     if (!wide) {
         repeat(weight, x.c, x.s, 1, w);
         repeat(bias, x.c, x.s, 0, b);
     }
-    return over_groups<E>(call, x.n, groups, size, [&](int64_t n, int64_t g, E *space) {
+    const int status = over_groups<E>(call, x.n, groups, size, [&](int64_t n, int64_t g, E *space) {
         const int64_t first = (n * groups + g) * size;
         double sum = 0, square = 0;
         runs(in, in, first, size, space, [&](const E *p, const E *, int64_t, int64_t m) { sum += row_sum(p, p, m, first_of); });
@@ -266,6 +307,10 @@ int group_norm_as(pt_call *call, int64_t groups, double eps) {
         const double rstd = 1 / sqrt(square / double(size) + eps);
         put_real(call->out[1], n * groups + g, sum / double(size));
         put_real(call->out[2], n * groups + g, rstd);
+        if (moved) {
+            moments[2 * (n * groups + g)] = sum / double(size);
+            moments[2 * (n * groups + g) + 1] = square / double(size);
+        }
         if (!wide) {
             const E r = E(rstd);
             runs(in, in, first, size, space, [&](const E *p, const E *q, int64_t i, int64_t m) {
@@ -282,6 +327,16 @@ int group_norm_as(pt_call *call, int64_t groups, double eps) {
             });
         }
     });
+    if (status || !moved) return status;
+    for (int64_t c = 0; c < x.c; ++c) {
+        double mean = 0, var = 0;
+        for (int64_t n = 0; n < x.n; ++n) {
+            mean += moments[2 * (n * x.c + c)];
+            var += moments[2 * (n * x.c + c) + 1];
+        }
+        moved.move(c, mean / double(x.n), var / double(x.n), double(size));
+    }
+    return PT_OK;
 }
 
 template <class E>
@@ -353,9 +408,119 @@ int group_norm_backward_as(pt_call *call, int64_t groups) {
     return PT_OK;
 }
 
+/* -- by statistics that are given ----------------------------------------------------------------------- */
+
+/* a channel's number of a vector in any layout */
+inline double of_channel(const pt_view &v, int64_t c, double other) {
+    return present(v) ? get_real(v, c * v.strides[0]) : other;
+}
+
+/* In the steps of the ops that graphs have in its place (batch_norm_given in decompositions.py), so that both give the
+ * same bits. */
+template <class E>
+struct factors {
+    E mean, scale, shift;
+    factors(const pt_call *call, int64_t c, double eps)
+        : mean(E(of_channel(call->in[1], c, 0))),
+          scale(E(1) / E(sqrt(E(of_channel(call->in[2], c, 1)) + E(eps)))),
+          shift(E(of_channel(call->in[4], c, 0))) {
+        if (present(call->in[3])) scale *= E(of_channel(call->in[3], c, 1));
+    }
+};
+
+/* (x - mean) scale + shift of a run, each a function of the position; in two loops, so that no product is part of a
+ * fused sum */
+template <class E, class Mean, class Scale, class Shift>
+inline void normalized(const pt_view &out, int64_t first, const E *PT_RESTRICT p, int64_t m, E *buffer, Mean &&mean,
+                       Scale &&scale, Shift &&shift) {
+    E *PT_RESTRICT to = in_place(out, first, buffer);
+    PT_IVDEP
+    for (int64_t j = 0; j < m; ++j) to[j] = (p[j] - mean(j)) * scale(j);
+    PT_IVDEP
+    for (int64_t j = 0; j < m; ++j) to[j] += shift(j);
+    if (to == buffer) write(out, first, to, m);
+}
+
+/* whether the channels of each position lie side by side, and the positions in order */
+inline bool channels_last(const pt_view &v) {
+    int64_t step = v.sizes[1];
+    if (v.strides[1] != 1) return false;
+    for (int d = v.ndim - 1; d >= 0; --d) {
+        if (d == 1) continue;
+        if (v.sizes[d] != 1 && v.strides[d] != step) return false;
+        step *= v.sizes[d];
+    }
+    return true;
+}
+
+/* a plane that lies in any way, and so the result's */
+template <class E>
+inline void plane_as_it_lies(const pt_view &in, const pt_view &out, int64_t n, int64_t c, const factors<E> &f,
+                             E *buffer) {
+    space<2> plane;
+    int64_t step[2];
+    for (int d = 2; d < in.ndim; ++d) plane.push(in.sizes[d], {in.strides[d], out.strides[d]});
+    const int64_t length = plane.pop(step), rows = plane.numel();
+    cursor<2> at(plane, 0);
+    for (int64_t r = 0; r < rows; ++r, at.next()) {
+        const int64_t from = at.offset[0] + n * in.strides[0] + c * in.strides[1];
+        const int64_t to = at.offset[1] + n * out.strides[0] + c * out.strides[1];
+        for (int64_t i = 0; i < length; i += ROW_RUN) {
+            const int64_t m = min64(ROW_RUN, length - i);
+            fetch(buffer, in, from + i * step[0], step[0], m);
+            for (int64_t j = 0; j < m; ++j) {
+                volatile E product = (buffer[j] - f.mean) * f.scale;
+                put_real(out, to + (i + j) * step[1], double(E(product + f.shift)));
+            }
+        }
+    }
+}
+
+template <class E>
+int batch_norm_given_as(pt_call *call, double eps) {
+    const pt_view &in = call->in[0], &out = call->out[0];
+    shape x(in);
+    const bool ordered = in.contiguous && out.contiguous;
+    const bool last = !ordered && channels_last(in) && channels_last(out);
+    if (last) {
+        x.n *= x.s;
+        x.s = 1;
+    }
+    if (!last && (!ordered || x.s >= WIDE))
+        return over_groups<E>(call, x.n, x.c, x.s, [&](int64_t n, int64_t c, E *space) {
+            const factors<E> f(call, c, eps);
+            if (!ordered) return plane_as_it_lies(in, out, n, c, f, space);
+            const int64_t first = (n * x.c + c) * x.s;
+            runs(in, in, first, x.s, space, [&](const E *p, const E *, int64_t i, int64_t m) {
+                normalized(out, first + i, p, m, space + 2 * ROW_RUN, [=](int64_t) { return f.mean; },
+                           [=](int64_t) { return f.scale; }, [=](int64_t) { return f.shift; });
+            });
+        });
+    const int64_t row = x.c * x.s;
+    scratch<E> repeated(3 * row);
+    if (!repeated) return no_memory(call, 3 * row * int64_t(sizeof(E)));
+    E *mean = repeated.data, *scale = mean + row, *shift = scale + row;
+    for (int64_t c = 0; c < x.c; ++c) {
+        const factors<E> f(call, c, eps);
+        for (int64_t j = c * x.s; j < (c + 1) * x.s; ++j) {
+            mean[j] = f.mean;
+            scale[j] = f.scale;
+            shift[j] = f.shift;
+        }
+    }
+    return over_groups<E>(call, x.n, 1, row, [&](int64_t n, int64_t, E *space) {
+        runs(in, in, n * row, row, space, [&](const E *p, const E *, int64_t i, int64_t m) {
+            const E *PT_RESTRICT mi = mean + i, *PT_RESTRICT si = scale + i;
+            const E *PT_RESTRICT bi = shift + i;
+            normalized(out, n * row + i, p, m, space + 2 * ROW_RUN, [=](int64_t j) { return mi[j]; },
+                       [=](int64_t j) { return si[j]; }, [=](int64_t j) { return bi[j]; });
+        });
+    });
+}
+
 /* Without an element: statistics are NaN, the gradients of weight and bias are zero. */
 inline int of_nothing(pt_call *call, double value) {
-    for (int i = 1; i < call->nout; ++i)
+    for (int i = 1; i < min64(3, call->nout); ++i)              /* running statistics stay */
         if (present(call->out[i]))
             for (int64_t j = 0; j < call->out[i].numel; ++j) put_real(call->out[i], j, value);
     return PT_OK;
@@ -384,6 +549,18 @@ int batch_norm_kernel(pt_call *call) {
     if (!call->in[0].numel) return of_nothing(call, NAN);
     return call->in[0].dtype == PT_FLOAT64 ? batch_norm_as<double>(call, call->params[0].d) : batch_norm_as<float>(call, call->params[0].d);
 }
+int batch_norm_given_kernel(pt_call *call) {
+    if (int status = check_floats(call)) return status;
+    const pt_view &x = call->in[0];
+    if (x.ndim < 2) return fail(call, PT_RUNTIME_ERROR, "expected at least 2 dimensions, got %d", x.ndim);
+    for (int i = 1; i < call->nin; ++i)
+        if (present(call->in[i]) && (call->in[i].ndim != 1 || call->in[i].numel != x.sizes[1]))
+            return fail(call, PT_RUNTIME_ERROR, "statistics, weight and input do not fit together");
+    if (!x.numel) return PT_OK;
+    const double eps = call->params[0].d;
+    return x.dtype == PT_FLOAT64 ? batch_norm_given_as<double>(call, eps)
+                                 : batch_norm_given_as<float>(call, eps);
+}
 int batch_norm_backward_kernel(pt_call *call) {
     if (int status = check(call, 1, 1, call->in[1].ndim > 1 ? call->in[1].sizes[1] : 0)) return status;
     if (!call->in[1].numel) return of_nothing(call, 0);
@@ -393,6 +570,8 @@ int batch_norm_backward_kernel(pt_call *call) {
 int group_norm_kernel(pt_call *call) {
     const int64_t groups = call->params[0].i;
     if (int status = check(call, 0, groups, 0)) return status;
+    if (running(call) && groups != call->in[0].sizes[1])
+        return fail(call, PT_RUNTIME_ERROR, "running statistics are of groups of one channel");
     if (!call->in[0].numel) return of_nothing(call, NAN);
     return call->in[0].dtype == PT_FLOAT64 ? group_norm_as<double>(call, groups, call->params[1].d)
                                            : group_norm_as<float>(call, groups, call->params[1].d);
@@ -408,6 +587,7 @@ int group_norm_backward_kernel(pt_call *call) {
 
 extern "C" const pt_kernel_entry PT_CAT(pt_kernels_channel_norm_, PT_ISA)[] = {
     {"batch_norm", batch_norm_kernel},
+    {"batch_norm_given", batch_norm_given_kernel},
     {"batch_norm_backward", batch_norm_backward_kernel},
     {"group_norm", group_norm_kernel},
     {"group_norm_backward", group_norm_backward_kernel},

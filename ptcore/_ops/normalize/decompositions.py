@@ -36,34 +36,34 @@ def layer_norm_backward(g, input, mean, rstd, weight=None):
     return gx.to(input.dtype), gw.to(input.dtype), gb.to(input.dtype)
 
 
-def _channels(t, ndim):
+def per_channel(t, ndim):
     """One number for each channel, shaped to stand beside (N, C, ...)."""
     return reshape(t, (1, -1) + (1,) * (ndim - 2))
 
 
 def _affine(out, weight, bias):
     if weight is not None:
-        out = out * _channels(weight, out.ndim)
+        out = out * per_channel(weight, out.ndim)
     if bias is not None:
-        out = out + _channels(bias, out.ndim)
+        out = out + per_channel(bias, out.ndim)
     return out
 
 
-def batch_norm_stats(input, weight, bias, eps):
+def batch_norm_stats(input, weight, bias, eps, running_mean=None, running_var=None, momentum=0.1):
     dims = (0, *range(2, input.ndim))
     x = input.to(stat_dtype(input))
     mean = mean_of(x, dims)
-    centred = x - _channels(mean, x.ndim)
+    centred = x - per_channel(mean, x.ndim)
     var = mean_of(centred * centred, dims)
-    out = _affine(centred * _channels(rsqrt(var + eps), x.ndim), weight, bias)
+    out = _affine(centred * per_channel(rsqrt(var + eps), x.ndim), weight, bias)
     return out.to(input.dtype), mean, var
 
 
 def batch_norm_backward(g, input, mean, var, weight, eps):
     dims = (0, *range(2, input.ndim))
-    rstd = _channels(rsqrt(var + eps), input.ndim)
-    x_hat = (input - _channels(mean, input.ndim)) * rstd
-    gy = g if weight is None else g * _channels(weight, g.ndim)
+    rstd = per_channel(rsqrt(var + eps), input.ndim)
+    x_hat = (input - per_channel(mean, input.ndim)) * rstd
+    gy = g if weight is None else g * per_channel(weight, g.ndim)
     gx = rstd * (gy - mean_of(gy, dims, True) - x_hat * mean_of(gy * x_hat, dims, True))
     return gx.to(input.dtype), sum_of(g * x_hat, dims).to(input.dtype), sum_of(g, dims).to(input.dtype)
 
@@ -73,7 +73,32 @@ def _groups(x, num_groups):
     return reshape(x, (x.shape[0], num_groups, math.prod(x.shape[1:]) // num_groups))
 
 
-def group_norm_stats(input, weight, bias, num_groups, eps):
+def _move(running_mean, running_var, mean, var, count, momentum):
+    """Moves running statistics towards a batch's by a share of ``momentum``; the variance is the unbiased one."""
+    if running_mean is not None:
+        running_mean.mul_(1 - momentum).add_(mean.to(running_mean.dtype) * momentum)
+    if running_var is not None:
+        # Of a single value there is no unbiased variance: PyTorch's is NaN as well.
+        factor = momentum * count / (count - 1) if count > 1 else float("nan")
+        running_var.mul_(1 - momentum).add_(var.to(running_var.dtype) * factor)
+
+
+def batch_norm_writes(results, input, weight, bias, eps, running_mean=None, running_var=None, momentum=0.1):
+    channels = input.shape[1]
+    if input.numel():               # an empty batch says nothing
+        _move(running_mean, running_var, *results[1:], input.numel() // channels, momentum)
+
+
+def batch_norm_given(input, mean, var, weight, bias, eps):
+    wide = stat_dtype(input)
+    scale = rsqrt(var.to(wide) + eps)
+    if weight is not None:
+        scale = scale * weight
+    out = (input.to(wide) - per_channel(mean, input.ndim)) * per_channel(scale, input.ndim)
+    return (out if bias is None else out + per_channel(bias, input.ndim)).to(input.dtype)
+
+
+def group_norm_stats(input, weight, bias, num_groups, eps, running_mean=None, running_var=None, momentum=0.1):
     shape = input.shape
     x = _groups(input.to(stat_dtype(input)), num_groups)
     mean = mean_of(x, 2, True)
@@ -83,12 +108,23 @@ def group_norm_stats(input, weight, bias, num_groups, eps):
     return out.to(input.dtype), squeeze(mean, 2), squeeze(rstd, 2)
 
 
+def group_norm_writes(results, input, weight, bias, num_groups, eps, running_mean=None, running_var=None,
+                      momentum=0.1):
+    """Of groups of one channel: by the means of the samples' statistics."""
+    samples, channels = input.shape[:2]
+    if input.numel():
+        x = reshape(input.to(stat_dtype(input)), (samples, channels, -1))
+        mean = results[1]
+        centred = x - unsqueeze(mean, 2)
+        _move(running_mean, running_var, mean_of(mean, 0), mean_of(centred * centred, (0, 2)), x.shape[2], momentum)
+
+
 def group_norm_backward(g, input, mean, rstd, weight, num_groups):
     shape, dims = input.shape, (0, *range(2, input.ndim))
     x = _groups(input, num_groups)
     rstd = unsqueeze(rstd, 2)
     x_hat = (x - unsqueeze(mean, 2)) * rstd
-    gy = reshape(g if weight is None else g * _channels(weight, g.ndim), x.shape)
+    gy = reshape(g if weight is None else g * per_channel(weight, g.ndim), x.shape)
     gx = rstd * (gy - mean_of(gy, 2, True) - x_hat * mean_of(gy * x_hat, 2, True))
     gw = sum_of(g * reshape(x_hat, shape), dims)
     return reshape(gx, shape).to(input.dtype), gw.to(input.dtype), sum_of(g, dims).to(input.dtype)
@@ -107,5 +143,6 @@ def group_norm_stats_backward(g_mean, g_rstd, input, mean, rstd, num_groups):
 
 
 FUNCTIONS = {f.__name__: f for f in (
-    layer_norm_stats, layer_norm_backward, batch_norm_stats, batch_norm_backward, group_norm_stats,
+    layer_norm_stats, layer_norm_backward, batch_norm_stats, batch_norm_backward, batch_norm_given, group_norm_stats,
     group_norm_backward)}
+WRITES = {"batch_norm_stats": batch_norm_writes, "group_norm_stats": group_norm_writes}

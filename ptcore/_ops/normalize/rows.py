@@ -1,5 +1,5 @@
 """Rows: softmax and normalisation over dims."""
-from ptcore._ops.table.schema import REAL, composite, draw, made, network, nondifferentiable, structured
+from ptcore._ops.table.schema import REAL, composite, draw, made, network, nondifferentiable, spelling, structured
 
 for _name, _formula, _jvp in (
         ("softmax", "exp(input) / sum(exp(input))", "(t - sum(t * out, dim, True)) * out"),
@@ -37,12 +37,22 @@ nondifferentiable(
     doc="The fused gradient of layer normalisation for a backward that is not recorded.")
 
 structured(
-    "batch_norm_stats(input, weight: OptTensor, bias: OptTensor, eps: Float)",
+    "batch_norm_stats(input, weight: OptTensor, bias: OptTensor, eps: Float, running_mean: OptIndex = None, "
+    "running_var: OptIndex = None, momentum: Float = 0.1)",
     node="NativeBatchNormBackward0", types=REAL, promote="none", kernel="batch_norm",
     layout="contiguous", keeps="channels_last", internal=True, called="batch_norm", fields=("out", "mean", "var"),
+    mutates=("running_mean", "running_var"), out_argument=False,
     out="batch_norm", batch="decompose", jvp="decompose",
     reference="_batch_norm(x, weight, bias, eps)",
-    doc="Batch normalisation by the batch's own statistics, which are the mean and the biased variance.")
+    doc="Batch normalisation by the batch's own statistics, which are the mean and the biased variance. The running "
+        "ones are moved towards the mean and the unbiased variance.")
+
+structured(
+    "batch_norm_given(input, mean: Index, var: Index, weight: OptTensor, bias: OptTensor, eps: Float)",
+    node="NativeBatchNormBackward0", types=REAL, promote="none", kernel="batch_norm_given", internal=True,
+    called="batch_norm", out="as_laid", batch="decompose", jvp="decompose",
+    reference="_batch_norm_given(x, mean, var, weight, bias, eps)",
+    doc="Batch normalisation by statistics that are given, which are no part of the derivative.")
 
 nondifferentiable(
     "batch_norm_backward(g, input, mean: Index, var: Index, weight: OptTensor, eps: Float)", types=REAL,
@@ -52,12 +62,15 @@ nondifferentiable(
     doc="The fused gradient of batch normalisation for a backward that is not recorded.")
 
 structured(
-    "group_norm_stats(input, weight: OptTensor, bias: OptTensor, num_groups: Int, eps: Float)",
+    "group_norm_stats(input, weight: OptTensor, bias: OptTensor, num_groups: Int, eps: Float, "
+    "running_mean: OptIndex = None, running_var: OptIndex = None, momentum: Float = 0.1)",
     node="NativeGroupNormBackward0", types=REAL, promote="none", kernel="group_norm",
     layout="contiguous", keeps="channels_last", internal=True, called="group_norm", fields=("out", "mean", "rstd"),
+    mutates=("running_mean", "running_var"), out_argument=False,
     out="group_norm", batch="decompose", jvp="decompose",
-    autocast=(None, "high"), reference="_group_norm(x, weight, bias, num_groups, eps)",
-    doc="Group normalisation with the statistics that its gradient needs.")
+    reference="_group_norm(x, weight, bias, num_groups, eps)",
+    doc="Group normalisation with the statistics that its gradient needs. Where a group is a channel, running "
+        "statistics are moved towards the samples' means of its mean and unbiased variance.")
 
 nondifferentiable(
     "group_norm_backward(g, input, mean: Index, rstd: Index, weight: OptTensor, num_groups: Int)",
@@ -88,6 +101,201 @@ network("layer_norm(input, normalized_shape: Sizes, weight: OptTensor = None, bi
         "_layer_norm(x, weight, bias, len(normalized_shape), eps)[0]",
         "``(x - mean) / sqrt(var + eps) * weight + bias`` over the last dims, whose sizes are ``normalized_shape``.",
         "F.layer_norm(ptcore.tensor([[1., 3.]]), (2,))", "tensor([[-1.0000,  1.0000]])", autocast=(None, "high"))
+
+# -- with running statistics, and of groups --------------------------------------------------------
+composite("batch_norm(input, running_mean: OptTensor, running_var: OptTensor, weight: OptTensor = None, "
+          "bias: OptTensor = None, training=False, momentum: Float = 0.1, eps: Float = 1e-05)",
+          public=["nn.functional.batch_norm"], method=False, mutates=("running_mean", "running_var"),
+          reference="_batch_norm_of(x, running_mean, running_var, weight, bias, training, eps)",
+          doc="""``(x - mean) / sqrt(var + eps) * weight + bias`` for each channel, over the batch and all positions.
+
+Parameters
+----------
+input : Tensor
+    Shape ``(N, C, ...)``.
+running_mean, running_var : Tensor or None
+    Shape ``(C,)``: used if not `training`, else moved towards the batch's statistics.
+weight, bias : Tensor, optional
+    Shape ``(C,)``.
+training : bool
+    Whether the batch's own statistics are used.
+momentum : float
+    The share of the batch in the running statistics.
+eps : float
+    Added to the variance.
+
+Returns
+-------
+Tensor
+
+Raises
+------
+ShapeError
+    If a tensor has not one element for each channel.
+ValueError
+    If there is one value a channel in training.
+
+Notes
+-----
+The batch is normalised by its biased variance; the running one is unbiased.
+S. Ioffe, C. Szegedy, arXiv:1502.03167.
+
+Examples
+--------
+>>> import ptcore
+>>> x = ptcore.tensor([[1., 0.], [3., 0.]])
+>>> ptcore.nn.functional.batch_norm(x, None, None, training=True)
+tensor([[-1.0000,  0.0000],
+        [ 1.0000,  0.0000]])
+""")
+
+composite("instance_norm(input, running_mean: OptTensor = None, running_var: OptTensor = None, "
+          "weight: OptTensor = None, bias: OptTensor = None, use_input_stats=True, momentum: Float = 0.1, "
+          "eps: Float = 1e-05)",
+          public=["nn.functional.instance_norm"], method=False, mutates=("running_mean", "running_var"),
+          reference="_instance_norm(x, running_mean, running_var, weight, bias, use_input_stats, eps)",
+          doc="""Normalisation of each channel of each sample over its positions.
+
+Parameters
+----------
+input : Tensor
+    Shape ``(N, C, L, ...)``.
+running_mean, running_var : Tensor, optional
+    Shape ``(C,)``: used if not `use_input_stats`, else moved towards the batch's means.
+weight, bias : Tensor, optional
+    Shape ``(C,)``.
+use_input_stats : bool
+    Whether each sample's own statistics are used.
+momentum : float
+    The share of the batch in the running statistics.
+eps : float
+    Added to the variance.
+
+Returns
+-------
+Tensor
+
+Raises
+------
+ShapeError
+    If a tensor has not one element for each channel.
+ValueError
+    If there is one position.
+
+Examples
+--------
+>>> import ptcore
+>>> ptcore.nn.functional.instance_norm(ptcore.tensor([[[1., 3.]]]))
+tensor([[[-1.0000,  1.0000]]])
+""")
+
+composite("group_norm(input, num_groups: Int, weight: OptTensor = None, bias: OptTensor = None, "
+          "eps: Float = 1e-05)",
+          public=["nn.functional.group_norm"], method=False, autocast=(None, "high"),
+          reference="_group_norm(x, weight, bias, num_groups, eps)[0]",
+          doc="""Normalisation of each sample over groups of its channels.
+
+Parameters
+----------
+input : Tensor
+    Shape ``(N, C, ...)``.
+num_groups : int
+    A divisor of ``C``.
+weight, bias : Tensor, optional
+    Shape ``(C,)``.
+eps : float
+    Added to the variance.
+
+Returns
+-------
+Tensor
+
+Raises
+------
+ShapeError
+    If a tensor has not one element for each channel.
+RuntimeError
+    If `num_groups` does not divide the number of channels.
+
+Notes
+-----
+Y. Wu, K. He, arXiv:1803.08494.
+
+Examples
+--------
+>>> import ptcore
+>>> ptcore.nn.functional.group_norm(ptcore.tensor([[1., 3., 5., 9.]]), 2)
+tensor([[-1.0000,  1.0000, -1.0000,  1.0000]])
+""")
+
+composite("rms_norm(input, normalized_shape: Sizes, weight: OptTensor = None, eps: OptFloat = None)",
+          public=["nn.functional.rms_norm", "rms_norm"], method=False, autocast=(None, "high"),
+          reference="_rms_norm(x, normalized_shape, weight, eps)",
+          doc="""``x / sqrt(mean(x**2) + eps) * weight`` over the last dims.
+
+Parameters
+----------
+input : Tensor
+    Shape ``(*, *normalized_shape)``.
+normalized_shape : int or sequence of ints
+weight : Tensor, optional
+    Shape ``normalized_shape``.
+eps : float, optional
+    The dtype's epsilon if None.
+
+Returns
+-------
+Tensor
+
+Raises
+------
+ShapeError
+    If the last sizes of input, or those of weight, are not ``normalized_shape``.
+
+Notes
+-----
+B. Zhang, R. Sennrich, arXiv:1910.07467.
+
+Examples
+--------
+>>> import ptcore
+>>> ptcore.nn.functional.rms_norm(ptcore.tensor([[3., 4., 0., 0.]]), (4,))
+tensor([[1.2000, 1.6000, 0.0000, 0.0000]])
+""")
+
+composite("local_response_norm(input, size: Int, alpha: Scalar = 0.0001, beta: Scalar = 0.75, "
+          "k: Scalar = 1.0)",
+          public=["nn.functional.local_response_norm"], method=False, autocast=(None, "high"),
+          reference="_local_response_norm(x, size, alpha, beta, k)",
+          doc="""``x / (k + alpha * mean of x**2 over size neighbouring channels) ** beta``.
+
+Parameters
+----------
+input : Tensor
+    Shape ``(N, C, L, ...)``.
+size : int
+    The number of channels; channels outside count as zeros.
+alpha, beta, k : float
+
+Returns
+-------
+Tensor
+
+Examples
+--------
+>>> import ptcore
+>>> ptcore.nn.functional.local_response_norm(ptcore.ones(1, 1, 1), 1, alpha=1., beta=1.)
+tensor([[[0.5000]]])
+""")
+
+spelling("layer_norm", "layer_norm(input, normalized_shape: Sizes, weight: OptTensor = None, bias: OptTensor = None, "
+         "eps: Float = 1e-05, cudnn_enable=True)")
+spelling("group_norm", "group_norm(input, num_groups: Int, weight: OptTensor = None, bias: OptTensor = None, "
+         "eps: Float = 1e-05, cudnn_enabled=True)")
+spelling("batch_norm", "batch_norm(input, weight: OptTensor, bias: OptTensor, running_mean: OptTensor, "
+         "running_var: OptTensor, training: Bool, momentum: Float, eps: Float, cudnn_enabled: Bool)")
+spelling("instance_norm", "instance_norm(input, weight: OptTensor, bias: OptTensor, running_mean: OptTensor, "
+         "running_var: OptTensor, use_input_stats: Bool, momentum: Float, eps: Float, cudnn_enabled: Bool)")
 
 draw("gumbel_softmax(logits, tau: Float = 1.0, hard=False, eps: Float = 1e-10, dim=-1)",
      """Softmax along ``dim`` of logits with Gumbel noise over ``tau``; with ``hard`` one-hot vectors that have

@@ -4,6 +4,7 @@ from cython.cimports.ptcore._ops._spatial import _word
 from ptcore._errors import ChoiceError, ShapeError
 from ptcore._ops import checked
 from ptcore._ops.functions import clone, pad_constant, pad_edges, slice
+from ptcore._ops.functions import pad as padded
 
 _LARGEST = 2**40                # what is worked out of a few of these fits in 64 bits
 
@@ -62,3 +63,7 @@ def _cut(x, dim, left, right):
     if -min(left, 0) - min(right, 0) >= n:
         raise ShapeError(f"pad: ({left}, {right}) leaves nothing of dim {dim} of shape {list(x.shape)}")
     return slice(x, dim, max(-left, 0), n - max(-right, 0), 1)
+
+
+def constant_pad_nd(input, pad, value):
+    return padded(input, pad, "constant", value)

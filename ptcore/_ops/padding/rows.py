@@ -1,5 +1,5 @@
 """Rows: padding with a number or with what stands at the edges."""
-from ptcore._ops.table.schema import ALL, COMPLEX, REAL, functional, linear, structured
+from ptcore._ops.table.schema import ALL, COMPLEX, REAL, composite, functional, linear, structured
 
 structured(
     "pad_constant(input, pad: Ints, value: Scalar)", kernel="pad_constant", internal=True, called="pad",
@@ -30,3 +30,10 @@ last three take 1 to 3 dims of (C, ...) or (N, C, ...).
 >>> ptcore.nn.functional.pad(ptcore.tensor([[1, 2, 3]]), (2, 1), "reflect")
 tensor([[3, 2, 1, 2, 3, 2]])
 """, "_pad(x, pad, mode, value)", also_top=False)
+
+composite("constant_pad_nd(input, pad: Obj, value: Obj = 0)", method=False, reference="_pad(x, pad, 'constant', value)",
+          doc="""``nn.functional.pad`` with a constant.
+>>> import ptcore
+>>> ptcore.constant_pad_nd(ptcore.tensor([1]), (1, 0), 5)
+tensor([5, 1])
+""")

@@ -50,6 +50,7 @@ rowwise KERNELS[] = {
 
 const rowwise *find_kernel(const step &s) {
     if (s.kind != KERNEL || s.random || s.views.size() > MOST_VIEWS) return nullptr;
+    if (s.nout > 3) return nullptr;             /* running statistics are of all rows */
     for (const rowwise &k : KERNELS)
         if (s.kernel == k.kernel) return &k;
     return nullptr;

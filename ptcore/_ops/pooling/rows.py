@@ -4,7 +4,7 @@
 is that of the result. Without a kernel the windows are adaptive: window o of ``size`` covers
 floor(o * n / size) up to ceil((o + 1) * n / size).
 """
-from ptcore._ops.table.schema import HALF, INTEGRAL, REAL, draw, functional, linear, structured
+from ptcore._ops.table.schema import HALF, INTEGRAL, REAL, draw, functional, linear, spelling, structured
 
 structured(
     "max_pool_windows(input, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, size: Sizes)",
@@ -117,3 +117,15 @@ apart as the sizes ask for and else random{_text}.
              f"ptcore.nn.functional.fractional_max_pool{_k}d{_with}(ptcore.ones(1, {_size}), 2, 2)"
              + ("[0].shape" if _with else ".shape"), f"ptcore.Size([1, {_out}])",
              public=[f"nn.functional.fractional_max_pool{_k}d{_with}"], method=False, autocast=_HIGH)
+
+# -- values and positions, by a name of their own ---------------------------------------------------
+_PAIR = "tuple[Tensor, Tensor]"
+for _n in (1, 2, 3):
+    spelling(f"max_pool{_n}d", f"max_pool{_n}d_with_indices(input, kernel_size: Obj, stride: Obj = None, "
+             f"padding: Obj = 0, dilation: Obj = 1, ceil_mode=False, return_indices=False) -> {_PAIR}", "nn.functional",
+             return_indices="True")
+    spelling(f"adaptive_max_pool{_n}d", f"adaptive_max_pool{_n}d_with_indices(input, output_size: Obj, "
+             f"return_indices=False) -> {_PAIR}", "nn.functional", return_indices="True")
+spelling("adaptive_max_pool1d", f"adaptive_max_pool1d(input, output_size: Obj) -> {_PAIR}", return_indices="True")
+spelling("max_pool1d", "max_pool1d_with_indices(input, kernel_size: Obj, stride: Obj = (), padding: Obj = 0, "
+         f"dilation: Obj = 1, ceil_mode=False) -> {_PAIR}", stride="stride or None", return_indices="True")

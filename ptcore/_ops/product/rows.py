@@ -3,7 +3,7 @@ from ptcore._ops.table.schema import FLOATING, NUMERIC, bilinear, composite, mad
 
 bilinear(
     "mm(input, mat2)", types=NUMERIC, kernel="mm", promote="none",
-    out="mm", vjp=["mm(g, adjoint(y))", "mm(adjoint(x), g)"],
+    out="mm", vjp=["mm(g, adjoint_of(y))", "mm(adjoint_of(x), g)"],
     batch="product ik,kj->ij", autocast="low", reference="matmul(x, y)",
     doc="""Product of two matrices, ``(N, K)`` by ``(K, M)``.
 
@@ -14,7 +14,7 @@ tensor([[11.]])
 
 bilinear(
     "bmm(input, mat2)", types=NUMERIC, kernel="bmm", promote="none",
-    out="bmm", vjp=["bmm(g, adjoint(y))", "bmm(adjoint(x), g)"],
+    out="bmm", vjp=["bmm(g, adjoint_of(y))", "bmm(adjoint_of(x), g)"],
     batch="product bik,bkj->bij", autocast="low", reference="matmul(x, y)",
     doc="""Batch of matrix products, ``(B, N, K)`` by ``(B, K, M)``.
 
@@ -25,7 +25,7 @@ ptcore.Size([2, 1, 1])
 
 bilinear(
     "mv(input, vec)", types=NUMERIC, kernel="mv", promote="none",
-    out="mv", vjp=["outer_conj(g, y)", "mv(adjoint(x), g)"],
+    out="mv", vjp=["outer_conj(g, y)", "mv(adjoint_of(x), g)"],
     batch="product ik,k->i", autocast=(None, "low"), reference="matmul(x, y)",
     doc="""Product of a matrix and a vector.
 
@@ -48,8 +48,8 @@ tensor(11.)
 structured(
     "addmm(input, mat1, mat2, *, beta: Scalar = 1, alpha: Scalar = 1)", types=NUMERIC,
     kernel="addmm", promote="none", out="addmm",
-    vjp=["sum_to(g * conj_of(beta), x.shape)", "mm(g, adjoint(z)) * conj_of(alpha)",
-         "mm(adjoint(y), g) * conj_of(alpha)"],
+    vjp=["sum_to(g * conj_of(beta), x.shape)", "mm(g, adjoint_of(z)) * conj_of(alpha)",
+         "mm(adjoint_of(y), g) * conj_of(alpha)"],
     batch="decompose", jvp=["t * beta", "mm(t, z) * alpha", "mm(y, t) * alpha"],
     autocast="low", reference="beta * x + alpha * matmul(y, z)",
     inplace=True,

@@ -1,11 +1,18 @@
 """Recurrent layers over padded and packed sequences, as functions of their weights."""
 
 from ptcore._exchange.convert import tensor
-from ptcore._ops import checked
-from ptcore._ops.call.offer import overridable
 from ptcore._ops.creation.creation import zeros
-from ptcore._ops.functions import cat, dropout_function, linear, recurrent_layer, stack
-from ptcore._tensor import Tensor
+from ptcore._ops.functions import (  # noqa: F401  (pickles name them here)
+    cat,
+    dropout_function,
+    gru_cell,
+    linear,
+    lstm_cell,
+    recurrent_layer,
+    rnn_relu_cell,
+    rnn_tanh_cell,
+    stack,
+)
 
 
 def one_layer(x, batch_sizes, hx, cx, weights, mode, reverse):
@@ -26,10 +33,10 @@ def one_layer(x, batch_sizes, hx, cx, weights, mode, reverse):
         The states after all steps, a row for each row of x.
     """
     w_ih, w_hh, b_ih, b_hh, w_hr = weights
-    if mode != "gru" and b_ih is not None:
+    if mode != "gru" and b_ih is not None and b_hh is not None:
         b_ih, b_hh = b_ih + b_hh, None              # the two are only ever used as their sum
     gates = linear(x, w_ih, b_ih)
-    gates = gates.reshape(-1, gates.shape[-1])
+    gates = gates.reshape(sum(batch_sizes), gates.shape[-1])
     return recurrent_layer(gates, hx, cx, w_hh, b_hh, w_hr, batch_sizes, mode, reverse)[:2]
 
 
@@ -81,37 +88,3 @@ def layers(x, batch_sizes, hidden, weights, mode, bidirectional, dropout, traini
 def zero_state(x, count, batch, size):
     """What a sequence starts from when nothing is given."""
     return zeros(count, batch, size, dtype=x.dtype, device=x.device)
-
-
-def _cell(op, mode, input, hx, cx, w_ih, w_hh, b_ih, b_hh):
-    checked.need_tensors(op, input=input, hx=hx, w_ih=w_ih, w_hh=w_hh)
-    if input.ndim != 2 or hx.ndim != 2 or input.shape[0] != hx.shape[0]:
-        raise RuntimeError(f"{op}: input and the state must be matrices with one row for each sample, got shapes "
-                           f"{list(input.shape)} and {list(hx.shape)}")
-    return one_layer(input, (input.shape[0],), hx, cx, (w_ih, w_hh, b_ih, b_hh, None), mode, False)
-
-
-@overridable
-def lstm_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None) -> tuple[Tensor, Tensor]:
-    """State and cell after one step from ``hx``, a pair; see :class:`ptcore.nn.LSTMCell`."""
-    if not isinstance(hx, (tuple, list)) or len(hx) != 2:
-        raise RuntimeError(f"lstm_cell: hx must be a pair (h, c), got {type(hx).__name__}")
-    return tuple(_cell("lstm_cell", "lstm", input, *hx, w_ih, w_hh, b_ih, b_hh))
-
-
-@overridable
-def gru_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
-    """The state after one step; see :class:`ptcore.nn.GRUCell`."""
-    return _cell("gru_cell", "gru", input, hx, None, w_ih, w_hh, b_ih, b_hh)[0]
-
-
-@overridable
-def rnn_tanh_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
-    """The state after one step; see :class:`ptcore.nn.RNNCell`."""
-    return _cell("rnn_tanh_cell", "tanh", input, hx, None, w_ih, w_hh, b_ih, b_hh)[0]
-
-
-@overridable
-def rnn_relu_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
-    """The state after one step; see :class:`ptcore.nn.RNNCell`."""
-    return _cell("rnn_relu_cell", "relu", input, hx, None, w_ih, w_hh, b_ih, b_hh)[0]

@@ -4,7 +4,7 @@
 which never rise, as in a packed sequence. What the layer adds to them is ``state @ weight.T + bias``.
 The state of an LSTM may be ``projection`` times what its gates make, of a smaller size than the cells.
 """
-from ptcore._ops.table.schema import REAL, nondifferentiable, structured
+from ptcore._ops.table.schema import REAL, composite, nondifferentiable, structured
 
 _SETTINGS = 'batch_sizes: Ints, mode: "tanh|relu|lstm|gru", reverse: Bool'
 
@@ -26,3 +26,20 @@ nondifferentiable(
     reference="_recurrent_layer_backward(g, g_cells, states, cells, kept, hx, cx, weight, projection, batch_sizes, "
               "mode, reverse)",
     doc="The fused gradient of a recurrent layer for a backward that is not recorded.")
+
+_WEIGHTS = "w_ih, w_hh, b_ih: OptTensor = None, b_hh: OptTensor = None"
+_STEP = """>>> import ptcore
+>>> w = ptcore.ones(%d, 1)
+>>> ptcore.%s(ptcore.zeros(1, 1), %s, w, w)
+%s
+"""
+composite(f"lstm_cell(input, hx: Obj, {_WEIGHTS})", method=False, returns="tuple[Tensor, Tensor]", autocast="low",
+          reference="_lstm_cell(x, hx, w_ih, w_hh, b_ih, b_hh)",
+          doc="State and cell after one step from ``hx``, a pair; see :class:`ptcore.nn.LSTMCell`.\n\n" + _STEP % (
+              4, "lstm_cell", "(ptcore.zeros(1, 1), ptcore.zeros(1, 1))", "(tensor([[0.]]), tensor([[0.]]))"))
+for _name, _layer, _size, _result in (("gru_cell", "GRUCell", 3, "0."), ("rnn_tanh_cell", "RNNCell", 1, "0."),
+                                      ("rnn_relu_cell", "RNNCell", 1, "0.")):
+    composite(f"{_name}(input, hx, {_WEIGHTS})", method=False, autocast="low",
+              reference=f"_{_name}(x, hx, w_ih, w_hh, b_ih, b_hh)",
+              doc=f"The state after one step; see :class:`ptcore.nn.{_layer}`.\n\n" + _STEP % (
+                  _size, _name, "ptcore.zeros(1, 1)", f"tensor([[{_result}]])"))

@@ -5,11 +5,13 @@ from cython.cimports.ptcore._ops._common import wrap_dim, wrap_dims
 from ptcore._dtype import as_dtype
 from ptcore._errors import DTypeError, OutOfRangeError, ShapeError, UnsupportedDTypeError
 from ptcore._ops import checked, results
+from ptcore._ops.creation.creation import zeros
 from ptcore._ops.functions import (
     amax,
     amin,
     bitwise_xor,
     cat,
+    cumsum,
     exp,
     isinf,
     log,
@@ -24,11 +26,13 @@ from ptcore._ops.functions import (
     prod_dims,
     reshape,
     root_of_variance,
+    segments,
     slice,
     sum,
     var_dims,
     where,
 )
+from ptcore._ops.history import has_values
 from ptcore._tensor import Tensor
 
 
@@ -150,3 +154,44 @@ def nanmean(input, dim, keepdim, dtype):
 def aminmax(input, dim, keepdim):
     dims: object = None if dim is None else wrap_dim("aminmax", dim, input.ndim)
     return results.aminmax((amin(input, dims, keepdim), amax(input, dims, keepdim)))
+
+
+_START = {"sum": 0.0, "mean": 0.0, "prod": 1.0, "max": -float("inf"), "min": float("inf")}
+
+
+def segment_reduce(data, reduce, lengths, indices, offsets, axis, unsafe, initial):
+    op = "segment_reduce"
+    if not isinstance(reduce, str) or reduce not in _START:
+        raise RuntimeError(f"{op}: reduce must be one of {', '.join(_START)}, got {reduce!r}")
+    if indices is not None:
+        raise RuntimeError(f"{op}: indices are not taken, got {type(indices).__name__}")
+    pieces = offsets if lengths is None else lengths
+    if not isinstance(pieces, Tensor):
+        raise (RuntimeError if pieces is None else TypeError)(
+            f"{op}: lengths or offsets must be a Tensor, got {type(pieces).__name__}")
+    if data.dtype.kind != "f":
+        raise NotImplementedError(f"{op}: data must have a floating-point dtype, got {data.dtype.name}")
+    if pieces.dtype.name not in ("int32", "int64"):
+        raise NotImplementedError(f"{op}: lengths and offsets must have dtype int32 or int64, got {pieces.dtype.name}")
+    if not -data.ndim <= axis < data.ndim:
+        raise IndexError(f"{op}: axis must be in [{-data.ndim}, {data.ndim - 1}], got {axis}")
+    axis %= data.ndim
+    if pieces.ndim != axis + 1 or pieces.shape[:-1] != data.shape[:axis]:
+        raise RuntimeError(f"{op}: axis must be the last dim of lengths or offsets, whose other sizes are those of "
+                           f"data in front of it: got axis {axis}, shapes {list(pieces.shape)} and {list(data.shape)}")
+    pieces, size = pieces.to("int64"), data.shape[axis]
+    known = not unsafe and has_values(pieces)
+    if lengths is not None:
+        ends = cumsum(pieces, -1)
+        offsets = cat([zeros(*pieces.shape[:-1], 1, dtype=pieces.dtype, device=pieces.device), ends], -1)
+        if known and (pieces < 0).any():
+            raise RuntimeError(f"{op}: lengths must not be negative, got {int(pieces.min())}")
+        if known and (offsets[..., -1] != size).any():
+            raise RuntimeError(f"{op}: lengths must add up to {size}, the size of dim {axis}, got sums "
+                               f"{ends[..., -1:].reshape(-1).tolist()}")
+    else:
+        offsets = pieces
+        if known and ((pieces.diff() < 0).any() or (pieces < 0).any() or (pieces > size).any()):
+            raise RuntimeError(f"{op}: offsets must rise from 0 to {size} at most, the size of dim {axis}")
+    start = _START[reduce] if initial is None else initial
+    return segments(data, offsets, axis, reduce, start, initial is not None)

@@ -233,3 +233,31 @@ nondifferentiable(
     kernel="segments_slope", layout="contiguous", internal=True, called="segment_reduce", out="as_input(data)",
     batch="decompose", reference="_segments_slope(x, data, out, offsets, axis, reduce, start, given)",
     doc="The gradient of the data for a backward that is not recorded.")
+
+composite("segment_reduce(data, reduce: Obj, *, lengths: Obj = None, indices: Obj = None, offsets: Obj = None, "
+          "axis=0, unsafe=False, initial: OptFloat = None)", method=False,
+          reference="_segment_reduce(data, reduce, lengths, axis)",
+          doc="""Sums, means, products or extremes of consecutive pieces of a dim.
+
+Parameters
+----------
+data : Tensor
+    Of a floating-point dtype.
+reduce : {"sum", "mean", "max", "min", "prod"}
+lengths : Tensor, optional
+    How long the pieces are; its last dim is `axis`, the dims in front of it are those of data.
+offsets : Tensor, optional
+    In place of `lengths`: where the pieces begin, and where the last one ends.
+axis : int
+    The dim.
+unsafe : bool
+    Whether lengths that do not add up to the size of the dim are taken as they are.
+initial : float, optional
+    What each reduction begins with; pieces without elements have this value.
+
+Examples
+--------
+>>> import ptcore
+>>> ptcore.segment_reduce(ptcore.tensor([1., 2., 3.]), "sum", lengths=ptcore.tensor([2, 1]))
+tensor([3., 3.])
+""")

@@ -1,5 +1,5 @@
 """Rows: special functions."""
-from ptcore._ops.table.schema import FLOATING, REAL, elementwise, made, uniform
+from ptcore._ops.table.schema import FLOATING, REAL, elementwise, made, spelling, uniform
 
 
 # -- of one tensor ----------------------------------------------------------------------------
@@ -270,3 +270,5 @@ Either argument may be a number. There is no derivative by ``input``.
 >>> ptcore.special.zeta(ptcore.tensor([2., 4.]), 1)
 tensor([1.6449, 1.0823])
 """)
+
+spelling("polygamma_function", "polygamma(input, n: Int)", columns={"method": True, "inplace": True})

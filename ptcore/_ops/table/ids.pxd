@@ -31,7 +31,7 @@ cdef extern from "_opinfo.h":
         uint8_t *autocast
         uint32_t slow
         uint32_t types
-        uint16_t grad_mask
+        uint16_t grad_mask, mutates
         int16_t *saved
         uint16_t *need
         int (*shape)(void *) noexcept

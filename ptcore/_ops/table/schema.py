@@ -120,8 +120,17 @@ class Row:
 
     ``sparse``: the kernel for tensors of another layout than strided, by name; without one such a tensor is refused.
 
-    ``mutates``: of a custom op (``ptcore.library``), the places of the arguments that it writes to; ``definition`` is
-    the object that has its functions. Graphs keep its calls whole.
+    ``mutates``: the places of the arguments that the op writes to; rows give their names. A structured op with several
+    results has them as outputs of its kernel too, behind its results (call/run.pyx); they are optional and keep their
+    dtype. An interpreter sees the op without them and then the writes as ops: the function that ``WRITES`` of
+    <topic>/decompositions.py has, which gets the results and the op's arguments.
+
+    ``file``: the file of the topic that has a composite's body.
+
+    ``spells``: of a composite that is another row with parameters of its own (see ``spelling``), the name of that row
+    and the expressions for parameters of that row.
+
+    ``definition``: of a custom op (``ptcore.library``), the object that has its functions. Graphs keep its calls whole.
 
     ``node``: what ``grad_fn.name()`` is, if that is not ``MulBackward0`` for ``mul``.
     """
@@ -171,12 +180,19 @@ class Row:
         self.inplace_argument = columns.pop("inplace_argument", False)
         self.node = columns.pop("node", None)
         self.called = columns.pop("called", None)
-        self.mutates = columns.pop("mutates", ())
+        self.mutates = self.places(columns.pop("mutates", ()))
+        self.file = columns.pop("file", "bodies")
+        self.spells = columns.pop("spells", None)
         self.definition = columns.pop("definition", None)
         self.qualname = columns.pop("qualname", self.name)
         if columns:
             raise TypeError(f"{self.name}: unknown columns {sorted(columns)}")
         self.check()
+
+    def places(self, arguments):
+        """The places of arguments that are given by name or by place."""
+        names = [a.name for a in self.args]
+        return tuple([names.index(a) if isinstance(a, str) else a for a in arguments])
 
     @property
     def tensors(self):
@@ -232,6 +248,10 @@ class Row:
                                  f"tensors, got {len(self.jvp)}")
         elif not callable(self.jvp) and self.jvp not in JVP:
             raise ValueError(f"{self.name}: jvp must be texts or one of {JVP}, got {self.jvp!r}")
+        if self.kind == "structured" and self.mutates and (
+                self.out_argument or not self.fields or any(self.args[k].letter != "J" for k in self.mutates)):
+            raise ValueError(f"{self.name}: what a structured row mutates must be OptIndex, beside several results "
+                             "that no out= takes")
         if self.called is None:
             self.called = self.name
         if self.public is None:
@@ -349,6 +369,24 @@ def made(signature, reference, text, example, result, **columns):
 >>> {example}
 {result}
 """, **columns)
+
+
+def spelling(base, signature, where="", columns=(), **given):
+    """A function with the name and the parameters of ``signature`` that calls the function of the row ``base``.
+
+    Parameters of the same name are handed over, unless ``given`` has an expression of the parameters for it; others are
+    for PyTorch's programs alone. A reduction that is an int stands for a word. The build writes the body
+    (``ptcore/_names/spellings.py``).
+    """
+    node, (name, args) = ast.parse(f"def {signature}: pass").body[0], parse_signature(signature)
+    columns = dict(columns)
+    method = columns.setdefault("method", False)
+    own = f"{name}inplace" if name.endswith("_") else name if where or method else f"{name}__top"
+    home = "" if method else "nn.functional."
+    return _row("composite", signature, parsed=(own, args), called=name, spells=(base, given),
+                public=[] if method else [f"{where}.{name}" if where else name],
+                returns=ast.unparse(node.returns) if node.returns else None,
+                doc=f"See :func:`ptcore.{home}{base.removesuffix('_function')}`.", **columns)
 
 
 def draw(signature, text, example, result, **columns):

@@ -91,6 +91,8 @@ def docstring(row, form):
         return f"In-place form of ``{row.name}``: writes to {row.tensors[0].name} and returns it."
     if form == METHOD and row.varargs:
         return f"Method form of ``{row.name}``: {row.varargs} may be spread over arguments."
+    if "\nParameters\n----------\n" in (row.doc or ""):
+        return row.doc.strip()          # it says all
     lines = (row.doc or f"{row.name}.").strip("\n").split("\n")
     examples = next((i for i, line in enumerate(lines) if line.startswith(">>>")), len(lines))
     parts = ["\n".join(lines[:examples]).rstrip(), "", "Parameters", "----------"]

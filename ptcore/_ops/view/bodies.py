@@ -2,9 +2,10 @@
 import cython
 from cython.cimports.ptcore._ops._common import divided_dim, wrap_dim
 
-from ptcore._errors import OutOfRangeError, ShapeError
+from ptcore._errors import DTypeError, OutOfRangeError, ShapeError
 from ptcore._ops import checked
 from ptcore._ops.functions import (
+    conj_physical,
     diagonal,
     expand,
     permute,
@@ -23,11 +24,13 @@ from ptcore._ops.functions import (
     unbind,
     unfold,
     unsqueeze,
+    view,
     view_as_complex,
     view_as_real,
 )
 from ptcore._ops.history import has_values
 from ptcore._ops.methods import as_strided, detach, reinterpret
+from ptcore._ops.table.shapes import broadcast_shapes
 from ptcore._tensor import Tensor
 
 
@@ -288,3 +291,49 @@ for _name, _view in {
         "unfold": unfold, "unsqueeze": unsqueeze, "view": _seen_as, "view_as_real": view_as_real,
         "view_as_complex": view_as_complex}.items():
     globals()[f"{_name}_copy"] = _copied(_view)
+
+
+# -- as another tensor is, conjugation, a selection ------------------------------------------------
+def view_as(input, other):
+    return view(input, other.shape)
+
+
+def reshape_as(input, other):
+    return reshape(input, other.shape)
+
+
+def expand_as(input, other):
+    return expand(input, other.shape)
+
+
+def type_as(input, other):
+    return input.to(other)
+
+
+def broadcast_to(input, size):
+    return expand(input, size)
+
+
+def conj(input):
+    return conj_physical(input) if input.dtype.kind == "c" else input
+
+
+def adjoint(input):
+    if input.ndim == 1:
+        raise RuntimeError("adjoint: the tensor needs at least 2 dimensions, got 1")
+    return conj(input.mT)
+
+
+def resolve_conj(input):
+    return input
+
+
+def resolve_neg(input):
+    return input
+
+
+def masked_select(input, mask):
+    if mask.dtype.name != "bool":
+        raise DTypeError(f"masked_select: mask must have dtype bool, got {mask.dtype.name}")
+    shape = broadcast_shapes("masked_select", tuple(input.shape), tuple(mask.shape))
+    return expand(input, shape)[expand(mask, shape)]

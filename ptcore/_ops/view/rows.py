@@ -321,3 +321,31 @@ for _signature, _reference, _example, _result in (
     made(_signature, _reference, f"{_of}, in memory of its own that lies in row-major order.",
          f"ptcore.{_name}{_example}", _result, method=_name == "narrow_copy", out_argument=True,
          returns="tuple[Tensor, ...]" if _result[0] == "(" else None)
+
+# -- as another tensor is, conjugation that is carried out at once, a selection -----------------------
+for _name, _reference, _text in (
+        ("view_as", "reshape(x, y.shape)", "viewed in the shape of ``other``, without a copy."),
+        ("reshape_as", "reshape(x, y.shape)", "in the shape of ``other``."),
+        ("expand_as", "broadcast_to(x, y.shape)", "expanded to the shape of ``other``.")):
+    made(f"{_name}(input, other)", _reference, f"``input`` {_text}",
+         f"ptcore.ones(2).{_name}(ptcore.ones(1, 2)).shape", "ptcore.Size([1, 2])", public=[])
+
+made("type_as(input, other)", "_type_as(x, y)", "``input`` in the dtype of ``other`` and on its device.",
+     "ptcore.tensor([1.5]).type_as(ptcore.tensor([1]))", "tensor([1])", public=[])
+
+made("broadcast_to(input, size: Sizes)", "broadcast_to(x, size)", "``input`` expanded to a shape.",
+     "ptcore.broadcast_to(ptcore.tensor([1, 2]), (2, 2))", "tensor([[1, 2],\n        [1, 2]])")
+
+made("conj(input)", "conj(x)", "The complex conjugate; a real tensor itself.", "ptcore.conj(ptcore.tensor([1 + 2j]))",
+     "tensor([1.-2.j])")
+
+made("adjoint(input)", "conj(swapaxes(x, -1, -2))", "The conjugate transpose of the last two dims.",
+     "ptcore.adjoint(ptcore.tensor([[1 + 2j, 3j]]))", "tensor([[1.-2.j],\n        [0.-3.j]])")
+
+for _name, _mark in (("resolve_conj", "conjugate"), ("resolve_neg", "negative")):
+    made(f"{_name}(input)", "x", f"The tensor itself: no tensor is marked as the {_mark} of its memory.",
+         f"ptcore.{_name}(ptcore.tensor([1.]))", "tensor([1.])")
+
+made("masked_select(input, mask)", "_masked_select(x, mask)",
+     "The elements of ``input`` where ``mask`` holds, as a vector; the two broadcast.",
+     "ptcore.masked_select(ptcore.tensor([1, 2]), ptcore.tensor([False, True]))", "tensor([2])", out_argument=True)

@@ -30,7 +30,8 @@ from ptcore._ops.functions import (
 )
 from ptcore._ops.functions import sum as sum_of
 from ptcore._ops.history import has_values
-from ptcore.autograd.helpers import adjoint, conj_of
+from ptcore.autograd.helpers import adjoint_of as adjoint
+from ptcore.autograd.helpers import conj_of
 from ptcore.autograd.rules import jvp, vjp
 
 

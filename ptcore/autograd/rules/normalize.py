@@ -1,6 +1,6 @@
 """Rules of softmax and normalisation. The fused kernels serve a backward that is not recorded."""
 from ptcore._ops.functions import batch_norm_backward as fused_batch_norm
-from ptcore._ops.functions import exp, log_softmax_backward, reshape, softmax_backward
+from ptcore._ops.functions import exp, log_softmax_backward, reshape, rsqrt, softmax_backward
 from ptcore._ops.functions import group_norm_backward as fused_group_norm
 from ptcore._ops.functions import layer_norm_backward as fused_layer_norm
 from ptcore._ops.functions import sum as sum_of
@@ -8,9 +8,10 @@ from ptcore._ops.normalize.decompositions import batch_norm_backward as batch_no
 from ptcore._ops.normalize.decompositions import batch_norm_stats as batch_norm_statistics
 from ptcore._ops.normalize.decompositions import group_norm_backward as group_norm_by_ops
 from ptcore._ops.normalize.decompositions import group_norm_stats as group_norm_statistics
-from ptcore._ops.normalize.decompositions import group_norm_stats_backward
+from ptcore._ops.normalize.decompositions import group_norm_stats_backward, per_channel
 from ptcore._ops.normalize.decompositions import layer_norm_backward as layer_norm_by_ops
 from ptcore._ops.normalize.decompositions import layer_norm_stats as layer_norm_statistics
+from ptcore._ops.table.shapes import stat_dtype
 from ptcore.autograd.helpers import differentiated
 from ptcore.autograd.rules import vjp
 
@@ -59,6 +60,22 @@ def batch_norm_stats(gs, input, weight, out1, out2, eps, needs):
         _, mean, var = batch_norm_statistics(input, None, None, eps)
         gx, gw, gb = batch_norm_by_ops(g, input, mean, var, weight, eps)
     return gx, gw if needs & 2 else None, gb if needs & 4 else None
+
+
+@vjp("batch_norm_given")
+def batch_norm_given(g, input, mean, var, weight, eps, needs):
+    wide, ndim = stat_dtype(input), input.ndim
+    rstd = rsqrt(var.to(wide) + eps)
+    wide_g, dims = g.to(wide), (0, *range(2, ndim))
+    gx = gw = gb = None
+    if needs & 1:
+        gx = (wide_g * per_channel(rstd if weight is None else rstd * weight, ndim)).to(input.dtype)
+    if needs & 8:
+        centred = input.to(wide) - per_channel(mean, ndim)
+        gw = (sum_of(wide_g * centred, dims) * rstd).to(input.dtype)
+    if needs & 16:
+        gb = sum_of(wide_g, dims).to(input.dtype)
+    return gx, None, None, gw, gb
 
 
 @vjp("group_norm_stats")

@@ -27,7 +27,7 @@ TABLE = {
     "_library": "ptcore.library",
     "_library.custom_ops": "ptcore.library",
     "_library.infer_schema": "ptcore.library",
-    "_lowrank": "ptcore._ops.linalg.functions",
+    "_lowrank": "ptcore._ops.functions",
     "_ops": f"{_HERE}._ops",
     "_prims_common": f"{_HERE}._prims_common",
     "_tensor": "ptcore._tensor",

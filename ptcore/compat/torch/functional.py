@@ -20,7 +20,7 @@ from ptcore import (
     unique_consecutive,
     unravel_index,
 )
-from ptcore._ops.linalg.functions import pca_lowrank, svd_lowrank
+from ptcore._ops.functions import pca_lowrank, svd_lowrank
 
 __all__ = ["atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_shapes", "broadcast_tensors",
            "cartesian_prod", "cdist", "chain_matmul", "einsum", "istft", "meshgrid", "norm", "pca_lowrank", "split",

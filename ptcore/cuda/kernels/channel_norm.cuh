@@ -118,11 +118,22 @@ PT_DEVICE Moments moments(const ChannelNormArgs &a, int64_t set) {
     return {(double)sum.center + off, var < 0 ? 0.0 : var};
 }
 
+PT_DEVICE void move(const RealArgs &v, int64_t c, double to, double momentum) {
+    if (v.data) put(v, c, get(v, c) * (1 - momentum) + to * momentum);
+}
+// Running statistics towards a mean and a biased variance: of a single element there is no unbiased one.
+PT_DEVICE void move(const ChannelNormArgs &a, int64_t c, double mean, double var) {
+    const double count = (double)a.count;
+    move(a.running_mean, c, mean, a.momentum);
+    move(a.running_var, c, var * count / (count - 1), a.momentum);
+}
+
 PT_DEVICE void batch_forward(const ChannelNormArgs &a) {
     PT_GRID_STRIDE(c, a.c) {
         const Moments m = moments(a, c);
         put(a.mean, c, m.mean);
         put(a.spread, c, m.var);
+        move(a, c, m.mean, m.var);
         const double scale = get_or(a.weight, c, 1) / pt::sqrt(m.var + a.eps);
         factors(a)[c] = {(C)m.mean, (C)scale, (C)get_or(a.bias, c, 0), C(0)};
     }
@@ -139,6 +150,27 @@ PT_DEVICE void group_forward(const ChannelNormArgs &a) {
             put(a.spread, set, rstd);
         }
         factors(a)[plane] = {(C)m.mean, (C)(get_or(a.weight, c, 1) * rstd), (C)get_or(a.bias, c, 0), C(0)};
+    }
+}
+
+// Of groups of one channel: towards the means of the images' statistics.
+PT_DEVICE void instance_moves(const ChannelNormArgs &a) {
+    PT_GRID_STRIDE(c, a.c) {
+        double mean = 0, var = 0;
+        for (int64_t n = 0; n < a.n; n++) {
+            const Moments m = moments(a, n * a.c + c);
+            mean += m.mean;
+            var += m.var;
+        }
+        move(a, c, mean / (double)a.n, var / (double)a.n);
+    }
+}
+
+// By statistics that are given.
+PT_DEVICE void given(const ChannelNormArgs &a) {
+    PT_GRID_STRIDE(c, a.c) {
+        const double scale = get_or(a.weight, c, 1) / pt::sqrt(get(a.spread, c) + a.eps);
+        factors(a)[c] = {(C)get(a.mean, c), (C)scale, (C)get_or(a.bias, c, 0), C(0)};
     }
 }
 
@@ -241,6 +273,8 @@ PT_REDUCTION_ROWS(channel_gradients, InputAndGradient, GradientSums)
 PT_REDUCTION_COLUMNS(channel_gradients, InputAndGradient, GradientSums)
 PT_KERNEL(batch_norm_factors, ChannelNormArgs, a, 256) { batch_forward(a); }
 PT_KERNEL(group_norm_factors, ChannelNormArgs, a, 256) { group_forward(a); }
+PT_KERNEL(instance_norm_moves, ChannelNormArgs, a, 256) { instance_moves(a); }
+PT_KERNEL(batch_norm_given_factors, ChannelNormArgs, a, 256) { given(a); }
 PT_KERNEL(batch_norm_gradients, ChannelNormArgs, a, 256) { batch_backward(a); }
 PT_KERNEL_SYNC(group_norm_gradients, ChannelNormArgs, a, 256) { group_backward(a); }
 PT_KERNEL(group_norm_affine_gradients, ChannelNormArgs, a, 256) { group_backward_affine(a); }

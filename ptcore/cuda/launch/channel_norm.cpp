@@ -16,6 +16,7 @@ const char *const PROGRAM = "channel_norm";
 const Reduction MOMENTS = PT_REDUCTION_OF("channel_norm", "channel_moments"),      // whose finish nobody launches
                 GRADIENTS = PT_REDUCTION_OF("channel_norm", "channel_gradients");
 const Kernel BATCH = {PROGRAM, "batch_norm_factors"}, GROUP = {PROGRAM, "group_norm_factors"},
+             MOVES = {PROGRAM, "instance_norm_moves"}, GIVEN = {PROGRAM, "batch_norm_given_factors"},
              BATCH_BACK = {PROGRAM, "batch_norm_gradients"}, GROUP_BACK = {PROGRAM, "group_norm_gradients"},
              GROUP_AFFINE = {PROGRAM, "group_norm_affine_gradients"}, APPLY = {PROGRAM, "channel_apply"},
              APPLY_PACKED = {PROGRAM, "channel_apply_packed"}, APPLY_MIXED = {PROGRAM, "channel_apply_mixed"},
@@ -60,7 +61,7 @@ int check_sizes(pt_call *c, int input, int64_t statistics) {
 
 // Without an element: statistics are NaN, the gradients of weight and bias are zero.
 int of_nothing(pt_call *c, double value) {
-    for (int i = 1; i < c->nout; i++) {
+    for (int i = 1; i < c->nout && i < 3; i++) {         // running statistics stay
         const ChannelFillArgs a = {made(c->out[i]), c->out[i].numel, value};
         if (!a.to.data || a.n == 0) continue;
         int status = launch(c, FILL, types(PT_FLOAT32, PT_FLOAT32), blocks_for(c, a.n, THREADS), THREADS, a);
@@ -157,13 +158,62 @@ int forward(pt_call *c, int64_t groups, double eps, bool batch) {
     if (!weight.ok() || !bias.ok()) return PT_MEMORY_ERROR;
     a.weight = weight.args, a.bias = bias.args;
     a.mean = made(c->out[1]), a.spread = made(c->out[2]);
-    const Kernel *steps[] = {batch ? &BATCH : &GROUP, nullptr};
+    if (c->nout > 3) a.running_mean = made(c->out[3]);
+    if (c->nout > 4) a.running_var = made(c->out[4]);
+    const bool moved = a.running_mean.data || a.running_var.data;
+    if (moved && !batch && groups != a.c)
+        return failed(c, PT_RUNTIME_ERROR, "running statistics are of groups of one channel");
+    if (moved) a.momentum = c->params[c->nparams - 1].d;
+    const Kernel *steps[] = {batch ? &BATCH : &GROUP, moved && !batch ? &MOVES : nullptr, nullptr};
     a.period = batch ? a.c : a.n * a.c;
+    const int64_t threads[] = {a.period, a.c};
     return normalize(c, a, batch ? Sets(x, a.n, a.c, a.s) : Sets(x, 1, a.n * groups, a.c / groups * a.s), 1,
-                     types(x.dtype, x.dtype), steps, &a.period);
+                     types(x.dtype, x.dtype), steps, threads);
 }
 int batch_norm(pt_call *c) { return forward(c, 1, c->params[0].d, true); }
 int group_norm(pt_call *c) { return forward(c, c->params[0].i, c->params[1].d, false); }
+
+// Whether the channels of each position lie side by side, and the positions in order.
+bool channels_last(const pt_view &v) {
+    int64_t step = v.sizes[1];
+    if (v.strides[1] != 1) return false;
+    for (int d = v.ndim - 1; d >= 0; d--) {
+        if (d == 1) continue;
+        if (v.sizes[d] != 1 && v.strides[d] != step) return false;
+        step *= v.sizes[d];
+    }
+    return true;
+}
+
+int batch_norm_given(pt_call *c) {
+    const pt_view &x = c->in[0], &out = c->out[0];
+    for (int i = 0; i < c->nin; i++)
+        if (c->in[i].dtype != PT_NONE && !floating(c->in[i]))
+            return failed(c, PT_TYPE_ERROR, "expected real floating-point tensors");
+    if (x.ndim < 2) return failed(c, PT_RUNTIME_ERROR, "expected at least 2 dimensions");
+    for (int i = 1; i < c->nin; i++)
+        if (present(c->in[i]) && (c->in[i].ndim != 1 || c->in[i].numel != x.sizes[1]))
+            return failed(c, PT_RUNTIME_ERROR, "statistics and weight do not fit input");
+    if (!x.numel) return PT_OK;
+    ChannelNormArgs a = arguments(x, 1);
+    if (!x.contiguous || !out.contiguous) {
+        if (!channels_last(x) || !channels_last(out)) return PT_DECOMPOSE;
+        a.n *= a.s, a.s = 1;
+    }
+    a.eps = c->params[0].d;
+    a.out = out.data;
+    const Real mean(c, c->in[1]), var(c, c->in[2]), weight(c, c->in[3]), bias(c, c->in[4]);
+    if (!mean.ok() || !var.ok() || !weight.ok() || !bias.ok()) return PT_MEMORY_ERROR;
+    a.mean = mean.args, a.spread = var.args, a.weight = weight.args, a.bias = bias.args;
+    const uint64_t kinds = types(x.dtype, x.dtype);
+    const int64_t size = x.dtype == PT_FLOAT64 ? 8 : 4;
+    const Scratch factors(c, a.c * 4 * size);
+    if (!factors.data) return PT_MEMORY_ERROR;
+    a.factors = static_cast<char *>(factors.data);
+    a.period = a.c;
+    const int status = launch(c, GIVEN, kinds, blocks_for(c, a.c, THREADS), THREADS, a);
+    return status ? status : apply(c, a, kinds, 16 / item_size(x.dtype), 4 * size);
+}
 
 int backward(pt_call *c, int64_t groups, double eps, bool batch) {
     const pt_view &x = c->in[1];
@@ -197,6 +247,7 @@ int group_norm_backward(pt_call *c) { return backward(c, c->params[0].i, 0, fals
 }  // namespace
 
 const pt_kernel_entry channel_norm_kernels[] = {{"batch_norm", batch_norm},
+                                                {"batch_norm_given", batch_norm_given},
                                                 {"batch_norm_backward", batch_norm_backward},
                                                 {"group_norm", group_norm},
                                                 {"group_norm_backward", group_norm_backward},

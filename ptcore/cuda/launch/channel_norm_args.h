@@ -16,6 +16,7 @@ typedef struct ChannelNormArgs {
     char *out;
     RealArgs weight, bias, mean, spread;    /* spread: var of batch_norm, rstd of group_norm */
     RealArgs gw, gb;
+    RealArgs running_mean, running_var;     /* are moved by a share of momentum */
     const void *sums;                       /* parts x sets, as the kernels of sums left them */
     char *factors;                          /* of `period` planes or channels: mean, scale, shift, slope */
     int64_t n, c, s, groups;
@@ -24,7 +25,7 @@ typedef struct ChannelNormArgs {
     Divisor by_c, by_groups, by_channels;   /* by_channels: by those of a group */
     uint32_t here, first_plane;             /* elements of a launch that applies, and the plane of the first */
     uint32_t by_plane[2], by_period[2];     /* divide_by's numbers of their s and of period */
-    double eps;
+    double eps, momentum;
 } ChannelNormArgs;
 
 /* data[i] = value */

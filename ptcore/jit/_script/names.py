@@ -7,6 +7,7 @@ import functools
 import operator
 
 import ptcore
+from ptcore._ops.call.offer import Overridable
 from ptcore._sizes.expressions import FUNCTIONS
 from ptcore.fx import blocks
 from ptcore.fx.experimental.sizes import check_guards, sym_dim, sym_size
@@ -57,13 +58,10 @@ def _table():
     found |= {"script.fork": fork, "script.wait": wait, "ptcore.record_function": record_function}
     found |= {"size.size": sym_size, "size.dim": sym_dim, "size.check": check_guards}
     found |= {f"number.{n.strip('_')}": f for n, f in sorted(FUNCTIONS.items())}
-    overridable = type(ptcore.nn.functional.batch_norm)
-    spaces = (("ptcore", ptcore), ("functional", ptcore.nn.functional), ("linalg", ptcore.linalg),
-              ("special", ptcore.special), ("fft", ptcore.fft), ("Tensor", ptcore.Tensor))
-    for head, space in spaces:
+    for head, space in _spaces().items():
         for n in dir(space):
             f = None if n.startswith("_") else getattr(space, n)
-            if isinstance(f, overridable) and not isinstance(f, OpFunction) and n not in UNSAFE:
+            if isinstance(f, Overridable) and n not in UNSAFE:
                 found.setdefault(f"{head}.{n}", f)
     for n, cls in vars(ptcore.nn).items():          # modules whose forward runs as it is
         if isinstance(cls, type) and issubclass(cls, ptcore.nn.Module) and cls.__module__.startswith("ptcore.nn."):
@@ -74,9 +72,19 @@ def _table():
     return found, names
 
 
+def _spaces():
+    return {"ptcore": ptcore, "functional": ptcore.nn.functional, "linalg": ptcore.linalg, "special": ptcore.special,
+            "fft": ptcore.fft, "Tensor": ptcore.Tensor}
+
+
 def function_named(name):
-    """The function of a name, or None."""
-    return _table()[0].get(name)
+    """The function of a name, or None. Functions that are rows today had such names when they were none."""
+    found = _table()[0].get(name)
+    if found is None:
+        head, _, last = name.partition(".")
+        row = getattr(_spaces().get(head), last, None)
+        found = row if type(row) is OpFunction and last not in UNSAFE else None
+    return found
 
 
 def name_of(f):

@@ -3,7 +3,6 @@ import functools
 
 import ptcore
 from ptcore._ops import row
-from ptcore._ops.pooling.toplevel import adaptive_max_pool1d
 from ptcore._ops.table.ids import op_name
 from ptcore.fx.node import OpFunction
 from ptcore.jit._script.types import (
@@ -84,8 +83,6 @@ def of_call(f, name, args, kwargs):
         return NUMBER
     if name == "type" and len(args) == 1 and not kwargs:
         return STR
-    if f is adaptive_max_pool1d:
-        return _PAIR
     of_linalg = getattr(ptcore.linalg, name, None) is f
     known = _named(f"linalg_{name}" if of_linalg else name)
     if known is None and type(f) is OpFunction:

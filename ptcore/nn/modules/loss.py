@@ -237,7 +237,7 @@ class LinearCrossEntropyLoss(_WeightedLoss):
 
     def forward(self, input, target):
         """Loss of the layer's result for `input` against `target`."""
-        from ptcore._ops.loss.functions import linear_cross_entropy
+        from ptcore._ops.functions import linear_cross_entropy
         shape = (self.num_classes, *self.out_features)
         bias = self.linear.bias
         return linear_cross_entropy(

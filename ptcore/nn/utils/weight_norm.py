@@ -1,5 +1,5 @@
 """Weight normalisation: a weight as a length and a direction, by a hook before each forward pass."""
-from ptcore._ops.norm.functions import norm_except_dim
+from ptcore._ops.functions import norm_except_dim
 from ptcore.nn.parameter import Parameter
 from ptcore.nn.utils._parameter_hooks import need_module, need_parameter, refuse_lazy, refuse_second, take_hook
 

@@ -279,6 +279,41 @@ def test_running_statistics():
         np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize("shape", [(6, 5), (3, 5, 70), (4, 5, 6, 7), (2, 3, 4, 5, 2)])
+def test_statistics_that_are_given(shape):
+    """Planes, channels side by side, and memory of which a decomposition is made."""
+    c = shape[1]
+    w, b, mean, var = numbers(c, 1), numbers(c, 2), numbers(c, 3), numbers(c, 4).square() + 0.5
+    x = numbers(shape, 5)
+    for given in (x, x.movedim(1, -1).contiguous().movedim(-1, 1), ptcore.stack([x, x], -1)[..., 0]):
+        for dtype, tolerance in ((ptcore.float64, 1e-10), (ptcore.float32, 1e-5), (ptcore.float16, 2e-3)):
+            own = ptcore.float64 if dtype is ptcore.float64 else ptcore.float32
+            want = F.batch_norm(given.to(dtype), mean.to(own), var.to(own), w.to(dtype), b.to(dtype))
+            on = [t.cuda() for t in (mean.to(own), var.to(own), w.to(dtype), b.to(dtype))]
+            got = F.batch_norm(given.to(dtype).cuda(), *on)
+            assert got.stride() == want.stride()
+            np.testing.assert_allclose(got.cpu().double().numpy(), want.double().numpy(), rtol=tolerance,
+                                       atol=tolerance)
+
+
+@pytest.mark.parametrize("own", [ptcore.float64, ptcore.float32, ptcore.float16])
+@pytest.mark.parametrize("call", [lambda x, *s: F.batch_norm(x, *s, training=True, momentum=0.3),
+                                  lambda x, *s: F.instance_norm(x, *s, momentum=0.3)], ids=["batch", "instance"])
+def test_running_statistics_of_any_dtype(call, own):
+    x = numbers((4, 5, 60), 6)
+    spread = ptcore.zeros(5, 2, dtype=own, device="cuda")
+    host = [numbers(5, 1).to(own), (numbers(5, 2).square() + 0.5).to(own)]
+    for on in ([s.cuda() for s in host], [spread[:, k].copy_(s.cuda()) for k, s in enumerate(host)],
+               [host[0].cuda(), None], [None, host[1].cuda()]):
+        kept = [None if s is None else t.clone() for s, t in zip(on, host)]
+        call(x.cuda(), *on)
+        call(x, *kept)
+        for got, want in zip(on, kept):
+            if got is not None:
+                np.testing.assert_allclose(got.cpu().double().numpy(), want.double().numpy(),
+                                           rtol={8: 1e-10, 4: 1e-5, 2: 2e-3}[own.itemsize])
+
+
 def test_variance_far_from_zero():
     """Numbers around 4096 that differ by sixteenths, which float32 holds exactly: the variance is exact as well."""
     x = numbers((40, 3, 8, 8), 1).mul(16).round().div(16).add(4096).to(ptcore.float32)

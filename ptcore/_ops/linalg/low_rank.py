@@ -1,7 +1,6 @@
 """Factors of low rank and extreme eigenvalues, by iteration."""
 from ptcore._errors import DTypeError, ShapeError
 from ptcore._ops import checked
-from ptcore._ops.call.offer import overridable
 from ptcore._ops.creation.creation import zeros
 from ptcore._ops.creation.draws import randn
 from ptcore._ops.functions import (
@@ -18,53 +17,7 @@ from ptcore._state import no_grad
 from ptcore._tensor import Tensor
 
 
-@overridable
-def lobpcg(A, k=None, B=None, X=None, n=None, iK=None, niter=None, tol=None, largest=None, method=None, tracker=None,
-           ortho_iparams=None, ortho_fparams=None, ortho_bparams=None) -> tuple[Tensor, Tensor]:
-    """The largest or smallest eigenvalues of a symmetric matrix and their vectors, by conjugate gradients of a block.
-
-    Parameters
-    ----------
-    A : Tensor
-        Symmetric matrices ``(*, m, m)``.
-    k : int, optional
-        How many; the number of columns of X unless given, else 1. The matrices must have at least ``3 * n`` rows.
-    B : Tensor, optional
-        Positive definite matrices ``(*, m, m)``: ``A x = e B x`` is solved.
-    X : Tensor, optional
-        Vectors ``(*, m, n)`` to begin with, random ones unless given.
-    n : int, optional
-        How many vectors are iterated, `k` unless given.
-    iK : Tensor, optional
-        Preconditioner ``(*, m, m)``.
-    niter : int, optional
-        Most iterations, 1000 unless given; -1: as many as it takes.
-    tol : float, optional
-        The relative residual to reach, the square root of the dtype's eps unless given.
-    largest : bool, optional
-        Whether the largest (the default) or the smallest.
-    method : {"ortho", "basic"}, optional
-        One method serves both: the basis is orthonormal.
-    tracker, ortho_iparams, ortho_fparams, ortho_bparams : optional
-        Must be None.
-
-    Returns
-    -------
-    E, X : Tensor
-        Eigenvalues ``(*, k)``, the most extreme one first, and vectors ``(*, m, k)``.
-
-    Notes
-    -----
-    Where A or B requires grad the eigenvalues are those of a full decomposition, which has derivatives of every order.
-    A. V. Knyazev, SIAM J. Sci. Comput. 23, 517 (2001).
-
-    Examples
-    --------
-    >>> import ptcore
-    >>> E, X = ptcore.lobpcg(ptcore.diag(ptcore.arange(1., 10.)), 1)
-    >>> round(E.item(), 3)
-    9.0
-    """
+def lobpcg(A, k, B, X, n, iK, niter, tol, largest, method, tracker, ortho_iparams, ortho_fparams, ortho_bparams):
     op = "lobpcg"
     for name, value in (("tracker", tracker), ("ortho_iparams", ortho_iparams), ("ortho_fparams", ortho_fparams),
                         ("ortho_bparams", ortho_bparams)):
@@ -149,28 +102,7 @@ def _iterated(A, B, X, iK, k, niter, tol, largest):
         step += 1
 
 
-@overridable
-def svd_lowrank(A, q=6, niter=2, M=None) -> tuple[Tensor, Tensor, Tensor]:
-    """U, S and V of a matrix of rank ``q`` near A (less M, if given), by products with random vectors.
-
-    Parameters
-    ----------
-    A : Tensor
-        Matrices ``(*, m, n)``.
-    q : int
-        The rank, somewhat above that of A; at most the smaller size of A counts.
-    niter : int
-        How often the vectors are multiplied with A and its adjoint in turn.
-    M : Tensor, optional
-        What is subtracted from A.
-
-    Examples
-    --------
-    >>> import ptcore
-    >>> U, S, V = ptcore.svd_lowrank(ptcore.ones(4, 3), 2)
-    >>> S.shape
-    ptcore.Size([2])
-    """
+def svd_lowrank(A, q, niter, M):
     checked.need_tensors("svd_lowrank", A=A, **({} if M is None else {"M": M}))
     if A.ndim < 2:
         raise ShapeError(f"svd_lowrank: A must have at least 2 dimensions, got shape {list(A.shape)}")
@@ -194,17 +126,7 @@ def svd_lowrank(A, q=6, niter=2, M=None) -> tuple[Tensor, Tensor, Tensor]:
     return (V, S, U) if turned else (U, S, V)
 
 
-@overridable
-def pca_lowrank(A, q=None, center=True, niter=2) -> tuple[Tensor, Tensor, Tensor]:
-    """Principal components: :func:`ptcore.svd_lowrank` of a matrix whose columns are centred.
-
-    Examples
-    --------
-    >>> import ptcore
-    >>> U, S, V = ptcore.pca_lowrank(ptcore.eye(4, 3), 2)
-    >>> V.shape
-    ptcore.Size([3, 2])
-    """
+def pca_lowrank(A, q, center, niter):
     checked.need_tensors("pca_lowrank", A=A)
     niter = checked.integer("pca_lowrank", "niter", niter)
     if A.ndim < 2:
@@ -215,4 +137,4 @@ def pca_lowrank(A, q=None, center=True, niter=2) -> tuple[Tensor, Tensor, Tensor
         raise ValueError(f"pca_lowrank: q must be in [0, {min(m, n)}], got {q}")
     if niter < 0:
         raise ValueError(f"pca_lowrank: niter must be non-negative, got {niter}")
-    return svd_lowrank(A - A.mean(-2, keepdim=True) if center else A, q, niter)
+    return svd_lowrank(A - A.mean(-2, keepdim=True) if center else A, q, niter, None)
