@@ -8,7 +8,8 @@ have no underscore: the functions and classes of a module, other names of classe
 and in a package also what it imports and its other values; no constants (UPPER_CASE). A module with an underscore in
 its path has no public names. Beside these stand the names of any module that programs import:
 ``tests/compat/imports.tsv`` and ``api_usage.tsv`` have those of 45 code bases, `ASKED` those that no file of PyTorch
-binds, and those of private modules that other packages ask for. ``--check`` writes nothing, and fails if something would change.
+binds, and those of private modules that other packages ask for. ``--check`` writes nothing, and fails if something
+would change.
 """
 import ast
 import importlib.util
@@ -34,27 +35,38 @@ ALSO = {f"distributed._tensor.{name}": f"distributed/tensor/{file}" for name, fi
 ASKED = {
     "_VF": "gru lstm rnn_relu rnn_tanh",
     "_dynamo.backends.registry": "lookup_backend",
-    "_dynamo.exc": "Unsupported",
+    "_dynamo.exc": "TensorifyScalarRestartAnalysis Unsupported",
     "_dynamo.variables.base": "VariableTracker",
     "_inductor": "compile",
     "_inductor.codecache": "FxGraphCache",
+    "_inductor.cpu_vec_isa": "pick_vec_isa",
+    "_inductor.runtime.cache_dir_utils": "cache_dir",
     "_inductor.utils": "run_and_get_code",
     "_logging": "getArtifactLogger",
     **dict.fromkeys(("cuda.sparse", "sparse"), " ".join(f"{kind}Tensor" for kind in (
         "BFloat16", "Byte", "Char", "Double", "Float", "Half", "Int", "Long", "Short"))),
     "distributed": "ProcessGroupGloo ProcessGroupMPI ProcessGroupNCCL _all_gather_base _get_process_group_name "
                    "_reduce_scatter_base rendezvous",
+    "distributed._functional_collectives": "all_to_all_single_autograd wait_tensor",
+    "distributed._tensor.experimental": "implicit_replication",
+    "distributed.algorithms._checkpoint.checkpoint_wrapper": "offload_wrapper",
+    "distributed.checkpoint.state_dict_loader": "_load_state_dict",
     "distributed.distributed_c10d": "ProcessGroupGloo _pg_map _resolve_process_group",
     "distributed.fsdp.fully_sharded_data_parallel":
         "FullOptimStateDictConfig FullStateDictConfig MixedPrecision ShardedOptimStateDictConfig "
         "ShardedStateDictConfig ShardingStrategy StateDictType",
+    "distributed.fsdp.wrap": "_or_policy",
     "distributed.launch": "get_args_parser run",
     **dict.fromkeys(("distributed.nn", "distributed.nn.functional"), "ReduceOp group"),
     "distributed.rpc": "BackendValue backend_registered construct_rpc_backend_options init_backend register_backend",
     "distributed.run": "LaunchConfig Std elastic_launch get_logger record",
+    "distributed.tensor._utils": "compute_local_shape_and_global_offset",
+    "distributed.tensor.experimental._attention": "set_rotate_method",
     "onnx._internal.exporter._core": "TorchTensor",
     "onnx.symbolic_helper": "_get_tensor_dim_size _maybe_get_const",
     "utils.deterministic": "fill_uninitialized_memory",
+    "utils._sympy.numbers": "IntInfinity",
+    "utils._sympy.value_ranges": "ValueRanges",
     "utils._triton": "has_triton has_triton_package"}
 
 
