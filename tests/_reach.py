@@ -9,6 +9,8 @@ import queue
 import threading
 from contextlib import nullcontext
 
+from ptcore._node import HAS_FRAMES
+
 THREAD, PROCESS, NOWHERE = "thread", "process", "nowhere"
 
 
@@ -348,8 +350,8 @@ CONTEXTS = {
     "autograd.set_detect_anomaly": Entry(PROCESS, raises_at_nan, lambda T: T.autograd.set_detect_anomaly(True)),
     "autograd.set_multithreading_enabled": Entry(NOWHERE, notices_writes,
                                                  lambda T: T.autograd.grad_mode.set_multithreading_enabled(False)),
-    "autograd.set_source_lines": Entry(
-        THREAD, lambda T: (T.ones(1, requires_grad=True) * 2).grad_fn.source_line is None,
+    "autograd.set_source_lines": Entry(         # without cheap frames nodes keep no line in any case
+        THREAD if HAS_FRAMES else NOWHERE, lambda T: (T.ones(1, requires_grad=True) * 2).grad_fn.source_line is None,
         lambda T: T.autograd.set_source_lines(False), is_own=True),
     "autograd.forward_ad.dual_level": Entry(THREAD, has_level, lambda T: submodule(
         T, "autograd.forward_ad").dual_level()),

@@ -52,8 +52,9 @@ def test_heavy_modules_stay_out(cost, name):
 def test_counts(cost):
     ours = [m for m in cost["modules"] if m.startswith("ptcore")]
     held("import ptcore: modules of ptcore", len(ours))
-    held("import ptcore: other modules", len(cost["modules"]) - len(ours))
-    held("import ptcore: files opened", len(cost["opened"]))
+    if sys.version_info[:2] == (3, 11):         # a later one's own modules import others; the numbers are of this one
+        held("import ptcore: other modules", len(cost["modules"]) - len(ours))
+        held("import ptcore: files opened", len(cost["opened"]))
 
 
 def test_no_module_is_exported():

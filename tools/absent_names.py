@@ -7,8 +7,9 @@ It reads the sources of an installed PyTorch, whose modules it does not import. 
 have no underscore: the functions and classes of a module, other names of classes (CamelCase), what ``__all__`` lists,
 and in a package also what it imports and its other values; no constants (UPPER_CASE). A module with an underscore in
 its path has no public names. Beside these stand the names of any module that programs import:
-``tests/compat/imports.tsv`` has those of 45 code bases, `ASKED` those that no file of PyTorch binds, and those of
-private modules that other packages ask for. ``--check`` writes nothing, and fails if something would change.
+``tests/compat/imports.tsv`` and ``api_usage.tsv`` have those of 45 code bases, `ASKED` those that no file of PyTorch
+binds, and those of private modules that other packages ask for. ``--check`` writes nothing, and fails if something
+would change.
 """
 import ast
 import importlib.util
@@ -16,11 +17,12 @@ import sys
 from pathlib import Path
 
 from ptcore.compat.torch import _absent_names, _paths
+from ptcore.compat.torch._more import MORE
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "ptcore"
 FILE = PACKAGE / "compat" / "torch" / "absent.tsv"
-IMPORTS = ROOT / "tests" / "compat" / "imports.tsv"
+IMPORTS, USES = (ROOT / "tests" / "compat" / name for name in ("imports.tsv", "api_usage.tsv"))
 # Private parts of PyTorch's tree that no program imports: other projects' files, kernels, documentation of compiled
 # functions.
 SKIPPED = ("_vendor", "_native", "_numpy", "_strobelight", "utils._strobelight", "_torch_docs", "_tensor_docs",
@@ -33,27 +35,38 @@ ALSO = {f"distributed._tensor.{name}": f"distributed/tensor/{file}" for name, fi
 ASKED = {
     "_VF": "gru lstm rnn_relu rnn_tanh",
     "_dynamo.backends.registry": "lookup_backend",
-    "_dynamo.exc": "Unsupported",
+    "_dynamo.exc": "TensorifyScalarRestartAnalysis Unsupported",
     "_dynamo.variables.base": "VariableTracker",
     "_inductor": "compile",
     "_inductor.codecache": "FxGraphCache",
+    "_inductor.cpu_vec_isa": "pick_vec_isa",
+    "_inductor.runtime.cache_dir_utils": "cache_dir",
     "_inductor.utils": "run_and_get_code",
     "_logging": "getArtifactLogger",
     **dict.fromkeys(("cuda.sparse", "sparse"), " ".join(f"{kind}Tensor" for kind in (
         "BFloat16", "Byte", "Char", "Double", "Float", "Half", "Int", "Long", "Short"))),
     "distributed": "ProcessGroupGloo ProcessGroupMPI ProcessGroupNCCL _all_gather_base _get_process_group_name "
                    "_reduce_scatter_base rendezvous",
+    "distributed._functional_collectives": "all_to_all_single_autograd wait_tensor",
+    "distributed._tensor.experimental": "implicit_replication",
+    "distributed.algorithms._checkpoint.checkpoint_wrapper": "offload_wrapper",
+    "distributed.checkpoint.state_dict_loader": "_load_state_dict",
     "distributed.distributed_c10d": "ProcessGroupGloo _pg_map _resolve_process_group",
     "distributed.fsdp.fully_sharded_data_parallel":
         "FullOptimStateDictConfig FullStateDictConfig MixedPrecision ShardedOptimStateDictConfig "
         "ShardedStateDictConfig ShardingStrategy StateDictType",
+    "distributed.fsdp.wrap": "_or_policy",
     "distributed.launch": "get_args_parser run",
     **dict.fromkeys(("distributed.nn", "distributed.nn.functional"), "ReduceOp group"),
     "distributed.rpc": "BackendValue backend_registered construct_rpc_backend_options init_backend register_backend",
     "distributed.run": "LaunchConfig Std elastic_launch get_logger record",
+    "distributed.tensor._utils": "compute_local_shape_and_global_offset",
+    "distributed.tensor.experimental._attention": "set_rotate_method",
     "onnx._internal.exporter._core": "TorchTensor",
     "onnx.symbolic_helper": "_get_tensor_dim_size _maybe_get_const",
     "utils.deterministic": "fill_uninitialized_memory",
+    "utils._sympy.numbers": "IntInfinity",
+    "utils._sympy.value_ranges": "ValueRanges",
     "utils._triton": "has_triton has_triton_package"}
 
 
@@ -80,6 +93,14 @@ def asked():
     found, special = {}, _absent_names
     for name in special.FALSE | special.ZERO | special.NONE | special.MARKERS | special.BASES:
         path, _, own = name.removeprefix("torch.").rpartition(".")
+        found.setdefault(path, set()).add(own)
+    for sources in MORE.values():       # names that a module of ptcore has from an absent one
+        for source, words in sources.items():
+            if source and source.startswith("torch."):
+                own = {name for word in words.split() for name in word.split("=")}
+                found.setdefault(source.removeprefix("torch."), set()).update(own)
+    for line in USES.read_text().splitlines():
+        path, _, own = line.partition("\t")[0].removeprefix("torch.").rpartition(".")
         found.setdefault(path, set()).add(own)
     for line in IMPORTS.read_text().splitlines():
         module, _, names = line.partition("\t")
@@ -149,6 +170,11 @@ class Names(ast.NodeVisitor):
         pass
 
 
+def aliases(found):
+    """Names of other values that are written as those of classes are."""
+    return {n for n in found.values if n.lstrip("_")[:1].isupper() and not n.isupper()}
+
+
 _read = {}
 
 
@@ -168,14 +194,16 @@ def public(path, files):
     own = found.functions | found.classes
     if found.is_package or not own:             # a module without any only hands on names of others
         own |= found.imported
-    own |= {n for n in found.values if not n.isupper() and (found.is_package or n[:1].isupper())}
+    own |= aliases(found) | {n for n in found.values if found.is_package and not n.isupper()}
     return {n for n in own | found.listed if not n.startswith("_") and f"{path}.{n}" not in files}
 
 
 def line(path, files, programs):
     """The names of a module's line; behind a class whose name has no capital stands ``=``."""
     found = names(path, files)
-    bound = found.functions | found.classes | found.values | found.imported | found.listed
+    bound = found.functions | found.classes | found.imported | found.listed
+    if path.rpartition(".")[2].strip("_") != "config":      # no function stands for a setting
+        bound |= found.values
     own = programs.get(path, set()) & bound
     if not any(part.startswith("_") for part in path.split(".")):
         own |= public(path, files)

@@ -31,7 +31,7 @@ def target(path):
     """The module behind ``torch.<path>``: a full name, or None. Packages above it are imported, itself it is not."""
     if path in _paths.TABLE:
         return _paths.TABLE[path]
-    if any(part.startswith("_") for part in path.split(".")):
+    if path in _paths.ABSENT or any(part.startswith("_") for part in path.split(".")):
         return None                 # a private name of ptcore means something else than PyTorch's
     try:
         return f"ptcore.{path}" if importlib.util.find_spec(f"ptcore.{path}") else None
