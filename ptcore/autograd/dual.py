@@ -48,7 +48,7 @@ class Forward(Pushing):
         return dual
 
     def value(self, x):
-        """The value of a tensor: a stand-in's value, its window for a view whose base became a stand-in, or x itself."""
+        """The value of a stand-in, or of a view whose base became a stand-in; another tensor unchanged."""
         payload = carried_by(x, self)
         if payload is not None:
             return payload.tensor

@@ -292,7 +292,7 @@ class Tracer(TracerBase):
         return attr_val
 
     def _patches(self, function):
-        """Patches (dict or class, name, value) that give the tracer calls and attributes of modules and wrapped functions."""
+        """Patches (dict or class, name, value) that pass calls and attributes of modules to the tracer."""
         call, lookup = Module.__call__, Module.__getattribute__
         cache, found = {}, {}
         thread = threading.get_ident()          # other threads run their modules unchanged
