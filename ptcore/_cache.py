@@ -1,10 +1,10 @@
-"""What processes share on disk: where compiled things are kept, and files that one process at a time holds."""
+"""The disk cache that processes share: its folders, and locks on files."""
 import os
 import sys
 
 
 def cache_dir(part):
-    """A folder of the cache, which need not exist: in ``$PTCORE_CACHE_DIR``, or with the user's other caches."""
+    """A folder of the cache, which need not exist: below ``$PTCORE_CACHE_DIR``, or with the user's other caches."""
     from pathlib import Path
     named = os.environ.get("PTCORE_CACHE_DIR")
     if named:
@@ -14,9 +14,9 @@ def cache_dir(part):
 
 
 def hold(fd, on):
-    """Waits until no other process holds a file, and holds it; or lets the next one do so.
+    """Waits for the lock of a file and takes it, or with ``on=False`` releases it.
 
-    A child that was forked meanwhile keeps the file, and what is held of it, beyond its closing.
+    A child forked meanwhile keeps the file open, and with it the lock, after this process has closed it.
     """
     if sys.platform == "win32":
         import msvcrt

@@ -1,15 +1,15 @@
-"""Exception classes. Each is PyTorch's type first and, where NumPy or the array API
-standard would raise another, that one as well. And warnings that point to the user's line."""
+"""Exception classes. Each derives from PyTorch's type first and, if NumPy or the array API standard would raise another
+type, from that one as well. Also warnings that point to the user's line."""
 import os
 import sys
 import warnings
 
 PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
-user_place = is_package = None          # _node.pyx, which walks the frames, enters them
+user_place = is_package = None          # set by _node.pyx, which walks the frames
 
 
 def place_text(place):
-    """``file.py:12 in f: y = x.exp()`` of (file, line, function); without the text of a line that cannot be read."""
+    """``file.py:12 in f: y = x.exp()`` for (file, line, function); the text is left out if the file cannot be read."""
     import linecache
     file, line, function = place
     linecache.checkcache(file)
@@ -18,7 +18,7 @@ def place_text(place):
 
 
 def here():
-    """The end of a message: the user's line, as a traceback has it, where there is one."""
+    """The end of a message: the user's line in the form of a traceback, if it is known."""
     import traceback
     place = user_place()
     return "" if place is None else "\n" + "".join(traceback.format_list([traceback.FrameSummary(*place)])).rstrip()
@@ -31,7 +31,7 @@ def at_users_line(check):
             return check(*args)
         except (RuntimeError, TypeError, ValueError) as error:
             line = here()
-            if not str(error).endswith(line):           # a check may call others
+            if not str(error).endswith(line):           # an inner check has added the line already
                 error.args = (f"{error}{line}",)
             raise
     checked.__name__, checked.__qualname__, checked.__doc__ = check.__name__, check.__qualname__, check.__doc__
@@ -39,7 +39,7 @@ def at_users_line(check):
 
 
 def warn(message, category=UserWarning):
-    """A warning at the innermost line outside this package: compiled functions have no frame to count by."""
+    """Warns at the innermost line outside this package; ``stacklevel`` would miss the frames of compiled functions."""
     level, frame = 2, sys._getframe(1)
     while frame is not None and is_package(frame.f_code.co_filename):
         level, frame = level + 1, frame.f_back
@@ -55,7 +55,7 @@ class SeveralElementsError(ShapeError, TypeError):
 
 
 class DTypeError(RuntimeError, TypeError):
-    """A dtype that the op does not take: RuntimeError as in PyTorch, TypeError as in NumPy."""
+    """A dtype that the op does not support: RuntimeError as in PyTorch, TypeError as in NumPy."""
 
 
 class SchemaError(RuntimeError, TypeError):
@@ -71,11 +71,11 @@ class OutOfRangeError(IndexError, RuntimeError):
 
 
 class IndexTypeError(IndexError, TypeError):
-    """An index of a kind that none can be: IndexError as in NumPy, TypeError as in PyTorch."""
+    """An object of a type that cannot index: IndexError as in NumPy, TypeError as in PyTorch."""
 
 
 class AbsentPartError(RuntimeError, AttributeError):
-    """An attribute that tensors of this dtype have not: RuntimeError as in PyTorch, and ``hasattr`` says no."""
+    """An attribute that tensors of this dtype lack: RuntimeError as in PyTorch, and ``hasattr`` is False."""
 
 
 class DivisionByZeroError(RuntimeError, ZeroDivisionError):
@@ -83,11 +83,11 @@ class DivisionByZeroError(RuntimeError, ZeroDivisionError):
 
 
 class ChoiceError(RuntimeError, ValueError):
-    """A word that is none of those allowed."""
+    """A word outside the allowed ones."""
 
 
 class NoWordError(ChoiceError, TypeError):
-    """What is no word where one of some words is wanted: TypeError as in PyTorch."""
+    """An object that is no word, where one of several words is expected: TypeError as in PyTorch."""
 
 
 class ConversionError(RuntimeError, ValueError, OverflowError):
@@ -95,11 +95,11 @@ class ConversionError(RuntimeError, ValueError, OverflowError):
 
 
 class MemoryInUseError(RuntimeError, BufferError):
-    """Memory that something outside uses, or that other processes share, was to be moved."""
+    """An attempt to move memory that other libraries or processes use."""
 
 
 class DeviceError(RuntimeError):
-    """Operands on different devices, or a device that is not there."""
+    """Operands on different devices, or a device that does not exist."""
 
 
 class LinAlgError(RuntimeError, ValueError):

@@ -1,7 +1,8 @@
-"""The one lazy table: public names whose files are read when a user first asks for one.
+"""The lazy table: public names whose files are imported at the first use by a user.
 
-Here alone a name leads from below to a file above, and no code of the package reads a name through this table.
-``TABLE`` is a literal, which stubs and tests read as well. ``MOVED`` is what pickles and files may still name.
+This is the only place where a name of a lower layer leads to a file of a higher one, and no code of the package reads
+names through this table. ``TABLE`` is a literal, which stubs and tests read as well. ``MOVED`` has the old paths that
+pickles and files may name.
 """
 import sys
 from importlib import import_module
@@ -145,7 +146,7 @@ TABLE = {
         "_ops.resample.functions": ("upsample", "upsample_bilinear", "upsample_nearest"),
     },
 }
-# Package -> its modules that are read when first asked for.
+# Package -> its modules that are imported at their first use.
 MODULES = {
     "ptcore": ("accelerator", "amp", "array_api", "autograd", "backends", "compat", "compiler", "cpu", "cuda",
                "distributions", "examples", "fft", "func", "futures", "fx", "hub", "jit", "library", "linalg",
@@ -172,7 +173,7 @@ METHODS = ("arccos_", "arccosh_", "arcsin_", "arcsinh_", "arctan_", "arctanh_", 
            "index_put_", "is_conj", "is_inference", "is_neg", "is_same_size", "is_signed", "negative_",
            "resize_as_", "zero_")
 
-# Where modules lay when they were named in pickles and files that are still read: old path -> today's.
+# Old paths of modules, which pickles and files may name -> present paths.
 MOVED = {
     "ptcore._expressions": "ptcore._sizes.expressions",
     "ptcore._pytree": "ptcore._trees.tree",
@@ -231,7 +232,7 @@ MOVED = {
 
 
 class Moved:
-    """Finds the modules of ``MOVED`` by their old paths, and those in a package that has moved."""
+    """Finds the modules of ``MOVED`` by their old paths, and modules in a package that has moved."""
 
     @staticmethod
     def find_spec(name, path=None, target=None):
@@ -245,7 +246,7 @@ class Moved:
 
     @staticmethod
     def exec_module(module):
-        """Puts today's module in the place of the one that was made for the old path."""
+        """Replaces the module made for an old path by the present one."""
         old = module.__name__
         package, _, last = old.rpartition(".")
         sys.modules[old] = import_module(MOVED.get(old) or f"{MOVED[package]}.{last}")
@@ -279,7 +280,7 @@ def names(package, methods=()) -> "tuple[Callable[[str], Any], Callable[[], list
 
 
 class Later:
-    """A method of a class whose file is read at its first use; from then on the function stands in its place."""
+    """A method of a class whose file is imported at its first use; the function then replaces this object."""
 
     def __init__(self, owner, name, file):
         self._place = owner, name, file

@@ -1,7 +1,7 @@
-"""Memory formats: how the dims of a dense tensor follow each other in memory.
+"""Memory formats: the order of the dims of a dense tensor in memory.
 
-``contiguous_format`` is row-major, ``channels_last`` has dim 1 of four innermost, ``channels_last_3d``
-that of five; ``preserve_format`` leaves a layout as it is.
+``contiguous_format`` is row-major. ``channels_last`` makes dim 1 of four the innermost one, ``channels_last_3d`` dim 1
+of five. ``preserve_format`` keeps the layout.
 """
 from ptcore._dtype import shown_as
 from ptcore._errors import ShapeError
@@ -31,7 +31,7 @@ _DIMS = {channels_last: 4, channels_last_3d: 5}
 
 
 def checked(op, format):
-    """The format of an argument, None for row-major or as it is."""
+    """The format of an argument; None for row-major and for preserving the layout."""
     if format is None or format is contiguous_format or format is preserve_format:
         return None
     if format not in _DIMS:
@@ -66,7 +66,7 @@ def is_in(tensor, format):
 
 
 def contiguous(tensor, format, op="contiguous"):
-    """The tensor if it is dense in the format, else a copy that is."""
+    """The tensor if it is dense in the format, otherwise a copy that is."""
     if is_in(tensor, format):
         return tensor
     dims = order(op, tensor.ndim, format)

@@ -1,7 +1,7 @@
-"""``__torch_function__``: who is asked about a call, in which order; modes, which are asked before any argument.
+"""``__torch_function__``: the arguments that are offered a call, and their order; modes, which come before arguments.
 
-Ops ask by themselves where an argument is no plain tensor (``call/offer.pyx``); here is what they then do, and what
-code that is no op uses. ``ptcore.overrides`` shows the public names.
+Ops offer a call if an argument is no plain tensor (``call/offer.pyx``). This file has the steps that follow, and
+functions for code that is no op. ``ptcore.overrides`` has the public names.
 """
 import functools
 
@@ -11,8 +11,8 @@ from ptcore._tensor import Tensor
 
 
 def overriding(values):
-    """The arguments that have a ``__torch_function__`` of their own, one of each class, subclasses before their
-    bases. While that of a subclass runs a function for it, subclasses of Tensor are plain tensors."""
+    """The arguments with a ``__torch_function__`` of their own, one of each class, subclasses before their bases. While
+    a subclass's ``__torch_function__`` runs the function, subclasses of Tensor count as plain tensors."""
     found, off = [], torch_function_is_off()
     for x in values:
         cls = type(x)
@@ -29,12 +29,12 @@ def overriding(values):
 
 
 def _overrides(cls):
-    """Whether a subclass of Tensor is asked: one with the disabled function, as Parameter, is a plain tensor."""
+    """Whether a subclass of Tensor overrides functions; one with the disabled function, such as Parameter, does not."""
     return getattr(cls.__torch_function__, "__func__", cls.__torch_function__) is not _disabled_torch_function_impl
 
 
 def flat(values, depth=0):
-    """The values with those in lists and tuples in their place; of a few levels, as a list may contain itself."""
+    """The values, with lists and tuples replaced by their items to a few levels, as a list may contain itself."""
     for x in values:
         if isinstance(x, (list, tuple)):
             if depth < 3:
@@ -44,7 +44,7 @@ def flat(values, depth=0):
 
 
 def ask(function, args, kwargs, relevant=None):
-    """What the arguments with a ``__torch_function__`` make of a call; TypeError if none of them knows it."""
+    """The first result of the arguments' ``__torch_function__`` for a call; TypeError if none handles it."""
     owners = overriding(flat((*args, *kwargs.values())) if relevant is None else relevant)
     types = tuple(map(type, owners))
     if modes():
@@ -61,15 +61,15 @@ def ask(function, args, kwargs, relevant=None):
 
 
 def ask_mode(function, args, kwargs, types=None):
-    """What the innermost mode makes of a call, which runs with that mode taken off."""
+    """The result of the innermost mode for a call; inside, this mode is inactive."""
     if types is None and modes():
         types = tuple(map(type, overriding(flat((*args, *kwargs.values())))))
     return below_mode(function, types, tuple(args), kwargs)
 
 
 class TorchFunctionMode(FunctionMode):
-    """A context in which every op of this thread is handed to ``__torch_function__`` of the mode, which runs with the
-    mode taken off and may call the op.
+    """A context in which the mode's ``__torch_function__`` gets every op of this thread. Inside of it the mode is
+    inactive, so it may call the op.
 
     Examples
     --------
@@ -95,19 +95,19 @@ class TorchFunctionMode(FunctionMode):
 
 
 class BaseTorchFunctionMode(TorchFunctionMode):
-    """A mode that only calls."""
+    """A mode that calls the function unchanged."""
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         return func(*args, **(kwargs or {}))
 
 
 def has_torch_function(relevant_args):
-    """Whether any of some values has a ``__torch_function__`` that would be asked, or a mode is active."""
+    """Whether a value has an active ``__torch_function__``, or a mode is active."""
     return bool(modes()) or bool(overriding(relevant_args))
 
 
 def handle_torch_function(public_api, relevant_args, *args, **kwargs):
-    """Asks ``__torch_function__`` of the relevant arguments about a call of ``public_api``.
+    """Offers a call of ``public_api`` to ``__torch_function__`` of the relevant arguments.
 
     Raises
     ------
@@ -119,7 +119,7 @@ def handle_torch_function(public_api, relevant_args, *args, **kwargs):
 
 def wrap_torch_function(dispatcher):
     """Decorator of a function: ``dispatcher(*args, **kwargs)`` gives the arguments whose ``__torch_function__`` is
-    asked.
+    called.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""What programs allow products, convolution and attention to do, by PyTorch's names: kept from before a device is used.
+"""Settings of precision for products, convolution and attention, by PyTorch's names; kept before a device is used.
 
-``matmul`` holds what products and convolution are told, and whether cuDNN may be used; ``told`` is set by the CUDA
-backend when it starts and hears of each change, ``has_cudnn`` says whether cuDNN is installed.
+``matmul`` holds the settings of products and convolution, and whether cuDNN may be used. The CUDA backend sets ``told``
+when it starts, and is then called at each change. ``has_cudnn`` tells whether cuDNN is installed.
 """
 matmul = {"tf32": False, "reduced_half": True, "reduced_bfloat16": True, "convolution_tf32": True,
           "cudnn_enabled": True, "cudnn_deterministic": False, "cudnn_attention": False,
@@ -26,8 +26,8 @@ def set_float32(word):
 
 
 def allowing(**allowed):
-    """What it takes to set some of ``attention``, as pairs of a dict and its changes: cuDNN serves where it is to come
-    first, or where it alone is allowed."""
+    """The changes that a setting of ``attention`` needs, as pairs of a dict and its new values. cuDNN is used if it
+    comes first, or if it is the only allowed backend."""
     made = {**attention, **allowed}
     own = made["math"] or made["flash"] or made["mem_efficient"]
     return (attention, allowed), (matmul, {"cudnn_attention": made["cudnn"] and (made["cudnn_first"] or not own)})
@@ -41,7 +41,7 @@ def allow_attention(**allowed):
 
 
 def check_attention(is_cuda):
-    """RuntimeError if no way to compute attention is allowed: PyTorch's names for them, of which a device has some."""
+    """Raises RuntimeError if no backend of attention is allowed; a device has some of PyTorch's backends."""
     if not (attention["math"] or attention["flash"] or (is_cuda and attention["mem_efficient"])
             or (is_cuda and attention["cudnn"] and has_cudnn())):
         raise RuntimeError("scaled_dot_product_attention: no backend that is allowed can run; allow "
@@ -49,7 +49,7 @@ def check_attention(is_cuda):
 
 
 def check_bool(name, value):
-    """``value``, which must be a bool: RuntimeError as in PyTorch."""
+    """Returns ``value``, which must be a bool: RuntimeError as in PyTorch."""
     if not isinstance(value, bool):
         raise RuntimeError(f"{name}: expected a bool, got {type(value).__name__}")
     return value

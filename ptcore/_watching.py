@@ -1,7 +1,7 @@
-"""Who is told when a profile begins and ends: parts of the package that are no ops, and show in it as ranges.
+"""Parts of the package that are notified when a profile begins and ends: they are no ops, and record ranges.
 
-A part is a function that is called with True and with False. It exchanges what programs call, as the entries of ops are
-exchanged, so that nothing is looked at while there is no profile.
+A part is a function that is called with True and with False. It replaces functions that programs call by recording
+ones, so that they cost nothing while no profile is on.
 """
 
 parts = []
@@ -9,7 +9,7 @@ is_on = False
 
 
 def when_profiled(part):
-    """Registers a part; decorates."""
+    """Registers a part; used as a decorator."""
     parts.append(part)
     if is_on:
         part(True)

@@ -1,4 +1,4 @@
-"""The accelerator of this machine: its CUDA devices, if it has any, under names that do not say so."""
+"""The accelerator of this machine, its CUDA devices if it has any, under neutral names."""
 import sys
 
 from ptcore import cuda
@@ -23,7 +23,7 @@ def is_available():
 
 
 def device_count():
-    """How many devices the accelerator has."""
+    """The number of devices of the accelerator."""
     return cuda.device_count()
 
 
@@ -38,7 +38,7 @@ def _check(op):
 
 
 def current_device_index():
-    """The number of the device that is current."""
+    """The number of the current device."""
     _check("current_device_index")
     return cuda.current_device()
 
@@ -52,7 +52,7 @@ def set_device_index(device):
 
 
 def current_stream(device=None):
-    """The stream that this thread's work on a device (the current one if None) goes to."""
+    """The stream of this thread's work on a device (the current one if None)."""
     _check("current_stream")
     from ptcore.cuda import streams
     return streams.current_stream(device)
@@ -92,7 +92,7 @@ class device_index(cuda.device):
 
 
 def get_device_capability(device=None, /):
-    """What a device can do: ``supported_dtypes`` is the set of the dtypes of tensors there."""
+    """The capability of a device: ``supported_dtypes`` is the set of the dtypes of tensors there."""
     _check("get_device_capability")
     from ptcore._dtype import dtype
     return {"supported_dtypes": {d for d in vars(sys.modules["ptcore"]).values() if isinstance(d, dtype)}}
@@ -107,12 +107,12 @@ def _memory(op):
 
 
 def empty_cache():
-    """Gives the memory that is kept for reuse back to the device; see `cuda.empty_cache`."""
+    """Returns memory kept for reuse to the device; see `cuda.empty_cache`."""
     _memory("empty_cache").empty_cache()
 
 
 def empty_host_cache():
-    """Gives pinned memory that is kept for reuse back to the system."""
+    """Returns pinned memory kept for reuse to the system."""
     _memory("empty_host_cache").empty_host_cache()
 
 
@@ -127,30 +127,30 @@ def memory_allocated(device_index=None, /):
 
 
 def max_memory_allocated(device_index=None, /):
-    """The most bytes that were in use since `reset_peak_memory_stats`."""
+    """The largest number of bytes in use since `reset_peak_memory_stats`."""
     return _memory("max_memory_allocated").max_memory_allocated(device_index)
 
 
 def memory_reserved(device_index=None, /):
-    """Bytes that the allocator has taken of the device."""
+    """Bytes that the allocator holds of the device."""
     return _memory("memory_reserved").memory_reserved(device_index)
 
 
 def max_memory_reserved(device_index=None, /):
-    """The most bytes that the allocator held since `reset_peak_memory_stats`."""
+    """The largest number of bytes that the allocator held since `reset_peak_memory_stats`."""
     return _memory("max_memory_reserved").max_memory_reserved(device_index)
 
 
 def reset_accumulated_memory_stats(device_index=None, /):
-    """Sets what the counters have summed up to 0."""
+    """Resets accumulated counters to 0."""
     _memory("reset_accumulated_memory_stats").reset_accumulated_memory_stats(device_index)
 
 
 def reset_peak_memory_stats(device_index=None, /):
-    """Lets the peaks start again from what is in use now."""
+    """Resets the peaks to the present values."""
     _memory("reset_peak_memory_stats").reset_peak_memory_stats(device_index)
 
 
 def get_memory_info(device_index=None, /):
-    """The free and the whole memory of a device, in bytes."""
+    """The free and the total memory of a device, in bytes."""
     return _memory("get_memory_info").mem_get_info(device_index)

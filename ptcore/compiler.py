@@ -1,4 +1,4 @@
-"""What users ask of the compiler: ``compile`` itself, which functions it leaves out, and why a function is not
+"""The user's interface of the compiler: ``compile`` itself, functions to leave out, and reasons why a function is not
 compiled. Names and meanings are those of ``torch.compiler``."""
 import contextlib
 
@@ -33,17 +33,17 @@ __all__ = [
 
 
 def is_compiling():
-    """Whether the program that asks is being captured: True in what a graph does, False where it runs eagerly."""
+    """Whether the calling program is being captured: True in a captured graph, False in eager code."""
     return False
 
 
 def is_dynamo_compiling():
-    """The same as :func:`is_compiling`."""
+    """An older name of :func:`is_compiling`."""
     return False
 
 
 def is_exporting():
-    """Whether the program that asks is being exported."""
+    """Whether the calling program is being exported."""
     return False
 
 
@@ -64,7 +64,7 @@ def list_backends(exclude_tags=("debug", "experimental")):
 
 
 def register_backend(compiler_fn=None, name=None, tags=()):
-    """Gives a backend a name for ``compile(backend=name)``.
+    """Registers a backend under a name for ``compile(backend=name)``.
 
     Parameters
     ----------
@@ -90,12 +90,12 @@ def register_backend(compiler_fn=None, name=None, tags=()):
 
 
 def get_default_backend():
-    """The backend of ``compile`` without ``backend``."""
+    """The backend of ``compile`` without the argument ``backend``."""
     return _compile.default_backend[0]
 
 
 def set_default_backend(backend):
-    """Sets the backend of ``compile`` without ``backend``; None: "cpu" again.
+    """Sets the backend of ``compile`` without the argument ``backend``; None restores "cpu".
 
     Parameters
     ----------
@@ -112,13 +112,13 @@ def set_default_backend(backend):
 
 
 def nested_compile_region(fn=None):
-    """A function that is called several times in a graph; here a hint that changes nothing."""
+    """Marks a function that is called several times in a graph. Here the mark has no effect."""
     return nested_compile_region if fn is None else fn
 
 
 def substitute_in_graph(original_fn, *, can_constant_fold_through=False, skip_signature_check=False):
-    """A decorator: a capture takes the decorated Python function where the program calls ``original_fn``, as one in C
-    of which nothing is known.
+    """A decorator: where the program calls ``original_fn``, a capture uses the decorated Python function. It serves
+    functions in C, which a capture cannot enter.
 
     Parameters
     ----------
@@ -136,8 +136,8 @@ def substitute_in_graph(original_fn, *, can_constant_fold_through=False, skip_si
 
 
 def allow_in_graph(fn):
-    """Marks functions whose Python code is not looked into: their tensor operations become part of the graph, and
-    what they read outside of their arguments is taken as it was at the capture.
+    """Marks functions whose Python code is not captured. Their tensor operations become part of the graph, and values
+    that they read outside of their arguments are constants.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ def allow_in_graph(fn):
 
 
 def assume_constant_result(fn):
-    """Marks a function whose result a graph may keep: it is called once, at the capture."""
+    """Marks a function that is called once, at the capture; its result is a constant of the graph."""
     def constant(r, args, kwargs):
         from ptcore._interpret import aside
         from ptcore._tensor import Tensor
@@ -168,11 +168,11 @@ def assume_constant_result(fn):
 
 
 def cudagraph_mark_step_begin():
-    """Nothing here: no memory of graphs outlives a step."""
+    """Has no effect: no memory of graphs outlives a step."""
 
 
 class set_stance(Changed, contextlib.ContextDecorator):
-    """What compiled functions do from now on, or in a block.
+    """Sets the behaviour of compiled functions, from now on or in a block.
 
     Parameters
     ----------

@@ -1,10 +1,10 @@
-"""The command ``ptcore-config``: what builds of other packages ask."""
+"""The command ``ptcore-config``, for builds of other packages."""
 import argparse
 import os
 
 
 def main(argv=None):
-    """Prints what is asked for, each on a line."""
+    """Prints the requested values, one a line."""
     import ptcore
     include = ptcore.get_include()
     package = os.path.dirname(os.path.dirname(include))

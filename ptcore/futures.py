@@ -15,7 +15,7 @@ __all__ = ["Future", "collect_all", "wait_all"]
 
 
 class Future:
-    """A value, or an error, that some thread sets once and others wait for.
+    """A value, or an error, that one thread sets once and others wait for.
 
     Parameters
     ----------
@@ -34,17 +34,17 @@ class Future:
         return types.GenericAlias(cls, (item,))
 
     def done(self):
-        """Whether there is a value or an error."""
+        """Whether the value or the error is set."""
         return self._done
 
     def wait(self):
-        """Waits; the value, or raises the error."""
+        """Waits for the value and returns it, or raises the error."""
         with self._condition:
             self._condition.wait_for(lambda: self._done)
         return self.value()
 
     def value(self):
-        """The value of a future that is done; raises its error."""
+        """The value of a completed future; raises its error."""
         if not self._done:
             raise RuntimeError("Future.value: the future is not done; use wait()")
         if self._error is not None:
@@ -52,7 +52,7 @@ class Future:
         return self._value
 
     def then(self, callback):
-        """A future of what ``callback(self)`` gives, called when this one is done, at once if it is."""
+        """A future of the result of ``callback(self)``, which is called when this future is done, or at once."""
         follower = Future(devices=self._devices)
 
         def call(future):
@@ -65,7 +65,7 @@ class Future:
         return follower
 
     def add_done_callback(self, callback):
-        """Calls ``callback(self)`` when this is done, at once if it is."""
+        """Calls ``callback(self)`` when this future is done, or at once if it is."""
         with self._condition:
             if not self._done:
                 self._callbacks.append(callback)
@@ -83,7 +83,7 @@ class Future:
             callback(self)
 
     def set_result(self, result):
-        """Sets the value, and calls what waits for it."""
+        """Sets the value, and runs the callbacks."""
         self._finish(result, None)
 
     def set_exception(self, result):
@@ -118,7 +118,7 @@ def collect_all(futures):
 
 
 def wait_all(futures):
-    """The values of futures, once all are done; raises the error of the first that has one.
+    """The values of futures, once all are done; raises the error of the first failed one.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Models of a folder with a ``hubconf.py``, by the names of ``torch.hub``. Nothing is downloaded.
 
-``list``, ``help`` and ``load`` read local folders (``source="local"``). ``load_state_dict_from_url`` loads what stands
-in the folder of checkpoints already.
+``list``, ``help`` and ``load`` read local folders (``source="local"``). ``load_state_dict_from_url`` loads files that
+are already in the folder of checkpoints.
 """
 import importlib.util
 import os
@@ -13,12 +13,12 @@ __all__ = ["download_url_to_file", "get_dir", "help", "list", "load", "load_stat
 
 _folder = None
 _CONFIG = "hubconf.py"
-#: What the name of a file with a checksum in it matches.
+#: Matches the checksum in the name of a file.
 HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")
 
 
 def get_dir():
-    """The folder of models and checkpoints: as set, ``$TORCH_HOME/hub``, or ``torch/hub`` in the folder of caches."""
+    """The folder of models and checkpoints: set by `set_dir`, ``$TORCH_HOME/hub``, or ``torch/hub`` in the cache."""
     return os.path.join(_get_torch_home(), "hub") if _folder is None else _folder
 
 
@@ -29,7 +29,7 @@ def _get_torch_home():
 
 
 def set_dir(d):
-    """Sets the folder that `get_dir` gives.
+    """Sets the folder that `get_dir` returns.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def help(github, model, force_reload=False, skip_validation=False, trust_repo="c
 
 def load(repo_or_dir, model, *args, source="github", trust_repo="check", force_reload=False, verbose=True,
          skip_validation=False, **kwargs):
-    """What a function of a folder's ``hubconf.py`` gives.
+    """The result of a function of a folder's ``hubconf.py``.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def download_url_to_file(url, dst, hash_prefix=None, progress=True):
 
 def load_state_dict_from_url(url, model_dir=None, map_location=None, progress=True, check_hash=False, file_name=None,
                              weights_only=True):
-    """The state dict of a file that stands in the folder of checkpoints under its name in ``url``.
+    """The state dict of a file in the folder of checkpoints, found by its name in ``url``.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Events and statistics of a program, handed to whoever registered to see them."""
+"""Events and statistics of a program, passed to registered handlers."""
 import datetime
 import enum
 import threading
@@ -13,7 +13,7 @@ _lock = threading.Lock()
 
 
 class Aggregation(enum.Enum):
-    """How a `Stat` makes one number of those that were added."""
+    """How a `Stat` combines the added numbers to one."""
 
     VALUE = 0
     MEAN = 1
@@ -42,7 +42,7 @@ class Event:
 
 
 class EventHandlerHandle:
-    """What `register_event_handler` gives, for `unregister_event_handler`."""
+    """The result of `register_event_handler`, for `unregister_event_handler`."""
 
     def __init__(self, callback):
         self._callback = callback
@@ -62,7 +62,7 @@ def register_event_handler(callback):
 
 
 def unregister_event_handler(handler):
-    """Ends what `register_event_handler` began.
+    """Removes a handler of `register_event_handler`.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def unregister_event_handler(handler):
 
 
 def log_event(event):
-    """Hands an event to the handlers.
+    """Passes an event to the handlers.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def log_event(event):
 
 
 class Stat:
-    """Numbers of a window of time, which become one event when the window is over or has taken its samples.
+    """Numbers of a window of time, which become one event when the window ends or has enough samples.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ class Stat:
 
     @property
     def count(self):
-        """How many numbers the window has."""
+        """The number of numbers in the window."""
         self._maybe_log()
         return len(self._values)
 
@@ -116,7 +116,7 @@ class Stat:
             self._log()
 
     def get(self):
-        """A dict of what the aggregations are so far."""
+        """A dict of the aggregations so far."""
         self._maybe_log()
         return self._aggregate()
 

@@ -1,9 +1,9 @@
-"""The op table: ``ptcore.ops["softplus"]`` is the row of an op; ``register`` adds one,
-``register_kernel`` enters a kernel for a device and ``register_backend`` adds a type of device.
-``ops.mylib.foo`` is an op of ``ptcore.library``, and ``ops.aten.foo`` one of the table by PyTorch's name.
+"""The op table: ``ptcore.ops["softplus"]`` is the row of an op; ``register`` adds one, ``register_kernel`` adds a
+kernel for a device and ``register_backend`` a type of device. ``ops.mylib.foo`` is an op of ``ptcore.library``, and
+``ops.aten.foo`` an op of the table by PyTorch's name.
 
-The module is a mapping from names to rows (see ``_ops/table/schema.py`` for the columns), read from
-the row files at the first look.
+The module is a mapping from names to rows (see ``_ops/table/schema.py`` for the columns), which are read from the row
+files at the first use.
 """
 import sys
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ __all__ = ["load_library", "register", "register_backend", "register_kernel"]
 
 
 def load_library(path):
-    """Refused: libraries of ops are written for PyTorch's C++ interface. Extensions of ptcore are modules.
+    """Refused: such libraries are written for PyTorch's C++ interface. Extensions of ptcore are modules.
 
     Raises
     ------

@@ -1,7 +1,8 @@
 """``__torch_function__``: objects and modes that see calls of ptcore's functions.
 
-An object whose class has ``__torch_function__(cls, func, types, args=(), kwargs=None)`` may stand wherever a tensor
-may: the function hands its call over, as it was made. A :class:`TorchFunctionMode` sees all calls of its thread.
+An object whose class has ``__torch_function__(cls, func, types, args=(), kwargs=None)`` may be an argument wherever a
+tensor may: the function passes its call to it, with the original arguments. A :class:`TorchFunctionMode` gets all calls
+of its thread.
 
 Examples
 --------
@@ -55,19 +56,19 @@ def is_tensor_method_or_property(func):
     return own is func or getattr(Tensor, name, None) is func
 
 
-# Methods that are called everywhere and look for themselves.
+# Frequently called methods, which check for ``__torch_function__`` themselves.
 _LOOK = ("__getitem__", "__setitem__", "contiguous", "detach", "item", "size", "to")
 
 
 def get_overridable_functions():
-    """The functions and methods that ask ``__torch_function__``, by what they are attributes of.
+    """The functions and methods that call ``__torch_function__``, by the object they are attributes of.
 
     Returns
     -------
     dict of object to list of callable
     """
     import ptcore
-    kinds = (type(ptcore.add), type(ptcore.is_complex))                   # of rows, and of what is none
+    kinds = (type(ptcore.add), type(ptcore.is_complex))                   # of rows, and of functions that are no rows
     spaces = (ptcore, ptcore.nn.functional, ptcore.linalg, ptcore.special, ptcore.fft, Tensor)
     found = {space: [f for f in [getattr(space, name) for name in sorted(dir(space)) if not name.startswith("__")]
                      if isinstance(f, kinds) and not getattr(f, "modes_alone", False)] for space in spaces}
@@ -76,7 +77,7 @@ def get_overridable_functions():
 
 
 def resolve_name(f):
-    """A function's name with that of its module or class; None for what is no function."""
+    """A function's name with that of its module or class; None for other objects."""
     name = getattr(f, "__qualname__", None)
     if name is None:
         return None

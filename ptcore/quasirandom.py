@@ -1,4 +1,4 @@
-"""Points that fill a cube evenly: ``SobolEngine``, by SciPy's directions."""
+"""Low-discrepancy points in a cube: ``SobolEngine``, with SciPy's direction numbers."""
 __all__ = ["SobolEngine"]
 
 
@@ -68,7 +68,7 @@ class SobolEngine:
         return out.resize_(found.shape).copy_(found)
 
     def draw_base2(self, m, out=None, dtype=None):
-        """The next 2**m points; the number of all that were drawn must stay a power of 2.
+        """The next 2**m points; the number of all points drawn must stay a power of 2.
 
         Parameters
         ----------
@@ -91,7 +91,7 @@ class SobolEngine:
         return self
 
     def fast_forward(self, n):
-        """Leaves out the next ``n`` points."""
+        """Skips the next ``n`` points."""
         if n:
             self._engine.fast_forward(n)
             self.num_generated += n

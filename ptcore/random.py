@@ -1,4 +1,4 @@
-"""The default generators: of the CPU, and those of the devices, which are seeded with it."""
+"""The default generators: that of the CPU, and those of devices, which are seeded with it."""
 import contextlib
 
 from ptcore import _random
@@ -17,9 +17,9 @@ __all__ = ["Generator", "default_generator", "fork_rng", "get_rng_state", "initi
 
 
 def thread_safe_generator():
-    """The generator of a DataLoader's worker that is a thread; None elsewhere, which means the default one.
+    """The generator of a DataLoader's worker that is a thread; None, the default generator, elsewhere.
 
-    Workers are processes, each with a default generator of its own: it is None.
+    Workers are processes with a default generator each, so the result is None.
 
     >>> import ptcore
     >>> ptcore.randint(0, 10, (2,), generator=ptcore.random.thread_safe_generator()).shape
@@ -33,7 +33,7 @@ class _Forked(_random.States, contextlib.ContextDecorator):
 
 
 def fork_rng(devices=None, enabled=True, _caller="fork_rng", _devices_kw="devices", device_type="cuda"):
-    """A context after which the default generators are where they were before.
+    """A context that restores the states of the default generators at its end.
 
     Parameters
     ----------

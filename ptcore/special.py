@@ -1,4 +1,4 @@
-"""Special functions under the names of ``torch.special``; most are public elsewhere too."""
+"""Special functions under the names of ``torch.special``; most are public under other names too."""
 from ptcore._names.special import *
 from ptcore._names.special import __all__ as _own
 from ptcore._ops.functions import digamma as digamma

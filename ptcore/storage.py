@@ -1,5 +1,5 @@
 """Storages: ``UntypedStorage``, the bytes behind tensors. Storages with a dtype, which PyTorch has deprecated, are
-classes without instances: programs ask whether something is one."""
+classes without instances, for ``isinstance`` in programs."""
 from ptcore._ops.creation.functions import from_file as _tensor_from_file
 from ptcore._state import _disabled_torch_function_impl
 from ptcore._tensor import Tensor
@@ -9,7 +9,7 @@ __all__ = ["TypedStorage", "UntypedStorage"]
 
 
 class _Bytes(Tensor):
-    """Some bytes of a storage. ``view`` takes its dtype by its name as well, as readers of files write it."""
+    """Some bytes of a storage. Its ``view`` accepts a dtype's name as well, as readers of files use it."""
 
     __torch_function__ = _disabled_torch_function_impl
 
@@ -19,7 +19,7 @@ class _Bytes(Tensor):
 
 
 def _from_file(filename, shared=False, nbytes=0):
-    """A storage whose memory is a file's.
+    """A storage over a mapped file.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def _from_file(filename, shared=False, nbytes=0):
     from os import fspath
 
     from ptcore import uint8
-    filename = fspath(filename)             # no descriptor, which would be closed
+    filename = fspath(filename)             # a path and no descriptor, which would be closed
     return _tensor_from_file(filename, shared, nbytes, dtype=uint8).untyped_storage()
 
 
@@ -45,13 +45,13 @@ def _item(self, index, one=UntypedStorage.__getitem__):
 
 
 def _untyped(self):
-    """The storage itself: it has no dtype."""
+    """Returns the storage itself, which has no dtype."""
     if not isinstance(self, UntypedStorage):
         raise TypeError(f"untyped: expected an UntypedStorage, got {type(self).__name__}")
     return self
 
 
-# The class is compiled and stands below the ops that these need.
+# The methods are set here, since the class is compiled below the ops that they use.
 UntypedStorage.from_file = staticmethod(_from_file)
 UntypedStorage.untyped = _untyped
 UntypedStorage.__getitem__ = _item
@@ -63,7 +63,7 @@ class _Typed(type):
 
 
 class TypedStorage(metaclass=_Typed):
-    """A storage with a dtype; there are none."""
+    """A storage with a dtype; there are no instances."""
 
 
 class _LegacyStorage(TypedStorage):

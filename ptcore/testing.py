@@ -1,7 +1,6 @@
-"""Help for tests: comparison of tensors within tolerances, and random tensors.
+"""Helpers of tests: comparison of tensors within tolerances, and random tensors.
 
-The comparison is made by NumPy in double precision, so it does not rest on the
-operations under test.
+The comparison uses NumPy in double precision, so it does not rely on the operations under test.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,7 +10,7 @@ from ptcore import Tensor
 
 __all__ = ["assert_close", "make_tensor"]
 
-# (rtol, atol) by dtype; zero, that is equality, for all others.
+# (rtol, atol) by dtype; zero, which means equality, for all others.
 _TOLERANCES = {
     "float16": (1e-3, 1e-5),
     "bfloat16": (1.6e-2, 1e-5),

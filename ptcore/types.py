@@ -1,4 +1,4 @@
-"""Aliases for annotations, by the names of ``torch.types``."""
+"""Aliases for annotations, with the names of ``torch.types``."""
 import os
 from collections.abc import Sequence
 from typing import IO, Any

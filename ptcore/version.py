@@ -1,4 +1,4 @@
-"""Versions: of ptcore, and None for what it was not built with."""
+"""Versions of ptcore; None for libraries it was built without."""
 from ptcore import __version__
 
 __all__ = ["__version__", "cuda", "debug", "hip", "xpu"]

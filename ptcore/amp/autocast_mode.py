@@ -1,6 +1,6 @@
 """``autocast``: a context in which ops cast their arguments, by the column ``autocast`` of their rows.
 
-The casts are made in ``_ops/call/autocast.pyx``; here are the contexts and the state's public names.
+The casts are made in ``_ops/call/autocast.pyx``. This file has the contexts and the public names of the state.
 """
 import functools
 
@@ -15,9 +15,9 @@ same_autocast = _state.same_autocast
 
 __all__ = ["autocast", "autocast_decorator", "custom_bwd", "custom_fwd", "is_autocast_available"]
 
-_DEVICES = ("cpu", "cuda")              # that tensors can be on, and ops be cast for
+_DEVICES = ("cpu", "cuda")              # types of devices that tensors can be on and that support casts
 _LOWER = (bfloat16, float16)
-_ABSENT = ("xpu", "mps", "hpu", "xla", "mtia", "ipu", "maia", "privateuseone")     # which programs ask about
+_ABSENT = ("xpu", "mps", "hpu", "xla", "mtia", "ipu", "maia", "privateuseone")     # types that programs ask about
 
 
 def _device_type(name, function):
@@ -47,7 +47,7 @@ def is_autocast_available(device_type):
 
 
 def autocast_decorator(autocast_instance, func):
-    """The function, run in a context."""
+    """Wraps a function so that it runs in a context."""
     @functools.wraps(func)
     def decorated(*args, **kwargs):
         with autocast_instance:
@@ -56,13 +56,13 @@ def autocast_decorator(autocast_instance, func):
 
 
 class autocast(_state.Context):
-    """A context, and a decorator, in which ops choose the precision that they run in.
+    """A context and decorator in which ops choose their precision.
 
-    Products, convolutions and attention run in ``dtype``; losses, decompositions and Fourier transforms, on
-    accelerators also sums, norms, softmax and powers, in float32; others in the precision of what they are given. The
-    lists are PyTorch's for each device. Float64 and integers are left alone, and so is what writes to a tensor that is
-    given (``out=``, in-place methods). Casts of parameters are kept until the outermost context ends. The state is
-    the thread's.
+    Products, convolutions and attention run in ``dtype``. Losses, decompositions and Fourier transforms, and on
+    accelerators also sums, norms, softmax and powers, run in float32. Other ops run in the precision of their
+    arguments. The lists are PyTorch's for each device. Float64 and integers are never cast, nor are arguments of ops
+    that write to a given tensor (``out=``, in-place methods). Casts of parameters are kept until the outermost context
+    ends. The state is the thread's.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ class autocast(_state.Context):
 
 
 def _cast(value, device_type, dtype):
-    """The floating-point tensors of a nested value in another dtype; float64 stays."""
+    """A nested value with its floating-point tensors cast to another dtype; float64 stays."""
     if isinstance(value, Tensor):
         is_eligible = value.is_floating_point() and value.device.type == device_type and value.dtype != float64
         return value.to(dtype) if is_eligible else value
@@ -127,7 +127,7 @@ def _cast(value, device_type, dtype):
 
 
 def custom_fwd(fwd=None, *, device_type, cast_inputs=None):
-    """A decorator of ``forward`` of custom Functions: how it runs under :class:`autocast`.
+    """A decorator of ``forward`` of custom Functions that sets its behaviour under :class:`autocast`.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ def custom_fwd(fwd=None, *, device_type, cast_inputs=None):
 
 
 def custom_bwd(bwd=None, *, device_type):
-    """A decorator of ``backward`` of custom Functions: it runs with the state of autocast of ``forward``.
+    """A decorator of ``backward`` of custom Functions: it runs with the autocast state of ``forward``.
 
     Parameters
     ----------
@@ -195,7 +195,7 @@ def custom_bwd(bwd=None, *, device_type):
 # -- the state, as functions of the top level ------------------------------------------------------------------------
 
 def is_autocast_enabled(device_type=None) -> bool:
-    """Whether ops of a device type are cast in this thread; without one, those of CUDA."""
+    """Whether ops of a device type, by default CUDA, are cast in this thread."""
     if device_type in _ABSENT:
         return False
     return _state.is_enabled(_device_type("cuda" if device_type is None else device_type, "is_autocast_enabled"))
@@ -225,22 +225,22 @@ def is_autocast_cache_enabled() -> bool:
 
 
 def set_autocast_cache_enabled(enabled) -> None:
-    """Says whether casts of parameters are kept."""
+    """Sets whether casts of parameters are kept."""
     _state.set_cache_enabled(bool(enabled))
 
 
 def clear_autocast_cache() -> None:
-    """Forgets the casts of parameters that are kept."""
+    """Drops the kept casts of parameters."""
     _state.clear_cache()
 
 
 def autocast_increment_nesting() -> int:
-    """Counts a context; gives their number."""
+    """Increments the number of nested contexts, and returns it."""
     return _state.increment_nesting()
 
 
 def autocast_decrement_nesting() -> int:
-    """Counts a context less; gives their number."""
+    """Decrements the number of nested contexts, and returns it."""
     return _state.decrement_nesting()
 
 

@@ -1,5 +1,5 @@
-"""``GradScaler``: losses times a factor, so that gradients in float16 do not vanish; steps with infinite ones are
-left out."""
+"""``GradScaler``: scales losses, so that gradients in float16 do not vanish, and skips steps with infinite gradients.
+"""
 import enum
 import warnings
 from collections import defaultdict
@@ -16,7 +16,7 @@ __all__ = ["GradScaler", "OptState"]
 
 
 class OptState(enum.Enum):
-    """How far the step of an optimizer has come."""
+    """The stage of an optimizer's step."""
 
     READY = 0
     UNSCALED = 1
@@ -28,11 +28,10 @@ def _fresh():
 
 
 class GradScaler:
-    """Scales losses for gradients in float16, and optimizers' steps with them.
+    """Scales losses for gradients in float16, and the steps of optimizers accordingly.
 
-    After ``growth_interval`` steps without infinite or NaN gradients the scale is multiplied by ``growth_factor``; a
-    step
-    with such is left out, and the scale is multiplied by ``backoff_factor``.
+    After ``growth_interval`` steps without infinite or NaN gradients the scale is multiplied by ``growth_factor``. A
+    step with infinite or NaN gradients is skipped, and the scale is multiplied by ``backoff_factor``.
 
     Parameters
     ----------
@@ -114,7 +113,7 @@ class GradScaler:
                         raise ValueError("GradScaler: Attempting to unscale FP16 gradients.")
                     g = p.grad
                     if g.is_sparse:
-                        # Values at one place add up, and may overflow when they do.
+                        # Values at equal indices are added, and the sum may overflow.
                         g = g.coalesce()._values() if g.dtype == float16 else g._values()
                     groups[g.device].append(g)
             found = {}
@@ -123,7 +122,7 @@ class GradScaler:
         return found
 
     def unscale_(self, optimizer):
-        """Divides the gradients of an optimizer's parameters by the scale, as before they are clipped.
+        """Divides the gradients of an optimizer's parameters by the scale, for example before they are clipped.
 
         Raises
         ------
@@ -149,7 +148,7 @@ class GradScaler:
         return None
 
     def step(self, optimizer, *args, **kwargs) -> Any:
-        """Steps, unless a gradient is infinite or NaN; divides gradients by the scale if ``unscale_`` has not.
+        """Steps unless a gradient is infinite or NaN; divides gradients by the scale first if ``unscale_`` has not.
 
         Raises
         ------
@@ -167,7 +166,7 @@ class GradScaler:
         if state["stage"] is OptState.STEPPED:
             raise RuntimeError("step() has already been called since the last update().")
         if getattr(optimizer, "_step_supports_amp_scaling", False):
-            # The optimizer reads the scale and what was found, and leaves out its own step.
+            # The optimizer gets the scale and whether a gradient is infinite, and skips its step itself.
             if state["stage"] is OptState.READY:
                 self._check_inf_per_device(optimizer)
             optimizer.grad_scale = None if state["stage"] is OptState.UNSCALED else self._scale
@@ -187,7 +186,7 @@ class GradScaler:
         return result
 
     def update(self, new_scale=None):
-        """Makes the scale smaller if an infinite gradient was found since the last update, or larger in time.
+        """Reduces the scale after an infinite gradient, or increases it after enough steps.
 
         Parameters
         ----------
@@ -227,33 +226,33 @@ class GradScaler:
         return self._scale
 
     def get_scale(self):
-        """The scale, as a float; 1.0 of a scaler that is not enabled."""
+        """The scale as a float; 1.0 for a disabled scaler."""
         if not self._enabled:
             return 1.0
         return self._init_scale if self._scale is None else self._scale.item()
 
     def get_growth_factor(self):
-        """What the scale grows by."""
+        """The factor by which the scale grows."""
         return self._growth_factor
 
     def set_growth_factor(self, new_factor):
-        """Sets what the scale grows by."""
+        """Sets the factor by which the scale grows."""
         self._growth_factor = new_factor
 
     def get_backoff_factor(self):
-        """What the scale shrinks by."""
+        """The factor by which the scale shrinks."""
         return self._backoff_factor
 
     def set_backoff_factor(self, new_factor):
-        """Sets what the scale shrinks by."""
+        """Sets the factor by which the scale shrinks."""
         self._backoff_factor = new_factor
 
     def get_growth_interval(self):
-        """After how many steps the scale grows."""
+        """The number of steps after which the scale grows."""
         return self._growth_interval
 
     def set_growth_interval(self, new_interval):
-        """Sets after how many steps the scale grows."""
+        """Sets the number of steps after which the scale grows."""
         self._growth_interval = new_interval
 
     def _get_growth_tracker(self):
@@ -266,7 +265,7 @@ class GradScaler:
         return self._enabled
 
     def state_dict(self):
-        """The scale and its settings; empty of a scaler that is not enabled."""
+        """The scale and its settings; empty for a disabled scaler."""
         if not self._enabled:
             return {}
         return {"scale": self.get_scale(), "growth_factor": self._growth_factor,
@@ -274,7 +273,7 @@ class GradScaler:
                 "_growth_tracker": self._get_growth_tracker()}
 
     def load_state_dict(self, state_dict):
-        """Takes what ``state_dict`` gave.
+        """Restores the result of ``state_dict``.
 
         Raises
         ------

@@ -1,7 +1,7 @@
 """The namespace of the array API standard, version 2025.12, as ``Tensor.__array_namespace__()`` returns it.
 
-Where PyTorch's function is the standard's, it is the same object as in ``ptcore``; the others adapt names, keywords and
-dtypes (doc/source/reference/array_api.rst lists what differs).
+Where PyTorch's function meets the standard, the same object as in ``ptcore`` is used; the others adapt names, keywords
+and dtypes (doc/source/reference/array_api.rst lists the differences).
 """
 from importlib import import_module as _import_module
 

@@ -1,7 +1,7 @@
-"""Arrays from nothing, from numbers and from other libraries: all of them promote as the standard says.
+"""Arrays from shapes, from numbers and from other libraries; all of them promote as the standard says.
 
-What is made here is marked (``Tensor._set_standard``), and what is computed from it inherits the mark: an array without
-dims then promotes as one with dims, where PyTorch's tensors without dims weigh less.
+Arrays made here are marked (``Tensor._set_standard``), and results of ops inherit the mark. A marked array without dims
+promotes like one with dims, unlike PyTorch's 0-d tensors.
 """
 import ptcore
 from ptcore._dtype import get_default_dtype
@@ -66,7 +66,7 @@ def from_dlpack(x, /, *, device=None, copy=None):
 
 
 def empty(shape, *, dtype=None, device=None):
-    """An array whose elements are not set.
+    """An array with uninitialised elements.
 
     Examples
     --------
@@ -78,7 +78,7 @@ def empty(shape, *, dtype=None, device=None):
 
 
 def empty_like(x, /, *, dtype=None, device=None):
-    """An array of the shape of ``x`` whose elements are not set."""
+    """An array of the shape of ``x`` with uninitialised elements."""
     return ptcore.empty_like(x, dtype=dtype, device=device)._set_standard()
 
 
@@ -157,7 +157,7 @@ def eye(n_rows, n_cols=None, /, *, k=0, dtype=None, device=None):
 
 
 def arange(start, /, stop=None, step=1, *, dtype=None, device=None):
-    """Numbers from ``start`` to below ``stop``; none if ``step`` leads away from it.
+    """Numbers from ``start`` up to but not including ``stop``; none if ``step`` has the wrong sign.
 
     Raises
     ------
@@ -181,7 +181,7 @@ def arange(start, /, stop=None, step=1, *, dtype=None, device=None):
 
 
 def linspace(start, stop, /, num, *, dtype=None, device=None, endpoint=True):
-    """``num`` numbers at equal distances from ``start`` to ``stop``, which is among them unless ``endpoint`` is False.
+    """``num`` evenly spaced numbers from ``start`` to ``stop``, which is included unless ``endpoint`` is False.
 
     Examples
     --------
@@ -202,7 +202,7 @@ def linspace(start, stop, /, num, *, dtype=None, device=None, endpoint=True):
 
 
 def meshgrid(*arrays, indexing="xy"):
-    """Arrays of all pairs (triples, ...) of the elements of 1-d ones, as a tuple.
+    """Arrays of all combinations of the elements of 1-d arrays, as a tuple.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Data types: promotion, casts, and what the namespace says of itself."""
+"""Data types: promotion, casts, and the namespace's information about itself."""
 from ptcore._device import device as _device
 from ptcore._device import get_default_device
 from ptcore._dtype import (
@@ -73,7 +73,7 @@ def isdtype(dtype, kind):
 def result_type(*arrays_and_dtypes):
     """The dtype of an operation on arrays, dtypes and Python numbers.
 
-    A number changes the dtype only where it is of a higher kind, an array without dims as one with dims.
+    A Python number changes the dtype only if it is of a higher kind. An array without dims counts like one with dims.
 
     Raises
     ------
@@ -117,14 +117,14 @@ def dtype_of_number(x):
 
 
 def promoted(*arrays):
-    """The arrays in the dtype of an operation on them; numbers become arrays without dims."""
+    """The arrays converted to their common dtype; numbers become arrays without dims."""
     dtype = result_type(*arrays)
     like = next((x for x in arrays if isinstance(x, Tensor)), None)
     return [x.to(dtype) if isinstance(x, Tensor) else like.new_full((), x, dtype=dtype) for x in arrays]
 
 
 def can_cast(from_, to, /):
-    """Whether type promotion leads from one dtype, or that of an array, to another.
+    """Whether type promotion leads from one dtype, or an array's dtype, to another.
 
     Examples
     --------
@@ -175,10 +175,10 @@ class Devices(tuple):
 
 
 class Info:
-    """What ``__array_namespace_info__()`` returns: devices, dtypes and capabilities of this namespace."""
+    """The result of ``__array_namespace_info__()``: devices, dtypes and capabilities of this namespace."""
 
     def capabilities(self):
-        """What functions can do: masks as indices, sizes that depend on values, how many dims."""
+        """The capabilities of functions: boolean indices, data-dependent shapes, the largest number of dims."""
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
 
     def default_device(self):
@@ -186,7 +186,7 @@ class Info:
         return get_default_device()
 
     def default_dtypes(self, *, device=None):
-        """The dtypes of new arrays that name none."""
+        """The default dtypes of new arrays."""
         check_device(device, "default_dtypes")
         real = get_default_dtype()
         return {"real floating": real, "complex floating": real.to_complex(), "integral": int64, "indexing": int64}
@@ -219,7 +219,7 @@ _info = Info()
 
 
 def __array_namespace_info__():
-    """The object that says which devices, dtypes and capabilities there are.
+    """An object with the devices, dtypes and capabilities of this namespace.
 
     Examples
     --------

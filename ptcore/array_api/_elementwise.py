@@ -5,7 +5,7 @@ from ptcore.array_api._dtypes import result_type
 
 
 def clip(x, /, min=None, max=None):
-    """Elements limited to ``[min, max]``; of the dtype of ``x``, without limits a copy.
+    """Elements limited to ``[min, max]``, with the dtype of ``x``; without limits a copy.
 
     Examples
     --------

@@ -5,7 +5,7 @@ from ptcore.array_api._dtypes import result_type
 
 
 def axes_of(axis, ndim, name):
-    """An axis, a tuple of axes or None (all) as a list of different ones in ``[0, ndim)``."""
+    """An axis, a tuple of axes or None (all) as a list of distinct axes in ``[0, ndim)``."""
     if axis is None:
         return list(range(ndim))
     axes = [axis_of(a, ndim, name) for a in (axis if isinstance(axis, (tuple, list)) else (axis,))]
@@ -76,7 +76,7 @@ def flip(x, /, *, axis=None):
 
 
 def moveaxis(x, source, destination, /):
-    """Axes moved to other places; the rest keeps its order."""
+    """Moves axes to other places; the other axes keep their order."""
     return ptcore.moveaxis(x, source, destination)
 
 
@@ -93,7 +93,7 @@ def permute_dims(x, /, axes):
 
 
 def repeat(x, repeats, /, *, axis=None):
-    """Each element repeated, along an axis or of the flattened array.
+    """Repeats each element, along an axis or of the flattened array.
 
     Examples
     --------
@@ -136,7 +136,7 @@ def reshape(x, /, shape, *, copy=None):
 
 
 def roll(x, /, shift, *, axis=None):
-    """Elements moved along the axes, from behind the end to the start; of the flattened array without axes.
+    """Shifts elements along the axes, from the end to the start; without axes, those of the flattened array.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Methods of Tensor that the array API standard has and PyTorch has not."""
+"""Methods of Tensor in the array API standard that PyTorch lacks."""
 from ptcore._device import device as _device
 
 _VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
@@ -34,7 +34,7 @@ def __array_namespace__(self, /, *, api_version=None):
 
 
 def to_device(self, device, /, *, stream=None):
-    """The tensor on a device: itself if it is there.
+    """The tensor on a device; returned unchanged if it is already there.
 
     Parameters
     ----------

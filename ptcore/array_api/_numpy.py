@@ -1,6 +1,6 @@
-"""Functions of NumPy's that the standard has not and that xarray asks a namespace for, with NumPy's parameters.
+"""NumPy functions outside of the standard that xarray uses, with NumPy's parameters.
 
-They are attributes of the namespace, but stand in no list of its names.
+They are attributes of the namespace, but not in its lists of names.
 """
 import ptcore
 from ptcore._ops.creation.functions import logspace as _logspace
@@ -10,7 +10,7 @@ from ptcore.array_api._reductions import cumulative_prod, cumulative_sum
 
 
 def einsum(subscripts, *operands):
-    """Sums of products by the names of dims, as `ptcore.einsum`, of operands in their common dtype.
+    """Sums of products by the names of dims, as `ptcore.einsum`, with operands in their common dtype.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def cumprod(a, axis=None, dtype=None):
 
 
 def median(a, axis=None, keepdims=False):
-    """The middle elements along axes, of an even number the mean of the two; NaN if there is one.
+    """The medians along axes; the mean of the two middle elements for an even number, NaN if there is one.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def gradient(f, *varargs, axis=None, edge_order=1):
     """
     axes = tuple(range(f.ndim)) if axis is None else axes_of(axis, f.ndim, "gradient")
     spacing = list(varargs) if len(varargs) > 1 else list(varargs or (1,)) * len(axes)
-    # A coordinate array has a value for each place, a number without dims is the distance.
+    # A coordinate array has a value for each position; a number or 0-d array is the distance.
     spacing = [s.item() if getattr(s, "ndim", None) == 0 else s for s in spacing]
     spacing = [ptcore.as_tensor(s) if hasattr(s, "ndim") else s for s in spacing]
     if len({isinstance(s, ptcore.Tensor) for s in spacing}) > 1:

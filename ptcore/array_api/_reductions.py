@@ -5,7 +5,7 @@ from ptcore.array_api._manipulation import axes_of
 
 
 def _sum_dtype(x, dtype, name):
-    """Small integers are summed in the widest of their kind."""
+    """The dtype of a sum: small integers are summed in the widest dtype of their kind."""
     if dtype is not None:
         return as_dtype(dtype, name, "dtype")
     kind = x.dtype.kind
@@ -67,7 +67,7 @@ def min(x, /, *, axis=None, keepdims=False):
 
 
 def mean(x, /, *, axis=None, keepdims=False):
-    """Means along axes, of integers in the default floating-point dtype.
+    """Means along axes; integers give the default floating-point dtype.
 
     Examples
     --------
@@ -81,8 +81,8 @@ def mean(x, /, *, axis=None, keepdims=False):
 
 
 def var(x, /, *, axis=None, correction=0.0, keepdims=False, ddof=None):
-    """Variances along axes, divided by ``n - correction``: by ``n`` unless told otherwise.
-    ``ddof`` is NumPy's name of ``correction``.
+    """Variances along axes, divided by ``n - correction``; the default correction is 0. ``ddof`` is NumPy's name of
+    ``correction``.
 
     Examples
     --------
@@ -160,7 +160,7 @@ def _cumulative(function, x, axis, dtype, include_initial, first, name):
 
 
 def cumulative_sum(x, /, *, axis=None, dtype=None, include_initial=False):
-    """Sums of the elements up to each, along an axis.
+    """Cumulative sums along an axis.
 
     Examples
     --------
@@ -172,7 +172,7 @@ def cumulative_sum(x, /, *, axis=None, dtype=None, include_initial=False):
 
 
 def cumulative_prod(x, /, *, axis=None, dtype=None, include_initial=False):
-    """Products of the elements up to each, along an axis.
+    """Cumulative products along an axis.
 
     Examples
     --------
@@ -184,7 +184,7 @@ def cumulative_prod(x, /, *, axis=None, dtype=None, include_initial=False):
 
 
 def diff(x, /, n=1, axis=-1, prepend=None, append=None):
-    """Differences of neighbours along an axis, ``n`` times.
+    """The n-th differences of neighbours along an axis.
 
     Examples
     --------

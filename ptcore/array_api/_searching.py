@@ -11,13 +11,13 @@ UniqueInverse = namedtuple("UniqueInverse", ("values", "inverse_indices"))
 
 
 def _counted_from_start(indices, size):
-    """Indices as int64 in which negative ones count from the end."""
+    """Indices as int64, with negative ones converted to count from the start."""
     indices = indices.to(ptcore.int64)
     return ptcore.where(indices < 0, indices + size, indices)
 
 
 def take(x, indices, /, *, axis=None):
-    """The slices of ``x`` at 1-d indices along an axis, which a 1-d ``x`` need not name.
+    """The slices of ``x`` at 1-d indices along an axis, which is optional for a 1-d ``x``.
 
     Examples
     --------
@@ -38,7 +38,7 @@ def take(x, indices, /, *, axis=None):
 
 
 def take_along_axis(x, indices, /, *, axis=-1):
-    """For each place of ``indices`` the element of ``x`` whose coordinate along the axis stands there.
+    """For each element of ``indices``, the element of ``x`` at this coordinate along the axis.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def nonzero(x, /):
 
 
 def searchsorted(x1, x2, /, *, side="left", sorter=None):
-    """Where the elements of ``x2`` would stand in the sorted ``x1``, or in ``x1[sorter]``.
+    """The positions at which elements of ``x2`` would be inserted in the sorted ``x1``, or in ``x1[sorter]``.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def isin(x1, x2, /, *, invert=False):
     """
     x1, x2 = [ptcore.as_tensor(x) if isinstance(x, (list, tuple)) else x for x in (x1, x2)]
     x1, x2 = promoted(x1, x2)
-    if x1.dtype.kind in "bc":           # which PyTorch's does not take
+    if x1.dtype.kind in "bc":           # PyTorch's function does not support these dtypes
         found = ptcore.any(x1[..., None] == ptcore.reshape(x2, (-1,)), -1)
         return ~found if invert else found
     return ptcore.isin(x1, x2, invert=invert)
@@ -128,8 +128,8 @@ def argsort(x, /, *, axis=-1, descending=False, stable=True):
 
 
 def _sorted(x):
-    """x flattened, in order, the places where its elements stood, and whether each differs from the one before; equal
-    elements stand in the order that they had. Complex numbers are ordered by real, then by imaginary part."""
+    """Sorts x flattened. Returns the sorted elements, their original positions, and whether each differs from the one
+    before. Equal elements keep their order. Complex numbers are ordered by real, then by imaginary part."""
     flat = ptcore.reshape(x, (-1,))
     if x.dtype.kind == "c":
         order = ptcore.argsort(flat.imag, stable=True)
@@ -142,22 +142,22 @@ def _sorted(x):
 
 
 def _counts(first):
-    """How many elements there are from each first one to the next."""
+    """The number of elements from each first one to the next."""
     places = ptcore.nonzero(first)[:, 0]
     return ptcore.diff(places, append=places.new_full((1,), first.shape[0]))
 
 
 def _inverse(order, first, shape):
-    """For each element which of the different ones it is."""
+    """For each element, the index of its distinct value."""
     out = ptcore.empty_like(order)
     out[order] = ptcore.cumsum(first, 0) - 1
     return ptcore.reshape(out, tuple(shape))
 
 
 def unique_all(x, /):
-    """The different elements in order, where each stands first, which of them every element is, and how many are equal.
+    """The distinct elements in order, the first position of each, the index of each element's value, and counts.
 
-    Each NaN differs from every other.
+    NaNs are distinct from each other.
 
     Returns
     -------
@@ -175,7 +175,7 @@ def unique_all(x, /):
 
 
 def unique_counts(x, /):
-    """The different elements in order and how often each is there: ``values``, ``counts``.
+    """The distinct elements in order, and their counts: ``values``, ``counts``.
 
     Examples
     --------
@@ -188,7 +188,7 @@ def unique_counts(x, /):
 
 
 def unique_inverse(x, /):
-    """The different elements in order and which of them every element is: ``values``, ``inverse_indices``.
+    """The distinct elements in order, and the index of each element's value: ``values``, ``inverse_indices``.
 
     Examples
     --------
@@ -201,7 +201,7 @@ def unique_inverse(x, /):
 
 
 def unique_values(x, /):
-    """The different elements in order.
+    """The distinct elements in order.
 
     Examples
     --------

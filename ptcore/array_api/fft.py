@@ -29,7 +29,7 @@ def ifftn(x, /, *, s=None, axes=None, norm="backward"):
 
 
 def rfft(x, /, *, n=None, axis=-1, norm="backward"):
-    """The half of the transform of real numbers that says all."""
+    """The discrete Fourier transform of real numbers; only the non-redundant half."""
     return _fft.rfft(x, n, axis, norm)
 
 
@@ -49,7 +49,7 @@ def irfftn(x, /, *, s=None, axes=None, norm="backward"):
 
 
 def hfft(x, /, *, n=None, axis=-1, norm="backward"):
-    """The transform of a Hermitian signal, of which ``x`` is one half."""
+    """The transform of a Hermitian signal, given by its half ``x``."""
     return _fft.hfft(x, n, axis, norm)
 
 
@@ -59,12 +59,12 @@ def ihfft(x, /, *, n=None, axis=-1, norm="backward"):
 
 
 def fftfreq(n, /, *, d=1.0, dtype=None, device=None):
-    """The frequencies of the elements of `fft` for samples at distance ``d``."""
+    """The frequencies of the elements of `fft` for samples with spacing ``d``."""
     return _fftfreq(n, d, dtype=_real(dtype, "fftfreq"), device=device)._set_standard()
 
 
 def rfftfreq(n, /, *, d=1.0, dtype=None, device=None):
-    """The frequencies of the elements of `rfft` for samples at distance ``d``."""
+    """The frequencies of the elements of `rfft` for samples with spacing ``d``."""
     return _rfftfreq(n, d, dtype=_real(dtype, "rfftfreq"), device=device)._set_standard()
 
 

@@ -64,12 +64,12 @@ def matrix_power(x, n, /):
 
 
 def matrix_rank(x, /, *, rtol=None):
-    """How many singular values of each matrix exceed ``rtol`` times the largest."""
+    """The number of singular values of each matrix that exceed ``rtol`` times the largest."""
     return _linalg.matrix_rank(x, rtol=rtol)
 
 
 def outer(x1, x2, /):
-    """All products of an element of ``x1`` with one of ``x2``, which are 1-d."""
+    """All products of an element of ``x1`` and an element of ``x2``, two 1-d arrays."""
     return ptcore.outer(x1, x2)
 
 

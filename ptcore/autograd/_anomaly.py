@@ -62,7 +62,7 @@ class set_source_lines(SourceLines):
         return decorate(self, function)
 
     def clone(self):
-        """Another of the same mode."""
+        """A new context manager of the same mode."""
         return type(self)(self.mode)
 
 
@@ -74,16 +74,16 @@ def report(node):
 
 
 def _forward(node):
-    """The lines that say where the op of a node was called; none is known: ''."""
+    """Lines that say where the op of a node was called; empty if that is unknown."""
     if node.trace:
         return "".join(node.trace)
     return "" if node.source_line is None else f"  {place_text(node.source_line)}\n"
 
 
 def locate(error, node):
-    """Notes on an exception which node's rule or hook raised it, and where its op was called.
+    """Adds notes to an exception: the node whose rule or hook raised it, and the place where its op was called.
 
-    The innermost backward notes first; an outer one adds nothing.
+    The innermost backward adds its notes first; an outer one adds none.
     """
     if node is None or getattr(error, "_ptcore_located", False):
         return
@@ -98,7 +98,7 @@ def locate(error, node):
     error.add_note(note)
     try:
         error._ptcore_located = True
-    except AttributeError:              # an exception class with __slots__
+    except AttributeError:              # an exception class with __slots__ refuses notes
         pass
 
 

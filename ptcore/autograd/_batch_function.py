@@ -1,4 +1,4 @@
-"""Custom functions inside ``vmap``: by their own ``vmap``, or a function of stacks made from their own methods."""
+"""Custom functions inside ``vmap``: run by their own ``vmap``, or by a function of stacks made from their methods."""
 import functools
 from typing import NamedTuple
 
@@ -11,14 +11,14 @@ from ptcore.autograd.helpers import reduce_to
 
 
 class VmapInfo(NamedTuple):
-    """What a custom function's ``vmap`` is told first."""
+    """The first argument of a custom function's ``vmap``."""
 
     batch_size: int
     randomness: str
 
 
 def run(batcher, cls, args):
-    """What a custom function gives for stand-ins of a batcher."""
+    """Runs a custom function on stand-ins of a batcher."""
     own = cls.vmap is not Function.vmap
     if own and cls.generate_vmap_rule:
         raise RuntimeError(f"You tried to vmap over {cls.__name__}, but it has both generate_vmap_rule=True and an "
@@ -51,7 +51,7 @@ def run(batcher, cls, args):
 
 @functools.lru_cache(maxsize=256)
 def of_stacks(Batcher, cls, batched, size, randomness):
-    """The Function of stacks that runs a Function's methods on their samples."""
+    """A Function of stacks, which runs another Function's methods on the samples."""
     methods = _OfStacks(lambda: Batcher(size, randomness), cls, batched, size)
     names = "forward", "setup_context", "backward", "jvp"
     return type("Vmapped" + cls.__name__, (Function,), {
@@ -62,8 +62,8 @@ def of_stacks(Batcher, cls, batched, size, randomness):
 class _OfStacks:
     """The methods of a Function of stacks.
 
-    ``ctx._samples`` of a call holds the batcher, the context that the methods of ``cls`` see, of which saved tensors it
-    is true that they are stacks, for ``backward`` and for ``jvp``, and the shapes and dtypes of the arguments.
+    ``ctx._samples`` of a call is a tuple: the batcher; the context for the methods of ``cls``; for each tensor saved
+    for ``backward`` whether it is a stack; the same for ``jvp``; the shapes and dtypes of the arguments.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ class _OfStacks:
         return value.tensor if isinstance(value, Batched) else value.unsqueeze(0).expand((self.size, *value.shape))
 
     def stacks(self, batcher, output):
-        """All tensors of an output as stacks."""
+        """An output with all of its tensors as stacks."""
         flat, spec = tree_flatten(output)
         return [self.stack_of(batcher, x) if isinstance(x, Tensor) else x for x in flat], spec
 
@@ -125,7 +125,7 @@ class _OfStacks:
         return tuple([None if g is None else self.gradient(batcher, g, k, shapes[k]) for k, g in enumerate(found)])
 
     def gradient(self, batcher, g, k, shape):
-        """Gradient k as that of a stack, or summed over the samples that share the argument."""
+        """Gradient k: a stack if argument k is one, otherwise summed over the samples that share the argument."""
         if shape is not None:
             sizes, dtype = shape
             with batcher:
@@ -146,12 +146,12 @@ class _OfStacks:
 
 
 def _values(batcher, tensors):
-    """What tensors stand for, and which of these are stacks."""
+    """The values of stand-ins, and for each whether it is a stack."""
     values = batcher.values(tensors)
     return ([x.tensor if isinstance(x, Batched) else x for x in values],
             tuple([isinstance(x, Batched) for x in values]))
 
 
 def _samples(batcher, tensors, are_stacks):
-    """The samples of stacks; other tensors as they are."""
+    """The samples of stacks; other tensors are returned unchanged."""
     return tuple([batcher.sample(x) if b else x for x, b in zip(tensors, are_stacks)])

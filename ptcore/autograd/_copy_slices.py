@@ -21,16 +21,16 @@ class CopySlices:
         self.inner = inner
         size, stride, first, origin = tuple(view.shape), view.stride(), view.storage_offset(), base.storage_offset()
         self.parts, self.pairs = base.is_complex() > view.is_complex(), base.is_complex() < view.is_complex()
-        if self.parts:                  # the window is one of the base's parts, which view_as_real shows
+        if self.parts:                  # the base is complex, and the window is a part of view_as_real of it
             origin *= 2
-        elif self.pairs:                # or of its pairs, as complex numbers
+        elif self.pairs:                # the base is real, and the window is complex numbers of its pairs
             size, stride, first = (*size, 2), (*[2 * s for s in stride], 1), 2 * first
         self.size, self.stride, self.offset = size, stride, first - origin
         self.base_size, self.base_stride = tuple(base.shape), base.stride()
 
     def __call__(self, node, g, needs):
         inner = self.inner
-        # g in the base's own layout, so that the window is the same window.
+        # g needs the base's strides, so that the window has the same place in it.
         whole = laid_out(g, self.base_size, self.base_stride)
         window = window_of(view_as_real(whole) if self.parts else whole, self.size, self.stride, self.offset)
         if self.pairs:
@@ -76,7 +76,7 @@ def laid_out(g, size, stride):
 
 
 def zeros_laid(size, stride, g):
-    """Zeros in memory of these strides, one for each sample where g stands for several."""
+    """Zeros with these strides; for each sample of g, if g stands for several."""
     reach = [(n - 1) * s for n, s in zip(size, stride)]
     flat = zeros_for(g, (1 + sum(map(abs, reach)) if 0 not in size else 0,))
     return as_strided_of(flat, size, stride, flat.storage_offset() - sum([r for r in reach if r < 0]), (1,), 0)

@@ -1,8 +1,8 @@
 """Forward mode: the tangent of an op's result from the tangents of its arguments.
 
-``jvp`` reads the same rows as the backward: partials, kinds, texts. They are evaluated with ops,
-so a tangent can be differentiated, traced or batched again. A tangent has the shape and
-dtype of its primal; None stands for zero. Who pairs tensors with tangents is not known here.
+``jvp`` reads the same columns as the backward: partials, kinds, texts. It evaluates them with ops, so a tangent can be
+differentiated, traced or batched again. A tangent has the shape and dtype of its primal; None stands for zero. This
+file does not know how tensors are paired with tangents.
 """
 import functools
 import importlib
@@ -68,7 +68,7 @@ def _is_live(tangent):
 
 
 def _fitted(t, out):
-    """A tangent in its primal's shape and dtype: partials of broadcast operands are smaller."""
+    """A tangent with the shape and dtype of its primal; products with broadcast operands may be smaller."""
     if t is None:
         return None
     if t.dtype is not out.dtype:
@@ -79,7 +79,7 @@ def _fitted(t, out):
 # -- rules: (row, args, tangents, out) -------------------------------------------------------------
 
 def _linear(row, args, tangents, out):
-    """The op itself on the tangents of the tensors it is linear in."""
+    """The op itself, applied to the tangents of the tensors in which it is linear."""
     moved = []
     for a, x, t in zip(ops.arguments(row), args, tangents):
         if a.letter == "L":
@@ -101,7 +101,7 @@ def _bilinear(row, args, tangents, out):
 
 
 def _reduced(row, args, tangents, out):
-    """Each result depends on elements of its own: the gradient of ones, times t, summed."""
+    """For ops whose results depend on separate elements: the gradient for ones, times t, summed."""
     t = tangents[0]
     first = out[0] if isinstance(out, tuple) else out
     args = ops.wrapped(row, args)
@@ -126,7 +126,7 @@ def _rule(table, row):
 
 
 def _called(function, row, args, out, **more):
-    """A rule with the values of the names that its parameters ask for."""
+    """Calls a rule with the values that its parameters name."""
     scope = {a.name: x for a, x in zip(ops.arguments(row), args)}
     scope.update(_outputs(out), **more)
     code = function.__code__
@@ -151,13 +151,13 @@ def _partial(row, args, tangents, out):
 
 @functools.cache
 def _times_tangent(partial):
-    """The texts of partials, times a tangent; None of one that is 0."""
+    """The texts of partials, each times the tangent; None for a partial of 0."""
     return [None if text is None or text.strip() == "0" else expr.times("t", text) if text.strip() != "1"
             else "t" for text in partial]
 
 
 def _promoted(x, dtype):
-    """An operand in the precision that the op computed in: a text's 1 / y is not that of an integer."""
+    """An operand in the dtype that the op computed in: ``1 / y`` of an integer would have another precision."""
     if x.dtype.kind == "c" or x.dtype is dtype:
         return x
     return x.to(dtype.to_real() if dtype.is_complex else dtype)
@@ -172,7 +172,7 @@ def _sum_of_texts(row, texts, args, tangents, out):
     for a, x in zip(spec, ops.wrapped(row, args)):
         if a.is_tensor:
             if x is not None and not isinstance(x, (Tensor, tuple)):
-                x = lift(x, like)           # texts call ops on it
+                x = lift(x, like)           # a text calls ops on its names, so a number becomes a tensor
             elif a.letter in "TO" and isinstance(x, Tensor) and not (row.promote == "where" and x is args[0]):
                 x = _promoted(x, first.dtype)
             scope[next(names, a.name)] = x

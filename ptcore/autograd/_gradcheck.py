@@ -23,11 +23,12 @@ def _outputs(result):
 
 
 def _numerical(func, inputs, k, eps):
-    """Columns d outputs / d inputs[k][j] (of real and imaginary part, where complex).
+    """Columns d outputs / d inputs[k][j] (of real and imaginary part, if complex).
 
-    The input itself is moved, as func may hold it beside its arguments: a module's parameter, say."""
+    The input itself is changed, since func may use it by another way than its arguments, such as a module's parameter.
+    """
     x, args = inputs[k], list(inputs)
-    if any([n > 1 and step == 0 for n, step in zip(x.shape, x.stride())]):      # its elements share memory
+    if any([n > 1 and step == 0 for n, step in zip(x.shape, x.stride())]):      # elements share memory
         args[k] = x.detach().clone()
     data = args[k].data
     columns = []
@@ -123,7 +124,7 @@ def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=T
 
 
 class _Check:
-    """One function at one place: its inputs, its outputs, and what is asked of their derivatives."""
+    """One function at one point: its inputs, its outputs, and the checks of their derivatives."""
 
     def __init__(self, func, inputs, eps, atol, rtol):
         self.func, self.eps, self.atol, self.rtol = func, eps, atol, rtol
@@ -238,7 +239,7 @@ class _Check:
                     raise GradcheckError(f"gradcheck: fast mode, forward: with respect to input {k}: numerical {want}, "
                                          f"analytical {got}")
 
-    # -- more of the backward ----------------------------------------------------------------------
+    # -- further checks of the backward ------------------------------------------------------------
 
     def again(self, nondet_tol, dtypes):
         for out in self.outputs:
@@ -307,7 +308,7 @@ def _random_like(x):
 
 
 def _inner(a, b):
-    """The real inner product of two tensors, complex numbers as pairs."""
+    """The real inner product of two tensors; complex numbers count as pairs."""
     if a.dtype.is_complex:
         return (a.conj() * b).sum().real.item()
     return (a * (b.real if b.dtype.is_complex else b)).sum().item()
@@ -376,8 +377,7 @@ def gradgradcheck(func, inputs, grad_outputs=None, *, eps=1e-6, atol=1e-5, rtol=
 
 
 class _CallableModule(types.ModuleType):
-    """``autograd.gradcheck`` names this module and its main function, whichever way it was
-    imported first."""
+    """Makes this module callable: ``autograd.gradcheck`` names both the module and its main function."""
 
     def __call__(self, *args, **kwargs):
         return gradcheck(*args, **kwargs)

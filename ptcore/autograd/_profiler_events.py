@@ -1,4 +1,4 @@
-"""FunctionEvents of what was recorded: names, shapes, stacks, memory, operations counted."""
+"""Makes FunctionEvents of a recording: names, shapes, stacks, memory, counts of operations."""
 import bisect
 import gc
 import os
@@ -15,13 +15,13 @@ from ptcore.autograd.profiler_util import (
     RecordScope,
 )
 
-# What ptcore's functions that users do not see are called in PyTorch; others have the name they are called by.
+# PyTorch's names for ptcore's internal functions. Other functions keep their own name.
 _NAMES = {"assign": "copy_", "assign_": "copy_", "to_dtype": "_to_copy", "to_device": "_to_copy", "row_major": "clone",
           "cross_entropy": "cross_entropy_loss", "index_get": "index", "scaled_dot_product_attention_of":
           "_scaled_dot_product_attention_math"}
 _NAMES.update(dict.fromkeys(("bfloat16", "bool", "byte", "cdouble", "cfloat", "char", "cpu", "cuda", "double", "float",
                              "half", "int", "long", "short", "type", "type_as"), "to"))
-# What computes nothing is no event.
+# Functions that compute nothing make no event.
 _HIDDEN = {"aten::" + name for name in (
     "backward", "const_data_ptr", "data_ptr", "dim_order", "get_device", "is_complex", "is_conj", "is_floating_point",
     "is_neg", "is_same_size", "is_set_to", "is_shared", "module_load", "numel", "numpy", "register_hook",
@@ -35,7 +35,7 @@ _TYPE_NAMES = {"float32": "float", "float64": "double", "float16": "c10::Half", 
 
 
 class _Names:
-    """The names of events, by what was recorded of them."""
+    """The names of events, by the recorded kind and name."""
 
     def __init__(self):
         self.found = {}
@@ -52,7 +52,7 @@ class _Names:
 
 
 class _Frames:
-    """Frames as texts: ``file(line): function``, files relative to where they are imported from."""
+    """Frames as text, ``file(line): function``; files are relative to their entry of the import path."""
 
     def __init__(self):
         self.found = {}
@@ -110,7 +110,7 @@ def _described(inputs):
 def events_of(recording, begun, *, use_device=None, profile_memory=False, with_flops=False, timeout_s=None):
     """The events of a Recording, with times from ``begun`` on, as an EventList.
 
-    After ``timeout_s`` seconds what is left is dropped.
+    Events that are not made within ``timeout_s`` seconds are dropped.
     """
     collects = gc.isenabled()
     gc.disable()                # nothing made here is garbage, and there may be much of it
@@ -181,7 +181,7 @@ def _events_of(recording, begun, use_device, profile_memory, with_flops, timeout
 
 
 def _memory_event(number, thread, native, time, nbytes, use_device):
-    """Memory that changed hands outside of all events."""
+    """The event of an allocation or a free outside of all other events."""
     return FunctionEvent(id=number, name=MEMORY_EVENT_NAME, trace_name=None, thread=thread, start_us=time / 1e3,
                          end_us=time / 1e3, overload_name="", fwd_thread=thread, input_shapes=[], stack=[],
                          use_device=use_device, cpu_memory_usage=nbytes, device_resource_id=native, flops=0,

@@ -1,14 +1,14 @@
-"""Floating point operations of a call, from the shapes of its arguments, as PyTorch's profiler counts them."""
+"""Floating point operations of a call from the shapes of its arguments, counted as PyTorch's profiler does."""
 from math import prod
 
-# Parameters behind the two operands, of those that are counted by them.
+# Number of parameters behind the two operands, for ops counted by operands.
 _CONVOLUTIONS = {f"aten::conv{n}d": n for n in (1, 2, 3)}
 _PRODUCTS = {"aten::mm": (0, 1), "aten::addmm": (1, 2), "aten::bmm": (0, 1), "aten::baddbmm": (1, 2)}
 _EACH = ("aten::mul", "aten::add")
 
 
 def flops_of(name, shapes, values, keywords):
-    """The number of operations of a call; 0 where they are not counted.
+    """The number of operations of a call; 0 for ops that are not counted.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def flops_of(name, shapes, values, keywords):
             return _of_convolution(_CONVOLUTIONS[name], shapes, values, keywords)
         if name in _EACH:
             return prod(shapes[0]) if shapes and shapes[0] else 0
-    except (IndexError, TypeError, ZeroDivisionError):      # the call was refused, or is made in another way
+    except (IndexError, TypeError, ZeroDivisionError):      # the call failed, or has other arguments
         return 0
     return 0
 

@@ -1,12 +1,12 @@
 """A list of events as a table of text, with PyTorch's columns."""
 import math
 
-_WIDTH = 12                     # of a column of numbers
+_WIDTH = 12                     # width of a column of numbers
 _GAP = "  "
 
 
 def format_time(us):
-    """Microseconds in the unit that suits them."""
+    """Microseconds, in a suitable unit."""
     if us >= 1e6:
         return f"{us / 1e6:.3f}s"
     if us >= 1e3:
@@ -31,7 +31,7 @@ def _memory(nbytes):
 
 
 def _tail(path, width):
-    """The end of a path that does not fit."""
+    """The end of a path that is too long."""
     if len(path) <= width:
         return path
     path = path[len(path) - width:]
@@ -43,7 +43,7 @@ def _shortened(name, width):
 
 
 class _Column:
-    """A column: its title, its width, and what stands there for an event."""
+    """A column: its title, its width, and the function that gives an event's entry."""
 
     def __init__(self, title, value, width=_WIDTH, left=False):
         self.title, self.value, self.width, self.left = title, value, width, left
@@ -60,7 +60,7 @@ def _width(texts, most):
 
 
 def _flops(events):
-    """The column of floating point operations, in the unit of the smallest number; None where there are none."""
+    """The column of floating point operations, in the unit of the smallest number; None if no event has any."""
     counts = [event.flops for event in events if event.flops and event.flops > 0]
     if not counts:
         return None
@@ -157,7 +157,7 @@ def table_of(events, row_limit, max_src_column_width, max_name_column_width, max
             continue
         shown += 1
         lines.append(line([column.value(event) for column in columns]))
-        if source is not None:          # the outer frames, and an empty line
+        if source is not None:          # the remaining frames, and an empty line
             for entry in [*(event.stack or ())[1:], ""]:
                 lines.append(line([_tail(entry, source.width) if column is source else "" for column in columns]))
     lines += [rule, f"Self CPU time total: {_in_unit(total, time_unit)}"]

@@ -10,7 +10,8 @@ from ptcore.autograd._profiler_events import events_of
 
 
 def write_trace(profile, path, metadata=None):
-    """Writes the last recording of a ``ptcore.autograd.profiler.profile``; a path that ends in ``.gz`` is packed."""
+    """Writes the last recording of a ``ptcore.autograd.profiler.profile``, compressed if the path ends in ``.gz``.
+    """
     recording, pid = profile.kineto_results, os.getpid()
     events = events_of(recording, profile._begun, use_device=profile.use_device, with_flops=profile.with_flops)
     base = profile._begun / 1e3
@@ -67,7 +68,7 @@ def _calls(events, base, pid):
 
 
 def _arrows(events, base, pid):
-    """From the call that made a node to the rule that ran for it."""
+    """Arrows from the call that made a node to the rule that ran for it."""
     made = {event.sequence_nr: event for event in events if event.sequence_nr >= 0 and event.fwd_thread == 0}
     for event in events:
         call = made.get(event.sequence_nr) if event.scope == 1 else None
@@ -79,7 +80,7 @@ def _arrows(events, base, pid):
 
 
 def _memory(threads, pid):
-    """Each block that was given out or came back, with what is held since the profile began."""
+    """An entry for each block that was allocated or freed, with the total since the profile began."""
     changes = sorted((event[2], native, event[6]) for _, native, raw in threads for event in raw
                      if event[0] == _recording.MEMORY)
     held = 0

@@ -36,7 +36,7 @@ class HookDict(dict):
 
 
 def replaced(hook, g, result):
-    """What a hook makes of the gradient g: g itself for None, else a tensor like g."""
+    """The gradient after a hook: ``g`` itself if the hook returned None, otherwise its result, checked."""
     if result is None:
         return g
     name = getattr(hook, "__name__", type(hook).__name__)
@@ -74,7 +74,7 @@ class NodeHooks:
         self.post = HookDict()
 
     def of_tensors(self, g):
-        """What the hooks of its outputs make of a gradient, before it is captured."""
+        """The gradients after the hooks of the node's outputs, before they are captured."""
         if not self.tensor and not self.retain:
             return g
         single = not isinstance(g, (list, tuple))
@@ -86,12 +86,12 @@ class NodeHooks:
         for nr, ref in self.retain.items():
             t = ref()
             if t is not None and grads[nr] is not None:
-                # Its own memory: what flows on may be expanded, or be another tensor's gradient as well.
+                # A copy: the gradient that is passed on may be expanded, or serve another tensor as well.
                 t.grad = grads[nr].clone() if t.grad is None else t.grad + grads[nr]
         return grads[0] if single else grads
 
     def of_node(self, g):
-        """What the hooks of the node itself make of it, before its rule."""
+        """The gradients after the hooks of the node itself, before its rule."""
         if not self.pre:
             return g
         single = not isinstance(g, (list, tuple))

@@ -1,7 +1,7 @@
-"""``vmap``: a function of samples, run once on all of them.
+"""``vmap``: runs a function of samples once on all of them.
 
-``Batcher`` is the interpreter. Inside, a sample is a stand-in that carries the stack of all samples, whose first dim is
-hidden; what an op does to it says the op's row (``_ops/batching.py``).
+``Batcher`` is the interpreter. Inside, a sample is a stand-in whose payload holds the stack of all samples; the first
+dim of the stack is hidden. The row of an op says how the op runs on stacks (``_ops/batching.py``).
 """
 import functools
 
@@ -25,7 +25,7 @@ RANDOMNESS = ("error", "different", "same")
 
 
 class Batcher(Batching):
-    """Runs ops on stand-ins of one sample, each of which carries the stack of all samples.
+    """Runs ops on stand-ins of a sample. The payload of a stand-in holds the stack of all samples.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class Batcher(Batching):
         return shared_of(x, self)
 
     def value(self, x):
-        """What a stand-in of this interpreter carries: a ``Batched``, or a tensor that all samples share."""
+        """The payload's value: a ``Batched``, or a tensor that all samples share."""
         payload = carried_by(x, self)
         return x if payload is None else payload.tensor if type(payload) is Shared else payload
 
@@ -82,8 +82,8 @@ class Batcher(Batching):
         return tuple(found)
 
     def samples(self, result, args):
-        """What the samples see of a result. What all of them share is a stand-in where an argument is one: it has the
-        history that begins there."""
+        """A result as the samples see it. A tensor that all samples share becomes a stand-in if an argument is one,
+        since its history begins there."""
         if isinstance(result, Batched):
             return sample_of(result.tensor, self)
         if isinstance(result, (tuple, list)):
@@ -91,20 +91,21 @@ class Batcher(Batching):
         return self.lift(result) if isinstance(result, Tensor) and self.owns(args) else result
 
     def owns(self, args):
-        """Whether a stand-in of this interpreter is among arguments."""
+        """Whether a stand-in of this interpreter is among the arguments."""
         return any(self.owns(x) if isinstance(x, (tuple, list)) else carried_by(x, self) is not None for x in args)
 
     needs_setup_context = True
 
     def custom(self, cls, args):
-        """A custom function on stand-ins."""
+        """Runs a custom function on stand-ins."""
         from ptcore.autograd import _batch_function
         return _batch_function.run(self, cls, args)
 
     # -- random numbers ----------------------------------------------------------------------------
 
     def drawn(self, own, args):
-        """An op that draws: for each sample, or as each sample would from one state of the generator."""
+        """An op that draws random numbers: for each sample separately, or the same numbers for all samples.
+        """
         if self.randomness == "error":
             raise RuntimeError(f"vmap: called random operation {own.called or own.name} while in randomness error "
                                "mode. Please either use the 'same' or 'different' randomness flags on vmap or perform "
@@ -137,7 +138,7 @@ class Batcher(Batching):
         return Batched(stack(results), self)
 
 
-# Ops that draw for each element of their tensors apart from the others.
+# Ops that draw independent numbers for each element of their tensors.
 EACH_ELEMENT = {"bernoulli_of", "poisson_of", "binomial_of", "dropout_masked", "rrelu_noise"}
 
 
@@ -157,9 +158,10 @@ def name_of(func):
 
 
 def vmap(func, in_dims: "Any" = 0, out_dims: "Any" = 0, randomness="error", *, chunk_size: "Any" = None) -> "Any":
-    """The function that maps ``func`` over a dim of its arguments, by running it once.
+    """Wraps ``func``: the wrapper runs it once for all samples along a dim of its arguments.
 
-    Inside, tensors look as those of one sample; what depends on their values in Python, as a branch, is refused.
+    Inside, tensors have the shape of one sample. Python code that depends on their values, such as a branch, is
+    refused.
 
     Parameters
     ----------
@@ -224,7 +226,7 @@ def mapped(func, in_dims, out_dims, randomness, chunk_size, args, kwargs):
 
 @at_users_line
 def read_inputs(func, in_dims, args):
-    """The leaves of the arguments, their structure, the mapped dim of each and its size."""
+    """The leaves of the arguments, their structure, the mapped dim of each, and the size of that dim."""
     called = f"vmap({name_of(func)}, in_dims={in_dims}, ...)(<inputs>)"
     if not isinstance(in_dims, (int, tuple)):
         raise ValueError(f"{called}: expected `in_dims` to be int or a (potentially nested) tuple matching the "
@@ -261,7 +263,7 @@ def read_inputs(func, in_dims, args):
 
 
 def _run(func, flat, spec, dims, size, out_dims, randomness, kwargs):
-    """The flat outputs with the mapped dim in place, their structure, and that dim of each."""
+    """The flat outputs with the mapped dim in place, their structure, and the mapped dim of each."""
     stacks = [x.movedim(d, 0) if d else x for x, d in zip(flat, dims)]
     with Batcher(size, randomness) as batcher:
         samples = [x if d is None else batcher.sample(x) for x, d in zip(stacks, dims)]

@@ -1,11 +1,11 @@
 """Dual numbers: the interpreter of forward mode.
 
-A tensor with a tangent is a stand-in that carries both, ``Dual(tensor, tangent)``. An op runs on the values, and its
-row's ``jvp`` column gives the tangent of what it makes (``_forward.py``).
+A tensor with a tangent is a stand-in with both as its payload, ``Dual(tensor, tangent)``. An op runs on the values, and
+the ``jvp`` column of its row gives the tangent of its result (``_forward.py``).
 
-Invariants: None stands for a tangent of zeros; a tangent has the shape and dtype of its value. A view keeps no tangent
-of its own: it shows a window of its base's, which for that lies in memory as the base does, so that a write through
-the base or any view of it is seen by all.
+Invariants: None stands for a tangent of zeros; a tangent has the shape and dtype of its value. A view has no tangent of
+its own: it shows a window of its base's tangent. The base's tangent has the base's strides, so that all views of the
+base see a write through any of them.
 """
 import ptcore._ops as ops
 from ptcore._errors import at_users_line
@@ -42,13 +42,13 @@ class Forward(Pushing):
         return self.pair(x, None)
 
     def seen(self, x, dual):
-        """The stand-in of a value that may have a history: gradients of it go on to the value."""
+        """Connects the stand-in of a value with a history to it, so that gradients go on to the value."""
         if is_grad_enabled() and x.requires_grad:
             custom_node(_onward, [x], [dual], (), set())
         return dual
 
     def value(self, x):
-        """The value of a stand-in; another tensor itself, but for a view of what has become a stand-in since."""
+        """The value of a stand-in, or of a view whose base became a stand-in; another tensor unchanged."""
         payload = carried_by(x, self)
         if payload is not None:
             return payload.tensor
@@ -61,7 +61,7 @@ class Forward(Pushing):
         if payload is not None:
             if payload.shows is None:
                 return payload.tangent
-            if payload.shows[1] != WINDOW:         # whose strides speak of the value's memory
+            if payload.shows[1] != WINDOW:         # the strides describe the value's memory
                 return self.shown(*payload.shows)
         base = x._base
         whole = None if base is None else carried_by(base, self)
@@ -70,20 +70,20 @@ class Forward(Pushing):
         return self.window(x, base, whole)
 
     def shown(self, x, op, rest, place):
-        """The tangent of a view, which is linear: the same view of the tangent, as it is now, of what it is made of."""
+        """The tangent of a view. A view is linear, so it is the same view of the present tangent of ``x``."""
         t = self.tangent(x)
         if t is None:
             return None
-        t = run(RESHAPE if op == VIEW else op, (t, *rest))     # it may lie in memory otherwise
+        t = run(RESHAPE if op == VIEW else op, (t, *rest))     # the tangent may have other strides
         return t if place is None else t[place]
 
     def window(self, x, base, whole):
-        """The part of a base's tangent that the view x shows."""
+        """The window of a base's tangent for the view x."""
         return part_of(laid(whole, base), x, base)
 
     def adopt(self, x, written=None):
-        """Makes a tensor that is to be written to, and the base whose view it is, stand-ins: the histories of both are
-        then those of this level. ``written``: nothing is done unless that belongs here."""
+        """Makes a tensor that will be written to a stand-in, and its base too if it is a view. The histories of both
+        then belong to this level. ``written``: nothing is done unless this tensor is a stand-in of this level."""
         if carried_by(x, self) is not None or (written is not None and carried_by(written, self) is None):
             return
         base = x._base
@@ -96,8 +96,8 @@ class Forward(Pushing):
             become(x, Dual(become(x), None, self))
 
     def overwrite(self, x, t):
-        """Gives a tensor that was written to the tangent t. A window of the base's tangent is written to where that is
-        nobody else's and no history keeps it; elsewhere the base gets another."""
+        """Sets the tangent of a tensor that was written to. The base's tangent is written in place if it is owned here
+        and has no history; otherwise the base gets a new tangent."""
         base = x._base
         if base is None or base.dtype is not x.dtype:
             base = x
@@ -148,7 +148,7 @@ class Forward(Pushing):
         return self.pair(result, found)
 
     def parts(self, x):
-        """The value and the tangent of an argument, and whether a stand-in of this interpreter is in it."""
+        """The value and the tangent of an argument, and whether it contains a stand-in of this interpreter."""
         if isinstance(x, Tensor):
             value = self.value(x)
             return value, self.tangent(x), value is not x
@@ -168,7 +168,7 @@ class Forward(Pushing):
         return found
 
     def into(self, op, primals, live, out):
-        """A call with ``out=``, which can be written to where nothing has a tangent."""
+        """A call with ``out=``, which is allowed if no argument has a tangent."""
         function, row = ops.function(op), ops.row(op)
         outs = out if isinstance(out, (tuple, list)) else (out,)
         if live or any(isinstance(x, Tensor) and self.tangent(x) is not None for x in outs):
@@ -183,7 +183,7 @@ class Forward(Pushing):
         before = primals[0].clone() if live else primals[0]
         run(op, tuple(primals), True)
         if live:
-            if tangents[0] is not None:                     # what is recorded may keep it, and it is written to
+            if tangents[0] is not None:  # copied, since a recorded op may have saved it and the op writes to it
                 tangents[0] = tangents[0].clone()
             first = self.pair(before, tangents[0])
             found = self.pushed(op, (first, *args[1:]), (before, *primals[1:]), tuple(tangents), primals[0])
@@ -194,7 +194,7 @@ class Forward(Pushing):
     # -- custom functions --------------------------------------------------------------------------
 
     def custom(self, cls, args):
-        """A custom function: its ``forward`` on the values, its ``jvp`` on the tangents."""
+        """Runs a custom function: its ``forward`` on the values, its ``jvp`` on the tangents."""
         values, tangents, _ = zip(*map(self.parts, args))
         separate = cls.setup_context is not _function.Function.setup_context
         with outside():
@@ -231,7 +231,7 @@ _onward.__name__ = "MakeDualBackward"
 
 @at_users_line
 def check_tangent(x, t):
-    """Refuses a tangent that is not of its primal's kind."""
+    """Refuses a tangent whose shape, dtype or device does not fit its primal."""
     if x.dtype.kind not in "fc":
         raise ValueError(f"Expected primal to be floating point or complex, but got: {x.dtype.name}")
     if t.dtype.kind not in "fc":
@@ -247,7 +247,7 @@ def check_tangent(x, t):
 
 
 def tangent_of(cls, y, t):
-    """What a custom ``jvp`` gave for an output, checked."""
+    """The result of a custom ``jvp`` for one output, checked."""
     if t is None:
         return None
     if not isinstance(t, Tensor):
@@ -274,13 +274,13 @@ def _dtype_of(result):
 
 
 def part_of(whole, x, base):
-    """The part of a tensor, which lies in memory as ``base`` does, that the view x shows of that."""
+    """The window of ``whole`` for the view x of ``base``; ``whole`` has the strides of ``base``."""
     offset = whole.storage_offset() + x.storage_offset() - base.storage_offset()
     return as_strided_of(whole, tuple(x.shape), x.stride(), offset, (), 0)
 
 
 def laid(payload, base):
-    """A base's tangent, in memory as the base lies there."""
+    """The tangent of a base, with the base's strides."""
     t = payload.tangent
     if t.stride() == base.stride():
         return t
@@ -288,7 +288,7 @@ def laid(payload, base):
 
 
 def owners(x):
-    """The transformations in which a tensor stands for values that differ."""
+    """The interpreters inside of which a tensor's values differ."""
     found = set()
     payload = payload_of(x)
     while payload is not None:

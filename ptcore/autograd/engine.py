@@ -1,19 +1,18 @@
 """The backward walk: a heap on sequence numbers.
 
-An edge always leads to a node with a smaller sequence number, so the largest pending node has
-all of its gradient: no dependency count is needed. A node's gradient waits in its ``gbuf``
-(a list when the node has several outputs), stamped with the run it belongs to; a node whose
-buffer belongs to another live run (a backward inside a backward, another thread) keeps this
-run's gradient in the run's own map.
+An edge always leads to a node with a smaller sequence number, so the largest pending node has received all of its
+gradient: no count of dependencies is needed. A node's gradient waits in its ``gbuf`` (a list if the node has several
+outputs), stamped with the number of the run. If the buffer of a node belongs to another live run (a backward inside a
+backward, another thread), this run keeps the gradient in its own map.
 
-Leaves take their gradient at once. While any leaf hook exists, or where inputs are named, a first pass
-(``survey``) counts the edges that lead to hooked leaves, so that a hook runs once, on the sum, and
-marks the nodes that lead to an input. Marks lie on the nodes as buffers do: with a run's stamp, or in
-the run's own map where the mark of another live run is there.
+Leaves take their gradient at once. While any leaf hook exists, or where inputs are named, a first pass (``survey``)
+counts the edges that lead to hooked leaves, so that a hook runs once, on the sum, and marks the nodes that lead to an
+input. Marks are kept like buffers: on the nodes with a run's stamp, or in the run's own map if a node has the mark of
+another live run.
 
-Compiled with types by default; this file is what runs either way. In the compiled form a step
-that hands gradients over (deliver, take, clear) is not divided by another thread, since it gives
-the GIL up in no place where a node's stamp and buffer disagree; in the plain form a lock sees to it.
+The file is compiled with types by default, and runs as plain Python too. In the compiled form, a step that hands over
+gradients (deliver, take, clear) is atomic: it releases the GIL at no point where a node's stamp and buffer disagree.
+The plain form uses a lock.
 """
 import itertools
 import sys
@@ -21,7 +20,7 @@ from threading import get_ident
 
 import cython
 
-if not cython.compiled:         # plain Python finds a cimport by its whole name alone
+if not cython.compiled:         # plain Python finds a cimport by its full name only
     from ptcore import _device, _node, _state
     from ptcore.autograd import accumulate as _accumulate
     sys.modules["cython.cimports.ptcore._device"] = _device
@@ -45,36 +44,36 @@ from ptcore.autograd import _anomaly
 from ptcore.autograd.accumulate import load_rule
 from ptcore.autograd.helpers import reduce_to
 
-FEW = 16                        # inputs up to which a leaf is searched for among them
-VISITED, LEADS = 1, 2           # bits of a node's mark: its edges are done; an input can be reached from it
+FEW = 16                        # with more inputs than this, leaves are found by id
+VISITED, LEADS = 1, 2           # bits of a node's mark: its edges are done; it leads to an input
 
 _stamps = itertools.count(1)
 _live: set = set()
-_watched: set = set()           # hooks on several tensors, which ask a run what is ahead of it
-_running: dict = {}             # thread -> its run, while there are such hooks
+_watched: set = set()           # hooks on several tensors, which need ``ahead``
+_running: dict = {}             # thread -> its run, while such hooks exist
 
 
 @cython.cclass
 class Run:
-    """One backward: its heap, its stamp, and what it was asked for."""
+    """One backward: its heap, its stamp, and the requested gradients."""
 
     stamp: cython.ulonglong
     heap: list
-    foreign: dict           # Node -> buffer, where gbuf belongs to another live run
-    marks: dict             # Node -> mark, where another live run's is on the node
-    inputs: list            # tensors whose gradients are asked for, or None: accumulate into all leaves
-    found: list             # the gradient of each, at its first place among them
-    by_id: dict             # id -> first place, where there are more leaves than a search is good for; or None
-    targets: dict           # Node -> [(output, place)], of inputs that are no leaves; or None
-    waiting: object         # dict leaf -> [edges left, sum] of hooked leaves, or None
+    foreign: dict           # Node -> buffer, if gbuf belongs to another live run
+    marks: dict             # Node -> mark, if the node has the mark of another live run
+    inputs: list            # tensors whose gradients are requested, or None: accumulate into all leaves
+    found: list             # their gradients, at the first place of each
+    by_id: dict             # id -> first place, if there are more than FEW leaves; or None
+    targets: dict           # Node -> [(output, place)] of inputs that are no leaves; or None
+    waiting: object         # leaf -> [edges left, sum] of hooked leaves, or None
     streams: object         # autograd._streams.Streams, or None where only default streams are used
-    current: Node           # whose rule or hooks are running
+    current: Node           # the node whose rule or hooks are running
     create_graph: cython.bint
     retain_graph: cython.bint
     anomaly: cython.bint
-    recorded: cython.bint   # a profile is on
-    watched: cython.bint    # one of the two
-    careful: cython.bint    # a leaf's gradient is of a stream, or recorded
+    recorded: cython.bint   # whether a profile is on
+    watched: cython.bint    # anomaly or recorded
+    careful: cython.bint    # whether a leaf's gradient has a stream or is recorded
 
     @cython.cfunc
     def push(self, n: Node) -> object:
@@ -125,7 +124,7 @@ class Run:
 
     @cython.cfunc
     def deliver(self, n: Node, nr: cython.int, g: object) -> object:
-        """Adds g to what waits at output nr of n; queues n the first time."""
+        """Adds g to the gradient of output nr of n; queues n the first time."""
         if self.streams is not None:
             self.streams.hand(g, n)
             self.add(n, nr, g)
@@ -156,7 +155,7 @@ class Run:
 
     @cython.cfunc
     def take(self, n: Node) -> object:
-        """The gradient that waits at n, taken off."""
+        """Takes the gradient from n's buffer."""
         g: object
         if n.run == self.stamp:
             g = n.gbuf
@@ -167,7 +166,7 @@ class Run:
 
     @cython.cfunc
     def leaf(self, t: object, g: object, owned: cython.int) -> object:
-        """A gradient has arrived at a leaf; ``owned`` as in accumulate_leaf."""
+        """Accumulates a gradient that has arrived at a leaf; ``owned`` as in accumulate_leaf."""
         if self.careful:
             self.leaf_watched(t, g, owned)
         else:
@@ -213,7 +212,7 @@ class Run:
 
     @cython.cfunc
     def arrived(self, t: object) -> object:
-        """One edge to a hooked leaf is done; at the last one the hooks run on the sum."""
+        """Counts an edge to a hooked leaf as done; at the last edge the hooks run on the sum."""
         entry: list = self.waiting[id(t)]
         entry[0] -= 1
         if entry[0] == 0:
@@ -226,7 +225,7 @@ class Run:
 
     @cython.cfunc
     def step(self, n: Node) -> object:
-        """Runs the rule of one node and hands its gradients on."""
+        """Runs the rule of one node and passes its gradients on."""
         self.current = n
         g: object = self.take(n)
         hooks: object = n.hooks
@@ -314,7 +313,7 @@ class Run:
 
     @cython.cfunc
     def mark_of(self, n: Node) -> cython.int:
-        """The bits of n in this run; -1: it was not met yet."""
+        """The mark of n in this run; -1 if it was not visited."""
         if n.mark_run == self.stamp:
             return n.mark
         return self.marks.get(n, -1) if self.marks else -1
@@ -331,14 +330,14 @@ class Run:
 
     @cython.cfunc
     def leads(self, edge: object) -> cython.bint:
-        """Whether an edge leads to an input that was asked for."""
+        """Whether an edge leads to an input."""
         if type(edge) is Node:
             return self.mark_of(edge) & LEADS != 0
         return self.place(edge) >= 0
 
     @cython.cfunc
     def place(self, t: object) -> cython.int:
-        """The first place of a leaf among the inputs; -1: it is none."""
+        """The first place of a leaf among the inputs; -1 if it is no input."""
         i: cython.int
         if self.by_id is not None:
             return self.by_id.get(id(t), -1)
@@ -349,7 +348,7 @@ class Run:
 
     @cython.cfunc
     def ask(self, inputs: list) -> dict:
-        """Asks for the gradients of some tensors. Of those that were asked for before: where they will be found."""
+        """Requests the gradients of some tensors; returns the first place of each tensor that was given before."""
         again: dict = None
         k: cython.int
         at: cython.int
@@ -378,7 +377,7 @@ class Run:
 
     @cython.cfunc
     def survey(self, roots: list) -> object:
-        """Meets each node once, behind those that it leads to: marks those that lead to inputs, or counts the edges
+        """Visits each node once, after the nodes that it leads to. Marks nodes that lead to inputs, or counts the edges
         to hooked leaves."""
         pending: list = []
         n: Node
@@ -418,7 +417,7 @@ class Run:
 
     @cython.cfunc
     def expect(self, t: object) -> object:
-        """Counts one edge to a leaf if that has hooks."""
+        """Counts an edge to a leaf if the leaf has hooks."""
         extras = t._extras
         if extras.hooks or extras.post_hooks:
             if self.waiting is None:
@@ -439,7 +438,7 @@ class Run:
 
     @cython.cfunc
     def ahead(self, tensors: object) -> list:
-        """Of each tensor, whether its gradient is still to come in this run, from the node that is running on."""
+        """For each tensor, whether its gradient is still to come in this run, seen from the running node."""
         pending: list = list(self.heap)
         seen: set = set(pending)
         leaves: set = set()
@@ -494,7 +493,7 @@ class Run:
 
     @cython.cfunc
     def clear(self) -> object:
-        """After an exception: nothing of this run stays on the nodes."""
+        """Removes buffers and marks of this run from the nodes, after an exception."""
         n: Node
         for item in self.heap:
             n = item
@@ -505,7 +504,7 @@ class Run:
 
 
 def undivided(lock, function):
-    """function, run by one thread at a time."""
+    """Wraps a function so that one thread at a time runs it."""
     def locked(*args):
         with lock:
             return function(*args)
@@ -530,7 +529,7 @@ def add_to(buffer: object, nout: cython.int, nr: cython.int, g: object) -> objec
 
 
 def through_hooks(t, g):
-    """What a leaf's hooks make of its gradient."""
+    """The gradient of a leaf after its hooks."""
     hooks = t._extras.hooks
     if hooks:
         from ptcore.autograd._tensor_hooks import replaced
@@ -540,7 +539,7 @@ def through_hooks(t, g):
 
 
 def watch(hook, on):
-    """Says that a hook asks what is ahead of a run, or that it does so no more."""
+    """Registers or removes a hook that needs ``ahead``."""
     if on:
         _watched.add(hook)
     else:
@@ -617,7 +616,7 @@ def run_backward(roots, grads, retain_graph, create_graph, inputs, accumulate):
 
 @cython.cfunc
 def walked(run: Run, roots: object, grads: object, again: object, before: cython.bint, accumulate: object) -> object:
-    """What a backward gives that knows what it was asked for."""
+    """Runs the backward of a prepared run; returns the requested gradients."""
     n: Node
     stamp = run.stamp
     inputs: object = run.inputs
@@ -658,7 +657,7 @@ def walked(run: Run, roots: object, grads: object, again: object, before: cython
             found[k] = found[at]
     if accumulate:
         for t, g in zip(inputs, found):
-            if g is not None and not t.retains_grad:    # a retained one is in .grad already
+            if g is not None and not t.retains_grad:    # with retain_grad it is in .grad already
                 if (t._extras.hooks and t.grad_fn is None) or t._extras.post_hooks:
                     finish_leaf(t, g, create_graph)
                 else:

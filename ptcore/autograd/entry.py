@@ -1,4 +1,4 @@
-"""``backward`` and ``grad``: what is asked of the engine, checked."""
+"""``backward`` and ``grad``: check the arguments and call the engine."""
 from ptcore._errors import DeviceError, warn
 from ptcore._ops.checked import flag
 from ptcore._ops.creation.creation import ones_like, zeros_like
@@ -20,7 +20,7 @@ def _sequence(value, op, arg):
 
 
 def seeds_of(op, outputs, grads, create_graph):
-    """The gradients that start the walk: given ones checked, ones for scalars."""
+    """The first gradients of a walk: the given ones, checked, and ones for scalars."""
     if grads is None:
         grads = [None] * len(outputs)
     elif isinstance(grads, Tensor):
@@ -38,7 +38,7 @@ def seeds_of(op, outputs, grads, create_graph):
 
 
 def _seed(op, t, g):
-    """The gradient that a walk starts with at t."""
+    """The first gradient of a walk at t."""
     if not t.requires_grad:
         raise RuntimeError(f"{op}: a tensor does not require grad and does not have a grad_fn")
     if g is None:
@@ -174,7 +174,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
 
 
 def _grad_of_batch(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads):
-    """``grad`` for several cotangents at once, which the first dim of each of ``grad_outputs`` counts."""
+    """``grad`` for several cotangents at once, counted by the first dim of each of ``grad_outputs``."""
     from ptcore.autograd.batch import vmap
     given = [grad_outputs] if isinstance(grad_outputs, Tensor) else list(grad_outputs or ())
     if len(given) != len(outputs) or not all(isinstance(g, Tensor) for g in given):

@@ -51,7 +51,7 @@ def enter_dual_level():
 
 
 def exit_dual_level(*, level=None):
-    """Ends the level that was entered last; tangents of its tensors are gone.
+    """Ends the level that was entered last, and removes tangents from its tensors.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def _level_of(op, level):
 
 
 def make_dual(tensor, tangent, *, level=None):
-    """A tensor that has ``tangent``; it shows the memory of ``tensor``, and gradients go on to that.
+    """A tensor with the memory of ``tensor`` and the tangent ``tangent``; gradients go on to ``tensor``.
 
     Parameters
     ----------

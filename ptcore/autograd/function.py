@@ -14,7 +14,7 @@ __all__ = ["Function", "FunctionCtx", "once_differentiable"]
 
 
 class FunctionCtx:
-    """What ``forward`` and ``backward`` of one call share.
+    """The state that ``forward`` and ``backward`` of one call share.
 
     Attributes
     ----------
@@ -45,11 +45,11 @@ class FunctionCtx:
         self._saved_for_forward = tensors
 
     def mark_dirty(self, *tensors):
-        """Says which inputs ``forward`` wrote to in place; they must be returned."""
+        """Declares inputs that ``forward`` wrote to in place; they must be returned."""
         self._dirty = tensors
 
     def mark_non_differentiable(self, *tensors):
-        """Says which outputs have no gradient."""
+        """Declares outputs without gradient."""
         self._non_differentiable = tensors
 
     def set_materialize_grads(self, value):
@@ -118,7 +118,7 @@ class _Rule:
 
 
 class _FunctionMeta(type):
-    """Gives each Function its own context class, so that ctx can be asked for its function."""
+    """Gives each Function its own context class, by which ctx finds its function."""
 
     def __init__(cls, name, bases, attrs):
         super().__init__(name, bases, attrs)
@@ -216,7 +216,7 @@ class Function(metaclass=_FunctionMeta):
             if not isinstance(t, Tensor):
                 continue
             if id(t) in inputs and id(t) not in dirty:
-                # An input handed through: a tensor of its own. With history it is a view made without it, which
+                # An input that is returned becomes a new tensor. With history it is a view made in no_grad mode, which
                 # may not be written to in place.
                 if not recording or id(t) in without or t.dtype.kind not in "fc":
                     outputs[i] = t.detach()
@@ -235,7 +235,7 @@ class Function(metaclass=_FunctionMeta):
             metas = [(t.shape, t.dtype, t.device) if isinstance(t, Tensor) else None
                      for t in outputs]
             rule = _Rule(ctx, cls, metas, args)
-            # The node owns the rule and through it ctx: back to the node only weakly.
+            # The node owns the rule and through it ctx, so ctx refers to the node only weakly.
             node, ctx._from_output = custom_node(rule, list(args), tracked, saved, dirty)
             ctx._node = weakref.ref(node)
             ctx._n_saved = len(saved)
@@ -246,8 +246,8 @@ class Function(metaclass=_FunctionMeta):
 
 
 def _inside(cls, args, separate):
-    """A call inside a transformation, which gets it as a whole: the function's own methods say its derivatives there
-    and further out. The history that the stand-ins have themselves is recorded here."""
+    """A call inside a transformation, which gets the whole call: the function's own methods give its derivatives there
+    and in outer transformations. The history of the stand-ins themselves is recorded here."""
     top = innermost()
     if not any(isinstance(a, Tensor) and top.value(a) is not a for a in args):
         with outside():
@@ -266,15 +266,15 @@ def _inside(cls, args, separate):
 
 
 def without_setup_context(cls):
-    """The error of a function whose context cannot be made apart from its ``forward``."""
+    """The error for a function whose context cannot be set up apart from its ``forward``."""
     return RuntimeError("In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...)"
                         f", it must override the setup_context staticmethod: {cls.__name__} does not.")
 
 
 def _positional(cls, separate, args, kwargs):
-    """Arguments of ``apply`` in the order of ``forward``: a gradient is returned for each.
+    """Arguments of ``apply`` in the order of ``forward``, each of which gets a gradient.
 
-    Where ``setup_context`` is given all of them, what was left out is the default.
+    With a separate ``setup_context``, which gets all arguments, missing ones are filled with defaults.
     """
     import inspect
     parameters = list(inspect.signature(cls.forward).parameters.values())[0 if separate else 1:]
@@ -309,7 +309,7 @@ def once_differentiable(fn):
 
 
 class _Refuse(Function):
-    """The value itself, made of ``args`` too; its gradient raises."""
+    """Returns a view of the value that also depends on ``args``; its backward raises."""
 
     @staticmethod
     def forward(ctx, why, x, *args):
@@ -322,7 +322,7 @@ class _Refuse(Function):
 
 
 class _Unknown(Function):
-    """The value itself, whose derivative is not known, NaN, where a mask holds."""
+    """Returns the value; its derivative is unknown, NaN, where a mask holds."""
 
     generate_vmap_rule = True
 
@@ -348,6 +348,6 @@ class _Unknown(Function):
 
 @when_profiled
 def _record_applications(begins):
-    """A custom Function is a range of a profile."""
+    """Lets calls of custom Functions be recorded as ranges of a profile."""
     from ptcore.autograd.ranges import exchange
     exchange(begins, Function, "apply", lambda cls: cls.__name__)

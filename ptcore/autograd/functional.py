@@ -34,14 +34,13 @@ def _shaped(tensors, given):
 
 
 def _leaves(inputs, create_graph):
-    """The inputs as the tensors to differentiate by: views of them if their own history
-    counts, else new leaves."""
+    """The inputs as tensors to differentiate by: views if their own history counts, otherwise new leaves."""
     return tuple([x.view_as(x) if create_graph and x.requires_grad
                   else x.detach().requires_grad_() for x in inputs])
 
 
 def _vector(v, like, op, what):
-    """v checked against what it multiplies; ones for a single scalar."""
+    """v, checked against the tensors that it multiplies; ones for a single scalar."""
     if v is None:
         if len(like) != 1 or like[0].numel() != 1:
             raise RuntimeError(f"{op}: v must be given unless {what} is a single element")
@@ -59,7 +58,7 @@ def _vector(v, like, op, what):
 
 
 def _gradients(op, outputs, inputs, vectors, create_graph, strict):
-    """The product of the vectors with the Jacobian; zeros for what does not depend."""
+    """The product of the vectors with the Jacobian; zeros for inputs on which nothing depends."""
     wanted = [(y, v) for y, v in zip(outputs, vectors) if y.requires_grad]
     if strict and len(wanted) != len(outputs):
         raise RuntimeError(f"{op}: an output of the function is independent of the inputs; this "
@@ -182,7 +181,7 @@ def vhp(func, inputs, v=None, create_graph=False, strict=False):
 def hvp(func, inputs, v=None, create_graph=False, strict=False):
     """The product of the Hessian of a scalar function with a vector: ``H v``.
 
-    Equal to ``vhp`` where the Hessian is symmetric, which is cheaper.
+    Where the Hessian is symmetric, the result equals that of ``vhp``, which is cheaper.
 
     Returns
     -------
@@ -208,7 +207,7 @@ def hvp(func, inputs, v=None, create_graph=False, strict=False):
 
 def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False,
              strategy="reverse-mode"):
-    """The Jacobian of ``func``: by a backward for each element of the outputs, or a tangent for each of the inputs.
+    """The Jacobian of ``func``, by a backward for each element of the outputs or a tangent for each of the inputs.
 
     Parameters
     ----------
@@ -285,7 +284,7 @@ def _ahead(func, inputs):
 
 
 def _rows_at_once(y, leaves, create_graph, strict):
-    """For each leaf the Jacobian of one output, by one backward of a batch."""
+    """The Jacobian of one output by each leaf, in one batched backward."""
     _real("jacobian", y)
     n = y.numel()
     if n == 0 or not y.requires_grad:
@@ -296,7 +295,7 @@ def _rows_at_once(y, leaves, create_graph, strict):
 
 
 def _rows(y, leaves, create_graph, strict):
-    """For each leaf the Jacobian of one output."""
+    """The Jacobian of one output by each leaf."""
     _real("jacobian", y)
     n = y.numel()
     if n == 0:
@@ -330,7 +329,7 @@ def hessian(func, inputs, create_graph=False, strict=False, vectorize=False,
     inputs, given = _tuple(inputs, "hessian", "inputs")
 
     def gradient(*xs):
-        if outer_jacobian_strategy == "forward-mode":       # duals, which begin a history of their own
+        if outer_jacobian_strategy == "forward-mode":       # duals begin a new history
             xs = tuple([x.requires_grad_() for x in xs])
         with enable_grad():
             return first(*xs)

@@ -1,4 +1,4 @@
-"""Whether operations are recorded: the names of PyTorch's module."""
+"""PyTorch's names of contexts that switch recording."""
 import functools
 
 from ptcore._state import enable_grad, inference_mode, no_grad, set_grad_enabled
@@ -7,7 +7,7 @@ __all__ = ["enable_grad", "inference_mode", "no_grad", "set_grad_enabled", "set_
 
 
 class set_multithreading_enabled:
-    """Changes nothing: a backward runs on the caller's thread, whether other threads are allowed or not.
+    """Has no effect: a backward always runs on the caller's thread.
 
     Examples
     --------
@@ -33,5 +33,5 @@ class set_multithreading_enabled:
         return run
 
     def clone(self):
-        """Another of the same mode."""
+        """A new context manager of the same mode."""
         return type(self)(self.mode)

@@ -39,10 +39,10 @@ class save_on_cpu(saved_tensors_hooks):
 
 
 class allow_mutation_on_saved_tensors(saved_tensors_hooks):
-    """Context manager: tensors saved for backward may be written to in place; the backward sees what they were.
+    """Context manager: tensors saved for backward may be written to in place; the backward uses their old values.
 
-    What is saved inside is copied at once, so that each saved tensor takes its memory again. PyTorch copies when
-    it is written to.
+    Tensors saved inside are copied at once, so each saved tensor takes its memory again. PyTorch copies only at a
+    write.
 
     Examples
     --------
@@ -63,7 +63,7 @@ class allow_mutation_on_saved_tensors(saved_tensors_hooks):
         super().__init__(lambda t: t.detach().clone(), lambda t: t)
 
     def clear(self):
-        """Nothing: what was copied belongs to the graph, and goes with it."""
+        """Does nothing: the copies belong to the graph and are freed with it."""
 
 
 class disable_saved_tensors_hooks(HooksRefused):
@@ -92,7 +92,7 @@ class disable_saved_tensors_hooks(HooksRefused):
 
 
 def increment_version(tensor):
-    """Marks tensors as written to, as an in-place op does: a backward that needs what they were raises.
+    """Marks tensors as written to, as an in-place op does: a backward that needs their old values raises.
 
     Parameters
     ----------
@@ -102,15 +102,15 @@ def increment_version(tensor):
         t.detach().as_strided((0,), (1,)).zero_()
 
 
-_MANY = 64                      # backwards of which is kept that they were there
+_MANY = 64                      # backwards that are remembered as seen
 
 
 class _Hooks:
-    """The hooks of several tensors that call one function."""
+    """Hooks on several tensors that call one function."""
 
     def __init__(self, tensors, function, mode):
         self.tensors, self.function, self.mode = tensors, function, mode
-        self.runs = {}                  # number of a backward -> [gradients that are still to come, gradients so far]
+        self.runs = {}                  # number of a backward -> [number of missing gradients, gradients so far]
         self.handles = [t.register_hook(partial(self.arrived, i)) for i, t in enumerate(tensors)
                         if mode == "all" or t.requires_grad]
         watch(self, True)
@@ -146,7 +146,7 @@ class _Hooks:
 
 
 def register_multi_grad_hook(tensors, fn, *, mode="all"):
-    """Calls a function when a backward has the gradients of several tensors.
+    """Calls a function when a backward has computed the gradients of several tensors.
 
     Parameters
     ----------

@@ -1,9 +1,9 @@
-"""What stands behind the stand-ins of transformations."""
+"""The values behind the stand-ins of transformations."""
 from ptcore._subclass import payload_of
 
 
 def has_history(x):
-    """Whether a tensor, or a value that it stands for, requires grad."""
+    """Whether a tensor, or a value behind it, requires grad."""
     while True:
         if x.requires_grad:
             return True
@@ -16,9 +16,9 @@ def has_history(x):
 
 
 def debug_unwrap(tensor, *, recurse=True):
-    """The tensor behind what a transformation shows, for debuggers: of a sample the stack of all samples.
+    """The tensor behind a stand-in, for debuggers: for a sample, the stack of all samples.
 
-    Ops on it are not seen by the transformation.
+    The transformation does not see ops on it.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ _is_profiler_enabled = False
 
 
 class ProfilerActivity(enum.Enum):
-    """What is profiled: the calls of the CPU, or what runs on a device."""
+    """The activities of a profile: calls on the CPU, or work on a device."""
     CPU = 0
     XPU = 1
     MTIA = 2
@@ -43,14 +43,14 @@ def supported_activities():
 
 
 def kineto_available():
-    """Whether traces have metadata, steps and annotations, as those of PyTorch's library Kineto: they have."""
+    """Whether traces have metadata, steps and annotations as those of PyTorch's library Kineto: always."""
     return True
 
 
 @dataclass
 class _ExperimentalConfig:
-    """Settings of PyTorch's profiler that are not settled. Here two do something: ``profile_all_threads`` records the
-    calls of all threads, ``trace_only`` makes no events."""
+    """Experimental settings of PyTorch's profiler. Two have an effect here: ``profile_all_threads`` records the calls
+    of all threads, ``trace_only`` makes no events."""
     profiler_metrics: tuple = ()
     profiler_measure_per_kernel: bool = False
     verbose: bool = False
@@ -79,9 +79,9 @@ class _ProfilerStats:
 
 
 class profile:
-    """Context manager: records what ops this thread calls, and sums it up.
+    """Context manager that records the ops this thread calls, and sums them up.
 
-    Most programs want :class:`ptcore.profiler.profile`, which is made on this one. A process has one profile at a time.
+    Most programs want :class:`ptcore.profiler.profile`, which uses this one. A process has one profile at a time.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ class profile:
             raise ValueError("post_processing_timeout_s must be non-negative")
 
     def _choose_device(self):
-        """Drops a device that is not there."""
+        """Drops a device that does not exist."""
         if self.use_device is None:
             return
         if self.use_device == "cuda":
@@ -244,7 +244,7 @@ class profile:
     # -- results -----------------------------------------------------------------------------------------------------
 
     def _ensure_function_events(self):
-        """Makes the events when somebody first asks for them."""
+        """Makes the events at their first use."""
         from ptcore.autograd._profiler_events import events_of
         if self.experimental_config.trace_only:
             raise RuntimeError("events() is not available when trace_only=True in ExperimentalConfig. Use "
@@ -307,14 +307,14 @@ class profile:
         write_trace(self, path, metadata)
 
     def export_stacks(self, path, metric="self_cpu_time_total"):
-        """Writes stacks and times, of which flame graphs are made; see ``EventList.export_stacks``."""
+        """Writes stacks and times for flame graphs; see ``EventList.export_stacks``."""
         self._ensure_function_events()
         if not self.with_stack:
             raise AssertionError("export_stacks() requires with_stack=True")
         return self._function_events.export_stacks(path, metric)
 
     def toggle_collection_dynamic(self, enabled, activities):
-        """Leaves out the calls of this thread, or takes them in again.
+        """Pauses or resumes the recording of this thread's calls.
 
         Parameters
         ----------
@@ -381,7 +381,7 @@ class record_function:
             self.record = None
 
     def _call_end_callbacks_on_future(self, fut):
-        """Ends the range when a future has its value; returns a future of the same value."""
+        """Ends the range when a future gets its value; returns a future of the same value."""
         if not self.run_callbacks_on_exit:
             raise RuntimeError("_call_end_callbacks_on_future can only be called once.")
         self.run_callbacks_on_exit = False
@@ -400,7 +400,7 @@ class record_function:
 
 
 def _record_function_with_args_enter(name, *args):
-    """Begins a range of that name; what it returns ends it."""
+    """Begins a range of that name; returns the object that ends it."""
     return record_function(name).__enter__()
 
 
@@ -410,7 +410,7 @@ def _record_function_with_args_exit(handle):
 
 
 class _Emitter:
-    """A context in which another tool is told of each op, which there is none of here."""
+    """A context that would tell another tool of each op; ptcore supports no such tool."""
     _tool = ""
 
     def __init__(self, enabled=True, record_shapes=False):
@@ -473,19 +473,19 @@ def parse_nvprof_trace(path):
 
 
 class KinetoStepTracker:
-    """Counts steps: each of several parts of a program counts its own, and the largest count is that of the program."""
+    """Counts steps. Each part of a program counts its own; the program's count is the largest of them."""
 
     _current_step = 0
     _step_dict: ClassVar[dict] = defaultdict(int)
 
     @classmethod
     def init_step_count(cls, requester):
-        """Begins to count for a part."""
+        """Begins the count of a part."""
         cls._step_dict[requester] = cls._current_step
 
     @classmethod
     def erase_step_count(cls, requester):
-        """Forgets a part; whether it was known."""
+        """Removes a part; returns whether it was known."""
         return cls._step_dict.pop(requester, None) is not None
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Events of a profile: one by one, as a tree, averaged by name, as a table, as a trace.
+"""Events of a profile: single, as a tree, averaged by name, as a table, as a trace.
 
 ``EventList``, ``FunctionEvent`` and ``FunctionEventAvg`` have the names and columns of
 ``torch.autograd.profiler_util``. Times are microseconds.
@@ -50,7 +50,7 @@ class DeviceType(enum.IntEnum):
 
 
 class RecordScope(enum.IntEnum):
-    """What an event is of."""
+    """The scope of an event."""
     FUNCTION = 0
     BACKWARD_FUNCTION = 1
     TORCHSCRIPT_FUNCTION = 2
@@ -64,7 +64,7 @@ class RecordScope(enum.IntEnum):
 
 
 def _device_name(metric):
-    """The name of a metric of any accelerator, of which there is one."""
+    """The name of a metric, with "device" for the accelerator."""
     for name in ("cuda", "xpu", "privateuse1"):
         metric = metric.replace(name, "device")
     return metric
@@ -100,7 +100,7 @@ class EventList(list):
     # -- the tree ----------------------------------------------------------------------------------------------------
 
     def _build_tree(self):
-        """Finds parents by time, for events that were made one by one."""
+        """Finds parents by time, for events that were not made by a recording."""
         self._populate_cpu_children()
         self._finish_tree()
 
@@ -125,7 +125,7 @@ class EventList(list):
                 around.append(event)
 
     def _remove_dup_nodes(self):
-        """An event inside one of its own name, the only one there, is that one."""
+        """Merges an event into its parent if both have one name and the parent has no other child."""
         gone = set()
         for event in self:                      # parents come before their children
             parent = event.cpu_parent
@@ -267,7 +267,7 @@ class EventList(list):
         return list(_METRICS)
 
     def export_stacks(self, path, metric):
-        """Writes a line for each event with a stack, ``outer;inner value``, of which flame graphs are made.
+        """Writes a line for each event with a stack, ``outer;inner value``, the input of flame graphs.
 
         Parameters
         ----------
@@ -287,7 +287,7 @@ class EventList(list):
 
 
 class FormattedTimesMixin:
-    """Times per call, and times as texts, of what has totals and a ``count``."""
+    """Times per call, and times as text, for objects with totals and a ``count``."""
 
     cpu_time_str = property(lambda self: format_time(self.cpu_time))
     device_time_str = property(lambda self: format_time(self.device_time))
@@ -298,12 +298,12 @@ class FormattedTimesMixin:
 
     @property
     def cpu_time(self):
-        """The time of a call."""
+        """The CPU time per call."""
         return self.cpu_time_total / self.count if self.count else 0.0
 
     @property
     def device_time(self):
-        """The device's time of a call."""
+        """The device time per call."""
         return self.device_time_total / self.count if self.count else 0.0
 
     @property
@@ -329,7 +329,7 @@ class Interval:
 
 
 class EventMetadata(NamedTuple):
-    """What a device's profiler says of a kernel or a copy; None where it says nothing."""
+    """A device profiler's data on a kernel or a copy; None for missing data."""
     registers_per_thread: "int | None" = None
     shared_memory: "int | None" = None
     grid: "list | None" = None
@@ -368,7 +368,7 @@ class EventMetadata(NamedTuple):
 
 
 class FunctionEvent(FormattedTimesMixin):
-    """One call: what it was, when it ran, what ran inside.
+    """One call: its name, its time, and the calls inside it.
 
     Parameters
     ----------
@@ -424,47 +424,47 @@ class FunctionEvent(FormattedTimesMixin):
         self.python_id, self.python_parent_id, self.python_module_id = python_id, python_parent_id, python_module_id
 
     def append_kernel(self, name, device, duration):
-        """Adds what ran on a device for this call."""
+        """Adds a kernel that ran on a device for this call."""
         if self.device_type != DeviceType.CPU:
             raise AssertionError("append_kernel: the event must be of the CPU")
         self.kernels.append(Kernel(name, device, duration))
 
     def append_cpu_child(self, child):
-        """Adds an event that ran inside, and inside nothing else there."""
+        """Adds an event that ran directly inside this one."""
         if not isinstance(child, FunctionEvent) or (self.device_type, child.device_type) != (DeviceType.CPU,) * 2:
             raise AssertionError("append_cpu_child: both must be FunctionEvents of the CPU")
         self.cpu_children.append(child)
 
     def set_cpu_parent(self, parent):
-        """Sets the event that this one ran inside of."""
+        """Sets the event that contains this one."""
         if not isinstance(parent, FunctionEvent) or (self.device_type, parent.device_type) != (DeviceType.CPU,) * 2:
             raise AssertionError("set_cpu_parent: both must be FunctionEvents of the CPU")
         self.cpu_parent = parent
 
     def _own(self, total, attribute):
-        """What is left of a total without that of the children."""
+        """A total minus that of the children."""
         if self.is_async or self.device_type != DeviceType.CPU:
             return 0
         return total - sum([getattr(child, attribute) for child in self.cpu_children])
 
     @property
     def key(self):
-        """What averages go by: the name."""
+        """The key of averages: the name."""
         return self.name
 
     @property
     def cpu_time_total(self):
-        """Its time, with what ran inside."""
+        """The event's CPU time, children included."""
         return self.time_range.elapsed_us() if self.device_type == DeviceType.CPU else 0
 
     @property
     def self_cpu_time_total(self):
-        """Its time without what ran inside."""
+        """The event's CPU time without children."""
         return self._own(self.cpu_time_total, "cpu_time_total")
 
     @property
     def device_time_total(self):
-        """The time of a device, with what ran inside."""
+        """The event's device time, children included."""
         if self.is_async or not self.use_device:
             return 0
         if self.device_type != DeviceType.CPU:
@@ -474,7 +474,7 @@ class FunctionEvent(FormattedTimesMixin):
 
     @property
     def self_device_time_total(self):
-        """The time of a device without what ran inside."""
+        """The event's device time without children."""
         if self.is_async or not self.use_device:
             return 0
         if self.device_type != DeviceType.CPU:
@@ -483,7 +483,7 @@ class FunctionEvent(FormattedTimesMixin):
 
     @property
     def self_cpu_memory_usage(self):
-        """Bytes that it allocated and did not free, without what ran inside."""
+        """Bytes that the event allocated and did not free, without children."""
         return self._own(self.cpu_memory_usage, "cpu_memory_usage")
 
     @property
@@ -493,7 +493,7 @@ class FunctionEvent(FormattedTimesMixin):
 
     @property
     def metadata_json(self):
-        """What was known of the event, as JSON."""
+        """The metadata of the event, as JSON."""
         warn("`metadata_json` is deprecated. Use `event_metadata` instead.", FutureWarning)
         return self._metadata_json
 
@@ -559,7 +559,7 @@ class FunctionEventAvg(FormattedTimesMixin):
 
 
 class StringTable(dict):
-    """Names as they are read: those of C++ are not made plain here, of which ptcore has none."""
+    """Names as they are. C++ names would be demangled here, but ptcore has none."""
 
     def __missing__(self, key):
         self[key] = key

@@ -1,13 +1,13 @@
-"""Methods that are ranges of a profile while there is one."""
+"""Methods that record ranges while a profile is on."""
 import functools
 
 from ptcore.autograd.recording import USER, Range
 
-_exchanged = {}                 # (class, name) -> the method that was there, and what is there instead
+_exchanged = {}                 # (class, name) -> (original method, recording method)
 
 
 def exchange(begins, cls, name, label, kind=USER):
-    """Puts a method that records a range in the place of ``cls.name``, or that back.
+    """Replaces ``cls.name`` by a method that records a range, or restores it.
 
     Parameters
     ----------
@@ -35,5 +35,5 @@ def exchange(begins, cls, name, label, kind=USER):
         setattr(cls, name, instead)
     elif (cls, name) in _exchanged:
         method, instead = _exchanged.pop((cls, name))
-        if cls.__dict__.get(name) is instead:           # nobody has put another one there
+        if cls.__dict__.get(name) is instead:           # unless the user has replaced the method since
             setattr(cls, name, method)

@@ -1,4 +1,4 @@
-"""What autograd adds to Tensor and Node, and how a write through a view becomes its base's history."""
+"""The methods that autograd adds to Tensor and Node."""
 from ptcore import _subclass, _untyped_storage  # noqa: F401  (their methods of Tensor)
 from ptcore._node import Node
 from ptcore._ops.call.offer import overridable
@@ -19,8 +19,7 @@ def requires_grad_(self, requires_grad=True):
 
 
 def register_hook(self, hook):
-    """Calls ``hook(grad)`` whenever this tensor's gradient is known; what it returns, if not
-    None, takes the gradient's place.
+    """Calls ``hook(grad)`` when this tensor's gradient is computed. A result other than None replaces the gradient.
 
     Returns
     -------
@@ -49,27 +48,26 @@ def retain_grad(self):
 for _f in (tensor_backward, requires_grad_, register_hook, register_post_accumulate_grad_hook,
            retain_grad):
     setattr(Tensor, _f.__name__, _f)
-# Methods of the ground, which knows nobody to ask, and those above.
+# Methods of lower layers, which cannot offer calls to ``__torch_function__``, and the methods above.
 for _n in ("backward", "bernoulli_", "cauchy_", "copy_", "data_ptr", "exponential_", "fill_", "geometric_", "is_set_to",
            "is_shared", "log_normal_", "new_empty", "new_full", "new_ones", "new_tensor", "new_zeros",
            "normal_", "numpy", "random_", "register_hook", "register_post_accumulate_grad_hook", "requires_grad_",
            "resize_", "resize_as_", "retain_grad", "share_memory_", "tolist", "uniform_", "untyped_storage",
            "zero_"):
     _f = overridable(vars(Tensor)[_n])
-    _f.__name__, _f.__qualname__, _f.__module__ = _n, f"Tensor.{_n}", "ptcore"      # where pickle finds it
+    _f.__name__, _f.__qualname__, _f.__module__ = _n, f"Tensor.{_n}", "ptcore"      # the name by which pickle finds it
     setattr(Tensor, _n, _f)
 
 
 def register_node_hook(self, hook):
-    """Calls ``hook(grad_inputs, grad_outputs)`` after this node's rule has run; what it
-    returns, if not None, takes the place of ``grad_inputs``."""
+    """Calls ``hook(grad_inputs, grad_outputs)`` after this node's rule. A result other than None replaces
+    ``grad_inputs``."""
     from ptcore.autograd import _tensor_hooks
     return _tensor_hooks.register_node_hook(self, hook)
 
 
 def register_node_prehook(self, hook):
-    """Calls ``hook(grad_outputs)`` before this node's rule runs; what it returns, if not None,
-    takes the place of ``grad_outputs``."""
+    """Calls ``hook(grad_outputs)`` before this node's rule. A result other than None replaces ``grad_outputs``."""
     from ptcore.autograd import _tensor_hooks
     return _tensor_hooks.register_node_prehook(self, hook)
 

@@ -1,4 +1,4 @@
-"""``Variable``, the name that tensors with gradients had in PyTorch's first years."""
+"""``Variable``, PyTorch's first name for tensors with gradients."""
 from ptcore._ops.creation.creation import empty
 from ptcore._tensor import Tensor
 

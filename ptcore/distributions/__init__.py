@@ -1,8 +1,8 @@
 """Probability distributions, their transforms, supports and divergences.
 
-Draws (``sample``, ``rsample`` with gradients), ``log_prob``, moments and entropies of batches of distributions; what a
-parameter or value may be (``constraints``), how unconstrained numbers get there (``transform_to``, ``biject_to``), and
-Kullback-Leibler divergences of pairs (``kl_divergence``).
+Draws (``sample``, ``rsample`` with gradients), ``log_prob``, moments and entropies of batches of distributions; regions
+of parameters and values (``constraints``), transforms from unconstrained numbers to them (``transform_to``,
+``biject_to``), and Kullback-Leibler divergences of pairs (``kl_divergence``).
 """
 from ptcore.distributions import _kl_across, _kl_same, _kl_vectors
 from ptcore.distributions import constraints as constraints

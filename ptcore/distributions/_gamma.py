@@ -1,7 +1,7 @@
 r"""Draws of gamma and Dirichlet variables, with derivatives by their concentrations.
 
-Draws are those of Marsaglia and Tsang (2000), by rejection, in float64 and as logarithms, so that small concentrations
-do not end in zeros before they are divided.
+Draws are made by the rejection method of Marsaglia and Tsang (2000), in float64 and as logarithms, so that draws of
+small concentrations do not underflow to zero before they are divided.
 
 Derivatives are implicit ones: of a draw :math:`x` with distribution function :math:`F`, density :math:`p` and
 concentration :math:`a`,
@@ -9,18 +9,19 @@ concentration :math:`a`,
 .. math:: \frac{dx}{da} = -\frac{\partial F(x; a) / \partial a}{p(x)}
           = -\frac{1}{p(x)} \int_0^x p(t)\, (\log t - E \log t)\, dt.
 
-The integrand changes its sign once and its integral over all :math:`t` is zero. So it is integrated over the side of
-:math:`x` where it keeps its sign, where nothing cancels. In a variable :math:`u` that is 0 at :math:`x`, the integrand
-falls at least exponentially; with :math:`u = e^s` the trapezoidal rule converges geometrically on all scales.
+The integrand changes its sign once, and its integral over all :math:`t` is zero. So the integral is taken on the side
+of :math:`x` where the integrand keeps its sign, and nothing cancels. In a variable :math:`u` that is 0 at :math:`x`,
+the integrand falls at least exponentially; with :math:`u = e^s` the trapezoidal rule converges geometrically on all
+scales.
 """
 import ptcore as pt
 from ptcore._ops.history import has_values
 from ptcore.autograd.function import Function, once_differentiable
 
-_STEP = 0.3             # of the rule, in s: errors of about 1e-7
-_SMALL = 1e-9           # what is left out next to x, in the scale of the integrand
-_FALL = 40.0            # and far from it: exp(-40)
-_AT_ONCE = 1 << 20      # values of the integrand in memory at one time
+_STEP = 0.3             # step of the rule in s, for errors of about 1e-7
+_SMALL = 1e-9           # end of the integral next to x, in the scale of the integrand
+_FALL = 40.0            # end far from x: exp(-40)
+_AT_ONCE = 1 << 20      # number of values of the integrand in memory at once
 
 
 def _log_gamma_draws(concentration):
@@ -38,7 +39,7 @@ def _log_gamma_draws(concentration):
         root = 1 + x / (9 * here).sqrt()
         log_v = 3 * root.clamp(min=1e-300).log()
         u = pt.rand(here.shape, dtype=here.dtype, device=here.device)
-        # False for NaN, which gives NaN
+        # The comparison is False for NaN, so NaN is not drawn again.
         again = (root <= 0) | ((-u).log1p() >= 0.5 * x * x + here * (1 - root ** 3 + log_v))
         draws = here.log() + log_v
         if left is None:
@@ -51,7 +52,7 @@ def _log_gamma_draws(concentration):
     out = out.reshape(a.shape)
     if not boosted:
         return out
-    # Of a concentration below 1: a draw of one more, times a power of a uniform.
+    # For a concentration below 1: a draw for a + 1, times a power of a uniform.
     u = pt.rand(a.shape, dtype=a.dtype, device=a.device)
     return pt.where(small, out + (-u).log1p() / a, out)
 
@@ -66,7 +67,7 @@ def _integral(exponent, factor, first, last):
 
 
 def _in_parts(function, *tensors):
-    """``function`` of flat float64 tensors, so many elements at a time that memory stays small."""
+    """``function`` applied to flat float64 tensors in parts, so that memory stays small."""
     tensors = pt.broadcast_tensors(*tensors)
     like = tensors[0]
     if not like.numel() or not has_values(like):
@@ -80,7 +81,7 @@ def _in_parts(function, *tensors):
 def _gamma_slope(a, x):
     x = x.clamp(min=1e-300)
     log_x = x.log()
-    # x below 1: the power series of F, whose first terms are all.
+    # For x below 1: the power series of F, of which the first terms suffice.
     weight, psi = 1 / a, pt.digamma(a + 1)
     series = weight * (psi - log_x)
     for n in range(1, 18):
@@ -111,7 +112,7 @@ def standard_gamma_grad(concentration, value):
 
 
 def _beta_slope(x, a, b):
-    """Of draws of Beta(a, b), over 1 - x: the derivative by a."""
+    """For draws of Beta(a, b): the derivative by a, over 1 - x."""
     x = x.clamp(1e-300, 1 - 2e-16)
     odds = x / (1 - x)
     far = x.log() - pt.digamma(a) + pt.digamma(a + b)
@@ -135,7 +136,7 @@ def _beta_slope(x, a, b):
 
 
 def dirichlet_grad(value, concentration, total):
-    """Derivative of each number of a Dirichlet draw by its own concentration, over 1 less the number."""
+    """Derivative of each number of a Dirichlet draw by its own concentration, divided by 1 minus the number."""
     return _in_parts(lambda x, a, t: _beta_slope(x, a, (t - a).clamp(min=1e-300)), value, concentration, total)
 
 
@@ -160,7 +161,7 @@ class StandardGamma(Function):
 class DirichletDraw(Function):
     """Draws of Dirichlet variables.
 
-    Where one concentration grows, its own number moves as a beta variable does and the others keep their proportions.
+    If one concentration grows, its own number changes as a beta variable does, and the others keep their proportions.
     """
 
     @staticmethod

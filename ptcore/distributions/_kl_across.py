@@ -22,7 +22,7 @@ _HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
 
 
 def _infinite(p, q):
-    """p has values that q has not."""
+    """For p with values outside of q's support."""
     shape = pt.broadcast_shapes(p.batch_shape, q.batch_shape)
     return p.mean.new_full(shape, INF)
 
@@ -93,7 +93,7 @@ def _to_normal(p, q):
 
 @register_kl(Pareto, Normal)
 def _pareto_normal(p, q):
-    alpha = p.alpha.clamp(min=2 + 1e-6)             # below, the moments are infinite and so is the result
+    alpha = p.alpha.clamp(min=2 + 1e-6)             # below 2 the moments, and so the result, are infinite
     mean = alpha * p.scale / (alpha - 1)
     variance = p.scale.pow(2) * alpha / ((alpha - 1).pow(2) * (alpha - 2))
     return pt.where(p.alpha <= 2, INF, -p.entropy() + _from_normal(q, mean, variance))
@@ -162,7 +162,7 @@ def _pareto_gamma(p, q):
 
 
 def _mean_log(low, high):
-    """Of uniforms between two positive numbers."""
+    """The mean of the logarithm of a uniform between two positive numbers."""
     return (high.xlogy(high) - low.xlogy(low)) / (high - low) - 1
 
 

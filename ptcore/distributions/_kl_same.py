@@ -1,4 +1,4 @@
-"""Divergences of two distributions of one family, of transformed and of independent ones."""
+"""Divergences within one family, of transformed distributions and of independent ones."""
 import ptcore as pt
 from ptcore.autograd import grad
 from ptcore.distributions.bernoulli import Bernoulli

@@ -1,17 +1,17 @@
-"""Distributions given by probabilities or by log-odds: whichever is not given is made when first read."""
+"""Distributions given by probabilities or by log-odds; the other form is computed at its first read."""
 import ptcore as pt
 from ptcore.distributions.utils import lazy_property, logits_to_probs, probs_to_logits
 
 
 def one_of(probs, logits):
-    """Whether the probabilities are what is given."""
+    """Whether the probabilities are given, and not the logits; raises unless exactly one is."""
     if (probs is None) == (logits is None):
         raise ValueError("Either `probs` or `logits` must be specified, but not both.")
     return probs is not None
 
 
 class ByOdds:
-    """The two forms of the parameter of an event that happens or not."""
+    """The two forms of the parameter of a binary event."""
 
     def _set(self, by_probs, value):
         """Keeps the form that is given."""
@@ -19,7 +19,7 @@ class ByOdds:
 
     @lazy_property
     def _param(self):
-        """The form that is there; if both are, either, since they have one shape, dtype and device."""
+        """An existing form; both have the same shape, dtype and device."""
         return self.__dict__["probs"] if "probs" in self.__dict__ else self.__dict__["logits"]
 
     def _new(self, *args, **kwargs):

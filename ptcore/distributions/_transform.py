@@ -6,7 +6,7 @@ from ptcore.distributions import constraints
 
 
 class Transform:
-    """A differentiable function whose change of volume is known.
+    """A differentiable function with a known change of volume.
 
     A subclass gives ``domain``, ``codomain``, ``_call``, ``_inverse`` and, if ``bijective``, ``log_abs_det_jacobian``.
 
@@ -40,7 +40,7 @@ class Transform:
         if cache_size not in (0, 1):
             raise ValueError("cache_size must be 0 or 1")
         self._cache_size = cache_size
-        self._inv = None                    # a weak reference to the inverse while that is in use
+        self._inv = None                    # weak reference to the inverse
         if cache_size:
             self._cached_x_y = None, None
 
@@ -172,7 +172,7 @@ class _InverseTransform(Transform):
 
 
 class Increasing(Transform):
-    """An increasing function of each element without parameters: those of one class are equal."""
+    """An increasing function of each element without parameters, so instances of one class are equal."""
 
     domain = constraints.real
     codomain = constraints.positive
@@ -184,6 +184,6 @@ class Increasing(Transform):
 
 
 def clipped_sigmoid(x):
-    """The sigmoid, within what has a finite inverse."""
+    """The sigmoid, clipped to values with a finite inverse."""
     info = pt.finfo(x.dtype)
     return x.sigmoid().clamp(min=info.tiny, max=1.0 - info.eps)

@@ -78,8 +78,8 @@ class ReshapeTransform(Transform):
 class CorrCholeskyTransform(Transform):
     r"""Vectors of length :math:`D (D - 1) / 2` to Cholesky factors of correlation matrices :math:`D \times D`.
 
-    The tanh of each number is the partial correlation of two variables given those before; a row's squares sum to 1:
-    each takes its share of what those before it leave.
+    The tanh of each number is the partial correlation of two variables given the earlier ones. The squares of a row sum
+    to 1: each takes its share of the remainder.
 
     Examples
     --------
@@ -126,7 +126,7 @@ class CorrCholeskyTransform(Transform):
 
 
 class SoftmaxTransform(Transform):
-    """Vectors to the simplex by softmax: simple, but not bijective, since a shift is lost.
+    """Vectors to the simplex by softmax, which is not bijective: a shift of the input is lost.
 
     Examples
     --------
@@ -156,7 +156,7 @@ class SoftmaxTransform(Transform):
 
 
 class StickBreakingTransform(Transform):
-    """Vectors of length K - 1 to the simplex of K numbers: each breaks its share off what is left.
+    """Vectors of length K - 1 to the simplex of K numbers: each breaks a share off the remainder.
 
     Zeros give equal parts.
 
@@ -177,7 +177,7 @@ class StickBreakingTransform(Transform):
 
     @staticmethod
     def _centres(like, n):
-        """log(n), ..., log(1): what makes zeros equal parts."""
+        """log(n), ..., log(1): offsets by which zeros give equal parts."""
         return pt.arange(n, 0, -1, dtype=like.dtype, device=like.device).log()
 
     def _call(self, x):
@@ -203,7 +203,7 @@ class StickBreakingTransform(Transform):
 
 
 class LowerCholeskyTransform(Transform):
-    """Square matrices to lower triangular ones with a positive diagonal: the exponential of theirs.
+    """Square matrices to lower triangular ones with a positive diagonal, which is the exponential of the original.
 
     Examples
     --------
@@ -228,7 +228,7 @@ class LowerCholeskyTransform(Transform):
 
 
 class PositiveDefiniteTransform(Transform):
-    """Square matrices to positive definite ones, by :class:`LowerCholeskyTransform` and its product with itself.
+    """Square matrices to positive definite ones: L L^T with L from :class:`LowerCholeskyTransform`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Transforms made of other transforms: one after the other, side by side, over more dims."""
+"""Transforms made of others: compositions, transforms of parts along a dim, and transforms over more dims."""
 import functools
 import operator
 import weakref
@@ -33,7 +33,7 @@ class ComposeTransform(Transform):
         return isinstance(other, ComposeTransform) and self.parts == other.parts
 
     def _widened(self, constraint, event_dim):
-        """The constraint of one end, as events of so many dims."""
+        """The constraint of one end, with its events widened to ``event_dim`` dims."""
         more = event_dim - constraint.event_dim
         assert more >= 0
         return constraints.independent(constraint, more) if more else constraint
@@ -257,7 +257,7 @@ class CatTransform(_SideBySide):
         found = [_sum_rightmost(t.log_abs_det_jacobian(a, b), self.event_dim - t.event_dim)
                  for t, a, b in zip(self.transforms, self._pieces(x), self._pieces(y))]
         dim = self.dim - x.ndim * (self.dim >= 0) + self.event_dim
-        return pt.cat(found, dim) if dim < 0 else sum(found)        # the pieces of one event are added
+        return pt.cat(found, dim) if dim < 0 else sum(found)        # pieces of one event are added
 
     @constraints.dependent_property
     def domain(self):

@@ -1,4 +1,4 @@
-"""Which transform leads to a constraint: ``biject_to`` for bijections, ``transform_to`` for any that optimises well.
+"""Transforms of constraints: ``biject_to`` gives bijections, ``transform_to`` any transform that suits optimisers.
 
 ``transform_to(constraint)`` maps unconstrained numbers into the region. ``biject_to(constraint)`` does so with a
 Jacobian, as samplers need it. Packages register transforms of their own constraints.
@@ -24,7 +24,7 @@ class ConstraintRegistry:
         self._registry = {}
 
     def register(self, constraint, factory=None):
-        """Says how transforms to constraints of a class are made; without ``factory`` a decorator."""
+        """Registers a factory of transforms for constraints of a class; without ``factory``, returns a decorator."""
         if factory is None:
             return lambda factory: self.register(constraint, factory)
         if isinstance(constraint, constraints.Constraint):
@@ -35,7 +35,7 @@ class ConstraintRegistry:
         return factory
 
     def __call__(self, constraint):
-        """The transform from unconstrained tensors to what satisfies ``constraint``."""
+        """The transform from unconstrained tensors to the region of ``constraint``."""
         factory = self._registry.get(type(constraint))
         if factory is None:
             raise NotImplementedError(f"Cannot transform {type(constraint).__name__} constraints")
@@ -112,7 +112,7 @@ def _positive_definite(constraint):
 
 
 def _through(registry):
-    """The constraints that are made of others, each table by itself."""
+    """Registers transforms of constraints that are made of others, in one table."""
     @registry.register(constraints.independent)
     def independent(constraint):
         return transforms.IndependentTransform(registry(constraint.base_constraint),

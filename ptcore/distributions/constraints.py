@@ -1,4 +1,4 @@
-"""Constraints: regions of tensors over which parameters and values of distributions lie.
+"""Constraints: regions of tensors in which parameters and values of distributions lie.
 
 A constraint says whether each event of a tensor lies in its region (``check``), whether that region is discrete and how
 many rightmost dims make one event. Those that need parameters are functions of them, like ``interval(0, 1)``; the
@@ -69,7 +69,7 @@ class Constraint:
         raise NotImplementedError(f"{type(self).__name__}: check is not defined")
 
     def _bounds(self):
-        """What stands between the brackets of the repr."""
+        """The text between the brackets of the repr."""
         found = ((name, getattr(self, name, None)) for name in ("lower_bound", "upper_bound"))
         return ", ".join(f"{name}={value}" for name, value in found if value is not None)
 
@@ -78,7 +78,7 @@ class Constraint:
 
 
 class _Dependent(Constraint):
-    """A region that other values decide, so that nothing can be checked without them."""
+    """A region that depends on other values, so it cannot be checked without them."""
 
     def __init__(self, *, is_discrete=NotImplemented, event_dim=NotImplemented):
         self._is_discrete, self._event_dim = is_discrete, event_dim
@@ -98,7 +98,7 @@ class _Dependent(Constraint):
         return self._known("event_dim")
 
     def __call__(self, *, is_discrete=NotImplemented, event_dim=NotImplemented):
-        """The same with what is now known about it."""
+        """A copy with known properties set."""
         return _Dependent(is_discrete=self._is_discrete if is_discrete is NotImplemented else is_discrete,
                           event_dim=self._event_dim if event_dim is NotImplemented else event_dim)
 
@@ -130,7 +130,7 @@ class _DependentProperty(property, _Dependent):
 
 
 def _all_rightmost(result, dims):
-    """Whether all hold over the last ``dims`` dims."""
+    """Whether all elements over the last ``dims`` dims are True."""
     return result.reshape(*result.shape[:result.ndim - dims], -1).all(-1) if dims else result
 
 
@@ -141,7 +141,7 @@ def _base(constraint):
 
 
 class _IndependentConstraint(Constraint):
-    """The base constraint with some of its batch dims made part of the event: all must hold."""
+    """The base constraint with some of its batch dims made part of the event, in which all elements must satisfy it."""
 
     def __init__(self, base_constraint, reinterpreted_batch_ndims):
         self.base_constraint = _base(base_constraint)
@@ -171,7 +171,7 @@ class _IndependentConstraint(Constraint):
 
 
 class MixtureSameFamilyConstraint(Constraint):
-    """The support of a mixture: what lies in the support of every component.
+    """The support of a mixture: values in the support of every component.
 
     Parameters
     ----------
@@ -224,7 +224,7 @@ class _OneHot(Constraint):
 
 
 class _Bounded(Constraint):
-    """What a lower and an upper bound, or one of them, limit."""
+    """Base of constraints with a lower bound, an upper bound or both."""
 
     def __init__(self, lower_bound, upper_bound):
         self.lower_bound, self.upper_bound = lower_bound, upper_bound
@@ -263,7 +263,7 @@ class _IntegerGreaterThan(_AboveOnly):
 
 class _Real(Constraint):
     def check(self, value):
-        return value == value           # False for NaN alone
+        return value == value           # False only for NaN
 
 
 class _GreaterThan(_AboveOnly):
@@ -326,7 +326,7 @@ class _LowerCholesky(_LowerTriangular):
 
 class _CorrCholesky(_LowerCholesky):
     def check(self, value):
-        tolerance = pt.finfo(value.dtype).eps * value.shape[-1] * 10        # of one row's length
+        tolerance = pt.finfo(value.dtype).eps * value.shape[-1] * 10        # tolerance for the length of one row
         lengths = linalg.vector_norm(value.detach(), dim=-1)
         return super().check(value) & ((lengths - 1).abs() <= tolerance).all(-1)
 

@@ -55,18 +55,18 @@ class ContinuousBernoulli(ByOdds, ExponentialFamily):
 
     @lazy_property
     def probs(self):
-        """The parameter p, limited to what has finite log-odds."""
+        """The parameter p, limited to values with finite log-odds."""
         return clamp_probs(logits_to_probs(self.logits, is_binary=True))
 
     def _outside_unstable_region(self):
         return (self.probs <= self._lims[0]) | (self.probs > self._lims[1])
 
     def _cut_probs(self):
-        """The probabilities, with one that can be divided by in the middle."""
+        """The probabilities, with those near 1/2 replaced by a value that allows division."""
         return pt.where(self._outside_unstable_region(), self.probs, self._lims[0])
 
     def _cont_bern_log_norm(self):
-        """The logarithm of what makes the density's integral 1."""
+        """The logarithm of the normalising factor of the density."""
         p = self._cut_probs()
         odds = ((-p).log1p() - p.log()).abs().log() - (1 - 2 * p).abs().log()
         x = (self.probs - 0.5).pow(2)

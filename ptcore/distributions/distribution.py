@@ -1,4 +1,4 @@
-"""What all distributions have: shapes, checks of parameters and values, the methods that they fill in."""
+"""The base class of distributions: shapes, checks of parameters and values, and the methods to override."""
 import warnings
 
 import ptcore as pt
@@ -40,7 +40,7 @@ class Distribution:
 
     @staticmethod
     def set_default_validate_args(value):
-        """Sets whether distributions check parameters and values when not told; at first they do."""
+        """Sets whether distributions check parameters and values by default; initially they do."""
         if value not in [True, False]:
             raise ValueError(f"set_default_validate_args: value must be True or False, got {value}")
         Distribution._validate_args = value
@@ -53,7 +53,7 @@ class Distribution:
             self._check_parameters()
 
     def _check_parameters(self):
-        """Raises where a parameter that is there violates its constraint."""
+        """Raises if a given parameter violates its constraint."""
         try:
             its = self.arg_constraints
         except NotImplementedError:
@@ -68,7 +68,7 @@ class Distribution:
             value = own.get(name)
             if value is None:
                 if isinstance(getattr(type(self), name), lazy_property):
-                    continue                # made from another one, which is checked
+                    continue                # computed from another parameter, which is checked
                 value = getattr(self, name)
             if not constraint.check(value).all():
                 raise ValueError(f"Expected parameter {name} ({type(value).__name__} of shape {tuple(value.shape)}) "
@@ -86,7 +86,7 @@ class Distribution:
 
     @property
     def event_shape(self):
-        """Shape of one draw of one of them."""
+        """Shape of one draw of a single distribution."""
         return self._event_shape
 
     @property
@@ -162,7 +162,7 @@ class Distribution:
         return pt.Size((*sample_shape, *self._batch_shape, *self._event_shape))
 
     def _validate_sample(self, value):
-        """Raises where a value has not the shape of draws or lies outside the support."""
+        """Raises if a value lacks the shape of draws or lies outside the support."""
         if not isinstance(value, pt.Tensor):
             raise ValueError("The value argument to log_prob must be a Tensor")
         shape, batch, event = value.shape, self._batch_shape, self._event_shape
@@ -187,20 +187,20 @@ class Distribution:
                              f"values:\n{value}")
 
     def _get_checked_instance(self, cls, _instance=None):
-        """A new instance for ``expand``; a subclass with another ``__init__`` must say how it expands."""
+        """A new instance for ``expand``; a subclass with another ``__init__`` must override ``expand``."""
         if _instance is None and type(self).__init__ != cls.__init__:
             raise NotImplementedError(f"Subclass {type(self).__name__} of {cls.__name__} that defines a custom "
                                       "__init__ method must also define a custom .expand() method.")
         return type(self).__new__(type(self)) if _instance is None else _instance
 
     def _finish(self, new, batch_shape, event_shape=EMPTY):
-        """The expanded instance, with its shapes and nothing checked again."""
+        """Completes the expanded instance with its shapes, without checks."""
         Distribution.__init__(new, pt.Size(batch_shape), event_shape, validate_args=False)
         new._validate_args = self._validate_args
         return new
 
     def _expanded(self, cls, _instance, batch_shape, *names):
-        """``expand`` of a distribution with scalar events whose parameters are the tensors of those names."""
+        """``expand`` for scalar events and parameters that are tensors with the given names."""
         new = self._get_checked_instance(cls, _instance)
         for name in names:
             if name in self.__dict__:

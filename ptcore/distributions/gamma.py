@@ -18,10 +18,8 @@ class Gamma(ExponentialFamily):
     validate_args : bool, optional
         Whether parameters and values are checked.
 
-    Notes
-    -----
-    Draws have gradients by both parameters, that by the concentration through the distribution function; they can be
-    differentiated once.
+    Notes ----- Draws have gradients by both parameters. The gradient by the concentration is computed through the
+    distribution function. Gradients can be differentiated once.
 
     Examples
     --------
@@ -57,7 +55,8 @@ class Gamma(ExponentialFamily):
 
     def rsample(self, sample_shape=EMPTY):
         value = StandardGamma.apply(self.concentration.expand(self._extended_shape(sample_shape))) / self.rate
-        return value.clamp(min=pt.finfo(value.dtype).tiny)          # stays in the support of what it becomes part of
+        # values stay in the support of distributions made from this one
+        return value.clamp(min=pt.finfo(value.dtype).tiny)
 
     def log_prob(self, value):
         value = pt.as_tensor(value, dtype=self.rate.dtype, device=self.rate.device)

@@ -11,8 +11,8 @@ __all__ = ["GeneralizedPareto"]
 class GeneralizedPareto(Distribution):
     r"""Generalised Pareto distribution: :math:`P(X > x) = (1 + \xi z)^{-1/\xi}` of :math:`z = (x - m) / s`.
 
-    With :math:`\xi = 0` it is the exponential one, :math:`e^{-z}`; with a negative :math:`\xi` it ends at
-    :math:`m - s / \xi`.
+    With :math:`\xi = 0` it is the exponential distribution, :math:`e^{-z}`; with a negative :math:`\xi` its support
+    ends at :math:`m - s / \xi`.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class GeneralizedPareto(Distribution):
         return constraints.interval(self.loc, pt.where(self.concentration < 0, end, float("inf")))
 
     def _curved(self):
-        """Where the concentration is as good as 0, and one that can be divided by."""
+        """Whether the concentration is nearly 0, and a concentration that allows division."""
         flat = pt.isclose(self.concentration, pt.zeros_like(self.concentration))
         return flat, self.concentration.masked_fill(flat, 1.0)
 
@@ -59,7 +59,8 @@ class GeneralizedPareto(Distribution):
             self._validate_sample(value)
         z, (flat, xi) = self._z(value), self._curved()
         power = 1 / xi + 1
-        falls = pt.where(power == 0, pt.zeros_like(z), power * (xi * z).log1p())      # 0 times -inf at the end
+        # avoids 0 times -inf at the end of the support
+        falls = pt.where(power == 0, pt.zeros_like(z), power * (xi * z).log1p())
         return -self.scale.log() - pt.where(flat, z, falls)
 
     def log_survival_function(self, value):

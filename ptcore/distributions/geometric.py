@@ -64,7 +64,7 @@ class Geometric(ByOdds, Distribution):
         if self._validate_args:
             self._validate_sample(value)
         value, probs = broadcast_all(value, self.probs)
-        failure = probs.masked_fill((probs == 1) & (value == 0), 0)         # 0 log 0 is 0
+        failure = probs.masked_fill((probs == 1) & (value == 0), 0)         # 0 log 0 counts as 0
         return value * (-failure).log1p() + self.probs.log()
 
     def entropy(self):

@@ -1,4 +1,4 @@
-"""Batch dims as part of the event."""
+"""A distribution whose batch dims become part of the event."""
 import ptcore as pt
 from ptcore.distributions import constraints
 from ptcore.distributions.distribution import Distribution

@@ -39,12 +39,12 @@ class InverseGamma(TransformedDistribution):
 
     @property
     def concentration(self):
-        """Of the gamma variable."""
+        """Concentration of the gamma variable."""
         return self.base_dist.concentration
 
     @property
     def rate(self):
-        """Of the gamma variable."""
+        """Rate of the gamma variable."""
         return self.base_dist.rate
 
     @property

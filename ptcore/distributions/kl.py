@@ -1,4 +1,4 @@
-"""Kullback-Leibler divergences: the table of pairs and how a pair is found in it.
+"""Kullback-Leibler divergences: the table of pairs of classes, and the search for a pair.
 
 The formulas are in ``_kl_same`` (both of one family), ``_kl_across`` and ``_kl_vectors``.
 """
@@ -7,21 +7,19 @@ import warnings
 __all__ = ["kl_divergence", "register_kl"]
 
 _KL_REGISTRY = {}       # (class of p, class of q) -> function
-_KL_MEMOIZE = {}        # the same for the classes that were asked for
+_KL_MEMOIZE = {}        # the same for pairs looked up before
 
 
 def register_kl(type_p, type_q):
-    """A decorator that says how the divergence of two classes, and of their subclasses, is computed.
+    """A decorator that registers a function for the divergence of two classes and of their subclasses.
 
     Parameters
     ----------
     type_p, type_q : type
         Subclasses of Distribution.
 
-    Notes
-    -----
-    A pair of classes is looked up by the most specific match. Where one match is closer in the first and another in
-    the second, the first decides, with a RuntimeWarning; register the pair itself to say which holds.
+    Notes ----- A pair of classes is looked up by the most specific match. If one match is closer in the first class and
+    another in the second, the first class decides, with a RuntimeWarning; register the pair itself to settle it.
 
     Examples
     --------
@@ -35,7 +33,7 @@ def register_kl(type_p, type_q):
     7
     """
     for name, its in (("type_p", type_p), ("type_q", type_q)):
-        if not isinstance(its, type) or not hasattr(its, "log_prob"):   # others have base classes of their own, too
+        if not isinstance(its, type) or not hasattr(its, "log_prob"):   # other bases need not be distributions
             raise TypeError(f"Expected {name} to be a Distribution subclass but got {its}")
 
     def decorator(fun):
@@ -47,14 +45,14 @@ def register_kl(type_p, type_q):
 
 
 def _closest(matches, type_first, order):
-    """The match whose classes are nearest, the one that ``order`` puts first deciding."""
+    """The nearest match of classes; those that ``order`` puts first decide."""
     def distance(match):
         return tuple(types.__mro__.index(its) for types, its in order(type_first, match))
     return min(matches, key=distance)
 
 
 def _dispatch_kl(type_p, type_q):
-    """The function of the most specific pair that the two classes descend from, or NotImplemented."""
+    """The function of the most specific pair of base classes, or NotImplemented."""
     matches = [(p, q) for p, q in _KL_REGISTRY if issubclass(type_p, p) and issubclass(type_q, q)]
     if not matches:
         return NotImplemented

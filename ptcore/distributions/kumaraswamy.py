@@ -54,7 +54,7 @@ class Kumaraswamy(TransformedDistribution):
     @property
     def mode(self):
         a, b = self.concentration1, self.concentration0
-        # of x^a the mode is (a - 1) / (a b - 1)
+        # x^a has its mode at (a - 1) / (a b - 1)
         log_mode = ((a - 1) / (a * b - 1)).log() / a
         return log_mode.masked_fill((a < 1) | (b < 1), float("nan")).exp()
 

@@ -34,7 +34,7 @@ class Laplace(LocationScale):
     def rsample(self, sample_shape=EMPTY):
         loc = self.loc
         u = pt.empty(self._extended_shape(sample_shape), dtype=loc.dtype, device=loc.device)
-        u.uniform_(pt.finfo(loc.dtype).eps - 1, 1)          # -1 would be infinite
+        u.uniform_(pt.finfo(loc.dtype).eps - 1, 1)          # -1 is excluded, since it would give an infinite value
         return loc - self.scale * u.sign() * (-u.abs()).log1p()
 
     def log_prob(self, value):

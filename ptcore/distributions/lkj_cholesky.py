@@ -44,7 +44,7 @@ class LKJCholesky(Distribution):
         self.dim = dim
         self.concentration, = broadcast_all(concentration)
         eta = self.concentration
-        # Of row k: the square of its length before the diagonal is that of k of the numbers, Beta(k / 2, ...).
+        # The squared length of row k before the diagonal is a beta variable with first parameter k / 2.
         offset = pt.arange(-1, dim - 1, dtype=eta.dtype, device=eta.device).clamp(min=0)
         self._beta = Beta(0.5 * offset + 0.5, (eta + 0.5 * (dim - 2)).unsqueeze(-1) - 0.5 * offset, validate_args=False)
         super().__init__(eta.shape, pt.Size((dim, dim)), validate_args)
@@ -60,7 +60,7 @@ class LKJCholesky(Distribution):
         with pt.no_grad():
             length = self._beta.sample(sample_shape).unsqueeze(-1)
             ways = pt.randn(self._extended_shape(sample_shape), dtype=length.dtype, device=length.device).tril(-1)
-            ways[..., 0, 0] = 1                         # row 0 has no way: not 0 over 0
+            ways[..., 0, 0] = 1                         # avoids 0 / 0 in row 0, which has no direction
             ways = ways / ways.norm(dim=-1, keepdim=True)
             ways[..., 0, 0] = 0
             rows = length.sqrt() * ways

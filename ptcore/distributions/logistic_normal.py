@@ -8,7 +8,7 @@ __all__ = ["LogisticNormal"]
 
 
 class LogisticNormal(TransformedDistribution):
-    r"""Distribution on the simplex of stick-broken normals.
+    r"""Distribution on the simplex: normals transformed by stick-breaking.
 
     Parameters
     ----------

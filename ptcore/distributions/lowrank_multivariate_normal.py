@@ -1,4 +1,4 @@
-"""The multivariate normal distribution whose covariance is of low rank beside a diagonal."""
+"""The multivariate normal distribution with a covariance of low rank plus a diagonal."""
 import math
 
 import ptcore as pt
@@ -12,7 +12,7 @@ __all__ = ["LowRankMultivariateNormal"]
 
 
 def _batch_capacitance_tril(W, D):
-    """The Cholesky factor of ``I + W^T D^-1 W``, by which inverse and determinant of ``W W^T + D`` are found."""
+    """The Cholesky factor of ``I + W^T D^-1 W``, from which inverse and determinant of ``W W^T + D`` are computed."""
     inner = (W.mT / D.unsqueeze(-2)) @ W
     return linalg.cholesky(inner + pt.eye(inner.shape[-1], dtype=inner.dtype, device=inner.device))
 
@@ -31,7 +31,7 @@ def _batch_lowrank_mahalanobis(W, D, x, capacitance_tril):
 class LowRankMultivariateNormal(Distribution):
     r"""Multivariate normal distribution with covariance :math:`W W^T + \mathrm{diag}(d)`.
 
-    Work grows with the rank, not with the size of the event.
+    The cost grows with the rank, and only linearly with the size of the event.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ class LowRankMultivariateNormal(Distribution):
     @lazy_property
     def scale_tril(self):
         """Lower triangular Cholesky factor of the covariance matrix."""
-        # D^1/2 chol(I + V V^T) of V = D^-1/2 W: better conditioned than chol(W W^T + D)
+        # D^1/2 chol(I + V V^T) with V = D^-1/2 W is better conditioned than chol(W W^T + D).
         root = self._unbroadcasted_cov_diag.sqrt().unsqueeze(-1)
         scaled = self._unbroadcasted_cov_factor / root
         inner = scaled @ scaled.mT

@@ -9,7 +9,7 @@ __all__ = ["MixtureSameFamily"]
 
 
 class MixtureSameFamily(Distribution):
-    r"""Mixture :math:`\sum_k w_k p_k(x)` of the distributions along the last batch dim of one.
+    r"""Mixture :math:`\sum_k w_k p_k(x)` of distributions that are the last batch dim of one object.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ class MixtureSameFamily(Distribution):
         return self._component_distribution
 
     def _pad(self, x):
-        """A dim for the components."""
+        """Adds a dim for the components."""
         return x.unsqueeze(-1 - self._event_ndims)
 
     def _mixed(self, values):

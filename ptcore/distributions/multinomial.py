@@ -11,7 +11,7 @@ __all__ = ["Multinomial"]
 
 
 class Multinomial(ByCategorical, Distribution):
-    r"""How often each of K categories comes in :math:`n` draws: :math:`P(x) = n! \prod_i p_i^{x_i} / x_i!`
+    r"""Counts of K categories in :math:`n` draws: :math:`P(x) = n! \prod_i p_i^{x_i} / x_i!`
 
     Parameters
     ----------

@@ -17,14 +17,14 @@ def _batch_mv(matrices, vectors):
 
 def _batch_mahalanobis(factor, x):
     """``x^T (L L^T)^-1 x`` for Cholesky factors L and vectors x, which broadcast."""
-    if factor.ndim == 2 and x.ndim > 1:         # one factor for all: one solution with many columns
+    if factor.ndim == 2 and x.ndim > 1:         # with one factor, one solve with many columns
         solved = linalg.solve_triangular(factor, x.reshape(-1, x.shape[-1]).mT, upper=False)
         return solved.pow(2).sum(0).reshape(x.shape[:-1])
     return linalg.solve_triangular(factor, x.unsqueeze(-1), upper=False).squeeze(-1).pow(2).sum(-1)
 
 
 def _precision_to_scale_tril(precision):
-    """The Cholesky factor of the inverse, without the inverse: of the matrix turned round, turned round, inverted."""
+    """The Cholesky factor of the inverse of a matrix, computed from the matrix with rows and columns reversed."""
     turned = linalg.cholesky(precision.flip((-2, -1))).flip((-2, -1)).mT
     identity = pt.eye(precision.shape[-1], dtype=precision.dtype, device=precision.device)
     return linalg.solve_triangular(turned, identity, upper=False)
@@ -35,10 +35,10 @@ def _half_log_det(factor):
 
 
 class _ByCovariance:
-    """The three forms of a covariance matrix; the two that are not given are made when first read."""
+    """The three forms of a covariance matrix; the two missing ones are computed at their first read."""
 
     def _keep(self, batch_shape, **forms):
-        """Keeps the one form that is given, expanded, and its Cholesky factor as it is."""
+        """Keeps the given form, expanded, and its Cholesky factor unexpanded."""
         (name, value), = [(n, v) for n, v in forms.items() if v is not None]
         self.__dict__[name] = value.expand(*batch_shape, -1, -1)
         self._unbroadcasted_scale_tril = (value if name == "scale_tril" else linalg.cholesky(value)
@@ -111,7 +111,7 @@ class MultivariateNormal(_ByCovariance, Distribution):
         self.loc = loc.expand(*batch_shape, -1)
         self.__dict__[name] = matrix.expand(*batch_shape, -1, -1)
         super().__init__(batch_shape, self.loc.shape[-1:], validate_args=validate_args)
-        self._keep(batch_shape, **forms)        # after the check: a factor of what is not positive definite fails
+        self._keep(batch_shape, **forms)  # after the check, since a matrix that is not positive definite has no factor
 
     def expand(self, batch_shape, _instance=None):
         new = self._get_checked_instance(MultivariateNormal, _instance)

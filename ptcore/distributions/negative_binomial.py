@@ -59,7 +59,7 @@ class NegativeBinomial(ByOdds, Distribution):
 
     @lazy_property
     def _gamma(self):
-        # not checked: a count of 0 is allowed here
+        # not checked, since a count of 0 is allowed here
         return Gamma(concentration=self.total_count, rate=(-self.logits).exp(), validate_args=False)
 
     def sample(self, sample_shape=EMPTY):

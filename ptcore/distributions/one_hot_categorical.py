@@ -76,7 +76,7 @@ class OneHotCategorical(ByCategorical, Distribution):
 
 
 class OneHotCategoricalStraightThrough(OneHotCategorical):
-    """:class:`OneHotCategorical` whose draws pass gradients on as if they were the probabilities.
+    """:class:`OneHotCategorical` whose draws have the gradients of the probabilities.
 
     Parameters
     ----------

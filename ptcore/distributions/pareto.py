@@ -44,7 +44,7 @@ class Pareto(TransformedDistribution):
 
     @property
     def mean(self):
-        alpha = self.alpha.clamp(min=1)         # below there is none: infinite
+        alpha = self.alpha.clamp(min=1)         # infinite below 1
         return alpha * self.scale / (alpha - 1)
 
     @property

@@ -91,7 +91,7 @@ class RelaxedBernoulli(TransformedDistribution):
 
     @property
     def temperature(self):
-        """The lower, the nearer to 0 and 1."""
+        """The temperature: low values give draws near 0 and 1."""
         return self.base_dist.temperature
 
     @property

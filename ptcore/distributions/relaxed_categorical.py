@@ -91,7 +91,7 @@ class RelaxedOneHotCategorical(TransformedDistribution):
 
     @property
     def temperature(self):
-        """The lower, the nearer to one-hot."""
+        """The temperature: low values give draws near one-hot vectors."""
         return self.base_dist.temperature
 
     @property

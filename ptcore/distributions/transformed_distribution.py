@@ -39,7 +39,7 @@ class TransformedDistribution(Distribution):
         if not isinstance(its, list) or not all(isinstance(t, Transform) for t in its):
             raise ValueError(f"transforms must be a Transform or a list of Transforms, but was {transforms}")
         self.transforms = its
-        # The base takes the shapes that the transforms ask for.
+        # The base is expanded to the shape that the transforms require.
         base, transform = base_distribution, ComposeTransform(its)
         shape = base.batch_shape + base.event_shape
         if len(shape) < transform.domain.event_dim:
@@ -104,7 +104,7 @@ class TransformedDistribution(Distribution):
         return log_prob + _sum_rightmost(self.base_dist.log_prob(y), event_dim - len(self.base_dist.event_shape))
 
     def _monotonize_cdf(self, value):
-        """1 less the value where the transforms turn the order round."""
+        """The value, or 1 minus the value if the transforms reverse the order."""
         sign = functools.reduce(operator.mul, [t.sign for t in self.transforms], 1)
         return value if isinstance(sign, int) and sign == 1 else sign * (value - 0.5) + 0.5
 

@@ -1,7 +1,7 @@
 """Transforms: functions of tensors with inverses and the logarithms of the determinants of their Jacobians.
 
-This file has the elementwise ones; ``_transform`` the class, ``_transforms_of_parts`` those made of others and
-``_transforms_of_events`` those of vectors and matrices.
+This file has the elementwise transforms. ``_transform`` has the base class, ``_transforms_of_parts`` transforms made of
+others, and ``_transforms_of_events`` those of vectors and matrices.
 """
 import math
 import numbers
@@ -191,7 +191,7 @@ class TanhTransform(Increasing):
 
 
 class AbsTransform(Transform):
-    """:math:`y = |x|`; the inverse is the positive of the two.
+    """:math:`y = |x|`; the inverse is the positive preimage.
 
     Examples
     --------

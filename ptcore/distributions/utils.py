@@ -1,4 +1,4 @@
-"""What the distributions share: broadcasting of parameters, forms of probabilities, values made when first read."""
+"""Helpers of distributions: broadcasting of parameters, forms of probabilities, lazily computed properties."""
 import functools
 import numbers
 
@@ -66,7 +66,7 @@ def broadcast_all(*values):
 
 
 def _standard_normal(shape, dtype, device):
-    """Standard normals of that shape."""
+    """Standard normals of the given shape."""
     return pt.randn(shape, dtype=dtype, device=device)
 
 
@@ -89,7 +89,7 @@ def logits_to_probs(logits, is_binary=False):
 
 
 def clamp_probs(probs):
-    """Probabilities limited to ``[eps, 1 - eps]``, where eps is that of the dtype.
+    """Probabilities limited to ``[eps, 1 - eps]`` with the eps of the dtype.
 
     Examples
     --------
@@ -117,7 +117,7 @@ def probs_to_logits(probs, is_binary=False):
 
 
 class lazy_property:
-    """A property that is computed when first read, with gradients, and kept in the instance.
+    """A property that is computed at its first read, with gradients, and kept in the instance.
 
     Examples
     --------
@@ -144,7 +144,7 @@ class lazy_property:
 
 
 class _lazy_property_and_property(lazy_property, property):
-    """What reading a lazy property on the class gives: for tools that look for properties."""
+    """The value of a lazy property read on the class, for tools that look for properties."""
 
     def __init__(self, wrapped):
         property.__init__(self, wrapped)
@@ -172,7 +172,7 @@ def tril_matrix_to_vec(mat, diag=0):
 
 
 def vec_to_tril_matrix(vec, diag=0):
-    """The matrices whose elements on and below a diagonal are given, row by row: (..., N) to (..., D, D).
+    """The matrices with the given elements on and below a diagonal, row by row: (..., N) to (..., D, D).
 
     Examples
     --------
@@ -183,7 +183,7 @@ def vec_to_tril_matrix(vec, diag=0):
             [2., 3.]])
     """
     count, above = vec.shape[-1], 1 + 2 * diag
-    # count = n (n + 1) / 2 + n diag, less the diagonals that leave the matrix
+    # count = n (n + 1) / 2 + n diag, minus the diagonals outside of the matrix
     n = ((above ** 2 + 8 * count + 4 * abs(diag) * (diag + 1)) ** 0.5 - above) / 2
     if abs(round(n) - n) > pt.finfo(vec.dtype).eps:
         raise ValueError(f"The size of last dimension is {count} which cannot be expressed as "

@@ -47,12 +47,12 @@ class VonMises(Distribution):
         if self._validate_args:
             self._validate_sample(value)
         k = self.concentration
-        # cos - 1, and i0e = exp(-k) i0: no large numbers are subtracted
+        # With cos - 1 and i0e = exp(-k) i0, no large numbers are subtracted.
         return k * ((value - self.loc).cos() - 1) - math.log(2 * math.pi) - pt.special.i0e(k).log()
 
     @lazy_property
     def _proposal_r(self):
-        """Parameter of the wrapped Cauchy distribution that proposes."""
+        """Parameter of the wrapped Cauchy distribution, the proposal."""
         k = self.concentration.detach().to(pt.float64)
         tau = 1 + (1 + 4 * k ** 2).sqrt()
         rho = (tau - (2 * tau).sqrt()) / (2 * k)

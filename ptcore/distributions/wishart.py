@@ -32,9 +32,8 @@ class Wishart(_ByCovariance, ExponentialFamily):
     validate_args : bool, optional
         Whether parameters and values are checked.
 
-    Notes
-    -----
-    Draws are Bartlett's, with gradients. Where rounding makes one singular it is drawn again, with a warning.
+    Notes ----- Draws are Bartlett's, with gradients. A draw that rounding has made singular is drawn again, with a
+    warning.
 
     Examples
     --------
@@ -125,7 +124,7 @@ class Wishart(_ByCovariance, ExponentialFamily):
         return factor @ factor.mT
 
     def rsample(self, sample_shape=EMPTY, max_try_correction=None):
-        """Draws with gradients; ``max_try_correction`` (10) says how often singular ones are drawn again."""
+        """Draws with gradients; singular ones are drawn again at most ``max_try_correction`` (10) times."""
         sample = self._bartlett_sampling(sample_shape)
         with pt.no_grad():
             singular = ~self.support.check(sample)

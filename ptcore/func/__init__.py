@@ -1,4 +1,4 @@
-"""Functions of functions: gradients, Jacobians, batches; and calls of modules with other parameters than their own."""
+"""Transformations of functions: gradients, Jacobians, batches; and calls of modules with other parameters."""
 from ptcore.autograd.batch import vmap
 from ptcore.autograd.levels import debug_unwrap
 from ptcore.func._functionalize import functionalize

@@ -1,4 +1,4 @@
-"""Which arguments a transformation differentiates by, and what it asks of inputs and outputs."""
+"""Arguments of transformations: ``argnums``, and checks of inputs and outputs."""
 from ptcore._errors import at_users_line
 from ptcore._tensor import Tensor
 from ptcore._trees.tree import tree_leaves
@@ -28,7 +28,7 @@ def places(argnums, count):
 
 
 def chosen(args, argnums, as_tuple=True):
-    """The arguments that ``argnums`` names; the only one alone unless ``as_tuple``."""
+    """The arguments that ``argnums`` names; a single one is returned by itself unless ``as_tuple``."""
     found = places(argnums, len(args))
     if isinstance(found, int):
         return (args[found],) if as_tuple else args[found]
@@ -36,7 +36,7 @@ def chosen(args, argnums, as_tuple=True):
 
 
 def replaced(args, new, argnums):
-    """All arguments, with others in the places that ``argnums`` names."""
+    """All arguments, with ``new`` in the places that ``argnums`` names."""
     found = places(argnums, len(args))
     if isinstance(found, int):
         found, new = (found,), (new,)
@@ -57,7 +57,7 @@ def refuse_complex(api, tree, is_input):
 
 @at_users_line
 def check_outputs(api, flat):
-    """Refuses a function that returns nothing, or something else than tensors."""
+    """Refuses a function that returns nothing or objects other than tensors."""
     if not flat or (len(flat) == 1 and flat[0] is None):
         raise RuntimeError(f"{api}: Expected f to be a function that has non-empty output (got output = {flat})")
     for y in flat:

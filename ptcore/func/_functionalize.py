@@ -1,7 +1,7 @@
-"""``functionalize``: a function without writes in place.
+"""``functionalize``: runs a function without writes in place.
 
-``Functionalizer`` is the interpreter. A stand-in carries the memory that it shows, which is a value that is exchanged
-for another one where a write would be, and the views by which it shows it.
+``Functionalizer`` is the interpreter. A stand-in's payload holds a memory and the views that lead to the stand-in. The
+memory holds a value; a write replaces the value by a new one.
 """
 import functools
 
@@ -36,10 +36,10 @@ VIEW, RESHAPE = op_id("view"), op_id("reshape")
 
 
 class Memory:
-    """What tensors that are views of each other share: a value, and how often it was exchanged.
+    """The value that tensors share if they are views of each other, and the number of its replacements.
 
-    ``shared`` tells that a tensor apart from these shows the same memory: then nothing can be written. ``start`` is the
-    offset that the first value has.
+    ``shared`` is set if tensors outside of this group show the same memory: then a write is refused. ``start`` is the
+    offset of the first value.
     """
 
     __slots__ = ("counter", "shared", "start", "value", "version")
@@ -51,7 +51,8 @@ class Memory:
 
 
 class Functional(Payload):
-    """What a stand-in carries: the memory, and the views of it, from the whole on: (op, other arguments, place)."""
+    """The payload of a stand-in: the memory, and the chain of views that leads to it: (op, other arguments, place).
+    """
 
     __slots__ = ("_seen", "_tensor", "memory", "views")
     known = True
@@ -72,7 +73,7 @@ class Functional(Payload):
         return self._tensor
 
     def write(self, value):
-        """Puts another value in the place of this one, wherever the memory is seen."""
+        """Replaces this view's part of the memory by another value, for all tensors that show it."""
         memory = self.memory
         if memory.shared:
             raise RuntimeError("functionalize: two arguments show the same memory, which is written to")
@@ -100,7 +101,7 @@ class Functional(Payload):
 
 
 def laid_as(x, pattern):
-    """x as a tensor that lies in memory as one of its shape does: views go by that, and so does the order of sums."""
+    """``x`` with the order of dims in memory that ``pattern`` has; views and the order of sums depend on it."""
     if x.stride() == pattern.stride():
         return x
     order = sorted(range(x.ndim), key=lambda d: (-pattern.stride()[d], d))
@@ -109,14 +110,14 @@ def laid_as(x, pattern):
 
 
 def shown(step, whole):
-    """A view of a value."""
+    """A view of a value, by one step."""
     op, rest, place = step
     found = run(op, (whole, *rest))
     return found if place is None else found[place]
 
 
 def put_back(step, whole, part):
-    """A value in which a view of it is exchanged."""
+    """The whole with its view by one step replaced by ``part``."""
     op, rest, place = step
     undo = UNDO.get(op_name(op))
     if undo is None:
@@ -188,7 +189,7 @@ UNDO = {
 
 
 def copies(x, shape):
-    """Whether ``reshape`` of a tensor that lies in memory as x does is no view."""
+    """Whether ``reshape`` of a tensor with x's strides copies."""
     if x.is_contiguous() or min(x.stride()) < 0:
         return not x.is_contiguous()
     with aside():
@@ -205,28 +206,28 @@ class Functionalizer(Interpreter):
         Whether views are copied, so that no value shows the memory of another one.
     """
 
-    traces = True               # values are what they would be without it
+    traces = True               # values are the same as without this interpreter
 
     def __init__(self, copies=False):
         self.copies = copies
 
     def lift(self, x):
-        """The stand-in of a tensor in memory of its own."""
+        """The stand-in of a tensor, with a memory of its own."""
         return self.stand_in(x, Memory(x), (), x)
 
     def stand_in(self, x, memory, views, value=None):
-        """The stand-in of a value that shows a memory, and lies there as x does."""
+        """The stand-in of a value that shows a memory, with the strides and offset of x."""
         return counted_by(stands_for(x, Functional(self, memory, views, value)), memory.counter)
 
     def arguments(self, leaves):
-        """The stand-ins of arguments; a tensor that is given twice is one inside as well."""
+        """The stand-ins of arguments; a repeated tensor has one stand-in."""
         made, by_memory = {}, {}
         for x in leaves:
             if not isinstance(x, Tensor) or id(x) in made:
                 continue
             s = made[id(x)] = self.lift(x)
             if payload_of(x) is None and x.numel() and not x.is_meta:
-                storage = x.untyped_storage()           # kept, so that its id stays its own
+                storage = x.untyped_storage()           # kept alive, so that no other object gets its id
                 _, others = by_memory.setdefault(id(storage), (storage, []))
                 others.append(carried_by(s, self).memory)
                 for memory in others if len(others) > 1 else ():
@@ -247,7 +248,7 @@ class Functionalizer(Interpreter):
         values = tuple([self.values(x) for x in args])
         if variant == INPLACE:
             return self.write(op, args, values)
-        if op == VIEW:                      # the value may lie in memory otherwise
+        if op == VIEW:                      # the value may have other strides
             op = RESHAPE
             return self.view(op, args, values, run(op, values))
         if op == RESHAPE and copies(args[0], args[1]):
@@ -306,7 +307,7 @@ class Functionalizer(Interpreter):
         if result is values[0]:
             return args[0]
         if self.copies and args[0].ndim and min(args[0].stride()) >= 0:
-            with aside():               # where it would lie in the memory, of which it is a copy
+            with aside():               # strides that the view would have in the memory
                 x = args[0]
                 pattern = empty_strided(x.shape, x.stride(), dtype=x.dtype, device="meta")
                 places = run(op, (pattern, *args[1:]))
@@ -318,7 +319,7 @@ class Functionalizer(Interpreter):
         return self.shown(whole, (op, args[1:], None), result, places, args[0])
 
     def shown(self, whole, step, value, place, x):
-        """The stand-in of a view of x, which lies where ``place`` does in a tensor like x."""
+        """The stand-in of a view of x; ``place`` has the view's strides and offset in a tensor like x."""
         views = (*whole.views, step)
         if place is value or place.dtype is not x.dtype:
             return self.stand_in(value, whole.memory, views, row_major(value) if self.copies else value)
@@ -329,10 +330,10 @@ class Functionalizer(Interpreter):
 
 
 def functionalize(func, *, remove="mutations"):
-    """The function that does what ``func`` does without a write in place in between.
+    """A function with the results and effects of ``func``, which writes to arguments only at its end.
 
-    Tensors that ``func`` makes and writes to become new values; the arguments that it writes to are written to at the
-    end. With :func:`ptcore.fx.experimental.proxy_tensor.make_fx` this gives graphs in which each value is made once.
+    Tensors that ``func`` makes and writes to become new values. Arguments that it writes to are written at the end.
+    With :func:`ptcore.fx.experimental.proxy_tensor.make_fx` this gives graphs in which each value is made once.
 
     Parameters
     ----------

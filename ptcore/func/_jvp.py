@@ -1,4 +1,4 @@
-"""Forward mode as functions of functions: ``jvp``, ``jacfwd``, ``linearize``; and ``hessian``, of both modes."""
+"""Forward mode as transformations: ``jvp``, ``jacfwd``, ``linearize``; and ``hessian``, which uses both modes."""
 import functools
 
 from ptcore._errors import at_users_line, here
@@ -58,7 +58,7 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False) -> "Any":
 
 @at_users_line
 def _read(primals, tangents, argnums):
-    """The tensors that move, their directions, and the structure of both."""
+    """The tensors to differentiate by, their directions, and the structure of both."""
     if not isinstance(primals, tuple):
         raise RuntimeError(f"{_CALLED}: Expected primals to be a tuple. E.g. it should be valid to call f(*primals).")
     moving = primals if argnums is None else _arguments.chosen(primals, argnums)
@@ -215,9 +215,9 @@ def linearize(func, *primals):
                                f"{primals_spec}.{here()}")
         for x, t in zip(tree_flatten(primals)[0], given):
             check_tangent(x, t)
-        # The pullback is linear in its cotangents: its own pullback is the derivative.
+        # The pullback is linear in its cotangents, so the pullback of the pullback is the derivative.
         _, along = vjp(lambda *g: vjp_fn(tree_unflatten(list(g), spec), create_graph=True), *map(zeros_like, flat))
-        # What samples stand for would keep the history of the primals otherwise.
+        # Without this condition, the values behind batched stand-ins would keep the history of the primals.
         with set_grad_enabled(is_grad_enabled() and (vjp_fn.pulled.elsewhere or any(map(has_history, given)))):
             return tree_unflatten(list(along(tuple(tangents))), spec)
     return output, jvp_fn

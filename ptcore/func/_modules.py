@@ -1,4 +1,4 @@
-"""Functions of modules: calls with other parameters than a module's own."""
+"""Calls of modules with other parameters than their own, and stacks of parameters."""
 from collections.abc import Sequence
 
 from ptcore import stack
@@ -62,7 +62,7 @@ def functional_call(module, parameter_and_buffer_dicts, args=None, kwargs=None, 
 
 
 def stack_module_state(models):
-    """The parameters and buffers of modules of one kind, those of a name stacked.
+    """Stacks the parameters and buffers of several modules of one kind, by name.
 
     Parameters
     ----------

@@ -1,8 +1,9 @@
-"""Reverse mode as functions of functions: ``vjp``, ``grad``, ``grad_and_value``, ``jacrev``.
+"""Reverse mode as transformations: ``vjp``, ``grad``, ``grad_and_value``, ``jacrev``.
 
-The arguments that are differentiated are tensors of their own, whose history begins at the call, or goes on from
-that of the value given where this has one: derivatives of derivatives are then those of one tape. Inside another
-transformation they are its stand-ins, whose history is apart from that of the values they stand for.
+Each argument that is differentiated is replaced by a new tensor. If the argument has no history, the new tensor is a
+leaf of this call; otherwise it is a view that continues the history. So a derivative of a derivative is on one tape.
+Inside another transformation the new tensor is a stand-in of that transformation, whose history is separate from that
+of its value.
 """
 import functools
 import itertools
@@ -30,18 +31,18 @@ if TYPE_CHECKING:
     from typing import Any
 
 _numbers = itertools.count(1)
-_running = set()            # numbers of the calls that have not returned
+_running = set()            # numbers of calls that have not returned
 
 
 def recording():
-    """A context in which gradients are recorded; transformations further out record as they did at entry. Gives the
-    number of the call."""
+    """A context in which gradients are recorded; outer transformations keep their mode. Gives the number of the call.
+    """
     return Recording(next(_numbers), _running)
 
 
 @at_users_line
 def differentiable(x, number):
-    """The tensor that stands for an argument while call ``number`` differentiates by it."""
+    """The tensor that replaces an argument while call ``number`` differentiates by it."""
     if not isinstance(x, Tensor):
         raise ValueError(f"Thing passed to transform API must be Tensor, got {type(x)}")
     if x.dtype.kind not in "fc":
@@ -57,9 +58,9 @@ def differentiable(x, number):
 
 
 def leads_elsewhere(outputs, number):
-    """Whether the history of outputs leads to a leaf whose gradient somebody else than call ``number`` may ask for: one
-    that belongs to no call, or to one that has not returned. Inside another transformation it may do so by way of the
-    values that stand-ins stand for.
+    """Whether the history of outputs leads to a leaf whose gradient may be requested by others than call ``number``.
+    Such a leaf belongs to no call, or to another call that has not returned. Inside another transformation, the
+    histories of the values behind stand-ins count as well.
     """
     if any([interpreter.differentiates for interpreter in entered()]):
         return True
@@ -94,14 +95,14 @@ def _asked_by_others(leaf, number):
 
 
 def with_history_if(elsewhere, x):
-    """A result as it is seen from outside of the transformation."""
+    """A result for the outside of the transformation: without history unless ``elsewhere``."""
     if not isinstance(x, Tensor) or elsewhere or not x.requires_grad:
         return x
     return without_node(x)
 
 
 class Pulled:
-    """What one call of a function has recorded: its inputs, its outputs, and whether others are behind them."""
+    """One recorded call of a function: its inputs, its outputs, and whether their history leads to leaves of others."""
 
     def __init__(self, number, inputs, outputs, aux=()):
         self.inputs, self.outputs = inputs, outputs
@@ -121,7 +122,7 @@ class Pulled:
 
 @at_users_line
 def seeds(api, outputs, cotangents):
-    """Cotangents of the outputs' shapes and dtypes."""
+    """Cotangents, checked for the shapes and dtypes of the outputs."""
     found = []
     for y, g in zip(outputs, cotangents):
         if not isinstance(g, Tensor):
@@ -296,7 +297,7 @@ def _ones_back(pulled, recorded):
     if y.dtype.is_complex:
         raise RuntimeError("grad_and_value(f)(*args): grad can be implicitly created only for real scalar outputs but "
                            f"got {y.dtype}{here()}")
-    create_graph = recorded and pulled.elsewhere        # whose recorded backward needs what was saved
+    create_graph = recorded and pulled.elsewhere        # its recorded backward needs the saved tensors
     return pulled.back([ones_like(without_node(y))], create_graph, create_graph)
 
 

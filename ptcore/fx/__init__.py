@@ -1,8 +1,7 @@
-"""Programs as graphs: traced, looked at, changed, run.
+"""Programs as graphs, which can be traced, inspected, changed and run.
 
-:func:`symbolic_trace` runs a module or function on proxies; what it does with them are the nodes of a :class:`Graph`,
-and a
-:class:`GraphModule` runs that.
+:func:`symbolic_trace` runs a module or function on proxies. Operations on proxies become the nodes of a :class:`Graph`,
+which a :class:`GraphModule` runs.
 """
 from ptcore.fx._symbolic_trace import PH, Tracer, symbolic_trace, wrap
 from ptcore.fx.graph import Graph, PythonCode

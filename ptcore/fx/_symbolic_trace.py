@@ -1,4 +1,4 @@
-"""``symbolic_trace``: a module or function as a graph, by running it once on proxies."""
+"""``symbolic_trace``: runs a module or function once on proxies, and gives its graph."""
 import builtins
 import functools
 import inspect
@@ -19,12 +19,12 @@ from ptcore.nn.modules.module import Module
 
 __all__ = ["PH", "Tracer", "symbolic_trace", "wrap"]
 
-_wrapped = []                   # (globals of a module, name) of functions that are nodes as a whole
-_patching = threading.RLock()   # one thread traces at a time: what it patches is put back in turn
+_wrapped = []                   # (globals of a module, name) of functions whose calls are one node
+_patching = threading.RLock()   # one thread traces at a time, so that patches are undone in order
 
 
 class _Placeholder:
-    """In ``concrete_args``: this part of an argument is traced."""
+    """Marks a part of an argument in ``concrete_args`` that is traced."""
 
     def __repr__(self):
         return "PH"
@@ -34,9 +34,9 @@ PH = _Placeholder()
 
 
 def wrap(fn_or_name):
-    """Says of a function of the calling module, by itself or its name, that tracers record a call of it as one node.
+    """Makes calls of a function of the calling module one node; the function is given by itself or its name.
 
-    To be called where the module is read, or as a decorator.
+    Call it at the top level of the module, or as a decorator.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def wrap(fn_or_name):
 
 
 class _TreesOfGraph:
-    """How the arguments and the result of a function are nested whose nodes see them flat."""
+    """The structure of the arguments and the result of a function whose graph has them flat."""
 
     def __init__(self, names, in_spec):
         self.names, self.in_spec, self.out_spec = names, in_spec, None
@@ -105,7 +105,7 @@ class _ForwardOfGraph:
 
 
 class Tracer(TracerBase):
-    """Makes a graph of a module or function. Subclasses say what is recorded as a whole.
+    """Makes a graph of a module or function. Subclasses choose the calls that become one node.
 
     Parameters
     ----------
@@ -125,10 +125,10 @@ class Tracer(TracerBase):
         self.submodule_paths, self.root = {}, None
         self.tensor_attrs = {}
 
-    # -- what is recorded as a whole -----------------------------------------------------------------
+    # -- calls that become one node ------------------------------------------------------------------
 
     def is_leaf_module(self, m, module_qualified_name):
-        """Whether a call of a module is one node: those of ``ptcore.nn``, but for Sequential."""
+        """Whether a call of a module is one node: modules of ``ptcore.nn`` except Sequential."""
         return m.__module__.startswith("ptcore.nn") and not isinstance(m, ptcore.nn.Sequential)
 
     def path_of_module(self, mod):
@@ -139,7 +139,7 @@ class Tracer(TracerBase):
         return path
 
     def call_module(self, m, forward, args, kwargs):
-        """Called for a call of a module: ``forward`` runs it."""
+        """Handles a call of a module; ``forward`` runs it."""
         path = self.path_of_module(m)
         if self.is_leaf_module(m, path):
             return self.create_proxy("call_module", path, args, kwargs)
@@ -204,7 +204,7 @@ class Tracer(TracerBase):
         return self.graph
 
     def _collect(self, module, prefix):
-        """Tensors that are plain attributes of modules, by their names."""
+        """The names of tensors that are plain attributes of modules."""
         for name, value in vars(module).items():
             if isinstance(value, Tensor):
                 self.tensor_attrs[id(value)] = prefix + name
@@ -273,7 +273,7 @@ class Tracer(TracerBase):
         return self.create_proxy("placeholder", p.name, () if default is ... else (default,), {}, type_expr=annotation)
 
     def getattr(self, attr, attr_val, parameter_proxy_cache):
-        """Called where the traced program looks up an attribute of a module: parameters are values of the graph."""
+        """Handles the lookup of a module's attribute: parameters become values of the graph."""
         if isinstance(attr_val, ptcore.nn.Parameter):
             for name, p in self.root.named_parameters():
                 if attr_val is p:
@@ -292,10 +292,10 @@ class Tracer(TracerBase):
         return attr_val
 
     def _patches(self, function):
-        """What leads calls of modules, their attributes and wrapped functions here: (dict or class, name, value)."""
+        """Patches (dict or class, name, value) that pass calls and attributes of modules to the tracer."""
         call, lookup = Module.__call__, Module.__getattribute__
         cache, found = {}, {}
-        thread = threading.get_ident()          # others run their modules beside the tracer
+        thread = threading.get_ident()          # other threads run their modules unchanged
 
         @functools.wraps(call)
         def module_call(mod, *args, **kwargs):
@@ -332,7 +332,7 @@ is_fx_symbolic_tracing = is_fx_tracing
 
 
 def recorded(function):
-    """A function that becomes a node where it is called with a proxy."""
+    """Wraps a function so that a call with a proxy becomes a node."""
     @functools.wraps(function)
     def wrapped(*args, **kwargs):
         found = proxies_in((args, kwargs))
@@ -343,14 +343,14 @@ def recorded(function):
 
 
 def _check_constant(value, expected, name):
-    """What was traced for one value of an argument is not run with another."""
+    """Raises if an argument differs from the value that was traced."""
     if value != expected:
         raise AssertionError(f"{name} was {expected!r} when the program was traced, got {value!r}")
 
 
 def _all_by_position(function, n):
-    """The function with its n parameters all given by position: ``*args`` and ``**kwargs`` are then one value each,
-    which a proxy stands for."""
+    """Wraps a function so that its n parameters are given by position. Then ``*args`` and ``**kwargs`` are one value
+    each, for which a proxy can stand."""
     code = getattr(function, "__code__", None)
     if (code is None or hasattr(function, "__wrapped__")
             or (code.co_flags & inspect.CO_VARARGS and code.co_kwonlyargcount)):
@@ -362,7 +362,7 @@ def _all_by_position(function, n):
 
 
 def symbolic_trace(root, concrete_args=None):
-    """A module or function as a ``GraphModule``: its nodes are what it does with its arguments.
+    """The graph of a module or function, as a ``GraphModule``.
 
     Parameters
     ----------

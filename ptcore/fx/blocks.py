@@ -1,22 +1,22 @@
 """Calls with blocks: functions whose nodes carry closed graphs (``Node.blocks``), for branches, loops and ``with``.
 
-A block sees nothing but its own arguments: what it uses of the graph around it is passed to it. All results are tuples,
-of which ``operator.getitem`` takes the parts. Whoever runs a node calls its target with callables for its blocks.
+A block has access to its own arguments alone: values of the graph around it are passed to it. All results are tuples,
+and ``operator.getitem`` takes their parts. To run a node, call its target with callables for its blocks.
 """
 
 NAMES = ("cond", "loop", "with_block")
 
 
 def cond(predicate, *captured, blocks):
-    """The first block's results if the predicate is true, else the second's; both get ``captured``."""
+    """Runs the first block if the predicate is true, otherwise the second; both get ``captured``."""
     return blocks[0 if predicate else 1](*captured)
 
 
 def loop(trips, condition, *values, blocks):
-    """Runs its block as long as a condition holds, at most ``trips`` times if that is no None.
+    """Runs its block while a condition holds, at most ``trips`` times unless ``trips`` is None.
 
-    The block is called with the number of the round and ``values``; it gives the next condition and the values of the
-    next round. It may give fewer than it gets: those behind are the same in each round.
+    The block is called with the number of the round and ``values``, and returns the next condition and the next values.
+    If it returns fewer values than it gets, the last ones stay the same in each round.
 
     Returns
     -------
@@ -33,6 +33,6 @@ def loop(trips, condition, *values, blocks):
 
 
 def with_block(context, *captured, blocks):
-    """Runs its block inside a context manager: the block gets what ``__enter__`` gives, and ``captured``."""
+    """Runs its block inside a context manager. The block gets the result of ``__enter__`` and ``captured``."""
     with context as entered:
         return blocks[0](entered, *captured)

@@ -1,4 +1,4 @@
-"""``Graph``: nodes in the order in which they run, their names, and the Python code that they are."""
+"""``Graph``: nodes in the order in which they run, their names, and their Python code."""
 import builtins
 import copy
 import keyword
@@ -16,7 +16,7 @@ __all__ = ["Graph", "PythonCode", "has_side_effect"]
 
 _ILLEGAL = {*keyword.kwlist, *dir(builtins), "inf", "nan", "NoneType", "torch", "device"}
 _CAPITAL = re.compile(r"(?<=[a-z])([A-Z])")
-# What the methods and functions of operators are as text.
+# Methods and functions of operators as text.
 _INFIX = {"add": "{} + {}", "and_": "{} & {}", "eq": "{} == {}", "floordiv": "{} // {}", "ge": "{} >= {}",
           "gt": "{} > {}", "le": "{} <= {}", "lshift": "{} << {}", "lt": "{} < {}", "matmul": "{} @ {}",
           "mod": "{} % {}", "mul": "{} * {}", "ne": "{} != {}", "or_": "{} | {}", "pow": "{} ** {}",
@@ -39,14 +39,14 @@ class PythonCode(NamedTuple):
 
 
 class Namespace:
-    """Names, each used once; none is a keyword or a builtin's."""
+    """Unique names, none of them a keyword or the name of a builtin."""
 
     def __init__(self):
         self._names = {}                # id -> (object, name)
         self._used, self._count = set(), {}
 
     def create_name(self, candidate, obj=None):
-        """A name like the candidate; the same one again for the same object."""
+        """A name like the candidate; the same object gets the same name again."""
         if obj is not None and id(obj) in self._names:
             return self._names[id(obj)][1]
         candidate = re.sub(r"[^0-9a-zA-Z_]+", "_", candidate) or "_unnamed"
@@ -72,7 +72,7 @@ class Namespace:
         return candidate
 
     def numbered(self, word):
-        """The word, or the word and a number, if it is taken or is not to be used."""
+        """The word, with a number if it is taken or reserved."""
         if word not in self._used and word not in _ILLEGAL:
             self._used.add(word)
             self._count.setdefault(word, 0)
@@ -89,7 +89,7 @@ class Namespace:
 
     def __setstate__(self, state):
         vars(self).update(state)
-        self._names = {id(obj): (obj, name) for obj, name in self._names.values()}      # addresses are a process's
+        self._names = {id(obj): (obj, name) for obj, name in self._names.values()}  # ids are valid in one process only
 
 
 class _Nodes:
@@ -114,7 +114,7 @@ class _Nodes:
 
 
 class _At:
-    """Where new nodes go, for a block."""
+    """A block in which new nodes go to another place."""
 
     def __init__(self, graph, insert):
         self.graph, self.before, graph._insert = graph, graph._insert, insert
@@ -152,7 +152,7 @@ class Graph:
         self._namespace = Namespace()
         self.owning_module = owning_module
         self._tracer_cls, self._tracer_extras = tracer_cls, tracer_extras
-        self._trees = None              # how arguments and results are nested, where they are flattened
+        self._trees = None              # the structure of arguments and results, if they are flattened
 
     @property
     def nodes(self):
@@ -160,17 +160,17 @@ class Graph:
         return _Nodes(self)
 
     def output_node(self):
-        """The one that returns."""
+        """The output node."""
         return next(node for node in reversed(self.nodes) if node.op == "output")
 
     def find_nodes(self, *, op, target=None, sort=True):
-        """The nodes of a kind, with a target if that is given."""
+        """The nodes of a kind, or of a kind and a target."""
         return [node for node in self.nodes if node.op == op and (target is None or node.target == target)]
 
     # -- making nodes ------------------------------------------------------------------------------
 
     def create_node(self, op, target, args=None, kwargs=None, name=None, type_expr=None):
-        """Makes a node and puts it where new nodes go."""
+        """Makes a node and puts it at the place for new nodes."""
         args = () if args is None else args
         kwargs = {} if kwargs is None else kwargs
         if not isinstance(args, tuple):
@@ -188,8 +188,8 @@ class Graph:
         return node
 
     def _add(self, op, target, args, kwargs, name):
-        """``create_node`` for a tracer at the end of the graph, whose arguments are known to be of this graph and whose
-        name is a word."""
+        """Makes a node at the end of the graph for a tracer. Arguments must be nodes of this graph, and the name a
+        word."""
         node = Node.__new__(Node)
         name = self._namespace.numbered(name)
         self._namespace.associate_name_with_obj(name, node)
@@ -235,11 +235,11 @@ class Graph:
         return self.create_node("call_function", the_function, args, kwargs, name=name, type_expr=type_expr)
 
     def output(self, result, type_expr=None):
-        """What the function returns."""
+        """The result of the function."""
         return self.create_node("output", "output", (result,), type_expr=type_expr)
 
     def node_copy(self, node, arg_transform=lambda x: x):
-        """A copy of another graph's node; ``arg_transform`` gives this graph's node for each of that one's."""
+        """Copies a node of another graph; ``arg_transform`` gives this graph's node for a node of the other graph."""
         made = self.create_node(node.op, node.target, map_arg(node.args, arg_transform),
                                 dict(map_arg(node.kwargs, arg_transform)), node.name, node.type)
         made.meta = copy.copy(node.meta)
@@ -247,9 +247,9 @@ class Graph:
         return made
 
     def graph_copy(self, g, val_map, return_output_node=False):
-        """Copies all nodes of another graph here, up to its output, whose value in this graph is returned.
+        """Copies all nodes of another graph up to its output, and returns the output's value in this graph.
 
-        ``val_map`` says which of its nodes stand for nodes that are here already, and is filled with the others.
+        ``val_map`` maps nodes of the other graph to existing nodes of this one. Copied nodes are added to it.
         """
         for node in g.nodes:
             if node in val_map:
@@ -271,10 +271,10 @@ class Graph:
             val_map[old] = node
         return made
 
-    # -- where, and whether ------------------------------------------------------------------------
+    # -- places and removal ------------------------------------------------------------------------
 
     def inserting_before(self, n=None):
-        """New nodes go before a node, in a ``with`` block or from now on; None: before all."""
+        """New nodes go before node ``n``, or before all nodes if it is None: in a ``with`` block or from now on."""
         if n is None:
             return self.inserting_after(self._root)
         if n.graph is not self:
@@ -282,8 +282,8 @@ class Graph:
         return _At(self, n.prepend)
 
     def inserting_after(self, n=None):
-        """New nodes go right behind a node, each before those that were put there, in a ``with`` block or from now on;
-        None: behind all."""
+        """New nodes go behind node ``n``, or behind all nodes if it is None: in a ``with`` block or from now on. A new
+        node goes before those inserted there earlier."""
         if n is None:
             return self.inserting_before(self._root)
         if n.graph is not self:
@@ -291,7 +291,7 @@ class Graph:
         return _At(self, n.append)
 
     def erase_node(self, to_erase):
-        """Removes a node that nobody uses.
+        """Removes a node without users.
 
         Raises
         ------
@@ -310,8 +310,8 @@ class Graph:
         to_erase.args, to_erase.kwargs = (), {}
 
     def eliminate_dead_code(self, is_impure_node=None):
-        """Removes the nodes that nobody uses, from last to first; whether there were any. So it does in graphs that
-        nodes look up."""
+        """Removes nodes without users, from last to first, also in graphs that nodes look up. Returns whether there
+        were any."""
         kept = is_impure_node or Node.is_impure
         n = len(self.nodes)
         for node in reversed(self.nodes):
@@ -330,8 +330,8 @@ class Graph:
         return changed
 
     def lint(self):
-        """Checks the graph: arguments are nodes of this graph that stand before their users, names are used once, and
-        what is called or looked up is there.
+        """Checks the graph: arguments are nodes of this graph before their users, names are unique, and called modules
+        and attributes exist.
 
         Raises
         ------
@@ -378,7 +378,7 @@ class Graph:
         print("\n".join([lines[0], "  ".join(["-" * w for w in widths]), *lines[1:]]))
 
     def python_code(self, root_module, **options):
-        """The graph as the source of a function ``forward``; ``root_module`` is the name of what attributes belong to.
+        """The source of the graph as a function ``forward``; ``root_module`` is the name of the owner of attributes.
 
         Returns
         -------
@@ -387,16 +387,16 @@ class Graph:
         return CodeWriter(self, root_module).code()
 
     def process_inputs(self, *args):
-        """The flat arguments of the nodes from those of the function."""
+        """The flat arguments of the nodes, from those of the function."""
         return args if self._trees is None else self._trees.flat(args)
 
     def process_outputs(self, out):
-        """The function's result from that of the nodes."""
+        """The function's result, from that of the nodes."""
         return out if self._trees is None else self._trees.nested(out)
 
     def on_generate_code(self, make_transformer):
-        """Absent: no code of a graph is run, so none can be changed before it is. A :class:`Transformer` changes what a
-        graph does, an :class:`Interpreter` sees it do it.
+        """Absent: no source of a graph is run, so no source can be changed before it runs. Use a :class:`Transformer`
+        to change a graph, or an :class:`Interpreter` to watch it run.
 
         Raises
         ------
@@ -496,7 +496,7 @@ class CodeWriter:
         return f"{self.function(node.target)}({self.arguments(node.args, node.kwargs)})"
 
     def code(self):
-        last = {}                       # node -> what is used there for the last time
+        last = {}                       # node -> nodes whose last use it is
         met = set()
         for node in reversed(self.graph.nodes):
             for used in node._input_nodes:
@@ -552,7 +552,7 @@ class CodeWriter:
 
 
 def path_of(root, target):
-    """An expression that looks a dotted name up."""
+    """An expression that looks up a dotted name."""
     for part in target.split(".") if target else ():
         root = f"{root}.{part}" if part.isidentifier() and not keyword.iskeyword(part) else f'getattr({root}, "{part}")'
     return root

@@ -82,12 +82,12 @@ class GraphModule(Module):
         return self._graph.python_code("self").src
 
     def recompile(self):
-        """Takes notice of what was written to the graph; returns its code."""
+        """Prepares ``forward`` for a changed graph; returns the graph's code."""
         self._prepare()
         return self._graph.python_code("self")
 
     def _prepare(self):
-        """The steps of ``forward``: nodes, and whose values are not needed any more behind each."""
+        """Lists the steps of ``forward``: each node, and the nodes whose values it uses last."""
         last, met = {}, set()
         for node in reversed(self._graph.nodes):
             for used in node._input_nodes:
@@ -152,7 +152,7 @@ class GraphModule(Module):
     # -- parts -------------------------------------------------------------------------------------
 
     def add_submodule(self, target, m):
-        """Puts a module at a dotted name, inside new ones where parts are missing; False if a part is no module."""
+        """Puts a module at a dotted name, and adds modules for missing parts; False if a part is no module."""
         *path, name = target.split(".")
         here = self
         for part in path:
@@ -178,7 +178,7 @@ class GraphModule(Module):
         return True
 
     def delete_all_unused_submodules(self):
-        """Removes the modules that no node calls or looks up."""
+        """Removes modules that no node calls or looks up."""
         used = set()
         for node in self._graph.nodes:
             if node.op in ("call_module", "get_attr"):
@@ -201,7 +201,7 @@ class GraphModule(Module):
         for name, value in vars(self).items():
             if name not in ("_graph", "_steps"):
                 vars(made)[name] = copy.deepcopy(value, memo)
-        made.__setstate__({})           # the tables of parameters, buffers and modules are those of the copy
+        made.__setstate__({})           # makes new tables of parameters, buffers and modules
         made.graph = copy.deepcopy(self._graph, memo)
         return made
 
@@ -209,13 +209,13 @@ class GraphModule(Module):
         return GraphModule(self, copy.deepcopy(self._graph), self._class_name)
 
     def __reduce__(self):
-        """The nodes as plain data: what a file is read from runs no code of a graph."""
+        """The nodes as plain data, so that unpickling runs no code of a graph."""
         state = {name: value for name, value in vars(self).items() if name not in ("_graph", "_steps", "shape_env")}
         return _rebuilt, (state, _packed(self._graph))
 
     def to_folder(self, folder, module_name="FxModule"):
         """Absent: PyTorch writes a package whose import runs its source. A pickle of the module holds its nodes as
-        data, ``ptcore.save(module.state_dict(), path)`` its state, and ``print_readable`` shows the program.
+        data, ``ptcore.save(module.state_dict(), path)`` saves its state, and ``print_readable`` shows the program.
 
         Raises
         ------
@@ -240,7 +240,7 @@ class GraphModule(Module):
 
 
 class _Block:
-    """A block of a node, to be called."""
+    """A block of a node, as a callable."""
 
     def __init__(self, graph, module):
         self.graph, self.module = graph, module
@@ -256,13 +256,13 @@ class _Block:
 
 
 def result_count(block):
-    """How many results a block has."""
+    """The number of a block's results."""
     return len(block.output_node().args[0])
 
 
 def filled(a, load):
-    """An argument of a node as a function gets it: what ``load`` gives for nodes, as it is, inside of lists and
-    dictionaries that can be written to."""
+    """An argument of a node as a function gets it: ``load`` gives the values of nodes, and lists and dictionaries are
+    mutable copies."""
     if isinstance(a, Node):
         return load(a)
     if isinstance(a, list):
@@ -279,7 +279,7 @@ def filled(a, load):
 
 
 def _take_over(root, to, path):
-    """Puts what root has at a dotted name into another module."""
+    """Puts the attribute of ``root`` at a dotted name into another module."""
     *parts, name = path.split(".")
     for part in parts:
         root = getattr(root, part)
@@ -308,7 +308,7 @@ def assign(value, to, path):
 
 
 def _say_where(error, node):
-    """Adds to an error what node it happened in and where that was traced."""
+    """Adds to an error the node in which it happened and the place where the node was traced."""
     if hasattr(error, "add_note") and not any("While running" in note for note in getattr(error, "__notes__", ())):
         text = f"While running %{node.name} of a graph"
         error.add_note(text if node.stack_trace is None else f"{text}, which was traced "
@@ -318,7 +318,7 @@ def _say_where(error, node):
 # -- nodes as plain data -----------------------------------------------------------------------------------
 
 class _Ref:
-    """A node among the arguments of another: its place in the graph."""
+    """A reference to a node among the arguments of another node: its position in the graph."""
 
     __slots__ = ("place",)
 
@@ -339,7 +339,7 @@ def _packed(graph):
 
 
 def _packed_target(target):
-    """What a node calls: an op by the name of its row, all else as it is pickled."""
+    """The target of a node: an op as the name of its row, any other object pickled."""
     if type(target) is not OpFunction:
         return target
     name = op_name(target.op)
@@ -347,7 +347,7 @@ def _packed_target(target):
 
 
 class _Op:
-    """An op, or its form in place, by the name of its row."""
+    """An op, or its in-place form, as the name of its row."""
 
     __slots__ = ("inplace", "name")
 

@@ -1,4 +1,4 @@
-"""Lists and dictionaries in the arguments of nodes: they cannot be written to, so that uses of nodes stay known."""
+"""Lists and dictionaries in arguments of nodes. They are immutable, so that the uses of nodes stay known."""
 from ptcore._trees.tree import register_pytree_node
 
 __all__ = ["immutable_dict", "immutable_list"]
@@ -14,7 +14,7 @@ def _refusing(base, names, text):
 
 
 class immutable_list(list):
-    """A list that cannot be written to; equal to a list of the same items.
+    """An immutable list, equal to a list of the same items.
 
     Examples
     --------
@@ -34,7 +34,7 @@ class immutable_list(list):
 
 
 class immutable_dict(dict):
-    """A dictionary that cannot be written to; equal to a dictionary of the same items."""
+    """An immutable dictionary, equal to a dictionary of the same items."""
 
     locals().update(_refusing(dict, ("clear", "pop", "popitem", "setdefault", "update", "__delitem__", "__ior__",
                                      "__setitem__"), "a dictionary"))

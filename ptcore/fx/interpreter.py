@@ -1,5 +1,5 @@
-"""``Interpreter``: runs a graph node by node, for programs to watch or change; ``Transformer`` makes another graph
-so."""
+"""``Interpreter`` runs a graph node by node, for programs that watch or change it. ``Transformer`` makes another graph.
+"""
 import copy
 
 from ptcore.fx.graph import Graph
@@ -11,7 +11,7 @@ __all__ = ["Interpreter", "Transformer"]
 
 
 class Interpreter:
-    """Runs the nodes of a graph one by one; a subclass says in methods what each kind does.
+    """Runs the nodes of a graph one by one; subclasses override a method for each kind of node.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class Interpreter:
                     self.user_to_last_uses.setdefault(node, []).append(used)
 
     def _block(self, graph):
-        """A block of a node as a function: an interpreter like this one runs its nodes."""
+        """A block of a node as a function, run by an interpreter of the same class."""
         def run(*args):
             inner = copy.copy(self)
             inner.graph = graph
@@ -64,7 +64,7 @@ class Interpreter:
         return run
 
     def run(self, *args, initial_env=None, enable_io_processing=True):
-        """Runs the graph and returns its result. ``initial_env``: values of nodes that are known already."""
+        """Runs the graph and returns its result. ``initial_env`` holds known values of nodes."""
         self.env = {} if initial_env is None else dict(initial_env)
         if enable_io_processing:
             args = self.graph.process_inputs(*args)
@@ -88,7 +88,7 @@ class Interpreter:
         return None
 
     def boxed_run(self, args_list):
-        """``run`` of the items of a list, which is emptied."""
+        """Runs the graph on the items of a list, and empties the list."""
         args = list(args_list)
         args_list.clear()
         return self.run(*args)
@@ -127,7 +127,7 @@ class Interpreter:
         return args[0]
 
     def fetch_attr(self, target):
-        """What the module has at a dotted name."""
+        """The attribute of the module at a dotted name."""
         here = self.module
         for k, part in enumerate(path := target.split(".") if target else []):
             if not hasattr(here, part):
@@ -136,7 +136,7 @@ class Interpreter:
         return here
 
     def fetch_args_kwargs_from_env(self, n):
-        """The arguments of a node with the values of others in their places."""
+        """The arguments of a node, with values in place of nodes."""
         return self.map_nodes_to_values(n.args, n), self.map_nodes_to_values(n.kwargs, n)
 
     def map_nodes_to_values(self, args, n):
@@ -153,7 +153,7 @@ class _Appending(TracerBase):
 
 
 class Transformer(Interpreter):
-    """An Interpreter whose values are proxies: what its methods do becomes another graph.
+    """An Interpreter whose values are proxies, so that its methods write another graph.
 
     Examples
     --------
@@ -190,7 +190,7 @@ class Transformer(Interpreter):
         return self.tracer.create_proxy("call_method", target, args, kwargs)
 
     def run_node(self, n):
-        if not n.blocks:                # those are copied as they are
+        if not n.blocks:                # blocks are copied unchanged
             return super().run_node(n)
         args, kwargs = self.fetch_args_kwargs_from_env(n)
         made = self.tracer.create_proxy(n.op, n.target, args, kwargs)

@@ -19,20 +19,20 @@ from ptcore.fx.immutable_collections import immutable_dict, immutable_list
 
 __all__ = ["Node", "has_side_effect", "map_aggregate", "map_arg"]
 
-OpFunction = type(add)              # of what calls a row of the op table
+OpFunction = type(add)              # the type of functions of rows
 OPS = ("placeholder", "call_method", "call_module", "call_function", "get_attr", "output", "root")
-# Functions whose call counts though nobody uses what they give.
+# Functions whose calls are kept although their results are unused.
 _effects = {builtins.print}
 
 
 def has_side_effect(fn):
-    """Says of a function, or as its decorator, that a call of it is kept though its result is not used."""
+    """Marks a function, also as a decorator: its calls are kept although their results are unused."""
     _effects.add(fn)
     return fn
 
 
 def map_aggregate(a, fn):
-    """fn of each leaf of an argument: tuples, lists, dictionaries and slices are gone through."""
+    """Applies ``fn`` to each leaf of an argument, inside tuples, lists, dictionaries and slices."""
     if isinstance(a, tuple):
         items = [map_aggregate(x, fn) for x in a]
         return type(a)(*items) if hasattr(a, "_fields") else tuple(items)
@@ -46,7 +46,7 @@ def map_aggregate(a, fn):
 
 
 def map_arg(a, fn):
-    """fn of each Node in an argument; all else stays.
+    """Applies ``fn`` to each Node in an argument; other leaves stay.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def map_arg(a, fn):
 
 
 def name_of_function(function):
-    """A function as an expression that names it: what imports of its module, or ``builtins`` and ``operator``, give."""
+    """An expression that names a function: of its module, or a builtin's own name."""
     if getattr(builtins, getattr(function, "__name__", ""), None) is function:
         return function.__name__
     if isinstance(function, (types.MethodDescriptorType, types.WrapperDescriptorType)):
@@ -116,7 +116,7 @@ class Node:
         self._set(args, kwargs)
 
     def _set(self, args, kwargs):
-        """Other arguments: their nodes get to know who uses them."""
+        """Sets other arguments, and updates the users of their nodes."""
         for old in self._input_nodes:
             old.users.pop(self, None)
         self._input_nodes = {}
@@ -146,7 +146,7 @@ class Node:
 
     @property
     def all_input_nodes(self):
-        """The nodes among the arguments, each once."""
+        """The distinct nodes among the arguments."""
         return list(self._input_nodes)
 
     @property
@@ -158,7 +158,7 @@ class Node:
         return self._prev
 
     def prepend(self, x):
-        """Moves a node of the same graph to the place before this one."""
+        """Moves ``x``, a node of the same graph, to the place before this node."""
         if self.graph is not x.graph:
             raise AssertionError(f"prepend: {x} belongs to another graph")
         if self is x:
@@ -169,7 +169,7 @@ class Node:
         x._next, self._prev = self, x
 
     def append(self, x):
-        """Moves a node of the same graph to the place behind this one."""
+        """Moves ``x``, a node of the same graph, to the place behind this node."""
         self._next.prepend(x)
 
     def _unlink(self):
@@ -182,7 +182,7 @@ class Node:
         self.args = tuple(args)
 
     def insert_arg(self, idx, arg):
-        """Puts one more positional argument at a place."""
+        """Inserts a positional argument."""
         if not 0 <= idx <= len(self.args):
             raise AssertionError(f"insert_arg: idx must be in [0, {len(self.args)}], got {idx}")
         self.args = (*self.args[:idx], arg, *self.args[idx:])
@@ -195,7 +195,7 @@ class Node:
     def stack_trace(self):
         """Where in the user's program the node was made, or None."""
         trace = self.meta.get("stack_trace")
-        if trace is None and "where" in self.meta:          # (file, line, function), of which the text is made here
+        if trace is None and "where" in self.meta:          # the text is made of (file, line, function) when it is read
             trace = "".join(traceback.format_list([traceback.FrameSummary(*self.meta["where"])]))
         return trace
 
@@ -204,7 +204,7 @@ class Node:
         self.meta["stack_trace"] = trace
 
     def replace_all_uses_with(self, replace_with, delete_user_cb=lambda user: True, *, propagate_meta=False):
-        """Puts another node in this one's place wherever it is used, and returns those who used it."""
+        """Replaces this node by another one in all of its users, and returns them."""
         if propagate_meta:
             if replace_with.meta:
                 raise AssertionError(f"replace_all_uses_with: {replace_with} has a meta of its own already")
@@ -218,17 +218,16 @@ class Node:
         return changed
 
     def replace_input_with(self, old_input, new_input):
-        """Puts another node in the place of an argument, wherever it is among them."""
+        """Replaces a node by another one in the arguments, at any depth."""
         def other(node):
             return new_input if node is old_input else node
         self._set(map_arg(self.args, other), map_arg(self.kwargs, other))
 
     def is_impure(self, impure_random=True):
-        """Whether the node is kept though nobody uses it: arguments, the output, what writes, prints, or draws.
+        """Whether the node stays without users: arguments, the output, and calls that write, print or draw.
 
-        Of an op its row says so: whether this is its form in place, and whether it draws; of a method, that of Tensor
-        of its name. Any other function counts as pure, whatever its name, unless :func:`has_side_effect` was told of
-        it.
+        The row of an op says whether a call is in place and whether it draws; a method is judged as the method of
+        Tensor with its name. Any other function counts as pure, unless it is marked by :func:`has_side_effect`.
 
         Parameters
         ----------
@@ -254,7 +253,7 @@ class Node:
         return False
 
     def normalized_arguments(self, root, arg_types=None, kwarg_types=None, normalize_to_only_use_kwargs=False):
-        """The arguments by the signature of what is called, with all defaults.
+        """The arguments bound to the signature of the target, with all defaults.
 
         Parameters
         ----------
@@ -307,7 +306,7 @@ class Node:
             return None
 
     def format_node(self, placeholder_names=None, maybe_return_typename=None):
-        """A line that describes the node; None for an argument whose name goes to ``placeholder_names``."""
+        """A line that describes the node; None for a placeholder, whose name goes to ``placeholder_names``."""
         start = f"%{self.name} : {_arrow(self)}[num_users={len(self.users)}] = {self.op}"
         if self.op == "placeholder":
             text = self.target + (f": {_type_text(self.type)}" if self.type else "")
@@ -365,7 +364,7 @@ def _by_signature(function, args, kwargs, all_by_name):
     if any(p.kind not in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY) for p in signature.parameters.values()):
         return None
     without = set()
-    if type(function) is OpFunction:                # NumPy's names of arguments stand for others
+    if type(function) is OpFunction:                # replaces NumPy's names of arguments by PyTorch's
         second = {p.name: p.second for p in signature_parameters(row(op_name(function.op))) if p.second}
         kwargs = {second.get(name, name): x for name, x in kwargs.items()}
         without = {*second} | ({"out"} - {*kwargs})
@@ -376,10 +375,10 @@ def _by_signature(function, args, kwargs, all_by_name):
     return ArgsKwargsPair(tuple([x for _, x in values[:by_position]]), dict(values[by_position:]))
 
 
-# -- what is kept though nobody uses it ----------------------------------------------------------------
+# -- calls that are kept although they have no users ----------------------------------------------------
 
 _DRAWS = ("bernoulli", "normal", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "randperm")
-# Methods of Tensor whose calls count by what they do to it, or to a history.
+# Methods of Tensor that are called for their effect on the tensor or on a history.
 _CALLED_FOR = ("__setitem__", "backward", "module_load", "record_stream", "register_hook",
                "register_post_accumulate_grad_hook", "retain_grad")
 _IN_PLACE = frozenset([getattr(operator, name) for name in (
@@ -389,7 +388,7 @@ _IN_PLACE = frozenset([getattr(operator, name) for name in (
 
 @functools.cache
 def _without_rows():
-    """Functions of the package that are no rows and write or draw: its own that end in "_" are in place."""
+    """Functions of the package that write or draw and are no rows. A trailing "_" marks the in-place ones."""
     import ptcore
     found = [getattr(Tensor, name) for name in _CALLED_FOR] + [getattr(ptcore, name) for name in _DRAWS]
     for space in (Tensor, ptcore.nn.functional):
@@ -413,13 +412,13 @@ def _is_impure(function, args, kwargs, impure_random):
         try:
             if inspect.signature(function).bind(*args, **kwargs).arguments.get("inplace", False) is not False:
                 return True
-        except TypeError:               # the call itself will say what is wrong
+        except TypeError:               # the call itself will raise
             pass
     return bool(impure_random and own.random)
 
 
 def attribute_at(root, path):
-    """What a module has at a dotted name; at no name, the module itself."""
+    """The attribute of a module at a dotted name; the module itself for an empty name."""
     for name in path.split(".") if path else ():
         root = getattr(root, name)
     return root

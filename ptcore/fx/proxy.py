@@ -1,4 +1,4 @@
-"""``Proxy``: a value that is not there yet; what is done with it becomes nodes of a tracer's graph."""
+"""``Proxy``: stands for a value that is not known yet; operations on it become nodes of a tracer's graph."""
 import enum
 import operator
 import sys
@@ -19,11 +19,11 @@ _PLAIN = (str, int, float, bool, complex, type(None), type(...), ptcore.dtype, p
 
 
 class TraceError(ValueError):
-    """The program asks a traced value for what is not known before it runs."""
+    """Raised where a program needs a traced value before it is known."""
 
 
 class TracerBase:
-    """What records nodes for proxies.
+    """Records nodes for proxies.
 
     Attributes
     ----------
@@ -49,13 +49,13 @@ class TracerBase:
         return Proxy(node, self)
 
     def create_proxy(self, kind, target, args, kwargs, name=None, type_expr=None, proxy_factory_fn=None):
-        """Adds a node whose arguments may hold proxies, and gives the proxy of its value."""
+        """Adds a node whose arguments may hold proxies, and returns the proxy of its value."""
         args, kwargs = self.create_arg(args), self.create_arg(kwargs)
         node = self.create_node(kind, target, tuple(args), dict(kwargs), name, type_expr)
         return self.proxy(node) if proxy_factory_fn is None else proxy_factory_fn(node)
 
     def create_arg(self, a):
-        """What a node keeps of an argument: proxies become nodes, and what is no plain data is refused.
+        """An argument in the form that a node keeps: proxies become nodes, and data of unknown classes is refused.
 
         Raises
         ------
@@ -83,12 +83,12 @@ class TracerBase:
         raise NotImplementedError(f"a node cannot hold a value of type {type(a).__name__}: {a!r}")
 
     def to_bool(self, obj):
-        """Called where a proxy is to be true or false."""
+        """Handles ``bool`` of a proxy."""
         raise TraceError("a traced value is neither true nor false before the program runs: branch on an argument that "
                          "concrete_args gives, or write where()" + here())
 
     def iter(self, obj):
-        """Called where a proxy is iterated over: allowed where the number of items is written down."""
+        """Handles iteration over a proxy, which is allowed where the bytecode shows the number of items."""
         import dis
         frame = sys._getframe(2)
         code = frame.f_code
@@ -101,19 +101,19 @@ class TracerBase:
                          "runs. Unpack it into names, or index it" + here())
 
     def keys(self, obj):
-        """Called where a proxy is spread by ``**``."""
+        """Handles ``**`` of a proxy."""
         return Attribute(obj, "keys")()
 
 
 class GraphAppendingTracer(TracerBase):
-    """A tracer that adds to a graph that is there."""
+    """A tracer that adds nodes to an existing graph."""
 
     def __init__(self, graph):
         self.graph = graph
 
 
 class Proxy:
-    """A value of a traced program: ops, operators, methods and attributes of it become nodes.
+    """A value of a traced program. Ops, operators, methods and attributes of it become nodes.
 
     Attributes
     ----------
@@ -205,7 +205,7 @@ class ParameterProxy(Proxy):
 
 
 class Attribute(Proxy):
-    """An attribute of a traced value: a method where it is called, else a node that looks it up."""
+    """An attribute of a traced value. A call of it is a method call; any other use is a node that looks it up."""
 
     def __init__(self, root, attr):
         self.root, self.attr, self.tracer = root, attr, root.tracer

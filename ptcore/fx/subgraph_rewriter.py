@@ -1,4 +1,4 @@
-"""``replace_pattern``: parts of a graph that look like one graph, exchanged for another."""
+"""``replace_pattern``: replaces the parts of a graph that match a pattern."""
 import copy
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ __all__ = ["Match", "replace_pattern"]
 
 
 class Match(NamedTuple):
-    """A part of a graph that was replaced: the last node of the pattern, and which node each of its nodes stood for."""
+    """A part of a graph that was replaced: the last node of the pattern, and the matched node of each pattern node."""
 
     anchor: Node
     nodes_map: dict
@@ -27,10 +27,10 @@ def _graph_of(pattern):
 
 
 def _same(pattern, node, found):
-    """Whether a node of the pattern can stand for a node; ``found`` gets who stands for whom."""
+    """Whether a pattern node matches a node; ``found`` collects the matches."""
     if pattern in found:
         return found[pattern] is node
-    if isinstance(node, Node) and node in found.values():       # it stands for another one
+    if isinstance(node, Node) and node in found.values():       # it matches another pattern node already
         return False
     if pattern.op == "placeholder":
         found[pattern] = node
@@ -47,7 +47,7 @@ def _same(pattern, node, found):
 
 
 def _both_tensors(a, b):
-    """Whether two nodes look up tensors of one class, which stand for each other whatever their names and values."""
+    """Whether two nodes look up tensors of one class. These match whatever their names and values."""
     if a.graph.owning_module is None or b.graph.owning_module is None:
         return False
     x, y = attribute_at(a.graph.owning_module, a.target), attribute_at(b.graph.owning_module, b.target)
@@ -65,8 +65,8 @@ def _same_arg(a, b, found):
 
 
 def replace_pattern(gm, pattern, replacement):
-    """Exchanges every part of a graph that looks like a pattern; parts do not overlap, and nothing inside of one but
-    its result may be used outside.
+    """Replaces each part of a graph that matches a pattern. Parts do not overlap, and only the result of a part may
+    have users outside.
 
     Parameters
     ----------
@@ -109,14 +109,14 @@ def replace_pattern(gm, pattern, replacement):
     arguments = [n for n in wanted.nodes if n.op == "placeholder"]
     if len(places) != len(arguments):
         raise RuntimeError(f"replace_pattern: the replacement must take {len(arguments)} arguments, got {len(places)}")
-    put = {}                            # nodes that are gone -> what stands in their place
+    put = {}                            # removed node -> its replacement
     constants = _constants_of(new, gm) if matches else {}
     for match in matches:
         values, old = {}, match.nodes_map[result]
         for place, argument in zip(places, arguments):
             value = match.nodes_map.get(argument)
             values[place] = put.get(value, value) if isinstance(value, Node) else value
-        user = next((n for n in graph.nodes if n in old.users), old.next)       # the first that needs it
+        user = next((n for n in graph.nodes if n in old.users), old.next)       # the first user of the result
         with graph.inserting_before(user):
             for n in new.nodes:
                 if n.op not in ("placeholder", "output"):
@@ -138,8 +138,8 @@ def replace_pattern(gm, pattern, replacement):
 
 
 def _constants_of(graph, gm):
-    """Puts tensors that a traced function has from outside into a module, under names that are free there: old name ->
-    new name."""
+    """Moves tensors that a traced function had from outside into a module under free names; returns {old name: new
+    name}."""
     found, source = {}, graph.owning_module
     for node in graph.find_nodes(op="get_attr"):
         if source is not None and node.target.startswith("_tensor_constant") and node.target not in found:
@@ -152,7 +152,7 @@ def _constants_of(graph, gm):
 
 
 def _take_attributes(gm, replacement):
-    """Copies what nodes look up or call, and the module does not have, of the module that they came from."""
+    """Copies attributes and modules that the new nodes use and the module lacks from the replacement's module."""
     for node in gm.graph.nodes:
         if node.op in ("call_module", "get_attr"):
             try:

@@ -1,4 +1,4 @@
-"""``verify``: whether a graph is sound, and which of the two dialects it is in."""
+"""``verify``: checks a graph, and tells which of the two dialects it is in."""
 import functools
 import operator
 
@@ -9,7 +9,7 @@ from ptcore.fx.node import OpFunction, attribute_at
 
 
 def verify(graph):
-    """Checks a graph, and says in which dialect it is.
+    """Checks a graph, and returns its dialect.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def _is_row(graph, node):
 
 @functools.cache
 def of_sizes():
-    """What nodes compute with sizes."""
+    """The functions that nodes apply to sizes."""
     from ptcore._sizes.expressions import FUNCTIONS
     from ptcore.fx.experimental.sizes import check_guards, sym_dim, sym_size
     return {sym_dim, sym_size, check_guards, *FUNCTIONS.values()}

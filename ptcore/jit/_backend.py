@@ -14,7 +14,7 @@ MOST_JOINTS = 16                    # of one graph, for different sizes and grad
 
 
 def compile_graph(module, example_inputs=None, fixed=False):
-    """A function that does what a graph of rows does, without Python between its kernels.
+    """Gives a function that computes the values of a graph of rows without Python between its kernels.
 
     Parameters
     ----------
@@ -45,9 +45,9 @@ def compile_graph(module, example_inputs=None, fixed=False):
 
 
 def places_of(root, paths):
-    """Where a module has its tensors: [(dict, name), ...], and [(dict, name, module), ...] of what leads there.
+    """Places of a module's tensors, [(dict, name), ...], and of submodules on the way, [(dict, name, module), ...].
 
-    None where one of them is no parameter, buffer or attribute of a module.
+    Returns None where a path leads to no parameter, buffer or attribute of a module.
     """
     sources, links = [], {}
     for path in paths:
@@ -79,11 +79,12 @@ class Compiled:
 
     def __init__(self, module, fuse=True, root=None, fixed=False):
         self.program = Program(module, root)
-        # A sum of gradients has as many terms as there are calls: equal ones are merged where none are asked for.
+        # Equal calls are merged in the graph of values alone. With gradients each call adds a term of its own to a sum,
+        # so merging would change its rounding.
         merged = copy_of(module)
         self.values = Planned(Program(merged, self.program.root) if merge_equal(merged) else self.program, fuse)
         self.joints, self.op_by_op = [], []
-        # The short way of calls whose arguments are tensors and whose results are a tuple of tensors.
+        # The runner: for calls whose arguments are tensors and whose results are a tuple of tensors.
         constants = [attribute_at(self.program.root, n.target) for n in self.program.attributes] if fixed else ()
         self.runner = Runner(self.call, constants)
         self.is_simple = self.values.is_flat and not self.program.sets_mode and not self.program.makes_leaves
@@ -97,7 +98,7 @@ class Compiled:
         return self.runner(*args) if self.is_simple else self.call(*args)
 
     def call(self, *args):
-        """A call by the plans that fit, or else by one that is made now."""
+        """Runs the plan that fits the arguments, or makes one."""
         if self.watches and self.runner.sources is None:
             found = places_of(self.program.root, [n.target for n in self.program.attributes])
             self.watches = self.is_simple = found is not None

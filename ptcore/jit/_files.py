@@ -98,7 +98,7 @@ def _entries(contents):
 
 
 def _signatures(graphs):
-    """The signatures of the rows that graphs call: how a later release knows what was meant."""
+    """The signatures of the rows that graphs call, by which a later release sees that arguments have changed."""
     found = {}
     for graph in graphs:
         for node in graph.nodes:
@@ -201,7 +201,7 @@ def _names(data, kind):
 
 
 def _check_rows(data):
-    """Refuses ops whose arguments have another meaning now."""
+    """Refuses ops whose arguments have changed their meaning since the file was written."""
     rows = data.get("rows")
     if type(rows) is not dict:
         raise CorruptFileError("its table of ops is damaged")
@@ -215,7 +215,7 @@ def _check_rows(data):
 
 
 def _extends(before, now):
-    """Whether a signature is another one with more arguments at its end."""
+    """Whether ``now`` is the signature ``before`` with more arguments at its end."""
     return type(before) is str and before.endswith(")") and now.startswith(before[:-1] + ",")
 
 

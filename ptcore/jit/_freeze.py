@@ -14,11 +14,11 @@ __all__ = ["freeze", "optimize_for_inference", "run_frozen_optimizations"]
 def freeze(mod, preserved_attrs=None, optimize_numerics=True) -> Any:
     """A module whose parameters and buffers are constants of its graphs.
 
-    Of a traced module, what depends on constants alone is worked out once, and equal computations are done once; both
-    keep the bits. With ``optimize_numerics`` batch normalization and what else multiplies or adds constants is worked
-    into the weights of the convolution or linear layer before it: results may be rounded otherwise. Of a scripted
-    module, submodules and functions are inlined, attributes that no method sets are constants, and branches on those
-    are decided; results are the same bits.
+    In a traced module, nodes that depend on constants alone are computed once, and equal computations are done once;
+    both keep the bits. With ``optimize_numerics``, batch normalization and additions and multiplications by constants
+    are multiplied into the weights of the convolution or linear layer before them: results may be rounded differently.
+    In a scripted module, submodules and functions are inlined, attributes that no method sets become constants, and
+    branches on these constants are decided; results are the same bits.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def _frozen(method, kept, optimize_numerics):
 
 
 def _renamed(module, kept, prefix):
-    """The graph with names of its constants that no other method's have, and without those that nobody uses."""
+    """The graph with its constants renamed: no other method has the names. Unused constants are left out."""
     root, names = Module(), {}
     for node in module.graph.find_nodes(op="get_attr"):
         name = node.target
@@ -115,7 +115,7 @@ def tensors_of(module):
 
 
 def run_frozen_optimizations(mod, optimize_numerics=True, preserved_methods=None):
-    """Runs the passes of :func:`freeze` again over a module that is frozen, in place. There are none for scripted ones.
+    """Runs the passes of :func:`freeze` again over a frozen module, in place. A scripted module has none.
 
     Parameters
     ----------
@@ -141,9 +141,9 @@ def run_frozen_optimizations(mod, optimize_numerics=True, preserved_methods=None
 
 
 def optimize_for_inference(mod, other_methods=None) -> Any:
-    """A module for inference: frozen, and of a traced one batch normalization is worked into the layers before it.
+    """Freezes a module for inference. In a traced module, batch normalization goes into the layers before it.
 
-    Results may be rounded otherwise than those of ``mod``.
+    Results may be rounded differently from those of ``mod``.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
 """Gradients of a graph of rows: a graph of the values, and one of the gradients, each run as a plan.
 
-The engine itself is walked on stand-ins while a tracer writes nodes: the order of sums, fused gradients and custom
-Functions are those of a backward that nobody compiled. What is written is cut in two. The first graph has all that
-leads to results, and returns beside them what the second one needs.
+The engine itself is walked on stand-ins while a tracer writes nodes. So sums, fused gradients and custom Functions are
+in the order of an eager backward. The joint graph is then cut in two. The first graph has all nodes that lead to
+results, and returns beside the results the values that the second graph needs.
 """
 import operator
 
@@ -27,13 +27,13 @@ PLACE = Tensor()                    # where an argument is a tensor
 
 
 def looks_of_all(tensors):
-    """What a joint graph takes for granted: of each tensor, and the default dtype."""
+    """The facts that a joint graph relies on: the look of each tensor, and the default dtype."""
     return [get_default_dtype(), *[(x.dtype, x.shape, x.stride(), x.requires_grad) for x in tensors]]
 
 
 class OpByOp(Exception):
-    """A program of which no two graphs can be made: a result shows an argument's memory, or what is written to asks for
-    a gradient."""
+    """Raised for a program that cannot be cut in two graphs: a result shows an argument's memory, or the program writes
+    to a tensor that requires grad."""
 
 
 class Joint:
@@ -72,7 +72,7 @@ class Joint:
         with tracer, enable_grad():
             try:
                 leaves, self.nested = flatten(self.program.run(*self.program.places(args, inside)))
-            except RuntimeError as error:   # as a write to a leaf gives
+            except RuntimeError as error:   # such as a write to a leaf
                 raise OpByOp(str(error)) from error
             self.pair = None
             self.tensor_leaves = [isinstance(x, Tensor) for x in leaves]
@@ -97,7 +97,7 @@ class Joint:
         self._cut(root, nodes, n, primals, tangents, out_nodes, grad_nodes)
 
     def check_memory(self, tracer, inputs, outs):
-        """Raises where results show memory that is not their own, or what is written to asks for a gradient."""
+        """Raises where a result shares memory with another tensor, or a tensor that needs a gradient is written to."""
         carried = [carried_by(x, tracer) for x in (*inputs, *outs)]
         memory = [p.tensor.untyped_storage() for p in carried if p is not None]
         if len({id(s) for s in memory}) < len(memory):
@@ -107,7 +107,7 @@ class Joint:
 
     def _cut(self, root, nodes, n_first, primals, tangents, outs, grads):
         """Makes the two graphs. ``n_first``: how many nodes there were before the backward."""
-        late = set(tangents)                    # what depends on the gradients of results, by values or by memory
+        late = set(tangents)                    # nodes that depend on gradients of results, by value or by memory
         memory, late_memory = Memory(nodes), set()
         for node in nodes:
             if any([x in late or memory.group(x) in late_memory for x in node.all_input_nodes]):
@@ -115,7 +115,7 @@ class Joint:
                 late_memory.update([memory.group(x) for x in memory.written_by(node)])
         writes = any([node.op == "call_function" and node.is_impure(False) for node in nodes[:n_first]])
         early = set()
-        if writes:                              # in the order in which they stand
+        if writes:                              # a graph with writes keeps the order of its nodes
             early = {node for node in nodes[:n_first] if node not in late}
         wanted = [x for x in outs if x is not None]
         wanted += [node for node in nodes[:n_first] if node.op == "call_function" and node not in late
@@ -139,7 +139,7 @@ class Joint:
                                if x in early and x.op != "get_attr"])
         saved.update(dict.fromkeys([x for x in grads if x is not None and x in early]))
         self.saved = list(saved)
-        # Primals are at hand; the rest is returned beside the results.
+        # The second graph has the primals already; the first graph returns the other saved values.
         place = {node: k for k, node in enumerate(primals)}
         extra = [node for node in self.saved if node not in place]
         self.n_outs = len(outs)
@@ -164,7 +164,8 @@ class Joint:
             plans = self.first.simple_plans
             pair = Pair(plans[0] if plans else None, self.second, self.again, self.saved, self.is_graded, self.needs,
                         self.metas, self.first.program.written)
-            self.pair = pair if plans else None         # else something is called from Python, or there is no plan
+            # None where the first graph calls Python between kernels or has no plan
+            self.pair = pair if plans else None
             outs = pair.record(tensors, results, state)
         if self.simple:
             return outs[0]

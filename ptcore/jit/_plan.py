@@ -1,9 +1,9 @@
 """Running a graph of rows as a plan: one C function over kernels that were looked up beforehand.
 
-The first call with tensors of new sizes runs the graph op by op, but for the kernels, and records which of them would
-run on which memory (``ptcore._ops.plan``); where a step looks at values, it runs them. Then, and in later calls, the
-record runs. What is no kernel (a row whose work is written in Python, or that looks at values) stays a call from
-Python, between two parts of the plan.
+The first call with tensors of new sizes runs the graph op by op without its kernels, and records which kernels would
+run on which memory (``ptcore._ops.plan``). Where a step reads values, the kernels run as well. The record runs then and
+in later calls. A row whose work is written in Python or that reads values is no kernel: it stays a call from Python
+between two parts of the plan.
 """
 import threading
 
@@ -21,13 +21,13 @@ MOST_PLANS = 16                     # of one graph, for different sizes
 
 
 class Other:
-    """A call between two parts of a plan: what is called, with which tensors, and which memory it makes."""
+    """A call from Python between two parts of a plan: the function, its tensors, and the memory that it allocates."""
 
     __slots__ = ("args", "function", "kwargs", "lent", "looks")
 
     def __init__(self, function, args, kwargs, lent, looks):
         self.function, self.args, self.kwargs, self.lent = function, args, kwargs, lent
-        self.looks = looks              # of each result: what later steps take for granted
+        self.looks = looks              # of each result: the sizes, strides, dtype and device that later steps rely on
 
     @property
     def spots(self):
@@ -48,7 +48,7 @@ class Other:
 
 
 def results_of(result):
-    """The results of a call one by one; a custom op that does nothing but write has none."""
+    """The results of a call as a sequence; a custom op that only writes has none."""
     return () if result is None else result if isinstance(result, (tuple, list)) else (result,)
 
 
@@ -57,7 +57,7 @@ def look_of(x):
 
 
 def has_known_sizes(node, given, named):
-    """Whether the sizes of what a custom op gives follow from those of its arguments: its fake says so."""
+    """Whether a custom op's sizes follow from the sizes of its arguments: then its fake runs on meta tensors."""
     own = row_of(node)
     if own is None or own.kind != "custom" or not own.definition.schema.returns:
         return True
@@ -82,11 +82,11 @@ class Where:
 
 
 class Refused(Exception):
-    """A graph of which no plan can be made."""
+    """Raised for a graph of which no plan can be made."""
 
 
 class Program:
-    """A graph of rows, taken apart: what it takes, what it reads of its module, what it calls and returns.
+    """The parts of a graph of rows: its inputs, the attributes that it reads, its calls and its output.
 
     Attributes
     ----------
@@ -101,12 +101,12 @@ class Program:
 
     def __init__(self, module, root=None):
         self.module, self.refused, self.written = module, None, set()
-        self.root = module if root is None else root            # what attributes are looked up in
+        self.root = module if root is None else root            # the module in which attributes are looked up
         nodes = list(module.graph.nodes)
         self.placeholders = [n for n in nodes if n.op == "placeholder"]
         self.attributes = [n for n in nodes if n.op == "get_attr"]
         self.calls = [n for n in nodes if n.op == "call_function"]
-        # Functions that are no rows and say something of histories, which a plan has none of.
+        # These functions are no rows: they change what is recorded for gradients, and a plan has no history.
         self.sets_mode = any([getattr(n.target, "sets_mode", False) for n in self.calls])
         self.makes_leaves = any([getattr(n.target, "makes_leaves", False) for n in self.calls])
         output = module.graph.output_node()
@@ -139,7 +139,7 @@ class Program:
         return len(tensors) == len(args) + len(self.attributes)
 
     def places(self, args, tensors):
-        """(arguments, attributes) with other tensors in the place of those there are."""
+        """(arguments, attributes) with their tensors replaced by ``tensors``."""
         order = iter(tensors)
         return [next(order) if isinstance(x, Tensor) else x for x in args], list(order)
 
@@ -187,7 +187,8 @@ class Planned:
         self.fuse, self.refused = fuse, self.program.refused
         self._plans = []
         self._lock = threading.Lock()
-        # Plans that a call of tensors alone may run at once: results are a tuple of tensors, nothing is called between.
+        # Plans that can run at once when all arguments are tensors: results are a tuple of tensors, and no call from
+        # Python lies between two parts.
         output = self.program.output
         self.is_flat = type(output) is tuple and all([isinstance(x, Node) for x in output])
         self.quick = []                 # Plans
@@ -199,14 +200,14 @@ class Planned:
 
     @property
     def simple_plans(self):
-        """Those plans that run without a call from Python in between."""
+        """The plans without a call from Python between two parts."""
         return [plan for _, plan, others, _ in self._plans if not others]
 
     def __call__(self, *args):
         return self.call(args, self.program.tensors(args))
 
     def call(self, args, tensors):
-        """The call for arguments of which the tensors, with those of the module, are known."""
+        """Runs the graph; ``tensors`` are those among the arguments, then those of the module."""
         numbers = tuple([None if isinstance(x, Tensor) else (type(x), x) for x in args])
         plans = self._plans
         for k, (known, plan, others, nested) in enumerate(plans):
@@ -238,7 +239,7 @@ class Planned:
             offset = default_generator.get_offset()
             try:
                 result = nested(plan(tensors))
-            except Exception:           # which the graph raises as well, as it is run node by node
+            except Exception:           # the run node by node raises it again
                 if self.program.writes_outside:
                     raise
                 default_generator.set_offset(offset)
@@ -248,7 +249,7 @@ class Planned:
         return self._recorded(args, tensors, numbers)
 
     def _recorded_dry(self, args, tensors):
-        """A plan that is made without values, or None where a step asks for one."""
+        """A plan made without values, or None where a step reads a value."""
         plan, offset = Plan(), default_generator.get_offset()
 
         def after(*_):
@@ -272,7 +273,7 @@ class Planned:
         self.program.written.update(plan.writes)
 
     def _recorded(self, args, tensors, numbers):
-        """The results of a run node by node, which a plan is made of."""
+        """Runs the graph node by node, makes a plan of this run, and returns its results."""
         plan, others = Plan(), []
         try:
             plan.begin(tensors)
@@ -328,7 +329,7 @@ class Planned:
 
 
 def flatten(result):
-    """The leaves of a result, and the function that puts others in their places."""
+    """The leaves of a result, and the function that builds the result of other leaves."""
     leaves, spec = tree_flatten(result)
     return leaves, first_of if spec.is_leaf() else spec.unflatten
 

@@ -1,4 +1,4 @@
-"""``jit.save`` and ``jit.load``: what a file of a program says, and the function or module that comes of it."""
+"""``jit.save`` and ``jit.load``: the contents of a program's file, and the function or module made from it."""
 import collections
 import keyword
 from typing import Any
@@ -21,7 +21,7 @@ __all__ = ["load", "save"]
 def save(m, f, _extra_files=None):
     """Writes a traced or scripted function or module to a file.
 
-    The file holds graphs as text, tensors, and nothing that is run when it is loaded. A file of that name stays as it
+    The file holds graphs as text and tensors. Loading runs no code from it. An existing file of that name stays as it
     is until the new one is complete.
 
     Parameters

@@ -17,8 +17,8 @@ A graph is ``graph { ... }`` with one node a line::
       return %y : Tensor
     }
 
-Functions are named in a closed table: nothing is imported, looked up in modules that a text names, or run. What
-belongs to a program, its own functions and classes, is given to ``parse`` by the caller.
+Functions are named in a closed table. Nothing is imported, looked up in modules that a text names, or run. The caller
+gives ``parse`` the functions and classes of the program itself.
 """
 import enum
 import json
@@ -47,7 +47,8 @@ _PARENS = {"(": ")", "[": "]", "{": "}"}
 
 
 class TextError(CorruptFileError):
-    """A text that is no graph, whose message names the line; or a graph that has no text."""
+    """Raised for a text that is no graph, naming the line, and for a graph that cannot be written as text.
+    """
 
 
 def class_name(cls):
@@ -79,13 +80,13 @@ def to_text(graph, names=None):
 
 
 def value_text(a, names=None):
-    """A value, or a static type, as it stands in texts."""
+    """A value, or a static type, as text."""
     writer = _Writer(names or Names())
     return writer.type(a) if isinstance(a, Type) else writer.value(a)
 
 
 class Names:
-    """What a program's own functions and classes are called in its texts: as their qualified names are."""
+    """The names of a program's own functions and classes in its texts; by default their qualified names."""
 
     def of_function(self, f):
         return f.qualified_name
@@ -202,7 +203,7 @@ _DEPTH, _DIGITS = 200, 4000
 
 
 def parse(text, functions=None, classes=None):
-    """The graph that a text is.
+    """The graph of a text.
 
     Parameters
     ----------
@@ -228,7 +229,7 @@ def parse(text, functions=None, classes=None):
 
 
 def parse_value(text, functions=None, classes=None):
-    """The value that a text is."""
+    """The value of a text."""
     reader = _Reader(text, functions or {}, classes or {})
     value = reader.value({})
     reader.end()
@@ -236,7 +237,7 @@ def parse_value(text, functions=None, classes=None):
 
 
 def parse_type(text, classes=None):
-    """The static type that a text is."""
+    """The static type of a text."""
     reader = _Reader(text, {}, classes or {})
     found = reader.type()
     reader.end()
@@ -277,7 +278,7 @@ class _Reader:
         return found
 
     def skip(self, token):
-        """Whether the next token is a sign or word, which is passed over."""
+        """Passes over the next token if it is this sign or word; returns whether it was."""
         if self.kind in ("sign", "word") and self.token == token:
             self.advance()
             return True

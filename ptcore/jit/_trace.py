@@ -1,7 +1,8 @@
-"""``trace``: a function or module as the graph of the rows that one call of it ran.
+"""``trace``: the graph of the rows that one call of a function or module ran.
 
-Sizes of the arguments stay symbols, so that the graph runs on others; where the program depended on them, the graph
-checks at each run that it still holds. Values that the program reads are those of this call, and it warns.
+Sizes of the arguments stay symbols, so that the graph also runs on other sizes. Where the program depended on sizes,
+the graph checks at each run that the condition still holds. Values that the program reads become constants of the
+graph, with a warning.
 """
 import copy
 import inspect
@@ -29,15 +30,15 @@ __all__ = ["Traced", "TracedFunction", "TracedMethod", "TracerWarning", "Tracing
            "trace_module"]
 
 class TracerWarning(Warning):
-    """A program that is traced reads a value: the graph will have that of this call."""
+    """Warns that a traced program reads a value, which becomes a constant of the graph."""
 
     @staticmethod
     def ignore_lib_warnings():
-        """Does nothing: ptcore's own lines raise none."""
+        """Does nothing: ptcore's own lines raise no such warnings."""
 
 
 class TracingCheckError(Exception):
-    """A traced program gives other results than the program itself."""
+    """Raised where a traced program and its trace give different results."""
 
 
 def is_tracing():
@@ -46,19 +47,19 @@ def is_tracing():
 
 
 class _RealSizes(Sizes):
-    """Symbols of sizes beside values that are computed."""
+    """Symbols of sizes in a tracer that computes values as well."""
 
     def stand_in(self, value, node, device, sizes, layout=None):
         return super().stand_in(value, node, value.device, sizes, layout)
 
 
 class _Tracer(ProxyTracer):
-    """Computes the values of the call, keeps sizes as symbols, and names the module's tensors as it does."""
+    """Computes the values of the call, keeps sizes as symbols, and names tensors as the module does."""
     also = "jit traces"
 
     def __init__(self, root, names):
         super().__init__(root, "real")
-        # Each size is a symbol of its own, whatever it is in this call.
+        # Each dim is a symbol of its own, even where dims are equal, 0 or 1 in this call.
         self.env, self.names = _RealSizes(self, ShapeEnv(duck_shape=False, specialize_zero_one=False)), names
 
     def input(self, x, node):
@@ -77,7 +78,7 @@ class _Tracer(ProxyTracer):
         return known[1:]
 
     def value_read(self, payload):
-        """The value of a tensor that the program reads, as that of this call."""
+        """Gives the value of this call for a tensor that the program reads, and warns."""
         place = user_at()
         where = "" if place is None else f" at {place[0]}:{place[1]}"
         warnings.warn("Converting a tensor to a Python number might cause the trace to be incorrect: the value is read "
@@ -105,7 +106,7 @@ class TracedMethod:
         self.in_spec, self.out_spec = in_spec, out_spec
         self.root = module if root is None else root
         self._compiled = Compiled(module, root=self.root)
-        self._is_flat = all([c.is_leaf() for c in in_spec.children()])      # each argument is a tensor
+        self._is_flat = all([c.is_leaf() for c in in_spec.children()])      # whether each argument is a tensor
         self._is_one = out_spec.is_leaf()
 
     @property
@@ -181,7 +182,7 @@ class TracedFunction(ScriptFunction):
         return self.method(*args, **kwargs)
 
     def _jit_as_script(self):
-        """The same as a function that scripted ones call."""
+        """The ScriptFunction by which scripted functions call this one."""
         if self._scripted is None:
             from ptcore.jit._script.traced import script_of_function
             self._scripted = script_of_function(self.method)
@@ -196,7 +197,7 @@ class TracedFunction(ScriptFunction):
 class Traced(ScriptModule):
     """What :func:`trace` and :func:`trace_module` give for a module: its parameters and buffers, and graphs.
 
-    Whether it trains was settled when it was traced: ``train`` and ``eval`` change nothing.
+    The mode at the time of tracing is part of the graph: ``train`` and ``eval`` change nothing.
     """
 
     def __init__(self, original=None, name=None):
@@ -209,17 +210,17 @@ class Traced(ScriptModule):
 
     def add(self, name, method):
         self._traced[name] = method.bound(self)
-        for node in method.graph.find_nodes(op="get_attr"):     # what is no tensor of the module
+        for node in method.graph.find_nodes(op="get_attr"):     # tensors of the graph that are not the module's
             if not _has(self, node.target):
                 assign(attribute_at(method.module, node.target), self, node.target)
-                if node.target in self._buffers:                # a constant, which is no state
+                if node.target in self._buffers:                # a constant of the graph, which is no state
                     self._non_persistent_buffers_set.add(node.target)
 
     def _jit_method(self, name):
         return self._traced.get(name)
 
     def _jit_as_script(self):
-        """The same as a module in a scripted one; it shares the tensors."""
+        """The ScriptModule by which scripted modules call this one; it shares the tensors."""
         from ptcore.jit._script.traced import script_of_module
         return script_of_module(self, self._traced)
 
@@ -338,10 +339,10 @@ def _named_tensors(module):
 def trace(func, example_inputs=None, optimize=None, check_trace=True, check_inputs=None, check_tolerance=1e-5,
           strict=True, _force_outplace=False, _module_class=None, _compilation_unit=None, example_kwarg_inputs=None,
           _store_inputs=True) -> Any:
-    """The graph of what one call of a function or module runs, as a function or module that runs it.
+    """The graph of the rows that one call of a function or module runs, as a function or module.
 
-    Sizes of the arguments may be others later. Branches, loops and values that the program reads are those of this
-    call: reading a value warns, and a size that the program depended on is checked at each run.
+    The graph also runs on arguments of other sizes. Branches, loops and values that the program reads are those of this
+    call: reading a value warns, and conditions on sizes are checked at each run.
 
     Parameters
     ----------
@@ -401,7 +402,7 @@ def trace(func, example_inputs=None, optimize=None, check_trace=True, check_inpu
         raise TypeError(f"trace: func must be callable, got {type(func).__name__}")
     owner, names = getattr(func, "__self__", None), {}
     root = Module()
-    if isinstance(owner, Module):           # a method: its module's tensors keep their names
+    if isinstance(owner, Module):           # tensors of a method's module keep their names
         names = _named_tensors(owner)
         _copy_tensors(owner, root)
     name = getattr(func, "__name__", type(func).__name__)
@@ -484,7 +485,7 @@ def trace_module(mod, inputs, optimize=None, check_trace=True, check_inputs=None
 
 
 class _kept_buffers:
-    """Nothing, or a block after which a module's buffers are as they were."""
+    """A block that restores a module's buffers at its end, unless ``keep`` is False."""
 
     def __init__(self, module, keep):
         self.module, self.keep = module, keep
@@ -509,7 +510,7 @@ def _copy_tensors(module, root):
 
 
 def _check(function, made, args, kwargs, tolerance, module=None):
-    """Runs both, and compares."""
+    """Runs the program and its trace, and compares the results."""
     state = get_rng_state()
 
     def run(f):
@@ -536,6 +537,6 @@ def _check(function, made, args, kwargs, tolerance, module=None):
 
 @when_profiled
 def _record_runs(begins):
-    """A run of a traced function is a range of a profile."""
+    """Lets runs of traced functions be recorded as ranges of a profile."""
     from ptcore.autograd.ranges import exchange
     exchange(begins, TracedMethod, "__call__", lambda self: self.name)

@@ -1,4 +1,4 @@
-"""``compile``: calls of a function answered by graphs that earlier calls were captured as."""
+"""``compile``: calls of a function are answered by graphs captured from earlier calls."""
 import functools
 import inspect
 import sys
@@ -26,23 +26,23 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-LIMIT = 8                               # variants of one function, and ways on from one read of a value
+LIMIT = 8                               # of variants of one function, and of successors of one read value
 STANCES = ("default", "force_eager", "eager_on_recompile", "fail_on_recompile")
 
 
 class CaptureError(RuntimeError):
-    """A function under ``fullgraph=True`` that is not captured as one graph."""
+    """Raised where a function under ``fullgraph=True`` is not captured as one graph."""
 
 
 class _State(threading.local):
-    """What a thread is at: whether it captures, and in how many functions it is that ``disable`` leaves out."""
+    """The thread's state: whether it captures, and how many functions under ``disable`` it is in."""
 
     capturing = False
     left_out = 0
-    is_left_to_python = False               # whether one of these holds
+    is_left_to_python = False               # whether the thread captures or is in such a function
 
     def set(self, capturing, left_out):
-        """Changes what the thread is at."""
+        """Changes the thread's state."""
         self.capturing, self.left_out, self.is_left_to_python = capturing, left_out, capturing or left_out > 0
 
 
@@ -61,7 +61,7 @@ def _eager(module, inputs):
 def _cpu(module, inputs):
     from ptcore.jit._backend import compile_graph
     from ptcore.jit.passes import copy_of, fold
-    module = copy_of(module)            # whose constants are the program's own
+    module = copy_of(module)            # a copy owns its constants
     fold(module)
     compiled = compile_graph(module, inputs, fixed=True)
     return compiled.runner if compiled.is_simple else compiled
@@ -71,7 +71,7 @@ backends = {"cpu": _cpu, "eager": _eager}
 
 
 def find_backend(backend):
-    """What a backend's name stands for.
+    """The function of a backend's name.
 
     Raises
     ------
@@ -86,7 +86,7 @@ def find_backend(backend):
 
 
 class Settings:
-    """What was asked of ``compile``, and what is known to vary from call to call."""
+    """The arguments of ``compile``, and the sizes and numbers known to vary."""
 
     __slots__ = ("backend", "dynamic", "fullgraph", "limit", "name", "options", "varying")
 
@@ -96,7 +96,7 @@ class Settings:
         self.varying = {}               # text of a source -> dims, or "number"
 
     def copy(self):
-        """The same without what was met."""
+        """A copy without the sizes and numbers found to vary."""
         made = Settings(self.fullgraph, self.dynamic, self.backend, self.options)
         made.limit, made.name = self.limit, self.name
         return made
@@ -109,7 +109,7 @@ class Settings:
 
 
 class Eager:
-    """A variant that is not captured: what holds for it, and why."""
+    """A variant that runs eagerly: its guards, and the reason."""
 
     __slots__ = ("program", "reason", "where")
 
@@ -132,10 +132,10 @@ class Compiled:
     def __init__(self, function, settings):
         self.function, self.settings = function, settings
         self.forms = {}                 # (number of arguments, keywords) -> variants
-        self.parts = {}                 # what this calls, where it runs eagerly itself
-        self.is_full = False            # runs eagerly from now on
-        self.is_warned = False          # of there being no more variants
-        self.shallow, self.error = {}, None         # function -> the same with its calls handed on
+        self.parts = {}                 # functions that this one calls while it runs eagerly
+        self.is_full = False            # whether all later calls run eagerly
+        self.is_warned = False          # whether the limit of variants was reported
+        self.shallow, self.error = {}, None         # function -> the function with its calls handed to the dispatcher
         _all.add(self)
 
     @property
@@ -152,7 +152,7 @@ class Compiled:
         flat = (*args, *kwargs.values()) if kwargs else args
         variants = self.forms.get((len(args), tuple(kwargs)) if kwargs else len(args))
         if variants is not None:
-            for segment in variants:    # whose guards ask for the modes that there were: none of those below
+            for segment in variants:    # the guards include the modes, so no mode is checked here
                 inputs = segment.program.check(flat)
                 if inputs is not None:
                     if type(segment) is Eager:
@@ -167,10 +167,10 @@ class Compiled:
             return self.eagerly(args, kwargs)
         return self.follow(segment, inputs, flat, args, kwargs)
 
-    # -- known ways ----------------------------------------------------------------------------------------------
+    # -- known paths --------------------------------------------------------------------------------------------
 
     def follow(self, segment, inputs, flat, args, kwargs):
-        """Runs captured segments as the values that they read lead from one to the next."""
+        """Runs captured segments; the value read at the end of each selects the next."""
         try:
             if segment.asks is not None:
                 return self.run_segments(segment, inputs, flat, args, kwargs)
@@ -179,11 +179,11 @@ class Compiled:
             results = segment.run(*segment.arguments(inputs, ()))
             for effect in segment.effects:
                 effect.perform(inputs, results)
-            if segment.exit_grad is not is_grad_enabled():      # rows may have set it
+            if segment.exit_grad is not is_grad_enabled():      # rows may have changed the mode
                 set_mode(segment.exit_grad)
             return segment.template.build(results, flat)
         except BaseException:
-            set_mode(segment.start_grad)    # as the guards say that it was
+            set_mode(segment.start_grad)    # the mode that the guards require
             raise
 
     def run_segments(self, segment, inputs, flat, args, kwargs):
@@ -196,7 +196,7 @@ class Compiled:
             if segment.asks is not None:
                 if path is None:
                     path, copies, offset = [], [], default_generator.get_offset()
-                if not segment.effects:         # what it has done is not taken back
+                if not segment.effects:         # a segment with effects is not taken back
                     copies += [(arguments[k], arguments[k].detach().clone()) for k in segment.written]
             results = segment.run(*arguments)
             for effect in segment.effects:
@@ -220,11 +220,11 @@ class Compiled:
                     return self.extend(path, key, copies, offset, flat, args, kwargs)
 
     def extend(self, path, key, copies, offset, flat, args, kwargs):
-        """Captures what follows a value that was not met before."""
+        """Captures the continuation behind a new value."""
         last = path[-1][0]
         if sum(map(len, last.children.values())) >= self.settings.limit:
             self.warn_limit(f"the value read at {_place(last.where)}, now {key[1]}")
-            self.is_full = True             # after this call, whose first part has run
+            self.is_full = True             # after this call, since its first part has run
         set_mode(path[0][0].start_grad)
         has_effects = any([segment.effects for segment, _, _ in path])
         capture, raised = self.capture(flat, kwargs, path), None
@@ -252,10 +252,10 @@ class Compiled:
         set_mode(path[0][0].start_grad)
         self.is_full |= raised is None
         result = self.eagerly(args, kwargs)
-        self.is_full = True                 # as the error was the tracer's
+        self.is_full = True                 # since only the tracer raised the error
         return result
 
-    # -- unknown ways --------------------------------------------------------------------------------------------
+    # -- unknown paths ------------------------------------------------------------------------------------------
 
     def capture(self, flat, kwargs, path=(), symbols=True):
         names = _names(self.function, len(flat) - len(kwargs), kwargs)
@@ -282,17 +282,17 @@ class Compiled:
                 if not self.is_warned or self.settings.fullgraph:
                     self.warn_limit(repr(variants[-1].program.failing(flat)))
                     self.is_warned = True
-                return self.eagerly(args, kwargs)       # what was captured goes on being used
+                return self.eagerly(args, kwargs)       # captured variants stay in use
             self.learn(variants, flat)
         grad, offset = is_grad_enabled(), default_generator.get_offset()
-        for symbols in (True, False):       # what goes wrong with symbols may do without
+        for symbols in (True, False):       # a capture that fails with symbols is tried without
             capture = self.capture(flat, kwargs, symbols=symbols)
             failed = raised = None
             try:
                 result = self.run_capture(capture)
             except Unsupported as stop:
                 failed = stop
-            except Exception as error:      # the program's own, or one that only the tracer makes: the call says which
+            except Exception as error:      # the program's error or only the tracer's: the eager call shows which
                 counts["raised"] += 1
                 raised = self.error = error.with_traceback(None)
             else:
@@ -305,7 +305,7 @@ class Compiled:
                 break
         if failed is not None:
             self.refuse(failed)
-        result = self.eagerly(args, kwargs)     # which raises, if the error is the program's
+        result = self.eagerly(args, kwargs)     # raises if the error is the program's
         if failed is None:
             failed = Unsupported(f"the tracer raises {type(raised).__name__}: {raised}", (None, 0))
             failed.where = None
@@ -331,7 +331,7 @@ class Compiled:
         self.variants_of(args, kwargs).append(capture.segments[0])
 
     def learn(self, variants, flat):
-        """Notes what differs from the variants that there are: sizes and numbers that vary become symbols."""
+        """Compares a call with existing variants: sizes and numbers that vary become symbols."""
         if self.settings.dynamic is False:
             return
         for variant in variants:
@@ -362,13 +362,13 @@ class Compiled:
     # -- without a graph -----------------------------------------------------------------------------------------
 
     def eagerly(self, args, kwargs):
-        """The function itself, with what it calls compiled where that can be."""
+        """Runs the function itself; functions that it calls are compiled where possible."""
         if state.is_left_to_python or stance["now"] == "force_eager":
             return self.function(*args, **kwargs)
         counts["eager"] += 1
         if self.function is call_module:
             return self.module_eagerly(args[0], args[1:], kwargs)
-        if self.function is call_function:      # which nothing holds on to
+        if self.function is call_function:      # takes the function as an argument, so nothing keeps it alive
             return args[0](*args[1:], **kwargs)
         if isinstance(self.function, Module):
             return self.module_eagerly(self.function, args, kwargs)
@@ -384,7 +384,7 @@ class Compiled:
         return made if made is None or key is function else types.MethodType(made, function.__self__)
 
     def module_eagerly(self, module, args, kwargs):
-        """The call of a module, with what its ``forward`` calls compiled."""
+        """Runs a module; functions that its ``forward`` calls are compiled."""
         forward = module.forward
         made = None
         if type(module).__call__ is Module.__call__ and not has_hooks(module) and isinstance(
@@ -399,7 +399,7 @@ class Compiled:
             raise
 
     def dispatch(self, f, args, kwargs):
-        """A call inside of a function that runs eagerly."""
+        """Makes a call of a function that runs eagerly; the called function is compiled where possible."""
         part = self.part_of(f, args)
         return f(*args, **kwargs) if part is None else part(*args, **kwargs)
 
@@ -412,7 +412,7 @@ class Compiled:
                 return None
             key, parts = id(f), self.parts
             known = parts.get(key)
-            if known is None:               # as an argument, which nothing holds on to
+            if known is None:               # the module is an argument, so nothing keeps it alive
                 known = parts[key] = weakref.ref(f, lambda _: parts.pop(key, None)), self.inner(call_module,
                                                                                                 type(f).__name__)
             return functools.partial(known[1], f)
@@ -423,24 +423,25 @@ class Compiled:
             return None
         if inspect.isgeneratorfunction(f) or not (isinstance(owner, Module) or _has_tensor(args)):
             return None
-        key = f.__code__, f.__qualname__        # all that a decorator makes have one code
+        # the key has the name because all functions made by one decorator share one code
+        key = f.__code__, f.__qualname__
         known = self.parts.get(key)
         if known is None and not f.__closure__:
             known = self.parts[key] = f, self.inner(f, f.__qualname__)
-        elif known is None or known[0] not in (None, f):        # one that is made anew from call to call
+        elif known is None or known[0] not in (None, f):        # a function that is made anew in each call
             known = self.parts[key] = None, self.inner(call_function, f.__qualname__)
         made = known[1] if known[0] is f else functools.partial(known[1], f)
         return made if owner is None else functools.partial(made, owner)
 
     def inner(self, f, name):
-        """What compiles a function that this one calls."""
+        """The Compiled of a function that this one calls."""
         settings = Settings(False, self.settings.dynamic, self.settings.backend, self.settings.options)
         settings.name = name
         return Compiled(f, settings)
 
 
 def _relaxed(segments, args):
-    """The first of some segments whose guards hold though its check is too strict, and its inputs; or None."""
+    """The first segment whose guards hold if functions are not compared by identity, and its inputs; or None twice."""
     for segment in segments or ():
         inputs = segment.program.relaxed(args)
         if inputs is not None:
@@ -449,12 +450,12 @@ def _relaxed(segments, args):
 
 
 def call_module(module, /, *args, **kwargs):
-    """A module that is called by a function that runs eagerly."""
+    """Calls a module. Compiled for modules that eager functions call, it takes the module as an argument."""
     return module(*args, **kwargs)
 
 
 def call_function(function, /, *args, **kwargs):
-    """A function with cells, or one that is made anew for each call, that is called by one that runs eagerly."""
+    """Calls a function. Compiled for functions with cells or made anew in each call, which it takes as an argument."""
     return function(*args, **kwargs)
 
 
@@ -476,7 +477,7 @@ def _at(where):
 
 
 def _names(function, n, kwargs):
-    """What the arguments of a call are called."""
+    """The names of a call's arguments."""
     target = function
     if isinstance(function, Module):
         target = function.forward
@@ -502,7 +503,7 @@ def wrapped(function, compiled):
 
 
 class OptimizedModule(Module):
-    """A compiled module: the module itself under ``_orig_mod``, whose attributes it shows as its own."""
+    """A compiled module: the original is ``_orig_mod``, and its attributes are those of this module as well."""
 
     def __init__(self, module, settings):
         super().__init__()
@@ -517,14 +518,14 @@ class OptimizedModule(Module):
         return self._compiled(*args, **kwargs)
 
     def forward(self, *args, **kwargs):
-        """The compiled module's result."""
+        """Runs the compiled module."""
         return self._compiled(*args, **kwargs)
 
     def __len__(self):
         return len(self._orig_mod)
 
     def train(self, mode=True):
-        """Sets the mode of the module itself."""
+        """Sets the mode of the original module."""
         self._orig_mod.train(mode)
         return self
 
@@ -563,12 +564,12 @@ def _again(module, *settings):
 
 def compile(model=None, *, fullgraph=False, dynamic=None, backend=None, mode=None, options=None, name=None,
             disable=False, recompile_limit=None) -> "Any":
-    """A function or module that answers calls by graphs that earlier calls were captured as.
+    """A function or module that answers calls by graphs captured from earlier calls.
 
-    At the first call the function runs under a tracer: its rows become a graph, and all that it reads outside of the
+    At the first call the function runs under a tracer. Its rows become a graph, and everything it reads outside of the
     call (globals, attributes, elements, modes, sizes) becomes a guard. A later call for which the guards hold runs the
-    graph; another one is captured anew. A branch on a tensor's value ends a graph, and the value selects the next.
-    What cannot be captured runs as it is, with the functions it calls compiled where that can be:
+    graph; any other call is captured anew. A branch on a tensor's value ends a graph, and the value selects the next
+    graph. Code that cannot be captured runs as it is, with the functions it calls compiled where possible:
     :func:`ptcore.compiler.explain` says where and why.
 
     Parameters
@@ -637,7 +638,7 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend=None, mode=Non
 
 
 def disable(fn=None, recursive=True, *, reason=None):
-    """A function that no capture enters: what calls it runs eagerly there.
+    """A function that is never captured: a captured caller runs it eagerly.
 
     Parameters
     ----------
@@ -669,13 +670,13 @@ def disable(fn=None, recursive=True, *, reason=None):
 
 
 def reset():
-    """Forgets all that was captured."""
+    """Forgets all captured graphs."""
     for compiled in list(_all):
         compiled.reset()
 
 
 @when_profiled
 def _record_regions(begins):
-    """A run of a compiled function is a range of a profile."""
+    """Lets runs of compiled functions be recorded as ranges of a profile."""
     from ptcore.autograd.ranges import exchange
     exchange(begins, Compiled, "__call__", lambda self: f"Torch-Compiled Region: {self.name}")

@@ -1,8 +1,8 @@
-"""Passes over graphs of rows, which change a graph in place: values are the same bits, but for ``absorb_affine``.
+"""Passes that change a graph of rows in place; values keep their bits, except by ``absorb_affine``.
 
-``fold`` works out what depends on constants alone, ``merge_equal`` does what is computed twice once, ``absorb_affine``
-multiplies what follows a convolution or a linear layer into its weights. All three leave memory alone that somebody
-else may see: what is written to, returned, or shown by a view of such.
+``fold`` computes nodes that depend on constants alone. ``merge_equal`` removes repeated computations. ``absorb_affine``
+multiplies operations behind a convolution or a linear layer into its weights. None of them touches memory that others
+may see: memory that is written to, returned, or shown by a view of either.
 """
 from ptcore._interpret import aside
 from ptcore._ops import function as function_of_row
@@ -16,10 +16,10 @@ from ptcore.fx.graph_module import GraphModule
 from ptcore.fx.node import Node, OpFunction, attribute_at, map_arg
 from ptcore.fx.verify import of_sizes
 
-# Rows whose results are memory of their own; of a kind but for those named.
+# Kinds of rows whose results own their memory. MAY_RETURN_ARGUMENTS names the exceptions.
 FRESH = {"elementwise", "structured", "bilinear", "nondifferentiable", "linear"}
 MAY_RETURN_ARGUMENTS = {"to_dtype", "to_device", "row_major"}
-LARGEST = 1 << 24                   # bytes of a constant that takes the place of a computation
+LARGEST = 1 << 24                   # bytes of a constant that may replace a computation
 
 
 def copy_of(module):
@@ -37,12 +37,12 @@ def row_of(node):
 
 
 def is_size(node):
-    """Whether a node gives a number, of sizes."""
+    """Whether a node computes a number from sizes."""
     return node.op == "call_function" and type(node.target) is not OpFunction and node.target in of_sizes()
 
 
 class Memory:
-    """Which nodes may show the same memory, and of which it counts whose memory it is."""
+    """Groups of nodes that may share memory, with the groups that are exposed or written to."""
 
     def __init__(self, nodes):
         self.parent = {}
@@ -95,7 +95,7 @@ class Memory:
             self.parent[a] = b
 
     def is_exposed(self, node):
-        """Whether it is an argument's memory, is written to, or is given to the caller."""
+        """Whether the node's memory is an argument's, is written to, or is returned."""
         return self.group(node) in self.exposed
 
 
@@ -106,7 +106,7 @@ def _nodes_in(a):
 
 
 def _sets_modes(graph):
-    """Whether the graph says what is recorded: equal calls are not the same then."""
+    """Whether nodes of the graph change the recording for gradients, so that equal calls may differ."""
     return any([getattr(n.target, "sets_mode", False) or getattr(n.target, "makes_leaves", False)
                 for n in graph.nodes if n.op == "call_function"])
 
@@ -114,7 +114,7 @@ def _sets_modes(graph):
 # -- folding ----------------------------------------------------------------------------------------------------------
 
 def fold(module, is_constant=lambda name: True):
-    """Replaces what depends on no argument and draws no number by its value.
+    """Replaces nodes that depend on no argument and draw no random number by their values.
 
     Parameters
     ----------
@@ -145,14 +145,14 @@ def fold(module, is_constant=lambda name: True):
 
 
 def _put(module, known):
-    """Puts values in the place of nodes."""
+    """Replaces nodes by their values."""
     graph, gone, before = module.graph, 0, 0
     for node in reversed(list(graph.nodes)):
         if node not in known or node.op != "call_function":
             continue
         users = [u for u in node.users if u not in known]
         if users and not node.all_input_nodes:
-            continue                    # a fill is no slower than a constant
+            continue                    # computing a fill costs no more than a stored constant
         if users:
             value = known[node]
             if isinstance(value, Tensor):
@@ -166,7 +166,7 @@ def _put(module, known):
                 for user in users:
                     user.args = map_arg(user.args, lambda x, n=node, v=value: v if x is n else x)
                     user.kwargs = map_arg(user.kwargs, lambda x, n=node, v=value: v if x is n else x)
-            else:                       # several results, whose parts are constants themselves
+            else:                       # a tuple, whose elements become constants themselves
                 continue
         if not node.users:
             graph.erase_node(node)
@@ -199,7 +199,7 @@ def merge_equal(module):
         try:
             key = node.op, node.target, _key(node.args), _key(node.kwargs)
             first = known.setdefault(key, node)
-        except TypeError:               # of a list that somebody has made
+        except TypeError:               # an unhashable argument
             continue
         if first is not node:
             node.replace_all_uses_with(first)
@@ -216,7 +216,7 @@ def written_to(graph):
 
 
 def _key(a):
-    """An argument as a key: numbers of another kind or sign are others."""
+    """An argument as a hashable key; numbers of another type or sign of zero are different."""
     if isinstance(a, (tuple, list)):
         return type(a).__name__, *map(_key, a)
     if isinstance(a, dict):
@@ -230,14 +230,14 @@ def _key(a):
 
 # -- convolutions and linear layers -----------------------------------------------------------------------------------
 
-# What a layer's result may go through, and the place of the layer's result among the arguments.
+# Rows that may follow a layer, and the allowed places of the layer's result among their arguments.
 AFFINE = {"add": (0, 1), "sub": (0,), "mul": (0, 1), "div": (0,)}
 
 
 def absorb_affine(module, is_constant=lambda name: True):
-    """Multiplies additions and multiplications by constants, one a channel, into the weights of the layer before them.
+    """Multiplies additions and multiplications by per-channel constants into the weights of the layer before them.
 
-    Results are rounded otherwise than before.
+    Results are rounded differently.
 
     Parameters
     ----------
@@ -267,7 +267,7 @@ def absorb_affine(module, is_constant=lambda name: True):
 
 
 def _absorb(module, layer, user, is_constant):
-    """Whether what is done with a layer's result is part of its weights now."""
+    """Moves the operation on a layer's result into its weights, if possible; returns whether it did."""
     graph, own = module.graph, row_of(user)
     if own is None or own.name not in AFFINE or Memory.writes(user) or len(layer.args) < 3 or layer.kwargs:
         return False
@@ -314,7 +314,7 @@ def _absorb(module, layer, user, is_constant):
 
 
 def _constant(module, node, is_constant):
-    """The value of a tensor of the module that never changes, or None."""
+    """The value of a module's tensor that never changes, or None."""
     if not isinstance(node, Node) or node.op != "get_attr" or not is_constant(node.target):
         return None
     value = attribute_at(module, node.target)

@@ -1,7 +1,7 @@
-"""Ops of your own: functions of Python or NumPy as ops that autograd, tracing, batching and compile know.
+"""Custom ops: functions of Python or NumPy as ops that autograd, tracing, batching and compile support.
 
-``custom_op`` makes an op of a function; ``define`` and ``impl``, or a ``Library``, do so in parts by a schema. Both
-kinds are called by ``ptcore.ops.namespace.name``.
+``custom_op`` makes an op of a function. ``define`` and ``impl``, or a ``Library``, make one in parts from a schema.
+Both kinds are called by ``ptcore.ops.namespace.name``.
 """
 import ptcore
 from ptcore._ops import namespaces
@@ -27,7 +27,7 @@ __all__ = ["CustomOpDef", "Library", "OpCheckError", "custom_op", "define", "fal
 
 
 def _of(op, api):
-    """(name, CustomOpDef or None) of what a caller names."""
+    """(name, CustomOpDef or None) of an op that a caller names."""
     if isinstance(op, CustomOpDef):
         return op._qualname, op
     name = op if isinstance(op, str) else getattr(op, "_name", None)
@@ -40,7 +40,7 @@ def _of(op, api):
 
 
 def register_kernel(op, device_types, func=None, /, *, lib=None):
-    """Registers the function that runs an op on types of devices; a decorator without one.
+    """Registers the kernel of an op for types of devices; without a function, returns a decorator.
 
     Parameters
     ----------
@@ -58,10 +58,10 @@ def register_kernel(op, device_types, func=None, /, *, lib=None):
 
 
 def register_fake(op, func=None, /, *, lib=None, _stacklevel=1, allow_override=True):
-    """Registers the function that says what an op's results look like; a decorator without one.
+    """Registers the fake of an op, which gives results without values; without a function, returns a decorator.
 
-    It is called with tensors on the meta device, and in graphs with symbolic sizes. It returns tensors without values
-    of the sizes, dtype and device that the op would give.
+    The fake is called with tensors on the meta device, and in graphs with symbolic sizes. It returns tensors without
+    values, with the sizes, dtype and device of the op's results.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def register_autograd(op, backward, /, *, setup_context=None, lib=None):
 
 
 def register_vmap(op, func=None, /, *, lib=None):
-    """Registers how an op runs on a batch; a decorator without a function. See :meth:`CustomOpDef.register_vmap`.
+    """Registers how an op runs on a batch, or returns a decorator. See :meth:`CustomOpDef.register_vmap`.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ def register_vmap(op, func=None, /, *, lib=None):
 
 
 def register_autocast(op, device_type, cast_inputs, /, *, lib=None):
-    """Says to which dtype autocast casts an op's floating tensors.
+    """Registers the dtype to which autocast casts an op's floating tensors.
 
     Parameters
     ----------
@@ -186,10 +186,10 @@ def register_autocast(op, device_type, cast_inputs, /, *, lib=None):
 
 
 class _FakeContext:
-    """What :func:`get_ctx` gives inside a fake implementation."""
+    """The result of :func:`get_ctx` inside a fake implementation."""
 
     def new_dynamic_size(self, *, min=0, max=None):
-        """A size that depends on values: of tensors without values none is known.
+        """A size that depends on values, which a fake cannot know.
 
         Raises
         ------
@@ -207,7 +207,7 @@ def get_ctx():
 
 
 class _Kernel:
-    """A kernel of an op: called as the op is."""
+    """A kernel of an op, called with the op's arguments."""
 
     def __init__(self, definition, kernel):
         self._definition, self._kernel = definition, kernel
@@ -216,7 +216,7 @@ class _Kernel:
         return self._kernel(*args, **kwargs)
 
     def call_boxed(self, keyset, *args, **kwargs):
-        """Calls it; the keys say nothing here."""
+        """Calls the kernel; the keys have no effect."""
         return self._kernel(*args, **kwargs)
 
 

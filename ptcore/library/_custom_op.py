@@ -1,4 +1,4 @@
-"""``custom_op``: a function of Python as an op, and what can be said of it beside."""
+"""``custom_op``: a Python function as an op, and methods that register its other parts."""
 import contextlib
 import inspect
 import logging
@@ -21,10 +21,10 @@ OPDEFS = {}                         # "namespace::name" -> CustomOpDef
 
 
 def custom_op(name, fn=None, /, *, mutates_args, device_types=None, schema=None, tags=None) -> "Any":
-    """Makes an op of a function; a decorator without one.
+    """Makes an op of a function; without a function, returns a decorator.
 
-    Graphs (``jit.trace``, ``compile``, ``make_fx``) keep its calls whole, and it may call what they cannot look into:
-    NumPy, SciPy, Numba.
+    Graphs (``jit.trace``, ``compile``, ``make_fx``) keep its calls whole, so the function may use code that they cannot
+    trace: NumPy, SciPy, Numba.
 
     Parameters
     ----------
@@ -101,9 +101,9 @@ def register_torch_dispatch(op, torch_dispatch_class, func=None, /, *, lib=None)
 
 
 class CustomOpDef:
-    """An op that :func:`custom_op` made of a function; it is called as that.
+    """An op made by :func:`custom_op` of a function, and called in the same way.
 
-    Not made by hand.
+    Users do not make instances themselves.
     """
 
     def __init__(self, namespace, name, schema, fn, tags=()):
@@ -135,7 +135,7 @@ class CustomOpDef:
         return self._opoverload(*args, **kwargs)
 
     def register_kernel(self, device_types, fn=None, /):
-        """Registers a function for types of devices; a decorator without one.
+        """Registers a kernel for types of devices; without a function, returns a decorator.
 
         Parameters
         ----------
@@ -155,7 +155,7 @@ class CustomOpDef:
         return inner if fn is None else inner(fn)
 
     def register_fake(self, fn, /):
-        """Registers the function that makes results without values, of arguments without values: with their sizes,
+        """Registers the fake, which gets arguments without values and returns results without values, with their sizes,
         dtype and device. See :func:`ptcore.library.register_fake`.
 
         Parameters
@@ -199,7 +199,7 @@ class CustomOpDef:
         self._definition.set_autograd_formula(backward, setup_context)
 
     def register_vmap(self, func=None):
-        """Registers how a batch is run; a decorator without a function. Without one, sample after sample is.
+        """Registers how a batch is run, or returns a decorator. By default samples run one after another.
 
         Parameters
         ----------
@@ -213,7 +213,7 @@ class CustomOpDef:
         return register if func is None else register(func)
 
     def register_autocast(self, device_type, cast_inputs):
-        """Says to which dtype autocast casts the op's floating tensors.
+        """Registers the dtype to which autocast casts the op's floating tensors.
 
         Parameters
         ----------
@@ -237,7 +237,7 @@ class CustomOpDef:
 
     @contextlib.contextmanager
     def set_kernel_enabled(self, device_type, enabled=True):
-        """Context in which the function of a device is used, or the one for all devices in its place.
+        """Context in which a device's kernel is enabled, or disabled in favour of the kernel for all devices.
 
         Parameters
         ----------
@@ -261,7 +261,7 @@ class CustomOpDef:
                 del own.kernels[_definition.EXPLICIT]
 
     def _check(self, kernel, args, result):
-        """Raises if a kernel gave what its schema does not say."""
+        """Raises if a kernel's results or writes contradict the schema."""
         own, where = self._definition, inspect.getmodule(kernel)
         if Tag.inplace in self._tags:
             if result is not args[0]:
@@ -293,7 +293,7 @@ class CustomOpDef:
 
 
 def _check_result(own, result):
-    """Raises if the results of a kernel are not of the types of the schema."""
+    """Raises if the results of a kernel do not have the types of the schema."""
     returns = own.schema.returns
     if not returns:
         if result is not None and result != ():
@@ -314,4 +314,4 @@ def _check_result(own, result):
 
 
 def _writes_alone(*args, **kwargs):
-    """The fake of an op that does nothing but write to its arguments."""
+    """The fake of an op that only writes to its arguments."""

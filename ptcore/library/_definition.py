@@ -1,8 +1,8 @@
-"""What a custom op is made of, and the order in which a call asks for it.
+"""The parts of a custom op, and the order in which a call uses them.
 
-``Definition`` is the body of one op: autocast, then the history for backward and transformations, then a kernel for the
-device, on meta tensors the fake one. Whoever sees calls as wholes (``__torch_function__``, tracers) has been asked
-before. The order is that of PyTorch's dispatcher.
+``Definition`` is the body of one op. A call goes through autocast, then the history for backward and transformations,
+then a kernel for the device; on meta tensors the fake. Interpreters of whole calls (``__torch_function__``, tracers)
+come before. The order is that of PyTorch's dispatcher.
 """
 import ptcore
 from ptcore._interpret import innermost
@@ -19,16 +19,16 @@ from ptcore.autograd.helpers import interposed
 
 __all__ = ["Definition", "NoFakeError", "below_autograd", "define", "definition_of", "find", "remove"]
 
-EXPLICIT, IMPLICIT = "explicit", "implicit"        # kernels for all devices: without, and with a history of their parts
+EXPLICIT, IMPLICIT = "explicit", "implicit"  # kernels for all devices; an implicit one gets the history of its ops
 META = "meta"
 
 
 class NoFakeError(NotImplementedError, RuntimeError):
-    """A custom op is called on what has no values, and nobody said what its results look like."""
+    """Raised where a custom op is called on tensors without values, and it has no fake."""
 
 
 def tensors_in(values):
-    """The tensors among values, and in lists of them."""
+    """The tensors among values, also inside lists."""
     for x in values:
         if isinstance(x, Tensor):
             yield x
@@ -39,7 +39,7 @@ def tensors_in(values):
 
 
 def memory_of(x):
-    """Where a tensor's memory begins; 0 if it has none."""
+    """The address of a tensor's memory; 0 if it has none."""
     return x.untyped_storage().data_ptr() if x.device.type != META and x.numel() else 0
 
 
@@ -73,8 +73,8 @@ class Definition:
         self.kernels, self.with_keyset, self.autocast = {}, set(), {}
         self.fake = self.vmap = self.backward = self.setup_context = self.autograd = None
         self.disabled = set()
-        self.checks = None              # of custom_op: looks at what a kernel gave
-        self.promised = {}              # what fakes said in graphs: description of arguments -> of results
+        self.checks = None              # for custom_op: checks the results of a kernel
+        self.promised = {}              # results of fakes in graphs: description of arguments -> of results
         self._class = None
         self.function = register.register_custom(self.qualname, schema, self)
 
@@ -102,8 +102,8 @@ class Definition:
         return [a.convert(self.qualname, x) for a, x in zip(self.schema.arguments, args)]
 
     def comes_first(self, args):
-        """Whether something of the call is to be seen to before a tracer writes it down: casts, or a history; or the
-        op is nothing but what it calls."""
+        """Whether casts or a history are to be handled before a tracer writes the call, or the op is only the calls in
+        its function."""
         if self.autocast and self.cast(args) is not None:
             return True
         if thread.skips is not self and not is_below_autograd() and (
@@ -114,7 +114,7 @@ class Definition:
     # -- autocast --------------------------------------------------------------------------------------------------
 
     def cast(self, args):
-        """What to call in the place of this op where autocast is on, or None."""
+        """The function to call in place of this op if autocast casts its arguments, or None."""
         device = self.device_of(args)
         rule = self.autocast.get(device)
         if rule is None or not is_autocast_enabled(device):
@@ -142,7 +142,7 @@ class Definition:
         return is_grad_enabled() and any(x.requires_grad for x in tensors_in(args))
 
     def records(self, args):
-        """Whether gradients, or a transformation, are to be seen to before the kernel runs."""
+        """Whether gradients or a transformation are to be handled before the kernel runs."""
         if interposed() and not innermost().traces:
             return True
         return self.has_history(args)
@@ -159,7 +159,7 @@ class Definition:
         return call.results(results)
 
     def refuse_writes(self, args):
-        """An op that writes has no formula: what it writes to must need none."""
+        """Refuses to write to a leaf that requires grad; an op that writes has no formula."""
         for k in self.mutates:
             for x in tensors_in([args[k]]):
                 if x.requires_grad and x.is_leaf:
@@ -169,7 +169,7 @@ class Definition:
     # -- kernels ---------------------------------------------------------------------------------------------------
 
     def device_of(self, args):
-        """The type of the device that a call is for: meta before accelerators before the CPU."""
+        """The type of the device that runs a call: meta before accelerators before the CPU."""
         found = None
         for x in tensors_in(args):
             kind = x.device.type
@@ -183,7 +183,7 @@ class Definition:
         return found
 
     def kernel_for(self, args):
-        """The function that runs a call, or None."""
+        """The kernel of a call, or None."""
         device, kernels = self.device_of(args), self.kernels
         if device == META and self.fake is not None:
             return self.fake
@@ -193,7 +193,7 @@ class Definition:
         return kernels.get(IMPLICIT) if found is None else found
 
     def is_implicit(self, args):
-        """Whether the call is nothing but what its function calls."""
+        """Whether the kernel of a call is implicit, so that the call consists of the ops it calls."""
         found = self.kernels.get(IMPLICIT)
         return found is not None and self.kernel_for(args) is found
 
@@ -243,7 +243,7 @@ class Definition:
     # -- promises of fakes -----------------------------------------------------------------------------------------
 
     def promise(self, args, result):
-        """Notes what a fake said of results that a graph will rely on."""
+        """Notes a fake's description of results, which a graph relies on."""
         self.promised[_described(args)] = _described([result])
 
     def keep_promise(self, args, result):
@@ -252,7 +252,7 @@ class Definition:
             raise RuntimeError(f"{self.qualname}: the fake implementation says that the result is "
                                f"{_spelled(expected)}, but the kernel gave {_spelled(_described([result]))}")
 
-    # -- what is registered ----------------------------------------------------------------------------------------
+    # -- registration ----------------------------------------------------------------------------------------------
 
     def set_autograd_formula(self, backward, setup_context):
         self.backward, self.setup_context, self._class = backward, setup_context, None
@@ -287,11 +287,11 @@ def _spelled(described):
 # -- the history of a call --------------------------------------------------------------------------------------------
 
 class _Call:
-    """How the arguments and results of one call are made of single values, as Functions take and give them."""
+    """The structure of a call's arguments and results, which a Function takes and gives as single values."""
 
     def __init__(self, args, grad_enabled):
-        self.grad_enabled = grad_enabled            # where the op was called
-        self.leaves, self.lengths = [], []          # of each argument: None, or how many tensors its list has
+        self.grad_enabled = grad_enabled            # the mode at the call of the op
+        self.leaves, self.lengths = [], []          # of each argument: the number of tensors of a list, otherwise None
         for x in args:
             if type(x) is list and x and all(y is None or isinstance(y, Tensor) for y in x):
                 self.lengths.append(len(x))
@@ -306,7 +306,7 @@ class _Call:
         return [next(order) if n is None else [next(order) for _ in range(n)] for n in self.lengths]
 
     def flat(self, result):
-        """The results one by one; whether there is one alone, and which are lists, is kept."""
+        """The results as single values; their structure is noted."""
         self.shape = type(result) if isinstance(result, (tuple, list)) else None
         if self.shape is None:
             self.counts = [None]
@@ -323,7 +323,7 @@ class _Call:
         return found[0] if self.shape is None else self.shape(found)
 
     def gradients(self, name, grads, positional):
-        """One gradient for each leaf, of what a formula gives for each argument that is not by keyword alone."""
+        """A gradient for each leaf, from a formula's gradients for the positional arguments."""
         grads = grads if isinstance(grads, tuple) else (grads,)
         if len(grads) != positional:
             raise RuntimeError(f"{name}: the backward formula must return {positional} gradients, one for each "
@@ -343,7 +343,7 @@ class _Call:
 
 
 def _function_of(own):
-    """The Function of an op: its methods are what is registered."""
+    """The Function of an op, whose methods call the registered functions."""
     name = own.qualname
 
     def forward(call, *leaves):
@@ -359,7 +359,7 @@ def _function_of(own):
         ctx._call = call
         if own.setup_context is None:
             return
-        needs = ctx.needs_input_grad                # none are said where tangents are asked for
+        needs = ctx.needs_input_grad                # empty if tangents are computed
         ctx.needs_input_grad = tuple(call.nested(needs[1:] or [False] * len(call.leaves))[:own.positional])
         values = call.nested(inputs[1:])
         found = {"inputs": tuple(values[:own.positional]), "output": call.results(output)}
@@ -417,7 +417,7 @@ def _function_of(own):
 
 
 def _one_by_one(own, info, dims, values):
-    """The op on one sample after another, where no rule says how a batch is run."""
+    """Runs the op on one sample after another, for ops without a batch rule."""
     def sample(x, d, k):
         if type(x) is list:
             return [sample(y, e, k) for y, e in zip(x, d)] if isinstance(d, list) else x
@@ -472,7 +472,7 @@ def define(schema, tags=(), demands_formula=False):
 
 
 def remove(definition):
-    """Takes an op out of the table."""
+    """Removes an op from the table."""
     schema = definition.schema
     own = namespaces.custom.get(schema.name, {})
     if own.get(schema.overload_name or "default") is definition.function:
@@ -483,7 +483,7 @@ def remove(definition):
 
 
 def definition_of(function):
-    """The definition of an op's function; None of a row of the table."""
+    """The definition of an op's function; None for a row of the table."""
     return namespaces.definition_of(function)
 
 

@@ -1,4 +1,4 @@
-"""``infer_schema``: the schema of a function by its annotations."""
+"""``infer_schema``: makes the schema of a function from its annotations."""
 import collections.abc
 import inspect
 import types as python_types
@@ -16,7 +16,8 @@ Number = typing.Union[int, float, bool]                 # noqa: UP007  torch.typ
 
 
 def _known(cls):
-    """The word of a class, and which containers of it there are: lists, lists with None, lists or None."""
+    """The schema's word for a class, and its allowed containers: lists, lists with None, lists or None.
+    """
     return {Tensor: ("Tensor", True, True, False), int: ("SymInt", True, False, True),
             float: ("float", True, False, True), bool: ("bool", True, False, True), str: ("str", False, False, False),
             dtype: ("ScalarType", False, False, False), device: ("Device", False, False, False)}.get(cls)
@@ -31,7 +32,7 @@ _LISTS = (list, collections.abc.Sequence)
 
 
 def _without_none(annotation):
-    """What an annotation is beside None, or None if it is no optional."""
+    """The other type of an optional annotation, or None if it is not optional."""
     if typing.get_origin(annotation) not in _UNIONS:
         return None
     args = typing.get_args(annotation)
@@ -42,7 +43,7 @@ def _without_none(annotation):
 
 
 def _word(annotation):
-    """The type of a parameter as schemas spell it, or None."""
+    """The type of a parameter in the notation of schemas, or None."""
     if _is_number(annotation):
         return "Scalar"
     try:
@@ -104,7 +105,7 @@ def _default(value, error):
 
 
 def infer_schema(prototype_function, /, *, mutates_args, op_name=None, tags=()):
-    """The schema of a function, by the annotations of its parameters and of its result.
+    """The schema of a function, from the annotations of its parameters and its result.
 
     Parameters
     ----------

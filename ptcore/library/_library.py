@@ -1,4 +1,4 @@
-"""``Library``: ops that are defined by schemas, and functions that are registered for them, as long as it lives."""
+"""``Library``: ops defined by schemas, and functions registered for them, during its lifetime."""
 import contextlib
 import functools
 import re
@@ -20,17 +20,17 @@ _KEYS = {"": _definition.IMPLICIT, "CompositeImplicitAutograd": _definition.IMPL
          "CompositeExplicitAutogradNonFunctional": _definition.EXPLICIT, "default": _definition.EXPLICIT,
          "Meta": "meta",
          **_DEVICES}
-pending = {}                        # name of an op that is not defined yet -> what is registered for it
+pending = {}                        # name of an op that is not defined yet -> its registrations
 _keep_alive = []
 
 
 def fallthrough_kernel():
-    """Stands for: nothing is done at this key."""
+    """A placeholder for a key without a kernel."""
     raise NotImplementedError("fallthrough_kernel() should never be called.")
 
 
 def key_of(dispatch_key):
-    """(what, key) of a name that PyTorch's dispatcher has, or of a type of device."""
+    """(what, key) for a name of PyTorch's dispatch keys, or for a type of device."""
     key = dispatch_key.name if hasattr(dispatch_key, "name") else dispatch_key
     if key in _KEYS:
         return "kernel", _KEYS[key]
@@ -59,7 +59,7 @@ def parse_namespace(qualname):
 
 
 def when_defined(name, register):
-    """Calls ``register(definition)`` for an op, now or when it is defined."""
+    """Calls ``register(definition)`` for an op, at once or when it is defined."""
     definition = _definition.find(name)
     if definition is not None:
         register(definition)
@@ -72,9 +72,9 @@ def when_defined(name, register):
 
 
 class Library:
-    """Ops of one namespace, and what is registered for them.
+    """Ops of one namespace, and functions registered for them.
 
-    When the object is gone, so is what was defined and registered by it.
+    When the object is freed, its definitions and registrations are removed.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ class Library:
             raise RuntimeError(f"Only a single Library can be of kind DEF for the namespace {ns}: there is one "
                                "already; use FRAGMENT")
         self.ns, self.kind, self.dispatch_key, self.m = ns, kind, dispatch_key, True
-        self._undo = []                 # functions that take back what was done, the last one first
+        self._undo = []                 # functions that undo registrations, the last one first
         if kind == "DEF":
             _defined.add(ns)
             self._undo.append(lambda: _defined.discard(ns))
@@ -168,7 +168,7 @@ class Library:
         return made
 
     def _name(self, op_name, api):
-        """``"namespace::name"`` of what a caller names."""
+        """``"namespace::name"`` of an op that a caller names."""
         if not isinstance(op_name, str):
             name = getattr(op_name, "_name", None)
             if not isinstance(name, str):
@@ -227,7 +227,7 @@ class Library:
         when_defined(name, register)
 
     def _register_fake(self, op_name, fn, _stacklevel=1, *, allow_override=True):
-        """Registers the function that says what results look like."""
+        """Registers the fake of an op."""
         self.impl(op_name, fn, "Meta", allow_override=allow_override)
 
     def _sets(self, name, field, value):
@@ -235,7 +235,7 @@ class Library:
         when_defined(name, lambda definition: self._undo.append(_set(definition, field, value, True)))
 
     def fallback(self, fn, dispatch_key="", *, with_keyset=False):
-        """Refused: no function gets all ops of a key.
+        """Refused: no function can handle all ops of a key.
 
         Raises
         ------
@@ -253,7 +253,7 @@ class Library:
         _take_back(self._undo)
 
 
-_defined = set()                    # namespaces that have a library of kind DEF
+_defined = set()                    # namespaces with a library of kind DEF
 
 
 def _take_back(undo):
@@ -285,7 +285,7 @@ def _put(table, key, value, allow_override, definition):
 
 
 def _check_tags(schema, tags):
-    """Raises if a schema is not what ``Tag.inplace`` or ``Tag.out`` says."""
+    """Raises if a schema contradicts ``Tag.inplace`` or ``Tag.out``."""
     written = [a for a in schema.arguments if a.is_write]
     if Tag.out in tags:
         aliases = [a.alias_info.before_set for a in written]
@@ -312,7 +312,7 @@ def _scoped_library(*args, **kwargs):
 
 
 def library_for(space, lib):
-    """The library that a function of this module registers by: the caller's, else one that is kept."""
+    """The library for registrations by functions of this module: the caller's, otherwise one that lives on."""
     if lib is None:
         lib = Library(space, "FRAGMENT")
         _keep_alive.append(lib)
@@ -362,7 +362,7 @@ def define(qualname, schema, *, lib=None, tags=()):
 
 
 def impl(qualname, types, func=None, *, lib=None):
-    """Registers a function that runs an op on types of devices; a decorator without one.
+    """Registers a kernel of an op for types of devices; without a function, returns a decorator.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""``opcheck``: whether what is registered for an op fits together."""
+"""``opcheck``: checks that the registered parts of an op agree."""
 import ptcore
 from ptcore._ops import namespaces
 from ptcore._tensor import Tensor
@@ -11,11 +11,11 @@ __all__ = ["OpCheckError", "opcheck"]
 
 
 class OpCheckError(Exception):
-    """An op failed a check."""
+    """Raised where an op fails a check."""
 
 
 def _copied(x):
-    """Arguments of their own for a run, with memory of their own."""
+    """Copies of arguments for one run, with memory of their own."""
     return tree_map(lambda t: t.detach().clone().requires_grad_(t.requires_grad) if isinstance(t, Tensor) else t, x)
 
 
@@ -24,7 +24,7 @@ def _tensors(x):
 
 
 def _test_schema(op, args, kwargs, close):
-    """What is written to, and which memory results show, is what the schema says."""
+    """The op writes to the arguments that its schema names, and results share the memory that it names."""
     schema = op._schema
     values = namespaces.bind(schema, *_copied((args, kwargs)))
     before = _copied(values)
@@ -51,7 +51,7 @@ def _same(x, y):
 
 
 def _test_autograd_registration(op, args, kwargs, close):
-    """An op whose arguments require grad has a formula, or is made of others that have."""
+    """An op whose arguments require grad has a formula, or consists of ops with formulas."""
     if not any(x.requires_grad for x in _tensors((args, kwargs))):
         return
     definition = _definition.definition_of(op)
@@ -104,7 +104,7 @@ def _run(function, args, kwargs):
 
 
 def _test_aot_dispatch(op, args, kwargs, close, dynamic=False):
-    """Compiled, the op gives the results and gradients that it gives as it is."""
+    """Compiled, the op gives the same results and gradients."""
     def program(*args, **kwargs):
         return op(*args, **kwargs)
     expected = _run(program, args, kwargs)
@@ -118,12 +118,12 @@ def _test_aot_dispatch(op, args, kwargs, close, dynamic=False):
 
 
 def _test_aot_dispatch_static(op, args, kwargs, close):
-    """The same with the sizes of the arguments."""
+    """The compiled op with the sizes of the arguments."""
     _test_aot_dispatch(op, args, kwargs, close)
 
 
 def _test_aot_dispatch_dynamic(op, args, kwargs, close):
-    """The same with sizes as symbols."""
+    """The compiled op with symbolic sizes."""
     _test_aot_dispatch(op, args, kwargs, close, True)
 
 
@@ -133,10 +133,10 @@ _DEFAULT = ("test_schema", "test_autograd_registration", "test_faketensor", "tes
 
 
 def opcheck(op, args, kwargs=None, *, test_utils=_DEFAULT, raise_exception=True, atol=None, rtol=None):
-    """Checks that what is registered for an op fits together, on some arguments.
+    """Checks on some arguments that the registered parts of an op agree.
 
-    Gradients are compared with those of the compiled op, not with numerical ones: that is what ``autograd.gradcheck``
-    does.
+    Gradients are compared with those of the compiled op. Use ``autograd.gradcheck`` to compare them with numerical
+    ones.
 
     Parameters
     ----------

@@ -1,11 +1,11 @@
-"""``Tag``: what can be said of an op beside its schema."""
+"""``Tag``: properties of an op beside its schema."""
 import enum
 
 __all__ = ["Tag"]
 
 
 class Tag(enum.Enum):
-    """Properties of ops; ``inplace`` and ``out`` change what a custom op may return."""
+    """Properties of ops; ``inplace`` and ``out`` allow a custom op other results."""
 
     core = enum.auto()
     cudagraph_unsafe = enum.auto()

@@ -1,5 +1,5 @@
-"""Tensors some of whose elements are masked out: reductions and normalisations over the others, and
-:class:`MaskedTensor`, a tensor that carries its mask. A mask is a bool tensor: True marks the elements that count."""
+"""Tensors with masked-out elements: reductions and normalisations over the other elements, and :class:`MaskedTensor`, a
+tensor with its mask. A mask is a bool tensor: True marks the elements that count."""
 from ptcore.masked import _calls
 from ptcore.masked._normalizations import (
     cumprod,

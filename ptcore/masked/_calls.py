@@ -1,4 +1,4 @@
-"""What functions of tensors mean for masked ones: elementwise, moving elements, reducing them."""
+"""Functions of tensors for masked tensors: elementwise ones, those that move elements, and reductions."""
 import inspect
 
 import ptcore
@@ -27,7 +27,7 @@ def call(func, args, kwargs):
     """The result of a function with masked tensors among its arguments."""
     name = func.__name__
     how = TABLE.get(name)
-    if how is None and hasattr(func, "__wrapped__"):        # no row: the ops in it are asked one by one
+    if how is None and hasattr(func, "__wrapped__"):        # no row, so the ops inside are offered one by one
         return func.__wrapped__(*args, **kwargs)
     if how is None:
         raise TypeError(f"{name}: there is no form of it for a MaskedTensor")
@@ -47,7 +47,7 @@ def _masks(x):
 
 
 def _common_mask(name, args):
-    """The mask of all masked arguments, which must be one."""
+    """The mask of all masked arguments, which must be equal."""
     found = [x.get_mask() for x in args if is_masked_tensor(x)]
     for mask in found[1:]:
         if mask is not found[0] and not ptcore.equal(mask, found[0]):
@@ -84,7 +84,7 @@ def _moving(func, args, kwargs):
 
 
 def _with_masks(args):
-    """Plain tensors among those that are joined with masked ones count everywhere."""
+    """The arguments of a join, plain tensors with a mask of True."""
     def counted(x):
         if isinstance(x, ptcore.Tensor) and not is_masked_tensor(x):
             return ptcore.ones(x.shape, dtype=ptcore.bool, device=x.device)
@@ -128,7 +128,7 @@ def _where(func, args, kwargs):
 
 
 def _softmax(func, args, kwargs):
-    """Zeros where elements are masked out, rows without others as well."""
+    """Softmax with zeros where elements are masked out, also in rows without any other element."""
     given = _named(func, args, kwargs)
     x = given.pop("input")
     given.pop("_stacklevel", None)
@@ -141,7 +141,7 @@ def _like(func, args, kwargs):
 
 
 def _moved_to(func, args, kwargs):
-    """Another dtype or device; the mask stays one of bools."""
+    """Casts or moves a tensor; the mask stays one of bools."""
     data = func(*_data(args), **kwargs)
     return wrapped(data, args[0].get_mask().to(data.device))
 

@@ -1,4 +1,4 @@
-"""What the masked functions share: masks of an input's shape, what stands in for masked-out elements, docstrings."""
+"""Helpers of the masked functions: masks of an input's shape, fill values for masked-out elements, docstrings."""
 from math import inf, nan
 
 import ptcore
@@ -8,7 +8,7 @@ from ptcore.masked._tensor import MaskedTensor
 
 
 def read(op, input, mask=None):
-    """The plain tensor and its mask, or None; a masked tensor has its own."""
+    """The plain tensor and its mask, or None; a masked tensor brings its own."""
     if isinstance(input, MaskedTensor):
         return input.get_data(), input.get_mask()
     if not isinstance(input, ptcore.Tensor):
@@ -33,7 +33,7 @@ def whole(op, input, mask):
 
 
 def identity(op, dtype, ord=2.0):
-    """What a reduction may meet any number of times without its result being another."""
+    """The identity of a reduction: a value that does not change its result."""
     if op in ("sum", "prod"):
         return int(op == "prod")
     if op in ("amax", "argmax", "logaddexp", "amin", "argmin", "logsumexp"):

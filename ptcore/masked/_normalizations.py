@@ -1,4 +1,4 @@
-"""Normalisations and scans of the elements that a mask marks."""
+"""Normalisations and scans over the elements that a mask marks."""
 import ptcore
 from ptcore.masked._masks import described, dims_of, filled, read
 from ptcore.masked._reductions import norm

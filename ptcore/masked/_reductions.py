@@ -1,4 +1,4 @@
-"""Reductions over the elements that a mask marks, by reductions that meet an identity in place of the others."""
+"""Reductions over the elements that a mask marks; the other elements are replaced by an identity."""
 import ptcore
 from ptcore._ops.checked import integer, number
 from ptcore.masked._masks import described, dims_of, filled, identity, read
@@ -58,7 +58,7 @@ def _place(op, function, input, dim, keepdim, dtype, mask):
 
 
 def _count(input, mask, dim, keepdim):
-    """How many elements count."""
+    """The number of elements that count."""
     if mask is None:
         mask = ptcore.ones(input.shape, dtype=ptcore.bool, device=input.device)
     return mask.sum(dim, bool(keepdim))
@@ -105,7 +105,7 @@ def logsumexp(input, dim=None, *, keepdim=False, dtype=None, mask=None):
 
 
 def logaddexp(input, other, *, dtype=None, input_mask=None, other_mask=None):
-    """``log(exp(input) + exp(other))``, without overflow; -inf stands in for elements that are masked out.
+    """``log(exp(input) + exp(other))`` without overflow; masked-out elements count as -inf.
 
     Parameters
     ----------

@@ -3,7 +3,7 @@ import ptcore
 from ptcore import Tensor
 from ptcore._ops.checked import flag
 
-call = None                             # what functions mean for masked tensors; _calls.py enters it
+call = None                             # the functions of masked tensors, set by _calls.py
 
 
 def is_masked_tensor(obj, /):
@@ -19,7 +19,7 @@ def is_masked_tensor(obj, /):
 
 
 def masked_tensor(data, mask, requires_grad=False):
-    """A :class:`MaskedTensor` that is a leaf, as those of :func:`ptcore.tensor` are.
+    """A :class:`MaskedTensor` that is a leaf, like the tensors of :func:`ptcore.tensor`.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def wrapped(data, mask):
 
 
 def check(data, mask):
-    """Raises unless data and mask go together."""
+    """Raises unless data and mask fit together."""
     for name, x in (("data", data), ("mask", mask)):
         if is_masked_tensor(x) or not isinstance(x, Tensor):
             raise TypeError(f"MaskedTensor: {name} must be a Tensor, got {type(x).__name__}")
@@ -109,9 +109,9 @@ def check(data, mask):
 class MaskedTensor(Tensor):
     """A tensor and a mask of the elements that count; PyTorch's prototype of the same name, for strided tensors.
 
-    Elementwise functions apply to all elements and keep the mask, which must be the same for both operands. What
-    picks, joins or moves elements does so with the mask as well. Reductions leave masked-out elements out; an element
-    of their result is masked out if nothing counted. What has no such meaning raises TypeError.
+    Elementwise functions apply to all elements and keep the mask, which must be the same for both operands. Functions
+    that pick, join or move elements do the same with the mask. Reductions leave masked-out elements out; an element of
+    their result is masked out if no element counted. Other functions raise TypeError.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ class MaskedTensor(Tensor):
         return call(func, args, kwargs or {})
 
     def get_data(self):
-        """The elements, those that are masked out too, as a plain tensor over the same memory, with history."""
+        """All elements, masked-out ones included, as a plain tensor over the same memory, with history."""
         return ptcore._disabled_torch_function_impl(ptcore.reshape, (), (self, self.shape))
 
     def get_mask(self):
@@ -174,7 +174,7 @@ class MaskedTensor(Tensor):
         return self._masked_mask
 
     def to_tensor(self, value):
-        """The elements as a plain tensor, with `value` where they are masked out."""
+        """The elements as a plain tensor, with `value` in place of masked-out ones."""
         return self.get_data().masked_fill(~self.get_mask(), value)
 
     @property
@@ -198,7 +198,7 @@ class MaskedTensor(Tensor):
         return self.get_data().item()
 
     def tolist(self):
-        """The elements as nested lists, None where they are masked out."""
+        """The elements as nested lists, with None for masked-out ones."""
         return _listed(self.get_data().tolist(), self.get_mask().tolist())
 
     def __bool__(self):
@@ -220,7 +220,7 @@ class MaskedTensor(Tensor):
 
 
 def _again(data, mask, requires_grad):
-    """What a pickle holds."""
+    """Rebuilds a pickled masked tensor."""
     return MaskedTensor(data, mask, requires_grad)
 
 

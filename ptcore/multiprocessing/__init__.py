@@ -1,7 +1,7 @@
 """The standard ``multiprocessing``, whose queues and pipes send tensors as shared memory.
 
-Every name of the standard module is here. A tensor that is sent is moved to shared memory once, in place, and never
-copied again: all processes show the same bytes, and a write in one of them is seen by the others.
+Every name of the standard module is here. A sent tensor is moved to shared memory once, in place, and never copied
+again: all processes show the same bytes, and a write in one process is seen by the others.
 
 Examples
 --------
@@ -57,7 +57,7 @@ def get_all_sharing_strategies():
 
 
 def get_sharing_strategy():
-    """How memory is shared that is not shared yet."""
+    """How memory becomes shared."""
     return segments.strategy
 
 

@@ -26,7 +26,7 @@ if _shared_memory.STRATEGIES[0] == "file_descriptor":
             return channels.SimpleQueue(ctx=self.get_context())
 else:
     class _Carrying:
-        """A message names its segments: the standard pipes and queues will do."""
+        """On this system a message names its segments, so the standard pipes and queues suffice."""
 
 
 class _Concrete(_Carrying):
@@ -43,12 +43,12 @@ contexts = {name: _derive(standard) for name, standard in context._concrete_cont
 
 
 def get_context(method=None):
-    """A context whose processes are started by ``method``, by default as the standard module has been set to."""
+    """A context whose processes are started by ``method``, by default the standard module's setting."""
     return contexts[context._default_context.get_context(method).get_start_method()]
 
 
 class Default(_Carrying, context.BaseContext):
-    """What the package's own functions belong to. The start method is the standard module's."""
+    """The context of the package's own functions. Its start method is the standard module's."""
 
     Process = context.Process
 
@@ -57,7 +57,7 @@ class Default(_Carrying, context.BaseContext):
         return get_context(method)
 
     def set_start_method(self, method, force=False):
-        """Sets how processes are started; once."""
+        """Sets how processes are started; may be called once."""
         context._default_context.set_start_method(method, force)
 
     def get_start_method(self, allow_none=False):

@@ -1,9 +1,9 @@
-"""How memory of CUDA devices gets to another process: as a handle of the driver's, and never copied.
+"""Sends memory of CUDA devices to another process as a handle of the driver, without a copy.
 
-The sender keeps what it sent until the receiver has no tensor over it any more. A slip of shared memory goes with each
-message: 0 while it is on its way, the process that has read it (and when that was started) as long as it needs the
-memory, then -1. The sender looks at its slips with each message, in ``cuda.ipc_collect`` and when memory runs out; the
-slip of a process that has died counts as returned.
+The sender keeps sent memory until the receiver has no tensor over it. Each message has a slip of shared memory. The
+slip holds 0 while the message is on its way, then the number (and start time) of the process that has read it while
+that process needs the memory, then -1. The sender checks its slips at each message, in ``cuda.ipc_collect`` and when
+memory runs out. The slip of a dead process counts as returned.
 """
 import itertools
 import os
@@ -33,7 +33,7 @@ def _driver():
 
 
 def _me():
-    """Says whether a message comes back to its sender."""
+    """Identifies this process, so that a message that returns to its sender is recognised."""
     return os.getpid(), _token
 
 
@@ -43,7 +43,7 @@ def _words(slip):
 
 
 def collect():
-    """Lets go of what receivers have returned; whether there was anything."""
+    """Releases memory that receivers have returned; returns whether there was any."""
     found = False
     for number, (_, _, words) in list(_sent.items()):
         process, start = int(words[0]), int(words[1])
@@ -53,7 +53,7 @@ def collect():
 
 
 def _end():
-    """After the children have been joined."""
+    """Runs after the children have been joined."""
     collect()
     if _sent:
         warnings.warn(f"multiprocessing: this process ends while others need {len(_sent)} of its CUDA storages, whose "
@@ -64,7 +64,7 @@ util.Finalize(None, _end, exitpriority=-90)
 
 
 class _Opened:
-    """Memory of another process as this one has it; the message's slip is returned with it."""
+    """Memory of another process, opened in this one. The message's slip is returned at its end."""
 
     def __init__(self, index, base, offset, nbytes, words):
         self.index, self.address, self.nbytes = index, base + offset, nbytes
@@ -75,7 +75,7 @@ class _Opened:
 
 
 def _leave(process, index, base, words):
-    if os.getpid() != process:          # a forked child's copy: its parent still has the memory
+    if os.getpid() != process:          # in a forked child: the memory belongs to its parent
         return
     _driver().close_memory(index, base)
     words[0] = RETURNED
@@ -91,7 +91,7 @@ def reduce_storage(storage):
     collect()
     handle, offset = _driver().memory_handle(index, address)
     event = Event(interprocess=True)
-    event.record(current_stream(index))         # the receiver's work comes after what this stream has been given
+    event.record(current_stream(index))         # the receiver waits for the work on this stream
     segment, place = allocate(16)
     slip = segment.storage(place, 16)
     number = next(_numbers)
@@ -103,7 +103,7 @@ def reduce_storage(storage):
 
 
 def rebuild_storage(index, handle, offset, nbytes, event, slip, process, number):
-    """The storage of a message, behind the sender's work on the stream that was current there."""
+    """The storage of a message. Its use waits for the sender's work on the stream that was current there."""
     words = _words(slip)
     if words[0] != ON_ITS_WAY:
         raise RuntimeError("multiprocessing: a message with CUDA tensors is read for the second time")

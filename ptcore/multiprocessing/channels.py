@@ -1,7 +1,7 @@
 """Pipes through which descriptors travel beside the bytes, and the queues over them.
 
-A descriptor is in the message itself: the kernel keeps what it refers to until the message is read or can no longer be
-read. So a sender may end, in any way, before its message is received, and nothing is left behind if it never is.
+A descriptor is in the message itself: the kernel keeps the file open until the message is read or can no longer be
+read. So a sender may end in any way before its message is received, and an unread message leaves nothing behind.
 """
 import errno
 import io
@@ -16,23 +16,24 @@ from multiprocessing import connection, queues, reduction
 from ptcore._contexts import Changed
 from ptcore.multiprocessing._socket import AT_ONCE, Descriptors, receive, send
 
-_HEAD = struct.Struct("!QI")        # bytes and descriptors of a message
-_USUAL = 64 << 10                   # bytes of a message whose pickler is kept for the next one
+_HEAD = struct.Struct("!QI")        # number of bytes and of descriptors of a message
+_USUAL = 64 << 10                   # largest message whose pickler is kept for the next one
 
 
 class _Transit(threading.local):
-    """What belongs to the message that this thread packs or unpacks."""
+    """The state of the message that this thread packs or unpacks."""
 
-    outgoing = None     # segments, where the message goes through a pipe of this file
+    outgoing = None     # its segments, if it goes through a pipe of this file
     arrived = None      # its descriptors
-    storages = None     # that it names otherwise; see ``utils.data._ring``
+    storages = None     # storages that it names in another way; see ``utils.data._ring``
 
 
 transit = _Transit()
 
 
 class packing(Changed):
-    """The segments of what is pickled inside go with the next message of this thread; they are added to a list."""
+    """Context that collects the segments of objects pickled inside, for this thread's next message.
+    """
 
     def __init__(self, segments=None):
         self.segments = [] if segments is None else segments
@@ -40,26 +41,26 @@ class packing(Changed):
 
 
 class unpacking(Changed):
-    """What is unpickled inside has this; what came with a message and was not taken is closed."""
+    """Context with the state of a message that is unpickled inside; at its end unused descriptors are closed."""
 
     def __init__(self, arrived=None, storages=None):
         super().__init__((transit.__dict__, {"arrived": arrived, "storages": storages}))
 
 
 class Connection(connection.Connection):
-    """One end of a pipe; what ``multiprocessing.Connection`` is, over a socket."""
+    """One end of a pipe: ``multiprocessing.Connection`` over a socket."""
 
     def __init__(self, handle, readable=True, writable=True):
         super().__init__(handle, readable, writable)
-        self._posted = deque()      # what the pipe has not taken yet: (bytes, segments that go with them)
-        self._writer = None         # the pickler of ``post`` and its file: making one takes as long as its use
+        self._posted = deque()      # (bytes, segments sent with them) not sent yet
+        self._writer = None         # the pickler of ``post`` and its file; making one takes as long as using it
 
     def send(self, obj):
         with packing():
             super().send(obj)
 
     def post(self, obj):
-        """``send`` that never waits: what the pipe does not take now goes with the next ``post`` or ``flush``.
+        """Sends without waiting: bytes that the pipe does not accept go with the next ``post`` or ``flush``.
 
         Returns
         -------
@@ -68,12 +69,12 @@ class Connection(connection.Connection):
         """
         self._check_closed()
         file, pickler = self._writer or _new_writer()
-        self._writer = None             # who posts meanwhile, as a signal's handler may, makes another one
+        self._writer = None             # a nested call, as of a signal's handler, makes a new pickler
         with packing() as segments:
             pickler.dump(obj)
         data = file.getvalue()
         self._posted.extend(_parts(data, segments))
-        if len(data) <= _USUAL:         # else its memo stays as large
+        if len(data) <= _USUAL:         # the memo of a larger message would stay large
             pickler.clear_memo()
             file.seek(0)
             file.truncate()
@@ -81,7 +82,7 @@ class Connection(connection.Connection):
         return self.flush()
 
     def flush(self):
-        """Sends what waits, as far as the pipe takes it; whether all has gone."""
+        """Sends waiting messages as far as the pipe accepts them; returns whether all were sent."""
         while self._posted:
             data, segments = self._posted[0]
             try:
@@ -101,7 +102,7 @@ class Connection(connection.Connection):
         with unpacking():
             return reduction.ForkingPickler.loads(self.recv_bytes())
 
-    # What these two do for almost every message takes the standard module's methods several calls.
+    # The standard module's methods need several calls where these two need one for almost every message.
 
     def recv_bytes(self, maxlength=None):
         if maxlength is not None or not self._readable or self._handle is None:
@@ -124,7 +125,7 @@ class Connection(connection.Connection):
                     send(self._handle, data, [segment.fd for segment in some], True)
                     break
                 except OSError as e:
-                    # As many descriptors are on their way as the user may open: the pipe is full.
+                    # The user's limit of descriptors on their way is reached, so the pipe counts as full.
                     if e.errno != errno.ETOOMANYREFS:
                         raise
                 time.sleep(pause)
@@ -136,7 +137,7 @@ class Connection(connection.Connection):
         if data is None:
             return None
         buf = io.BytesIO(data)
-        buf.seek(0, os.SEEK_END)        # where the standard module's stands
+        buf.seek(0, os.SEEK_END)        # the position that the standard module's buffer has
         return buf
 
 
@@ -146,7 +147,7 @@ def _new_writer():
 
 
 def _parts(buf, segments):
-    """(bytes, segments whose descriptors go with them) of a message, in their order."""
+    """(bytes, segments whose descriptors go with them) for the parts of a message, in order."""
     head = _HEAD.pack(len(buf), len(segments))
     if len(segments) <= AT_ONCE and len(buf) <= 16384:
         return [(head + buf, segments)]
@@ -179,15 +180,15 @@ def Pipe(duplex=True):
 # -- queues --------------------------------------------------------------------------------------
 
 class _Packed:
-    """An object on its way to a queue's thread, which sends it. It is pickled by whoever puts it: so its tensors have
-    moved when ``put`` returns, and what the caller does to them next is done to shared memory."""
+    """An object in a queue, sent by the queue's thread. The thread that calls ``put`` pickles it. So its tensors are in
+    shared memory when ``put`` returns, and later changes by the caller go to shared memory."""
 
     def __init__(self, content):
         self.content, self.segments = content, None
         self.lock = threading.Lock()
 
     def pack(self):
-        """Once it has its place in the queue; what cannot be pickled is left to the thread, which reports that."""
+        """Pickles the object once it is in the queue; if that fails, the queue's thread reports the error."""
         with packing() as segments:
             try:
                 self.content = bytes(reduction.ForkingPickler.dumps(self.content))

@@ -1,4 +1,4 @@
-"""How tensors and storages are pickled on their way to another process.
+"""How tensors and storages are pickled for another process.
 
 Only ``multiprocessing``'s pickler does this; ``pickle`` itself copies a tensor's elements.
 """
@@ -15,13 +15,13 @@ from ptcore._untyped_storage import UntypedStorage
 from ptcore.multiprocessing.channels import transit
 from ptcore.nn.parameter import Buffer, Parameter
 
-FORKSERVER_FDS = 200    # the others are fetched from this process
+FORKSERVER_FDS = 200    # descriptors handed to a fork server; further ones are fetched from this process
 
 
 def reduce_tensor(tensor):
-    """A tensor by its place in its storage, which on the CPU is moved to shared memory; with gradient and attributes.
+    """A tensor as a place in its storage, with gradient and attributes; a storage on the CPU is moved to shared memory.
 
-    Where the storage's address is known outside (NumPy, ``data_ptr``), a copy of the tensor is what travels.
+    If the storage's address is known outside (NumPy, ``data_ptr``), a copy of the tensor is sent.
 
     Raises
     ------
@@ -45,12 +45,12 @@ def reduce_tensor(tensor):
                                     source.storage_offset(), source.untyped_storage(), tensor.requires_grad, None)
     if grad is None and attributes is None:
         return made, described
-    # Once the tensor is known to the pickler: they may hold it themselves.
+    # Gradient and attributes are pickled after the tensor, since they may refer to it.
     return made, described, (grad, attributes), None, None, complete
 
 
 def complete(tensor, state):
-    """Gives a tensor its gradient and its attributes."""
+    """Sets the gradient and the attributes of a tensor."""
     grad, attributes = state
     if grad is not None:
         tensor.grad = grad
@@ -59,7 +59,8 @@ def complete(tensor, state):
 
 
 def _reducer_of_subclasses(pickler, obj):
-    """``ForkingPickler``'s table knows a class only by itself, and none that was not imported yet."""
+    """Finds reducers of subclasses and late imports, since ``ForkingPickler``'s table needs the exact class.
+    """
     streams = sys.modules.get("ptcore.cuda.streams")
     if streams is not None and isinstance(obj, streams.Event):
         return reduce_event(obj)
@@ -71,7 +72,7 @@ def _reducer_of_subclasses(pickler, obj):
 
 
 def _shared(tensor):
-    """Moves the tensor's storage to shared memory; False where it must stay where it is."""
+    """Moves the tensor's storage to shared memory; False if it cannot be moved."""
     if tensor.device.type == "cuda":
         return True
     if tensor.device.type != "cpu":
@@ -86,7 +87,7 @@ def _shared(tensor):
 
 
 def _copy(tensor):
-    """The elements in shared memory, in the order that they have."""
+    """A copy of the elements in shared memory, in the same order in memory."""
     strides = ptcore.empty_like(tensor.detach(), device="meta").stride()
     segment, offset = allocate(tensor.numel() * tensor.element_size())
     storage = segment.storage(offset, tensor.numel() * tensor.element_size())
@@ -109,22 +110,22 @@ def reduce_storage(storage):
 
 
 def rebuild_storage(segment, offset, nbytes):
-    """The storage at a place; the one that this process has if it has one."""
+    """The storage at a place in a segment; an existing one of this process if there is one."""
     return segment.storage(offset, nbytes)
 
 
 def reduce_event(event):
-    """An event of a CUDA device, which was made for other processes."""
+    """An event of a CUDA device, made for use by several processes."""
     from ptcore.multiprocessing import _devices
     return _devices.reduce_event(event)
 
 
 def reduce_anonymous(segment):
-    """A segment by its descriptor: handed to a process that is being started, beside the message, or by a server in
-    this process, for pipes that are not this package's."""
+    """A segment by its descriptor. The descriptor is passed to a process that is being started, sent beside the
+    message, or, for pipes of other packages, fetched from a server in this process."""
     starting = context.get_spawning_popen()
     if starting is not None:
-        # The process is started later, when what was pickled may be gone. A fork server takes 256 descriptors.
+        # The process is started later, when the pickled objects may be freed. A fork server accepts 256 descriptors.
         starting.__dict__.setdefault("segments", []).append(segment)
         many = starting.method == "forkserver" and len(starting._fds) >= FORKSERVER_FDS
         descriptor = resource_sharer.DupFd(segment.fd) if many else DupFd(segment.fd)
@@ -153,7 +154,7 @@ def reduce_named(segment):
 
 
 def rebuild_named(key, guard, nbytes):
-    """The segment of a name."""
+    """The segment with a name."""
     return Named.received(key, guard, nbytes)
 
 

@@ -1,4 +1,4 @@
-"""One function in several processes, and what becomes of the others when one of them fails."""
+"""Runs one function in several processes, and ends all of them when one fails."""
 import ctypes
 import multiprocessing.connection
 import os
@@ -64,14 +64,14 @@ class ProcessExitedException(ProcessException):
 
 
 def _run(fn, i, args, report, parent):
-    if sys.platform == "linux" and parent is not None:     # whoever starts processes and is killed takes them along
+    if sys.platform == "linux" and parent is not None:     # the process ends with the process that started it
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGINT)
         if parent not in (0, os.getppid()):
             sys.exit(1)
     try:
         fn(i, *args)
     except KeyboardInterrupt:
-        pass                        # by the parent, which knows
+        pass                        # interrupted by the parent, which needs no report
     except Exception:
         with open(report, "w", encoding="utf-8", errors="backslashreplace") as f:
             f.write(traceback.format_exc())
@@ -147,7 +147,7 @@ class ProcessContext:
         self.sentinels.clear()
 
     def _report(self, i):
-        """What a process wrote when it failed, or None; the file is gone afterwards."""
+        """The text that a failed process wrote, or None; the file is removed."""
         try:
             with open(self.error_files[i], encoding="utf-8") as f:
                 text = f.read()
@@ -182,11 +182,11 @@ class SpawnContext(ProcessContext):
 
 
 def start_processes(fn, args=(), nprocs=1, join=True, daemon=False, start_method="spawn"):
-    """Runs ``fn(i, *args)`` in ``nprocs`` processes that are started by ``start_method``; else as ``spawn``."""
+    """Runs ``fn(i, *args)`` in ``nprocs`` processes started by ``start_method``; otherwise as ``spawn``."""
     context = get_context(start_method)
     if start_method == "forkserver":
-        parent = 0              # the server, which ends with this process
-    else:                       # Linux means the thread that forks, which may end long before its process
+        parent = 0              # the server is the parent, and ends with this process
+    else:                       # Linux watches the thread that forks, which may end long before its process
         parent = os.getpid() if threading.current_thread() is threading.main_thread() else None
     processes, reports = [], []
     try:
@@ -198,7 +198,7 @@ def start_processes(fn, args=(), nprocs=1, join=True, daemon=False, start_method
             process.start()
             processes.append(process)
             reports.append(report)
-    except BaseException:       # args that cannot be pickled, no more processes: nobody could join the first ones
+    except BaseException:       # such as unpicklable args; no caller could join the processes started so far
         ProcessContext(processes, reports)._end_all(None)
         raise
     started = ProcessContext(processes, reports)

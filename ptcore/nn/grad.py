@@ -29,7 +29,7 @@ _DOC = """Gradient of ``conv{n}d`` by its {what}.
 
 
 def _gradients(n, of_input, of_weight):
-    """The two functions of `n` spatial dims; the numbers are those of their examples."""
+    """The two functions for `n` spatial dims; the numbers are those of their examples."""
     def settings(stride, padding, dilation):
         return ntuple(stride, n), ntuple(padding, n), ntuple(dilation, n)
 

@@ -157,13 +157,13 @@ def is_lazy(param):
     return isinstance(param, _Uninitialized)
 
 
-# What a tensor without a shape may be asked to do, by the names of the functions.
+# Names of the functions that a tensor without a shape may be given to.
 _ALLOWED = {"to", "to_dtype", "to_device", "half", "float", "double", "bfloat16", "cuda", "cpu", "is_floating_point",
             "is_complex", "detach", "requires_grad_", "type"}
 
 
 class _Uninitialized:
-    """A tensor that has a dtype and a device and gets its shape and memory by :meth:`materialize`."""
+    """A tensor with a dtype and a device that gets its shape and memory by :meth:`materialize`."""
 
     def materialize(self, shape, device=None, dtype=None):
         """Become an ordinary parameter or buffer of a shape, with uninitialised memory.
@@ -202,7 +202,7 @@ class _Uninitialized:
         name = getattr(func, "__name__", str(func))
         if name == "__get__":           # of data
             return ptcore._disabled_torch_function_impl(func, types, args, kwargs)
-        if name in _ALLOWED:            # shape rules must not ask this class for its shape
+        if name in _ALLOWED:            # shape rules need a shape, which this class lacks
             return func(*[a.data if is_lazy(a) else a for a in args], **(kwargs or {}))
         raise ValueError(
             f"{name}: Attempted to use an uninitialized parameter. This happens with a lazy module or an explicit "
@@ -213,8 +213,8 @@ class _Uninitialized:
 class UninitializedParameter(_Uninitialized, Parameter):
     """Parameter whose shape is not known yet.
 
-    A dtype and a device it has; everything else needs :meth:`materialize`, which the first forward pass of a
-    lazy module calls.
+    It has a dtype and a device. Everything else needs :meth:`materialize`, which the first forward pass of a lazy
+    module calls.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How a step goes through the groups: by a formula over lists, or by Python for one parameter after another."""
+"""Steps through the groups of an optimiser: by a formula over lists, or in Python for each parameter."""
 
 import ptcore
 from ptcore import Tensor
@@ -40,7 +40,7 @@ class ByGroup(Optimizer):
         raise NotImplementedError
 
     def _check_capture(self, param, group):
-        """Raise where a CUDA graph would repeat the step with the counters that it has now."""
+        """Raise if a CUDA graph would repeat the step with its present counters."""
         if self._counters and param.is_cuda and not group.get("capturable"):
             from ptcore.cuda.graphs import is_current_stream_capturing
 
@@ -56,7 +56,7 @@ class ByGroup(Optimizer):
         loss = self._run_closure(closure)
         before = is_grad_enabled()
         recorded = bool(self.defaults.get("differentiable"))
-        put_grad_enabled(recorded)             # no_grad() makes an object
+        put_grad_enabled(recorded)             # faster than ``no_grad()``, which makes an object
         try:
             if recorded and any(group.get("foreach") for group in self.param_groups):
                 raise AssertionError("_foreach ops don't support autograd: foreach and differentiable are both set")
@@ -78,7 +78,7 @@ class ByList(ByGroup):
         raise NotImplementedError
 
     def _beginnings(self, group):
-        """What counters and state begin with, by name, where that is not zero."""
+        """The first values of counters and state that do not begin at zero, by name."""
         return {}
 
     def _begin(self, param, state, names, group):
@@ -112,7 +112,7 @@ class ByList(ByGroup):
                 if not state:
                     self._begin(param, state, names, group)
         if group.get("capturable") and params[0].is_cuda:
-            for param, state in zip(params, states, strict=True):       # a saved state may have lain elsewhere
+            for param, state in zip(params, states, strict=True):       # a loaded state may be on another device
                 for name in self._counters:
                     if state[name].device != param.device:
                         state[name] = state[name].to(param.device)

@@ -5,7 +5,7 @@ from types import FunctionType
 
 from ptcore.optim.scheduler import MomentumScheduler, check_optimizer, per_group, set_value
 
-# mode: (how much of the height is left, of which number)
+# mode: (a function that gives the share of the height, and its argument: the cycle or the step)
 _MODES = {
     "triangular": (lambda self, x: 1.0, "cycle"),
     "triangular2": (lambda self, x: 1 / (2.0 ** (x - 1)), "cycle"),
@@ -14,7 +14,7 @@ _MODES = {
 
 
 class CyclicLR(MomentumScheduler):
-    """Straight up from `base_lr` to `max_lr` and down again, over and over.
+    """Linearly up from `base_lr` to `max_lr` and down again, over and over.
 
     With ``s`` the part of the way up at an epoch the learning rate is ``base_lr + (max_lr -
     base_lr) * s * scale_fn(x)``; momentum goes the other way. Source: Smith, Cyclical learning
@@ -115,7 +115,7 @@ class CyclicLR(MomentumScheduler):
         self.base_lrs = base_lrs
 
     def scale_fn(self, x):
-        """The share of the height that cycle or step `x` has."""
+        """The share of the height at cycle or step `x`."""
         if self.scale_fn_custom is not None:
             return self.scale_fn_custom(x)
         return _MODES[self.mode][0](self, x)
@@ -133,14 +133,14 @@ class CyclicLR(MomentumScheduler):
         return [low + (high - low) * share * height for low, high in zip(self.base_lrs, self.max_lrs, strict=True)]
 
     def state_dict(self):
-        """As :meth:`LRScheduler.state_dict`; of a function nothing is kept, of a callable object its attributes."""
+        """As :meth:`LRScheduler.state_dict`, without functions; of a callable object the attributes are kept."""
         state = super().state_dict()
         fn = state.pop("scale_fn_custom")
         state["scale_fn_attributes"] = None if fn is None or isinstance(fn, FunctionType) else fn.__dict__.copy()
         return state
 
     def load_state_dict(self, state_dict):
-        """Take over what :meth:`state_dict` returned."""
+        """Restore the result of :meth:`state_dict`."""
         state = dict(state_dict)
         attributes = state.pop("scale_fn_attributes")
         if attributes is not None:

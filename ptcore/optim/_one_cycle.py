@@ -110,7 +110,7 @@ class OneCycleLR(MomentumScheduler):
         super().__init__(optimizer, last_epoch)
 
     def _phases(self, pct_start, three_phase):
-        """Dictionaries of last step and of the options at both ends."""
+        """Dictionaries with the last step of each phase and the options at both of its ends."""
         rise = float(pct_start * self.total_steps) - 1
         steps = [("initial_lr", "max_lr", rise)]
         if three_phase:
@@ -118,7 +118,7 @@ class OneCycleLR(MomentumScheduler):
                 ("max_lr", "initial_lr", float(2 * pct_start * self.total_steps) - 2)
             )
         steps.append((steps[-1][1], "min_lr", self.total_steps - 1))
-        momentum_at = {"max_lr": "base_momentum"}  # low where the rate is high
+        momentum_at = {"max_lr": "base_momentum"}  # momentum is low where the rate is high
         return [
             {
                 "end_step": end_step,

@@ -81,7 +81,7 @@ class ReduceLROnPlateau(LRScheduler):
         return self.cooldown_counter > 0
 
     def step(self, metrics, epoch=None):
-        """Take note of the quantity `metrics`, reduce the rates if it is time."""
+        """Record the quantity `metrics`, and reduce the rates if it has stopped improving."""
         current = float(metrics)
         if epoch is None:
             epoch = self.last_epoch + 1

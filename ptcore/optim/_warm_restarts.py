@@ -1,4 +1,4 @@
-"""CosineAnnealingWarmRestarts: falling cosines, each beginning at the initial rate again."""
+"""CosineAnnealingWarmRestarts: falling cosines that restart at the initial rate."""
 
 import math
 

@@ -8,7 +8,7 @@ __all__ = ["Adadelta"]
 
 
 class Adadelta(ByList):
-    """Adadelta: steps as long as the running root mean square of the steps before.
+    """Adadelta: the size of a step follows the running root mean square of earlier steps.
 
     Parameters
     ----------

@@ -9,7 +9,7 @@ __all__ = ["Adafactor"]
 
 
 class Adafactor(ByParameter):
-    """Steps by the root mean square of the gradient, of which a matrix keeps the means of rows and columns alone.
+    """Adafactor: divides by the root mean square of the gradient; for a matrix, means of rows and columns are kept.
 
     Parameters
     ----------

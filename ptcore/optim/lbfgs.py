@@ -1,10 +1,9 @@
 """L-BFGS.
 
-All that is remembered stands in the state of the first parameter, under PyTorch's names: the last
-direction ``d`` and step length ``t``, the differences of gradients ``old_dirs`` and of positions ``old_stps`` with the
-inverse of their products ``ro``, the scale ``H_diag``, ``prev_flat_grad``, ``prev_loss``, and the counts
-``func_evals`` and ``n_iter``. Vectors are all parameters flattened, one after another, complex numbers
-as pairs.
+The whole history is in the state of the first parameter, under PyTorch's names: the last direction ``d`` and step
+length ``t``, the differences of gradients ``old_dirs`` and of positions ``old_stps`` with the inverse of their products
+``ro``, the scale ``H_diag``, ``prev_flat_grad``, ``prev_loss``, and the counts ``func_evals`` and ``n_iter``. Vectors
+hold all parameters flattened, one after another, with complex numbers as pairs.
 """
 
 from collections import namedtuple
@@ -112,7 +111,7 @@ class LBFGS(Optimizer):
         ])
 
     def _add(self, length, direction):
-        """Moves the parameters along a vector."""
+        """Moves the parameters along a direction."""
         start = 0
         for p in self._params:
             pairs = real(p)
@@ -120,7 +119,7 @@ class LBFGS(Optimizer):
             start += pairs.numel()
 
     def _evaluate(self, closure):
-        """(loss, gradient) where the parameters are."""
+        """(loss, gradient) at the present parameters."""
         with ptcore.enable_grad():
             loss = float(closure())
         return loss, self._gradient()
@@ -184,7 +183,7 @@ class LBFGS(Optimizer):
                 self._add(length, direction)
             else:
                 self._add(length, direction)
-                if iteration != group["max_iter"]:      # the last one is evaluated by the next step
+                if iteration != group["max_iter"]:      # the next step evaluates the last point
                     loss, grad = self._evaluate(closure)
                     more = 1
             state["t"] = length
@@ -201,7 +200,7 @@ class LBFGS(Optimizer):
 
     @staticmethod
     def _remember(state, grad, size):
-        """Takes the pair of differences of the last move into the history."""
+        """Adds the differences of the last step to the history."""
         y = grad - state["prev_flat_grad"]
         s = state["d"] * state["t"]
         product = y.dot(s).item()
@@ -217,7 +216,7 @@ class LBFGS(Optimizer):
     # -- line search ------------------------------------------------------------------------------
 
     def _search(self, closure, direction, length, start, limit):
-        """The point of a strong Wolfe search and the number of evaluations; parameters stay."""
+        """The point found by a strong Wolfe search, and the number of evaluations; parameters are restored."""
         origin = [p.clone() for p in self._params]
         change = self.param_groups[0]["tolerance_change"]
 
@@ -256,8 +255,7 @@ class LBFGS(Optimizer):
         while count < limit and abs(high.t - low.t) * scale >= change:
             left, right = sorted((low, high), key=lambda p: p.t)
             t = interpolate(left, right, left.t, right.t)
-            # A point near an end of the bracket shrinks it too little: the second time in a row
-            # it is moved inwards.
+            # A point near an end of the bracket shrinks it too little. The second such point in a row is moved inwards.
             margin = 0.1 * (right.t - left.t)
             near = min(right.t - t, t - left.t) < margin
             if near and (stalled or t >= right.t or t <= left.t):
@@ -283,7 +281,7 @@ def largest(x):
 
 
 def two_loops(state, grad):
-    """The gradient, downhill, through the inverse Hessian that the history stands for."""
+    """The descent direction: minus the history's inverse Hessian times the gradient."""
     q = -grad
     history = list(zip(state["old_dirs"], state["old_stps"], state["ro"], strict=True))
     weights = []
@@ -297,7 +295,7 @@ def two_loops(state, grad):
 
 
 def interpolate(a, b, lowest, highest):
-    """Where the cubic through two points with their slopes is smallest, inside bounds."""
+    """The minimum, inside bounds, of the cubic through two points with their slopes."""
     if a.t > b.t:
         a, b = b, a
     d1 = a.slope + b.slope - 3 * (a.loss - b.loss) / (a.t - b.t)

@@ -40,7 +40,7 @@ __all__ = [
     "StepLR",
 ]
 
-_LRScheduler = LRScheduler  # the name it had before it was public
+_LRScheduler = LRScheduler  # PyTorch's name before the class was public
 
 
 class _ByFunctions(LRScheduler):
@@ -52,8 +52,7 @@ class _ByFunctions(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def state_dict(self):
-        """As :meth:`LRScheduler.state_dict`; of functions nothing is kept, of
-        callable objects their attributes."""
+        """As :meth:`LRScheduler.state_dict`, without functions; of callable objects the attributes are kept."""
         state = super().state_dict()
         state["lr_lambdas"] = [
             None if isinstance(fn, FunctionType) else fn.__dict__.copy()
@@ -62,7 +61,7 @@ class _ByFunctions(LRScheduler):
         return state
 
     def load_state_dict(self, state_dict):
-        """Take over what :meth:`state_dict` returned."""
+        """Restore the result of :meth:`state_dict`."""
         state = dict(state_dict)
         for fn, saved in zip(self.lr_lambdas, state.pop("lr_lambdas"), strict=True):
             if saved is not None:
@@ -386,7 +385,7 @@ class CosineAnnealingLR(LRScheduler):
 
 
 class _OfSchedules(LRScheduler):
-    """What is made of other schedules of one optimiser."""
+    """Base of schedules that consist of other schedules of one optimiser."""
 
     def _check(self, optimizer, schedulers):
         name = type(self).__name__
@@ -417,7 +416,7 @@ class _OfSchedules(LRScheduler):
         return state
 
     def load_state_dict(self, state_dict):
-        """Take over what :meth:`state_dict` returned."""
+        """Restore the result of :meth:`state_dict`."""
         state = dict(state_dict)
         for scheduler, saved in zip(
             self._schedulers, state.pop("_schedulers"), strict=True
@@ -427,7 +426,7 @@ class _OfSchedules(LRScheduler):
 
 
 class ChainedScheduler(_OfSchedules):
-    """All of several schedules at each step, one on what the other has set.
+    """Several schedules, all applied at each step, each to the rates that the previous one has set.
 
     Parameters
     ----------
@@ -483,7 +482,7 @@ class SequentialLR(_OfSchedules):
         self._milestones = milestones
         self.last_epoch = last_epoch + 1
         self.optimizer = optimizer
-        # Every schedule has made its first step: all but the first one's is undone.
+        # Every schedule has made its first step; all but that of the first schedule are undone.
         for group in optimizer.param_groups:
             set_value(group, "lr", group["initial_lr"])
         self._undo(self)

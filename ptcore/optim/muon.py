@@ -8,7 +8,7 @@ __all__ = ["Muon"]
 
 
 class Muon(ByParameter):
-    """Momentum whose step is made nearly orthogonal: for the matrices of hidden layers.
+    """Momentum with nearly orthogonal steps, for the matrices of hidden layers.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class Muon(ByParameter):
 
 
 def _orthogonal(matrix, coefficients, steps, eps):
-    """A matrix with singular values near 1: a polynomial applied to them again and again (Newton and Schulz)."""
+    """A matrix with singular values near 1, by repeating a polynomial in the matrix (Newton and Schulz)."""
     if steps >= 100:
         raise ValueError(f"Muon: ns_steps must be less than 100, got {steps}")
     if len(coefficients) != 3:

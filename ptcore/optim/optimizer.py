@@ -1,11 +1,9 @@
 """Optimizer, the base class of optimisers.
 
-(a) ``param_groups`` is a list of dictionaries; ``group["params"]`` a list of
-    leaf tensors, each in one group only; all other entries are options.
-(b) ``state`` maps a parameter (by identity) to its dictionary. Nothing else is
-    kept between steps, so changing either by hand is always seen.
-(c) ``state_dict`` numbers the parameters through all groups in order and holds
-    no reference to them.
+(a) ``param_groups`` is a list of dictionaries. ``group["params"]`` is a list of leaf tensors, each in one group only;
+all other entries are options. (b) ``state`` maps a parameter (by identity) to its dictionary. Nothing else is kept
+between steps, so changes of either by hand take effect. (c) ``state_dict`` numbers the parameters through all groups in
+order and holds no reference to them.
 """
 
 from collections import OrderedDict, defaultdict
@@ -40,7 +38,7 @@ _global_step_post_hooks = OrderedDict()
 
 
 class _RequiredParameter:
-    """Default of an option that every group has to give."""
+    """The default of an option that every group must set."""
 
     def __repr__(self):
         return "<required parameter>"
@@ -68,7 +66,7 @@ def register_optimizer_step_post_hook(hook):
 
 
 def _with_hooks(step):
-    """Wrap a class's `step` so that it runs the step hooks around itself."""
+    """Wrap a class's `step` so that it runs the step hooks."""
 
     @wraps(step)
     def wrapper(self, *args, **kwargs):
@@ -79,7 +77,7 @@ def _with_hooks(step):
             or _global_step_post_hooks
         ):
             return step(self, *args, **kwargs)
-        if type(self).step is not wrapper:  # called by a subclass's step
+        if type(self).step is not wrapper:  # called by a subclass's step, which runs the hooks
             return step(self, *args, **kwargs)
         if _profiled is None:
             return _step_with_hooks(step, self, args, kwargs)
@@ -107,7 +105,7 @@ def _step_with_hooks(step, self, args, kwargs):
     return result
 
 
-_profiled = None            # what makes the range of a step, while there is a profile
+_profiled = None            # makes the range of a step, while a profile is on
 
 
 def _one_element(name, value):
@@ -147,8 +145,7 @@ def counter_dtype(fused=False):
 def check_implementation(name, foreach, fused, differentiable):
     """Check the flags that choose among PyTorch's implementations.
 
-    There is one implementation here, as fast as a fused one, and ops where
-    the step is recorded.
+    ptcore has one implementation, as fast as a fused one; a recorded step runs as ops.
     """
     if fused and foreach:
         raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
@@ -172,12 +169,11 @@ class Optimizer:
     what it remembers about a parameter `p` in ``self.state[p]``.
     """
 
-    # What the state of a parameter holds. All but "step", a number that must be there, are
-    # tensors of the parameter's shape.
+    # Names of tensors of the parameter's shape in its state. "step", a number that must exist, is the only other entry.
     _buffers = ()
-    # Numbers that stay as they are when a state is loaded; other state is cast as its parameter is.
+    # Numbers that are loaded unchanged; other state is cast to the dtype of its parameter.
     _counters = ("step",)
-    # Of an object that never called __init__, as those of programs that hand everything to another optimiser.
+    # For an object that never called __init__, such as a wrapper that passes everything to another optimiser.
     _optimizer_step_pre_hooks = _optimizer_step_post_hooks = MappingProxyType({})
 
     def __init_subclass__(cls, **kwargs):
@@ -293,7 +289,7 @@ class Optimizer:
         return result
 
     def load_state_dict(self, state_dict):
-        """Take over the options and the state that `state_dict` holds.
+        """Restore the options and the state in `state_dict`.
 
         Parameters
         ----------
@@ -363,7 +359,7 @@ class Optimizer:
             hook(self)
 
     def _check_state(self, who, param, state):
-        """Refuse a saved state of `param` that a step could not use."""
+        """Refuse a saved state that a step of `param` could not use."""
         if self._buffers and not isinstance(state, dict):
             raise ValueError(
                 f"load_state_dict: the state of {who} must be a dict, got {type(state).__name__}"
@@ -509,7 +505,7 @@ class Optimizer:
 
 
 def _as_state(param, value, counters, key=None):
-    """`value` of a saved state with its tensors made to match `param`, but for counters."""
+    """`value` of a saved state, with tensors except counters made to match `param`."""
     if isinstance(value, Tensor):
         if key in counters:
             return value
@@ -525,7 +521,7 @@ def _as_state(param, value, counters, key=None):
 
 @when_profiled
 def _record_steps(begins):
-    """Steps and ``zero_grad`` are ranges of a profile; a hook that does nothing sends steps the way of hooks."""
+    """Lets steps and ``zero_grad`` be recorded as ranges of a profile; an empty hook selects the path of hooks."""
     global _profiled
     from ptcore.autograd.profiler import record_function
     from ptcore.autograd.ranges import exchange

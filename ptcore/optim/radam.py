@@ -8,7 +8,7 @@ __all__ = ["RAdam"]
 
 
 class RAdam(ByList):
-    """Adam that goes without its denominator until the mean square is known well enough.
+    """Adam without its denominator until the estimate of the mean square is good enough.
 
     Parameters
     ----------

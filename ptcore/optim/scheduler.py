@@ -1,10 +1,9 @@
 """LRScheduler, the base class of learning-rate schedules.
 
-A scheduler sets ``group["lr"]`` of its optimiser's groups when constructed and
-at every ``step()``. ``get_lr`` gives the values of ``last_epoch`` from those
-before it, by PyTorch's recurrences, so that trajectories are equal to the last
-bit also when a learning rate is changed by hand; ``_get_closed_form_lr``, where
-there is one, gives them from the initial ones.
+A scheduler sets ``group["lr"]`` of its optimiser's groups when it is constructed and at every ``step()``. ``get_lr``
+computes the rates of ``last_epoch`` from the previous ones, by PyTorch's recurrences, so that trajectories are equal to
+the last bit even when a learning rate is changed by hand. ``_get_closed_form_lr``, if defined, computes them from the
+initial ones.
 """
 
 from functools import wraps
@@ -126,7 +125,7 @@ class LRScheduler:
         return {k: v for k, v in self.__dict__.items() if k != "optimizer"}
 
     def load_state_dict(self, state_dict):
-        """Take over what :meth:`state_dict` returned."""
+        """Restore the result of :meth:`state_dict`."""
         self.__dict__.update(state_dict)
 
     def get_last_lr(self):

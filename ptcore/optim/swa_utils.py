@@ -56,7 +56,7 @@ def get_swa_multi_avg_fn():
 
 
 def get_ema_avg_fn(decay=0.999):
-    """As :func:`get_ema_multi_avg_fn`, of one parameter; the average is returned."""
+    """As :func:`get_ema_multi_avg_fn`, for one parameter; the function returns the average."""
     _check_decay(decay)
 
     @no_grad()
@@ -66,7 +66,7 @@ def get_ema_avg_fn(decay=0.999):
 
 
 def get_swa_avg_fn():
-    """As :func:`get_swa_multi_avg_fn`, of one parameter; the average is returned."""
+    """As :func:`get_swa_multi_avg_fn`, for one parameter; the function returns the average."""
     @no_grad()
     def swa_update(averaged_param, current_param, num_averaged):
         return averaged_param + (current_param - averaged_param) / (num_averaged + 1)
@@ -121,7 +121,7 @@ class AveragedModel(Module):
         return self.module(*args, **kwargs)
 
     def update_parameters(self, model):
-        """Takes the parameters of a model into the averages; the first ones are copied."""
+        """Adds the parameters of a model to the averages; the first call copies them."""
         def tensors(m):
             return itertools.chain(m.parameters(), m.buffers()) if self.use_buffers else m.parameters()
         pairs = [(a.detach(), p.detach().to(a.device)) for a, p in zip(tensors(self.module), tensors(model))]
@@ -147,7 +147,7 @@ class AveragedModel(Module):
 
 @no_grad()
 def update_bn(loader, model, device=None):
-    """Takes the running statistics of batch normalization anew, by one pass over data.
+    """Computes the running statistics of batch normalization again, by one pass over data.
 
     Parameters
     ----------
@@ -206,7 +206,7 @@ class SWALR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def anneal_func(self, t):
-        """The part of the way that is done at a part of the time."""
+        """The share of the annealing that is done at time `t`."""
         return t if self._anneal_strategy == "linear" else (1 - math.cos(math.pi * t)) / 2
 
     def get_lr(self):
@@ -218,7 +218,7 @@ class SWALR(LRScheduler):
         before, now = [self.anneal_func(max(0, min(1, k / epochs))) for k in (step - 1, step)]
         made = []
         for group in self.optimizer.param_groups:
-            # The rate that the way began with, from the present one.
+            # The initial rate of the annealing, from the present one.
             first = group["swa_lr"] if before == 1 else (group["lr"] - before * group["swa_lr"]) / (1 - before)
             made.append(group["swa_lr"] * now + first * (1 - now))
         return made

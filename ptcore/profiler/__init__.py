@@ -1,4 +1,4 @@
-"""The profiler: which ops a program calls, how long they take, what they allocate.
+"""The profiler: the ops that a program calls, their time and their memory.
 
 Examples
 --------

@@ -1,4 +1,4 @@
-"""Ranges for Intel's VTune, which ptcore is built without: the functions are there, and refuse."""
+"""Ranges for Intel's VTune, which ptcore is built without: the functions exist, and refuse."""
 
 __all__ = ["is_available", "mark", "range", "range_pop", "range_push"]
 
@@ -38,7 +38,7 @@ def mark(msg):
 
 
 class range:
-    """A context manager, refused where it is entered.
+    """A context manager that is refused when entered.
 
     Parameters
     ----------

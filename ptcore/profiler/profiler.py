@@ -1,4 +1,4 @@
-"""``profile`` with its schedule, which decides at each step what is recorded."""
+"""``profile`` with its schedule, which decides the action of each step."""
 import enum
 import json
 import os
@@ -22,12 +22,12 @@ def _warn_once(message):
 
 
 def supported_activities():
-    """What can be profiled here: a set of ProfilerActivity, of the CPU and, where there is a card, of CUDA."""
+    """The activities that can be profiled here: a set of ProfilerActivity, of the CPU and, with a device, of CUDA."""
     return prof.supported_activities()
 
 
 def _parse_activities(activities):
-    """(the activities, the names that are wanted of some) of a list that may hold dictionaries."""
+    """(the activities, the names selected for some of them) from a list that may hold dictionaries."""
     found, filters = set(), {}
     for item in activities:
         if not isinstance(item, (ProfilerActivity, dict)):
@@ -75,7 +75,7 @@ class _KinetoProfile:
         self.stop_trace()
 
     def prepare_trace(self):
-        """Makes what ``start_trace`` begins."""
+        """Makes the recorder that ``start_trace`` starts."""
         if self.profiler is not None and not self.acc_events:
             _warn_once("Warning: Profiler clears events at the end of each cycle. Only events from the current cycle "
                        "will be reported. To keep events across cycles, set acc_events=True.")
@@ -92,7 +92,7 @@ class _KinetoProfile:
         self.profiler._prepare_trace()
 
     def start_trace(self):
-        """Begins to record what ``prepare_trace`` made."""
+        """Starts the recorder of ``prepare_trace``."""
         if self.execution_trace_observer:
             self.execution_trace_observer.start()
         self._of_profiler("start")._start_trace()
@@ -123,7 +123,7 @@ class _KinetoProfile:
         self._of_profiler("export_chrome_trace").export_chrome_trace(path, self._trace_metadata)
 
     def export_stacks(self, path, metric="self_cpu_time_total"):
-        """Writes ``outer;inner microseconds`` for each event, of which flame graphs are made; needs ``with_stack``.
+        """Writes ``outer;inner microseconds`` for each event, the input of flame graphs; needs ``with_stack``.
 
         Parameters
         ----------
@@ -133,7 +133,7 @@ class _KinetoProfile:
         return self._of_profiler("export_stacks").export_stacks(path, metric)
 
     def toggle_collection_dynamic(self, enable, activities):
-        """Leaves out the calls of this thread, or takes them in again.
+        """Pauses or resumes the recording of this thread's calls.
 
         Parameters
         ----------
@@ -193,7 +193,7 @@ class _KinetoProfile:
         self.preset_metadata[key] = _checked(key, value)
 
     def export_memory_timeline(self, path, device=None):
-        """Refused: blocks of memory are not told apart by what they are for.
+        """Refused: the purpose of memory blocks is not recorded.
 
         ``export_chrome_trace`` of a profile with ``profile_memory=True`` has each block that was allocated or freed.
         """
@@ -214,7 +214,7 @@ def _checked(key, value):
 
 
 class ProfilerAction(enum.Enum):
-    """What is done in a step. A schedule returns one of the first four."""
+    """The action in a step. A schedule returns one of the first four."""
     NONE = 0
     WARMUP = 1
     RECORD = 2
@@ -223,7 +223,7 @@ class ProfilerAction(enum.Enum):
 
 
 def schedule(*, wait, warmup, active, repeat=0, skip_first=0, skip_first_wait=0):
-    """A schedule of cycles: some steps are left out, some warm up, some are recorded.
+    """A schedule of cycles: some steps are skipped, some warm up, some are recorded.
 
     Parameters
     ----------
@@ -278,7 +278,7 @@ def _always(step):
 
 
 def tensorboard_trace_handler(dir_name, worker_name=None, use_gzip=False, use_python_export=False):
-    """What writes each trace to a directory that TensorBoard's plugin for profiles reads.
+    """A function that writes each trace to a directory for TensorBoard's profile plugin.
 
     Parameters
     ----------
@@ -309,7 +309,7 @@ def tensorboard_trace_handler(dir_name, worker_name=None, use_gzip=False, use_py
 
 _NONE, _WARMUP, _RECORD, _SAVE = (ProfilerAction.NONE, ProfilerAction.WARMUP, ProfilerAction.RECORD,
                                   ProfilerAction.RECORD_AND_SAVE)
-# (the action of a step, that of the next; None: the end) -> what is done between the two.
+# (the action of a step, that of the next or None at the end) -> the calls between the two
 _BETWEEN = {
     (_NONE, _WARMUP): ("prepare_trace",),
     (_NONE, _RECORD): ("prepare_trace", "start_trace"),
@@ -330,9 +330,9 @@ _BETWEEN = {
 
 
 class profile(_KinetoProfile):
-    """Context manager: records which ops this thread calls, when, on what, and sums it up.
+    """Context manager that records the ops this thread calls, their times and devices, and sums them up.
 
-    Nothing is paid for it while no profile is on. A process has one profile at a time.
+    There is no cost while no profile is on. A process has one profile at a time.
 
     Parameters
     ----------
@@ -424,17 +424,17 @@ class profile(_KinetoProfile):
             self.execution_trace_observer.cleanup()
 
     def start(self):
-        """Begins with the first step."""
+        """Starts with the first step."""
         self._transit_action(ProfilerAction.NONE, self.current_action)
         self._begin_step()
 
     def stop(self):
-        """Ends with the step that is on."""
+        """Ends at the present step."""
         self._end_step()
         self._transit_action(self.current_action, None)
 
     def step(self):
-        """Says that the next step begins."""
+        """Begins the next step."""
         self._end_step()
         before, action = self.current_action, self._action_of(self.step_num + 1)
         self.step_num += 1
@@ -453,7 +453,7 @@ class profile(_KinetoProfile):
             self.step_rec_fn = None
 
     def set_custom_trace_id_callback(self, callback):
-        """Sets what names the traces of cycles to come.
+        """Sets the function that names the traces of later cycles.
 
         Parameters
         ----------
@@ -481,7 +481,7 @@ class profile(_KinetoProfile):
 
 
 class ExecutionTraceObserver:
-    """PyTorch's writer of execution traces, which ptcore has none of: it can be made, and registers nothing."""
+    """PyTorch's writer of execution traces, which ptcore lacks: an instance can be made, and registers nothing."""
 
     @staticmethod
     def build_execution_trace_obs_from_env():

@@ -1,8 +1,8 @@
 """Saving and loading of tensors nested in plain data.
 
-The suffix chooses the format: ``.safetensors``, ``.npz`` (NumPy), anything else PyTorch's, which torch reads and whose
-files are read here without it. Nothing in a file is run: pickles are read by a reader of their own that knows a fixed
-list of names.
+The suffix chooses the format: ``.safetensors``, ``.npz`` (NumPy), or for any other suffix PyTorch's format, which torch
+reads and whose files are read here without torch. Nothing in a file is run: the package has its own reader of pickles,
+which accepts a fixed list of names.
 """
 
 import io
@@ -33,11 +33,11 @@ from ptcore.serialization._options import (
 )
 from ptcore.serialization.files import CallerError, CorruptFileError, Source, placer, write_atomically
 
-#: What ``map_location`` may be, and what files are named by: for annotations, which programs evaluate.
+#: The types of ``map_location`` and of file names, for annotations that programs evaluate.
 MAP_LOCATION = object
 FILE_LIKE = object
 
-DEFAULT_PROTOCOL = 2                # of pickles in files
+DEFAULT_PROTOCOL = 2                # protocol of pickles in files
 
 __all__ = ["CorruptFileError", "LoadEndianness", "TypedStorage", "add_safe_globals", "allow_pickle",
            "clear_safe_globals", "get_crc32_options", "get_default_load_endianness", "get_default_mmap_options",
@@ -126,8 +126,8 @@ def save(obj, f, pickle_module=None, pickle_protocol=2, _use_new_zipfile_seriali
 
 
 def write_open(f, write):
-    """Calls ``write`` for an open file, all of what it writes reaching the file."""
-    if isinstance(f, io.RawIOBase):  # may take less than it is given
+    """Calls ``write`` with an open file, and makes sure that all of the data reach it."""
+    if isinstance(f, io.RawIOBase):  # its ``write`` may take a part of the data
         buffered = io.BufferedWriter(f)
         try:
             write(buffered)
@@ -256,7 +256,7 @@ def get_unsafe_globals_in_checkpoint(f) -> list:
 
 
 def _unpickling(weights_only, module):
-    """The module whose unpickler a call of load wants, None for the reader that runs nothing."""
+    """The module whose unpickler a call of load selects; None for the reader that runs nothing."""
     import pickle
 
     if weights_only is None:
@@ -274,12 +274,12 @@ def _unpickling(weights_only, module):
 
 
 def _opened(path):
-    """A file to be read. From Python 3.14 on a buffer has 128 KiB, of which little may be wanted."""
+    """Opens a file for reading. Python 3.14's default buffer has 128 KiB, of which a caller may need little."""
     return open(path, "rb", buffering=8192)
 
 
 def _read_torch(op, f, path, read, safe=True):
-    """What ``read(file)`` returns for a file of PyTorch's; its errors name the file."""
+    """Returns ``read(file)`` for a file in PyTorch's format; errors name the file."""
     from ptcore.serialization import _torch
 
     file = _torch.seekable(f) if path is None else _opened(path)
@@ -299,7 +299,7 @@ def _fail(op, error, name, kind, safe=True):
     """Raises, within its handler, an exception of a reader as the caller sees it."""
     import pickle
 
-    if isinstance(error, (DeviceError, MemoryError, OSError)):  # say nothing about the file
+    if isinstance(error, (DeviceError, MemoryError, OSError)):  # these errors are not about the file
         raise
     if isinstance(error, NotImplementedError) or (safe and isinstance(error, pickle.UnpicklingError)):
         raise type(error)(f"{op}: {name}: {error}" if name else f"{op}: {error}") from error
@@ -307,7 +307,7 @@ def _fail(op, error, name, kind, safe=True):
 
 
 def _place_of(op, f):
-    """The path of `f` and the suffix that names a format: no path for an open file, no suffix for PyTorch's."""
+    """The path of `f` and its suffix. An open file has no path, and PyTorch's format has no suffix."""
     if not isinstance(f, (str, os.PathLike)):
         if not hasattr(f, "write" if op == "save" else "read"):
             raise TypeError(f"{op}: f must be a path or a file, got {type(f).__name__}")

@@ -1,7 +1,7 @@
-"""What a name in a pickle may stand for, and what calling it does: the fixed table, and what users have added to it.
+"""The names that a pickle may use and the functions that they call: a fixed table, and the user's additions.
 
-Arguments come from files that nobody vouches for. Each function below takes exactly what PyTorch and NumPy write,
-raises otherwise, and asks ``reader.charge`` before it copies anything whose size is not that of the bytes just read.
+Arguments come from untrusted files. Each function below accepts exactly the arguments that PyTorch and NumPy write, and
+raises for others. It asks ``reader.charge`` before it copies data whose size is not that of the bytes just read.
 """
 
 import os
@@ -17,7 +17,7 @@ from ptcore._lazy import MOVED
 from ptcore._untyped_storage import UntypedStorage
 from ptcore.nn import Parameter
 
-_BLOCKED = ("sys", "os", "posix", "nt")  # never, even if they were added
+_BLOCKED = ("sys", "os", "posix", "nt")  # refused even if the user has added them
 _MODULES = {"__builtin__": "builtins", "torch.tensor": "torch._tensor",
             "numpy.core.multiarray": "numpy._core.multiarray", "numpy.core.numeric": "numpy._core.numeric"}
 STORAGES = {
@@ -33,7 +33,7 @@ _MAX_DIMS = 64
 
 
 class TypedStorage:
-    """The bytes behind tensors, seen as elements of a dtype: what stands in old files where PyTorch saves a storage.
+    """The bytes of a storage as elements of a dtype: the form of storages that PyTorch itself saved in old files.
 
     Attributes
     ----------
@@ -52,18 +52,18 @@ class TypedStorage:
         return self.nbytes // self.dtype.itemsize
 
     def tensor(self):
-        """A tensor of one dimension over all of it."""
+        """A tensor of one dimension over the whole storage."""
         return _window(self, self.dtype, 0, (len(self),), (1,))
 
 
 class StorageType:
-    """What a name such as ``torch.FloatStorage`` stands for."""
+    """The class of storages that a name such as ``torch.FloatStorage`` means."""
 
     def __init__(self, dtype):
         self.dtype = dtype  # None: bytes of no dtype
 
 
-# -- what the user added -------------------------------------------------------------------------------
+# -- the user's additions ------------------------------------------------------------------------------
 
 _safe = {}
 _allow_pickle = None
@@ -103,12 +103,12 @@ def _named(items):
 
 
 def get_safe_globals() -> list:
-    """What was added by :func:`add_safe_globals`."""
+    """The functions and classes added by :func:`add_safe_globals`."""
     return list(_safe.values())
 
 
 def clear_safe_globals() -> None:
-    """Forget what was added by :func:`add_safe_globals`."""
+    """Forget the functions and classes added by :func:`add_safe_globals`."""
     _safe.clear()
 
 
@@ -135,7 +135,7 @@ class safe_globals(Changed):
 def allow_pickle(allowed) -> None:
     """Whether ``load(..., weights_only=False)`` may unpickle: run whatever code a file names.
 
-    Also switched on by the environment variable ``PTCORE_ALLOW_PICKLE=1``, over which a call has precedence.
+    The environment variable ``PTCORE_ALLOW_PICKLE=1`` allows it too; a call takes precedence over the variable.
 
     Parameters
     ----------
@@ -146,19 +146,19 @@ def allow_pickle(allowed) -> None:
 
 
 def pickle_is_allowed():
-    """What :func:`allow_pickle` or the environment says."""
+    """The setting of :func:`allow_pickle`, or that of the environment."""
     return os.environ.get("PTCORE_ALLOW_PICKLE") == "1" if _allow_pickle is None else _allow_pickle
 
 
 def added():
-    """What the user has added, by full name."""
+    """The user's additions, by full name."""
     return {name: item[0] if isinstance(item, tuple) else item for name, item in _safe.items()}
 
 
 # -- checks ------------------------------------------------------------------------------------------------
 
 def _shown(value):
-    """A value in a message. Only texts are: others may hold one part a billion times."""
+    """A value for a message. Only text is shown, since other values may contain one part a billion times."""
     return repr(value[:200]) if type(value) is str else f"a {type(value).__name__}"
 
 
@@ -199,7 +199,7 @@ def set_attributes(target, state):
 # -- tensors -----------------------------------------------------------------------------------------------
 
 def _window(storage, dtype, offset, size, stride):
-    """A tensor over a storage, which is never left: ``set_`` would let it grow."""
+    """A tensor over a part of a storage. It checks the bounds, since ``set_`` would let the storage grow."""
     if isinstance(storage, TypedStorage):
         start, nbytes, storage = storage.start, storage.nbytes, storage.storage
     elif isinstance(storage, UntypedStorage):
@@ -236,7 +236,7 @@ def _finish(reader, tensor, requires_grad, metadata=None):
 
 
 def _computed(reader, function, tensor):
-    """``function(tensor)``, which is computed again where the tensor's bytes come later in the file."""
+    """``function(tensor)``, computed again later if the file has the tensor's bytes behind the pickle."""
     result = function(tensor)
     if reader.then is not None:
         def compute():
@@ -402,7 +402,7 @@ def _numpy_dtype(reader, name, align=False, copy=True):
     if type(name) is not str or not _NUMPY_DTYPE.fullmatch(name):
         raise NotImplementedError(f"NumPy's dtype {_shown(name)} cannot be loaded")
     try:
-        return np.dtype(name, False, True)  # a copy of its own: its state follows
+        return np.dtype(name, False, True)  # a copy, since its state is set next
     except TypeError:  # long doubles differ from machine to machine
         raise NotImplementedError(f"NumPy's dtype {_shown(name)} does not exist on this machine") from None
 
@@ -413,7 +413,7 @@ def _numpy_scalar(reader, dtype, data):
     data = _raw(data)
     if not isinstance(dtype, np.dtype) or len(data) != dtype.itemsize or dtype.hasobject:
         raise ValueError("a NumPy scalar is damaged")
-    reader.charge(len(data))  # a text may be long, and made again and again
+    reader.charge(len(data))  # the text may be long and repeated
     return np.frombuffer(data, dtype)[0] if dtype.itemsize else dtype.type()
 
 
@@ -436,7 +436,7 @@ def _numpy_from(reader, data, dtype, shape, order):
 
 
 def _raw(data):
-    """Bytes that Python 2 wrote arrive as a text."""
+    """Bytes, which a pickle of Python 2 holds as text."""
     data = data.encode("latin1") if type(data) is str else data
     if type(data) is not bytes:
         raise ValueError("the bytes of a NumPy array are none")
@@ -444,7 +444,7 @@ def _raw(data):
 
 
 def set_numpy_state(reader, target, state):
-    """Gives a NumPy dtype or array what its pickle says; False if `target` is neither."""
+    """Sets the pickled state of a NumPy dtype or array; False if `target` is neither."""
     if "numpy" not in sys.modules:
         return False
     import numpy as np
@@ -466,7 +466,7 @@ def set_numpy_state(reader, target, state):
         count *= n
     if target.size or not isinstance(dtype, np.dtype) or dtype.hasobject or count * dtype.itemsize != len(data):
         raise ValueError("a NumPy array is damaged")
-    reader.charge(max(len(data), count))  # elements may have no bytes
+    reader.charge(max(len(data), count))  # elements may have no bytes, so they are counted as well
     target.__setstate__((1, shape, dtype, _bool(fortran), data))
     return True
 
@@ -474,7 +474,7 @@ def set_numpy_state(reader, target, state):
 # -- the table ---------------------------------------------------------------------------------------------
 
 class _Function:
-    """Stands in a file for a function of PyTorch or NumPy that has no counterpart here."""
+    """Replaces a function of PyTorch or NumPy that has no counterpart here."""
 
     def __init__(self, name):
         self.name = name
@@ -526,7 +526,7 @@ _ABSENT = re.compile(
 
 
 def find(module, name, more):
-    """What a name in a file stands for: of the table, or of `more`, what the user has added."""
+    """The object of a name in a file: from the table, or from `more`, the user's additions."""
     module = _MODULES.get(module, module)
     module = MOVED.get(module, module)
     full = f"{module}.{name}"

@@ -1,7 +1,7 @@
 """Named arrays in ``.npz``, NumPy's archive, written and read without a copy in memory.
 
-Entries are written so that their data begin at multiples of 64 bytes, where ``mmap=True`` can leave them. bfloat16,
-which NumPy lacks, is uint16 of the same bits.
+The data of entries begin at multiples of 64 bytes, so ``mmap=True`` can map them. bfloat16, which NumPy lacks, is
+stored as uint16 with the same bits.
 """
 
 import io
@@ -16,7 +16,7 @@ from ptcore.serialization.files import dense_bytes, exactly, pieces_of, swap_byt
 
 _ALIGNMENT = 64
 _HEAD = 1 << 16     # bytes of an entry within which the array begins
-_SLACK = 1 << 28    # bytes that compressed arrays may have, however small the file
+_SLACK = 1 << 28    # bytes that compressed arrays may have even in a small file
 
 
 def write(file, tensors, header):
@@ -27,7 +27,7 @@ def write(file, tensors, header):
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         for name, tensor in (*tensors.items(), (HEADER, text)):
             dtype = np.dtype("uint16" if tensor.dtype == ptcore.bfloat16 else tensor.dtype.name)
-            info = zipfile.ZipInfo(f"{name}.npy")  # no time: equal data, equal bytes
+            info = zipfile.ZipInfo(f"{name}.npy")  # no date, so that equal data give equal files
             named = len(info.filename.encode())
             before = archive.fp.tell() + calcsize(zip_files.LOCAL) + named + 20 + 4  # 20: 64-bit sizes
             filled = -before % _ALIGNMENT
@@ -57,14 +57,14 @@ def read(file, source):
 
 
 def _content(archive, name):
-    """The bytes of an array, which may have been left out as a tensor."""
+    """The bytes of an array, or a tensor without data."""
     data = io.BytesIO(archive.read(name))
     _parse(data)
     return data.read()
 
 
 def _parse(head):
-    """(shape, whether columns are contiguous, dtype) of the array that begins here; the file is left behind them."""
+    """(shape, whether columns are contiguous, dtype) from an array's header; the file is left at the data."""
     import numpy as np
 
     version = np.lib.format.read_magic(head)
@@ -73,7 +73,7 @@ def _parse(head):
     read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
     try:
         return read_header(head)
-    except MemoryError:  # Python's parser says so of signs and brackets without end
+    except MemoryError:  # raised by Python's parser for endless signs and brackets
         raise ValueError("the header of an array is nested too deeply") from None
 
 

@@ -1,4 +1,4 @@
-"""Settings of saving and loading, of the thread as in PyTorch: each one begins with the defaults."""
+"""Settings of saving and loading. They hold for the thread, as in PyTorch; each thread begins with the defaults."""
 import enum
 import mmap
 import os
@@ -77,14 +77,14 @@ class set_default_mmap_options(Changed):
 
 
 def skips_data():
-    """Whether elements are left out."""
+    """Whether :class:`skip_data` is active."""
     return setting("skip data", False)
 
 
 class skip_data(Changed):
-    """For a block: `save` leaves out the elements of tensors, `load` gives tensors whose elements are not read.
+    """Context in which `save` leaves out the elements of tensors, and `load` does not read elements.
 
-    The file is as long as ever. Neither holds for files of before PyTorch 1.6.
+    The file has its full size. The context has no effect on files in the format before PyTorch 1.6.
 
     Parameters
     ----------
@@ -97,13 +97,13 @@ class skip_data(Changed):
         self.materialize_fake_tensors = materialize_fake_tensors
 
 
-# (priority, tagger, deserializer), the first to be asked first. The devices that there are have these priorities.
+# (priority, tagger, deserializer), in order of use. ``_OWN`` has the priorities of ptcore's own devices.
 packages = []
 _OWN = {"cpu": 10, "cuda": 20, "meta": 22}
 
 
 def register_package(priority, tagger, deserializer):
-    """Lets a program name the places of storages in files, and make storages there.
+    """Registers functions that name the places of storages in files, and that make storages from these names.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def register_package(priority, tagger, deserializer):
 
 
 def tag(storage):
-    """The name of a storage's place in a file."""
+    """The name of a storage's place, for a file."""
     device = storage.device
     for priority, tagger, _ in packages:
         if priority >= _OWN.get(device.type, priority + 1):
@@ -136,7 +136,7 @@ def tag(storage):
 
 
 def placed(storage, location):
-    """What a program's deserializers make of a storage whose place has this name; None: nothing."""
+    """The storage that a registered deserializer makes for the name of a place; None if there is none."""
     for priority, _, deserializer in packages:
         if priority >= _OWN.get(location.partition(":")[0], priority + 1):
             break
@@ -147,7 +147,7 @@ def placed(storage, location):
 
 
 def fallback_order():
-    """The word for the byte order of archives that do not name theirs."""
+    """The word for the byte order of archives that do not name it."""
     import sys
     wanted = get_default_load_endianness() or LoadEndianness.NATIVE
     return sys.byteorder if wanted is LoadEndianness.NATIVE else wanted.name.lower()

@@ -1,7 +1,7 @@
-"""An own reader of pickles, protocols 2 to 5, for which a name in a file is only a key of a fixed table.
+"""A reader of pickles, protocols 2 to 5, that uses a name in a file only as a key of a fixed table.
 
-It never imports, and calls only what stands in that table (``_constructors.py``) or what the user has added. The memory
-that a file can claim is bounded by its size: what makes objects of single bytes, or copies what was read before, asks
+It never imports, and it calls only functions of that table (``_constructors.py``) or the user's additions. The size of
+a file bounds the memory that it can claim: opcodes that make objects from single bytes or copy earlier data call
 :meth:`Reader.charge` first.
 """
 
@@ -76,7 +76,7 @@ class Reader:
     def _read(self, n):
         data = self._file_read(min(n, _PIECE))
         if len(data) < n:
-            parts = [data]  # never asks for more than the file turns out to have
+            parts = [data]  # never asks for more than the file contains
             n -= len(data)
             while n:
                 part = self._file_read(min(n, _PIECE))
@@ -201,7 +201,7 @@ class Reader:
         self._set((key, value))
 
     def key(self, key, container):
-        """`key`, if hashing it takes bounded time and stack and not too many in its container have its hash."""
+        """Checks a key: hashing it takes bounded time and stack, and few keys of its container share the hash."""
         left, stack = _MAX_KEY, [key]
         while stack:
             part = stack.pop()
@@ -233,7 +233,7 @@ class Reader:
         self._found_name(*self._today(module, name))
 
     def _today(self, module, name):
-        """What Python 3 calls a thing: the older protocols have the names of Python 2."""
+        """The name in Python 3 for a name in Python 2, which the older protocols use."""
         if self._old_names:
             if (module, name) in NAME_MAPPING:
                 return NAME_MAPPING[module, name]
@@ -254,7 +254,7 @@ class Reader:
         args, function = self._pop(), self._pop()
         if type(args) is not tuple:
             raise ValueError("the arguments in the pickle are no tuple")
-        self.charge(200)  # the object itself: few bytes call, and what is called may take more
+        self.charge(200)  # for the object itself: a short call may make a large object
         call = CALLS.get(id(function))
         if call is not None:
             self._push(call(self, *args))
@@ -293,7 +293,7 @@ def _constant(value):
     return lambda r: r._push(value)
 
 
-# By opcode, in the order of the protocols.
+# The functions by opcode, in the order of the protocols.
 _STEPS = {
     0x80: Reader._protocol,
     0x28: Reader._mark,  # MARK
@@ -348,7 +348,7 @@ _STEPS = {
 
 
 class Names(Reader):
-    """Reads a pickle without making anything of it: what is loaded are the names in it that are not allowed."""
+    """Reads a pickle without making its objects; ``load`` returns the names that are not allowed."""
 
     def load(self):
         """A list of ``module.name``."""

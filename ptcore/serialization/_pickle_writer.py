@@ -1,7 +1,8 @@
-"""Pickles of protocol 2 as PyTorch writes them, for tensors nested in plain data.
+"""Writes pickles of protocol 2 in PyTorch's form, for tensors nested in plain data.
 
-Tensors become calls of PyTorch's own functions by name, so that ``torch.load(..., weights_only=True)`` takes the file;
-their storages are referred to by a key, and every storage has one: what shared memory still does when it is loaded.
+A tensor becomes a call of PyTorch's own function by name, so that ``torch.load(..., weights_only=True)`` accepts the
+file. It refers to its storage by a key. Each storage has one key, so tensors that share memory share it again when they
+are loaded.
 """
 
 from collections import Counter, OrderedDict, defaultdict
@@ -18,7 +19,7 @@ from ptcore.serialization._options import tag
 from ptcore.serialization.files import MAX_DEPTH
 
 _STORAGE_NAMES = {dtype: name for name, dtype in STORAGES.items()}
-_BATCH = 1000  # items that stand on the stack at once
+_BATCH = 1000  # items on the stack at once
 
 
 class Global:
@@ -45,7 +46,7 @@ def _builtin(name):
 
 
 class Storage:
-    """A storage that is written: its key in the file and the dtype that its first tensor has."""
+    """A storage to write: its key in the file, and the dtype of its first tensor."""
 
     def __init__(self, storage, key, dtype):
         self.storage, self.key, self.dtype = storage, key, dtype
@@ -63,7 +64,7 @@ class _Reference:
 
 
 class Writer:
-    """Writes one object; ``storages`` is then the list of what it refers to.
+    """Writes one object; afterwards ``storages`` lists the storages that it refers to.
 
     Parameters
     ----------
@@ -74,7 +75,7 @@ class Writer:
     """
 
     def __init__(self, legacy=False, protocol=2):
-        # The opcodes are those of protocol 2, which the later ones have as well.
+        # Opcodes of protocol 2, which later protocols have as well.
         self._out = bytearray(b"\x80" + bytes([protocol]))
         self._memo, self._kept = {}, []
         self._legacy = legacy
@@ -91,7 +92,7 @@ class Writer:
     # -- memo
 
     def _remember(self, key, thing):
-        """What stands on the stack gets a number; `thing` is kept, so that its ``id`` stays its own."""
+        """Gives the object on the stack a number. `thing` is kept alive, so that no other object gets its ``id``."""
         n = self._memo[key] = len(self._memo)
         self._kept.append(thing)
         self._out += pack("<cB", b"q", n) if n < 256 else pack("<cI", b"r", n)
@@ -154,7 +155,7 @@ class Writer:
             self._other(value, cls, key, path, depth)
 
     def _other(self, value, cls, key, path, depth):
-        """Values that are a call of something by name."""
+        """Values that are written as a call of a named function."""
         call = _BY_CALL.get(cls)
         if call is not None:
             self._call(*call(value), path, depth, key, value)
@@ -195,7 +196,7 @@ class Writer:
         self._remember(key, value)
 
     def _reduced(self, value, key, path, depth):
-        """What a class says about its objects."""
+        """The value by its class's ``__reduce_ex__``."""
         parts = value.__reduce_ex__(2)
         if isinstance(parts, str):
             self._save(Global(type(value).__module__, parts), path, depth)
@@ -240,7 +241,7 @@ class Writer:
         self._items(below(), b"su", depth)
 
     def _items(self, groups, codes, depth):
-        """(path, group of values) pairs, put into the container on the stack by one of two opcodes."""
+        """Adds (path, group of values) pairs to the container on the stack by one of two opcodes."""
         groups = list(groups)
         for start in range(0, len(groups), _BATCH):
             batch = groups[start:start + _BATCH]
@@ -254,11 +255,11 @@ class Writer:
     # -- tensors
 
     def _tensor(self, tensor, path):
-        """The call that makes a tensor."""
+        """The call that makes a tensor when the file is read."""
         if is_lazy(tensor):
             raise ValueError(f"save: the parameter at {path!r} is not initialised")
         cls, state = type(tensor), dict(getattr(tensor, "__dict__", None) or {})
-        if not _is_one_of(cls, self._added.values()):  # no file knows other classes
+        if not _is_one_of(cls, self._added.values()):  # readers know no other subclasses
             cls = Parameter if isinstance(tensor, Parameter) else Tensor
         if cls is Parameter:
             data = tensor.detach()
@@ -283,7 +284,7 @@ class Writer:
         return (_TENSOR_2, args) if entry.dtype is tensor.dtype else (_TENSOR_3, (*args, tensor.dtype))
 
     def _entry(self, storage, dtype):
-        """The record of a storage; its dtype is that of its first tensor, None where that has no name."""
+        """The record of a storage, with the dtype of its first tensor, or None if that has no name in PyTorch."""
         entry = self._entries.get(id(storage))
         if entry is None:
             name = None if dtype is None else _STORAGE_NAMES.get(dtype.name)
@@ -307,7 +308,7 @@ class Writer:
 
 
 def _is_of_numpy(cls):
-    """Whether it is NumPy's class of arrays, or one of its own of dtypes or scalars."""
+    """Whether it is NumPy's class of arrays, of dtypes or of scalars."""
     if cls.__module__.partition(".")[0] != "numpy":
         return False
     import numpy as np
@@ -316,7 +317,7 @@ def _is_of_numpy(cls):
 
 
 def _swapped(array):
-    """The call that makes an array of a byte order that is not the machine's: its pickles of protocol 2 forget that."""
+    """The call that makes an array in the other byte order, which its own pickle of protocol 2 loses."""
     function, (buffer, *rest) = (array if array.flags.forc else array.copy()).__reduce_ex__(5)
     return Global(function.__module__, function.__qualname__), (bytearray(buffer), *rest)
 

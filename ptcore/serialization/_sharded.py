@@ -1,8 +1,8 @@
 """Tensors spread over several ``.safetensors`` files, with an index as Hugging Face's libraries write it.
 
-``{"metadata": {"total_size": bytes, "ptcore": header}, "weight_map": {name of tensor: name of file}}``, the files lying
-beside the index. The index is replaced last, and an older one's files are never written over: whenever a call is cut
-short, the index that is there and its files belong together.
+The index is ``{"metadata": {"total_size": bytes, "ptcore": header}, "weight_map": {name of tensor: name of file}}``;
+the files lie beside it. The index is replaced last, and files of an older index are never overwritten: so the index on
+the disk and its files fit together even if a call is interrupted.
 """
 
 import json
@@ -18,7 +18,7 @@ _UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
 
 
 def _bytes_of(size):
-    """A number of bytes, given as one or as a text with a unit."""
+    """A number of bytes, given as an int or as text with a unit."""
     if isinstance(size, str):
         found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]I?B|)\s*", size.upper())
         number = int(float(found[1]) * _UNITS[found[2]]) if found else 0
@@ -43,7 +43,7 @@ def write(path, tensors, header, most):
         _remove([path + ".index.json", *old])
         return
     most = _bytes_of(most)
-    remove_left(folder, f".{base}-")  # whose names had another tag
+    remove_left(folder, f".{base}-")  # files of interrupted calls, under another tag
     shards, used = [], most
     for name in tensors:
         if used + nbytes[name] > most:
@@ -62,7 +62,7 @@ def write(path, tensors, header, most):
                              lambda file, shard=shard: safetensors_files.write(file, shard, {"format": "pt"}))
             written.append(os.path.join(folder, file_name))
             weight_map.update(dict.fromkeys(names, file_name))
-    except BaseException:  # no index will name them
+    except BaseException:  # no index will name these files
         _remove(written)
         raise
     index = {"metadata": {"total_size": total, "ptcore": header_text(header)}, "weight_map": weight_map}
@@ -71,14 +71,14 @@ def write(path, tensors, header, most):
 
 
 def _remove(paths):
-    """Removes what was saved before in the other way or another number of files."""
+    """Removes files of an earlier save that had another number of files."""
     for path in paths:
         if os.path.lexists(path):
             os.unlink(path)
 
 
 def read(file, mapped, meta):
-    """What :func:`safetensors_files.read` gives, for an open index."""
+    """The result of :func:`safetensors_files.read` for an open index."""
     index = parsed(file.read().decode())
     metadata, weight_map = dict(index.get("metadata") or {}), index["weight_map"]
     header = metadata.pop("ptcore", None)

@@ -1,4 +1,4 @@
-"""PyTorch's files: the zip archive of today and the stream of pickles of before 2020, written and read without torch.
+"""PyTorch's formats, written and read without torch: the zip archive, and the stream of pickles of before 2020.
 
 Archive: ``archive/data.pkl`` is the pickle, ``archive/data/N`` the bytes of storage N, ``archive/byteorder`` their byte
 order. Stream: a magic number, a version, facts about the machine, the pickle, the list of storages, and each one as the
@@ -50,7 +50,7 @@ def write_zip(file, obj, protocol=2, byteorder=True):
 
 
 def write_stream(file, obj, protocol=2, byteorder=True):
-    """Writes `obj` as a stream of pickles, which says itself what its byte order is."""
+    """Writes `obj` as a stream of pickles, which names its own byte order."""
     writer = Writer(legacy=True, protocol=protocol)
     data = writer.dump(obj)
     sizes = {"short": 2, "int": 4, "long": 4}
@@ -72,14 +72,14 @@ def write_stream(file, obj, protocol=2, byteorder=True):
 # -- reading ---------------------------------------------------------------------------------------------------
 
 class Options:
-    """How a file is read: `place` as in :class:`Reader`, whether to leave the data out (meta), to map, the module whose
-    ``Unpickler`` runs what the file names (None: nothing is run)."""
+    """How a file is read. `place` as in :class:`Reader`; `meta` leaves the data out; `mmap` maps the file; `module` has
+    the ``Unpickler`` that runs the code of the file (None: nothing is run)."""
 
     def __init__(self, place, meta, mmap, module, encoding):
         self.place, self.meta, self.mmap, self.module, self.encoding = place, meta, mmap, module, encoding
 
     def read(self, file, persistent, size, then=None):
-        """One pickle with tensors in it."""
+        """Reads one pickle that contains tensors."""
         if self.module is None:
             return Reader(file, persistent, size=size, place=self.place, encoding=self.encoding, then=then).load()
         unpickler = type("_Unpickler", (_Lookup, self.module.Unpickler), {})(file, encoding=self.encoding)
@@ -89,7 +89,7 @@ class Options:
 
 
 class _Lookup:
-    """For an unpickler: PyTorch's names still lead to the table, since they have no counterpart here."""
+    """Part of an unpickler that looks up PyTorch's names in the table, since ptcore has no modules of these names."""
 
     def find_class(self, module, name):
         if module.partition(".")[0] != "torch":
@@ -106,7 +106,7 @@ class _Lookup:
 
 
 class _Bound:
-    """A function of the table with its reader."""
+    """A function of the table, bound to its reader."""
 
     def __init__(self, function, call, reader):
         self.function, self.call, self.reader = function, call, reader
@@ -116,7 +116,7 @@ class _Bound:
 
 
 def _kind_of(file):
-    """Where a file begins, its bytes from there on, and whether it is an archive."""
+    """The position at which a file begins, its first bytes, and whether it is an archive."""
     begin = file.tell()
     size = file.seek(0, os.SEEK_END) - begin
     file.seek(begin)
@@ -137,7 +137,7 @@ def read_names(file):
 
 
 def read(file, options):
-    """The object in an open file, from where it stands on."""
+    """The object in an open file, from its present position on."""
     begin, size, is_zip = _kind_of(file)
     if is_zip:
         return _read_zip(file, begin, size, options)
@@ -156,7 +156,7 @@ class _Storages:
         self.made = {}
 
     def find(self, name):
-        """What a persistent id stands for."""
+        """The storage or view of a persistent id."""
         if len(name) not in (5, 6) or _text(name[0]) != "storage" or not isinstance(name[1], StorageType):
             raise ValueError("a reference to a storage is damaged")
         dtype, key, location, number = name[1].dtype, _key(name[2]), _text(name[3]), name[4]
@@ -170,7 +170,7 @@ class _Storages:
         if dtype is None:
             return storage
         start = 0
-        if len(name) == 6 and name[5] is not None:  # a part of it, as PyTorch had them before 0.4
+        if len(name) == 6 and name[5] is not None:  # a view of a part, as PyTorch saved storages before 0.4
             _, start, number = name[5]
             if any(type(n) is not int or not 0 <= n < 1 << 60 for n in (start, number)):
                 raise ValueError("a reference to a storage is damaged")
@@ -206,7 +206,7 @@ def _open_zip(file, begin, size):
 
 
 def _check_version(archive, folder):
-    """Raises for an archive of a layout that is not known, whose entries may mean something else."""
+    """Raises for an archive of an unknown version, whose entries may have another meaning."""
     name = next((name for name in (folder + ".data/version", folder + "version") if name in archive.entries), None)
     number = b"" if name is None else archive.read(name).strip()
     if not number.isdigit() or len(number) > 18 or int(number) < _ARCHIVE_VERSIONS[0]:
@@ -243,7 +243,7 @@ def _read_zip(file, begin, size, options):
 
 
 def _begin_stream(file, size):
-    """Reads what stands before the object."""
+    """Reads the headers before the object."""
     begin = file.tell()
     head = file.read(257 + 5)
     if head[257:] == b"ustar":
@@ -281,7 +281,7 @@ def _read_stream(file, size, options):
     storages, then = _Storages(options, get), []
     result = options.read(file, storages.find, size, then)
     keys = dict.fromkeys(map(_key, Reader(file, size=size).load()))
-    if keys.keys() != storages.made.keys():  # none may stay as it was allocated
+    if keys.keys() != storages.made.keys():  # otherwise a storage would keep uninitialised memory
         raise ValueError("its storages are not those of its tensors")
     readinto = exactly(file)
     for key in keys:
@@ -303,7 +303,7 @@ def _read_stream(file, size, options):
 
 
 def seekable(file):
-    """`file`, or its content where it cannot be read twice."""
+    """`file`, or a copy of its content if it cannot seek."""
     try:
         can = file.seekable() and hasattr(file, "readinto")
     except AttributeError:

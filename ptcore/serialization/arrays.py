@@ -34,7 +34,7 @@ def _name_of(dtype):
 
 
 def describe(obj):
-    """The dictionary of the tensors in `obj`, and the header that says where they stand."""
+    """The dictionary of the tensors in `obj`, and the header that describes their places."""
     flat = _Flattener()
     header = {"version": 1, "root": flat.node(obj, "", 0)}
     metadata = getattr(obj, "_metadata", None)
@@ -44,7 +44,7 @@ def describe(obj):
 
 
 def restore(tensors, header, metadata, place):
-    """The saved object, its tensors put where ``place(tensor, saved device)`` says; without a header the tensors."""
+    """The saved object, with its tensors moved by ``place(tensor, saved device)``; without a header, the tensors."""
     if header is None:
         result = OrderedDict((name, place(tensor, "cpu")) for name, tensor in tensors.items())
         result.metadata = metadata
@@ -59,7 +59,7 @@ def restore(tensors, header, metadata, place):
 
 
 def shaped(flat, dtype, shape):
-    """A tensor of bytes as one of a dtype, given by name, and a shape that a file claims."""
+    """A tensor of bytes as a tensor of a dtype, given by name, and of the shape that a file claims."""
     dtype, count = getattr(ptcore, dtype), 1
     if type(shape) not in (list, tuple) or any(type(n) is not int or not 0 <= n < 1 << 63 for n in shape):
         raise ValueError("a shape is no list of numbers")
@@ -78,7 +78,7 @@ class _Flattener:
         self._open = set()
 
     def node(self, value, path, depth):
-        """Node of `value`, which stands at `path` below the root."""
+        """The node of `value`, whose path below the root is `path`."""
         if value is None or type(value) in (bool, int, str):
             return value
         if isinstance(value, Tensor):
@@ -140,7 +140,7 @@ class _Flattener:
             raise ValueError(
                 f"save: the tensor at {path!r} is on meta and has no values"
             )
-        base = name = (path or "data").replace("\0", "_")  # which ends a name in an archive
+        base = name = (path or "data").replace("\0", "_")  # a NUL would end the name in an archive
         tries = 1
         while name in self.tensors or name in _RESERVED:
             name = f"{base}#{tries}"
@@ -153,7 +153,7 @@ class _Flattener:
 
 
 def _typed(tensor, dtype):
-    """`tensor` as the dtype that a header names: another one of the same bits where the format lacks it."""
+    """`tensor` with the dtype that the header names; formats store some dtypes as another one of the same bits."""
     stored = _name_of(tensor.dtype)
     if dtype is None or dtype == stored:
         return tensor
@@ -167,7 +167,7 @@ def _typed(tensor, dtype):
 
 
 class _Builder:
-    """Turns a tree of JSON nodes back into data. However often a header names a tensor, there is one of it."""
+    """Turns a tree of JSON nodes back into data. A tensor that the header names several times is one object."""
 
     def __init__(self, tensors, place):
         self._tensors, self._place, self._placed = tensors, place, {}
@@ -182,7 +182,7 @@ class _Builder:
         return self._placed[key]
 
     def value(self, node):
-        """What a node stands for."""
+        """The value of a node."""
         if isinstance(node, list):
             return [self.value(n) for n in node]
         if not isinstance(node, dict):
@@ -212,12 +212,12 @@ class _Builder:
 
 
 def header_text(header):
-    """The header as it stands in a file."""
+    """The text of a header in a file."""
     return json.dumps(header, allow_nan=False, separators=(",", ":"))
 
 
 def parsed(text):
-    """JSON of a file: neither two keys of one name nor NaN, which JSON does not have."""
+    """Parses JSON of a file; refuses repeated keys and NaN, which JSON does not have."""
     return json.loads(text, object_pairs_hook=_unique, parse_constant=_refused)
 
 

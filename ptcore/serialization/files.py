@@ -1,8 +1,8 @@
-"""What all formats share: the error of damaged files, writing that never destroys an older file, moving the bytes of
-storages, files that are mapped, and where ``map_location`` puts tensors.
+"""The parts that all formats share: the error of damaged files, writing that never destroys an older file, transfer of
+bytes of storages, mapped files, and ``map_location``.
 
-Bytes are moved through a scratch tensor: a view of a storage's own memory would fix its address for good (it could
-neither be resized nor moved to shared memory afterwards).
+Bytes are transferred through a scratch tensor. A view of a storage's own memory would fix its address, so that it could
+not be resized or moved to shared memory later.
 """
 
 import contextlib
@@ -16,11 +16,11 @@ from ptcore._errors import DeviceError, OutOfMemoryError
 from ptcore._untyped_storage import UntypedStorage
 from ptcore.serialization._options import get_default_mmap_options, packages, placed, skips_data
 
-MAX_DEPTH = 100  # levels of containers that are written
+MAX_DEPTH = 100  # levels of nested containers that are written
 _CHUNK = 1 << 20
 _MAX_COLLISIONS = 200
 _OLD = 60  # seconds
-_SHORT = 55  # letters of its name that a temporary file has, so that its own is not too long
+_SHORT = 55  # letters of the file's name that a temporary name keeps, so that it is not too long
 
 
 class CorruptFileError(RuntimeError, ValueError):
@@ -28,27 +28,27 @@ class CorruptFileError(RuntimeError, ValueError):
 
 
 class CallerError(BaseException):
-    """An exception of a function that the caller gave: it says nothing about the file."""
+    """An exception of the caller's function, which says nothing about the file."""
 
     def __init__(self, error):
         self.error = error
 
 
 class Collisions:
-    """Counts the keys of a container that have one hash: files can be made in which all of them do, and each new key
-    would be compared with all before it. The hashes of tuples and numbers are known, those of texts are not.
+    """Counts keys of a container with equal hashes. Files can be made in which all keys have one hash; then each new
+    key would be compared with all earlier ones. Tuples and numbers have predictable hashes, text does not.
     """
 
     def __init__(self):
         self._numbers, self._made = {}, 0
 
     def fresh(self):
-        """A number for a container that is made at once: its ``id`` may have been that of another."""
+        """A number for a new container, whose ``id`` may have belonged to another one before."""
         self._made -= 1
         return self._made
 
     def add(self, container, key):
-        """Raises if too many keys of this container (an ``id``, or a fresh number) have the hash of `key`."""
+        """Raises if too many keys of this container (an ``id``, or a fresh number) share the hash of `key`."""
         at = container, hash(key)
         number = self._numbers[at] = self._numbers.get(at, 0) + 1
         if number > _MAX_COLLISIONS:
@@ -56,15 +56,15 @@ class Collisions:
 
 
 def write_atomically(path, write):
-    """Call ``write(file)`` on a file that takes the name `path` when it is complete and on the disk.
+    """Calls ``write(file)`` on a temporary file, which gets the name `path` when it is complete and on the disk.
 
-    Until then an older file of that name is untouched; its mode is kept. What processes that were killed while they
-    wrote to `path` have left is removed.
+    Until then an older file of that name stays as it is; its mode is kept. Temporary files left by killed processes
+    that wrote to `path` are removed.
     """
     path = os.path.realpath(path)
     if os.path.isdir(path):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
-    if os.path.exists(path) and not os.path.isfile(path):  # a device or a pipe keeps its place
+    if os.path.exists(path) and not os.path.isfile(path):  # a device or a pipe is not replaced
         with open(path, "wb") as file:
             write(file)
         return
@@ -86,18 +86,18 @@ def write_atomically(path, write):
             write(file)
             file.flush()
             os.fsync(descriptor)
-            if os.name != "posix":  # where open files cannot be renamed; elsewhere the lock is held to the end
+            if os.name != "posix":  # other systems cannot rename an open file; on POSIX the lock is held to the end
                 file.close()
             os.replace(temporary, path)
     except BaseException:
         os.unlink(temporary)
         raise
-    if os.name == "posix":  # the new name is on the disk once the folder is
+    if os.name == "posix":  # a new name is on the disk when its folder is
         _sync_folder(folder)
 
 
 def _sync_folder(folder):
-    """Brings a folder to the disk, where that is possible: some network file systems refuse."""
+    """Syncs a folder to the disk, if the file system can; some network file systems cannot."""
     try:
         descriptor = os.open(folder, os.O_RDONLY)
         try:
@@ -110,7 +110,7 @@ def _sync_folder(folder):
 
 
 def _lock(descriptor):
-    """Whether this process now holds the file: one that is killed lets go of it."""
+    """Whether this process now holds the lock of the file. The lock of a killed process is released."""
     try:
         import fcntl
 
@@ -121,7 +121,7 @@ def _lock(descriptor):
 
 
 def remove_left(folder, prefix):
-    """Removes temporary files that nobody writes to: not held, and too old to be between its creation and its lock."""
+    """Removes temporary files that no process writes: unlocked ones that are too old to be waiting for their lock."""
     for entry in os.scandir(folder):
         if entry.name.startswith(prefix[:_SHORT + 1]) and entry.name.endswith(".tmp"):
             with contextlib.suppress(OSError):
@@ -151,7 +151,7 @@ def swap_bytes(flat, dtype):
 
 
 def pieces_of(flat):
-    """A tensor of bytes, piece by piece as memoryviews, each valid until the next."""
+    """The memory of a tensor of bytes, piece by piece as memoryviews; each is valid until the next."""
     size = flat.numel()
     scratch = ptcore.empty(min(size, _CHUNK), dtype=ptcore.uint8)
     view = memoryview(scratch) if size else None
@@ -162,7 +162,7 @@ def pieces_of(flat):
 
 
 def zeros(nbytes):
-    """So many zeros in pieces."""
+    """`nbytes` zeros in pieces."""
     piece = bytes(min(nbytes, 1 << 20))
     for start in range(0, nbytes, len(piece) or 1):
         yield piece[:nbytes - start]
@@ -176,7 +176,7 @@ def _mapped(file):
 
 
 class Source:
-    """Makes tensors of the bytes of a file: read, mapped, or left out.
+    """Makes tensors from the bytes of a file, which are read, mapped or left out.
 
     Parameters
     ----------
@@ -220,7 +220,7 @@ class Source:
 
 
 def fill(flat, readinto):
-    """Fill a tensor of bytes by ``readinto(memoryview)``, which has to fill what it is given."""
+    """Fills a tensor of bytes by ``readinto(memoryview)``, which must fill its argument."""
     size = flat.numel()
     scratch = ptcore.empty(min(size, _CHUNK), dtype=ptcore.uint8)
     view = memoryview(scratch) if size else None
@@ -231,7 +231,7 @@ def fill(flat, readinto):
 
 
 def exactly(file):
-    """The ``readinto`` of a file that fills what it is given or raises."""
+    """A ``readinto`` of a file that fills its argument or raises."""
 
     def readinto(view):
         done = 0
@@ -245,7 +245,7 @@ def exactly(file):
 
 
 def _sent(tensor, device, why="a tensor was saved on"):
-    """The tensor on a device that the file names, or the caller: `why`."""
+    """The tensor on a device. `why` begins the message of an error."""
     if packages:
         storage = placed(tensor.untyped_storage(), str(device))
         if storage is not None:
@@ -262,13 +262,13 @@ def _sent(tensor, device, why="a tensor was saved on"):
 
 
 def _over(tensor, storage):
-    """A tensor like another over a storage."""
+    """A tensor with the dtype, shape and strides of another one, over a storage."""
     return ptcore.empty(0, dtype=tensor.dtype, device=storage.device).set_(
         storage, tensor.storage_offset(), tensor.shape, tensor.stride())
 
 
 def placer(map_location):
-    """Function (tensor, name of the saved device) -> the tensor where `map_location` wants it."""
+    """A function of (tensor, name of the saved device) that moves the tensor as `map_location` says."""
     if map_location is None:
         return _sent
     if isinstance(map_location, dict):

@@ -1,7 +1,7 @@
 """Named tensors in ``.safetensors``: the size of a JSON header (8 bytes), the header, the bytes of the tensors.
 
-The header gives each name its dtype, its shape and where its bytes begin and end, and ``__metadata__`` texts. Bytes are
-little-endian, and lie one after the other without gaps; complex128, which the format lacks, is pairs of float64.
+The header gives for each name the dtype, the shape and the range of its bytes; ``__metadata__`` holds texts. Bytes are
+little-endian and without gaps. complex128, which the format lacks, is stored as pairs of float64.
 """
 
 import json
@@ -17,7 +17,7 @@ _NAMES = {
 }  # fmt: skip
 _DTYPES = {name: dtype for dtype, name in _NAMES.items() if dtype != "complex128"}
 _ABSENT = ("F8_E4M3", "F8_E5M2", "F8_E4M3FNUZ", "F8_E5M2FNUZ", "F8_E8M0", "F6_E2M3", "F6_E3M2", "F4")
-_MOST = 100_000_000     # bytes of a header, as the format's own library has it
+_MOST = 100_000_000     # most bytes of a header, as in the format's own library
 _ALIGNMENT = 64
 
 
@@ -28,7 +28,7 @@ def _alignment(dtype):
 def write(file, tensors, metadata):
     """Writes the named tensors and a dictionary of texts to a file."""
     header, at = {"__metadata__": metadata}, 0
-    # The widest first, so that every element stands at a multiple of its size.
+    # The widest dtype first, so that every element is aligned to its size.
     order = sorted(tensors, key=lambda name: -_alignment(tensors[name].dtype))
     for name in order:
         tensor = tensors[name]
@@ -51,7 +51,7 @@ def write(file, tensors, metadata):
 
 
 def read(file, source, wanted=None):
-    """Tensors by name (those of a set that are `wanted`), header or None, and the other metadata."""
+    """Tensors by name (only the `wanted` ones if given), header or None, and the other metadata."""
     size = file.seek(0, 2)
     file.seek(0)
     n = int.from_bytes(file.read(8), "little")

@@ -1,9 +1,9 @@
-"""Zip archives as PyTorch lays them out, written and read byte by byte.
+"""Zip archives in PyTorch's layout, written and read byte by byte.
 
-An entry is stored, not deflated, its data begin at a multiple of 64 bytes (an extra field "FB" fills up), sizes and
-checksum follow in a data descriptor: PyTorch works out where data lie from exactly this layout. The reader trusts
-nothing: entries with one name, outside the file or over each other are refused before a byte is read, and what is
-deflated may not grow beyond a multiple of the file.
+An entry is stored, not deflated. Its data begin at a multiple of 64 bytes, filled up by an extra field "FB"; sizes and
+checksum follow in a data descriptor. PyTorch computes the place of data from exactly this layout. The reader trusts
+nothing: entries with equal names, outside of the file or overlapping are refused before a byte is read, and the size of
+inflated data is bounded by a multiple of the file's.
 """
 
 import zlib
@@ -16,11 +16,11 @@ _END, _END64, _LOCATOR64 = "<4s4H2IH", "<4sQ2H2I4Q", "<4sIQI"
 _MOST32 = 0xFFFFFFFF
 _FLAGS = 0x0808  # names are UTF-8, sizes follow the data
 _ALIGNMENT = 64
-_GROWTH = 64  # most bytes that one of a deflated file stands for
+_GROWTH = 64  # largest ratio of inflated bytes to bytes of the file
 
 
 class Writer:
-    """Writes entries to a file that is only ever appended to."""
+    """Appends entries to a file."""
 
     def __init__(self, file):
         self._file, self._at, self._entries = file, 0, []
@@ -62,7 +62,7 @@ class Writer:
 
 
 class Entry:
-    """Where an entry's data lie in the file: `start`, `packed` bytes that stand for `size`."""
+    """The place of an entry's data: `start`, `packed` bytes in the file, and `size` bytes inflated."""
 
     def __init__(self, header, packed, size, crc, deflated):
         self.header, self.packed, self.size, self.crc, self.deflated = header, packed, size, crc, deflated
@@ -99,7 +99,7 @@ class Reader:
             total += entry.size
         if total > _GROWTH * size + slack:
             raise ValueError(f"the archive of {size} bytes would expand to {total}")
-        # PyTorch writes no checksums where it was told so: then all are 0.
+        # Without checksums, which PyTorch can be told to omit, all are 0.
         self._checked = any(entry.crc for entry in self.entries.values())
 
     def _at(self, start, n):
@@ -156,7 +156,7 @@ class Reader:
             raise ValueError("the directory of the archive is damaged")
 
     def head(self, name, n):
-        """At most `n` bytes at the beginning of a stored entry, not checked."""
+        """At most `n` bytes from the beginning of a stored entry, without a check."""
         entry = self.entries[name]
         return self._at(entry.start, min(entry.size, n))
 
@@ -177,7 +177,7 @@ class Reader:
             raise ValueError(f"the checksum of {name} is wrong")
 
     def readinto(self, name):
-        """Function (memoryview) that gives the next bytes of an entry; with the last, the checksum is compared."""
+        """A function (memoryview) that gives the next bytes of an entry, and compares the checksum at the end."""
         entry = self.entries[name]
         if entry.deflated:
             data, at = memoryview(self.read(name)), 0
@@ -208,7 +208,7 @@ class Reader:
 
 
 def _large(extra):
-    """Function that gives, one after the other, the 64-bit numbers of a zip64 field."""
+    """A function that gives the 64-bit numbers of a zip64 field one by one."""
     at = 0
     values = b""
     while at + 4 <= len(extra):

@@ -1,5 +1,5 @@
 """Helpers around the tensor library: ``data`` (datasets and loaders), ``checkpoint``, ``hooks`` (removable handles),
-``restart`` (runs that go on), ``tensorboard``, ``benchmark``. Submodules are imported at first use."""
+``restart`` (resumable runs), ``tensorboard``, ``benchmark``. Submodules are imported at first use."""
 from ptcore import _lazy
 
 __all__ = ["benchmark", "checkpoint", "data", "dlpack", "hooks", "restart", "tensorboard"]

@@ -1,8 +1,9 @@
-"""Shared objects of sources: the compiler that there is, how it is called, and the cache of what it made.
+"""Builds shared objects from sources: finds a compiler, calls it, and caches the results.
 
-A shared object lies in a folder of its own, whose name is the hash of all that it depends on: sources, flags, compiler,
-Python, the headers of this ptcore, and the user's headers, which a file beside it lists. The folder is filled under
-another name and renamed when it is complete, while a file is locked: processes that start together compile once.
+Each shared object lies in a folder of its own. The name of the folder is the hash of everything that the object depends
+on: sources, flags, compiler, Python, ptcore's headers, and the user's headers, which a file beside it lists. The folder
+is filled under another name while a file is locked, and renamed when it is complete, so processes that start together
+compile once.
 """
 import contextlib
 import hashlib
@@ -42,7 +43,7 @@ class Compiler:
         self.is_msvc = os.path.basename(command[0]).lower() in ("cl", "cl.exe", "clang-cl", "clang-cl.exe")
 
     def identity(self):
-        """What changes when the compiler does."""
+        """A text that changes with the compiler."""
         path = shutil.which(self.command[0]) or self.command[0]
         try:
             path = os.path.realpath(path)
@@ -82,7 +83,7 @@ class Compiler:
 
 
 def find_compiler():
-    """What ``CXX`` names, or the system's, or that of the package ``ziglang``.
+    """The compiler in ``CXX``, otherwise the system's, otherwise that of the package ``ziglang``.
 
     Raises
     ------
@@ -116,7 +117,7 @@ def _headers():
 
 
 def _with_headers(key, headers):
-    """The name of the folder of what was compiled with headers as they are now."""
+    """The name of the folder for the present contents of the headers."""
     return _digest(key, *[part for path in headers for part in (path, Path(path).read_bytes())])[:32]
 
 
@@ -146,7 +147,7 @@ class Build:
             raise RuntimeError(f"{function}: {name} is written in Cython, which is not installed: {EXTRA}")
 
     def make(self, root):
-        """The path of the shared object, which is compiled if the cache does not have it."""
+        """The path of the shared object; compiles it unless the cache has it."""
         root.mkdir(parents=True, exist_ok=True)
         suffix = sysconfig.get_config_var("EXT_SUFFIX")
         key = _digest(self.name, sys.version, suffix, self.compiler.identity(), self.cflags, self.ldflags,
@@ -155,7 +156,7 @@ class Build:
         found = self._found(root, key, suffix)
         if found is None:
             with open(root / f"{key}.lock", "ab") as file:
-                hold(file.fileno(), True)           # until it is closed
+                hold(file.fileno(), True)           # released when the file is closed
                 found = self._found(root, key, suffix) or self._compiled(root, key, suffix)
         return found
 
@@ -175,7 +176,7 @@ class Build:
             folder = root / _with_headers(key, headers)
             listed = made / "headers.json"
             listed.write_text(json.dumps(headers))
-            shutil.rmtree(folder, ignore_errors=True)       # what was left without its shared object
+            shutil.rmtree(folder, ignore_errors=True)       # a folder left without its shared object
             os.replace(made, folder)
             os.replace(folder / listed.name, root / f"{key}.json")
         except BaseException:
@@ -184,7 +185,7 @@ class Build:
         return folder / (self.name + suffix)
 
     def _fill(self, folder, target):
-        """Compiles into a folder; the user's headers that the sources include."""
+        """Compiles into a folder; returns the user's headers that the sources include."""
         for name, text in self.written.items():
             (folder / name).write_text(text)
         objects, headers = [], set()
@@ -209,7 +210,7 @@ class Build:
 
     @staticmethod
     def _headers_of(depends, folder):
-        """The user's headers that a source includes, as far as the compiler tells."""
+        """The user's headers that a source includes, according to the compiler."""
         if not depends.exists():
             return []
         words = shlex.split(depends.read_text().replace("\\\n", " ").partition(": ")[2])

@@ -1,7 +1,7 @@
-"""The graph of a model as TensorBoard draws it: what one call of the model does, by the modules that do it.
+"""The graph of a model for TensorBoard: the calls of one run, grouped by module.
 
-The model runs once on its input, and each call of a function is a node: its name begins with the modules that it
-happens in, its inputs are the nodes that its tensors come from.
+The model runs once on its input, and each call of a function becomes a node. The name of a node begins with the modules
+that make the call. Its inputs are the nodes that made its tensors.
 """
 from ptcore import no_grad
 from ptcore._overrides import TorchFunctionMode
@@ -11,17 +11,17 @@ from ptcore.utils._summaries import integer, length
 
 __all__ = ["graph_of"]
 
-# What gives something else than tensors, or the same one, is no node: looks at sizes, and changes of what is required.
+# Calls that make no node: they give no tensor, or the same tensor again.
 _LEFT_OUT = {"__get__", "__set__", "__len__", "__repr__", "detach", "requires_grad_"}
 
 
 class _Recorder(TorchFunctionMode):
-    """Makes a node of each call that gives tensors. ``nodes`` are (name, op, inputs, shapes)."""
+    """Makes a node for each call that gives tensors. ``nodes`` are (name, op, inputs, shapes)."""
 
     def __init__(self):
         super().__init__()
         self.nodes, self.scopes, self.used = [], [], {}
-        self.made_by = {}           # id of a tensor -> (name of its node, the tensor, which keeps the id its own)
+        self.made_by = {}  # id of a tensor -> (name of its node, the tensor, kept alive so that its id stays unique)
 
     def name(self, word):
         path = "/".join([*self.scopes, word])
@@ -35,7 +35,7 @@ class _Recorder(TorchFunctionMode):
             self.made_by[id(t)] = name, t
 
     def sources(self, values):
-        """The nodes that tensors come from; one that comes from nowhere is a constant."""
+        """The nodes that made the tensors; a tensor without one becomes a constant."""
         found = []
         for t in tree_leaves(values):
             if isinstance(t, Tensor):
@@ -48,7 +48,7 @@ class _Recorder(TorchFunctionMode):
         kwargs = kwargs or {}
         result = function(*args, **kwargs)
         word = getattr(function, "__name__", type(function).__name__)
-        # A write by index gives nothing back; later reads of the tensor come after it.
+        # A write by index returns nothing; later reads of the tensor refer to it.
         outputs = [t for t in tree_leaves(args[0] if word == "__setitem__" else result) if isinstance(t, Tensor)]
         if outputs and word not in _LEFT_OUT:
             word = word.strip("_") or word

@@ -34,7 +34,7 @@ __all__ = ["SUPPORTED_NODES", "GetAttrKey", "LeafSpec", "MappingKey", "NodeDef",
 
 
 def _dict_flatten(d):
-    """What takes dictionaries apart: (values, keys)."""
+    """The flattening function of dictionaries: (values, keys)."""
     return list(d.values()), list(d)
 
 
@@ -43,15 +43,15 @@ def _dict_unflatten(values, context):
 
 
 def _dict_flatten_with_keys(d):
-    """The same with the place of each value, as ``flatten_with_keys_fn`` gives it."""
+    """The flattening of dictionaries with the place of each value, in the form of ``flatten_with_keys_fn``."""
     return [(MappingKey(key), value) for key, value in d.items()], list(d)
 
 
 def _list_flatten_with_keys(d):
-    """What takes lists apart, with the place of each item."""
+    """The flattening of lists, with the place of each item."""
     return [(SequenceKey(k), x) for k, x in enumerate(d)], None
 
 
 def _get_node_type(tree):
-    """What nodes are registered by: ``namedtuple`` for all of its classes."""
+    """The class by which nodes are registered: ``namedtuple`` for all named tuples."""
     return namedtuple if isinstance(tree, tuple) and hasattr(tree, "_fields") else type(tree)

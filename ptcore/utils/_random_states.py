@@ -1,5 +1,5 @@
-"""The states of all global random sources as plain data, which ``save`` takes: ptcore's default generators, Python's
-``random`` and NumPy's global one. The latter two only where their modules are loaded."""
+"""The states of all global random sources as plain data for ``save``: ptcore's default generators, Python's ``random``
+and NumPy's global generator. The latter two are included only if their modules are loaded."""
 
 import sys
 
@@ -13,7 +13,7 @@ def get_states():
 
 
 def snapshot():
-    """What the states are now, in the cheapest form."""
+    """The present states, in the cheapest form."""
     loaded = sys.modules
     return (_random.get_states(), loaded["random"].getstate() if "random" in loaded else None,
             loaded["numpy.random"].get_state(legacy=False) if "numpy.random" in loaded else None)
@@ -31,14 +31,14 @@ def describe(states):
 
 
 def set_states(states):
-    """Goes back to ``get_states()``; the state of a device that this machine lacks is left out, and a device that has
-    none goes to the start of the seed."""
+    """Restores the result of ``get_states()``. The state of a device that this machine lacks is left out; a device
+    without a state begins at the start of the seed."""
     known = {}
     for name, pair in states["devices"].items():
         place = device(name)
         try:
             known[_random.default_generator_of(column_of(place.type), place.index or 0)] = tuple(pair)
-        except RuntimeError:            # a device that is not here
+        except RuntimeError:            # this machine lacks the device
             pass
     _random.set_states((states["seed"], known))
     if "python" in states:
@@ -53,7 +53,7 @@ def set_states(states):
 
 
 def _plain(value):
-    """A state of NumPy without arrays and NumPy's numbers."""
+    """A state of NumPy without arrays and NumPy scalars."""
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
     return value.tolist() if hasattr(value, "tolist") else value

@@ -1,8 +1,8 @@
-"""Selective checkpoints: what of a checkpointed function is kept, and not computed again.
+"""Selective checkpoints: some results of a checkpointed function are kept, and the others computed again.
 
-Both runs of the function are seen by an interpreter, as one of rows. The first one keeps the results that the policy
-says. The second one gives them in place of calls: all that it is run for is what such a call saves for the backward,
-and of that the first one has noted where it was, an argument or a result.
+An interpreter watches both runs of the function as calls of rows. The first run keeps the results that the policy
+selects. The second run returns these results in place of calling the op; it is only needed for the tensors that the
+call saves for the backward. The first run has noted for each of them whether it was an argument or a result.
 """
 import enum
 from collections import defaultdict
@@ -21,11 +21,11 @@ INPLACE = 1
 
 
 class CheckpointPolicy(enum.Enum):
-    """What becomes of an op's result in a selective checkpoint.
+    """The policy for an op's result in a selective checkpoint.
 
-    ``MUST_SAVE`` and ``PREFER_SAVE``: it is kept from the first run. ``MUST_RECOMPUTE`` and ``PREFER_RECOMPUTE``: it is
-    computed again. ``MUST_CPU_OFFLOAD`` and ``PREFER_CPU_OFFLOAD`` are for compilers, which this is none: as in
-    PyTorch it is computed again.
+    ``MUST_SAVE`` and ``PREFER_SAVE``: the result is kept from the first run. ``MUST_RECOMPUTE`` and
+    ``PREFER_RECOMPUTE``: it is computed again. ``MUST_CPU_OFFLOAD`` and ``PREFER_CPU_OFFLOAD`` address compilers; here,
+    as in PyTorch without one, the result is computed again.
     """
 
     MUST_SAVE = 0
@@ -37,7 +37,7 @@ class CheckpointPolicy(enum.Enum):
 
 
 class SelectiveCheckpointContext:
-    """What a policy is told of a call.
+    """The first argument of a policy.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ _DIFFERENT = ("This can happen if the operations in the checkpointed region are 
 
 
 class _Kept:
-    """A tensor as it is when it is kept."""
+    """A kept tensor, with its version when it was kept."""
 
     def __init__(self, x):
         self.value, self.version = x.detach(), x._version
@@ -70,12 +70,12 @@ class _Kept:
 
 
 class _Entry:
-    """The result of a call, what it saved for the backward, and the random state behind it."""
+    """The result of a call, the tensors it saved for the backward, and the random state after it."""
 
     def __init__(self, result, state):
         self.result = tree_map(lambda x: _Kept(x) if isinstance(x, Tensor) else x, result)
         self.state = state
-        self.saved = []                 # an argument's place, (a result's place,), or a tensor that is neither
+        self.saved = []                 # place of an argument, (place of a result,), or another tensor
         self.graded = [isinstance(x, Tensor) and x.requires_grad for x in tree_flatten(result)[0]]
 
 
@@ -84,7 +84,7 @@ def _is_same_memory(a, b):
 
 
 class _Given(Function):
-    """Results that were not computed, as results of the arguments; nobody walks back through it."""
+    """Makes kept results results of the arguments; their backward is never run."""
 
     @staticmethod
     def forward(ctx, results, graded, *tensors):
@@ -98,7 +98,7 @@ class _Given(Function):
 
 
 def _seen_as(op, args):
-    """The op that PyTorch's dispatch sees in place of a row, and its arguments."""
+    """The op that PyTorch's dispatch would see in place of a row, and its arguments."""
     if op == "linear" and args[0].ndim > 1:
         x, weight, bias = args
         with no_grad():
@@ -108,9 +108,9 @@ def _seen_as(op, args):
 
 
 class _Interposed(Interpreter):
-    """What both runs have: the row's function and the number of the call."""
+    """The base of both runs: finds the row's function and counts calls."""
 
-    traces = True               # values are what they would be without it
+    traces = True               # values are the same as without this interpreter
 
     def __init__(self, storage):
         self.storage = storage
@@ -121,7 +121,7 @@ class _Interposed(Interpreter):
 
     def call(self, op, args, out, variant):
         row = ops.row(op)
-        # A view has no memory of its own; what is written must be written again.
+        # A view has no memory of its own, and a write must be done again.
         if row.kind in ("composite", "view") or out is not None or variant == INPLACE:
             return NotImplemented
         k = self.counts[op]
@@ -151,7 +151,7 @@ class _First(_Interposed):
 
 
 def _watched(op, args):
-    """The result of a call, and what it saved for the backward."""
+    """The result of a call, and the tensors that it saved for the backward."""
     packed = []
     outer = innermost_saved_hooks()
     if outer is None:
@@ -166,7 +166,7 @@ def _watched(op, args):
 
 
 def _place(x, inputs, results):
-    """Where the second run finds what was saved."""
+    """The place at which the second run finds a saved tensor."""
     for i, y in enumerate(inputs):
         if y is x:
             return i
@@ -177,7 +177,7 @@ def _place(x, inputs, results):
 
 
 class _Second(_Interposed):
-    """The second run, which is given what was kept."""
+    """The second run, which returns the kept results."""
 
     def __init__(self, storage, mutable):
         super().__init__(storage)
@@ -210,7 +210,7 @@ class _Second(_Interposed):
 
 
 def _is_same_op(a, b):
-    """Whether two are one op: each has the id of a row."""
+    """Whether two functions are one op: each has the id of a row."""
     return a is b or (getattr(a, "op", None) is not None and getattr(a, "op", None) == getattr(b, "op", None))
 
 

@@ -1,4 +1,4 @@
-"""What event files of TensorBoard are made of, as bytes: fields of messages, summaries, records with checksums.
+"""The parts of TensorBoard's event files as bytes: fields of messages, summaries, records with checksums.
 
 A message is the concatenation of its fields. The first functions make a field each: its number and type, then the
 value. The others make a ``Summary`` of one value; the numbers of fields are those of TensorBoard's .proto files. A
@@ -23,11 +23,11 @@ __all__ = ["audio", "boxes", "crc32c", "custom_scalars", "double", "embedding", 
            "record", "scalar", "single", "tensor", "text", "video"]
 
 _POLYNOMIAL = 0x82F63B78                # Castagnoli's, reflected
-_SHORT = 4096                           # bytes below which one table and a loop are quicker than NumPy
+_SHORT = 4096                           # with fewer bytes, a table and a loop are quicker than NumPy
 
 
 def _varint(value):
-    """Seven bits a byte, lowest first; negative numbers as 64 bits."""
+    """An integer with seven bits a byte, lowest first; negative numbers as 64 bits."""
     value &= 0xFFFFFFFFFFFFFFFF
     out = bytearray()
     while value > 127:
@@ -48,7 +48,7 @@ def double(field, value):
 
 
 def single(field, value):
-    """A number of 32 bits; what is too large becomes infinite."""
+    """A number of 32 bits; values out of range become infinite."""
     try:
         data = struct.pack("<f", value)
     except OverflowError:
@@ -75,7 +75,7 @@ def record(data):
 
 
 def _masked(data):
-    """The checksum as TFRecord files have it: rotated and moved on, as data may hold checksums themselves."""
+    """A checksum in TFRecord's form, rotated and offset, since data may contain checksums themselves."""
     crc = crc32c(data)
     return struct.pack("<I", ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF)
 
@@ -100,9 +100,9 @@ def _on(crc, data):
 def crc32c(data):
     """CRC-32C.
 
-    Long data are cut into about as many rows as a row has bytes, and all rows advance together. The state is linear
-    over bits: the state after a row is the row's own, from zero, and the one before it as it is after a row of zeros.
-    What a row of zeros makes of each of 32 bits is found by 32 more rows.
+    Long data are cut into about as many rows as a row has bytes, and all rows are processed together. The state is
+    linear over bits: the state after a row is that of the row alone, from zero, plus the previous state advanced by a
+    row of zeros. The advance of each of the 32 bits is found by 32 more rows.
     """
     crc, data = 0xFFFFFFFF, memoryview(data)
     if len(data) >= _SHORT:
@@ -144,7 +144,7 @@ def array_of(value):
 
 
 def _summary(tag, value, plugin=None, content=b""):
-    """One value under a tag; of a plugin, with what that wants to know."""
+    """A summary of one value under a tag, with the name and data of a plugin if there is one."""
     if not isinstance(tag, str):
         raise TypeError(f"SummaryWriter: tag must be a str, got {type(tag).__name__}")
     data = length(1, tag) + value
@@ -187,7 +187,7 @@ def tensor(tag, value):
 
 @functools.cache
 def _default_bins():
-    """TensorFlow's: limits that grow by a tenth, on both sides of zero."""
+    """TensorFlow's bins, whose limits grow by a tenth, on both sides of zero."""
     limits, v = [], 1e-12
     while v < 1e20:
         limits.append(v)
@@ -209,7 +209,7 @@ def histogram(tag, values, bins, max_bins=None):
     filled = np.flatnonzero(counts)
     if filled.size == 0:
         raise ValueError("add_histogram: no value lies in a bin")
-    # a bin is told by its right limit, so an empty one goes before the first
+    # a bin is identified by its right limit, so an empty bin precedes the first
     start, end = filled[0], filled[-1] + 1
     counts = counts[start - 1:end] if start > 0 else np.concatenate([[0], counts[:end]])
     return histogram_raw(tag, values.min(), values.max(), len(values), values.sum(), values.dot(values),
@@ -217,13 +217,13 @@ def histogram(tag, values, bins, max_bins=None):
 
 
 def histogram_raw(tag, min, max, num, sum, sum_squares, bucket_limits, bucket_counts):
-    """A histogram that was counted already."""
+    """A histogram from given counts."""
     numbers = b"".join(double(i, v) for i, v in enumerate((min, max, num, sum, sum_squares), 1))
     return _summary(tag, length(5, numbers + packed(6, bucket_limits) + packed(7, bucket_counts)))
 
 
 def _to_hwc(array, dataformats):
-    """Height, width, channels; several images as one, eight in a row; one channel as three."""
+    """Images as (height, width, channels); several as one grid with eight in a row; one channel as three."""
     letters = dataformats.upper()
     if len(set(letters)) != len(letters):
         raise AssertionError(f"add_image: dataformats must name each dimension once, got {dataformats!r}")
@@ -248,7 +248,7 @@ def _to_hwc(array, dataformats):
 
 
 def _grid(images, columns, rows=0):
-    """Images of NHWC as one, so many in a row; black where there are none."""
+    """NHWC images as one grid; empty cells are black."""
     n, h, w, c = images.shape
     rows = max(rows, -(-n // columns))
     grid = np.zeros((rows * columns, h, w, c), images.dtype)
@@ -256,11 +256,11 @@ def _grid(images, columns, rows=0):
     return grid.reshape(rows, columns, h, w, c).swapaxes(1, 2).reshape(rows * h, columns * w, c)
 
 
-_COLORS = {2: 4, 3: 2, 4: 6}            # PNG's number for: grey and alpha, colours, colours and alpha
+_COLORS = {2: 4, 3: 2, 4: 6}            # PNG's codes for grey and alpha, colours, colours and alpha
 
 
 def _png(*frames, fps=1):
-    """The file of an image of bytes with 2 to 4 channels; of several as an animated PNG, which repeats itself."""
+    """The PNG file of an image of bytes with 2 to 4 channels; several images make an animated PNG, which repeats."""
     height, width, channels = frames[0].shape
     if channels not in _COLORS:
         raise AssertionError(f"add_image: an image must have 1 to 4 channels, got {channels}")
@@ -272,9 +272,9 @@ def _png(*frames, fps=1):
              chunk(b"IHDR", struct.pack(">2I5B", width, height, 8, _COLORS[channels], 0, 0, 0))]
     if len(frames) > 1:
         parts.append(chunk(b"acTL", struct.pack(">2I", len(frames), 0)))
-    number = itertools.count()          # of the chunks of the animation
+    number = itertools.count()          # sequence numbers of the animation's chunks
     for i, pixels in enumerate(frames):
-        rows = np.zeros((height, 1 + width * channels), np.uint8)       # each begins with its filter: none
+        rows = np.zeros((height, 1 + width * channels), np.uint8)  # each row begins with the code of its filter, none
         rows[:, 1:] = pixels.reshape(height, width * channels)
         data = zlib.compress(rows)
         if len(frames) > 1:
@@ -285,7 +285,7 @@ def _png(*frames, fps=1):
 
 
 def _pixels(array, dataformats):
-    """Bytes of an image of bytes, or of numbers from 0 to 1."""
+    """An image as bytes, from bytes or from numbers from 0 to 1."""
     scale = 1 if array.dtype == np.uint8 else 255
     return (_to_hwc(array, dataformats).astype(np.float32) * scale).clip(0, 255).astype(np.uint8)
 
@@ -404,7 +404,7 @@ def figures(figure, close):
 
 
 def audio(tag, value, sample_rate):
-    """Sound of one channel, from -1 to 1; what is louder is cut."""
+    """Sound of one channel with values from -1 to 1; values outside are clipped."""
     import wave
 
     array = array_of(value).squeeze()
@@ -443,7 +443,7 @@ def pr_curve(tag, labels, predictions, num_thresholds=127, weights=None):
 
 
 def pr_curve_raw(tag, tp, fp, tn, fn, precision, recall, num_thresholds=127):
-    """A curve whose counts are known."""
+    """A curve from given counts."""
     data = np.stack([array_of(v) for v in (tp, fp, tn, fn, precision, recall)]).astype(np.float32)
     return _summary(tag, _tensor(data), "pr_curves", integer(2, min(num_thresholds, 127)))
 

@@ -17,14 +17,14 @@ __all__ = ["Colorize", "Compare", "Language", "Measurement", "TaskSpec", "Timer"
            "set_torch_threads", "timer", "trim_sigfig", "unit_to_english"]
 
 _MOST_FIGURES = 4
-_LEAST_INTERVAL = 25e-9                 # seconds: nothing is known better
-_SPREAD, _GREAT_SPREAD = 0.1, 0.25      # of the median, from which on a measurement warns
+_LEAST_INTERVAL = 25e-9                 # seconds: the resolution of the best clocks
+_SPREAD, _GREAT_SPREAD = 0.1, 0.25      # ratios of spread to median from which a measurement warns
 _UNITS = {"ns": (1e-9, "nanosecond"), "us": (1e-6, "microsecond"), "ms": (1e-3, "millisecond"), "s": (1, "second")}
 
 
 @dataclasses.dataclass(repr=False, frozen=True)
 class TaskSpec:
-    """What a :class:`Timer` runs, but for its variables."""
+    """The statement that a :class:`Timer` runs, and its labels, without variables."""
 
     stmt: str
     setup: str
@@ -56,7 +56,7 @@ class TaskSpec:
 
 
 def _quantile(ordered, q):
-    """Between the two nearest values, linearly."""
+    """A quantile, interpolated linearly between the nearest values."""
     place = q * (len(ordered) - 1)
     low = math.floor(place)
     high = min(low + 1, len(ordered) - 1)
@@ -107,7 +107,7 @@ class Measurement:
 
     @property
     def median(self):
-        """The time in the middle."""
+        """The median of the times."""
         return _quantile(self._ordered, 0.5)
 
     @property
@@ -117,15 +117,15 @@ class Measurement:
 
     @property
     def iqr(self):
-        """What the middle half of the times spans."""
+        """The interquartile range of the times."""
         ordered = self._ordered
         return _quantile(ordered, 0.75) - _quantile(ordered, 0.25)
 
     @property
     def significant_figures(self):
-        """How many figures of the median mean something, one to four.
+        """The number of meaningful digits of the median, one to four.
 
-        By a confidence interval of the middle half of the times: an estimate for tables, not a test.
+        Derived from a confidence interval of the interquartile range: an estimate for tables, not a test.
         """
         ordered = self._ordered
         middle = ordered[len(ordered) // 4:math.ceil(3 * len(ordered) / 4)]
@@ -134,11 +134,11 @@ class Measurement:
 
     @property
     def has_warnings(self):
-        """Whether the times spread so far that the median says little."""
+        """Whether the spread of the times makes the median unreliable."""
         return not self.meets_confidence()
 
     def meets_confidence(self, threshold=_SPREAD):
-        """Whether the middle half of the times spans less than this share of the median."""
+        """Whether the interquartile range is less than this share of the median."""
         return self.iqr / self.median < threshold
 
     @property
@@ -148,7 +148,7 @@ class Measurement:
 
     @property
     def as_row_name(self):
-        """What a row of a table is called."""
+        """The name of a row in a table."""
         return self.sub_label or self.stmt or "[Unknown]"
 
     def __repr__(self):
@@ -174,7 +174,7 @@ class Measurement:
 
     @staticmethod
     def merge(measurements):
-        """One measurement for each task, with the times of all, as of single runs."""
+        """Merges measurements with equal tasks; the times are those of single runs."""
         times = {}
         for m in measurements:
             times.setdefault(m.task_spec, []).extend(m.times)
@@ -182,7 +182,7 @@ class Measurement:
 
 
 def select_unit(t):
-    """(name, seconds) of the unit in which a time is a number of one to three figures before the point."""
+    """(name, seconds) of the unit in which a time has one to three digits before the point."""
     unit = {-3: "ns", -2: "us", -1: "ms"}.get(int(math.log10(t) // 3), "s")
     return unit, _UNITS[unit][0]
 
@@ -281,7 +281,7 @@ class Timer:
         self._task_spec = TaskSpec(code, prepare, global_setup, label, sub_label, description, env, num_threads)
 
     def _time(self, number):
-        return max(self._timer.timeit(number), 1e-9)       # no statement takes none: it is divided by
+        return max(self._timer.timeit(number), 1e-9)       # divided by later, so never 0
 
     def _measurement(self, number, times):
         return Measurement(number, times, self._task_spec)
@@ -293,15 +293,15 @@ class Timer:
             return self._measurement(number, [self._time(number)])
 
     def repeat(self, repeat=-1, number=-1):
-        """Not there: see :meth:`blocked_autorange`."""
+        """Absent: see :meth:`blocked_autorange`."""
         raise NotImplementedError("repeat: see Timer.blocked_autorange")
 
     def autorange(self, callback=None):
-        """Not there: see :meth:`blocked_autorange`."""
+        """Absent: see :meth:`blocked_autorange`."""
         raise NotImplementedError("autorange: see Timer.blocked_autorange")
 
     def _block(self, min_run_time):
-        """How many runs to time together: so many that reading the clock costs nothing beside them."""
+        """The number of runs to time together, large enough that reading the clock costs next to nothing."""
         overhead = statistics.median(self._time(0) for _ in range(5))
         number = 1
         while number * 10 < 2**31:
@@ -327,7 +327,7 @@ class Timer:
     def blocked_autorange(self, callback=None, min_run_time=0.2):
         """Time blocks of runs until `min_run_time` seconds are measured.
 
-        A block is so large that reading the clock is lost in it, and no larger, as many times are worth more than few.
+        A block is just large enough that reading the clock is negligible, since many times are worth more than few.
 
         Parameters
         ----------
@@ -354,14 +354,14 @@ class Timer:
         return self._loop(0.05, min_run_time, max_run_time, agree, callback)
 
     def collect_callgrind(self, number=100, *, repeats=None, collect_baseline=True, retain_out_file=False):
-        """Not there: counts of instructions are taken by valgrind itself."""
+        """Absent: use valgrind itself to count instructions."""
         found = shutil.which("valgrind")
         how = f"run it under {found} --tool=callgrind" if found else "valgrind, which does, is not installed"
         raise NotImplementedError(f"collect_callgrind: Timer does not count instructions; {how}")
 
 
 def _source(name, code):
-    """The text of a statement without its indentation; of a function what it is called."""
+    """The text of a statement without its indentation, or the name of a function."""
     if callable(code):
         return f"{getattr(code, '__qualname__', type(code).__name__)}()"
     if not isinstance(code, str):
@@ -374,7 +374,7 @@ _BOLD, _END = "\033[1m", "\033[0m"
 
 
 class Colorize(enum.Enum):
-    """Among what the best time is looked for."""
+    """The group in which the best time is highlighted."""
 
     NONE = "none"
     COLUMNWISE = "columnwise"
@@ -428,7 +428,7 @@ class Compare:
         self._results += results
 
     def trim_significant_figures(self):
-        """Show no more figures than mean something."""
+        """Show only the meaningful digits."""
         self._trim = True
 
     def colorize(self, rowwise=False):
@@ -451,7 +451,7 @@ class Compare:
 
     def _table(self, results):
         unit, scale = select_unit(min(m.median for m in results))
-        # by threads and environment; otherwise in the order in which they came
+        # by threads and environment; otherwise in order of first appearance
         rows = sorted(ordered_unique(map(_row, results)), key=lambda row: (row[0], row[1] or ""))
         columns = ordered_unique(m.description for m in results)
         cells = {(_row(m), m.description): m for m in results}
@@ -481,7 +481,7 @@ class Compare:
         return "\n".join(lines) + "\n"
 
     def _column(self, results, scale):
-        """The texts of a column, whose points stand below each other."""
+        """The texts of a column, aligned at their decimal points."""
         there = [m for m in results if m is not None]
         digits = {id(m): math.ceil(math.log10(m.median / scale)) for m in there}
         decimals = min(max(m.significant_figures - digits[id(m)], 0) for m in there) if self._trim else 1
@@ -500,7 +500,7 @@ class Compare:
         return [text(m) for m in results]
 
     def _best(self, line, group):
-        """The best time that each cell of a line is held against, None for none."""
+        """The best time with which each cell of a line is compared, or None."""
         def least(results):
             return min((m.median for m in results if m is not None), default=None)
 
@@ -516,7 +516,7 @@ def _row(m):
 
 
 def _row_names(rows):
-    """With the environment where there are several, in the first row of each."""
+    """Names of rows, with the environment in the first row of each if there are several."""
     environments = {env for _, env, _ in rows}
     shown = len(environments) > 1
     width = max(len(str(env)) for env in environments) if shown else 0

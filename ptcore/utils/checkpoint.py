@@ -1,7 +1,7 @@
 """Checkpoints: parts of a model whose intermediate results are computed again in the backward pass.
 
-They trade time for memory: what such a part would save for the backward is dropped and the part is run a second
-time when the backward comes to it, with the random numbers of the first time.
+Checkpoints trade time for memory. The tensors that such a part would save for the backward are dropped. When the
+backward reaches the part, it is run again with the random numbers of the first run.
 """
 import ptcore
 from ptcore import _random
@@ -36,8 +36,7 @@ def _warn(message, depth):
 
 
 def _random_state(state):
-    """A context with the default generators in states that were kept, if they were; then they are back where they
-    were."""
+    """A context with the default generators in kept states, if there are any; at its end they are restored."""
     return noop_context_fn()[0] if state is None else _random.States(state)
 
 
@@ -60,7 +59,7 @@ class CheckpointFunction(Function):
 
     @staticmethod
     def backward(ctx, *grads):
-        """Run it again, recorded, and walk back through it."""
+        """Run the function again, recorded, and call its backward."""
         args = list(ctx.others)
         for i, t in zip(ctx.places, ctx.saved_tensors, strict=True):
             args[i] = t.detach().requires_grad_(t.requires_grad)
@@ -75,16 +74,16 @@ class CheckpointFunction(Function):
 
 
 class _Enough(Exception):
-    """Ends a second run that has saved all that the first one had."""
+    """Ends a second run once it has saved all tensors that the first one saved."""
 
 
 class _Replay:
-    """What a checkpointed function saved, by number; its second run fills in the tensors."""
+    """The tensors that a checkpointed function saved, by number; its second run fills them in."""
 
     def __init__(self, again, check, early_stop):
         self.again, self.check, self.early_stop = again, check, early_stop
-        self.described = []             # (shape, dtype) of what the first run saved
-        self.found = None               # what the second run saved
+        self.described = []             # (shape, dtype) of the tensors that the first run saved
+        self.found = None               # tensors that the second run saved
 
     def pack(self, x):
         self.described.append((tuple(x.shape), x.dtype))
@@ -105,7 +104,7 @@ class _Replay:
                 with saved_tensors_hooks(keep, found.__getitem__):
                     self.again()
             except _Enough as e:
-                if e is not enough:     # that of a checkpoint around this one
+                if e is not enough:     # raised for an enclosing checkpoint
                     raise
             seen = [(tuple(x.shape), x.dtype) for x in found]
             if self.check and seen != self.described:
@@ -184,7 +183,7 @@ def checkpoint(function, *args, use_reentrant=None, context_fn=noop_context_fn, 
 
 
 def checkpoint_sequential(functions, segments, input, use_reentrant=None, **kwargs):
-    """Run a sequence of modules in segments, each but the last of which is a checkpoint.
+    """Run a sequence of modules in segments; every segment except the last is a checkpoint.
 
     Parameters
     ----------
@@ -227,7 +226,7 @@ def checkpoint_sequential(functions, segments, input, use_reentrant=None, **kwar
 
 
 def set_checkpoint_early_stop(enable):
-    """A context for forward passes: whether second runs end when they have saved what the backward asks for.
+    """A context for forward passes: whether second runs stop when they have saved all tensors that the backward needs.
 
     It overrides the argument ``early_stop`` of checkpoints.
 
@@ -246,7 +245,7 @@ def set_checkpoint_early_stop(enable):
 def set_checkpoint_debug_enabled(enabled):
     """A context that sets ``debug`` of all checkpoints; None leaves it to their arguments.
 
-    Errors name the shapes and dtypes that both runs saved with or without it.
+    With or without it, errors name the shapes and dtypes that both runs saved.
     """
     return Changed((_defaults, {"debug": enabled}))
 
@@ -261,7 +260,7 @@ class DefaultDeviceType:
 
     @staticmethod
     def get_device_type():
-        """What was set, else the accelerator's, else ``"cpu"``."""
+        """The type that was set, otherwise the accelerator's, otherwise ``"cpu"``."""
         if not _defaults["device_type"]:
             found = ptcore.accelerator.current_accelerator()
             _defaults["device_type"] = "cpu" if found is None else found.type
@@ -269,7 +268,7 @@ class DefaultDeviceType:
 
 
 def get_device_states(*args):
-    """The numbers of the devices of the tensors among the arguments, other than the CPU, and their random states."""
+    """The numbers and random states of the devices, other than the CPU, of tensors among the arguments."""
     found = []
 
     def visit(x):

@@ -33,7 +33,7 @@ _KERNELS = ("CUDA C++ is compiled by NVRTC when it is needed: enter a kernel for
 
 
 def get_default_build_root():
-    """The folder of extensions that were compiled: ``$PTCORE_EXTENSIONS_DIR``, or one in ptcore's cache.
+    """The folder of compiled extensions: ``$PTCORE_EXTENSIONS_DIR``, or one in ptcore's cache.
 
     Returns
     -------
@@ -71,7 +71,7 @@ def library_paths(device_type="cpu", torch_include_dirs=True, cross_target_platf
 
 
 def _listed(function, name, value, kind=str):
-    """A list of a value that may be one, several or None."""
+    """A list made of one value, several or None."""
     if value is None:
         return []
     found = [value] if isinstance(value, (kind, os.PathLike)) else list(value)
@@ -333,7 +333,7 @@ def _build_extension():
             names = ("PT_EXTENSION_NAME", "TORCH_EXTENSION_NAME")
             ext.define_macros = [*(ext.define_macros or []), *[(name, last) for name in names]]
             flags = ext.extra_compile_args
-            if isinstance(flags, dict):         # by compiler, as PyTorch's take them
+            if isinstance(flags, dict):         # flags by compiler, as PyTorch accepts them
                 flags = flags.get("cxx", [])
             if ext.language == "c++" and not any(str(flag).startswith(("-std=", "/std:")) for flag in flags):
                 flags = ["/std:c++17" if self.compiler.compiler_type == "msvc" else "-std=c++17", *flags]
@@ -351,7 +351,7 @@ def _build_extension():
 
 
 def __getattr__(name):
-    if name == "BuildExtension":            # setuptools is imported by those alone who build with it
+    if name == "BuildExtension":            # imports setuptools only where it is used
         globals()[name] = found = _build_extension()
         return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -82,7 +82,7 @@ class RemovableHandle:
 
 
 def unserializable_hook(f):
-    """Mark the hook `f` as one that is knowingly not saved with its tensor."""
+    """Mark the hook `f` as one that is deliberately not saved with its tensor."""
     f.__torch_unserializable__ = True
     return f
 

@@ -1,10 +1,10 @@
-"""Runs that go on after their process has ended: one object for everything that a training loop depends on.
+"""Runs that continue after their process has ended: one object for everything that a training loop depends on.
 
-A batch system stops jobs, nodes fail, memory runs out. What continues such a run exactly is spread over many objects:
-weights, the optimiser's moments, the schedule, the order of the data and the place in it, four kinds of random
-generators. :class:`Restart` gathers them, so that none is forgotten, writes them as one file and finds the newest
-complete one. It keeps the loops too, ``epochs`` and ``batches``, as most errors of hand-written checkpoints are off by
-one: a step that is repeated, an epoch that is left out.
+Batch systems stop jobs, nodes fail, memory runs out. The state that continues such a run exactly is spread over many
+objects: weights, the optimiser's moments, the schedule, the order of the data and the position in it, four kinds of
+random generators. :class:`Restart` gathers all of it, writes it as one file and finds the newest complete one. It also
+counts the loops, ``epochs`` and ``batches``, since most errors of hand-written checkpoints are off by one: a step that
+is repeated, an epoch that is left out.
 """
 import os
 import re
@@ -87,11 +87,11 @@ class Restart:
                 raise TypeError(f"Restart: {name} must have state_dict and load_state_dict, got {type(part).__name__}")
         self.epoch = self.step = 0
         self.state = {}
-        self._passed = False            # the batches of this epoch have come to their end
-        self._stepping = False          # a batch was given, and the next one not asked for
-        self._guard = None              # the checkpoint_on_signal that watches over the run
+        self._passed = False            # whether the batches of this epoch are exhausted
+        self._stepping = False          # whether a batch was given and the next one not requested
+        self._guard = None              # the active checkpoint_on_signal
         self._cleaned = False
-        self._damaged = set()           # numbers of checkpoints that could not be read: they do not count
+        self._damaged = set()           # numbers of unreadable checkpoints, which do not count
 
     def epochs(self, number):
         """Iterate over the epochs that are left of `number`."""
@@ -104,8 +104,8 @@ class Restart:
     def batches(self, loader):
         """Iterate over the batches that are left of a loader's pass, once in an epoch; each is a step.
 
-        A step ends when the next batch is asked for. Then ``every`` and signals are seen to. A loop that is left by
-        ``break`` leaves its pass open: a run that is resumed from there on takes the rest of it.
+        A step ends when the next batch is requested; ``every`` and signals are handled then. A loop that is left by
+        ``break`` leaves its pass open: a resumed run continues with the rest of the pass.
 
         Raises
         ------
@@ -119,7 +119,7 @@ class Restart:
             self._stepping = True
             try:
                 yield batch
-            finally:                    # a loop that is left has had its batch as well
+            finally:                    # counts the batch of a loop that is left
                 self.step += self._stepping
                 self._stepping = False
             if self.every is not None and self.step % self.every == 0:
@@ -136,14 +136,14 @@ class Restart:
         return {
             "version": 1,
             "epoch": self.epoch + self._passed,
-            "step": self.step + self._stepping,         # the loader has counted its batch
+            "step": self.step + self._stepping,         # the loader has counted this batch
             "state": self.state,
             "parts": {name: part.state_dict() for name, part in self.parts.items()},
             "random": _random_states.get_states(),
         }
 
     def load_state_dict(self, state_dict):
-        """Bring all parts, the counters and the random generators to where they were.
+        """Restore all parts, the counters and the random generators.
 
         Raises
         ------
@@ -166,11 +166,12 @@ class Restart:
     def save(self):
         """Write a checkpoint, remove those that are too old or were passed over, and return its path.
 
-        It has its name only once it is complete: a process that is killed meanwhile leaves the older ones.
+        The file gets its name only when it is complete, so a process that is killed meanwhile leaves the older
+        checkpoints.
         """
         os.makedirs(self.folder, exist_ok=True)
         found, taken = self._found(), self._found(all_names=True)
-        if not self._cleaned:           # what a process left that was killed while it wrote
+        if not self._cleaned:           # removes files of killed processes
             for name in os.listdir(self.folder):
                 if re.fullmatch(r"\.checkpoint-\d+\.\w+\.\w+\.tmp", name):
                     os.unlink(os.path.join(self.folder, name))
@@ -183,9 +184,9 @@ class Restart:
         return path
 
     def resume(self, map_location="cpu"):
-        """Go on from the newest checkpoint that can be read; say whether there is one.
+        """Continue from the newest readable checkpoint; return whether there is one.
 
-        One that is damaged is passed over with a warning.
+        A damaged one is skipped with a warning.
 
         Parameters
         ----------
@@ -219,8 +220,7 @@ class Restart:
         return os.path.join(self.folder, f"checkpoint-{number:08d}{self.suffix}")
 
     def _found(self, all_names=False):
-        """The numbers of the checkpoints that are there, in the order in which they were written; or of whatever has a
-        checkpoint's name."""
+        """The numbers of existing checkpoints in the order of writing, or of all files with a checkpoint's name."""
         if not os.path.isdir(self.folder):
             return []
         pattern = re.compile(r"checkpoint-(\d{8,})" + re.escape(self.suffix))
@@ -304,17 +304,17 @@ class checkpoint_on_signal:
         return self
 
     def __exit__(self, kind, value, trace):
-        if os.getpid() != self._parent:         # a child that leaves the function it was forked in
+        if os.getpid() != self._parent:         # a child that returns from the function in which it was forked
             return
         self._over[0] = 1
         if isinstance(self.restart, Restart):
             self.restart._guard = self._former_guard
         if value is not None and value is self._stop:
-            return                  # the process ends, which takes time: a signal that comes now ends it with its code
+            return                  # the process is ending, and a further signal ends it with its code
         for number, former in self._former.items():
             signal.signal(number, signal.SIG_DFL if former is None else former)
         if self.received is not None and not self._acted and kind is None:
-            signal.raise_signal(self.received)  # nobody asked: it is not lost
+            signal.raise_signal(self.received)  # no step has handled the signal, so it is raised again
 
     def _handle(self, number, frame):
         if os.getpid() == self._parent:
@@ -325,7 +325,7 @@ class checkpoint_on_signal:
             signal.signal(number, signal.SIG_DFL)
             signal.raise_signal(number)
 
-    _handle.serves_children = True      # a worker that would set its own handler leaves this one
+    _handle.serves_children = True      # a worker keeps this handler
 
     def check(self):
         """Between two steps: if a signal has come, save and exit."""
@@ -337,5 +337,5 @@ class checkpoint_on_signal:
 
 
 def _signal(which):
-    """The signal of a name or number; None for a name that this system does not have."""
+    """The signal with a name or number; None for a name that this system lacks."""
     return getattr(signal, which, None) if isinstance(which, str) else signal.Signals(which)

@@ -1,6 +1,6 @@
-"""Settings of PyTorch that programs make: those of determinism change nothing, those of precision are CUDA's.
+"""Settings of PyTorch that programs set: determinism has no effect here, precision concerns CUDA.
 
-And what programs ask about types, storages and the modules of devices.
+Also queries about types, storages and the modules of devices.
 """
 from ptcore import _precision
 from ptcore._device import device as as_device
@@ -13,10 +13,10 @@ _deterministic = {"mode": False, "warn_only": False}
 
 
 def use_deterministic_algorithms(mode, *, warn_only=False) -> None:
-    """Asks for results that are the same in every run, which ptcore's own are, but for floats that a CUDA device
-    adds up at places of an index (``index_add``, ``scatter_add``, ``index_put`` with accumulation, the gradients of
-    indexing, ``embedding`` and ``grid_sample``, weighted histograms): their order is the hardware's. cuDNN's are then
-    the same too.
+    """Requests equal results in every run. Results of ptcore are equal by themselves, except sums of floats at indexed
+    places on a CUDA device (``index_add``, ``scatter_add``, ``index_put`` with accumulation, the gradients of indexing,
+    ``embedding`` and ``grid_sample``, weighted histograms), whose order is the hardware's. The setting makes cuDNN's
+    results equal too.
 
     >>> import ptcore
     >>> ptcore.use_deterministic_algorithms(True)
@@ -32,12 +32,12 @@ def use_deterministic_algorithms(mode, *, warn_only=False) -> None:
 
 
 def are_deterministic_algorithms_enabled() -> bool:
-    """What was asked for last."""
+    """Whether deterministic algorithms are requested."""
     return _deterministic["mode"]
 
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
-    """What was asked for last."""
+    """Whether they are requested with warnings only."""
     return _deterministic["warn_only"]
 
 
@@ -56,7 +56,7 @@ def set_float32_matmul_precision(precision) -> None:
 
 
 def get_float32_matmul_precision() -> str:
-    """What was allowed last, "highest" by default."""
+    """The allowed precision, "highest" by default."""
     return _precision.words["float32"]
 
 
@@ -83,7 +83,7 @@ def set_default_tensor_type(t) -> None:
 
 
 def set_flush_denormal(mode) -> bool:
-    """False: denormal numbers are kept on every processor.
+    """Returns False: denormal numbers are kept on every processor.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def set_flush_denormal(mode) -> bool:
 
 
 def get_num_interop_threads() -> int:
-    """1: operations do not run beside each other.
+    """Returns 1: operations do not run beside each other.
 
     Examples
     --------
@@ -148,7 +148,7 @@ def set_deterministic_debug_mode(debug_mode) -> None:
 
 
 def get_deterministic_debug_mode() -> int:
-    """0, 1 or 2: whether deterministic algorithms were asked for, and 1 if with warnings only."""
+    """0, 1 or 2: off, on with warnings only, or on."""
     return 0 if not _deterministic["mode"] else 1 if _deterministic["warn_only"] else 2
 
 
@@ -156,7 +156,7 @@ _warnings = {"always": False}
 
 
 def set_warn_always(b, /) -> None:
-    """Asks for warnings every time. ptcore's always go to :mod:`warnings`, whose filters decide.
+    """Has no effect: ptcore's warnings go to :mod:`warnings`, whose filters decide.
 
     >>> import ptcore
     >>> ptcore.is_warn_always_enabled()
@@ -168,12 +168,12 @@ def set_warn_always(b, /) -> None:
 
 
 def is_warn_always_enabled() -> bool:
-    """What was asked for last."""
+    """The last value of :func:`set_warn_always`."""
     return _warnings["always"]
 
 
 def typename(obj, /) -> str:
-    """The name of an object's type with its module; of a tensor the name that `Tensor.type` gives.
+    """The name of an object's type with its module; for a tensor the name that `Tensor.type` gives.
 
     >>> import ptcore
     >>> ptcore.typename(ptcore.tensor([1, 2]))
@@ -202,7 +202,7 @@ def is_storage(obj, /) -> bool:
 
 
 def get_device_module(device=None):
-    """The module of a kind of devices, without a device that of the accelerator, or of the CPU if there is none.
+    """The module of a device type; without a device, that of the accelerator, or of the CPU if there is none.
 
     Parameters
     ----------

@@ -15,11 +15,11 @@ _serial = itertools.count()
 
 
 class _EventFile:
-    """A file of events, which a thread writes: checksums and the disk keep no step waiting.
+    """A file of events. A thread writes it, so that no step waits for checksums and the disk.
 
-    Events are written together, in one call of the system and whole: when more than ``max_queue`` wait, when
-    ``flush_secs`` have passed since the last time, and by ``flush``. So a file is readable whenever its process ends;
-    what was waiting is lost with a process that is killed.
+    Events are written together and whole, in one call of the system: when more than ``max_queue`` wait, when
+    ``flush_secs`` have passed since the last time, and by ``flush``. So a file is readable whenever its process ends; a
+    killed process loses only waiting events.
     """
 
     def __init__(self, folder, max_queue, flush_secs, suffix):
@@ -39,7 +39,7 @@ class _EventFile:
         self.flush()
 
     def add(self, event, step=None, walltime=None):
-        """Adds an event: the fields of its message but for the time and the step."""
+        """Adds an event: the fields of its message without the time and the step."""
         data = double(1, time.time() if walltime is None else walltime) + event
         if step is not None:
             data += integer(2, step)
@@ -50,11 +50,11 @@ class _EventFile:
             if len(self._pending) > self._max_queue:
                 self._hurry = True
                 self._changed.notify_all()
-            # a disk that is slower than the program slows it down
+            # Blocks if the disk is slower than the program.
             self._changed.wait_for(lambda: len(self._pending) <= 2 * self._max_queue + 1 or self._error)
 
     def flush(self):
-        """Returns when all events that were added are in the file."""
+        """Returns when all added events are in the file."""
         with self._own_lock():
             self._check()
             self._hurry, last = True, self._added
@@ -63,7 +63,7 @@ class _EventFile:
             self._check()
 
     def close(self):
-        """Writes what is left and ends the thread. Does nothing when it is called again, or by a forked child."""
+        """Writes the waiting events and ends the thread. A repeated call, or one in a forked child, does nothing."""
         if self._closing or os.getpid() != self._process:
             return
         with self._changed:
@@ -75,7 +75,7 @@ class _EventFile:
             raise self._error
 
     def _own_lock(self):
-        """The lock; a child has no thread that writes, and the lock may have been taken when it was forked."""
+        """The lock. A forked child has no thread that writes, and the lock may have been held at the fork."""
         if os.getpid() != self._process:
             raise RuntimeError("SummaryWriter: it belongs to the process that made it; make another one in the child")
         return self._changed
@@ -204,7 +204,7 @@ class SummaryWriter:
         self._add(summaries.tensor(tag, tensor), global_step, walltime)
 
     def add_histogram(self, tag, values, global_step=None, bins="tensorflow", walltime=None, max_bins=None):
-        """How values are distributed.
+        """The distribution of values.
 
         Parameters
         ----------
@@ -217,7 +217,7 @@ class SummaryWriter:
 
     def add_histogram_raw(self, tag, min, max, num, sum, sum_squares, bucket_limits, bucket_counts, global_step=None,
                           walltime=None):
-        """A histogram that was counted already; `bucket_limits` are the right ends of the bins."""
+        """A histogram from given counts; `bucket_limits` are the right ends of the bins."""
         if len(bucket_limits) != len(bucket_counts):
             raise ValueError(f"add_histogram_raw: bucket_limits and bucket_counts must have equal lengths, got "
                              f"{len(bucket_limits)} and {len(bucket_counts)}")
@@ -313,7 +313,7 @@ class SummaryWriter:
     def add_pr_curve_raw(self, tag, true_positive_counts, false_positive_counts, true_negative_counts,
                          false_negative_counts, precision, recall, global_step=None, num_thresholds=127, weights=None,
                          walltime=None):
-        """A curve of precision and recall that was counted already, one value for each threshold."""
+        """A curve of precision and recall from given counts, one value for each threshold."""
         summary = summaries.pr_curve_raw(tag, true_positive_counts, false_positive_counts, true_negative_counts,
                                          false_negative_counts, precision, recall, num_thresholds)
         self._add(summary, global_step, walltime)
@@ -331,7 +331,7 @@ class SummaryWriter:
         self.add_custom_scalars({category: {title: ["Margin", tags]}})
 
     def add_hparams(self, hparam_dict, metric_dict, hparam_domain_discrete=None, run_name=None, global_step=None):
-        """Hyperparameters of a run and what it came to, for the page that compares runs.
+        """Hyperparameters of a run and its metrics, for the page that compares runs.
 
         Parameters
         ----------
@@ -355,7 +355,7 @@ class SummaryWriter:
                 writer.add_scalar(tag, value, global_step)
 
     def add_graph(self, model, input_to_model=None, verbose=False, use_strict_trace=True):
-        """What one call of a model does, as a graph. The model runs, in the mode that it is in.
+        """The calls of one run of a model, as a graph. The model runs in its present mode.
 
         Parameters
         ----------
@@ -380,7 +380,7 @@ class SummaryWriter:
             file.flush()
 
     def close(self):
-        """Write everything and close the files; what is added later begins new ones."""
+        """Write everything and close the files; later additions begin new files."""
         _close(self._files)
         self._files.clear()
 

@@ -1,4 +1,4 @@
-"""Rule of attention. The fused kernel serves a backward that is not recorded."""
+"""Rule of attention. A backward that is not recorded uses the fused kernel."""
 from ptcore._ops.functions import attention_backward
 from ptcore.autograd.helpers import differentiated
 from ptcore.autograd.rules import vjp
@@ -6,7 +6,7 @@ from ptcore.autograd.rules import vjp
 
 @vjp("attention_stats")
 def attention_stats(gs, query, key, value, mask, keep, state, out0, out1, is_causal, scale, dropout_p, needs):
-    """The log-sum-exp is an aid of the backward: nothing is sent back from it."""
+    """Rule with the log-sum-exp, which only serves the backward: its own gradient is not used."""
     g = gs[0]
     if g is None:
         return None, None, None, None, None, None

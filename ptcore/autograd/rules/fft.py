@@ -1,9 +1,9 @@
 """Rules of transforms between real numbers and spectra.
 
-Half a spectrum stands for all of it: entries but the first, and but the last of an even number of points, stand for
-their conjugates as well. So the transpose of the transform to it is the transform back of entries that count half, and
-the transpose of the transform back is the transform of which entries count twice. The transform back does not read the
-imaginary parts of those that stand for themselves alone.
+A half spectrum represents a full one. Each entry also stands for its conjugate, except the first, and the last if the
+number of points is even. So the transpose of the real-to-half transform is the inverse transform of the entries with
+weight 1/2 for those that stand for two. The transpose of the inverse transform is the forward transform with weight 2
+for those entries. The inverse transform does not read the imaginary parts of entries that stand for themselves alone.
 """
 from ptcore._ops.creation.creation import full, ones
 from ptcore._ops.functions import _fft_c2c, _fft_c2r, _fft_r2c, cat, mul, real, reshape
@@ -11,7 +11,7 @@ from ptcore.autograd.rules import vjp
 
 
 def weighted(x, dim, n, weight):
-    """The half spectrum x of n points with the entries that stand for two times ``weight``."""
+    """The half spectrum x of n points, with entries that stand for two multiplied by ``weight``."""
     inner = (n - 1) // 2
     if not inner:
         return x

@@ -90,12 +90,12 @@ def svd(gs, out, out1, out2, full_matrices, compute_uv):
 
 
 def apart_from_zero(s, g):
-    """Singular values to divide by: of a rank that is not full, 1 where what is divided is 0."""
+    """Singular values as divisors: 1 where both the value and the divided gradient are 0."""
     return where((g == 0) & (s == 0), 1.0, s)
 
 
 def check_gauge(left, right):
-    """A loss that does not see the gauge moves U and Vh alike along it."""
+    """Refuses a loss that depends on the gauge: U and Vh must have opposite derivatives along it."""
     a = 0 if left is None else imag(diagonal(left, 0, -2, -1))
     b = 0 if right is None else imag(diagonal(right, 0, -2, -1))
     if ((a + b).abs() > 1e-2 + 1e-2 * abs(b)).any():
@@ -215,7 +215,7 @@ def cholesky_forward(t, out, upper):
 # -- QR ----------------------------------------------------------------------------------------------
 
 def hermitian_of(x):
-    """x + x^H of a triangle, its diagonal's real part counted once."""
+    """x + x^H of a triangle; the real part of the diagonal counts once."""
     both = x + adjoint(x)
     return both - identity(x) * both * 0.5
 
@@ -338,7 +338,7 @@ def eig_forward(t, out, out1, vectors):
     one = eye(values.shape[-1], dtype=values.dtype, device=values.device)
     gaps = unsqueeze(values, -2) - unsqueeze(values, -1) + one
     dv = matmul(v, (p - one * p) / gaps)
-    along = real(sum_of(conj_of(v) * dv, -2, True))            # the vectors keep their length
+    along = real(sum_of(conj_of(v) * dv, -2, True))            # removes the change of a vector's length
     return diagonal(p, 0, -2, -1), dv - v * along
 
 
@@ -361,14 +361,14 @@ def parted(x, k):
 
 @vjp("_linalg_lu")
 def lu(gs, out, out1):
-    """Square: P L^-H (tril(L^H gL, -1) + triu(gU U^H)) U^-H. What U has on the right, and L below, was solved for
-    with the square part, and adds to its gradient."""
+    """Square case: P L^-H (tril(L^H gL, -1) + triu(gU U^H)) U^-H. The columns of U to the right of the square part, and
+    the rows of L below it, are solutions with the square part, so their gradients add to its gradient."""
     g = gs[0]
     if g is None:
         return None
     square, right, below = parted(out, min(out.shape[-2:]))
     g1, g_right, g_below = parted(g, square.shape[-1])
-    flipped = adjoint(square)                   # L^H is above its diagonal, U^H on and below it
+    flipped = adjoint(square)                   # holds L^H above the diagonal, U^H on and below it
     core_l = matmul(triu(flipped, 1) + identity(square), tril(g1, -1))
     core_u = matmul(triu(g1, 0), tril(flipped, 0))
     if g_right is not None:
@@ -455,8 +455,8 @@ def matrix_exp_forward(t, A):
 # -- determinants ------------------------------------------------------------------------------------
 
 def cofactors(A, out):
-    """What the determinant's derivative is: the inverse's adjoint times the determinant, or, where a matrix
-    is singular, the products of all singular values but one."""
+    """The derivative of the determinant: the inverse's adjoint times the determinant. For a singular matrix it is
+    computed from the products of all singular values but one."""
     if not has_values(out) or not (out == 0).any():
         return adjoint(_linalg_inv(A, True)[0]) * as_matrix(conj_of(out))
     u, s, vh = _linalg_svd(A, False, True)

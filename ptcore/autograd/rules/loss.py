@@ -35,7 +35,7 @@ def nll_loss_backward(g, target, weight, reduction, ignore_index):
 @vjp("cross_entropy_stats")
 def cross_entropy_stats(gs, input, target, weight, out1, out2, reduction, ignore_index,
                         label_smoothing):
-    """Recorded, the log-sum-exp is computed again from the input; the weight depends on the targets alone."""
+    """When recorded, the log-sum-exp is computed again from the input; the weight depends on the targets alone."""
     if not differentiated():
         gx = cross_entropy_backward(gs[0], input, target, weight, out1, out2, reduction, ignore_index, label_smoothing)
     else:
@@ -46,7 +46,7 @@ def cross_entropy_stats(gs, input, target, weight, out1, out2, reduction, ignore
 
 
 def _ctc_slope(g, log_probs, labels, input_lengths, target_lengths, loss, alpha, blank):
-    """Recorded, the loss is computed again by smaller ops, whose derivatives are recorded."""
+    """When recorded, the loss is computed again by smaller ops with recorded derivatives."""
     if not differentiated():
         return ctc_gradient(g, log_probs, labels, input_lengths, target_lengths, loss, alpha, blank)
     loss, alpha = ctc_by_ops(log_probs, labels, input_lengths, target_lengths, blank)
@@ -71,7 +71,7 @@ def ctc_forward(t, log_probs, labels, input_lengths, target_lengths, out0, out1,
 def multi_margin(g, input, target, weight, p, margin):
     if p == 1 or not differentiated():
         slope = multi_margin_slope(input, target, weight, p, margin)
-    else:                               # which has a slope itself
+    else:                               # the slope itself depends on the input
         slope = multi_margin_slope_by_ops(input, target, weight, p, margin)
     return unsqueeze(g, 1) * slope, None, None
 

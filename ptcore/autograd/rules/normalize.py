@@ -1,4 +1,4 @@
-"""Rules of softmax and normalisation. The fused kernels serve a backward that is not recorded."""
+"""Rules of softmax and normalisation. A backward that is not recorded uses the fused kernels."""
 from ptcore._ops.functions import batch_norm_backward as fused_batch_norm
 from ptcore._ops.functions import exp, log_softmax_backward, reshape, rsqrt, softmax_backward
 from ptcore._ops.functions import group_norm_backward as fused_group_norm
@@ -33,7 +33,7 @@ def log_softmax(g, out, dim):
 
 @vjp("layer_norm_stats")
 def layer_norm_stats(gs, input, weight, out1, out2, normalized_ndim, eps, needs):
-    """Recorded, the statistics are computed again from the input."""
+    """When recorded, the statistics are computed again from the input."""
     g, mean, rstd = gs[0], out1, out2
     if g is None:
         return None, None, None
@@ -42,7 +42,7 @@ def layer_norm_stats(gs, input, weight, out1, out2, normalized_ndim, eps, needs)
     else:
         _, mean, rstd = layer_norm_statistics(input, None, None, normalized_ndim, eps)
         gx, gw, gb = layer_norm_by_ops(g, input, mean, rstd, weight)
-    if gw.ndim != normalized_ndim:      # sizes of 1 before the normalised dims look like normalised ones
+    if gw.ndim != normalized_ndim:      # removes leading dims of size 1
         shape = input.shape[len(input.shape) - normalized_ndim:]
         gw, gb = reshape(gw, shape), reshape(gb, shape)
     return gx, gw if needs & 2 else None, gb if needs & 4 else None
@@ -50,7 +50,7 @@ def layer_norm_stats(gs, input, weight, out1, out2, normalized_ndim, eps, needs)
 
 @vjp("batch_norm_stats")
 def batch_norm_stats(gs, input, weight, out1, out2, eps, needs):
-    """Recorded, the statistics are computed again from the input."""
+    """When recorded, the statistics are computed again from the input."""
     g, mean, var = gs[0], out1, out2
     if g is None:
         return None, None, None

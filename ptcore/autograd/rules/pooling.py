@@ -1,4 +1,4 @@
-"""Rules of pooling: a gradient goes back to where the largest element stood."""
+"""Rules of pooling: the gradient goes to the position of the largest element."""
 from ptcore._memory_format import channels_last, channels_last_3d, is_in
 from ptcore._ops.functions import gather, reshape
 from ptcore.autograd.helpers import differentiated, interposed, ungathered, zeros_for
@@ -18,7 +18,7 @@ def max_pool_windows(gs, input, out1):
         positions *= n
     if differentiated() or interposed():
         g = reshape(ungathered(flat(gs[0]), (shape[0], shape[1], positions), 2, flat(out1)), shape)
-    else:                               # of the shape from the beginning: a view could not become ``.grad``
+    else:                               # made with the full shape, since a view could not become ``.grad``
         g = zeros_for(gs[0], shape)
         flat(g).scatter_add_(2, flat(out1), flat(gs[0]))
     for format in (channels_last, channels_last_3d):

@@ -1,4 +1,4 @@
-"""Rules of random ops: dropout keeps the gradient where it kept the value."""
+"""Rules of random ops. Dropout passes the gradient of kept elements."""
 from ptcore.autograd.rules import jvp, vjp
 
 

@@ -1,4 +1,4 @@
-"""The rule of a recurrent layer: one fused walk back, or the steps written out where that is recorded."""
+"""The rule of a recurrent layer: one fused walk back, or single steps if the backward is recorded."""
 from ptcore._ops.functions import mm, slice, tanh, transpose
 from ptcore._ops.functions import recurrent_layer_backward as fused
 from ptcore._ops.functions import sum as sum_of
@@ -9,7 +9,7 @@ from ptcore.autograd.rules import vjp
 @vjp("recurrent_layer")
 def recurrent_layer(gs, gates, hx, cx, weight, bias, projection, out, out1, out2, batch_sizes, mode, reverse,
                     needs):
-    """Recorded, the states are computed again from the inputs."""
+    """When recorded, the states are computed again from the inputs."""
     g, g_cells = gs[0], gs[1]
     if mode != "lstm":
         g_cells = None

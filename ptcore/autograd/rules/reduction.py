@@ -27,13 +27,13 @@ from ptcore.autograd.rules import vjp
 
 
 def restored(g, shape, dim, keepdim):
-    """A reduced tensor with its reduced dims back as dims of size 1 (a 0-d one broadcasts as it is)."""
+    """A reduced tensor with the reduced dims restored as dims of size 1 (a 0-d tensor broadcasts as it is)."""
     return g if keepdim or not g.ndim else reshape(g, reduced_shape(shape, dim, True))
 
 
 def size_of(shape, dim):
     n = 1
-    for d in dim if shape else ():          # a 0-d tensor has a dim to name, and one element
+    for d in dim if shape else ():          # dim may name a dim of a 0-d tensor, which has one element
         n *= shape[d]
     return n
 
@@ -54,7 +54,7 @@ def nansum(g, input, dim, keepdim):
 def mean(g, input, dim, keepdim):
     shape = input.shape
     g = expand(restored(g, shape, dim, keepdim), shape)
-    return g / max(size_of(shape, dim), 1)          # memory of its own, as PyTorch's, which a user may write to
+    return g / max(size_of(shape, dim), 1)          # a new tensor: users may write to it, as in PyTorch
 
 
 @vjp("mean_of_terms")
@@ -64,7 +64,7 @@ def mean_of_terms(g, input, dim, keepdim):
 
 
 def _products_of_others(x, dims):
-    """For each element the product of all others along the dims: of those before it and of those behind it."""
+    """For each element, the product of all other elements along the dims."""
     last = tuple(range(-len(dims), 0))
     moved = movedim(x, dims, last)
     rows = reshape(moved, (*moved.shape[:x.ndim - len(dims)], size_of(x.shape, dims)))
@@ -79,8 +79,9 @@ def _products_of_others(x, dims):
 
 @vjp("prod_dims")
 def prod_dims(g, input, out, dim, keepdim):
-    """With one zero the product of the others, with two zeros nothing; else g * out / input. What is 0 here is a
-    constant, which is wrong for a further derivative: recorded, data with zeros is multiplied from both sides."""
+    """Without zeros, g * out / input. With one zero, its gradient is g times the product of the others; with two, all
+    gradients are 0. These zeros are constants, which would be wrong for a second derivative, so a recorded backward of
+    data with zeros uses products from both sides."""
     zero = input == 0
     some = zeros_among(zero)
     if some is False:
@@ -99,9 +100,10 @@ def prod_dims(g, input, out, dim, keepdim):
 
 @vjp("amax", "amin")
 def amax(g, input, out, dim, keepdim):
-    """Equal extremes share the gradient; so do NaN, which are the extreme wherever there are any."""
+    """Equal extremes share the gradient. NaN counts as the extreme if there is any."""
     hit = ((input == restored(out, input.shape, dim, keepdim)) | (input != input)).to(g.dtype)
-    return hit * (restored(g, input.shape, dim, keepdim) / sum_of(hit, dim, True))      # one large temporary, not two
+    # this order needs one large temporary
+    return hit * (restored(g, input.shape, dim, keepdim) / sum_of(hit, dim, True))
 
 
 @vjp("max_dim", "min_dim")
@@ -125,7 +127,7 @@ def var_dims(g, input, dim, correction, keepdim):
 @vjp("logsumexp_of")
 def logsumexp_of(g, input, out, dim, keepdim):
     out = restored(out, input.shape, dim, keepdim)
-    some = masked_fill(out, out == float("-inf"), 0)        # all inputs -inf: weights 0, not NaN
+    some = masked_fill(out, out == float("-inf"), 0)        # if all inputs are -inf, weights are 0 and not NaN
     return restored(g, input.shape, dim, keepdim) * exp(input - some)
 
 

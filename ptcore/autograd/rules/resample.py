@@ -1,4 +1,4 @@
-"""Rule of sampling at positions. The fused kernel serves a backward that is not recorded."""
+"""Rule of sampling at positions. A backward that is not recorded uses the fused kernel."""
 from ptcore._ops.functions import grid_sample_backward
 from ptcore.autograd.helpers import differentiated
 from ptcore.autograd.rules import vjp

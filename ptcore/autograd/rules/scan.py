@@ -26,9 +26,10 @@ def cumsum_from_end(x, dim):
 
 @vjp("cumprod")
 def cumprod(g, input, out, dim):
-    """Before the first zero of a line ``sum(g * out) / input`` from here on; at it the same with
-    the zero left out of the products; behind it nothing. The last is a constant here, which is
-    wrong for a further derivative: the recorded backward of data with zeros multiplies instead.
+    """Gradient along a line with zeros. Before the first zero it is ``sum(g * out) / input`` over the elements from
+    here on. At the first zero it is the same sum with the zero left out of the products. Behind it the gradient is 0.
+    This 0 is a constant, which would be wrong for a second derivative, so a recorded backward of data with zeros uses
+    products instead.
     """
     if not input.shape:
         return g
@@ -48,7 +49,7 @@ def cumprod(g, input, out, dim):
 
 
 def _by_products(g, input, dim):
-    """Line by line: what lies before an element times ``g[k] + input[k + 1] * (the same for k + 1)``."""
+    """Line by line: the product of earlier elements times ``g[k] + input[k + 1] * (the same for k + 1)``."""
     factors = [conj_of(x) for x in unbind(input, dim)]
     parts = list(unbind(g, dim))
     left = [None]
@@ -61,7 +62,7 @@ def _by_products(g, input, dim):
 
 @jvp("cumprod")
 def cumprod_forward(t, input, out, dim):
-    """``out * cumsum(t / input)``; data with zeros goes line by line."""
+    """``out * cumsum(t / input)``; data with zeros is computed line by line."""
     if not input.shape:
         return t
     if zeros_among(input == 0) is not False:
@@ -86,15 +87,15 @@ def cummax_forward(t, out1, dim):
 
 
 def signed_logs(x):
-    """Logarithms of the positive and of the negative elements, -inf for the others."""
+    """Logarithms of the positive and of the negative elements; -inf for the others."""
     size = log(abs(x))
     return masked_fill(size, x <= 0, float("-inf")), masked_fill(size, x >= 0, float("-inf"))
 
 
 @vjp("logcumsumexp")
 def logcumsumexp(g, input, out, dim):
-    """``exp(input) * (sum of g / exp(out) from here on)`` in logarithms, for each sign of g. These have no derivative
-    where g is 0: the recorded backward adds without them.
+    """``exp(input) * (sum of g / exp(out) from here on)``, computed in logarithms for each sign of g. These have no
+    derivative where g is 0, so the recorded backward adds without logarithms.
     """
     if not input.shape:
         return g
@@ -110,8 +111,8 @@ def logcumsumexp(g, input, out, dim):
 
 
 def _by_halves(g, input, out, dim):
-    """``total[k] = g[k] + ratio[k] * total[k + 1]`` with ``ratio[k] = exp(out[k] - out[k + 1])``, which is at most 1:
-    spans of both double until they reach the end.
+    """``total[k] = g[k] + ratio[k] * total[k + 1]`` with ``ratio[k] = exp(out[k] - out[k + 1])``, which is at most 1.
+    The spans that are summed double until they cover the line.
     """
     n = input.shape[dim]
     empty = (real(out) if out.dtype.is_complex else out) == float("-inf")

@@ -1,4 +1,4 @@
-"""Rules of sorting and selecting: a gradient goes back to where its value came from."""
+"""Rules of sorting and selecting: the gradient goes to the position of the value."""
 from ptcore._ops.functions import gather, unsqueeze
 from ptcore._ops.functions import sum as sum_of
 from ptcore.autograd.helpers import ungathered
@@ -23,7 +23,7 @@ def kthvalue(gs, input, out1, dim, keepdim):
 
 
 def _hits(input, out0, dim, keepdim):
-    """1 for the elements that are equal to a median, NaN if it is NaN; they have equal parts in it."""
+    """1 for elements equal to a median, or NaN if the median is NaN; they share its gradient equally."""
     value = out0 if keepdim else unsqueeze(out0, dim)
     return ((input == value) | ((input != input) & (value != value))).to(input.dtype)
 

@@ -6,7 +6,7 @@ from ptcore.autograd.rules import jvp
 
 @jvp("as_strided_of")
 def as_strided_forward(t, size, stride, storage_offset, input_stride, input_offset):
-    """The tangent laid out as the input lies, seen through the window."""
+    """The tangent with the strides of the input, seen through the window."""
     low, high = extent(size, stride, storage_offset)
     low2, high2 = extent(t.shape, input_stride, input_offset)
     low = min(low, low2)

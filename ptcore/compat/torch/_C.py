@@ -1,4 +1,4 @@
-"""``torch._C``: what programs ask of PyTorch's C extension, the rest raises AttributeError."""
+"""``torch._C``: names of PyTorch's C extension that programs use; any other raises AttributeError."""
 import sys
 
 from ptcore import _errors, _overrides, _state
@@ -28,7 +28,7 @@ _TensorMeta = type(Tensor)
 
 
 def _get_tracing_state():
-    """Something true while `jit.trace` runs a program in this thread, else None."""
+    """A true value while `jit.trace` runs a program in this thread, otherwise None."""
     from ptcore.jit import is_tracing
     return True if is_tracing() else None
 
@@ -39,7 +39,7 @@ def _is_tracing():
 
 
 def _log_api_usage_once(event):
-    """Nothing: ptcore reports no use."""
+    """Does nothing: ptcore reports no use."""
 
 
 def _parse_to(*args, **kwargs):
@@ -48,7 +48,7 @@ def _parse_to(*args, **kwargs):
 
 
 def _get_privateuse1_backend_name():
-    """The name of a backend of the user's own."""
+    """The name of a user's own backend."""
     return "privateuseone"
 
 
@@ -71,7 +71,7 @@ has_lapack = True
 
 
 class _Absent:
-    """A guard that can be named, and not used."""
+    """A guard that can be named but not used."""
 
     def __init__(self, *args, **kwargs):
         raise NotImplementedError(f"torch._C.{type(self).__name__}: ptcore has no such part of PyTorch's dispatcher")
@@ -119,12 +119,12 @@ class DispatchKeySet:
         return DispatchKeySet(*self.keys - other.keys)
 
     def has(self, key):
-        """Whether a key is among them."""
+        """Whether a key is in the set."""
         return getattr(key, "name", key) in self.keys
 
 
 class _ExcludeDispatchKeyGuard(_Together):
-    """A context without autocast, or in which custom ops go to their kernels, as the keys say."""
+    """A context without autocast, or in which custom ops skip to their kernels, depending on the keys."""
 
     def __init__(self, keys):
         names = keys.keys if isinstance(keys, DispatchKeySet) else {keys.name}
@@ -133,7 +133,7 @@ class _ExcludeDispatchKeyGuard(_Together):
             if name in ("AutocastCPU", "AutocastCUDA"):
                 contexts.append(autocast(name.removeprefix("Autocast").lower(), enabled=False))
             elif name.startswith("Autocast"):
-                continue                # of a device that there is none of
+                continue                # this machine has no such device
             elif name.startswith("Autograd"):
                 contexts.append(_AutoDispatchBelowAutograd())
             else:
@@ -155,7 +155,7 @@ class DisableTorchFunction(_Absent):
 
 
 def _jit_get_operation(name):
-    """Raises: operators are not looked up by PyTorch's registry."""
+    """Raises: ptcore has no registry of operators like PyTorch's."""
     raise NotImplementedError(f"torch._C._jit_get_operation: ptcore has no registry of PyTorch's operators ({name!r})")
 
 
@@ -165,7 +165,7 @@ def __getattr__(name):
 
 
 class PyTorchFileReader:
-    """Refused: `load` reads archives, as a whole."""
+    """Refused: `load` reads only whole archives."""
 
     def __init__(self, *args):
         raise NotImplementedError("torch._C.PyTorchFileReader: absent; torch.load reads archives")

@@ -1,11 +1,11 @@
 """ptcore under the name ``torch``, for the programs of one process.
 
-``install()`` lets ``import torch`` find ptcore; ``python -m ptcore.compat.torch script.py ...`` installs it for a
-program as it stands. Modules are the same objects under both names: ``torch.nn is ptcore.nn``. ``torch`` itself is a
-module of its own, since its ``__version__`` is that of the release whose names ptcore follows.
+``install()`` lets ``import torch`` find ptcore; ``python -m ptcore.compat.torch script.py ...`` installs it for an
+unchanged program. Modules are the same objects under both names: ``torch.nn is ptcore.nn``. ``torch`` itself is a
+separate module, since its ``__version__`` is that of the release whose names ptcore follows.
 
-What PyTorch has and ptcore has not (``torch.distributed``, ``torch.onnx`` and others) can be imported, and raises
-NotImplementedError where it is used. Processes started by ``multiprocessing`` or joblib install the name before they
+Parts of PyTorch that ptcore lacks (``torch.distributed``, ``torch.onnx`` and others) can be imported, and raise
+NotImplementedError where they are used. Processes started by ``multiprocessing`` or joblib install the name before they
 unpickle.
 
 Examples
@@ -46,7 +46,7 @@ def install():
 
 
 def uninstall():
-    """Takes the name ``torch`` back. Modules that programs hold stay as they are."""
+    """Removes the name ``torch``. Modules that programs have imported stay as they are."""
     if is_installed():
         sys.meta_path.remove(_finder.finder)
         sys.meta_path.remove(_finder.additions)

@@ -1,9 +1,9 @@
-"""Modules of what PyTorch has and ptcore has not: they can be imported, and raise where they are used.
+"""Modules for parts of PyTorch that ptcore lacks: they can be imported, and raise where they are used.
 
-How a name behaves follows from how it is written. A name with a capital is a class, as is one that has ``=`` behind
-it in the table: programs derive from it, annotate with it and ask for instances of it, and there are none. Its
-attributes in capitals are members of an enumeration. Another name is a function. Classes and functions raise
-NotImplementedError when they are called. The few that behave otherwise stand in tables of `_absent_names`.
+The form of a name decides its behaviour. A name with a capital is a class, and so is a name with ``=`` behind it in the
+table: programs derive from it, annotate with it and test for instances, of which there are none. Its attributes in
+capitals are members of an enumeration. Any other name is a function. Classes and functions raise NotImplementedError
+when they are called. Exceptions are listed in tables of `_absent_names`.
 """
 import abc
 import types
@@ -15,13 +15,13 @@ from ptcore.compat.torch._paths import ABSENT, TABLE
 
 
 def why(path):
-    """The sentence that says what is missing."""
+    """The sentence that names the missing part."""
     own = path[len("torch."):]
     return f"{path}: {next(text for part, text in WHY.items() if own == part or own.startswith(part and part + '.'))}"
 
 
 class _Class(abc.ABCMeta):
-    """The type of classes that have no instances. Programs mix them with abstract classes and protocols."""
+    """The metaclass of classes without instances. Programs mix them with abstract classes and protocols."""
 
     def __call__(cls, *args, **kwargs):
         raise NotImplementedError(why(_place(cls)))
@@ -44,7 +44,7 @@ def _place(cls):
 
 
 class _Word:
-    """A member of an enumeration that is absent: a default of functions that cannot be called."""
+    """A member of an absent enumeration, which programs use as a default of functions."""
 
     def __init__(self, path):
         self._path = path
@@ -71,19 +71,19 @@ def _function(path):
 
 
 def _marker(function=None, *args, **kwargs):
-    """What decorates a definition and means nothing here: gives it back as it is."""
+    """A decorator without a meaning here: returns its argument."""
     if callable(function):
         return function
     return _marker
 
 
 def _no(*args, **kwargs):
-    """The answer of a question about the machine: False."""
+    """The answer to a question about the machine: False."""
     return False
 
 
 def _logger(module_qname, artifact_name):
-    """A logger of the standard library: modules make theirs where they are read."""
+    """A logger of the standard library, since modules make loggers when they are imported."""
     import logging
     return logging.getLogger(f"{module_qname}.__{artifact_name}")
 
@@ -121,14 +121,14 @@ _ones = {}
 
 
 def one(path):
-    """What is absent under a single path, the same each time."""
+    """The object for an absent path, the same each time."""
     if path not in _ones:
         _ones[path] = _make(path)
     return _ones[path]
 
 
 class Missing(types.ModuleType):
-    """A part of PyTorch that ptcore has not."""
+    """A module for a part of PyTorch that ptcore lacks."""
 
     def __init__(self, name):
         self.__dict__["_names"] = names = {}

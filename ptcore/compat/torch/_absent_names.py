@@ -1,12 +1,12 @@
-"""The names of what PyTorch has and ptcore has not, by module; `_absent` makes modules of them.
+"""The names of PyTorch that ptcore lacks, by module; `_absent` makes modules of them.
 
-They stand in ``absent.tsv``, which `tools/absent_names.py` writes: a line for each module, indented below its package,
-and behind it its names. A package of ptcore's own, which stands there for what it lacks, ends in ``/``. A class whose
-name has no capital ends in ``=``.
+They are in ``absent.tsv``, which `tools/absent_names.py` writes: a line for each module, indented below its package and
+followed by its names. A package that ptcore has, listed for the names it lacks, ends in ``/``. A class whose name has
+no capital ends in ``=``.
 """
 import os
 
-# Part of PyTorch -> what is said of it. The first that a path begins with counts, so longer ones stand first.
+# Part of PyTorch -> the explanation in its error. The first prefix of a path counts, so longer ones come first.
 WHY = {
     "distributed": "ptcore has no distributed training",
     "onnx": "ptcore writes no ONNX files",
@@ -52,7 +52,7 @@ WHY = {
     "testing._internal": "PyTorch's own test tools are not part of ptcore",
     "": "this is a private part of PyTorch, which ptcore has not",
 }
-# Questions about the machine and the process, whose answer is False; ``is_available`` is one everywhere.
+# Questions about the machine and the process, answered by False. ``is_available`` is such a question in every module.
 FALSE = {f"torch.{name}" for name in (
     "distributed.is_initialized", "distributed.is_torchelastic_launched", "distributed.is_nccl_available",
     "distributed.is_gloo_available", "distributed.is_mpi_available", "distributed.is_ucc_available",
@@ -65,7 +65,7 @@ FALSE = {f"torch.{name}" for name in (
 # Numbers of devices.
 ZERO = {"torch.xpu.device_count", "torch.mps.device_count", "torch.mtia.device_count"}
 NONE = {"torch.testing._internal.common_cuda.TEST_CUDA"}
-# What decorates a definition and means nothing here.
+# Decorators without a meaning here.
 MARKERS = {f"torch.{name}" for name in (
     "distributed.elastic.multiprocessing.errors.record", "distributed.rpc.functions.async_execution",
     "distributed.rpc.api._require_initialized",
@@ -76,17 +76,17 @@ MARKERS = {f"torch.{name}" for name in (
     "utils.data.datapipes._decorator.argument_validation", "utils.data.datapipes._decorator.runtime_validation",
     "utils.flop_counter.register_flop_formula",
     "onnx.utils.register_custom_op_symbolic", "testing._internal.common_utils.instantiate_parametrized_tests")}
-# Classes that programs derive from without asking anything of them.
+# Base classes of which programs use nothing.
 BASES = {"torch.distributed.checkpoint.stateful.Stateful", "torch.distributed.algorithms.join.Joinable",
          "torch.distributed.algorithms.Joinable"}
-# Class -> its methods that programs call without an instance.
+# Class -> methods that programs call on the class itself.
 METHODS = {"FullyShardedDataParallel": "fsdp_modules full_optim_state_dict optim_state_dict optim_state_dict_to_load "
                                        "state_dict_type summon_full_params",
            "DTensor": "from_local", "Shard": "local_shard_size_and_offset", "DeviceMesh": "from_group"}
 
 
 class _Table:
-    """Path below torch -> the names of that module, in one string. The file is read when the first is asked for."""
+    """Path below torch -> the names of that module, in one string. The file is read at the first look-up."""
 
     def __init__(self):
         self._read = None

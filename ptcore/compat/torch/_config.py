@@ -1,14 +1,14 @@
-"""``torch.__config__``: what the build is made of."""
+"""``torch.__config__``: the configuration of the build."""
 import ptcore
 
 __all__ = ["parallel_info", "show"]
 
 
 def show():
-    """What the build is made of, as text."""
+    """The configuration of the build, as text."""
     return str(ptcore.show_config())
 
 
 def parallel_info():
-    """How many threads there are, as text."""
+    """The number of threads, as text."""
     return f"threads: {ptcore.get_num_threads()}"

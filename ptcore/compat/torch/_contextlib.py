@@ -1,4 +1,4 @@
-"""``torch.utils._contextlib``: contexts that are decorators too, of generators among others."""
+"""``torch.utils._contextlib``: contexts that are decorators too, also of generators."""
 import functools
 import inspect
 
@@ -6,7 +6,7 @@ __all__ = []
 
 
 def context_decorator(ctx, func):
-    """A function each call of which runs in a context: one that can be entered again, or what makes one."""
+    """Wraps a function so that each call runs in a context; `ctx` is a reusable context, or makes one."""
     if callable(ctx) and hasattr(ctx, "__enter__"):
         raise AssertionError(f"{ctx} is a context and can be called too; give a function that makes it")
     if inspect.isclass(func):
@@ -46,7 +46,7 @@ def _of_generator(enter, func):
 
 
 class _DecoratorContextManager:
-    """A base of contexts that decorate functions; each call has a context of its own by `clone`."""
+    """Base of contexts that decorate functions; `clone` makes a new context for each call."""
 
     def __call__(self, orig_func):
         return context_decorator(self.clone, orig_func)
@@ -63,7 +63,7 @@ class _DecoratorContextManager:
 
 
 class _NoParamDecoratorContextManager(_DecoratorContextManager):
-    """One that decorates without parentheses as well."""
+    """A base that also decorates without parentheses."""
 
     def __new__(cls, orig_func=None):
         made = super().__new__(cls)

@@ -1,4 +1,4 @@
-"""What ``importlib.metadata`` says of the distribution ``torch``."""
+"""The metadata of the distribution ``torch`` for ``importlib.metadata``."""
 from importlib.metadata import Distribution
 
 from ptcore.compat.torch.torch_version import __version__

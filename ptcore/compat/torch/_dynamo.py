@@ -1,4 +1,4 @@
-"""``torch._dynamo``: what programs ask of PyTorch's way to capture; ptcore captures by `ptcore.compile`."""
+"""``torch._dynamo``: names of PyTorch's capture that programs use; ptcore captures by `ptcore.compile`."""
 from ptcore.compiler import (
     allow_in_graph,
     assume_constant_result,
@@ -46,7 +46,7 @@ forbid_in_graph = disallow_in_graph
 
 
 def mark_dynamic(t, index, **bounds):
-    """A wish about a size, which is no error to ignore: compiled programs are chosen by the sizes that come."""
+    """A hint about a size, which is ignored: ptcore chooses compiled programs by the sizes of each call."""
 
 
 maybe_mark_dynamic = mark_static = mark_static_address = mark_unbacked = mark_dynamic

@@ -1,4 +1,4 @@
-"""``torch._dynamo.config``: settings of Dynamo, which is not there; they are kept."""
+"""``torch._dynamo.config``: settings of Dynamo, which are kept and have no effect."""
 from ptcore.compat.torch import _settings
 
 _settings.make(__name__, automatic_dynamic_shapes=True, assume_static_by_default=True, cache_size_limit=8,

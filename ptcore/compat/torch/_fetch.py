@@ -12,7 +12,7 @@ class _BaseDatasetFetcher:
 
 
 class _IterableDatasetFetcher(_BaseDatasetFetcher):
-    """Takes as many items as there are indices from an iterable data set."""
+    """Takes one item for each index from an iterable data set."""
 
     def __init__(self, dataset, auto_collation, collate_fn, drop_last):
         super().__init__(dataset, auto_collation, collate_fn, drop_last)
@@ -32,7 +32,7 @@ class _IterableDatasetFetcher(_BaseDatasetFetcher):
 
 
 class _MapDatasetFetcher(_BaseDatasetFetcher):
-    """Takes the items of indices from a data set."""
+    """Takes the items at given indices from a data set."""
 
     def fetch(self, possibly_batched_index):
         if not self.auto_collation:

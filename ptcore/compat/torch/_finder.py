@@ -1,9 +1,9 @@
-"""The finder of ``torch`` and of what stands in it.
+"""The finder of ``torch`` and its modules.
 
-A path below ``torch`` leads, in this order, to the file that `_paths.TABLE` names, to ptcore's own module of that
-path, and to a module of what is absent (`_absent`). Modules of ptcore are handed out as they are, under a second name.
-A path of the table may lie in a package of ptcore, as ``torch.utils.model_zoo`` does: ``from torch.utils import
-model_zoo`` asks for ``ptcore.utils.model_zoo``, since the package is ptcore's, and gets the same module.
+A path below ``torch`` leads, in this order, to the file that `_paths.TABLE` names, to ptcore's own module of that path,
+or to a module for an absent part (`_absent`). Modules of ptcore are returned as they are, under a second name. A path
+of the table may lie in a package of ptcore, as ``torch.utils.model_zoo`` does: ``from torch.utils import model_zoo``
+asks for ``ptcore.utils.model_zoo``, since the package is ptcore's, and gets the same module.
 """
 import functools
 import importlib.util
@@ -14,12 +14,12 @@ from importlib.machinery import ModuleSpec, PathFinder
 from ptcore.compat.torch import _paths
 
 HERE = "ptcore.compat.torch"
-# What the table added to packages of ptcore: (package, name there, full name).
+# Additions of the table to packages of ptcore: (package, name there, full name).
 _added = []
 
 
 def is_ours(module):
-    """Whether a module is what ``import torch`` gives while the hook is installed."""
+    """Whether a module is the result of ``import torch`` while the hook is installed."""
     return getattr(getattr(module, "__spec__", None), "origin", None) == _root_file()
 
 
@@ -28,11 +28,11 @@ def _root_file():
 
 
 def target(path):
-    """The module behind ``torch.<path>``: a full name, or None. Packages above it are imported, itself it is not."""
+    """The full name of the module behind ``torch.<path>``, or None. Imports packages above it, but not the module."""
     if path in _paths.TABLE:
         return _paths.TABLE[path]
     if path in _paths.ABSENT or any(part.startswith("_") for part in path.split(".")):
-        return None                 # a private name of ptcore means something else than PyTorch's
+        return None                 # a private name of ptcore has another meaning than PyTorch's
     try:
         return f"ptcore.{path}" if importlib.util.find_spec(f"ptcore.{path}") else None
     except ModuleNotFoundError:
@@ -40,7 +40,7 @@ def target(path):
 
 
 class _Alias:
-    """Gives a module that has another name, as it is."""
+    """Loads a module by returning the existing one of another name."""
 
     def __init__(self, name, path):
         self.name, self.path = name, path
@@ -53,10 +53,11 @@ class _Alias:
     def exec_module(self, module):
         module.__spec__ = self.own
         _give(module, self.path)
-        # Modules that came with their package are asked by its attributes, and not imported again.
+        # Modules imported with their package are found as its attributes, without a finder, so they get additions here.
         for name in [n for n in sys.modules if n.startswith(f"ptcore.{self.path}.")]:
             _give(sys.modules[name], name[len("ptcore."):])
-        # A package may hold a function by the name of one of its modules: a later import would put the module there.
+        # A package may hold a function with the name of one of its modules, which a later import would replace by the
+        # module.
         prefix = self.name + "."
         for name in [n for n in sys.modules if n.startswith(prefix)]:
             child = name[len(prefix):]
@@ -64,7 +65,7 @@ class _Alias:
                 sys.modules.setdefault(f"{_names[self.name]}.{child}", sys.modules[name])
         path = _names.get(self.name, "").partition(".")[2]
         if _paths.is_package(path):
-            # What is one file here may be a package of PyTorch.
+            # A single file here may be a package of PyTorch.
             vars(module).setdefault("__path__", [])
         path += "."
         for below in [p for p in _paths.TABLE if p.startswith(path) and "." not in p[len(path):]]:
@@ -73,7 +74,7 @@ class _Alias:
 
 
 def _one_more(source, name):
-    """A name of the table `_more.MORE`; of no module for what is absent."""
+    """A name of the table `_more.MORE`; names without a module are absent."""
     if source is not None:
         return getattr(import_module(source), name)
     from ptcore.compat.torch import _absent
@@ -81,7 +82,7 @@ def _one_more(source, name):
 
 
 def _give(module, path):
-    """Lets a module of ptcore answer for what PyTorch's has beside: names that stand elsewhere here, absent modules."""
+    """Adds names of PyTorch's module to a module of ptcore: names found elsewhere here, and absent modules."""
     from ptcore.compat.torch._more import MORE
     more, has_modules = MORE.get(path), _paths.is_package(path)
     if more is None and not has_modules:
@@ -116,16 +117,16 @@ def _give(module, path):
         packages.append(path)
 
 
-# Module that answers for more -> (its ``__getattr__`` before, name -> what `_one_more` takes, its paths as a package).
+# Module with added names -> (its earlier ``__getattr__``, name -> argument of `_one_more`, its paths as a package).
 _given = {}
-# Path below torch -> module of what is absent.
+# Path below torch -> module of an absent part.
 _made = {}
 # Name of a module of ptcore -> its name below torch.
 _names = {}
 
 
 class _Absent:
-    """Makes the module of a part of PyTorch that ptcore has not."""
+    """Makes the module of a part of PyTorch that ptcore lacks."""
 
     def __init__(self, path):
         self.path = path
@@ -141,7 +142,7 @@ class _Absent:
 
 
 def _spec(name, path, found):
-    """The spec of a module that exists, or of an absent one; remembers what comes to hang on a package of ptcore."""
+    """The spec of an existing module, or of an absent one; notes additions to packages of ptcore."""
     package, _, child = path.rpartition(".")
     holder = sys.modules.get(f"torch.{package}" if name.startswith("torch.") else name.rpartition(".")[0])
     if package and holder is not None and (found is None or found != f"{holder.__name__}.{child}"):
@@ -160,14 +161,14 @@ def _spec(name, path, found):
 
 
 class Additions:
-    """At the end of ``sys.meta_path``: answers for what the table adds to packages of ptcore."""
+    """At the end of ``sys.meta_path``: finds the additions of the table to packages of ptcore."""
 
     def find_spec(self, name, path=None, target_module=None):
         head, _, rest = name.partition(".")
         if head != "ptcore" or "." not in rest:
             return None
         above, _, child = name.rpartition(".")
-        # The second is for modules that stand for one of PyTorch's by another name.
+        # The second is for modules that serve one of PyTorch's under another name.
         for found in (rest, f"{_names[above]}.{child}".partition(".")[2] if above in _names else ""):
             if found in _paths.TABLE or found in _paths.ABSENT:
                 return _spec(name, found, _paths.TABLE.get(found))
@@ -175,7 +176,7 @@ class Additions:
 
 
 class Finder:
-    """At the front of ``sys.meta_path``: answers for ``torch``, its submodules and its distribution."""
+    """At the front of ``sys.meta_path``: finds ``torch``, its submodules and its distribution."""
 
     def find_spec(self, name, path=None, target_module=None):
         head, _, rest = name.partition(".")
@@ -200,7 +201,7 @@ class Finder:
             return _spec(name, path, found)
         if path in _paths.ABSENT:
             return _spec(name, path, None)
-        # A copy of one of ptcore's own files must not come into being under torch's name.
+        # A file of ptcore must not be loaded a second time under torch's name.
         if any(PathFinder.find_spec(name, [place]) for place in getattr(sys.modules.get(name.rpartition(".")[0]),
                                                                         "__path__", ())):
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
@@ -221,7 +222,7 @@ finder, additions = Finder(), Additions()
 
 
 def forget_additions():
-    """Takes from ptcore's packages what the table added."""
+    """Removes the table's additions from ptcore's packages."""
     for package, child, name in _added:
         vars(package).pop(child, None)
         sys.modules.pop(name, None)
@@ -235,15 +236,15 @@ def forget_additions():
     _names.clear()
 
 
-# -- processes that others start ------------------------------------------------------------------------------
+# -- child processes -----------------------------------------------------------------------------------------
 
-# Modules that say what a new process reads first: of the standard library, of joblib's processes, of a copy that
-# pickles more. Each is changed when it is imported, and none is imported for it.
+# Modules that prepare data for a new process: of the standard library, of joblib's processes, and of a copy that
+# pickles more. Each is changed when it is imported; none is imported by this code.
 STARTERS = ("multiprocessing.spawn", "joblib.externals.loky.backend.spawn", "loky.backend.spawn", "multiprocess.spawn")
 
 
 class _Install:
-    """Unpickled in a child, it installs the hook there: with the first thing that the child reads."""
+    """Installs the hook in a child process when it is unpickled, as a part of the first data."""
 
     def __reduce__(self):
         places = [p for p in sys.path if isinstance(p, str)]
@@ -253,13 +254,14 @@ class _Install:
 
 
 def _preparation(standard):
-    """A module's ``get_preparation_data`` with the hook in what it gives."""
+    """A module's ``get_preparation_data`` that adds the hook to its result."""
     @functools.wraps(standard)
     def prepare(name, *args, **kwargs):
         data = standard(name, *args, **kwargs)
         data["ptcore_compat_torch"] = _Install()
         if name == "ignore":
-            # The fork server asks what it may load before it forks: a main file that imports torch is for its children.
+            # The fork server would import the main file before it forks, but a main file with ``import torch`` must
+            # wait.
             data.pop("init_main_from_path", None)
         return data
 
@@ -273,7 +275,7 @@ def _patch(starter):
 
 
 def _spawn_spec(name, path):
-    """A starter's own spec, whose loader tells when it is there."""
+    """The spec of a starter module, whose loader changes it after the import."""
     spec = PathFinder.find_spec(name, path)
     if spec is not None:
         load = spec.loader.exec_module
@@ -288,7 +290,7 @@ def _spawn_spec(name, path):
 
 
 def follow_children():
-    """Makes processes install the hook that are started from now on."""
+    """Lets processes started from now on install the hook."""
     for name in STARTERS:
         if name in sys.modules:
             _patch(sys.modules[name])

@@ -3,7 +3,7 @@ __all__ = []
 
 
 def _group_tensors_by_device_and_dtype(tensorlistlist, with_indices=False):
-    """The tensors of several lists, by the device and dtype of those of the first list.
+    """Groups the tensors of several lists by device and dtype of the first list's tensors.
 
     Returns
     -------
@@ -21,7 +21,7 @@ def _group_tensors_by_device_and_dtype(tensorlistlist, with_indices=False):
 
 
 def _get_foreach_kernels_supported_devices():
-    """Types of devices whose lists of tensors are stepped together."""
+    """Types of devices on which lists of tensors are stepped together."""
     return ["cuda"]
 
 

@@ -1,4 +1,4 @@
-"""``functorch``, which was before ``torch.func``: its transformations, and modules as functions."""
+"""``functorch``, the predecessor of ``torch.func``: its transformations, and modules as functions."""
 import copy
 
 from ptcore.func import (
@@ -46,7 +46,7 @@ def make_functional(model, disable_autograd_tracking=False):
 
 
 def combine_state_for_ensemble(models):
-    """Modules of one kind as one function of their parameters and buffers, which are stacked."""
+    """Modules of one kind as one function of their stacked parameters and buffers."""
     if not models:
         raise RuntimeError("combine_state_for_ensemble: Expected at least one model, got 0.")
     function = make_functional_with_buffers(models[0])[0]

@@ -1,4 +1,4 @@
-"""``torch._functorch.config``: settings of PyTorch's joint graphs, which ptcore has not; they are kept."""
+"""``torch._functorch.config``: settings of PyTorch's joint graphs, which are kept and have no effect."""
 from ptcore.compat.torch import _settings
 
 _settings.make(__name__, activation_memory_budget=1.0, activation_memory_budget_runtime_estimator="flops",

@@ -1,10 +1,10 @@
-"""``torch.__future__``: how conversions of modules treat their parameters; ptcore has PyTorch's default alone."""
+"""``torch.__future__``: how conversions of modules treat their parameters; only PyTorch's default is supported."""
 __all__ = ["get_overwrite_module_params_on_conversion", "get_swap_module_params_on_conversion",
            "set_overwrite_module_params_on_conversion", "set_swap_module_params_on_conversion"]
 
 
 def get_overwrite_module_params_on_conversion():
-    """Whether ``Module.to`` makes new parameters where it could change those that are there: False."""
+    """Whether ``Module.to`` makes new parameters in place of changing existing ones: False."""
     return False
 
 

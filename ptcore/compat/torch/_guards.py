@@ -1,4 +1,4 @@
-"""``torch._guards``: what programs ask about a tracing that is not Dynamo's."""
+"""``torch._guards``: questions about tracing by Dynamo, which never happens here."""
 import contextlib
 
 __all__ = ["TracingContext", "tracing"]
@@ -20,7 +20,7 @@ class TracingContext:
 
 @contextlib.contextmanager
 def tracing(context):
-    """A context for None alone, which changes nothing."""
+    """A context that accepts only None and changes nothing."""
     if context is not None:
         raise NotImplementedError("torch._guards.tracing: ptcore captures programs without Dynamo")
     yield context

@@ -1,4 +1,4 @@
-"""Private functions of ``torch.optim``, ``torch.autograd`` and ``torch.utils`` that programs were written against."""
+"""Private functions of ``torch.optim``, ``torch.autograd`` and ``torch.utils`` that programs use."""
 import collections
 import contextlib
 import functools
@@ -14,7 +14,7 @@ from ptcore.utils.data._utils import collate as _collate
 
 __all__ = []
 
-_Any = Any                              # what annotations take for anything
+_Any = Any                              # annotations use it for values of any type
 _shape_t = int | list[int] | tuple[int, ...]
 
 # -- optimisers ---------------------------------------------------------------------------------------------
@@ -24,7 +24,7 @@ _params_doc = _foreach_doc = _fused_doc = _capturable_doc = _differentiable_doc 
 
 
 def _use_grad_for_differentiable(func):
-    """A step that is recorded only where the option ``differentiable`` says so."""
+    """Wraps a step so that it is recorded only if the option ``differentiable`` is set."""
     @functools.wraps(func)
     def step(self, *args, **kwargs):
         with set_grad_enabled(bool(self.defaults.get("differentiable"))):
@@ -41,22 +41,22 @@ _to_scalar = _get_value
 
 
 def _stack_if_compiling(x):
-    """The same: only PyTorch's compiler wants it otherwise."""
+    """Returns its argument; only PyTorch's compiler needs another form."""
     return x
 
 
 def _default_to_fused_or_foreach(params, differentiable, use_fused=False):
-    """(fused, foreach): what a program should choose for itself. Neither is faster here than a loop."""
+    """(fused, foreach) as a program's default: both False, since neither is faster here than a loop."""
     return False, False
 
 
 def _disable_dynamo_if_unsupported(single_tensor_fn=None):
-    """Leaves functions as they are."""
+    """A decorator that leaves functions unchanged."""
     return lambda func: func
 
 
 def _view_as_real(params, *state_and_grads):
-    """Puts real views in the place of complex tensors, in the lists."""
+    """Replaces complex tensors in the lists by real views."""
     for i, p in enumerate(params):
         if is_complex(p):
             for tensors in (params, *state_and_grads):
@@ -64,18 +64,18 @@ def _view_as_real(params, *state_and_grads):
 
 
 def _get_scalar_dtype(is_fused=None):
-    """The dtype of counters of steps."""
+    """The dtype of step counters."""
     return _float64 if not is_fused and get_default_dtype() == _float64 else _float32
 
 
 def _device_dtype_check_for_fused(p, cuda_unsupported=False):
-    """Raises for a parameter that fused steps do not take."""
+    """Raises for a parameter that fused steps do not support."""
     if not p.dtype.is_floating_point:
         raise RuntimeError(f"`fused=True` requires all the params to be floating point Tensors, got {p.dtype}")
 
 
 def _get_capturable_supported_devices(supports_xla=True):
-    """Devices whose steps can be captured: the names that PyTorch gives."""
+    """Types of devices whose steps can be captured, by PyTorch's names."""
     return ["cuda"]
 
 
@@ -109,7 +109,7 @@ class _DatasetKind:
 
     @staticmethod
     def create_fetcher(kind, dataset, auto_collation, collate_fn, drop_last):
-        """What takes the items of batches from a data set of a kind."""
+        """The fetcher for a kind of data set."""
         from ptcore.compat.torch import _fetch
         made = _fetch._MapDatasetFetcher if kind == _DatasetKind.Map else _fetch._IterableDatasetFetcher
         return made(dataset, auto_collation, collate_fn, drop_last)
@@ -151,12 +151,12 @@ def arg_tree_leaves(*args, **kwargs):
 
 # -- others -------------------------------------------------------------------------------------------------
 
-counters = collections.defaultdict(collections.Counter)         # of PyTorch's compiler, which counts nothing here
+counters = collections.defaultdict(collections.Counter)         # counts of PyTorch's compiler, which stay empty
 MP_STATUS_CHECK_INTERVAL = 5.0
 
 
 class SourceChangeWarning(Warning):
-    """The source of a module that was saved is another now; no source is saved here."""
+    """PyTorch's warning that the source of a saved module has changed; ptcore saves no source."""
 
 
 def _str(self, *, tensor_contents=None):
@@ -165,7 +165,7 @@ def _str(self, *, tensor_contents=None):
 
 
 def replace_all_batch_norm_modules_(root):
-    """Takes the running statistics from every batch norm in a module, which then normalises by the batch alone."""
+    """Removes the running statistics of all batch norms in a module, which then normalise by the batch alone."""
     from ptcore.nn.modules.batchnorm import _BatchNorm
     for module in root.modules():
         if isinstance(module, _BatchNorm) and module.track_running_stats:

@@ -1,4 +1,4 @@
-"""``torch._inductor.config``: settings of Inductor, which is not there; they are kept."""
+"""``torch._inductor.config``: settings of Inductor, which are kept and have no effect."""
 from types import SimpleNamespace
 
 from ptcore.compat.torch import _settings

@@ -1,11 +1,11 @@
-"""``torch.jit.annotations``: names of ``torch.jit``, and lists for which a number may stand."""
+"""``torch.jit.annotations``: names of ``torch.jit``, and types of lists that also accept a number."""
 from typing import Any, Callable, Dict, List, Optional, Tuple, Union  # noqa: F401, UP035
 
 from ptcore.jit import *  # noqa: F403
 
 
 class _BroadcastingList:
-    """Is subscripted by the type of the items."""
+    """A type that is subscripted by the type of the items."""
 
     def __getitem__(self, item):
         return list[item]

@@ -39,7 +39,7 @@ boolean_dispatched = weakref.WeakKeyDictionary()
 
 
 def boolean_dispatch(arg_name, arg_index, default, if_true, if_false, module_name, func_name):
-    """A function that calls one of two, by the bool that stands in an argument."""
+    """A function that calls one of two functions, depending on a bool argument."""
     def chosen(*args, **kwargs):
         flag = args[arg_index] if arg_index < len(args) else kwargs.get(arg_name, default)
         return (if_true if flag else if_false)(*args, **kwargs)
@@ -61,17 +61,17 @@ def is_final(ann):
 
 
 def is_list(ann):
-    """Whether an annotation is a list of something."""
+    """Whether an annotation is a list with a type of items."""
     return typing.get_origin(ann) is list
 
 
 def is_dict(ann):
-    """Whether an annotation is a dict of something."""
+    """Whether an annotation is a dict with types of items."""
     return typing.get_origin(ann) is dict
 
 
 def is_tuple(ann):
-    """Whether an annotation is a tuple of something."""
+    """Whether an annotation is a tuple with types of items."""
     return typing.get_origin(ann) is tuple
 
 
@@ -81,5 +81,5 @@ def is_union(ann):
 
 
 def is_optional(ann):
-    """Whether an annotation is something or None."""
+    """Whether an annotation is an optional type."""
     return is_union(ann) and len(typing.get_args(ann)) == 2 and type(None) in typing.get_args(ann)

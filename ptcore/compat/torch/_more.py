@@ -1,4 +1,4 @@
-"""Names that modules of PyTorch have and those of ptcore have elsewhere, under another name, or not at all."""
+"""Names in modules of PyTorch that ptcore has in another module, under another name, or not at all."""
 __all__ = ["MORE"]
 
 _HERE = "ptcore.compat.torch"
@@ -9,8 +9,8 @@ _OPTIM = ("ParamsT _params_doc _foreach_doc _fused_doc _capturable_doc _differen
           "_default_to_fused_or_foreach _disable_dynamo_if_unsupported _view_as_real _get_scalar_dtype "
           "_device_dtype_check_for_fused _get_capturable_supported_devices")
 
-# Path below torch -> module -> the names of its that are there too, each as ``name`` or ``name=its name``. Names of no
-# module are absent: programs import them, and they raise where they are used.
+# Path below torch -> module of ptcore -> names there, each as ``name`` or ``name=its name``. Names without a module are
+# absent: programs can import them, and they raise where they are used.
 MORE = {
     "_C": {None: "Graph Node Value"},
     "_C._functorch": {None: "is_batchedtensor get_unwrapped maybe_get_level _unwrap_for_grad"},

@@ -1,4 +1,4 @@
-"""Names at the top of ``torch`` that ptcore does not offer as its own: private checks, and namespaces."""
+"""Names at the top of ``torch`` that are not public in ptcore: private checks, and namespaces."""
 from types import SimpleNamespace
 
 from ptcore._shape import is_symbolic_number
@@ -45,7 +45,7 @@ def _check_with(error, cond, message):
 
 
 def _check(cond, message=None):
-    """Raises RuntimeError, with what ``message()`` gives, if a condition is False."""
+    """Raises RuntimeError with the text of ``message()`` if a condition is False."""
     _check_with(RuntimeError, cond, message)
 
 
@@ -90,7 +90,7 @@ def _shape_as_tensor(x):
 
 
 def has(name):
-    """What ``torch.has_mps`` and its like were, with PyTorch's warning."""
+    """The value of ``torch.has_mps`` and similar flags, with PyTorch's deprecation warning."""
     import warnings
 
     from ptcore import backends
@@ -107,7 +107,7 @@ def _softmax_backward_data(grad_output, output, dim, input_dtype):
 
 
 class _Absent:
-    """A layout or dtype that no tensor has: it is compared with, and nothing takes it."""
+    """A layout or dtype that no tensor has. It can be compared, and no function accepts it."""
 
     itemsize = 1
     is_floating_point, is_complex, is_signed = True, False, True
@@ -119,7 +119,7 @@ class _Absent:
         return f"torch.{self._name}"
 
 
-layout = str                        # the class of ``strided``
+layout = str                        # the type of ``strided``
 
 sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc, jagged = map(
     _Absent, ("sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "jagged"))
@@ -130,14 +130,14 @@ float8_e4m3fn, float8_e4m3fnuz, float8_e5m2, float8_e5m2fnuz, float8_e8m0fnu, fl
     _Absent, ("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu",
               "float4_e2m1fn_x2"))
 
-# (bits, eps, max, smallest normal) of the formats, which programs ask for at import
+# (bits, eps, max, smallest normal) of formats whose limits programs read at import
 _EIGHT_BITS = {"float8_e4m3fn": (8, 0.125, 448.0, 2.0**-6), "float8_e4m3fnuz": (8, 0.125, 240.0, 2.0**-7),
                "float8_e5m2": (8, 0.25, 57344.0, 2.0**-14), "float8_e5m2fnuz": (8, 0.25, 57344.0, 2.0**-15),
                "float8_e8m0fnu": (8, 1.0, 2.0**127, 2.0**-127)}
 
 
 class finfo:
-    """`ptcore.finfo`, and the limits of formats of eight bits, which are known without tensors of them."""
+    """`ptcore.finfo`, extended by the limits of formats of eight bits, which ptcore has no tensors of."""
 
     def __new__(cls, type=None):
         if not isinstance(type, _Absent):

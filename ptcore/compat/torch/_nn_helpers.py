@@ -1,4 +1,4 @@
-"""Private functions and bases of ``torch.nn`` that programs were written against."""
+"""Private functions and bases of ``torch.nn`` that programs use."""
 import copy
 import math
 
@@ -9,17 +9,17 @@ __all__ = []
 
 
 def _addindent(s_, numSpaces):
-    """A text whose lines but the first are indented."""
+    """A text whose lines, except the first, are indented."""
     return ("\n" + numSpaces * " ").join(s_.split("\n"))
 
 
 def _get_clones(module, N):
-    """Copies of a module, which share nothing."""
+    """Deep copies of a module."""
     return nn.ModuleList([copy.deepcopy(module) for _ in range(N)])
 
 
 def _get_activation_fn(activation):
-    """The function by the name ``relu`` or ``gelu``."""
+    """The function with the name ``relu`` or ``gelu``."""
     if activation not in ("relu", "gelu"):
         raise RuntimeError(f"activation should be relu/gelu, not {activation}")
     return getattr(F, activation)
@@ -31,7 +31,7 @@ def _generate_square_subsequent_mask(sz, device=None, dtype=None):
 
 
 def _get_seq_len(src, batch_first):
-    """The length of sequences, None for tensors of four and more dims."""
+    """The length of sequences; None for tensors of four or more dims."""
     if src.ndim == 2:
         return src.shape[0]
     return src.shape[1 if batch_first else 0] if src.ndim == 3 else None
@@ -82,15 +82,15 @@ def _no_grad_zero_(tensor):
         return tensor.zero_()
 
 
-# -- what functions ask of their arguments ------------------------------------------------------------------
+# -- checks and defaults of arguments -------------------------------------------------------------------------
 
 def _get_softmax_dim(name, ndim, stacklevel):
-    """The dim that softmax takes where none is given."""
+    """The default dim of softmax."""
     return 0 if ndim in (0, 1, 3) else 1
 
 
 def _list_with_default(out_size, defaults):
-    """Sizes, where None is a default."""
+    """Sizes, with None replaced by the default."""
     if isinstance(out_size, int):
         return out_size
     if len(defaults) <= len(out_size):
@@ -105,14 +105,14 @@ def _verify_batch_size(size):
 
 
 def _none_or_dtype(input):
-    """The dtype of a tensor, None of None."""
+    """The dtype of a tensor; None for None."""
     if input is not None and not isinstance(input, Tensor):
         raise RuntimeError("input to _none_or_dtype() must be None or torch.Tensor")
     return None if input is None else input.dtype
 
 
 def _canonical_mask(mask, mask_name, other_type, other_name, target_type, check_other=True):
-    """A mask as what is added to scores: minus infinity where a mask of bools is True."""
+    """A mask to add to scores: minus infinity where a mask of bools is True."""
     if mask is None:
         return None
     if not (mask.dtype.is_floating_point or str(mask.dtype).endswith("bool")):
@@ -123,21 +123,21 @@ def _canonical_mask(mask, mask_name, other_type, other_name, target_type, check_
 
 
 def _in_projection(q, k, v, w_q, w_k, w_v, b_q=None, b_k=None, b_v=None):
-    """Queries, keys and values through a linear map each."""
+    """Queries, keys and values, each through a linear map."""
     return F.linear(q, w_q, b_q), F.linear(k, w_k, b_k), F.linear(v, w_v, b_v)
 
 
 def _in_projection_packed(q, k, v, w, b=None):
-    """The same with the three weights in one."""
+    """Queries, keys and values, each through its part of one packed weight."""
     if q is k is v:
         return list(F.linear(q, w, b).chunk(3, -1))
     return list(_in_projection(q, k, v, *w.chunk(3), *((None,) * 3 if b is None else b.chunk(3))))
 
 
-# -- bases that ptcore has as several, or by a setting ------------------------------------------------------
+# -- bases for which ptcore has several classes, or a setting -------------------------------------------------
 
 class _Group(type):
-    """The type of classes whose instances are those of others."""
+    """The metaclass of a class whose instances are those of other classes."""
 
     def __instancecheck__(cls, value):
         return isinstance(value, cls._members)

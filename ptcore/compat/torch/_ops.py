@@ -1,4 +1,4 @@
-"""``torch._ops``: classes of ``torch.ops``. An overload of an op is its function."""
+"""``torch._ops``: classes of ``torch.ops``. An overload of an op is the op's function."""
 from ptcore import ops
 from ptcore._ops.namespaces import Namespace as _OpNamespace
 from ptcore._ops.namespaces import OpFunction as OpOverload
@@ -8,7 +8,7 @@ __all__ = ["OpOverload", "OpOverloadPacket", "_OpNamespace", "ops"]
 
 
 class OperatorBase:
-    """Base of PyTorch's ops; none here is of it."""
+    """Base of PyTorch's ops; ptcore's functions are not derived from it."""
 
 
 class HigherOrderOperator(OperatorBase):

@@ -1,11 +1,11 @@
-"""``torch.utils._ordered_set``: a set that keeps the order in which its elements came."""
+"""``torch.utils._ordered_set``: a set in order of insertion."""
 from collections.abc import MutableSet
 
 __all__ = ["OrderedSet"]
 
 
 class OrderedSet(MutableSet):
-    """A set that keeps the order in which its elements came."""
+    """A set in order of insertion."""
 
     __slots__ = ("_dict",)
 

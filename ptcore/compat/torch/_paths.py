@@ -1,6 +1,6 @@
-"""Where PyTorch's paths lead: ``TABLE`` of modules, ``NAMES`` of single names, ``ABSENT`` of what ptcore has not.
+"""The meaning of PyTorch's paths: ``TABLE`` of modules, ``NAMES`` of single names, ``ABSENT`` of missing parts.
 
-A path that stands in none of them is ptcore's own.
+A path outside of these tables is ptcore's own.
 """
 from ptcore.compat.torch._absent_names import ABSENT
 
@@ -16,7 +16,7 @@ TABLE = {
     "functional": f"{_HERE}.functional",
     "__config__": f"{_HERE}._config",
     "__future__": f"{_HERE}._future",
-    # private modules that programs import, with what they ask
+    # private modules that programs import, with the names they use
     "_C": f"{_HERE}._C",
     "_C._functorch": f"{_HERE}._C",
     "_C._nn": f"{_HERE}._C",
@@ -43,7 +43,7 @@ TABLE = {
     "_functorch.functional_call": "ptcore.func",
     "_functorch.vmap": "ptcore.func",
     "compiler.config": f"{_HERE}._dynamo_config",
-    # files of PyTorch's packages that have other names here
+    # files of PyTorch's packages with other names here
     "accelerator.memory": "ptcore.accelerator",
     "autograd.anomaly_mode": "ptcore.autograd._anomaly",
     "autograd.gradcheck": "ptcore.autograd._gradcheck",
@@ -85,7 +85,7 @@ TABLE = {
     "utils.tensorboard.writer": "ptcore.utils.tensorboard",
 }
 
-# Names at the top of torch that ptcore keeps elsewhere, or has for PyTorch's sake alone.
+# Names at the top of torch that ptcore has in other modules, or only for PyTorch's sake.
 NAMES = {
     "ScriptModule": "ptcore.jit",
     "Tag": "ptcore.library.tag",

@@ -1,4 +1,4 @@
-"""``torch._prims_common``: the few helpers that programs take from there."""
+"""``torch._prims_common``: the few helpers of that module that programs use."""
 from typing import Any
 
 from ptcore._tensor import Tensor
@@ -16,7 +16,7 @@ Number = (bool, int, float, complex)
 
 
 def alert_not_deterministic(caller):
-    """Raises, or warns, where deterministic algorithms are asked for and ``caller`` has none."""
+    """Raises, or warns, if deterministic algorithms are requested and ``caller`` has none."""
     if not are_deterministic_algorithms_enabled():
         return
     text = (f"{caller} does not have a deterministic implementation, but you set "

@@ -1,4 +1,4 @@
-"""``torch.utils._python_dispatch``: classes that programs derive from; there is no ``__torch_dispatch__`` in ptcore."""
+"""``torch.utils._python_dispatch``: base classes for programs; ptcore has no ``__torch_dispatch__``."""
 __all__ = ["BaseTorchDispatchMode", "TorchDispatchMode", "is_traceable_wrapper_subclass"]
 
 _SENTENCE = ("ptcore has no __torch_dispatch__; overrides.TorchFunctionMode sees the calls of a thread, "
@@ -6,7 +6,7 @@ _SENTENCE = ("ptcore has no __torch_dispatch__; overrides.TorchFunctionMode sees
 
 
 class TorchDispatchMode:
-    """A mode that would see each operation below autograd; it can be derived from, and not entered."""
+    """A mode that would see each operation below autograd. It can be derived from, but not entered."""
 
     def __init__(self, _dispatch_key=None):
         pass
@@ -29,12 +29,13 @@ class BaseTorchDispatchMode(TorchDispatchMode):
 
 
 def is_traceable_wrapper_subclass(t):
-    """Whether a tensor is of a class that wraps others by ``__tensor_flatten__``; it can be used nowhere here."""
+    """Whether a tensor's class wraps others by ``__tensor_flatten__``; ptcore cannot use such a tensor.
+    """
     return hasattr(t, "__tensor_flatten__") and hasattr(t, "__tensor_unflatten__")
 
 
 def is_traceable_wrapper_subclass_type(t):
-    """The same of a class."""
+    """:func:`is_traceable_wrapper_subclass` for a class."""
     return is_traceable_wrapper_subclass(t)
 
 

@@ -1,4 +1,4 @@
-"""``torch.nn._reduction``: the numbers of reductions, and what stood in their place before they had names."""
+"""``torch.nn._reduction``: numbers of reductions, and the two flags that preceded their names."""
 import warnings
 
 __all__ = ["get_enum", "legacy_get_enum", "legacy_get_string"]
@@ -16,7 +16,7 @@ def get_enum(reduction):
 
 
 def legacy_get_string(size_average, reduce, emit_warning=True):
-    """The name of the reduction that two flags stood for; None is True."""
+    """The name of the reduction for two older flags; None counts as True."""
     found = "none" if reduce is not None and not reduce else "sum" if size_average is not None and not size_average \
         else "mean"
     if emit_warning:
@@ -26,5 +26,5 @@ def legacy_get_string(size_average, reduce, emit_warning=True):
 
 
 def legacy_get_enum(size_average, reduce, emit_warning=True):
-    """The number of the reduction that two flags stood for."""
+    """The number of the reduction for two older flags."""
     return get_enum(legacy_get_string(size_average, reduce, emit_warning))

@@ -1,4 +1,4 @@
-"""The module that programs get by ``import torch``: the names of ptcore, with PyTorch's version."""
+"""The module behind ``import torch``: the names of ptcore, with PyTorch's version."""
 import sys
 from importlib import import_module
 
@@ -32,7 +32,7 @@ def __getattr__(name):
         if found is ptcore or (name.startswith("_") and isinstance(found, _module)):
             raise AttributeError(f"module 'torch' has no attribute {name!r}")
         if isinstance(found, _module):
-            # The import lets the module answer for what `_more.MORE` adds.
+            # The import also adds the names of `_more.MORE` to the module.
             found = import_module(f"torch.{name}")
     globals()[name] = found
     return found

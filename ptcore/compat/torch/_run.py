@@ -8,7 +8,7 @@ USAGE = "usage: python -m ptcore.compat.torch (script.py | -m module | -c text) 
 
 
 def run(arguments):
-    """Runs what the arguments name: a file or a folder, ``-m module`` or ``-c text``."""
+    """Runs a program given by its arguments: a file or a folder, ``-m module`` or ``-c text``."""
     if not arguments or arguments[0] in ("-h", "--help"):
         print(USAGE, file=sys.stdout if arguments else sys.stderr)
         raise SystemExit(0 if arguments else 2)
@@ -18,7 +18,7 @@ def run(arguments):
     main = types.ModuleType("__main__")
     main.__builtins__ = builtins
     main.__spec__ = None
-    # The folder that ``python -m`` put first; a safe path (-P) has none.
+    # Removes the folder that ``python -m`` put first; with a safe path (-P) there is none.
     here = not sys.flags.safe_path
     if first == "-c":
         sys.argv[:] = ["-c", *rest[1:]]

@@ -1,14 +1,14 @@
-"""Modules of settings that programs make and ptcore has no use for: they keep what is set."""
+"""Modules of settings that have no effect in ptcore; the values are kept."""
 import contextlib
 import sys
 import types
 
 
 class Settings(types.ModuleType):
-    """A module whose settings are kept; one that was never set and has no default is an AttributeError."""
+    """A module that keeps its settings. A setting without a value or default raises AttributeError."""
 
     def patch(self, arg1=None, arg2=None, **kwargs):
-        """A context, or a decorator, with other settings: a name and a value, a dict, or keywords."""
+        """A context or decorator with other settings, given by a name and a value, a dict, or keywords."""
         changes = dict(arg1 or {}) if not isinstance(arg1, str) else {arg1: arg2}
         return _patched(self, {**changes, **kwargs})
 
@@ -30,7 +30,7 @@ def _patched(module, changes):
 
 
 def make(name, **defaults):
-    """Makes a loaded module one of settings."""
+    """Makes a loaded module a module of settings."""
     module = sys.modules[name]
     module.__class__ = Settings
     vars(module).update(defaults)

@@ -1,9 +1,9 @@
-"""``torch._utils``: the helpers that programs take from there."""
+"""``torch._utils``: helpers of that module that programs use."""
 __all__ = ["ExceptionWrapper", "KeyErrorMessage", "classproperty", "is_compiling"]
 
 
 def _flatten_dense_tensors(tensors):
-    """One vector of the elements of tensors of one dtype; `_unflatten_dense_tensors` takes it apart."""
+    """One vector of the elements of tensors of one dtype; `_unflatten_dense_tensors` reverses it."""
     from ptcore import cat
     tensors = list(tensors)
     return tensors[0].contiguous().view(-1) if len(tensors) == 1 else cat([t.contiguous().view(-1) for t in tensors])
@@ -33,7 +33,7 @@ def _take_tensors(tensors, size_limit):
 
 
 def _reorder_tensors_as(tensors, ordered_tensors):
-    """Tensors in the order of others of the same types."""
+    """Tensors in the order of other tensors with the same types."""
     by_type = {}
     for t in tensors:
         by_type.setdefault(t.dtype, []).append(t)
@@ -42,12 +42,12 @@ def _reorder_tensors_as(tensors, ordered_tensors):
 
 
 def _rebuild_tensor(storage, storage_offset, size, stride):
-    """A tensor of float32 that lies on a storage."""
+    """A tensor of float32 over a storage."""
     raise NotImplementedError("torch._utils._rebuild_tensor: storages have no dtype here; set_ lays a tensor on one")
 
 
 def _rebuild_tensor_v2(storage, storage_offset, size, stride, requires_grad, backward_hooks, metadata=None):
-    """The tensor of a pickle of PyTorch's, on a typed storage (anything with ``dtype`` and ``_untyped_storage``)."""
+    """The tensor of a PyTorch pickle, over a typed storage (any object with ``dtype`` and ``_untyped_storage``)."""
     from ptcore import empty
     untyped = getattr(storage, "_untyped_storage", None)
     if untyped is None:
@@ -102,20 +102,20 @@ def _element_size(dtype):
 
 
 def is_compiling():
-    """Whether the program that asks is being captured."""
+    """Whether the calling program is being captured."""
     from ptcore.compiler import is_compiling as asked
     return asked()
 
 
 class KeyErrorMessage(str):
-    """A message whose line breaks are shown by KeyError."""
+    """A message that KeyError shows with its line breaks."""
 
     def __repr__(self):
         return str(self)
 
 
 class ExceptionWrapper:
-    """An exception with its traceback as a text, to be raised in another process or thread."""
+    """An exception with its traceback as text, for raising in another process or thread."""
 
     def __init__(self, exc_info=None, where="in background"):
         import sys

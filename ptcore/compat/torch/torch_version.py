@@ -5,7 +5,7 @@ __all__ = ["TorchVersion"]
 
 
 def _key(version):
-    """Numbers of a release, and whether it is a final one (a local part such as +cpu counts for nothing)."""
+    """Numbers of a release, and whether it is final (a local part such as +cpu is ignored)."""
     if isinstance(version, (tuple, list)):
         version = ".".join(map(str, version))
     found = re.match(r"\s*v?(\d+(?:\.\d+)*)(.*)", str(version))

@@ -8,12 +8,12 @@ from ptcore._tensor import Tensor
 
 
 def custom_call(tracer, own, function, name, args):
-    """Writes the node of a call; NotImplemented where casts or a history come first, or its parts are to be seen."""
+    """Writes the node of a call; NotImplemented if casts, a history or the parts of the op are to be traced instead."""
     definition = own.definition
     args = definition.converted(args)
     if definition.comes_first(args):
         return NotImplemented
-    # The graph calls the op where the program does, where it has a history.
+    # A call with a history stays in the graph with the mode of the program.
     mode = thread.grad_enabled if thread.skips is definition else is_grad_enabled()
     found = [tracer.argument(x) for x in args]
     values = tuple([v for v, _, _ in found])
@@ -24,11 +24,11 @@ def custom_call(tracer, own, function, name, args):
             definition.promise(values, result)
         shown = definition.fake if tracer.env is not None else None
         sizes = None
-        if shown is not None:           # the same rule on symbols; nobody uses the nodes of what it calls
+        if shown is not None:           # the fake on symbols; nodes of its ops stay unused
             try:
                 with tracer:
                     sizes = definition.call_kernel(shown, args)
-            except NotImplementedError:     # the sizes depend on values: each is a symbol of its own
+            except NotImplementedError:     # the sizes depend on values and become new symbols
                 if tracer.mode != "real":
                     raise
     for k in own.mutates:

@@ -1,25 +1,25 @@
-"""What the stand-ins of a tracer carry."""
+"""The payloads of a tracer's stand-ins."""
 from ptcore._errors import here
 from ptcore._interpret import Payload
 from ptcore._subclass import stands_for
 
 
 class Traced(Payload):
-    """What a stand-in carries: its value, on the meta device if only its sizes are known, and the node that gives it.
+    """The payload of a stand-in: its value, on the meta device if only its sizes are known, and the node that gives it.
 
-    ``device`` is where the value would be. ``constant`` is the value where that does not depend on arguments, as long
-    as nothing has been written to it since its ``count``; or None.
+    ``device`` is the device of the value. ``constant`` is the value if no argument decides it, and None otherwise; it
+    counts only while the tensor's version is ``count``.
     """
 
     __slots__ = ("constant", "count", "device", "node", "tensor")
-    known = False               # no rule may look at values: with other arguments they are others
+    known = False               # no rule may read values, since they differ for other arguments
 
     def __init__(self, tensor, node, owner, device):
         super().__init__(owner)
         self.tensor, self.node, self.device, self.constant = tensor, node, device, None
 
     def known_value(self):
-        """The value, a plain tensor, where it does not depend on arguments; or None."""
+        """The value as a plain tensor if it does not depend on arguments; otherwise None."""
         return None if self.constant is None or self.count != self.tensor._version else self.constant
 
     def __repr__(self):
@@ -46,7 +46,8 @@ class Traced(Payload):
 
 
 class Sized(Traced):
-    """What a stand-in of symbolic sizes carries; ``strides`` and ``offset`` are None where they follow from those."""
+    """The payload of a stand-in with symbolic sizes; ``strides`` and ``offset`` are None if sizes determine them.
+    """
 
     __slots__ = ("offset", "sizes", "strides")
 

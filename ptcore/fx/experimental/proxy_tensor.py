@@ -1,7 +1,7 @@
-"""``make_fx``: any function as a graph of rows, by running it once under an interpreter that writes nodes.
+"""``make_fx``: runs a function once under an interpreter that writes nodes, and gives its graph of rows.
 
-``ProxyTracer`` is the interpreter. Each tensor inside is a stand-in that carries its value and the node that gives it.
-What transformations and the backward do is made of rows in the end, and so it is in the graph.
+``ProxyTracer`` is the interpreter. Each tensor inside is a stand-in whose payload holds its value and the node that
+gives it. Transformations and the backward end in rows as well, so the graph contains them.
 """
 import operator
 import types
@@ -46,16 +46,16 @@ class ProxyTracer(Interpreter):
         Whether nodes get the user's line.
     """
 
-    traces = True                       # and does nothing else: rules may call what is fused
+    traces = True                       # it changes no value, so rules may call fused rows
 
     def __init__(self, root, mode="real", decompositions=None, record_stack_traces=True):
         self.root, self.mode, self.record_stack_traces = root, mode, record_stack_traces
         self.graph = Graph(tracer_cls=type(self))
         self.decompositions = {op_id(key) if isinstance(key, str) else key.op: f
                                for key, f in (decompositions or {}).items()}
-        self.reads = []                 # (kind, tensor) of values that no argument has
+        self.reads = []                 # (kind, tensor) for each read of a value
         self._constants, self._calls = {}, {}
-        self._outside, self._written = {}, {}       # without values: id -> tensor from outside, its storage
+        self._outside, self._written = {}, {}  # modes without values: id -> tensor from outside; storages written to
         self.env = None
         if mode == "symbolic":
             from ptcore.fx.experimental import sizes as _sizes
@@ -64,7 +64,7 @@ class ProxyTracer(Interpreter):
     # -- values and nodes --------------------------------------------------------------------------
 
     def pair(self, value, node, device=None):
-        """The stand-in of a value and the node that gives it."""
+        """Makes the stand-in of a value and the node that gives it."""
         return stands_for(value, Traced(value, node, self, value.device if device is None else device))
 
     def input(self, x, node):
@@ -86,17 +86,17 @@ class ProxyTracer(Interpreter):
         return isinstance(x, Tensor) or (self.env is not None and self.env.is_number(x))
 
     def value(self, x):
-        """The value of a stand-in; another tensor itself."""
+        """The value of a stand-in; another tensor is returned unchanged."""
         payload = carried_by(x, self)
         return x if payload is None else payload.tensor
 
     def lift(self, x):
-        """The stand-in of a tensor that the program has from outside."""
+        """The stand-in of a tensor from outside of the program."""
         value, node = self.constant(x)
         return self.pair(value, node, x.device)
 
     def constant(self, x):
-        """The value and the node of a tensor that the program has from outside."""
+        """The value and the node of a tensor from outside of the program."""
         known = self._constants.get(id(x))
         if known is None:
             kind = "_param_constant" if isinstance(x, Parameter) else "_tensor_constant"
@@ -118,7 +118,7 @@ class ProxyTracer(Interpreter):
         return made
 
     def argument(self, x):
-        """The value and the node of an argument, and what it carries: None of what does not depend on arguments."""
+        """The value, the node and the payload of an argument; a tensor from outside is its own payload."""
         if isinstance(x, Tensor):
             payload = carried_by(x, self)
             if payload is not None:
@@ -144,7 +144,7 @@ class ProxyTracer(Interpreter):
         if known is None:
             own = ops.row(op)
             name = (own.called or own.name).strip(".").replace(".", "_")
-            name = f"{name}_backward" if "__d" in own.name else name        # the gradient by one of its operands
+            name = f"{name}_backward" if "__d" in own.name else name        # the gradient by one of the operands
             known = self._calls[op] = own, ops.function(op), ops.function(op, True), name, _plain(own)
         own, function, in_place, name, plain = known
         if self.decompositions and op in self.decompositions and out is None and variant != INPLACE:
@@ -198,8 +198,8 @@ class ProxyTracer(Interpreter):
         return s
 
     def plain_call(self, function, name, args):
-        """A call of which the arguments are numbers and tensors that are traced, whose values have no history; or None,
-        with nothing done."""
+        """Traces a call of numbers and traced tensors without history. Returns None, and does nothing, for other
+        arguments."""
         values, nodes, device = [], [], None
         for x in args:
             if isinstance(x, Tensor):
@@ -237,8 +237,8 @@ class ProxyTracer(Interpreter):
         return self.pair(x, node, device) if isinstance(x, Tensor) else x
 
     def note_constant(self, payload, own, op, found, variant, before=None):
-        """Keeps the value of what depends neither on arguments nor on chance, if it is small. ``before``: what was
-        known of a tensor that is written to."""
+        """Keeps the value of a small result that depends neither on arguments nor on chance. ``before``: the known
+        value of a tensor that is written to."""
         payload.constant = None
         if own.random or payload.tensor.numel() > CONSTANT_NUMEL:
             return
@@ -251,12 +251,12 @@ class ProxyTracer(Interpreter):
                      for p, v in (zip(carried, value) if several else [(carried, value)])]
             if any(p is not None and (k is None or not isinstance(p, (Traced, Tensor, ptcore.device)))
                    for k, p in zip(known, carried if several else [carried])):
-                return                  # a symbolic number is none that is known
+                return                  # a symbolic number has no known value
             values.append(tuple(known) if several else known[0])
         self.know(payload, None if self.mode == "real" else values, op, variant)
 
     def note_write(self, value):
-        """Where there are no values, memory outside is not written to: what it would hold is not known any more."""
+        """Notes a write to outside memory. Modes without values do not write, so its contents become unknown."""
         if self.mode != "real":
             x = self._outside.get(id(value if value._base is None else value._base))
             if x is not None:
@@ -264,12 +264,12 @@ class ProxyTracer(Interpreter):
                 self._written[id(storage)] = storage
 
     def held(self, x):
-        """A tensor from outside, or a device; None where it is not known what it would hold."""
+        """A tensor from outside, or a device; None if a write has made its contents unknown."""
         written = self._written and isinstance(x, Tensor) and id(x.untyped_storage()) in self._written
         return None if written else x
 
     def know(self, payload, values, op, variant):
-        """``values``: the arguments where the value is to be worked out, which has none on the meta device."""
+        """Sets a payload's constant: the op's result for ``values``, or without values the payload's tensor."""
         if values is None:
             payload.constant = payload.tensor
         elif variant == INPLACE:
@@ -279,7 +279,7 @@ class ProxyTracer(Interpreter):
         payload.count = payload.tensor._version
 
     def device(self, found, args):
-        """Where a result would be: where an argument says, else where the tensors are."""
+        """The device of a result: that of a device argument, otherwise that of the tensors."""
         tensors = []
         for (_, _, carried), x in zip(found, args):
             if isinstance(x, ptcore.device):
@@ -291,10 +291,10 @@ class ProxyTracer(Interpreter):
                 return p.device
         return tensors[0].device if tensors else ptcore.get_default_device()
 
-    # -- what is no op -----------------------------------------------------------------------------
+    # -- events that are no ops ---------------------------------------------------------------------
 
     def created(self, kind, x):
-        """Memory from outside: what was copied there is copied at each run."""
+        """Makes a stand-in for memory from outside. Where the program copied the memory, each run copies it."""
         value, node = self.constant(x)
         if kind in ("from_numpy", "frombuffer", "from_dlpack"):
             return self.pair(value, node, x.device)
@@ -306,7 +306,7 @@ class ProxyTracer(Interpreter):
         return s
 
     def value_read(self, payload):
-        """The value of a tensor that the program reads and that is not known; None: it is refused."""
+        """The value of a tensor that the program reads; None refuses the read."""
         return None
 
     def read(self, kind, x):
@@ -328,15 +328,15 @@ def _plain(row):
 
 
 META, CPU = ptcore.device("meta"), ptcore.device("cpu")
-CONSTANT_NUMEL = 1024               # elements up to which the values of constants are kept
+CONSTANT_NUMEL = 1024               # largest number of elements of a kept constant
 
 
 def make_fx(f, decomposition_table=None, tracing_mode="real", _allow_non_fake_inputs=False, *, pre_dispatch=False,
             record_module_stack=False, _allow_fake_constant=False, _error_on_data_dependent_ops=True,
             record_stack_traces=True, proxy_module_inputs=False, _disable_torch_fn_metadata_mode=False):
-    """The function that traces ``f`` with the arguments it is given, and returns a graph of the rows that were called.
+    """Wraps ``f``: a call traces it with these arguments, and returns a graph of the rows that were called.
 
-    Backward passes and transformations inside ``f`` are traced as well: the graph is what they do.
+    Backward passes and transformations inside ``f`` are traced as well; the graph holds the rows that they call.
 
     Parameters
     ----------
@@ -418,7 +418,7 @@ def _trace(f, args, mode, decompositions, record_stack_traces):
 
 
 def _argument_names(f, n):
-    """The names of a function's parameters, or ``arg0`` on."""
+    """The names of a function's parameters, or ``arg0``, ``arg1``, ..."""
     code = getattr(f, "__code__", None) if isinstance(f, types.FunctionType) else None
     if code is None or code.co_flags & 0x04 or hasattr(f, "__wrapped__"):
         return [f"arg{k}" for k in range(n)]

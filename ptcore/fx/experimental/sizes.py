@@ -1,4 +1,4 @@
-"""Sizes as symbols while a function is traced: which node gives each, which results have, what must hold of them."""
+"""Symbols of sizes while a function is traced: the nodes that give them, sizes of results, and conditions on sizes."""
 import operator
 
 from ptcore._ops.table.evaluate import symbolic_layout, symbolic_sizes
@@ -13,7 +13,7 @@ NUMBERS = (SymInt, SymFloat, SymBool)
 
 
 def sym_size(input, dim):
-    """The size of a dim: what a node of a graph gives for a symbol."""
+    """The size of a dim, as a function that a graph's nodes call."""
     return input.shape[dim]
 
 
@@ -24,7 +24,7 @@ def sym_dim(input):
 
 @has_side_effect
 def check_guards(texts, *holds):
-    """Refuses sizes for which a traced program is another one.
+    """Refuses sizes for which the traced program would take another path.
 
     Raises
     ------
@@ -41,8 +41,8 @@ class Sizes:
 
     def __init__(self, tracer, env=None):
         self.tracer, self.env = tracer, ShapeEnv() if env is None else env
-        self.sources = {}               # leaf -> (node, dim) that gives it; dim None: the node itself
-        self.given = []                 # (node, dim, size as it is inside) of the arguments
+        self.sources = {}               # leaf -> (node, dim) that gives it; without a dim the node is the number itself
+        self.given = []                 # (node, dim, size in the traced function) of the arguments
         self.dims = []                  # (node, number of dims) of tensor arguments
         self.nodes = {}                 # (node, dim) or expression -> node
 
@@ -92,7 +92,7 @@ class Sizes:
 
     @staticmethod
     def check_write(row, args):
-        """Records that what is written has the sizes of what it is written to."""
+        """Records the condition that a written value has the sizes of its target."""
         symbolic_sizes(row.name, args)
 
     def fresh(self, hint, node, dim):
@@ -135,8 +135,8 @@ class Sizes:
         return found
 
     def check_guards(self):
-        """Adds to the graph what must hold of the sizes it is run with, for the program to be that which was traced:
-        what the arguments say before anything else is run, the rest at the end."""
+        """Adds the conditions on sizes to the graph. Those on sizes of arguments are checked before anything else, the
+        rest at the end."""
         early, late = {}, {}                # text -> node
         for node, n in self.dims:
             found = self.operation(sym_dim, (node,))
@@ -161,7 +161,7 @@ class Sizes:
         self._begin_with_sizes(checks)
 
     def _begin_with_sizes(self, checks):
-        """Moves what is computed of the arguments' sizes alone behind the arguments."""
+        """Moves computations on the arguments' sizes alone to the place behind the arguments."""
         movable, known, last = {*self.nodes.values(), *checks}, set(), None
         for node in list(self.tracer.graph.nodes):
             if node.op == "placeholder":
@@ -174,7 +174,7 @@ class Sizes:
 
 
 def _has_layout(x):
-    """Whether the strides of a tensor can be said."""
+    """Whether a tensor has strides."""
     try:
         return x.stride() is not None and x.storage_offset() is not None
     except RuntimeError:

@@ -1,4 +1,4 @@
-"""``ShapeProp``: runs a graph and writes on each node what its value looks like."""
+"""``ShapeProp``: runs a graph and notes on each node the shape, dtype and layout of its value."""
 import traceback
 from typing import Any, NamedTuple
 
@@ -10,7 +10,7 @@ __all__ = ["ShapeProp", "TensorMetadata"]
 
 
 class TensorMetadata(NamedTuple):
-    """What a tensor looks like."""
+    """The properties of a tensor without its values."""
 
     shape: Any
     dtype: Any
@@ -38,8 +38,8 @@ def _fits(x, format):
 
 
 class ShapeProp(Interpreter):
-    """Runs a graph; ``node.meta["tensor_meta"]`` says then what its tensors look like, ``node.meta["type"]`` of what
-    class its value is.
+    """Runs a graph. Then ``node.meta["tensor_meta"]`` describes the tensors of a node's value, and
+    ``node.meta["type"]`` is its class.
 
     Examples
     --------

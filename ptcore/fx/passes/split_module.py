@@ -1,4 +1,4 @@
-"""``split_module``: a graph in parts, each a module of its own."""
+"""``split_module``: cuts a graph into parts, each a module."""
 import operator
 
 from ptcore.fx.graph import Graph
@@ -9,7 +9,8 @@ __all__ = ["split_module"]
 
 
 class _Part:
-    """The nodes that are to be one module, what they need of others and what others need of them, in order."""
+    """The nodes of one module, the values they need of other parts, and the values that others need, in order.
+    """
 
     def __init__(self, name):
         self.name, self.nodes = name, []
@@ -17,7 +18,7 @@ class _Part:
 
 
 def _ordered(parts):
-    """The parts, each behind those whose values it needs, and where it can as soon as the last of them is there."""
+    """The parts in an order in which each is behind those whose values it needs, as directly as possible."""
     waits = {key: set(part.needs) for key, part in parts.items()}
     ready, order = [key for key in parts if not waits[key]], []
     while ready:
@@ -35,7 +36,7 @@ def _ordered(parts):
 def split_module(m, root_m, split_callback, qualname_map=None, keep_original_order=False,
                  keep_original_node_name=False, keep_original_input_name=True, *, partition_affix=None,
                  tuple_return=False):
-    """A graph as a graph of parts: each part is a submodule ``submod_<id>``.
+    """Makes a graph of parts; each part is a submodule ``submod_<id>``.
 
     Parameters
     ----------
@@ -109,7 +110,7 @@ def split_module(m, root_m, split_callback, qualname_map=None, keep_original_ord
     base._trees = m.graph._trees
 
     def value(node):
-        """The node of the new graph; parameters are looked up at their place, or before the part that needs them."""
+        """The node of the new graph. A parameter is looked up at its old place, or before the part that needs it."""
         if node not in values:
             if node.op == "get_attr":
                 modules[node.target] = attribute_at(m, node.target)
@@ -136,7 +137,7 @@ def split_module(m, root_m, split_callback, qualname_map=None, keep_original_ord
 
 
 def _module_of(m, part, keep_names, keep_inputs, tuple_return):
-    """{name in the part: name in m} of what the part calls, and the part as a module."""
+    """{name in the part: name in m} of the modules and attributes that the part uses, and the part as a module."""
     graph, values, targets, old = Graph(), {}, {}, {}
     for k, x in enumerate(part.inputs):
         values[x] = graph.placeholder(x.name if keep_inputs else f"arg_{k}", x.type)

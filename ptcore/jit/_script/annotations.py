@@ -35,7 +35,7 @@ def annotate(the_type, the_value):
 
 
 def is_scripting():
-    """True in a scripted program, False in Python: what only one of the two can do stands under it.
+    """True in a scripted program, False in Python: it guards code that only one of the two can run.
 
     Returns
     -------
@@ -45,7 +45,7 @@ def is_scripting():
 
 
 def jit_isinstance(obj, target_type):
-    """Whether a value is of a type, with a look at what containers hold; ``script`` knows the type from then on.
+    """Whether a value is of a type, items of containers included; ``script`` narrows the value's type accordingly.
 
     Parameters
     ----------

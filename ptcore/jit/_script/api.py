@@ -19,9 +19,9 @@ Final = typing.Final
 def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None) -> typing.Any:
     """Compiles a function, a module or a class from its source.
 
-    The source is read, not run: what is compiled is a subset of Python with static types, in which values without an
-    annotation are tensors. A program outside of the subset raises an error that shows the line and says what there is
-    instead.
+    The source is read, not run. Script compiles a subset of Python with static types, in which values without an
+    annotation are tensors. A program outside of the subset raises an error that shows the line and the supported
+    alternative.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None) -> 
 
 
 def script_method(fn):
-    """Marks a method of a class that inherits from :class:`ScriptModule`: it is compiled when an object is made.
+    """Marks a method of a :class:`ScriptModule` subclass to be compiled when an object is made.
 
     Examples
     --------
@@ -97,10 +97,10 @@ def script_method(fn):
 
 
 def interface(obj):
-    """Gives a class back as it is: script has no interfaces, whose methods are looked up by name at run time.
+    """Returns a class unchanged: script has no interfaces, whose methods are looked up at run time.
 
-    Modules are called by what is known at script time, which their own classes say; so an annotation by an interface
-    means nothing.
+    Calls of modules are resolved at script time by the class of the module, so an annotation by an interface has no
+    effect.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ class CompilationUnit:
 
 
 def script_if_tracing(fn):
-    """A function that is scripted when it is first called while a program is traced, and called as it is otherwise."""
+    """A function that is scripted when a traced program first calls it; elsewhere the function itself runs."""
     @functools.wraps(fn)
     def wrapper(*args, **kwargs):
         return script(fn)(*args, **kwargs) if is_tracing() else fn(*args, **kwargs)
@@ -137,10 +137,10 @@ def script_if_tracing(fn):
     return wrapper
 
 
-decorators.script_if_tracing = script_if_tracing        # where pickles of earlier commits name it
+decorators.script_if_tracing = script_if_tracing        # pickles of earlier commits name it there
 
 
-# -- what functions and modules are given from above ------------------------------------------------------------------
+# -- imports of higher files for functions.py and modules.py ---------------------------------------------------------
 
 def _compiler():
     from ptcore.jit._script.compiler import Compiler

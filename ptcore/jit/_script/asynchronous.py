@@ -1,4 +1,4 @@
-"""``fork`` and ``wait``: calls whose results are asked for later. Each runs where it is made."""
+"""``fork`` and ``wait``: calls whose results are fetched later. Each call runs where ``fork`` is called."""
 
 __all__ = ["Future", "fork", "wait"]
 
@@ -35,10 +35,10 @@ class Future:
 
 
 def fork(func, *args, **kwargs):
-    """Calls a function; its result, or the error that it raised, is there for :func:`wait`.
+    """Calls a function. :func:`wait` gives its result, or raises the error that it raised.
 
-    The call runs at once, in this thread: ops use the threads of the pool themselves. PyTorch may run it beside what
-    follows, which programs cannot see but by the time that it takes.
+    The call runs at once, in this thread, since ops use the threads of the pool themselves. PyTorch may run the call
+    beside the code that follows; programs see no difference but in time.
 
     Parameters
     ----------

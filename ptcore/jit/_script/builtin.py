@@ -51,7 +51,7 @@ class Builtins:
     SPECIAL_NAMES = tuple([f.__name__ for f in _SPECIAL if f.__module__ == "builtins"])
 
     def only_args(self, node, least, most=None):
-        """The arguments of a builtin, of which there are so many, none by name."""
+        """The arguments of a builtin: ``least`` to ``most`` of them, none by name."""
         if node.keywords:
             raise self.error(f"{ast.unparse(node.func)} takes no argument {node.keywords[0].arg!r} in script",
                              NotSupportedError)
@@ -62,7 +62,7 @@ class Builtins:
                              f"arguments, not {len(args)}")
         return args
 
-    # -- what loops go through ---------------------------------------------------------------------
+    # -- iteration --------------------------------------------------------------------------------
 
     def call_range(self, node, hint):
         args = [self.integer(self.as_value(a)) for a in self.only_args(node, 1, 3)]
@@ -160,7 +160,7 @@ class Builtins:
             return self.emit(dict, (x,), Dict(*x.type.args[0].args))
         raise self.error(f"dict of a value of type {x.type} is not supported")
 
-    # -- of containers and numbers -----------------------------------------------------------------
+    # -- containers and numbers --------------------------------------------------------------------
 
     def call_len(self, node, hint):
         (x,) = self.only_args(node, 1)
@@ -393,7 +393,7 @@ class Builtins:
             return self.instance_test(node.args[0], x, wanted, Test)
 
     def wanted_types(self, tree):
-        """What ``isinstance`` looks for: types, or classes of modules, ``list`` and ``tuple`` as such."""
+        """The second argument of ``isinstance``: types, classes of modules, and ``list``, ``tuple`` or ``dict``."""
         trees = tree.elts if isinstance(tree, ast.Tuple) else [tree]
         found = []
         for t in trees:
@@ -465,7 +465,7 @@ class Builtins:
         return self.attribute(x, name)
 
     def call_type(self, node, hint):
-        """The class of a module or of a value whose type has one: for messages."""
+        """``type(x)``, for messages: the class of a module, or of a value whose type has a class."""
         (x,) = self.only_args(node, 1)
         if isinstance(x, Mod):
             return Py(type(getattr(x.module, "_jit_original", x.module)))

@@ -1,4 +1,4 @@
-"""Calls of script: what may be called, with which arguments, and what it gives."""
+"""Calls in script: the callables, their arguments and their results."""
 import ast
 import builtins
 import contextlib
@@ -23,7 +23,7 @@ from ptcore.jit._script.values import Iterable, Method, Mod, Py, Val
 
 __all__ = ["Calls"]
 
-# Methods of Tensor that give, or take, what has no type.
+# Methods of Tensor with results or arguments that have no static type.
 _UNTYPED = ("tolist", "numpy", "to_numpy", "tobytes", "untyped_storage", "register_hook", "apply_", "map_", "map2_",
             "register_post_accumulate_grad_hook")
 CONTEXT = Type("context")
@@ -44,7 +44,7 @@ class Calls(Builtins):
             return self.call(function, args, kwargs, hint)
 
     def arguments(self, node):
-        """The arguments of a call, by position and by name; what exists at script time alone may be among them."""
+        """The arguments of a call, by position and by name. Objects known at script time may be among them."""
         args, kwargs = [], {}
         for a in node.args:
             if isinstance(a, ast.Starred):
@@ -88,7 +88,7 @@ class Calls(Builtins):
         raise self.error("this is nothing that can be called in script")
 
     def call_python(self, f, args, kwargs):
-        """A function or class of Python."""
+        """A call of a function or class of Python."""
         from ptcore.jit._script.functions import ScriptFunction, script_function
         if isinstance(f, functools.partial):
             raise self.error("functools.partial is not supported; call the function itself", NotSupportedError)
@@ -98,7 +98,7 @@ class Calls(Builtins):
                              self.annotated_result(f))
         if how == "ignore":
             return self.call_ignored(f, args, kwargs)
-        f = getattr(f, "_opoverload", f)        # of ops.namespace.name, and of library.custom_op
+        f = getattr(f, "_opoverload", f)        # for ops.namespace.name and library.custom_op
         wrapped = getattr(f, "__script_if_tracing_wrapper__", None)
         f = wrapped or f
         if isinstance(f, ScriptFunction):
@@ -125,7 +125,7 @@ class Calls(Builtins):
 
     @contextlib.contextmanager
     def note_call(self):
-        """Errors in the compilation of what is called say where the call is."""
+        """Adds the place of the call to errors in the compilation of the called function."""
         try:
             yield
         except RuntimeError as error:
@@ -144,7 +144,7 @@ class Calls(Builtins):
     # -- scripted functions ------------------------------------------------------------------------
 
     def scripted(self, f):
-        """A ScriptFunction as it is, a traced one with types."""
+        """A ScriptFunction itself, or the ScriptFunction of a traced function."""
         if not hasattr(f, "_jit_as_script"):
             return f
         try:
@@ -157,7 +157,7 @@ class Calls(Builtins):
         return self.emit(f, values, f.returns)
 
     def bind_arguments(self, name, parameters, args, kwargs):
-        """The arguments of a scripted function in its order; defaults are filled in."""
+        """The values of a scripted function's parameters in order, defaults filled in."""
         if len(args) > len([p for p in parameters if not p.keyword_only]):
             raise self.error(f"{name} takes {len(parameters)} arguments, not {len(args)}: "
                              f"{signature(name, parameters)}")
@@ -188,7 +188,7 @@ class Calls(Builtins):
         return made
 
     def call_ignored(self, f, args, kwargs):
-        """A call of Python as it is, whose result is of the type that its annotation says."""
+        """A call that stays Python; its result has the annotated type."""
         args = [self.as_value(a) for a in args]
         kwargs = {k: self.as_value(a) for k, a in kwargs.items()}
         return self.emit(f, args, self.annotated_result(f), kwargs)
@@ -322,14 +322,14 @@ class Calls(Builtins):
         return self.as_value(a)
 
     def typed(self, t, emit):
-        """A result; what ptcore gives as a tuple of any length is a list in script."""
+        """A result of ``emit``; a tuple of any length from ptcore is a list in script."""
         if t.kind == "List":
             made = emit(TENSOR)
             return self.emit(operations.as_list, (made,), t)
         return emit(t)
 
     def call_op(self, f, args, kwargs):
-        """A function of ptcore."""
+        """A call of a function of ptcore."""
         name = getattr(f, "__name__", "")
         if name in ("tensor", "as_tensor", "scalar_tensor") and args and isinstance(args[0], list):
             raise self.error(f"{name} takes numbers and lists of numbers")
@@ -340,7 +340,7 @@ class Calls(Builtins):
         return self.typed(results.of_call(f, name, args, kwargs), lambda t: self.emit(f, args, t, kwargs))
 
     def check_op(self, f, name, args, kwargs):
-        """Arguments of an op by its signature: their names and number, and kinds where its row says them."""
+        """Checks arguments of an op against its signature: names and number, and types where the op has a row."""
         for a in [*args, *kwargs.values()]:
             if a.type.is_optional and self.must_be_there(f, a, args, kwargs):
                 raise self.error(f"{name} gets a value of type {a.type}, which may be None; test it by `is not None` "
@@ -431,7 +431,7 @@ class Calls(Builtins):
         return self.emit(cls, items, t)
 
     def entered_type(self, context):
-        """The type of what ``with`` gives behind ``as``."""
+        """The type of the value that ``with`` binds by ``as``."""
         t = context.type
         if t.kind == "Class":
             found = self.method_of_class(context, "__enter__")
@@ -445,7 +445,7 @@ class Calls(Builtins):
 
 
 def _fits(arg, t):
-    """Whether an argument of a row may be of a static type, as far as its letter says."""
+    """Whether an argument of a row may be of a static type, judged by its letter."""
     if t.kind in ("Any", "number") or t.kind == "Union":
         return True
     letter = arg.letter

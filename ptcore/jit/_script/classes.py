@@ -23,7 +23,7 @@ SPECIAL = {"__init__", "__bool__", "__len__", "__contains__", "__getitem__", "__
 
 
 def from_module(cls, text):
-    """What the text of an annotation means in the module of a class."""
+    """The meaning of an annotation's text in the module of a class."""
     def found(node):
         if isinstance(node, ast.Name):
             known = vars(sys.modules[cls.__module__])
@@ -41,7 +41,7 @@ def from_module(cls, text):
 
 
 class ClassInfo:
-    """What script knows of a class.
+    """The attributes and methods of a class in script.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class ClassInfo:
         self.cls, self.type = cls, Type("Class", (), cls)
         self.attributes, self.functions, self.statics, self.properties, self.constants = {}, {}, {}, {}, {}
         self.open = False
-        self.fields = None              # of a dataclass, whose constructor and comparisons are Python's own
+        self.fields = None              # the fields of a dataclass, whose constructor and comparisons are Python's own
         self._methods = {}
 
     def read(self):

@@ -69,7 +69,7 @@ class Compiler(Statements, Expressions, Calls, Methods):
         return self
 
     def finish(self, node):
-        """The result: None where the end is reached."""
+        """Writes the result; a function whose end is reached returns None."""
         if not self.frame.exited:
             self.returned.append(NONE)
             if self.returns is not None and not is_subtype(NONE, self.returns):

@@ -1,4 +1,4 @@
-"""What loops go through, and comprehensions."""
+"""Iterables of loops, and comprehensions."""
 import ast
 import enum
 import operator
@@ -13,12 +13,12 @@ __all__ = ["Comprehensions"]
 
 
 class Comprehensions:
-    """The part of the compiler that reads what is behind ``in``."""
+    """The part of the compiler that reads iterables and comprehensions."""
 
-    # -- what loops go through ---------------------------------------------------------------------
+    # -- iterables ---------------------------------------------------------------------------------
 
     def loop_source(self, tree):
-        """The expression behind ``in`` of a loop; of a dict's keys, values and items as they are round by round."""
+        """The expression behind ``in`` of a loop. Keys, values and items of a dict are read in each round."""
         part = tree.func.attr if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Attribute) else None
         if part in ("keys", "values", "items") and not tree.args and not tree.keywords:
             owner = self.expression(tree.func.value)
@@ -41,7 +41,7 @@ class Comprehensions:
         return Iterable(lambda c: c.emit(operations.unchanged_length, (d, keys), INT), item, False)
 
     def iterable(self, x):
-        """What a loop, a comprehension or ``list`` goes through."""
+        """The Iterable of a value, for a loop, a comprehension or ``list``."""
         if isinstance(x, Iterable):
             return x
         if isinstance(x, list):
@@ -76,7 +76,7 @@ class Comprehensions:
         return Iterable(lambda c: c.emit(len, (x,), INT), lambda c, k: c.emit(operator.getitem, (x, k), inner), fixed)
 
     def list_from(self, over, inner=None):
-        """A new list of what a loop goes through."""
+        """A new list of the items of an Iterable."""
         if over.items is not None:
             return self.make_list([self.as_value(x) for x in over.items], inner)
         return self.collect(ast.Pass(), over, lambda item: item, inner)
@@ -113,7 +113,7 @@ class Comprehensions:
             return self.loop_source(node.generators[0].iter)
 
     def bind(self, target, x):
-        """Gives the variables of a comprehension their values: they are those of the frame alone."""
+        """Binds the variables of a comprehension, in its own frame alone."""
         if isinstance(target, ast.Name):
             self.frame.vars[target.id] = x if isinstance(x, (Val, Mod, Py)) else self.as_value(x)
             self.frame.types[target.id] = getattr(self.frame.vars[target.id], "type", None)
@@ -127,7 +127,7 @@ class Comprehensions:
             self.bind(t, item)
 
     def collect(self, node, over, item, inner, generator=None):
-        """A new list, filled in a loop."""
+        """A new list, which a loop fills."""
         made = self.emit(operations.make_list, (), None, name="list")
         found = []
 

@@ -19,10 +19,10 @@ def export(fn):
 
 
 def ignore(drop=False, **kwargs):
-    """Marks a function or method that script calls as Python, without compiling it.
+    """Marks a function or method that script leaves to Python.
 
-    Its result is of the type that its annotation says, a Tensor without one. What calls such a function cannot be
-    saved; with ``drop=True`` it can, and a loaded program raises where it is called.
+    Its result has the annotated type, or is a Tensor without an annotation. A program that calls it cannot be saved.
+    With ``drop=True`` the program can be saved, and a loaded program raises at the call.
     """
     if callable(drop):
         drop._jit_modifier = "ignore"
@@ -53,5 +53,5 @@ def modifier(f):
 
 
 def _overload(func):
-    """Marks a declaration that a definition follows, which is what scripts read; gives it back as it is."""
+    """Marks the declaration of an overload, and returns it unchanged. Script reads the definition that follows it."""
     return func

@@ -4,7 +4,7 @@ __all__ = ["Error"]
 
 
 class Error(Exception):
-    """What a scripted program raised: ``raise ValueError(...)`` in it raises a class that is this and ValueError."""
+    """An error raised in a scripted program. ``raise ValueError(...)`` raises a subclass of it and ValueError."""
 
 
 Error.__module__ = "ptcore.jit"

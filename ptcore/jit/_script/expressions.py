@@ -48,7 +48,7 @@ TENSOR_ATTRIBUTES = {
 
 
 class Test(NamedTuple):
-    """A condition: its value, or what it is at script time, and what one knows where it holds and where it does not."""
+    """A condition: its value or its truth at script time, and types of variables where it holds and where not."""
 
     value: object
     static: object = None
@@ -63,7 +63,7 @@ class Expressions(Comprehensions):
 
     @contextmanager
     def at(self, node):
-        """The place of errors and of nodes, while a part of the tree is read."""
+        """Makes a node of the tree the place of errors and of new nodes while the block runs."""
         before = self.place
         if getattr(node, "lineno", None) is not None:
             self.place = self.source.place(node)
@@ -79,7 +79,7 @@ class Expressions(Comprehensions):
         return self.place.error(message) if kind is None else self.place.error(message, kind)
 
     def emit(self, target, args, type, kwargs=None, op="call_function", name=None):
-        """A node, and its value; arguments are values."""
+        """Writes a node, and returns its value; arguments are values."""
         frame = self.frame
         args = tuple([frame.local(a.arg) for a in args])
         kwargs = {key: frame.local(a.arg) for key, a in kwargs.items()} if kwargs else {}
@@ -93,12 +93,12 @@ class Expressions(Comprehensions):
     # -- values ------------------------------------------------------------------------------------
 
     def value(self, node, hint=None):
-        """An expression that must be a value of the program."""
+        """The value of an expression; raises if it exists at script time alone."""
         with self.at(node):
             return self.as_value(self.expression(node, hint), hint)
 
     def as_value(self, x, hint=None):
-        """What an expression is, as a value of the program."""
+        """An expression's meaning ``x`` as a value of the program."""
         if isinstance(x, Val):
             return x
         if isinstance(x, list):
@@ -137,7 +137,7 @@ class Expressions(Comprehensions):
         return None
 
     def frozen(self, obj):
-        """A value that is a constant of a class or module: also numbers, text, and lists and tuples of such."""
+        """A constant of a class or module as a value, or None: numbers, text, and tuples and lists of constants."""
         if isinstance(obj, (bool, int, float, complex, str)):
             return Val(obj, types.of_value(obj))
         if isinstance(obj, tuple) and not hasattr(obj, "_fields"):
@@ -153,7 +153,7 @@ class Expressions(Comprehensions):
     # -- names and attributes ----------------------------------------------------------------------
 
     def expression(self, node, hint=None):
-        """What an expression is: a value of the program, or what exists at script time."""
+        """The meaning of an expression: a value of the program, or an object known at script time."""
         with self.at(node):
             method = getattr(self, f"on_{type(node).__name__}", None)
             if method is None or isinstance(node, ast.stmt):
@@ -257,7 +257,7 @@ class Expressions(Comprehensions):
         return Val(test.static, BOOL) if test.static is not None else test.value
 
     def compared(self, node):
-        """A comparison of two: its value, and the two."""
+        """A comparison of two expressions: its value, and the two operands."""
         a, b = self.expression(node.left), self.expression(node.comparators[0])
         return self.compared_values(node.ops[0], a, b), a, b
 
@@ -303,14 +303,14 @@ class Expressions(Comprehensions):
     # -- conditions --------------------------------------------------------------------------------
 
     def refine(self, known):
-        """Variables have smaller types from here on, in this frame."""
+        """Narrows the types of variables from here on, in this frame."""
         for name, t in known.items():
             here = self.frame.lookup(name)
             if isinstance(here, Val):
                 self.frame.vars[name] = Val(here.arg, t)
 
     def condition(self, node, strict=False):
-        """An expression as a condition; ``strict``: its own value is used, so that operands of and, or are bools."""
+        """An expression as a condition. With ``strict`` its own value is used: operands of and, or must be bools."""
         with self.at(node):
             if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
                 test = self.condition(node.operand)
@@ -370,7 +370,7 @@ class Expressions(Comprehensions):
         return Test(made, None, yes, no)
 
     def chain(self, node):
-        """``a < b < c``: each operand once."""
+        """``a < b < c``, which evaluates each operand once."""
         a = self.value(node.left)
 
         def rest(a, k):
@@ -382,7 +382,7 @@ class Expressions(Comprehensions):
         return self.truth(rest(a, 0))
 
     def all_or_any(self, node, parts, strict):
-        """``and``, ``or``: what is not needed is not run."""
+        """``and`` and ``or``, which evaluate operands only as far as they are needed."""
         first, *rest = parts
         test = self.condition(first, strict)
         if not rest:
@@ -528,7 +528,7 @@ class Expressions(Comprehensions):
         return self.emit(operator.getitem, (owner, index), t)
 
     def index_of(self, owner, tree):
-        """What stands in the brackets behind a value."""
+        """The meaning of the index in the brackets behind a value."""
         t = owner.type
         if t == TENSOR:
             if isinstance(tree, ast.Tuple):
@@ -613,7 +613,7 @@ class Expressions(Comprehensions):
     # -- types -------------------------------------------------------------------------------------
 
     def converted(self, x, t, implicit=False):
-        """A value as one of a type, or None if it is none."""
+        """A value converted to a type, or None where it cannot be converted."""
         self.last_type = x.type
         if is_subtype(x.type, t):
             return x
@@ -641,7 +641,7 @@ class Expressions(Comprehensions):
         return None
 
     def convert(self, x, t, what, implicit=False):
-        """``converted``; raises the error that says what is expected."""
+        """``converted``; raises an error that names the expected type."""
         made = self.converted(x, t, implicit)
         if made is None:
             hint = "; a value that may be None is tested by `is not None` first" if x.type.is_optional else ""

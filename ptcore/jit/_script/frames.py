@@ -7,7 +7,7 @@ __all__ = ["Frame"]
 
 
 class Frame:
-    """A graph that is written, the variables that it knows, and what it captures of the graph around it.
+    """A graph being written, the variables that it knows, and the nodes that it captures of the graph around it.
 
     Parameters
     ----------
@@ -18,15 +18,16 @@ class Frame:
 
     def __init__(self, graph=None, parent=None):
         self.graph, self.parent = Graph() if graph is None else graph, parent
-        self.vars, self.types = {}, {}      # name -> value; name -> the type that it was declared or first set with
+        # name -> value; name -> its declared type, or the type that it was first set with
+        self.vars, self.types = {}, {}
         self.assigned = {}                  # names that were assigned here, in order
         self.annotated = set()
         self.captured = {}                  # node outside -> placeholder here
-        self.exited = False                 # whether what follows is never reached
+        self.exited = False                 # whether the code that follows is unreachable
 
     @property
     def scope(self):
-        """Whether this is a scope of names in the graph of the frame around, and has no graph of its own."""
+        """Whether this frame is only a scope of names and writes to its parent's graph."""
         return self.parent is not None and self.parent.graph is self.graph
 
     def lookup(self, name):
@@ -51,7 +52,7 @@ class Frame:
         self.assigned[name] = None
 
     def node(self, node):
-        """A node of this graph or of one around, as one of this graph: captured, if need be."""
+        """This graph's node for ``node``. A node of a graph around it is captured by a placeholder."""
         if node.graph is self.graph:
             return node
         if self.scope:
@@ -63,7 +64,7 @@ class Frame:
         return found
 
     def input(self, name, type):
-        """One more placeholder, behind those that there are."""
+        """Adds a placeholder behind those that exist."""
         graph = self.graph
         last = None
         for node in graph.nodes:
@@ -76,12 +77,12 @@ class Frame:
         return made
 
     def local(self, a):
-        """An argument with all its nodes as nodes of this graph."""
+        """An argument with its outer nodes replaced by those of this graph."""
         return map_arg(a, self.node) if not isinstance(a, Node) else self.node(a)
 
 
 def order_inputs(graph, nodes):
-    """Puts placeholders in front of a graph, in an order."""
+    """Moves placeholders to the front of a graph, in the given order."""
     for node in reversed(nodes):
         first = next(iter(graph.nodes))
         if first is not node:

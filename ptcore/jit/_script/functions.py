@@ -12,12 +12,12 @@ from ptcore.jit._script.values import Parameter
 
 __all__ = ["ScriptFunction", "above", "from_graph", "script_function"]
 
-# What stands above this file, by name, as functions that import it where it is first needed; api.py enters them.
+# Functions that import higher files when they are first needed, by name. api.py fills in this table.
 above = {}
 
 
 class ScriptFunction:
-    """A scripted function: call it as the function that it was made of.
+    """A scripted function, called in the same way as the original.
 
     :func:`script` makes it.
 
@@ -130,7 +130,7 @@ class ScriptFunction:
 
     @property
     def inlined_graph(self):
-        """The graph with those of the functions, methods and submodules that it calls."""
+        """The graph, with the graphs of called functions, methods and submodules inlined."""
         return above["inlined_graph"]()(self)
 
     @property
@@ -158,7 +158,7 @@ class ScriptFunction:
 
 
 def from_graph(name, graph, owner=None):
-    """The ScriptFunction that a graph is: its arguments, defaults and types are those of the placeholders."""
+    """The ScriptFunction of a graph, with arguments, defaults and types of its placeholders."""
     parameters = []
     for node in graph.find_nodes(op="placeholder"):
         default = node.args[0] if node.args else None
@@ -169,12 +169,12 @@ def from_graph(name, graph, owner=None):
     return ScriptFunction(name, graph, parameters, graph.output_node().type, None, owner)
 
 
-_functions = weakref.WeakKeyDictionary()        # functions of Python -> what script made of them
-_thread = threading.local()                     # what is being compiled, by thread
+_functions = weakref.WeakKeyDictionary()        # functions of Python -> their ScriptFunctions
+_thread = threading.local()                     # the functions being compiled, by thread
 
 
 def script_function(function, name=None):
-    """The ScriptFunction of a function of Python; the same one each time."""
+    """The ScriptFunction of a Python function; the same object each time."""
     made = _functions.get(function)
     if made is None:
         made = compiled(function, lambda: name or function.__qualname__.rpartition("<locals>.")[2])
@@ -183,7 +183,7 @@ def script_function(function, name=None):
 
 
 def compiled(function, name, key=None, owner=None, **options):
-    """Compiles a function, unless that is under way already: functions do not call themselves in script."""
+    """Compiles a function. A function that is being compiled already raises: script has no recursion."""
     key = key or function
     running = _thread.__dict__.setdefault("running", [])
     if key in running:
@@ -200,6 +200,6 @@ def compiled(function, name, key=None, owner=None, **options):
 
 @when_profiled
 def _record_runs(begins):
-    """A run of a scripted function is a range of a profile."""
+    """Lets runs of scripted functions be recorded as ranges of a profile."""
     from ptcore.autograd.ranges import exchange
     exchange(begins, ScriptFunction, "__call__", lambda self: self.name)

@@ -1,7 +1,7 @@
-"""Inlining of scripted modules: one graph a method, with attributes that nobody sets as constants.
+"""Inlining of scripted modules: one graph for each method, with attributes that no method sets as constants.
 
-Calls of submodules, of methods and of scripted functions become what they call; branches on constants are decided.
-Modules of ptcore.nn that run as they are stay calls, of copies.
+A call of a submodule, method or scripted function is replaced by the body of the called graph. Branches on constants
+are decided. Modules of ptcore.nn that run unscripted stay calls, of copies.
 """
 import builtins
 import copy
@@ -19,7 +19,7 @@ from ptcore.jit._script.modules import RecursiveScriptModule, attribute_kind, at
 __all__ = ["frozen", "inlined_graph"]
 
 _PLAIN = (int, float, bool, complex, str, type(None))
-# Functions that may be called ahead: those of these modules, but for print.
+# Functions that may be called at compile time: those of these modules, except print.
 _AHEAD = frozenset([f for m in (builtins, operator, math, operations) for f in vars(m).values() if callable(f)]) - {
     print, operations.unused, operations.raise_error, operations.fail_assertion}
 
@@ -39,7 +39,10 @@ class _Method:
 
 
 def inlined_graph(function):
-    """The graph of a scripted function or method, with what it calls; attributes have their paths from its module."""
+    """The graph of a scripted function or method, with its calls inlined.
+
+    Attributes have their paths from its module.
+    """
     owner = getattr(function._owner, "_jit_scripted", function._owner)
     return _Inliner(owner).graph_of(function, owner)
 
@@ -47,7 +50,7 @@ def inlined_graph(function):
 def frozen(module, kept):
     """A new ScriptModule with the methods ``forward`` and those of ``kept``, inlined.
 
-    Tensors are copies, in buffers that are no state; what is named in ``kept`` is the module's own.
+    Tensors are copies, in buffers outside of the state dict. Attributes named in ``kept`` are the module's own objects.
     """
     made = empty_module(module.original_name)
     made.__dict__["training"] = module.training
@@ -59,7 +62,7 @@ def frozen(module, kept):
 
 
 class _Inliner:
-    """Copies graphs, and in place of calls what they call."""
+    """Copies graphs, and replaces calls by the called graphs."""
 
     def __init__(self, root):
         modules = () if root is None else root.named_modules()
@@ -77,11 +80,11 @@ class _Inliner:
         result = self.copy(function.graph, graph, args, owner)
         output = graph.output(self.given(graph, result), function.graph.output_node().type)
         output.meta.update(function.graph.output_node().meta)
-        graph.eliminate_dead_code(lambda node: node.op != "get_attr")          # what may raise does so
+        graph.eliminate_dead_code(lambda node: node.op != "get_attr")          # nodes that may raise stay
         return graph
 
     def copy(self, source, graph, args, owner):
-        """Writes what a graph does behind what there is; returns its result."""
+        """Copies the nodes of a graph to the end of another one; returns the result."""
         env, args = {}, iter(args)
         for node in source.nodes:
             if node.op == "placeholder":
@@ -110,7 +113,7 @@ class _Inliner:
         return self.call(graph, _at(owner, node.target), "forward", args, kwargs)
 
     def call_method(self, node, graph, module, name, args, kwargs, owner):
-        if name not in module._jit_methods:             # is run by Python
+        if name not in module._jit_methods:             # Python runs this method
             return self.create(node, graph, args, kwargs, owner)
         return self.call(graph, module, name, args[1:], kwargs)
 
@@ -164,7 +167,7 @@ class _Inliner:
         return made
 
     def given(self, graph, a):
-        """An argument of a node that stays: a module is read by its name."""
+        """An argument of a node that is copied: a module is read by its name."""
         return map_aggregate(a, lambda x: self.read(graph, self.name_of(x.module)) if isinstance(x, _Module) else x)
 
     def name_of(self, module):
@@ -176,19 +179,20 @@ class _Inliner:
 
 
 class _Freezer(_Inliner):
-    """Inlines the methods of a module into those of another one, which has what they need."""
+    """Inlines the methods of a module into a new module that holds the attributes they need."""
 
     def __init__(self, root, made, kept):
         super().__init__(root)
         self.made = made
         self.reserved = {"forward", *kept}
-        self.names = {}                 # of what is made, by the id of a tensor or module, or the id of a module and
-        self.written = set()            # an attribute; those that methods set
-        self.whole = {}                 # id of a module that stays as it is -> its path in what is made
-        self.copies = {}                # of values, for deepcopy
+        # name in the new module, by the id of a tensor or module, or by the id of a module and an attribute
+        self.names = {}
+        self.written = set()            # (id of a module, attribute) that methods set
+        self.whole = {}                 # id of a module that is kept -> its path in the new module
+        self.copies = {}                # the memo of deepcopy
         for m in root.modules():
             if isinstance(m, RecursiveScriptModule):
-                hooks = vars(m).get("_hooks")       # looked at by its own name, a table would be made
+                hooks = vars(m).get("_hooks")       # reading it by its own name would create a table
                 if hooks is not None and (hooks._forward_hooks or hooks._forward_pre_hooks or hooks._backward_hooks
                                           or hooks._backward_pre_hooks):
                     raise RuntimeError(f"freeze: {self.called(m)} has hooks, which are no part of a graph; remove them "
@@ -211,7 +215,7 @@ class _Freezer(_Inliner):
                 self.note_writes(module, block)
 
     def keep(self, root, name):
-        """Lets what is made have an attribute of the module as it is."""
+        """Gives the new module an attribute of the original as it is."""
         kind, made = attribute_kind(root, name), self.made
         if kind == "module":
             made._modules[name] = root._modules[name]
@@ -233,7 +237,7 @@ class _Freezer(_Inliner):
         self.names[id(holder), name] = under
 
     def add_method(self, under, owner, name):
-        """Adds a method of a module to what is made."""
+        """Adds a method to the new module."""
         method = owner._jit_methods[name]
         made = ScriptFunction(under, self.graph_of(method, owner), method.parameters, method.returns, None, self.made)
         self.made._jit_methods[under] = made
@@ -275,13 +279,13 @@ class _Freezer(_Inliner):
 
     @staticmethod
     def folded(node, args, kwargs):
-        """The value of a call of plain constants, in a tuple; or None."""
+        """The value of a call of constants, in a tuple, or None."""
         if node.op != "call_function" or node.target not in _AHEAD or node.meta.get("effect") or not all(
                 [isinstance(a, _PLAIN) for a in (*args, *kwargs.values())]):
             return None
         try:
             value = node.target(*args, **kwargs)
-        except Exception:               # which is raised when the program runs
+        except Exception:               # the program raises it when it runs
             return None
         return (value,) if isinstance(value, _PLAIN) else None
 
@@ -301,7 +305,7 @@ class _Freezer(_Inliner):
         return self.get(graph, self.names[id(holder), name], node)
 
     def key(self, holder, name, x):
-        """What a tensor's name is known by: tensors of several modules that nobody sets are one."""
+        """The key of a tensor's name. A tensor that several modules share and no method sets has one key."""
         return (id(holder), name) if x is None or (id(holder), name) in self.written else id(x)
 
     def name_of_tensor(self, holder, name):
@@ -309,7 +313,7 @@ class _Freezer(_Inliner):
         key = self.key(holder, name, x)
         if key not in self.names:
             under = self.names[key] = self.name_for(holder, name)
-            # By one memo with other attributes, so that tensors over one memory stay so.
+            # One memo for all attributes keeps shared memory shared.
             self.made._buffers[under] = x if x is None else copy.deepcopy(x.detach(), self.copies)
             self.made._non_persistent_buffers_set.add(under)
         return self.names[key]
@@ -327,7 +331,7 @@ class _Freezer(_Inliner):
         return made
 
     def name_for(self, holder, name):
-        """A name of its own for an attribute of a module: where it was."""
+        """A free name in the new module for an attribute, made of its path."""
         path = self.paths.get(id(holder), "")
         base = "_".join([part for part in (*path.split("."), name) if part])
         base = under = base if base.isidentifier() else f"_{base}"
@@ -338,7 +342,7 @@ class _Freezer(_Inliner):
         return under
 
     def as_method(self, graph, method):
-        """A method of a module as a method of what is made."""
+        """A graph as a method of the new module."""
         key = (id(method.module), method.name, "()")
         if key not in self.names:
             self.names[key] = under = self.name_for(method.module, method.name)
@@ -356,7 +360,7 @@ class _Freezer(_Inliner):
 
 
 def _is_constant(x):
-    """Whether a value may stand in a graph as it is."""
+    """Whether a value may be an argument of a node as it is."""
     return isinstance(x, _PLAIN) or (type(x) is tuple and all([_is_constant(item) for item in x]))
 
 
@@ -371,7 +375,7 @@ def _at(module, path):
 
 
 def _without_state(module):
-    """A module that runs as it is, whose tensors become no state."""
+    """A module that runs unscripted, with its tensors outside of the state dict."""
     for m in module.modules():
         for name, p in list(m._parameters.items()):
             del m._parameters[name]

@@ -32,7 +32,7 @@ class Methods:
         return [Mod(owner.below(name), child) for name, child in owner.module._modules.items() if child is not None]
 
     def module_items(self, owner):
-        """What a loop over a module goes through."""
+        """The Iterable of a module."""
         original = self.original(owner)
         if isinstance(original, ptcore.nn.ModuleDict):
             return [Val(name, STR) for name in owner.module._modules]
@@ -47,7 +47,7 @@ class Methods:
         return [str(k) for k in range(len(original))]
 
     def module_item(self, owner, tree):
-        """``modules[k]``, by what is known at script time."""
+        """``modules[k]``, with an index known at script time."""
         original = self.original(owner)
         names = list(owner.module._modules)
         if isinstance(original, ptcore.nn.ParameterList):
@@ -129,7 +129,7 @@ class Methods:
             raise self.error(f"the attribute {name!r}: {error}") from None
 
     def type_of_target(self, target):
-        """The type of an attribute that is assigned, where it is known without emitting anything."""
+        """The type of an assigned attribute, where no node is needed to find it."""
         if not (isinstance(target.value, ast.Name)):
             return None
         owner = self.frame.lookup(target.value.id)
@@ -222,7 +222,7 @@ class Methods:
         return self.emit(name, (here, *values), made.returns, op="call_method")
 
     def container_method(self, owner, name, args):
-        """Methods of ModuleDict and its like that are known at script time."""
+        """Methods of ModuleDict and similar containers that are evaluated at script time."""
         if args:
             return None
         names = [Val(n, STR) for n in owner.module._modules]
@@ -290,7 +290,7 @@ class Methods:
         return made
 
     def new_dataclass(self, info, args, kwargs):
-        """A call of the constructor that the dataclass made; it runs as Python."""
+        """A call of the constructor that ``dataclass`` generated; Python runs it."""
         fields, kwargs, values = [f for f in info.fields if f.init], dict(kwargs), {}
         if len(args) > len(fields):
             raise self.error(f"{info.cls.__name__} has {len(fields)} fields, not {len(args)}")

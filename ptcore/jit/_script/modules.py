@@ -30,8 +30,8 @@ from ptcore.nn import Module
 __all__ = ["RecursiveScriptModule", "ScriptModule", "as_it_is_class", "attribute_kind", "attribute_type",
            "constant_names", "empty_module", "script_module", "unmarked"]
 
-_OWN = frozenset(vars(Module()))            # what each module has
-_in_init = weakref.WeakKeyDictionary()      # classes -> types of attributes that their __init__ says
+_OWN = frozenset(vars(Module()))            # attributes that each module has
+_in_init = weakref.WeakKeyDictionary()      # classes -> types of attributes as annotated in their __init__
 _UNTOUCHED = (ptcore.nn.ModuleList, ptcore.nn.ModuleDict, ptcore.nn.ParameterList, ptcore.nn.ParameterDict)
 
 
@@ -111,7 +111,7 @@ def _annotated_in_init(cls):
 
 
 def _looked_up_in(cls):
-    """A function that looks up the names of annotations which are text."""
+    """A function that evaluates annotations written as text."""
     import sys
 
     def look_up(text):
@@ -123,8 +123,8 @@ def _looked_up_in(cls):
 
 
 class ScriptModule(Module):
-    """A module that runs its graphs; :func:`script` makes it of a module, or programs inherit from it and mark methods
-    by :func:`script_method`.
+    """A module that runs its graphs. :func:`script` makes it of a module; a program may also inherit from it and mark
+    methods by :func:`script_method`.
 
     It is a module as others are: parameters, buffers, submodules, ``state_dict``, ``train`` and ``eval``, ``to``.
 
@@ -178,7 +178,7 @@ class ScriptModule(Module):
 
 
 def _compile_after(cls):
-    """Lets methods that are marked become calls of what is compiled, once ``__init__`` is done."""
+    """Replaces marked methods by calls of the compiled ones at the end of ``__init__``."""
     init = cls.__init__
 
     def __init__(self, *args, **kwargs):
@@ -225,7 +225,7 @@ class RecursiveScriptModule(ScriptModule):
             if isinstance(value, Attribute):
                 own["_jit_types"][name] = from_annotation(value.type)
                 value = value.value
-                if shared:              # the graphs read what the module itself has
+                if shared:              # the original holds the value as well, and the graphs read it there
                     vars(original)[name] = value
             own[name] = _copied(value)
         if shared:
@@ -252,7 +252,7 @@ class RecursiveScriptModule(ScriptModule):
         return found
 
     def _jit_compiled_super(self, base, name, function):
-        """The method of a base class, under a name of its own."""
+        """A base class's method, called by ``super()``, compiled under a name of its own."""
         own = f"__super_{base.__name__}_{name}"
         return self._jit_methods.get(own) or self._jit_compile(own, function, base)
 
@@ -264,7 +264,7 @@ class RecursiveScriptModule(ScriptModule):
         return found
 
     def _jit_show(self, name, method):
-        """Lets a method stand before one of Module of the same name."""
+        """Lets a compiled method hide a method of ScriptModule of the same name."""
         if hasattr(ScriptModule, name) and not isinstance(inspect.getattr_static(ScriptModule, name), property):
             self.__dict__[name] = method
 
@@ -294,7 +294,7 @@ class RecursiveScriptModule(ScriptModule):
         return super().__getattr__(name)
 
     def __setattr__(self, name, value):
-        """Sets an attribute, of the type that the graphs know it with; what they hold as a constant stays."""
+        """Sets an attribute, converted to the type that the graphs assume; constants of the graphs cannot be set."""
         own = self.__dict__
         if "_jit_original" in own and not name.startswith("_"):
             if name in self._modules and not isinstance(value, ScriptModule):
@@ -352,7 +352,7 @@ class RecursiveScriptModule(ScriptModule):
         kept = ("_jit_original", "_jit_methods", "_jit_types", "_jit_shared")
         made.__dict__ = {name: value if name in kept else copy.deepcopy(value, memo)
                          for name, value in self.__dict__.items()}
-        made.__setstate__({})           # the tables of parameters, buffers and modules are those of the copy
+        made.__setstate__({})           # makes new tables of parameters, buffers and modules
         made.__dict__["_jit_methods"] = {name: f.bound(made) for name, f in self._jit_methods.items()}
         for name, method in made._jit_methods.items():
             made._jit_show(name, method)
@@ -368,7 +368,7 @@ class RecursiveScriptModule(ScriptModule):
 
 
 def _copied(value):
-    """A value with lists and dicts of its own; what they hold at the end is shared."""
+    """A copy of nested lists and dicts, whose leaves are shared."""
     if type(value) is list:
         return [_copied(x) for x in value]
     if type(value) is dict:
@@ -390,13 +390,13 @@ def _function_of(cls, name):
 
 
 def _is_library(module):
-    """Whether a module's ``forward`` is one of ptcore.nn, or it is a container of it."""
+    """Whether ``forward`` comes from ptcore.nn, or the module is a container of ptcore.nn."""
     base = _function_of(type(module), "forward")[1]
     return type(module) in _UNTOUCHED or (base is not None and base.__module__.startswith("ptcore.nn."))
 
 
 def _child(child, made):
-    """The ScriptModule of a submodule; ``made``: those that there are already, by the modules' ids."""
+    """The ScriptModule of a submodule. ``made`` holds the existing ones, by the ids of the submodules."""
     found = made.get(id(child))
     if found is None:
         if isinstance(child, RecursiveScriptModule):
@@ -415,7 +415,7 @@ def _child(child, made):
 
 
 def empty_module(name, like=None):
-    """A ScriptModule without methods, whose class is of that name, with the tensors and submodules of ``like``."""
+    """A ScriptModule without methods, with the given class name and the tensors and submodules of ``like``."""
     original = Module.__new__(type(name, (Module,), {}))
     Module.__init__(original)
     if like is not None:
@@ -425,7 +425,7 @@ def empty_module(name, like=None):
 
 
 def unmarked(module):
-    """Of a ScriptModule whose class marks methods, one that has its attributes as they are now; others as they are."""
+    """A compiled copy of a ScriptModule whose class marks methods; another module is returned unchanged."""
     if not isinstance(module, ScriptModule) or module.__dict__.get("_jit_scripted") is None:
         return module
     made = RecursiveScriptModule(module)
@@ -434,10 +434,10 @@ def unmarked(module):
 
 
 def _library(child):
-    """A module of ptcore.nn: compiled where its source is in the subset, else a copy that shares its tensors."""
+    """A module of ptcore.nn, compiled where its source is in the subset; otherwise Python runs its ``forward``."""
     made = RecursiveScriptModule(child)
     if type(child) in (*_UNTOUCHED, ptcore.nn.Sequential):
-        _compile_methods(made)          # what their modules cannot do is an error of the program
+        _compile_methods(made)          # an error in a submodule is an error of the program
         return made
     try:
         _compile_methods(made)
@@ -449,12 +449,12 @@ def _library(child):
 
 
 def as_it_is_class(cls):
-    """The class of modules that are ScriptModules, and of a class of the library."""
+    """A class derived from both RecursiveScriptModule and a class of ptcore.nn."""
     return type(f"RecursiveScriptModule_{cls.__name__}", (RecursiveScriptModule, cls), {"__module__": __name__})
 
 
 def _as_it_is(child):
-    """A module of the library whose ``forward`` is run by Python: it is a ScriptModule, and one of its own class."""
+    """A ScriptModule whose ``forward`` is run by Python. The class of the module is one of its bases."""
     cls = type(child)
     made = Module.__new__(as_it_is_class(cls))
     RecursiveScriptModule.__init__(made, child)
@@ -502,13 +502,13 @@ def script_module(module):
     return _child(module, {})
 
 
-# -- what modules that run as they are give ------------------------------------------------------------
+# -- results of modules that run unscripted -----------------------------------------------------------
 
 _PAIR = Tuple((TENSOR, TENSOR))
 
 
 def _result_of(module):
-    """The static type of the result of a module of the library."""
+    """The static type of the result of a module of ptcore.nn."""
     nn = ptcore.nn
     if isinstance(module, nn.LSTM):
         return Tuple((TENSOR, _PAIR))

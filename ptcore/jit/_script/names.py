@@ -1,4 +1,4 @@
-"""The functions that scripted programs may call, each with a name that does not change: a closed table.
+"""The functions that scripted programs may call, each with a fixed name: a closed table.
 
 Ops of rows are not in it: their rows name them.
 """
@@ -29,7 +29,8 @@ _TOP = ("are_deterministic_algorithms_enabled", "as_tensor", "bernoulli", "can_c
         "is_inference_mode_enabled", "is_signed", "is_tensor", "manual_seed", "no_grad", "enable_grad",
         "set_grad_enabled", "inference_mode", "ones_like", "promote_types", "rand_like", "randint_like", "randn_like",
         "result_type", "seed", "tensor", "zeros_like", "device", "Generator", "finfo", "iinfo")
-# Functions and methods that reach out of a program: to files, to addresses, to functions of Python that they are given.
+# Functions and methods that reach out of a program: to files, to addresses, or to Python functions among their
+# arguments.
 UNSAFE = frozenset((
     "from_file", "numpy", "apply_", "map_", "map2_", "share_memory_", "untyped_storage", "storage", "data_ptr",
     "const_data_ptr", "register_hook", "register_post_accumulate_grad_hook", "module_load", "retain_grad", "set_",
@@ -39,7 +40,7 @@ _RESAMPLE = ("upsample", "upsample_bilinear", "upsample_nearest")
 
 @functools.cache
 def _table():
-    """Names to functions, and back."""
+    """Two dicts: names to functions, and functions to names."""
     from ptcore.autograd.profiler import record_function
     found = {f"operator.{n}": getattr(operator, n) for n in _OPERATORS}
     found |= {f"builtins.{n}": getattr(builtins, n) for n in _BUILTINS}
@@ -63,7 +64,7 @@ def _table():
             f = None if n.startswith("_") else getattr(space, n)
             if isinstance(f, Overridable) and n not in UNSAFE:
                 found.setdefault(f"{head}.{n}", f)
-    for n, cls in vars(ptcore.nn).items():          # modules whose forward runs as it is
+    for n, cls in vars(ptcore.nn).items():          # modules whose forward Python runs
         if isinstance(cls, type) and issubclass(cls, ptcore.nn.Module) and cls.__module__.startswith("ptcore.nn."):
             found[f"library.{n}"] = cls.forward
     names = {}

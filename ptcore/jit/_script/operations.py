@@ -1,4 +1,4 @@
-"""What nodes of scripted graphs call besides ops and functions of Python: each with a name of this module."""
+"""Functions that nodes of scripted graphs call besides ops and Python's functions, each by its name in this module."""
 import copy
 import string
 import sys
@@ -18,7 +18,7 @@ def make_dict(*keys_and_values):
 
 
 def shape(x):
-    """The sizes as a list, which they are in script."""
+    """The sizes as a list, since script has no Size."""
     return list(x.shape)
 
 
@@ -31,17 +31,17 @@ def as_list(items):
 
 
 def item_of_tuple(items, k):
-    """An item by a number that is known at run time only."""
+    """An item of a tuple at an index known at run time only."""
     return items[k]
 
 
 def int_pow(x, y):
-    """``x ** y`` of ints: a float, as its type says."""
+    """``x ** y`` of ints. The result is a float, as its static type says."""
     return float(x ** y)
 
 
 def round_float(x):
-    """``round`` of a float stays one."""
+    """``round`` of a float, which stays a float."""
     return float(round(x))
 
 
@@ -68,7 +68,7 @@ def is_type(x, t):
 
 
 def narrow(x, t):
-    """A value that must be of a type, which is a part of the one that it was known to be of."""
+    """Checks that a value is of a type narrower than its static type, and returns it."""
     from ptcore.jit._script.types import holds
     if not holds(t, x):
         raise TypeError(f"expected a value of type {t}, got one of type {type(x).__name__}")
@@ -76,7 +76,7 @@ def narrow(x, t):
 
 
 def number_as(x, t):
-    """A number that must be of a type; an int is a float, too."""
+    """Checks that a number is of a type and returns it; an int becomes a float where a float is expected."""
     if t.kind == "float" and type(x) is int:
         return float(x)
     return narrow(x, t)
@@ -101,12 +101,12 @@ def min_length(*lengths):
 
 
 def after_loop(status):
-    """What is left of how a loop was left: that the function returned."""
+    """The status behind a loop: 3 if the function returned, otherwise 0."""
     return status if status == 3 else 0
 
 
 def checked_length(items, n):
-    """The items, of which there must be so many."""
+    """Returns the items; raises unless there are ``n``."""
     if len(items) > n:
         got = f", got {len(items)}" if sys.version_info >= (3, 14) else ""     # as Python says it
         raise ValueError(f"too many values to unpack (expected {n}{got})")
@@ -128,7 +128,7 @@ def dict_items(d):
 
 
 def unchanged_length(d, keys):
-    """The number of keys of a dict that is looped over, which must stay as it is."""
+    """The length of a dict in a loop; raises where the dict has changed its size."""
     if len(d) != len(keys):
         raise RuntimeError("dictionary changed size during iteration")
     return len(keys)
@@ -164,7 +164,7 @@ def copy_list(items):
 
 
 class _Formatter(string.Formatter):
-    """``str.format`` without attributes and items of what is printed, which a text of a file must not reach."""
+    """The formatter of ``str.format``. It refuses attributes and items, which a text of a file must not reach."""
 
     def get_field(self, field_name, args, kwargs):
         if not field_name.isdigit():
@@ -176,7 +176,7 @@ _format = _Formatter().vformat
 
 
 def format_text(text, *args):
-    """``str.format``; numbers and tensors print as in Python."""
+    """``str.format``, with numbers and tensors formatted as in Python."""
     return _format(text, args, {})
 
 
@@ -186,7 +186,7 @@ _made = {}
 
 
 def raised_class(cls):
-    """The class of exceptions that ``raise`` of a class makes: it is one of it, and of ``jit.Error``."""
+    """The class of a raised exception: derived from the named class and from ``jit.Error``."""
     found = _made.get(cls)
     if found is None:
         if issubclass(cls, JitError):
@@ -201,7 +201,7 @@ def raised_class(cls):
 
 
 def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, allow_unused=False):
-    """``autograd.grad`` as a list, which it gives in script."""
+    """``autograd.grad``, whose result is a list in script."""
     return list(autograd.grad(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused=allow_unused))
 
 
@@ -214,7 +214,7 @@ def fail_assertion(*args):
 
 
 def unused(name):
-    """The call of what is marked ``unused``."""
+    """The call of a function marked ``unused``: raises."""
     raise JitError(f"{name} is marked @unused and was called; its code was not compiled")
 
 

@@ -1,4 +1,4 @@
-"""Operators of script: which types they take and what they give."""
+"""Operators of script: the types of their operands and results."""
 import ast
 import operator
 
@@ -36,7 +36,7 @@ COMPARE = {ast.Eq: ("==", operator.eq, "__eq__"), ast.NotEq: ("!=", operator.ne,
 UNARY = {ast.USub: ("-", operator.neg, "__neg__"), ast.UAdd: ("+", operator.pos, "__pos__"),
          ast.Invert: ("~", operator.invert, "__invert__")}
 _ORDER = [BOOL, INT, FLOAT, COMPLEX]
-# Which operators change their left operand in an augmented assignment, of lists and tensors.
+# Operators whose augmented assignment changes a list or tensor in place.
 INPLACE = {ast.Add: operator.iadd, ast.Sub: operator.isub, ast.Mult: operator.imul, ast.Div: operator.itruediv,
            ast.FloorDiv: operator.ifloordiv, ast.Mod: operator.imod, ast.Pow: operator.ipow,
            ast.BitAnd: operator.iand, ast.BitOr: operator.ior, ast.BitXor: operator.ixor,
@@ -50,7 +50,7 @@ def _wider(a, b):
 
 
 def binary(c, op, a, b, inplace=False):
-    """The value of an operator of two values."""
+    """The value of a binary operator."""
     symbol, function, magic = BINARY[op]
     made = _of_class(c, magic, a, b)
     if made is not None:
@@ -107,7 +107,7 @@ def _numbers(c, op, function, a, b):
 
 
 def _of_class(c, magic, *args):
-    """The call of a method of a scripted class that stands for the operator."""
+    """The operator as a call of a scripted class's method."""
     if args[0].type.kind == "Class":
         found = c.method_of_class(args[0], magic)
         if found is not None:
@@ -131,7 +131,7 @@ def unary(c, op, a):
 
 
 def compare(c, op, a, b):
-    """A comparison of two values by anything but ``is`` and ``in``."""
+    """A comparison of two values by any operator except ``is`` and ``in``."""
     symbol, function, magic = COMPARE[op]
     made = _of_class(c, magic, a, b)
     if made is not None:
@@ -192,7 +192,7 @@ def contains(c, item, container):
 
 
 def identity(c, same, a, b):
-    """``is`` and ``is not``: known at script time where the types say so."""
+    """``is`` and ``is not``, decided at script time where the types suffice."""
     s, t = a.type, b.type
     if NONE in (s, t):
         other = t if s == NONE else s

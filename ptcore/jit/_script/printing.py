@@ -1,4 +1,4 @@
-"""A graph as text of Python, for people: blocks become ``if``, ``for``, ``while`` and ``with``."""
+"""A graph as Python text, for people: blocks become ``if``, ``for``, ``while`` and ``with``."""
 import operator
 
 from ptcore.fx import blocks
@@ -10,14 +10,14 @@ __all__ = ["code_of"]
 
 
 class _Text(CodeWriter):
-    """Writes statements; nodes have the names that ``names_of`` gives."""
+    """Writes statements; ``names_of`` names the nodes."""
 
     def __init__(self, graph):
         super().__init__(graph, "self")
         self.names_of, self.taken = {}, {"self"}
 
     def name(self, node, wanted=None):
-        """A name for a node: its own, or that and a number."""
+        """A name for a node: the wanted one, with a number if it is taken."""
         base = wanted or node.name
         if base in operations.NAMES:
             base += "_1"
@@ -47,7 +47,7 @@ class _Text(CodeWriter):
         return text.replace("_script_operations_", "")
 
     def lines(self, graph, results, indent):
-        """The statements of a graph; ``results``: the names that get its results, None for a function's body."""
+        """The statements of a graph. ``results`` are the names of its results; None stands for a function's body."""
         pad, made = "  " * indent, []
         for node in graph.nodes:
             if node.op == "placeholder" or node in self.names_of:
@@ -111,7 +111,7 @@ class _Text(CodeWriter):
         made.append(f"{inside}{counter} += 1")
 
     def updated(self, block, results, indent, go=None):
-        """The body of a loop: its results become those of the next round, all at once."""
+        """The body of a loop. Its results are assigned to the loop's variables all at once."""
         out = block.output_node()
         made = self.lines(block, [], indent)
         again, *new = out.args[0]

@@ -1,4 +1,4 @@
-"""What functions and methods of ptcore give, as a static type: a Tensor, unless it is said here or by the row."""
+"""Static types of the results of ptcore's functions and methods: Tensor, unless this file or a row says otherwise."""
 import functools
 
 import ptcore
@@ -43,19 +43,19 @@ _KNOWN = {
     _TRIPLE: "svd_lowrank pca_lowrank",
 }
 _TYPES = {name: t for t, names in _KNOWN.items() for name in names.split()}
-# Functions that give values and indices, if a dim is among their arguments.
+# Functions that give values and indices if one argument is a dim.
 _ALONG = ("max", "min", "median", "nanmedian")
 
 
 @functools.cache
 def _named(name):
-    """The type of results with names, if there is one."""
+    """The type of a result with named fields, if there is one."""
     cls = getattr(ptcore.return_types, name, None)
     return None if cls is None else Type("NamedTuple", (TENSOR,) * len(cls.__match_args__), cls)
 
 
 def of_call(f, name, args, kwargs):
-    """The type of a call's result, by its arguments' values."""
+    """The type of a call's result, found by the types of its arguments."""
     own = row(op_name(f.op)) if type(f) is OpFunction else None
     if own is not None and own.kind == "custom":
         found = [_of_schema(r.type) for r in own.definition.schema.returns]

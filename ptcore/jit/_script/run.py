@@ -1,4 +1,4 @@
-"""Running a graph of script: it becomes a function of Python, once.
+"""Runs a graph of script as a Python function, which is made once.
 
 Nodes are statements, blocks are ``if``, ``for``, ``while`` and ``with``. The text holds names that are made here, names
 of attributes that are identifiers, and literals; all other values are globals of the function.
@@ -13,7 +13,7 @@ from ptcore.jit._script import operations
 
 __all__ = ["Program"]
 
-MOST_LEVELS = 12                        # of blocks in one function; Python has limits
+MOST_LEVELS = 12                        # of blocks in one function; Python limits the nesting
 _SIGNS = {operator.add: "+", operator.sub: "-", operator.mul: "*", operator.truediv: "/", operator.floordiv: "//",
           operator.mod: "%", operator.pow: "**", operator.matmul: "@", operator.and_: "&", operator.or_: "|",
           operator.xor: "^", operator.lshift: "<<", operator.rshift: ">>", operator.eq: "==", operator.ne: "!=",
@@ -22,9 +22,9 @@ _FORMS = {operator.getitem: "{}[{}]", operator.neg: "-{}", operator.pos: "+{}", 
           operator.not_: "not {}", operations.negate: "not {}", operations.is_none: "{} is None",
           operations.is_not_none: "{} is not None", operations.is_same: "{} is {}",
           **{f: f"{{}} {sign} {{}}" for f, sign in _SIGNS.items()}}
-# Forms of whose first operands Python warns where they are literals: how many.
+# Templates, and how many of their first operands must not be literals: Python warns of ``1 is None``.
 _NOT_OF_LITERALS = {operator.getitem: 1, operations.is_none: 1, operations.is_not_none: 1, operations.is_same: 2}
-_NUMBERS = ("int", "float", "bool", "complex", "str", "None")       # kinds whose values need not be let go of
+_NUMBERS = ("int", "float", "bool", "complex", "str", "None")       # kinds whose values need not be freed early
 
 
 class Program:
@@ -65,7 +65,7 @@ class Program:
             raise
 
     def _say_where(self, error):
-        """Adds the user's line to an error, once a function."""
+        """Adds the user's line to an error, once for each function."""
         at, node = error.__traceback__, None
         while at is not None and node is None:
             node = self._nodes.get(at.tb_lineno) if at.tb_frame.f_code is self._run.__code__ else None
@@ -84,7 +84,7 @@ class _Writer:
     def __init__(self, owner):
         self.owner, self.space, self.constants = owner, {"owner": owner}, {}
         self.lines, self.depth, self.names = [], 0, 0
-        self.nodes = {}                 # line -> node that it is of
+        self.nodes = {}                 # line of the text -> the node it comes from
 
     def name(self):
         self.names += 1
@@ -98,7 +98,7 @@ class _Writer:
     # -- values ----------------------------------------------------------------------------------------------
 
     def constant(self, x):
-        """A value that is no node: a literal, or a global."""
+        """A constant as text: a literal, or the name of a global."""
         if x is None or type(x) in (bool, str):
             return repr(x)
         if type(x) is int and abs(x) < 1 << 63:
@@ -110,7 +110,7 @@ class _Writer:
         return known
 
     def value(self, pair):
-        """An argument, or a result, as an expression; ``pair``: it, and the names of the nodes in it."""
+        """A node's argument as an expression. ``pair`` holds the argument and the names of nodes."""
         a, env = pair
         if isinstance(a, Node):
             return env[a]
@@ -126,7 +126,7 @@ class _Writer:
         return f"{self.constant(type(a))}({parts})" if hasattr(a, "_fields") else f"({parts})"
 
     def attribute(self, path):
-        """What a dotted name of the owner is when it is looked up."""
+        """The expression that looks up a dotted name of the owner."""
         text = "owner"
         for part in path.split(".") if path else ():
             text = self.member(text, part)
@@ -140,7 +140,7 @@ class _Writer:
     # -- statements ------------------------------------------------------------------------------------------
 
     def graph(self, graph, arguments):
-        """Writes what a graph does; its result and the names of its nodes."""
+        """Writes the nodes of a graph; returns its result and the names of its nodes."""
         env = dict(zip(graph.find_nodes(op="placeholder"), arguments))
         last, own, result = {}, set(), None
         for node in reversed(graph.nodes):
@@ -158,7 +158,7 @@ class _Writer:
         return result, env
 
     def node(self, node, env):
-        """Writes a node; those that have names of their own now."""
+        """Writes a node; returns the nodes that have a name of their own afterwards."""
         if node.blocks:
             if self.depth < MOST_LEVELS:
                 return self.with_blocks(node, env)
@@ -186,7 +186,7 @@ class _Writer:
         return f"{function}({', '.join(args)})"
 
     def apart(self, node, env):
-        """The call of a node whose blocks are programs of their own."""
+        """A call of a node whose blocks become programs of their own."""
         programs = tuple([Program(block, self.owner) for block in node.blocks])
         args = [*[self.value((a, env)) for a in node.args], f"blocks={self.constant(programs)}"]
         return f"{self.constant(node.target)}({', '.join(args)})"
@@ -210,7 +210,7 @@ class _Writer:
         return made
 
     def results(self, node, env):
-        """Names of a node's results, by their numbers, and the nodes that may be let go of by those names."""
+        """Names of a node's results by number, and the nodes whose names can be deleted after their last use."""
         if not all([u.target is operator.getitem for u in node.users]):
             env[node] = self.name()
             return {k: self.name() for k in range(len(node.blocks[0].output_node().args[0]))}, (node,)
@@ -223,7 +223,7 @@ class _Writer:
         return names, tuple([same[0] for same in users.values() if len(same) == 1])
 
     def whole(self, node, env, names):
-        """Writes the tuple of all results, where somebody asks for it."""
+        """Writes the tuple of all results, if a node uses it."""
         if node in env:
             self.line(f"{env[node]} = ({''.join([f'{name}, ' for name in names.values()])})")
 
@@ -274,7 +274,7 @@ class _Writer:
 
 
 def _is_word(name):
-    """Whether a name may stand in the text: others than of ASCII are not the same name there (NFKC)."""
+    """Whether a name may stand in the text. Python normalises names outside of ASCII (NFKC), which changes them."""
     return name.isascii() and name.isidentifier() and not keyword.iskeyword(name)
 
 

@@ -1,4 +1,4 @@
-"""Functions and methods of Python that script has: how they are called, and what they give."""
+"""Schemas of Python functions and methods that script supports."""
 import ast
 import functools
 import math
@@ -23,8 +23,8 @@ from ptcore.jit._script.types import (
 
 __all__ = ["MATH", "METHODS", "Schema", "schemas_of"]
 
-# Type -> its methods, with the types of the arguments. T, K and V are what the container holds. A function of
-# operations.py stands in for the method of Python where one is named.
+# Type -> its methods, with the types of the arguments. T, K and V are the types of a container's items, keys and
+# values. Where a function of operations.py is named, it replaces the method of Python.
 METHODS = {
     "List": """
         append(x: T) -> None
@@ -156,7 +156,7 @@ _GRAD = "\n".join([
     f"grad(outputs: List[Tensor], inputs: List[Tensor], grad_outputs: Optional[List[{t}]] = None, retain_graph: "
     "Optional[bool] = None, create_graph: bool = False, allow_unused: bool = False) -> List[Optional[Tensor]] = grad"
     for t in ("Optional[Tensor]", "Tensor")])
-# Methods that change their owner, or draw.
+# Methods that change their owner, or draw random numbers.
 CHANGING = (list.append, list.extend, list.insert, list.pop, list.remove, list.reverse, list.clear, dict.pop,
             dict.popitem, dict.setdefault, dict.update, dict.clear, operations.sort_list, operations.raise_error,
             operations.fail_assertion, operations.unused, operations.set_attribute, operations.checked_length,
@@ -181,7 +181,7 @@ class Schema:
 
 
 def read_type(node):
-    """A type from the tree of its text; names that are no types stand for any."""
+    """A type from the tree of its text; unknown names stand for any type."""
     if isinstance(node, ast.Constant):
         return NONE
     if isinstance(node, ast.Name):
@@ -231,7 +231,7 @@ MATH = {name: getattr(math, name) for name in ("pi", "e", "tau", "inf", "nan")}
 
 
 def substitute(t, known):
-    """A type with what its variables stand for."""
+    """A type with its variables replaced."""
     if t.kind == "var":
         return known[t.cls]
     if not t.args:

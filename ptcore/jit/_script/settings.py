@@ -1,4 +1,4 @@
-"""Settings of PyTorch's fusers and executor: what has a meaning here is kept, what has none says so when it is used."""
+"""Settings of PyTorch's fusers and executor. Those without a meaning here say so when they are used."""
 import contextlib
 
 from ptcore._contexts import Changed
@@ -12,7 +12,7 @@ _strategy = [("STATIC", 2), ("DYNAMIC", 10)]
 
 
 def set_fusion_strategy(strategy):
-    """Sets how often PyTorch's fuser compiles for other sizes. It is kept and given back; graphs run the same.
+    """Sets how often PyTorch's fuser compiles for other sizes. The setting is stored and has no effect on graphs.
 
     Parameters
     ----------
@@ -40,9 +40,9 @@ def set_fusion_strategy(strategy):
 
 
 class optimized_execution(Changed, contextlib.ContextDecorator):
-    """A context in which scripted graphs without branches and loops run as plans, as they do by default, or op by op.
+    """A context in which scripted graphs without branches and loops run as plans, which is the default, or op by op.
 
-    It holds for the thread. Results are the same bits.
+    The setting holds for the thread. Results are the same bits.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class optimized_execution(Changed, contextlib.ContextDecorator):
 
 
 class strict_fusion:
-    """Absent: which ops of a scripted graph run together is settled by plans, and by no rule that could be broken.
+    """Absent: plans decide which ops of a scripted graph run together, so no rule of fusion can be broken.
 
     Raises
     ------
@@ -76,7 +76,7 @@ class strict_fusion:
 
 
 def fuser(name):
-    """Absent: there is no fuser of a name.
+    """Absent: script has no fusers to choose from.
 
     Raises
     ------
@@ -86,7 +86,7 @@ def fuser(name):
 
 
 def last_executed_optimized_graph():
-    """Absent: the graph that runs is ``.graph`` of the function or module.
+    """Absent: the graph that runs is the attribute ``graph`` of the function or module.
 
     Raises
     ------
@@ -96,7 +96,7 @@ def last_executed_optimized_graph():
 
 
 def enable_onednn_fusion(enabled):
-    """oneDNN is no part of ptcore: it can be disabled, and not be enabled.
+    """oneDNN is no part of ptcore: it can be disabled, but not enabled.
 
     Raises
     ------
@@ -113,7 +113,7 @@ def onednn_fusion_enabled():
 
 
 def export_opnames(m):
-    """The names of all ops that a scripted module or function calls, in order of the alphabet.
+    """The names of all ops that a scripted module or function calls, in alphabetical order.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Where a function's source is, what it means, and errors that show it."""
+"""The source of a function: where it is, what its names mean, and errors that show it."""
 import __future__
 
 import ast
@@ -18,11 +18,11 @@ class ScriptError(RuntimeError):
 
 
 class NotSupportedError(ScriptError):
-    """Python that script has not; the message says what there is instead."""
+    """Python that script does not support; the message names the alternative."""
 
 
 class Place:
-    """A file, a line and the columns of what is meant there."""
+    """A place in a source: a file, a line and columns."""
 
     __slots__ = ("column", "end", "file", "function", "line", "text")
 
@@ -30,19 +30,19 @@ class Place:
         self.file, self.line, self.column, self.end, self.text, self.function = file, line, column, end, text, function
 
     def error(self, message, kind=ScriptError):
-        """An error that says the message and shows the place."""
+        """An error with a message that shows the place."""
         mark = " " * self.column + "^" * max(1, self.end - self.column)
         return kind(f"{message}\n  File \"{self.file}\", line {self.line}, column {self.column + 1}, in "
                     f"{self.function}\n    {self.text}\n    {mark}")
 
     @property
     def where(self):
-        """What nodes keep of it."""
+        """The file, line and function, which nodes keep."""
         return self.file, self.line, self.function
 
 
 class Source:
-    """The source of a function of Python, which is looked at and never run.
+    """The source of a Python function. It is read and never run.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class Source:
                               "functions that are defined in files") from None
         self.first, self.lines = first, lines
         text, inside = "".join(lines), lines[0][:1].isspace()
-        if inside:                      # a method: columns stay those of the file
+        if inside:                      # a method keeps its indent, so that columns are those of the file
             text = "if True:\n" + text
         try:
             tree = _parsed(text)
@@ -82,7 +82,7 @@ class Source:
             tree = ast.increment_lineno(tree, -1).body[0]
         self.node = self._own(tree)
         self._check()
-        self.known = {}                 # names that are not set yet: a class while it is made
+        self.known = {}                 # names that are not bound yet, such as a class that is being made
         self._closure = dict(zip(self.code.co_freevars, function.__closure__ or ()))
 
     def _own(self, tree):
@@ -95,7 +95,7 @@ class Source:
                                 "functions that are written by def")
 
     def _check(self):
-        """Compiles the file as it is now, and compares the function's code with what is there."""
+        """Compiles the file as it is now, and checks that the function's code is among the result."""
         lines, _ = inspect.findsource(self.function)
         text = "".join(lines)
         key = self.file, text
@@ -129,7 +129,7 @@ class Source:
     # -- names -------------------------------------------------------------------------------------
 
     def outside(self, name):
-        """What a name means outside the function; raises NameError."""
+        """The meaning of a name outside the function; raises NameError."""
         if name in self.known:
             return self.known[name]
         if name in self._closure:
@@ -145,7 +145,7 @@ class Source:
         raise NameError(f"name {name!r} is not defined")
 
     def annotation(self, node):
-        """The type that an annotation in the source means."""
+        """The type of an annotation in the source."""
         place = self.place(node)
         try:
             return from_annotation(self.evaluate(node), lambda text: self.evaluate(ast.parse(text, mode="eval").body))
@@ -153,7 +153,7 @@ class Source:
             raise place.error(f"annotation: {error}") from None
 
     def evaluate(self, node):
-        """An annotation as an object: names, attributes, subscripts and ``|`` alone."""
+        """An annotation's object; only names, attributes, subscripts and ``|`` are evaluated."""
         if isinstance(node, ast.Name):
             if node.id == "T_co":
                 raise AnnotationError("type variables are not supported")
@@ -185,7 +185,7 @@ class Source:
         raise AnnotationError(f"{ast.unparse(node)} is no type")
 
 
-_compiled = {}                  # files that were looked at: (name, text) -> their code objects
+_compiled = {}                  # (file name, text) -> the code objects in it
 _FILES = 16
 _FUTURE = functools.reduce(operator.or_, [getattr(__future__, name).compiler_flag
                                           for name in __future__.all_feature_names])
@@ -207,7 +207,7 @@ def _codes(code):
 
 
 def _was_rewritten(function):
-    """Whether a loader that is not Python's own made the module: those of test tools change what is compiled."""
+    """Whether a loader that is not Python's own made the module. Loaders of test tools change the code."""
     spec = function.__globals__.get("__spec__")
     loader = getattr(spec, "loader", None)
     return loader is not None and type(loader).__module__.partition(".")[0] not in ("_frozen_importlib_external",

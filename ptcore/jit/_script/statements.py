@@ -1,7 +1,7 @@
-"""Statements of script: assignments, branches, loops and how they are left.
+"""Statements of script: assignments, branches, loops and their exits.
 
-How a part of the program was left early is a number in the variable ``$exit``: 0 not at all, 1 by continue, 2 by break,
-3 by return, whose value is in ``$return``. What follows a statement that may set it goes into a branch of its own.
+The variable ``$exit`` says how a block was left early: 0 not at all, 1 by continue, 2 by break, 3 by return, whose
+value is in ``$return``. Statements after one that may set ``$exit`` go into a branch of their own.
 """
 import ast
 import operator
@@ -16,7 +16,7 @@ from ptcore.jit._script.values import Iterable, Method, Missing, Mod, Py, Val
 __all__ = ["Statements"]
 
 EXIT, RETURN = "$exit", "$return"
-_DEEP = 30                      # so many branches are written into each other, those of what follows a return included
+_DEEP = 30                      # limit of nested branches, including those of statements after a return
 _INSTEAD = {
     ast.Try: "try: exceptions cannot be caught in script; test for what would raise by `if`",
     ast.Import: "import: import at the top of the file", ast.ImportFrom: "import: import at the top of the file",
@@ -52,8 +52,8 @@ class Statements:
                 return
 
     def guarded(self, node, rest):
-        """What follows a statement that may have left the function or the loop; deep inside of others, statement by
-        statement."""
+        """Statements after one that may have left the function or the loop. Beyond the limit of nested branches, each
+        statement gets its own branch."""
         if self.depth > _DEEP and len(rest) > 1:
             for one in rest:
                 if not self.frame.exited:
@@ -161,7 +161,7 @@ class Statements:
                                  "another name")
             self.frame.types[name] = value.type
         elif known == NONE and value.type != NONE and name not in frame.annotated:
-            frame.types[name] = Optional(value.type)        # set to None first, and to this in a block
+            frame.types[name] = Optional(value.type)        # None at first, and this type in a block
         elif not is_subtype(value.type, known):
             value = self.converted(value, known)
             if value is None:
@@ -187,7 +187,7 @@ class Statements:
             self.assign(t, item)
 
     def unpacked(self, value, n):
-        """The items of a value that is to have n of them."""
+        """The ``n`` items of a value that is unpacked."""
         t = value.type
         if t.is_tuple:
             return [self.tuple_item(value, k) for k in range(len(t.args))]
@@ -269,7 +269,7 @@ class Statements:
         self.frame.exited = True
 
     def note_types(self):
-        """What types the variables of the loop have where its round is left."""
+        """Notes the types that the loop's variables have where a round ends."""
         for name, found in self.leaving.items():
             value = self.frame.lookup(name)
             if isinstance(value, Val):
@@ -311,7 +311,7 @@ class Statements:
     # -- branches ----------------------------------------------------------------------------------
 
     def if_statement(self, node, rest):
-        """An ``if``, with the statements that follow it: if one branch is always left, they belong to the other.
+        """An ``if``, with the statements that follow it. They belong to the other branch if one is always left.
 
         Returns
         -------
@@ -334,7 +334,7 @@ class Statements:
             return took
 
     def branches(self, node, predicate, yes, no, refined_yes, refined_no):
-        """A call of ``cond``; ``yes`` and ``no`` write the blocks. Variables that both leave behind are its results."""
+        """A call of ``cond``; ``yes`` and ``no`` write its blocks. Variables that both set are its results."""
         outer = self.frame
         frames = []
         self.depth += 1
@@ -356,7 +356,7 @@ class Statements:
             self.keep_refinements(frames[0] if frames[1].exited else frames[1], names)
 
     def keep_refinements(self, frame, names):
-        """What one learns from the branch that is not left."""
+        """Keeps the narrowed types of the branch that runs on, if the other one is always left."""
         for name, value in frame.vars.items():
             if name not in names and isinstance(value, Val):
                 here = self.frame.lookup(name)
@@ -364,11 +364,11 @@ class Statements:
                     self.frame.vars[name] = Val(here.arg, value.type)
 
     def join(self, name, frames, results, outputs, node):
-        """What a variable is behind two branches."""
+        """Joins a variable's values behind two branches."""
         values = [frame.lookup(name) for frame in frames]
         left = [frame.exited for frame in frames]
         special = name.startswith("$")
-        if all(left) and not special:           # the values are those that the next round, or what is behind it, gets
+        if all(left) and not special:           # the next round, or the code behind the loop, gets these values
             if not all([isinstance(v, Val) for v in values]):
                 return
             t = unify(values[0].type, values[1].type) or ANY
@@ -425,7 +425,7 @@ class Statements:
         return made
 
     def choose(self, node, predicate, yes, no):
-        """An expression of one of two values; ``yes`` and ``no`` give them. Returns the values as they were made."""
+        """An expression of one of two values, which ``yes`` and ``no`` write. Returns the joined value."""
         outer = self.frame
         frames, values = [], []
         for write in (yes, no):
@@ -481,7 +481,7 @@ class Statements:
                                                                            self.block(node.body)))
 
     def loop_over(self, node, over, assigned, write):
-        """A loop over what has a length and items; ``write(item)`` writes its body."""
+        """A loop over an object with a length and items; ``write(item)`` writes its body."""
         length = over.length(self)
         if over.fixed:
             trips, start, again = length, Val(True, BOOL), None
@@ -500,10 +500,10 @@ class Statements:
         self.loop(node, trips, start, assigned, body, again)
 
     def loop(self, node, trips, start, assigned, write, again):
-        """A call of ``loop``: variables that the body sets, and that are there before, go from round to round.
+        """A call of ``loop``, which passes variables that exist before the loop and that the body sets.
 
-        They have the types that they have before the loop, or, where the body gives them others, those that they were
-        declared with: then the body is written once more.
+        A passed variable has its type before the loop. Where the body gives it another type, the variable gets its
+        declared type, and the body is written once more.
         """
         outer = self.frame
         names = [n for n in names_set(assigned) if outer.lookup(n) is not None]
@@ -549,8 +549,8 @@ class Statements:
 
     @staticmethod
     def forget_refinements(frame, names, carried, types):
-        """The condition of the next round is asked behind ``continue`` as well: what the rest of the body has learned
-        of variables does not hold there."""
+        """Drops the types that the rest of the body has narrowed: the condition of the next round runs behind
+        ``continue`` as well."""
         for name, value in list(frame.vars.items()):
             if name in carried:
                 if isinstance(value, Val) and value.type != types[name] and is_subtype(value.type, types[name]):
@@ -588,7 +588,7 @@ class Statements:
                 outer.set(EXIT, self.emit(operations.after_loop, (status,), INT))
 
     def next_condition(self, node, frame, status, again):
-        """Whether there is another round."""
+        """The condition of another round."""
         if isinstance(status.arg, int):
             if status.arg >= 2 or (frame.exited and status.arg == 0):
                 return Val(False, BOOL)
@@ -603,7 +603,7 @@ class Statements:
             return self.choose(node, goes_on, again, lambda: Val(False, BOOL))
 
     def written_out_loop(self, node, items):
-        """A loop over modules or a tuple: its body again and again."""
+        """A loop over modules or a tuple, whose body is written once for each item."""
         before, self.written_out = self.written_out, True
         body = []
         for item in items:
@@ -664,7 +664,7 @@ class Statements:
 
 
 class _Bind(ast.stmt):
-    """An assignment of a value that is there already."""
+    """An assignment of an existing value."""
 
     def __init__(self, target, value):
         super().__init__(lineno=target.lineno, col_offset=target.col_offset)
@@ -686,7 +686,7 @@ def _same_constant(a, b):
 
 
 def always_left(statements):
-    """Whether the statements never come to their end, by their form."""
+    """Whether control never reaches the end of the statements, judged by their form."""
     for s in statements:
         if isinstance(s, (ast.Return, ast.Break, ast.Continue, ast.Raise)):
             return True
@@ -718,7 +718,7 @@ def has_break(statements):
 
 
 def names_set(statements):
-    """The variables that statements assign, in order; those of comprehensions are their own."""
+    """The variables that statements assign, in order. Variables of comprehensions do not count."""
     found = {}
 
     def target(t):

@@ -1,8 +1,8 @@
-"""Scripted functions and modules as what a file holds, and back.
+"""Conversion of scripted functions and modules to the contents of a file, and back.
 
-Each function and method is a graph as text; classes are described by their fields; a module by its tensors, its
-attributes as text, its methods and its children. A graph that is read may call nothing but what ``_Checker`` lets it:
-ops, the closed table of functions, methods of tensors, and what the file itself describes.
+Each function and method is a graph as text. A class is described by its fields. A module is described by its tensors,
+its attributes as text, its methods and its children. ``_Checker`` restricts the calls of a graph that is read: ops, the
+closed table of functions, methods of tensors, and functions and classes that the file itself describes.
 """
 import builtins
 import collections
@@ -30,23 +30,23 @@ __all__ = ["KINDS", "contents_of", "program_of"]
 KINDS = ("scripted function", "scripted module")
 
 
-# -- what is written --------------------------------------------------------------------------------------------------
+# -- writing ----------------------------------------------------------------------------------------------------------
 
 class _Collector(Names):
     """The functions and classes that graphs name, each under a name of its own."""
 
     def __init__(self):
         self.functions, self.classes = {}, {}       # object -> name
-        self.tensors, self.same = {}, {}            # name -> tensor; name of one that is another one -> that one's name
+        self.tensors, self.same = {}, {}            # name -> tensor; name of a shared tensor -> its first name
         self._names = {}                            # id of a tensor -> its first name
         self.of_kind = {}                           # name of a class -> its description
-        self.graphs = {}                            # name -> graph, callees before those that call them
+        self.graphs = {}                            # name -> graph, callees before callers
 
     def of_function(self, f):
         if f not in self.functions:
             if f._owner is not None:
                 raise TextError(f"{f.qualified_name}, a method of a module, is called as a function")
-            self.functions[f] = None                # nothing in script calls itself
+            self.functions[f] = None                # script has no recursion
             self.visit(f.graph)
             name = self.functions[f] = f"function{len([n for n in self.functions.values() if n])}"
             self.graphs[name] = f.graph
@@ -77,7 +77,7 @@ class _Collector(Names):
                                                  if modifier(info.functions[key]) is None]
 
     def visit(self, graph):
-        """Meets all that a graph names."""
+        """Collects the functions and classes that a graph names."""
         to_text(graph, self)
 
     def describe(self, cls):
@@ -112,7 +112,7 @@ class _Collector(Names):
 
 
 def contents_of(m, extra):
-    """What a file holds of a ScriptFunction or a ScriptModule.
+    """The contents of a file for a ScriptFunction or a ScriptModule.
 
     Raises
     ------
@@ -138,7 +138,7 @@ def contents_of(m, extra):
     data["same tensors"] = [[name, first] for name, first in names.same.items()]
     contents = _files.Contents(kind, names.graphs, names.tensors, data, extra, names)
     texts = {name: to_text(graph, names) for name, graph in names.graphs.items()}
-    try:                                # what would not be taken back is not written
+    try:                                # ``load`` must accept the contents before they are written
         program_of(_files.Contents(kind, texts, names.tensors, data))
     except CorruptFileError as error:
         raise TypeError(f"save: {str(error).removeprefix('load: ')}") from None
@@ -146,7 +146,7 @@ def contents_of(m, extra):
 
 
 def _describe(m, path, modules, names, met):
-    """Describes a module and those in it."""
+    """Describes a module and its submodules."""
     if id(m) in met:
         modules[path] = {"same": met[id(m)]}
         return
@@ -173,7 +173,7 @@ def _describe(m, path, modules, names, met):
         try:
             about["attributes"].append([name, names.text(x),
                                         names.text(m._jit_types[name]) if name in m._jit_types else None])
-        except TextError:               # a graph that reads it is refused
+        except TextError:               # the attribute is left out, and a graph that reads it is refused
             pass
     about["constants"] = sorted([name for name in constant_names(original) if type(name) is str])
     about["methods"], about["properties"] = [], []
@@ -193,7 +193,7 @@ def _describe(m, path, modules, names, met):
 
 
 def _of_class(cls):
-    """The plain values that a class of modules and its bases have."""
+    """The constants of a module's class and its bases."""
     bases = [c for c in cls.__mro__[::-1] if c is not Module and c is not object and not issubclass(Module, c)]
     return {name: x for c in bases for name, x in vars(c).items()
             if not name.startswith("__") and isinstance(x, (int, float, complex, str, tuple, list, dict, type(None)))}
@@ -201,12 +201,12 @@ def _of_class(cls):
 
 _PLAIN = frozenset([*vars(Module()), "original_name", "forward"])
 _OF_MODULES = frozenset(dir(RecursiveScriptModule))
-# Attributes of modules that hide something of Module's and are no danger: none of it is called by what loads.
+# Attributes that may hide one of Module's: loading calls none of these.
 _HARMLESS = frozenset(["name", "float", "half", "double", "type"])
 
 
 def _is_attribute(m, name, x):
-    """Whether it is an attribute of the program's own."""
+    """Whether a name is an attribute of the program."""
     return (_may_be_attribute(name) and name not in m._parameters and name not in m._buffers
             and name not in m._modules and not isinstance(x, (ScriptFunction, Module)))
 
@@ -222,7 +222,7 @@ def _class_of_library(name):
     return cls if isinstance(cls, type) and issubclass(cls, Module) else None
 
 
-# -- what is read -----------------------------------------------------------------------------------------------------
+# -- reading ----------------------------------------------------------------------------------------------------------
 
 def program_of(contents):
     """The ScriptFunction or ScriptModule that a file describes.
@@ -250,7 +250,7 @@ def _name(text, what):
 
 
 class _Loader:
-    """Makes what a file describes."""
+    """Makes the functions, classes and modules that a file describes."""
 
     def __init__(self, contents):
         self.contents, self.graphs = contents, {}
@@ -356,7 +356,7 @@ class _Loader:
         for m, about in todo:
             if None in [m._modules[name] for name, there in about["children"] if there is True]:
                 _refuse("a submodule is missing")
-        for m, about in todo:           # calls of methods of submodules are looked at in these
+        for m, about in todo:           # graphs with calls of submodules' methods are checked against these
             for name, key in about["methods"]:
                 m._jit_methods[name] = from_graph(name, self.graph(key), m)
         for m, about in todo:
@@ -420,7 +420,7 @@ class _Loader:
 
 
 class _Described:
-    """What is known of a class that was read: its fields, no methods."""
+    """The ClassInfo of a class that was read: fields, but no methods."""
 
     def __init__(self, cls):
         self.cls, self.type = cls, types.Type("Class", (), cls)
@@ -441,7 +441,7 @@ def _attribute_name(name):
 
 
 def _method_name(name):
-    """A name of a method; it may stand before one of Module, as in the program."""
+    """Checks a method's name. ``__super_...`` and the names in ``_MAGIC`` may hide one of Module's."""
     if type(name) is str and name.isidentifier() and (name.startswith("__super_") or name in _MAGIC):
         return name
     return _name(name, "a method")
@@ -464,9 +464,9 @@ def _child_name(name):
     return _refuse(f"{str(name)[:100]!r} is no name of a module")
 
 
-# -- what graphs may do -----------------------------------------------------------------------------------------------
+# -- restrictions of graphs -------------------------------------------------------------------------------------------
 
-# Methods that graphs call by name: those of tensors but for UNSAFE, futures, numbers, generators and contexts.
+# Methods that graphs may call by name: those of tensors except UNSAFE, futures, numbers, generators and contexts.
 METHODS = {n for n in dir(Tensor) if not n.startswith("_") and callable(getattr(Tensor, n))} - UNSAFE
 METHODS |= {"wait", "value", "done", "bit_length", "is_integer", "conjugate", "manual_seed", "seed", "initial_seed",
             "get_state", "set_state", "clone_state"}
@@ -476,7 +476,7 @@ SETTABLE = {"grad", "data", "requires_grad"}
 
 
 class _Checker:
-    """Whether a graph calls nothing but what graphs of script may."""
+    """Checks that a graph calls nothing but functions and methods of script."""
 
     def __init__(self, loader, module):
         self.loader, self.module = loader, module
@@ -505,7 +505,7 @@ class _Checker:
                     _refuse(f"{node.name} calls the method of a module that it has not")
 
     def reach(self, path):
-        """What a dotted name leads to: a module, a tensor, or an attribute, in the tables of modules alone."""
+        """The object of a dotted name: a module, a tensor, or an attribute. Only tables of modules are searched."""
         here = self.module
         if here is None:
             _refuse("a function reads attributes of a module")
@@ -526,7 +526,7 @@ class _Checker:
         return _refuse(f"{path[:100]!r} leads nowhere")
 
     def owner(self, node):
-        """The module that is the first argument of a node, if it is known to be one."""
+        """The module that is the first argument of a node, if a dotted name shows it."""
         first = node.args[0] if node.args else None
         if isinstance(first, Node) and first.op == "get_attr":
             found = self.reach(first.target)

@@ -1,7 +1,7 @@
-"""Graphs of script without blocks as plans: what they call is recorded as kernels, once for each choice of sizes.
+"""Graphs of script without blocks as plans: the kernels of their calls are recorded once for each choice of sizes.
 
-Such a graph calls functions of tensors, and what tells of their sizes; it takes tensors, and tensors of its module. The
-same functions are called, so results are the same bits. What asks for gradients runs op by op.
+Such a graph calls functions of tensors and of their sizes. Its inputs are tensors and tensors of its module. The plan
+calls the same functions, so results are the same bits. A call that needs gradients runs op by op.
 """
 import inspect
 import math
@@ -23,11 +23,11 @@ from ptcore.nn import Module
 
 __all__ = ["straight"]
 
-LEAST_CALLS = 6                         # fewer ones are called sooner than a plan
-LEAST_STEPS = 4                         # of a plan that modules of nn are in
+LEAST_CALLS = 6                         # a plan of fewer calls costs more than it saves
+LEAST_STEPS = 4                         # the same for a plan that runs modules of nn
 MOST_VARIANTS = 4
 
-_FIXED = (bool, str, type(None))        # types of arguments that may be fixed
+_FIXED = (bool, str, type(None))        # types of arguments that a variant may fix
 
 _SIZES = {"size", "dim", "ndimension", "numel", "nelement", "element_size", "stride", "is_contiguous",
           "is_floating_point", "is_complex"}
@@ -43,12 +43,12 @@ _IN_PLACE = {f for name, f in vars(operator).items() if name.startswith("i") and
 
 
 def straight(program, graph, owner):
-    """A graph as what may run as plans, or its ``program`` where it cannot."""
+    """A graph that may run as plans, or its ``program`` where it cannot."""
     return program if _Copy(owner).copy(graph) is None else Straight(program, graph, owner)
 
 
 class Straight:
-    """A graph that runs as plans, and op by op by its program where that cannot be.
+    """A graph that runs as plans; its program runs it op by op where no plan is possible.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class Straight:
         others = ()
         for k, x in enumerate(args):
             if not isinstance(x, Tensor):
-                if type(x) not in _FIXED:               # numbers change too often
+                if type(x) not in _FIXED:               # numbers change too often for a variant each
                     return self.program(*args)
                 others += ((k, x),)
         variant = self.variants.get(others)
@@ -77,7 +77,7 @@ class Straight:
 
 
 class _Variant:
-    """Plans of a graph, some of whose arguments have fixed values."""
+    """Plans of a graph for fixed values of the arguments that are no tensors."""
 
     def __init__(self, program, graph, owner, fixed):
         copied = _Copy(owner)
@@ -108,11 +108,11 @@ class _Variant:
         except Exception:
             if self.writes:
                 raise
-            results = self.op_by_op(args)           # which says in which line of the user's the error is
+            results = self.op_by_op(args)           # names the user's line in the error
         return results[0] if self.is_one else results
 
     def slow(self, *args):
-        """A call that no plan fits, or that asks for gradients."""
+        """A call without a fitting plan, or one that needs gradients."""
         planned = self.planned
         if self.paths and self.runner.sources is None:
             found = places_of(self.root, self.paths)
@@ -141,7 +141,7 @@ class _Copy:
         self.owner, self.layers, self.tensors = owner, False, {}
 
     def copy(self, source, fixed=None):
-        """The copy, in which some arguments are the values ``fixed``; None where no plan is worth it."""
+        """The copy, with the arguments in ``fixed`` as constants; None where a plan would not pay."""
         graph, env, calls, k = Graph(), {}, 0, 0
         for node in source.nodes:
             if node.op == "placeholder":
@@ -172,13 +172,13 @@ class _Copy:
         return self.tensors[path]
 
     def call(self, graph, node, env):
-        """The copy of a call and what it counts for, or None where no plan may have it."""
+        """The copy of a call and the number of steps it counts for; None where a plan cannot contain the call."""
         target, args, n = node.target, node.args, 1
         if self.is_layer(node):
             path = args[0].target
             target, args = _Layer(attribute_at(self.owner, path)), args[1:]
             for name, _ in [*target.module.named_parameters(), *target.module.named_buffers()]:
-                self.tensor(graph, f"{path}.{name}")        # whose memory the plan is to know
+                self.tensor(graph, f"{path}.{name}")        # so that the plan knows the memory of these tensors
             self.layers = True
         elif node.meta.get("effect") or node.blocks:
             return None
@@ -191,12 +191,12 @@ class _Copy:
         try:
             made = graph.call_function(target, map_arg(args, env.__getitem__),
                                        {k: map_arg(a, env.__getitem__) for k, a in node.kwargs.items()})
-        except KeyError:                # it takes a module
+        except KeyError:                # an argument is a module
             return None
         return made, int(n)
 
     def is_layer(self, node):
-        """Whether a node calls a module of nn that nobody else has."""
+        """Whether a node calls a module of nn that no other module shares."""
         first = node.args[0] if node.op == "call_function" and node.args else None
         return (isinstance(first, Node) and first.op == "get_attr"
                 and first.target.partition(".")[0] in vars(self.owner).get("_jit_fixed", ())
@@ -204,7 +204,7 @@ class _Copy:
 
 
 class _Layer:
-    """What calls a module as it is."""
+    """A callable that runs a module as it is."""
 
     def __init__(self, module):
         self.module = module
@@ -215,14 +215,14 @@ class _Layer:
 
 
 def _is_tensor(t):
-    """Whether values of a type are a tensor, or tensors in a tuple or list."""
+    """Whether a type is a tensor, or a tuple or list of tensors."""
     if t is None or t == TENSOR:
         return t is not None
     return t.kind in ("Tuple", "List", "NamedTuple") and len(t.args) > 0 and all([_is_tensor(x) for x in t.args])
 
 
 def _is_own(function):
-    """Whether a function is a row of the op table, or one of nn.functional that is written in Python."""
+    """Whether a function is an OpFunction, or a Python function of nn.functional."""
     module = getattr(function, "__module__", None) or ""
     return isinstance(function, OpFunction) or (module.startswith("ptcore._ops.") and module.endswith(".functions"))
 

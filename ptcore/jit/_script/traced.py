@@ -1,4 +1,4 @@
-"""Traced programs inside scripted ones: their graphs with the types that script knows values by."""
+"""Traced programs inside scripted ones: their graphs with static types."""
 import operator
 
 from ptcore._tensor import Tensor

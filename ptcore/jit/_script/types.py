@@ -1,4 +1,4 @@
-"""Static types of script: what annotations mean, which type stands for which, and what a value of Python is."""
+"""Static types of script: the meaning of annotations, the subtype relation, and types of Python values."""
 import builtins
 import enum
 import inspect
@@ -15,9 +15,9 @@ from ptcore._tensor import Tensor as _Tensor
 
 
 class Type:
-    """A static type: a kind, the types that it is made of, and the class of Python for what has one.
+    """A static type: a kind, its type arguments, and a Python class where the kind has one.
 
-    Types are values: equal if they say the same.
+    Types are values: two are equal if their fields are.
     """
 
     __slots__ = ("args", "cls", "kind")
@@ -91,7 +91,7 @@ def Future(t):
 
 
 def union(types):
-    """The type that each of several is one of."""
+    """A type that includes all of several types."""
     flat = []
     for t in types:
         for each in t.args if t.kind == "Union" else (t,):
@@ -107,13 +107,13 @@ def Optional(t):
 
 
 def without_none(t):
-    """What is left of an Optional that is not None."""
+    """An Optional without None."""
     return union([a for a in t.args if a != NONE]) if t.is_optional and t != NONE else t
 
 
 def own_annotations(cls):
-    """What a class itself annotates: the values, or the texts that stand for them."""
-    if sys.version_info >= (3, 14):                     # what is not there yet when it is asked for stays a name
+    """The annotations of a class itself, as objects or as text."""
+    if sys.version_info >= (3, 14):                     # names that are not bound yet stay unevaluated
         import annotationlib
         return annotationlib.get_annotations(cls, format=annotationlib.Format.FORWARDREF)
     return inspect.get_annotations(cls)
@@ -126,15 +126,15 @@ def named_tuple(cls, lookup=None):
 
 
 def fields(t):
-    """The names of a NamedTuple's fields, or of those of a result of ptcore."""
+    """The field names of a NamedTuple, or of a result of ptcore."""
     return getattr(t.cls, "_fields", None) or t.cls.__match_args__
 
 
 class AnnotationError(TypeError):
-    """An annotation that means nothing to script."""
+    """An annotation without a meaning in script."""
 
 
-_classes = {}                   # classes that were scripted -> what is known of them
+_classes = {}                   # scripted classes -> their ClassInfo
 
 
 def known_class(cls):
@@ -142,13 +142,13 @@ def known_class(cls):
 
 
 def needs_types(a):
-    """Whether an annotation is a container without what it holds."""
+    """Whether an annotation is a container without the types of its items."""
     return any(a is x for x in (list, dict, tuple, typing.List, typing.Dict, typing.Tuple,      # noqa: UP006
                                 typing.Optional, typing.Union))
 
 
 def from_annotation(a, lookup=None):
-    """The type that an annotation means, a Type or an object of Python; ``lookup(text)`` gives what text means."""
+    """The Type or Python object that an annotation means; ``lookup(text)`` evaluates annotations written as text."""
     if isinstance(a, Type):
         return a
     if isinstance(a, (str, typing.ForwardRef)):
@@ -214,7 +214,7 @@ def enum_type(cls):
 
 
 def of_value(x):
-    """The type of a value of Python; raises AnnotationError where script has none."""
+    """The type of a Python value; raises AnnotationError where script has no type for it."""
     known = _OF_CLASS.get(type(x))
     if known is not None and type(x) not in (list, tuple):
         return known
@@ -261,7 +261,7 @@ def is_subtype(a, b):
 
 
 def unify(a, b):
-    """The type of what is one or the other, or None: one of the two, or an Optional."""
+    """A common type of two: the wider one, or an Optional; None if there is none."""
     if is_subtype(a, b):
         return b
     if is_subtype(b, a):
@@ -287,7 +287,7 @@ def unify_all(types):
 
 
 def holds(t, x):
-    """Whether a value of Python is of a type, as far as one looks: items of containers are looked at."""
+    """Whether a Python value is of a type. Items of containers are checked as well."""
     kind = t.kind
     if kind == "Any":
         return True
@@ -320,15 +320,15 @@ _PLAIN = {"int": int, "float": float, "bool": bool, "complex": complex, "str": s
           "dtype": _dtype, "memory_format": _memory_format, "Generator": _Generator}
 
 
-# Which numbers of NumPy, of any precision, stand for Python's.
+# The NumPy numbers, of any precision, that are accepted as Python numbers.
 _ABSTRACT = {"float": numbers.Real, "complex": numbers.Complex}
 
 
 def given(t, x):
-    """A value of Python as an argument of a type; raises TypeError if it is none.
+    """Converts a Python value to an argument of a type; raises TypeError if that is impossible.
 
-    What stands for another type in Python does so here: an int where a float is asked for, a tuple for a list of its
-    items, numbers of NumPy for Python's. A list or dict that fits is handed over itself.
+    Python's own conversions apply: an int for a float, a tuple for a list, numbers of NumPy for Python's. A list or
+    dict of the type is passed itself.
     """
     if holds(t, x):
         return x
@@ -366,6 +366,6 @@ def _described(x):
 
 
 def runtime_class(t):
-    """The class of Python that a type's values have, where that is one."""
+    """The Python class of a type's values, if there is one."""
     known = {"Tensor": _Tensor, "None": type(None), "List": list, "Dict": dict, "Tuple": tuple}
     return known.get(t.kind) or _PLAIN.get(t.kind)

@@ -1,10 +1,10 @@
-"""What expressions are while a function is compiled: values of the graph, and what exists at script time alone."""
+"""The meanings of expressions at compile time: values of the graph, and objects known at script time alone."""
 
 __all__ = ["Iterable", "Method", "Missing", "Mod", "Parameter", "Py", "Val"]
 
 
 class Val:
-    """A value of the program: a node, a constant, or a tuple of such, with its static type."""
+    """A value of the program, with its static type: a node, a constant, or a tuple of these."""
 
     __slots__ = ("arg", "type")
 
@@ -13,7 +13,7 @@ class Val:
 
 
 class Py:
-    """An object of Python that is known at script time: a function, a class, a module of Python."""
+    """A Python object known at script time: a function, a class, a module of Python."""
 
     __slots__ = ("obj",)
 
@@ -22,7 +22,7 @@ class Py:
 
 
 class Mod:
-    """A module (of nn) below the one whose method is compiled."""
+    """A submodule (of nn) of the module whose method is compiled."""
 
     __slots__ = ("module", "path")
 
@@ -34,7 +34,7 @@ class Mod:
 
 
 class Method:
-    """What has a name after a dot and is called: of a value, of a module, or of ``super()``."""
+    """A method as a callable: of a value, of a module, or of ``super()``."""
 
     __slots__ = ("function", "name", "owner")
 
@@ -43,7 +43,7 @@ class Method:
 
 
 class Missing:
-    """A variable that has no value here, and why."""
+    """A variable without a value here, and the reason."""
 
     __slots__ = ("why",)
 
@@ -52,7 +52,7 @@ class Missing:
 
 
 class Iterable:
-    """What a loop goes through.
+    """An object that a loop iterates over.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Built-in functions and classes that ask their arguments, as a capture answers them."""
+"""The answers of a capture to calls of built-in functions and classes that inspect their arguments."""
 import builtins
 import collections
 import enum
@@ -26,7 +26,7 @@ from ptcore.jit.capture.kinds import NUMBERS
 
 
 def _seen_as(r, x):
-    """What the program takes a stand-in or a symbol for."""
+    """An example of the class that a stand-in or a symbol has for the program."""
     if isinstance(x, Tensor):
         return r.original(x)
     kind = type(x)
@@ -100,7 +100,7 @@ def _extreme(f):
 
 
 def _orderable(r, keys):
-    """Refuses what Python code of its own would put in order."""
+    """Refuses objects of classes with an ``__lt__`` written in Python."""
     for k in keys:
         if isinstance(k, (tuple, list)):
             _orderable(r, k)
@@ -231,7 +231,7 @@ def _str(r, *args):
 
 
 def text_of(r, x, write=str):
-    """The text of a value by ``str`` or ``repr``: nothing that depends on a tensor's values."""
+    """``str`` or ``repr`` of a value; refuses values that depend on tensors' data."""
     if isinstance(x, Tensor):
         r.unsupported("it formats a tensor")
     if isinstance(x, (type, types.FunctionType, enum.Enum)) or r.is_simple(x) or type(x) in CONTAINERS:
@@ -246,7 +246,7 @@ def text_of(r, x, write=str):
 
 
 def formatted(r, x, *spec):
-    """What ``format`` is asked to write."""
+    """The value as ``format`` gets it."""
     if type(x) in CONTAINERS or r.is_simple(x) or isinstance(x, (type, types.FunctionType, enum.Enum)):
         return concrete(r, x)
     if isinstance(r.in_class(type(x), "__format__"), types.FunctionType):
@@ -264,7 +264,7 @@ def _reversed(r, x):
 
 
 def _made_partial(r, f, /, *args, **kwargs):
-    if type(f) is functools.partial and r.source_of(f) is not None:     # which the class would take apart
+    if type(f) is functools.partial and r.source_of(f) is not None:     # the class would merge the inner partial
         f = as_function(r, f)
     return functools.partial(f, *args, **kwargs)
 

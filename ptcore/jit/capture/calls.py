@@ -1,4 +1,4 @@
-"""Calls of a rewritten function: what is rewritten in its turn, what is known to be pure, what is refused."""
+"""Calls in a rewritten function: a function is rewritten as well, called as it is where it is pure, or refused."""
 import collections
 import collections.abc
 import contextlib
@@ -27,7 +27,7 @@ from ptcore.jit.capture.tracer import Stop, Unsupported
 from ptcore.nn.modules.container import ModuleList, Sequential
 from ptcore.nn.modules.module import Module
 
-# Classes of Python whose instances, made by the program, do what they do without asking anything outside.
+# Classes of Python whose instances depend on nothing outside if the program makes them.
 PLAIN = {list, tuple, dict, set, frozenset, str, bytes, bytearray, range, slice, collections.OrderedDict,
          collections.defaultdict, collections.deque, collections.Counter, int, float, complex, bool, type(None)}
 ITERATORS = {zip, enumerate, map, filter, reversed, types.GeneratorType, type(iter([])), type(iter(())), type(iter({})),
@@ -48,8 +48,8 @@ TENSOR_REFUSED = {
     "share_memory_", "resize_", "set_", "pin_memory", "record_stream", "map_", "map2_", "apply_", "__reduce_ex__",
     "__cuda_array_interface__", "detach_", "resize_as_", "is_shared", "_backward_hooks", "names",
     "retains_grad", "output_nr", "is_pinned", "__deepcopy__", "module_load"}
-# Files of the package whose functions are called as they are: they ask nothing but their arguments and the modes, and
-# leave nothing behind; but for those named below.
+# Files of the package whose functions are called as they are: they depend on their arguments and the modes alone, and
+# have no effect. Exceptions are named below.
 OWN = ("ptcore._ops.", "ptcore._exchange.convert", "ptcore._exchange.arrays", "ptcore._dtype", "ptcore._device",
        "ptcore._sizes.symbolic", "ptcore._state", "ptcore._trees.tree", "ptcore._overrides", "ptcore._errors",
        "ptcore._shape",
@@ -63,7 +63,7 @@ PURE_MODULES = {"math", "cmath"}
 
 
 def call(r, f, args, kwargs):
-    """The result of a call, recorded."""
+    """Records a call and returns its result."""
     kind = type(f)
     if SUBSTITUTES and isinstance(f, collections.abc.Hashable) and f in SUBSTITUTES:
         return call(r, SUBSTITUTES[f], args, kwargs)
@@ -105,8 +105,8 @@ def call(r, f, args, kwargs):
     r.unsupported(f"it calls {name_of(f)}, of which nothing is known")
 
 
-SPECIAL, CLASSES, OPERATORS = {}, {}, {}        # what ``builtin`` enters: functions, classes, those of ``operator``
-SUBSTITUTES = {}                    # functions and the Python ones that are captured in their place
+SPECIAL, CLASSES, OPERATORS = {}, {}, {}  # filled by ``builtin``: functions, classes, and functions of ``operator``
+SUBSTITUTES = {}                    # functions -> the Python functions that are captured in their place
 BUILTIN = {types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType, types.MethodWrapperType,
            types.ClassMethodDescriptorType}
 
@@ -115,7 +115,7 @@ COMPILED_FUNCTION = OWN_FUNCTIONS[2]
 
 
 def _is_pure(f, args):
-    """Whether a function of the package asks nothing but its arguments and the modes, and leaves nothing behind."""
+    """Whether a function of the package depends on its arguments and the modes alone, and has no effect."""
     module, name = f.__module__ or "", f.__name__
     if args and isinstance(args[0], Tensor) and getattr(Tensor, name, None) is f:
         return name not in TENSOR_REFUSED
@@ -134,7 +134,7 @@ def name_of(f):
 # -- Python functions -------------------------------------------------------------------------------------------------
 
 def is_by_identity(f):
-    """Whether a Python function has a meaning as the object that it is, and is not known by its code."""
+    """Whether a Python function is guarded as an object and not by its code."""
     return (f in PYTHON or f in SUBSTITUTES or "_captured_as" in f.__dict__
             or (f.__code__.co_filename.startswith(_PACKAGE) and _is_pure(f, ())))
 
@@ -149,7 +149,7 @@ def _function(r, f, args, kwargs):
     if f.__code__.co_filename.startswith(_PACKAGE) and _is_pure(f, ()):
         return as_it_is(r, f, args, kwargs)
     if f.__name__ == "__new__" and f.__code__.co_filename.startswith("<") and hasattr(args[0], "_fields"):
-        return f(*args, **kwargs)           # as namedtuple made it
+        return f(*args, **kwargs)           # the ``__new__`` that namedtuple made
     if f.__name__ == "__eq__" and f.__code__.co_filename.startswith("<") and dataclasses.is_dataclass(args[0]):
         return _equal_fields(r, *args)
     base = r.function(f)
@@ -209,7 +209,7 @@ def _method(r, f, args, kwargs):
 
 
 def _in_mode(r, f, args, kwargs):
-    """A call of a function that a grad mode decorates."""
+    """A call of a function decorated by a grad mode."""
     base = r.source_of(r.constant(f))
     mode = f._mode
     r.guard("is", r.source("attribute", base, "_mode", f"{base}._mode"), mode)
@@ -221,7 +221,7 @@ def _in_mode(r, f, args, kwargs):
 
 
 def _to(r, x, args, kwargs):
-    """``x.to(...)``: a stand-in's memory is elsewhere, so a device that is its own already is left out."""
+    """``x.to(...)``. A device equal to the stand-in's own is left out: its memory lies on another device."""
     rest, words = [native(r, a) for a in args], _native_words(r, dict(kwargs))
     device, dtype = words.pop("device", None), words.pop("dtype", None)
     if rest and isinstance(rest[0], Tensor):
@@ -264,9 +264,9 @@ GETTERS = {operator.itemgetter, operator.attrgetter, operator.methodcaller}
 
 
 def _get(r, f, x):
-    """What a getter of ``operator`` reads of an object."""
+    """The items, attributes or method result that a getter of ``operator`` reads from an object."""
     kind, made = type(f), f.__reduce__()
-    if kind is operator.methodcaller:       # with keywords it is made by a partial function
+    if kind is operator.methodcaller:       # ``__reduce__`` of one with keywords gives a partial
         name, *rest = made[1] if made[0] is kind else made[0].args + made[1]
         return r.method(x, name, *rest, **(made[0].keywords if made[0] is not kind else {}))
     found = [r.item(x, key) if kind is operator.itemgetter else functools.reduce(r.attribute, key.split("."), x)
@@ -274,15 +274,15 @@ def _get(r, f, x):
     return found[0] if len(found) == 1 else tuple(found)
 
 
-# -- arguments of what is called as it is -----------------------------------------------------------------------------
+# -- arguments of functions that are called as they are ---------------------------------------------------------------
 
 def as_it_is(r, f, args, kwargs):
-    """The result of a function whose inside is not captured."""
+    """Calls a function whose inside is not captured."""
     return f(*[native(r, a) for a in args], **_native_words(r, kwargs))
 
 
 def native(r, x):
-    """An argument of a function that is called as it is: nothing in it is from outside and unguarded."""
+    """An argument of a function that is called as it is; everything in it from outside is guarded."""
     cls = type(x)
     if cls is int or cls is float or cls is str or cls is bool or x is None:
         return x
@@ -312,7 +312,7 @@ def native(r, x):
         return as_function(r, x)
     if cls is types.MethodType or cls is functools.partial or isinstance(x, Module):
         return as_function(r, x)
-    if "_captured_fields" in cls.__dict__ and r.source_of(x) is not None:     # an object of its constructor's arguments
+    if "_captured_fields" in cls.__dict__ and r.source_of(x) is not None:     # rebuilt from its constructor's arguments
         return cls(*[native(r, r.attribute(x, name)) for name in cls._captured_fields])
     if isinstance(x, type) and x.__flags__ & 1 << 9 and not x.__module__.startswith("ptcore"):
         return x
@@ -323,7 +323,7 @@ def native(r, x):
 
 
 def concrete(r, x):
-    """What is written as a text: symbols as the numbers they are, which are guarded. No tensor is written."""
+    """A value that is written as text: symbols become guarded numbers, and tensors are refused."""
     if isinstance(x, (SymInt, SymFloat, SymBool)):
         return x.guard()
     if isinstance(x, Tensor):
@@ -348,9 +348,9 @@ def _native_words(r, kwargs):
 
 
 def as_function(r, f):
-    """A function of the user's for code that calls it without the recorder.
+    """Wraps a function of the user for code that calls it without the recorder.
 
-    It may be found in what that code makes and be guarded there, so it does not hold on to what the user gave.
+    That code may keep the wrapper where guards refer to it, so the wrapper holds no reference to the user's function.
     """
     place, ref = len(r.handed_on), weakref.ref(r)
     r.handed_on.append(f)
@@ -358,7 +358,7 @@ def as_function(r, f):
     def recorded(*args, **kwargs):
         r = ref()
         return call(r, r.handed_on[place], args, kwargs)
-    recorded._captured_as = lambda r, args, kwargs: recorded(*args, **kwargs)       # where it comes back to the program
+    recorded._captured_as = lambda r, args, kwargs: recorded(*args, **kwargs)       # for calls by the program itself
     return recorded
 
 
@@ -422,7 +422,7 @@ def _builtin(r, f, args, kwargs):
 
 
 def _hashed(r, x, taken):
-    """An argument of a method of a set or a dictionary: a key, or what is taken apart into keys."""
+    """An argument of a method of a set or a dictionary: a key, or with ``taken`` an iterable of keys."""
     if not taken:
         return r.key(x)
     if is_mapping(x):
@@ -434,7 +434,7 @@ def _hashed(r, x, taken):
 
 
 def _slot(r, f, owner, args, kwargs):
-    """``object.__init__`` and the like, bound."""
+    """A call of ``object.__init__`` or a similar bound slot."""
     if f.__name__ == "__init__" and not args and not kwargs:
         return None
     if f.__name__ == "__setattr__":
@@ -475,7 +475,7 @@ def _construct(r, cls, args, kwargs):
         new = r.in_class(cls, "__new__")
         new = new.__func__ if isinstance(new, staticmethod) else new
         if isinstance(new, types.FunctionType) and new.__code__.co_filename.startswith("<"):
-            return cls(*args, **kwargs)     # as namedtuple made it
+            return cls(*args, **kwargs)     # the constructor that namedtuple made
     if cls.__module__.startswith("ptcore"):
         if (cls is ModuleList or cls is Sequential) and not kwargs:
             return _container(r, cls, args)
@@ -500,7 +500,7 @@ def _construct(r, cls, args, kwargs):
 
 
 def _container(r, cls, args):
-    """A container of modules from outside, as a slice of one is."""
+    """Makes a container of modules from outside, as a slice of a container does."""
     given = [r.read(a) for a in args]
     modules = [m for a in given for m in (a.values() if isinstance(a, dict) else a if isinstance(a, list) else [a])]
     if not all([isinstance(m, Module) and r.source_of(m) is not None for m in modules]):
@@ -517,7 +517,7 @@ def _iterable(x):
 
 
 def _dataclass(r, cls, args, kwargs):
-    """An instance of a dataclass, whose ``__init__`` was generated and has no source."""
+    """Makes an instance of a dataclass, whose ``__init__`` was generated and has no source."""
     if r.in_class(cls, "__new__") is not object.__dict__["__new__"]:
         r.unsupported(f"dataclass {cls.__name__} has a __new__")
     fields = [f for f in cls.__dataclass_fields__.values() if f._field_type is not dataclasses._FIELD_CLASSVAR]
@@ -525,7 +525,7 @@ def _dataclass(r, cls, args, kwargs):
         r.unsupported(f"dataclass {cls.__name__} has arguments that are no fields")
     for f in fields:
         if f.default is not dataclasses.MISSING and f.name in cls.__dict__:
-            r.attribute(cls, f.name)            # a default, which may be replaced
+            r.attribute(cls, f.name)            # guards the default, which may be replaced
     given = inspect.signature(cls.__init__).bind(None, *args, **kwargs).arguments
     made = object.__new__(cls)
     for f in fields:
@@ -552,7 +552,7 @@ def _equal_fields(r, a, b):
 
 
 def _instance(r, cls, args, kwargs):
-    """An object of a class of Python code."""
+    """Makes an object of a class of Python code."""
     meta = type(cls)
     found = next((c.__dict__["__call__"] for c in meta.__mro__ if "__call__" in c.__dict__), None)
     if isinstance(found, types.FunctionType):
@@ -599,7 +599,7 @@ class _Managed:
 
 
 def is_range(x):
-    """Whether a context names a part of a program in a profile: runs of what is captured are one range as a whole."""
+    """Whether a context is a range of a profile. A run of a captured function is one range as a whole."""
     from ptcore.autograd.profiler import record_function
     return type(x) is record_function
 

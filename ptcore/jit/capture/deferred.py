@@ -1,13 +1,13 @@
-"""Values that a program reads by ``item()`` and may only return: as long as it does no more, no graph ends there.
+"""Results of ``item()`` that a program may only return. As long as it does nothing else with one, no graph ends there.
 
-Such a value is a ``Deferred`` until the recorder is asked anything about it. Then it is read, as a branch reads one.
+Such a result is a ``Deferred``. Where the recorder gets one as an argument, it reads the value, which ends the graph.
 """
 from ptcore._subclass import carried_by
 from ptcore.jit.capture.recorder import Recorder
 
 
 class Deferred:
-    """What ``item()`` of a stand-in will give. ``stand``: a copy of the tensor at that time."""
+    """The future result of ``item()`` of a stand-in. ``stand`` is a copy of the tensor at the time of the call."""
 
     __slots__ = ("is_read", "stand", "value")
 
@@ -22,7 +22,7 @@ class Deferred:
 
 
 class Reading(Recorder):
-    """A recorder of a program that has such values: each is read where the program does something with it."""
+    """A recorder that reads each ``Deferred`` among the arguments of its methods."""
 
 
 def _reading(name):

@@ -1,7 +1,7 @@
-"""What a captured call does beside computing: gradients that leaves get, steps of optimizers and schedulers.
+"""Effects of a captured call: gradients of leaves, steps of optimizers and schedulers.
 
-They are done behind the rows of a segment, as eager calls do them: a leaf's hooks run, a learning rate and a step
-count are what they are at that time. So none of them is guarded. What a program reads after a step belongs to the next
+Effects run after the rows of a segment, in the way of eager calls: a leaf's hooks run, and a learning rate or a step
+count is read at that time. So nothing of an optimizer's state is guarded. Reads after a step belong to the next
 segment.
 """
 import ptcore
@@ -18,12 +18,12 @@ from ptcore.nn.modules.module import Module
 from ptcore.optim.optimizer import Optimizer
 from ptcore.optim.scheduler import LRScheduler
 
-# Objects that are changed by what they do, and the methods that are called as they are.
+# Objects whose methods change them, and the methods that are called as they are.
 OUTSIDE = ((Optimizer, ("step", "zero_grad")), (LRScheduler, ("step",)))
 
 
 class Outside:
-    """A method of an object from outside, which is called between segments."""
+    """A method of an object from outside, called between segments."""
 
     __slots__ = ("name", "owner")
     is_outside = True
@@ -32,7 +32,7 @@ class Outside:
         self.owner, self.name = owner, name
 
     def call(self, r, args, kwargs):
-        """Notes the call; it is made behind the rows before it."""
+        """Notes the call, which runs after the rows so far."""
         if self.name == "zero_grad":
             none = kwargs.get("set_to_none", (*args, True)[0])
             r.capture.add_effect(Call(self, args, kwargs, not none))
@@ -43,7 +43,7 @@ class Outside:
 
 
 def outside_method(x, name):
-    """The method of an optimizer or a scheduler that is called as it is; None of anything else."""
+    """The method of an optimizer or a scheduler that is called as it is; None for other objects."""
     for cls, names in OUTSIDE:
         if name in names and isinstance(x, cls):
             return Outside(x, name)
@@ -51,13 +51,12 @@ def outside_method(x, name):
 
 
 # -- effects ----------------------------------------------------------------------------------------------------------
-#
-# At first an effect knows sources, objects and stand-ins, then their places among the inputs of a segment and its
-# results. ``ends`` says that what it writes to may be read by any row or guard that follows. ``kept`` gives a
-# function that takes back what the effect is going to do.
+# An effect first holds sources, objects and stand-ins, then their places among the inputs and results of a segment.
+# ``ends`` says that any later row or guard may read what the effect writes. ``kept`` returns a function that takes the
+# effect back.
 
 class Gradients:
-    """Gradients that are added to those of leaves, as a backward does it."""
+    """Gradients that are added to those of leaves, as in a backward."""
 
     __slots__ = ("ends", "leaves", "results")
 
@@ -146,7 +145,7 @@ class Result:
 # -- taking back ------------------------------------------------------------------------------------------------------
 
 def restored_grads(leaves):
-    """A function that gives some leaves the gradients that they have now."""
+    """A function that restores the present gradients of some leaves."""
     before = [(p, p.grad, None if p.grad is None else p.grad.detach().clone()) for p in leaves]
 
     def restore():
@@ -158,7 +157,7 @@ def restored_grads(leaves):
 
 
 def restored_optimizer(optimizer):
-    """A function that undoes what is done to an optimizer, its parameters and their gradients."""
+    """A function that undoes changes of an optimizer, its parameters and their gradients."""
     groups = [(group, dict(group)) for group in optimizer.param_groups]
     leaves = [p for group in optimizer.param_groups for p in group["params"]]
     values = [p.detach().clone() for p in leaves]
@@ -188,7 +187,7 @@ def restored_optimizer(optimizer):
 
 
 def restored_scheduler(scheduler):
-    """A function that undoes what is done to a scheduler and the groups of its optimizer."""
+    """A function that undoes changes of a scheduler and of the groups of its optimizer."""
     own = dict(scheduler.__dict__)
     groups = [(group, dict(group)) for group in scheduler.optimizer.param_groups]
     inner = [restored_scheduler(s) for s in getattr(scheduler, "_schedulers", ())]
@@ -207,18 +206,18 @@ def restored_scheduler(scheduler):
 # -- backward ---------------------------------------------------------------------------------------------------------
 
 class Grads:
-    """What a capture knows of the gradients of leaves: those from outside, and those that the program has made."""
+    """The gradients that leaves have in a capture: leaves from outside, and leaves that the program makes."""
 
     def __init__(self, capture):
         self.capture = capture
-        self.walked = self.walked_before = False        # whether a backward belongs to the segment, to earlier ones
-        self.made = {}                  # id of a leaf of the program's own -> (leaf, gradient)
+        self.walked = self.walked_before = False        # whether this segment, or an earlier one, has a backward
+        self.made = {}                  # id of a leaf made by the program -> (leaf, gradient)
         self.own = []                   # such leaves
-        self.has_hooks, self.hooked_at = False, None        # of the program's own, and where
-        self.functions = {}             # custom Functions that were called -> the same with methods that are recorded
+        self.has_hooks, self.hooked_at = False, None        # whether the program registers hooks, and where
+        self.functions = {}             # custom Function -> a copy of it with recorded methods
 
     def apply(self, cls, args, kwargs):
-        """A call of a custom Function, whose methods pass the recorder, also when the engine calls them."""
+        """Calls a custom Function. Its methods pass the recorder, also when the engine calls them."""
         r = self.capture.recorder
         made = self.functions.get(cls)
         if made is None:
@@ -231,7 +230,7 @@ class Grads:
         return made.apply(*[calls.native(r, a) for a in args], **{k: calls.native(r, a) for k, a in kwargs.items()})
 
     def backward(self, tensors, grad_tensors, retain_graph, inputs):
-        """Walks the engine on stand-ins, and notes what leaves get."""
+        """Walks the engine on stand-ins, and notes the gradients of leaves."""
         c = self.capture
         originals = c.recorder.originals
         seeds = entry.seeds_of("backward", tensors, grad_tensors, False)
@@ -253,19 +252,19 @@ class Grads:
                 raise Unsupported("the gradient leads to what was computed outside of it")
             effect.leaves.append(c.recorder.stands[id(real)][1])
             effect.results.append(g)
-            effect.ends |= bool(real._extras.hooks or real._extras.post_hooks)      # which may write to anything
+            effect.ends |= bool(real._extras.hooks or real._extras.post_hooks)      # hooks may write to anything
         self.walked = True
         if effect.leaves:
             c.add_effect(effect)
 
     def of(self, s):
-        """The gradient of a leaf of the program's own, or None."""
+        """The gradient of a leaf that the program made, or None."""
         return self.made.get(id(s), (s, None))[1]
 
 
 def history_of(s, ends, first, functions=()):
-    """Whether the history of a stand-in has been given back, and whether it has nodes from before number ``first``.
-    ``ends``: ids of nodes that stand for what is outside; ``functions``: those of which no node may be left."""
+    """Two bools: whether a node of the stand-in's history was freed, and whether a node is older than ``first``.
+    ``ends``: ids of nodes of tensors from outside; ``functions``: custom Functions that may have no node left."""
     todo, met, is_older = [s.grad_fn], set(), False
     while todo:
         n = todo.pop()

@@ -1,4 +1,4 @@
-"""``explain``: how a call would be captured, where it is cut, and why what is not captured is not."""
+"""``explain``: the graphs of a call, where it is cut, and the reasons for parts without a graph."""
 import time
 from typing import Any
 
@@ -7,7 +7,7 @@ from ptcore.jit.capture.tracer import Unsupported, set_grad_enabled
 
 
 class BreakReason:
-    """Why a graph ends or a function is not captured.
+    """The reason why a graph ends or a function is not captured.
 
     Attributes
     ----------
@@ -82,9 +82,9 @@ class ExplainOutput:
 
 
 def explain(f, *extra_args, **extra_kwargs) -> "Any":
-    """How a call of ``f`` is captured: its graphs, guards, and why it is not one graph.
+    """Reports how a call of ``f`` is captured: graphs, guards, and why it is not one graph.
 
-    The function that is returned takes the arguments of ``f``, runs it once and says what was found.
+    The returned function takes the arguments of ``f``, runs it once and returns the report.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def _explain(f, args, kwargs, found):
 
 
 class _Watched(_compile.Compiled):
-    """A compiled function that tells what becomes of its captures."""
+    """A compiled function that keeps its captures for the report."""
 
     def __init__(self, function, found):
         super().__init__(function, _compile.Settings(False, None, "eager", None))

@@ -1,7 +1,7 @@
-"""Guards: what must hold for a captured program to be what the user's function would do, as data, and their check.
+"""Guards: the conditions under which a captured program equals the user's function, as data, and their check.
 
-A ``Source`` is a path from what is there at each call, the arguments and constant objects, to a value. A ``Guard``
-says what that value must be. ``Program`` holds the guards of one segment and writes them as one ``Check``, which also
+A ``Source`` is a path to a value from what exists at each call: the arguments and constant objects. A ``Guard`` is a
+condition on that value. ``Program`` holds the guards of one segment and compiles them to one ``Check``, which also
 fetches the tensors that the segment takes.
 """
 import types
@@ -11,7 +11,7 @@ from ptcore.jit._check import Check, Look
 
 
 class Source:
-    """Where a value comes from.
+    """The path to a value.
 
     Attributes
     ----------
@@ -36,11 +36,11 @@ class Source:
         return self.text
 
     def may_change(self):
-        """Whether an effect of a captured program may put another object there."""
+        """Whether an effect of a captured program may replace the object at this path."""
         return self.kind == "attribute" and self.key == "grad"
 
     def fetch(self, args):
-        """Its value in a call."""
+        """The value of this source in a call."""
         kind = self.kind
         if kind == "argument":
             return args[self.key]
@@ -61,13 +61,13 @@ ABSENT = type("Absent", (), {"__repr__": lambda self: "nothing"})()
 
 
 def class_value(cls, name):
-    """What a class or its bases have under a name, as it is there; ABSENT if nothing."""
+    """The entry of a class or its bases under a name, without binding; ABSENT if there is none."""
     owner = owner_of(cls, name)
     return ABSENT if owner is None else owner.__dict__[name]
 
 
 def owner_of(cls, name):
-    """The first of a class and its bases that has a name, or None."""
+    """The first of a class and its bases that defines a name, or None."""
     for c in cls.__mro__:
         if name in c.__dict__:
             return c
@@ -97,10 +97,10 @@ class Guard:
         return TEXTS[self.kind].format(self.source, _short(self.expected))
 
     def holds(self, args):
-        """Whether it holds in a call; the slow form of what Program compiles."""
+        """Whether the guard holds in a call. This is the slow form of the check that Program compiles."""
         try:
             return bool(HOLDS[self.kind](self.source.fetch(args), self.expected, args))
-        except RAISED:                      # what leads to a value is no more
+        except RAISED:                      # the path no longer exists
             return False
 
 
@@ -118,7 +118,7 @@ def _short(x):
 
 
 class TensorLook:
-    """What a captured program takes for granted of a tensor: all but its values."""
+    """The facts about a tensor that a captured program relies on: everything except values."""
 
     __slots__ = ("cls", "device", "dtype", "dynamic", "is_leaf", "look", "requires_grad", "shape", "stride")
 
@@ -155,7 +155,7 @@ class TensorLook:
 
 
 def order_of(shape, strides):
-    """What of strides does not depend on sizes: the order of the dims and whether there are gaps; None for others."""
+    """The layout independent of sizes: the order of dims of a tensor without gaps, otherwise strides and shape."""
     dims = sorted([d for d, n in enumerate(shape) if n != 1], key=lambda d: (-strides[d], d))
     at = 1
     for d in reversed(dims):
@@ -166,12 +166,12 @@ def order_of(shape, strides):
 
 
 def same_value(a, b):
-    """Whether a number or word is the same, kind, sign of zero and NaN included."""
+    """Whether two numbers or words are the same. Type and sign of zero count, and NaN equals NaN."""
     return type(a) is type(b) and (a == b or (a != a and b != b)) and (a != 0 or str(a) == str(b))
 
 
 def is_empty(cell):
-    """Whether nothing was put into a cell, or what was there was deleted."""
+    """Whether a cell is empty, because it was never set or was deleted."""
     try:
         cell.cell_contents  # noqa: B018
     except ValueError:
@@ -217,12 +217,12 @@ TEXTS = {
 
 
 def tuple_of(cls, parts):
-    """A tuple of a class, as that of its own makes one: named tuples of Python, and those that C functions return."""
+    """A tuple of a class without a call of its ``__new__``: for Python's named tuples and those of C functions."""
     return cls(parts) if hasattr(cls, "n_sequence_fields") else tuple.__new__(cls, parts)
 
 
 SLOW_CHECKS = 4
-NAMED = ("no attribute", "no key", "has key")       # several of them may be on one source
+NAMED = ("no attribute", "no key", "has key")       # kinds that may occur several times on one source
 
 
 class Program:
@@ -243,7 +243,7 @@ class Program:
         self.guards, self.inputs, self.functions = [], [], {}
         self._met = set()
         self.check, self.uses = self._first_checks, 0
-        self.fixed, self.loose = {}, None   # functions that ``check`` takes for the same; a check of the guards alone
+        self.fixed, self.loose = {}, None   # functions that ``check`` compares by identity; a check that does not
 
     def add(self, kind, source, expected, where=None):
         """Adds a guard, once."""
@@ -253,7 +253,7 @@ class Program:
             self.guards.append(Guard(kind, source, expected, where))
 
     def add_function(self, source, function, where=None):
-        """Guards a function that is called by its code."""
+        """Guards the code of a function."""
         self.add("function", source, function.__code__, where)
         if source.kind != "object":
             self.functions[source] = weakref.ref(function)
@@ -263,8 +263,8 @@ class Program:
         return next((g for g in self.guards if not g.holds(args)), None)
 
     def _first_checks(self, args):
-        """``check(args)`` gives the tuple of inputs, or None if a guard does not hold. The first times it asks guard by
-        guard; to compile a check takes as long as some dozens of such."""
+        """``check(args)`` gives the tuple of inputs, or None if a guard does not hold. The first calls check guard by
+        guard, since compiling a check takes as long as some dozens of such calls."""
         self.uses += 1
         if self.uses > SLOW_CHECKS:
             met = {s: ref() for s, ref in self.functions.items()}
@@ -276,11 +276,10 @@ class Program:
         return tuple([s.fetch(args) for s in self.inputs])
 
     def relaxed(self, args):
-        """What ``check`` gives once it no longer takes functions for the same objects that others have replaced; None
-        if a guard does not hold.
+        """Checks without comparing functions by identity; then drops the functions that were replaced from ``check``.
 
-        A function that has been there since the capture is asked for as that object, which is as cheap as can be. So
-        where ``check`` fails, the guards themselves may hold.
+        ``check`` is cheap because it expects the function objects of the capture. Where it fails, the guards themselves
+        may still hold. Returns the inputs, or None.
         """
         if not self.fixed:
             return None
@@ -296,26 +295,26 @@ class Program:
 class _Writer:
     """Writes guards as instructions of a ``Check``; a source is read once.
 
-    ``fixed``: sources of functions that are to be the same objects as before. What cannot be changed in such a one is
-    not read: its globals, its cells, and what its defaults are.
+    ``fixed``: sources of functions that must be the same objects as before. Parts of a fixed function that cannot
+    change are not read: its globals, its cells, and its default values.
     """
 
     def __init__(self, fixed):
         self.fixed = fixed
         self.instructions, self.places, self.dicts, self.said, self.n = [], {}, {}, set(), 0
-        self.classes = {}               # class -> what is asked of it and its bases
+        self.classes = {}               # class -> the conditions on it and its bases
 
     def say(self, op, a=0, b=0, key=None, expected=None, name=None):
         self.instructions.append((op, a, b, key, expected, name))
 
     def read(self, op, a=0, b=0, key=None):
-        """The place of a value that is read now."""
+        """Writes a read; returns the place of its value."""
         self.say(op, a, b, key)
         self.n += 1
         return self.n - 1
 
     def once(self, op, a, b=0, key=None, expected=None, name=None):
-        """A condition, unless it stands there already."""
+        """Writes a condition, unless it is written already."""
         said = op, a, b, id(key), id(expected), name
         if said not in self.said:
             self.said.add(said)
@@ -336,7 +335,7 @@ class _Writer:
         return found
 
     def part(self, source):
-        """What is at a source that leads on from a fixed function, which cannot change; ABSENT of any other."""
+        """The value at a source below a fixed function if it cannot change, otherwise ABSENT."""
         found = self.fixed.get(source)
         if found is not None:
             return found
@@ -360,7 +359,7 @@ class _Writer:
             return self.read("argument", 0, key)
         if kind == "object":
             return self.read("constant", key=key)
-        if kind == "class":                 # a guard of its own says that it is this object
+        if kind == "class":                 # a guard of its own checks the identity of the class
             return self.read("constant", key=key[2])
         if kind == "cell":
             return self.read("cell", key=key)
@@ -369,7 +368,7 @@ class _Writer:
         return self.read(kind, self.place(source.parent), key=key)      # an attribute or an item
 
     def ask_class(self, cls, name, found, owner, mro):
-        """Asks a class and its bases for what they have under a name."""
+        """Writes the conditions on the entry of a class and its bases under a name."""
         if _fixed(cls):
             return
         asked = self.classes.setdefault(cls, {("order", cls): ("order", 0, 0, cls, mro, None)})
@@ -380,14 +379,14 @@ class _Writer:
                 break
 
     def all(self):
-        """What is asked of classes, which no value decides, then the rest."""
+        """The instructions: conditions on classes first, since they read no value, then the rest."""
         first = []
         for cls, asked in self.classes.items():
             first += [("class", 0, len(asked), cls, None, None), *asked.values()]
         return first + self.instructions
 
     def same_object(self, source, expected):
-        """Asks whether a source gives an object."""
+        """Writes the condition that a source gives this object."""
         parent = source.parent
         if parent is not None and parent.kind == "object" and source not in self.places:
             if type(parent.key) is types.FunctionType and source.key == "__defaults__":
@@ -423,7 +422,7 @@ class _Writer:
         if self.fixed and kind in ("is", "value", "length") and g.source not in self.fixed:
             found = self.part(g.source)
             if found is not ABSENT and (kind != "length" or type(found) is tuple) and HOLDS[kind](found, e, ()):
-                return                      # and goes on to hold
+                return                      # the guard holds and cannot fail later
         if kind == "is":
             self.same_object(g.source, e)
             return
@@ -452,7 +451,7 @@ class _Writer:
 
 
 def _fixed(cls):
-    """Whether the attributes of a class cannot be written."""
+    """Whether attributes of a class are read-only."""
     return not cls.__flags__ & 1 << 9       # no heap type
 
 

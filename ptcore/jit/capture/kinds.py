@@ -1,4 +1,4 @@
-"""Kinds of values, as a capture tells them apart."""
+"""The kinds of values that a capture distinguishes."""
 import collections
 import types
 from collections import OrderedDict, defaultdict, deque
@@ -9,10 +9,10 @@ from ptcore._tensor import Tensor
 from ptcore.nn.modules.registry import Registry
 
 OWN_FUNCTIONS = (type(ptcore.relu), type(ptcore.zeros), type(Tensor.item))      # compiled functions of the package
-# Values that cannot be written to, and that say all there is to say by being equal.
+# Immutable values that are fully described by equality.
 VALUES = {int, float, complex, bool, str, bytes, type(None), type(Ellipsis), type(NotImplemented), range, ptcore.dtype,
           ptcore.device, ptcore.Size, ptcore.memory_format}
-# What is the same as long as it is the same object: nobody asks what is in it, or what can be in it is asked apart.
+# Objects guarded by identity. Their attributes are never read, or are guarded one by one.
 OBJECTS = (types.FunctionType, types.BuiltinFunctionType, type, types.ModuleType, types.MethodDescriptorType,
            types.WrapperDescriptorType, types.ClassMethodDescriptorType, property, *OWN_FUNCTIONS, staticmethod,
            classmethod, types.MemberDescriptorType, types.GetSetDescriptorType, types.MethodWrapperType)
@@ -22,7 +22,7 @@ SETS = (set, frozenset)
 NUMBERS = (SymInt, SymFloat, SymBool)
 
 
-# What a subclass of a container must have from it, to be read as one.
+# Methods that a subclass of a container must inherit to be read as the container.
 READS = ("__getitem__", "__iter__", "__len__", "__contains__", "keys", "values", "items", "get", "index", "count")
 
 
@@ -31,13 +31,13 @@ def _is_plain(cls, base):
 
 
 def is_sequence(x):
-    """Whether it is a list, a tuple or a deque, or of a subclass that is read as they are."""
+    """Whether ``x`` is a list, a tuple or a deque, or of a subclass that reads in the same way."""
     cls = type(x)
     return cls in SEQUENCES or _is_plain(cls, tuple) or _is_plain(cls, list)
 
 
 def is_mapping(x):
-    """Whether it is a dictionary, or of a subclass that is read as one."""
+    """Whether ``x`` is a dictionary, or of a subclass that reads in the same way."""
     cls = type(x)
     return cls in MAPPINGS or _is_plain(cls, dict) or _is_plain(cls, OrderedDict)
 

@@ -1,4 +1,4 @@
-"""Operators, comparisons, truth and texts, as the recorder answers them."""
+"""The recorder's answers to operators, comparisons, truth and text."""
 import operator
 import sys
 import types
@@ -18,7 +18,7 @@ REFLECTED = {"eq": "eq", "ne": "ne", "lt": "gt", "gt": "lt", "le": "ge", "ge": "
 
 
 class Operators:
-    """The half of the recorder that is asked for what expressions do."""
+    """The half of the recorder that answers expressions."""
 
     def sliced(self, start, stop, step):
         return slice(start, stop, step)
@@ -124,7 +124,8 @@ class Operators:
                     return result
             return self.call(other, b, a)
         if not isinstance(a, Tensor) and not isinstance(b, Tensor) and (is_container(a) or is_container(b)):
-            return getattr(operator, name)(self.read(a), self.read(b))      # whose elements are those there are
+            # containers of elements as the program sees them
+            return getattr(operator, name)(self.read(a), self.read(b))
         return getattr(operator, name)(self.native(a), self.native(b))
 
     def augmented(self, name, a, b):
@@ -215,7 +216,7 @@ class Operators:
         return operator.contains(self.native(x), self.native(item))
 
     def is_equal(self, a, b):
-        """Whether two elements are the same to a container."""
+        """Whether two elements are equal to a container: the same object, or equal."""
         return self.same(a, b) or self.truth(self.compare("eq", a, b))
 
     def compare_containers(self, a, b):
@@ -252,7 +253,7 @@ class Operators:
         return result
 
     def text(self, x, conversion):
-        """What stands in an f-string, ``conversion`` being the letter behind ``!`` or -1."""
+        """The text of an f-string's field; ``conversion`` is the letter behind ``!`` or -1."""
         if conversion == -1:
             return x if type(x) in VALUES else builtin.formatted(self, x)
         made = builtin.text_of(self, x, str if conversion == ord("s") else repr)
@@ -262,8 +263,8 @@ class Operators:
         return calls.context(self, x)
 
     def caught(self):
-        """Stands first in each handler: what ends a capture goes through, and so does what an operation raised, as it
-        may be the tracer alone that it is refused by."""
+        """The first call of each exception handler. It raises again what ends a capture, and an error of an operation:
+        perhaps only the tracer refuses the operation."""
         error = sys.exc_info()[1]
         if isinstance(error, Stop):
             raise error

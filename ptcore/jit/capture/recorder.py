@@ -1,4 +1,4 @@
-"""The recorder: what a rewritten function asks, answered as Python would, and written down as guards."""
+"""The recorder: answers the questions of a rewritten function as Python would, and writes guards for the answers."""
 import builtins
 import dataclasses
 import enum
@@ -37,17 +37,17 @@ from ptcore.nn.modules.registry import Registry
 
 
 class Recorder(Operators):
-    """One capture's view of everything outside of the call."""
+    """A capture's access to everything outside of the call."""
 
     def __init__(self, capture):
         self.capture = capture
         self.sources = {}               # (id of parent, kind, id of key or key) -> source
-        self.known = {}                 # id -> (object, source): objects from outside that can be asked further
+        self.known = {}                 # id -> (object, source) of objects from outside with attributes or elements
         self.stands, self.originals = {}, {}    # id of a tensor -> its stand-in; id of a stand-in -> the tensor
         self.copies = {}                # id of a container -> its elements as the program sees them
         self.classes, self.class_sources = {}, {}       # (class, name) -> what the class has there; its source
-        self.kept, self.handed_on = [], []      # functions that are called by code that knows no recorder
-        self.keyed = set()              # classes of what has been put where its identity counts; Tensor for all tensors
+        self.kept, self.handed_on = [], []      # objects kept alive; functions given to code that knows no recorder
+        self.keyed = set()  # classes of objects used as keys, whose identity counts; Tensor stands for all tensors
 
     # -- sources and guards --------------------------------------------------------------------------------------
 
@@ -70,21 +70,21 @@ class Recorder(Operators):
         raise Unsupported(reason)
 
     def constant(self, x, text=None):
-        """An object that something guarded always refers to: what is in it is asked and guarded."""
+        """Registers an object that a guarded object always refers to; reads of it are guarded."""
         found = self.known.get(id(x))
         if found is None:
             self.known[id(x)] = x, self.object_source(x, text)
-        elif found[1].kind != "object":     # it is the same only as long as the other place has it, too
+        elif found[1].kind != "object":     # guarded to be the same object at the other source as well
             self.guard("is", found[1], x)
         return x
 
     def source_of(self, x):
-        """The source of an object from outside, or None of one that the program made."""
+        """The source of an object from outside; None if the program made it."""
         found = self.known.get(id(x))
         return None if found is None else found[1]
 
     def track(self, x, source):
-        """A value that was read from outside: what the program gets, guarded."""
+        """Guards a value read from outside, and returns the value that the program gets."""
         cls = type(x)
         if isinstance(x, enum.Enum):
             self.guard("is", source, x)
@@ -116,18 +116,18 @@ class Recorder(Operators):
     def function(self, f):
         """The source of a Python function that is called, whose code is guarded.
 
-        The function itself may be another one in another call: what its code reads of its defaults, cells and globals
-        is guarded as it is read.
+        A later call may pass another function with the same code, so the defaults, cells and globals that the code uses
+        are guarded when they are read.
         """
         source = self.source_of(f)
-        if source is None:              # a function of a class, or one that native code gave
+        if source is None:              # a function of a class, or one from native code
             source = self.source_of(self.constant(f))
         self.capture.settle()
         self.capture.program.add_function(source, f, user_at() if self.capture.located else None)
         return source
 
     def pinned(self, x):
-        """An object of which it counts which one it is, or a tuple of such, as it is outside."""
+        """An object from outside whose identity is guarded, or a tuple of such objects."""
         if type(x) is tuple:
             return tuple([self.pinned(v) for v in self.elements(x)])
         source, x = self.source_of_any(x), self.original(x)
@@ -152,7 +152,7 @@ class Recorder(Operators):
         return s
 
     def original(self, s):
-        """The tensor that a stand-in of an input stands for, or the tensor itself."""
+        """The tensor of an input's stand-in; another tensor is returned unchanged."""
         return self.originals.get(id(s), s)
 
     # -- names ---------------------------------------------------------------------------------------------------
@@ -168,7 +168,7 @@ class Recorder(Operators):
         return self.track(inbuilt[name], self.source("item", self.object_source(inbuilt, "builtins"), name, name))
 
     def cell(self, function, k, name):
-        """What is in a function's cell number ``k``."""
+        """The content of a function's cell number ``k``."""
         cell, base = function.__closure__[k], self.source_of(function)
         is_constant = base is None or base.kind == "object"
         if is_constant:
@@ -187,7 +187,7 @@ class Recorder(Operators):
         return self.track(value, self.source("attribute", where, "cell_contents", f"{base}.__closure__.{name}"))
 
     def globals_of(self, function):
-        """The names outside of a function, guarded to be these."""
+        """The globals of a function, whose dictionary is guarded."""
         base = self.source_of(function)
         if base is not None and base.kind != "object":
             self.guard("is", self.source("attribute", base, "__globals__", f"{base}.__globals__"),
@@ -223,7 +223,7 @@ class Recorder(Operators):
     # -- attributes ----------------------------------------------------------------------------------------------
 
     def in_class(self, cls, name):
-        """What a class has under a name, guarded, as it stands there; ABSENT if nothing."""
+        """The entry of a class under a name, guarded and without binding; ABSENT if there is none."""
         key = cls, name
         found = self.classes.get(key)
         if found is None:
@@ -312,7 +312,7 @@ class Recorder(Operators):
         return getattr(x, name)
 
     def bound(self, raw, x, cls, name):
-        """What is read through an instance, None for the class itself, where the class has ``raw``."""
+        """Binds a class's entry ``raw`` to an instance, or to the class if ``x`` is None."""
         if isinstance(raw, types.FunctionType):
             self.constant(raw)
             return raw if x is None else types.MethodType(raw, x)
@@ -402,7 +402,7 @@ class Recorder(Operators):
             return self.track(getattr(real, name), self.source("attribute", source, name, f"{source}.{name}"))
 
     def grad_of(self, x, real):
-        """The gradient of a tensor, as it is behind all that the program has done."""
+        """The gradient of a tensor at this point of the program."""
         capture = self.capture
         if real is None:
             found = capture.grads.of(x)
@@ -428,7 +428,7 @@ class Recorder(Operators):
         if source is not None or isinstance(x, (type, types.ModuleType, types.FunctionType)):
             now = getattr(x, "__dict__", {}).get(name)
             if isinstance(value, Tensor) and now is not None and self.originals.get(id(value)) is now:
-                return                  # self.x += 1 of a tensor, which is the same one
+                return                  # ``self.x += 1`` of a tensor stores the same tensor
             self.unsupported(f"it writes the attribute {source or type(x).__name__}.{name} of an object from outside")
         setter = self.in_class(type(x), "__setattr__")
         if isinstance(setter, types.FunctionType):
@@ -450,7 +450,7 @@ class Recorder(Operators):
     # -- elements ------------------------------------------------------------------------------------------------
 
     def key(self, x):
-        """What is put into a set or is the key of a dictionary."""
+        """Guards an object that is put into a set or used as a key; returns the key."""
         if type(x) is frozenset or (isinstance(x, tuple) and type(x).__hash__ is tuple.__hash__):
             for v in self.elements(x):
                 self.key(v)
@@ -462,11 +462,11 @@ class Recorder(Operators):
         return x
 
     def keys(self, x):
-        """What ``*x`` puts into a set."""
+        """The elements of ``*x`` as keys of a set."""
         return [self.key(v) for v in self.elements(x)]
 
     def hashed(self, x):
-        """Guards what the hash of an object from outside reads of it, which is what it is compared by."""
+        """Guards the values that the hash of an object from outside is computed from."""
         cls = type(x)
         found = self.in_class(cls, "__hash__")
         if not isinstance(found, types.FunctionType) or isinstance(x, enum.Enum):
@@ -532,10 +532,10 @@ class Recorder(Operators):
             operator.delitem(x, index)
 
     def contents(self, x, source):
-        """A container from outside, read as a whole: a list of elements, a dict or a set of the program's own."""
+        """A container from outside, read as a whole: a list of elements, or a dict or set that the program owns."""
         found = self.copies.get(id(x))
         if found is None:
-            if type(x).__flags__ & 1 << 9 and is_container(x):      # a subclass, which must stay as it is
+            if type(x).__flags__ & 1 << 9 and is_container(x):      # a subclass, whose methods are guarded
                 for name in READS:
                     self.in_class(type(x), name)
             if is_sequence(x):
@@ -559,14 +559,14 @@ class Recorder(Operators):
         return found
 
     def known_keys(self, keys):
-        """Keys of a container from outside, whose guard says which objects they are."""
+        """Keys of a container from outside, after a guard has fixed the objects."""
         for k in keys:
             if type(k) not in VALUES:
                 self.constant(k)
         return keys
 
     def read(self, x):
-        """A container of the program's own with the elements of one from outside; anything else itself."""
+        """A copy, owned by the program, of a container from outside; other objects are returned unchanged."""
         source = self.known.get(id(x))
         if source is None or source[0] is not x:
             return x
@@ -588,7 +588,7 @@ class Recorder(Operators):
         return made
 
     def iterate(self, x, pattern=None):
-        """An iterator for the program, which takes elements apart as ``pattern`` says."""
+        """An iterator that unpacks each element by ``pattern``."""
         made = self.iterator(x)
         if pattern is None:
             return made

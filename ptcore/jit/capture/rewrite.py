@@ -1,15 +1,15 @@
 """A function's source, rewritten so that every read of something outside of it passes a recorder.
 
-Python runs the rewritten function itself. What it reads of its own names stays as it is; globals and cells of outer
-functions are asked of the function's ``Outside``, and attributes, elements, calls, operators, truth, iteration and
-writes go through the ``Recorder``.
+Python runs the rewritten function itself. Its local names stay as they are. Globals and cells of outer functions are
+read through the function's ``Outside``. Attributes, elements, calls, operators, truth, iteration and writes go through
+the ``Recorder``.
 """
 import ast
 
 from ptcore.jit.capture.source import NoSource, class_of, find
 
 RECORDER, OUTSIDE = "_ptcore_recorder", "_ptcore_outside"
-# Where rewritten functions live: what is in it marks them, too.
+# The globals of rewritten functions, by which they are recognised as well.
 NAMESPACE = {"__name__": "ptcore.jit.rewritten", "__builtins__": __builtins__}
 
 BINARY = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv", ast.FloorDiv: "floordiv",
@@ -22,7 +22,7 @@ SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ListComp, ast.S
 
 
 class Unwritable(Exception):
-    """A function that does what no rewritten one can; ``line`` is where."""
+    """A function that cannot be rewritten; ``line`` is the place of the reason."""
 
     def __init__(self, reason, line):
         super().__init__(reason)
@@ -34,7 +34,7 @@ _known = {}                         # code object's id -> (the code, the maker o
 
 
 def rewritten(code):
-    """What makes the rewritten function of a recorder and of the function's ``Outside``.
+    """The maker of a rewritten function; it takes a recorder and the function's ``Outside``.
 
     Raises
     ------
@@ -46,7 +46,7 @@ def rewritten(code):
             made = _write(code)
         except (NoSource, Unwritable) as error:
             made = error.with_traceback(None)
-        if len(_known) > KEPT:          # functions made again and again
+        if len(_known) > KEPT:          # limits memory where functions are made again and again
             _known.clear()
         known = _known[id(code)] = code, made
     if isinstance(known[1], Exception):
@@ -55,7 +55,7 @@ def rewritten(code):
 
 
 def is_rewritten(function):
-    """Whether a function is one that this module made, or one defined inside such a one."""
+    """Whether a function was made by this module, or is defined inside such a function."""
     return function.__globals__ is NAMESPACE
 
 
@@ -72,7 +72,7 @@ def _write(code):
     ast.fix_missing_locations(tree)
     space = {}
     made = compile(tree, code.co_filename, "exec", dont_inherit=True)
-    # The only code that is run is what the function's own text says, with reads written as calls.
+    # Only the text of the user's function runs, with its reads written as calls.
     exec(made, NAMESPACE, space)
     return space["_ptcore_make"]
 
@@ -87,13 +87,13 @@ def _argument_list(a):
 
 
 def _bound(node):
-    """The names that a scope binds, and those it says are global or of an outer function."""
+    """The names that a scope binds, and the names that it declares global or nonlocal."""
     found, declared_global, declared_outer = set(), set(), set()
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
         found |= {x.arg for x in _argument_list(node.args)}
         todo = list(node.body) if not isinstance(node, ast.Lambda) else [node.body]
     else:
-        todo = [g.target for g in node.generators]      # names in its conditions are bound outside by := alone
+        todo = [g.target for g in node.generators]      # only := in the conditions binds a name outside
     while todo:
         x = todo.pop()
         if isinstance(x, ast.Name):
@@ -133,7 +133,7 @@ class Writer(ast.NodeTransformer):
     # -- names ---------------------------------------------------------------------------------------------------
 
     def mangled(self, name):
-        """A private name as the class around makes it."""
+        """A private name, mangled by the enclosing class."""
         if self.within and name.startswith("__") and not name.endswith("__") and self.within.strip("_"):
             return f"_{self.within.lstrip('_')}{name}"
         return name
@@ -170,7 +170,7 @@ class Writer(ast.NodeTransformer):
         return made
 
     def ask(self, node, method, *args, keywords=()):
-        """A call of the recorder."""
+        """A call of a method of the recorder."""
         args = [a if isinstance(a, ast.AST) else ast.Constant(a) for a in args]
         return self.at(node, ast.Call(ast.Attribute(ast.Name(RECORDER, ast.Load()), method, ast.Load()), args,
                                       list(keywords)))
@@ -186,7 +186,7 @@ class Writer(ast.NodeTransformer):
         return [made, ast.copy_location(ast.Return(ast.Name(self.mangled(found.name), ast.Load())), found)]
 
     def parameters(self, a, outermost):
-        """Parameters; the outermost function gets its defaults from the function that it is made from."""
+        """The parameters, without defaults for the outermost function, which gets those of the original."""
         def plain(arg):
             return None if arg is None else ast.copy_location(ast.arg(self.mangled(arg.arg)), arg)
         defaults = [] if outermost else [self.visit(d) for d in a.defaults]
@@ -282,7 +282,7 @@ class Writer(ast.NodeTransformer):
         return found
 
     def pattern(self, target):
-        """What a target takes apart: None for a name, a tuple of such, "*" for the rest; as an expression."""
+        """How a target unpacks, as an expression: None for a name, a tuple for a tuple, "*" for the rest."""
         if isinstance(target, ast.Starred):
             return ast.Constant("*")
         if isinstance(target, (ast.Tuple, ast.List)):
@@ -309,7 +309,7 @@ class Writer(ast.NodeTransformer):
         return made
 
     def places(self, target, later, node):
-        """A target of names alone: temporary ones where it has attributes and elements, which ``later`` gets."""
+        """A target with names alone. Temporary names replace attributes and elements, and are added to ``later``."""
         if isinstance(target, (ast.Tuple, ast.List)):
             return self.at(node, ast.Tuple([self.places(t, later, node) for t in target.elts], ast.Store()))
         if isinstance(target, ast.Starred):
@@ -444,7 +444,7 @@ class Writer(ast.NodeTransformer):
         return self.ask(node, "truth", self.visit(node))
 
     def later(self, node):
-        """An expression that may not be wanted, as a function without arguments."""
+        """An expression that may stay unevaluated, as a function without arguments."""
         if any(isinstance(x, (ast.NamedExpr, ast.Yield, ast.YieldFrom)) for x in ast.walk(node)):
             raise Unwritable("a := or yield behind and, or, or a comparison", node.lineno)
         return ast.copy_location(ast.Lambda(_plain_arguments([]), self.visit(node)), node)
@@ -502,7 +502,7 @@ class Writer(ast.NodeTransformer):
                 raise Unwritable("super() without an argument", node.lineno)
             return self.ask(node, "super_of", self.outside("__class__", node), ast.Name(self.first, ast.Load()))
         if isinstance(node.func, ast.Attribute):
-            # one question for a method, which is the commonest call
+            # A method call asks the recorder once, since it is the most frequent call.
             return self.arguments_of(node, "method", [self.visit(node.func.value),
                                                       ast.Constant(self.mangled(node.func.attr))])
         return self.arguments_of(node, "call", [self.visit(node.func)])
@@ -538,7 +538,7 @@ class Writer(ast.NodeTransformer):
 
 
 class Outside:
-    """What a function reads from outside by name: its globals, the built-in names and the cells of outer functions."""
+    """The values that a function reads from outside by name: globals, built-in names and cells of outer functions."""
 
     __slots__ = ("function", "known", "places", "recorder", "space_")
 

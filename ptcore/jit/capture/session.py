@@ -76,13 +76,13 @@ class Segment:
         return [inputs[k] if k >= 0 else before[~k] for k in self.feeds]
 
     def has_rows(self):
-        """Whether there is anything to run."""
+        """Whether the segment has rows to run."""
         return any([n.op == "call_function" for n in self.module.graph.nodes]) or bool(self.module.graph.output_node(
             ).args[0])
 
 
 def _written(graph, feeds):
-    """Whether a graph does more than to compute, and the places of the arguments that it may write to."""
+    """Whether a graph has effects, and the places of arguments that it may write to."""
     impure, written = False, set()
     places = {n: k for k, n in enumerate(n for n in graph.nodes if n.op == "placeholder")}
     for node in graph.nodes:
@@ -111,23 +111,23 @@ def _may_alias(node):
 
 
 def nothing(*args):
-    """What a segment without rows gives."""
+    """The run of a segment without rows."""
     return ()
 
 
 def restored(x):
-    """A function that gives a tensor the values that it has now, which is not counted as a write."""
+    """A function that restores the present values of a tensor without counting a write."""
     copy = x.detach().clone()
     return lambda: x.data.copy_(copy)
 
 
 def key_of(value):
-    """A read value as the key of what follows: kind and sign of zero included."""
+    """A read value as the key of the next segment; type and sign of zero count."""
     return type(value).__name__, repr(value)
 
 
 def asked(value, asks):
-    """What the program gets of a value that it reads."""
+    """The Python value for a read of a tensor."""
     with aside():
         return _asked(value.detach(), asks)
 
@@ -139,7 +139,7 @@ def _asked(value, asks):
 
 
 class Capture:
-    """A call of ``function`` that is captured while it is made.
+    """One call of ``function``, captured while it runs.
 
     Parameters
     ----------
@@ -162,29 +162,30 @@ class Capture:
     def __init__(self, function, names, flat, words, settings, path=(), symbols=True):
         self.function, self.names, self.flat, self.words = function, names, flat, words
         self.settings, self.path = settings, list(path)
-        # a program that is captured on must be what it was: what is known to vary by now does not matter
+        # A capture behind a known path uses the symbols of that path's first segment, whatever has been found to vary
+        # since.
         if path:
             self.varying, symbols = path[0][0].varying or {}, path[0][0].varying is not None
         else:
             self.varying = {k: set(v) for k, v in settings.varying.items()}
-        self.located = False            # whether guards know the user's lines
+        self.located = False            # whether guards note the user's lines
         self.symbolic = bool(symbols and settings.dynamic is not False and (self.varying or settings.dynamic))
         if not self.symbolic:
             self.varying = {}
         self.segments, self.results, self.ran = [], (), []
-        self.values = []                # what was read, one for each segment but the last
+        self.values = []                # the value read at the end of each segment but the last
         self.program = Program()
         self.places, self.numbers = [], {}
         self.entry, self.autocast = is_grad_enabled(), is_any_enabled()
         self.inputs = []                # (payload, feed)
         self.breaks = []
         self.grads = Grads(self)
-        self.effects, self.ended = [], False        # of the segment that is written; whether one of them ends it
+        self.effects, self.ended = [], False        # effects of the present segment; whether one of them ends it
 
     # -- the run -------------------------------------------------------------------------------------------------
 
     def run(self):
-        """The user's result. ``segments`` holds what was captured."""
+        """Runs the user's function and returns its result. ``segments`` then holds the captured segments."""
         self.tracer = CaptureTracer(self, self.symbolic)
         self.recorder = r = Recorder(self)
         self.program.add("modes", Source("object", None, None, "modes"), Modes())
@@ -209,9 +210,10 @@ class Capture:
         return segment.template.build(outs, self.flat)
 
     def without_history(self, outputs):
-        """The places of results whose history a backward of the program has used up.
+        """The places of results whose history was freed by a backward of the program.
 
-        What a segment with a backward gives has no other history, nor has what earlier ones have left.
+        A segment with a backward gives no history to other results. Results that keep history from earlier segments are
+        refused.
         """
         found, grads = [], self.grads
         if not (grads.walked or grads.walked_before or grads.functions or grads.has_hooks):
@@ -230,7 +232,7 @@ class Capture:
         return found
 
     def place_results(self, nodes):
-        """Adds to a segment's results what its effects take."""
+        """Adds the values that effects take to a segment's results."""
         places = {}
 
         def output_of(s):
@@ -273,7 +275,7 @@ class Capture:
         return segment
 
     def execute(self, segment):
-        """The results of a segment, which has just been written."""
+        """Runs a segment that has just been written; returns its results."""
         depth = len(self.segments) - 1
         if depth < len(self.path):
             return self.path[depth][2]
@@ -286,7 +288,7 @@ class Capture:
                 self.keep(segment, arguments, inputs)
                 if segment.has_rows():
                     run = self.settings.make(segment.module, list(arguments))
-                    # Casts of autocast are rows of the graph.
+                    # The graph contains the casts of autocast as rows, so autocast is off for its run.
                     segment.run = partial(without, run) if self.autocast or is_any_enabled() else run
                 else:
                     segment.run = nothing
@@ -299,7 +301,7 @@ class Capture:
             set_mode(now)
 
     def keep(self, segment, arguments, inputs):
-        """Copies of what a segment is about to write to, in case that the rest cannot be captured."""
+        """Copies tensors that a segment is about to write to, in case the rest cannot be captured."""
         if segment.asks is not None:
             for k in segment.written:
                 if isinstance(arguments[k], Tensor):
@@ -307,14 +309,14 @@ class Capture:
         self.ran += [effect.kept(inputs) for effect in segment.effects]
 
     def undo(self):
-        """Takes back what segments of this capture have written."""
+        """Takes back the writes of this capture's segments."""
         for restore in reversed(self.ran):
             restore()
 
     # -- segments ------------------------------------------------------------------------------------------------
 
     def reads(self, payload, asks):
-        """What the program gets where it reads a value that is traced."""
+        """The value of a traced tensor that the program reads."""
         where = user_at()
         if self.settings.fullgraph:
             raise Unsupported("it reads the value of a tensor, as a branch on data does", where)
@@ -322,21 +324,21 @@ class Capture:
         return self.cut([payload.node], asks, where)
 
     def defer(self, x):
-        """What the program gets of ``x.item()``, which it may only return."""
+        """A placeholder for the result of ``x.item()``."""
         return defer(self.recorder, x)
 
     def add_effect(self, effect):
-        """Notes what is done behind the rows so far."""
+        """Notes an effect that follows the rows so far."""
         self.effects.append(effect)
         self.ended |= effect.ends
 
     def settle(self):
-        """Ends the segment if what follows may read what an effect has changed."""
+        """Ends the segment if the following code may read what an effect has changed."""
         if self.ended:
             self.cut([], "nothing", None)
 
     def cut(self, nodes, asks, where):
-        """Ends a segment and begins the next; returns what is asked of the first of ``nodes``."""
+        """Ends a segment, begins the next one, and returns the requested value of the first of ``nodes``."""
         depth = len(self.segments)
         live, feeds = {}, {}
         self.place_results(nodes)
@@ -357,12 +359,12 @@ class Capture:
         self.entry = is_grad_enabled()
         self.program = Program()
         self.grads.walked, self.grads.walked_before = False, self.grads.walked or self.grads.walked_before
-        self.recorder.copies = {}       # elements of containers are read and guarded anew
+        self.recorder.copies = {}       # the next segment reads and guards elements of containers anew
         self.tracer.begin()
         return value
 
     def leave(self, nodes, live, feeds):
-        """Collects what the rest of the program can still ask for, and what gives it there."""
+        """Collects the values that later segments may use, and the feeds by which they get them."""
         tracer = self.tracer
         for payload, feed in self.inputs:
             payload.held = feed
@@ -382,7 +384,7 @@ class Capture:
         tracer.alive = [ref for ref in tracer.alive if ref() is not None]
         for ref in tracer.alive:
             payload = ref()
-            if payload is not None and type(payload.held) is not _Detached:     # whose base is alive as well
+            if payload is not None and type(payload.held) is not _Detached:     # a detached stand-in follows its base
                 payload.held = later(payload.held)
         if tracer.env is not None:
             for leaf, (held, dim) in tracer.env.sources.items():
@@ -410,7 +412,7 @@ class Capture:
         return s
 
     def dims_of(self, x, source):
-        """The dims of an input that are symbols."""
+        """The symbolic dims of an input."""
         if not self.symbolic or not self.tracer.env:
             return ()
         if self.settings.dynamic:
@@ -420,7 +422,7 @@ class Capture:
         return tuple(d for d in self.varying.get(source.text, ()) if isinstance(d, int) and x.shape[d] > 1)
 
     def number(self, x, source):
-        """A number from outside as the program gets it, if it is one that varies; else None."""
+        """The symbol of a number from outside, if it is known to vary; otherwise None."""
         if not self.symbolic or type(x) not in (int, float):
             return None
         if (type(x) is int and x < 2) or (type(x) is float and x != x):
@@ -438,7 +440,7 @@ class Capture:
         return known
 
     def unknown(self, x):
-        """The stand-in of a tensor that native code hands on: one that was read, or none that is known."""
+        """The known stand-in of a tensor that native code passes on; refuses unknown tensors."""
         found = self.recorder.stands.get(id(x))
         if found is not None:
             return found[0]
@@ -460,11 +462,12 @@ class Capture:
             first.add("sizes", Source("object", None, None, "sizes"), SizesHold(env, list(self.places)))
 
     def add_overlaps(self):
-        """Which inputs share memory, if any of them is written to; and which objects are one, where it counts."""
+        """Guards which inputs share memory, if an input is written to, and which keys are the same object."""
         keyed = self.recorder.keyed
         if keyed:
             sources = [s for _, s in self.recorder.stands.values()] if Tensor in keyed else []
-            # Those of other classes are others in any call; a constant may be what is found elsewhere in another call.
+            # Objects of other classes stay distinct in any call. A constant may be the object at another source in
+            # another call.
             sources += [s for x, s in self.recorder.known.values() if type(x) in keyed]
             if len(sources) > 1 and not all([s.kind == "object" for s in sources]):
                 look = Distinct(sources)
@@ -482,7 +485,7 @@ class Capture:
 
 
 class SizesHold:
-    """Whether the sizes and numbers of a call fulfil what was taken for granted of the symbols."""
+    """Whether the sizes and numbers of a call satisfy the conditions on the symbols."""
 
     def __init__(self, env, places):
         self.env, self.places = env, places
@@ -508,7 +511,7 @@ class SizesHold:
 
 
 class Overlap:
-    """Which of several tensors have memory in common."""
+    """Which of several tensors share memory."""
 
     def __init__(self, sources):
         self.sources, self.expected = sources, None
@@ -523,7 +526,7 @@ class Overlap:
 
 
 class Distinct(Overlap):
-    """Which of several objects are one."""
+    """Which of several objects are identical."""
 
     def pattern(self, args):
         places = {}
@@ -538,7 +541,7 @@ def _identifier(text):
 # -- results ----------------------------------------------------------------------------------------------------------
 
 class Builder:
-    """Takes the user's result apart: which nodes it needs, and a form that makes it of their values."""
+    """Takes the user's result apart: the nodes that it needs, and a template that rebuilds it."""
 
     def __init__(self, capture):
         self.capture, self.outputs, self.places, self.memo = capture, [], {}, {}
@@ -585,7 +588,7 @@ class Builder:
 
 
 class Template:
-    """Makes the user's result of a segment's results."""
+    """Builds the user's result of a segment's results."""
 
     __slots__ = ("build", "form", "used_up")
 

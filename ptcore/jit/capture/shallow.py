@@ -1,18 +1,18 @@
-"""A function that runs eagerly, with its calls handed to a dispatcher: what it calls may be compiled."""
+"""Functions that run eagerly while a dispatcher gets their calls, so that the called functions may be compiled."""
 import ast
 import types
 
 from ptcore.jit.capture.source import CALL as NAME
 from ptcore.jit.capture.source import NoSource, _bare, _Calls, class_of, find
 
-# Files of the package whose functions call modules.
+# Files of the package whose functions call modules of the user; other functions of the package run as they are.
 FILES = ("ptcore.nn.modules.container", "ptcore.nn.modules.transformer", "ptcore.examples")
 
 
 def calling(function, dispatch):
-    """``function`` with ``dispatch(f, args, kwargs)`` in place of each call in its own text, or None without source.
+    """``function`` with each call in its text replaced by ``dispatch(f, args, kwargs)``; None if it has no source.
 
-    It has the globals, the cells and the defaults of the function itself.
+    The new function has the globals, cells and defaults of ``function``.
     """
     owner = None
     if isinstance(function, types.MethodType):

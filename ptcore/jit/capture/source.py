@@ -1,4 +1,4 @@
-"""The source of a function that runs: found, and proved to be what the function was compiled from."""
+"""The source of a function, with a proof that the function's code was compiled from it."""
 import __future__
 
 import ast
@@ -9,8 +9,8 @@ import linecache
 _FUTURE = 0
 for _name in __future__.all_feature_names:
     _FUTURE |= getattr(__future__, _name).compiler_flag
-_TRIES = 6                          # lines behind the last one with code at which a definition may end
-CALL = "_ptcore_call"               # the dispatcher of functions that run eagerly, see shallow
+_TRIES = 6                          # lines to try as the end of a definition behind its last line with code
+CALL = "_ptcore_call"               # name of the dispatcher in functions that shallow.py rewrites
 KEEPS_FRAMES = {"locals", "globals", "vars", "dir", "eval", "exec", "super", "_getframe"}
 _files = {}                         # file name -> (its lines, the tree)
 
@@ -20,8 +20,8 @@ class NoSource(Exception):
 
 
 class _Calls(ast.NodeTransformer):
-    """Writes each call as one of the dispatcher, in functions that are defined inside as well. Classes stay as they
-    are: their methods are captured from their own source."""
+    """Replaces each call by one of the dispatcher, in nested functions as well. Classes stay as they are: their methods
+    are captured from their own source."""
 
     def visit_ClassDef(self, node):
         return node
@@ -36,7 +36,7 @@ class _Calls(ast.NodeTransformer):
 
 
 def with_calls(found):
-    """A definition that stands inside of a function that was written so."""
+    """A definition nested in a rewritten function, with its calls replaced in the same way."""
     body = found.body if isinstance(found, ast.Lambda) else [_Calls().visit(statement) for statement in found.body]
     if isinstance(found, ast.Lambda):
         return ast.copy_location(ast.Lambda(found.args, _Calls().visit(body)), found)
@@ -60,7 +60,7 @@ def find(code):
         if not lines or code.co_firstlineno > len(lines):
             continue
         for found in _candidates(code, lines):
-            if CALL in code.co_freevars:    # defined inside of a function that runs with its calls handed on
+            if CALL in code.co_freevars:    # nested in a function whose calls were replaced
                 if _same(compiled_from(with_calls(copy.deepcopy(found)), code), code):
                     return found
                 continue
@@ -76,7 +76,7 @@ def find(code):
 
 
 def _candidates(code, lines):
-    """Nodes that may be it: the text that begins at the function's line, then all lambdas of the file."""
+    """Candidates for the definition: the text that begins at the function's line, then all lambdas of the file."""
     for tree in _blocks(code, lines):
         if code.co_name != "<lambda>":
             made = tree.body[0]
@@ -91,7 +91,7 @@ def _candidates(code, lines):
     if code.co_name == "<lambda>":
         tree = _whole(code.co_filename, lines)
         if tree is not None:
-            yield from map(copy.deepcopy, _lambdas(tree, code))     # who rewrites it writes to it
+            yield from map(copy.deepcopy, _lambdas(tree, code))     # copies, since the rewriter changes the tree
 
 
 def _whole(name, lines):
@@ -106,8 +106,8 @@ def _whole(name, lines):
 
 
 def _called_globals(found, code):
-    """Names that may be global and whose methods are called: of those that an import gave, Python reads the attribute
-    by another instruction."""
+    """Names in calls of the form ``name.method()`` that may be global. If an import binds the name, Python compiles the
+    attribute's read to another instruction."""
     names = set(code.co_names).union(*[c.co_names for c in _all_codes(code)])
     return {node.func.value.id for node in ast.walk(found) if isinstance(node, ast.Call)
             and isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name)
@@ -122,7 +122,7 @@ def _all_codes(code):
 
 
 def _imported(name, lines):
-    """The names that imports outside of functions give."""
+    """The names that imports outside of functions bind."""
     found, todo = set(), [_whole(name, lines)]
     while todo:
         node = todo.pop()
@@ -138,13 +138,13 @@ def _lambdas(tree, code):
 
 
 def _blocks(code, lines):
-    """Parsed texts that begin at the function's first line and end behind its last one with code."""
+    """Parsed texts from the function's first line to a line behind its last one with code."""
     start = code.co_firstlineno - 1
     first = lines[start]
     indent = len(first) - len(first.lstrip())
     end = _last_line(code)
     for _ in range(_TRIES):
-        while end < len(lines):             # up to the next line that is no part of the block by its indent
+        while end < len(lines):             # up to the next line whose indent ends the block
             line = lines[end]
             text = line.strip()
             if text and not text.startswith("#") and len(line) - len(line.lstrip()) <= indent:
@@ -168,7 +168,7 @@ def _last_line(code):
 
 
 def class_of(code):
-    """The name of the class in whose body a function stands, which mangles its private names; or None."""
+    """The name of the class whose body contains a function, for mangling private names; or None."""
     parts = code.co_qualname.split(".")
     k = len(parts) - 2
     while k >= 0 and parts[k] == "<locals>":
@@ -177,8 +177,8 @@ def class_of(code):
 
 
 def compiled_from(found, code, imported=()):
-    """The code object that a definition has inside the scopes that ``code`` has around it, in a file that imports
-    names."""
+    """Compiles a definition inside scopes like those around ``code``, in a file with these imports; returns its code
+    object."""
     if isinstance(found, ast.Lambda):
         inner = ast.Lambda(_bare(found.args), found.body)
         body = ast.Expr(inner)
@@ -221,7 +221,7 @@ def _arguments(names):
 
 
 def _bare(a):
-    """The parameters without defaults and annotations, which run outside of the function."""
+    """The parameters without defaults and annotations, which are evaluated outside of the function."""
     def plain(arg):
         return None if arg is None else ast.copy_location(ast.arg(arg.arg), arg)
     return ast.arguments(posonlyargs=[plain(x) for x in a.posonlyargs], args=[plain(x) for x in a.args],
@@ -230,7 +230,7 @@ def _bare(a):
 
 
 def _same(made, code):
-    """Whether two code objects do the same: all but places and the flag of standing inside another function."""
+    """Whether two code objects are equal except for places and the flag of nested functions."""
     if made is None:
         return False
     mask = ~(inspect.CO_NESTED | _FUTURE)
@@ -245,6 +245,6 @@ def _same(made, code):
 
 
 def _is_qualname(a, b, code):
-    """Whether two constants are the full name of the class whose body a code object is: it says where that stands."""
+    """Whether two constants are the qualified name in a class body's code. It depends on the place of the class."""
     return not code.co_flags & inspect.CO_OPTIMIZED and type(a) is str and (
         a.rpartition(".")[2] == b.rpartition(".")[2] == code.co_name)

@@ -1,5 +1,5 @@
-"""The tracer under which a rewritten function runs: rows become nodes, what comes from outside becomes inputs, and a
-read of a value ends a segment."""
+"""The tracer of rewritten functions: rows become nodes, values from outside become inputs, and a read of a value ends a
+segment."""
 import weakref
 
 import ptcore
@@ -21,11 +21,11 @@ TO_DEVICE = op_id("to_device")
 
 
 class Stop(BaseException):
-    """Ends a capture; no handler of the user's program takes it."""
+    """Ends a capture; the user's handlers do not catch it."""
 
 
 class Unsupported(Stop):
-    """What cannot be captured: ``reason`` says why, ``where`` is the user's (file, line)."""
+    """Raised where a program cannot be captured; ``reason`` says why, ``where`` is the user's (file, line)."""
 
     def __init__(self, reason, where=None):
         super().__init__(reason)
@@ -34,27 +34,28 @@ class Unsupported(Stop):
 
 @has_side_effect
 def set_grad_enabled(mode):
-    """Whether what follows in a graph is recorded for gradients."""
+    """Whether the rows that follow in a graph are recorded for gradients."""
     set_mode(mode)
 
 
 @has_side_effect
 def requires_grad_(input, mode):
-    """Makes a tensor a leaf that gradients are computed for, or none."""
+    """Sets whether a tensor is a leaf that requires grad."""
     return input.requires_grad_(mode)
 
 
-# What a graph with them may have results of: those of calls that record nothing are no more than values.
+# ``sets_mode``: rows of the graph may be recorded although the call of the graph is not. ``makes_leaves``: results may
+# be leaves.
 set_grad_enabled.sets_mode = requires_grad_.makes_leaves = True
 
 
 def detach(input):
-    """The same memory without history."""
+    """A tensor over the same memory without history."""
     return input.detach()
 
 
 def meta_of(x):
-    """A tensor without data that has the sizes, strides and offset of another."""
+    """A tensor without data, with the sizes, strides and offset of another tensor."""
     sizes, strides, offset = x.shape, x.stride(), x.storage_offset()
     end = offset + sum([(n - 1) * s for n, s in zip(sizes, strides) if s > 0]) + 1 if x.numel() else offset
     memory = ptcore.empty(end, dtype=x.dtype, device="meta")
@@ -63,7 +64,7 @@ def meta_of(x):
 
 
 class Feed:
-    """A value that segments take: a tensor from outside, or what an earlier segment left (``place`` among its results).
+    """An input of segments: a tensor from outside, or result number ``place`` of an earlier segment.
 
     ``node`` is its placeholder in the segment that is written now.
     """
@@ -82,7 +83,7 @@ class Feed:
 
 
 class _Detached:
-    """The node of a detached stand-in, written when it is first asked for."""
+    """The node of a detached stand-in, written at its first use."""
 
     __slots__ = ("base", "made_in", "node_")
 
@@ -99,7 +100,7 @@ class _Detached:
 
 
 class _Placed:
-    """What carries a node, or what gives one in each segment."""
+    """A payload that holds a node, or a Feed that gives a node in each segment."""
 
     __slots__ = ()
 
@@ -128,7 +129,7 @@ class _Placed:
 
 
 class Stand(_Placed, Traced):
-    """What a stand-in of known sizes carries."""
+    """The payload of a stand-in with known sizes."""
 
     __slots__ = ("__weakref__", "held")
 
@@ -137,7 +138,7 @@ class Stand(_Placed, Traced):
 
 
 class SizedStand(_Placed, Sized):
-    """What a stand-in of symbolic sizes carries."""
+    """The payload of a stand-in with symbolic sizes."""
 
     __slots__ = ("__weakref__", "held")
 
@@ -146,10 +147,10 @@ class SizedStand(_Placed, Sized):
 
 
 class CaptureSizes(Sizes):
-    """The symbols of one capture: those dims alone that the caller names."""
+    """The symbols of one capture. Only the dims named by the caller become symbols."""
 
     def input_of(self, value, feed, device, dims, places):
-        """The stand-in of an input whose ``dims`` are symbols; ``places`` are where their values stand."""
+        """The stand-in of an input whose ``dims`` are symbols; ``places`` are the places of their values."""
         sizes = []
         for d, n in enumerate(value.shape):
             if d not in dims:
@@ -204,7 +205,7 @@ class CaptureTracer(ProxyTracer):
         if symbolic:
             self.mode, self.env = "symbolic", CaptureSizes(self)
         self.alive = []
-        self.needs_modes = False        # whether anything requires grad
+        self.needs_modes = False        # whether a stand-in requires grad
         self.begin()
 
     def begin(self):
@@ -212,12 +213,12 @@ class CaptureTracer(ProxyTracer):
         self.graph = Graph(tracer_cls=type(self))
         self._constants, self.feeds, self.last_taken = {}, [], None
         self.count, self.grad_mode = 0, is_grad_enabled()
-        self.first_seq = next_seq()     # nodes of histories with smaller numbers belong to earlier segments
+        self.first_seq = next_seq()     # nodes with smaller numbers belong to earlier segments
         if self.env is not None:
             self.env.nodes = {}
 
     def keep(self, s, payload):
-        self.alive.append(weakref.ref(payload))         # several tensors may carry it
+        self.alive.append(weakref.ref(payload))         # payloads, since several tensors may carry the same
         if s.requires_grad:
             self.needs_modes = True
         return s
@@ -231,7 +232,7 @@ class CaptureTracer(ProxyTracer):
         if feed.place is None:
             raise Unsupported("it needs a value that it did not need when it was captured first")
         made = self.graph._add("placeholder", feed.label, (), {}, feed.label)
-        made.meta["place"] = feed.kind, feed.place      # the same whenever the program goes this way
+        made.meta["place"] = feed.kind, feed.place      # the same whenever this path runs
         if made.prev is not (self.last_taken or self.graph._root):
             first = self.last_taken
             if first is None:
@@ -253,7 +254,7 @@ class CaptureTracer(ProxyTracer):
 
     def call(self, op, args, out, variant):
         self.capture.settle()
-        if op == TO_DEVICE:             # its own device, though the memory is elsewhere
+        if op == TO_DEVICE:             # the device is already the stand-in's own
             payload = carried_by(args[0], self)
             if payload is not None and payload.device == args[1]:
                 return args[0]
@@ -288,7 +289,7 @@ class CaptureTracer(ProxyTracer):
         return s
 
     def with_history(self, s, x, feed):
-        """A stand-in that is no leaf, as what it stands for is none."""
+        """A stand-in that is no leaf, for a tensor that is no leaf."""
         names = "graph", "feeds", "last_taken", "count", "grad_mode"
         before = [getattr(self, name) for name in names]
         self.graph, self.feeds, self.last_taken = Graph(tracer_cls=type(self)), [], None
@@ -297,7 +298,7 @@ class CaptureTracer(ProxyTracer):
             with enable_grad(), self:
                 try:
                     made.copy_(s)
-                except RuntimeError:        # elements that share memory
+                except RuntimeError:        # elements of ``s`` share memory
                     made = s.view_as(s)
         finally:
             for name, value in zip(names, before):

@@ -1,4 +1,4 @@
-"""Which ways of computing attention are allowed; ``flex_attention`` is a module, read when it is imported."""
+"""The choice among ways of computing attention; ``flex_attention`` is a module, imported separately."""
 import contextlib
 import enum
 
@@ -31,7 +31,7 @@ class _Allowed(Changed, contextlib.ContextDecorator):
 
 
 def sdpa_kernel(backends, set_priority=False):
-    """A context that allows attention to be computed in some ways alone, on all threads as in PyTorch.
+    """A context that restricts the ways in which attention is computed, on all threads as in PyTorch.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
-"""Masks that are formulas of positions, and the blocks of positions in which they are not empty.
+"""Masks given by formulas of positions, and the blocks of positions in which they are not empty.
 
-A ``BlockMask`` keeps for each row of blocks how many of its blocks count (``kv_num_blocks``) and which (``kv_indices``,
-whose first entries are meant); blocks without a masked position may stand in a second such pair, and are not asked
-``mask_mod`` again. The same pairs along columns (``q_num_blocks``, ...) follow from them.
+For each row of blocks, a ``BlockMask`` keeps the number of its non-empty blocks (``kv_num_blocks``) and their columns
+(the first entries of ``kv_indices``). Blocks without a masked position may be listed in a second such pair, for which
+``mask_mod`` is not evaluated. The same pairs along columns (``q_num_blocks``, ...) are derived from them.
 """
 import inspect
 import itertools
@@ -13,8 +13,8 @@ from ptcore._trees.tree import register_pytree_node
 from ptcore.autograd.batch import vmap
 
 DEFAULT_BLOCK = 128
-WHOLE = 1 << 30             # the block size of a mask that has one block, whatever the lengths are
-POSITIONS = 1 << 24         # of a mask that create_block_mask looks at together
+WHOLE = 1 << 30             # block size of a mask with one block for all lengths
+POSITIONS = 1 << 24         # number of positions that create_block_mask evaluates together
 
 
 def parameters_of(f):
@@ -30,7 +30,7 @@ def parameters_of(f):
 
 
 def over_positions(f, *scores):
-    """``f`` of numbers as a function of all of b, h, q_idx and kv_idx, and of ``scores`` of all four before them."""
+    """Wraps ``f``, a function of numbers, as one of all b, h, q_idx and kv_idx (and of ``scores`` before them)."""
     for place in (3, 2, 1, 0):
         dims = [None] * 4
         dims[place] = 0
@@ -44,7 +44,7 @@ def noop_mask(batch, head, token_q, token_kv):
 
 
 def sliced_mask_mod(batch, head, token_q, token_kv):
-    """The ``mask_mod`` of a slice, whose positions begin elsewhere."""
+    """The ``mask_mod`` of a slice, with an offset of its positions."""
     raise RuntimeError("Cannot use mask_mod from a sliced BlockMask: its positions begin elsewhere. Set the slice's "
                        "mask_mod from that of the whole BlockMask.")
 
@@ -120,13 +120,13 @@ def and_masks(*mask_mods):
 
 
 def ordered(dense):
-    """(numbers, columns) of a mask of 0 and 1: of each row how many columns have a 1, and which, those first."""
+    """(numbers, columns) of a mask of 0 and 1: the number of ones in each row, and the columns with the ones first."""
     order = dense.to(ptcore.int8).argsort(dim=-1, descending=True, stable=True)
     return dense.sum(-1, dtype=ptcore.int32), order.to(ptcore.int32)
 
 
 def dense_of(numbers, columns, count):
-    """The mask of 0 and 1, of ``count`` columns, that :func:`ordered` was given."""
+    """The mask of 0 and 1 with ``count`` columns: the inverse of :func:`ordered`."""
     entries = ptcore.arange(columns.shape[-1], dtype=ptcore.int32, device=columns.device)
     where = ptcore.where(entries < numbers.unsqueeze(-1), columns, count).to(ptcore.int64)
     found = columns.new_zeros((*columns.shape[:-1], count + 1))
@@ -140,9 +140,9 @@ def _transposed(numbers, columns):
 
 
 class BlockMask:
-    """Which blocks of positions attention looks at, and the ``mask_mod`` that says which of their positions.
+    """The blocks of positions that attention computes, and the ``mask_mod`` for the positions in them.
 
-    :func:`create_block_mask` makes one of a formula, :meth:`from_kv_blocks` of blocks.
+    :func:`create_block_mask` makes one from a formula, :meth:`from_kv_blocks` from blocks.
 
     Attributes
     ----------
@@ -161,12 +161,13 @@ class BlockMask:
         A function of (b, h, q_idx, kv_idx).
     """
 
-    # PyTorch's orders in which a kernel of its CUDA backend writes gradients.
+    # PyTorch's orders of writing gradients, for a kernel of its CUDA backend.
     dq_write_order = dq_write_order_full = dq_kv_order = dq_kv_order_spt = None
 
     _TENSORS = ("kv_num_blocks", "kv_indices", "full_kv_num_blocks", "full_kv_indices", "q_num_blocks", "q_indices",
                 "full_q_num_blocks", "full_q_indices")
-    _captured_fields = ("seq_lengths", *_TENSORS, "BLOCK_SIZE", "mask_mod")     # a capture makes one of these, guarded
+    # fields by which a capture guards and makes an instance
+    _captured_fields = ("seq_lengths", *_TENSORS, "BLOCK_SIZE", "mask_mod")
 
     def __init__(self, seq_lengths, kv_num_blocks, kv_indices, full_kv_num_blocks, full_kv_indices, q_num_blocks,
                  q_indices, full_q_num_blocks, full_q_indices, BLOCK_SIZE=(DEFAULT_BLOCK, DEFAULT_BLOCK),
@@ -231,7 +232,7 @@ class BlockMask:
                    BLOCK_SIZE=size, mask_mod=noop_mask if mask_mod is None else mask_mod)
 
     def as_tuple(self, flatten=True):
-        """All of it as a tuple, in PyTorch's order; pairs of sizes are two entries if ``flatten``, else one."""
+        """All fields as a tuple, in PyTorch's order; with ``flatten`` a pair of sizes is two entries."""
         lengths, size = (self.seq_lengths, self.BLOCK_SIZE) if flatten else ((self.seq_lengths,), (self.BLOCK_SIZE,))
         return (*lengths, *(getattr(self, name) for name in self._TENSORS), self.dq_write_order,
                 self.dq_write_order_full, self.dq_kv_order, self.dq_kv_order_spt, *size, self.mask_mod)
@@ -246,7 +247,7 @@ class BlockMask:
         return math.prod(self.shape)
 
     def sparsity(self):
-        """How many percent of the positions are in blocks that nobody looks at."""
+        """The percentage of positions in blocks that attention skips."""
         blocks = self.kv_num_blocks.sum().item()
         if self.full_kv_num_blocks is not None:
             blocks += self.full_kv_num_blocks.sum().item()
@@ -264,7 +265,7 @@ class BlockMask:
                                    compute_q_blocks=self.q_indices is not None)
 
     def __getitem__(self, index):
-        """The mask of some batches, heads and rows of blocks; an int keeps its dim. ``mask_mod`` must be set anew."""
+        """The mask of some batches, heads and rows of blocks; an int keeps its dim. ``mask_mod`` must be set again."""
         index = index if isinstance(index, tuple) else (index,)
         index = tuple(slice(i, i + 1 or None) if isinstance(i, int) else i for i in index)
         blocks = [None if t is None else t[index] for t in (self.kv_num_blocks, self.kv_indices,
@@ -272,7 +273,7 @@ class BlockMask:
         return self._of_same(blocks, self.seq_lengths, sliced_mask_mod)
 
     def _adjust(self, new_q_len, new_kv_len):
-        """The upper left corner, for shorter queries and keys."""
+        """The upper left corner of the mask, for fewer queries and keys."""
         rows, columns = (-(-n // size) for n, size in zip((new_q_len, new_kv_len), self.BLOCK_SIZE))
         blocks = []
         for pair in ((self.kv_num_blocks, self.kv_indices), (self.full_kv_num_blocks, self.full_kv_indices)):
@@ -281,7 +282,7 @@ class BlockMask:
         return self._of_same(blocks, (new_q_len, new_kv_len), self.mask_mod)
 
     def to(self, device):
-        """A mask whose tensors are on ``device``; what ``mask_mod`` holds is not moved."""
+        """A mask whose tensors are on ``device``; tensors in ``mask_mod`` are not moved."""
         tensors = [None if t is None else t.to(device) for t in (getattr(self, name) for name in self._TENSORS)]
         return BlockMask(self.seq_lengths, *tensors, BLOCK_SIZE=self.BLOCK_SIZE, mask_mod=self.mask_mod)
 
@@ -387,7 +388,7 @@ def create_mask(mod_fn, B, H, Q_LEN, KV_LEN, device=None):
 
 def create_block_mask(mask_mod, B, H, Q_LEN, KV_LEN, device=None, BLOCK_SIZE=DEFAULT_BLOCK, _compile=False,
                       separate_full_blocks=True):
-    """The blocks in which a formula allows something.
+    """The blocks in which a formula allows some position.
 
     Parameters
     ----------

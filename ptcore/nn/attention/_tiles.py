@@ -1,8 +1,8 @@
-"""Attention in tiles: ``score_mod`` and ``mask_mod`` as programs of the kernel, which looks at no empty block.
+"""Attention in tiles: ``score_mod`` and ``mask_mod`` run as programs in the kernel, which skips empty blocks.
 
-The functions are traced with tensors of one number. What their graph makes of positions other than a query with a key
-(``slopes[h]``, ``document[q]``) is computed once for all of them and is a table. The rest, if it is elementwise, is
-recorded as a plan over a tile of scores (``ptcore/_ops/attention/tiles.h``); a function of another kind is
+The functions are traced with tensors of one number. Parts of the graph that depend on less than a pair of query and key
+(``slopes[h]``, ``document[q]``) are computed once for all positions, as tables. The rest, if it is elementwise, is
+recorded as a plan over a tile of scores (``ptcore/_ops/attention/tiles.h``). Any other function raises
 :class:`NoFormula`.
 """
 import math
@@ -23,16 +23,16 @@ from ptcore.nn.attention._block_mask import WHOLE, noop_mask
 
 __all__ = ["NoFormula", "attend", "tiles_of"]
 
-ROUND = 16                  # places of a tile are a multiple of this: no vector is longer
+ROUND = 16                  # number of places of a tile is a multiple of this, the longest vector
 _QUERY, _KEY, _SCORE, _OTHER = 1, 2, 4, 8
 
 
 class NoFormula(Exception):
-    """A function that is no elementwise formula of a score and positions."""
+    """Raised for a function that is no elementwise formula of a score and positions."""
 
 
 class _Formula:
-    """A function of numbers as tables, and a program for a tile.
+    """A function of numbers, as tables and a program for a tile.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class _Formula:
         try:
             module = make_fx(f)(*numbers, *numbers[:has_grad])
         except Exception as e:
-            raise NoFormula(str(e)) from e          # what calls it with all positions raises the user's error
+            raise NoFormula(str(e)) from e  # the caller then evaluates all positions, which raises the user's error
         module.graph.eliminate_dead_code()
         self.module, self.nodes, self.has_grad = module, list(module.graph.nodes), has_grad
         self.inputs = [node for node in self.nodes if node.op == "placeholder"]
@@ -61,7 +61,7 @@ class _Formula:
         self.taken, self.taken_of = [], {}
 
     def program(self):
-        """The program; None for a function that returns the score, or the gradient, as it is."""
+        """The program; None for a function that returns the score, or the gradient, unchanged."""
         if Memory(self.nodes).written:
             raise NoFormula("it writes to tensors")
         result = self.nodes[-1].args[0]
@@ -101,7 +101,7 @@ class _Formula:
                 self.values[node] = self.positions[self.inputs.index(node) - 1]
         elif node.op != "call_function":
             raise NoFormula(f"{node.op} {node.target}")
-        elif not self.needs[node]:                  # of what the function holds alone: any op will do
+        elif not self.needs[node]:  # depends only on tensors that the function holds, so any op is allowed
             self.values[node] = self._call(node, self.values.__getitem__)
         else:
             row = row_of(node)
@@ -122,7 +122,7 @@ class _Formula:
                 self.values[node] = self._call(node, self.values.__getitem__)
 
     def _takes(self, node):
-        """Notes the index of each dim of the tensor that a node takes from; whether it takes an element."""
+        """Notes the index for each dim of an indexed tensor; returns whether the node indexes an element."""
         source, indices, dims, _ = node.args
         root, known = self.taken_of.get(source, (source, None))
         if known is None:
@@ -140,7 +140,7 @@ class _Formula:
         return None not in self.taken_of[node][1]
 
     def _element(self, node, samples):
-        """What the plan takes at the positions of a tile."""
+        """The value for the plan at the positions of a tile."""
         root, indices = self.taken_of[node]
         source = self.values[root]
         if source.dtype.itemsize == 2 and source.dtype.kind == "f":
@@ -213,7 +213,7 @@ def _spans(block_mask, batch, heads, length, keys):
     for kind, pair in enumerate(pairs, 1):
         numbers, columns = (t.numpy() for t in pair)
         listed = np.arange(columns.shape[-1]) < numbers[..., None]
-        kinds[(*np.nonzero(listed)[:-1], columns[listed])] = kind       # a block of both lists is full
+        kinds[(*np.nonzero(listed)[:-1], columns[listed])] = kind       # a block in both lists is full
     kinds = kinds.reshape((1,) * (4 - kinds.ndim) + kinds.shape)
     if (kinds.shape[0] not in (1, batch) or kinds.shape[1] not in (1, heads) or kinds.shape[2] * down < length
             or kinds.shape[3] * across < keys):
@@ -234,7 +234,7 @@ def _spans(block_mask, batch, heads, length, keys):
 
 
 def tiles_of(query, key, score_mod, block_mask, needs_grad):
-    """The tiles of attention, whose functions are formulas.
+    """The tiles of attention for functions that are formulas.
 
     Raises
     ------
@@ -280,7 +280,7 @@ def tiles_of(query, key, score_mod, block_mask, needs_grad):
 
 
 class _Attend(Function):
-    """Attention by tiles. A backward that is recorded is that of ``composed``, which does the same with all scores."""
+    """Attention by tiles. A recorded backward runs ``composed``, which computes the same with all scores."""
 
     @staticmethod
     def forward(ctx, query, key, value, tiles, scale, composed):

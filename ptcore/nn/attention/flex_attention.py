@@ -1,4 +1,4 @@
-"""Attention whose scores are changed, and masked, by functions of positions."""
+"""Attention whose scores are modified and masked by functions of positions."""
 import contextlib
 import math
 import warnings
@@ -30,11 +30,11 @@ _DEFAULT_SPARSE_BLOCK_SIZE = DEFAULT_BLOCK
 _score_mod_signature = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
 _mask_mod_signature = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 _warned = set()
-SCORES = 1 << 16            # fewer are attended to all at once
+SCORES = 1 << 16            # with fewer scores all are computed at once
 
 
 class FlexKernelOptions(TypedDict, total=False):
-    """PyTorch's wishes about its kernels; ptcore takes them and does the same with all."""
+    """PyTorch's options for its kernels; they are accepted and have no effect."""
 
     num_warps: int
     num_stages: int
@@ -57,14 +57,14 @@ class FlexKernelOptions(TypedDict, total=False):
 
 
 class AuxRequest(NamedTuple):
-    """What :func:`flex_attention` returns beside its output."""
+    """The results that :func:`flex_attention` returns beside its output."""
 
     lse: bool = False
     max_scores: bool = False
 
 
 class AuxOutput(NamedTuple):
-    """What was asked for by :class:`AuxRequest`, of shape (B, Hq, L) each; the rest is None."""
+    """The results requested by :class:`AuxRequest`, of shape (B, Hq, L) each; the others are None."""
 
     lse: Tensor | None = None
     max_scores: Tensor | None = None
@@ -120,13 +120,13 @@ def _check(query, key, value, block_mask, enable_gqa):
 
 
 def _allowed(block_mask, positions):
-    """Whether the queries may look at the keys, of shape (B, H, L, S), or one that broadcasts to it; None: all may."""
+    """Whether queries may attend to keys, with a shape that broadcasts to (B, H, L, S); None: all may."""
     found = None
     if block_mask.mask_mod is not noop_mask:
         found = over_positions(block_mask.mask_mod)(*positions)
         if found.dtype != ptcore.bool:
             raise RuntimeError(f"flex_attention: mask_mod must return bool, got {found.dtype}")
-        for dim in (0, 1):              # what does not depend on the batch, or the head, is kept once
+        for dim in (0, 1):              # a dim on which the values do not depend is kept once
             if found.stride(dim) == 0:
                 found = found[(slice(None),) * dim + (slice(1),)]
     if tuple(block_mask.BLOCK_SIZE) == (WHOLE, WHOLE):
@@ -149,7 +149,7 @@ def _allowed(block_mask, positions):
 
 
 def _composed(query, key, value, score_mod, allowed, positions, scale, request):
-    """(output, lse, max_scores) by way of all scores."""
+    """(output, lse, max_scores), computed with all scores."""
     work = ptcore.float64 if query.dtype == ptcore.float64 else ptcore.float32
     heads = (key.shape[1], query.shape[1] // key.shape[1])
     q, k = query.to(work).unflatten(1, heads), key.to(work).unsqueeze(2)
@@ -158,7 +158,7 @@ def _composed(query, key, value, score_mod, allowed, positions, scale, request):
         scores = over_positions(score_mod, scores)(scores, *positions).to(work)
     if allowed is not None:
         scores = ptcore.where(allowed, scores, -math.inf)
-    # A row without a key is one of zeros: it has no gradient.
+    # A row without a key has an output of zeros and no gradient.
     empty = (scores == -math.inf).all(-1, keepdim=True)
     safe = scores.masked_fill(empty, 0.0)
     weights = safe.softmax(-1).masked_fill(empty, 0.0).to(query.dtype)
@@ -172,7 +172,7 @@ def _composed(query, key, value, score_mod, allowed, positions, scale, request):
 
 
 def _in_tiles(query, key, value, score_mod, block_mask, positions, scale, request):
-    """(output, lse, max_scores) by the kernel of tiles; None where that is not for this call."""
+    """(output, lse, max_scores) by the kernel of tiles; None if it does not support the call."""
     batch, heads, length, size = query.shape
     dtype, keys = query.dtype, key.shape[2]
     if (batch * heads * length * keys < SCORES or not size or key.dtype != dtype or value.dtype != dtype
@@ -303,7 +303,7 @@ def flex_attention(query, key, value, score_mod=None, block_mask=None, scale=Non
 
 
 def _captured(r, args, kwargs):
-    """What a capture makes of a call: a graph holds no tiles, so long ones are left to run eagerly if they may."""
+    """The capture of a call. A graph cannot hold tiles, so calls with many scores run eagerly if they may."""
     query, key = (args[k] if k < len(args) else kwargs.get(name) for k, name in enumerate(("query", "key")))
     if not r.capture.settings.fullgraph and isinstance(query, Tensor) and isinstance(key, Tensor) and (
             query.dim() == key.dim() == 4 and math.prod(query.shape[:3]) * key.shape[2] >= SCORES):

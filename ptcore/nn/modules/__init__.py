@@ -46,7 +46,7 @@ from ptcore.nn.modules.resampling import *
 from ptcore.nn.modules.rnn import *
 from ptcore.nn.modules.transformer import *
 
-# In a form that type checkers read.
+# A list that type checkers can read.
 __all__ = ["Module"]
 __all__ += activation.__all__
 __all__ += adaptive.__all__

@@ -17,6 +17,6 @@ def size(module, name, value):
 
 
 def need_tensor(module, name, value):
-    """Refuse what is no tensor, nor anything that takes part in ``__torch_function__``."""
+    """Refuse objects that are neither tensors nor have ``__torch_function__``."""
     if not is_tensor_like(value):
         raise TypeError(f"{type(module).__name__}: {name} must be a Tensor, got {type(value).__name__}")

@@ -1,4 +1,4 @@
-"""What small modules share: their text, the call of one function, a weight of ones and a bias of zeros."""
+"""Base classes of small modules: their text, the call of one function, a weight of ones and a bias of zeros."""
 import ptcore
 from ptcore.nn import init
 from ptcore.nn.modules.module import Module

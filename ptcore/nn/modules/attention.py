@@ -12,7 +12,7 @@ __all__ = ["MultiheadAttention"]
 
 
 def _swapped(t):
-    """With the batch behind the sequence."""
+    """Exchanges the dims of batch and sequence."""
     return t.transpose(1, 0) if t.ndim > 1 else t
 
 
@@ -140,7 +140,7 @@ class MultiheadAttention(Module):
         for name, t in (("query", query), ("key", key), ("value", value)):
             need_tensor(self, name, t)
         swapped = query.ndim == 3 and self.batch_first
-        if swapped:                     # what is one tensor stays one
+        if swapped:                     # equal arguments stay one tensor
             q = _swapped(query)
             k = q if key is query else _swapped(key)
             value = q if value is query else k if value is key else _swapped(value)

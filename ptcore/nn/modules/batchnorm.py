@@ -15,7 +15,7 @@ __all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "InstanceNorm1d", "Insta
 
 
 class _ChannelNorm(Scaled):
-    """What batch and instance normalisation share."""
+    """The common part of batch and instance normalisation."""
 
     _version = 2
 

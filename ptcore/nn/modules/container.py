@@ -238,7 +238,7 @@ def _pairs(name, values):
             f"but got {type(values).__name__}"
         )
     if isinstance(values, Mapping) and not isinstance(values, OrderedDict) and name == "ParameterDict":
-        return sorted(values.items())           # as in PyTorch, whose optimisers number the parameters so
+        return sorted(values.items())           # sorted as in PyTorch, since optimisers number parameters by this order
     if isinstance(values, (Mapping, ModuleDict, ParameterDict)):
         return list(values.items())
     pairs = []

@@ -76,7 +76,7 @@ class _ConvNd(Module):
             init.uniform_(self.bias, -bound, bound)
 
     def extra_repr(self):
-        """Channels, sizes and what differs from the defaults."""
+        """Channels, sizes and options that differ from their defaults."""
         n = self._n
         text = f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
         if self.padding != (0,) * n:
@@ -95,7 +95,7 @@ class _ConvNd(Module):
 
 
 class _Conv(_ConvNd):
-    """The forward pass of convolutions: padding other than zeros is made first."""
+    """The forward pass of convolutions. Padding other than zeros is applied first."""
 
     def __init__(
         self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1,

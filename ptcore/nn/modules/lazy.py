@@ -1,4 +1,4 @@
-"""Lazy modules: sizes that the first input tells are left out when the module is made.
+"""Lazy modules, which take some of their sizes from the first input.
 
 A lazy module is made with parameters that have no shape. Its first call infers them from the input,
 initialises them and turns the module into an object of the ordinary class.
@@ -64,7 +64,7 @@ class LazyModuleMixin:
         return [*self._parameters.items(), *self._buffers.items()]
 
     def _lazy_load_hook(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs):
-        """Parameters get the shapes of those that are about to be loaded."""
+        """Gives parameters the shapes of the entries that are about to be loaded."""
         for name, value in self._own():
             given = state_dict.get(prefix + name)
             if value is not None and given is not None and is_lazy(value) and not is_lazy(given):
@@ -91,7 +91,7 @@ class LazyModuleMixin:
 
 
 def _uninitialized(module, names, device, dtype):
-    """Parameters that are there, of size 0 until now, wait for their shape."""
+    """Replaces existing, empty parameters by uninitialised ones."""
     for name in names:
         if getattr(module, name) is not None:
             setattr(module, name, UninitializedParameter(device=device, dtype=dtype))
@@ -132,12 +132,12 @@ class LazyLinear(LazyModuleMixin, Linear):
                 if self.bias is not None:
                     self.bias.materialize((self.out_features,))
                 self.reset_parameters()
-        if self.in_features == 0:               # its state was loaded
+        if self.in_features == 0:               # otherwise its state was loaded
             self.in_features = self.weight.shape[-1]
 
 
 class _LazyConv(LazyModuleMixin):
-    """What lazy convolutions of both kinds share."""
+    """The common part of lazy convolutions."""
 
     def _wait(self, out_channels, device, dtype):
         self.out_channels = out_channels
@@ -180,7 +180,7 @@ class _LazyConv(LazyModuleMixin):
 class _LazyForward(_LazyConv):
     def __init__(self, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True,
                  padding_mode="zeros", device=None, dtype=None):
-        # groups divides 0, whatever it is: the parameters are empty until they are needed
+        # With 0 channels any number of groups is valid; the parameters stay empty until the first input.
         super().__init__(0, 0, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device, dtype)
         self._wait(out_channels, device, dtype)
 
@@ -194,7 +194,7 @@ class _LazyTransposed(_LazyConv):
 
 
 class _LazyNorm(LazyModuleMixin):
-    """What lazy batch and instance normalisation share; both have the defaults of batch normalisation."""
+    """The common part of lazy batch and instance normalisation, with the defaults of batch normalisation."""
 
     def __init__(self, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True, device=None, dtype=None, *,
                  bias=True):

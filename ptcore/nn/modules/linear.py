@@ -87,7 +87,7 @@ class Linear(Module):
 
 
 class NonDynamicallyQuantizableLinear(Linear):
-    """A Linear by another name: the output projection of attention is one in PyTorch, and prints so."""
+    """A Linear under another name: PyTorch's class of attention's output projection, as it prints."""
 
 
 class Bilinear(Module):

@@ -11,8 +11,8 @@ _POLICIES = ("auto", "accurate", "balanced", "compact")
 class LinearCrossEntropyOptions:
     """Work through the samples of :func:`ptcore.nn.functional.linear_cross_entropy` in pieces.
 
-    The logits of one piece are there at a time, forward and backward: they are made again in the backward pass. That
-    saves memory where there are many more classes than features.
+    The logits of only one piece exist at a time, in the forward and in the backward, which computes them again. That
+    saves memory if there are many more classes than features.
 
     Parameters
     ----------

@@ -232,7 +232,7 @@ class LinearCrossEntropyLoss(_WeightedLoss):
         super().__init__(weight, reduction=reduction)
         self.num_classes, self.out_features = num_classes, out_features
         self.ignore_index, self.label_smoothing, self.options = ignore_index, label_smoothing, options
-        # The layer's weight is a matrix; the loss sees it with all dims.
+        # The layer's weight is a matrix; the loss gets it with all of its dims.
         self.linear = Linear(in_features, prod(out_features, start=num_classes), bias, device, dtype)
 
     def forward(self, input, target):

@@ -310,8 +310,8 @@ class Module(ModuleHooks, ModuleState):
             self.register_buffer(name, value, persistent=False)
 
     def __getattr__(self, name):
-        # Reached only by names that no ordinary look-up finds; the registries
-        # are searched for the sake of a `__dict__` that was replaced by hand.
+        # Only called for names that ordinary look-up does not find. The registries are searched in case `__dict__` was
+        # replaced by hand.
         for registry in _REGISTRIES:
             entries = self.__dict__.get(registry)
             if entries is not None and name in entries:
@@ -548,7 +548,7 @@ class Module(ModuleHooks, ModuleState):
                 grad_applied = None if grad is None else fn(grad)
             if _keeps_identity(param, applied):
                 if grad is not None:
-                    param.grad = None  # its dtype and device must match the data's
+                    param.grad = None  # the dtype and device of a gradient must match the data's
                 param.data = applied
             else:
                 param = Parameter(applied, param.requires_grad)
@@ -562,7 +562,7 @@ class Module(ModuleHooks, ModuleState):
         for name, buffer in self._buffers.items():
             if buffer is not None:
                 applied = fn(buffer)
-                if is_lazy(buffer) and not is_lazy(applied):        # it still waits for its shape
+                if is_lazy(buffer) and not is_lazy(applied):        # the buffer still waits for its shape
                     applied = type(buffer)(False, applied.device, applied.dtype, buffer.persistent)
                 self._buffers[name] = applied
         return self
@@ -669,17 +669,17 @@ _lazy.attach(Module, "ptcore.nn.Module")             # compile
 
 
 def note_path(error, module):
-    """Notes in an error where below `module` it arose; each module outside says more."""
+    """Adds a note to an error: the path below `module` at which it arose. Each enclosing module extends the path."""
     inner, step = None, error.__traceback__
     while step is not None:
         if step.tb_frame.f_code is Module.__call__.__code__:
             seen = step.tb_frame.f_locals
             inner = seen["self"]
-            if type(seen) is dict:  # before 3.13 the frame keeps this copy, whose error would keep the frame
+            if type(seen) is dict:  # before 3.13 the frame keeps this copy, and the error in it would keep the frame
                 seen.pop("error", None)
         step = step.tb_next
     path = next((name for name, m in module.named_modules() if m is inner), None)
-    if path is None:  # not a part of this model
+    if path is None:  # the module is no part of this model
         return
     notes = getattr(error, "__notes__", [])
     if notes and notes[-1].startswith("in module "):
@@ -690,7 +690,7 @@ def note_path(error, module):
 
 @when_profiled
 def _record_calls(begins):
-    """Calls of modules are events of a profile that asks for them; modules of a class are counted as they come."""
+    """Lets calls of modules be recorded as events of a profile; instances of a class are numbered as they appear."""
     from ptcore.autograd import recording
     from ptcore.autograd.ranges import exchange
     if not recording.modules:

@@ -1,10 +1,9 @@
 """Hooks of modules: their tables, registration and the call that runs them.
 
-A module without hooks has ``_hooks = None`` (a class attribute), the one test
-that a call makes; the tables exist from the first registration or first look
-at one of their PyTorch names (``_forward_hooks`` and so on). Hooks registered
-for all modules live in ``global_state.table``; the first one makes that class
-attribute an empty table, so that every call takes the path with hooks.
+A module without hooks has ``_hooks = None`` (a class attribute), the only test in a call. The tables are made at the
+first registration, or at the first use of one of their PyTorch names (``_forward_hooks`` and so on). Hooks for all
+modules live in ``global_state.table``. The first of them sets that class attribute to an empty table, so that every
+call takes the path with hooks.
 """
 
 from collections import OrderedDict
@@ -145,7 +144,7 @@ def run_registration_hooks(kind, module, name, value):
 
 
 class _LoadPreHook:
-    """State-dict pre-hook that is handed its module; survives pickling."""
+    """State-dict pre-hook that gets its module as an argument; can be pickled."""
 
     def __init__(self, hook, module):
         import weakref
@@ -318,7 +317,7 @@ class ModuleHooks:
         return _add(self._hook_tables(), "_load_state_dict_post_hooks", hook)
 
     def _call_with_hooks(self, args, kwargs):
-        """The call of a module that has hooks, or while global hooks exist."""
+        """The call of a module that has hooks, or of any module while global hooks exist."""
         call = _HookedCall(self, args, kwargs)
         try:
             return call.run()

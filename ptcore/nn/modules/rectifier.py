@@ -1,4 +1,4 @@
-"""Activation layers of pieces: straight ones, and those bent on one side."""
+"""Piecewise activation layers."""
 
 import ptcore
 from ptcore.nn import functional as F

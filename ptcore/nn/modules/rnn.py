@@ -21,8 +21,8 @@ _MODES = {"RNN_TANH": ("tanh", 1), "RNN_RELU": ("relu", 1), "LSTM": ("lstm", 4),
 
 
 def is_packed(module, input):
-    """Whether an input is a packed sequence, whose file is read when it is needed. Raise for what is no tensor
-    either."""
+    """Whether an input is a packed sequence, whose class is imported when it is needed. Raises for an input that is
+    neither packed nor a tensor."""
     if is_tensor_like(input):
         return False
     from ptcore.nn.utils.rnn import PackedSequence
@@ -140,7 +140,7 @@ class RNNBase(Module):
         return [name for names in self._weight_names for name in names]
 
     def _weights(self):
-        """As the layers take them."""
+        """The weights in the form that the functions take."""
         for weights in self.all_weights:
             biases = weights[2:4] if self.bias else (None, None)
             yield weights[0], weights[1], *biases, weights[-1] if self.proj_size else None
@@ -182,7 +182,7 @@ class RNNBase(Module):
         return hx if permutation is None else hx.index_select(1, permutation)
 
     def _each(self, function, hidden):
-        """A function of a tensor on the state, which for an LSTM is two."""
+        """Applies a function to the state, which for an LSTM is two tensors."""
         if isinstance(hidden, tuple):
             return tuple([function(h) for h in hidden])
         return function(hidden)
@@ -192,7 +192,7 @@ class RNNBase(Module):
         return _recurrent.zero_state(x, count, batch, self.proj_size or self.hidden_size)
 
     def _given(self, hx, batched):
-        """A state as it was given, with a batch dim."""
+        """A given state with a batch dim."""
         need_tensor(self, "hx", hx)
         ndim = 3 if batched else 2
         if hx.ndim != ndim:

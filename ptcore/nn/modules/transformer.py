@@ -62,7 +62,7 @@ def _is_causal(mask, hint, x, batch_first):
 
 
 class _Layer(Module):
-    """What encoder and decoder layers share."""
+    """The common part of encoder and decoder layers."""
 
     def __init__(self, d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first,
                  bias, device, dtype, crossed):
@@ -88,7 +88,7 @@ class _Layer(Module):
             self.activation = F.relu
 
     def _added(self, x, norm, block, *args):
-        """x plus a block of it, normalised before or after."""
+        """x plus the result of a block; normalised before or after."""
         return x + block(norm(x), *args) if self.norm_first else norm(x + block(x, *args))
 
     def _sa_block(self, x, attn_mask, key_padding_mask, is_causal=False):

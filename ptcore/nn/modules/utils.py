@@ -1,4 +1,4 @@
-"""Settings that are one number or one for each dim, as tuples."""
+"""Settings given as one number or as one for each dim, converted to tuples."""
 from collections.abc import Iterable
 
 __all__ = ["consume_prefix_in_state_dict_if_present"]

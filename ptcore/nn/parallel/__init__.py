@@ -1,4 +1,4 @@
-"""Modules over several devices, by PyTorch's names. Over one device, or none, ``DataParallel`` calls its module."""
+"""PyTorch's modules over several devices. ptcore uses one device: ``DataParallel`` calls its module directly."""
 from ptcore import Tensor, _lazy
 from ptcore._device import device as _device
 from ptcore.nn.modules.module import Module
@@ -9,7 +9,7 @@ __getattr__, __dir__ = _lazy.names(__name__)
 
 
 def _devices(name, device_ids):
-    """The devices to use, at most one: ptcore copies no module to several."""
+    """The devices to use, at most one, since ptcore copies no module to several devices."""
     from ptcore.cuda import device_count
     if device_ids is None:
         device_ids = list(range(device_count()))
@@ -32,7 +32,7 @@ def _moved(value, device):
 
 
 class DataParallel(Module):
-    """A module whose batches are split over devices, of which there may be one here: then it is called as it is.
+    """A module whose batches PyTorch splits over devices; here it is called directly, on at most one device.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def gather(outputs, target_device, dim=0):
 
 
 class DistributedDataParallel(Module):
-    """A module that is trained by several processes; it cannot be made, as ptcore has no distributed training."""
+    """A module trained by several processes. It cannot be made, since ptcore has no distributed training."""
 
     def __init__(self, module, *args, **kwargs):
         raise NotImplementedError("DistributedDataParallel: ptcore has no distributed training")

@@ -1,7 +1,7 @@
-"""What is done to modules and their parameters: clipping of gradients, conversion to one vector, parametrisation,
-pruning, fusion, calls with other parameters, packed sequences.
+"""Helpers for modules and their parameters: clipping of gradients, conversion to one vector, parametrisation, pruning,
+fusion, calls with other parameters, packed sequences.
 
-``parametrizations``, ``parametrize``, ``prune`` and ``stateless`` are modules, read when they are first asked for.
+``parametrizations``, ``parametrize``, ``prune`` and ``stateless`` are modules, imported at their first use.
 """
 
 from ptcore import _lazy

@@ -1,4 +1,4 @@
-"""Forward pre-hooks that keep a parameter in another form, and what such forms share."""
+"""Helpers for forward pre-hooks that keep a parameter in another form."""
 from ptcore._tensor import Tensor
 from ptcore.nn.modules.module import Module
 from ptcore.nn.parameter import is_lazy
@@ -7,14 +7,15 @@ __all__ = []
 
 
 def hooks_of(module, cls, name, attribute="name"):
-    """The keys of the module's hooks of a class for a parameter, whose name is an attribute of theirs."""
+    """The keys of a module's hooks of a class for a parameter, which `attribute` of a hook names.
+    """
     need_module(cls.__name__, module)
     return [key for key, hook in module._forward_pre_hooks.items()
             if isinstance(hook, cls) and getattr(hook, attribute) == name]
 
 
 def take_hook(module, cls, name, attribute="name"):
-    """Have the hook for a parameter undo its work, and take it away; whether there was one."""
+    """Let the hook for a parameter undo its work, and remove it; return whether there was one."""
     keys = hooks_of(module, cls, name, attribute)
     if not keys:
         return False
@@ -24,13 +25,13 @@ def take_hook(module, cls, name, attribute="name"):
 
 
 def need_module(op, module):
-    """Refuse what is no module."""
+    """Refuse objects that are no modules."""
     if not isinstance(module, Module):
         raise TypeError(f"{op}: module must be a Module, got {type(module).__name__}")
 
 
 def need_parameter(op, module, name, error=AttributeError):
-    """The tensor of a module that has this name. `error`: the class for a name of none, as in PyTorch."""
+    """The tensor of a module with this name. `error`: the class of the exception if there is none, as in PyTorch."""
     need_module(op, module)
     if not isinstance(name, str):
         raise TypeError(f"{op}: name must be str, got {type(name).__name__}")

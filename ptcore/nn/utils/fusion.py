@@ -8,7 +8,7 @@ __all__ = ["fuse_conv_bn_eval", "fuse_conv_bn_weights", "fuse_linear_bn_eval", "
 
 
 def _fused(op, layer, bn, fuse, *options):
-    """A copy of a layer with the weight and bias that do the normalisation's work as well."""
+    """A copy of a layer with the weight and bias that include the normalisation."""
     if layer.training or bn.training:
         raise AssertionError(f"{op}: Fusion only for eval!")
     if bn.running_mean is None or bn.running_var is None:
@@ -20,7 +20,7 @@ def _fused(op, layer, bn, fuse, *options):
 
 
 def fuse_conv_bn_eval(conv, bn, transpose=False):
-    """A convolution that does the work of a convolution and of the batch normalisation after it.
+    """A convolution that includes the batch normalisation after it.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def fuse_conv_bn_weights(conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, trans
 
 
 def fuse_linear_bn_eval(linear, bn):
-    """A linear layer that does the work of a linear layer and of the batch normalisation after it.
+    """A linear layer that includes the batch normalisation after it.
 
     Parameters
     ----------

@@ -102,7 +102,7 @@ class _SpectralNorm(Module):
         matrix = as_matrix(weight, self.dim)
         if self.training:
             self._iterate(matrix, self.n_power_iterations)
-        # a second forward pass, before the backward of the first, changes the buffers
+        # copies, since a second forward pass may change the buffers before the backward of the first
         u, v = self._u.clone(), self._v.clone()
         return weight / ptcore.vdot(u, ptcore.mv(matrix, v))
 
@@ -216,7 +216,7 @@ class _Orthogonal(Module):
         else:
             q = q.clone() if _is_orthonormal(q) else _orthonormal(q)
         self.base = q
-        # The diagonal, which the reflections take for signs, makes the identity of the rest.
+        # The reflections use the diagonal as signs, and ones there make the rest an identity.
         result = ptcore.zeros_like(given)
         result.diagonal(dim1=-2, dim2=-1).fill_(-1.0)
         return result

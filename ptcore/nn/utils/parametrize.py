@@ -1,8 +1,8 @@
 """Parametrisation: a parameter or buffer of a module as a function of other tensors.
 
-``register_parametrization(module, "weight", f)`` makes ``module.weight`` the result of the module f, computed anew
-whenever it is read. What it is computed from becomes a parameter, ``module.parametrizations.weight.original``, which
-is what optimisers and state dicts see. Where f has a method ``right_inverse``, ``module.weight = value`` sets it.
+``register_parametrization(module, "weight", f)`` makes ``module.weight`` the result of the module f, computed anew at
+each read. The argument of f becomes a parameter, ``module.parametrizations.weight.original``, which optimisers and
+state dicts use. If f has a method ``right_inverse``, ``module.weight = value`` sets it.
 """
 import copy
 from collections.abc import Sequence
@@ -16,11 +16,11 @@ from ptcore.nn.parameter import Parameter
 __all__ = ["ParametrizationList", "cached", "is_parametrized", "register_parametrization", "remove_parametrizations",
            "transfer_parametrizations_and_params", "type_before_parametrizations"]
 
-_cached = {"depth": 0, "values": {}}     # of the process, as in PyTorch
+_cached = {"depth": 0, "values": {}}     # for the whole process, as in PyTorch
 
 
 class cached(Counted):
-    """Within this context every parametrised tensor is computed once, when it is first read.
+    """Within this context every parametrised tensor is computed once, at its first read.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def _register(module, name, tensor):
 
 
 def _assign(tensor, value):
-    """Give a tensor the memory of another one; it stays the object that an optimiser knows."""
+    """Give a tensor the memory of another one; the optimiser still knows the tensor as the same object."""
     tensor.data = value.detach()
 
 
@@ -56,7 +56,7 @@ def _check_tensor(value, what):
 
 
 def _check_like(value, tensor, what, properties):
-    """A parametrisation keeps dtype and shape, unless it is called unsafe."""
+    """Refuse a parametrisation that changes dtype or shape, unless it is unsafe."""
     for name in properties:
         expected, got = getattr(tensor, name), getattr(value, name)
         if expected != got:
@@ -65,7 +65,7 @@ def _check_like(value, tensor, what, properties):
 
 
 def _inverse(module, value):
-    """What a parametrisation makes of a value from its right inverse; the value itself if it has none."""
+    """The right inverse of a parametrisation for a value; the value itself if it has none."""
     if not hasattr(module, "right_inverse"):
         return value
     try:
@@ -177,7 +177,7 @@ def _property(name):
         parametrization = self.parametrizations[name]
         if not _cached["depth"]:
             return parametrization()
-        values, key = _cached["values"], (id(self), name)       # which is another dict where all contexts are left
+        values, key = _cached["values"], (id(self), name)       # the dict is replaced when the outermost context ends
         if key not in values:
             values[key] = parametrization()
         return values[key]
@@ -194,7 +194,7 @@ def _getstate(self):
 
 
 def _deepcopy(self, memo):
-    """A copy with a class of its own: what is parametrised in one can be removed from it alone."""
+    """A copy with a class of its own, so that removing a parametrisation of one copy does not affect the other."""
     if id(self) in memo:
         return memo[id(self)]
     result = memo[id(self)] = object.__new__(_class_of(type(self).__bases__[0], self.parametrizations))
@@ -211,7 +211,7 @@ def _class_of(cls, names):
 
 
 def _check_added(module, name, parametrization):
-    """A further parametrisation, and its right inverse, map tensors like the present one to such."""
+    """Check that a further parametrisation and its right inverse keep dtype and shape of the present tensor."""
     present = getattr(module, name)
     value = parametrization(present)
     _check_tensor(value, "A parametrization")
@@ -355,7 +355,7 @@ def type_before_parametrizations(module):
 
 
 def transfer_parametrizations_and_params(from_module, to_module, tensor_name=None):
-    """Parametrise a module as another one is, with the same parametrisations and originals.
+    """Give a module the parametrisations and originals of another one.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Pruning: parameters with some elements held at zero, by a mask that a hook applies before each forward pass.
 
-A pruned parameter ``weight`` becomes the parameter ``weight_orig`` and the buffer ``weight_mask``; ``weight`` itself
-is their product. Pruning it again prunes what is left of it.
+A pruned parameter ``weight`` becomes the parameter ``weight_orig`` and the buffer ``weight_mask``; ``weight`` itself is
+their product. Pruning it again prunes among the remaining elements.
 """
 import abc
 import numbers
@@ -18,7 +18,7 @@ __all__ = ["BasePruningMethod", "CustomFromMask", "Identity", "L1Unstructured", 
 
 
 class BasePruningMethod(abc.ABC):
-    """What all ways of pruning share; it is the hook that keeps a parameter pruned.
+    """Base of all ways of pruning. It is also the hook that keeps a parameter pruned.
 
     A subclass has ``PRUNING_TYPE`` ("unstructured", "structured" with an attribute ``dim``, or "global") and
     :meth:`compute_mask`.
@@ -31,7 +31,7 @@ class BasePruningMethod(abc.ABC):
 
     @abc.abstractmethod
     def compute_mask(self, t, default_mask):
-        """The mask of the tensor or scores `t`, which leaves zero what is zero in `default_mask`."""
+        """The mask of the tensor or scores `t`, which is zero wherever `default_mask` is."""
 
     def apply_mask(self, module):
         """The pruned value of the module's parameter."""
@@ -85,7 +85,7 @@ class BasePruningMethod(abc.ABC):
 
     @staticmethod
     def _joined(module, name, method):
-        """The new method, or a container of those there were and the new one; takes their hook away."""
+        """The new method, or a container of the earlier methods and the new one; removes their hook."""
         need_module(type(method).__name__, module)
         hooks = module._forward_pre_hooks
         found = hooks_of(module, BasePruningMethod, name, "_tensor_name")
@@ -131,7 +131,7 @@ class BasePruningMethod(abc.ABC):
 
 
 class PruningContainer(BasePruningMethod):
-    """Several ways of pruning one after the other, each of what the last has left."""
+    """Several ways of pruning one after the other, each among the elements that the previous one kept."""
 
     def __init__(self, *args):
         self._pruning_methods = ()
@@ -141,7 +141,7 @@ class PruningContainer(BasePruningMethod):
             self.add_pruning_method(method)
 
     def add_pruning_method(self, method):
-        """Add one, which is for the same parameter."""
+        """Add a method for the same parameter."""
         if method is not None and not isinstance(method, BasePruningMethod):
             raise TypeError(f"{type(method)} is not a BasePruningMethod subclass")
         if method is not None and self._tensor_name != method._tensor_name:
@@ -159,7 +159,7 @@ class PruningContainer(BasePruningMethod):
         return self._pruning_methods[idx]
 
     def compute_mask(self, t, default_mask):
-        """The mask of the last method applied to what `default_mask` has left."""
+        """The mask of the last method among the elements that `default_mask` keeps."""
         method = self._pruning_methods[-1]
         result = default_mask.to(dtype=t.dtype, copy=True)
         place = self._left(method, t, default_mask)
@@ -187,12 +187,12 @@ class PruningContainer(BasePruningMethod):
 
 
 class Identity(BasePruningMethod):
-    """Prunes nothing: parameter and mask are there for others to change."""
+    """Prunes nothing: makes the parameter and a mask of ones, for others to change."""
 
     PRUNING_TYPE = "unstructured"
 
     def compute_mask(self, t, default_mask):
-        """The mask that there was."""
+        """The mask, unchanged."""
         return default_mask
 
     @classmethod
@@ -202,7 +202,7 @@ class Identity(BasePruningMethod):
 
 
 class _Amount(BasePruningMethod):
-    """The option `amount`, a share or a number, and how many that is."""
+    """The option `amount`, a share or a number, and the number of elements that it means."""
 
     def __init__(self, amount):
         if not isinstance(amount, numbers.Real):
@@ -345,7 +345,7 @@ class LnStructured(_Structured):
 
 
 class CustomFromMask(BasePruningMethod):
-    """Prunes what is zero in a given mask.
+    """Prunes elements that are zero in a given mask.
 
     Parameters
     ----------
@@ -516,7 +516,7 @@ def global_unstructured(parameters, pruning_method, importance_scores=None, **kw
 
 
 def custom_from_mask(module, name, mask):
-    """Prune what is zero in a mask; return the module.
+    """Prune elements that are zero in a mask; return the module.
 
     >>> import ptcore
     >>> from ptcore.nn.utils import prune

@@ -1,7 +1,7 @@
 """Sequences of different lengths: padded to one tensor, or packed without the padding.
 
-A packed sequence holds the steps one below the other: first the first elements of all sequences, the longest
-sequence first, then the second elements, and so on; ``batch_sizes[t]`` sequences reach step t.
+A packed sequence holds the elements step by step: first the first elements of all sequences, the longest sequence
+first, then the second elements, and so on; ``batch_sizes[t]`` sequences have a step t.
 """
 
 import itertools
@@ -24,7 +24,7 @@ _Fields = namedtuple("PackedSequence_", ("data", "batch_sizes", "sorted_indices"
 
 
 class PackedSequence(_Fields):
-    """What :func:`pack_padded_sequence` makes and recurrent modules take.
+    """The result of :func:`pack_padded_sequence` and an input of recurrent modules.
 
     Attributes
     ----------
@@ -136,7 +136,7 @@ def invert_permutation(permutation):
 
 
 def _places(lengths, width, batch_first, steps, device):
-    """Where each row of a packed sequence stands in the flattened padded one, and the batch sizes.
+    """The position of each row of a packed sequence in the flattened padded one, and the batch sizes.
 
     `lengths` are in decreasing order; `width` says which sequence of the batch each one is."""
     longest = lengths[0] if lengths else 0

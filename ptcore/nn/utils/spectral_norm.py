@@ -28,7 +28,7 @@ def default_dim(module):
 
 @ptcore.no_grad()
 def first_vectors(matrix, eps):
-    """Vectors by chance of length 1, from which the power method starts: as many elements as rows, and as columns."""
+    """Random vectors of length 1 that start the power method, one for the rows and one for the columns."""
     return [F.normalize(matrix.new_empty(size).normal_(0, 1), dim=0, eps=eps) for size in matrix.shape]
 
 
@@ -59,12 +59,12 @@ class SpectralNorm:
         return as_matrix(weight, self.dim)
 
     def compute_weight(self, module, do_power_iteration):
-        """The weight divided by its norm, after some steps of the power method if asked for."""
+        """The weight divided by its norm, after steps of the power method if `do_power_iteration`."""
         weight, u, v = (getattr(module, self.name + suffix) for suffix in ("_orig", "_u", "_v"))
         matrix = self.reshape_weight_to_matrix(weight)
         if do_power_iteration:
             power_steps(matrix, u, v, self.n_power_iterations, self.eps, left_first=False)
-            # a second forward pass, before the backward of the first, changes the buffers
+            # copies, since a second forward pass may change the buffers before the backward of the first
             u, v = u.clone(), v.clone()
         return weight / ptcore.dot(u, ptcore.mv(matrix, v))
 
@@ -107,7 +107,7 @@ class SpectralNorm:
 
 
 class SpectralNormLoadStateDictPreHook:
-    """Makes the vector v of state dicts that were written without it."""
+    """Computes the vector v for state dicts that were written without it."""
 
     def __init__(self, fn):
         self.fn = fn

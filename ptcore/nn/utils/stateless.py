@@ -6,7 +6,7 @@ __all__ = ["functional_call"]
 
 
 def _with_tied(module, values):
-    """The given tensors and, for each parameter that stands in the module under other names too, those."""
+    """The given tensors, each also under the other names that its parameter or buffer has in the module."""
     names = {}
     for named in (module.named_parameters, module.named_buffers):
         for name, tensor in named(remove_duplicate=False):
@@ -45,7 +45,7 @@ def _swap(module, name, value):
             else:
                 table[name] = value
             return present
-    # what hides a parametrised tensor, or is no parameter, is an attribute of the instance
+    # a value that hides a parametrised tensor, or is no parameter, is an attribute of the instance
     present = module.__dict__.get(name, _ABSENT)
     if value is _ABSENT:
         module.__dict__.pop(name, None)
@@ -55,7 +55,7 @@ def _swap(module, name, value):
 
 
 def _unparametrize(module, name):
-    """Make a parametrised tensor an ordinary attribute; return the class to put back, None if it was not one."""
+    """Make a parametrised tensor an ordinary attribute; return the class to restore, or None."""
     from ptcore.nn.utils.parametrize import _class_of, is_parametrized
 
     cls = type(module)

@@ -7,7 +7,7 @@ __all__ = ["WeightNorm", "remove_weight_norm", "weight_norm"]
 
 
 def of_length(v, g, dim):
-    """v with its slices along a dim made as long as g says."""
+    """v with its slices along a dim scaled to the lengths in g."""
     return v * (g / norm_except_dim(v, 2, dim))
 
 

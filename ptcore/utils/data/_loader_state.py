@@ -1,8 +1,8 @@
-"""Where a loader is: the position in its pass and the random states that the pass began with.
+"""The state of a loader: its position in a pass, and the random states at the beginning of the pass.
 
-Orders of indices are not kept but made again: a pass that goes on takes the random states of its beginning,
-asks the sampler for the batches that were given already, and puts back the states that it found. Samplers and
-streams with ``state_dict`` and ``load_state_dict`` of their own are asked for theirs instead.
+Orders of indices are not stored. A resumed pass sets the random states of its beginning, draws the indices of earlier
+batches from the sampler again, and then restores the states that it found. Samplers and streams with their own
+``state_dict`` and ``load_state_dict`` use these instead.
 """
 
 from itertools import chain, islice
@@ -15,7 +15,7 @@ __all__ = ["Position", "begin", "check_length", "load_state_dict", "said_length"
 
 
 def _samplers(loader):
-    """The objects that decide on the order of indices, outermost first."""
+    """The objects that determine the order of indices, outermost first."""
     found = []
     sampler = loader._index_sampler
     while sampler is not None and not any(sampler is s for s in found):
@@ -25,7 +25,7 @@ def _samplers(loader):
 
 
 def _stateful(loader):
-    """{key: object} of those that keep a state themselves."""
+    """{key: object} of samplers and streams with a ``state_dict`` of their own."""
     parts = {}
     candidates = [("sampler", s) for s in _samplers(loader)]
     if isinstance(loader.dataset, IterableDataset) and not loader.num_workers:
@@ -37,7 +37,7 @@ def _stateful(loader):
 
 
 def _generators(loader):
-    """The generators that the loader and its samplers were given, each once and without the default one."""
+    """The distinct generators of the loader and its samplers, except the default one."""
     found = []
     for holder in (loader, *_samplers(loader)):
         g = getattr(holder, "generator", None)
@@ -66,15 +66,16 @@ def _set_own(generators, states):
 
 
 class Position:
-    """How far a pass is: ``given`` counts the batches that were handed out, ``ended`` says that there are no more and
-    ``done`` that this was told to who asked for one.
+    """The position in a pass. ``given`` counts the batches handed out, ``ended`` tells that there are no more, and
+    ``done`` that the caller has been told so.
 
-    Whoever hands them out keeps these. ``began`` holds the random states when the pass began, ``drew`` those before its
-    first index, when most samplers draw their order. ``seed`` is that of the first worker; it is drawn without workers
-    too, so that these change no order. Of a pass with workers ``states`` are those that they go on with, and
-    ``workers``, a weak reference, gives a function that asks for the present ones. Where batches come in any order the
-    first ``first`` were handed out, and of each worker ``again`` more, its next ones; of a stream, which is read from
-    its start, that is all of them. Else ``again`` is None.
+    The iterator that hands out batches updates the position. ``began`` holds the random states at the beginning of the
+    pass. ``drew`` holds those before its first index, where most samplers draw their order. ``seed`` is the seed of the
+    first worker; it is drawn without workers too, so that their number does not change the order. In a pass with
+    workers, ``states`` are the random states with which they continue, and ``workers`` is a weak reference to a
+    function that asks for the present ones. If batches come in any order, the first ``first`` batches were handed out,
+    and then ``again[k]`` more of worker k, its next ones; for a stream, which is read again from its start, ``again``
+    counts all of them. Otherwise ``again`` is None.
     """
 
     def __init__(self, began):
@@ -84,7 +85,7 @@ class Position:
 
     @property
     def leading(self):
-        """How many batches were handed out before the first one that was not."""
+        """The number of batches handed out before the first missing one."""
         return self.given if self.again is None else self.first
 
     def __getstate__(self):
@@ -92,9 +93,9 @@ class Position:
 
 
 def begin(loader):
-    """Begins a pass, or goes on with the one that was loaded.
+    """Begins a pass, or resumes the one that was loaded.
 
-    Returns its position, the iterator over what the sampler gives and that over the samples of a stream (None for other
+    Returns its position, an iterator over the sampler's indices, and one over the samples of a stream (None for other
     datasets).
     """
     generators, resumed = _generators(loader), loader._resume
@@ -108,7 +109,7 @@ def begin(loader):
     at.began, at.drew, at.given, at.ended = (resumed[key] for key in ("began", "drew", "batches", "ended"))
     at.seed, at.states, at.first, at.again = (resumed.get(key) for key in ("seed", "states", "first", "again"))
     at.again = _copied(at.again)
-    if at.ended:                        # what keeps its own place may be at the start of the next pass by now
+    if at.ended:                        # stateful parts may be at the start of the next pass by now
         return at, iter(()), None
     try:
         _set_random_states(generators, at.began)
@@ -119,7 +120,7 @@ def begin(loader):
         _skip(loader, at.leading, indices, samples)
     finally:
         _set_random_states(generators, now)
-    if at.seed is None:                 # of a version that drew none without workers
+    if at.seed is None:                 # the state is of a version that drew no seed without workers
         at.seed = _draw_seed(loader)
     return at, _noted(indices, at, generators), samples
 
@@ -129,20 +130,20 @@ def _draw_seed(loader):
 
 
 def _open(loader):
-    """The indices, and the samples of a stream that no workers read."""
+    """The indices, and the samples of a stream if there are no workers."""
     reads = isinstance(loader.dataset, IterableDataset) and not loader.num_workers
     return iter(loader._index_sampler), iter(loader.dataset) if reads else None
 
 
 def _noted(indices, at, generators):
-    """The indices; the states before the first one are noted."""
+    """The indices; notes the random states before the first one."""
     if at.drew is None:
         at.drew = _get_random_states(generators)
     yield from indices
 
 
 def _skip(loader, number, indices, samples):
-    """Takes what the batches that were given are made of, but for what keeps its own place."""
+    """Skips the indices and samples of batches handed out before, except those of stateful parts."""
     stateful = _stateful(loader)
     if "sampler" in stateful:
         return
@@ -162,7 +163,7 @@ def state_dict(loader):
                      drew=at.drew, seed=at.seed, states=_ask(at))
         if at.again is not None and any(at.again):
             state.update(first=at.first, again=_copied(at.again))
-    elif loader._resume is not None:            # loaded, and no pass has begun since
+    elif loader._resume is not None:            # a state was loaded, and no pass has begun since
         state = dict(loader._resume)
     for key, part in _stateful(loader).items():
         state[key] = part.state_dict()
@@ -170,18 +171,18 @@ def state_dict(loader):
 
 
 def _copied(counts):
-    """The present counts: a pass goes on counting."""
+    """A copy of the counts, which the pass changes."""
     return None if counts is None else list(counts)
 
 
 def _ask(at):
-    """The random states of the workers of a pass; None where there are none (any more)."""
+    """The random states of a pass's workers; None if there are no workers."""
     ask = at.workers and at.workers()
     return ask() if ask else None
 
 
 def said_length(loader):
-    """The batches that a stream has by its own word, None if it says nothing: some have a ``__len__`` that raises."""
+    """The number of batches that a stream announces, or None; ``__len__`` of some streams raises."""
     try:
         return len(loader)
     except Exception:
@@ -189,7 +190,7 @@ def said_length(loader):
 
 
 def check_length(size, name, given):
-    """Warns of a stream that gives more batches than it said it would."""
+    """Warns of a stream that gives more batches than it announced."""
     if size is not None and given > size:
         import warnings
 
@@ -222,7 +223,7 @@ def load_state_dict(loader, state):
 
 
 def _length(loader):
-    """Batches in a pass, None where the sampler or the stream does not say."""
+    """Batches in a pass, or None if neither the sampler nor the stream says."""
     if isinstance(loader.dataset, IterableDataset):
         return said_length(loader)
     try:

@@ -1,11 +1,11 @@
-"""A pass over a loader whose batches are made by workers, some ahead of the one that is asked for.
+"""A pass over a loader whose workers make batches ahead.
 
-Tasks go to the workers in turn. With ``in_order`` a batch that comes early waits for those before it. No more than
-``prefetch_factor`` tasks a worker are under way, batches that wait included.
+Workers get tasks in turn. With ``in_order`` an early batch waits for the batches before it. At most ``prefetch_factor``
+tasks for each worker are under way, waiting batches included.
 
-A message and waking who waits for it cost about as much as a sample that takes 50 us. So where the caller sets neither
-``prefetch_factor`` nor ``timeout``, tasks that take little time go to a worker several at once, and its answers come
-back together: as many as it makes in less than two milliseconds, and no more than caches hold.
+A message, with waking the receiver, costs about as much as a sample that takes 50 us. So if the caller sets neither
+``prefetch_factor`` nor ``timeout``, short tasks are sent several at once, and their answers come back together. Their
+number is what a worker makes in less than two milliseconds, and is limited by the size of caches.
 """
 
 import time
@@ -19,11 +19,12 @@ from ptcore.utils.data.dataset import IterableDataset
 __all__ = ["Prefetching"]
 
 _NONE = object()
-_SHORT, _LONG = 1e-3, 4e-3      # seconds of an answer below which twice as many tasks go at once, above which half
+# seconds for an answer below which the number of tasks in a message is doubled, and above which it is halved
+_SHORT, _LONG = 1e-3, 4e-3
 _MOST_AT_ONCE = 16
-_INDICES = 4096                 # of a message, about: each takes 36 bytes of the loader and the worker until it is used
-_LARGE = 5 << 20                # bytes of an answer above which half as many tasks go at once
-_LOOK = 0.1                     # seconds between two looks at the workers while there are batches
+_INDICES = 4096  # approximate number in a message: each takes 36 bytes in loader and worker until it is used
+_LARGE = 5 << 20                # bytes of an answer above which the number of tasks is halved
+_LOOK = 0.1                     # seconds between two checks that workers are alive, while batches arrive
 
 
 class Prefetching:
@@ -33,15 +34,15 @@ class Prefetching:
         self._count, self._timeout = loader.num_workers, loader.timeout
         self._in_order, self._stays = loader.in_order, loader.persistent_workers
         self._factor = loader.prefetch_factor
-        self._cost, self._nbytes = 1.0, 0       # seconds that a batch takes and its bytes in segments, about
-        self._width = 1                         # the most indices of one in the last message
-        self._asked = 0                 # how often workers were asked for their random states
+        self._cost, self._nbytes = 1.0, 0       # estimates: seconds of a batch, and its bytes in segments
+        self._width = 1                         # the largest number of indices of a task in the last message
+        self._asked = 0                 # number of requests for the workers' random states
         self._send_at_once(1)
         self._adapts = loader._prefetch_is_default and not loader.timeout
         self._pin = _Pinning(loader._pin) if loader._pin is not None else None
         self._threads = loader.multiprocessing_context == "thread"
         self._stream = isinstance(loader.dataset, IterableDataset)
-        self._loader = None if self._stays else loader      # which holds on to workers that stay
+        self._loader = None if self._stays else loader      # refers to persistent workers, so no reference is kept then
         self._sampler = loader._index_sampler
         self._begin(loader)
         self._workers = self._start(loader)
@@ -58,50 +59,50 @@ class Prefetching:
         return _workers.Processes(_context(loader.multiprocessing_context), tasks)
 
     def _begin(self, loader):
-        """Begins a pass, or goes on with the one that was loaded."""
+        """Begins a pass, or resumes the one that was loaded."""
         self._position, self._indices, _ = _loader_state.begin(loader)
         self._position.workers = weakref.WeakMethod(self._get_states)
         if self._stream:
             self._size, self._name = _loader_state.said_length(loader), str(loader.dataset)
-        # A stream is read again from its start; of others the sampler has left out what was given before all others.
+        # A stream is read again from its start. For other datasets the sampler has skipped the leading batches.
         at = self._position
         self._left_out = at.leading
-        self._again = list(at.again or [0] * self._count)       # of each worker, how many of its batches come again
+        self._again = list(at.again or [0] * self._count)       # of each worker, the number of batches to skip
         self._counts = list(self._again)                        # see Position.again
         self._skip = self._skipped = 0
         if self._stream and at.again is None:
             self._skip = at.given
-        elif self._stream:              # those before any worker's first new one: what was before any had ended
+        elif self._stream:  # batches before the first new one of any worker, which all came while no worker had ended
             self._skip = self._skipped = min(count * self._count + k for k, count in enumerate(self._again))
-        self._early = {}                # number -> worker, of those that were given before earlier ones
+        self._early = {}                # number -> worker, of batches handed out before earlier ones
         self._count_any_order()
-        self._sent = self._next = 0     # the numbers of the next task and of the next batch
-        self._owner = {}                # number of a task -> its worker, until its batch was given
-        self._waiting = [([], []) for _ in range(self._count)]  # numbers and indices of tasks that were not sent yet
-        self._unsent = 0                # how many these are together
-        self._busy = [0] * self._count  # how many were sent and not answered
-        self._arrived = {}              # number -> batch, of those that wait for others
+        self._sent = self._next = 0     # numbers of the next task and of the next batch
+        self._owner = {}                # number of a task -> its worker, until its batch is handed out
+        self._waiting = [([], []) for _ in range(self._count)]  # numbers and indices of tasks not sent yet
+        self._unsent = 0                # the total of these
+        self._busy = [0] * self._count  # number of tasks sent and not answered
+        self._arrived = {}              # number -> batch, of those that wait for earlier ones
         self._active = [True] * self._count
         self._turn = 0 if self._stream else self._left_out % self._count
         self._over = False
-        self._looked = 0.0              # when all workers were last seen alive
+        self._looked = 0.0              # time of the last check that all workers are alive
 
     def _count_any_order(self):
-        """Batches are counted by worker from now on, if they come in any order; until then those that come again are
-        skipped in theirs."""
+        """Counts batches by worker from now on if they come in any order. While batches are skipped, they come in
+        order."""
         at = self._position
         if at.again is not None or (not self._in_order and self._skipped == self._skip):
             at.first = at.leading
             at.again = self._counts
 
     def _states_of(self, worker):
-        """The states of the random sources that a worker goes on with, or None."""
+        """The random states with which a worker continues, or None."""
         states = self._position.states
         return None if states is None or self._stream or len(states) != self._count else states[worker]
 
     def begin_again(self, loader):
-        """Another pass of the same workers."""
-        while any(self._busy):          # what the last one left
+        """Begins another pass with the same workers."""
+        while any(self._busy):          # answers that the last pass left
             self._take(None)
         self._begin(loader)
         for k in range(self._count):
@@ -109,13 +110,13 @@ class Prefetching:
         return self
 
     def _get_states(self):
-        """Each worker's random states before the first of its batches that was not given yet."""
+        """Each worker's random states before the first of its batches that was not handed out."""
         if self._stream or self._position.done or self._threads:
             return None
         found = [None] * self._count
         first = self._position.leading - self._left_out
         deadline = self._deadline()
-        self._asked += 1                # an answer that comes too late is none to the next question
+        self._asked += 1                # distinguishes late answers to an earlier request
         for k in range(self._count):
             self._workers.give(k, (STATES, first + (k - self._left_out - first) % self._count, self._asked))
         while any(states is None for states in found):
@@ -135,15 +136,15 @@ class Prefetching:
         return len(self._sampler)
 
     def _send_at_once(self, number):
-        """So many tasks go to a worker in one message; the next ones are fetched when a quarter of that is free for all
-        workers, which is for one that has none left."""
+        """Sets the number of tasks in a message. New tasks are drawn when a quarter of all workers' places is free; for
+        one task in a message that is when one worker has none left."""
         self._at_once = number
         group = self._count * number
         self._most = self._factor * group               # tasks under way
         self._enough = self._most - max(1, group // 4)
 
     def _fill(self):
-        """Gives the workers all tasks that they may have."""
+        """Gives the workers as many tasks as they may have."""
         while not self._over and len(self._owner) < self._most:
             if not any(self._active):
                 break
@@ -163,7 +164,7 @@ class Prefetching:
             self._turn = (worker + 1) % self._count
             if len(numbers) >= self._at_once:
                 self._send(worker)
-        # A worker without work gets what there is, and when there is no more all of it is sent.
+        # An idle worker gets the tasks that are there; at the end of the indices all tasks are sent.
         for worker, (numbers, _) in enumerate(self._waiting):
             if numbers and (self._over or not self._busy[worker]):
                 self._send(worker)
@@ -177,11 +178,11 @@ class Prefetching:
         self._workers.give(worker, (TASKS, numbers, indices, self._skip, self._next))
 
     def _take(self, timeout):
-        """Notes one answer of a worker; False if none came in time."""
+        """Handles one answer of a worker; False if none came in time."""
         answer = self._workers.receive(timeout)
         if answer is None:
             return False
-        if answer[1][0] != STATES:      # else who asked for it went away when its time was over
+        if answer[1][0] != STATES:      # ignores states whose requester timed out
             self._note(answer[0], *answer[1])
         return True
 
@@ -205,7 +206,7 @@ class Prefetching:
         nbytes /= made
         self._nbytes = max(nbytes, self._nbytes + (nbytes - self._nbytes) / 8)
         if self._adapts:
-            # Slowly up: a worker that waits for its processor takes longer for once.
+            # The estimate rises slowly, since a worker may wait for its processor once.
             self._cost = min(seconds / made, self._cost + (seconds / made - self._cost) / 8)
             expected, number = self._cost * self._at_once, self._at_once
             most = min(_MOST_AT_ONCE, max(1, _INDICES // self._width))
@@ -217,19 +218,20 @@ class Prefetching:
                 self._send_at_once(min(2 * number, most))
 
     def _chosen(self):
-        """The number of a batch that may be given before the next one, or None."""
+        """The number of a batch that may be handed out before the next one, or None."""
         if self._in_order or self._skipped < self._skip:
             return None
         return min(self._arrived, default=None)
 
     def __next__(self):
-        if self._position.done:         # the workers may have gone
+        if self._position.done:         # the workers may have ended
             raise StopIteration
-        if (now := time.monotonic()) > self._looked + _LOOK:        # who waits for a batch is told of it at once
+        # a waiting caller learns of a dead worker elsewhere at once
+        if (now := time.monotonic()) > self._looked + _LOOK:
             self._workers.check()
             self._looked = now
         if self._pin is not None:
-            while any(self._busy) and self._take(0):        # it can be pinned while the loop works on this one
+            while any(self._busy) and self._take(0):        # pins arrived batches while the loop works on this one
                 pass
         deadline = self._deadline()
         while True:
@@ -265,7 +267,7 @@ class Prefetching:
         return batch
 
     def _is_new(self, worker):
-        """Whether a worker's batch was not given before; it is counted."""
+        """Counts a worker's batch; returns whether it was not handed out before."""
         if self._skipped < self._skip:
             self._skipped += 1
             self._counts[worker] += 1
@@ -278,7 +280,7 @@ class Prefetching:
         return True
 
     def _skip_batch(self, number, worker):
-        """Notes that a batch has gone, and comes to the first one that has not."""
+        """Notes that a batch was handed out, and advances to the first missing one."""
         self._early[number] = worker
         while (worker := self._early.pop(self._next, None)) is not None:
             self._next += 1
@@ -295,12 +297,12 @@ class Prefetching:
 
 
 def _left(deadline):
-    """The seconds until then; None: for ever."""
+    """The seconds until a deadline; None if there is none."""
     return None if deadline is None else max(0.0, deadline - time.monotonic())
 
 
 class _Pinning:
-    """A thread beside the loop that copies the batches that have come to page-locked memory."""
+    """A thread that copies arrived batches to page-locked memory beside the loop."""
 
     def __init__(self, pin):
         self._copy, self._thread = pin, None
@@ -317,7 +319,7 @@ class _Pinning:
             if isinstance(batch, Packed):
                 batch = batch.load()
             return batch if isinstance(batch, Failure) else self._copy(batch)
-        except Exception as error:      # a Future would keep it, and so the frames that it is raised in
+        except Exception as error:      # a Future would keep the error, and with it the frames of its traceback
             return Failure(error, "DataLoader thread of pin_memory")
 
     def finish(self, batch):
@@ -325,7 +327,7 @@ class _Pinning:
 
 
 def _context(given):
-    """The multiprocessing context that is asked for: by name, itself, or the present default one. Those of
+    """The multiprocessing context that is given by name, as an object, or by default. Contexts of
     ``ptcore.multiprocessing`` send tensors as shared memory."""
     from ptcore import multiprocessing
 

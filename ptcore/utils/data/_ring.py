@@ -1,13 +1,15 @@
-"""Batches on their way from a worker to its loader.
+"""The transport of batches from a worker to its loader.
 
-A batch is a pickle. A worker has a ring of segments of shared memory (a new one costs several times what filling it
-does): ``default_collate`` puts large batches together there, other large tensors are copied there, and the pickle has
-the segment's number. Small tensors go as their elements; what is shared already stays so.
+A batch is sent as a pickle. A worker has a ring of segments of shared memory, since making a segment takes several
+times as long as filling it. ``default_collate`` stacks large batches in a segment, and other large tensors are copied
+to one; the pickle then has the segment's number. Small tensors are sent as their elements. Tensors that are shared
+already stay so.
 
-Invariant: what somebody shows is never written to. A segment holds one storage, whose deleter tells of its end; a view
-keeps it. The loader's next message answers for all batches that named the segment. The worker uses it again when each
-was answered for (``away`` counts the others) and it shows nothing there itself. A forked child shows what its parent
-does, who gives that up for good. Neither end keeps a descriptor.
+Invariant: memory that a tensor shows is never overwritten. A segment holds one storage, whose deleter reports its end;
+a view keeps the storage alive. The loader's next message acknowledges all batches that named the segment. The worker
+uses the segment again when every batch is acknowledged (``away`` counts the others) and no tensor of its own shows it.
+A forked child shows the same memory as its parent, so the parent gives up its used segments for good at a fork. Neither
+end keeps a descriptor.
 """
 import io
 import itertools
@@ -25,8 +27,8 @@ from ptcore._memory import segments as _shared_memory
 from ptcore.multiprocessing.channels import packing, transit, unpacking
 from ptcore.utils.data._utils import collate
 
-_SMALL = 16 << 10       # bytes of a tensor that cost less as its elements than as a place in shared memory
-_IDLE = 16              # messages after which a segment is given up that none of them needed
+_SMALL = 16 << 10       # bytes of a tensor that is cheaper to send as elements
+_IDLE = 16              # number of messages after which an unused segment is given up
 _ends = weakref.WeakSet()
 
 
@@ -34,14 +36,14 @@ class Ring:
     """The worker's end, for the thread that makes it."""
 
     def __init__(self):
-        self.segments, self.ended = {}, []      # number -> segment that is not free; numbers whose storage has ended
-        self._free = {}                         # bytes -> [(how many messages had come when it came back, segment)]
+        self.segments, self.ended = {}, []      # number -> segment in use; numbers whose storage has ended
+        self._free = {}                         # bytes -> [(number of messages at its return, segment)]
         self._numbers, self._messages, self._thread = itertools.count(1), 0, threading.get_ident()
-        self._new, self._gone, self._outgoing = {}, [], []      # for the next message
+        self._new, self._gone, self._outgoing = {}, [], []      # parts of the next message
         _ends.add(self)
 
     def output_for(self, tensors):
-        """Where these are to be stacked; None where that does not matter, or is not known."""
+        """An empty tensor in a segment for the stack of tensors; None if they are small or cannot be stacked there."""
         first = tensors[0]
         nbytes = len(tensors) * first.numel() * first.element_size()
         if (nbytes <= _SMALL or threading.get_ident() != self._thread or first.device.type != "cpu"
@@ -50,8 +52,9 @@ class Ring:
         return ptcore.empty(0, dtype=first.dtype).set_(self._storage(nbytes), 0, (len(tensors), *first.shape))
 
     def _storage(self, nbytes):
-        """A storage in a segment that nobody shows."""
-        step = max(4096, 1 << (nbytes.bit_length() - 3))        # four sizes a power of two: others find room there
+        """A storage in a segment that no tensor shows."""
+        # four sizes for each power of two, so that segments can be used for other sizes
+        step = max(4096, 1 << (nbytes.bit_length() - 3))
         size = -(-nbytes // step) * step
         while self.ended:
             self._release(self.ended.pop(), 0)
@@ -86,8 +89,8 @@ class Ring:
                 self._gone.append(found.pop(0)[1].number)
 
     def reduce(self, tensor, copies):
-        """What a pickle has in a tensor's place; NotImplemented where that is what any message has. ``copies``: where
-        the batch's storages lie by now, so that tensors of one still share it."""
+        """The form of a tensor in a pickle; NotImplemented for the usual one. ``copies`` maps the batch's storages to
+        their copies, so that tensors of one storage still share it."""
         nbytes = tensor.numel() * tensor.element_size()
         if (nbytes == 0 or tensor.requires_grad or tensor.device.type != "cpu" or tensor.grad is not None
                 or getattr(tensor, "__dict__", None) or tensor.is_shared()):
@@ -99,7 +102,7 @@ class Ring:
         if place is not None and self.segments.get(place[0].number) is place[0]:
             copies[storage] = storage
         elif storage not in copies:
-            if storage.nbytes() > 2 * nbytes:                   # not all that it is a part of
+            if storage.nbytes() > 2 * nbytes:                   # the tensor is a small part of its storage
                 tensor = tensor.clone()
                 storage = tensor.untyped_storage()
             copies[storage] = self._storage(storage.nbytes())
@@ -109,7 +112,7 @@ class Ring:
                           tuple(tensor.stride()), tensor.storage_offset())
 
     def pack(self, batch):
-        """(pickle of a batch as it is now, {number of a segment that it names: bytes})"""
+        """(pickle of a batch, {number of a segment that it names: bytes})"""
         file, copies = io.BytesIO(), {}
         pickler = _Pickler(file, 5)
         pickler.reduce = lambda tensor: self.reduce(tensor, copies)
@@ -120,7 +123,7 @@ class Ring:
         return file.getvalue(), {copy._place[0].number: copy.nbytes() for copy in copies.values()}
 
     def send(self, connection, head, batches):
-        """Sends batches, packed or not, and ``head``, a tuple."""
+        """Sends batches, packed or not, and the tuple ``head``."""
         new, gone, outgoing = self._new, self._gone, self._outgoing
         self._new, self._gone, self._outgoing = {}, [], []
         with packing(outgoing):
@@ -143,7 +146,7 @@ class Reader:
         _ends.add(self)
 
     def receive(self, connection):
-        """``(*head, batches)`` of the next message; in the place of what was packed stands a :class:`Packed`."""
+        """``(*head, batches)`` of the next message; a packed batch becomes a :class:`Packed`."""
         with unpacking():
             head, new, gone, batches = pickle.loads(connection.recv_bytes())
             for number, segment in new.items():
@@ -156,7 +159,8 @@ class Reader:
         return *head, batches
 
     def answered(self):
-        """``{number: how many batches named a segment that nothing shows any more}``; 0 of one that is given up."""
+        """``{number: batches that named the segment}`` of segments that no tensor shows any more; 0 gives one up.
+        """
         found = {}
         while self.ended:
             segment = self.segments.get(self.ended.pop())
@@ -168,7 +172,7 @@ class Reader:
 
 
 class Packed:
-    """A batch that has come, to be read once when it is its turn; ``nbytes`` of it lie in segments."""
+    """A batch that has arrived and is unpickled once, when it is used; ``nbytes`` of it lie in segments."""
 
     def __init__(self, segments, data, named, arrived):
         self._data, self._storages, self._arrived, self.nbytes = data, {}, arrived, sum(named.values())
@@ -194,7 +198,7 @@ def _before_fork():
 def _in_child():
     collate.output_for = None
     for end in list(_ends):
-        end.segments.clear()            # what is mapped in vain would keep its memory for as long as the child lives
+        end.segments.clear()            # unused mappings would keep their memory during the child's life
 
 
 if hasattr(os, "register_at_fork"):

@@ -1,10 +1,10 @@
-"""What runs in a worker: the loop that makes batches, and what it tells about itself and about errors.
+"""The code of a worker: the loop that makes batches, and its messages about states and errors.
 
-Messages to a worker: ``(TASKS, numbers, indices, given, first)`` asks for batches (those below ``given`` were given
-before: a stream reads their samples, which are not sent) and tells that none before the number ``first`` will be asked
-about, ``(BEGIN, seed, states)`` starts another pass, ``(STATES, number, tag)`` asks for the states of the random
-sources before a batch, None ends it. Its answers are ``(seconds, numbers, batches)``, where a batch may be a Failure
-or Ended, of a stream without more samples, and ``(STATES, tag, [states])``.
+Messages to a worker: ``(TASKS, numbers, indices, given, first)`` asks for batches. Those with numbers below ``given``
+were handed out before: a stream reads their samples and sends nothing. No states before the number ``first`` will be
+requested. ``(BEGIN, seed, states)`` starts another pass. ``(STATES, number, tag)`` asks for the random states before a
+batch. None ends the worker. Its answers are ``(seconds, numbers, batches)``, where a batch may be a Failure, or Ended
+if a stream has no more samples, and ``(STATES, tag, [states])``.
 """
 
 import os
@@ -28,17 +28,17 @@ __all__ = ["BEGIN", "STATES", "TASKS", "Ended", "Failure", "Watch", "WorkerInfo"
 BEGIN = "begin"
 STATES = "states"
 TASKS = "tasks"
-_TOGETHER = 2e-3            # seconds that a finished batch may wait for the next ones, to be sent with them
-_BETWEEN = 2e-2             # seconds between two looks at the states of the random sources (40 to 150 us); whoever goes
-_KEPT = 4096                # on makes again what was made in between, whose indices are kept: about so many
-_PARENT = 5.0               # seconds between two looks whether the loader's process is there
-_ASKED = 5e-3               # seconds between two looks, between batches, whether states are asked for
+_TOGETHER = 2e-3            # seconds that a finished batch may wait, so that the next ones are sent with it
+_BETWEEN = 2e-2             # seconds between two snapshots of the random states, which take 40 to 150 us
+_KEPT = 4096  # approximate number of indices kept since a snapshot; a resumed pass makes these batches again
+_PARENT = 5.0               # seconds between two checks that the loader's process is alive
+_ASKED = 5e-3               # seconds between two checks, between batches, for requests for states
 _local = threading.local()
 
 
 class WorkerInfo:
-    """What :func:`~ptcore.utils.data.get_worker_info` tells a worker: ``id``, ``num_workers``, ``seed`` and its
-    ``dataset``."""
+    """The information that :func:`~ptcore.utils.data.get_worker_info` gives a worker: ``id``, ``num_workers``, ``seed``
+    and its ``dataset``."""
 
     def __init__(self, id, num_workers, seed, dataset):
         self.id, self.num_workers, self.seed, self.dataset = id, num_workers, seed, dataset
@@ -66,7 +66,7 @@ def get_worker_info():
 
 
 class Watch:
-    """Which of some connections and sentinels have something to tell; made once, as it is asked for each message."""
+    """Waits for connections and sentinels. It is made once, since it is used for each message."""
 
     def __init__(self, objects):
         self._objects = objects
@@ -78,7 +78,7 @@ class Watch:
                 self._poll.register(number, select.POLLIN)
 
     def ready(self, timeout):
-        """Those that do, after ``timeout`` seconds at the latest (None: never)."""
+        """The ready connections and sentinels, after ``timeout`` seconds at the latest (None: never)."""
         if self._poll is None:
             from multiprocessing.connection import wait
 
@@ -87,18 +87,18 @@ class Watch:
 
 
 class _Text(str):
-    """A message that a KeyError shows as it is."""
+    """A message that a KeyError shows without quotes."""
 
     def __repr__(self):
         return str(self)
 
 
 class Ended:
-    """In the place of a batch: the worker's stream has no more samples."""
+    """Stands for a batch if the worker's stream has no more samples."""
 
 
 class Failure:
-    """An exception of a worker, on its way to the loader's process: the traceback goes along as text."""
+    """An exception of a worker, for the loader's process; its traceback is sent as text."""
 
     def __init__(self, error, where):
         self.type, self.where = type(error), where
@@ -107,20 +107,21 @@ class Failure:
     def reraise(self):
         message = f"Caught {self.type.__name__} in {self.where}.\nOriginal {self.text}"
         try:
-            # A StopIteration would end the loop over the loader without a word, a SystemExit of a thread the process.
+            # A StopIteration would end the loop over the loader silently, and a SystemExit in a thread would end the
+            # process.
             ends = issubclass(self.type, StopIteration) or not issubclass(self.type, Exception)
             plain = RuntimeError if ends else self.type
             error = plain(_Text(message) if issubclass(plain, KeyError) else message)
-        except Exception:               # it wants other arguments
+        except Exception:               # the class takes other arguments
             error = RuntimeError(message)
         try:
             raise error
         finally:
-            del error                   # its traceback holds this frame, and so the iterator
+            del error                   # its traceback refers to this frame, and so to the iterator
 
 
 class _Unpicklable(Failure):
-    """In the place of an exception whose class the other process cannot import."""
+    """Stands for an exception whose class the other process cannot import."""
 
     def __init__(self, failure):
         self.type, self.where, self.text = RuntimeError, failure.where, failure.text
@@ -131,7 +132,7 @@ class _Maker:
 
     def __init__(self, dataset, batched, collate, drop_last):
         self.dataset, self.batched, self.collate, self.drop_last = dataset, batched, collate, drop_last
-        # A batch that was given before is made as far as it may draw random numbers.
+        # A batch that was handed out before is made only as far as it may draw random numbers.
         self.plain = collate in (default_collate, default_convert)
         self.samples = iter(dataset) if isinstance(dataset, IterableDataset) else None
         self.gather = getattr(dataset, "_gather", None) if batched and collate is default_collate else None
@@ -174,7 +175,7 @@ def serve(task, receive, begin, asked=None):
     """
     dataset, (init, number, count, seed, states, kind) = task[0], task[4:]
     where = f"DataLoader worker {kind} {number}"
-    errors = Exception if kind == "process" else BaseException      # nobody sees how a thread ends
+    errors = Exception if kind == "process" else BaseException      # errors that end a thread would be lost
     _local.info = WorkerInfo(number, count, seed, dataset)
     try:
         if init is not None:
@@ -182,9 +183,9 @@ def serve(task, receive, begin, asked=None):
         maker = _begin(task, states)
     except errors as error:
         maker = Failure(error, where)
-    before = deque()                    # (states of the random sources, tasks from then on, when)
-    kept = 0                            # indices since states were last looked at
-    sending = looked = 0.0              # seconds that the last answer took to be sent; when states were last looked for
+    before = deque()                    # (random states, tasks since then, time)
+    kept = 0                            # number of indices since the last snapshot of the random states
+    sending = looked = 0.0              # seconds that sending the last answer took; time of the last check for requests
     while (message := receive()) is not None:
         if message[0] == BEGIN:
             _local.info.seed, states = message[1:]
@@ -225,7 +226,7 @@ def serve(task, receive, begin, asked=None):
             made = None
             now = time.monotonic()
             wanted = ()
-            if asked is not None and now - looked > _ASKED:         # what waits to be made may take long
+            if asked is not None and now - looked > _ASKED:         # the next batch may take long
                 looked = now
                 wanted = asked()
             if wanted or at == len(numbers) - 1 or now - began > _TOGETHER:
@@ -238,7 +239,7 @@ def serve(task, receive, begin, asked=None):
 
 
 def width_of(index):
-    """How many indices a list or a tuple has; one of anything else."""
+    """The number of indices in a list or tuple; 1 for other objects."""
     return len(index) if isinstance(index, (list, tuple)) else 1
 
 
@@ -249,7 +250,7 @@ def _begin(task, states):
         for index in states.get("again", ()):
             try:
                 maker.make(index, False)
-            except Exception:           # told when it was made for the first time
+            except Exception:           # reported when the batch was first made
                 pass
     return maker
 
@@ -261,7 +262,7 @@ def _tell_states(begin, question, before):
 
 
 def _states_before(number, before):
-    """The random states before the batch ``number``, or earlier ones and what is made "again" to come to it."""
+    """The random states before the batch ``number``, or earlier states and the tasks to make again from there."""
     for snapshot, tasks, _ in before:
         if tasks[-1][0] >= number:
             states = _random_states.describe(snapshot)
@@ -272,7 +273,7 @@ def _states_before(number, before):
 
 
 def _seed_all(seed):
-    """Python's, ptcore's and NumPy's generators of this process."""
+    """Seeds Python's, ptcore's and NumPy's generators of this process."""
     random.seed(seed)
     ptcore.manual_seed(seed)
     if "numpy" in sys.modules:
@@ -282,7 +283,7 @@ def _seed_all(seed):
 
 
 def run_in_process(task, connection, others):
-    """The main function of a worker process; ``others`` are the loader's ends of connections that a fork has copied."""
+    """The main function of a worker process; ``others`` are the loader's ends of connections, copied by a fork."""
     from multiprocessing import parent_process
 
     from ptcore.utils.data import _ring
@@ -290,10 +291,10 @@ def run_in_process(task, connection, others):
 
     for other in others:
         other.close()
-    # Ctrl-C reaches every process of the terminal; the loader's decides.
+    # Ctrl-C reaches every process of the terminal; the loader's process handles it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(signal, "pthread_sigmask"):
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})         # blocked by whoever starts workers
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})         # the starting process has blocked it
     if not hasattr(signal.getsignal(signal.SIGTERM), "serves_children"):       # see utils.restart.checkpoint_on_signal
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
     ptcore.set_num_threads(1)
@@ -303,7 +304,7 @@ def run_in_process(task, connection, others):
     watch = Watch([connection, parent_process().sentinel])
     ring = _ring.Ring()
     collate.output_for = ring.output_for
-    waiting = deque()               # messages that were read, and not heeded yet
+    waiting = deque()               # messages that were read but not handled yet
 
     def read():
         answered, message = connection.recv()
@@ -312,7 +313,8 @@ def run_in_process(task, connection, others):
 
     def receive():
         while not waiting and connection not in (ready := watch.ready(_PARENT)):
-            # Other children of the loader's process may hold the other end of what tells of its death.
+            # Other children of the loader's process may hold the other end of the connection, so its closing is not
+            # enough.
             if ready or (parent is not None and os.getppid() != parent):
                 os._exit(1)
         message = waiting.popleft() if waiting else read()
@@ -355,5 +357,5 @@ def run_in_process(task, connection, others):
 
     try:
         serve(task, receive, Answer, asked)
-    except (EOFError, BrokenPipeError, ConnectionResetError):       # the loader's process has gone
+    except (EOFError, BrokenPipeError, ConnectionResetError):       # the loader's process has ended
         os._exit(1)

@@ -1,8 +1,8 @@
-"""The workers of a loader as it sees them: processes with a connection each, or threads.
+"""The loader's view of its workers: processes with a connection each, or threads.
 
-No lock and no queue is shared between processes, so that one that is killed leaves nothing locked. The loader never
-waits until a worker takes what it sends: one that sends a large answer itself waits for the loader. They are closed
-when its iterator is dropped and at the interpreter's end.
+Processes share no lock and no queue, so a killed worker leaves nothing locked. The loader never blocks while it sends,
+since a worker that is sending a large answer waits for the loader. Workers are closed when their iterator is dropped
+and when the interpreter ends.
 """
 
 import functools
@@ -19,18 +19,18 @@ from ptcore.utils.data._worker import Watch, run_in_process, serve
 
 __all__ = ["Processes", "Threads"]
 
-_SOON = 5.0                             # seconds in which the system tells of a worker that has ended
-_PATIENCE = 1.0                         # seconds that the workers have to end by themselves: Ctrl-C waits no longer
+_SOON = 5.0                             # seconds within which the system reports that a worker has ended
+_PATIENCE = 1.0  # seconds that workers have to end by themselves, since Ctrl-C should not take longer
 
 
 def _block(forks):
-    """Ctrl-C waits until the workers are started: one that is still being set up would end with a traceback."""
+    """Blocks Ctrl-C until the workers are started: a worker that is still being set up would end with a traceback."""
     if not hasattr(signal, "pthread_sigmask"):
         return None
     if not forks:
         from multiprocessing import resource_tracker
 
-        resource_tracker.ensure_running()           # when it starts, it lets the signal through again
+        resource_tracker.ensure_running()           # its start would unblock the signal
     return signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
 
 
@@ -50,7 +50,7 @@ def _how_it_ended(process):
 
 
 class _ByThread:
-    """Posts messages to a connection of the standard module, which a thread sends."""
+    """Posts messages to a connection of the standard module; a thread sends them."""
 
     def __init__(self, connection):
         from queue import SimpleQueue
@@ -65,7 +65,7 @@ class _ByThread:
         try:
             while (message := inbox.get()) is not None:
                 connection.send_bytes(message)
-        except OSError:                 # the worker has ended, which is told elsewhere
+        except OSError:                 # the worker has ended, which is reported elsewhere
             pass
         finally:
             connection.close()
@@ -78,12 +78,12 @@ class _ByThread:
 
     def close(self):
         self._inbox.put(None)
-        self._thread.join(0.2)          # else it waits for a worker, whose end ends it
+        self._thread.join(0.2)          # otherwise the thread waits for a worker whose end will end it
 
 
 def _posts(context):
-    """(an end of a pipe, how it is posted to, the worker's end)"""
-    if segments.STRATEGIES[0] == "file_descriptor":        # whatever the context's pipes are
+    """(an end of a pipe, its posting end, the worker's end)"""
+    if segments.STRATEGIES[0] == "file_descriptor":        # for any context
         from ptcore.multiprocessing.channels import Pipe
 
         mine, theirs = Pipe()
@@ -93,7 +93,7 @@ def _posts(context):
 
 
 def _end(processes, outboxes):
-    """Ends the worker processes, also if Ctrl-C comes meanwhile."""
+    """Ends the worker processes, even if Ctrl-C comes meanwhile."""
     try:
         for outbox in outboxes:
             try:
@@ -101,7 +101,7 @@ def _end(processes, outboxes):
             except (OSError, ValueError):
                 pass
         for outbox in outboxes:
-            outbox.close()              # a worker that is sending fails now
+            outbox.close()              # a sending worker fails now
         deadline = time.monotonic() + _PATIENCE
         for process in processes:
             process.join(max(0.0, deadline - time.monotonic()))
@@ -126,14 +126,16 @@ class Processes:
     def __init__(self, context, tasks):
         self.connections, self.processes, self._outboxes = [], [], []
         self._readers = []
-        self._full = set()              # workers to whom something is to be sent still
-        # Those of the standard module run before it waits for its processes; in the process that made them alone.
+        self._full = set()              # workers with unsent messages
+        # Finalizers of the standard module run before it waits for its processes, and only in the process that made
+        # them.
         self._close = Finalize(self, _end, (self.processes, self._outboxes), exitpriority=10)
         forks = context.get_start_method() == "fork"
         before = _block(forks)
         import gc
 
-        # A collection in a child would write to every object and copy its page. What is frozen already stays so.
+        # A collection in a child would write to every object and so copy its page. Objects frozen by the user stay
+        # frozen.
         freezes = forks and gc.get_freeze_count() == 0
         if freezes:
             gc.freeze()
@@ -168,7 +170,7 @@ class Processes:
             raise
 
     def _ready(self, timeout):
-        """Which connections and sentinels have something to tell; meanwhile what waits is sent."""
+        """The ready connections and sentinels; waiting messages are sent meanwhile."""
         if not self._full:
             return self._any.ready(timeout)
         end = None if timeout is None else time.monotonic() + timeout
@@ -197,7 +199,7 @@ class Processes:
             raise
 
     def check(self, worker=None):
-        """Raises RuntimeError if a worker has ended; that one is waited for, if it is given."""
+        """Raises RuntimeError if a worker has ended; waits for the end of ``worker`` if it is given."""
         ended = self._deaths.ready(0 if worker is None else _SOON)
         for number, process in enumerate(self.processes):
             if ended and process.sentinel in ended:
@@ -234,7 +236,7 @@ def _tell(inboxes):
 
 
 class _Answer:
-    """What a thread has made."""
+    """The results of a thread."""
 
     def __init__(self, worker, results):
         self._worker, self._results, self._batches = worker, results, []
@@ -247,7 +249,7 @@ class _Answer:
 
 
 class Threads:
-    """Worker threads, for datasets whose work gives the GIL up. They share the loader's dataset and random numbers."""
+    """Worker threads, for datasets whose work releases the GIL. They share the loader's dataset and generators."""
 
     def __init__(self, tasks):
         from queue import SimpleQueue
@@ -263,7 +265,7 @@ class Threads:
         self._inboxes[worker].put(message)
 
     def check(self):
-        """Threads end by themselves alone."""
+        """Does nothing: threads are not killed."""
 
     def receive(self, timeout):
         from queue import Empty

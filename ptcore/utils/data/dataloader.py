@@ -1,8 +1,7 @@
 """DataLoader: batches of a dataset, made in this process or by workers (``_prefetch``).
 
-A batch is fetched by the cheapest way the dataset offers: one gather for each
-tensor (``_gather``, with the default collation only), ``__getitems__``, or one
-sample after the other. All give equal batches.
+A batch is fetched in the cheapest way that the dataset offers: one gather for each tensor (``_gather``, with the
+default collation only), ``__getitems__``, or sample by sample. All give equal batches.
 """
 
 from numbers import Real
@@ -35,7 +34,7 @@ _FIXED = frozenset(
 
 
 class _Endless(Sampler):
-    """Sampler of a stream: asks for the next sample for ever."""
+    """Sampler of a stream: asks for samples without end."""
 
     def __iter__(self):
         while True:
@@ -215,24 +214,19 @@ class DataLoader:
         return whole + (rest > 0 and not self.drop_last)
 
     def state_dict(self):
-        """Where the loader is, in plain data that :func:`ptcore.save` takes.
+        """The state of the loader, in plain data that :func:`ptcore.save` takes.
 
-        In the middle of a pass: how many batches it has given, and the states of the
-        random sources that it began with. :meth:`load_state_dict` gives them to an
-        equal loader, whose next pass is the rest of this one: the same batches in the
-        same order. Once a pass has ended (its iterator is exhausted), the next one is
-        a whole one.
+        In the middle of a pass the state holds the number of batches handed out and the random states at the beginning
+        of the pass. An equal loader that gets it by :meth:`load_state_dict` continues this pass: it gives the remaining
+        batches in the same order. After the end of a pass (its iterator is exhausted), the next pass is a whole one.
 
-        A sampler, and the dataset of a stream, with a ``state_dict`` and a
-        ``load_state_dict`` keep their place themselves. Any other sampler is asked
-        for the indices of the batches that were given once more, so it must draw
-        random numbers from its own generator, or from the default ones (ptcore's,
-        Python's, NumPy's) before its first index. The samples of a stream are read
-        once more, those of other datasets are not.
+        A sampler, or the dataset of a stream, with a ``state_dict`` and a ``load_state_dict`` keeps its own position.
+        Any other sampler is asked again for the indices of earlier batches, so it must draw random numbers from its own
+        generator, or from the default ones (ptcore's, Python's, NumPy's) before its first index. Samples of a stream
+        are read again; those of other datasets are not.
 
-        Workers are asked for their random states, which they tell between two
-        batches: a loader with a `timeout` raises RuntimeError if one takes longer.
-        With ``in_order=False`` the other loader must have as many workers.
+        Workers are asked for their random states, and answer between two batches: a loader with a `timeout` raises
+        RuntimeError if a worker takes longer. With ``in_order=False`` the other loader must have as many workers.
 
         Examples
         --------
@@ -248,7 +242,7 @@ class DataLoader:
         return _loader_state.state_dict(self)
 
     def load_state_dict(self, state_dict):
-        """Let the next pass be the rest of the one that the state was taken in.
+        """Let the next pass continue the pass in which the state was taken.
 
         Raises
         ------
@@ -260,7 +254,7 @@ class DataLoader:
 
 
 def _check_kinds(**options):
-    """That numbers are numbers and functions can be called, before anything is made of them."""
+    """Checks the types of options before anything is made of them."""
     for name, value in options.items():
         if name in ("collate_fn", "worker_init_fn"):
             good, kind = value is None or callable(value), "callable"
@@ -273,7 +267,7 @@ def _check_kinds(**options):
 
 
 def _check_order(is_stream, shuffle, sampler, batch_sampler, batch_size, drop_last):
-    """Refuses options of the order of samples and batches that exclude each other."""
+    """Refuses contradictory options of the order of samples and batches."""
     if is_stream:
         if shuffle not in (False, None):
             raise ValueError("DataLoader with IterableDataset: expected unspecified shuffle "
@@ -408,7 +402,7 @@ class _LoaderIterator:
         return self._collate(data)
 
 
-# PyTorch's names, by which programs ask of what kind a pass is.
+# PyTorch's names, by which programs test the kind of a pass.
 _BaseDataLoaderIter = _SingleProcessDataLoaderIter = _LoaderIterator
 
 
@@ -421,7 +415,7 @@ def __getattr__(name):
 
 @when_profiled
 def _record_batches(begins):
-    """What a loop waits for a batch is a range of a profile, with PyTorch's name for the kind of iterator."""
+    """Lets the wait for a batch be recorded as a range of a profile, named as PyTorch's class of iterators."""
     from ptcore.autograd.ranges import exchange
     from ptcore.utils.data._prefetch import Prefetching
     for cls, name in ((_LoaderIterator, "_SingleProcessDataLoaderIter"),

@@ -10,10 +10,10 @@ __all__ = ["SharedList"]
 class SharedList:
     """A read-only sequence of objects that workers share.
 
-    Worker processes that are forked share the objects of a list only until they read them: reading counts
-    references, which copies the page of each object into each process; those that are spawned get copies of all. Here
-    the items lie as pickled bytes in one block of shared memory, of which nothing is written, and one is made anew
-    whenever it is asked for.
+    Forked worker processes share the objects of a list only until they read them: reading changes reference counts,
+    which copies the page of each object into each process. Spawned processes get copies of all objects. This list keeps
+    its items as pickled bytes in one block of shared memory that is never written to, and makes an item anew at each
+    read.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class SharedList:
             parts += part
             end += len(part)
             ends.append(end)
-        # Shared before anything knows their addresses: what is known outside cannot be moved.
+        # The memory is shared before its address is used elsewhere, since memory with a known address cannot be moved.
         self._bytes, self._ends = ptcore.empty(len(parts), dtype=ptcore.uint8), ptcore.tensor(ends)
         self._bytes.share_memory_()
         self._ends.share_memory_()

@@ -15,13 +15,13 @@ __all__ = ["collate", "default_collate", "default_collate_fn_map", "default_conv
 
 
 def __getattr__(name):
-    if name == "np_str_obj_array_pattern":      # the letters of arrays that no tensor is made of
+    if name == "np_str_obj_array_pattern":      # type codes of arrays that cannot become tensors
         import re
         return re.compile(r"[SaUO]")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-_numpy_types = {}           # type -> what it is; a look at its name takes longer than the rest
+_numpy_types = {}           # type -> its kind; a look at the type's name is slow
 
 
 def _is_numpy(value):
@@ -144,7 +144,8 @@ def collate(batch, *, collate_fn_map=None):
     raise _unsupported(type(first))
 
 
-output_for = None   # in a worker: an empty tensor for a list of them, where their batch can be sent as it is, or None
+# in a worker: a function that gives an empty tensor for the stack of a list, in memory that can be sent, or None
+output_for = None
 
 
 def _collate_tensors(batch, *, collate_fn_map=None):
