@@ -33,8 +33,8 @@ cdef extern from "Python.h":
 
 cdef extern from *:
     """
-    /* A borrowed reference to what a class itself has under a name, or NULL. Since 3.12 the dict of a static type is the
-     * interpreter's and not in tp_dict. */
+    /* A borrowed reference to what a class itself has under a name, or NULL. Since 3.12 the dict of a static type
+     * is the interpreter's and not in tp_dict. */
     static inline PyObject *pt_type_own(PyTypeObject *type, PyObject *name) {
     #if PY_VERSION_HEX >= 0x030C0000
         PyObject *names = PyType_GetDict(type), *found = PyDict_GetItemWithError(names, name);

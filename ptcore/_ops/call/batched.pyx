@@ -32,7 +32,6 @@ cdef int RESHAPE = op_id("reshape"), EXPAND = op_id("expand")
 @cython.binding(False)                  # so that methods check their self
 @cython.embedsignature(True)
 @cython.embedsignature.format("clinic")
-@cython.freelist(16)
 cdef class Batched(Payload):
     """A tensor whose first dim is hidden; ``shape`` and ``ndim`` are those of one sample.
 
