@@ -37,10 +37,10 @@ class Contents:
     tensors : dict of str to Tensor
         Tensors may share memory: they do so again when they are loaded.
     data : object
-        What else there is to say, of dictionaries with texts as keys, lists, texts, numbers, None.
+        Further contents: dictionaries with texts as keys, lists, texts, numbers, None.
     extra : dict of str to bytes
     names : Names, optional
-        What the graphs call the program's own functions and classes.
+        The names of the program's own functions and classes in graphs.
     """
 
     def __init__(self, kind, graphs, tensors, data, extra=None, names=None):
@@ -122,7 +122,7 @@ def read(f, map_location=None, mmap=False, extra=None):
     mmap : bool
         Whether tensors lie over the file.
     extra : iterable of str, optional
-        Which extra files are read, of those there are; None: all.
+        Names of the extra files to read; None reads all.
 
     Raises
     ------

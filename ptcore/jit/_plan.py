@@ -96,7 +96,7 @@ class Program:
     refused : str or None
         Why it is no program of rows.
     writes_outside : bool
-        Whether it may write to what it is given, or reads of its module.
+        Whether the graph may write to its arguments or to tensors of its module.
     """
 
     def __init__(self, module, root=None):

@@ -266,7 +266,7 @@ def traced(name, function, args, kwargs, root, names, strict):
     Parameters
     ----------
     root : Module
-        What the graph looks tensors up in.
+        The module in which the graph looks up tensors.
     names : dict
         Ids of tensors of root and their names there.
     """

@@ -189,7 +189,7 @@ class Library:
             With the overload, if it is not the default one.
         fn : callable
         dispatch_key : str, default: ""
-            See the class; "" means that of the library.
+            See the class; "" means the library's own key.
         with_keyset : bool, default: False
             Whether the function takes the keys of the call first (here None).
         allow_override : bool, default: True

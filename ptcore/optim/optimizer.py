@@ -159,7 +159,7 @@ class Optimizer:
     Parameters
     ----------
     params : iterable of Tensor, of (str, Tensor) or of dict
-        What to optimise; dictionaries define groups with their own options.
+        Parameters to optimise; dictionaries define groups with their own options.
     defaults : dict
         Options of groups that do not give their own.
 

@@ -224,7 +224,7 @@ def create_selective_checkpoint_contexts(policy_fn_or_list, allow_cache_entry_mu
         `SelectiveCheckpointContext`, ``op`` a function such as ``ptcore.mm``. A list of functions is a policy that
         keeps what these return, ``MUST_SAVE``, and computes all else again.
     allow_cache_entry_mutation : bool, default: False
-        Whether what was kept may be written to before the backward; else that is an error.
+        Whether kept results may be written to before the backward; otherwise a write is an error.
 
     Returns
     -------

@@ -34,7 +34,7 @@ class Program:
     ----------
     graph : Graph
     owner : Module, optional
-        What ``get_attr`` and ``call_module`` look names up in.
+        The module in which ``get_attr`` and ``call_module`` look up names.
 
     Attributes
     ----------

@@ -40,7 +40,7 @@ class ExplainOutput:
     break_reasons : list of BreakReason
         Empty if the call is one graph.
     out_guards : list of Guard
-        What must hold for a later call to use the graphs.
+        The conditions under which a later call uses the graphs.
     compile_times : str
     """
 

@@ -227,7 +227,7 @@ def flex_attention(query, key, value, score_mod=None, block_mask=None, scale=Non
     kernel_options : dict, optional
         Taken, and without effect; see :class:`FlexKernelOptions`.
     return_aux : AuxRequest, optional
-        What else is returned.
+        The additional results to return.
 
     Returns
     -------
