@@ -54,7 +54,7 @@ def save(m, f, _extra_files=None):
 
 
 def load(f, map_location=None, _extra_files=None, _restore_shapes=False, mmap=False) -> Any:
-    """Reads what :func:`save` wrote.
+    """Reads a file written by :func:`save`.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def load(f, map_location=None, _extra_files=None, _restore_shapes=False, mmap=Fa
     return made
 
 
-# -- what is written ----------------------------------------------------------------------------------------
+# -- writing -------------------------------------------------------------------------------------------------
 
 def _contents(m, extra):
     if isinstance(m, TracedFunction):
@@ -139,7 +139,7 @@ def _nested(spec):
     raise TypeError(f"save: arguments or results that are nested in {spec.type.__name__} cannot be written")
 
 
-# -- what is read -------------------------------------------------------------------------------------------
+# -- reading -------------------------------------------------------------------------------------------------
 
 def _program(contents):
     if contents.kind.startswith("scripted"):

@@ -26,7 +26,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-LIMIT = 8                               # of variants of one function, and of successors of one read value
+LIMIT = 8                               # limit of variants of a function, and of successors of a read value
 STANCES = ("default", "force_eager", "eager_on_recompile", "fail_on_recompile")
 
 
@@ -490,7 +490,7 @@ def _names(function, n, kwargs):
     return names + list(kwargs)
 
 
-# -- what users call --------------------------------------------------------------------------------------------------
+# -- the user's functions and modules ---------------------------------------------------------------------------------
 
 def wrapped(function, compiled):
     """A function that calls ``compiled`` and looks like ``function``."""

@@ -30,7 +30,7 @@ def fallthrough_kernel():
 
 
 def key_of(dispatch_key):
-    """(what, key) for a name of PyTorch's dispatch keys, or for a type of device."""
+    """(kind, key) for a name of PyTorch's dispatch keys, or for a type of device."""
     key = dispatch_key.name if hasattr(dispatch_key, "name") else dispatch_key
     if key in _KEYS:
         return "kernel", _KEYS[key]

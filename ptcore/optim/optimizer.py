@@ -165,8 +165,8 @@ class Optimizer:
 
     Notes
     -----
-    A subclass defines :meth:`step`, reads the options from each group and keeps
-    what it remembers about a parameter `p` in ``self.state[p]``.
+    A subclass defines :meth:`step`, reads the options from each group and keeps the state of a parameter `p` in
+    ``self.state[p]``.
     """
 
     # Names of tensors of the parameter's shape in its state. "step", a number that must exist, is the only other entry.

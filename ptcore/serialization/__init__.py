@@ -140,7 +140,7 @@ def write_open(f, write):
 
 
 def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=None, encoding="utf-8") -> Any:
-    """Load what :func:`save` or ``torch.save`` wrote, or the named arrays of another program.
+    """Load a file of :func:`save` or ``torch.save``, or the named arrays of another program.
 
     Parameters
     ----------

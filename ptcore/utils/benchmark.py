@@ -226,7 +226,7 @@ def timer():
 
 
 class Language(enum.Enum):
-    """What a statement is written in."""
+    """The language of a statement."""
 
     PYTHON = 0
     CPP = 1

@@ -41,7 +41,7 @@ def _random_state(state):
 
 
 class CheckpointFunction(Function):
-    """The reentrant form: the second run is a backward of its own inside the first."""
+    """The reentrant form: the second run is a backward inside the first."""
 
     @staticmethod
     def forward(ctx, run_function, preserve_rng_state, *args):
@@ -255,7 +255,7 @@ class DefaultDeviceType:
 
     @staticmethod
     def set_device_type(device="cuda"):
-        """Sets it."""
+        """Sets the type of device."""
         _defaults["device_type"] = device
 
     @staticmethod

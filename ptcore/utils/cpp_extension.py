@@ -66,7 +66,7 @@ def include_paths(device_type="cpu", torch_include_dirs=True):
 
 
 def library_paths(device_type="cpu", torch_include_dirs=True, cross_target_platform=None):
-    """The folders of libraries: none, since extensions link to nothing of ptcore."""
+    """The folders of libraries: an empty list, since extensions are not linked to ptcore."""
     return []
 
 
@@ -259,7 +259,7 @@ def load_inline(name, cpp_sources=None, cuda_sources=None, sycl_sources=None, fu
         written = {f"{name}.hpp": f"#pragma once\n{header}{text}"} if cpp else {}
         sources = [(f"{name}.pyx", ("\n".join(cython) + "\n").encode())]
     else:
-        # The text is a file of its own, so that messages show the user's lines.
+        # The text is written to a file of its own, so that messages show the user's lines.
         written = {f"{name}.cpp": text}
         lines = [f'{header}#include "{name}.cpp"']
         if functions:

@@ -29,7 +29,7 @@ class BreakReason:
 
 
 class ExplainOutput:
-    """What :func:`ptcore.compiler.explain` found.
+    """The report of :func:`ptcore.compiler.explain`.
 
     Attributes
     ----------

@@ -455,7 +455,7 @@ def _fixed(cls):
     return not cls.__flags__ & 1 << 9       # no heap type
 
 
-PARTS = ("__globals__", "__closure__", "__defaults__")          # of a function
+PARTS = ("__globals__", "__closure__", "__defaults__")          # attributes of a function
 
 
 def _compiled(program, fixed):

@@ -393,7 +393,7 @@ class Capture:
                 elif held.kind != "input":
                     tracer.env.sources[leaf] = later(held), dim
 
-    # -- what comes from outside ---------------------------------------------------------------------------------
+    # -- values from outside --------------------------------------------------------------------------------------
 
     def input(self, x, source):
         """The stand-in of a tensor that is read from outside."""

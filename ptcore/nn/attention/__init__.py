@@ -27,7 +27,7 @@ _NAMES = {"cudnn": SDPBackend.CUDNN_ATTENTION, "flash": SDPBackend.FLASH_ATTENTI
 
 
 class _Allowed(Changed, contextlib.ContextDecorator):
-    """What ``sdpa_kernel`` gives."""
+    """The context returned by ``sdpa_kernel``."""
 
 
 def sdpa_kernel(backends, set_priority=False):
