@@ -177,7 +177,7 @@ class set_stance(Changed, contextlib.ContextDecorator):
     Parameters
     ----------
     stance : {"default", "force_eager", "eager_on_recompile", "fail_on_recompile"}
-        As usual; run eagerly; use what was captured and else run eagerly; use what was captured and else raise.
+        Run as usual; run eagerly; run captured graphs and otherwise eagerly; run captured graphs and otherwise raise.
     skip_guard_eval_unsafe : bool, default: False
         Accepted for programs of PyTorch: guards are checked all the same.
     force_backend : optional

@@ -24,7 +24,7 @@ class Aggregation(enum.Enum):
 
 
 class Event:
-    """Something that happened.
+    """An event of a program.
 
     Parameters
     ----------

@@ -29,7 +29,7 @@ def thread_safe_generator():
 
 
 class _Forked(_random.States, contextlib.ContextDecorator):
-    """What ``fork_rng`` gives."""
+    """The context returned by ``fork_rng``."""
 
 
 def fork_rng(devices=None, enabled=True, _caller="fork_rng", _devices_kw="devices", device_type="cuda"):

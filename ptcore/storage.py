@@ -25,7 +25,7 @@ def _from_file(filename, shared=False, nbytes=0):
     ----------
     filename : str or os.PathLike
     shared : bool, default: False
-        Whether what is written goes to the file, which is made or made longer if need be.
+        Whether writes change the file, which is created or extended if needed.
     nbytes : int, default: 0
         The number of bytes.
     """

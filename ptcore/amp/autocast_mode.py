@@ -71,7 +71,7 @@ class autocast(_state.Context):
     dtype : dtype, optional
         bfloat16 or float16; the default is bfloat16 on the CPU and float16 on CUDA (``set_autocast_dtype``).
     enabled : bool, default: True
-        False: ops run in what they are given, within another context too.
+        False: ops run in the precision of their arguments, inside another context too.
     cache_enabled : bool, optional
         Whether casts of parameters are kept.
 

@@ -41,7 +41,7 @@ class GradScaler:
     backoff_factor : float, default: 0.5
     growth_interval : int, default: 2000
     enabled : bool, default: True
-        False: ``scale`` gives back what it is given, and ``step`` steps.
+        False: ``scale`` returns its argument, and ``step`` always steps.
 
     Examples
     --------

@@ -35,8 +35,9 @@ class set_source_lines(SourceLines):
     """Whether nodes of the graph keep the line of the program that made them; at once and, as a context manager or
     decorator, for a block. Each thread begins with True.
 
-    Errors in a backward name that line, and ``grad_fn.source_line`` is (file, line, function) of it. Tracers of
-    :mod:`ptcore.fx` keep lines as well, unless this or their ``record_stack_traces`` is off. ptcore alone has this.
+    Errors in a backward name that line, and ``grad_fn.source_line`` is its (file, line, function). Tracers of
+    :mod:`ptcore.fx` keep lines too, unless this setting or their ``record_stack_traces`` is off. PyTorch has no such
+    setting.
 
     Parameters
     ----------

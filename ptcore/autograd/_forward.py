@@ -29,7 +29,7 @@ def jvp(op, args, tangents, out):
         The arguments in signature order, and in the same places their tangents: a tensor, a tuple for
         a sequence of tensors, or None.
     out : Tensor or tuple of Tensors
-        What the op gave for ``args``.
+        The result of the op for ``args``.
 
     Returns
     -------

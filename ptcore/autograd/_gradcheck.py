@@ -73,7 +73,7 @@ def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=T
     check_batched_grad, check_batched_forward_grad : bool
         Whether a batch of cotangents, or of tangents, must give what each gives alone.
     check_forward_ad, check_backward_ad : bool
-        Which of the two modes is checked.
+        Whether each of the two modes is checked.
     fast_mode : bool
         Compare one random combination of all elements in place of each element.
     masked : optional
@@ -89,7 +89,7 @@ def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=T
     GradcheckError
         If a derivative differs.
     ValueError
-        If no input requires grad, or what is asked for contradicts itself.
+        If no input requires grad, or the requested checks contradict each other.
 
     Examples
     --------
@@ -324,7 +324,7 @@ def gradgradcheck(func, inputs, grad_outputs=None, *, eps=1e-6, atol=1e-5, rtol=
     Parameters
     ----------
     func, inputs
-        As in ``gradcheck``, as are those that are not named here.
+        As in ``gradcheck``, as are the parameters not listed here.
     grad_outputs : Tensor or sequence, optional
         Where the backward is taken; random unless given.
     gen_non_contig_grad_outputs : bool

@@ -113,7 +113,7 @@ def events_of(recording, begun, *, use_device=None, profile_memory=False, with_f
     Events that are not made within ``timeout_s`` seconds are dropped.
     """
     collects = gc.isenabled()
-    gc.disable()                # nothing made here is garbage, and there may be much of it
+    gc.disable()                # no garbage is made here, and there may be many objects
     try:
         return _events_of(recording, begun, use_device, profile_memory, with_flops, timeout_s)
     finally:
@@ -127,7 +127,7 @@ def _events_of(recording, begun, use_device, profile_memory, with_flops, timeout
     limit = None if timeout_s is None else _recording.clock() + timeout_s * 1e9
     for thread, (_, native, raw) in enumerate(recording.threads(), 1):
         memory = [event[6] for event in raw]
-        for k in range(len(raw) - 1, -1, -1):           # an event has what happened inside it
+        for k in range(len(raw) - 1, -1, -1):           # the memory of an event includes that of its children
             if raw[k][4] >= 0:
                 memory[raw[k][4]] += memory[k]
         made = [None] * len(raw)
@@ -165,7 +165,7 @@ def _events_of(recording, begun, use_device, profile_memory, with_flops, timeout
                 event.sequence_nr = sequence or -1
                 if kind == _recording.NODE and sequence:
                     rules.append(event)
-            while parent >= 0:                          # one that it outlived is not around it
+            while parent >= 0:                          # an event that ended earlier does not contain this one
                 around = made[parent]
                 if around is not None and around.time_range.end >= event.time_range.end:
                     around.append_cpu_child(event)
@@ -189,8 +189,7 @@ def _memory_event(number, thread, native, time, nbytes, use_device):
 
 
 def _join(calls, rules):
-    """Gives calls the numbers of the nodes that they made: a node's number is behind that of the call which began last
-    before it."""
+    """Gives calls the numbers of their nodes: a node belongs to the last call that began before its number."""
     calls.sort(key=lambda call: call[0])
     begun = [number for number, _ in calls]
     for rule in sorted(rules, key=attrgetter("sequence_nr")):

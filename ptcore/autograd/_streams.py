@@ -1,9 +1,9 @@
 """The backward pass on the streams of the forward pass.
 
-The engine asks for this once any thread has chosen a stream other than the default one. A node then runs on the stream
-that its op ran on (``Node.stream``), and sums of its gradients are made there; leaves and gradients that are asked for
-get theirs on the stream that is current where the backward pass was called. Whoever takes a tensor over from another
-stream waits for it, and the allocator is told, so that after the pass the caller's streams have everything behind them.
+The engine uses this once any thread has chosen a stream other than the default one. A node then runs on the stream of
+its op (``Node.stream``), and its gradients are summed there. Leaves and requested gradients are written on the stream
+that was current where the backward was called. A stream that takes over a tensor from another stream waits for it, and
+the allocator is informed. So after the pass all work lies behind the caller's streams.
 """
 from ptcore._device import current_stream, set_stream, wait_stream
 from ptcore._memory.host import keep_for, place_of
@@ -12,20 +12,20 @@ DEFAULT = 0
 
 
 class Streams:
-    """Those of one run of the engine; all of it on the thread that called ``backward``."""
+    """The streams of one run of the engine, which stays on the thread that called ``backward``."""
 
     def __init__(self):
-        self.callers = {}               # (column, index) -> the key of the caller's stream there
-        self.now = None                 # the key of the stream that was chosen last, where it is not the caller's
+        self.callers = {}               # (column, index) -> the key of the caller's stream on that device
+        self.now = None                 # the key of the current stream if it is not the caller's
         self.before_sum = None
 
     def of_caller(self, place):
-        if place not in self.callers:   # nothing is chosen on a device before it has been asked here
+        if place not in self.callers:   # no stream is chosen on a device before this
             self.callers[place] = current_stream(*place)
         return self.callers[place]
 
     def choose(self, key):
-        """Makes a stream current, and the caller's where another one was; None: the caller's everywhere."""
+        """Makes a stream current, and restores the caller's on the device left; None: the caller's everywhere."""
         if self.now is not None and (key is None or key[:2] != self.now[:2]):
             set_stream(*self.callers[self.now[:2]])
         self.now = None
@@ -35,7 +35,7 @@ class Streams:
                 self.now = key
 
     def enter(self, node, g):
-        """The next rule to run is that of ``node``, for the gradient ``g``."""
+        """Chooses the stream for the rule of ``node`` with the gradient ``g``."""
         key = node.stream
         if key is None:
             place = next((place_of(x) for x in (g if type(g) is list else (g,)) if x is not None), None)
@@ -45,7 +45,7 @@ class Streams:
         self.choose(key)
 
     def hand(self, g, node):
-        """Gives ``g`` from the current stream to that of its taker, which becomes current until ``back``.
+        """Hands ``g`` from the current stream to the taker's stream, which is current until ``back``.
 
         The taker is a node, or None for a leaf or a gradient that is returned.
         """

@@ -32,7 +32,7 @@ class Batcher(Batching):
     size : int
         The number of samples.
     randomness : {"error", "different", "same"}
-        What ops that draw random numbers do: raise, draw for each sample, or draw once for all.
+        How ops draw random numbers: raise, draw for each sample, or draw once for all.
     """
 
     def __init__(self, size, randomness="error"):
@@ -173,7 +173,7 @@ def vmap(func, in_dims: "Any" = 0, out_dims: "Any" = 0, randomness="error", *, c
     out_dims : int, None or tree, default: 0
         Where the mapped dim goes in each output; None: the output does not depend on the sample.
     randomness : {"error", "different", "same"}, default: "error"
-        What random ops do: raise, draw for each sample, or draw the same for all.
+        How ops draw random numbers: raise, draw for each sample, or draw the same for all.
     chunk_size : int, optional
         The most samples to run at once; None: all of them.
 

@@ -348,7 +348,7 @@ class Run:
 
     @cython.cfunc
     def ask(self, inputs: list) -> dict:
-        """Requests the gradients of some tensors; returns the first place of each tensor that was given before."""
+        """Requests the gradients of some tensors; returns {place: first place} of repeated ones, or None."""
         again: dict = None
         k: cython.int
         at: cython.int

@@ -81,7 +81,7 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
     grad_tensors : Tensor, None or a sequence of them
         The vector of the vector-Jacobian product; ones for scalars if None.
     retain_graph : bool, optional
-        Keep what was saved, for another backward; defaults to ``create_graph``.
+        Keep the saved tensors for another backward; defaults to ``create_graph``.
     create_graph : bool
         Record the backward itself, for higher derivatives.
     grad_variables : optional

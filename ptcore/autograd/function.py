@@ -21,7 +21,7 @@ class FunctionCtx:
     needs_input_grad : tuple of bool
         One for each argument of ``apply``.
     saved_tensors : tuple of Tensor
-        What ``save_for_backward`` was given, checked for in-place changes since.
+        The arguments of ``save_for_backward``, checked for in-place changes since.
     """
 
     _saved = ()

@@ -221,8 +221,8 @@ def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False,
     Returns
     -------
     Tensor, or nested tuples of them
-        ``J[i][j]`` has the shape of output i followed by that of input j; a level of nesting
-        falls away where a tensor, no tuple, was given or returned.
+        ``J[i][j]`` has the shape of output i followed by the shape of input j. If a tensor and no tuple is given or
+        returned, that level of nesting is left out.
 
     Raises
     ------
@@ -316,7 +316,7 @@ def hessian(func, inputs, create_graph=False, strict=False, vectorize=False,
     Returns
     -------
     Tensor, or a tuple of tuples of them
-        ``H[i][j]`` has the shape of input i followed by that of input j.
+        ``H[i][j]`` has the shape of input i followed by the shape of input j.
 
     Examples
     --------

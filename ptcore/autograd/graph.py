@@ -77,7 +77,7 @@ class disable_saved_tensors_hooks(HooksRefused):
     Raises
     ------
     RuntimeError
-        With that message, if such hooks are in force already.
+        With that message, if such hooks are active already.
     """
 
     def __init__(self, error_message):
@@ -152,8 +152,8 @@ def register_multi_grad_hook(tensors, fn, *, mode="all"):
     ----------
     tensors : sequence of Tensor
     fn : callable
-        With ``"all"`` it gets the list of gradients, once those that this backward computes are there, and None for
-        the others; with ``"any"`` the first gradient that is there.
+        With ``"all"`` it gets the list of gradients when this backward has computed them, with None for the tensors
+        that it does not reach; with ``"any"`` it gets the first gradient.
     mode : {"all", "any"}
 
     Returns

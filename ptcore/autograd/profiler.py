@@ -320,7 +320,7 @@ class profile:
         ----------
         enabled : bool
         activities : iterable of ProfilerActivity
-            Those of the CPU are what is left out.
+            If the CPU is among them, the recording of its calls is paused or resumed.
         """
         from ptcore.autograd import recording as _recording
         if ProfilerActivity.CPU in set(activities):

@@ -76,7 +76,7 @@ class EventList(list):
     Parameters
     ----------
     *args
-        What a list is made of: FunctionEvent or FunctionEventAvg.
+        The items of the list: FunctionEvent or FunctionEventAvg.
     use_device : str, optional
         The device whose times are in the events beside the CPU's.
     profile_memory, with_flops : bool
@@ -381,11 +381,12 @@ class FunctionEvent(FormattedTimesMixin):
         With ``record_shapes``. Tensors have their sizes in ``input_shapes`` and None in ``concrete_inputs``, others
         ``[]`` and their value.
     stack : list of str, optional
-        With ``with_stack``: ``file(line): function``, the innermost first. In a backward that of the forward call.
+        With ``with_stack``: ``file(line): function``, the innermost first. In a backward, the stack of the forward
+        call.
     scope : int
         0 a function, 1 the rule of a node, 7 a range of the user's.
     sequence_nr : int
-        The number of the node that a forward call made or a backward rule ran for, -1: none.
+        The number of the node that a forward call made, or whose rule a backward ran; -1 if there is none.
     flops : int, optional
     """
 

@@ -120,7 +120,7 @@ class IndependentTransform(Transform):
     Parameters
     ----------
     base_transform : Transform
-        What is applied.
+        The transform to apply.
     reinterpreted_batch_ndims : int
         How many rightmost dims more make one event.
 

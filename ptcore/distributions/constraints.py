@@ -1,8 +1,8 @@
 """Constraints: regions of tensors in which parameters and values of distributions lie.
 
-A constraint says whether each event of a tensor lies in its region (``check``), whether that region is discrete and how
-many rightmost dims make one event. Those that need parameters are functions of them, like ``interval(0, 1)``; the
-others are objects, like ``positive``.
+A constraint says whether each event of a tensor lies in its region (``check``), whether the region is discrete and how
+many rightmost dims make one event. A constraint with parameters is a function of them, like ``interval(0, 1)``; one
+without is an object, like ``positive``.
 """
 import ptcore as pt
 from ptcore import linalg

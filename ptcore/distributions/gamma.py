@@ -18,8 +18,10 @@ class Gamma(ExponentialFamily):
     validate_args : bool, optional
         Whether parameters and values are checked.
 
-    Notes ----- Draws have gradients by both parameters. The gradient by the concentration is computed through the
-    distribution function. Gradients can be differentiated once.
+    Notes
+    -----
+    Draws have gradients by both parameters. The gradient by the concentration is computed through the distribution
+    function. Gradients can be differentiated once.
 
     Examples
     --------

@@ -18,8 +18,10 @@ def register_kl(type_p, type_q):
     type_p, type_q : type
         Subclasses of Distribution.
 
-    Notes ----- A pair of classes is looked up by the most specific match. If one match is closer in the first class and
-    another in the second, the first class decides, with a RuntimeWarning; register the pair itself to settle it.
+    Notes
+    -----
+    A pair of classes is looked up by the most specific match. If one match is closer in the first class and another in
+    the second, the first class decides, with a RuntimeWarning; register the pair itself to settle it.
 
     Examples
     --------

@@ -32,8 +32,9 @@ class Wishart(_ByCovariance, ExponentialFamily):
     validate_args : bool, optional
         Whether parameters and values are checked.
 
-    Notes ----- Draws are Bartlett's, with gradients. A draw that rounding has made singular is drawn again, with a
-    warning.
+    Notes
+    -----
+    Draws are Bartlett's, with gradients. A draw that rounding has made singular is drawn again, with a warning.
 
     Examples
     --------

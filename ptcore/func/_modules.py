@@ -14,11 +14,11 @@ def functional_call(module, parameter_and_buffer_dicts, args=None, kwargs=None, 
     ----------
     module : Module
     parameter_and_buffer_dicts : dict of str to Tensor, or sequence of such
-        Tensors by the names that :meth:`~ptcore.nn.Module.state_dict` gives them. What is left out is the module's
-        own. A dictionary holds afterwards what the module assigned to these names. A parametrised tensor that is
-        given by its own name is read as it is given.
+        Tensors by the names that :meth:`~ptcore.nn.Module.state_dict` gives them. The module's own tensors are used for
+        other names. Assignments of the module to these names change the dictionary. A parametrised tensor given under
+        its own name is used as it is, without the parametrisation.
     args : tuple or object, optional
-        Arguments of the call; what is no tuple is the only one.
+        Arguments of the call; an object other than a tuple is the only argument.
     kwargs : dict, optional
     tie_weights : bool, default: True
         Whether a tensor that the module has under several names is replaced under all of them.
@@ -28,7 +28,7 @@ def functional_call(module, parameter_and_buffer_dicts, args=None, kwargs=None, 
     Returns
     -------
     object
-        What the module returns.
+        The result of the module.
 
     Raises
     ------
@@ -71,7 +71,7 @@ def stack_module_state(models):
     Returns
     -------
     params, buffers : dict of str to Tensor
-        Their first dim is that of the models. Parameters that require grad are leaves that do.
+        The first dim counts the models. Parameters that require grad become leaves that do.
 
     Raises
     ------

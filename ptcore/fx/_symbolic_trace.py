@@ -179,7 +179,7 @@ class Tracer(TracerBase):
         ----------
         root : Module or callable
         concrete_args : dict or tuple, optional
-            Values of arguments that are not traced; trees in which ``PH`` stands for what is.
+            Values of arguments that are not traced; in a tree, ``PH`` marks the parts that are traced.
 
         Returns
         -------

@@ -18,7 +18,7 @@ class GraphModule(Module):
     Parameters
     ----------
     root : Module or dict
-        What the graph's names belong to: modules, parameters and buffers are taken over.
+        The owner of the names in the graph; its modules, parameters and buffers are taken over.
     graph : Graph
     class_name : str
 

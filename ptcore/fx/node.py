@@ -85,13 +85,13 @@ class Node:
     name : str
         Unique in the graph.
     target : str or callable
-        What is called or looked up.
+        The called or looked-up object, or its name.
     args, kwargs : tuple, dict
         Nodes, numbers, strings, tuples, lists, dictionaries of them; they are set, not written to.
     users : dict
         The nodes that use this one, in order.
     meta : dict
-        What tracers and passes say about it.
+        Notes of tracers and passes about the node.
     type : object
         An annotation, or None.
     blocks : tuple of Graph
@@ -258,7 +258,7 @@ class Node:
         Parameters
         ----------
         root : Module
-            What modules are looked up in.
+            The module in which submodules are looked up.
         arg_types, kwarg_types : optional
             Not used: a function has one signature.
         normalize_to_only_use_kwargs : bool, default: False

@@ -1,7 +1,7 @@
 """Programs as graphs: traced, or scripted from their source; saved, loaded and run without Python.
 
-:func:`script` reads the source of functions, modules and classes and gives what runs as they do, without Python's own
-execution of them: a graph with static types that can be looked at and saved.
+:func:`script` reads the source of functions, modules and classes and makes a graph with static types, which can be
+inspected and saved. The graph gives the same results without running the Python code.
 """
 from ptcore.jit._freeze import freeze, optimize_for_inference, run_frozen_optimizations
 from ptcore.jit._program import load, save

@@ -1,4 +1,4 @@
-"""The backend "cpu" of ``compile``: a graph of rows runs as plans, with gradients where they are asked for."""
+"""The backend "cpu" of ``compile``: a graph of rows runs as plans, with gradients where they are needed."""
 from ptcore._ops.plan.pair import Runner
 from ptcore._ops.plan.plan import can_plan
 from ptcore._state import is_grad_enabled
@@ -10,7 +10,7 @@ from ptcore.jit.passes import copy_of, merge_equal
 
 __all__ = ["Compiled", "compile_graph"]
 
-MOST_JOINTS = 16                    # of one graph, for different sizes and gradients
+MOST_JOINTS = 16                    # limit for one graph, with different sizes and gradients
 
 
 def compile_graph(module, example_inputs=None, fixed=False):

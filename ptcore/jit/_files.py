@@ -1,8 +1,8 @@
-"""Programs as files: one zip whose entries are stored as they are, and aligned.
+"""Programs as files: one zip archive of uncompressed, aligned entries.
 
-``format.json`` says what is in it, ``graph/NAME.txt`` are graphs as text (``_text.py``), ``tensors.safetensors`` has
-the tensors, ``extra/NAME`` what the user added. Nothing is pickled and no code is run. The page on the format of
-programs documents every byte.
+``format.json`` describes the contents, ``graph/NAME.txt`` are graphs as text (``_text.py``), ``tensors.safetensors``
+has the tensors, ``extra/NAME`` are files added by the user. Nothing is pickled and no code is run. The page on the
+format of programs documents every byte.
 """
 import io
 import json
@@ -26,7 +26,7 @@ MOST_TEXT = 64 << 20                # bytes of format.json, and of a graph
 
 
 class Contents:
-    """What a file holds.
+    """The contents of a file.
 
     Attributes
     ----------
@@ -37,10 +37,10 @@ class Contents:
     tensors : dict of str to Tensor
         Tensors may share memory: they do so again when they are loaded.
     data : object
-        What else there is to say, of dictionaries with texts as keys, lists, texts, numbers, None.
+        Further contents: dictionaries with texts as keys, lists, texts, numbers, None.
     extra : dict of str to bytes
     names : Names, optional
-        What the graphs call the program's own functions and classes.
+        The names of the program's own functions and classes in graphs.
     """
 
     def __init__(self, kind, graphs, tensors, data, extra=None, names=None):
@@ -113,7 +113,7 @@ def _signatures(graphs):
 # -- reading ------------------------------------------------------------------------------------------------
 
 def read(f, map_location=None, mmap=False, extra=None):
-    """What a file holds.
+    """Reads the contents of a file.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def read(f, map_location=None, mmap=False, extra=None):
     mmap : bool
         Whether tensors lie over the file.
     extra : iterable of str, optional
-        Which extra files are read, of those there are; None: all.
+        Names of the extra files to read; None reads all.
 
     Raises
     ------
@@ -220,7 +220,7 @@ def _extends(before, now):
 
 
 class _Window:
-    """A part of a file, as a file of its own."""
+    """A part of a file as a file."""
 
     def __init__(self, file, begin, size):
         self.file, self.begin, self.size, self.at = file, begin, size, 0

@@ -23,7 +23,7 @@ def freeze(mod, preserved_attrs=None, optimize_numerics=True) -> Any:
     Parameters
     ----------
     mod : ScriptModule
-        What :func:`trace`, :func:`trace_module` or :func:`script` gave, in ``eval`` mode.
+        A result of :func:`trace`, :func:`trace_module` or :func:`script`, in ``eval`` mode.
     preserved_attrs : list of str, optional
         Names of tensors that stay parameters and buffers, and of methods that are kept beside ``forward``; of a
         scripted module also of other attributes and of submodules.
@@ -32,13 +32,13 @@ def freeze(mod, preserved_attrs=None, optimize_numerics=True) -> Any:
     Returns
     -------
     ScriptModule
-        A new one; ``mod`` stays as it is.
+        A new module; ``mod`` is unchanged.
 
     Raises
     ------
     RuntimeError
         If the module is in training mode, a traced one writes to its tensors, or a scripted one has hooks or calls
-        methods that Python runs as they are (``@ignore``).
+        methods that Python runs (``@ignore``).
 
     Examples
     --------

@@ -1,8 +1,8 @@
 """Gradients of a graph of rows: a graph of the values, and one of the gradients, each run as a plan.
 
-The engine itself is walked on stand-ins while a tracer writes nodes. So sums, fused gradients and custom Functions are
-in the order of an eager backward. The joint graph is then cut in two. The first graph has all nodes that lead to
-results, and returns beside the results the values that the second graph needs.
+The engine itself is walked on stand-ins while a tracer writes nodes. So the order of sums, the fused gradients and the
+custom Functions are those of an eager backward. The joint graph is then cut in two. The first graph has all nodes that
+lead to results, and returns beside the results the values that the second graph needs.
 """
 import operator
 
@@ -151,7 +151,7 @@ class Joint:
             x.op == "get_attr" and x.users.keys() & second)], grads))
 
     def fits(self, tensors):
-        """Whether these tensors look as those of the first call did."""
+        """Whether tensors have the look of the first call's."""
         return self.looks == looks_of_all(tensors)
 
     def __call__(self, tensors):

@@ -5,7 +5,7 @@ __all__ = ["compile"]
 
 
 def compile(self, *args, **kwargs):
-    """Compile what ``forward`` does, in place; hooks run as they are.
+    """Compile ``forward`` in place; hooks are not compiled.
 
     The arguments are those of :func:`ptcore.compile`. A copy or a pickle of the module is not compiled.
     """

@@ -17,7 +17,7 @@ from ptcore.jit.passes import Memory, row_of
 
 __all__ = ["Planned", "Program"]
 
-MOST_PLANS = 16                     # of one graph, for different sizes
+MOST_PLANS = 16                     # limit for one graph, with different sizes
 
 
 class Other:
@@ -96,7 +96,7 @@ class Program:
     refused : str or None
         Why it is no program of rows.
     writes_outside : bool
-        Whether it may write to what it is given, or reads of its module.
+        Whether the graph may write to its arguments or to tensors of its module.
     """
 
     def __init__(self, module, root=None):
@@ -144,7 +144,7 @@ class Program:
         return [next(order) if isinstance(x, Tensor) else x for x in args], list(order)
 
     def run(self, args, attributes, after=None):
-        """Calls what the graph calls. ``after(node, args, kwargs, result)`` is told of each call."""
+        """Runs the nodes of the graph. ``after(node, args, kwargs, result)`` is called behind each call."""
         env = dict(zip(self.placeholders, args))
         env.update(zip(self.attributes, attributes))
         for node in self.calls:
@@ -160,7 +160,7 @@ class Program:
 
 
 class Planned:
-    """A graph of rows that runs as plans. What it returns has no history.
+    """A graph of rows that runs as plans. Its results have no history.
 
     Parameters
     ----------
@@ -191,7 +191,7 @@ class Planned:
         # Python lies between two parts.
         output = self.program.output
         self.is_flat = type(output) is tuple and all([isinstance(x, Node) for x in output])
-        self.quick = []                 # Plans
+        self.quick = []                 # plans for calls of tensors alone
 
     @property
     def plans(self):

@@ -34,7 +34,7 @@ def save(m, f, _extra_files=None):
     Raises
     ------
     TypeError
-        If ``m`` is something else, or calls functions of Python as they are (``ignore``).
+        If ``m`` is another object, or calls Python functions (``ignore``).
 
     Examples
     --------
@@ -54,7 +54,7 @@ def save(m, f, _extra_files=None):
 
 
 def load(f, map_location=None, _extra_files=None, _restore_shapes=False, mmap=False) -> Any:
-    """Reads what :func:`save` wrote.
+    """Reads a file written by :func:`save`.
 
     Parameters
     ----------
@@ -66,8 +66,8 @@ def load(f, map_location=None, _extra_files=None, _restore_shapes=False, mmap=Fa
     _restore_shapes : bool
         Accepted for programs of PyTorch.
     mmap : bool, default: False
-        For a path: whether tensors lie over the file, which is read as they are used. Writing to them does not change
-        it.
+        For a path: whether tensors are mapped over the file and read when they are used. Writing to them does not
+        change the file.
 
     Returns
     -------
@@ -95,7 +95,7 @@ def load(f, map_location=None, _extra_files=None, _restore_shapes=False, mmap=Fa
     return made
 
 
-# -- what is written ----------------------------------------------------------------------------------------
+# -- writing -------------------------------------------------------------------------------------------------
 
 def _contents(m, extra):
     if isinstance(m, TracedFunction):
@@ -139,7 +139,7 @@ def _nested(spec):
     raise TypeError(f"save: arguments or results that are nested in {spec.type.__name__} cannot be written")
 
 
-# -- what is read -------------------------------------------------------------------------------------------
+# -- reading -------------------------------------------------------------------------------------------------
 
 def _program(contents):
     if contents.kind.startswith("scripted"):

@@ -65,7 +65,7 @@ def to_text(graph, names=None):
     ----------
     graph : Graph
     names : Names, optional
-        What the program's own functions and classes are called, where their qualified names may be ambiguous.
+        Names of the program's own functions and classes, for use if qualified names may be ambiguous.
 
     Returns
     -------
@@ -74,7 +74,7 @@ def to_text(graph, names=None):
     Raises
     ------
     TextError
-        If the graph holds what has no name: functions of Python that are called as they are.
+        If the graph holds an object without a name, such as a Python function that it calls.
     """
     return "\n".join(_Writer(names or Names()).graph(graph, 0)) + "\n"
 
@@ -220,7 +220,7 @@ def parse(text, functions=None, classes=None):
     Raises
     ------
     TextError
-        If the text is no graph, or names what is not known.
+        If the text is no graph, or contains an unknown name.
     """
     reader = _Reader(text, functions or {}, classes or {})
     graph = reader.graph(0)

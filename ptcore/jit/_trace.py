@@ -155,7 +155,7 @@ class TracedMethod:
 
 
 class TracedFunction(ScriptFunction):
-    """What :func:`trace` gives for a function."""
+    """The result of :func:`trace` for a function."""
 
     def __init__(self, method, function=None):
         self.method, self.original_function, self._scripted = method, function, None
@@ -195,7 +195,7 @@ class TracedFunction(ScriptFunction):
 
 
 class Traced(ScriptModule):
-    """What :func:`trace` and :func:`trace_module` give for a module: its parameters and buffers, and graphs.
+    """The result of :func:`trace` and :func:`trace_module` for a module: its parameters and buffers, and graphs.
 
     The mode at the time of tracing is part of the graph: ``train`` and ``eval`` change nothing.
     """
@@ -266,7 +266,7 @@ def traced(name, function, args, kwargs, root, names, strict):
     Parameters
     ----------
     root : Module
-        What the graph looks tensors up in.
+        The module in which the graph looks up tensors.
     names : dict
         Ids of tensors of root and their names there.
     """

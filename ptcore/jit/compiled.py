@@ -26,7 +26,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-LIMIT = 8                               # of variants of one function, and of successors of one read value
+LIMIT = 8                               # limit of variants of a function, and of successors of a read value
 STANCES = ("default", "force_eager", "eager_on_recompile", "fail_on_recompile")
 
 
@@ -490,7 +490,7 @@ def _names(function, n, kwargs):
     return names + list(kwargs)
 
 
-# -- what users call --------------------------------------------------------------------------------------------------
+# -- the user's functions and modules ---------------------------------------------------------------------------------
 
 def wrapped(function, compiled):
     """A function that calls ``compiled`` and looks like ``function``."""
@@ -582,16 +582,16 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend=None, mode=Non
         Whether sizes are symbols: True from the first call, False never. By default those sizes are that were met
         with a second value.
     backend : str or callable, optional
-        What runs graphs: a name of :func:`ptcore.compiler.list_backends`, or a function of a GraphModule and example
-        inputs that returns a callable, which takes the inputs and returns a tuple. By default that of
-        :func:`ptcore.compiler.get_default_backend`, which is "cpu".
+        The backend that runs graphs: a name of :func:`ptcore.compiler.list_backends`, or a function of a GraphModule
+        and example inputs that returns a callable, which takes the inputs and returns a tuple. The default is that of
+        :func:`ptcore.compiler.get_default_backend`, "cpu".
     mode : str, optional
         Accepted for programs of PyTorch: "default", "reduce-overhead", "max-autotune" or
         "max-autotune-no-cudagraphs"; all mean the same here.
     options : dict, optional
         Handed to the backend as keywords.
     name : str, optional
-        What warnings and errors call the function.
+        The name of the function in warnings and errors.
     disable : bool, default: False
         Whether to return the function itself.
     recompile_limit : int, optional
@@ -647,7 +647,7 @@ def disable(fn=None, recursive=True, *, reason=None):
     recursive : bool, default: True
         Whether nothing that it calls is compiled either. False: the function itself alone is left out.
     reason : str, optional
-        What :func:`explain` says.
+        The text that :func:`explain` shows.
     """
     if fn is None:
         return functools.partial(disable, recursive=recursive, reason=reason)

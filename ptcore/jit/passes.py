@@ -199,7 +199,7 @@ def merge_equal(module):
         try:
             key = node.op, node.target, _key(node.args), _key(node.kwargs)
             first = known.setdefault(key, node)
-        except TypeError:               # an unhashable argument
+        except TypeError:               # an argument is not hashable
             continue
         if first is not node:
             node.replace_all_uses_with(first)

@@ -52,7 +52,7 @@ class Definition:
         ``"namespace::name"``, with ``".overload"`` if it is not the default one.
     schema : FunctionSchema
     function : OpFunction
-        What is called, and what graphs hold.
+        The function that users call and that graphs hold.
     kernels : dict
         Device type, or "explicit" or "implicit" for all devices, to a function.
     fake, vmap, backward, setup_context, autograd : callable or None

@@ -30,7 +30,7 @@ def fallthrough_kernel():
 
 
 def key_of(dispatch_key):
-    """(what, key) for a name of PyTorch's dispatch keys, or for a type of device."""
+    """(kind, key) for a name of PyTorch's dispatch keys, or for a type of device."""
     key = dispatch_key.name if hasattr(dispatch_key, "name") else dispatch_key
     if key in _KEYS:
         return "kernel", _KEYS[key]
@@ -189,7 +189,7 @@ class Library:
             With the overload, if it is not the default one.
         fn : callable
         dispatch_key : str, default: ""
-            See the class; "" means that of the library.
+            See the class; "" means the library's own key.
         with_keyset : bool, default: False
             Whether the function takes the keys of the call first (here None).
         allow_override : bool, default: True

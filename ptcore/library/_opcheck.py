@@ -144,9 +144,8 @@ def opcheck(op, args, kwargs=None, *, test_utils=_DEFAULT, raise_exception=True,
     args : tuple
     kwargs : dict, optional
     test_utils : str or sequence of str
-        "test_schema" (what is written to and which memory is shown), "test_autograd_registration",
-        "test_faketensor" (the fake against the kernel), "test_aot_dispatch_static", "test_aot_dispatch_dynamic"
-        (compiled against eager); "ALL" for all.
+        "test_schema" (writes and shared memory), "test_autograd_registration", "test_faketensor" (the fake against the
+        kernel), "test_aot_dispatch_static", "test_aot_dispatch_dynamic" (compiled against eager); "ALL" for all.
     raise_exception : bool, default: True
         Raise at the first failure; else it is in the result.
     atol, rtol : float, optional

@@ -45,7 +45,7 @@ def identity(op, dtype, ord=2.0):
         raise UnsupportedDTypeError(f"{op}: masked-out elements of dtype {dtype.name} have no stand-in")
     if op == "median":
         return nan
-    if ord == -inf:                     # of a norm
+    if ord == -inf:                     # the norm of this order
         if not dtype.is_floating_point:
             raise NotImplementedError(f"{op}: ord=-inf needs a floating-point input, got {dtype.name}")
         return inf

@@ -112,7 +112,7 @@ def logaddexp(input, other, *, dtype=None, input_mask=None, other_mask=None):
     input, other : Tensor or MaskedTensor
         They broadcast.
     dtype : dtype, optional
-        Of the result; that of input unless given.
+        Dtype of the result; the input's by default.
     input_mask, other_mask : Tensor, optional
         Bools that broadcast to the shape of their tensor, True where an element counts.
 

@@ -26,7 +26,7 @@ class ProcessException(Exception):
     ----------
     msg : str
     error_index : int
-        Which of the processes.
+        The number of the process.
     error_pid : int
     """
 

@@ -200,7 +200,7 @@ class _Uninitialized:
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
         name = getattr(func, "__name__", str(func))
-        if name == "__get__":           # of data
+        if name == "__get__":           # of the attribute ``data``
             return ptcore._disabled_torch_function_impl(func, types, args, kwargs)
         if name in _ALLOWED:            # shape rules need a shape, which this class lacks
             return func(*[a.data if is_lazy(a) else a for a in args], **(kwargs or {}))

@@ -37,7 +37,7 @@ class CyclicLR(MomentumScheduler):
     scale_fn : callable, optional
         In place of a mode.
     scale_mode : {"cycle", "iterations"}
-        What `scale_fn` is given: the number of the cycle (from 1) or of the step.
+        The argument of `scale_fn`: the number of the cycle (from 1) or of the step.
     cycle_momentum : bool, default: True
         Whether ``momentum`` (or the first of ``betas``) changes as well.
     base_momentum, max_momentum : float or list of float

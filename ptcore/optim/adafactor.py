@@ -20,7 +20,7 @@ class Adafactor(ByParameter):
     beta2_decay : float, default: -0.8
         Power of the step with which a new gradient's share of the means falls.
     eps : tuple of float or None and float, default: (None, 1e-3)
-        The smallest_param root mean square of a gradient (None: the dtype's eps) and that of a parameter.
+        The smallest root mean square of a gradient (None: the dtype's eps) and of a parameter.
     d : float, default: 1.0
         Largest root mean square of a step before the learning rate.
     weight_decay : float, default: 0.0

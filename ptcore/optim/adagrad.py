@@ -21,7 +21,7 @@ class Adagrad(ByList):
     weight_decay : float, default: 0
         Factor of the L2 penalty.
     initial_accumulator_value : float, default: 0
-        What the sums begin with.
+        The first value of the sums.
     eps : float, default: 1e-10
         Added to the root.
     maximize : bool, default: False

@@ -15,7 +15,7 @@ from ptcore.optim.optimizer import Optimizer, check_nonnegative
 __all__ = ["LBFGS"]
 
 SUFFICIENT = 1e-4       # Armijo's constant
-CURVATURE = 0.9         # Wolfe's
+CURVATURE = 0.9         # Wolfe's constant
 
 
 # A step length with the loss, the gradient there, and the slope along the direction.

@@ -159,14 +159,14 @@ class Optimizer:
     Parameters
     ----------
     params : iterable of Tensor, of (str, Tensor) or of dict
-        What to optimise; dictionaries define groups with their own options.
+        Parameters to optimise; dictionaries define groups with their own options.
     defaults : dict
         Options of groups that do not give their own.
 
     Notes
     -----
-    A subclass defines :meth:`step`, reads the options from each group and keeps
-    what it remembers about a parameter `p` in ``self.state[p]``.
+    A subclass defines :meth:`step`, reads the options from each group and keeps the state of a parameter `p` in
+    ``self.state[p]``.
     """
 
     # Names of tensors of the parameter's shape in its state. "step", a number that must exist, is the only other entry.

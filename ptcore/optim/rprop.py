@@ -27,8 +27,9 @@ class Rprop(ByList):
     differentiable : bool, default: False
         Whether the step is recorded by autograd, for parameters that are no leaves; slower.
 
-    Notes ----- An element whose gradient has changed its sign does not move for one step. M. Riedmiller, H. Braun, IEEE
-    ICNN 1993.
+    Notes
+    -----
+    An element whose gradient has changed its sign does not move for one step. M. Riedmiller, H. Braun, IEEE ICNN 1993.
 
     Examples
     --------

@@ -64,8 +64,8 @@ def save(obj, f, pickle_module=None, pickle_protocol=2, _use_new_zipfile_seriali
         and Parameters are kept, NumPy arrays, sets and bytes may be among them. In the other formats a tensor's
         values, shape, dtype and device are kept, and a tensor that occurs twice is stored twice.
     f : str, os.PathLike or file
-        Path; ``.safetensors`` and ``.npz`` at its end choose these formats, all else is PyTorch's, and so is what is
-        written to a file that is open.
+        Path. The suffixes ``.safetensors`` and ``.npz`` choose these formats; for any other suffix, and for an open
+        file, the format is PyTorch's.
     pickle_module : module, optional
         Only :mod:`pickle` is taken, and not used: pickles are written by own code.
     pickle_protocol : int, default: 2
@@ -140,13 +140,13 @@ def write_open(f, write):
 
 
 def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=None, encoding="utf-8") -> Any:
-    """Load what :func:`save` or ``torch.save`` wrote, or the named arrays of another program.
+    """Load a file of :func:`save` or ``torch.save``, or the named arrays of another program.
 
     Parameters
     ----------
     f : str, os.PathLike or file
-        Path, ending as for :func:`save`, or in ``.safetensors.index.json`` for what is spread over several files; or a
-        file with PyTorch's format that is open, which is read from where it stands.
+        Path, with a suffix as for :func:`save`, or ``.safetensors.index.json`` for tensors spread over several files;
+        or an open file in PyTorch's format, which is read from its present position on.
     map_location : device, str, dict or function, optional
         Where to put the tensors: one device for all; a dictionary from the name of the saved device to another; or a
         function of (storage on the CPU, name of the saved device) that returns a storage, a device, or None for the
@@ -157,10 +157,10 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=No
         False unpickles what no list of names holds, which runs the code that the file names. It raises unless
         :func:`allow_pickle` or the environment variable ``PTCORE_ALLOW_PICKLE=1`` allows that.
     mmap : bool, default: False
-        For a path: the tensors lie over the file, which is read as they are used. Writing to them does not change it,
-        and it may be replaced or removed (but not cut short). Checksums are not compared. Arrays that are compressed,
-        of foreign byte order, or not aligned to their elements in the file are read as usual; PyTorch's files of
-        before 1.6 are refused.
+        For a path: the tensors are mapped over the file and read when they are used. Writing to them does not change
+        the file, and the file may be replaced or removed (but not truncated). Checksums are not compared. Arrays that
+        are compressed, of foreign byte order, or unaligned in the file are read as usual; PyTorch's files of before 1.6
+        are refused.
     encoding : str, default: "utf-8"
         Of texts in files that Python 2 wrote; "bytes" leaves them bytes.
 

@@ -118,7 +118,7 @@ class safe_globals(Changed):
     Parameters
     ----------
     safe_globals : list
-        As that of :func:`add_safe_globals`.
+        As for :func:`add_safe_globals`.
 
     Examples
     --------

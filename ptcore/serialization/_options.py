@@ -63,7 +63,7 @@ class set_default_mmap_options(Changed):
     Parameters
     ----------
     flags : int
-        `mmap.MAP_PRIVATE`, the default, or `mmap.MAP_SHARED`: then what is written to a tensor goes to the file.
+        `mmap.MAP_PRIVATE`, the default, or `mmap.MAP_SHARED`, with which writes to a tensor change the file.
     """
 
     def __init__(self, flags):

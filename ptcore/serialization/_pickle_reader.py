@@ -37,7 +37,7 @@ class Reader:
     encoding : str
         Of texts that Python 2 wrote; "bytes" leaves them bytes.
     then : list, optional
-        Where the storages are read after the pickle: what is to be called then is added to it.
+        If storages are read after the pickle: the list of functions to call then.
     """
 
     def __init__(self, file, persistent=None, *, size, place=None, encoding="utf-8", then=None):

@@ -20,7 +20,7 @@ from ptcore.serialization.files import CallerError, Source, bytes_of, exactly, f
 
 _MAGIC = 0x1950A86A20F9469CFC6C
 _VERSION = 1001
-_ARCHIVE_VERSIONS = range(1, 11)  # that PyTorch 2 reads; it writes 3
+_ARCHIVE_VERSIONS = range(1, 11)  # versions that PyTorch 2 reads; it writes 3
 _OTHER = ((b"\x1f\x8b", "a file compressed with gzip: load from gzip.open(path)"), (b"\x89HDF", "an HDF5 file"),
           (b"<", "a web page: the download failed"), (b"version https://git-lfs", "a pointer of Git LFS"))
 

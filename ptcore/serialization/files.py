@@ -182,9 +182,9 @@ class Source:
     ----------
     file : file
     mapped : bool
-        Whether tensors lie over the file where they can. The map is private (what is written to a tensor does not reach
-        the file) unless `set_default_mmap_options` says otherwise. It lives as long as the last of them, whatever
-        becomes of the file's name.
+        Whether tensors are mapped over the file if possible. The map is private (writes to a tensor do not reach the
+        file) unless `set_default_mmap_options` says otherwise. It lives as long as the last of the tensors, even if the
+        file is renamed or removed.
     meta : bool
         Whether the data are left out.
     """
@@ -204,9 +204,9 @@ class Source:
         readinto : function
             Gives the function (memoryview) that reads them.
         start : int, optional
-            Where in the file they lie as they are.
+            The position of the bytes in the file, if they are stored unchanged.
         alignment : int
-            What `start` has to be a multiple of for the elements to be used there.
+            `start` must be a multiple of this, so that the elements are aligned.
         """
         if self.meta:
             return ptcore.empty(nbytes, dtype=ptcore.uint8, device="meta")

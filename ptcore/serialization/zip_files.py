@@ -77,7 +77,7 @@ class Reader:
     begin, size : int
         Where the archive begins in the file, and its bytes.
     slack : int
-        What is deflated may have as many bytes beyond the multiple of the file.
+        Number of bytes that inflated data may have in addition to the multiple of the file's size.
     """
 
     def __init__(self, file, begin, size, slack=0):

@@ -127,10 +127,10 @@ class Build:
     Parameters
     ----------
     function, name : str
-        What messages say, and the module's name.
+        The name of the calling function in messages, and the name of the module.
     sources : list of (str, bytes)
-        Names of files, which are written beside one another, and what is in them; an absolute path is compiled where
-        it is.
+        Names of files and their contents. The files are written to one folder; an absolute path is compiled in its
+        place.
     written : dict
         Other files beside them.
     """

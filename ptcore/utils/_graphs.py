@@ -108,7 +108,7 @@ def graph_of(model, input_to_model, verbose=False):
     ----------
     model : Module
     input_to_model : Tensor or tuple
-        What the model is called with.
+        The arguments of the model.
     verbose : bool
         Whether the nodes are printed.
     """

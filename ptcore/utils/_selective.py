@@ -224,7 +224,7 @@ def create_selective_checkpoint_contexts(policy_fn_or_list, allow_cache_entry_mu
         `SelectiveCheckpointContext`, ``op`` a function such as ``ptcore.mm``. A list of functions is a policy that
         keeps what these return, ``MUST_SAVE``, and computes all else again.
     allow_cache_entry_mutation : bool, default: False
-        Whether what was kept may be written to before the backward; else that is an error.
+        Whether kept results may be written to before the backward; otherwise a write is an error.
 
     Returns
     -------
@@ -232,11 +232,11 @@ def create_selective_checkpoint_contexts(policy_fn_or_list, allow_cache_entry_mu
 
     Notes
     -----
-    A policy is asked about rows, as ``ptcore.ops`` lists them: a function that consists of others, as ``matmul`` does,
-    is seen as those, ``mm``, ``bmm``, ``mv`` or ``dot``; ``linear`` is seen as ``addmm``, without bias as ``mm``, as in
-    PyTorch, and a list may name it by its own name as well. Other rows are what they are: PyTorch's parts of
-    ``softmax``, ``layer_norm`` or convolutions have no names here.
-    Views, and writes in place and to ``out=``, are done again, and nobody is asked.
+    A policy is called for rows, as ``ptcore.ops`` lists them. A function made of other ops, such as ``matmul``, is seen
+    as these: ``mm``, ``bmm``, ``mv`` or ``dot``. As in PyTorch, ``linear`` is seen as ``addmm``, or without bias as
+    ``mm``; a list may also name it ``linear``. Other rows are seen as themselves: the ops of which PyTorch makes
+    ``softmax``, ``layer_norm`` or convolutions have no names here. Views, and writes in place and to ``out=``, are
+    always run again, without a call of the policy.
 
     Examples
     --------

@@ -74,7 +74,7 @@ class Measurement:
     raw_times : list of float
         The times in seconds.
     task_spec : TaskSpec
-        What ran; its fields are attributes of the measurement as well.
+        The task; its fields are attributes of the measurement as well.
     metadata : dict, optional
         For your own use.
 
@@ -226,7 +226,7 @@ def timer():
 
 
 class Language(enum.Enum):
-    """What a statement is written in."""
+    """The language of a statement."""
 
     PYTHON = 0
     CPP = 1
@@ -238,15 +238,16 @@ class Timer:
     Parameters
     ----------
     stmt : str or callable, default: "pass"
-        What is timed: source, or a function without arguments.
+        The statement to time: source, or a function without arguments.
     setup : str or callable, default: "pass"
-        What runs before, untimed.
+        The setup, which runs before, untimed.
     timer : callable, optional
         Gives the present time; by default one that waits for the accelerator if there is one.
     globals : dict, optional
         Variables of the statement; ``ptcore`` and ``torch`` are ptcore if they are not among them.
     label, sub_label, description, env : str, optional
-        What :class:`Compare` makes tables of: the table, the row, the column, and the environment of a row.
+        The labels from which :class:`Compare` makes tables: the table, the row, the column, and the environment of a
+        row.
     num_threads : int, default: 1
         Threads of ptcore's ops while the statement runs.
     language : Language or str

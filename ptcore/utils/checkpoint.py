@@ -41,7 +41,7 @@ def _random_state(state):
 
 
 class CheckpointFunction(Function):
-    """The reentrant form: the second run is a backward of its own inside the first."""
+    """The reentrant form: the second run is a backward inside the first."""
 
     @staticmethod
     def forward(ctx, run_function, preserve_rng_state, *args):
@@ -122,7 +122,7 @@ def checkpoint(function, *args, use_reentrant=None, context_fn=noop_context_fn, 
     ----------
     function : callable
     *args, **kwargs
-        What it is called with. ``preserve_rng_state=False`` among the keywords: the second run need not draw the
+        The function's arguments. ``preserve_rng_state=False`` among the keywords: the second run need not draw the
         random numbers of the first.
     use_reentrant : bool
         True: a backward inside the backward, which knows no keyword arguments, no :func:`ptcore.autograd.grad` and no
@@ -138,7 +138,7 @@ def checkpoint(function, *args, use_reentrant=None, context_fn=noop_context_fn, 
     Returns
     -------
     object
-        What the function returns.
+        The result of the function.
 
     Examples
     --------
@@ -255,7 +255,7 @@ class DefaultDeviceType:
 
     @staticmethod
     def set_device_type(device="cuda"):
-        """Sets it."""
+        """Sets the type of device."""
         _defaults["device_type"] = device
 
     @staticmethod

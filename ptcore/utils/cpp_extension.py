@@ -50,7 +50,7 @@ def include_paths(device_type="cpu", torch_include_dirs=True):
     device_type : str
         Has no effect: all devices have the same.
     torch_include_dirs : bool
-        Whether that of ptcore is among them.
+        Whether ptcore's folder is included.
 
     Returns
     -------
@@ -66,7 +66,7 @@ def include_paths(device_type="cpu", torch_include_dirs=True):
 
 
 def library_paths(device_type="cpu", torch_include_dirs=True, cross_target_platform=None):
-    """The folders of libraries: none, since extensions link to nothing of ptcore."""
+    """The folders of libraries: an empty list, since extensions are not linked to ptcore."""
     return []
 
 
@@ -140,9 +140,9 @@ def load(name, sources, extra_cflags=None, extra_cuda_cflags=None, extra_sycl_cf
     extra_cuda_cflags, extra_sycl_cflags : list of str, optional
         Have no effect.
     build_directory : str, optional
-        Where what was compiled is kept, in place of :func:`get_default_build_root`.
+        The folder for compiled extensions, in place of :func:`get_default_build_root`.
     verbose : bool
-        Whether commands, and what they say, are printed.
+        Whether commands and their output are printed.
     with_cuda, with_sycl : bool, optional
         Refused.
     is_python_module : bool
@@ -150,7 +150,7 @@ def load(name, sources, extra_cflags=None, extra_cuda_cflags=None, extra_sycl_cf
     is_standalone : bool
         Refused: programs are made by a build system.
     keep_intermediates : bool
-        Has no effect: sources stay beside what was made of them.
+        Has no effect: sources are kept beside their results.
 
     Returns
     -------
@@ -259,7 +259,7 @@ def load_inline(name, cpp_sources=None, cuda_sources=None, sycl_sources=None, fu
         written = {f"{name}.hpp": f"#pragma once\n{header}{text}"} if cpp else {}
         sources = [(f"{name}.pyx", ("\n".join(cython) + "\n").encode())]
     else:
-        # The text is a file of its own, so that messages show the user's lines.
+        # The text is written to a file of its own, so that messages show the user's lines.
         written = {f"{name}.cpp": text}
         lines = [f'{header}#include "{name}.cpp"']
         if functions:

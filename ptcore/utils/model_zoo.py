@@ -5,7 +5,7 @@ __all__ = ["load_url"]
 
 
 def __getattr__(name):
-    if name == "tqdm":                  # which programs import from here
+    if name == "tqdm":                  # programs import tqdm from here
         from tqdm import tqdm
         return tqdm
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

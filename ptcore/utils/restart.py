@@ -43,17 +43,17 @@ class Restart:
 
     Notes
     -----
-    Saved as well are the states of ptcore's default generators of all devices, of Python's ``random`` and of NumPy's
-    global generator. With these, and with a loader among the parts, the weights at the end are those of a run that was
-    never stopped, bit for bit, wherever it was stopped.
+    The states of ptcore's default generators of all devices, of Python's ``random`` and of NumPy's global generator are
+    saved too. With these, and with a loader among the parts, the final weights equal those of an uninterrupted run bit
+    for bit, wherever the run was stopped.
 
     Threads of a loader (``multiprocessing_context="thread"``) share the generators, and take their numbers in any
     order: with random numbers in the samples no two runs are equal.
 
-    A checkpoint is saved after a step, at its end, or at the end of an epoch. A ``save`` that comes after the last
-    batch of an epoch says that the epoch is over: a run that is resumed from it goes on with the next one. So in an
-    epoch ``save`` comes last. What one step leaves to a later one or to the end of the epoch, such as a running sum,
-    belongs into ``state``: a resumed epoch may have one step left, or none.
+    A checkpoint is saved after a step, or at the end of an epoch. A ``save`` after the last batch of an epoch marks the
+    epoch as finished: a run resumed from it begins with the next epoch. So ``save`` comes last in an epoch. Values that
+    one step leaves to a later step or to the end of the epoch, such as a running sum, belong in ``state``: a resumed
+    epoch may have one step left, or none.
 
     Examples
     --------
@@ -132,7 +132,7 @@ class Restart:
             self._guard.check()
 
     def state_dict(self):
-        """What ``save`` writes: plain data and tensors."""
+        """The contents of a checkpoint: plain data and tensors."""
         return {
             "version": 1,
             "epoch": self.epoch + self._passed,
@@ -164,7 +164,7 @@ class Restart:
         _random_states.set_states(state_dict["random"])
 
     def save(self):
-        """Write a checkpoint, remove those that are too old or were passed over, and return its path.
+        """Write a checkpoint, remove old and damaged ones, and return its path.
 
         The file gets its name only when it is complete, so a process that is killed meanwhile leaves the older
         checkpoints.
@@ -253,11 +253,11 @@ class checkpoint_on_signal:
 
     Notes
     -----
-    Batch systems signal all processes of a job. Children that are forked in the context, such as worker processes, do
-    not heed these signals while their parent is in it: it needs them to finish its step. When the parent has left it
-    or is gone, the signals end them as usual. ``Process.terminate`` and ``Pool.terminate`` send the same signal: inside
-    the context such a child is ended by its ``kill``, unless it sets ``signal.SIG_DFL`` when it starts. Programs
-    that are executed are not affected.
+    Batch systems signal all processes of a job. Children forked inside the context, such as worker processes, ignore
+    these signals while their parent is inside, since the parent needs them to finish its step. When the parent has left
+    the context or has ended, the signals end the children as usual. ``Process.terminate`` and ``Pool.terminate`` send
+    the same signal: inside the context a child is ended only by ``kill``, unless the child sets ``signal.SIG_DFL`` when
+    it starts. Executed programs are not affected.
 
     Where ``SystemExit`` leaves the context, the process is about to end, which may take its time (workers, files): a
     further signal ends it at once, with the same code.

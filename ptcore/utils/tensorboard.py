@@ -361,7 +361,7 @@ class SummaryWriter:
         ----------
         model : Module
         input_to_model : Tensor or tuple
-            What the model is called with.
+            The arguments of the model.
         verbose : bool, default: False
             Whether the nodes are printed.
         use_strict_trace : bool, default: True

@@ -1,16 +1,14 @@
 """Derivative rules that do not fit in a row: functions of ops, one file for each family.
 
-``@vjp(name)`` marks the rule of an op. Its parameters say what it needs: ``g`` (the incoming
-gradient, ``gs`` a list of them where the op has several outputs), inputs and parameters by
-their names in the row's signature, ``out`` or ``out0``, ``out1`` for outputs, ``needs`` for the
-bits of the inputs that want a gradient. What a rule names is saved; what it uses only by
-``.shape``, ``.dtype`` or ``.device`` is saved without data. It returns a gradient for each
-tensor input, None where there is none.
+``@vjp(name)`` marks the rule of an op. The rule's parameters name its inputs: ``g`` (the incoming gradient; ``gs``, a
+list of them, if the op has several outputs), inputs and parameters by their names in the row's signature, ``out`` or
+``out0``, ``out1`` for outputs, ``needs`` for the bits of the inputs that need a gradient. Tensors that a rule names are
+saved; those used only by ``.shape``, ``.dtype`` or ``.device`` are saved without data. The rule returns a gradient for
+each tensor input, or None where there is none.
 
-``@jvp(name)`` marks the forward rule of a row whose ``jvp`` column says "rule". Its parameters are
-``t`` (the tangent of the first tensor), inputs, parameters and outputs by the same names; it
-returns the tangent of each output, None where there is none. ``VJPS`` and ``JVPS`` hold
-the rules of the modules imported so far, by name.
+``@jvp(name)`` marks the forward rule of a row whose ``jvp`` column says "rule". Its parameters are ``t`` (the tangent
+of the first tensor), and inputs, parameters and outputs by the same names. It returns the tangent of each output, or
+None for zero. ``VJPS`` and ``JVPS`` hold the rules of the modules imported so far, by name.
 """
 
 VJPS, JVPS = {}, {}

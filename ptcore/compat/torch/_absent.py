@@ -89,7 +89,7 @@ def _logger(module_qname, artifact_name):
 
 
 def _zero():
-    """The number of devices: none."""
+    """The number of devices: 0."""
     return 0
 
 

@@ -10,7 +10,7 @@ from ptcore.utils.settings import (
 __all__ = ["alert_not_deterministic", "is_boolean_dtype", "is_complex_dtype", "is_float_dtype", "is_integer_dtype"]
 
 TensorLike = Tensor
-TensorLikeType = TensorSequenceType = DeviceLikeType = Any        # of annotations
+TensorLikeType = TensorSequenceType = DeviceLikeType = Any        # for annotations
 NumberType = int | float | complex | bool
 Number = (bool, int, float, complex)
 

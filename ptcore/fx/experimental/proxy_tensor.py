@@ -41,7 +41,7 @@ class ProxyTracer(Interpreter):
     mode : {"real", "fake", "symbolic"}
         Whether values are computed, or only their sizes.
     decompositions : dict
-        Functions of rows, or names of rows, and what is called in their place.
+        Functions of rows, or names of rows, and the functions called in their place.
     record_stack_traces : bool
         Whether nodes get the user's line.
     """

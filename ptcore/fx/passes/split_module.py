@@ -48,7 +48,7 @@ def split_module(m, root_m, split_callback, qualname_map=None, keep_original_ord
     qualname_map : dict, optional
         Gets, for each submodule of a part, the name that it had in ``m``.
     keep_original_order : bool
-        Parts are called in the order of their first nodes; otherwise as soon as what they need is there.
+        Parts are called in the order of their first nodes; otherwise as soon as the values they need are there.
     keep_original_node_name : bool
         Nodes keep their names.
     keep_original_input_name : bool

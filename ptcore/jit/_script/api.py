@@ -1,4 +1,4 @@
-"""``script`` and what goes with it."""
+"""``script`` and the related functions of ``jit``."""
 import enum
 import functools
 import types as python_types

@@ -22,7 +22,7 @@ class Future:
         return types.GenericAlias(cls, (item,))
 
     def wait(self):
-        """The result; raises what the call raised."""
+        """The result, or the error that the call raised."""
         if self._error is not None:
             raise self._error
         return self._value
@@ -57,5 +57,5 @@ def fork(func, *args, **kwargs):
 
 
 def wait(future):
-    """The result of a call by :func:`fork`; raises what the call raised."""
+    """The result of a call by :func:`fork`, or the error that the call raised."""
     return future.wait()

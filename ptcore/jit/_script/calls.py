@@ -59,7 +59,7 @@ class Calls(Builtins):
         return args, kwargs
 
     def super_call(self, tree):
-        """``super().method``, as what may be called."""
+        """``super().method`` as a callable."""
         if not (isinstance(tree, ast.Attribute) and isinstance(tree.value, ast.Call)
                 and isinstance(tree.value.func, ast.Name) and tree.value.func.id == "super"):
             return None

@@ -1,4 +1,4 @@
-"""Classes of Python in script: their attributes are those that ``__init__`` sets, their methods are compiled."""
+"""Python classes in script: ``__init__`` defines their attributes, and their methods are compiled."""
 import ast
 import builtins
 import dataclasses

@@ -1,4 +1,4 @@
-"""Scopes while a function is compiled: which variables there are, in which graph, and what blocks capture."""
+"""Scopes during compilation: the variables of a graph, and the values that blocks capture."""
 from ptcore.fx.graph import Graph
 from ptcore.fx.node import Node, map_arg
 from ptcore.jit._script.values import Missing

@@ -36,7 +36,7 @@ _UNTOUCHED = (ptcore.nn.ModuleList, ptcore.nn.ModuleDict, ptcore.nn.ParameterLis
 
 
 def constant_names(original):
-    """Attributes whose values are constants of the program: ``__constants__``, and what is annotated as Final."""
+    """Attributes that are constants of the program: those in ``__constants__``, and those annotated as Final."""
     names = {*getattr(original, "__constants__", ())}
     for cls in type(original).__mro__:
         for name, a in own_annotations(cls).items():
@@ -46,7 +46,7 @@ def constant_names(original):
 
 
 def attribute_kind(module, name):
-    """What an attribute of a scripted module is: "module", "tensor", "attribute", "method", "property", or None."""
+    """The kind of a scripted module's attribute: "module", "tensor", "attribute", "method", "property", or None."""
     original = getattr(module, "_jit_original", module)
     if name in module.__dict__.get("_jit_methods", ()):
         return "property" if isinstance(inspect.getattr_static(type(original), name, None), property) else "method"

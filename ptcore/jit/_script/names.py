@@ -79,7 +79,7 @@ def _spaces():
 
 
 def function_named(name):
-    """The function of a name, or None. Functions that are rows today had such names when they were none."""
+    """The function of a name, or None. Rows that were plain functions in earlier releases keep their old names."""
     found = _table()[0].get(name)
     if found is None:
         head, _, last = name.partition(".")

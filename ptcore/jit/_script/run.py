@@ -13,7 +13,7 @@ from ptcore.jit._script import operations
 
 __all__ = ["Program"]
 
-MOST_LEVELS = 12                        # of blocks in one function; Python limits the nesting
+MOST_LEVELS = 12                        # nested blocks in one function, since Python limits the nesting
 _SIGNS = {operator.add: "+", operator.sub: "-", operator.mul: "*", operator.truediv: "/", operator.floordiv: "//",
           operator.mod: "%", operator.pow: "**", operator.matmul: "@", operator.and_: "&", operator.or_: "|",
           operator.xor: "^", operator.lshift: "<<", operator.rshift: ">>", operator.eq: "==", operator.ne: "!=",
@@ -34,7 +34,7 @@ class Program:
     ----------
     graph : Graph
     owner : Module, optional
-        What ``get_attr`` and ``call_module`` look names up in.
+        The module in which ``get_attr`` and ``call_module`` look up names.
 
     Attributes
     ----------

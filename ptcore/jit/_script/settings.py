@@ -22,7 +22,7 @@ def set_fusion_strategy(strategy):
     Returns
     -------
     list of tuple
-        What was set before.
+        The previous setting.
 
     Examples
     --------

@@ -52,7 +52,7 @@ class Source:
     Raises
     ------
     ScriptError
-        If there is no source, or it is not that of this function: the file was changed after it was imported.
+        If there is no source, or it is another function's because the file was changed after the import.
     """
 
     def __init__(self, function):

@@ -117,7 +117,7 @@ def contents_of(m, extra):
     Raises
     ------
     TypeError
-        If it refers to what cannot be written, as functions of Python that are called as they are.
+        If the program refers to objects that cannot be written, such as Python functions it calls.
     """
     names = _Collector()
     try:

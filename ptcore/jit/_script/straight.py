@@ -54,7 +54,7 @@ class Straight:
     ----------
     program : Program
     variants : dict
-        What runs it, by the places and values of arguments that are no tensors.
+        The variants, by the places and values of arguments that are no tensors.
     """
 
     def __init__(self, program, graph, owner):

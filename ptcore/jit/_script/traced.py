@@ -20,7 +20,7 @@ def script_of_function(method):
     Raises
     ------
     TypeError
-        If it has tensors of its own, or arguments that script has no type of.
+        If the function has tensors of its own, or arguments without a type in script.
     """
     for node in method.graph.find_nodes(op="get_attr"):
         raise TypeError(f"the traced function {method.name} has tensors of its own ({node.target}); trace a module "

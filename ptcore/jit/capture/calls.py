@@ -457,7 +457,7 @@ def _unbound(r, f, cls, args, kwargs):
         return as_it_is(r, f, args, kwargs)
     if args and isinstance(args[0], cls):
         return call(r, f.__get__(args[0]), args[1:], kwargs)
-    return f(*args, **kwargs)               # which raises
+    return f(*args, **kwargs)               # raises: the first argument is missing or of another class
 
 
 # -- classes ----------------------------------------------------------------------------------------------------------
@@ -488,7 +488,7 @@ def _construct(r, cls, args, kwargs):
         if cls.__flags__ & 1 << 9 and not issubclass(cls, Tensor):
             return _instance(r, cls, args, kwargs)
         r.unsupported(f"it makes an object of class {name_of(cls)}")
-    if not cls.__flags__ & 1 << 9:          # of C code
+    if not cls.__flags__ & 1 << 9:          # a class written in C
         if cls in PLAIN or issubclass(cls, BaseException) or cls is object:
             return cls(*[native(r, a) for a in args], **_native_words(r, kwargs))
         r.unsupported(f"it makes an object of class {name_of(cls)}, of which nothing is known")

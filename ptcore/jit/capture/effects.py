@@ -212,7 +212,7 @@ class Grads:
         self.capture = capture
         self.walked = self.walked_before = False        # whether this segment, or an earlier one, has a backward
         self.made = {}                  # id of a leaf made by the program -> (leaf, gradient)
-        self.own = []                   # such leaves
+        self.own = []                   # leaves made by the program
         self.has_hooks, self.hooked_at = False, None        # whether the program registers hooks, and where
         self.functions = {}             # custom Function -> a copy of it with recorded methods
 

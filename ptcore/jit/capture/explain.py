@@ -29,7 +29,7 @@ class BreakReason:
 
 
 class ExplainOutput:
-    """What :func:`ptcore.compiler.explain` found.
+    """The report of :func:`ptcore.compiler.explain`.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class ExplainOutput:
     break_reasons : list of BreakReason
         Empty if the call is one graph.
     out_guards : list of Guard
-        What must hold for a later call to use the graphs.
+        The conditions under which a later call uses the graphs.
     compile_times : str
     """
 

@@ -21,8 +21,8 @@ class Source:
         under a name.
     parent : Source or None
     key
-        An index, a name, a cell, an object; of "class" the class, the name, what was found, in which class, and the
-        order of classes.
+        An index, a name, a cell, an object; for "class" the class, the name, the entry found, the class that has it,
+        and the order of classes.
     text : str
         For people.
     """
@@ -83,7 +83,7 @@ class Guard:
         A key of ``HOLDS``.
     source : Source
     expected
-        What the kind compares with.
+        The operand of the comparison.
     where : (file, line) or None
         The user's line that read it.
     """
@@ -455,7 +455,7 @@ def _fixed(cls):
     return not cls.__flags__ & 1 << 9       # no heap type
 
 
-PARTS = ("__globals__", "__closure__", "__defaults__")          # of a function
+PARTS = ("__globals__", "__closure__", "__defaults__")          # attributes of a function
 
 
 def _compiled(program, fixed):

@@ -263,8 +263,8 @@ class Operators:
         return calls.context(self, x)
 
     def caught(self):
-        """The first call of each exception handler. It raises again what ends a capture, and an error of an operation:
-        perhaps only the tracer refuses the operation."""
+        """The first call of each exception handler. It raises exceptions that end a capture again, and errors that only
+        the tracer may have raised."""
         error = sys.exc_info()[1]
         if isinstance(error, Stop):
             raise error

@@ -45,7 +45,7 @@ class Recorder(Operators):
         self.known = {}                 # id -> (object, source) of objects from outside with attributes or elements
         self.stands, self.originals = {}, {}    # id of a tensor -> its stand-in; id of a stand-in -> the tensor
         self.copies = {}                # id of a container -> its elements as the program sees them
-        self.classes, self.class_sources = {}, {}       # (class, name) -> what the class has there; its source
+        self.classes, self.class_sources = {}, {}       # (class, name) -> entry of the class; its source
         self.kept, self.handed_on = [], []      # objects kept alive; functions given to code that knows no recorder
         self.keyed = set()  # classes of objects used as keys, whose identity counts; Tensor stands for all tensors
 
@@ -375,7 +375,7 @@ class Recorder(Operators):
             value = getattr(x, name)
             return value if source is None else self.track(value, self.source("attribute", source, name,
                                                                               f"{source}.{name}"))
-        return getattr(x, name)                 # which raises
+        return getattr(x, name)                 # raises AttributeError
 
     def tensor_attribute(self, x, name):
         if payload_of(x) is None:

@@ -35,23 +35,23 @@ class Segment:
     Attributes
     ----------
     program : Program
-        What must hold for this segment to follow, and the tensors from outside that it takes.
+        The conditions under which this segment follows, and the tensors from outside that it takes.
     module : GraphModule
         The rows.
     run : callable
-        What the backend made of the module.
+        The backend's result for the module.
     feeds : list of int
         Where its arguments come from: place k among the program's inputs, or ~k among the results of the segment
         before.
     asks : str or None
-        What is read of the first result: "item", "truth" or "tolist"; "nothing" where effects alone end it; None at
-        the end.
+        How the first result is read: "item", "truth" or "tolist"; "nothing" if only effects end the segment; None at
+        the end of the call.
     effects : list
-        What is done behind the rows.
+        Effects that follow the rows.
     quiet : bool
         Whether the rows have their gradients among them, so that nothing is to be recorded.
     children : dict
-        What was read, as ``key_of`` writes it -> segments that follow.
+        The value read, as written by ``key_of`` -> segments that follow.
     template
         Makes the user's result, at the end.
     """
@@ -145,16 +145,16 @@ class Capture:
     ----------
     function : callable
     names : list of str
-        What the arguments are called in texts.
+        The names of the arguments in texts.
     flat : tuple
         The arguments, those by keyword behind.
     words : tuple of str
         The keywords.
     settings
-        Has ``make(module, example_inputs)``, the backend; ``dynamic``; ``varying``, what is known to change from call
-        to call; ``fullgraph``.
+        Has ``make(module, example_inputs)``, the backend; ``dynamic``; ``varying``, the sizes and numbers known to
+        vary; ``fullgraph``.
     path : list of (Segment, value, results)
-        Segments of this call that have run already, and what was read of each.
+        Segments of this call that have run already, with the value read at the end of each.
     symbols : bool
         Whether sizes and numbers may be symbols.
     """
@@ -393,7 +393,7 @@ class Capture:
                 elif held.kind != "input":
                     tracer.env.sources[leaf] = later(held), dim
 
-    # -- what comes from outside ---------------------------------------------------------------------------------
+    # -- values from outside --------------------------------------------------------------------------------------
 
     def input(self, x, source):
         """The stand-in of a tensor that is read from outside."""

@@ -27,7 +27,7 @@ _NAMES = {"cudnn": SDPBackend.CUDNN_ATTENTION, "flash": SDPBackend.FLASH_ATTENTI
 
 
 class _Allowed(Changed, contextlib.ContextDecorator):
-    """What ``sdpa_kernel`` gives."""
+    """The context returned by ``sdpa_kernel``."""
 
 
 def sdpa_kernel(backends, set_priority=False):
@@ -40,7 +40,7 @@ def sdpa_kernel(backends, set_priority=False):
         same kernel; ``CUDNN_ATTENTION`` on CUDA devices where cuDNN is installed, by the same kernel where cuDNN has
         none. Where none of those allowed can, attention raises RuntimeError.
     set_priority : bool
-        Whether the order of ``backends`` is that of preference: without it cuDNN is used where it alone is allowed.
+        Whether ``backends`` are in order of preference. Otherwise cuDNN is used only if it is the only one allowed.
 
     Notes
     -----

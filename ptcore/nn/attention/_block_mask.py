@@ -55,7 +55,7 @@ def _callables(mask_mods):
 
 
 def or_masks(*mask_mods):
-    """The ``mask_mod`` that allows what one of ``mask_mods`` allows.
+    """The ``mask_mod`` that allows a position if any of ``mask_mods`` allows it.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def or_masks(*mask_mods):
 
 
 def and_masks(*mask_mods):
-    """The ``mask_mod`` that allows what all of ``mask_mods`` allow.
+    """The ``mask_mod`` that allows a position if all of ``mask_mods`` allow it.
 
     Parameters
     ----------

@@ -227,7 +227,7 @@ def flex_attention(query, key, value, score_mod=None, block_mask=None, scale=Non
     kernel_options : dict, optional
         Taken, and without effect; see :class:`FlexKernelOptions`.
     return_aux : AuxRequest, optional
-        What else is returned.
+        The additional results to return.
 
     Returns
     -------
@@ -247,10 +247,10 @@ def flex_attention(query, key, value, score_mod=None, block_mask=None, scale=Non
     Notes
     -----
     On the CPU, and where there are many scores, functions that are formulas (elementwise ops of the score and the
-    positions, and elements of other tensors at positions) become a part of the attention kernel. It keeps the scores
-    of one tile at a time, forward and backward, and skips the blocks that ``block_mask`` leaves out. That takes
-    blocks of a multiple of 16 queries. What is no formula, needs the gradient of a tensor that a function holds, or
-    the gradient of a gradient, goes by way of all B Hq L S scores; so does a call under ``compile(fullgraph=True)``.
+    positions, and elements of other tensors at positions) become a part of the attention kernel. It keeps the scores of
+    one tile at a time, forward and backward, and skips the blocks that ``block_mask`` leaves out. This needs blocks of
+    a multiple of 16 queries. In other cases all B Hq L S scores are computed: for functions that are no formulas, for
+    gradients of tensors that a function holds, for gradients of gradients, and under ``compile(fullgraph=True)``.
 
     Examples
     --------

@@ -47,7 +47,7 @@ class ModuleState:
         )
 
     def set_extra_state(self, state):
-        """Take back what :meth:`get_extra_state` returned."""
+        """Restore the result of :meth:`get_extra_state`."""
         raise RuntimeError(
             "Module.set_extra_state() should never be called: it is to be overridden"
         )

@@ -17,8 +17,8 @@ _ASMoutput = namedtuple("_ASMoutput", ["output", "loss"])
 class AdaptiveLogSoftmaxWithLoss(Module):
     """Log-softmax over many classes, of which few are frequent, and the negative log likelihood.
 
-    The first classes have logits of their own; each cluster of later, rarer ones has one logit, and logits within
-    the cluster that are computed, from a smaller projection of the input, for the samples that need them.
+    The first classes have logits of their own. Each cluster of later, rarer classes has one logit. Logits within a
+    cluster are computed from a smaller projection of the input, and only for the samples that need them.
 
     Parameters
     ----------

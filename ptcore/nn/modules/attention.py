@@ -157,7 +157,7 @@ class MultiheadAttention(Module):
         return output.transpose(1, 0) if swapped else output, weights
 
     def merge_masks(self, attn_mask, key_padding_mask, query):
-        """Masks as one, and which they are: None, 1 for padding alone, 2 with a mask of pairs.
+        """Merges the masks. Returns the mask and its kind: None, 1 for padding alone, 2 with a mask of pairs.
 
         Masks are numbers to be added, `query` is ``(N, L, E)``; a mask of pairs makes the result
         ``(N, num_heads, L, L)``.

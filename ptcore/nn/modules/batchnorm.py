@@ -197,7 +197,7 @@ class BatchNorm3d(_BatchNorm):
 
 
 class SyncBatchNorm(_BatchNorm):
-    """Batch normalisation of the batches of several processes; of one process it is that of its own batch.
+    """Batch normalisation over the batches of several processes; with one process, over its own batch.
 
     Parameters
     ----------

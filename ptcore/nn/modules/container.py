@@ -1,7 +1,7 @@
 """Containers of modules and parameters that behave as lists and dictionaries.
 
-The entries stand in the registries under their position ("0", "1", ...) or
-their key, so a container saves, moves and prints like any other module.
+The registries hold the entries under their position ("0", "1", ...) or their key, so a container saves, moves and
+prints like any other module.
 """
 
 from collections import OrderedDict

@@ -12,7 +12,7 @@ class PairwiseDistance(Module):
     Parameters
     ----------
     p : float, default: 2
-        Which norm.
+        The order of the norm.
     eps : float, default: 1e-6
         Keeps the gradient finite at equal vectors.
     keepdim : bool, default: False

@@ -63,7 +63,7 @@ class Embedding(_Table):
     max_norm : float, optional
         Rows that are looked up and are longer are scaled to this norm, in place.
     norm_type : float, default: 2
-        Which norm.
+        The order of the norm.
     scale_grad_by_freq : bool, default: False
         Whether a row's gradient is divided by how often it was looked up.
     sparse : bool, default: False

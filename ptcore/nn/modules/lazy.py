@@ -48,9 +48,9 @@ __all__ = [
 class LazyModuleMixin:
     """Makes a module whose parameters are :class:`~ptcore.nn.UninitializedParameter` wait for its first input.
 
-    Stands before the module's class among the bases. The class has ``initialize_parameters(*args, **kwargs)``, which
-    is given what ``forward`` is and materialises them, and may have ``cls_to_become``, the class that the
-    module's object gets afterwards.
+    It comes before the module's class among the bases. The class defines ``initialize_parameters(*args, **kwargs)``,
+    which gets the arguments of ``forward`` and materialises the parameters. It may define ``cls_to_become``, the class
+    that the object gets afterwards.
     """
 
     cls_to_become = None
@@ -245,7 +245,7 @@ _DOC = """:class:`~ptcore.nn.{of}` whose ``{what}`` are those of its first input
 
 
 def _for_dims(base, what, arguments, *classes):
-    """The lazy classes of those for 1, 2 and 3 dimensions."""
+    """The lazy classes for modules of 1, 2 and 3 dimensions."""
     def made(n, of):
         name = "Lazy" + of.__name__
         return type(name, (base, of), {

@@ -493,7 +493,7 @@ class TripletMarginLoss(_Loss):
     margin : float, default: 1.0
         The margin.
     p : float, default: 2.0
-        Which norm.
+        The order of the norm.
     eps : float, default: 1e-6
         Keeps the gradient finite at equal vectors.
     swap : bool, default: False

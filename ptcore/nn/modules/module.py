@@ -246,7 +246,7 @@ class Module(ModuleHooks, ModuleState):
         self.add_module(name, module)
 
     def _forget_name(self, name, keep):
-        """Remove `name` wherever it stands except in the registry `keep`."""
+        """Remove `name` from all registries except `keep`."""
         for registry in _REGISTRIES:
             if registry != keep:
                 self.__dict__[registry].pop(name, None)

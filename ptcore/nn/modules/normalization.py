@@ -234,9 +234,11 @@ class CrossMapLRN2d(_NeighbourNorm):
     beta : float, default: 0.75
     k : float, default: 1
 
-    Notes ----- Input of shape ``(N, C, H, W)``. The results are PyTorch's, whose window never drops channel 0: its
-    square still counts from channel ``(size - 1) // 2 + 1`` on. The gradient is the derivative of this function, unlike
-    PyTorch's. :class:`LocalResponseNorm` has the intended window.
+    Notes
+    -----
+    Input of shape ``(N, C, H, W)``. The results are PyTorch's, whose window never drops channel 0: its square still
+    counts from channel ``(size - 1) // 2 + 1`` on. The gradient is the derivative of this function, unlike PyTorch's.
+    :class:`LocalResponseNorm` has the intended window.
 
     Examples
     --------

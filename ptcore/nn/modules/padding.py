@@ -31,7 +31,7 @@ class _Pad(Module):
     Parameters
     ----------
     padding : int or tuple of int
-        One number for all ends, or pairs (before, after), that of the last dim first.
+        One number for all ends, or pairs (before, after), beginning with the last dim.
 
     Examples
     --------
@@ -71,7 +71,7 @@ class _ConstantPad(Module):
     Parameters
     ----------
     padding : int or tuple of int
-        One number for all ends, or pairs (before, after), that of the last dim first.
+        One number for all ends, or pairs (before, after), beginning with the last dim.
     value : float
 
     Examples

@@ -123,7 +123,7 @@ class _AvgPool(Described):
     count_include_pad : bool, default: True
         Whether padding counts as zeros.
     divisor_override : int, optional
-        What sums are divided by, in place of the size of a window.
+        The divisor of sums, in place of the size of a window.
 
     Examples
     --------
@@ -282,7 +282,7 @@ class _FractionalMaxPool(Module):
     kernel_size : int or tuple of int
     output_size : int or tuple of int, optional
     output_ratio : float or tuple of float, optional
-        One of the two must be given; the ratio, in (0, 1), is that of the result's sizes to the input's.
+        Exactly one of the two must be given; the ratio, in (0, 1), of the result's sizes to the input's.
     return_indices : bool, default: False
         Also return where each number stood, for `MaxUnpool`.
 

@@ -248,7 +248,7 @@ class Threshold(InPlace):
     threshold : float
         The threshold.
     value : float
-        What stands in place of the rest.
+        The value of the other elements.
     inplace : bool, default: False
         Whether to write into the input.
 

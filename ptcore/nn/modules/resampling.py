@@ -185,7 +185,7 @@ class Upsample(Module):
         )
 
     def extra_repr(self):
-        """What decides the sizes, and the mode."""
+        """The settings that determine the sizes, and the mode."""
         what = f"size={self.size}" if self.scale_factor is None else f"scale_factor={self.scale_factor}"
         return f"{what}, mode={self.mode!r}"
 

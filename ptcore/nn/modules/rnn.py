@@ -151,7 +151,7 @@ class RNNBase(Module):
     def check_input(self, input, batch_sizes):
         """Raise for an input of another dtype or shape than the parameters'."""
         name, weight = type(self).__name__, getattr(self, self._weight_names[0][0])
-        if weight.dtype is not input.dtype and innermost() is None and not is_any_enabled():     # autocast casts
+        if weight.dtype is not input.dtype and innermost() is None and not is_any_enabled():  # autocast casts the input
             raise ValueError(f"{name}: input dtype does not match weight dtype: expected {weight.dtype}, got "
                              f"{input.dtype}. Convert input: input.to({weight.dtype}), or convert model: "
                              f"model.to({input.dtype})")
@@ -262,7 +262,7 @@ class RNNBase(Module):
         return start
 
     def extra_repr(self):
-        """Sizes, and what differs from the defaults."""
+        """Sizes, and settings that differ from their defaults."""
         text = f"{self.input_size}, {self.hidden_size}"
         for name, default in (("proj_size", 0), ("num_layers", 1), ("bias", True), ("batch_first", False),
                               ("dropout", 0), ("bidirectional", False)):
@@ -418,7 +418,7 @@ class RNNCellBase(Module):
             init.uniform_(weight, -bound, bound)
 
     def extra_repr(self):
-        """Sizes, and what differs from the defaults."""
+        """Sizes, and settings that differ from their defaults."""
         text = f"{self.input_size}, {self.hidden_size}"
         if self.bias is not True:
             text += f", bias={self.bias}"
@@ -484,7 +484,7 @@ class RNNCell(RNNCellBase):
         return self._step(input, None if hx is None else (hx,), self.nonlinearity)[0]
 
     def extra_repr(self):
-        """Sizes, and what differs from the defaults."""
+        """Sizes, and settings that differ from their defaults."""
         text = super().extra_repr()
         return text if self.nonlinearity == "tanh" else f"{text}, nonlinearity={self.nonlinearity}"
 

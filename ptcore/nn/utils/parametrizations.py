@@ -39,7 +39,7 @@ def weight_norm(module, name="weight", dim=0):
     module : Module
     name : str, default: "weight"
     dim : int or None, default: 0
-        The norm is that of each slice along it; None: of the whole.
+        The norm is taken of each slice along it; None takes it of the whole.
 
     Returns
     -------

@@ -80,7 +80,7 @@ class ParametrizationList(ModuleList):
     Attributes
     ----------
     original : Tensor
-        What the first parametrisation is given. If its ``right_inverse`` returns several tensors they are
+        The argument of the first parametrisation. If its ``right_inverse`` returns several tensors, they are
         ``original0``, ``original1``, ... in its place.
 
     Notes
@@ -228,7 +228,8 @@ def register_parametrization(module, tensor_name, parametrization, *, unsafe=Fal
     ----------
     module : Module
     tensor_name : str
-        Of a parameter or buffer, or of what is parametrised already: then the new one is applied to its result.
+        The name of a parameter or buffer, or of a parametrised tensor: then the new parametrisation is applied to its
+        result.
     parametrization : Module
         Its ``forward`` takes and returns a tensor. With a method ``right_inverse`` the tensor can be assigned to; if
         that returns several tensors, ``forward`` takes as many.
@@ -238,7 +239,7 @@ def register_parametrization(module, tensor_name, parametrization, *, unsafe=Fal
     Returns
     -------
     Module
-        The module; its class is now a subclass of what it was.
+        The module; its class is now a subclass of its former class.
 
     Raises
     ------
@@ -301,7 +302,7 @@ def remove_parametrizations(module, tensor_name, leave_parametrized=True):
     module : Module
     tensor_name : str
     leave_parametrized : bool, default: True
-        Whether it keeps its present value; otherwise it gets that of ``original``.
+        Whether the tensor keeps its present value; otherwise it gets the value of ``original``.
 
     Returns
     -------

@@ -51,7 +51,7 @@ class BasePruningMethod(abc.ABC):
         *args, **kwargs
             Of the class.
         importance_scores : Tensor, optional
-            What the mask is computed from, of the parameter's shape; the parameter by default.
+            A tensor of the parameter's shape from which the mask is computed; the parameter by default.
 
         Returns
         -------
@@ -326,7 +326,7 @@ class LnStructured(_Structured):
     amount : int or float
         How many, or which share of them.
     n : float or str
-        Which norm, as for :func:`ptcore.norm`.
+        The order of the norm, as for :func:`ptcore.norm`.
     dim : int, default: -1
     """
 
@@ -447,7 +447,7 @@ def ln_structured(module, name, amount, n, dim, importance_scores=None):
     amount : int or float
         How many slices, or which share of them.
     n : float or str
-        Which norm, as for :func:`ptcore.norm`.
+        The order of the norm, as for :func:`ptcore.norm`.
     dim : int
     importance_scores : Tensor, optional
         Of the parameter's shape, whose norms count; the parameter itself by default.

@@ -119,7 +119,7 @@ class SpectralNormLoadStateDictPreHook:
             return
         key = prefix + fn.name
         if version is None and key not in state_dict and all(key + s in state_dict for s in ("_orig", "_u", "_v")):
-            return                  # a new one, made by hand
+            return                  # a state dict in the new form, made by hand
         missing = [key + s for s in ("_orig", "", "_u") if key + s not in state_dict]
         if missing:
             if strict:

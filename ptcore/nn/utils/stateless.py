@@ -36,7 +36,7 @@ _ABSENT = object()
 
 
 def _swap(module, name, value):
-    """Put a tensor into a module under a name and return what was there."""
+    """Put a tensor into a module under a name and return the previous value."""
     for table in (module._parameters, module._buffers):
         if name in table:
             present = table[name]

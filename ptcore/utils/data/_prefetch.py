@@ -5,7 +5,7 @@ tasks for each worker are under way, waiting batches included.
 
 A message, with waking the receiver, costs about as much as a sample that takes 50 us. So if the caller sets neither
 ``prefetch_factor`` nor ``timeout``, short tasks are sent several at once, and their answers come back together. Their
-number is what a worker makes in less than two milliseconds, and is limited by the size of caches.
+number is that of the tasks a worker finishes in two milliseconds, within the limits of caches.
 """
 
 import time

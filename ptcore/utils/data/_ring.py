@@ -80,7 +80,7 @@ class Ring:
             self._gone.append(number)
 
     def take_back(self, answered):
-        """What ``Reader.answered`` told."""
+        """Handles the answer of ``Reader.answered``: releases segments, or gives them up."""
         self._messages += 1
         for number, count in answered.items():
             self._release(number, count) if count else self.give_up(number)

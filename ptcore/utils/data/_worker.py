@@ -53,8 +53,8 @@ def get_worker_info():
     Returns
     -------
     WorkerInfo or None
-        ``id`` in [0, ``num_workers``), ``seed`` of the random numbers, and the worker's ``dataset``: a copy of its own
-        in a process, the loader's in a thread.
+        ``id`` in [0, ``num_workers``), ``seed`` of the random numbers, and the worker's ``dataset``: a copy in a
+        process, the loader's in a thread.
 
     Examples
     --------
@@ -169,7 +169,8 @@ def serve(task, receive, begin, asked=None):
         ``(dataset, batched, collate, drop_last, init, id, num_workers, seed, states, kind)``: ``states`` are those of
         the random sources to begin with.
     receive, begin : callable
-        The next message; a new answer, with ``add(batch)``, which takes it as it is now, and ``send(*head)``.
+        ``receive`` gives the next message. ``begin`` makes an answer with the methods ``add(batch)``, which packs the
+        batch at once, and ``send(*head)``.
     asked : callable, optional
         Takes the messages that have come and gives those of them that ask for states.
     """

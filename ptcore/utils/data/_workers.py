@@ -120,7 +120,7 @@ class Processes:
     ----------
     context : multiprocessing context
     tasks : list of tuple
-        What each worker is started with; see ``_worker.serve``.
+        The arguments with which each worker is started; see ``_worker.serve``.
     """
 
     def __init__(self, context, tasks):

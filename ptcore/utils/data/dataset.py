@@ -1,9 +1,8 @@
 """Datasets: sequences of samples, or streams of them.
 
-A dataset may define ``__getitems__(indices) -> list of samples``, which fetches
-a whole batch. Those made of tensors also define ``_gather(indices)``, which
-returns the batch as the default collation would give it, with one gather for
-each tensor; it returns None where a subclass has changed ``__getitem__``.
+A dataset may define ``__getitems__(indices) -> list of samples``, which fetches a whole batch. Datasets of tensors also
+define ``_gather(indices)``, which returns the batch as the default collation would give it, with one gather for each
+tensor; it returns None if a subclass has overridden ``__getitem__``.
 """
 
 import math

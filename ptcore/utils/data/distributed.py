@@ -14,7 +14,7 @@ class DistributedSampler(Sampler):
     Parameters
     ----------
     dataset : Dataset
-        What is sampled; of the same length in all processes.
+        The dataset to sample; of the same length in all processes.
     num_replicas, rank : int
         Number of processes and number of this one.
     shuffle : bool, default: True

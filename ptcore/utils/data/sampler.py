@@ -71,7 +71,7 @@ class RandomSampler(Sampler):
     Parameters
     ----------
     data_source : Dataset
-        What is sampled.
+        The dataset to sample.
     replacement : bool, default: False
         Whether an index may come again.
     num_samples : int, optional
