@@ -477,9 +477,9 @@ def test_three_levels(name):
 def test_calls_of_python():
     """Transformations of small functions run in compiled code: Python functions entered, the user's among them."""
     x, h = pt.randn(8, 4), pt.randn(16)
-    for f, a, most in ((pt.vmap(pt.func.grad(lambda x: x.sin().sum())), x, 20),
-                       (lambda x: pt.func.jvp(lambda x: (x * 2).sin(), (x,), (x,)), x, 10),
-                       (pt.func.hessian(lambda x: (x ** 3).sum()), h, 90)):
+    for f, a, most in ((pt.vmap(pt.func.grad(lambda x: x.sin().sum())), x, 30),
+                       (lambda x: pt.func.jvp(lambda x: (x * 2).sin(), (x,), (x,)), x, 12),
+                       (pt.func.hessian(lambda x: (x ** 3).sum()), h, 110)):
         f(a)
         calls = []
 
