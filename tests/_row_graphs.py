@@ -15,7 +15,8 @@ BY_VALUES = {"allclose": "gives a bool", "equal": "gives a bool", "argwhere": "t
              "unique": "the size of the result", "unique_consecutive": "the size of the result",
              "bincount": "the size of the result", "one_hot": "the number of classes, where it is not given",
              "repeat_interleave": "the size of the result, where output_size is not given",
-             "ctc_loss": "the longest target", "histogram": "the edges, where range is not given"}
+             "ctc_loss": "the longest target", "histogram": "the edges, where range is not given",
+             "masked_select": "the size of the result"}
 REFUSED = "trying to get value out of a tracing tensor|must be given for a tensor without data"
 
 

@@ -81,10 +81,17 @@ def detach_(Tensor self not None):
     return self
 
 
+cdef bint is_on(Tensor x, Device d) except -1:
+    """Whether x is on a device. A stand-in says where its value would be, which may be on meta."""
+    cdef int column = x.storage.device, number = x.storage.device_index
+    if x.flags & PT_INTERPOSED:
+        column, number = (<Device?>x.device).column, (<Device?>x.device).number
+    return d.column == column and (d.number < 0 or d.number == number)
+
+
 cdef Tensor converted(Tensor x, int dt, Device d, bint copy, bint non_blocking=False):
     """x in another dtype and on another device; x itself if nothing changes and not copy."""
-    if d is not None and (d.column != x.storage.device or (
-            d.number >= 0 and d.number != x.storage.device_index)):
+    if d is not None and not is_on(x, d):
         if x.dt != dt:
             x = <Tensor>call(OP_TO_DTYPE, (x, dtype_of(dt)), None)
         return <Tensor>call(OP_TO_DEVICE, (x, d, non_blocking), None)

@@ -227,9 +227,11 @@ def mapped(func, in_dims, out_dims, randomness, chunk_size, args, kwargs):
 @at_users_line
 def read_inputs(func, in_dims, args):
     """The leaves of the arguments, their structure, the mapped dim of each, and the size of that dim."""
-    called = f"vmap({name_of(func)}, in_dims={in_dims}, ...)(<inputs>)"
+    def called():
+        return f"vmap({name_of(func)}, in_dims={in_dims}, ...)(<inputs>)"
+
     if not isinstance(in_dims, (int, tuple)):
-        raise ValueError(f"{called}: expected `in_dims` to be int or a (potentially nested) tuple matching the "
+        raise ValueError(f"{called()}: expected `in_dims` to be int or a (potentially nested) tuple matching the "
                          f"structure of inputs, got: {type(in_dims)}.")
     if not args:
         raise ValueError(f"vmap({name_of(func)})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are "
@@ -237,21 +239,21 @@ def read_inputs(func, in_dims, args):
     flat, spec = tree_flatten(args)
     dims = broadcast_leaves(in_dims, spec)
     if dims is None:
-        raise ValueError(f"{called}: in_dims is not compatible with the structure of `inputs`. in_dims has structure "
+        raise ValueError(f"{called()}: in_dims is not compatible with the structure of `inputs`. in_dims has structure "
                          f"{tree_flatten(in_dims)[1]} but inputs has structure {spec}.")
     sizes = []
     for i, (x, d) in enumerate(zip(flat, dims)):
         if d is None:
             continue
         if not isinstance(d, int):
-            raise ValueError(f"{called}: Got in_dim={d} for an input but in_dim must be either an integer dimension or "
-                             "None.")
+            raise ValueError(f"{called()}: Got in_dim={d} for an input but in_dim must be either an integer dimension "
+                             "or None.")
         if not isinstance(x, Tensor):
-            raise ValueError(f"{called}: Got in_dim={d} for an input but the input is of type {type(x)}. We cannot "
+            raise ValueError(f"{called()}: Got in_dim={d} for an input but the input is of type {type(x)}. We cannot "
                              "vmap over non-Tensor arguments, please use None as the respective in_dim")
         if not -x.ndim <= d < x.ndim:
-            raise ValueError(f"{called}: Got in_dim={d} for some input, but that input is a Tensor of dimensionality "
-                             f"{x.ndim} so expected in_dim to satisfy -{x.ndim} <= in_dim < {x.ndim}.")
+            raise ValueError(f"{called()}: Got in_dim={d} for some input, but that input is a Tensor of "
+                             f"dimensionality {x.ndim} so expected in_dim to satisfy -{x.ndim} <= in_dim < {x.ndim}.")
         dims[i] = d % x.ndim
         sizes.append(x.shape[dims[i]])
     if not sizes:
@@ -289,14 +291,15 @@ def read_out_dims(func, out_dims, result, out_spec):
 @at_users_line
 def placed(func, x, d, size):
     """An output with the mapped dim at ``d``."""
-    name = name_of(func)
     if d is None:
         if isinstance(x, Batched):
+            name = name_of(func)
             raise ValueError(f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is None")
         return x
     if isinstance(x, Batched):
         return x.tensor if d == 0 else x.tensor.movedim(0, d)
     if not isinstance(x, Tensor):
+        name = name_of(func)
         raise ValueError(f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(x)}. Did you mean to "
                          "set out_dims= to None for output?")
     x = x.unsqueeze(0).expand((size, *x.shape))

@@ -110,13 +110,16 @@ class Pulled:
 
     def back(self, cotangents, retain_graph=True, create_graph=None):
         """The gradients of the inputs; zeros where an output does not depend on one."""
-        live = [(y, g) for y, g in zip(self.outputs, cotangents) if y.requires_grad]
-        if not live:
+        outputs, seeds = [], []
+        for y, g in zip(self.outputs, cotangents):
+            if y.requires_grad:
+                outputs.append(y)
+                seeds.append(g)
+        if not outputs:
             return [zeros_like(without_node(x)) for x in self.inputs]
         if create_graph is None:
-            create_graph = is_grad_enabled() and (self.elsewhere or any(has_history(g) for _, g in live))
-        found = run_backward([y for y, _ in live], [g for _, g in live], retain_graph, create_graph,
-                             self.inputs, False)
+            create_graph = is_grad_enabled() and (self.elsewhere or any(map(has_history, seeds)))
+        found = run_backward(outputs, seeds, retain_graph, create_graph, self.inputs, False)
         return [zeros_like(without_node(x)) if g is None else g for g, x in zip(found, self.inputs)]
 
 

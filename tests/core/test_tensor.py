@@ -531,9 +531,9 @@ def extension_classes():
     found = {pt._untyped_storage.Segment}
     for name, module in list(sys.modules.items()):
         if name.split(".")[0] == "ptcore" and str(getattr(module, "__file__", None)).endswith(".so"):
-            found |= {c for c in vars(module).values() if isinstance(c, type) and c.__module__.startswith("ptcore")}
+            found |= {c for c in vars(module).values() if isinstance(c, type) and str(c.__module__).startswith("ptcore")}
     return sorted((c for c in found if not hasattr(c, "__slots__") and "__dict__" not in vars(c)),
-                  key=lambda c: (c.__module__, c.__name__))
+                  key=lambda c: (str(c.__module__), c.__name__))
 
 
 def test_methods_check_their_self():

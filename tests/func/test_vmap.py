@@ -7,7 +7,7 @@ from interpreters import Tracer
 
 import ptcore as pt
 from ptcore._interpret import entered
-from ptcore.autograd import batch
+from ptcore.autograd import dual
 from ptcore.func import functional_call, grad, hessian, jacfwd, jacrev, linearize, stack_module_state, vjp, vmap
 
 pytestmark = pytest.mark.core
@@ -473,13 +473,13 @@ def test_three_levels(name):
     assert found.shape == expected.shape and found.allclose(expected, rtol=1e-12)
 
 
-@pytest.mark.skipif(batch.__file__.endswith(".py"), reason="plain Python")
+@pytest.mark.skipif(dual.__file__.endswith(".py"), reason="plain Python")
 def test_calls_of_python():
-    """Transformations of small functions run in compiled code: Python functions entered, the user's among them."""
+    """Between the steps of a transformation is compiled code: Python functions entered, the user's among them."""
     x, h = pt.randn(8, 4), pt.randn(16)
-    for f, a, most in ((pt.vmap(pt.func.grad(lambda x: x.sin().sum())), x, 30),
-                       (lambda x: pt.func.jvp(lambda x: (x * 2).sin(), (x,), (x,)), x, 12),
-                       (pt.func.hessian(lambda x: (x ** 3).sum()), h, 110)):
+    for f, a, most in ((pt.vmap(pt.func.grad(lambda x: x.sin().sum())), x, 60),
+                       (lambda x: pt.func.jvp(lambda x: (x * 2).sin(), (x,), (x,)), x, 25),
+                       (pt.func.hessian(lambda x: (x ** 3).sum()), h, 200)):
         f(a)
         calls = []
 

@@ -147,7 +147,7 @@ def test_meta(instance):
 def test_graphs_show_the_writes(instance):
     x = pt.tensor(data(4, 3, 5))
     made = make_fx(lambda x, m, v: train(x, m, v, instance))(x, *statistics(3))
-    assert [n.target.__name__ for n in made.graph.nodes if n.op == "call_function"].count("add_") == 2
+    assert sum(n.name.startswith("copy_") for n in made.graph.nodes) == 2
     want = train(x, *statistics(3), instance)
     y = check(x.numpy(), *statistics(3), lambda m, v: made(x, m, v), instance)
     np.testing.assert_allclose(y.numpy(), want.numpy())

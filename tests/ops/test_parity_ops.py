@@ -39,7 +39,10 @@ OTHER_STRIDES = {
                      "triangular_solve", "linalg_householder_product", "linalg_tensorinv", "orgqr", "ormqr",
                      "unravel_index", "linalg_solve", "linalg_solve_triangular", "linalg_inv", "inverse", "linalg_qr",
                      "qr"), ANY),
-    "angle": lambda dtype, layout: dtype == "complex64" and layout == "transposed"}
+    "angle": lambda dtype, layout: dtype == "complex64" and layout == "transposed",
+    # copies, where torch gives views that remember to conjugate
+    **dict.fromkeys(("conj", "adjoint"), lambda dtype, layout: dtype == "complex64" and layout == "sliced"),
+    "gru_cell": DENSE, "batch_norm": DENSE, "rms_norm": DENSE}
 
 
 def factor(m, x, upper):
@@ -203,7 +206,8 @@ def results(r):
 
 
 # Loops or promotions that only torch has: refused here with a clear error.
-NO_LOOP = {("inner", "bool"), ("soft_margin_loss", "complex64"), ("histogram", "bfloat16")}
+NO_LOOP = {*[(f"{cell}_cell", dtype) for cell in ("lstm", "gru", "rnn_tanh", "rnn_relu")
+             for dtype in ("int64", "complex64", "bool")], ("inner", "bool"), ("soft_margin_loss", "complex64"), ("histogram", "bfloat16")}
 # What torch refuses, other than for want of a kernel, and ptcore takes.
 MORE = {"masked_fill", "linear", "argmax", "argmin", "topk", "embedding_bag", "cosine_similarity",
         "kl_div", "poisson_nll_loss", "gaussian_nll_loss", "hinge_embedding_loss", "max", "min",
@@ -213,6 +217,7 @@ MORE = {"masked_fill", "linear", "argmax", "argmin", "topk", "embedding_bag", "c
         "ormqr",                        # fewer reflectors than there are columns, as its documentation has it
         "native_group_norm",            # torch wants it contiguous
         "view_as_complex_copy",         # of what needs gradients
+        "batch_norm", "instance_norm",  # running statistics that need gradients, where they are given
         "take_along_dim", "kron", "conv_tbc"}       # torch takes a view of a layout that has none
 
 

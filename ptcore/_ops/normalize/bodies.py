@@ -23,6 +23,8 @@ from ptcore._ops.functions import (
     softmax,
 )
 from ptcore._ops.normalize.decompositions import batch_norm_given as given_by_ops
+from ptcore._ops.normalize.decompositions import group_norm_writes
+from ptcore._state import no_grad
 from ptcore._tensor import Tensor
 
 
@@ -210,7 +212,7 @@ def instance_norm(input, running_mean, running_var, weight, bias, use_input_stat
         if running_mean is None or running_var is None:
             raise ValueError("instance_norm: running_mean and running_var must be Tensors where use_input_stats is "
                              "False, got None")
-        return _given(input, running_mean, running_var, weight, bias, eps)
+        return _given(input.contiguous(), running_mean, running_var, weight, bias, eps)
     samples, channels = input.shape[:2]
     count = input.numel() // (samples * channels) if samples * channels else 0
     if count == 1:
@@ -218,7 +220,15 @@ def instance_norm(input, running_mean, running_var, weight, bias, use_input_stat
                          f"{list(input.shape)}")
     if channels == 0:
         return group_norm_stats(input, weight, bias, 1, eps)[0]
-    return group_norm_stats(input, weight, bias, channels, eps, running_mean, running_var, momentum)[0]
+    if running_mean is None and running_var is None:
+        return group_norm_stats(input, weight, bias, channels, eps)[0]
+    # With statistics the result lies row-major, as PyTorch's does. Ops move the statistics: then a graph has the same bits.
+    input = input.contiguous()
+    made = group_norm_stats(input, weight, bias, channels, eps)
+    with no_grad():
+        group_norm_writes([x.detach() for x in made], input.detach(), weight, bias, channels, eps, running_mean,
+                          running_var, momentum)
+    return made[0]
 
 
 def group_norm(input, num_groups, weight, bias, eps):

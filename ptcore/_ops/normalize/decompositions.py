@@ -74,13 +74,14 @@ def _groups(x, num_groups):
 
 
 def _move(running_mean, running_var, mean, var, count, momentum):
-    """Moves running statistics towards a batch's by a share of ``momentum``; the variance is the unbiased one."""
+    """Moves running statistics towards a batch's by a share of ``momentum``, in one write each. The variance is the
+    unbiased one."""
     if running_mean is not None:
-        running_mean.mul_(1 - momentum).add_(mean.to(running_mean.dtype) * momentum)
+        running_mean.copy_(running_mean * (1 - momentum) + mean.to(running_mean.dtype) * momentum)
     if running_var is not None:
         # Of a single value there is no unbiased variance: PyTorch's is NaN as well.
         factor = momentum * count / (count - 1) if count > 1 else float("nan")
-        running_var.mul_(1 - momentum).add_(var.to(running_var.dtype) * factor)
+        running_var.copy_(running_var * (1 - momentum) + var.to(running_var.dtype) * factor)
 
 
 def batch_norm_writes(results, input, weight, bias, eps, running_mean=None, running_var=None, momentum=0.1):

@@ -186,7 +186,8 @@ def segment_reduce(data, reduce, lengths, indices, offsets, axis, unsafe, initia
         offsets = cat([zeros(*pieces.shape[:-1], 1, dtype=pieces.dtype, device=pieces.device), ends], -1)
         if known and (pieces < 0).any():
             raise RuntimeError(f"{op}: lengths must not be negative, got {int(pieces.min())}")
-        if known and (offsets[..., -1] != size).any():
+        # Numbers, since a symbolic size would make the comparison a traced tensor: it gets a guard.
+        if known and any([total != size for total in offsets[..., -1].reshape(-1).tolist()]):
             raise RuntimeError(f"{op}: lengths must add up to {size}, the size of dim {axis}, got sums "
                                f"{ends[..., -1:].reshape(-1).tolist()}")
     else:
