@@ -222,7 +222,7 @@ def instance_norm(input, running_mean, running_var, weight, bias, use_input_stat
         return group_norm_stats(input, weight, bias, 1, eps)[0]
     if running_mean is None and running_var is None:
         return group_norm_stats(input, weight, bias, channels, eps)[0]
-    # With statistics the result lies row-major, as PyTorch's does. Ops move the statistics: then a graph has the same bits.
+    # With statistics the result lies row-major, as PyTorch's does. Ops move them, so that a graph has the same bits.
     input = input.contiguous()
     made = group_norm_stats(input, weight, bias, channels, eps)
     with no_grad():
