@@ -110,3 +110,31 @@ def test_rows_by_id():
         ops.row(n_ops())
     x = pt.ones(2)
     assert run(op_id("add"), (x, x, 1)).equal(run("add", (x, x, 1)))
+
+
+def test_the_row_of_an_id_outlives_its_name():
+    """An interpreter gets the row of a function whose op was taken out of the table, and not that of its successor."""
+    rows = []
+
+    class Rows(Interpreter):
+        traces = True
+
+        def call(self, op, args, out, variant):
+            rows.append(ops.row(op))
+            return NotImplemented
+
+    functions = []
+    for factor in (2, 3):
+        library = pt.library.Library("test_interpret", "FRAGMENT")
+        library.define("scaled(Tensor x) -> Tensor")
+        library.impl("scaled", lambda x, factor=factor: x * factor, "CompositeExplicitAutograd")
+        functions.append(ops.function("test_interpret::scaled"))
+        if factor == 2:
+            library._destroy()
+    with Rows():
+        with pytest.raises(NotImplementedError):        # its kernel has gone with its library
+            functions[0](pt.ones(1))
+        assert functions[1](pt.ones(1)).item() == 3
+    library._destroy()
+    first, second = [r for r in rows if r.name == "test_interpret::scaled"]
+    assert first is not second and first.definition is not second.definition

@@ -5,8 +5,8 @@ or C addresses. It has an id above the built ones and takes part in autograd, me
 interposition and the ``ops`` mapping like a built one.
 """
 from ptcore._device import column_of
+from ptcore._ops import _by_id, functions
 from ptcore._ops import _rows as _known
-from ptcore._ops import functions
 from ptcore._ops.table import ids as _table
 from ptcore._ops.table import schema
 from ptcore._ops.table import signature as _signature
@@ -122,7 +122,7 @@ def register(signature, *, spec, kernels, types=schema.ALL, promote="default", v
     if vjp:
         _table.set_vjp(op, _adapter(row, vjp, tuple(saves)))
     function = functions.registered(row, op)
-    _known[row.name] = row
+    _known[row.name] = _by_id[op] = row     # by the id, the row outlives its name
     return function
 
 
@@ -157,7 +157,7 @@ def register_custom(qualname, function_schema, definition):
     op = _table.register_row(qualname, row.letters, ",".join([a.name for a in args]), "registered",
                              sum([not a.keyword_only for a in args]), max(len(function_schema.returns), 1),
                              (1 << len(schema.DTYPES)) - 1, _PROMOTE["none"], 0, [], custom=True)
-    _known[qualname] = row
+    _known[qualname] = _by_id[op] = row
     return functions.registered(row, op, definition)
 
 
