@@ -53,7 +53,9 @@ class NVRTC:
             options = [o.encode() for o in options]
             error, = nvrtc.nvrtcCompileProgram(program, len(options), options)
             _, size = nvrtc.nvrtcGetProgramLogSize(program)
-            log = b" " * size
+            # A buffer that NVRTC writes to is a bytearray: CPython shares all bytes objects of one byte, and an empty
+            # log has one.
+            log = bytearray(size)
             nvrtc.nvrtcGetProgramLog(program, log)
             self.log = log.rstrip(bytes(1)).decode(errors="replace")
             if error:
@@ -64,10 +66,10 @@ class NVRTC:
                 raise RuntimeError(f"NVRTC: {error.name}\n{self.log}")
             error, size = nvrtc.nvrtcGetCUBINSize(program)
             self._check(error, "nvrtcGetCUBINSize")
-            cubin = b" " * size
+            cubin = bytearray(size)
             error, = nvrtc.nvrtcGetCUBIN(program, cubin)
             self._check(error, "nvrtcGetCUBIN")
-            return cubin
+            return bytes(cubin)
         finally:
             nvrtc.nvrtcDestroyProgram(program)
 

@@ -28,6 +28,13 @@ def test_structured(program, architecture):
     _proved.compile_all([(program, _proved.representative(program))], architecture, disassembled=True)
 
 
+def test_an_empty_log_is_written_to_no_shared_bytes():
+    """CPython has one object for all bytes of length one, so a C function must not write to such an object."""
+    _compile.compiler().compile("__global__ void f() {}", {}, 90)
+    assert _compile.compiler().log == ""
+    assert [bytes([i])[0] for i in range(256)] == list(range(256))
+
+
 @pytest.mark.parametrize("architecture", [70, 131])
 def test_a_device_that_nvrtc_does_not_know(architecture):
     with pytest.raises(RuntimeError, match=rf"nvrtc 13\.\d+ compiles for sm_75 to sm_\d+, not for sm_{architecture}: "
