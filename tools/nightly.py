@@ -49,6 +49,7 @@ KILLED = 75             # per cent of the mutations that were judged
 STORM_CALLS = 1_000_000
 STORM_PARTS = 8
 ARCHITECTURES = (75, 80, 90, 100, 120)
+PYTHONS = ("3.12", "3.13", "3.14", "3.15")
 LIMIT = 4 * 3600        # seconds of one part
 MINUTES = 120
 
@@ -137,6 +138,10 @@ def parts(seed):
                       {"PYTHONPATH": str(ROOT / "tests" / "outside")})
     # what CI runs only where it has changed: the builds of two other forms, with the page about adding an op
     found["builds"] = ([*pytest, "tests/test_add_an_op.py"], {"PTCORE_TEST_BUILDS": "1"})
+    # wheels of the other Pythons, each with the whole suite
+    for version in PYTHONS:
+        found[f"python/{version}"] = ([sys.executable, "-P", "tools/ship.py", f"python-{version}", "--jobs",
+                                       str(os.cpu_count())], {})
     # how strong the tests are: changed lines that a test has to notice
     found["mutate"] = ([sys.executable, "-P", "tools/mutate.py", "--number", str(MUTATIONS), "--seed", str(seed),
                         "--jobs", str(os.cpu_count()), "--minutes", str(LIMIT // 60 - 30), "--least", str(KILLED),
