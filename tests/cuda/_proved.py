@@ -1,7 +1,8 @@
 """Which programs have not changed since all of their kernels were compiled and held to their bounds.
 
-``proved.tsv`` has a line for each structured program and for each eighth of the elementwise ones: its name, and a
-digest of the texts, the headers that they include, the compiler and the bounds. ``test_nvrtc.py`` compiles what has
+``proved.tsv`` has a line for each structured program, for each eighth of the elementwise ones, and for the hot kernels
+with the dtypes that their budgets are of: its name, and a digest of the texts, the headers that they include, the
+compiler and the bounds. ``test_nvrtc.py`` compiles what has
 another digest than its line; the nightly run compiles everything. The lines are made by compiling everything:
 
     python tests/cuda/_proved.py
@@ -23,6 +24,7 @@ from ptcore.cuda import _compile, _programs
 HALF = 9
 ARCHITECTURES = (75, 80, 90)
 PARTS = 8
+HOT = "hot kernels"
 RECORD = Path(__file__).with_name("proved.tsv")
 
 
@@ -65,10 +67,16 @@ def elementwise(part):
     return list(chosen.items())
 
 
+def hot():
+    """The programs of hot kernels, with the dtypes of their budgets."""
+    rows = sorted({(row.program, row.types) for row in _budgets.BUDGETS})
+    return [(program, tuple(_programs.CPP.index(t) for t in types.split())) for program, types in rows]
+
+
 def units():
     """Name of a line to its (program, types)."""
     found = {program: [(program, representative(program))] for program in _programs.STRUCTURED}
-    return found | {f"elementwise {part}": elementwise(part) for part in range(PARTS)}
+    return found | {f"elementwise {part}": elementwise(part) for part in range(PARTS)} | {HOT: hot()}
 
 
 def digests():
@@ -76,7 +84,7 @@ def digests():
     bounds = Path(_usage.__file__).read_text() + repr(_budgets.DIVIDING)
     identity, headers, found = Verbose().identity, _programs.headers(), {}
     for name, programs in units().items():
-        h = hashlib.sha256(f"{bounds}\0{ARCHITECTURES}".encode())
+        h = hashlib.sha256(f"{bounds}\0{ARCHITECTURES}{_budgets.BUDGETS if name == HOT else ''}".encode())
         for program, types in programs:
             text = _programs.text_of(program, types)
             h.update(_compile.key_of(text, _compile.included(text, headers), 0, identity).encode())
@@ -100,6 +108,8 @@ def prove(name):
     programs = units()[name]
     if name.startswith("elementwise "):
         compile_all(programs, 90)
+    elif name == HOT:
+        compile_all(programs, 90, disassembled=True, first=False)
     else:
         for architecture in ARCHITECTURES:
             compile_all(programs, architecture, disassembled=True)

@@ -1,4 +1,4 @@
-"""``_machine_code`` on kernels of known shape, and the budgets of hot kernels; NVRTC and nvdisasm, no GPU."""
+"""``_machine_code`` on kernels of known shape, and what budgets say; NVRTC and nvdisasm, no GPU."""
 import importlib.util
 from pathlib import Path
 
@@ -14,7 +14,7 @@ if not importlib.util.find_spec("cuda") or not importlib.util.find_spec("cuda.bi
 if not _machine_code.nvdisasm():
     pytest.skip("nvdisasm is not installed", allow_module_level=True)
 
-from ptcore.cuda import _compile, _programs
+from ptcore.cuda import _compile
 
 TEXT = """
 extern "C" {
@@ -170,18 +170,6 @@ def test_arguments_beyond_their_bound(monkeypatch):
         assert _usage.declared(cubin) == {"wide": {"threads": 64, "arguments": 8 + room}}
         assert _usage.too_much("test", nvrtc.log, cubin) == said
         assert _usage.too_much("step:adam", nvrtc.log, cubin) == []
-
-
-PROGRAMS = sorted({(row.program, row.types) for row in _budgets.BUDGETS})
-
-
-@pytest.mark.parametrize(("program", "types"), PROGRAMS, ids=lambda name: name.replace(" ", "-"))
-def test_hot_kernels(program, types):
-    codes = tuple(_programs.CPP.index(t) for t in types.split())
-    text = _programs.text_of(program, codes)
-    cubin = _compile.NVRTC().compile(text, _compile.included(text, _programs.headers()), 90)
-    wrong = _budgets.too_much(program, types.split(), cubin)
-    assert not wrong, "\n".join(wrong)
 
 
 def test_predictions_stand_beside_what_was_measured():
