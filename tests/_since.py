@@ -3,6 +3,8 @@ import os
 import subprocess
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parent.parent
 RECORD = ROOT / "benchmarks" / "NIGHTLY.md"
 
@@ -31,3 +33,9 @@ def changed(part, *paths):
         return ["it has not passed yet"]
     found = git("diff", "--name-only", commit, "--", *paths)
     return ["git does not know"] if found is None else found.split()
+
+
+def since(part, *paths):
+    """A mark of tests that run where something below the paths has changed since the part passed, and at night."""
+    return pytest.mark.skipif(not changed(part, *paths),
+                              reason=f"as at the commit of the row {part!r} of benchmarks/NIGHTLY.md")

@@ -13,7 +13,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from _since import changed
+from _since import since
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "doc" / "source" / "dev" / "add_an_op.rst"
@@ -21,8 +21,7 @@ PAGE = ROOT / "doc" / "source" / "dev" / "add_an_op.rst"
 # A build of its own takes minutes: it is made where what it is about has changed, and at night.
 ABOUT = ("doc/source/dev/add_an_op.rst", "tests/test_add_an_op.py", "meson.build", "meson.options",
          "ptcore/meson.build", "ptcore/_build", "ptcore/_ops/kernels", "ptcore/_ops/include", "ptcore/autograd")
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(
-    not changed("builds", *ABOUT), reason="as at the commit of the row 'builds' of benchmarks/NIGHTLY.md")]
+pytestmark = [pytest.mark.slow, since("builds", *ABOUT)]
 
 # An editable install would be found before PYTHONPATH.
 NOT_EDITABLE = """

@@ -80,6 +80,9 @@ def parts(seed):
     found["cuda/races"] = (device, {"PTCORE_TEST_CUDA": "standin", "PTCORE_STANDIN_SANITIZE": "races",
                                     "PTCORE_STANDIN_DIR": str(WORK / "standin-races")})
     every = {"PTCORE_TEST_EXAMPLES": str(EXAMPLES), "PTCORE_TEST_CUDA": "standin"}
+    # what CI runs only where it has changed
+    found["cuda/host"] = ([*pytest, *(f"tests/cuda/test_{name}.py" for name in (
+        "allocator", "host_kernels", "launch_cost"))], {"PTCORE_TEST_BUILDS": "1"})
     nvrtc = [*pytest, "tests/cuda/test_nvrtc.py"]
     found["cuda/every"] = ([*nvrtc, "tests/cuda/device/test_device_ops.py", "-k", "not everything"], every)
     for architecture in ARCHITECTURES:

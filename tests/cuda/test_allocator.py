@@ -6,6 +6,7 @@ import subprocess
 
 import allocator_library
 import pytest
+from _since import since
 from allocator_library import EXPANDABLE, OUT_OF_MEMORY, compile_sources, current, parsed
 from allocator_model import MIB, Model
 from native import needs_compiler
@@ -414,17 +415,19 @@ def test_threads(start, library, settings):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("settings", ["", EXPANDABLE])
+@since("cuda/host", "ptcore/cuda/allocator", *(f"tests/cuda/{name}" for name in (
+    "allocator_driver.cpp", "allocator_library.py", "test_allocator.py")))
 @pytest.mark.parametrize("sanitizer", ["thread", "address,undefined"])
-def test_threads_under_sanitizers(tmp_path, sanitizer, settings):
+def test_threads_under_sanitizers(tmp_path, sanitizer):
     program = tmp_path / "hammer"
     compile_sources(program, "-O1", "-g", "-DHAMMER", f"-fsanitize={sanitizer}")
     prefix = ["setarch", "-R"]      # some versions of TSan know only addresses that are not random
     if not shutil.which("setarch") or subprocess.run([*prefix, "true"], capture_output=True).returncode:
         prefix = []
-    done = subprocess.run([*prefix, str(program), settings], capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.split() == ["0"] * 5
+    for settings in ("", EXPANDABLE):
+        done = subprocess.run([*prefix, str(program), settings], capture_output=True, text=True)
+        assert done.returncode == 0, settings + done.stdout + done.stderr
+        assert done.stdout.split() == ["0"] * 5, settings
 
 
 # Pinned host memory

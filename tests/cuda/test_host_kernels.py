@@ -13,7 +13,12 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent / "host"))
 
 import host_compiler
+from _since import since
 from child import PROGRAMS, Args, Names, child, fails, folder, image, kernels
+
+pytestmark = since("cuda/host", "tests/cuda/host", "tests/cuda/test_host_kernels.py", "ptcore/_ops/include",
+                   *(f"ptcore/cuda/{name}" for name in ("kernels/base.cuh", "kernels/divide.cuh", "kernels/mma.cuh",
+                                                        "launch/divisor.hpp")))
 
 
 @child

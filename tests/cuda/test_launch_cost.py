@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from _recorded import held
+from _since import since
 
 PATH = Path(__file__).parents[2] / "tools" / "instructions.py"
 
@@ -13,6 +14,8 @@ pytest.importorskip("cuda.bindings")
 pytestmark = [
     pytest.mark.skipif(not importlib.util.find_spec("ptcore.cuda._backend"), reason="built without the CUDA backend"),
     pytest.mark.skipif(not PATH.exists(), reason="needs the source tree"),
+    since("cuda/host", "ptcore/cuda", "ptcore/_ops/call", "ptcore/_ops/include", "ptcore/autograd", "tests/cuda/host",
+          "tests/cuda/test_launch_cost.py", "tools/instructions.py"),
     pytest.mark.skipif(not shutil.which("valgrind"), reason="valgrind is not installed"),
 ]
 
