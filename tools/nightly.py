@@ -83,6 +83,7 @@ def parts(seed):
     # what CI runs only where it has changed
     found["cuda/host"] = ([*pytest, *(f"tests/cuda/test_{name}.py" for name in (
         "allocator", "host_kernels", "launch_cost"))], {"PTCORE_TEST_BUILDS": "1"})
+    found["cuda/device"] = ([*pytest, "tests/cuda/test_on_standin.py"], {"PTCORE_TEST_BUILDS": "1"})
     nvrtc = [*pytest, "tests/cuda/test_nvrtc.py"]
     found["cuda/every"] = ([*nvrtc, "tests/cuda/device/test_device_ops.py", "-k", "not everything"], every)
     for architecture in ARCHITECTURES:
