@@ -97,7 +97,7 @@ from ptcore.autograd import tensor_methods as _tensor_methods  # noqa: E402
 
 
 def _check_cuda(index):
-    from ptcore.cuda.loading import check_device
+    from ptcore.cuda.driver.loading import check_device
     return check_device(index)
 
 

@@ -169,9 +169,9 @@ class cuFFTPlanCache:
         self.device_index = device_index
 
     def _tables(self):
-        from ptcore.cuda import loading
+        from ptcore.cuda.driver import loading
         loading.check_device(self.device_index)
-        from ptcore.cuda import library_tables
+        from ptcore.cuda.driver import library_tables
         return library_tables
 
     @property
@@ -209,7 +209,7 @@ class cuFFTPlanCacheManager:
     __slots__ = ()
 
     def __getitem__(self, device):
-        from ptcore.cuda import loading
+        from ptcore.cuda.driver import loading
         return cuFFTPlanCache(loading.index_of(device, "cufft_plan_cache"))
 
     size = property(lambda self: self[None].size)

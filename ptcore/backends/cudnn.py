@@ -32,9 +32,9 @@ def is_available():
     from ptcore.cuda import is_available
     if not is_available():
         return False
-    from ptcore.cuda.loading import runtime
+    from ptcore.cuda.driver.loading import runtime
     runtime().initialise()
-    from ptcore.cuda import library_tables
+    from ptcore.cuda.driver import library_tables
     return library_tables.has_cudnn()
 
 
@@ -44,7 +44,7 @@ def version():
         return None
     import ctypes
 
-    from ptcore.cuda.libraries import library_path
+    from ptcore.cuda.driver.libraries import library_path
     return int(ctypes.CDLL(library_path("cudnn")).cudnnGetVersion())
 
 

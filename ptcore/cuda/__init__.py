@@ -6,7 +6,7 @@ at its first use, and raises RuntimeError that says what is missing where there 
 from ptcore import _lazy
 from ptcore._contexts import Exchanged as _Exchanged
 from ptcore._errors import OutOfMemoryError
-from ptcore.cuda import _probe, loading
+from ptcore.cuda.driver import loading, probe
 
 __all__ = ["OutOfMemoryError", "can_device_access_peer", "current_device", "device", "device_count", "device_of",
            "get_arch_list", "get_device_capability", "get_device_name", "get_gencode_flags", "get_sync_debug_mode",
@@ -38,7 +38,7 @@ def _complete():
 
 def device_count():
     """The number of CUDA devices that can be used."""
-    count = _probe.device_count()
+    count = probe.device_count()
     return count if count and (loading.started() is not None or _complete()) else 0
 
 
@@ -174,6 +174,6 @@ def ipc_collect():
     """Lets go of memory that was sent to other processes which do not need it any more; so does each further message,
     and an allocation that would fail."""
     if loading.started() is not None:
-        from ptcore.cuda import allocators
+        from ptcore.cuda.allocator import allocators
         for f in allocators.reclaim:
             f()

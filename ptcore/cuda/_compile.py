@@ -11,7 +11,8 @@ import tempfile
 from pathlib import Path
 
 from ptcore._cache import cache_dir
-from ptcore.cuda import _programs, libraries
+from ptcore.cuda import _programs
+from ptcore.cuda.driver import libraries
 
 _INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 

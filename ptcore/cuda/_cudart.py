@@ -4,7 +4,7 @@ The runtime's codes of errors are the driver's.
 """
 import enum
 
-from ptcore.cuda.loading import index_of, runtime
+from ptcore.cuda.driver.loading import index_of, runtime
 
 __all__ = ["CudaError", "check_error", "cudaStatus", "cudart", "current_blas_handle", "current_solver_handle"]
 
@@ -138,7 +138,7 @@ def cudart():
 def _handle(name):
     index = runtime().current_device()
     runtime().check_device(index)
-    from ptcore.cuda import library_tables
+    from ptcore.cuda.driver import library_tables
     return library_tables.handle(name, index)
 
 

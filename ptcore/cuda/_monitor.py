@@ -1,7 +1,7 @@
 """What NVML, the driver's library for monitoring, says of a device, by the package nvidia-ml-py (``cuda13-tools``)."""
 import uuid
 
-from ptcore.cuda.loading import index_of, runtime
+from ptcore.cuda.driver.loading import index_of, runtime
 
 __all__ = ["clock_rate", "device_memory_used", "list_gpu_processes", "memory_usage", "power_draw", "temperature",
            "utilization"]

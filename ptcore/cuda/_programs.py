@@ -6,7 +6,7 @@ a tuple of dtypes that its text sees as ``PT_T``, ``PT_U``, ``PT_V``, ``PT_W``.
 import re
 
 from ptcore._ops.table.steps import STEPS
-from ptcore.cuda._compiled import compiled
+from ptcore.cuda.driver.compiled import compiled
 
 # By dtype code.
 CPP = ("bool", "uint8_t", "int8_t", "uint16_t", "int16_t", "uint32_t", "int32_t", "uint64_t", "int64_t", "half",

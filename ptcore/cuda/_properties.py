@@ -1,7 +1,7 @@
 """What the driver says of a device."""
 from dataclasses import dataclass, field
 
-from ptcore.cuda.loading import index_of, runtime
+from ptcore.cuda.driver.loading import index_of, runtime
 
 
 @dataclass(frozen=True)

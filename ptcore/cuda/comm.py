@@ -3,7 +3,7 @@
 All functions are made of copies and ops, so that gradients pass through them.
 """
 from ptcore._device import device as _device_type
-from ptcore.cuda import loading
+from ptcore.cuda.driver import loading
 
 __all__ = ["broadcast", "broadcast_coalesced", "gather", "reduce_add", "reduce_add_coalesced", "scatter"]
 

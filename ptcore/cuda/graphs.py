@@ -9,8 +9,9 @@ import sys
 import warnings
 
 from ptcore import _lazy, _random
-from ptcore.cuda import _pools, loading
-from ptcore.cuda.loading import runtime
+from ptcore.cuda.allocator import pools
+from ptcore.cuda.driver import loading
+from ptcore.cuda.driver.loading import runtime
 from ptcore.cuda.memory import empty_cache
 from ptcore.cuda.streams import Stream, StreamContext, captures_events, current_stream
 
@@ -23,7 +24,7 @@ _MODES = ("global", "thread_local", "relaxed")
 
 def _driver():
     runtime()
-    from ptcore.cuda import _graph
+    from ptcore.cuda.driver import graph
     return _graph
 
 
@@ -90,7 +91,7 @@ class CUDAGraph:
         if not now._handle:
             raise RuntimeError("CUDAGraph.capture_begin: the default stream cannot be captured: use 'with "
                                "ptcore.cuda.graph(g):' or a ptcore.cuda.Stream")
-        _pools.refuse_other_backends("CUDAGraph.capture_begin: graphs need")
+        pools.refuse_other_backends("CUDAGraph.capture_begin: graphs need")
         from ptcore._exchange.convert import tensor
         index = now._index
         _driver().refuse_another(index)
@@ -102,7 +103,7 @@ class CUDAGraph:
         _random.hold(generator, lambda: _driver().is_capturing(index, runtime().current_stream(index)))
         self._index, self._pool, self._captured_on, self._state = index, number, now, state
         self._generator, self._before = generator, (seed, offset)
-        _pools.hold(index, number)
+        pools.hold(index, number)
         captures_events.append(self._events)
 
     def _end(self):
@@ -178,7 +179,7 @@ class CUDAGraph:
             return
         if self._pool is not None:
             _driver().destroy(self._graph, self._program)
-            _pools.drop(self._index, self._pool)
+            pools.drop(self._index, self._pool)
         self._clear()
 
     def __del__(self, at_exit=sys.is_finalizing):

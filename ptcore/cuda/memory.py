@@ -5,11 +5,11 @@ import pickle
 import sys
 
 from ptcore import _lazy
-from ptcore.cuda import _stats
-from ptcore.cuda._pools import CUDAPluggableAllocator, MemPool, change_current_allocator, use_mem_pool
-from ptcore.cuda._snapshot import frames_of, memory_snapshot
-from ptcore.cuda.loading import index_of, runtime, started
-from ptcore.cuda.loading import memory as _memory
+from ptcore.cuda.allocator import stats as _stats
+from ptcore.cuda.allocator.pools import CUDAPluggableAllocator, MemPool, change_current_allocator, use_mem_pool
+from ptcore.cuda.allocator.snapshot import frames_of, memory_snapshot
+from ptcore.cuda.driver.loading import index_of, runtime, started
+from ptcore.cuda.driver.loading import memory as _memory
 
 __all__ = ["CUDAPluggableAllocator", "MemPool", "caching_allocator_alloc", "caching_allocator_delete",
            "caching_allocator_disabled", "caching_allocator_enable", "change_current_allocator", "empty_cache",

@@ -1,7 +1,7 @@
 """When the tool that a program runs under, such as Nsight Systems, is to record: from ``start`` to ``stop``."""
 from contextlib import contextmanager
 
-from ptcore.cuda.loading import runtime
+from ptcore.cuda.driver.loading import runtime
 
 __all__ = ["profile", "start", "stop"]
 

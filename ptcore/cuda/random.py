@@ -3,7 +3,7 @@
 The same seed gives the bits that it gives on the CPU.
 """
 from ptcore import _random
-from ptcore.cuda.loading import index_of, runtime
+from ptcore.cuda.driver.loading import index_of, runtime
 
 __all__ = ["default_generators", "get_rng_state", "get_rng_state_all", "initial_seed", "manual_seed", "manual_seed_all",
            "seed", "seed_all", "set_rng_state", "set_rng_state_all"]

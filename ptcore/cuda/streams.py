@@ -3,7 +3,7 @@ import threading
 
 from ptcore._contexts import Exchanged
 from ptcore._device import device as _device
-from ptcore.cuda.loading import index_of, runtime
+from ptcore.cuda.driver.loading import index_of, runtime
 
 __all__ = ["Event", "ExternalStream", "Stream", "StreamContext", "current_stream", "default_stream",
            "get_stream_from_external", "set_stream", "stream"]

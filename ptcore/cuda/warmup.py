@@ -13,8 +13,8 @@ import sys
 from concurrent.futures import ProcessPoolExecutor
 
 from ptcore.cuda import _compile, _programs, get_arch_list
-from ptcore.cuda._compiled import compiled
-from ptcore.cuda.loading import runtime
+from ptcore.cuda.driver.compiled import compiled
+from ptcore.cuda.driver.loading import runtime
 
 
 def save_programs(path):

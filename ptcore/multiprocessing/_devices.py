@@ -15,7 +15,7 @@ from ptcore import Tensor
 from ptcore._exchange.copying import rebuild
 from ptcore._exchange.cuda_array import tensor_over
 from ptcore._memory.segments import allocate, started
-from ptcore.cuda.loading import runtime
+from ptcore.cuda.driver.loading import runtime
 from ptcore.cuda.streams import Event, current_stream
 
 ON_ITS_WAY, RETURNED = 0, -1
@@ -96,7 +96,7 @@ def reduce_storage(storage):
     slip = segment.storage(place, 16)
     number = next(_numbers)
     _sent[number] = storage, event, _words(slip)
-    from ptcore.cuda import allocators
+    from ptcore.cuda.allocator import allocators
     if collect not in allocators.reclaim:
         allocators.reclaim.append(collect)
     return rebuild_storage, (index, handle, offset, nbytes, event.ipc_handle(), slip, _me(), number)

@@ -6,9 +6,9 @@ import pytest
 from native import COMPILER, call
 
 HERE = Path(__file__).parent
-CUDA = HERE.parents[1] / "ptcore" / "cuda"
-SOURCES = [HERE / "allocator_driver.cpp", *(CUDA / f for f in ("block_allocator.cpp", "allocator_text.cpp",
-                                                              "pinned_pool.cpp"))]
+FOLDER = HERE.parents[1] / "ptcore" / "cuda" / "allocator"
+SOURCES = [HERE / "allocator_driver.cpp", *(FOLDER / f for f in ("block_allocator.cpp", "allocator_text.cpp",
+                                                                "pinned_pool.cpp"))]
 FUNCTIONS = ("allocate release info create record query synchronize destroy device host_allocate host_release "
              "foreign_allocate foreign_release granularity reserve unreserve map unmap").split()
 OUT_OF_MEMORY, NOT_READY = 2, 600
@@ -16,7 +16,7 @@ EXPANDABLE = "expandable_segments:True"
 
 
 def compile_sources(out, *flags):
-    flags = ["-std=c++17", "-Wall", "-Wextra", "-Werror", "-fPIC", "-pthread", f"-I{CUDA}", *flags]
+    flags = ["-std=c++17", "-Wall", "-Wextra", "-Werror", "-fPIC", "-pthread", f"-I{FOLDER}", *flags]
     objects = [f"{out}.{source.stem}.o" for source in SOURCES]
     for source, o in zip(SOURCES, objects):
         call([*COMPILER, *flags, "-c", str(source), "-o", o])

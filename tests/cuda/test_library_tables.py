@@ -18,7 +18,7 @@ CUDA = ROOT / "ptcore" / "cuda"
 if not importlib.util.find_spec("ptcore.cuda._backend"):
     pytest.skip("ptcore was built without the CUDA backend", allow_module_level=True)
 pytest.importorskip("cuda.bindings")
-SOURCE = pytest.mark.skipif(not (CUDA / "library_tables.pyx").exists(), reason="needs the source tree")
+SOURCE = pytest.mark.skipif(not (CUDA / "driver" / "library_tables.pyx").exists(), reason="needs the source tree")
 
 
 def nvidia_file(pattern):
@@ -36,9 +36,9 @@ HEADERS = pytest.mark.skipif(nvidia_file("cu13/include/cublasLt.h") is None, rea
 
 START = """
 import ctypes as c, sys
-from ptcore.cuda import libraries as _libraries, loading
+from ptcore.cuda.driver import libraries as _libraries, loading
 loading.compiled()
-from ptcore.cuda import library_tables
+from ptcore.cuda.driver import library_tables
 """
 
 
@@ -365,6 +365,6 @@ def test_no_library(name):
 def test_functions_of_the_driver_are_in_the_floor():
     """Cython binds each cimported function at import: one that the installed bindings lack would break them all."""
     from cuda.bindings import cydriver
-    used = {name for path in CUDA.glob("*.pyx") for name in re.findall(r"\bcu\.(cu[A-Z]\w+)\(", path.read_text())}
+    used = {name for path in CUDA.rglob("*.pyx") for name in re.findall(r"\bcu\.(cu[A-Z]\w+)\(", path.read_text())}
     assert len(used) > 35
     assert used <= set(cydriver.__pyx_capi__)

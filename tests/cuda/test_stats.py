@@ -4,7 +4,7 @@ from collections import OrderedDict
 
 import pytest
 
-from ptcore.cuda import _stats
+from ptcore.cuda.allocator import stats as _stats
 
 pytestmark = pytest.mark.core
 

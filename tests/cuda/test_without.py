@@ -16,7 +16,7 @@ def run(code):
 def test_import_loads_nothing_of_cuda():
     loaded = run("import sys, ptcore; ptcore.cuda.is_available(); ptcore.cuda.device_count();"
                  "print([m for m in sys.modules if m.split('.')[0] in ('cuda', 'nvidia') or"
-                 " m == 'ptcore.cuda._runtime'])")
+                 " m == 'ptcore.cuda.driver.runtime'])")
     assert loaded == "[]"
 
 

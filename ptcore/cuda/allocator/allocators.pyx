@@ -12,7 +12,7 @@ from libc.string cimport memset, strlen
 from libcpp.vector cimport vector
 
 from ptcore._device cimport pt_backend
-from ptcore.cuda._runtime cimport MAX_DEVICES, driver, handle_of, hint_of, last_error, thread_state
+from ptcore.cuda.driver.runtime cimport MAX_DEVICES, driver, handle_of, hint_of, last_error, thread_state
 
 cdef extern from "block_allocator.hpp" namespace "pt_cuda" nogil:
     cppclass DriverMemory:

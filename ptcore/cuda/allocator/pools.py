@@ -8,9 +8,9 @@ import ctypes
 import threading
 import weakref
 
-from ptcore.cuda import loading
-from ptcore.cuda._snapshot import memory_snapshot
-from ptcore.cuda.loading import index_of, memory, runtime, started
+from ptcore.cuda.driver import loading
+from ptcore.cuda.allocator.snapshot import memory_snapshot
+from ptcore.cuda.driver.loading import index_of, memory, runtime, started
 
 __all__ = ["CUDAPluggableAllocator", "MemPool", "change_current_allocator", "use_mem_pool"]
 
@@ -136,8 +136,8 @@ class MemPool:
     def __init__(self, allocator=None, use_on_oom=False, no_split=False):
         self._rules = (None if allocator is None else _checked(allocator, "MemPool"), bool(use_on_oom), bool(no_split))
         refuse_other_backends("MemPool: pools need")
-        from ptcore.cuda import _graph
-        self._index, self._number = runtime().check_device(-1), _graph.new_pool()
+        from ptcore.cuda.driver import graph
+        self._index, self._number = runtime().check_device(-1), graph.new_pool()
         self._enter(self._index)
         hold(self._index, self._number)
         weakref.finalize(self, _leave, self._index, self._number).atexit = False

@@ -1,5 +1,6 @@
 """What the allocator of device memory holds: segments with their blocks."""
-from ptcore.cuda import _stats, loading
+from ptcore.cuda.allocator import stats
+from ptcore.cuda.driver import loading
 
 
 def frames_of():
@@ -34,5 +35,5 @@ def memory_snapshot(mempool_id=None, include_traces=True):
     memory = loading.memory()
     found = []
     for device in range(loading.runtime().device_count()):
-        found += _stats.segments(memory.snapshot(device), device, frames_of())
+        found += stats.segments(memory.snapshot(device), device, frames_of())
     return [s for s in found if mempool_id in (None, s["segment_pool_id"])]

@@ -6,8 +6,8 @@ that draw random numbers read where in the stream of numbers they are from memor
 from cuda.bindings cimport cydriver as cu
 from libc.stdint cimport uint64_t, uintptr_t
 
-from ptcore.cuda import allocators
-from ptcore.cuda._runtime cimport check, driver, handle_of, use_device
+from ptcore.cuda.allocator import allocators
+from ptcore.cuda.driver.runtime cimport check, driver, handle_of, use_device
 
 cdef extern from "backend.hpp" namespace "pt_cuda" nogil:
     void forget_workspaces(int device, uint64_t pool)

@@ -3,8 +3,8 @@ from cuda.bindings cimport cydriver as cu
 from libc.stdint cimport uintptr_t
 from libc.string cimport memcpy
 
-from ptcore.cuda import allocators
-from ptcore.cuda._runtime cimport check, driver, use_device
+from ptcore.cuda.allocator import allocators
+from ptcore.cuda.driver.runtime cimport check, driver, use_device
 
 
 def memory_handle(int device, uintptr_t address):

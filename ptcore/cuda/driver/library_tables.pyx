@@ -4,7 +4,7 @@ import os
 from libc.stdint cimport int64_t, uintptr_t
 from libc.stdio cimport snprintf
 
-from ptcore.cuda.libraries import extra_of, library_path
+from ptcore.cuda.driver.libraries import extra_of, library_path
 
 cdef extern from "<dlfcn.h>" nogil:
     void *dlopen(const char *name, int flags)

@@ -4,14 +4,15 @@ What the runtime calls and stands above it, memory and the compiler of programs,
 """
 import importlib.util
 
-from ptcore.cuda._compiled import compiled
+from ptcore.cuda.driver.compiled import compiled
 
 allocator = None                        # of change_current_allocator
 _started = None
 
 
 def _start_memory(devices, backend):
-    from ptcore.cuda import allocators, library_tables
+    from ptcore.cuda.allocator import allocators
+    from ptcore.cuda.driver import library_tables
     allocators.start(devices, backend, allocator)
     library_tables.start()
 
@@ -22,11 +23,11 @@ def _cubin(*program):
 
 
 def runtime():
-    """The module ``_runtime``, started; RuntimeError that says what is missing where it cannot run."""
+    """The module ``runtime``, started; RuntimeError that says what is missing where it cannot run."""
     global _started
     if _started is None:
-        from ptcore.cuda import _probe
-        if importlib.util.find_spec("ptcore.cuda._backend") is not None and not _probe.device_count():
+        from ptcore.cuda.driver import probe
+        if importlib.util.find_spec("ptcore.cuda._backend") is not None and not probe.device_count():
             raise RuntimeError("no NVIDIA driver with a device was found on this machine")
         module = compiled()
         module.register(_start_memory, _cubin)
@@ -35,14 +36,14 @@ def runtime():
 
 
 def started():
-    """The module ``_runtime`` if a device has been used, else None."""
+    """The module ``runtime`` if a device has been used, else None."""
     return _started
 
 
 def memory():
-    """The module ``_memory``, of a backend that is started."""
+    """The module ``allocators``, of a backend that is started."""
     runtime()
-    from ptcore.cuda import allocators
+    from ptcore.cuda.allocator import allocators
     return allocators
 
 

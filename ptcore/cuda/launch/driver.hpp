@@ -1,4 +1,4 @@
-// The driver and the interpreter as the C++ half of the backend sees them: functions that _runtime.pyx fills in over
+// The driver and the interpreter as the C++ half of the backend sees them: functions that driver/runtime.pyx fills in over
 // cuda.bindings. All return a CUresult (0: done) unless said otherwise; none needs the GIL.
 #pragma once
 #include <cstddef>

@@ -10,7 +10,7 @@ from _tolerance import ACCUMULATED, assert_near
 import ptcore
 from ptcore._ops import decompositions
 from ptcore._ops.functions import fractional_windows
-from ptcore.cuda import loading
+from ptcore.cuda.driver import loading
 from ptcore.fx.experimental.proxy_tensor import make_fx
 
 pytestmark = pytest.mark.usefixtures("exact_convolution")

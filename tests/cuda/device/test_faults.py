@@ -491,7 +491,7 @@ def test_a_missing_library_is_named(name, extra, op, call):
     """At the first product, transform or equation; the CPU's products and other ops of the device go on."""
     extra = f"'ptcore[{extra}]'"
     lines = run(f"""
-from ptcore.cuda import libraries
+from ptcore.cuda.driver import libraries
 x = ptcore.ones(2, 2, device="cuda")
 libraries.set_library({name!r}, "/nowhere/lib.so")
 for _ in range(2):

@@ -171,7 +171,7 @@ def test_memory_that_ends_with_an_error():
 
 
 def test_many_equal_stacks_are_kept_once():
-    from ptcore.cuda import allocators
+    from ptcore.cuda.allocator import allocators
     _record_memory_history()
     allocates(1)
     numbers = []

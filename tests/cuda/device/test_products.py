@@ -9,7 +9,7 @@ import pytest
 import ptcore
 from ptcore import cuda
 from ptcore.backends.cuda import matmul
-from ptcore.cuda import libraries as _libraries
+from ptcore.cuda.driver import libraries as _libraries
 from ptcore.nn import functional
 
 REAL = ["float32", "float64", "float16", "bfloat16"]

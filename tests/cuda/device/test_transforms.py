@@ -195,7 +195,7 @@ def test_fewer_plans(cache):
 def test_the_one_not_used_for_longest_goes(cache, driver):
     import ctypes
 
-    from ptcore.cuda import libraries
+    from ptcore.cuda.driver import libraries
     library = ctypes.CDLL(libraries.library_path("cufft"))
 
     def made():

@@ -8,7 +8,7 @@ import sys
 sys.path.insert(0, {str(Path(__file__).resolve().parents[1] / "host")!r})
 import host_compiler
 from pathlib import Path
-from ptcore.cuda import libraries
+from ptcore.cuda.driver import libraries
 PATH = str(host_compiler.build_cudnn(Path(libraries.library_path("cufft")).parent))
 libraries.set_library("cudnn", PATH)
 dnn = ctypes.CDLL(PATH)

@@ -56,7 +56,7 @@ def load(folder, sanitize="", fused=False):
     os.environ.setdefault("PTCORE_CACHE_DIR", str(Path(folder) / "cache"))
     driver = ctypes.CDLL(str(host_compiler.build_standin(folder)), ctypes.RTLD_GLOBAL)
     from ptcore.cuda import _compile
-    from ptcore.cuda import libraries as _libraries
+    from ptcore.cuda.driver import libraries as _libraries
     _compile.set_compiler(HostCompiler(folder, sanitize, fused))
     _libraries.set_library("cublas", str(host_compiler.build_cublas(folder)))
     _libraries.set_library("cublasLt", str(host_compiler.build_cublaslt(folder)))

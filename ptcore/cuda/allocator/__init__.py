@@ -1,0 +1,1 @@
+"""Memory of devices and page-locked memory of the host: the caching allocators, their pools and their statistics."""

@@ -1,0 +1,1 @@
+"""What talks to the driver of CUDA and to its libraries, and the compiled half of the backend."""
