@@ -9,7 +9,7 @@ cdef extern from "ptcore/backend.h" nogil:
         void *(*allocate)(int64_t nbytes, int index) noexcept nogil
         void (*release)(void *data, int64_t nbytes, int index) noexcept nogil
         int (*copy)(const pt_view *dst, const pt_view *src) noexcept nogil
-        int (*elementwise)(const char *name, int compute, int loop_out, const pt_view *out,
+        int (*elementwise)(int op, const char *name, int compute, int loop_out, const pt_view *out,
                            const pt_view *inputs, int nin, const void *params) noexcept nogil
         int (*synchronize)(int index) noexcept nogil
         void *(*stream)(int index) noexcept nogil

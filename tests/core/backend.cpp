@@ -75,7 +75,7 @@ static int stub_copy(const pt_view *dst, const pt_view *src) {
 
 static const char *failure = nullptr;
 
-static int stub_elementwise(const char *name, int, int, const pt_view *out, const pt_view *in, int nin,
+static int stub_elementwise(int op, const char *name, int, int, const pt_view *out, const pt_view *in, int nin,
                             const void *) {
     for (int64_t i = 0; i < out->numel; i++) {
         double x = load(at(&in[0], i), in[0].dtype);

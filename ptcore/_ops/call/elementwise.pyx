@@ -470,7 +470,7 @@ cdef int run_loops(Call *c, Tensor r) except -1:
     if c.column == DEVICE_META:
         return 0
     if c.column != DEVICE_CPU:
-        status = BACKENDS[c.column].elementwise(entry.name, c.compute, o.dt, &out, views, c.nin, params)
+        status = BACKENDS[c.column].elementwise(c.op, entry.name, c.compute, o.dt, &out, views, c.nin, params)
         if status and status != PT_TYPE_ERROR:
             text = f"failed on {device_of(c.column, c.number)}{backend_error(c.column)}".encode()
             raise_status(status, c.o.name, text)

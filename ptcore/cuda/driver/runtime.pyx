@@ -18,13 +18,14 @@ from ptcore._device import register_backend
 from ptcore._errors import AcceleratorError
 from ptcore._device import set_stream as choose_stream
 from ptcore._ops.levels cimport copy_views as host_copy_views
-from ptcore._ops.table.ids cimport info, register_kernels
+from ptcore._ops.table.ids cimport MAX_OPS, info, register_kernels
 from ptcore._ops.table.ids import op_id
 from ptcore._types cimport *
 
 cdef extern from "backend.hpp" namespace "pt_cuda" nogil:
-    int elementwise(const char *name, int compute, int loop_out, const pt_view *out, const pt_view *inputs, int nin,
-                    const void *params) noexcept
+    void hold_elementwise(int n) except +
+    int elementwise(int op, const char *name, int compute, int loop_out, const pt_view *out, const pt_view *inputs,
+                    int nin, const void *params) noexcept
     int copy_views(const pt_view *dst, const pt_view *src) noexcept
     int copy_views_async(const pt_view *dst, const pt_view *src) noexcept
     pt_kernel kernel_by_name(const char *name) noexcept
@@ -360,6 +361,7 @@ def register(start_memory, cubin):
     names = ("CUDA_LAUNCH_BLOCKING", "PTCORE_CUDA_LAUNCH_BLOCKING")
     driver.blocking = any([os.environ.get(name, "") not in ("", "0") for name in names])
     _cubin = cubin
+    hold_elementwise(MAX_OPS)
     start_memory(device_count(), <uintptr_t>&backend)
     register_backend("cuda", <size_t>&backend, check_device)
     while kernels[i] != NULL:

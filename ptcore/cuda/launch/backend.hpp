@@ -4,7 +4,8 @@
 
 namespace pt_cuda {
 
-int elementwise(const char *name, int compute, int loop_out, const pt_view *out, const pt_view *in, int nin,
+void hold_elementwise(int n);                       // room for the kernels of n ops, before the first launch
+int elementwise(int op, const char *name, int compute, int loop_out, const pt_view *out, const pt_view *in, int nin,
                 const void *params);
 int copy_views(const pt_view *dst, const pt_view *src);
 int copy_views_async(const pt_view *dst, const pt_view *src);

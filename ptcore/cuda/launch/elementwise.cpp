@@ -1,7 +1,6 @@
 // The elementwise entry of the backend: operands as one walk, the kernel that fits, numbers by value.
+#include <atomic>
 #include <cstring>
-#include <mutex>
-#include <unordered_map>
 
 #include "driver.hpp"
 #include "backend.hpp"
@@ -19,21 +18,26 @@ struct Kernels {
     Kernel dense, packed, strided, cast;
 };
 
-const Kernels &kernels_of(const char *name) {
-    static std::mutex lock;
-    static std::unordered_map<const char *, Kernels *> known;
-    std::lock_guard<std::mutex> guard(lock);
-    Kernels *&k = known[name];
-    if (!k) {
-        k = new Kernels;
-        std::snprintf(k->program, sizeof(k->program), "elementwise:%s", name);
-        std::snprintf(k->casting, sizeof(k->casting), "elementwise_cast:%s", name);
-        k->dense = {k->program, "elementwise_dense"};
-        k->packed = {k->program, "elementwise_packed"};
-        k->strided = {k->program, "elementwise_strided"};
-        k->cast = {k->casting, "elementwise_cast"};
-    }
-    return *k;
+// By the ops' numbers. An entry is written once and never freed, so that a launch reads it without a lock.
+std::atomic<const Kernels *> *known;
+
+const Kernels &add_kernels(int op, const char *name) {
+    Kernels *k = new Kernels;
+    std::snprintf(k->program, sizeof(k->program), "elementwise:%s", name);
+    std::snprintf(k->casting, sizeof(k->casting), "elementwise_cast:%s", name);
+    k->dense = {k->program, "elementwise_dense"};
+    k->packed = {k->program, "elementwise_packed"};
+    k->strided = {k->program, "elementwise_strided"};
+    k->cast = {k->casting, "elementwise_cast"};
+    const Kernels *first = nullptr;
+    if (known[op].compare_exchange_strong(first, k, std::memory_order_release, std::memory_order_acquire)) return *k;
+    delete k;                           // another thread was first: loaded kernels are known by its addresses
+    return *first;
+}
+
+const Kernels &kernels_of(int op, const char *name) {
+    const Kernels *k = known[op].load(std::memory_order_acquire);
+    return k ? *k : add_kernels(op, name);
 }
 
 // One host element as a number of the type that the compute dtype is computed in; with `rounded`, as one of that dtype.
@@ -55,8 +59,12 @@ int value_of(const pt_view &host, int compute, bool rounded, unsigned char *valu
 
 }  // namespace
 
-int elementwise(const char *name, int compute, int loop_out, const pt_view *out, const pt_view *in, int nin,
-                const void *params) {
+void hold_elementwise(int n) {
+    if (!known) known = new std::atomic<const Kernels *>[n]();
+}
+
+int elementwise(int op, const char *name, int compute, int loop_out, const pt_view *out, const pt_view *in,
+                int nin, const void *params) {
     last_error[0] = 0;
     if (out->numel == 0) return PT_OK;
     pt_call c = {};
@@ -94,7 +102,7 @@ int elementwise(const char *name, int compute, int loop_out, const pt_view *out,
         dense = dense && (w.ndim == 0 || w.strides[k][0] == item_size(views[k]->dtype));
         a.aligned = a.aligned && (uintptr_t)views[k]->data % 16 == 0;
     }
-    const Kernels &kernels = kernels_of(name);
+    const Kernels &kernels = kernels_of(op, name);
     int status;
     if (dense) {
         a.n = w.count();

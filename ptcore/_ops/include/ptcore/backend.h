@@ -30,10 +30,11 @@ typedef struct pt_backend {
      * (view->device == 0). It returns when host memory may be used again. */
     int (*copy)(const pt_view *dst, const pt_view *src);
 
-    /* out = op(in...), as pt_elementwise_run. An input with device == 0 is one element in host
-     * memory. `name` is the op's; its address stays the same. PT_TYPE_ERROR: this backend has
-     * no such op. */
-    int (*elementwise)(const char *name, int compute_dtype, int loop_out_dtype,
+    /* out = op(in...): inputs are cast to compute_dtype, the result, of loop_out_dtype, to out's. An input with
+     * device == 0 is one element in host memory. `op` is the op's number, small and the same all through the
+     * process, as an index of what a backend keeps; the number of an op differs from release to release, its
+     * `name` does not. PT_TYPE_ERROR: this backend has no such op. */
+    int (*elementwise)(int op, const char *name, int compute_dtype, int loop_out_dtype,
                        const pt_view *out, const pt_view *in, int nin, const void *params);
 
     /* The others may be NULL. */
