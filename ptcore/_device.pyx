@@ -233,8 +233,8 @@ def register_backend(str name, size_t backend, check=None):
         If the name is the CPU's or meta's, or no identifier, or no address is given, or a function
         is missing.
     RuntimeError
-        If all columns are taken, or the backend was compiled against another version of
-        ``ptcore/backend.h``.
+        If all columns are taken, or the backend was compiled against another ABI (``PT_ABI`` in
+        ``ptcore/kernel.h``).
     """
     if name in ("cpu", "meta") or not name.isidentifier():
         raise ValueError(f"register_backend: name must be a new identifier, got {name!r}")
@@ -242,11 +242,12 @@ def register_backend(str name, size_t backend, check=None):
     if backend == 0:
         raise ValueError("register_backend: backend must be the address of a pt_backend, got 0")
     given = <const pt_backend *>backend
-    if given.abi != PT_ABI or given.size < SIZE_AT_FIRST:
-        raise RuntimeError(f"register_backend: {name!r} was compiled against another version of "
-                           f"ptcore/backend.h: abi must be {PT_ABI}, got {given.abi}, size at least "
-                           f"{SIZE_AT_FIRST}, got {given.size}; compile it again with this ptcore's "
-                           "headers")
+    if given.abi != PT_ABI:
+        raise RuntimeError(f"register_backend: {name!r} was compiled against ABI {given.abi} of ptcore, and the "
+                           f"ptcore that runs has ABI {PT_ABI}: build it again")
+    if given.size < SIZE_AT_FIRST:
+        raise RuntimeError(f"register_backend: {name!r} must have the size of a pt_backend, at least "
+                           f"{SIZE_AT_FIRST}, got {given.size}")
     if (given.allocate == NULL or given.release == NULL or given.copy == NULL
             or given.elementwise == NULL):
         raise ValueError(f"register_backend: {name!r} must have the functions allocate, release, copy "

@@ -13,13 +13,11 @@ cdef dict _by_key = {}
 cdef str _package = "ptcore"               # what is printed in front of the names of dtypes
 
 _TABLE = (
-    # name, kind, itemsize, other names (PyTorch's), in code order
-    ("bool", "b", 1, ()), ("uint8", "u", 1, ()), ("int8", "i", 1, ()),
-    ("uint16", "u", 2, ()), ("int16", "i", 2, ("short",)), ("uint32", "u", 4, ()),
-    ("int32", "i", 4, ("int",)), ("uint64", "u", 8, ()), ("int64", "i", 8, ("long",)),
-    ("float16", "f", 2, ("half",)), ("bfloat16", "f", 2, ()), ("float32", "f", 4, ("float",)),
-    ("float64", "f", 8, ("double",)), ("complex64", "c", 8, ("cfloat",)),
-    ("complex128", "c", 16, ("cdouble",)),
+    # name, itemsize, other names (PyTorch's), in code order
+    ("bool", 1, ()), ("uint8", 1, ()), ("int8", 1, ()), ("uint16", 2, ()), ("int16", 2, ("short",)),
+    ("uint32", 4, ()), ("int32", 4, ("int",)), ("uint64", 8, ()), ("int64", 8, ("long",)),
+    ("float16", 2, ("half",)), ("bfloat16", 2, ()), ("float32", 4, ("float",)), ("float64", 8, ("double",)),
+    ("complex64", 8, ("cfloat",)), ("complex128", 16, ("cdouble",)),
 )
 
 
@@ -122,7 +120,8 @@ cdef class dtype:
 cdef void _fill_tables():
     cdef int i, j
     cdef dtype d
-    for i, (name, kind, itemsize, aliases) in enumerate(_TABLE):
+    for i, (name, itemsize, aliases) in enumerate(_TABLE):
+        kind = chr(pt_kind(i))
         d = dtype.__new__(dtype)
         d.name = name
         d.kind = kind

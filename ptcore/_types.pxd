@@ -9,6 +9,9 @@ cdef extern from "ptcore/kernel.h" nogil:
         PT_ABI, PT_OK, PT_RUNTIME_ERROR, PT_VALUE_ERROR, PT_INDEX_ERROR, PT_TYPE_ERROR
         PT_MEMORY_ERROR, PT_LINALG_ERROR, PT_NEED_BLAS, PT_STRIDED
         PT_PARAM_NONE, PT_PARAM_INT, PT_PARAM_FLOAT, PT_PARAM_COMPLEX, PT_PARAM_INTS
+        PT_KIND_FLOATING, PT_KIND_COMPLEX
+    bint pt_is(int dtype, uint32_t kinds)
+    char pt_kind(int dtype)
 
     ctypedef struct pt_view:
         char *data
@@ -44,6 +47,12 @@ cdef extern from "ptcore/kernel.h" nogil:
         char error[256]
 
     ctypedef int (*pt_kernel)(pt_call *) noexcept nogil
+
+    ctypedef struct pt_kernel_entry:
+        const char *name
+        pt_kernel kernel
+
+cdef extern from "loops.h" nogil:
     ctypedef void (*pt_loop)(char *const *, int64_t, const void *) noexcept nogil
 
     ctypedef struct pt_elementwise:
@@ -53,10 +62,6 @@ cdef extern from "ptcore/kernel.h" nogil:
         pt_loop *sv
         int32_t nin
         int32_t cost
-
-    ctypedef struct pt_kernel_entry:
-        const char *name
-        pt_kernel kernel
 
 cdef extern from "_storage.h":
     enum:

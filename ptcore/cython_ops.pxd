@@ -27,7 +27,7 @@ cdef extern from "ptcore/kernel.h" nogil:
         int64_t i
         double d, im
         const int64_t *list
-    ctypedef struct pt_call "pt_call_2":         # the name says the version: see PT_ABI
+    ctypedef struct pt_call "pt_call_3":         # the name says the version: see PT_ABI
         int32_t op, nin, nout, nparams
         const pt_view *inputs "in"
         pt_view *out

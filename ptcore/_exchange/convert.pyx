@@ -20,7 +20,7 @@ import ptcore._tensor as _tensor_module
 from ptcore._subclass import of_class
 from ptcore._errors import ConversionError, DTypeError, SeveralElementsError, ShapeError, here
 
-cdef extern from "ptcore/elementwise.h" nogil:
+cdef extern from "loops.h" nogil:
     int pt_copy(const pt_view *dst, const pt_view *src)
 
 cdef dict _buffer_codes = {"?": PT_BOOL, "e": PT_FLOAT16, "f": PT_FLOAT32, "d": PT_FLOAT64, "Zf": PT_COMPLEX64,

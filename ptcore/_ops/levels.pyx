@@ -8,7 +8,7 @@ cdef extern from "parallel.hpp":
     int pt_get_num_threads()
     void pt_set_num_threads(int)
 
-cdef extern from "ptcore/elementwise.h" nogil:
+cdef extern from "loops.h" nogil:
     int pt_copy(const pt_view *dst, const pt_view *src)
 
 cdef extern from "select.h":

@@ -13,7 +13,7 @@ from ptcore._ops.history cimport check_inplace
 from ptcore._ops.plan.hooks cimport copy_run, dry, planning, spoil
 from ptcore._ops.table.ids cimport *
 
-cdef extern from "ptcore/elementwise.h" nogil:
+cdef extern from "loops.h" nogil:
     int pt_copy(const pt_view *dst, const pt_view *src)
 
 

@@ -7,9 +7,9 @@
 
 #include "ptcore/backend.h"
 
-// The layouts of PT_ABI 2 where a pointer has 8 bytes: kernels index arrays of these two, so their
+// The layouts of PT_ABI 3 where a pointer has 8 bytes: kernels index arrays of these two, so their
 // size never changes under one version; pt_call may grow at its end.
-static_assert(PT_ABI == 2 && sizeof(void *) == 8, "another version has other numbers");
+static_assert(PT_ABI == 3 && sizeof(void *) == 8, "another version has other numbers");
 static_assert(sizeof(pt_view) == 48 && offsetof(pt_view, numel) == 24 && offsetof(pt_view, layout) == 40, "");
 static_assert(sizeof(pt_param) == 40 && offsetof(pt_param, list) == 32, "");
 static_assert(offsetof(pt_call, stream) == 56 && offsetof(pt_call, error) == 64 && sizeof(pt_call) >= 320, "");
@@ -77,6 +77,12 @@ static const char *failure = nullptr;
 
 static int stub_elementwise(int op, const char *name, int, int, const pt_view *out, const pt_view *in, int nin,
                             const void *) {
+    static std::atomic<const char *> names[4096];       // by the ops' numbers
+    const char *before = nullptr;
+    if (op < 0 || op >= 4096 || (!names[op].compare_exchange_strong(before, name) && before != name)) {
+        failure = "an op has another number or name than before";
+        return PT_RUNTIME_ERROR;
+    }
     for (int64_t i = 0; i < out->numel; i++) {
         double x = load(at(&in[0], i), in[0].dtype);
         double y = nin > 1 ? load(at(&in[1], i), in[1].dtype) : 0, r;
@@ -108,7 +114,7 @@ __attribute__((visibility("default"))) pt_backend stub_backend = {
     PT_ABI, sizeof(pt_backend), stub_allocate, stub_release, stub_copy, stub_elementwise, nullptr, stub_stream,
     stub_error};
 __attribute__((visibility("default"))) pt_backend other_abi = {
-    PT_ABI + 1, sizeof(pt_backend), stub_allocate, stub_release, stub_copy, stub_elementwise, nullptr, nullptr,
+    PT_ABI - 1, sizeof(pt_backend), stub_allocate, stub_release, stub_copy, stub_elementwise, nullptr, nullptr,
     nullptr};
 __attribute__((visibility("default"))) pt_backend too_small = {
     PT_ABI, 16, stub_allocate, stub_release, stub_copy, stub_elementwise, nullptr, nullptr, nullptr};

@@ -120,8 +120,8 @@ def test_failures_name_the_device_and_its_reason(stub):
 
 
 @pytest.mark.parametrize(("name", "error", "text"), [
-    ("other_abi", RuntimeError, r"'fresh' was compiled against another version of ptcore/backend.h: abi must be"),
-    ("too_small", RuntimeError, r"size at least \d+, got 16; compile it again"),
+    ("other_abi", RuntimeError, r"'fresh' was compiled against ABI 2 of ptcore, and the ptcore that runs has ABI 3: build it again"),
+    ("too_small", RuntimeError, r"must have the size of a pt_backend, at least \d+, got 16"),
     ("no_copy", ValueError, r"'fresh' must have the functions allocate, release, copy")])
 def test_a_backend_of_another_version_is_refused(stub, name, error, text):
     address = ctypes.addressof(ctypes.c_char.in_dll(stub, name))

@@ -27,7 +27,7 @@ def fields(name, header):
                 yield f"{kind} {x}", re.match(r"\**(\w+)", x).group(1)
 
 
-STRUCTS = (("pt_api", "api.h"), ("pt_view", "kernel.h"), ("pt_param", "kernel.h"), ("pt_call_2", "kernel.h"))
+STRUCTS = (("pt_api", "api.h"), ("pt_view", "kernel.h"), ("pt_param", "kernel.h"), ("pt_call_3", "kernel.h"))
 
 
 def test_layouts_are_those_written_down(root):

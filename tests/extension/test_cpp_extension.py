@@ -109,10 +109,12 @@ def test_no_compiler(monkeypatch):
         load_inline("without", cython_sources="x = 1")
 
 
-def test_another_abi():
-    other = "#include <ptcore/kernel.h>\n#undef PT_ABI\n#define PT_ABI 99\n#include <ptcore/extension.h>\n" + SCALED
-    with pytest.raises(ImportError, match=r"compiled against ABI 99 of ptcore, and the ptcore that runs has ABI \d"):
-        load_inline("other_abi", other, functions=["f"], no_implicit_headers=True)
+@pytest.mark.parametrize("abi", [1, 2, 99])
+def test_another_abi(abi):
+    other = (f"#include <ptcore/kernel.h>\n#undef PT_ABI\n#define PT_ABI {abi}\n#include <ptcore/extension.h>\n" + SCALED)
+    with pytest.raises(ImportError, match=rf"compiled against ABI {abi} of ptcore, and the ptcore that runs has ABI 3: "
+                                          "build it again"):
+        load_inline(f"abi_{abi}", other, functions=["f"], no_implicit_headers=True)
 
 
 @pytest.mark.parametrize("call, error, message", [

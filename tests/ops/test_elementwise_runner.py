@@ -17,7 +17,7 @@ NUMPY = [np.dtype("uint16" if c == "bfloat16" else c) for c in CODES]     # bflo
 BF16 = CODES.index("bfloat16")
 
 SOURCE = r"""
-#include "elementwise.hpp"
+#include "loops.hpp"
 #include "ptcore/complex.h"
 #define EXPORT extern "C" __attribute__((visibility("default")))
 using namespace pt;
@@ -116,7 +116,7 @@ def runner(level, threads):
 
 
 def reference_cast(x, code):
-    """NumPy's conversion with the rules of elementwise.h; x is never raw bfloat16."""
+    """NumPy's conversion with the rules of loops.h; x is never raw bfloat16."""
     name = CODES[code]
     if name == "bool":
         return x != 0

@@ -80,22 +80,24 @@ def capsule(address, name):
     return make(address, name, None)
 
 
-def test_a_kernel_of_another_version_is_refused():
+@pytest.mark.parametrize("old, abi", [(b"int (pt_call *)", 0), (b"int (pt_call_1 *)", 1), (b"int (pt_call_2 *)", 2),
+                                      (b"int (pt_call_4 *)", 4)])
+def test_a_kernel_of_another_version_is_refused(old, abi):
     """A capsule's name says which kernel.h it was compiled with; nothing of the op stays behind."""
-    name, old = b"int (pt_call_2 *)", b"int (pt_call_0 *)"
+    op = f"test_versions_{len(old)}_{abi}"
     address = ctypes.cast(ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(lambda call: 0), ctypes.c_void_p).value
 
     def attempt(text):
-        return register("test_versions(input)", spec=lambda x: (x.shape, x.dtype),
+        return register(f"{op}(input)", spec=lambda x: (x.shape, x.dtype),
                         kernels={"cpu": capsule(address, text)})
-    with pytest.raises(RuntimeError, match=r"another version of ptcore/kernel.h.*'int \(pt_call_2 \*\)', got 'int "
-                                           r"\(pt_call_0 \*\)'"):
+    with pytest.raises(RuntimeError, match=rf"compiled against ABI {abi} of ptcore, and the ptcore that runs has ABI 3: "
+                                           r"build it again .*'int \(pt_call_3 \*\)', got 'int "):
         attempt(old)
-    with pytest.raises(TypeError, match=r"the capsule must hold an int \(pt_call_2 \*\), got double"):
+    with pytest.raises(TypeError, match=r"the capsule must hold an int \(pt_call_3 \*\), got double"):
         attempt(b"double (double)")
-    assert "test_versions" not in pt.ops
-    attempt(name)
-    assert "test_versions" in pt.ops
+    assert op not in pt.ops
+    attempt(b"int (pt_call_3 *)")
+    assert op in pt.ops
 
 
 def scaled_sum(tensors, weight, out):

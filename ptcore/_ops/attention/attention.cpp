@@ -432,7 +432,7 @@ inline int forward(pt_call *call, const attention &t) {
 int attention_kernel(pt_call *call) {
     attention t;
     if (int status = read(call, 0, 3, t)) return status;
-    if (!in_set(FLOATS, call->out[0].dtype)) return bad_dtype(call, call->out[0].dtype);
+    if (!pt_is(call->out[0].dtype, FLOATS)) return bad_dtype(call, call->out[0].dtype);
     if (t.n * t.h * t.l == 0) return PT_OK;
     return call->out[0].dtype == PT_FLOAT64 ? forward<double>(call, t) : forward<float>(call, t);
 }
@@ -562,12 +562,12 @@ inline int backward(pt_call *call, const attention &t) {
 int attention_backward_kernel(pt_call *call) {
     attention t;
     if (int status = read(call, 1, 4, t)) return status;
-    if (!in_set(FLOATS, call->out[0].dtype)) return bad_dtype(call, call->out[0].dtype);
+    if (!pt_is(call->out[0].dtype, FLOATS)) return bad_dtype(call, call->out[0].dtype);
     const pt_view &g = call->in[0], &out = call->in[7], &lse = call->in[8];
     if (!has_shape(g, t.n, t.h, t.l, t.ev) || !has_shape(out, t.n, t.h, t.l, t.ev) || lse.ndim != 3 || lse.numel != t.n * t.h * t.l)
         return fail(call, PT_RUNTIME_ERROR, "shapes of gradient, output and log-sum-exp do not agree");
     const bool wide = g.dtype == PT_FLOAT64;
-    if (g.dtype != call->out[0].dtype || !in_set(FLOATS, out.dtype) || (out.dtype == PT_FLOAT64) != wide ||
+    if (g.dtype != call->out[0].dtype || !pt_is(out.dtype, FLOATS) || (out.dtype == PT_FLOAT64) != wide ||
         lse.dtype != (wide ? PT_FLOAT64 : PT_FLOAT32))
         return fail(call, PT_RUNTIME_ERROR, "dtypes of gradient, output and log-sum-exp do not agree");
     if (t.n * t.hk == 0) return PT_OK;

@@ -1,7 +1,7 @@
 /* What `flex_attention` adds to attention: programs that change the scores of a tile, and which keys are looked at. */
 #ifndef PTCORE_ATTENTION_TILES_H
 #define PTCORE_ATTENTION_TILES_H
-#include "ptcore/kernel.h"
+#include "loops.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -40,7 +40,7 @@ cdef extern from "Python.h":
     bint PyLong_CheckExact(object)
     int64_t PyLong_AsLongLongAndOverflow(object, int *)
 
-cdef extern from "ptcore/elementwise.h" nogil:
+cdef extern from "loops.h" nogil:
     int pt_elementwise_run(const pt_elementwise *op, int compute, int loop_out, const pt_view *out,
                            const pt_view *inputs, int nin, const void *params)
 

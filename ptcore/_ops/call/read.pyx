@@ -268,7 +268,7 @@ cdef bint is_cast(Call *c) noexcept:
         return False
     dt = PT_FLOAT32 if rule == PT_AUTOCAST_HIGH else lower(c.column)
     for k in range(c.nin):
-        if PT_FLOAT16 <= c.inputs[k].dtype <= PT_FLOAT32 and c.inputs[k].dtype != dt:
+        if pt_is(c.inputs[k].dtype, PT_KIND_FLOATING) and c.inputs[k].dtype not in (dt, PT_FLOAT64):
             return False
     return True
 

@@ -1,6 +1,6 @@
 // Copies as kernels of structured ops: clone, casts, and what starts from a copy.
 #include "ptcore/config.h"
-#include "ptcore/elementwise.h"
+#include "loops.h"
 #include "ptcore/kernel.h"
 
 namespace {

@@ -5,7 +5,7 @@
  * wrap), and equal types copy. bool is read as 0 or 1 whatever its bytes are.
  */
 #include "ptcore/convert.h"
-#include "ptcore/kernel.h"
+#include "loops.h"
 
 #define PT_IS_base 1
 #define PT_WITH_COMPLEX PT_CAT(PT_IS_, PT_ISA)

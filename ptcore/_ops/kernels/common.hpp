@@ -61,16 +61,14 @@ template <> struct real_of<complex128> { using type = double; };
 template <class T> using real_type = typename real_of<T>::type;
 
 /* sets of dtypes: bit i is dtype code i */
-constexpr uint32_t bit(int dtype) { return uint32_t(1) << dtype; }
-constexpr uint32_t BOOL = bit(PT_BOOL);
-constexpr uint32_t INTEGERS = bit(PT_UINT8) | bit(PT_INT8) | bit(PT_UINT16) | bit(PT_INT16) | bit(PT_UINT32) |
-                              bit(PT_INT32) | bit(PT_UINT64) | bit(PT_INT64);
+constexpr uint32_t bit(int dtype) { return PT_BIT(dtype); }
+constexpr uint32_t BOOL = PT_KIND_BOOL;
+constexpr uint32_t INTEGERS = PT_KIND_INTEGRAL;
 constexpr uint32_t HALVES = bit(PT_FLOAT16) | bit(PT_BFLOAT16);
-constexpr uint32_t FLOATS = HALVES | bit(PT_FLOAT32) | bit(PT_FLOAT64);
-constexpr uint32_t COMPLEXES = bit(PT_COMPLEX64) | bit(PT_COMPLEX128);
+constexpr uint32_t FLOATS = PT_KIND_FLOATING;
+constexpr uint32_t COMPLEXES = PT_KIND_COMPLEX;
 constexpr uint32_t REALS = BOOL | INTEGERS | FLOATS;
 constexpr uint32_t ALL = REALS | COMPLEXES;
-inline bool in_set(uint32_t set, int dtype) { return dtype < PT_NDTYPES && (set >> dtype & 1); }
 
 const int ITEMSIZE[PT_NDTYPES] = {1, 1, 1, 2, 2, 4, 4, 8, 8, 2, 2, 4, 8, 8, 16};
 const char *const DTYPE_NAME[PT_NDTYPES] = {"bool",  "uint8", "int8",    "uint16",   "int16",   "uint32",    "int32",     "uint64",

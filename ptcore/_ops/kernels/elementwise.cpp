@@ -1,4 +1,4 @@
-/* The runner of elementwise loops, strided copies with conversion, and fills (elementwise.h).
+/* The runner of elementwise loops, strided copies with conversion, and fills (loops.h).
  * Compiled once, at the base level: the work is in the loops it calls.
  *
  * An operand of a row is used in place when its dtype is the loop's and its inner stride is one

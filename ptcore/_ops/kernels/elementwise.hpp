@@ -8,7 +8,7 @@
 #ifndef PTCORE_ELEMENTWISE_HPP
 #define PTCORE_ELEMENTWISE_HPP
 #include "ptcore/config.h"
-#include "ptcore/elementwise.h"
+#include "loops.h"
 #include "parallel.hpp"
 #if defined(__SSE2__)
 #include <xmmintrin.h>

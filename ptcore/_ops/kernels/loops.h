@@ -5,13 +5,30 @@
  * none. Nothing here can fail on such views: PT_OK comes back, or PT_TYPE_ERROR where the op has
  * no loop for the compute dtype (then nothing was written).
  */
-#ifndef PTCORE_ELEMENTWISE_H
-#define PTCORE_ELEMENTWISE_H
-#include "kernel.h"
+#ifndef PTCORE_LOOPS_H
+#define PTCORE_LOOPS_H
+#include "ptcore/kernel.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* Elementwise inner loop: ptr[0] is the output, ptr[1...] the inputs, all contiguous and
+ * of the loop's dtypes; params are already in the op-math type of the compute dtype
+ * (float for half types and float32, double, (u)int64, complex<float/double>). */
+typedef void (*pt_loop)(char *const *ptr, int64_t n, const void *params);
+
+/* The loops of one elementwise op at one ISA level, indexed by compute dtype.
+ * vs/sv: second/first input is a single element (binary arithmetic only, else NULL).
+ * A half type has no loop of its own: the runner goes through float32 tiles. */
+typedef struct pt_elementwise {
+    const char *name;
+    pt_loop loop[PT_NDTYPES];
+    pt_loop vs[PT_NDTYPES];
+    pt_loop sv[PT_NDTYPES];
+    int32_t nin;
+    int32_t cost;               /* about ns per 16 elements: decides when to split */
+} pt_elementwise;
 
 /* out = loop(in...): every input is cast to compute_dtype, and the loop's result (of
  * loop_out_dtype: compute_dtype for arithmetic, bool for comparisons) to out's dtype. A half compute

@@ -8,7 +8,7 @@
 
 #include "ptcore/config.h"
 #include "ptcore/formula.h"
-#include "ptcore/kernel.h"
+#include "loops.h"
 
 // PT_FLOAT marks loops compiled at every ISA level, PT_BASE those of the base level alone.
 #define PT_FLOAT(...) (__VA_ARGS__)

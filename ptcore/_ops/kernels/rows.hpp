@@ -112,9 +112,9 @@ inline E *in_place(const pt_view &out, int64_t first, E *buffer) {
 
 inline int check_floats(pt_call *call) {
     for (int i = 0; i < call->nin; ++i)
-        if (call->in[i].dtype != PT_NONE && !in_set(FLOATS, call->in[i].dtype)) return bad_dtype(call, call->in[i].dtype);
+        if (call->in[i].dtype != PT_NONE && !pt_is(call->in[i].dtype, FLOATS)) return bad_dtype(call, call->in[i].dtype);
     for (int i = 0; i < call->nout; ++i)
-        if (present(call->out[i]) && !in_set(FLOATS, call->out[i].dtype)) return bad_dtype(call, call->out[i].dtype);
+        if (present(call->out[i]) && !pt_is(call->out[i].dtype, FLOATS)) return bad_dtype(call, call->out[i].dtype);
     return PT_OK;
 }
 

@@ -1,7 +1,7 @@
 /* What the generated _select.cpp offers to Cython. */
 #ifndef PTCORE_SELECT_H
 #define PTCORE_SELECT_H
-#include "ptcore/kernel.h"
+#include "loops.h"
 #ifdef __cplusplus
 extern "C" {
 #endif

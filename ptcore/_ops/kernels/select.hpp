@@ -3,13 +3,10 @@
 #pragma once
 #include <cstring>
 
-#include "ptcore/kernel.h"
 #include "plan/chain.h"
 #include "plan/plan.h"
 #include "cpu.hpp"
 #include "select.h"
-
-extern "C" const pt_loop (*pt_casts)[PT_NDTYPES];
 
 struct pt_loop_family {
     const pt_elementwise *entries;

@@ -37,9 +37,9 @@ struct sequences {
           width(call->in[first + 1].sizes[1]), states(2 * width + 1), blank(call->params[0].i),
           labels(input<int64_t>(call, first + 1)), input_lengths(input<int64_t>(call, first + 2)),
           target_lengths(input<int64_t>(call, first + 3)), x(nullptr),
-          wide(in_set(HALVES, call->in[first].dtype) ? call->in[first].numel : 0) {
+          wide(pt_is(call->in[first].dtype, HALVES) ? call->in[first].numel : 0) {
         const pt_view &given = call->in[first];
-        if (!in_set(HALVES, given.dtype)) x = reinterpret_cast<const E *>(given.data);
+        if (!pt_is(given.dtype, HALVES)) x = reinterpret_cast<const E *>(given.data);
         else if (wide) {
             for (int64_t i = 0; i < given.numel; ++i) wide[i] = E(get_real(given, i));
             x = wide.data;
@@ -153,8 +153,7 @@ int ctc_backward_kernel(pt_call *call) {
     if (!are_sequences(call, 1)) return refused(call);
     const int64_t n = in[1].sizes[1], states = 2 * in[2].sizes[1] + 1;
     const int kept = in[1].dtype == PT_FLOAT64 ? PT_FLOAT64 : PT_FLOAT32;
-    const auto is_real = [](const pt_view &v) { return v.dtype >= PT_FLOAT16 && v.dtype <= PT_FLOAT64; };
-    if (in[0].numel != n || in[5].numel != n || !is_real(in[0]) || !is_real(in[5]) || in[6].numel != n * in[1].sizes[0] * states
+    if (in[0].numel != n || in[5].numel != n || !pt_is(in[0].dtype, FLOATS) || !pt_is(in[5].dtype, FLOATS) || in[6].numel != n * in[1].sizes[0] * states
         || in[6].dtype != kept)
         return fail(call, PT_RUNTIME_ERROR, "g, loss and alpha must be those of the forward call");
     return call->in[1].dtype == PT_FLOAT64 ? backward<double>(call) : backward<float>(call);

@@ -38,7 +38,7 @@ struct samples {
         if (target.dtype != PT_INT64) return fail(call, PT_RUNTIME_ERROR, "expected target of dtype int64, got %s", DTYPE_NAME[target.dtype]);
         if (target.ndim != shape.ndim - 1 || target.numel != count)
             return fail(call, PT_VALUE_ERROR, "expected target of shape (N, ...) for an input of shape (N, C, ...)");
-        if (present(weight) && (weight.ndim != 1 || weight.sizes[0] != classes || !in_set(FLOATS, weight.dtype)))
+        if (present(weight) && (weight.ndim != 1 || weight.sizes[0] != classes || !pt_is(weight.dtype, FLOATS)))
             return fail(call, PT_RUNTIME_ERROR, "expected a floating weight for each of the %lld classes", (long long)classes);
         space<1> walk;
         for (int d = 0; d < target.ndim; ++d) walk.push(target.sizes[d], {target.strides[d]});
@@ -86,7 +86,7 @@ struct sample_gradient {
 };
 
 inline int check_gradient(pt_call *call, const samples &s, const pt_view &g, const pt_view &total) {
-    if (in_set(FLOATS, g.dtype) && in_set(FLOATS, total.dtype) && (s.reduction == NONE ? g.ndim == s.target.ndim && g.numel == s.count : g.numel == 1))
+    if (pt_is(g.dtype, FLOATS) && pt_is(total.dtype, FLOATS) && (s.reduction == NONE ? g.ndim == s.target.ndim && g.numel == s.count : g.numel == 1))
         return PT_OK;
     return fail(call, PT_RUNTIME_ERROR, "expected a floating gradient of %s", s.reduction == NONE ? "the target's shape" : "one element");
 }
@@ -95,7 +95,7 @@ inline int check_gradient(pt_call *call, const samples &s, const pt_view &g, con
 
 int nll_loss_kernel(pt_call *call) {
     const pt_view &x = call->in[0];
-    if (!in_set(FLOATS, x.dtype)) return bad_dtype(call, x.dtype);
+    if (!pt_is(x.dtype, FLOATS)) return bad_dtype(call, x.dtype);
     const samples s(call, x, call->in[1], call->in[2]);
     if (int status = s.check(call, x)) return status;
     scratch<double> loss(2 * s.count);
@@ -123,7 +123,7 @@ int nll_loss_kernel(pt_call *call) {
 
 int nll_loss_backward_kernel(pt_call *call) {
     const pt_view &g = call->in[0], &gx = call->out[0];
-    if (!in_set(FLOATS, gx.dtype)) return bad_dtype(call, gx.dtype);
+    if (!pt_is(gx.dtype, FLOATS)) return bad_dtype(call, gx.dtype);
     const samples s(call, gx, call->in[1], call->in[2]);
     if (int status = s.check(call, gx)) return status;
     if (int status = check_gradient(call, s, g, call->in[3])) return status;
@@ -333,7 +333,7 @@ int cross_entropy_backward_kernel(pt_call *call) {
     if (int status = s.check(call, x)) return status;
     if (int status = check_smoothing(call, call->params[2].d)) return status;
     if (int status = check_gradient(call, s, call->in[0], call->in[5])) return status;
-    if (call->in[4].numel != s.count || !in_set(FLOATS, call->in[4].dtype))
+    if (call->in[4].numel != s.count || !pt_is(call->in[4].dtype, FLOATS))
         return fail(call, PT_RUNTIME_ERROR, "expected lse with one floating value per sample");
     return visit<FLOATS>(call, x.dtype, [&](auto tag) {
         using T = PT_TYPE(tag);

@@ -9,6 +9,7 @@ from cpython.mem cimport PyMem_Calloc, PyMem_Free
 
 from ptcore._types cimport *
 from ptcore._device cimport BACKENDS
+from ptcore._dtype cimport CATEGORY, ITEMSIZE, REAL_OF
 from ptcore._shape cimport is_dense, same_sizes
 from ptcore._tensor cimport *
 from ptcore._ops.table.ids cimport raise_status
@@ -44,7 +45,7 @@ cdef inline bint has_kernels(Tensor t) noexcept:
 
 cdef inline bint taken(Tensor t) noexcept:
     """Whether a backend takes t among others: dense real floats."""
-    return has_kernels(t) and PT_FLOAT16 <= t.dt <= PT_FLOAT64 and dense(t)
+    return has_kernels(t) and CATEGORY[t.dt] == 2 and dense(t)
 
 
 cdef inline bint alike(Tensor x, Tensor t) noexcept:
@@ -70,7 +71,7 @@ cdef int call_many(const char *name, list written, list read, tuple shared=(), l
     cdef Tensor t = <Tensor>(<list>written[0])[0]
     cdef int column = t.storage.device, status
     cdef int64_t one = 1
-    cdef int64_t item = t.itemsize // (2 if t.dt >= PT_COMPLEX64 else 1)
+    cdef int64_t item = ITEMSIZE[t.dt] // (2 if CATEGORY[t.dt] == 3 else 1)
     cdef list inputs = read + [x for x in shared if isinstance(x, Tensor)]
     cdef int i, k, n = len(<list>written[0]), nout = n * len(written), nin = len(inputs)
     cdef list numbers = [*shared, *[x for of_tensor in own or () for x in of_tensor]]
@@ -88,8 +89,8 @@ cdef int call_many(const char *name, list written, list read, tuple shared=(), l
         for i in range(nout + nin):
             t = <Tensor>((<list>written[i // n])[i % n] if i < nout else inputs[i - nout])
             fill_view(t, &views[i])
-            if t.dt >= PT_COMPLEX64:
-                views[i].dtype = PT_FLOAT32 if t.dt == PT_COMPLEX64 else PT_FLOAT64
+            if CATEGORY[t.dt] == 3:
+                views[i].dtype = REAL_OF[t.dt]
                 views[i].numel *= 2
             views[i].ndim = 1
             views[i].sizes, views[i].strides = &views[i].numel, &one
@@ -236,7 +237,7 @@ cdef inline bint lies_there(object counter, Tensor p, object first) noexcept:
     if not isinstance(counter, Tensor):
         return False
     t = <Tensor>counter
-    return (t.count == 1 and taken(t) and t.dt >= PT_FLOAT32 and t.dt == (<Tensor>first).dt
+    return (t.count == 1 and taken(t) and ITEMSIZE[t.dt] > 2 and t.dt == (<Tensor>first).dt
             and t.storage.device == p.storage.device and t.storage.device_index == p.storage.device_index)
 
 
@@ -295,7 +296,7 @@ def step_(str name, tuple options, list params, list grads, list states, tuple n
     held = [None] * operands                            # while other threads may change the lists and the state
     for i in range(len(params)):
         p = params[i]
-        if not PT_FLOAT16 <= p.dt <= PT_COMPLEX128:
+        if CATEGORY[p.dt] < 2:
             raise RuntimeError(f"{name}: parameters must be floating or complex, got {p.dtype}")
         if operands > 2 or s.counters:
             state = states[i]
@@ -322,7 +323,7 @@ def step_(str name, tuple options, list params, list grads, list states, tuple n
             addresses[k] = address(x)
             held[k] = x
         fused = fused and not asks(key)
-        if fused and p.storage.device == DEVICE_CPU and p.dt >= PT_FLOAT32:
+        if fused and p.storage.device == DEVICE_CPU and ITEMSIZE[p.dt] > 2:
             run(s, p, addresses, numbers)
             for k in range(s.written):
                 count_write(<Tensor>held[k])
@@ -354,7 +355,7 @@ cdef object there(object option, Tensor p):
     t = <Tensor>option
     if t.storage.device == DEVICE_CPU:
         return float(option)
-    if t.count == 1 and taken(t) and t.dt >= PT_FLOAT32:
+    if t.count == 1 and taken(t) and ITEMSIZE[t.dt] > 2:
         return t
     return option.to(p.device, "float32")
 

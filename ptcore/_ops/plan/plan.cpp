@@ -1,6 +1,6 @@
 /* Recording, placing and running the steps of a plan (plan.h). */
 #include "plan.hpp"
-#include "ptcore/elementwise.h"
+#include "loops.h"
 
 #include <algorithm>
 #include <cstring>

@@ -9,7 +9,7 @@
  */
 #ifndef PTCORE_PLAN_H
 #define PTCORE_PLAN_H
-#include "ptcore/kernel.h"
+#include "loops.h"
 
 #ifdef __cplusplus
 extern "C" {

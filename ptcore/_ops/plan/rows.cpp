@@ -5,7 +5,7 @@
  * What is used by the steps of one row group alone has no memory in the plan, but a block's in each thread.
  */
 #include "plan.hpp"
-#include "ptcore/elementwise.h"
+#include "loops.h"
 #include "../kernels/common.hpp"
 #include "../kernels/parallel.hpp"
 

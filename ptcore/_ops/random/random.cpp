@@ -17,7 +17,7 @@
 #undef PT_HAVE_FMA
 #define PT_HAVE_FMA 0
 #include "ptcore/draws.h"
-#include "ptcore/elementwise.h"
+#include "loops.h"
 #include "ptcore/kernel.h"
 #include "parallel.hpp"
 
@@ -103,7 +103,7 @@ struct converter {
     }
 };
 
-bool is_complex(const pt_call *call) { return call->out[0].dtype >= PT_COMPLEX64; }
+bool is_complex(const pt_call *call) { return pt_is(call->out[0].dtype, PT_KIND_COMPLEX); }
 
 /* ---- continuous ---- */
 

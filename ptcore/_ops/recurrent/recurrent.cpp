@@ -374,7 +374,7 @@ int backward(pt_call *call) {
 
 int one_dtype(pt_call *call) {
     const int dtype = call->in[0].dtype;
-    if (!in_set(FLOATS, dtype)) return bad_dtype(call, dtype);
+    if (!pt_is(dtype, FLOATS)) return bad_dtype(call, dtype);
     for (int i = 0; i < call->nin; ++i)
         if (present(call->in[i]) && !call->in[i].contiguous) return fail(call, PT_RUNTIME_ERROR, "expected contiguous operands");
     for (int i = 1; i < call->nin; ++i)

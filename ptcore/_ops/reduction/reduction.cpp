@@ -374,7 +374,7 @@ int mean_kernel(pt_call *call) { return fold_kernel<add_fold>(call, true); }
 int prod_kernel(pt_call *call) { return fold_kernel<multiply_fold>(call, false); }
 
 int nansum_kernel(pt_call *call) {
-    if (!in_set(FLOATS, call->in[0].dtype)) return sum_kernel(call);
+    if (!pt_is(call->in[0].dtype, FLOATS)) return sum_kernel(call);
     reduction_plan plan;
     if (int status = plan_dims(call, 0, plan)) return status;
     return visit<FLOATS>(call, call->in[0].dtype, [&](auto tag) {
@@ -440,7 +440,7 @@ int vector_norm_kernel(pt_call *call) {
         return int(PT_OK);
     });
     if (status) return status;
-    if (p == 2 && in_set(HALVES | bit(PT_FLOAT32), in.dtype)) {
+    if (p == 2 && pt_is(in.dtype, HALVES | bit(PT_FLOAT32))) {
         const norm2_float o;
         return reduce(call, reducer_of(&o),
                       in.dtype == PT_FLOAT32   ? source_of<float, float>(in)

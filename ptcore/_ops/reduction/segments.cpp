@@ -180,7 +180,7 @@ int segments_kernel(pt_call *call) {
 int segments_slope_kernel(pt_call *call) {
     if (int status = check(call, 1, 3)) return status;
     const pt_view &g = call->in[0], &x = call->in[1], &found = call->in[2];
-    if (g.dtype != x.dtype || !in_set(FLOATS, found.dtype) || g.numel != found.numel) return fail(call, PT_RUNTIME_ERROR, "expected one dtype");
+    if (g.dtype != x.dtype || !pt_is(found.dtype, FLOATS) || g.numel != found.numel) return fail(call, PT_RUNTIME_ERROR, "expected one dtype");
     return visit<FLOATS>(call, x.dtype, [&](auto tag) { return slope<PT_TYPE(tag)>(call); });
 }
 

@@ -169,7 +169,7 @@ int counted_kernel(pt_call *call) {
 int binned_kernel(pt_call *call) {
     const pt_view &x = call->in[0], &e = call->in[1], &w = call->in[2];
     const bool weighed = present(w) || w.dtype == x.dtype;
-    if (x.ndim != 2 || e.ndim != 1 || !in_set(FLOATS, e.dtype) || call->params[0].count != x.sizes[1]
+    if (x.ndim != 2 || e.ndim != 1 || !pt_is(e.dtype, FLOATS) || call->params[0].count != x.sizes[1]
         || (weighed && (w.dtype != x.dtype || w.ndim != 1 || w.sizes[0] != x.sizes[0])))
         return fail(call, PT_RUNTIME_ERROR, "expected rows of coordinates, weights of their dtype, edges, and bins for each coordinate");
     return visit<FLOATS>(call, x.dtype, [&](auto tag) {

@@ -150,10 +150,10 @@ cdef object address_of(object kernel):
             raise TypeError(f"register_kernel: the capsule must hold an {PT_KERNEL_SIGNATURE.decode()}, got "
                             f"{'no name' if name == NULL else name.decode()}")
         if (<bytes>PT_KERNEL_SIGNATURE)[5:-1] not in <bytes>name:
-            raise RuntimeError("register_kernel: the kernel was compiled against another version of "
-                               f"ptcore/kernel.h: its capsule must be named "
-                               f"{PT_KERNEL_SIGNATURE.decode()!r}, got {name.decode()!r}; compile it "
-                               "again with this ptcore's headers")
+            its = name.decode().partition("pt_call")[2].strip("_ *)") or "0"
+            raise RuntimeError(f"register_kernel: the kernel was compiled against ABI {its} of ptcore, and the ptcore "
+                               f"that runs has ABI {PT_ABI}: build it again (its capsule must be named "
+                               f"{PT_KERNEL_SIGNATURE.decode()!r}, got {name.decode()!r})")
         return <size_t>PyCapsule_GetPointer(kernel, name)
     ctypes = sys.modules.get("ctypes")
     if ctypes is not None and isinstance(kernel, ctypes._CFuncPtr):

@@ -209,7 +209,7 @@ int by_tensors(pt_call *c, ConvolutionArgs a, const BatchView &x, const BatchVie
 // Of a kernel of one tap without stride and padding each image is a product of matrices, where its places follow each other.
 bool is_product(const pt_call *c, const ConvolutionArgs &a) {
     const int dtype = c->out[0].dtype;
-    if (dtype < PT_FLOAT16 || dtype > PT_FLOAT64 || a.groups != 1 || a.bias) return false;
+    if (!is_floating(dtype) || a.groups != 1 || a.bias) return false;
     int64_t next = 1;
     for (int d = 2; d >= 0; d--) {
         const ConvolutionAxis &axis = a.axis[d];
@@ -273,7 +273,7 @@ int convolve_as(pt_call *c, bool transposed) {
     // The largest tiles where enough of them are full to occupy the device.
     const int64_t large = 8 * SIDE, full = c->out[0].numel / (large * large);
     const int dtype = c->out[0].dtype;
-    const bool single = dtype >= PT_FLOAT16 && dtype <= PT_FLOAT32;
+    const bool single = is_floating(dtype) && dtype != PT_FLOAT64;
     const bool wide = single && a.filters % large == 0 && full >= 2 * multiprocessors(c);
     return wide ? by_tiles(c, WIDE, a, large, large) : by_tiles(c, SQUARE, a, 4 * SIDE, 4 * SIDE);
 }
@@ -281,7 +281,10 @@ int convolve(pt_call *c) { return convolve_as(c, false); }
 int convolve_transposed(pt_call *c) { return convolve_as(c, true); }
 
 // The bytes of a number as sums are kept.
-int sum_size(int dtype) { return dtype < PT_FLOAT16 ? 8 : dtype <= PT_FLOAT32 ? 4 : item_size(dtype); }
+int sum_size(int dtype) {
+    const int item = item_size(dtype);
+    return !is_floating(dtype) && !is_complex(dtype) ? 8 : item < 4 ? 4 : item;
+}
 
 // The kernel over parts of the results, and their sum.
 int in_parts(pt_call *c, const Kernel &kernel, ConvolutionArgs a, int64_t blocks, int64_t results, int64_t wanted, int64_t worth,

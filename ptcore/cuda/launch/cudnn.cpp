@@ -154,14 +154,14 @@ DnnHandle *dnn_handle(pt_call *c) {
 int convolve_by_cudnn(pt_call *c, DnnKind kind) {
     const pt_view &out = c->out[0];
     const int dtype = out.dtype;
-    if (!dnn_settings.enabled || dtype < PT_FLOAT16 || dtype > PT_FLOAT64 || !out.contiguous) return DNN_DECLINES;
+    if (!dnn_settings.enabled || !is_floating(dtype) || !out.contiguous) return DNN_DECLINES;
     const pt_view &x = kind == DNN_DATA ? out : c->in[0], &w = kind == DNN_FILTER ? out : c->in[1];
     const pt_view &y = kind == DNN_FORWARD ? out : kind == DNN_DATA ? c->in[0] : c->in[1];
     Key k = {};
     k.device = device_of(c), k.kind = kind, k.deterministic = dnn_settings.repeats();
-    static const int types[] = {TYPE_HALF, TYPE_BFLOAT16, TYPE_FLOAT, TYPE_DOUBLE};
-    k.type = types[dtype - PT_FLOAT16];
-    k.math = dtype <= PT_BFLOAT16 ? TENSOR_OP_MATH : DEFAULT_MATH;
+    const bool half = item_size(dtype) == 2;
+    k.type = dtype == PT_FLOAT16 ? TYPE_HALF : half ? TYPE_BFLOAT16 : dtype == PT_FLOAT32 ? TYPE_FLOAT : TYPE_DOUBLE;
+    k.math = half ? TENSOR_OP_MATH : DEFAULT_MATH;
     if (dtype == PT_FLOAT32 && !blas_settings.convolution_tf32) k.math = FMA_MATH;
     if (c->params[3].i > INT32_MAX) return DNN_DECLINES;
     k.groups = (int)c->params[3].i;

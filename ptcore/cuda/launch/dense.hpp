@@ -6,7 +6,7 @@
 namespace pt_cuda {
 
 inline bool present(const pt_view &v) { return v.dtype != PT_NONE && v.data; }
-inline bool floating(const pt_view &v) { return v.dtype >= PT_FLOAT16 && v.dtype <= PT_FLOAT64; }
+inline bool floating(const pt_view &v) { return is_floating(v.dtype); }
 inline int moment_dtype(int dtype) { return dtype == PT_FLOAT64 ? PT_FLOAT64 : PT_FLOAT32; }
 
 // A view's elements in row-major order and of a dtype; of an absent one NULL.

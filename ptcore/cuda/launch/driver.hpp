@@ -30,7 +30,7 @@ struct Driver {
     int (*capturing)(void *stream);                     // whether what it is given becomes part of a graph
     // Compiles and loads: a pt_status, with a text in error[256].
     int (*find)(const Kernel *kernel, uint64_t types, int device, void **function, char *error);
-    int (*host_copy)(const pt_view *dst, const pt_view *src);   // pt_copy of elementwise.h: a pt_status
+    int (*host_copy)(const pt_view *dst, const pt_view *src);   // pt_copy of loops.h: a pt_status
     void *(*stream)(int device);                        // this thread's current one
     void *(*allocate)(int64_t nbytes, int device);      // NULL: none left
     void (*release)(void *data, int64_t nbytes, int device);

@@ -185,7 +185,7 @@ Key key_of(int in_dtype, int out_dtype, const Order &order, const pt_view &sizes
 
 int scale(pt_call *c, const pt_view &v, double factor, bool conjugate) {
     if (factor == 1 && !conjugate) return PT_OK;
-    const int pair = v.dtype >= PT_COMPLEX64 ? 2 : 1, dtype = pair == 2 ? real_of(v.dtype) : v.dtype;
+    const int pair = is_complex(v.dtype) ? 2 : 1, dtype = pair == 2 ? real_of(v.dtype) : v.dtype;
     const FftScaleArgs a = {v.data, v.numel * pair, factor, conjugate};
     return launch(c, SCALE, types(dtype), blocks_for(c, a.n / (16 / item_size(dtype)) + 1, THREADS, 32), THREADS, a);
 }

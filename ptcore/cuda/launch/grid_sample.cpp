@@ -20,7 +20,7 @@ int arguments(pt_call *c, const pt_view &input, const pt_view &grid, GridSampleA
         return bad(c, "shapes of input and grid do not agree");
     for (int d = 2; d < input.ndim; d++)
         if (input.sizes[d] == 0) return bad(c, "expected an input with elements in every channel");
-    if (grid.dtype != input.dtype || input.dtype < PT_FLOAT16 || input.dtype > PT_FLOAT64)
+    if (grid.dtype != input.dtype || !is_floating(input.dtype))
         return failed(c, PT_TYPE_ERROR, "expected floating-point tensors of one dtype");
     a.mode = (int32_t)c->params[0].i, a.padding = (int32_t)c->params[1].i, a.corners = c->params[2].i != 0;
     if (dims == 3 && a.mode == PT_GRID_BICUBIC) return bad(c, "mode 'bicubic' needs an input of 4 dimensions");

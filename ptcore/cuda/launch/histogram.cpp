@@ -27,7 +27,7 @@ int tally(pt_call *c, HistogramArgs a, const pt_view &x, const pt_view &weights)
         a.copies = (int32_t)std::min<int64_t>(WARPS, MOST_SHARED / nbytes);
         a.n = x.sizes[0], a.x = x.data, a.sums = summed.v.data;
         a.weights = weighed ? weights.data : nullptr;
-        const int by = weighed ? weights.dtype : x.dtype >= PT_FLOAT16 ? (int)x.dtype : (int)PT_FLOAT64;
+        const int by = weighed ? weights.dtype : is_floating(x.dtype) ? (int)x.dtype : (int)PT_FLOAT64;
         status = launch(c, weighed ? WEIGH : COUNT, types(x.dtype, by),
                         blocks_for(c, a.n, PT_HISTOGRAM_THREADS * PT_HISTOGRAM_EACH), PT_HISTOGRAM_THREADS, a,
                         (unsigned)(a.copies * nbytes));
@@ -36,7 +36,7 @@ int tally(pt_call *c, HistogramArgs a, const pt_view &x, const pt_view &weights)
 }
 
 bool weights_fit(const pt_view &x, const pt_view &w) {
-    return w.dtype == PT_NONE || (w.dtype >= PT_FLOAT16 && w.dtype <= PT_FLOAT64 && w.ndim == 1 && w.sizes[0] == x.sizes[0]);
+    return w.dtype == PT_NONE || (is_floating(w.dtype) && w.ndim == 1 && w.sizes[0] == x.sizes[0]);
 }
 
 int binned(pt_call *c) {
@@ -72,7 +72,7 @@ int binned(pt_call *c) {
 
 int counted(pt_call *c) {
     const pt_view &x = c->in[0];
-    if (x.ndim != 1 || x.dtype < PT_UINT8 || x.dtype > PT_INT64 || !weights_fit(x, c->in[1])
+    if (x.ndim != 1 || !is_integral(x.dtype) || !weights_fit(x, c->in[1])
         || c->in[1].dtype == PT_FLOAT16 || c->in[1].dtype == PT_BFLOAT16)
         return failed(c, PT_RUNTIME_ERROR, "expected a vector of integers, and weights of its shape in float32 or float64");
     HistogramArgs a = {};

@@ -43,6 +43,10 @@ int launch(pt_call *c, const Kernel &kernel, uint64_t types, Grid grid, unsigned
     return launch(c, kernel, types, grid, threads, shared, &args, sizeof(A));
 }
 
+inline bool is_integral(int dtype) { return pt_is(dtype, PT_KIND_INTEGRAL); }
+inline bool is_floating(int dtype) { return pt_is(dtype, PT_KIND_FLOATING); }
+inline bool is_complex(int dtype) { return pt_is(dtype, PT_KIND_COMPLEX); }
+
 // Where the call's device reports what it finds wrong; never NULL once the device is open.
 ::Fault *fault_of(const pt_call *c);
 

@@ -76,8 +76,14 @@ private:
 };
 
 int type_of(int dtype) {
-    static const unsigned char of[] = {R_16F, R_16BF, R_32F, R_64F, C_32F, C_64F};
-    return of[dtype - PT_FLOAT16];
+    switch (dtype) {
+    case PT_FLOAT16: return R_16F;
+    case PT_BFLOAT16: return R_16BF;
+    case PT_FLOAT32: return R_32F;
+    case PT_FLOAT64: return R_64F;
+    case PT_COMPLEX64: return C_32F;
+    default: return C_64F;
+    }
 }
 
 // out = c, seen as (n, m).
@@ -110,7 +116,7 @@ int by_blas(pt_call *c, const Product &p) {
     int status = PT_OK;
     if (p.adds() && p.c.data) {
         status = BLAS_DECLINES;
-        const bool same = p.c.row == 0 && (p.c.column == 1 || m == 1) && p.beta[0] == 1 && dtype < PT_COMPLEX64 &&
+        const bool same = p.c.row == 0 && (p.c.column == 1 || m == 1) && p.beta[0] == 1 && !is_complex(dtype) &&
                           dtype == p.out_dtype && p.batch == 1;
         if (same && k) {
             const float zero32 = 0;
@@ -262,7 +268,7 @@ int multiply(pt_call *c, const Product &p) {
     const int64_t count = p.batch * p.n * p.m;
     if (count == 0) return PT_OK;
     if (p.k == 0 && !p.adds()) return clear(c, p.out, count * item_size(p.out_dtype));
-    if (p.dtype >= PT_FLOAT16) return by_blas(c, p);
+    if (is_floating(p.dtype) || is_complex(p.dtype)) return by_blas(c, p);
     int status = p.adds() && p.c.data ? start_from(c, p) : PT_OK;
     return status ? status : by_kernel(c, p);
 }

@@ -53,12 +53,12 @@ int pad_args(pt_call *c, const pt_view &small, const pt_view &large, bool cut, P
 
 // One element of a dtype from the number that a call gives.
 int element_of(const pt_param &number, int dtype, unsigned char *to) {
-    const bool whole = dtype > PT_BOOL && dtype < PT_FLOAT16;
+    const bool whole = is_integral(dtype);
     int64_t i = number.kind == PT_PARAM_INT ? number.i : (int64_t)number.d;
     double z[2] = {number.d, number.kind == PT_PARAM_COMPLEX ? number.im : 0.0};
     pt_view from = {}, out = {};
     from.data = whole ? reinterpret_cast<char *>(&i) : reinterpret_cast<char *>(z);
-    from.dtype = whole ? PT_INT64 : dtype >= PT_COMPLEX64 ? PT_COMPLEX128 : PT_FLOAT64;
+    from.dtype = whole ? PT_INT64 : is_complex(dtype) ? PT_COMPLEX128 : PT_FLOAT64;
     out.data = reinterpret_cast<char *>(to), out.dtype = (uint8_t)dtype;
     from.numel = out.numel = from.contiguous = out.contiguous = 1;
     return driver.host_copy(&out, &from);

@@ -33,7 +33,7 @@ int run(pt_call *c, const Kernel &kernel, uint64_t kinds, const RandomArgs &a, i
 
 int floats(pt_call *c, const Kernel &kernel, RandomArgs a) {
     const int dtype = c->out[0].dtype;
-    if (dtype < PT_FLOAT16 || dtype > PT_FLOAT64) return failed(c, PT_TYPE_ERROR, "dtype must be floating point");
+    if (!is_floating(dtype)) return failed(c, PT_TYPE_ERROR, "dtype must be floating point");
     return run(c, kernel, types(dtype), a, dtype == PT_FLOAT64 ? 2 : 4);
 }
 
@@ -55,17 +55,15 @@ int exponential(pt_call *c) {
     return a.a > 0 ? floats(c, EXPONENTIAL, a) : failed(c, PT_RUNTIME_ERROR, "lambd must be above 0");
 }
 
-bool is_complex(const pt_call *c) { return c->out[0].dtype >= PT_COMPLEX64; }
-
 int bits(pt_call *c) {
     const int dtype = c->out[0].dtype;
-    if (dtype > PT_INT64) return failed(c, PT_TYPE_ERROR, "dtype must be bool or an integer type");
+    if (dtype != PT_BOOL && !is_integral(dtype)) return failed(c, PT_TYPE_ERROR, "dtype must be bool or an integer type");
     return run(c, BITS, types(dtype), args_of(c), item_size(dtype) == 8 ? 2 : 4);
 }
 
 int integers(pt_call *c) {
     RandomArgs a = args_of(c);
-    if (is_complex(c)) return failed(c, PT_TYPE_ERROR, "dtype must be real");
+    if (is_complex(c->out[0].dtype)) return failed(c, PT_TYPE_ERROR, "dtype must be real");
     const int64_t low = c->params[0].i, high = c->params[1].i;
     if (low >= high) return failed(c, PT_RUNTIME_ERROR, "low must be below high");
     a.low = low, a.range = (uint64_t)high - (uint64_t)low;
@@ -74,10 +72,10 @@ int integers(pt_call *c) {
 
 int bernoulli(pt_call *c) {
     RandomArgs a = args_of(c);
-    if (is_complex(c)) return failed(c, PT_TYPE_ERROR, "dtype must be real");
+    if (is_complex(c->out[0].dtype)) return failed(c, PT_TYPE_ERROR, "dtype must be real");
     if (c->nin == 1) {
         const int dtype = c->in[0].dtype;
-        if (dtype < PT_FLOAT16 || dtype > PT_FLOAT64) return failed(c, PT_TYPE_ERROR, "probabilities must be floating point");
+        if (!is_floating(dtype)) return failed(c, PT_TYPE_ERROR, "probabilities must be floating point");
         Contiguous p(c, c->in[0]);
         if (!p.ok()) return PT_MEMORY_ERROR;
         a.in = p.view.data;
@@ -106,7 +104,7 @@ int poisson(pt_call *c) {
     if (!x.ok()) return PT_MEMORY_ERROR;
     a.in = x.view.data;
     const int dtype = c->out[0].dtype;
-    if (dtype < PT_FLOAT16 || dtype > PT_FLOAT64) return failed(c, PT_TYPE_ERROR, "dtype must be floating point");
+    if (!is_floating(dtype)) return failed(c, PT_TYPE_ERROR, "dtype must be floating point");
     return run(c, POISSON, types(dtype), a, 1);
 }
 
@@ -116,7 +114,7 @@ int binomial(pt_call *c) {
     if (!n.ok() || !p.ok()) return PT_MEMORY_ERROR;
     a.in = n.view.data, a.probability = p.view.data;
     const int dtype = c->out[0].dtype;
-    if (dtype < PT_FLOAT16 || dtype > PT_FLOAT64) return failed(c, PT_TYPE_ERROR, "dtype must be floating point");
+    if (!is_floating(dtype)) return failed(c, PT_TYPE_ERROR, "dtype must be floating point");
     return run(c, BINOMIAL, types(dtype), a, 1);
 }
 

@@ -64,7 +64,7 @@ struct Layer {
             sum += sizes.list[t];
         }
         if (sum != total) return failed(c, PT_RUNTIME_ERROR, "batch_sizes do not sum to the number of rows");
-        if (dtype < PT_FLOAT16 || dtype > PT_FLOAT64) return failed(c, PT_TYPE_ERROR, "dtype must be floating point");
+        if (!is_floating(dtype)) return failed(c, PT_TYPE_ERROR, "dtype must be floating point");
         for (int i = 0; i < c->nin; i++)
             if (c->in[i].dtype != PT_NONE && (c->in[i].dtype != dtype || !c->in[i].contiguous))
                 return failed(c, PT_RUNTIME_ERROR, "expected contiguous operands of one dtype");

@@ -21,8 +21,7 @@ int refused(pt_call *c) {
     std::snprintf(c->error, sizeof(c->error), "no CUDA kernel from dtype %d to dtype %d", c->in[0].dtype, c->out[0].dtype);
     return PT_TYPE_ERROR;
 }
-bool is_real_or_complex_float(int dtype) { return dtype >= PT_FLOAT16; }
-bool is_complex(int dtype) { return dtype >= PT_COMPLEX64; }
+bool is_real_or_complex_float(int dtype) { return is_floating(dtype) || is_complex(dtype); }
 
 int fold(pt_call *c, const Reduction &op, bool mean) {
     const int from = c->in[0].dtype, to = c->out[0].dtype;

@@ -76,7 +76,7 @@ int cumsum(pt_call *c) { return scan(c, SUM, ScanArgs()); }
 int cumprod(pt_call *c) { return scan(c, PRODUCT, ScanArgs()); }
 
 int extremes(pt_call *c, bool largest) {
-    if (c->in[0].dtype >= PT_COMPLEX64) return failed(c, PT_TYPE_ERROR, "complex numbers have no order");
+    if (is_complex(c->in[0].dtype)) return failed(c, PT_TYPE_ERROR, "complex numbers have no order");
     ScanArgs a = {};
     a.positions = reinterpret_cast<int64_t *>(c->out[1].data);
     a.largest = largest;
@@ -87,7 +87,7 @@ int cummin(pt_call *c) { return extremes(c, false); }
 
 int logcumsumexp(pt_call *c) {
     const int dtype = c->in[0].dtype;
-    if (dtype < PT_FLOAT16 || dtype > PT_FLOAT64) return failed(c, PT_TYPE_ERROR, "dtype must be floating point on this device");
+    if (!is_floating(dtype)) return failed(c, PT_TYPE_ERROR, "dtype must be floating point on this device");
     return scan(c, LOG_SUM, ScanArgs());
 }
 

@@ -105,7 +105,7 @@ int full(pt_call *c) {
     const pt_view &out = c->out[0];
     FillArgs a = {};
     a.first[0] = out.dtype == PT_BOOL ? truth : value.d, a.first[1] = value.kind == PT_PARAM_COMPLEX ? value.im : 0;
-    if (whole || (out.dtype > PT_BOOL && out.dtype < PT_FLOAT16)) a.whole_first = whole ? value.i : (int64_t)value.d;
+    if (whole || is_integral(out.dtype)) a.whole_first = whole ? value.i : (int64_t)value.d;
     return fill(c, FULL, a);
 }
 

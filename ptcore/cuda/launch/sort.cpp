@@ -75,7 +75,7 @@ int order_along(pt_call *c, const pt_param &along, int64_t kept, bool descending
     const int ndim = c->in[0].ndim ? c->in[0].ndim : 1;
     const int64_t dim = along.i < 0 ? along.i + ndim : along.i;
     if (dim < 0 || dim >= ndim) return failed(c, PT_INDEX_ERROR, "dim is out of range");
-    if (c->in[0].dtype >= PT_COMPLEX64) return failed(c, PT_TYPE_ERROR, "complex numbers have no order");
+    if (is_complex(c->in[0].dtype)) return failed(c, PT_TYPE_ERROR, "complex numbers have no order");
     SortArgs a = {};
     a.length = c->in[0].ndim ? c->in[0].sizes[dim] : 1;
     int64_t inner = 1;
@@ -112,7 +112,7 @@ int topk(pt_call *c) {
 
 int randperm(pt_call *c) {
     const pt_view &out = c->out[0];
-    if (out.dtype >= PT_COMPLEX64) return failed(c, PT_TYPE_ERROR, "dtype must be real");
+    if (is_complex(out.dtype)) return failed(c, PT_TYPE_ERROR, "dtype must be real");
     if (out.numel == 0) return PT_OK;
     SortArgs a = {};
     a.lines = 1, a.length = out.numel;

@@ -74,7 +74,7 @@ static inline int pt_import(void) {
     if (!found) return -1;
     if (found->abi != PT_ABI) {
         PyErr_Format(PyExc_ImportError, "this package was compiled against ABI %d of ptcore, and the ptcore that runs has "
-                     "ABI %u: compile it again", PT_ABI, (unsigned)found->abi);
+                     "ABI %u: build it again", PT_ABI, (unsigned)found->abi);
         return -1;
     }
     if (found->bytes < sizeof(pt_api)) {

@@ -25,9 +25,10 @@ typedef struct pt_backend {
     void *(*allocate)(int64_t nbytes, int index);
     void (*release)(void *data, int64_t nbytes, int index);
 
-    /* dst = src, with conversion as pt_copy (elementwise.h) defines it; any strides. Sizes are
-     * equal. At least one of the two is this backend's, the other one may be host memory
-     * (view->device == 0). It returns when host memory may be used again. */
+    /* dst = src, of any strides and equal sizes, with conversion: float to integer truncates, beyond int64 it gives
+     * the smallest int64, and integers wrap around; complex to real takes the real part; anything to bool is != 0.
+     * At least one of the two is this backend's, the other one may be host memory (view->device == 0). It returns
+     * when host memory may be used again. */
     int (*copy)(const pt_view *dst, const pt_view *src);
 
     /* out = op(in...): inputs are cast to compute_dtype, the result, of loop_out_dtype, to out's. An input with

@@ -259,7 +259,7 @@ public:
     bool is_cuda() const { return device() == PT_CUDA; }
     bool is_contiguous() const { return pt_is_contiguous(self()); }
     bool requires_grad() const { return pt_requires_grad(self()); }
-    bool is_floating_point() const { return dtype() >= PT_FLOAT16 && dtype() <= PT_FLOAT64; }
+    bool is_floating_point() const { return pt_is(dtype(), PT_KIND_FLOATING); }
 
     /* The address of the first element, for reading. */
     template<class T> const T *const_data_ptr() const {

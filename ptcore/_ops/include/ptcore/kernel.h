@@ -26,18 +26,38 @@ extern "C" {
 /* The version of all layouts here and in backend.h. It rises, and with it the number in the
  * name of pt_call, when a field of pt_view, pt_param, pt_call or pt_backend moves or changes its
  * meaning. What leaves compiled packages right keeps it: fields at the end of pt_call (which
- * dispatch allocates) and of pt_backend (which says its size), dtype codes behind the last. */
-#define PT_ABI 2
-#define PT_KERNEL_SIGNATURE "int (pt_call_2 *)"
+ * dispatch allocates) and of pt_backend (which says its size), dtype codes behind the last: no layout here has a
+ * number of entries that depends on PT_NDTYPES. */
+#define PT_ABI 3
+#define PT_KERNEL_SIGNATURE "int (pt_call_3 *)"
 
-/* dtype codes: index of every per-dtype table. The order is part of the ABI. */
+/* dtype codes. The numbers are part of the ABI, their order says nothing: a later release may have more of any
+ * kind behind the last. */
 enum pt_dtype {
     PT_BOOL = 0, PT_UINT8, PT_INT8, PT_UINT16, PT_INT16, PT_UINT32, PT_INT32,
     PT_UINT64, PT_INT64, PT_FLOAT16, PT_BFLOAT16, PT_FLOAT32, PT_FLOAT64,
     PT_COMPLEX64, PT_COMPLEX128,
-    PT_NDTYPES = 15,
+    PT_NDTYPES = 15,            /* of this header */
     PT_NONE = 255
 };
+
+/* What the elements of a dtype are: sets of codes, a bit for each. */
+#define PT_BIT(code) (UINT32_C(1) << (code))
+#define PT_KIND_BOOL PT_BIT(PT_BOOL)
+#define PT_KIND_UNSIGNED (PT_BIT(PT_UINT8) | PT_BIT(PT_UINT16) | PT_BIT(PT_UINT32) | PT_BIT(PT_UINT64))
+#define PT_KIND_SIGNED (PT_BIT(PT_INT8) | PT_BIT(PT_INT16) | PT_BIT(PT_INT32) | PT_BIT(PT_INT64))
+#define PT_KIND_INTEGRAL (PT_KIND_UNSIGNED | PT_KIND_SIGNED)
+#define PT_KIND_FLOATING (PT_BIT(PT_FLOAT16) | PT_BIT(PT_BFLOAT16) | PT_BIT(PT_FLOAT32) | PT_BIT(PT_FLOAT64))
+#define PT_KIND_COMPLEX (PT_BIT(PT_COMPLEX64) | PT_BIT(PT_COMPLEX128))
+
+/* Whether a dtype is of one of the kinds; PT_NONE is of none. */
+static inline int pt_is(int dtype, uint32_t kinds) { return (unsigned)dtype < 32 && (kinds >> dtype & 1); }
+
+/* NumPy's letter of the kind: b, u, i, f or c; 0 where the dtype is of none. */
+static inline char pt_kind(int dtype) {
+    return pt_is(dtype, PT_KIND_BOOL) ? 'b' : pt_is(dtype, PT_KIND_UNSIGNED) ? 'u' : pt_is(dtype, PT_KIND_SIGNED) ? 'i'
+         : pt_is(dtype, PT_KIND_FLOATING) ? 'f' : pt_is(dtype, PT_KIND_COMPLEX) ? 'c' : 0;
+}
 
 /* How the elements of a tensor are held. The order is part of the ABI. */
 enum pt_layout { PT_STRIDED = 0, PT_N_LAYOUTS };
@@ -79,7 +99,7 @@ typedef struct pt_param {
     const int64_t *list;
 } pt_param;
 
-typedef struct pt_call_2 {
+typedef struct pt_call_3 {
     int32_t op;
     int32_t nin, nout, nparams;
     const pt_view *in;          /* tensor arguments in signature order */
@@ -88,28 +108,11 @@ typedef struct pt_call_2 {
     uint64_t seed, offset;      /* random ops: Philox key, call offset */
     void *stream;               /* what the backend's `stream` gave; NULL on the CPU */
     char error[256];
-} pt_call_2;
+} pt_call_3;
 
-typedef pt_call_2 pt_call;
+typedef pt_call_3 pt_call;
 
 typedef int (*pt_kernel)(pt_call *call);
-
-/* Elementwise inner loop: ptr[0] is the output, ptr[1...] the inputs, all contiguous and
- * of the loop's dtypes; params are already in the op-math type of the compute dtype
- * (float for half types and float32, double, (u)int64, complex<float/double>). */
-typedef void (*pt_loop)(char *const *ptr, int64_t n, const void *params);
-
-/* The loops of one elementwise op at one ISA level, indexed by compute dtype.
- * vs/sv: second/first input is a single element (binary arithmetic only, else NULL).
- * A half type has no loop of its own: the runner goes through float32 tiles. */
-typedef struct pt_elementwise {
-    const char *name;
-    pt_loop loop[PT_NDTYPES];
-    pt_loop vs[PT_NDTYPES];
-    pt_loop sv[PT_NDTYPES];
-    int32_t nin;
-    int32_t cost;               /* about ns per 16 elements: decides when to split */
-} pt_elementwise;
 
 typedef struct pt_kernel_entry {
     const char *name;
