@@ -3,7 +3,6 @@ import itertools
 import weakref
 
 from ptcore._tensor import Tensor
-from ptcore.autograd.accumulate import count_leaf_hooks
 
 _ids = itertools.count()
 
@@ -11,16 +10,14 @@ _ids = itertools.count()
 class RemovableHandle:
     """``remove()`` takes a hook off; also a context manager."""
 
-    def __init__(self, hooks, on_remove=None):
+    def __init__(self, hooks):
         self.id = next(_ids)
-        self._hooks, self._on_remove = weakref.ref(hooks), on_remove
+        self._hooks = weakref.ref(hooks)
 
     def remove(self):
         hooks = self._hooks()
         if hooks is not None and self.id in hooks:
             del hooks[self.id]
-            if self._on_remove is not None:
-                self._on_remove()
 
     def __enter__(self):
         return self
@@ -126,8 +123,7 @@ def register_tensor_hook(t, hook):
         if extras.hooks is None:
             extras.hooks = HookDict()
         hooks = extras.hooks
-        count_leaf_hooks(1)
-        handle = RemovableHandle(hooks, lambda: count_leaf_hooks(-1))
+        handle = RemovableHandle(hooks)
     hooks[handle.id] = hook
     return handle
 
@@ -139,8 +135,7 @@ def register_post_hook(t, hook):
     extras = t._extras
     if extras.post_hooks is None:
         extras.post_hooks = HookDict()
-    count_leaf_hooks(1)
-    handle = RemovableHandle(extras.post_hooks, lambda: count_leaf_hooks(-1))
+    handle = RemovableHandle(extras.post_hooks)
     extras.post_hooks[handle.id] = hook
     return handle
 

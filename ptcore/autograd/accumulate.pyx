@@ -15,18 +15,10 @@ cdef extern from "Python.h":
     Py_ssize_t Py_REFCNT(object)
 
 
-cdef int _hooked_leaves = 0
-
-
-cpdef int hooked_leaves() noexcept:
-    """How many leaves have a hook: while there are any, a walk begins with a count of edges."""
-    return _hooked_leaves
-
-
-def count_leaf_hooks(int change):
-    """Told by register_hook when a leaf gets its first hook (+1) or loses its last (-1)."""
-    global _hooked_leaves
-    _hooked_leaves += change
+cpdef bint has_hooks(object leaf) noexcept:
+    """Whether a leaf has a hook on its gradient, or one for after its accumulation."""
+    cdef object extras = (<Tensor>leaf).extras
+    return extras is not None and bool((<TensorExtras>extras).hooks or (<TensorExtras>extras).post_hooks)
 
 
 cpdef bint is_recorded() noexcept:
@@ -137,7 +129,7 @@ def accumulate_results(inputs, tuple leaves, results, tuple places):
     cdef Tensor t
     for k in range(len(leaves)):
         t = <Tensor?>inputs[leaves[k]]
-        if _hooked_leaves and (t._extras.hooks or t._extras.post_hooks):
+        if has_hooks(t):
             from ptcore.autograd.engine import finish_leaf
             finish_leaf(t, results[places[k]], False)
         else:

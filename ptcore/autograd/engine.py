@@ -5,10 +5,11 @@ gradient: no count of dependencies is needed. A node's gradient waits in its ``g
 outputs), stamped with the number of the run. If the buffer of a node belongs to another live run (a backward inside a
 backward, another thread), this run keeps the gradient in its own map.
 
-Leaves take their gradient at once. While any leaf hook exists, or where inputs are named, a first pass (``survey``)
-counts the edges that lead to hooked leaves, so that a hook runs once, on the sum, and marks the nodes that lead to an
-input. Marks are kept like buffers: on the nodes with a run's stamp, or in the run's own map if a node has the mark of
-another live run.
+Leaves take their gradient at once, but for those that have hooks. When the first gradient arrives at such a leaf,
+``expect`` counts the edges that are still to come to hooked leaves, so that a hook runs once, on the sum, as soon as it
+is complete. A walk that meets no hooked leaf counts nothing. Where inputs are named, a first pass (``survey``) marks the
+nodes that lead to one. Marks are kept like buffers: on the nodes with a run's stamp, or in the run's own map if a node
+has the mark of another live run.
 
 The file is compiled with types by default, and runs as plain Python too. In the compiled form, a step that hands over
 gradients (deliver, take, clear) is atomic: it releases the GIL at no point where a node's stamp and buffer disagree.
@@ -33,7 +34,7 @@ from cython.cimports.ptcore._node import Node
 from cython.cimports.ptcore._state import is_anomaly_enabled, is_grad_enabled, put_grad_enabled
 from cython.cimports.ptcore.autograd.accumulate import (
     accumulate_leaf,
-    hooked_leaves,
+    has_hooks,
     is_recorded,
     producer,
     record_rule,
@@ -65,7 +66,7 @@ class Run:
     found: list             # their gradients, at the first place of each
     by_id: dict             # id -> first place, if there are more than FEW leaves; or None
     targets: dict           # Node -> [(output, place)] of inputs that are no leaves; or None
-    waiting: object         # leaf -> [edges left, sum] of hooked leaves, or None
+    waiting: dict           # id -> [edges left, sum, leaf] of hooked leaves that a gradient may still come to, or None
     streams: object         # autograd._streams.Streams, or None where only default streams are used
     current: Node           # the node whose rule or hooks are running
     create_graph: cython.bint
@@ -203,11 +204,45 @@ class Run:
                 held = self.found[place]
                 self.found[place] = g if held is None else held + g
             return None
-        if self.waiting is not None and id(t) in self.waiting:
-            entry = self.waiting[id(t)]
+        if has_hooks(t) or (self.waiting is not None and id(t) in self.waiting):
+            entry = self.expected(t)
             entry[1] = g if entry[1] is None else entry[1] + g
             return None
         accumulate_leaf(t, g, self.create_graph, owned)
+        return None
+
+    @cython.cfunc
+    def expected(self, t: object) -> list:
+        """What is known of a hooked leaf that a gradient has come to."""
+        if self.waiting is None:
+            self.waiting = {}
+        if id(t) not in self.waiting:
+            self.expect()
+        return self.waiting.setdefault(id(t), [0, None, t])
+
+    @cython.cfunc
+    def expect(self) -> object:
+        """Counts the edges to hooked leaves of the running node, and of what it and the waiting nodes lead to."""
+        pending: list = list(self.heap)
+        seen: set
+        known: set = set(self.waiting)
+        n: Node
+        i: cython.int
+        if self.current is not None:
+            pending.append(self.current)
+        seen = set(pending)
+        while pending:
+            n = pending.pop()
+            for i in range(n.nin):
+                edge = n.edge(i)
+                if edge is None:
+                    continue
+                if type(edge) is Node:
+                    if edge not in seen:
+                        seen.add(edge)
+                        pending.append(edge)
+                elif has_hooks(edge) and id(edge) not in known:
+                    self.waiting.setdefault(id(edge), [0, None, edge])[0] += 1
         return None
 
     @cython.cfunc
@@ -215,12 +250,21 @@ class Run:
         """Counts an edge to a hooked leaf as done; at the last edge the hooks run on the sum."""
         entry: list = self.waiting[id(t)]
         entry[0] -= 1
-        if entry[0] == 0:
-            if self.streams is not None and entry[1] is not None:
-                self.streams.hand(entry[1], None)
-            finish_leaf(t, entry[1], self.create_graph)
-            if self.streams is not None and entry[1] is not None:
-                self.streams.back()
+        if entry[0] <= 0:
+            self.complete(t)
+        return None
+
+    @cython.cfunc
+    def complete(self, t: object) -> object:
+        """Runs a leaf's hooks on the sum of its gradients, and accumulates the result."""
+        g: object = self.waiting.pop(id(t))[1]
+        if g is None:
+            return None
+        if self.streams is not None:
+            self.streams.hand(g, None)
+        finish_leaf(t, g, self.create_graph)
+        if self.streams is not None:
+            self.streams.back()
         return None
 
     @cython.cfunc
@@ -377,8 +421,7 @@ class Run:
 
     @cython.cfunc
     def survey(self, roots: list) -> object:
-        """Visits each node once, after the nodes that it leads to. Marks nodes that lead to inputs, or counts the edges
-        to hooked leaves."""
+        """Visits each node once, after the nodes that it leads to, and marks those that lead to inputs."""
         pending: list = []
         n: Node
         i: cython.int
@@ -403,26 +446,11 @@ class Run:
             mark = VISITED
             for i in range(n.nin):
                 edge = n.edge(i)
-                if edge is None:
-                    continue
-                if self.inputs is None:
-                    if type(edge) is not Node:
-                        self.expect(edge)
-                elif self.leads(edge):
+                if edge is not None and self.leads(edge):
                     mark |= LEADS
             if self.targets is not None and n in self.targets:
                 mark |= LEADS
             self.set_mark(n, mark)
-        return None
-
-    @cython.cfunc
-    def expect(self, t: object) -> object:
-        """Counts an edge to a leaf if the leaf has hooks."""
-        extras = t._extras
-        if extras.hooks or extras.post_hooks:
-            if self.waiting is None:
-                self.waiting = {}
-            self.waiting.setdefault(id(t), [0, None])[0] += 1
         return None
 
     @cython.cfunc
@@ -467,6 +495,18 @@ class Run:
                 i = -1 if self.inputs is None else self.place(t)
                 result.append(id(t) in leaves or (i >= 0 and self.found[i] is not None))
         return result
+
+    @cython.cfunc
+    def begin_at_leaves(self, roots: object, grads: object) -> object:
+        """Gives roots that are leaves their gradients, after all others: then it is known what else comes to them."""
+        for k, t in enumerate(roots):
+            if producer(t) is None:
+                self.leaf(t, grads[k], 0)
+        if self.waiting:
+            for entry in list(self.waiting.values()):
+                if entry[0] == 0:
+                    self.complete(entry[2])
+        return None
 
     @cython.cfunc
     def walk(self) -> object:
@@ -621,25 +661,24 @@ def walked(run: Run, roots: object, grads: object, again: object, before: cython
     stamp = run.stamp
     inputs: object = run.inputs
     create_graph: cython.bint = run.create_graph
+    leaves: cython.bint = False
     _live.add(stamp)
     put_grad_enabled(create_graph)
     try:
-        if inputs is not None or hooked_leaves():
+        if inputs is not None:
             run.survey(roots)
         for k, t in enumerate(roots):
-            g = grads[k]
             n = producer(t)
             if n is not None:
-                run.deliver(n, 0 if n.nout == 1 else t.output_nr, g)
-            elif run.waiting is not None and id(t) in run.waiting:
-                run.waiting[id(t)][0] += 1
-                run.leaf(t, g, 0)
-                run.arrived(t)
-            elif inputs is None and (t._extras.hooks or t._extras.post_hooks):
-                finish_leaf(t, g, create_graph)
+                run.deliver(n, 0 if n.nout == 1 else t.output_nr, grads[k])
             else:
-                run.leaf(t, g, 0)
+                leaves = True
+        if leaves:
+            run.begin_at_leaves(roots, grads)
         run.walk()
+        if run.waiting:                     # some of what was expected did not come
+            for entry in list(run.waiting.values()):
+                run.complete(entry[2])
     except BaseException as error:
         run.clear()
         _anomaly.locate(error, run.current)
@@ -658,13 +697,12 @@ def walked(run: Run, roots: object, grads: object, again: object, before: cython
     if accumulate:
         for t, g in zip(inputs, found):
             if g is not None and not t.retains_grad:    # with retain_grad it is in .grad already
-                if (t._extras.hooks and t.grad_fn is None) or t._extras.post_hooks:
+                if has_hooks(t) and t.grad_fn is None:
                     finish_leaf(t, g, create_graph)
                 else:
                     accumulate_leaf(t, g, create_graph, 0)
         return None
-    if hooked_leaves():
-        for k, t in enumerate(inputs):
-            if t.grad_fn is None and found[k] is not None:
-                found[k] = through_hooks(t, found[k])
+    for k, t in enumerate(inputs):
+        if has_hooks(t) and t.grad_fn is None and found[k] is not None:
+            found[k] = through_hooks(t, found[k])
     return found

@@ -52,3 +52,31 @@ def test_two_threads_on_one_graph(plain):
     for t in threads:
         t.join()
     assert not wrong, wrong[:3]
+
+
+def test_hooks_of_other_graphs_change_no_walk(plain, monkeypatch):
+    """Edges to leaves with hooks are counted in graphs that have such a leaf, once, and marks are for named inputs."""
+    counted, marked = [], []
+    for name, calls in (("expect", counted), ("survey", marked)):
+        before = getattr(plain.Run, name)
+        monkeypatch.setattr(plain.Run, name, lambda *args, before=before, calls=calls: (calls.append(1), before(*args)))
+    other = pt.ones(2, requires_grad=True)
+    handles = [other.register_hook(lambda g: g), other.register_post_accumulate_grad_hook(lambda t: None)]
+    x = pt.tensor([1., 2.], requires_grad=True)
+
+    def backward(x):
+        y = x
+        for _ in range(3):
+            y = y * x
+        plain.run_backward([y.sum()], [pt.tensor(1.)], False, False, None, True)
+
+    backward(x)
+    assert x.grad.tolist() == [4, 32] and not counted and not marked
+    seen = []
+    handles.append(x.register_hook(lambda g: seen.append(g.tolist())))
+    backward(x)
+    assert seen == [[4, 32]] and len(counted) == 1 and not marked
+    for handle in handles:
+        handle.remove()
+    backward(x)
+    assert x.grad.tolist() == [12, 96] and len(counted) == 1 and not marked

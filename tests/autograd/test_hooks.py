@@ -84,6 +84,57 @@ def test_hook_that_removes_itself():
     assert seen == [1, 2, 2]
 
 
+def test_leaf_hook_where_a_branch_has_no_gradient():
+    """A rule that returns None for an input leaves out what that leads to; the leaf's other gradients still come."""
+    class Nothing(pt.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, g):
+            return None
+
+    x = leaf(1.0)
+    seen = []
+    x.register_hook(lambda g: seen.append(values(g)))
+    (Nothing.apply(x * 2) + x * 3).sum().backward()
+    assert seen == [[3]] and values(x.grad) == [3]
+
+
+def test_leaf_hook_that_another_hook_adds():
+    """It is on a leaf whose gradient is still to come, beside one that is expected already."""
+    x, z = leaf(1.0), leaf(2.0)
+    log = []
+    y = x * z
+    x.register_hook(lambda g: log.append(("x", values(g))))
+    last = (y * 3 + x) * x
+    y.register_hook(lambda g: log.append("y") or z.register_hook(lambda g: log.append(("z", values(g)))))
+    last.sum().backward()
+    assert log == ["y", ("x", [14]), ("z", [3])]
+    assert values(x.grad) == [14] and values(z.grad) == [3]
+
+
+def test_leaf_hooks_of_roots_that_are_leaves():
+    x, z = leaf(1.0), leaf(2.0)
+    log = []
+    x.register_hook(lambda g: log.append(("x", values(g))))
+    z.register_hook(lambda g: log.append(("z", values(g))))
+    one = pt.ones(1, dtype=pt.float64)
+    pt.autograd.backward([x, z, x * 5, x], [one, one, one, one])
+    assert log == [("z", [1]), ("x", [7])]
+    assert values(x.grad) == [7] and values(z.grad) == [1]
+
+
+def test_leaf_hook_that_is_removed_while_gradients_come():
+    x, log = leaf(1.0), []
+    y = x * 2
+    handle = x.register_hook(lambda g: log.append(values(g)))
+    y.register_hook(lambda g: handle.remove())
+    (y + x).sum().backward()
+    assert log == [] and values(x.grad) == [3]
+
+
 def test_order_of_kinds():
     x = leaf(1.0)
     y = x * 2
