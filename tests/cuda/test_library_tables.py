@@ -91,7 +91,7 @@ print(len(library_tables.TABLES["cufft"]), version.value // 1000)
     told = {value: name for value, name in told.items() if name}
     full = {"alloc failed": "allocation failed", "exec failed": "execution failed"}
     assert told == {value: full.get(name, name) for value, name in statuses.items() if value in told}
-    check_signatures("cufft", "Fft", "cufft.hpp", text)
+    check_signatures("PT_FFT", text)
 
 
 @DNN
@@ -120,7 +120,7 @@ print(len(library_tables.TABLES["cudnn"]), dnn.cudnnGetVersion() // 10000)
     words = re.findall(r"^\s*(\w+) \w+(?:\[(\d)\])?;", fields, re.M)
     assert words == [("cudnnConvolutionFwdAlgo_t", ""), ("cudnnStatus_t", ""), ("float", ""), ("size_t", ""),
                      ("cudnnDeterminism_t", ""), ("cudnnMathType_t", ""), ("int", "3")]
-    check_signatures("cudnn", "Dnn", "cudnn.hpp", text)
+    check_signatures("PT_DNN", text)
 
 
 @DNN
@@ -191,13 +191,13 @@ def shape_of(parameter):
     return scalars[base] if not enum else "int", pointers
 
 
-def check_signatures(library, struct, file, text):
-    """A table's fields and the functions of its names, as a header declares them."""
-    table = re.search(rf"struct {struct} \{{(.*?)\n\}};", (CUDA / "launch" / file).read_text(), re.S)[1]
-    fields = [parameters for many, parameters in re.findall(r"(?:int|size_t) \(\*\w+(\[4\])?\)\((.*?)\);", table, re.S)
-              for _ in range(4 if many else 1)]
-    names = run(f"print(*library_tables.TABLES[{library!r}])")[0].split()
-    for name, field in zip(names, fields, strict=True):
+def check_signatures(entry, text):
+    """The functions of driver/functions.h as a header declares them."""
+    listed = (CUDA / "driver" / "functions.h").read_text()
+    found = [(name, field) for names, field in re.findall(rf"^{entry}4?\(\w+, ([^()]*),\s+\((.*?)\)\)$", listed, re.M | re.S)
+             for name in re.split(r",\s+", names.removeprefix("int, ").removeprefix("size_t, "))]
+    assert len(found) == sum(len(re.findall(rf"^{entry}{n}\(", listed, re.M)) * (n or 1) for n in ("", 4)) > 0
+    for name, field in found:
         declared = re.search(rf"\b\w+API\s+{name}\s*\((.*?)\);", text, re.S)[1]
         declared = re.sub(r"/\*.*?\*/", "", declared, flags=re.S)
         theirs, mine = ([shape_of(p) for p in parameters.split(",")] for parameters in (declared, field))
@@ -208,7 +208,7 @@ def check_signatures(library, struct, file, text):
 @SOURCE
 def test_functions_of_cublas_are_the_headers():
     text = nvidia_file("cu13/include/cublas_api.h").read_text()
-    check_signatures("cublas", "Blas", "cublas.hpp", text)
+    check_signatures("PT_BLAS", text)
 
 
 @SOLVER
@@ -226,7 +226,7 @@ print(len(library_tables.TABLES["cusolver"]), version.value // 1000)
     assert lines == ["49 12"]
     common, text, blas = (nvidia_file(f"cu13/include/{name}").read_text()
                           for name in ("cusolver_common.h", "cusolverDn.h", "cublas_api.h"))
-    check_signatures("cusolver", "Solver", "solver.hpp", common + text)
+    check_signatures("PT_SOLVER", common + text)
     headers = {name: int(value) for name, value in re.findall(r"\b(CU\w+)\s*=\s*(\d+)\b", common + blas)}
     ours = {name: int(value) for name, value in re.findall(r"(\w+) = (\d+)", re.search(
         r"enum \{ (UPLO_.*?) \};", (CUDA / "launch" / "solver.hpp").read_text())[1])}

@@ -13,100 +13,46 @@ cdef extern from "<dlfcn.h>" nogil:
         RTLD_NOW, RTLD_LOCAL
 
 cdef extern from "libraries.hpp" namespace "pt_cuda" nogil:
+    enum:
+        LIBRARIES
+    cppclass Library:
+        const char *name
+        void **table
+        const char *const *functions
+        int count
+    const Library libraries[]
     int (*load_library)(int library, char *error) noexcept nogil
     int current_handle(int library, int device, void **handle, char *error)
 
 cdef extern from "cublas.hpp" namespace "pt_cuda" nogil:
-    cppclass Blas:
-        pass
     cppclass BlasSettings:
         bint tf32, reduced_half, reduced_bfloat16, convolution_tf32
         int64_t workspace
-    cppclass BlasLt:
-        pass
-    Blas blas
-    BlasLt blas_lt
     BlasSettings blas_settings
 
 cdef extern from "cufft.hpp" namespace "pt_cuda" nogil:
-    cppclass Fft:
-        pass
-    Fft fft
     int64_t fft_plans(int device)
     int64_t fft_plan_limit(int device)
     void set_fft_plan_limit(int device, int64_t most)
     void forget_fft_plans(int device)
 
 cdef extern from "cudnn.hpp" namespace "pt_cuda" nogil:
-    cppclass Dnn:
-        pass
     cppclass DnnSettings:
         bint enabled, attention, deterministic, all_deterministic
     ctypedef struct DnnAttention:
         int64_t handle, backward, type, causal, deterministic, n, heads, held, l, s, e, v
-    Dnn dnn
     DnnSettings dnn_settings
     int64_t attention_room(const DnnAttention &a, const char *device)
 
-cdef extern from "solver.hpp" namespace "pt_cuda" nogil:
-    cppclass Solver:
-        pass
-    Solver solver
 
-
-def _typed(format):
-    """The names of a function for float, double and their complex types."""
-    return tuple([format.format(letter) for letter in "SDCZ"])
-
-
-def _orthogonal(end):
-    """That of products of reflectors has another name where they are unitary."""
-    return tuple([f"cusolverDn{name}gqr{end}" for name in ("Sor", "Dor", "Cun", "Zun")])
-
-
-def _roomy(*names):
-    """Each function of cuSOLVER behind the one that tells its workspace."""
-    return tuple([f"cusolverDn{name}{end}" for name in names for end in ("_bufferSize", "")])
-
-
-# In the order of the fields of Blas, BlasLt, Fft, Solver and Dnn; libraries in that of LIBRARY_BLAS and the others.
-TABLES = {
-    "cublas": ("cublasCreate_v2", "cublasSetStream_v2", "cublasSetWorkspace_v2", "cublasSetMathMode",
-               *_typed("cublas{}trsm_v2"), *_typed("cublas{}trsmBatched"), *_typed("cublas{}getrfBatched"),
-               *_typed("cublas{}getrsBatched"), "cublasGemmEx", "cublasGemmStridedBatchedEx"),
-    "cublasLt": ("cublasLtMatmulDescCreate", "cublasLtMatmulDescDestroy", "cublasLtMatmulDescSetAttribute",
-                 "cublasLtMatrixLayoutCreate", "cublasLtMatrixLayoutDestroy", "cublasLtMatmulPreferenceCreate",
-                 "cublasLtMatmulPreferenceDestroy", "cublasLtMatmulPreferenceSetAttribute",
-                 "cublasLtMatmulAlgoGetHeuristic", "cublasLtMatmul"),
-    "cufft": ("cufftCreate", "cufftSetAutoAllocation", "cufftXtMakePlanMany", "cufftSetStream", "cufftSetWorkArea",
-              "cufftXtExec", "cufftDestroy"),
-    "cusolver": ("cusolverDnCreate", "cusolverDnSetStream", "cusolverDnCreateParams",
-                 "cusolverDnCreateGesvdjInfo", *_roomy("Xpotrf", "Xgetrf"),
-                 "cusolverDnXgetrs", *_roomy("Xgeqrf", "Xsyevd", "XsyevBatched", "Xgesvd", "Xgeev", "Xsytrs"),
-                 *_typed("cusolverDn{}potrfBatched"), *_typed("cusolverDn{}gesvdjBatched_bufferSize"),
-                 *_typed("cusolverDn{}gesvdjBatched"), *_orthogonal("_bufferSize"), *_orthogonal(""),
-                 *_typed("cusolverDn{}sytrf_bufferSize"), *_typed("cusolverDn{}sytrf")),
-    "cudnn": ("cudnnCreate", "cudnnSetStream", "cudnnCreateTensorDescriptor", "cudnnSetTensorNdDescriptor",
-              "cudnnDestroyTensorDescriptor", "cudnnCreateFilterDescriptor", "cudnnSetFilterNdDescriptor",
-              "cudnnDestroyFilterDescriptor", "cudnnCreateConvolutionDescriptor", "cudnnSetConvolutionNdDescriptor",
-              "cudnnSetConvolutionGroupCount", "cudnnSetConvolutionMathType", "cudnnDestroyConvolutionDescriptor",
-              "cudnnGetConvolutionForwardAlgorithm_v7", "cudnnConvolutionForward",
-              "cudnnGetConvolutionBackwardDataAlgorithm_v7", "cudnnConvolutionBackwardData",
-              "cudnnGetConvolutionBackwardFilterAlgorithm_v7", "cudnnConvolutionBackwardFilter",
-              "cudnnBackendCreateDescriptor", "cudnnBackendDestroyDescriptor", "cudnnBackendSetAttribute",
-              "cudnnBackendGetAttribute", "cudnnBackendFinalize", "cudnnBackendExecute", "cudnnGetVersion"),
-}
-cdef void *_slots[5]
-cdef size_t _sizes[5]
-_slots[0], _slots[1], _slots[2], _slots[3], _slots[4] = &blas, &blas_lt, &fft, &solver, &dnn
-_sizes[0], _sizes[1], _sizes[2] = sizeof(Blas), sizeof(BlasLt), sizeof(Fft)
-_sizes[3], _sizes[4] = sizeof(Solver), sizeof(Dnn)
+# A library's name -> those of its functions, in the order of its table.
+TABLES = {libraries[k].name.decode(): tuple([libraries[k].functions[i].decode() for i in range(libraries[k].count)])
+          for k in range(LIBRARIES)}
 
 
 def load(str name):
     """Fills the table of a library; RuntimeError that says what to install if it or a function of it is missing."""
-    cdef int which = list(TABLES).index(name)
-    cdef void **slot = <void **>_slots[which]
+    cdef void **table = libraries[list(TABLES).index(name)].table
     cdef void *library
     cdef void *function
     path = library_path(name)
@@ -120,10 +66,8 @@ def load(str name):
             raise RuntimeError(f"{name}: {path} has no {symbol}; an older version? pip install --upgrade "
                                f"{extra_of(name)}")
         found.append(<uintptr_t>function)
-    if len(found) * sizeof(void *) != _sizes[which]:
-        raise SystemError(f"{name}: the table and its names differ")
     for i, address in enumerate(found):
-        slot[<int>i] = <void *><uintptr_t>address
+        table[<int>i] = <void *><uintptr_t>address
 
 
 def load_if_found(str name):

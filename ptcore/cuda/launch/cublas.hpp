@@ -10,42 +10,16 @@
 namespace pt_cuda {
 
 struct Blas {
-    int (*create)(void **handle);
-    int (*set_stream)(void *handle, void *stream);
-    int (*set_workspace)(void *handle, void *workspace, size_t nbytes);
-    int (*set_math_mode)(void *handle, int mode);
-    // Of float, double and their complex types. A triangle's pivots and infos lie on the device, the info of a solve on the host.
-    int (*triangular[4])(void *handle, int side, int uplo, int op, int diagonal, int m, int n, const void *alpha, const void *a,
-                         int lda, void *b, int ldb);
-    int (*triangular_batched[4])(void *handle, int side, int uplo, int op, int diagonal, int m, int n, const void *alpha,
-                                 const void *const *a, int lda, void *const *b, int ldb, int batch);
-    int (*factor_batched[4])(void *handle, int n, void *const *a, int lda, int *pivots, int *infos, int batch);
-    int (*solve_batched[4])(void *handle, int op, int n, int k, const void *const *a, int lda, const int *pivots, void *const *b,
-                            int ldb, int *info, int batch);
-    int (*gemm)(void *handle, int op_a, int op_b, int m, int n, int k, const void *alpha, const void *a, int type_a, int lda,
-                const void *b, int type_b, int ldb, const void *beta, void *c, int type_c, int ldc, int compute, int algorithm);
-    int (*gemm_batched)(void *handle, int op_a, int op_b, int m, int n, int k, const void *alpha, const void *a, int type_a,
-                        int lda, long long stride_a, const void *b, int type_b, int ldb, long long stride_b,
-                        const void *beta, void *c, int type_c, int ldc, long long stride_c, int batch, int compute,
-                        int algorithm);
+#define PT_BLAS(field, result, name, parameters) result (*field) parameters;
+#define PT_BLAS4(field, s, d, c, z, parameters) int (*field[4]) parameters;
+#include "functions.h"
 };
 extern Blas blas;
 
 // cuBLASLt, likewise. Descriptors, layouts and preferences are opaque; attributes have the numbers of cublasLt.h.
 struct BlasLt {
-    int (*operation_create)(void **operation, int compute, int scale_type);
-    int (*operation_destroy)(void *operation);
-    int (*operation_set)(void *operation, int attribute, const void *value, size_t nbytes);
-    int (*layout_create)(void **layout, int type, uint64_t rows, uint64_t columns, int64_t leading);
-    int (*layout_destroy)(void *layout);
-    int (*preference_create)(void **preference);
-    int (*preference_destroy)(void *preference);
-    int (*preference_set)(void *preference, int attribute, const void *value, size_t nbytes);
-    int (*heuristic)(void *handle, void *operation, void *a, void *b, void *c, void *out, void *preference, int wanted,
-                     void *results, int *found);
-    int (*matmul)(void *handle, void *operation, const void *alpha, const void *a, void *layout_a, const void *b,
-                  void *layout_b, const void *beta, const void *c, void *layout_c, void *out, void *layout_out,
-                  const void *algorithm, void *workspace, size_t workspace_nbytes, void *stream);
+#define PT_LT(field, result, name, parameters) result (*field) parameters;
+#include "functions.h"
 };
 extern BlasLt blas_lt;
 

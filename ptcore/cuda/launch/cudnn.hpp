@@ -17,40 +17,8 @@ struct DnnAlgorithm {
 };
 
 struct Dnn {
-    int (*create)(void **handle);
-    int (*set_stream)(void *handle, void *stream);
-    int (*tensor_create)(void **tensor);
-    int (*tensor_set)(void *tensor, int type, int ndim, const int *sizes, const int *strides);
-    int (*tensor_destroy)(void *tensor);
-    int (*filter_create)(void **filter);
-    int (*filter_set)(void *filter, int type, int format, int ndim, const int *sizes);
-    int (*filter_destroy)(void *filter);
-    int (*convolution_create)(void **convolution);
-    int (*convolution_set)(void *convolution, int ndim, const int *padding, const int *stride, const int *dilation, int mode,
-                           int compute);
-    int (*convolution_groups)(void *convolution, int groups);
-    int (*convolution_math)(void *convolution, int math);
-    int (*convolution_destroy)(void *convolution);
-    int (*forward_choices)(void *handle, void *x, void *filter, void *convolution, void *y, int wanted, int *found,
-                           DnnAlgorithm *algorithms);
-    int (*forward)(void *handle, const void *alpha, void *x, const void *x_data, void *filter, const void *filter_data,
-                   void *convolution, int algorithm, void *room, size_t nbytes, const void *beta, void *y, void *y_data);
-    int (*data_choices)(void *handle, void *filter, void *y, void *convolution, void *x, int wanted, int *found,
-                        DnnAlgorithm *algorithms);
-    int (*data)(void *handle, const void *alpha, void *filter, const void *filter_data, void *y, const void *y_data,
-                void *convolution, int algorithm, void *room, size_t nbytes, const void *beta, void *x, void *x_data);
-    int (*filter_choices)(void *handle, void *x, void *y, void *convolution, void *filter, int wanted, int *found,
-                          DnnAlgorithm *algorithms);
-    int (*filter)(void *handle, const void *alpha, void *x, const void *x_data, void *y, const void *y_data, void *convolution,
-                  int algorithm, void *room, size_t nbytes, const void *beta, void *filter, void *filter_data);
-    // Graphs: descriptors of all kinds.
-    int (*descriptor_create)(int kind, void **descriptor);
-    int (*descriptor_destroy)(void *descriptor);
-    int (*attribute_set)(void *descriptor, int name, int type, int64_t count, const void *values);
-    int (*attribute_get)(void *descriptor, int name, int type, int64_t wanted, int64_t *count, void *values);
-    int (*finalize)(void *descriptor);
-    int (*execute)(void *handle, void *plan, void *pack);
-    size_t (*version)();
+#define PT_DNN(field, result, name, parameters) result (*field) parameters;
+#include "functions.h"
 };
 extern Dnn dnn;
 

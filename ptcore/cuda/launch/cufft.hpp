@@ -8,15 +8,8 @@
 namespace pt_cuda {
 
 struct Fft {
-    int (*create)(int *plan);
-    int (*set_auto_allocation)(int plan, int on);
-    int (*make_plan)(int plan, int rank, long long *n, long long *in_embed, long long in_stride, long long in_distance,
-                     int in_type, long long *out_embed, long long out_stride, long long out_distance, int out_type,
-                     long long batch, size_t *work_nbytes, int type);
-    int (*set_stream)(int plan, void *stream);
-    int (*set_work_area)(int plan, void *work);
-    int (*execute)(int plan, void *in, void *out, int direction);
-    int (*destroy)(int plan);
+#define PT_FFT(field, result, name, parameters) result (*field) parameters;
+#include "functions.h"
 };
 extern Fft fft;
 

@@ -3,7 +3,15 @@
 
 namespace pt_cuda {
 
-enum { LIBRARY_BLAS, LIBRARY_BLAS_LT, LIBRARY_FFT, LIBRARY_SOLVER, LIBRARY_DNN };
+enum { LIBRARY_BLAS, LIBRARY_BLAS_LT, LIBRARY_FFT, LIBRARY_SOLVER, LIBRARY_DNN, LIBRARIES };
+
+struct Library {
+    const char *name;                   // as cuda.pathfinder calls it
+    void **table;                       // struct Blas and the others
+    const char *const *functions;       // what stands there, by the library's names
+    int count;
+};
+extern const Library libraries[LIBRARIES];
 // Fills a table, for which it takes the GIL: not to be called with a lock. A pt_status with a text in error[256].
 extern int (*load_library)(int library, char *error);
 

@@ -13,60 +13,9 @@ namespace pt_cuda {
 // Sizes are in bytes but for those that are int: these are in elements, of functions for float, double and their complex
 // types.
 struct Solver {
-    int (*create)(void **handle);
-    int (*set_stream)(void *handle, void *stream);
-    int (*create_params)(void **params);
-    int (*create_jacobi)(void **jacobi);
-    int (*potrf_size)(void *handle, void *params, int uplo, int64_t n, int type, const void *a, int64_t lda, int compute,
-                      size_t *on_device, size_t *on_host);
-    int (*potrf)(void *handle, void *params, int uplo, int64_t n, int type, void *a, int64_t lda, int compute, void *device,
-                 size_t on_device, void *host, size_t on_host, int *info);
-    int (*getrf_size)(void *handle, void *params, int64_t m, int64_t n, int type, const void *a, int64_t lda, int compute,
-                      size_t *on_device, size_t *on_host);
-    int (*getrf)(void *handle, void *params, int64_t m, int64_t n, int type, void *a, int64_t lda, int64_t *pivots,
-                 int compute, void *device, size_t on_device, void *host, size_t on_host, int *info);
-    int (*getrs)(void *handle, void *params, int op, int64_t n, int64_t k, int type_a, const void *a, int64_t lda,
-                 const int64_t *pivots, int type_b, void *b, int64_t ldb, int *info);
-    int (*geqrf_size)(void *handle, void *params, int64_t m, int64_t n, int type, const void *a, int64_t lda, int type_tau,
-                      const void *tau, int compute, size_t *on_device, size_t *on_host);
-    int (*geqrf)(void *handle, void *params, int64_t m, int64_t n, int type, void *a, int64_t lda, int type_tau, void *tau,
-                 int compute, void *device, size_t on_device, void *host, size_t on_host, int *info);
-    int (*syevd_size)(void *handle, void *params, int vectors, int uplo, int64_t n, int type, const void *a, int64_t lda,
-                      int type_values, const void *values, int compute, size_t *on_device, size_t *on_host);
-    int (*syevd)(void *handle, void *params, int vectors, int uplo, int64_t n, int type, void *a, int64_t lda,
-                 int type_values, void *values, int compute, void *device, size_t on_device, void *host, size_t on_host,
-                 int *info);
-    int (*syev_batched_size)(void *handle, void *params, int vectors, int uplo, int64_t n, int type, const void *a,
-                             int64_t lda, int type_values, const void *values, int compute, size_t *on_device,
-                             size_t *on_host, int64_t batch);
-    int (*syev_batched)(void *handle, void *params, int vectors, int uplo, int64_t n, int type, void *a, int64_t lda,
-                        int type_values, void *values, int compute, void *device, size_t on_device, void *host,
-                        size_t on_host, int *infos, int64_t batch);
-    int (*gesvd_size)(void *handle, void *params, signed char job_u, signed char job_vh, int64_t m, int64_t n, int type,
-                      const void *a, int64_t lda, int type_s, const void *s, int type_u, const void *u, int64_t ldu,
-                      int type_vh, const void *vh, int64_t ldvh, int compute, size_t *on_device, size_t *on_host);
-    int (*gesvd)(void *handle, void *params, signed char job_u, signed char job_vh, int64_t m, int64_t n, int type, void *a,
-                 int64_t lda, int type_s, void *s, int type_u, void *u, int64_t ldu, int type_vh, void *vh, int64_t ldvh,
-                 int compute, void *device, size_t on_device, void *host, size_t on_host, int *info);
-    int (*geev_size)(void *handle, void *params, int left, int right, int64_t n, int type, const void *a, int64_t lda,
-                     int type_values, const void *values, int type_left, const void *vl, int64_t ldvl, int type_right,
-                     const void *vr, int64_t ldvr, int compute, size_t *on_device, size_t *on_host);
-    int (*geev)(void *handle, void *params, int left, int right, int64_t n, int type, void *a, int64_t lda, int type_values,
-                void *values, int type_left, void *vl, int64_t ldvl, int type_right, void *vr, int64_t ldvr, int compute,
-                void *device, size_t on_device, void *host, size_t on_host, int *info);
-    int (*sytrs_size)(void *handle, int uplo, int64_t n, int64_t k, int type, const void *a, int64_t lda,
-                      const int64_t *pivots, int type_b, void *b, int64_t ldb, size_t *on_device, size_t *on_host);
-    int (*sytrs)(void *handle, int uplo, int64_t n, int64_t k, int type, const void *a, int64_t lda, const int64_t *pivots,
-                 int type_b, void *b, int64_t ldb, void *device, size_t on_device, void *host, size_t on_host, int *info);
-    int (*potrf_batched[4])(void *handle, int uplo, int n, void *const *a, int lda, int *infos, int batch);
-    int (*gesvdj_size[4])(void *handle, int vectors, int m, int n, const void *a, int lda, const void *s, const void *u,
-                          int ldu, const void *v, int ldv, int *size, void *jacobi, int batch);
-    int (*gesvdj[4])(void *handle, int vectors, int m, int n, void *a, int lda, void *s, void *u, int ldu, void *v, int ldv,
-                     void *work, int size, int *infos, void *jacobi, int batch);
-    int (*orgqr_size[4])(void *handle, int m, int n, int k, const void *a, int lda, const void *tau, int *size);
-    int (*orgqr[4])(void *handle, int m, int n, int k, void *a, int lda, const void *tau, void *work, int size, int *info);
-    int (*sytrf_size[4])(void *handle, int n, void *a, int lda, int *size);
-    int (*sytrf[4])(void *handle, int uplo, int n, void *a, int lda, int *pivots, void *work, int size, int *info);
+#define PT_SOLVER(field, result, name, parameters) result (*field) parameters;
+#define PT_SOLVER4(field, s, d, c, z, parameters) int (*field[4]) parameters;
+#include "functions.h"
 };
 extern Solver solver;
 
