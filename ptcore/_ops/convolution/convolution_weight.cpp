@@ -170,94 +170,124 @@ int weight_columns(pt_call *call, const geometry &g, const batch_view &x, const 
 /* Whether that is faster than dot products: of short rows, and of too few filters to make up for packing. */
 inline bool by_columns(const geometry &g) { return g.filters >= 48 && g.channels * g.taps() >= 48 && g.results() <= 256; }
 
+/* The gradient of a weight by dot products of runs. Each unit of work adds up a part of the windows for a part of the
+ * filters; `sums` of them have the same filters, and their results are added up at the end. */
 template <class T>
-inline int weight_as(pt_call *call, const geometry &g) {
-    const batch_view x(call->in[0]), y(call->in[1]);
-    const int64_t all = g.groups * g.filters, terms = g.channels * g.taps(), total = all * terms;
-    T *out = output<T>(call);
-    if (total == 0) return PT_OK;
-    if (y.size[0] * y.size[2] * y.size[3] * y.size[4] == 0) {
-        for (int64_t i = 0; i < total; ++i) out[i] = T{};
-        return PT_OK;
+struct weight_dots {
+    const geometry &g;
+    const batch_view &x, &y;
+    const int64_t terms, total;
+    const double products;
+    const int64_t least;                /* units that there should be */
+    tiling tiles;
+    const bool direct;                  /* the input is read where it lies */
+    int64_t sums, panels, group_blocks, panel_blocks;
+
+    weight_dots(const geometry &g, const batch_view &x, const batch_view &y)
+        : g(g), x(x), y(y), terms(g.channels * g.taps()), total(g.groups * g.filters * terms),
+          products(double(total) * double(g.n) * double(g.results())),
+          least(int64_t(products < double(SUMS * WEIGHT_GRAIN) ? products / double(WEIGHT_GRAIN) + 1 : SUMS)),
+          tiles(g, min64(WEIGHT_NUMBERS, 2 * RUN * g.channels * g.planes()), 1, RUN), direct(in_place(g, x)) {
+        if (direct) {
+            tiles.images = 1;
+            tiles.image_blocks = g.n;
+        }
+        sums = max64(1, min64(min64(tiles.count(), least), (int64_t(1) << 25) / total));
+        panels = ceil_div(g.filters, TILE_ROWS<T>);
+        group_blocks = max64(1, min64(g.groups, least / sums));
+        panel_blocks = max64(1, min64(panels, least / 2 / sums / group_blocks));
     }
-    if constexpr (is_fast<T>)
-        if (by_columns(g)) return weight_columns<T>(call, g, x, y);
-    const double products = double(total) * double(g.n) * double(g.results());
-    const int64_t least = int64_t(products < double(SUMS * WEIGHT_GRAIN) ? products / double(WEIGHT_GRAIN) + 1 : SUMS);
-    tiling tiles(g, min64(WEIGHT_NUMBERS, 2 * RUN * g.channels * g.planes()), 1, RUN);
-    const bool direct = in_place(g, x);
-    const int64_t plane = x.size[2] * x.size[3] * x.size[4];
-    if (direct) {
-        tiles.images = 1;
-        tiles.image_blocks = g.n;
+
+    int64_t units() const { return sums * group_blocks * panel_blocks; }
+    int64_t grain() const { return max64(1, int64_t(double(WEIGHT_GRAIN) / (products / double(units()) + 1))); }
+
+    /* The filters [f0, f1) of the groups [group0, group1), which go to `to`. */
+    struct part {
+        int64_t group0, group1, f0, f1;
+        T *to;
+    };
+
+    /* One unit of work, row by row or run by run; the bytes that it could not get, or 0. */
+    int64_t run(int64_t u, T *partial, bool by_rows) const {
+        const int64_t sum = u / panel_blocks / group_blocks, group_block = u / panel_blocks % group_blocks;
+        const int64_t p0 = panels * (u % panel_blocks) / panel_blocks, p1 = panels * (u % panel_blocks + 1) / panel_blocks;
+        const part p = {g.groups * group_block / group_blocks, g.groups * (group_block + 1) / group_blocks,
+                        p0 * TILE_ROWS<T>, min64(g.filters, p1 * TILE_ROWS<T>), partial + sum * total};
+        for (int64_t group = p.group0; group < p.group1; ++group)
+            for (int64_t i = (group * g.filters + p.f0) * terms; i < (group * g.filters + p.f1) * terms; ++i) p.to[i] = T{};
+        const int64_t tile0 = tiles.count() * sum / sums, tile1 = tiles.count() * (sum + 1) / sums;
+        scratch<int64_t> distance(terms);
+        if (!distance) return terms * int64_t(sizeof(int64_t));
+        for (int64_t tile = tile0; tile < tile1; ++tile)
+            if (const int64_t missing = window_of(tile, p, distance.data, by_rows)) return missing;
+        return 0;
     }
-    const int64_t sums = max64(1, min64(min64(tiles.count(), least), (int64_t(1) << 25) / total));
-    const int64_t panels = ceil_div(g.filters, TILE_ROWS<T>);
-    const int64_t group_blocks = max64(1, min64(g.groups, least / sums)), panel_blocks = max64(1, min64(panels, least / 2 / sums / group_blocks));
-    const int64_t units = sums * group_blocks * panel_blocks;
-    scratch<T> partial(sums * total);
-    if (!partial) return no_memory(call, sums * total * int64_t(sizeof(T)));
-    for (bool by_rows : {false, true}) {
-        std::atomic<int64_t> missing(0);
-        parallel_for(units, max64(1, int64_t(double(WEIGHT_GRAIN) / (products / double(units) + 1))), [&](int64_t begin, int64_t end) {
-            for (int64_t u = begin; u < end; ++u) {
-                const int64_t sum = u / panel_blocks / group_blocks, group_block = u / panel_blocks % group_blocks;
-                const int64_t p0 = panels * (u % panel_blocks) / panel_blocks, p1 = panels * (u % panel_blocks + 1) / panel_blocks;
-                const int64_t group0 = g.groups * group_block / group_blocks, group1 = g.groups * (group_block + 1) / group_blocks;
-                const int64_t f0 = p0 * TILE_ROWS<T>, f1 = min64(g.filters, p1 * TILE_ROWS<T>);
-                T *to = partial.data + sum * total;
-                for (int64_t group = group0; group < group1; ++group)
-                    for (int64_t i = (group * g.filters + f0) * terms; i < (group * g.filters + f1) * terms; ++i) to[i] = T{};
-                const int64_t tile0 = tiles.count() * sum / sums, tile1 = tiles.count() * (sum + 1) / sums;
-                scratch<int64_t> distance(terms);
-                for (int64_t tile = tile0; tile < tile1; ++tile) {
-                    window w = tiles.at(tile, g, 0);
-                    int64_t pitch = w.plane * g.planes(), skip = 0;
-                    if (direct) {
-                        for (int d = 0; d < 3; ++d) w.extent[d] = g.dim[d].width;
-                        w.image = plane;
-                        pitch = x.stride[1];
-                        skip = (w.from[0] * x.size[3] + w.from[1]) * x.size[4];
-                    }
-                    const int64_t depth = w.to[0] - w.from[0], height = w.to[1] - w.from[1];
-                    const int64_t length = (w.n1 - w.n0 - 1) * w.image + ((depth - 1) * w.extent[1] + height - 1) * w.extent[2] + y.size[4];
-                    const double numbers = double(g.channels) * double(pitch);
-                    scratch<T> planes(direct ? 0 : numbers < 1e11 ? g.channels * pitch : -1), rows((f1 - f0) * length);
-                    const int64_t row_count = by_rows ? (w.n1 - w.n0) * depth * height : 1;
-                    scratch<segment> runs(row_count);
-                    if (!planes || !rows || !distance || !runs) {
-                        missing = int64_t(numbers * sizeof(T));
-                        return;
-                    }
-                    if (!direct) memset(static_cast<void *>(planes.data), 0, size_t(g.channels * pitch) * sizeof(T));
-                    memset(static_cast<void *>(rows.data), 0, size_t((f1 - f0) * length) * sizeof(T));
-                    runs[0] = {0, length};
-                    for (int64_t r = 0; by_rows && r < row_count; ++r)
-                        runs[r] = {((r / height / depth * w.extent[0] + r / height % depth) * w.extent[1] + r % height) * w.extent[2], y.size[4]};
-                    int64_t k = 0;
-                    for (int64_t c = 0; c < g.channels; ++c)
-                        for (int64_t i = 0; i < g.dim[0].kernel; ++i)
-                            for (int64_t j = 0; j < g.dim[1].kernel; ++j)
-                                for (int64_t l = 0; l < g.dim[2].kernel; ++l)
-                                    distance[k++] = c * pitch + tap_distance(w, g, g.dim[0].offset[i], g.dim[1].offset[j], g.dim[2].offset[l]);
-                    for (int64_t group = group0; group < group1; ++group) {
-                        const T *b = planes.data;
-                        if (direct) b = reinterpret_cast<const T *>(x.data) + w.n0 * x.stride[0] + group * g.channels * pitch + skip;
-                        else
-                            for (int64_t c = 0; c < g.channels; ++c) pack_channel<T>(planes.data + c * pitch, w, g, x, group * g.channels + c);
-                        for (int64_t f = f0; f < f1; ++f) pack_gradient<T>(rows.data + (f - f0) * length, w, y, group * g.filters + f);
-                        for (int64_t f = f0; f < f1; f += TILE_ROWS<T>) {
-                            const int many = int(min64(TILE_ROWS<T>, f1 - f));
-                            for (int64_t t = 0; t < terms; t += TILE_VECTORS<T>)
-                                dot_of<T>(many, int(min64(TILE_VECTORS<T>, terms - t)), std::make_integer_sequence<int, TILE_VECTORS<T>>{})(
-                                    runs.data, row_count, rows.data + (f - f0) * length, length, b, distance.data + t,
-                                    to + (group * g.filters + f) * terms + t, terms);
-                        }
-                    }
-                }
-            }
-        });
-        if (missing) return no_memory(call, missing);
+
+    /* Adds the products of one window. */
+    int64_t window_of(int64_t tile, const part &p, int64_t *distance, bool by_rows) const {
+        window w = tiles.at(tile, g, 0);
+        int64_t pitch = w.plane * g.planes(), skip = 0;
+        if (direct) {
+            for (int d = 0; d < 3; ++d) w.extent[d] = g.dim[d].width;
+            w.image = x.size[2] * x.size[3] * x.size[4];
+            pitch = x.stride[1];
+            skip = (w.from[0] * x.size[3] + w.from[1]) * x.size[4];
+        }
+        const int64_t depth = w.to[0] - w.from[0], height = w.to[1] - w.from[1];
+        const int64_t length =
+            (w.n1 - w.n0 - 1) * w.image + ((depth - 1) * w.extent[1] + height - 1) * w.extent[2] + y.size[4];
+        const double numbers = double(g.channels) * double(pitch);
+        scratch<T> planes(direct ? 0 : numbers < 1e11 ? g.channels * pitch : -1), rows((p.f1 - p.f0) * length);
+        const int64_t row_count = by_rows ? (w.n1 - w.n0) * depth * height : 1;
+        scratch<segment> runs(row_count);
+        if (!planes || !rows || !runs) return int64_t(numbers * sizeof(T));
+        if (!direct) memset(static_cast<void *>(planes.data), 0, size_t(g.channels * pitch) * sizeof(T));
+        memset(static_cast<void *>(rows.data), 0, size_t((p.f1 - p.f0) * length) * sizeof(T));
+        runs[0] = {0, length};
+        for (int64_t r = 0; by_rows && r < row_count; ++r)
+            runs[r] = {((r / height / depth * w.extent[0] + r / height % depth) * w.extent[1] + r % height) * w.extent[2],
+                       y.size[4]};
+        measure_taps(w, pitch, distance);
+        for (int64_t group = p.group0; group < p.group1; ++group) {
+            const T *b = planes.data;
+            if (direct)
+                b = reinterpret_cast<const T *>(x.data) + w.n0 * x.stride[0] + group * g.channels * pitch + skip;
+            else
+                for (int64_t c = 0; c < g.channels; ++c)
+                    pack_channel<T>(planes.data + c * pitch, w, g, x, group * g.channels + c);
+            for (int64_t f = p.f0; f < p.f1; ++f)
+                pack_gradient<T>(rows.data + (f - p.f0) * length, w, y, group * g.filters + f);
+            multiply(p, group, {runs.data, row_count}, rows.data, length, b, distance);
+        }
+        return 0;
+    }
+
+    /* How far from the first place of a plane each tap of each channel reads. */
+    void measure_taps(const window &w, int64_t pitch, int64_t *distance) const {
+        for (int64_t c = 0; c < g.channels; ++c)
+            for (int64_t i = 0; i < g.dim[0].kernel; ++i)
+                for (int64_t j = 0; j < g.dim[1].kernel; ++j)
+                    for (int64_t l = 0; l < g.dim[2].kernel; ++l)
+                        *distance++ = c * pitch + tap_distance(w, g, g.dim[0].offset[i], g.dim[1].offset[j], g.dim[2].offset[l]);
+    }
+
+    struct run_list {
+        const segment *data;
+        int64_t count;
+    };
+    void multiply(const part &p, int64_t group, run_list runs, const T *rows, int64_t length, const T *b,
+                  const int64_t *distance) const {
+        for (int64_t f = p.f0; f < p.f1; f += TILE_ROWS<T>) {
+            const int many = int(min64(TILE_ROWS<T>, p.f1 - f));
+            for (int64_t t = 0; t < terms; t += TILE_VECTORS<T>)
+                dot_of<T>(many, int(min64(TILE_VECTORS<T>, terms - t)), std::make_integer_sequence<int, TILE_VECTORS<T>>{})(
+                    runs.data, runs.count, rows + (f - p.f0) * length, length, b, distance + t,
+                    p.to + (group * g.filters + f) * terms + t, terms);
+        }
+    }
+
+    /* Adds the sums up in order; whether a result is a NaN. */
+    bool add_up(const T *partial, T *out) const {
         std::atomic<bool> nan(false);
         parallel_for(total, GRAIN, [&](int64_t begin, int64_t end) {
             bool found = false;
@@ -269,7 +299,33 @@ inline int weight_as(pt_call *call, const geometry &g) {
             }
             if (found) nan = true;
         });
-        if (!nan) break;
+        return nan;
+    }
+};
+
+template <class T>
+inline int weight_as(pt_call *call, const geometry &g) {
+    const batch_view x(call->in[0]), y(call->in[1]);
+    const int64_t total = g.groups * g.filters * g.channels * g.taps();
+    T *out = output<T>(call);
+    if (total == 0) return PT_OK;
+    if (y.size[0] * y.size[2] * y.size[3] * y.size[4] == 0) {
+        for (int64_t i = 0; i < total; ++i) out[i] = T{};
+        return PT_OK;
+    }
+    if constexpr (is_fast<T>)
+        if (by_columns(g)) return weight_columns<T>(call, g, x, y);
+    const weight_dots<T> work(g, x, y);
+    scratch<T> partial(work.sums * total);
+    if (!partial) return no_memory(call, work.sums * total * int64_t(sizeof(T)));
+    for (bool by_rows : {false, true}) {
+        std::atomic<int64_t> missing(0);
+        parallel_for(work.units(), work.grain(), [&](int64_t begin, int64_t end) {
+            for (int64_t u = begin; u < end && !missing; ++u)
+                if (const int64_t bytes = work.run(u, partial.data, by_rows)) missing = bytes;
+        });
+        if (missing) return no_memory(call, missing);
+        if (!work.add_up(partial.data, out)) break;
     }
     return PT_OK;
 }

@@ -244,10 +244,125 @@ inline void merge_chunks(const reducer &op, const sink &to, const char *states, 
     }
 }
 
+/* How a plan's elements lie: those of an output in runs of `length`, `stride` apart, which `outer` walks through;
+ * the outputs' first elements in lines of `width`, `across` apart, which `kept` walks through. */
+struct lines {
+    space<1> outer, kept;
+    int64_t length, stride, width, across;
+
+    explicit lines(const reduction_plan &plan) : outer(plan.reduced), kept(plan.kept) {
+        int64_t step[1];
+        length = outer.pop(step);
+        stride = plan.count == 1 ? 1 : step[0];
+        width = kept.pop(step);
+        across = step[0];
+    }
+};
+
+/* Outputs [begin, end), of neighbouring ones as many in one call as lie side by side: `tiny` rows turned into columns,
+ * short rows in one piece. */
+inline void reduce_together(const reducer &op, const source &from, const lines &at, int64_t count, bool tiny, int64_t begin,
+                            int64_t end, const sink &to) {
+    alignas(16) char s[GROUP * STATE_BYTES];
+    alignas(64) char tile[TILE * 16];
+    cursor<1> line(at.kept, begin / at.width);
+    int64_t within = begin % at.width;
+    for (int64_t o = begin; o < end;) {
+        int64_t group = min64(min64(GROUP, end - o), at.width - within);
+        if (!tiny && !from.direct) group = min64(group, TILE / count);
+        op.identity(s, group);
+        const char *x = from.data + (line.offset[0] + within * at.across) * from.itemsize;
+        if (tiny) {
+            for (int64_t j = 0; j < count; ++j)
+                from.fetch(tile + j * group * op.elem_size, x + j * at.stride * from.itemsize, at.across, group);
+            op.columns(op.op, s, tile, group, count, group, 0);
+        }
+        else if (!from.direct) from.fetch(tile, x, 1, group * count);
+        if (!tiny) op.rows(op.op, s, from.direct ? x : tile, from.direct ? at.across : count, count, group);
+        within += group;
+        if (within == at.width) {
+            within = 0;
+            line.next();
+        }
+        to.write(to, o, s, group);
+        o += group;
+    }
+}
+
+/* Outputs [begin, end), one after the other. */
+inline void reduce_apart(const reducer &op, const source &from, const reduction_plan &plan, const lines &at, int64_t begin,
+                         int64_t end, const sink &to) {
+    alignas(16) char s[GROUP * STATE_BYTES];
+    cursor<1> first(plan.kept, begin);
+    for (int64_t o = begin; o < end;) {
+        const int64_t group = min64(GROUP, end - o);
+        op.identity(s, group);
+        for (int64_t k = 0; k < group; ++k, first.next())
+            reduce_row(op, s + k * op.state_size, from, first.offset[0], at.outer, at.length, at.stride, 0, plan.count);
+        to.write(to, o, s, group);
+        o += group;
+    }
+}
+
+/* Each output by itself, of many elements in chunks. */
+inline int reduce_rows(pt_call *call, const reducer &op, const source &from, const reduction_plan &plan, const lines &at,
+                       const sink &to) {
+    const int64_t outputs = plan.outputs, count = plan.count, S = op.state_size, chunks = ceil_div(count, CHUNK);
+    if (chunks == 1) {
+        const bool tiny = count <= TINY && at.outer.ndim == 0;
+        const bool together = at.stride == 1 && at.outer.ndim == 0 && (from.direct || at.across == count) &&
+                              count <= (from.direct ? RUN : TILE / 4);
+        parallel_for(outputs, grain_rows(count + 16), [&](int64_t begin, int64_t end) {
+            if (together || tiny) reduce_together(op, from, at, count, tiny, begin, end, to);
+            else reduce_apart(op, from, plan, at, begin, end, to);
+        });
+        return PT_OK;
+    }
+    scratch<char> partial(outputs * chunks * S);
+    if (!partial) return no_memory(call, outputs * chunks * S);
+    parallel_for(outputs * chunks, 1, [&](int64_t begin, int64_t end) {
+        op.identity(partial.data + begin * S, end - begin);
+        for (int64_t u = begin; u < end; ++u) {
+            const int64_t first = u % chunks * CHUNK;
+            cursor<1> output(plan.kept, u / chunks);
+            reduce_row(op, partial.data + u * S, from, output.offset[0], at.outer, at.length, at.stride, first,
+                       min64(first + CHUNK, count));
+        }
+    });
+    merge_chunks(op, to, partial.data, outputs, chunks, chunks * S, S);
+    return PT_OK;
+}
+
+/* Outputs that are neighbours in memory in blocks, of many elements in chunks. */
+inline int reduce_blocks(pt_call *call, const reducer &op, const source &from, const reduction_plan &plan, const lines &at,
+                         const sink &to) {
+    const int64_t outputs = plan.outputs, count = plan.count, S = op.state_size, width = at.width;
+    const int64_t blocks = ceil_div(width, COLUMN_WIDTH), groups = outputs / width, block = min64(width, COLUMN_WIDTH);
+    const int64_t rows = groups * blocks >= 256 ? count : min64(count, max64(COLUMN_ROWS, 2 * CHUNK / block));
+    const int64_t chunks = ceil_div(count, rows);
+    scratch<char> partial(chunks > 1 ? outputs * chunks * S : 0);
+    if (!partial) return no_memory(call, outputs * chunks * S);
+    parallel_for(groups * blocks * chunks, grain_rows(rows * block), [&](int64_t begin, int64_t end) {
+        alignas(16) char local[COLUMN_WIDTH * STATE_BYTES];
+        for (int64_t u = begin; u < end; ++u) {
+            const int64_t c = u % chunks, b = u / chunks % blocks, g = u / chunks / blocks;
+            const int64_t first = b * COLUMN_WIDTH, w = min64(COLUMN_WIDTH, width - first);
+            cursor<1> line(at.kept, g);
+            char *s = chunks > 1 ? partial.data + ((c * groups + g) * width + first) * S : local;
+            op.identity(s, w);
+            reduce_columns(op, s, from, line.offset[0] + first, at.outer, at.length, at.stride, w, c * rows,
+                           min64(count, (c + 1) * rows));
+            if (chunks == 1) to.write(to, g * width + first, s, w);
+        }
+    });
+    if (chunks > 1) merge_chunks(op, to, partial.data, outputs, chunks, S, outputs * S);
+    return PT_OK;
+}
+
 /* Runs `op` over the plan and hands the outputs' states to the sink. */
 inline int reduce(pt_call *call, const reducer &op, source from, const reduction_plan &plan, const sink &to) {
     from.data += plan.shift * from.itemsize;
-    const int64_t outputs = plan.outputs, count = plan.count, S = op.state_size;
+    const int64_t outputs = plan.outputs, count = plan.count;
     if (outputs == 0) return PT_OK;
     if (count == 0) {
         alignas(16) char s[STATE_BYTES];
@@ -262,87 +377,9 @@ inline int reduce(pt_call *call, const reducer &op, source from, const reduction
         to.write(to, 0, s, outputs);
         return PT_OK;
     }
-    space<1> outer = plan.reduced, kept = plan.kept;
-    int64_t step[1], across[1];
-    const int64_t length = outer.pop(step), stride = count == 1 ? 1 : step[0];
-    const int64_t width = kept.pop(across);
-
-    if (stride == 1 || across[0] != 1 || width < 8) {
-        const int64_t chunks = ceil_div(count, CHUNK);
-        /* tiny rows: turned into columns; short rows: neighbouring ones in one call */
-        const bool tiny = count <= TINY && outer.ndim == 0;
-        const bool together = chunks == 1 && stride == 1 && outer.ndim == 0 && (from.direct || across[0] == count) &&
-                              count <= (from.direct ? RUN : TILE / 4);
-        if (chunks == 1) {
-            parallel_for(outputs, grain_rows(count + 16), [&](int64_t begin, int64_t end) {
-                alignas(16) char s[GROUP * STATE_BYTES];
-                alignas(64) char tile[TILE * 16];
-                cursor<1> at(plan.kept, begin), line(kept, begin / width);
-                int64_t within = begin % width;
-                for (int64_t o = begin; o < end;) {
-                    int64_t group = min64(GROUP, end - o);
-                    if (!together && !tiny) {
-                        op.identity(s, group);
-                        for (int64_t k = 0; k < group; ++k, at.next())
-                            reduce_row(op, s + k * S, from, at.offset[0], outer, length, stride, 0, count);
-                    }
-                    else {
-                        group = min64(group, width - within);
-                        if (!tiny && !from.direct) group = min64(group, TILE / count);
-                        op.identity(s, group);
-                        const char *x = from.data + (line.offset[0] + within * across[0]) * from.itemsize;
-                        if (tiny) {
-                            for (int64_t j = 0; j < count; ++j)
-                                from.fetch(tile + j * group * op.elem_size, x + j * stride * from.itemsize, across[0], group);
-                            op.columns(op.op, s, tile, group, count, group, 0);
-                        }
-                        else if (!from.direct) from.fetch(tile, x, 1, group * count);
-                        if (!tiny) op.rows(op.op, s, from.direct ? x : tile, from.direct ? across[0] : count, count, group);
-                        within += group;
-                        if (within == width) {
-                            within = 0;
-                            line.next();
-                        }
-                    }
-                    to.write(to, o, s, group);
-                    o += group;
-                }
-            });
-            return PT_OK;
-        }
-        scratch<char> partial(outputs * chunks * S);
-        if (!partial) return no_memory(call, outputs * chunks * S);
-        parallel_for(outputs * chunks, 1, [&](int64_t begin, int64_t end) {
-            op.identity(partial.data + begin * S, end - begin);
-            for (int64_t u = begin; u < end; ++u) {
-                const int64_t first = u % chunks * CHUNK;
-                cursor<1> at(plan.kept, u / chunks);
-                reduce_row(op, partial.data + u * S, from, at.offset[0], outer, length, stride, first, min64(first + CHUNK, count));
-            }
-        });
-        merge_chunks(op, to, partial.data, outputs, chunks, chunks * S, S);
-        return PT_OK;
-    }
-
-    const int64_t blocks = ceil_div(width, COLUMN_WIDTH), groups = outputs / width, block = min64(width, COLUMN_WIDTH);
-    const int64_t rows = groups * blocks >= 256 ? count : min64(count, max64(COLUMN_ROWS, 2 * CHUNK / block));
-    const int64_t chunks = ceil_div(count, rows);
-    scratch<char> partial(chunks > 1 ? outputs * chunks * S : 0);
-    if (!partial) return no_memory(call, outputs * chunks * S);
-    parallel_for(groups * blocks * chunks, grain_rows(rows * block), [&](int64_t begin, int64_t end) {
-        alignas(16) char local[COLUMN_WIDTH * STATE_BYTES];
-        for (int64_t u = begin; u < end; ++u) {
-            const int64_t c = u % chunks, b = u / chunks % blocks, g = u / chunks / blocks;
-            const int64_t first = b * COLUMN_WIDTH, w = min64(COLUMN_WIDTH, width - first);
-            cursor<1> at(kept, g);
-            char *s = chunks > 1 ? partial.data + ((c * groups + g) * width + first) * S : local;
-            op.identity(s, w);
-            reduce_columns(op, s, from, at.offset[0] + first, outer, length, stride, w, c * rows, min64(count, (c + 1) * rows));
-            if (chunks == 1) to.write(to, g * width + first, s, w);
-        }
-    });
-    if (chunks > 1) merge_chunks(op, to, partial.data, outputs, chunks, S, outputs * S);
-    return PT_OK;
+    const lines at(plan);
+    return at.stride == 1 || at.across != 1 || at.width < 8 ? reduce_rows(call, op, from, plan, at, to)
+                                                            : reduce_blocks(call, op, from, plan, at, to);
 }
 
 /* A sink that calls Write::apply(output i, its state, parameters, i) on outputs of type O. */
