@@ -6,10 +6,10 @@ outputs), stamped with the number of the run. If the buffer of a node belongs to
 backward, another thread), this run keeps the gradient in its own map.
 
 Leaves take their gradient at once, but for those that have hooks. When the first gradient arrives at such a leaf,
-``expect`` counts the edges that are still to come to hooked leaves, so that a hook runs once, on the sum, as soon as it
-is complete. A walk that meets no hooked leaf counts nothing. Where inputs are named, a first pass (``survey``) marks the
-nodes that lead to one. Marks are kept like buffers: on the nodes with a run's stamp, or in the run's own map if a node
-has the mark of another live run.
+``expect`` counts the edges that are still to come to hooked leaves, so that a hook runs once, on the sum, as soon as
+it is complete. A walk that meets no hooked leaf counts nothing. Where inputs are named, a first pass (``survey``)
+marks the nodes that lead to one. Marks are kept like buffers: on the nodes with a run's stamp, or in the run's own map
+if a node has the mark of another live run.
 
 The file is compiled with types by default, and runs as plain Python too. In the compiled form, a step that hands over
 gradients (deliver, take, clear) is atomic: it releases the GIL at no point where a node's stamp and buffer disagree.
@@ -66,7 +66,7 @@ class Run:
     found: list             # their gradients, at the first place of each
     by_id: dict             # id -> first place, if there are more than FEW leaves; or None
     targets: dict           # Node -> [(output, place)] of inputs that are no leaves; or None
-    waiting: dict           # id -> [edges left, sum, leaf] of hooked leaves that a gradient may still come to, or None
+    waiting: dict           # id -> [edges left, sum, leaf] of hooked leaves that have been met, or None
     streams: object         # autograd._streams.Streams, or None where only default streams are used
     current: Node           # the node whose rule or hooks are running
     create_graph: cython.bint

@@ -25,7 +25,7 @@ _MODES = ("global", "thread_local", "relaxed")
 def _driver():
     runtime()
     from ptcore.cuda.driver import graph
-    return _graph
+    return graph
 
 
 def is_current_stream_capturing():

@@ -194,7 +194,8 @@ def shape_of(parameter):
 def check_signatures(entry, text):
     """The functions of driver/functions.h as a header declares them."""
     listed = (CUDA / "driver" / "functions.h").read_text()
-    found = [(name, field) for names, field in re.findall(rf"^{entry}4?\(\w+, ([^()]*),\s+\((.*?)\)\)$", listed, re.M | re.S)
+    one = re.compile(rf"^{entry}4?\(\w+, ([^()]*),\s+\((.*?)\)\)$", re.M | re.S)
+    found = [(name, field) for names, field in one.findall(listed)
              for name in re.split(r",\s+", names.removeprefix("int, ").removeprefix("size_t, "))]
     assert len(found) == sum(len(re.findall(rf"^{entry}{n}\(", listed, re.M)) * (n or 1) for n in ("", 4)) > 0
     for name, field in found:

@@ -111,10 +111,10 @@ def test_no_compiler(monkeypatch):
 
 @pytest.mark.parametrize("abi", [1, 2, 99])
 def test_another_abi(abi):
-    other = (f"#include <ptcore/kernel.h>\n#undef PT_ABI\n#define PT_ABI {abi}\n#include <ptcore/extension.h>\n" + SCALED)
+    headers = f"#include <ptcore/kernel.h>\n#undef PT_ABI\n#define PT_ABI {abi}\n#include <ptcore/extension.h>\n"
     with pytest.raises(ImportError, match=rf"compiled against ABI {abi} of ptcore, and the ptcore that runs has ABI 3: "
                                           "build it again"):
-        load_inline(f"abi_{abi}", other, functions=["f"], no_implicit_headers=True)
+        load_inline(f"abi_{abi}", headers + SCALED, functions=["f"], no_implicit_headers=True)
 
 
 @pytest.mark.parametrize("call, error, message", [

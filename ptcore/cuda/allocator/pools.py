@@ -8,8 +8,8 @@ import ctypes
 import threading
 import weakref
 
-from ptcore.cuda.driver import loading
 from ptcore.cuda.allocator.snapshot import memory_snapshot
+from ptcore.cuda.driver import loading
 from ptcore.cuda.driver.loading import index_of, memory, runtime, started
 
 __all__ = ["CUDAPluggableAllocator", "MemPool", "change_current_allocator", "use_mem_pool"]

@@ -1,5 +1,5 @@
 // What the host half of a CUDA kernel calls: find a kernel, start it, take scratch memory. No CUDA header is needed here:
-// _runtime.pyx implements it over cuda.bindings.
+// driver/runtime.pyx implements it over cuda.bindings.
 //
 // The host half of an op is a pt_kernel (ptcore/kernel.h): it reads the call's views, whose data are device addresses, fills
 // the kernel's struct of arguments and launches on the call's stream. It runs with or without the GIL, never waits for the
