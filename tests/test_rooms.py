@@ -90,8 +90,7 @@ ROOMS = {
 CIRCLES = {
     # The partials of a row without texts are those of its formula: a rule walks a small graph. The walk's last step,
     # a leaf, asks for rules, and runs hooks, which are the walk's.
-    ("ptcore.autograd._tensor_hooks", "ptcore.autograd.accumulate", "ptcore.autograd.engine",
-     "ptcore.autograd.function", "ptcore.autograd.helpers"),
+    ("ptcore.autograd.accumulate", "ptcore.autograd.engine", "ptcore.autograd.function", "ptcore.autograd.helpers"),
 }
 
 # Private names of PyTorch, which its programs and so other rooms use.

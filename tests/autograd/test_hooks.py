@@ -109,7 +109,12 @@ def test_leaf_hook_that_another_hook_adds():
     y = x * z
     x.register_hook(lambda g: log.append(("x", values(g))))
     last = (y * 3 + x) * x
-    y.register_hook(lambda g: log.append("y") or z.register_hook(lambda g: log.append(("z", values(g)))))
+
+    def add(g):
+        log.append("y")
+        z.register_hook(lambda g: log.append(("z", values(g))))
+
+    y.register_hook(add)
     last.sum().backward()
     assert log == ["y", ("x", [14]), ("z", [3])]
     assert values(x.grad) == [14] and values(z.grad) == [3]
