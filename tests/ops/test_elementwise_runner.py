@@ -17,7 +17,7 @@ NUMPY = [np.dtype("uint16" if c == "bfloat16" else c) for c in CODES]     # bflo
 BF16 = CODES.index("bfloat16")
 
 SOURCE = r"""
-#include "loops.hpp"
+#include "elementwise.hpp"
 #include "ptcore/complex.h"
 #define EXPORT extern "C" __attribute__((visibility("default")))
 using namespace pt;
