@@ -446,157 +446,117 @@ int attention_kernel(pt_call *call) {
  * An output of half precision has lost what the difference in ds needs: where a tile holds all keys of a query, d is
  * the sum over them of p z (g v^T), which is the same number. */
 template <class E>
-struct backward_pass {
-    using V = simd<E>;
-    pt_call *call;
-    const attention &t;
-    const int64_t ld, height, blocks, nk, we, wv, wide;
-    const bool scores, own_k, own_v;
-    int64_t parts[13], total;
-
-    backward_pass(pt_call *call, const attention &t)
-        : call(call), t(t), ld(width_of<E>(t)), height(t.height()), blocks(ceil_div(t.l, height)),
-          nk(whole<E>(min64(BLOCK_K, t.s))), we(whole<E>(t.e)), wv(whole<E>(t.ev)), wide(max64(t.e, t.ev)),
-          scores(call->out[3].numel > 0), own_k(!stored_as<E>(call->out[1]) || we != t.e),
-          own_v(!stored_as<E>(call->out[2]) || wv != t.ev),
-          parts{ld * we, t.e * ld, ld * wv, t.ev * ld, nk * ld, nk * ld, nk * wide, t.e * ld,
-                t.dropping() ? 2 * nk * ld : 0, own_k ? t.s * we : 0, own_v ? t.s * wv : 0,
-                max64(nk, max64(wide, ld)), t.tiles ? 2 * nk * ld : 0},
-          total(0) {
-        for (int64_t n : parts) total += ceil_div(n, 16) * 16;
-    }
-
-    /* A thread's pieces of scratch memory. */
-    struct room {
-        E *rows, *qt, *grad, *gt, *s, *ds, *buffer, *dqt, *z, *pz, *own_dk, *own_dv, *line, *program;
-        E *dk, *dv;
-        alignas(64) E shift[BLOCK_K], delta[BLOCK_K];
-
-        room(const backward_pass &pass, E *next) {
-            E **const piece[13] = {&rows, &qt, &grad, &gt, &s, &ds, &buffer, &dqt, &z, &own_dk, &own_dv, &line, &program};
-            for (int i = 0; i < 13; next += ceil_div(pass.parts[i++], 16) * 16) *piece[i] = next;
-            pz = z + pass.nk * pass.ld;
-        }
-    };
-
-    /* A head of keys and values with all queries that look at it. */
-    void of_head(int64_t u, room &m) const {
-        place at{u / t.hk, 0, 0, 0, 0, 0, 0};
-        const int64_t hk = u % t.hk;
-        const head key(*t.k, at.b, hk), value(*t.v, at.b, hk);
-        m.dk = own_k ? m.own_dk : reinterpret_cast<E *>(call->out[1].data) + u * t.s * t.e;
-        m.dv = own_v ? m.own_dv : reinterpret_cast<E *>(call->out[2].data) + u * t.s * t.ev;
-        memset(m.dk, 0, size_t(t.s * we) * sizeof(E));
-        memset(m.dv, 0, size_t(t.s * wv) * sizeof(E));
-        for (int64_t g = 0; g < t.group * blocks; ++g) {
-            at.h = hk * t.group + g / blocks;
-            at.q0 = g % blocks * height;
-            at.nq = min64(height, t.l - at.q0);
-            const int64_t first = (at.b * t.h + at.h) * t.l + at.q0, until = t.keys_until(at.q0 + at.nq);
-            const head out(call->in[7], at.b, at.h);
-            read_queries(at, out, m);
-            memset(m.dqt, 0, size_t(t.e * ld) * sizeof(E));
-            const bool whole_rows = !t.tiles && until <= BLOCK_K && ITEMSIZE[out.v->dtype] == 2;
-            keys_of tiles(t, at);
-            while (tiles.next(at)) of_tile(at, key, value, whole_rows, first, m);
-            write_queries(at, first, until, m);
-        }
-        for (int64_t k = 0; own_k && k < t.s; ++k) write(call->out[1], (u * t.s + k) * t.e, m.dk + k * we, t.e);
-        for (int64_t k = 0; own_v && k < t.s; ++k) write(call->out[2], (u * t.s + k) * t.ev, m.dv + k * wv, t.ev);
-    }
-
-    /* A block of queries, their gradients, and of each its lse and d. */
-    void read_queries(const place &at, const head &out, room &m) const {
-        copy_block<E>(m.rows, head(*t.q, at.b, at.h), at.q0, at.nq, t.e, we, E(t.scale));
-        transpose_block<E>(m.qt, ld, m.rows, we, at.nq, t.e);
-        copy_block<E>(m.grad, head(call->in[0], at.b, at.h), at.q0, at.nq, t.ev, wv, 1);
-        transpose_block<E>(m.gt, ld, m.grad, wv, at.nq, t.ev);
-        const pt_view &lse = call->in[8], *more = call->nin > 9 && call->in[9].dtype != PT_NONE ? &call->in[9] : nullptr;
-        const auto number = [&](const pt_view &v, int64_t i) {
-            return reinterpret_cast<const E *>(v.data)[at.b * v.strides[0] + at.h * v.strides[1] + (at.q0 + i) * v.strides[2]];
-        };
-        for (int64_t i = 0; i < ld; ++i) {
-            m.delta[i] = 0;
-            m.shift[i] = limits<E>::highest();      /* a row without keys, or no row: its e^(s - shift) is 0 */
-            if (i >= at.nq) continue;
-            const E top = number(lse, i);
-            if (top != limits<E>::lowest()) m.shift[i] = top;
-            fetch(m.line, *out.v, out.offset + (at.q0 + i) * out.row, out.column, t.ev);
-            fold_lanes<add_fold, 1>(m.grad + i * wv, m.line, t.ev, E(0), &m.delta[i], [](auto a, auto b) { return a * b; });
-            if (more) m.delta[i] -= number(*more, i);
-        }
-    }
-
-    /* The gradients that a tile of keys has with a block of queries. */
-    void of_tile(const place &at, const head &key, const head &value, bool whole_rows, int64_t first, room &m) const {
-        E *ds = m.ds, *const shift = m.shift, *const delta = m.delta;
-        multiply<E>(at.nk, ld, t.ev, left_block<E>(m.buffer, value, at.k0, at.nk, t.ev), m.gt, ld, ds, ld, false);
-        const matrix<const E> keys = left_block<E>(m.buffer, key, at.k0, at.nk, t.e);
-        E *s = score_tile<E>(t, at, keys, m.qt, m.s, ld, m.line, m.program), *p = s;
-        if (t.dropping()) {
-            dropout_tile<E>(t, at, m.z, ld);
-            multiply_tile<E>(ds, m.z, at.nk * ld);
-            p = m.pz;
-        }
-        if (ld == 1) {
-            repeated(m.shift, at.nk);
-            repeated(m.delta, at.nk);
-        }
-        over_tile<E>(at.nk, ld, [=](int64_t k, int64_t i) {
-            const typename V::vector e = exp_negative_lanes<E>(V::load(s + k) - V::load(shift + i));
-            V::store(s + k, e);
-            if (!whole_rows) V::store(ds + k, e * (V::load(ds + k) - V::load(delta + i)));
-        });
-        if (whole_rows) {
-            delta_tile<E>(s, ds, at.nk, ld, delta);
-            over_tile<E>(at.nk, ld, [=](int64_t k, int64_t i) {
-                V::store(ds + k, V::load(s + k) * (V::load(ds + k) - V::load(delta + i)));
-            });
-        }
-        if (p != s) {
-            memcpy(p, s, size_t(at.nk * ld) * sizeof(E));
-            multiply_tile<E>(p, m.z, at.nk * ld);
-        }
-        if (t.tiles && t.tiles->slope.plan) {
-            run_program<E>(t.tiles->slope, at, at.nk * ld, m.s, ds, m.program + nk * ld);
-            ds = m.program + nk * ld;
-        }
-        for (int64_t i = 0; scores && i < at.nq; ++i) {
-            for (int64_t k = 0; k < at.nk; ++k) m.line[k] = ds[k * ld + i];
-            write(call->out[3], (first + i) * t.s + at.k0, m.line, at.nk);
-        }
-        multiply<E>(at.nk, wv, at.nq, {p, ld, 1}, m.grad, wv, m.dv + at.k0 * wv, wv, true);
-        multiply<E>(at.nk, we, at.nq, {ds, ld, 1}, m.rows, we, m.dk + at.k0 * we, we, true);
-        multiply<E>(t.e, ld, at.nk, keys.transposed(), ds, ld, m.dqt, ld, true);
-    }
-
-    /* The gradient of a block of queries; that of scores is 0 from key `until` on. */
-    void write_queries(const place &at, int64_t first, int64_t until, room &m) const {
-        for (int64_t i = 0; scores && until < t.s && i < at.nq; ++i) {
-            const int64_t item = ITEMSIZE[call->out[3].dtype];
-            memset(call->out[3].data + ((first + i) * t.s + until) * item, 0, size_t((t.s - until) * item));
-        }
-        for (int64_t i = 0; i < at.nq; ++i) {
-            for (int64_t p = 0; p < t.e; ++p) m.line[p] = E(t.scale) * m.dqt[p * ld + i];
-            write(call->out[0], (first + i) * t.e, m.line, t.e);
-        }
-    }
-};
-
-template <class E>
 inline int backward(pt_call *call, const attention &t) {
-    const backward_pass<E> pass(call, t);
+    using V = simd<E>;
+    const int64_t ld = width_of<E>(t), height = t.height(), blocks = ceil_div(t.l, height), nk = whole<E>(min64(BLOCK_K, t.s));
+    const int64_t we = whole<E>(t.e), wv = whole<E>(t.ev), wide = max64(t.e, t.ev);
+    const bool scores = call->out[3].numel > 0;
+    const bool own_k = !stored_as<E>(call->out[1]) || we != t.e, own_v = !stored_as<E>(call->out[2]) || wv != t.ev;
+    const int64_t parts[] = {ld * we,   t.e * ld, ld * wv, t.ev * ld, nk * ld, nk * ld, nk * wide, t.e * ld, t.dropping() ? 2 * nk * ld : 0,
+                             own_k ? t.s * we : 0, own_v ? t.s * wv : 0, max64(nk, max64(wide, ld)), t.tiles ? 2 * nk * ld : 0};
+    int64_t total = 0;
+    for (int64_t n : parts) total += ceil_div(n, 16) * 16;
     std::atomic<bool> starved{false};
     parallel_for(t.n * t.hk, grain_rows(t.cost() * t.l * t.group / 16), [&](int64_t begin, int64_t end) {
-        scratch<E> space(pass.total);
+        scratch<E> space(total);
         if (!space) {
             starved = true;
             return;
         }
-        typename backward_pass<E>::room room(pass, space.data);
-        for (int64_t u = begin; u < end; ++u) pass.of_head(u, room);
+        E *piece[13], *next = space.data;
+        for (int i = 0; i < 13; next += ceil_div(parts[i++], 16) * 16) piece[i] = next;
+        E *rows = piece[0], *qt = piece[1], *grad = piece[2], *gt = piece[3], *buffer = piece[6], *dqt = piece[7],
+          *z = piece[8], *pz = z + nk * ld, *line = piece[11];
+        alignas(64) E shift[BLOCK_K], delta[BLOCK_K];
+        for (int64_t u = begin; u < end; ++u) {
+            place at{u / t.hk, 0, 0, 0, 0, 0, 0};
+            const int64_t hk = u % t.hk;
+            const head key(*t.k, at.b, hk), value(*t.v, at.b, hk);
+            E *dk = own_k ? piece[9] : reinterpret_cast<E *>(call->out[1].data) + u * t.s * t.e;
+            E *dv = own_v ? piece[10] : reinterpret_cast<E *>(call->out[2].data) + u * t.s * t.ev;
+            memset(dk, 0, size_t(t.s * we) * sizeof(E));
+            memset(dv, 0, size_t(t.s * wv) * sizeof(E));
+            for (int64_t g = 0; g < t.group * blocks; ++g) {
+                at.h = hk * t.group + g / blocks;
+                at.q0 = g % blocks * height;
+                at.nq = min64(height, t.l - at.q0);
+                const head out(call->in[7], at.b, at.h);
+                const int64_t first = (at.b * t.h + at.h) * t.l + at.q0;
+                copy_block<E>(rows, head(*t.q, at.b, at.h), at.q0, at.nq, t.e, we, E(t.scale));
+                transpose_block<E>(qt, ld, rows, we, at.nq, t.e);
+                copy_block<E>(grad, head(call->in[0], at.b, at.h), at.q0, at.nq, t.ev, wv, 1);
+                transpose_block<E>(gt, ld, grad, wv, at.nq, t.ev);
+                const pt_view &lse = call->in[8], *more = call->nin > 9 && call->in[9].dtype != PT_NONE ? &call->in[9] : nullptr;
+                for (int64_t i = 0; i < ld; ++i) {
+                    delta[i] = 0;
+                    shift[i] = limits<E>::highest();        /* a row without keys, or no row: its e^(s - shift) is 0 */
+                    if (i >= at.nq) continue;
+                    const E top = reinterpret_cast<const E *>(lse.data)[at.b * lse.strides[0] + at.h * lse.strides[1] + (at.q0 + i) * lse.strides[2]];
+                    if (top != limits<E>::lowest()) shift[i] = top;
+                    fetch(line, *out.v, out.offset + (at.q0 + i) * out.row, out.column, t.ev);
+                    fold_lanes<add_fold, 1>(grad + i * wv, line, t.ev, E(0), &delta[i], [](auto a, auto b) { return a * b; });
+                    if (more)
+                        delta[i] -= reinterpret_cast<const E *>(more->data)[at.b * more->strides[0] + at.h * more->strides[1] + (at.q0 + i) * more->strides[2]];
+                }
+                memset(dqt, 0, size_t(t.e * ld) * sizeof(E));
+                const int64_t until = t.keys_until(at.q0 + at.nq);
+                const bool whole_rows = !t.tiles && until <= BLOCK_K && ITEMSIZE[out.v->dtype] == 2;
+                keys_of tiles(t, at);
+                while (tiles.next(at)) {
+                    E *ds = piece[5];
+                    multiply<E>(at.nk, ld, t.ev, left_block<E>(buffer, value, at.k0, at.nk, t.ev), gt, ld, ds, ld, false);
+                    const matrix<const E> keys = left_block<E>(buffer, key, at.k0, at.nk, t.e);
+                    E *s = score_tile<E>(t, at, keys, qt, piece[4], ld, line, piece[12]), *p = s;
+                    if (t.dropping()) {
+                        dropout_tile<E>(t, at, z, ld);
+                        multiply_tile<E>(ds, z, at.nk * ld);
+                        p = pz;
+                    }
+                    if (ld == 1) {
+                        repeated(shift, at.nk);
+                        repeated(delta, at.nk);
+                    }
+                    over_tile<E>(at.nk, ld, [&](int64_t k, int64_t i) {
+                        const typename V::vector e = exp_negative_lanes<E>(V::load(s + k) - V::load(shift + i));
+                        V::store(s + k, e);
+                        if (!whole_rows) V::store(ds + k, e * (V::load(ds + k) - V::load(delta + i)));
+                    });
+                    if (whole_rows) {
+                        delta_tile<E>(s, ds, at.nk, ld, delta);
+                        over_tile<E>(at.nk, ld, [&](int64_t k, int64_t i) { V::store(ds + k, V::load(s + k) * (V::load(ds + k) - V::load(delta + i))); });
+                    }
+                    if (p != s) {
+                        memcpy(p, s, size_t(at.nk * ld) * sizeof(E));
+                        multiply_tile<E>(p, z, at.nk * ld);
+                    }
+                    if (t.tiles && t.tiles->slope.plan) {
+                        run_program<E>(t.tiles->slope, at, at.nk * ld, piece[4], ds, piece[12] + nk * ld);
+                        ds = piece[12] + nk * ld;
+                    }
+                    if (scores)
+                        for (int64_t i = 0; i < at.nq; ++i) {
+                            for (int64_t k = 0; k < at.nk; ++k) line[k] = ds[k * ld + i];
+                            write(call->out[3], (first + i) * t.s + at.k0, line, at.nk);
+                        }
+                    multiply<E>(at.nk, wv, at.nq, {p, ld, 1}, grad, wv, dv + at.k0 * wv, wv, true);
+                    multiply<E>(at.nk, we, at.nq, {ds, ld, 1}, rows, we, dk + at.k0 * we, we, true);
+                    multiply<E>(t.e, ld, at.nk, keys.transposed(), ds, ld, dqt, ld, true);
+                }
+                if (scores && until < t.s)
+                    for (int64_t i = 0; i < at.nq; ++i) {
+                        const int64_t item = ITEMSIZE[call->out[3].dtype];
+                        memset(call->out[3].data + ((first + i) * t.s + until) * item, 0, size_t((t.s - until) * item));
+                    }
+                for (int64_t i = 0; i < at.nq; ++i) {
+                    for (int64_t p = 0; p < t.e; ++p) line[p] = E(t.scale) * dqt[p * ld + i];
+                    write(call->out[0], (first + i) * t.e, line, t.e);
+                }
+            }
+            for (int64_t k = 0; own_k && k < t.s; ++k) write(call->out[1], (u * t.s + k) * t.e, dk + k * we, t.e);
+            for (int64_t k = 0; own_v && k < t.s; ++k) write(call->out[2], (u * t.s + k) * t.ev, dv + k * wv, t.ev);
+        }
     });
-    return starved ? no_memory(call, pass.total * int64_t(sizeof(E))) : int(PT_OK);
+    return starved ? no_memory(call, total * int64_t(sizeof(E))) : int(PT_OK);
 }
 
 int attention_backward_kernel(pt_call *call) {
