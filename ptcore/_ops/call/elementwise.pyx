@@ -17,6 +17,7 @@ from ptcore._types cimport *
 from ptcore._events cimport PT_MODE_RULE, pt_call_begin, pt_event_end, pt_frame
 from ptcore._device cimport BACKENDS, backend_error, device_of
 from ptcore._dtype cimport CATEGORY, ITEMSIZE, dtype_of
+from ptcore._gil cimport SMALL, PyThreadState, release_gil, restore_gil
 from ptcore._node cimport Node, new_node
 from ptcore._shape cimport is_dense, is_symbolic_number, order_dims, same_sizes, sizes_tuple
 from ptcore._tensor cimport *
@@ -47,9 +48,6 @@ cdef extern from "ptcore/elementwise.h" nogil:
 cdef extern from "select.h":
     # The loops of the chosen ISA level: op id -> entry (loop[] all NULL if not elementwise).
     const pt_elementwise *pt_loops(int op) nogil
-
-cdef enum:
-    SMALL = 16384               # elements up to which the GIL is kept and nothing is split
 
 cdef int OP_ASSIGN = op_id("assign")
 cdef int OP_CLONE = op_id("clone")
@@ -441,6 +439,7 @@ cdef int run_loops(Call *c, Tensor r) except -1:
     cdef double[16] params
     cdef int i, j, shift, status
     cdef Tensor t
+    cdef PyThreadState *held
     cdef const pt_elementwise *entry = pt_loops(c.op)
     if c.n > c.nin:
         read_params(c, <char *>params)
@@ -480,14 +479,12 @@ cdef int run_loops(Call *c, Tensor r) except -1:
                 f"device {device_of(c.column, c.number)}")
     elif dry():
         status = 0
-    elif r.count > SMALL:
-        own_dims(&out, room)
-        pt_kernels_enter()
-        with nogil:
-            status = pt_elementwise_run(entry, c.compute, o.dt, &out, views, c.nin, params)
-        pt_kernels_leave()
     else:
+        if r.count > SMALL:
+            own_dims(&out, room)
+        held = release_gil(r.count > SMALL)
         status = pt_elementwise_run(entry, c.compute, o.dt, &out, views, c.nin, params)
+        restore_gil(held)
     if status:
         raise RuntimeError(f"{c.o.name.decode()}: no loop for {dtype_of(c.compute).name} (status {status})")
     if planning():

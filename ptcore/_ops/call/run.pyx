@@ -14,6 +14,7 @@ from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 from ptcore._types cimport *
 from ptcore._device cimport BACKENDS, PT_DECOMPOSE, as_device, device, device_of, memory_failure
 from ptcore._dtype cimport as_code, dtype_of
+from ptcore._gil cimport SMALL, PyThreadState, release_gil, restore_gil
 from ptcore._shape cimport channels_dim, is_channels_last, read_sizes, same_sizes, strides_like
 from ptcore._tensor cimport *
 from ptcore._ops.table.ids cimport *
@@ -29,7 +30,6 @@ from ptcore._ops.history cimport check_inplace, finish_inplace
 from ptcore._state import no_grad
 
 cdef enum:
-    SMALL = 16384               # elements up to which the GIL is kept
     ROW_MAJOR = 1               # bits of pt_opinfo.contiguous: how the kernel wants its inputs
     KEEPS = 6                   # what its results keep of the inputs: one of the next two
     CHANNELS_LAST = 2
@@ -427,6 +427,7 @@ cdef int launch(Call *c, PyObject **results) except -1:
     cdef pt_call k
     cdef pt_view[8] outs
     cdef pt_kernel kernel
+    cdef PyThreadState *held
     cdef int64_t *room = NULL
     cdef int64_t work = 0
     cdef list copies = None
@@ -464,12 +465,9 @@ cdef int launch(Call *c, PyObject **results) except -1:
         return 0
     if work > SMALL:
         room = own_all(c.inputs, c.nin, outs, k.nout)
-        pt_kernels_enter()
-        with nogil:
-            status = kernel(&k)
-        pt_kernels_leave()
-    else:
-        status = kernel(&k)
+    held = release_gil(work > SMALL)
+    status = kernel(&k)
+    restore_gil(held)
     if status != PT_OK:
         return not_done(c, &k, kernel, results, room, status)
     if planning():
@@ -562,6 +560,7 @@ cdef void planned(Call *c, pt_call *k, pt_kernel kernel) noexcept:
 
 cdef int not_done(Call *c, pt_call *k, pt_kernel kernel, PyObject **results, int64_t *room, int status) except -1:
     """After a kernel that wants the BLAS or a decomposition, or has failed. Frees ``room``."""
+    cdef PyThreadState *held
     try:
         if status == PT_NEED_BLAS:
             if room == NULL:
@@ -570,8 +569,9 @@ cdef int not_done(Call *c, pt_call *k, pt_kernel kernel, PyObject **results, int
             try:
                 from ptcore._ops.product import blas
                 blas.load()
-                with nogil:
-                    status = kernel(k)
+                held = release_gil(True)
+                status = kernel(k)
+                restore_gil(held)
             finally:
                 pt_kernels_leave()
             if status == PT_OK and planning():

@@ -9,9 +9,10 @@ from cpython.mem cimport PyMem_Calloc, PyMem_Free
 
 from ptcore._types cimport *
 from ptcore._device cimport BACKENDS
+from ptcore._gil cimport PyThreadState, release_gil, restore_gil
 from ptcore._shape cimport is_dense, same_sizes
 from ptcore._tensor cimport *
-from ptcore._ops.table.ids cimport raise_status
+from ptcore._ops.table.ids cimport run_kernel
 from ptcore._ops.call.offer cimport asks
 
 cdef extern from "optimizers/optimizers.h" nogil:
@@ -68,7 +69,7 @@ cdef int call_many(const char *name, list written, list read, tuple shared=(), l
     are pairs of reals. Tensors that share memory go to the kernel one by one, in order. Versions are the caller's.
     """
     cdef Tensor t = <Tensor>(<list>written[0])[0]
-    cdef int column = t.storage.device, status
+    cdef int column = t.storage.device
     cdef int64_t one = 1
     cdef int64_t item = t.itemsize // (2 if t.dt >= PT_COMPLEX64 else 1)
     cdef list inputs = read + [x for x in shared if isinstance(x, Tensor)]
@@ -114,12 +115,7 @@ cdef int call_many(const char *name, list written, list read, tuple shared=(), l
         (<const pt_param **>&c.params)[0] = params
         c.stream = NULL if BACKENDS[column].stream == NULL else BACKENDS[column].stream(views[0].device_index)
         c.error[0] = 0
-        pt_kernels_enter()
-        with nogil:
-            status = kernel(&c)
-        pt_kernels_leave()
-        if status != PT_OK:
-            raise_status(status, name, c.error)
+        run_kernel(kernel, &c, name, True)
     finally:
         PyMem_Free(views)
     return 0
@@ -412,13 +408,9 @@ cdef int add(dict groups, const pt_step *s, list operands, const double *numbers
 
 cdef int run(const pt_step *s, Tensor p, char **addresses, const double *numbers) except -1:
     """The fused loop of the CPU over operands that lie as p."""
-    cdef int dt = p.dt
-    cdef int64_t n = p.count                            # other threads may change it without the GIL
-    pt_kernels_enter()
-    with nogil:
-        if dt == PT_FLOAT32 or dt == PT_COMPLEX64:
-            s.run_f32(addresses, n if dt == PT_FLOAT32 else 2 * n, numbers)
-        else:
-            s.run_f64(addresses, n if dt == PT_FLOAT64 else 2 * n, numbers)
-    pt_kernels_leave()
+    cdef bint single = p.dt == PT_FLOAT32 or p.dt == PT_COMPLEX64
+    cdef int64_t n = p.count * (2 if p.dt == PT_COMPLEX64 or p.dt == PT_COMPLEX128 else 1)
+    cdef PyThreadState *held = release_gil(True)
+    (s.run_f32 if single else s.run_f64)(addresses, n, numbers)
+    restore_gil(held)
     return 0

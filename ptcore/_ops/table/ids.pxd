@@ -1,4 +1,5 @@
 # The op tables, by id. See ids.pyx.
+from ptcore._gil cimport PyThreadState, release_gil, restore_gil
 from ptcore._types cimport *
 
 cdef extern from "_opinfo.h":
@@ -46,4 +47,14 @@ cdef pt_kernel kernel_of(int op, int column) noexcept
 cdef bint read_kernel(int op) except -1
 cdef str arg_name(int op, int k)
 cdef int raise_status(int status, const char *name, const char *text) except -1
+
+
+cdef inline int run_kernel(pt_kernel kernel, pt_call *call, const char *name, bint released) except -1:
+    """Runs a kernel, without the GIL if that is to be ``released``, and raises what it reports."""
+    cdef PyThreadState *held = release_gil(released)
+    cdef int status = kernel(call)
+    restore_gil(held)
+    return raise_status(status, name, call.error) if status != PT_OK else 0
+
+
 cdef list FUNCTIONS, INPLACE_FUNCTIONS, SPECS, VJPS
