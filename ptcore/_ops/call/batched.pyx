@@ -8,7 +8,7 @@ cimport cython
 from cpython.sequence cimport PySequence_Fast_ITEMS
 from libc.string cimport strlen
 
-from ptcore._interpret cimport Interpreter, Payload
+from ptcore._interpret cimport CompiledInterpreter, Interpreter, Payload
 from ptcore._types cimport *
 from ptcore._tensor cimport *
 from ptcore._ops.call.elementwise cimport elementwise_inplace, elementwise_of
@@ -130,7 +130,7 @@ cpdef Tensor shared_of(Tensor x, Interpreter owner):
 # -- the interpreter -------------------------------------------------------------------------------
 
 @cython.binding(False)                  # so that methods check their self
-cdef class Batching(Interpreter):
+cdef class Batching(CompiledInterpreter):
     """Runs the common calls on stacks; ``call`` of the subclass runs all others.
 
     Attributes
@@ -139,23 +139,11 @@ cdef class Batching(Interpreter):
         The number of samples.
     """
 
-    cdef object interpret(self, int op, tuple args, object out, int variant):
-        cdef uint8_t before = pt_tls.grad_enabled
-        if self.unrecorded:
-            pt_tls.grad_enabled = 0
-        try:
-            result = self.offered(op, args, variant) if out is None else None
-            return self.call(op, args, out, variant) if result is None else result
-        finally:
-            pt_tls.grad_enabled = before
-
     cdef object offered(self, int op, tuple args, int variant):
-        """The result of a call; None where the general rules are needed."""
-        cdef pt_opinfo *o = info(op)
         cdef list given
         cdef bint batched = False, shared = False
         cdef int word
-        if o.kind == PT_COMPOSITE or o.random or <size_t>len(args) != strlen(o.letters):
+        if not is_common(op, args):
             return None
         given = self.carried(args, &batched, &shared)
         if not batched:
@@ -235,6 +223,12 @@ cdef class Batching(Interpreter):
             return sample_of(<Tensor?>elementwise_of(op, result), self)
         elementwise_inplace(op, PySequence_Fast_ITEMS(result), <int>len(result))
         return args[0]
+
+
+cdef bint is_common(int op, tuple args) noexcept:
+    """Whether a call is one of a row that has a kernel or a view, with all arguments, and draws nothing."""
+    cdef pt_opinfo *o = info(op)
+    return o.kind != PT_COMPOSITE and not o.random and <size_t>len(args) == strlen(o.letters)
 
 
 cdef int word_of(int op) except -1:
