@@ -5,6 +5,7 @@ types. For others ``plain_arguments`` makes such, once, and they are read again.
 """
 from cpython.mem cimport PyMem_Malloc
 from cpython.object cimport PyObject
+from cpython.sequence cimport PySequence_Fast_ITEMS
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
 from libc.string cimport memset
 
@@ -37,14 +38,6 @@ cdef void set_cast(Tensor (*f)(Tensor x, int dt)) noexcept:
 cdef Tensor cast(Tensor x, int dt):
     """x with another dtype; recorded when x has history."""
     return x if x.dt == dt else _cast(x, dt)
-
-
-cdef void begin(Call *c, int op, PyObject **args, int n) noexcept:
-    c.op, c.n, c.o, c.args = op, n, info(op), args
-    c.normal = c.taken = False
-    c.room = NULL
-    c.inputs, c.tensors, c.argument, c.ints = c.inline_inputs, c.inline_tensors, c.inline_argument, c.inline_ints
-    c.onto = -1
 
 
 cdef int make_room(Call *c) except -1:
@@ -325,6 +318,18 @@ cdef bint read_dims(Call *c, pt_param *p, object x, int rank) noexcept:
 
 
 # -- what is not plain ---------------------------------------------------------------------------
+
+cdef tuple read_plain(Call *c, uint32_t key):
+    """Makes the arguments plain and reads them. The call borrows from the tuple that is returned; whoever began the call
+    frees ``c.room``."""
+    cdef tuple args = plain_arguments(c, tuple([<object>c.args[k] for k in range(c.n)]), key)
+    c.args = PySequence_Fast_ITEMS(args)
+    c.normal = True
+    make_room(c)
+    if not read(c):
+        raise RuntimeError(f"{c.o.name.decode()}: another thread has changed an argument meanwhile")
+    return args
+
 
 cdef tuple plain_arguments(Call *c, tuple args, uint32_t key):
     """The arguments as ``read`` takes them: checked, on one device, promoted."""

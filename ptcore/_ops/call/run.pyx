@@ -21,9 +21,8 @@ from ptcore._ops.table.ids cimport *
 from ptcore._ops.table.ids import _python_kernels, called_as, n_ops, op_id
 from ptcore._ops.writing cimport *
 from ptcore._ops.call.call cimport *
-from ptcore._ops.call.autocast cimport cast_arguments, casts, pause, resume
-from ptcore._ops.call.offer cimport PT_VARIANT_PLAIN, flags_of_all, offer, wants_node
-from ptcore._ops.call.read cimport begin, cast, make_room, plain_arguments, read, set_cast
+from ptcore._ops.call.offer cimport before_call, flags_of_all
+from ptcore._ops.call.read cimport cast, read, read_plain, set_cast
 from ptcore._ops.call.record cimport record
 from ptcore._ops.plan.hooks cimport copy_run, dry, kernel_run, planning, spoil
 from ptcore._ops.history cimport check_inplace, finish_inplace
@@ -89,55 +88,17 @@ cdef object call_of_any(Call *c, object out):
             return complete(c, out)
         c.args = given
     key = flags_of_all(c.args, c.n)
-    if casts(c.o, key) and out is None:
-        args = cast_arguments(c.op, c.args, c.n)
-        if args is not None:
-            pause()
-            try:
-                return call(c.op, PySequence_Fast_ITEMS(args), c.n, None)
-            finally:
-                resume()
     if key & PT_INTERPOSED and c.o.mutates and writes(c):
         return with_writes_apart(c)
     if key & PT_SLOW:
-        result = offer(c.op, c.args, c.n, key, out, PT_VARIANT_PLAIN)
+        result = before_call(call, c.op, c.args, c.n, key, out)
         if result is not NotImplemented:
-            if c.o.differentiable and out is None and wants_node(result, key):
-                record_taken(c, result, key)
             return result
-    args = plain_arguments(c, tuple([<object>c.args[k] for k in range(c.n)]), key)
-    c.args = PySequence_Fast_ITEMS(args)
-    c.normal = True
     try:
-        make_room(c)
-        if not read(c):
-            raise RuntimeError(f"{c.o.name.decode()}: another thread has changed an argument meanwhile")
+        args = read_plain(c, key)
         return complete(c, out)
     finally:
         PyMem_Free(c.room)
-
-
-cdef int record_taken(Call *c, object result, uint32_t key) except -1:
-    """Records a call that an interpreter has run on stand-ins: the history of what they stand for is another one."""
-    cdef (PyObject *)[8] results
-    cdef tuple made = tuple(result) if isinstance(result, tuple) else (result,)
-    cdef tuple args
-    cdef int k
-    c.taken = True
-    args = plain_arguments(c, tuple([<object>c.args[k] for k in range(c.n)]), key)
-    c.args = PySequence_Fast_ITEMS(args)
-    c.normal = True
-    try:
-        make_room(c)
-        if not read(c):
-            raise RuntimeError(f"{c.o.name.decode()}: another thread has changed an argument meanwhile")
-        c.nout = <int>len(made)
-        for k in range(c.nout):
-            results[k] = <PyObject *>made[k]
-        record(c, results)
-    finally:
-        PyMem_Free(c.room)
-    return 0
 
 
 def check_sizes(int op, tuple args):
@@ -146,11 +107,7 @@ def check_sizes(int op, tuple args):
     begin(&c, op, PySequence_Fast_ITEMS(args), <int>len(args))
     try:
         if not read(&c):
-            args = plain_arguments(&c, args, flags_of_all(c.args, c.n))
-            c.args = PySequence_Fast_ITEMS(args)
-            c.normal = True
-            make_room(&c)
-            read(&c)
+            args = read_plain(&c, flags_of_all(c.args, c.n))
         if not c.o.shape(&c):
             shape_in_python(&c)
     finally:
@@ -699,12 +656,9 @@ cdef bint over_first(int op, PyObject **args, int n) except -1:
     if x.flags & (PT_NONCONTIGUOUS | PT_DATA):
         return False
     begin(&c, op, args, n)
-    given = plain_arguments(&c, given, key)
-    c.args = PySequence_Fast_ITEMS(given)
-    c.normal = True
     try:
-        make_room(&c)
-        if not read(&c) or c.tensors[0] != <PyObject *>x:
+        given = read_plain(&c, key)
+        if c.tensors[0] != <PyObject *>x:
             return False
         for k in range(1, c.nin):
             if c.tensors[k] != NULL and same_memory(<Tensor>c.tensors[k], x):
