@@ -255,25 +255,25 @@ cdef bint shift(int op, list given) except -1:
     cdef char letter
     for k in range(len(given)):
         letter, x = letters[k], given[k]
-        if letter == c'T' or letter == c'I':
+        if letter in (PT_ARG_TENSOR, PT_ARG_INDEX):
             if not stacked(x, &rank):
                 return False
             given[k] = (<Batched>x).tensor
-        elif letter == c'O' or letter == c'J':
+        elif letter in (PT_ARG_OPT_TENSOR, PT_ARG_OPT_INDEX):
             if x is not None:
                 return False
-        elif letter == c'L':
+        elif letter == PT_ARG_TENSORS:
             for y in <object>x:
                 if not stacked(y, &rank):
                     return False
             given[k] = tuple([(<Batched>y).tensor for y in <object>x])
-        elif letter == c'd' or letter == c'e' or letter == c'n':
-            if type(x) is not int or not -rank - (letter == c'n') <= x < rank + (letter == c'n'):
+        elif letter in (PT_ARG_DIM, PT_ARG_OPT_DIM, PT_ARG_NEW_DIM):
+            if type(x) is not int or not -rank - (letter == PT_ARG_NEW_DIM) <= x < rank + (letter == PT_ARG_NEW_DIM):
                 return False
             given[k], named = x + 1 if x >= 0 else x, True
-        elif letter == c'D' or letter == c'R':
+        elif letter in (PT_ARG_DIMS, PT_ARG_DIM_LIST):
             named = True
-            if x is None and letter == c'D':
+            if x is None and letter == PT_ARG_DIMS:
                 given[k] = tuple(range(1, rank + 1))
             elif type(x) is int and -rank <= x < rank:
                 given[k] = x + 1 if x >= 0 else x
@@ -281,7 +281,7 @@ cdef bint shift(int op, list given) except -1:
                 given[k] = tuple([d + 1 if d >= 0 else d for d in x])
             else:
                 return False
-        elif letter != c'b' and letter != c'f' and letter != c's' and letter != c'w' and letter != c't' and (
+        elif letter not in (PT_ARG_BOOL, PT_ARG_FLOAT, PT_ARG_SCALAR, PT_ARG_WORD, PT_ARG_DTYPE) and (
                 info(op).kind != PT_VIEWOP):
             return False
     return named and rank > 0

@@ -23,7 +23,7 @@ from ptcore._shape cimport is_dense, is_symbolic_number, order_dims, same_sizes,
 from ptcore._tensor cimport *
 from ptcore._ops.call.call cimport *
 from ptcore._ops.call.offer cimport (PT_VARIANT_INPLACE, before_call, flags_of_all, interpret, is_foreign, is_of_top,
-                                       offer)
+                                     offer)
 from ptcore._interpret cimport Interpreter
 from ptcore._state cimport interpreter_stack
 from ptcore._ops.call.operands cimport check_integers, read_operands, read_params, write_number

@@ -58,7 +58,7 @@ cdef int record_taken(int op, PyObject **args, int n, object result, uint32_t ke
     """Records a call that an interpreter has run on stand-ins: the history of what they stand for is another one."""
     cdef (PyObject *)[8] results
     cdef tuple made = tuple(result) if isinstance(result, tuple) else (result,)
-    cdef tuple held
+    cdef tuple _held
     cdef Call c
     cdef int k
     for k in range(<int>len(made)):
@@ -69,7 +69,7 @@ cdef int record_taken(int op, PyObject **args, int n, object result, uint32_t ke
         if c.o.kind == PT_ELEMENTWISE:
             read_operands(&c)
         else:
-            held = read_plain(&c, key)
+            _held = read_plain(&c, key)
         c.nout = <int>len(made)
         record(&c, results)
     finally:
@@ -172,7 +172,7 @@ cdef int first_of(Call *c, int position) noexcept:
     """Where the tensors of the list at a position of the arguments begin."""
     cdef int k, argument = 0, i = 0
     for k in range(position):
-        if c.o.letters[k] in b"TOIJL":
+        if is_of_tensors(c.o.letters[k]):
             argument += 1
     while i < c.nin and c.argument[i] != argument:
         i += 1
@@ -187,7 +187,7 @@ cdef int record_params(Call *c, Node n) except -1:
     cdef int k, count = 0
     if c.normal or c.o.kind == PT_ELEMENTWISE:      # all are as the rules want them, lists of indices too
         for k in range(c.n):
-            if c.o.letters[k] not in b"TOIJL":
+            if not is_of_tensors(c.o.letters[k]):
                 items[count] = c.args[k]
                 count += 1
     else:
@@ -206,7 +206,7 @@ cdef int record_params(Call *c, Node n) except -1:
         items[0] = <PyObject *>indices
     if c.o.lists:
         for k in range(c.n):
-            if c.o.letters[k] == c'L':
+            if c.o.letters[k] == PT_ARG_TENSORS:
                 made = <long>len(<object>c.args[k])
                 items[count] = <PyObject *>made
                 others = [made] if others is None else others + [made]

@@ -71,7 +71,7 @@ cdef object call(int op, PyObject **args, int n, object out):
 cdef tuple asked_dtype(int op, PyObject **args, int n, object of_out):
     """The arguments with out='s dtype in the place of one that is not given."""
     cdef int k
-    return tuple([of_out if info(op).letters[k] == c't' and <object>args[k] is None else <object>args[k]
+    return tuple([of_out if info(op).letters[k] == PT_ARG_DTYPE and <object>args[k] is None else <object>args[k]
                   for k in range(n)])
 
 
@@ -348,7 +348,7 @@ cdef tuple with_dims(Call *c, tuple args):
     cdef list result = list(args)
     cdef int k, n = 0
     for k in range(c.n):
-        if c.o.letters[k] in b"TOIJL":
+        if is_of_tensors(c.o.letters[k]):
             continue
         if c.plain[n] == NULL:
             result[k] = c.params[n].i if c.params[n].kind == PT_PARAM_INT else tuple(
@@ -440,7 +440,7 @@ cdef bint writes(Call *c) noexcept:
     """Whether a call of a row that mutates arguments is given one of them."""
     cdef int k, argument = 0
     for k in range(c.n):
-        if c.o.letters[k] in b"TOIJL":
+        if is_of_tensors(c.o.letters[k]):
             if c.o.mutates >> argument & 1 and c.args[k] != <PyObject *>None:
                 return True
             argument += 1
@@ -455,7 +455,7 @@ cdef object with_writes_apart(Call *c):
     cdef list given = list(args)                # of the writes, which no derivative goes through
     write = decompositions.writes(c.o.row.decode())
     for k in range(c.n):
-        if c.o.letters[k] in b"TOIJL":
+        if is_of_tensors(c.o.letters[k]):
             if c.o.mutates >> argument & 1:
                 args[k] = None
             elif given[k] is not None:
