@@ -14,10 +14,6 @@ cdef class Interpreter(Mode):
     cdef object interpret(self, int op, tuple args, object out, int variant)
 
 
-cdef class CompiledInterpreter(Interpreter):
-    cdef object offered(self, int op, tuple args, int variant)
-
-
 cdef class aside(Mode):
     pass
 

@@ -150,7 +150,7 @@ cdef class Interpreter(Mode):
         return None
 
     cdef object interpret(self, int op, tuple args, object out, int variant):
-        """``call``, as dispatch calls it."""
+        """``call``, as dispatch calls it. A class in C may answer the common calls itself."""
         return self.call(op, args, out, variant)
 
     cdef object given(self):
@@ -169,25 +169,6 @@ cdef class Interpreter(Mode):
     cdef int end(self, object before) except -1:
         drop(interpreter_stack(), self, PT_INTERPOSED)
         return 0 if before is None else drop(<list>stacks().named[before], self, 0)
-
-
-@cython.binding(False)                  # so that methods check their self
-cdef class CompiledInterpreter(Interpreter):
-    """An interpreter that answers common calls in C, by ``offered``; ``call`` of the subclass gets all others."""
-
-    cdef object interpret(self, int op, tuple args, object out, int variant):
-        cdef uint8_t before = pt_tls.grad_enabled
-        if self.unrecorded:
-            pt_tls.grad_enabled = 0
-        try:
-            result = self.offered(op, args, variant) if out is None else None
-            return self.call(op, args, out, variant) if result is None else result
-        finally:
-            pt_tls.grad_enabled = before
-
-    cdef object offered(self, int op, tuple args, int variant):
-        """The result of a call without ``out=``; None where the general rules are needed."""
-        return None
 
 
 def innermost():

@@ -1,5 +1,5 @@
 # What the stand-ins of a batch carry. See batched.pyx.
-from ptcore._interpret cimport CompiledInterpreter, Interpreter, Payload
+from ptcore._interpret cimport Interpreter, Payload
 from ptcore._tensor cimport Tensor
 
 
@@ -9,6 +9,10 @@ cdef class Batched(Payload):
 
 cdef class Shared(Payload):
     cdef readonly Tensor tensor
+
+
+cdef class CompiledInterpreter(Interpreter):
+    cdef object offered(self, int op, tuple args, int variant)
 
 
 cdef class Batching(CompiledInterpreter):

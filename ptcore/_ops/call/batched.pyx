@@ -8,7 +8,7 @@ cimport cython
 from cpython.sequence cimport PySequence_Fast_ITEMS
 from libc.string cimport strlen
 
-from ptcore._interpret cimport CompiledInterpreter, Interpreter, Payload
+from ptcore._interpret cimport Interpreter, Payload
 from ptcore._types cimport *
 from ptcore._tensor cimport *
 from ptcore._ops.call.elementwise cimport elementwise_inplace, elementwise_of
@@ -128,6 +128,25 @@ cpdef Tensor shared_of(Tensor x, Interpreter owner):
 
 
 # -- the interpreter -------------------------------------------------------------------------------
+
+@cython.binding(False)                  # so that methods check their self
+cdef class CompiledInterpreter(Interpreter):
+    """An interpreter that answers common calls in C, by ``offered``; ``call`` of the subclass gets all others."""
+
+    cdef object interpret(self, int op, tuple args, object out, int variant):
+        cdef uint8_t before = pt_tls.grad_enabled
+        if self.unrecorded:
+            pt_tls.grad_enabled = 0
+        try:
+            result = self.offered(op, args, variant) if out is None else None
+            return self.call(op, args, out, variant) if result is None else result
+        finally:
+            pt_tls.grad_enabled = before
+
+    cdef object offered(self, int op, tuple args, int variant):
+        """The result of a call without ``out=``; None where the general rules are needed."""
+        return None
+
 
 @cython.binding(False)                  # so that methods check their self
 cdef class Batching(CompiledInterpreter):

@@ -1,5 +1,6 @@
 # Values with tangents. See tangents.pyx.
-from ptcore._interpret cimport CompiledInterpreter, Interpreter, Payload
+from ptcore._interpret cimport Interpreter, Payload
+from ptcore._ops.call.batched cimport CompiledInterpreter
 from ptcore._tensor cimport Tensor
 
 

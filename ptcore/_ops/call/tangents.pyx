@@ -7,10 +7,10 @@ every kind of rule (``autograd/dual.py``).
 cimport cython
 
 from ptcore._dtype cimport CATEGORY
-from ptcore._interpret cimport CompiledInterpreter, Interpreter, Payload, is_differentiated
+from ptcore._interpret cimport Interpreter, Payload, is_differentiated
 from ptcore._types cimport *
 from ptcore._tensor cimport *
-from ptcore._ops.call.batched cimport is_common, made_as, run_by_id
+from ptcore._ops.call.batched cimport CompiledInterpreter, is_common, made_as, run_by_id
 from ptcore._ops.call.elementwise cimport elementwise_of
 from ptcore._ops.call.run cimport call_with
 from ptcore._ops.table.ids cimport *
