@@ -406,11 +406,18 @@ cdef int add(dict groups, const pt_step *s, list operands, const double *numbers
     return 0
 
 
+cdef inline void loop(const pt_step *s, bint single, char **addresses, int64_t n, const double *numbers) noexcept nogil:
+    if single:
+        s.run_f32(addresses, n, numbers)
+    else:
+        s.run_f64(addresses, n, numbers)
+
+
 cdef int run(const pt_step *s, Tensor p, char **addresses, const double *numbers) except -1:
     """The fused loop of the CPU over operands that lie as p."""
     cdef bint single = p.dt == PT_FLOAT32 or p.dt == PT_COMPLEX64
     cdef int64_t n = p.count * (2 if p.dt == PT_COMPLEX64 or p.dt == PT_COMPLEX128 else 1)
     cdef PyThreadState *held = release_gil(True)
-    (s.run_f32 if single else s.run_f64)(addresses, n, numbers)
+    loop(s, single, addresses, n, numbers)
     restore_gil(held)
     return 0

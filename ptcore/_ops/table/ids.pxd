@@ -73,3 +73,7 @@ cdef inline bint is_number(char letter) noexcept:
 
 
 cdef list FUNCTIONS, INPLACE_FUNCTIONS, SPECS, VJPS
+
+
+cdef inline bint is_of_dims(char letter) noexcept:
+    return letter in (PT_ARG_DIM, PT_ARG_OPT_DIM, PT_ARG_NEW_DIM, PT_ARG_DIMS)
