@@ -41,15 +41,17 @@ cdef int copy_into(Tensor dst, Tensor src, bint non_blocking=False) except -1:
         return copy_into(dst, host_copy(src))
     if released:
         own_dims(&b, own_dims(&a, room))
-    if column == DEVICE_CPU and dry():
+    if column != DEVICE_CPU:
+        apart = non_blocking and BACKENDS[column].copy_async != NULL
+        copy = BACKENDS[column].copy_async if apart else BACKENDS[column].copy
+        held = release_gil(True)
+        status = copy(&a, &b)
+        restore_gil(held)
+    elif dry():
         status = 0
     else:
-        copy = pt_copy
-        if column != DEVICE_CPU:
-            apart = non_blocking and BACKENDS[column].copy_async != NULL
-            copy = BACKENDS[column].copy_async if apart else BACKENDS[column].copy
         held = release_gil(released)
-        status = copy(&a, &b)
+        status = pt_copy(&a, &b)
         restore_gil(held)
     if status:
         reason = backend_error(column) if column != DEVICE_CPU else ""
