@@ -46,7 +46,10 @@ NO_ROWS = {
         "ptcore": "conj_physical_ index_put index_put_",
         "Tensor": "conj_physical conj_physical_ fill_diagonal_ float_power_ index_put index_put_",
     },
-    "Its result is a tensor or a tuple, its ``out=`` belongs to one of these.": {"ptcore": "nonzero", "Tensor": "nonzero"},
+    "Its result is a tensor or a tuple, and its ``out=`` belongs to one of these.": {
+        "ptcore": "nonzero",
+        "Tensor": "nonzero",
+    },
     "It calls a row or gives the tensor itself, by its sizes: autocast, whose rule is a column, sees the row.": {
         "Tensor": "sum_to_size",
     },

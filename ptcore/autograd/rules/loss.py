@@ -14,7 +14,8 @@ from ptcore._ops.functions import sum as sum_of
 from ptcore._ops.loss.decompositions import cross_entropy_backward as cross_entropy_by_ops
 from ptcore._ops.loss.decompositions import ctc_loss_backward as ctc_gradient_by_ops
 from ptcore._ops.loss.decompositions import ctc_loss_stats as ctc_by_ops
-from ptcore.autograd.helpers import fused
+from ptcore._ops.loss.decompositions import multi_margin_slope as multi_margin_slope_by_ops
+from ptcore.autograd.helpers import differentiated, fused  # noqa: F401  (pickles name it here)
 from ptcore.autograd.rules import jvp, vjp
 
 
@@ -54,7 +55,7 @@ def _ctc_again(g, log_probs, labels, input_lengths, target_lengths, loss, alpha,
 
 
 _ctc_slope = fused(by_ops=_ctc_again)(ctc_gradient)
-_multi_margin_slope = fused(by_ops="loss.multi_margin_slope")(multi_margin_slope)
+_multi_margin_slope = fused(by_ops=multi_margin_slope_by_ops)(multi_margin_slope)
 
 
 @vjp("ctc_loss_stats")

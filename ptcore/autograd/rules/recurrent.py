@@ -1,7 +1,9 @@
 """The rule of a recurrent layer: one fused walk back, or single steps if the backward is recorded."""
-from ptcore._ops.functions import mm, recurrent_layer_backward, slice, tanh, transpose
+from ptcore._ops.functions import mm, slice, tanh, transpose
+from ptcore._ops.functions import recurrent_layer_backward as fused
 from ptcore._ops.functions import sum as sum_of
-from ptcore.autograd.helpers import fused, zeros_for
+from ptcore.autograd.helpers import fused as fused_or
+from ptcore.autograd.helpers import zeros_for
 from ptcore.autograd.rules import vjp
 
 
@@ -10,13 +12,13 @@ def states_again(gates, hx, cx, weight, bias, projection, out, cells, kept, batc
     return decompositions.recurrent_layer(gates, hx, cx, weight, bias, projection, batch_sizes, mode, reverse)
 
 
-@fused(by_ops=states_again)
+@fused_or(by_ops=states_again)
 def states(gates, hx, cx, weight, bias, projection, out, cells, kept, batch_sizes, mode, reverse):
     """What the forward has left; computed again from the inputs if the backward is differentiated."""
     return out, cells, kept
 
 
-slopes = fused(by_ops="recurrent.recurrent_layer_backward")(recurrent_layer_backward)
+slopes = fused_or(by_ops="recurrent.recurrent_layer_backward")(fused)
 
 
 @vjp("recurrent_layer")
