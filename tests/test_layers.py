@@ -6,6 +6,7 @@ own file. The one table that leads up, _lazy.py, is for users: nothing in the pa
 What may import what above layer 2 says test_rooms.py.
 """
 import ast
+import re
 
 import pytest
 from _imports import PACKAGE, imports, is_module, module_of, sources
@@ -70,6 +71,27 @@ def test_the_lazy_table_names_what_there_is():
         assert all(is_module(f"ptcore.{file}") for file in files)
     for package, modules in MODULES.items():
         assert all(is_module(f"{package}.{name}") for name in modules)
+
+
+# Who tells the allocator of kernels that run, beside the bracket in _gil.pxd, and why.
+KERNELS_APART = {
+    "_ops/call/run.pyx": "the BLAS is imported before the kernel runs, and other threads run meanwhile",
+    "_ops/fft/pocketfft.pyx": "the kernel takes the GIL, which the library behind it gives up",
+}
+
+
+@SOURCE_ONLY
+def test_ops_give_up_the_gil_in_one_place():
+    paths = sorted((PACKAGE / "_ops").rglob("*.pyx"))
+    texts = {path.relative_to(PACKAGE).as_posix(): path.read_text() for path in paths}
+    apart = re.compile(r"with nogil|PyEval_|Py_BEGIN_ALLOW_THREADS")
+    assert [name for name, text in texts.items() if apart.search(text)] == []
+    assert [name for name, text in texts.items() if "pt_kernels_enter" in text] == list(KERNELS_APART)
+    # One call of a C function stands in a bracket.
+    brackets = [(name, lines) for name, text in texts.items()
+                for lines in re.findall(r"= release_gil\(.*\)\n((?:.*\n)*?) *restore_gil\(", text)]
+    assert len(brackets) == sum(len(re.findall(r"= release_gil\(", text)) for text in texts.values()) > 5
+    assert [(name, lines) for name, lines in brackets if lines.count("\n") != 1] == []
 
 
 @SOURCE_ONLY

@@ -42,10 +42,20 @@ NO_ROWS = {
         "Tensor": """astype as_subclass bfloat16 bool byte cdouble cfloat char contiguous cpu cuda double float half int
             long pin_memory short to to_dense to_device type""",
     },
-    "It has forms that a row has not (an ``out=`` of one of them, sizes one by one), or looks at memory.": {
-        "ptcore": "as_strided conj_physical_ detach index_put index_put_ nonzero",
-        "Tensor": """as_strided conj_physical conj_physical_ detach fill_diagonal_ float_power_ index_put index_put_
-            nonzero sum_to_size where""",
+    "As a row its in-place form would be seen as the plain one, of which it is no copy.": {
+        "ptcore": "conj_physical_ index_put index_put_",
+        "Tensor": "conj_physical conj_physical_ fill_diagonal_ float_power_ index_put index_put_",
+    },
+    "Its result is a tensor or a tuple, and its ``out=`` belongs to one of these.": {
+        "ptcore": "nonzero",
+        "Tensor": "nonzero",
+    },
+    "It calls a row or gives the tensor itself, by its sizes: autocast, whose rule is a column, sees the row.": {
+        "Tensor": "sum_to_size",
+    },
+    "It has forms that a row has not, or looks at memory.": {
+        "ptcore": "as_strided detach",
+        "Tensor": "as_strided detach where",
         "nn.functional": "upsample upsample_bilinear upsample_nearest",
     },
     "It calls a function of Python.": {"ptcore": "compile vmap", "Tensor": "apply_ map2_ map_"},

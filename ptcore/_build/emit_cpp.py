@@ -109,6 +109,14 @@ def families(ops):
     return result
 
 
+def letters():
+    """_letters.h: names for the letters of arguments, ``PT_ARG_OPT_TENSOR`` for ``OptTensor``."""
+    named = {re.sub("(?<=[a-z])(?=[A-Z])", "_", name).upper(): letter
+             for name, letter in {**schema.LETTERS, "Word": schema.WORD_LETTER}.items()}
+    return "\n".join(["/* Generated: the letters of arguments, see _ops/table/schema.py. */", "enum {",
+                      *[f"    PT_ARG_{name} = '{letter}'," for name, letter in named.items()], "};", ""])
+
+
 def optable(ops):
     """_optable.h: the compiled columns."""
     text = ["/* Generated: one line per op. */", '#include "_opinfo.h"',

@@ -61,6 +61,7 @@ def main():
     kernels = {path.stem: levels.HIGHEST.get(levels.group(path.stem), emit_cpp.LEVELS[-1]) for path in topics.kernels()}
     write(args.output / "_select.cpp", emit_cpp.select(ops, kernels))
     write(args.output / "_functions.h", emit_functions.table(ops))
+    write(args.output / "_letters.h", emit_cpp.letters())
     write(args.output / "_shape_rules.pyx", emit_shapes.module(ops))
     write(args.output / "steps.h", emit_steps.header())
     loops = emit_cpp.families(ops)

@@ -16,8 +16,7 @@ from ptcore._tensor cimport Tensor
 from ptcore._ops.view cimport views
 from ptcore._ops.call.elementwise cimport (binary, elementwise, elementwise_inplace, inplace_binary, overwrite, unary,
                                            unwritten)
-from ptcore._ops.call.autocast cimport cast_arguments, casts, pause, resume
-from ptcore._ops.call.offer cimport PT_VARIANT_PLAIN, as_given, asks, flags_of_all, is_foreign, offer
+from ptcore._ops.call.offer cimport PT_VARIANT_PLAIN, as_given, asks, before_call, flags_of_all, is_foreign, offer
 from ptcore._ops.call.run cimport call, over_first
 from ptcore._ops.plan.hooks cimport dry, planning, spoil
 from ptcore._ops.table.ids cimport info
@@ -280,34 +279,32 @@ cdef object body_of(pt_function *f, str suffix=""):
 
 
 cdef object composite_entry(pt_function *f, PyObject **slots):
+    return composite(f, slots, out_of(f, slots))
+
+
+cdef object composite_again(int op, PyObject **args, int n, object out):
+    return composite(<pt_function *><PyObject *>_functions[op], args, out)
+
+
+cdef object composite(pt_function *f, PyObject **args, object out):
+    """Runs the body of a composite on the op's own arguments."""
     cdef const pt_function_spec *s = f.spec
     cdef (PyObject *)[24] given
-    cdef object out = out_of(f, slots), result
+    cdef object result
     cdef int k
-    cdef uint32_t key = flags_of_all(slots, s.nargs)
-    cdef tuple held
-    if casts(info(s.op), key) and out is None:
-        held = cast_arguments(s.op, slots, s.nargs)
-        if held is not None:
-            for k in range(s.nslots):
-                given[k] = <PyObject *>held[k] if k < s.nargs else slots[k]
-            pause()
-            try:
-                return composite_entry(f, given)
-            finally:
-                resume()
+    cdef uint32_t key = flags_of_all(args, s.nargs)
     if key & PT_SLOW:
-        result = offer(s.op, slots, s.nargs, key, out, PT_VARIANT_PLAIN)
+        result = before_call(composite_again, s.op, args, s.nargs, key, out)
         if result is not NotImplemented:
             return result
     body_of(f)
     try:
         if out is None:
-            return PyObject_Vectorcall(f.body, slots, s.nargs, NULL)
+            return PyObject_Vectorcall(f.body, args, s.nargs, NULL)
         if not s.body_out:
-            return write_outs(s.op, out, PyObject_Vectorcall(f.body, slots, s.nargs, NULL))
+            return write_outs(s.op, out, PyObject_Vectorcall(f.body, args, s.nargs, NULL))
         for k in range(s.nargs):
-            given[k] = slots[k]
+            given[k] = args[k]
         given[s.nargs] = <PyObject *>out if isinstance(out, Tensor) else <PyObject *>None
         result = PyObject_Vectorcall(f.body, given, s.nargs, <PyObject *>_OUT)
         return out if result is out else write_outs(s.op, out, result)

@@ -7,6 +7,7 @@ from ptcore._types cimport *
 from ptcore._memory.allocate cimport allocate_pinned
 from ptcore._device cimport BACKENDS, backend_error, memory_failure
 from ptcore._dtype cimport CATEGORY, dtype_of
+from ptcore._gil cimport SMALL, PyThreadState, release_gil, restore_gil
 from ptcore._shape cimport same_sizes
 from ptcore._tensor cimport *
 from ptcore._ops.history cimport check_inplace
@@ -26,7 +27,8 @@ cdef int copy_into(Tensor dst, Tensor src, bint non_blocking=False) except -1:
     cdef int64_t[4 * 64] room
     cdef int status, column = dst.storage.device or src.storage.device
     cdef int (*copy)(const pt_view *, const pt_view *) noexcept nogil
-    cdef bint apart
+    cdef bint apart, released = column != DEVICE_CPU or dst.count > SMALL
+    cdef PyThreadState *held
     if (dst.flags | src.flags) & PT_INTERPOSED:
         raise RuntimeError("copy: a traced or batched tensor is met where values are copied that no interpreter sees")
     if dst.storage.device == DEVICE_META or dst.count == 0:
@@ -37,24 +39,20 @@ cdef int copy_into(Tensor dst, Tensor src, bint non_blocking=False) except -1:
     fill_view(src, &b)
     if column != DEVICE_CPU and a.device and b.device and a.device != b.device:
         return copy_into(dst, host_copy(src))
-    if column != DEVICE_CPU or dst.count > 16384:
+    if released:
         own_dims(&b, own_dims(&a, room))
     if column != DEVICE_CPU:
-        pt_kernels_enter()
         apart = non_blocking and BACKENDS[column].copy_async != NULL
         copy = BACKENDS[column].copy_async if apart else BACKENDS[column].copy
-        with nogil:
-            status = copy(&a, &b)
-        pt_kernels_leave()
+        held = release_gil(True)
+        status = copy(&a, &b)
+        restore_gil(held)
     elif dry():
         status = 0
-    elif dst.count > 16384:
-        pt_kernels_enter()
-        with nogil:
-            status = pt_copy(&a, &b)
-        pt_kernels_leave()
     else:
+        held = release_gil(released)
         status = pt_copy(&a, &b)
+        restore_gil(held)
     if status:
         reason = backend_error(column) if column != DEVICE_CPU else ""
         text = f"{src.device} to {dst.device} failed{reason}".encode()

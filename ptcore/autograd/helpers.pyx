@@ -1,5 +1,6 @@
 """Small functions that derivative texts and rules call."""
 import sys
+from importlib import import_module
 
 from cpython.sequence cimport PySequence_Fast_ITEMS
 
@@ -51,6 +52,24 @@ def differentiated():
     offered to it as any other.
     """
     return pt_tls.grad_enabled or is_differentiated()
+
+
+def fused(by_ops):
+    """Decorator of a gradient that a fused op computes: where the backward is itself differentiated, ``by_ops`` of the
+    same arguments is called in its place, a function or the name of one in ``_ops/<topic>/decompositions.py``."""
+    def choose(function):
+        cdef object smaller = by_ops
+
+        def slope(*args):
+            nonlocal smaller
+            if not differentiated():
+                return function(*args)
+            if isinstance(smaller, str):
+                topic, name = smaller.split(".")
+                smaller = getattr(import_module(f"ptcore._ops.{topic}.decompositions"), name)
+            return smaller(*args)
+        return slope
+    return choose
 
 
 cdef int NOBODY = 0x7fffffff        # the number of no call of a transformation
@@ -202,20 +221,10 @@ def ungathered(g, shape, dim, index):
     return onto_zeros("scatter_add", g, shape, dim, index, g)
 
 
-def pair_slope(g, x1, x2, dist, p):
-    """The gradient of distances between the rows of x1 and x2 by x1."""
-    if differentiated():
-        from ptcore._ops.norm.decompositions import pair_distances_slope as slope_by_ops
-        return slope_by_ops(g, x1, x2, dist, p)
-    return pair_distances_slope(g, x1, x2, dist, p)
-
-
-def row_slope(g, x, dist, p):
-    """The gradient of distances between all pairs of rows of a matrix."""
-    if differentiated():
-        from ptcore._ops.norm.decompositions import row_distances_slope as slope_by_ops
-        return slope_by_ops(g, x, dist, p)
-    return row_distances_slope(g, x, dist, p)
+# The gradients of distances between the rows of x1 and x2 by x1 (g, x1, x2, dist, p), and between all pairs of rows of
+# a matrix (g, x, dist, p).
+pair_slope = fused(by_ops="norm.pair_distances_slope")(pair_distances_slope)
+row_slope = fused(by_ops="norm.row_distances_slope")(row_distances_slope)
 
 
 def kept_by_put(g, index, accumulate):

@@ -60,7 +60,7 @@ def attention_backward(g, query, key, value, mask, keep, state, result, lse, is_
     return _gradients(g, query, key, value, state, p, total, scale, dropout_p, scores)
 
 
-def differentiable_backward(g, query, key, value, mask, keep, state, is_causal, scale, dropout_p, scores):
+def differentiable_backward(g, query, key, value, mask, keep, state, result, lse, is_causal, scale, dropout_p, scores):
     """The same without what the forward has left, to be differentiated again."""
     p, _ = _softmax(_scores(query, key, mask, keep, is_causal, scale))
     return _gradients(g, query, key, value, state, p, None, scale, dropout_p, scores)

@@ -7,7 +7,7 @@ from ptcore._types cimport *
 from ptcore._tensor cimport *
 from ptcore._ops.plan.hooks cimport loops_run, planning, pt_plan
 from ptcore._ops.plan.plan cimport Plan, Spot
-from ptcore._ops.table.ids cimport kernel_of, raise_status
+from ptcore._ops.table.ids cimport kernel_of, run_kernel
 from ptcore._ops.table.ids import op_id
 
 cdef extern from "attention/tiles.h":
@@ -178,7 +178,7 @@ cdef class Tiles:
         cdef pt_view[16] views
         cdef pt_param[5] params
         cdef pt_call c
-        cdef int k, status, nin = <int>len(inputs), nout = <int>len(outputs)
+        cdef int k, nin = <int>len(inputs), nout = <int>len(outputs)
         cdef pt_kernel kernel = kernel_of(op_id(op.decode()), DEVICE_CPU)
         memset(views, 0, sizeof(views))
         memset(params, 0, sizeof(params))
@@ -198,12 +198,7 @@ cdef class Tiles:
         (<const pt_view **>&c.inputs)[0] = views + nout
         c.out = views
         (<const pt_param **>&c.params)[0] = params
-        pt_kernels_enter()
-        with nogil:
-            status = kernel(&c)
-        pt_kernels_leave()
-        if status != PT_OK:
-            raise_status(status, "flex_attention", c.error)
+        run_kernel(kernel, &c, b"flex_attention", True)
         for program in self.programs:
             if program is not None:
                 for t in (<Program>program).taken:

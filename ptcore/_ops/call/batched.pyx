@@ -130,14 +130,8 @@ cpdef Tensor shared_of(Tensor x, Interpreter owner):
 # -- the interpreter -------------------------------------------------------------------------------
 
 @cython.binding(False)                  # so that methods check their self
-cdef class Batching(Interpreter):
-    """Runs the common calls on stacks; ``call`` of the subclass runs all others.
-
-    Attributes
-    ----------
-    size : int
-        The number of samples.
-    """
+cdef class CompiledInterpreter(Interpreter):
+    """An interpreter that answers common calls in C, by ``offered``; ``call`` of the subclass gets all others."""
 
     cdef object interpret(self, int op, tuple args, object out, int variant):
         cdef uint8_t before = pt_tls.grad_enabled
@@ -150,12 +144,25 @@ cdef class Batching(Interpreter):
             pt_tls.grad_enabled = before
 
     cdef object offered(self, int op, tuple args, int variant):
-        """The result of a call; None where the general rules are needed."""
-        cdef pt_opinfo *o = info(op)
+        """The result of a call without ``out=``; None where the general rules are needed."""
+        return None
+
+
+@cython.binding(False)                  # so that methods check their self
+cdef class Batching(CompiledInterpreter):
+    """Runs the common calls on stacks; ``call`` of the subclass runs all others.
+
+    Attributes
+    ----------
+    size : int
+        The number of samples.
+    """
+
+    cdef object offered(self, int op, tuple args, int variant):
         cdef list given
         cdef bint batched = False, shared = False
         cdef int word
-        if o.kind == PT_COMPOSITE or o.random or <size_t>len(args) != strlen(o.letters):
+        if not is_common(op, args):
             return None
         given = self.carried(args, &batched, &shared)
         if not batched:
@@ -237,6 +244,12 @@ cdef class Batching(Interpreter):
         return args[0]
 
 
+cdef bint is_common(int op, tuple args) noexcept:
+    """Whether a call is one of a row that has a kernel or a view, with all arguments, and draws nothing."""
+    cdef pt_opinfo *o = info(op)
+    return o.kind != PT_COMPOSITE and not o.random and <size_t>len(args) == strlen(o.letters)
+
+
 cdef int word_of(int op) except -1:
     word = row(op).batch
     if type(word) is not str:
@@ -261,25 +274,25 @@ cdef bint shift(int op, list given) except -1:
     cdef char letter
     for k in range(len(given)):
         letter, x = letters[k], given[k]
-        if letter == c'T' or letter == c'I':
+        if letter in (PT_ARG_TENSOR, PT_ARG_INDEX):
             if not stacked(x, &rank):
                 return False
             given[k] = (<Batched>x).tensor
-        elif letter == c'O' or letter == c'J':
+        elif letter in (PT_ARG_OPT_TENSOR, PT_ARG_OPT_INDEX):
             if x is not None:
                 return False
-        elif letter == c'L':
+        elif letter == PT_ARG_TENSORS:
             for y in <object>x:
                 if not stacked(y, &rank):
                     return False
             given[k] = tuple([(<Batched>y).tensor for y in <object>x])
-        elif letter == c'd' or letter == c'e' or letter == c'n':
-            if type(x) is not int or not -rank - (letter == c'n') <= x < rank + (letter == c'n'):
+        elif letter in (PT_ARG_DIM, PT_ARG_OPT_DIM, PT_ARG_NEW_DIM):
+            if type(x) is not int or not -rank - (letter == PT_ARG_NEW_DIM) <= x < rank + (letter == PT_ARG_NEW_DIM):
                 return False
             given[k], named = x + 1 if x >= 0 else x, True
-        elif letter == c'D' or letter == c'R':
+        elif letter in (PT_ARG_DIMS, PT_ARG_DIM_LIST):
             named = True
-            if x is None and letter == c'D':
+            if x is None and letter == PT_ARG_DIMS:
                 given[k] = tuple(range(1, rank + 1))
             elif type(x) is int and -rank <= x < rank:
                 given[k] = x + 1 if x >= 0 else x
@@ -287,7 +300,7 @@ cdef bint shift(int op, list given) except -1:
                 given[k] = tuple([d + 1 if d >= 0 else d for d in x])
             else:
                 return False
-        elif letter != c'b' and letter != c'f' and letter != c's' and letter != c'w' and letter != c't' and (
+        elif letter not in (PT_ARG_BOOL, PT_ARG_FLOAT, PT_ARG_SCALAR, PT_ARG_WORD, PT_ARG_DTYPE) and (
                 info(op).kind != PT_VIEWOP):
             return False
     return named and rank > 0

@@ -46,10 +46,22 @@ cdef struct Call:
     uint8_t[8] inline_argument
     int64_t[128] inline_ints
     Out[8] outs
+    PyObject *written           # in place: the tensor written to, and what it was if the rule needs that; or NULL
+    PyObject *before
     # of elementwise calls
     int compute                 # the dtype that the loops compute in
     (PyObject *)[5] operands    # tensors and numbers; borrowed
     PyObject *made              # a list of what the call has made and borrows, or NULL; whoever began the call drops it
+
+
+cdef inline void begin(Call *c, int op, PyObject **args, int n) noexcept:
+    """A call of which nothing is read."""
+    c.op, c.n, c.o, c.args = op, n, info(op), args
+    c.normal = c.taken = False
+    c.room = NULL
+    c.inputs, c.tensors, c.argument, c.ints = c.inline_inputs, c.inline_tensors, c.inline_argument, c.inline_ints
+    c.onto = -1
+    c.made = c.written = c.before = NULL
 
 
 cdef inline int out_dtype(int op, int dt) noexcept:

@@ -17,17 +17,17 @@ from ptcore._types cimport *
 from ptcore._events cimport PT_MODE_RULE, pt_call_begin, pt_event_end, pt_frame
 from ptcore._device cimport BACKENDS, backend_error, device_of
 from ptcore._dtype cimport CATEGORY, ITEMSIZE, dtype_of
+from ptcore._gil cimport SMALL, PyThreadState, release_gil, restore_gil
 from ptcore._node cimport Node, new_node
 from ptcore._shape cimport is_dense, is_symbolic_number, order_dims, same_sizes, sizes_tuple
 from ptcore._tensor cimport *
 from ptcore._ops.call.call cimport *
-from ptcore._ops.call.autocast cimport cast_arguments, casts, pause, resume
-from ptcore._ops.call.offer cimport PT_VARIANT_INPLACE, PT_VARIANT_PLAIN, flags_of_all, offer
-from ptcore._ops.call.offer cimport interpret, is_foreign, is_of_top, wants_node
+from ptcore._ops.call.offer cimport (PT_VARIANT_INPLACE, before_call, flags_of_all, interpret, is_foreign, is_of_top,
+                                     offer)
 from ptcore._interpret cimport Interpreter
 from ptcore._state cimport interpreter_stack
 from ptcore._ops.call.operands cimport check_integers, read_operands, read_params, write_number
-from ptcore._ops.call.record cimport record_elementwise, record_plain
+from ptcore._ops.call.record cimport node_of, record, record_plain
 from ptcore._ops.call.run cimport any_needs_grad, args_need_grad
 from ptcore._ops.plan.hooks cimport dry, loops_run, planning, spoil
 from ptcore._ops.history cimport *
@@ -47,9 +47,6 @@ cdef extern from "loops.h" nogil:
 cdef extern from "select.h":
     # The loops of the chosen ISA level: op id -> entry (loop[] all NULL if not elementwise).
     const pt_elementwise *pt_loops(int op) nogil
-
-cdef enum:
-    SMALL = 16384               # elements up to which the GIL is kept and nothing is split
 
 cdef int OP_ASSIGN = op_id("assign")
 cdef int OP_CLONE = op_id("clone")
@@ -285,25 +282,14 @@ cdef object elementwise_of(int op, tuple args):
 cdef object elementwise(int op, PyObject **args, int n, object out):
     """Any elementwise call that allocates its result or writes to out=."""
     cdef Call c
-    cdef tuple held                     # what autocast has made
     cdef uint32_t key = flags_of_all(args, n)
-    if casts(info(op), key) and out is None:
-        held = cast_arguments(op, args, n)
-        if held is not None:
-            pause()
-            try:
-                return elementwise(op, PySequence_Fast_ITEMS(held), n, None)
-            finally:
-                resume()
     if key & (PT_SLOW | PT_MODE_RULE):
         if key & PT_MODE_RULE:
             return recorded(op, args, n, out)
-        result = offer(op, args, n, key, out, PT_VARIANT_PLAIN)
+        result = before_call(elementwise, op, args, n, key, out)
         if result is not NotImplemented:
-            if info(op).differentiable and out is None and wants_node(result, key):
-                record_taken(op, args, n, <Tensor>result)
             return result
-    begin_elementwise(&c, op, args, n)
+    begin(&c, op, args, n)
     try:
         return complete(&c, out)
     finally:
@@ -321,28 +307,6 @@ cdef object recorded(int op, PyObject **args, int n, object out):
         pt_event_end(&frame)
 
 
-cdef int record_taken(int op, PyObject **args, int n, Tensor r) except -1:
-    """Records a call that an interpreter has run on stand-ins."""
-    cdef Call c
-    if CATEGORY[r.dt] < 2:
-        return 0
-    begin_elementwise(&c, op, args, n)
-    c.taken = True
-    try:
-        read_operands(&c)
-        record_elementwise(&c, r, None, None)
-    finally:
-        Py_XDECREF(c.made)
-    return 0
-
-
-cdef inline void begin_elementwise(Call *c, int op, PyObject **args, int n) noexcept:
-    c.op, c.n, c.o, c.args = op, n, info(op), args
-    c.made = NULL
-    c.taken = False
-    c.tensors, c.argument = c.inline_tensors, c.inline_argument
-
-
 cdef inline int out_rule(Call *c, Tensor out) noexcept:
     """A real part of complex numbers may be cast, to real numbers or their own dtype, where other results may not."""
     if c.o.out == PT_OUT_REAL and CATEGORY[c.compute] == 3 and (CATEGORY[out.dt] == 2 or out.dt == c.compute):
@@ -353,6 +317,7 @@ cdef inline int out_rule(Call *c, Tensor out) noexcept:
 cdef object complete(Call *c, object out):
     """Reads the operands, allocates, runs and records."""
     cdef Tensor r
+    cdef PyObject *result
     cdef bint recorded
     read_operands(c)
     if c.o.integers:
@@ -372,7 +337,8 @@ cdef object complete(Call *c, object out):
         if out is not None and any_needs_grad(c):
             raise RuntimeError(f"{c.o.name.decode()}: out= does not support automatic "
                                "differentiation, but one of the arguments requires grad")
-        record_elementwise(c, r, None, None)
+        result = <PyObject *>r
+        record(c, &result)
     if out is not None:
         if not isinstance(out, Tensor):
             raise TypeError(f"{c.o.name.decode()}: out must be a Tensor, got {type(out).__name__}")
@@ -441,6 +407,7 @@ cdef int run_loops(Call *c, Tensor r) except -1:
     cdef double[16] params
     cdef int i, j, shift, status
     cdef Tensor t
+    cdef PyThreadState *held
     cdef const pt_elementwise *entry = pt_loops(c.op)
     if c.n > c.nin:
         read_params(c, <char *>params)
@@ -480,14 +447,12 @@ cdef int run_loops(Call *c, Tensor r) except -1:
                 f"device {device_of(c.column, c.number)}")
     elif dry():
         status = 0
-    elif r.count > SMALL:
-        own_dims(&out, room)
-        pt_kernels_enter()
-        with nogil:
-            status = pt_elementwise_run(entry, c.compute, o.dt, &out, views, c.nin, params)
-        pt_kernels_leave()
     else:
+        if r.count > SMALL:
+            own_dims(&out, room)
+        held = release_gil(r.count > SMALL)
         status = pt_elementwise_run(entry, c.compute, o.dt, &out, views, c.nin, params)
+        restore_gil(held)
     if status:
         raise RuntimeError(f"{c.o.name.decode()}: no loop for {dtype_of(c.compute).name} (status {status})")
     if planning():
@@ -541,7 +506,7 @@ cdef object elementwise_inplace(int op, PyObject **args, int n):
         result = offer(op, args, n, key, None, PT_VARIANT_INPLACE)
         if result is not NotImplemented:
             return result
-    begin_elementwise(&c, op, args, n)
+    begin(&c, op, args, n)
     try:
         return complete_inplace(&c, <Tensor>args[0])
     finally:
@@ -632,7 +597,11 @@ cdef object complete_inplace(Call *c, Tensor x):
 
 
 cdef Node node_of_write(Call *c, Tensor x, object before):
-    cdef Node n = record_elementwise(c, x, x, before) if c.o.differentiable else None
+    """The node of a write to x, whose first edge leads to x's history of before."""
+    cdef Node n = None
+    c.written, c.before = <PyObject *>x, <PyObject *>before
+    if c.o.differentiable:
+        n = node_of(c, &c.written)
     if n is None and needs_grad(x):
         # What was written depends on nothing; the old history gets zeros.
         n = new_node(OP_ASSIGN, 2)

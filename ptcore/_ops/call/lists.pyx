@@ -22,7 +22,7 @@ cdef bint read_ints(Call *c, pt_param *p, object x, char letter) noexcept:
     if type(x) is not tuple:
         return False
     n = PyTuple_GET_SIZE(x)
-    if n + c.nints > INLINE_INTS or (letter == c'z' and n > PT_MAX_DIM):
+    if n + c.nints > INLINE_INTS or (letter == PT_ARG_SIZES and n > PT_MAX_DIM):
         return False
     for j in range(<int>n):
         item = <object>PyTuple_GET_ITEM(x, j)

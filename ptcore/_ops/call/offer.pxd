@@ -1,4 +1,5 @@
-# The one place where calls are offered to __torch_function__ and to interpreters. See offer.pyx.
+# The one place where autocast casts, and where calls are offered to __torch_function__ and to interpreters.
+# See offer.pyx.
 from cpython.object cimport PyObject
 
 from ptcore._tensor cimport Tensor
@@ -8,6 +9,8 @@ cdef enum:
     PT_VARIANT_PLAIN = 0
     PT_VARIANT_INPLACE = 1
 
+ctypedef object (*runner)(int op, PyObject **args, int n, object out)
+
 cdef bint is_foreign(object x)
 cdef uint32_t flags_of(object x)
 cdef uint32_t flags_of_all(PyObject **args, int n)
@@ -16,4 +19,4 @@ cdef tuple as_given(PyObject **args, Py_ssize_t n, PyObject *keywords)
 cdef object offer(int op, PyObject **args, int n, uint32_t key, object out, int variant)
 cdef object interpret(int op, PyObject **args, int n, object out, int variant)
 cdef bint is_of_top(Tensor x)
-cdef bint wants_node(object result, uint32_t key) except -1
+cdef object before_call(runner again, int op, PyObject **args, int n, uint32_t key, object out)

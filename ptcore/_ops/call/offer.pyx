@@ -1,11 +1,15 @@
-"""Offering: before an op runs, __torch_function__ of its arguments' classes or the interpreter stack may take it.
+"""Offering: before an op runs, autocast casts its arguments, and __torch_function__ of their classes or the interpreter
+stack may take it.
 
 Every kind of op comes through ``offer``: by id, with its arguments in the order of its row.
 """
 from cpython.object cimport Py_TYPE, PyObject, PyTypeObject
+from cpython.sequence cimport PySequence_Fast_ITEMS
 
 from ptcore._types cimport *
 from ptcore._tensor cimport Tensor, TensorExtras
+from ptcore._ops.call.autocast cimport cast_arguments, casts, pause, resume
+from ptcore._ops.call.record cimport record_taken
 from ptcore._ops.table.ids cimport FUNCTIONS, INPLACE_FUNCTIONS, info, pt_opinfo
 from ptcore._interpret cimport Interpreter
 from ptcore._state cimport interpreter_stack
@@ -89,6 +93,27 @@ cdef object offer(int op, PyObject **given, int n, uint32_t key, object out, int
     if key & PT_INTERPOSED:
         return _interpret(op, args, out, variant)
     return NotImplemented
+
+
+cdef object before_call(runner again, int op, PyObject **args, int n, uint32_t key, object out):
+    """What comes before a call whose arguments and thread have the flags ``key``: autocast casts and calls the op
+    ``again``, or whoever is asked takes it, and what stand-ins have come of it is recorded.
+
+    Returns NotImplemented where dispatch goes on with the call.
+    """
+    cdef tuple held
+    if casts(info(op), key) and out is None:
+        held = cast_arguments(op, args, n)
+        if held is not None:
+            pause()
+            try:
+                return again(op, PySequence_Fast_ITEMS(held), n, None)
+            finally:
+                resume()
+    result = offer(op, args, n, key, out, PT_VARIANT_PLAIN)
+    if result is not NotImplemented and info(op).differentiable and out is None and wants_node(result, key):
+        record_taken(op, args, n, result, key)
+    return result
 
 
 cdef object interpret(int op, PyObject **given, int n, object out, int variant):

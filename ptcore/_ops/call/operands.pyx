@@ -128,7 +128,7 @@ cdef int read_operands(Call *c) except -1:
     c.key = pt_tls.mode
     c.nin = 0
     for k in range(c.n):
-        if o.letters[k] != c'T' and o.letters[k] != c'I':
+        if o.letters[k] not in (PT_ARG_TENSOR, PT_ARG_INDEX):
             continue
         x = <object>c.args[k]
         if not isinstance(x, (Tensor, float, int, complex)):
@@ -151,7 +151,8 @@ cdef int read_operands(Call *c) except -1:
         else:
             d, kind = scalar_dt(hinted(x), o.name), 2
         c.nin += 1
-        if o.letters[k] == c'I' or k == 0 and o.promote == PT_PROMOTE_WHERE or k and o.promote == PT_PROMOTE_FIRST:
+        if (o.letters[k] == PT_ARG_INDEX or k == 0 and o.promote == PT_PROMOTE_WHERE
+                or k and o.promote == PT_PROMOTE_FIRST):
             continue                        # it takes no part in promotion
         seen[kind] = d if seen[kind] < 0 else PROMOTE[seen[kind]][d]
     if lead is None and c.op in OF_NUMBERS:
@@ -331,7 +332,7 @@ cdef int read_params(Call *c, char *buffer) except -1:
     cdef object x
     cdef double number
     for k in range(c.n):
-        if letters[k] == c'T' or letters[k] == c'I' or letters[k] == c'w':
+        if letters[k] in (PT_ARG_TENSOR, PT_ARG_INDEX, PT_ARG_WORD):
             continue
         if n == MAX_PARAMS:
             raise RuntimeError(f"{c.o.name.decode()}: too many parameters")

@@ -5,6 +5,7 @@ types. For others ``plain_arguments`` makes such, once, and they are read again.
 """
 from cpython.mem cimport PyMem_Malloc
 from cpython.object cimport PyObject
+from cpython.sequence cimport PySequence_Fast_ITEMS
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
 from libc.string cimport memset
 
@@ -39,14 +40,6 @@ cdef Tensor cast(Tensor x, int dt):
     return x if x.dt == dt else _cast(x, dt)
 
 
-cdef void begin(Call *c, int op, PyObject **args, int n) noexcept:
-    c.op, c.n, c.o, c.args = op, n, info(op), args
-    c.normal = c.taken = False
-    c.room = NULL
-    c.inputs, c.tensors, c.argument, c.ints = c.inline_inputs, c.inline_tensors, c.inline_argument, c.inline_ints
-    c.onto = -1
-
-
 cdef int make_room(Call *c) except -1:
     """Room for long lists of tensors and of ints; the caller frees it."""
     cdef const char *letters = c.o.letters
@@ -54,7 +47,7 @@ cdef int make_room(Call *c) except -1:
     cdef size_t size
     for k in range(c.n):
         x = <object>c.args[k]
-        if letters[k] in b"TOIJ":
+        if letters[k] != PT_ARG_TENSORS and is_of_tensors(letters[k]):
             tensors += 1
         elif isinstance(x, tuple):
             tensors += len(x)
@@ -109,7 +102,7 @@ cdef inline bint read_operand(Call *c, object x, char letter, int argument, PyOb
     if isinstance(x, Tensor):
         t = <Tensor>x
         add_tensor(c, t, argument)
-        if letter == c'T' or letter == c'O':
+        if letter in (PT_ARG_TENSOR, PT_ARG_OPT_TENSOR):
             if c.dt < 0:
                 c.dt = t.dt
             elif c.dt != t.dt:
@@ -119,7 +112,7 @@ cdef inline bint read_operand(Call *c, object x, char letter, int argument, PyOb
         if lead[0] == NULL:
             lead[0] = <PyObject *>x
         return True
-    if x is not None or not (letter == c'O' or letter == c'J'):
+    if x is not None or letter not in (PT_ARG_OPT_TENSOR, PT_ARG_OPT_INDEX):
         return False
     memset(&c.inputs[c.nin], 0, sizeof(pt_view))
     c.inputs[c.nin].dtype = PT_NONE
@@ -153,19 +146,19 @@ cdef inline bint read_operands(Call *c, object x, int argument, PyObject **lead)
 cdef int read_normal(Call *c, pt_param *p, object x, char letter, int k) except -1:
     """A parameter of arguments that were made plain. 0: it was one of tensors, which are no parameter."""
     cdef int j
-    if letter == c'o' and isinstance(x, tuple) and x and isinstance(x[0], Tensor):
+    if letter == PT_ARG_OBJ and isinstance(x, tuple) and x and isinstance(x[0], Tensor):
         for item in <tuple>x:
             add_tensor(c, <Tensor?>item, NO_ARGUMENT)
         return 0
-    if letter == c'o' and isinstance(x, device):
+    if letter == PT_ARG_OBJ and isinstance(x, device):
         c.column, c.number = (<device>x).column, (<device>x).number
     fill_param(c, p, x, letter, k)
-    if letter == c'D' or letter == c'R':
+    if letter in (PT_ARG_DIMS, PT_ARG_DIM_LIST):
         for j in range(p.count):
             c.dims |= <uint64_t>1 << p.list[j]
-    elif (letter == c'd' or letter == c'e') and p.kind == PT_PARAM_INT:
+    elif letter in (PT_ARG_DIM, PT_ARG_OPT_DIM) and p.kind == PT_PARAM_INT:
         c.dims = <uint64_t>1 << p.i
-    elif letter == c'b':
+    elif letter == PT_ARG_BOOL:
         c.keepdim = p.i != 0
     return 1
 
@@ -173,42 +166,42 @@ cdef int read_normal(Call *c, pt_param *p, object x, char letter, int k) except 
 cdef inline bint read_param(Call *c, pt_param *p, object x, char letter, int k, PyObject *lead) noexcept:
     """A parameter as the user gave it. False: it is not plain yet."""
     cdef int overflow = 0
-    if letter == c'D' or letter == c'R':
+    if letter in (PT_ARG_DIMS, PT_ARG_DIM_LIST):
         if not read_dims(c, p, x, (<Tensor>lead).rank):
             return False
         c.plain[c.nparams] = NULL
-    elif x is None and (letter == c'e' or letter == c'g' or letter == c'j' or letter == c'o'):
+    elif x is None and letter in (PT_ARG_OPT_DIM, PT_ARG_OPT_FLOAT, PT_ARG_OPT_INT, PT_ARG_OBJ):
         pass
-    elif letter == c'd' or letter == c'e' or letter == c'n':
-        if not read_dim(x, (<Tensor>lead).rank + (letter == c'n'), &p.i):
+    elif letter in (PT_ARG_DIM, PT_ARG_OPT_DIM, PT_ARG_NEW_DIM):
+        if not read_dim(x, (<Tensor>lead).rank + (letter == PT_ARG_NEW_DIM), &p.i):
             return False
         p.kind, p.d = PT_PARAM_INT, <double>p.i
         c.dims = <uint64_t>1 << p.i
         c.plain[c.nparams] = NULL
-    elif letter == c'b':
+    elif letter == PT_ARG_BOOL:
         if x is not True and x is not False:
             return False
         c.keepdim = x is True
         p.kind, p.i, p.d = PT_PARAM_INT, c.keepdim, c.keepdim
-    elif letter == c'z' or letter == c'Z':
+    elif letter in (PT_ARG_SIZES, PT_ARG_INTS):
         return read_ints(c, p, x, letter)
-    elif letter == c'w':
+    elif letter == PT_ARG_WORD:
         return read_word(c, p, x, k)
-    elif type(x) is float and (letter == c'f' or letter == c's' or letter == c'g'):
+    elif type(x) is float and letter in (PT_ARG_FLOAT, PT_ARG_SCALAR, PT_ARG_OPT_FLOAT):
         p.kind, p.d = PT_PARAM_FLOAT, <double>x
         p.i = <int64_t>p.d if -9e18 < p.d < 9e18 else 0
-    elif PyLong_CheckExact(x) and (letter == c'i' or letter == c's' or letter == c'j'):
+    elif PyLong_CheckExact(x) and letter in (PT_ARG_INT, PT_ARG_SCALAR, PT_ARG_OPT_INT):
         p.i = PyLong_AsLongLongAndOverflow(x, &overflow)
         if overflow:
             return False
         p.kind, p.d = PT_PARAM_INT, <double>p.i
-    elif letter == c't':
+    elif letter == PT_ARG_DTYPE:
         if x is not None:
             if c.o.promote == PT_PROMOTE_DTYPE or type(x) is not dtype:
                 return False
             p.kind, p.i = PT_PARAM_INT, (<dtype>x).code
             p.d = <double>p.i
-    elif letter == c'o' and lead == NULL:       # a device, or a generator of random numbers
+    elif letter == PT_ARG_OBJ and lead == NULL:       # a device, or a generator of random numbers
         if type(x) is device:
             c.column, c.number = (<device>x).column, (<device>x).number
     else:
@@ -234,12 +227,12 @@ cdef int read(Call *c) except -1:
     for k in range(c.n):
         x = <object>c.args[k]
         letter = letters[k]
-        if letter == c'T' or letter == c'I' or letter == c'O' or letter == c'J':
+        if letter in (PT_ARG_TENSOR, PT_ARG_INDEX, PT_ARG_OPT_TENSOR, PT_ARG_OPT_INDEX):
             if not read_operand(c, x, letter, argument, &lead):
                 return 0
             argument += 1
             continue
-        if letter == c'L':
+        if letter == PT_ARG_TENSORS:
             if not read_operands(c, x, argument, &lead):
                 return 0
             argument += 1
@@ -326,6 +319,18 @@ cdef bint read_dims(Call *c, pt_param *p, object x, int rank) noexcept:
 
 # -- what is not plain ---------------------------------------------------------------------------
 
+cdef tuple read_plain(Call *c, uint32_t key):
+    """Makes the arguments plain and reads them. The call borrows from the tuple that is returned; whoever began the
+    call frees ``c.room``."""
+    cdef tuple args = plain_arguments(c, tuple([<object>c.args[k] for k in range(c.n)]), key)
+    c.args = PySequence_Fast_ITEMS(args)
+    c.normal = True
+    make_room(c)
+    if not read(c):
+        raise RuntimeError(f"{c.o.name.decode()}: another thread has changed an argument meanwhile")
+    return args
+
+
 cdef tuple plain_arguments(Call *c, tuple args, uint32_t key):
     """The arguments as ``read`` takes them: checked, on one device, promoted."""
     cdef PyObject *found = NULL
@@ -355,6 +360,7 @@ cdef tuple normalised(int op, tuple args, PyObject **first, bint taken):
     which is a guard, unless the call is ``taken``."""
     cdef const char *letters = info(op).letters
     cdef int k, n = len(args), ndim
+    cdef bint several
     cdef list result = list(args)
     cdef int64_t[64] sizes
     cdef object value
@@ -362,25 +368,26 @@ cdef tuple normalised(int op, tuple args, PyObject **first, bint taken):
     for k in range(n):
         value = result[k]
         letter = letters[k]
-        if taken and letter in b"ibfsgjzZ" and (is_symbolic_number(value) or isinstance(value, (tuple, list))
-                                                and any_symbolic(value)):
-            result[k] = tuple(value) if isinstance(value, (tuple, list)) else (value,) if letter in b"zZ" else value
+        several = letter in (PT_ARG_SIZES, PT_ARG_INTS)
+        if taken and (several or is_number(letter)) and (
+                is_symbolic_number(value) or isinstance(value, (tuple, list)) and any_symbolic(value)):
+            result[k] = tuple(value) if isinstance(value, (tuple, list)) else (value,) if several else value
             continue
-        if letter == b'T' or letter == b'I':
+        if letter in (PT_ARG_TENSOR, PT_ARG_INDEX):
             if not isinstance(value, Tensor):
-                if lead is None and letter == b'T' or value is None:
+                if lead is None and letter == PT_ARG_TENSOR or value is None:
                     raise TypeError(f"{info(op).name.decode()}: {arg_name(op, k)} must be a "
                                     f"Tensor, got {type(value).__name__}")
-                value = result[k] = as_tensor_like(value, lead if letter == b'T' else None)
-            if letter == b'I' and (<Tensor>value).dt != PT_INT64 and becomes_index(info(op), <Tensor>value):
+                value = result[k] = as_tensor_like(value, lead if letter == PT_ARG_TENSOR else None)
+            if letter == PT_ARG_INDEX and (<Tensor>value).dt != PT_INT64 and becomes_index(info(op), <Tensor>value):
                 result[k] = value.to(dtype_of(PT_INT64))
             if lead is None:
                 lead = <Tensor>value
-        elif letter == b'O' or letter == b'J':
+        elif letter in (PT_ARG_OPT_TENSOR, PT_ARG_OPT_INDEX):
             if value is not None and not isinstance(value, Tensor):
                 raise TypeError(f"{info(op).name.decode()}: {arg_name(op, k)} must be a Tensor "
                                 f"or None, got {type(value).__name__}")
-        elif letter == b'L':
+        elif letter == PT_ARG_TENSORS:
             result[k] = value = tuple(value)
             for item in value:
                 if not isinstance(item, Tensor):
@@ -394,25 +401,25 @@ cdef tuple normalised(int op, tuple args, PyObject **first, bint taken):
                 if (<Tensor>item).rank != 1 or (<Tensor>item).count:
                     lead = <Tensor>item
                     break
-        elif letter == b'd':
+        elif letter == PT_ARG_DIM:
             result[k] = wrap_arg(value, lead.rank, op, k)
-        elif letter == b'e':
+        elif letter == PT_ARG_OPT_DIM:
             if value is not None:
                 result[k] = wrap_arg(value, lead.rank, op, k)
-        elif letter == b'n':
+        elif letter == PT_ARG_NEW_DIM:
             result[k] = wrap_arg(value, lead.rank + 1, op, k)
-        elif letter == b'D' or letter == b'R':
-            result[k] = _dims(value, lead.rank, op, k, letter == b'R')
-        elif letter in b"ibfsgj":
-            if value is not None or letter not in b"gj":
+        elif letter in (PT_ARG_DIMS, PT_ARG_DIM_LIST):
+            result[k] = _dims(value, lead.rank, op, k, letter == PT_ARG_DIM_LIST)
+        elif is_number(letter):
+            if value is not None or letter not in (PT_ARG_OPT_FLOAT, PT_ARG_OPT_INT):
                 result[k] = _plain(value, letter, op, k)
-        elif letter == b'z':
+        elif letter == PT_ARG_SIZES:
             ndim = read_sizes(value, sizes, info(op).name, arg_name(op, k).encode())
             result[k] = sizes_tuple(ndim, sizes)
-        elif letter == b'Z':
+        elif letter == PT_ARG_INTS:
             value = _arguments.integers(info(op).name.decode(), arg_name(op, k), value)
             result[k] = tuple([concrete(x) for x in value])
-        elif letter == b't':
+        elif letter == PT_ARG_DTYPE:
             if value is not None:
                 result[k] = dtype_of(as_code(value, info(op).name, arg_name(op, k).encode()))
     first[0] = <PyObject *>lead if lead is not None else NULL
@@ -423,13 +430,13 @@ cdef object _plain(object value, char letter, int op, int k):
     """A number of the letter's own type and range; kernels rely on both."""
     value = concrete(value)
     cdef bint fits = type(value) is int and -0x8000000000000000 <= value <= 0x7FFFFFFFFFFFFFFF
-    if letter == b's':
+    if letter == PT_ARG_SCALAR:
         if fits or type(value) is float:
             return value
         return _arguments.number(info(op).name.decode(), arg_name(op, k), value)
-    if letter == b'i' or letter == b'j':
+    if letter in (PT_ARG_INT, PT_ARG_OPT_INT):
         return value if fits else _arguments.integer(info(op).name.decode(), arg_name(op, k), value)
-    if letter == b'b':
+    if letter == PT_ARG_BOOL:
         if value is True or value is False:
             return value
         return _arguments.flag(info(op).name.decode(), arg_name(op, k), value)
@@ -501,7 +508,7 @@ cdef tuple promoted(int op, tuple args):
     cdef bint mixed = False
     cdef list changed
     for k in range(len(args)):
-        if letters[k] == b'T' or (letters[k] == b'O' and args[k] is not None):
+        if letters[k] == PT_ARG_TENSOR or (letters[k] == PT_ARG_OPT_TENSOR and args[k] is not None):
             t = <Tensor>args[k]
             if dt >= 0 and t.dt != dt:
                 mixed = True
@@ -513,7 +520,7 @@ cdef tuple promoted(int op, tuple args):
                 dt = PROMOTE[dt][t.dt]
             elif dt < 0:
                 dt = t.dt
-        elif letters[k] == b'L':
+        elif letters[k] == PT_ARG_TENSORS:
             for item in args[k]:
                 t = <Tensor>item
                 if dt >= 0 and t.dt != dt:
@@ -528,7 +535,7 @@ cdef tuple promoted(int op, tuple args):
         mixed = True
     elif o.promote == PT_PROMOTE_DTYPE:
         for k in range(len(args)):
-            if letters[k] == b't' and args[k] is not None and (<dtype>args[k]).code != dt:
+            if letters[k] == PT_ARG_DTYPE and args[k] is not None and (<dtype>args[k]).code != dt:
                 dt = (<dtype>args[k]).code
                 mixed = True
     if not o.types & (1 << dt):
@@ -539,9 +546,9 @@ cdef tuple promoted(int op, tuple args):
         return args
     changed = list(args)
     for k in range(len(args)):
-        if letters[k] == b'T' or (letters[k] == b'O' and args[k] is not None):
+        if letters[k] == PT_ARG_TENSOR or (letters[k] == PT_ARG_OPT_TENSOR and args[k] is not None):
             changed[k] = cast(<Tensor>args[k], dt)
-        elif letters[k] == b'L':
+        elif letters[k] == PT_ARG_TENSORS:
             changed[k] = tuple([cast(<Tensor>item, dt) for item in args[k]])
     return tuple(changed)
 
@@ -552,10 +559,10 @@ cdef int fill_param(Call *c, pt_param *p, object x, char letter, int k) except -
         return 0
     if c.taken:
         x = hinted(x)
-    if letter == b't':
+    if letter == PT_ARG_DTYPE:
         p.kind, p.i = PT_PARAM_INT, (<dtype>x).code
         p.d = <double>p.i
-    elif letter == b'w':
+    elif letter == PT_ARG_WORD:
         names = choices_of(op, k)
         if x not in names:
             known = ', '.join([repr(n) for n in names])

@@ -1,4 +1,5 @@
 """Recording: the Node of a call, on its outputs."""
+from cpython.mem cimport PyMem_Free
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE, PyTuple_New, PyTuple_SET_ITEM
@@ -13,7 +14,8 @@ from ptcore._ops.history import kept
 from ptcore._ops.table.ids cimport *
 from ptcore._ops.table.ids import op_id
 from ptcore._ops.call.call cimport *
-from ptcore._ops.call.read cimport cast
+from ptcore._ops.call.operands cimport read_operands
+from ptcore._ops.call.read cimport cast, read_plain
 
 cdef enum:
     MAX_KNOWN = 8
@@ -31,30 +33,14 @@ cdef list _first_dims = [tuple(range(_k)) for _k in range(MAX_KNOWN)]
 
 cdef int record(Call *c, PyObject **results) except -1:
     """Makes the Node of a call and hangs it on the outputs, if a gradient goes to one of its tensors."""
-    cdef pt_opinfo *o = c.o
-    cdef uint32_t need
-    cdef int i, k, code
+    cdef int k
     cdef Node n
     cdef Tensor t
     if c.nout == 1 and CATEGORY[(<Tensor>results[0]).dt] < 2:
         return 0
-    n = linked(c, &need)
+    n = node_of(c, results)
     if n is None:
         return 0
-    record_params(c, n)
-    for k in range(o.nsaved):
-        if not o.need[k] & need:
-            continue
-        code = o.saved[k]
-        if code >= PT_SAVE_OUT:
-            save(n, k, alias(<Tensor>results[code - PT_SAVE_OUT]))
-        elif code < PT_SAVE_META:
-            save(n, k, <object>c.args[code])
-        elif isinstance(<object>c.args[code - PT_SAVE_META], tuple):
-            i = first_of(c, code - PT_SAVE_META)
-            save_at(n, k, metas_of(c.tensors + i, <int>PyTuple_GET_SIZE(<object>c.args[code - PT_SAVE_META])), 0)
-        elif <object>c.args[code - PT_SAVE_META] is not None:
-            save_at(n, k, meta_of(<Tensor>c.args[code - PT_SAVE_META]), 0)
     if c.nout == 1:
         set_node(<Tensor>results[0], n, 0)
         return 0
@@ -66,6 +52,96 @@ cdef int record(Call *c, PyObject **results) except -1:
         if CATEGORY[t.dt] >= 2:
             set_node(t, n, k)
     return 0
+
+
+cdef int record_taken(int op, PyObject **args, int n, object result, uint32_t key) except -1:
+    """Records a call that an interpreter has run on stand-ins: the history of what they stand for is another one."""
+    cdef (PyObject *)[8] results
+    cdef tuple made = tuple(result) if isinstance(result, tuple) else (result,)
+    cdef tuple _held
+    cdef Call c
+    cdef int k
+    for k in range(<int>len(made)):
+        results[k] = <PyObject *>made[k]
+    begin(&c, op, args, n)
+    c.taken = True
+    try:
+        if c.o.kind == PT_ELEMENTWISE:
+            read_operands(&c)
+        else:
+            _held = read_plain(&c, key)
+        c.nout = <int>len(made)
+        record(&c, results)
+    finally:
+        PyMem_Free(c.room)
+        Py_XDECREF(c.made)
+    return 0
+
+
+cdef Node node_of(Call *c, PyObject **results):
+    """The Node of a call, or None. In place its first edge leads to the history that the tensor had before."""
+    cdef pt_opinfo *o = c.o
+    cdef uint32_t need
+    cdef int i, k, code
+    cdef Tensor r
+    cdef Node n = linked(c, &need)
+    if n is None:
+        return None
+    if o.kind != PT_ELEMENTWISE:
+        record_params(c, n)
+    else:
+        n.spec = spec_of(c, <Tensor>results[0], need)
+        if c.n > c.nin:
+            record_params(c, n)
+    for k in range(o.nsaved):
+        if not o.need[k] & need:
+            continue
+        code = o.saved[k]
+        if code >= PT_SAVE_OUT:         # in place its version is about to be counted once more
+            r = <Tensor>results[code - PT_SAVE_OUT]
+            save_at(n, k, alias(r), version_of(r) + (c.written != NULL))
+        elif code < PT_SAVE_META:
+            save(n, k, <object>c.args[code] if o.kind != PT_ELEMENTWISE else operand_of(c, code))
+        elif o.kind == PT_ELEMENTWISE:
+            if c.tensors[code - PT_SAVE_META] != NULL:
+                save_at(n, k, meta_of(<Tensor>c.tensors[code - PT_SAVE_META]), 0)
+        elif isinstance(<object>c.args[code - PT_SAVE_META], tuple):
+            i = first_of(c, code - PT_SAVE_META)
+            save_at(n, k, metas_of(c.tensors + i, <int>PyTuple_GET_SIZE(<object>c.args[code - PT_SAVE_META])), 0)
+        elif <object>c.args[code - PT_SAVE_META] is not None:
+            save_at(n, k, meta_of(<Tensor>c.args[code - PT_SAVE_META]), 0)
+    return n
+
+
+cdef tuple spec_of(Call *c, Tensor r, uint32_t need):
+    """For each operand whose gradient is to be summed or cast: the sizes and the dtype that it is to have, and "cpu" of
+    a scalar beside tensors of a device. None: there is no such operand."""
+    cdef Out *out = &c.outs[0]
+    cdef list spec = None
+    cdef Tensor t
+    cdef bint apart
+    cdef int i
+    for i in range(c.nin):
+        if not need & (1 << i):
+            continue
+        t = <Tensor>c.tensors[i]
+        apart = (t.rank == 0 and t.storage.device != r.storage.device and t.storage.device == DEVICE_CPU
+                 and not (t.flags | r.flags) & PT_INTERPOSED)
+        if apart or t.rank != out.ndim or not same_sizes(out.ndim, t.dims, out.sizes) or t.dt != out.dt:
+            if spec is None:
+                spec = [None] * c.nin
+            spec[i] = (size_of(t), dtype_of(t.dt), "cpu") if apart else (size_of(t), dtype_of(t.dt))
+    return None if spec is None else tuple(spec)
+
+
+cdef object operand_of(Call *c, int k):
+    """What is saved of an operand: it as it was before a write, after promotion."""
+    cdef object x = <object>c.operands[k]
+    if c.written != NULL and c.operands[k] == c.written:
+        x = <object>c.before
+    if isinstance(x, Tensor) and (<Tensor>x).dt != c.compute and k != c.o.condition - 1:
+        return cast(<Tensor>x, c.compute)
+    return x
 
 
 cdef Node linked(Call *c, uint32_t *need):
@@ -96,7 +172,7 @@ cdef int first_of(Call *c, int position) noexcept:
     """Where the tensors of the list at a position of the arguments begin."""
     cdef int k, argument = 0, i = 0
     for k in range(position):
-        if c.o.letters[k] in b"TOIJL":
+        if is_of_tensors(c.o.letters[k]):
             argument += 1
     while i < c.nin and c.argument[i] != argument:
         i += 1
@@ -109,9 +185,9 @@ cdef int record_params(Call *c, Node n) except -1:
     cdef object made, indices, first = None     # these keep what the items borrow
     cdef list others = None
     cdef int k, count = 0
-    if c.normal:                        # all of them are as the rules want them, lists of indices too
+    if c.normal or c.o.kind == PT_ELEMENTWISE:      # all are as the rules want them, lists of indices too
         for k in range(c.n):
-            if c.o.letters[k] not in b"TOIJL":
+            if not is_of_tensors(c.o.letters[k]):
                 items[count] = c.args[k]
                 count += 1
     else:
@@ -130,7 +206,7 @@ cdef int record_params(Call *c, Node n) except -1:
         items[0] = <PyObject *>indices
     if c.o.lists:
         for k in range(c.n):
-            if c.o.letters[k] == c'L':
+            if c.o.letters[k] == PT_ARG_TENSORS:
                 made = <long>len(<object>c.args[k])
                 items[count] = <PyObject *>made
                 others = [made] if others is None else others + [made]
@@ -220,7 +296,10 @@ cdef inline object leaf_of(Tensor t):
 
 
 cdef int record_plain(int op, Tensor r, object x, object y, uint32_t key) except -1:
-    """Node of a unary or binary op whose operands have one shape and dtype (or are numbers)."""
+    """``record`` of a unary or binary op whose operands have one shape and dtype (or are numbers).
+
+    It is apart as these calls have no Call, which takes longer to fill than they take.
+    """
     cdef pt_opinfo *o = info(op)
     cdef Node n
     cdef uint32_t need = 0
@@ -258,55 +337,3 @@ cdef int record_plain(int op, Tensor r, object x, object y, uint32_t key) except
                 save(n, k, alias(r))
     set_node(r, n, 0)
     return 0
-
-
-cdef Node record_elementwise(Call *c, Tensor r, Tensor inplace, object before):
-    """Node with edges to the operands; in place, the first edge leads to x's old history."""
-    cdef pt_opinfo *o = c.o
-    cdef Out *out = &c.outs[0]
-    cdef (PyObject *)[8] items
-    cdef Tensor t
-    cdef uint32_t need
-    cdef bint apart
-    cdef int i, k, code, count = 0
-    cdef list spec = None
-    cdef Node n = linked(c, &need)
-    if n is None:
-        return None
-    for i in range(c.nin):
-        if not need & (1 << i):
-            continue
-        t = <Tensor>c.tensors[i]
-        apart = (t.rank == 0 and t.storage.device != r.storage.device and t.storage.device == DEVICE_CPU
-                 and not (t.flags | r.flags) & PT_INTERPOSED)           # a scalar beside tensors of a device
-        if apart or t.rank != out.ndim or not same_sizes(out.ndim, t.dims, out.sizes) or t.dt != out.dt:
-            if spec is None:
-                spec = [None] * c.nin
-            spec[i] = (size_of(t), dtype_of(t.dt), "cpu") if apart else (size_of(t), dtype_of(t.dt))
-    if spec is not None:
-        n.spec = tuple(spec)
-    if c.n > c.nin:
-        for k in range(c.n):
-            if o.letters[k] != c'T' and o.letters[k] != c'I':
-                items[count] = c.args[k]
-                count += 1
-        keep_params(c.op, n, count, items)
-    for k in range(o.nsaved):
-        if not o.need[k] & need:
-            continue
-        code = o.saved[k]
-        if code >= PT_SAVE_OUT:         # in place its version is about to be counted once more
-            save_at(n, k, alias(r), version_of(r) + (inplace is not None))
-        elif code >= PT_SAVE_META:
-            if c.tensors[code - PT_SAVE_META] != NULL:
-                save_at(n, k, meta_of(<Tensor>c.tensors[code - PT_SAVE_META]), 0)
-        else:
-            x = <object>c.operands[code]
-            if inplace is not None and x is inplace:
-                x = before
-            if isinstance(x, Tensor) and (<Tensor>x).dt != c.compute and code != o.condition - 1:
-                x = cast(<Tensor>x, c.compute)      # saved values are post-promotion
-            save(n, k, x)
-    if inplace is None:
-        set_node(r, n, 0)
-    return n

@@ -14,22 +14,21 @@ from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 from ptcore._types cimport *
 from ptcore._device cimport BACKENDS, PT_DECOMPOSE, as_device, device, device_of, memory_failure
 from ptcore._dtype cimport as_code, dtype_of
+from ptcore._gil cimport SMALL, PyThreadState, release_gil, restore_gil
 from ptcore._shape cimport channels_dim, is_channels_last, read_sizes, same_sizes, strides_like
 from ptcore._tensor cimport *
 from ptcore._ops.table.ids cimport *
 from ptcore._ops.table.ids import _python_kernels, called_as, n_ops, op_id
 from ptcore._ops.writing cimport *
 from ptcore._ops.call.call cimport *
-from ptcore._ops.call.autocast cimport cast_arguments, casts, pause, resume
-from ptcore._ops.call.offer cimport PT_VARIANT_PLAIN, flags_of_all, offer, wants_node
-from ptcore._ops.call.read cimport begin, cast, make_room, plain_arguments, read, set_cast
+from ptcore._ops.call.offer cimport before_call, flags_of_all
+from ptcore._ops.call.read cimport cast, read, read_plain, set_cast
 from ptcore._ops.call.record cimport record
 from ptcore._ops.plan.hooks cimport copy_run, dry, kernel_run, planning, spoil
 from ptcore._ops.history cimport check_inplace, finish_inplace
 from ptcore._state import no_grad
 
 cdef enum:
-    SMALL = 16384               # elements up to which the GIL is kept
     ROW_MAJOR = 1               # bits of pt_opinfo.contiguous: how the kernel wants its inputs
     KEEPS = 6                   # what its results keep of the inputs: one of the next two
     CHANNELS_LAST = 2
@@ -72,7 +71,7 @@ cdef object call(int op, PyObject **args, int n, object out):
 cdef tuple asked_dtype(int op, PyObject **args, int n, object of_out):
     """The arguments with out='s dtype in the place of one that is not given."""
     cdef int k
-    return tuple([of_out if info(op).letters[k] == c't' and <object>args[k] is None else <object>args[k]
+    return tuple([of_out if info(op).letters[k] == PT_ARG_DTYPE and <object>args[k] is None else <object>args[k]
                   for k in range(n)])
 
 
@@ -89,55 +88,17 @@ cdef object call_of_any(Call *c, object out):
             return complete(c, out)
         c.args = given
     key = flags_of_all(c.args, c.n)
-    if casts(c.o, key) and out is None:
-        args = cast_arguments(c.op, c.args, c.n)
-        if args is not None:
-            pause()
-            try:
-                return call(c.op, PySequence_Fast_ITEMS(args), c.n, None)
-            finally:
-                resume()
     if key & PT_INTERPOSED and c.o.mutates and writes(c):
         return with_writes_apart(c)
     if key & PT_SLOW:
-        result = offer(c.op, c.args, c.n, key, out, PT_VARIANT_PLAIN)
+        result = before_call(call, c.op, c.args, c.n, key, out)
         if result is not NotImplemented:
-            if c.o.differentiable and out is None and wants_node(result, key):
-                record_taken(c, result, key)
             return result
-    args = plain_arguments(c, tuple([<object>c.args[k] for k in range(c.n)]), key)
-    c.args = PySequence_Fast_ITEMS(args)
-    c.normal = True
     try:
-        make_room(c)
-        if not read(c):
-            raise RuntimeError(f"{c.o.name.decode()}: another thread has changed an argument meanwhile")
+        args = read_plain(c, key)
         return complete(c, out)
     finally:
         PyMem_Free(c.room)
-
-
-cdef int record_taken(Call *c, object result, uint32_t key) except -1:
-    """Records a call that an interpreter has run on stand-ins: the history of what they stand for is another one."""
-    cdef (PyObject *)[8] results
-    cdef tuple made = tuple(result) if isinstance(result, tuple) else (result,)
-    cdef tuple args
-    cdef int k
-    c.taken = True
-    args = plain_arguments(c, tuple([<object>c.args[k] for k in range(c.n)]), key)
-    c.args = PySequence_Fast_ITEMS(args)
-    c.normal = True
-    try:
-        make_room(c)
-        if not read(c):
-            raise RuntimeError(f"{c.o.name.decode()}: another thread has changed an argument meanwhile")
-        c.nout = <int>len(made)
-        for k in range(c.nout):
-            results[k] = <PyObject *>made[k]
-        record(c, results)
-    finally:
-        PyMem_Free(c.room)
-    return 0
 
 
 def check_sizes(int op, tuple args):
@@ -146,11 +107,7 @@ def check_sizes(int op, tuple args):
     begin(&c, op, PySequence_Fast_ITEMS(args), <int>len(args))
     try:
         if not read(&c):
-            args = plain_arguments(&c, args, flags_of_all(c.args, c.n))
-            c.args = PySequence_Fast_ITEMS(args)
-            c.normal = True
-            make_room(&c)
-            read(&c)
+            args = read_plain(&c, flags_of_all(c.args, c.n))
         if not c.o.shape(&c):
             shape_in_python(&c)
     finally:
@@ -391,7 +348,7 @@ cdef tuple with_dims(Call *c, tuple args):
     cdef list result = list(args)
     cdef int k, n = 0
     for k in range(c.n):
-        if c.o.letters[k] in b"TOIJL":
+        if is_of_tensors(c.o.letters[k]):
             continue
         if c.plain[n] == NULL:
             result[k] = c.params[n].i if c.params[n].kind == PT_PARAM_INT else tuple(
@@ -427,6 +384,7 @@ cdef int launch(Call *c, PyObject **results) except -1:
     cdef pt_call k
     cdef pt_view[8] outs
     cdef pt_kernel kernel
+    cdef PyThreadState *held
     cdef int64_t *room = NULL
     cdef int64_t work = 0
     cdef list copies = None
@@ -464,12 +422,9 @@ cdef int launch(Call *c, PyObject **results) except -1:
         return 0
     if work > SMALL:
         room = own_all(c.inputs, c.nin, outs, k.nout)
-        pt_kernels_enter()
-        with nogil:
-            status = kernel(&k)
-        pt_kernels_leave()
-    else:
-        status = kernel(&k)
+    held = release_gil(work > SMALL)
+    status = kernel(&k)
+    restore_gil(held)
     if status != PT_OK:
         return not_done(c, &k, kernel, results, room, status)
     if planning():
@@ -485,7 +440,7 @@ cdef bint writes(Call *c) noexcept:
     """Whether a call of a row that mutates arguments is given one of them."""
     cdef int k, argument = 0
     for k in range(c.n):
-        if c.o.letters[k] in b"TOIJL":
+        if is_of_tensors(c.o.letters[k]):
             if c.o.mutates >> argument & 1 and c.args[k] != <PyObject *>None:
                 return True
             argument += 1
@@ -500,7 +455,7 @@ cdef object with_writes_apart(Call *c):
     cdef list given = list(args)                # of the writes, which no derivative goes through
     write = decompositions.writes(c.o.row.decode())
     for k in range(c.n):
-        if c.o.letters[k] in b"TOIJL":
+        if is_of_tensors(c.o.letters[k]):
             if c.o.mutates >> argument & 1:
                 args[k] = None
             elif given[k] is not None:
@@ -562,6 +517,7 @@ cdef void planned(Call *c, pt_call *k, pt_kernel kernel) noexcept:
 
 cdef int not_done(Call *c, pt_call *k, pt_kernel kernel, PyObject **results, int64_t *room, int status) except -1:
     """After a kernel that wants the BLAS or a decomposition, or has failed. Frees ``room``."""
+    cdef PyThreadState *held
     try:
         if status == PT_NEED_BLAS:
             if room == NULL:
@@ -570,8 +526,9 @@ cdef int not_done(Call *c, pt_call *k, pt_kernel kernel, PyObject **results, int
             try:
                 from ptcore._ops.product import blas
                 blas.load()
-                with nogil:
-                    status = kernel(k)
+                held = release_gil(True)
+                status = kernel(k)
+                restore_gil(held)
             finally:
                 pt_kernels_leave()
             if status == PT_OK and planning():
@@ -699,12 +656,9 @@ cdef bint over_first(int op, PyObject **args, int n) except -1:
     if x.flags & (PT_NONCONTIGUOUS | PT_DATA):
         return False
     begin(&c, op, args, n)
-    given = plain_arguments(&c, given, key)
-    c.args = PySequence_Fast_ITEMS(given)
-    c.normal = True
     try:
-        make_room(&c)
-        if not read(&c) or c.tensors[0] != <PyObject *>x:
+        given = read_plain(&c, key)
+        if c.tensors[0] != <PyObject *>x:
             return False
         for k in range(1, c.nin):
             if c.tensors[k] != NULL and same_memory(<Tensor>c.tensors[k], x):

@@ -1,5 +1,6 @@
 # Values with tangents. See tangents.pyx.
 from ptcore._interpret cimport Interpreter, Payload
+from ptcore._ops.call.batched cimport CompiledInterpreter
 from ptcore._tensor cimport Tensor
 
 
@@ -10,8 +11,7 @@ cdef class Dual(Payload):
     cdef public bint own
 
 
-cdef class Pushing(Interpreter):
-    cdef object offered(self, int op, tuple args)
+cdef class Pushing(CompiledInterpreter):
     cdef int parts(self, object x, list values, list tangents, bint *mine, bint *live) except -1
     cdef bint has(self, Tensor x) noexcept
     cdef object shown(self, int op, tuple args, tuple given, object result)

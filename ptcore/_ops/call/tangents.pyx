@@ -5,19 +5,16 @@ tangent, those of linear rows with one tensor, and views; all else is left to ``
 every kind of rule (``autograd/dual.py``).
 """
 cimport cython
-from cpython.sequence cimport PySequence_Fast_ITEMS
-from libc.string cimport strlen
 
 from ptcore._dtype cimport CATEGORY
 from ptcore._interpret cimport Interpreter, Payload, is_differentiated
 from ptcore._types cimport *
 from ptcore._tensor cimport *
-from ptcore._ops.call.batched cimport made_as
+from ptcore._ops.call.batched cimport CompiledInterpreter, is_common, made_as, run_by_id
 from ptcore._ops.call.elementwise cimport elementwise_of
 from ptcore._ops.call.run cimport call_with
 from ptcore._ops.table.ids cimport *
 from ptcore._ops.table.ids import op_id
-from ptcore._ops.view.views cimport run_view
 from ptcore._subclass cimport stands_for
 from ptcore._ops import arguments, row
 from ptcore._ops.table import expr, schema
@@ -132,7 +129,7 @@ cdef list partial_terms(own):
 # -- the interpreter -------------------------------------------------------------------------------
 
 @cython.binding(False)                  # so that methods check their self
-cdef class Pushing(Interpreter):
+cdef class Pushing(CompiledInterpreter):
     """Runs the common calls on values and their tangents; ``call`` of the subclass runs all others."""
     differentiates = True
 
@@ -140,36 +137,25 @@ cdef class Pushing(Interpreter):
         """The tangent of a tensor, or None."""
         raise NotImplementedError
 
-    cdef object interpret(self, int op, tuple args, object out, int variant):
-        cdef uint8_t before = pt_tls.grad_enabled
-        if self.unrecorded:
-            pt_tls.grad_enabled = 0
-        try:
-            result = self.offered(op, args) if out is None and variant == 0 else None
-            return self.call(op, args, out, variant) if result is None else result
-        finally:
-            pt_tls.grad_enabled = before
-
-    cdef object offered(self, int op, tuple args):
-        """The result of a call; None where the general rules are needed."""
-        cdef pt_opinfo *o = info(op)
+    cdef object offered(self, int op, tuple args, int variant):
+        cdef int kind = info(op).kind
         cdef list values = [], tangents = [], terms = None
         cdef bint mine = False, live = False
         cdef int k
-        if o.kind == PT_COMPOSITE or o.random or <size_t>len(args) != strlen(o.letters):
+        if variant != 0 or not is_common(op, args):
             return None
         for k in range(len(args)):
             if not self.parts(args[k], values, tangents, &mine, &live):
                 return None
         given = tuple(values)
-        if o.kind == PT_VIEWOP:
-            result = run_view(op, PySequence_Fast_ITEMS(given), <int>len(given))
+        if kind == PT_VIEWOP:
+            result = run_by_id(op, given)
             return self.shown(op, args, given, result) if mine else result
         if live:
             terms = terms_of(op)
             if terms is None or not is_simple(given, tangents):
                 return None
-        result = elementwise_of(op, given) if o.kind == PT_ELEMENTWISE else call_with(op, given, None)
+        result = run_by_id(op, given)
         if not mine:
             return result
         if result is given[0]:
@@ -268,5 +254,4 @@ cdef Tensor pushed(int op, list terms, tuple given, list tangents, Tensor result
         total = added if total is None else <Tensor?>elementwise_of(ADD, (total, added))
     if total is None or same_shape(total, result):
         return total
-    wide = (total, result.shape)
-    return <Tensor?>run_view(EXPAND, PySequence_Fast_ITEMS(wide), 2)
+    return <Tensor?>run_by_id(EXPAND, (total, result.shape))

@@ -9,6 +9,7 @@ from ptcore._types cimport *
 from ptcore._device cimport as_device
 from ptcore._dtype cimport CATEGORY, REAL_OF, as_code, default_float, dtype_of
 from ptcore._dtype import finfo, iinfo
+from ptcore._gil cimport SMALL
 from ptcore._random import next_random
 from ptcore._shape cimport any_symbolic, read_index, sizes_tuple
 from ptcore._tensor cimport *
@@ -27,9 +28,6 @@ from ptcore._ops.creation.creation import empty_like, full
 from ptcore._ops.history import has_values
 from ptcore._errors import DTypeError, UnsupportedDTypeError
 from ptcore._subclass import of_class
-
-cdef enum:
-    SMALL = 16384               # elements up to which the GIL is kept
 
 cdef int OP_UNIFORM = op_id("random_uniform")
 cdef int OP_NORMAL = op_id("random_normal")
@@ -325,7 +323,7 @@ cdef bint drawn_into(Tensor t, int op, tuple params, object generator, const cha
     cdef pt_param[2] given
     cdef pt_kernel kernel = kernel_of(op, DEVICE_CPU)
     cdef int64_t n = t.count, step = 1
-    cdef int i, status
+    cdef int i
     if (t.flags | pt_tls.mode) & (PT_SLOW | PT_NON_CPU | PT_NONCONTIGUOUS) or kernel == NULL:
         return False
     if pt_tls.grad_enabled and needs_grad(t):
@@ -344,15 +342,7 @@ cdef bint drawn_into(Tensor t, int op, tuple params, object generator, const cha
     (<const pt_param **>&k.params)[0] = given
     k.stream = NULL
     k.error[0] = 0
-    if n > SMALL:
-        pt_kernels_enter()
-        with nogil:
-            status = kernel(&k)
-        pt_kernels_leave()
-    else:
-        status = kernel(&k)
-    if status != PT_OK:
-        raise_status(status, name, k.error)
+    run_kernel(kernel, &k, name, n > SMALL)
     finish_inplace(t, None)
     return True
 

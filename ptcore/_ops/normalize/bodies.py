@@ -23,7 +23,7 @@ from ptcore._ops.functions import (
     softmax,
 )
 from ptcore._ops.normalize.decompositions import batch_norm_given as given_by_ops
-from ptcore._ops.normalize.decompositions import group_norm_writes
+from ptcore._ops.normalize.decompositions import instance_norm_writes
 from ptcore._state import no_grad
 from ptcore._tensor import Tensor
 
@@ -224,11 +224,10 @@ def instance_norm(input, running_mean, running_var, weight, bias, use_input_stat
         return group_norm_stats(input, weight, bias, channels, eps)[0]
     # With statistics the result lies row-major, as PyTorch's does. Ops move them, so that a graph has the same bits.
     input = input.contiguous()
-    made = group_norm_stats(input, weight, bias, channels, eps)
+    out, mean, _ = group_norm_stats(input, weight, bias, channels, eps)
     with no_grad():
-        group_norm_writes([x.detach() for x in made], input.detach(), weight, bias, channels, eps, running_mean,
-                          running_var, momentum)
-    return made[0]
+        instance_norm_writes(mean.detach(), input.detach(), running_mean, running_var, momentum)
+    return out
 
 
 def group_norm(input, num_groups, weight, bias, eps):

@@ -3,7 +3,7 @@
  *    batch_norm(input, weight?, bias?; eps, momentum) -> out, mean, var               ((C,), biased)
  *    batch_norm_given(input, mean, var, weight?, bias?; eps) -> out         (in any layout)
  *    batch_norm_backward(g, input, mean, var, weight?; eps) -> gx, gw, gb
- *    group_norm(input, weight?, bias?; groups, eps, momentum) -> out, mean, rstd      ((N, groups))
+ *    group_norm(input, weight?, bias?; groups, eps) -> out, mean, rstd                ((N, groups))
  *    group_norm_backward(g, input, mean, rstd, weight?; groups) -> gx, gw, gb
  *
  * A plane is what one sample has of one channel, S elements in a row. Planes of WIDE elements and more are
@@ -11,8 +11,8 @@
  * numbers repeated for each position. Sums are taken in E over runs that depend on the shape only and in
  * float64 beyond; half types are computed in float32. An output without data is skipped.
  *
- * batch_norm, and group_norm of groups of one channel, have running statistics as outputs 3 and 4: they are moved
- * towards the mean and the unbiased variance by a share of momentum.
+ * batch_norm has running statistics as outputs 3 and 4: they are moved towards the mean and the unbiased variance by a
+ * share of momentum.
  */
 #include "rows.hpp"
 
@@ -286,16 +286,14 @@ int group_norm_as(pt_call *call, int64_t groups, double eps) {
     const shape x(in);
     const int64_t channels = x.c / groups, size = channels * x.s;
     const bool wide = x.s >= WIDE;
-    const running moved(call);
     scratch<E> affine(wide ? 1 : 2 * x.c * x.s);
-    scratch<double> moments(moved ? 2 * x.n * groups : 0);  /* of each group: mean, biased variance */
-    if (!affine || !moments) return no_memory(call, 2 * x.c * x.s * int64_t(sizeof(E)));
+    if (!affine) return no_memory(call, 2 * x.c * x.s * int64_t(sizeof(E)));
     E *w = affine.data, *b = affine.data + x.c * x.s;
     if (!wide) {
         repeat(weight, x.c, x.s, 1, w);
         repeat(bias, x.c, x.s, 0, b);
     }
-    const int status = over_groups<E>(call, x.n, groups, size, [&](int64_t n, int64_t g, E *space) {
+    return over_groups<E>(call, x.n, groups, size, [&](int64_t n, int64_t g, E *space) {
         const int64_t first = (n * groups + g) * size;
         double sum = 0, square = 0;
         runs(in, in, first, size, space, [&](const E *p, const E *, int64_t, int64_t m) { sum += row_sum(p, p, m, first_of); });
@@ -307,10 +305,6 @@ int group_norm_as(pt_call *call, int64_t groups, double eps) {
         const double rstd = 1 / sqrt(square / double(size) + eps);
         put_real(call->out[1], n * groups + g, sum / double(size));
         put_real(call->out[2], n * groups + g, rstd);
-        if (moved) {
-            moments[2 * (n * groups + g)] = sum / double(size);
-            moments[2 * (n * groups + g) + 1] = square / double(size);
-        }
         if (!wide) {
             const E r = E(rstd);
             runs(in, in, first, size, space, [&](const E *p, const E *q, int64_t i, int64_t m) {
@@ -327,16 +321,6 @@ int group_norm_as(pt_call *call, int64_t groups, double eps) {
             });
         }
     });
-    if (status || !moved) return status;
-    for (int64_t c = 0; c < x.c; ++c) {
-        double mean = 0, var = 0;
-        for (int64_t n = 0; n < x.n; ++n) {
-            mean += moments[2 * (n * x.c + c)];
-            var += moments[2 * (n * x.c + c) + 1];
-        }
-        moved.move(c, mean / double(x.n), var / double(x.n), double(size));
-    }
-    return PT_OK;
 }
 
 template <class E>
@@ -570,8 +554,6 @@ int batch_norm_backward_kernel(pt_call *call) {
 int group_norm_kernel(pt_call *call) {
     const int64_t groups = call->params[0].i;
     if (int status = check(call, 0, groups, 0)) return status;
-    if (running(call) && groups != call->in[0].sizes[1])
-        return fail(call, PT_RUNTIME_ERROR, "running statistics are of groups of one channel");
     if (!call->in[0].numel) return of_nothing(call, NAN);
     return call->in[0].dtype == PT_FLOAT64 ? group_norm_as<double>(call, groups, call->params[1].d)
                                            : group_norm_as<float>(call, groups, call->params[1].d);

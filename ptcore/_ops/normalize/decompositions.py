@@ -99,7 +99,7 @@ def batch_norm_given(input, mean, var, weight, bias, eps):
     return (out if bias is None else out + per_channel(bias, input.ndim)).to(input.dtype)
 
 
-def group_norm_stats(input, weight, bias, num_groups, eps, running_mean=None, running_var=None, momentum=0.1):
+def group_norm_stats(input, weight, bias, num_groups, eps):
     shape = input.shape
     x = _groups(input.to(stat_dtype(input)), num_groups)
     mean = mean_of(x, 2, True)
@@ -109,13 +109,11 @@ def group_norm_stats(input, weight, bias, num_groups, eps, running_mean=None, ru
     return out.to(input.dtype), squeeze(mean, 2), squeeze(rstd, 2)
 
 
-def group_norm_writes(results, input, weight, bias, num_groups, eps, running_mean=None, running_var=None,
-                      momentum=0.1):
-    """Of groups of one channel: by the means of the samples' statistics."""
+def instance_norm_writes(mean, input, running_mean, running_var, momentum):
+    """Moves running statistics towards the means of the samples' statistics; ``mean`` is that of each sample."""
     samples, channels = input.shape[:2]
     if input.numel():
         x = reshape(input.to(stat_dtype(input)), (samples, channels, -1))
-        mean = results[1]
         centred = x - unsqueeze(mean, 2)
         _move(running_mean, running_var, mean_of(mean, 0), mean_of(centred * centred, (0, 2)), x.shape[2], momentum)
 
@@ -146,4 +144,4 @@ def group_norm_stats_backward(g_mean, g_rstd, input, mean, rstd, num_groups):
 FUNCTIONS = {f.__name__: f for f in (
     layer_norm_stats, layer_norm_backward, batch_norm_stats, batch_norm_backward, batch_norm_given, group_norm_stats,
     group_norm_backward)}
-WRITES = {"batch_norm_stats": batch_norm_writes, "group_norm_stats": group_norm_writes}
+WRITES = {"batch_norm_stats": batch_norm_writes}

@@ -62,15 +62,12 @@ nondifferentiable(
     doc="The fused gradient of batch normalisation for a backward that is not recorded.")
 
 structured(
-    "group_norm_stats(input, weight: OptTensor, bias: OptTensor, num_groups: Int, eps: Float, "
-    "running_mean: OptIndex = None, running_var: OptIndex = None, momentum: Float = 0.1)",
+    "group_norm_stats(input, weight: OptTensor, bias: OptTensor, num_groups: Int, eps: Float)",
     node="NativeGroupNormBackward0", types=REAL, promote="none", kernel="group_norm",
     layout="contiguous", keeps="channels_last", internal=True, called="group_norm", fields=("out", "mean", "rstd"),
-    mutates=("running_mean", "running_var"), out_argument=False,
     out="group_norm", batch="decompose", jvp="decompose",
     reference="_group_norm(x, weight, bias, num_groups, eps)",
-    doc="Group normalisation with the statistics that its gradient needs. Where a group is a channel, running "
-        "statistics are moved towards the samples' means of its mean and unbiased variance.")
+    doc="Group normalisation with the statistics that its gradient needs.")
 
 nondifferentiable(
     "group_norm_backward(g, input, mean: Index, rstd: Index, weight: OptTensor, num_groups: Int)",

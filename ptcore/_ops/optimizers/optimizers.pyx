@@ -10,9 +10,10 @@ from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from ptcore._types cimport *
 from ptcore._device cimport BACKENDS
 from ptcore._dtype cimport CATEGORY, ITEMSIZE, REAL_OF
+from ptcore._gil cimport PyThreadState, release_gil, restore_gil
 from ptcore._shape cimport is_dense, same_sizes
 from ptcore._tensor cimport *
-from ptcore._ops.table.ids cimport raise_status
+from ptcore._ops.table.ids cimport run_kernel
 from ptcore._ops.call.offer cimport asks
 
 cdef extern from "optimizers/optimizers.h" nogil:
@@ -69,7 +70,7 @@ cdef int call_many(const char *name, list written, list read, tuple shared=(), l
     are pairs of reals. Tensors that share memory go to the kernel one by one, in order. Versions are the caller's.
     """
     cdef Tensor t = <Tensor>(<list>written[0])[0]
-    cdef int column = t.storage.device, status
+    cdef int column = t.storage.device
     cdef int64_t one = 1
     cdef int64_t item = ITEMSIZE[t.dt] // (2 if CATEGORY[t.dt] == 3 else 1)
     cdef list inputs = read + [x for x in shared if isinstance(x, Tensor)]
@@ -115,12 +116,7 @@ cdef int call_many(const char *name, list written, list read, tuple shared=(), l
         (<const pt_param **>&c.params)[0] = params
         c.stream = NULL if BACKENDS[column].stream == NULL else BACKENDS[column].stream(views[0].device_index)
         c.error[0] = 0
-        pt_kernels_enter()
-        with nogil:
-            status = kernel(&c)
-        pt_kernels_leave()
-        if status != PT_OK:
-            raise_status(status, name, c.error)
+        run_kernel(kernel, &c, name, True)
     finally:
         PyMem_Free(views)
     return 0
@@ -411,15 +407,18 @@ cdef int add(dict groups, const pt_step *s, list operands, const double *numbers
     return 0
 
 
+cdef inline void loop(const pt_step *s, bint single, char **addresses, int64_t n, const double *numbers) noexcept nogil:
+    if single:
+        s.run_f32(addresses, n, numbers)
+    else:
+        s.run_f64(addresses, n, numbers)
+
+
 cdef int run(const pt_step *s, Tensor p, char **addresses, const double *numbers) except -1:
     """The fused loop of the CPU over operands that lie as p."""
-    cdef int dt = p.dt
-    cdef int64_t n = p.count                            # other threads may change it without the GIL
-    pt_kernels_enter()
-    with nogil:
-        if dt == PT_FLOAT32 or dt == PT_COMPLEX64:
-            s.run_f32(addresses, n if dt == PT_FLOAT32 else 2 * n, numbers)
-        else:
-            s.run_f64(addresses, n if dt == PT_FLOAT64 else 2 * n, numbers)
-    pt_kernels_leave()
+    cdef bint single = p.dt == PT_FLOAT32 or p.dt == PT_COMPLEX64
+    cdef int64_t n = p.count * (2 if p.dt == PT_COMPLEX64 or p.dt == PT_COMPLEX128 else 1)
+    cdef PyThreadState *held = release_gil(True)
+    loop(s, single, addresses, n, numbers)
+    restore_gil(held)
     return 0

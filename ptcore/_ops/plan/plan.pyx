@@ -14,6 +14,7 @@ from libc.string cimport memcpy, memset
 
 from ptcore._types cimport *
 from ptcore._dtype cimport default_float, dtype_of
+from ptcore._gil cimport SMALL, PyThreadState, release_gil, restore_gil
 from ptcore._memory.allocate cimport allocate
 from ptcore._shape cimport same_sizes
 from ptcore._tensor cimport *
@@ -25,7 +26,6 @@ cdef extern from "_state.h":
     void (*pt_on_storage)(pt_storage *) noexcept
 
 cdef enum:
-    SMALL = 16384               # work of a step up to which the GIL is kept
     FEW = 64                    # places of a table of storages that needs no memory of its own
 
 
@@ -410,7 +410,8 @@ cdef class Plan:
         cdef uint64_t seed = 0, offset = 0
         cdef int64_t draws
         cdef const char *error = NULL
-        cdef bint free = pt_plan_work(self.p) > SMALL
+        cdef bint released = pt_plan_work(self.p) > SMALL
+        cdef PyThreadState *held
         if self.busy:
             raise RuntimeError("run: another thread runs the plan")
         self.busy = True
@@ -422,13 +423,9 @@ cdef class Plan:
                     seed, offset = next_random(None, DEVICE_CPU, -1)
                     for _ in range(draws - 1):
                         next_random(None, DEVICE_CPU, -1)
-                if free:
-                    pt_kernels_enter()
-                    with nogil:
-                        status = pt_plan_run(self.p, &at, seed, offset, &error)
-                    pt_kernels_leave()
-                else:
-                    status = pt_plan_run(self.p, &at, seed, offset, &error)
+                held = release_gil(released)
+                status = pt_plan_run(self.p, &at, seed, offset, &error)
+                restore_gil(held)
                 if status == PT_NEED_BLAS:
                     from ptcore._ops.product import blas
                     blas.load()

@@ -1,4 +1,5 @@
 # The op tables, by id. See ids.pyx.
+from ptcore._gil cimport PyThreadState, release_gil, restore_gil
 from ptcore._types cimport *
 
 cdef extern from "_opinfo.h":
@@ -36,6 +37,13 @@ cdef extern from "_opinfo.h":
         uint16_t *need
         int (*shape)(void *) noexcept
 
+cdef extern from "_letters.h":
+    enum:                               # what an argument is, by its letter in ``letters``: see schema.py
+        PT_ARG_TENSOR, PT_ARG_OPT_TENSOR, PT_ARG_INDEX, PT_ARG_OPT_INDEX, PT_ARG_TENSORS
+        PT_ARG_INT, PT_ARG_FLOAT, PT_ARG_BOOL, PT_ARG_SCALAR, PT_ARG_OPT_INT, PT_ARG_OPT_FLOAT
+        PT_ARG_DIM, PT_ARG_OPT_DIM, PT_ARG_NEW_DIM, PT_ARG_DIMS, PT_ARG_DIM_LIST
+        PT_ARG_SIZES, PT_ARG_INTS, PT_ARG_DTYPE, PT_ARG_WORD, PT_ARG_OBJ
+
 cdef enum:
     MAX_OPS = 4096                      # ids that are held, those given at run time among them
 
@@ -46,4 +54,26 @@ cdef pt_kernel kernel_of(int op, int column) noexcept
 cdef bint read_kernel(int op) except -1
 cdef str arg_name(int op, int k)
 cdef int raise_status(int status, const char *name, const char *text) except -1
+
+
+cdef inline int run_kernel(pt_kernel kernel, pt_call *call, const char *name, bint released) except -1:
+    """Runs a kernel, without the GIL if that is to be ``released``, and raises what it reports."""
+    cdef PyThreadState *held = release_gil(released)
+    cdef int status = kernel(call)
+    restore_gil(held)
+    return raise_status(status, name, call.error) if status != PT_OK else 0
+
+
+cdef inline bint is_of_tensors(char letter) noexcept:
+    return letter in (PT_ARG_TENSOR, PT_ARG_OPT_TENSOR, PT_ARG_INDEX, PT_ARG_OPT_INDEX, PT_ARG_TENSORS)
+
+
+cdef inline bint is_number(char letter) noexcept:
+    return letter in (PT_ARG_INT, PT_ARG_FLOAT, PT_ARG_BOOL, PT_ARG_SCALAR, PT_ARG_OPT_INT, PT_ARG_OPT_FLOAT)
+
+
 cdef list FUNCTIONS, INPLACE_FUNCTIONS, SPECS, VJPS
+
+
+cdef inline bint is_of_dims(char letter) noexcept:
+    return letter in (PT_ARG_DIM, PT_ARG_OPT_DIM, PT_ARG_NEW_DIM, PT_ARG_DIMS)

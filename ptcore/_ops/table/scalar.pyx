@@ -2,6 +2,7 @@
 cimport cython
 from libc.stdint cimport int64_t
 
+from ptcore._gil cimport PyThreadState, release_gil, restore_gil
 from ptcore._types cimport *
 from ptcore._tensor cimport *
 
@@ -47,6 +48,21 @@ cdef extern from "Python.h":
     const char *PyCapsule_GetName(object) except? NULL
 
 
+cdef void call_each(size_t f, bint skipped, int64_t n, const double *x, const double *y, const double *z,
+                    double *out) noexcept nogil:
+    """Calls a function of one to three numbers for each element."""
+    cdef int64_t i
+    if y == NULL:
+        for i in range(n):
+            out[i] = (<of_one_skipped>f)(x[i], 0) if skipped else (<of_one>f)(x[i])
+    elif z == NULL:
+        for i in range(n):
+            out[i] = (<of_two_skipped>f)(x[i], y[i], 0) if skipped else (<of_two>f)(x[i], y[i])
+    else:
+        for i in range(n):
+            out[i] = (<of_three_skipped>f)(x[i], y[i], z[i], 0) if skipped else (<of_three>f)(x[i], y[i], z[i])
+
+
 @cython.binding(False)                  # so that methods check their self
 cdef class ScalarKernel:
     """A kernel that calls a C function for each element, in double precision and without the GIL."""
@@ -75,17 +91,10 @@ cdef class ScalarKernel:
         cdef const double *y = <const double *>address(<Tensor>given[1]) if self.count > 1 else NULL
         cdef const double *z = <const double *>address(<Tensor>given[2]) if self.count > 2 else NULL
         cdef double *to = <double *>address(out)
-        cdef int64_t n = out.count, i
+        cdef int64_t n = out.count
         cdef size_t f = self.address
-        with nogil:
-            if self.count == 1:
-                for i in range(n):
-                    to[i] = (<of_one_skipped>f)(x[i], 0) if self.skipped else (<of_one>f)(x[i])
-            elif self.count == 2:
-                for i in range(n):
-                    to[i] = (<of_two_skipped>f)(x[i], y[i], 0) if self.skipped else (<of_two>f)(x[i], y[i])
-            else:
-                for i in range(n):
-                    to[i] = ((<of_three_skipped>f)(x[i], y[i], z[i], 0) if self.skipped
-                             else (<of_three>f)(x[i], y[i], z[i]))
+        cdef bint skipped = self.skipped
+        cdef PyThreadState *held = release_gil(True)
+        call_each(f, skipped, n, x, y, z, to)
+        restore_gil(held)
         return 0

@@ -54,6 +54,7 @@ LETTERS = {"Tensor": "T", "OptTensor": "O", "Index": "I", "OptIndex": "J", "Tens
            "DimList": "R", "Sizes": "z", "Ints": "Z", "DType": "t",
            "Obj": "o"}
 TENSOR_LETTERS = "TOIJL"
+WORD_LETTER = "w"
 AUTOCAST = (None, "low", "high", "widest", "off", "refused")
 BATCH = ("broadcast", "shift", "whole", "sizes", "permute", "squeeze", "strided", "product", "index",
          "rows", "merge", "convolution", "each", "decompose", "constant", "refused:")
@@ -279,7 +280,7 @@ def _arg(node, default, keyword_only):
     if node.annotation is None:
         letter = ("T" if required else {bool: "b", int: "i", float: "f"}[type(value)])
     elif isinstance(node.annotation, ast.Constant):
-        letter, choices = "w", tuple(node.annotation.value.split("|"))
+        letter, choices = WORD_LETTER, tuple(node.annotation.value.split("|"))
     else:
         letter = LETTERS[node.annotation.id]
     return Arg(node.arg, letter, value, required, keyword_only, choices)

@@ -701,7 +701,7 @@ cdef int keep_symbols(int op, tuple given, object made, object result) except -1
     elif op == OP_AS_STRIDED:
         r.node.params = (*given[1:4], given[0].stride(), given[0].storage_offset())
     elif len(params) == len(given) - 1:
-        r.node.params = tuple([params[k - 1] if letters[k] in b"deDn" else given[k] for k in range(1, len(given))])
+        r.node.params = tuple([params[k - 1] if is_of_dims(letters[k]) else given[k] for k in range(1, len(given))])
     return 0
 
 

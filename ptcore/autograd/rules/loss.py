@@ -15,7 +15,7 @@ from ptcore._ops.loss.decompositions import cross_entropy_backward as cross_entr
 from ptcore._ops.loss.decompositions import ctc_loss_backward as ctc_gradient_by_ops
 from ptcore._ops.loss.decompositions import ctc_loss_stats as ctc_by_ops
 from ptcore._ops.loss.decompositions import multi_margin_slope as multi_margin_slope_by_ops
-from ptcore.autograd.helpers import differentiated
+from ptcore.autograd.helpers import differentiated, fused  # noqa: F401  (pickles name it here)
 from ptcore.autograd.rules import jvp, vjp
 
 
@@ -32,25 +32,30 @@ def nll_loss_backward(g, target, weight, reduction, ignore_index):
     return nll_of(g, target, weight, reduction, ignore_index)[0], None, None, None
 
 
+def _cross_entropy_again(g, input, target, weight, lse, total, reduction, ignore_index, label_smoothing):
+    """The log-sum-exp is computed again from the input; the total weight depends on the targets alone."""
+    lse = logsumexp(input, 1 if len(input.shape) > 1 else 0)
+    return cross_entropy_by_ops(g, input, target, weight, lse, total.detach(), reduction, ignore_index, label_smoothing)
+
+
+_cross_entropy_slope = fused(by_ops=_cross_entropy_again)(cross_entropy_backward)
+
+
 @vjp("cross_entropy_stats")
 def cross_entropy_stats(gs, input, target, weight, out1, out2, reduction, ignore_index,
                         label_smoothing):
-    """When recorded, the log-sum-exp is computed again from the input; the weight depends on the targets alone."""
-    if not differentiated():
-        gx = cross_entropy_backward(gs[0], input, target, weight, out1, out2, reduction, ignore_index, label_smoothing)
-    else:
-        lse = logsumexp(input, 1 if len(input.shape) > 1 else 0)
-        gx = cross_entropy_by_ops(gs[0], input, target, weight, lse, out2.detach(), reduction, ignore_index,
-                                  label_smoothing)
-    return gx, None, None
+    return (_cross_entropy_slope(gs[0], input, target, weight, out1, out2, reduction, ignore_index, label_smoothing),
+            None, None)
 
 
-def _ctc_slope(g, log_probs, labels, input_lengths, target_lengths, loss, alpha, blank):
-    """When recorded, the loss is computed again by smaller ops with recorded derivatives."""
-    if not differentiated():
-        return ctc_gradient(g, log_probs, labels, input_lengths, target_lengths, loss, alpha, blank)
+def _ctc_again(g, log_probs, labels, input_lengths, target_lengths, loss, alpha, blank):
+    """The loss is computed again by smaller ops with recorded derivatives."""
     loss, alpha = ctc_by_ops(log_probs, labels, input_lengths, target_lengths, blank)
     return ctc_gradient_by_ops(g, log_probs, labels, input_lengths, target_lengths, loss, alpha, blank)
+
+
+_ctc_slope = fused(by_ops=_ctc_again)(ctc_gradient)
+_multi_margin_slope = fused(by_ops=multi_margin_slope_by_ops)(multi_margin_slope)
 
 
 @vjp("ctc_loss_stats")
@@ -69,11 +74,8 @@ def ctc_forward(t, log_probs, labels, input_lengths, target_lengths, out0, out1,
 
 @vjp("multi_margin")
 def multi_margin(g, input, target, weight, p, margin):
-    if p == 1 or not differentiated():
-        slope = multi_margin_slope(input, target, weight, p, margin)
-    else:                               # the slope itself depends on the input
-        slope = multi_margin_slope_by_ops(input, target, weight, p, margin)
-    return unsqueeze(g, 1) * slope, None, None
+    slope_of = multi_margin_slope if p == 1 else _multi_margin_slope        # of p = 1 it is constant
+    return unsqueeze(g, 1) * slope_of(input, target, weight, p, margin), None, None
 
 
 @vjp("multilabel_margin")

@@ -12,53 +12,71 @@ from ptcore._ops.normalize.decompositions import group_norm_stats_backward, per_
 from ptcore._ops.normalize.decompositions import layer_norm_backward as layer_norm_by_ops
 from ptcore._ops.normalize.decompositions import layer_norm_stats as layer_norm_statistics
 from ptcore._ops.table.shapes import stat_dtype
-from ptcore.autograd.helpers import differentiated
+from ptcore.autograd.helpers import fused
 from ptcore.autograd.rules import vjp
 
 
-@vjp("softmax")
-def softmax(g, out, dim):
-    if not differentiated():
-        return softmax_backward(g, out, dim)
+def softmax_by_ops(g, out, dim):
     gy = g * out
     return gy - out * sum_of(gy, dim, True)
 
 
+def log_softmax_by_ops(g, out, dim):
+    return g - exp(out) * sum_of(g, dim, True)
+
+
+softmax_slope = fused(by_ops=softmax_by_ops)(softmax_backward)
+log_softmax_slope = fused(by_ops=log_softmax_by_ops)(log_softmax_backward)
+
+
+@vjp("softmax")
+def softmax(g, out, dim):
+    return softmax_slope(g, out, dim)
+
+
 @vjp("log_softmax")
 def log_softmax(g, out, dim):
-    if not differentiated():
-        return log_softmax_backward(g, out, dim)
-    return g - exp(out) * sum_of(g, dim, True)
+    return log_softmax_slope(g, out, dim)
+
+
+def layer_norm_again(g, input, mean, rstd, weight, normalized_ndim, eps):
+    """The statistics are computed again from the input."""
+    _, mean, rstd = layer_norm_statistics(input, None, None, normalized_ndim, eps)
+    return layer_norm_by_ops(g, input, mean, rstd, weight)
+
+
+@fused(by_ops=layer_norm_again)
+def layer_norm_slope(g, input, mean, rstd, weight, normalized_ndim, eps):
+    return fused_layer_norm(g, input, mean, rstd, weight)
 
 
 @vjp("layer_norm_stats")
 def layer_norm_stats(gs, input, weight, out1, out2, normalized_ndim, eps, needs):
-    """When recorded, the statistics are computed again from the input."""
-    g, mean, rstd = gs[0], out1, out2
+    g = gs[0]
     if g is None:
         return None, None, None
-    if not differentiated():
-        gx, gw, gb = fused_layer_norm(g, input, mean, rstd, weight)
-    else:
-        _, mean, rstd = layer_norm_statistics(input, None, None, normalized_ndim, eps)
-        gx, gw, gb = layer_norm_by_ops(g, input, mean, rstd, weight)
+    gx, gw, gb = layer_norm_slope(g, input, out1, out2, weight, normalized_ndim, eps)
     if gw.ndim != normalized_ndim:      # removes leading dims of size 1
         shape = input.shape[len(input.shape) - normalized_ndim:]
         gw, gb = reshape(gw, shape), reshape(gb, shape)
     return gx, gw if needs & 2 else None, gb if needs & 4 else None
 
 
+def batch_norm_again(g, input, mean, var, weight, eps):
+    """The statistics are computed again from the input."""
+    _, mean, var = batch_norm_statistics(input, None, None, eps)
+    return batch_norm_by_ops(g, input, mean, var, weight, eps)
+
+
+batch_norm_slope = fused(by_ops=batch_norm_again)(fused_batch_norm)
+
+
 @vjp("batch_norm_stats")
 def batch_norm_stats(gs, input, weight, out1, out2, eps, needs):
-    """When recorded, the statistics are computed again from the input."""
-    g, mean, var = gs[0], out1, out2
+    g = gs[0]
     if g is None:
         return None, None, None
-    if not differentiated():
-        gx, gw, gb = fused_batch_norm(g, input, mean, var, weight, eps)
-    else:
-        _, mean, var = batch_norm_statistics(input, None, None, eps)
-        gx, gw, gb = batch_norm_by_ops(g, input, mean, var, weight, eps)
+    gx, gw, gb = batch_norm_slope(g, input, out1, out2, weight, eps)
     return gx, gw if needs & 2 else None, gb if needs & 4 else None
 
 
@@ -78,16 +96,25 @@ def batch_norm_given(g, input, mean, var, weight, eps, needs):
     return gx, None, None, gw, gb
 
 
+def group_statistics_again(input, mean, rstd, num_groups, eps):
+    return group_norm_statistics(input, None, None, num_groups, eps)[1:]
+
+
+@fused(by_ops=group_statistics_again)
+def group_statistics(input, mean, rstd, num_groups, eps):
+    return mean, rstd
+
+
+group_norm_slope = fused(by_ops=group_norm_by_ops)(fused_group_norm)
+
+
 @vjp("group_norm_stats")
 def group_norm_stats(gs, input, weight, out1, out2, num_groups, eps, needs):
-    (g, g_mean, g_rstd), mean, rstd = gs, out1, out2
-    recorded = differentiated()
-    if recorded:
-        _, mean, rstd = group_norm_statistics(input, None, None, num_groups, eps)
+    g, g_mean, g_rstd = gs
+    mean, rstd = group_statistics(input, out1, out2, num_groups, eps)
     gx = gw = gb = None
     if g is not None:
-        backward = group_norm_by_ops if recorded else fused_group_norm
-        gx, gw, gb = backward(g, input, mean, rstd, weight, num_groups)
+        gx, gw, gb = group_norm_slope(g, input, mean, rstd, weight, num_groups)
     if g_mean is not None or g_rstd is not None:
         through = group_norm_stats_backward(g_mean, g_rstd, input, mean, rstd, num_groups)
         gx = through if gx is None else gx + through

@@ -2,14 +2,28 @@
 from ptcore._ops.functions import mm, slice, tanh, transpose
 from ptcore._ops.functions import recurrent_layer_backward as fused
 from ptcore._ops.functions import sum as sum_of
-from ptcore.autograd.helpers import differentiated, zeros_for
+from ptcore.autograd.helpers import fused as fused_or
+from ptcore.autograd.helpers import zeros_for
 from ptcore.autograd.rules import vjp
+
+
+def states_again(gates, hx, cx, weight, bias, projection, out, cells, kept, batch_sizes, mode, reverse):
+    from ptcore._ops.recurrent import decompositions
+    return decompositions.recurrent_layer(gates, hx, cx, weight, bias, projection, batch_sizes, mode, reverse)
+
+
+@fused_or(by_ops=states_again)
+def states(gates, hx, cx, weight, bias, projection, out, cells, kept, batch_sizes, mode, reverse):
+    """What the forward has left; computed again from the inputs if the backward is differentiated."""
+    return out, cells, kept
+
+
+slopes = fused_or(by_ops="recurrent.recurrent_layer_backward")(fused)
 
 
 @vjp("recurrent_layer")
 def recurrent_layer(gs, gates, hx, cx, weight, bias, projection, out, out1, out2, batch_sizes, mode, reverse,
                     needs):
-    """When recorded, the states are computed again from the inputs."""
     g, g_cells = gs[0], gs[1]
     if mode != "lstm":
         g_cells = None
@@ -17,14 +31,9 @@ def recurrent_layer(gs, gates, hx, cx, weight, bias, projection, out, out1, out2
         if g_cells is None:
             return None, None, None, None, None, None
         g = zeros_for(g_cells, g_cells.shape)
-    cells, kept, backward = out1, out2, fused
-    if differentiated():
-        from ptcore._ops.recurrent import decompositions as by_ops
-        out, cells, kept = by_ops.recurrent_layer(gates, hx, cx, weight, bias, projection, batch_sizes, mode,
-                                                  reverse)
-        backward = by_ops.recurrent_layer_backward
-    d, hidden, previous, dh, dc, projected = backward(g, g_cells, out, cells, kept, hx, cx, weight, projection,
-                                                      batch_sizes, mode, reverse)
+    out, cells, kept = states(gates, hx, cx, weight, bias, projection, out, out1, out2, batch_sizes, mode, reverse)
+    d, hidden, previous, dh, dc, projected = slopes(g, g_cells, out, cells, kept, hx, cx, weight, projection,
+                                                    batch_sizes, mode, reverse)
     if mode != "gru":
         hidden = d
     down = None

@@ -22,7 +22,7 @@ from ptcore._ops.norm.decompositions import norm_slope
 from ptcore._ops.reduction.decompositions import segments_slope as segments_slope_by_ops
 from ptcore._ops.table.shapes import reduced_shape
 from ptcore._ops.view.bodies import movedim
-from ptcore.autograd.helpers import conj_of, differentiated, slope_refused, ungathered, zeros_among
+from ptcore.autograd.helpers import conj_of, differentiated, fused, slope_refused, ungathered, zeros_among
 from ptcore.autograd.rules import vjp
 
 
@@ -138,12 +138,17 @@ def vector_norm(g, input, out, ord, dim, keepdim):
     return norm_slope(g, input, out, ord, dim)
 
 
-@vjp("segments")
-def segments(g, data, offsets, out, axis, reduce, start, given):
-    if not differentiated():
-        return segments_slope(g, data, out, offsets, axis, reduce, start, given), None
+def differentiable_slope_of_segments(g, data, out, offsets, axis, reduce, start, given):
     slope = segments_slope_by_ops(g, data, out, offsets, axis, reduce, start, given)
     if reduce == "prod":
         zeros = segments_of((data == 0).to(data.dtype), offsets, axis, "sum", 0.0, given)
         slope = slope_refused(slope, zeros, "segment_reduce")
-    return slope, None
+    return slope
+
+
+slope_of_segments = fused(by_ops=differentiable_slope_of_segments)(segments_slope)
+
+
+@vjp("segments")
+def segments(g, data, offsets, out, axis, reduce, start, given):
+    return slope_of_segments(g, data, out, offsets, axis, reduce, start, given), None

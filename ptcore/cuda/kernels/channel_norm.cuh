@@ -153,19 +153,6 @@ PT_DEVICE void group_forward(const ChannelNormArgs &a) {
     }
 }
 
-// Of groups of one channel: towards the means of the images' statistics.
-PT_DEVICE void instance_moves(const ChannelNormArgs &a) {
-    PT_GRID_STRIDE(c, a.c) {
-        double mean = 0, var = 0;
-        for (int64_t n = 0; n < a.n; n++) {
-            const Moments m = moments(a, n * a.c + c);
-            mean += m.mean;
-            var += m.var;
-        }
-        move(a, c, mean / (double)a.n, var / (double)a.n);
-    }
-}
-
 // By statistics that are given.
 PT_DEVICE void given(const ChannelNormArgs &a) {
     PT_GRID_STRIDE(c, a.c) {
@@ -273,7 +260,6 @@ PT_REDUCTION_ROWS(channel_gradients, InputAndGradient, GradientSums)
 PT_REDUCTION_COLUMNS(channel_gradients, InputAndGradient, GradientSums)
 PT_KERNEL(batch_norm_factors, ChannelNormArgs, a, 256) { batch_forward(a); }
 PT_KERNEL(group_norm_factors, ChannelNormArgs, a, 256) { group_forward(a); }
-PT_KERNEL(instance_norm_moves, ChannelNormArgs, a, 256) { instance_moves(a); }
 PT_KERNEL(batch_norm_given_factors, ChannelNormArgs, a, 256) { given(a); }
 PT_KERNEL(batch_norm_gradients, ChannelNormArgs, a, 256) { batch_backward(a); }
 PT_KERNEL_SYNC(group_norm_gradients, ChannelNormArgs, a, 256) { group_backward(a); }

@@ -16,7 +16,7 @@ const char *const PROGRAM = "channel_norm";
 const Reduction MOMENTS = PT_REDUCTION_OF("channel_norm", "channel_moments"),      // whose finish nobody launches
                 GRADIENTS = PT_REDUCTION_OF("channel_norm", "channel_gradients");
 const Kernel BATCH = {PROGRAM, "batch_norm_factors"}, GROUP = {PROGRAM, "group_norm_factors"},
-             MOVES = {PROGRAM, "instance_norm_moves"}, GIVEN = {PROGRAM, "batch_norm_given_factors"},
+             GIVEN = {PROGRAM, "batch_norm_given_factors"},
              BATCH_BACK = {PROGRAM, "batch_norm_gradients"}, GROUP_BACK = {PROGRAM, "group_norm_gradients"},
              GROUP_AFFINE = {PROGRAM, "group_norm_affine_gradients"}, APPLY = {PROGRAM, "channel_apply"},
              APPLY_PACKED = {PROGRAM, "channel_apply_packed"}, APPLY_MIXED = {PROGRAM, "channel_apply_mixed"},
@@ -160,15 +160,11 @@ int forward(pt_call *c, int64_t groups, double eps, bool batch) {
     a.mean = made(c->out[1]), a.spread = made(c->out[2]);
     if (c->nout > 3) a.running_mean = made(c->out[3]);
     if (c->nout > 4) a.running_var = made(c->out[4]);
-    const bool moved = a.running_mean.data || a.running_var.data;
-    if (moved && !batch && groups != a.c)
-        return failed(c, PT_RUNTIME_ERROR, "running statistics are of groups of one channel");
-    if (moved) a.momentum = c->params[c->nparams - 1].d;
-    const Kernel *steps[] = {batch ? &BATCH : &GROUP, moved && !batch ? &MOVES : nullptr, nullptr};
+    if (c->nout > 3) a.momentum = c->params[c->nparams - 1].d;
+    const Kernel *steps[] = {batch ? &BATCH : &GROUP, nullptr};
     a.period = batch ? a.c : a.n * a.c;
-    const int64_t threads[] = {a.period, a.c};
     return normalize(c, a, batch ? Sets(x, a.n, a.c, a.s) : Sets(x, 1, a.n * groups, a.c / groups * a.s), 1,
-                     types(x.dtype, x.dtype), steps, threads);
+                     types(x.dtype, x.dtype), steps, &a.period);
 }
 int batch_norm(pt_call *c) { return forward(c, 1, c->params[0].d, true); }
 int group_norm(pt_call *c) { return forward(c, c->params[0].i, c->params[1].d, false); }
