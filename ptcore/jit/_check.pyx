@@ -1,12 +1,13 @@
-"""Checks of guards in C: what ``Program`` in ``_capture/guards.py`` says, as instructions over a row of values.
+"""Checks of guards in C: what ``Program`` in ``capture/guards.py`` says, as instructions over a row of values.
 
 An instruction reads a value from others and puts it into the next place, or compares. The first that does not hold ends
 the check. All values that were read are held until then, as a read may run code of the user's.
 """
 cimport cython
-from cpython.object cimport Py_EQ, PyObject, PyObject_GetAttr, PyObject_RichCompareBool
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
+from cpython.object cimport Py_EQ, PyObject_GetAttr, PyObject_RichCompareBool
 from cpython.ref cimport Py_INCREF, Py_XDECREF
+from cpython.sequence cimport PySequence_Fast_ITEMS
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 from libc.string cimport memcmp, memcpy
 
@@ -58,20 +59,9 @@ OPS = {name: k for k, name in enumerate(
      "has", "has not", "same", "not same", "look", "ask", "keys", "modes", "code", "defaults", "entry is", "class",
      "order", "own", "foreign"))}
 
-cdef struct Instruction:
-    int op, a, b
-    PyObject *key
-    PyObject *expected
-    PyObject *name
-
-
 @cython.binding(False)                  # so that methods check their self
 cdef class Look:
     """What a captured program takes for granted of a tensor without symbols: all but its values."""
-    cdef object cls
-    cdef int64_t *dims
-    cdef int rank, dt, column, number
-    cdef bint needs_grad, is_leaf
 
     def __init__(self, Tensor t not None):
         self.cls, self.rank, self.dt = type(t), t.rank, t.dt
@@ -107,12 +97,6 @@ cdef class Look:
 @cython.binding(False)
 cdef class Modes:
     """What a program may ask of its thread without reading anything, as it is when this is made."""
-    cdef bint grad, inference, device_set
-    cdef uint32_t word
-    cdef int dtype
-    cdef object device
-    cdef uint8_t autocast, autocast_uncached
-    cdef (uint8_t)[8] autocast_dtype
 
     def __init__(self):
         self.grad, self.inference, self.word = pt_tls.grad_enabled, pt_tls.inference, pt_tls.mode
@@ -150,12 +134,6 @@ cdef class Check:
     raised : tuple of exception classes
         Which errors of a read mean that a guard does not hold.
     """
-    cdef Instruction *program
-    cdef int length, values, n_inputs
-    cdef int *inputs
-    cdef int latest
-    cdef tuple raised
-    cdef list kept
 
     def __init__(self, instructions, inputs, raised):
         cdef int k
@@ -184,43 +162,46 @@ cdef class Check:
 
     def __call__(self, tuple args not None):
         """The tuple of inputs, or None if a guard does not hold."""
-        cdef (PyObject *)[256] few
-        cdef PyObject **values = few
-        cdef int n = 0, k
-        cdef bint held = False
-        if self.values > 256:
-            values = <PyObject **>PyMem_Malloc(self.values * sizeof(PyObject *))
-            if values == NULL:
-                raise MemoryError()
+        cdef Values v
+        self.begin(&v)
         try:
-            try:
-                held = self.holds(args, values, &n)
-            except self.raised:
-                held = False
-            if not held:
-                return None
-            result = PyTuple_New(self.n_inputs)
-            for k in range(self.n_inputs):
-                x = <object>values[self.inputs[k]]
-                Py_INCREF(x)
-                PyTuple_SET_ITEM(result, k, x)
-            return result
+            return self.inputs_of(&v) if self.met(PySequence_Fast_ITEMS(args), len(args), &v) else None
         finally:
-            for k in range(n):
-                Py_XDECREF(values[k])
-            if values != few:
-                PyMem_Free(values)
+            release(&v)
 
-    cdef bint holds(self, tuple args, PyObject **values, int *made) except -1:
+    cdef int begin(self, Values *v) except -1:
+        """Makes room for the values of a check. Whoever calls this calls ``release``."""
+        v.n, v.all = 0, v.few
+        if self.values > FEW_VALUES:
+            v.all = <PyObject **>PyMem_Malloc(self.values * sizeof(PyObject *))
+            if v.all == NULL:
+                raise MemoryError()
+        return 0
+
+    cdef tuple inputs_of(self, Values *v):
+        cdef int k
+        result = PyTuple_New(self.n_inputs)
+        for k in range(self.n_inputs):
+            x = <object>v.all[self.inputs[k]]
+            Py_INCREF(x)
+            PyTuple_SET_ITEM(result, k, x)
+        return result
+
+    cdef bint met(self, PyObject **args, Py_ssize_t n, Values *v) except -1:
+        """Whether the guards hold in a call with ``n`` arguments. ``v`` gets the values that were read."""
+        try:
+            return self.holds(args, n, v)
+        except self.raised:
+            return False
+
+    cdef bint holds(self, PyObject **args, Py_ssize_t n, Values *v) except -1:
         cdef Instruction *i
         cdef PyObject *found
-        cdef int k
-        cdef int end = 0
-        k = -1
+        cdef int k = -1, end = 0, latest = 0
         while True:
             k += 1
             if k == end and k:          # of what was asked of a class
-                note_version(&self.program[self.latest])
+                note_version(&self.program[latest])
             if k >= self.length:
                 break
             i = &self.program[k]
@@ -228,91 +209,111 @@ cdef class Check:
                 if i.a and (<PyTypeObject *>i.key).tp_version_tag == <unsigned int>i.a:
                     k += i.b
                 else:
-                    self.latest, end = k, k + i.b + 1
+                    latest, end = k, k + i.b + 1
             elif i.op <= ITEM:
-                found = self.value(i, args, values)
+                found = value(i, args, n, v.all)
                 if found == NULL:
                     return False
-                values[made[0]] = found
-                made[0] += 1
-            elif not self.condition(i, args, values):
+                v.all[v.n] = found
+                v.n += 1
+            elif not condition(i, args, n, v.all):
                 return False
         return True
 
-    cdef PyObject *value(self, Instruction *i, tuple args, PyObject **values) except? NULL:
-        """A new reference to the value of a read; NULL without an error: it is not there."""
-        cdef PyObject *found = NULL
-        cdef object base
-        if i.op == ARGUMENT:
-            if i.b >= len(args):
-                return NULL
-            base = args[i.b]
-            Py_INCREF(base)
-            return <PyObject *>base
-        if i.op == CONSTANT:
-            Py_INCREF(<object>i.key)
-            return i.key
-        if i.op == CELL:
-            return PyCell_Get(<object>i.key)        # NULL: it is empty
-        base = <object>values[i.a]
-        if i.op == DICT:
-            base = PyObject_GenericGetDict(base, NULL)
-            Py_INCREF(base)
-            return <PyObject *>base
-        if i.op == ATTRIBUTE:
-            base = PyObject_GetAttr(base, <object>i.key)
-            Py_INCREF(base)
-            return <PyObject *>base
-        if type(base) is dict:
-            found = PyDict_GetItemWithError(base, <object>i.key)
-            if found != NULL:
-                Py_INCREF(<object>found)
-            return found
-        base = base[<object>i.key]
+
+cdef void release(Values *v) noexcept:
+    """Drops the values of a check."""
+    cdef int k
+    for k in range(v.n):
+        Py_XDECREF(v.all[k])
+    if v.all != v.few:
+        PyMem_Free(v.all)
+
+
+cdef tuple tuple_of(PyObject **args, Py_ssize_t n):
+    cdef Py_ssize_t k
+    made = PyTuple_New(n)
+    for k in range(n):
+        Py_INCREF(<object>args[k])
+        PyTuple_SET_ITEM(made, k, <object>args[k])
+    return made
+
+
+cdef PyObject *value(Instruction *i, PyObject **args, Py_ssize_t n, PyObject **values) except? NULL:
+    """A new reference to the value of a read; NULL without an error: it is not there."""
+    cdef PyObject *found = NULL
+    cdef object base
+    if i.op == ARGUMENT:
+        if i.b >= n:
+            return NULL
+        base = <object>args[i.b]
         Py_INCREF(base)
         return <PyObject *>base
+    if i.op == CONSTANT:
+        Py_INCREF(<object>i.key)
+        return i.key
+    if i.op == CELL:
+        return PyCell_Get(<object>i.key)        # NULL: it is empty
+    base = <object>values[i.a]
+    if i.op == DICT:
+        base = PyObject_GenericGetDict(base, NULL)
+        Py_INCREF(base)
+        return <PyObject *>base
+    if i.op == ATTRIBUTE:
+        base = PyObject_GetAttr(base, <object>i.key)
+        Py_INCREF(base)
+        return <PyObject *>base
+    if type(base) is dict:
+        found = PyDict_GetItemWithError(base, <object>i.key)
+        if found != NULL:
+            Py_INCREF(<object>found)
+        return found
+    base = base[<object>i.key]
+    Py_INCREF(base)
+    return <PyObject *>base
 
-    cdef bint condition(self, Instruction *i, tuple args, PyObject **values) except -1:
-        cdef object x, expected = <object>i.expected
-        if i.op == ORDER:               # of the bases of a class
-            return (<PyTypeObject *>i.key).tp_mro == i.expected
-        if i.op == OWN:                 # what a class itself has under a name
-            return pt_type_own(<PyTypeObject *>i.key, <object>i.name) == i.expected
-        if i.op == FOREIGN:             # and that it has nothing
-            return pt_type_own(<PyTypeObject *>i.key, expected) == NULL
-        if i.op == MODES:
-            return (<Modes>expected).are_so()
-        if i.op == CODE:
-            return PyFunction_GET_CODE(<object>i.key) == i.expected
-        if i.op == DEFAULTS:
-            return (PyFunction_GET_DEFAULTS(<object>i.key) if PyFunction_GET_DEFAULTS(<object>i.key) != NULL
-                    else <PyObject *>None) == i.expected
-        if i.op == ENTRY_IS:
-            return PyDict_GetItemWithError(<object>i.key, <object>i.name) == i.expected
-        x = <object>values[i.a]
-        if i.op == IS:
-            return <PyObject *>x == i.expected
-        if i.op == IS_NOT:
-            return <PyObject *>x != i.expected
-        if i.op == TYPE:
-            return <PyObject *>Py_TYPE(x) == i.expected
-        if i.op == LENGTH:
-            return PyObject_Size(x) == i.b
-        if i.op == EQUAL:               # of a plain class: nothing is run
-            return Py_TYPE(x) == Py_TYPE(expected) and PyObject_RichCompareBool(x, expected, Py_EQ)
-        if i.op == HAS or i.op == HAS_NOT:
-            if type(x) is dict:
-                return PyDict_Contains(x, expected) == (i.op == HAS)
-            return PySequence_Contains(x, expected) == (i.op == HAS)
-        if i.op == SAME:
-            return values[i.a] == values[i.b]
-        if i.op == NOT_SAME:
-            return values[i.a] != values[i.b]
-        if i.op == LOOK:
-            return (<Look>expected).holds(x)
-        if i.op == KEYS:
-            return has_keys(x, <list>expected)
-        return bool((<object>i.key)(x, expected, args))
+
+cdef bint condition(Instruction *i, PyObject **args, Py_ssize_t n, PyObject **values) except -1:
+    cdef object x, expected = <object>i.expected
+    if i.op == ORDER:               # of the bases of a class
+        return (<PyTypeObject *>i.key).tp_mro == i.expected
+    if i.op == OWN:                 # what a class itself has under a name
+        return pt_type_own(<PyTypeObject *>i.key, <object>i.name) == i.expected
+    if i.op == FOREIGN:             # and that it has nothing
+        return pt_type_own(<PyTypeObject *>i.key, expected) == NULL
+    if i.op == MODES:
+        return (<Modes>expected).are_so()
+    if i.op == CODE:
+        return PyFunction_GET_CODE(<object>i.key) == i.expected
+    if i.op == DEFAULTS:
+        return (PyFunction_GET_DEFAULTS(<object>i.key) if PyFunction_GET_DEFAULTS(<object>i.key) != NULL
+                else <PyObject *>None) == i.expected
+    if i.op == ENTRY_IS:
+        return PyDict_GetItemWithError(<object>i.key, <object>i.name) == i.expected
+    x = <object>values[i.a]
+    if i.op == IS:
+        return <PyObject *>x == i.expected
+    if i.op == IS_NOT:
+        return <PyObject *>x != i.expected
+    if i.op == TYPE:
+        return <PyObject *>Py_TYPE(x) == i.expected
+    if i.op == LENGTH:
+        return PyObject_Size(x) == i.b
+    if i.op == EQUAL:               # of a plain class: nothing is run
+        return Py_TYPE(x) == Py_TYPE(expected) and PyObject_RichCompareBool(x, expected, Py_EQ)
+    if i.op == HAS or i.op == HAS_NOT:
+        if type(x) is dict:
+            return PyDict_Contains(x, expected) == (i.op == HAS)
+        return PySequence_Contains(x, expected) == (i.op == HAS)
+    if i.op == SAME:
+        return values[i.a] == values[i.b]
+    if i.op == NOT_SAME:
+        return values[i.a] != values[i.b]
+    if i.op == LOOK:
+        return (<Look>expected).holds(x)
+    if i.op == KEYS:
+        return has_keys(x, <list>expected)
+    return bool((<object>i.key)(x, expected, tuple_of(args, n)))
 
 
 cdef void note_version(Instruction *i) noexcept:

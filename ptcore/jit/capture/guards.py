@@ -8,6 +8,7 @@ import types
 import weakref
 
 from ptcore.jit._check import Check, Look
+from ptcore.jit._entry import Guards
 
 
 class Source:
@@ -225,7 +226,7 @@ SLOW_CHECKS = 4
 NAMED = ("no attribute", "no key", "has key")       # kinds that may occur several times on one source
 
 
-class Program:
+class Program(Guards):
     """The guards of a segment and the inputs it takes.
 
     Attributes
