@@ -20,10 +20,10 @@ from ptcore._tensor import Tensor
 from ptcore.amp.autocast_mode import autocast
 from ptcore.autograd.function import Function
 from ptcore.jit._entry import CompiledFunction
+from ptcore.jit._source import NoSource
 from ptcore.jit.capture.guards import tuple_of
 from ptcore.jit.capture.kinds import OWN_FUNCTIONS, is_container, is_mapping, is_sequence
 from ptcore.jit.capture.rewrite import Unwritable, is_rewritten, made_by, rewritten
-from ptcore.jit.capture.source import NoSource
 from ptcore.jit.capture.tracer import Stop, Unsupported
 from ptcore.nn.modules.container import ModuleList, Sequential
 from ptcore.nn.modules.module import Module

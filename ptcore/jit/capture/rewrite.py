@@ -6,7 +6,7 @@ the ``Recorder``.
 """
 import ast
 
-from ptcore.jit.capture.source import NoSource, class_of, find
+from ptcore.jit._source import NoSource, class_of, find
 
 RECORDER, OUTSIDE = "_ptcore_recorder", "_ptcore_outside"
 # The globals of rewritten functions, by which they are recognised as well.
