@@ -24,7 +24,7 @@ cdef class Look:
     cdef int rank, dt, column, number
     cdef bint needs_grad, is_leaf
 
-    cdef bint holds(self, object x) except -1
+    cdef bint holds(self, PyObject *x) except -1
 
 cdef class Modes:
     cdef bint grad, inference, device_set

@@ -5,7 +5,7 @@ the check. All values that were read are held until then, as a read may run code
 """
 cimport cython
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
-from cpython.object cimport Py_EQ, PyObject_GetAttr, PyObject_RichCompareBool
+from cpython.object cimport Py_EQ, PyObject_RichCompareBool
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 from cpython.sequence cimport PySequence_Fast_ITEMS
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
@@ -14,15 +14,19 @@ from libc.string cimport memcmp, memcpy
 from ptcore._types cimport *
 from ptcore._device import get_default_device
 from ptcore._dtype cimport default_float, dtype_of
+from ptcore._shape cimport same_sizes
 from ptcore._tensor cimport *
 
 cdef extern from "Python.h":
-    PyObject *PyDict_GetItemWithError(object, object)
+    PyObject *PyDict_GetItemWithError(object, object) except? NULL
     int PyDict_Contains(object, object) except -1
     int PySequence_Contains(object, object) except -1
     Py_ssize_t PyObject_Size(object) except -1
     PyObject *PyCell_Get(object)
-    object PyObject_GenericGetDict(object, void *)
+    bint PyDict_CheckExact(object)
+    PyObject *PyObject_GenericGetDict(PyObject *, void *) except NULL
+    PyObject *PyObject_GetAttr(PyObject *, PyObject *) except NULL
+    PyObject *PyObject_GetItem(PyObject *, PyObject *) except NULL
     PyObject *PyFunction_GET_CODE(object)
     PyObject *PyFunction_GET_DEFAULTS(object)
     Py_ssize_t PyDict_Size(object) except -1
@@ -50,14 +54,15 @@ cdef extern from *:
 
 # What an instruction does; `a` and `b` are places of values, `key` and `expected` objects.
 cdef enum Op:
-    ARGUMENT, CONSTANT, CELL, DICT, ENTRY, ATTRIBUTE, ITEM,                             # make a value
-    IS, IS_NOT, TYPE, LENGTH, EQUAL, HAS, HAS_NOT, SAME, NOT_SAME, LOOK, ASK, KEYS, MODES, CODE, DEFAULTS, ENTRY_IS,
-    CLASS, ORDER, OWN, FOREIGN
+    ARGUMENT, CONSTANT, CELL, DICT, ATTRIBUTE, ITEM,                                    # make a value
+    LOOK, MODES, IS, TYPE, CODE, DEFAULTS, ENTRY_IS, OWN, FOREIGN, ORDER, SAME, NOT_SAME, EQUAL,
+    LENGTH, HAS, HAS_NOT, KEYS, ASK, CLASS
 
 OPS = {name: k for k, name in enumerate(
-    ("argument", "constant", "cell", "dict", "entry", "attribute", "item", "is", "is not", "type", "length", "equal",
-     "has", "has not", "same", "not same", "look", "ask", "keys", "modes", "code", "defaults", "entry is", "class",
-     "order", "own", "foreign"))}
+    ("argument", "constant", "cell", "dict", "attribute", "item", "look", "modes", "is", "type", "code", "defaults",
+     "entry is", "own", "foreign", "order", "same", "not same", "equal", "length", "has", "has not", "keys", "ask",
+     "class"))}
+
 
 @cython.binding(False)                  # so that methods check their self
 cdef class Look:
@@ -77,21 +82,23 @@ cdef class Look:
 
     def matches(self, t):
         """Whether a tensor looks the same."""
-        return self.holds(t)
+        return self.holds(<PyObject *>t)
 
-    cdef bint holds(self, object x) except -1:
+    cdef bint holds(self, PyObject *x) except -1:
         cdef Tensor t
-        if type(x) is not self.cls:
+        cdef bint asks
+        if <PyObject *>Py_TYPE(<object>x) != <PyObject *>self.cls:
             return False
         t = <Tensor>x
         if (t.dt != self.dt or t.rank != self.rank or t.storage.device != self.column
                 or t.storage.device_index != self.number
-                or memcmp(t.dims, self.dims, 2 * t.rank * sizeof(int64_t)) != 0
+                or not same_sizes(2 * t.rank, t.dims, self.dims)
                 or t.flags & (PT_INTERPOSED | PT_LAYOUT)):
             return False
-        if needs_grad(t) != self.needs_grad:
+        asks = needs_grad(t) if t.flags & PT_VIEW else (t.flags & PT_REQUIRES_GRAD) != 0
+        if asks != self.needs_grad:
             return False
-        return not self.needs_grad or (grad_fn_of(t) is None) == self.is_leaf
+        return not asks or (t.node is None if not t.flags & PT_VIEW else grad_fn_of(t) is None) == self.is_leaf
 
 
 @cython.binding(False)
@@ -112,12 +119,13 @@ cdef class Modes:
         return self.are_so()
 
     cdef bint are_so(self) except -1:
-        if (pt_tls.grad_enabled != self.grad or pt_tls.inference != self.inference or pt_tls.mode != self.word
-                or default_float() != self.dtype or pt_tls.autocast != self.autocast
-                or pt_tls.autocast_uncached != self.autocast_uncached
-                or memcmp(pt_tls.autocast_dtype, self.autocast_dtype, 8)):
+        cdef pt_state *tls = &pt_tls
+        if (tls.grad_enabled != self.grad or tls.inference != self.inference or tls.mode != self.word
+                or default_float() != self.dtype or tls.autocast != self.autocast
+                or tls.autocast_uncached != self.autocast_uncached
+                or memcmp(tls.autocast_dtype, self.autocast_dtype, 8)):
             return False
-        return not (pt_tls.device_set or self.device_set) or get_default_device() == self.device
+        return not (tls.device_set or self.device_set) or get_default_device() == self.device
 
 
 @cython.binding(False)
@@ -196,7 +204,6 @@ cdef class Check:
 
     cdef bint holds(self, PyObject **args, Py_ssize_t n, Values *v) except -1:
         cdef Instruction *i
-        cdef PyObject *found
         cdef int k = -1, end = 0, latest = 0
         while True:
             k += 1
@@ -210,13 +217,7 @@ cdef class Check:
                     k += i.b
                 else:
                     latest, end = k, k + i.b + 1
-            elif i.op <= ITEM:
-                found = value(i, args, n, v.all)
-                if found == NULL:
-                    return False
-                v.all[v.n] = found
-                v.n += 1
-            elif not condition(i, args, n, v.all):
+            elif not (step(i, args, n, v) if i.op <= EQUAL else condition(i, args, n, v.all)):
                 return False
         return True
 
@@ -239,81 +240,80 @@ cdef tuple tuple_of(PyObject **args, Py_ssize_t n):
     return made
 
 
-cdef PyObject *value(Instruction *i, PyObject **args, Py_ssize_t n, PyObject **values) except? NULL:
-    """A new reference to the value of a read; NULL without an error: it is not there."""
-    cdef PyObject *found = NULL
-    cdef object base
+cdef inline bint put(Values *v, PyObject *x) noexcept:
+    """Puts a value, whose reference it takes over, into the next place. NULL: it is not there."""
+    if x == NULL:
+        return False
+    v.all[v.n] = x
+    v.n += 1
+    return True
+
+
+cdef bint step(Instruction *i, PyObject **args, Py_ssize_t n, Values *v) except -1:
+    """Reads a value, or compares one without running code of others. Whether it is there, or equal."""
+    cdef PyObject *x
     if i.op == ARGUMENT:
         if i.b >= n:
-            return NULL
-        base = <object>args[i.b]
-        Py_INCREF(base)
-        return <PyObject *>base
-    if i.op == CONSTANT:
+            return False
+        Py_INCREF(<object>args[i.b])
+        return put(v, args[i.b])
+    elif i.op == CONSTANT:
         Py_INCREF(<object>i.key)
-        return i.key
-    if i.op == CELL:
-        return PyCell_Get(<object>i.key)        # NULL: it is empty
-    base = <object>values[i.a]
-    if i.op == DICT:
-        base = PyObject_GenericGetDict(base, NULL)
-        Py_INCREF(base)
-        return <PyObject *>base
-    if i.op == ATTRIBUTE:
-        base = PyObject_GetAttr(base, <object>i.key)
-        Py_INCREF(base)
-        return <PyObject *>base
-    if type(base) is dict:
-        found = PyDict_GetItemWithError(base, <object>i.key)
-        if found != NULL:
-            Py_INCREF(<object>found)
-        return found
-    base = base[<object>i.key]
-    Py_INCREF(base)
-    return <PyObject *>base
+        return put(v, i.key)
+    elif i.op == CELL:
+        return put(v, PyCell_Get(<object>i.key))        # NULL: it is empty
+    elif i.op == DICT:
+        return put(v, PyObject_GenericGetDict(v.all[i.a], NULL))
+    elif i.op == ATTRIBUTE:
+        return put(v, PyObject_GetAttr(v.all[i.a], i.key))
+    elif i.op == ITEM:
+        if not PyDict_CheckExact(<object>v.all[i.a]):
+            return put(v, PyObject_GetItem(v.all[i.a], i.key))
+        x = PyDict_GetItemWithError(<object>v.all[i.a], <object>i.key)
+        if x != NULL:
+            Py_INCREF(<object>x)
+        return put(v, x)
+    elif i.op == LOOK:
+        return (<Look>i.expected).holds(v.all[i.a])
+    elif i.op == MODES:
+        return (<Modes>i.expected).are_so()
+    elif i.op == IS:
+        return v.all[i.a] == i.expected
+    elif i.op == TYPE:
+        return <PyObject *>Py_TYPE(<object>v.all[i.a]) == i.expected
+    elif i.op == CODE:
+        return PyFunction_GET_CODE(<object>i.key) == i.expected
+    elif i.op == DEFAULTS:
+        x = PyFunction_GET_DEFAULTS(<object>i.key)
+        return (x if x != NULL else <PyObject *>None) == i.expected
+    elif i.op == ENTRY_IS:
+        return PyDict_GetItemWithError(<object>i.key, <object>i.name) == i.expected
+    elif i.op == OWN:                   # what a class itself has under a name
+        return pt_type_own(<PyTypeObject *>i.key, <object>i.name) == i.expected
+    elif i.op == FOREIGN:               # and that it has nothing
+        return pt_type_own(<PyTypeObject *>i.key, <object>i.expected) == NULL
+    elif i.op == ORDER:                 # of the bases of a class
+        return (<PyTypeObject *>i.key).tp_mro == i.expected
+    elif i.op == SAME:
+        return v.all[i.a] == v.all[i.b]
+    elif i.op == NOT_SAME:
+        return v.all[i.a] != v.all[i.b]
+    else:                               # EQUAL, of a plain class: nothing is run
+        return (Py_TYPE(<object>v.all[i.a]) == Py_TYPE(<object>i.expected)
+                and PyObject_RichCompareBool(<object>v.all[i.a], <object>i.expected, Py_EQ))
 
 
 cdef bint condition(Instruction *i, PyObject **args, Py_ssize_t n, PyObject **values) except -1:
-    cdef object x, expected = <object>i.expected
-    if i.op == ORDER:               # of the bases of a class
-        return (<PyTypeObject *>i.key).tp_mro == i.expected
-    if i.op == OWN:                 # what a class itself has under a name
-        return pt_type_own(<PyTypeObject *>i.key, <object>i.name) == i.expected
-    if i.op == FOREIGN:             # and that it has nothing
-        return pt_type_own(<PyTypeObject *>i.key, expected) == NULL
-    if i.op == MODES:
-        return (<Modes>expected).are_so()
-    if i.op == CODE:
-        return PyFunction_GET_CODE(<object>i.key) == i.expected
-    if i.op == DEFAULTS:
-        return (PyFunction_GET_DEFAULTS(<object>i.key) if PyFunction_GET_DEFAULTS(<object>i.key) != NULL
-                else <PyObject *>None) == i.expected
-    if i.op == ENTRY_IS:
-        return PyDict_GetItemWithError(<object>i.key, <object>i.name) == i.expected
-    x = <object>values[i.a]
-    if i.op == IS:
-        return <PyObject *>x == i.expected
-    if i.op == IS_NOT:
-        return <PyObject *>x != i.expected
-    if i.op == TYPE:
-        return <PyObject *>Py_TYPE(x) == i.expected
+    cdef object x = <object>values[i.a], expected = <object>i.expected
     if i.op == LENGTH:
         return PyObject_Size(x) == i.b
-    if i.op == EQUAL:               # of a plain class: nothing is run
-        return Py_TYPE(x) == Py_TYPE(expected) and PyObject_RichCompareBool(x, expected, Py_EQ)
     if i.op == HAS or i.op == HAS_NOT:
         if type(x) is dict:
             return PyDict_Contains(x, expected) == (i.op == HAS)
         return PySequence_Contains(x, expected) == (i.op == HAS)
-    if i.op == SAME:
-        return values[i.a] == values[i.b]
-    if i.op == NOT_SAME:
-        return values[i.a] != values[i.b]
-    if i.op == LOOK:
-        return (<Look>expected).holds(x)
     if i.op == KEYS:
         return has_keys(x, <list>expected)
-    return bool((<object>i.key)(x, expected, tuple_of(args, n)))
+    return bool((<object>i.key)(x, expected, tuple_of(args, n)))        # ASK
 
 
 cdef void note_version(Instruction *i) noexcept:

@@ -36,7 +36,6 @@ cdef extern from "Python.h":
     ctypedef struct PyTypeObject:
         pass
     void Py_CLEAR(PyObject *)
-    PyObject *PyDict_GetItemWithError(object, object) except? NULL
     Py_ssize_t PyVectorcall_NARGS(size_t)
     object PyMethod_New(object, object)
     ctypedef PyObject *(*vectorcallfunc)(PyObject *, PyObject *const *, size_t, PyObject *)
@@ -47,22 +46,29 @@ cdef enum:
 cdef enum:
     ANY, ONE, TUPLE                 # kinds of results
 
-DEFAULT = "default"
-stance = {"now": DEFAULT}           # of all compiled functions: see compiler.set_stance
-cdef dict STANCE = stance
+stance = {"now": "default"}         # of all compiled functions: see compiler.set_stance
+cdef bint all_eagerly = False       # whether it is "force_eager"
+cdef int left_threads = 0           # how many threads are left to Python
 cdef object region = None           # what makes a range of a profile for a call, while there is one
 cdef object NOT_HELD = object()
 
 
 def leave_to_python(bint on):
     """Whether compiled functions that this thread calls run as they are written."""
-    global pt_left_to_python
+    global pt_left_to_python, left_threads
+    left_threads += on - pt_left_to_python
     pt_left_to_python = on
 
 
 def is_left_to_python():
     """Whether compiled functions that this thread calls run as they are written."""
     return pt_left_to_python != 0
+
+
+def told(name, value):
+    """Hears of a change of ``stance``."""
+    global all_eagerly
+    all_eagerly = value == "force_eager"
 
 
 def record_regions(make):
@@ -81,15 +87,18 @@ cdef class Results:
     """
     cdef readonly object places
     cdef int kind
+    cdef Py_ssize_t place
 
     def __init__(self, places=None):
-        self.places = places
+        self.places, self.place = places, places if type(places) is int else -1
         self.kind = ANY if places is None else TUPLE if type(places) is tuple else ONE
 
     cdef object made(self, object results, PyObject **args, Py_ssize_t n):
         cdef Py_ssize_t k
         if self.kind == ONE:
-            return results[<Py_ssize_t>self.places]
+            if type(results) is tuple and self.place < len(<tuple>results):
+                return (<tuple>results)[self.place]
+            return results[self.place]
         if self.kind == TUPLE:
             made = PyTuple_New(len(<tuple>self.places))
             for k in range(len(<tuple>self.places)):
@@ -124,7 +133,7 @@ cdef class Part:
         Which inputs ``run`` takes, or None for all as they are.
     asks : str or None
         How the first result is read before other segments follow.
-    effects : sequence
+    effects : list
         What is done behind the rows.
     template : Results
     start_grad, entry_grad, exit_grad : bool
@@ -134,7 +143,7 @@ cdef class Part:
     cdef public object run, asks
     cdef public Results template
     cdef public tuple places
-    cdef public object effects
+    cdef public list effects
     cdef public bint start_grad, entry_grad, exit_grad
 
 
@@ -150,6 +159,9 @@ cdef class Entry:
     """
     cdef public dict forms
     cdef public bint is_full
+    cdef dict latest_forms              # of the latest call without keywords: ``forms``, its key, and its variants
+    cdef Py_ssize_t latest_n
+    cdef list latest
 
     def __call__(self, *args, **kwargs):
         if not kwargs:
@@ -168,17 +180,24 @@ cdef class Entry:
             event.end()
 
     cdef object unrecorded(self, PyObject **args, Py_ssize_t n, Py_ssize_t all, tuple names):
-        cdef PyObject *found
         cdef Part part
-        now = STANCE["now"]
-        if not self.is_full and not pt_left_to_python and (now is DEFAULT or now != "force_eager"):
-            found = PyDict_GetItemWithError(self.forms, n if names is None else (n, names))
-            if found != NULL:
-                for part in <list>found:
+        cdef list variants
+        if not self.is_full and not all_eagerly and not (left_threads and pt_left_to_python):
+            variants = self.variants_for(n, names)
+            if variants is not None:
+                for part in variants:
                     result = self.by(part, args, n, all, names)
                     if result is not NOT_HELD:
                         return result
         return self.otherwise(tuple_of(args, n), keywords(args, n, names))
+
+    cdef list variants_for(self, Py_ssize_t n, tuple names):
+        """The variants of calls with so many arguments and these keywords, or None."""
+        if names is not None:
+            return self.forms.get((n, names))
+        if self.latest is None or self.latest_n != n or self.latest_forms is not self.forms:
+            self.latest_forms, self.latest_n, self.latest = self.forms, n, self.forms.get(n)
+        return self.latest
 
     cdef object by(self, Part part, PyObject **args, Py_ssize_t n, Py_ssize_t all, tuple names):
         """The result by a variant, or NOT_HELD."""
@@ -228,13 +247,15 @@ cdef class Entry:
                 more = tuple([<object>inputs[<Py_ssize_t>k] for k in part.places])
                 given = PySequence_Fast_ITEMS(more)
         try:
-            pt_tls.grad_enabled = part.entry_grad
+            if part.entry_grad != part.start_grad:
+                pt_tls.grad_enabled = part.entry_grad
             if type(part.run) is Runner:
                 results = (<Runner>part.run).called(given, m)
             else:
                 results = part.run(*tuple_of(given, m))
-            for effect in part.effects:
-                effect.perform(held, results)
+            if part.effects:
+                for effect in part.effects:
+                    effect.perform(held, results)
             pt_tls.grad_enabled = part.exit_grad        # rows may have changed the mode
             return part.template.made(results, args, all)
         except:

@@ -171,6 +171,18 @@ cdef class _UsedUp:
                            "trying to backward through it a second time needs retain_graph=True the first time")
 
 
+cdef bint is_asked(PyObject **tensors, Py_ssize_t m) except -1:
+    """Whether one of some values is a tensor that asks for a gradient."""
+    cdef Tensor t
+    cdef Py_ssize_t k
+    for k in range(m):
+        if isinstance(<object>tensors[k], Tensor):
+            t = <Tensor>tensors[k]
+            if t.flags & PT_REQUIRES_GRAD or (t.flags & PT_VIEW and needs_grad(t)):
+                return True
+    return False
+
+
 cdef object USED_UP = _UsedUp()
 cdef Tensor END = None
 
@@ -245,19 +257,16 @@ cdef class Runner:
 
     cdef object called_with(self, PyObject **tensors, Py_ssize_t m, PyObject **args, Py_ssize_t n):
         """``tensors``: the ``n`` arguments, and what the program takes behind those."""
-        cdef bint asked = False
-        cdef Py_ssize_t k
-        if pt_tls.grad_enabled:
+        cdef Pair pair
+        cdef Plan plan
+        if pt_tls.grad_enabled and is_asked(tensors, m):
             for pair in self.pairs:
-                if (<Pair>pair).first.may_take(tensors, m, True):
-                    return (<Pair>pair).called(tensors, m, None)
-            for k in range(m):
-                if isinstance(<object>tensors[k], Tensor) and needs_grad(<Tensor>tensors[k]):
-                    asked = True
-        if not asked:
+                if pair.first.may_take(tensors, m, True):
+                    return pair.called(tensors, m, None)
+        else:
             for plan in self.plans:
-                if (<Plan>plan).may_take(tensors, m, False):
-                    return (<Plan>plan).results_of(tensors, None)
+                if plan.may_take(tensors, m, False):
+                    return plan.results_of(tensors, None)
         return self.called_slowly(args, n)
 
     cdef object called_slowly(self, PyObject **args, Py_ssize_t n):

@@ -44,6 +44,7 @@ cdef class Plan:
 
     cdef void release(self) noexcept
     cdef void drop_bound(self) noexcept
+    cdef void done(self) noexcept
     cdef int keep(self, pt_storage *s, char *data, int64_t nbytes) noexcept
     cdef int name_input(self, int k, list given) except -1
     cdef bint overlaps(self, PyObject **inputs) except -1

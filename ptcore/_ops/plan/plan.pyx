@@ -414,7 +414,7 @@ cdef class Plan:
                 Py_INCREF(x)
                 PyTuple_SET_ITEM(made, k, x)
         finally:
-            self.finish()
+            self.done()
         return made
 
     def run(self, list inputs, object others=None):
@@ -454,7 +454,7 @@ cdef class Plan:
                 elif at != PT_PLAN_DONE:
                     others()
         except BaseException:
-            self.finish()
+            self.done()
             raise
         return 0
 
@@ -520,6 +520,9 @@ cdef class Plan:
 
     def finish(self):
         """After the results have been taken: the next run may come."""
+        self.done()
+
+    cdef void done(self) noexcept:
         self.drop_bound()
         self.busy = False
 

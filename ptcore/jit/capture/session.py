@@ -60,7 +60,7 @@ class Segment(Part):
 
     def __init__(self, program, module, feeds, asks, live, entry_grad, effects=(), quiet=False):
         self.program, self.module, self.feeds, self.asks, self.live = program, module, feeds, asks, live
-        self.effects, self.quiet = effects, quiet
+        self.effects, self.quiet = list(effects), quiet
         self.start_grad, self.entry_grad, self.exit_grad = entry_grad, entry_grad and not quiet, entry_grad
         self.children, self.where = {}, None
         if feeds != list(range(len(program.inputs))) and min(feeds, default=0) >= 0:
