@@ -13,6 +13,9 @@ from ptcore._ops.history cimport link, save
 from ptcore._ops.plan.plan cimport Plan
 from ptcore._dtype cimport dtype_of
 
+cdef enum:
+    FEW_PRIMALS = 4                     # whose versions need no memory of their own
+
 
 @cython.binding(False)                  # so that methods check their self
 cdef class Pair:
@@ -64,13 +67,15 @@ cdef class Pair:
     cdef tuple recorded(self, PyObject **tensors, Py_ssize_t m, tuple results, object state):
         cdef Node n = new_node(-1, <int>m)
         cdef Rule rule = Rule.__new__(Rule)
-        cdef int i, k = 0
+        cdef int i, k
         cdef Tensor t
         rule.pair, rule.state = self, state
         rule.primals = PyTuple_New(m)
-        rule.versions = <uint64_t *>PyMem_Malloc((m + 1) * sizeof(uint64_t))
-        if rule.versions == NULL:
-            raise MemoryError()
+        rule.versions = rule.few
+        if m > FEW_PRIMALS:
+            rule.versions = <uint64_t *>PyMem_Malloc(m * sizeof(uint64_t))
+            if rule.versions == NULL:
+                raise MemoryError()
         for i in range(m):
             t = <Tensor>tensors[i]
             Py_INCREF(t)
@@ -79,11 +84,11 @@ cdef class Pair:
             if needs_grad(t):
                 link(n, i, t)
         n.fn, n.nout = rule, self.n_outs
-        for i in self.saved:
+        for k in range(len(self.saved)):
+            i = self.saved[k]
             x = rule.primals[i] if i < m else results[i - m + self.n_outs]
             # A result that is saved is an alias: it must not hold the node that holds it.
             save(n, k, x)
-            k += 1
         if self.n_outs > 1:
             n.out_meta = tuple([(shape_of(<Tensor>results[i]), dtype_of((<Tensor>results[i]).dt), results[i].device)
                                 if self.graded[i] else None for i in range(self.n_outs)])
@@ -105,11 +110,13 @@ cdef class Rule:
     cdef Pair pair
     cdef tuple primals
     cdef uint64_t *versions
+    cdef (uint64_t)[FEW_PRIMALS] few
     cdef object state
     cdef object __weakref__
 
     def __dealloc__(self):
-        PyMem_Free(self.versions)
+        if self.versions != self.few:
+            PyMem_Free(self.versions)
 
     @property
     def __name__(self):

@@ -33,7 +33,8 @@ cdef class Plan:
     cdef int n_buffers
     cdef Input *inputs
     cdef int n_inputs
-    cdef list results                   # buffers that get new memory at each run
+    cdef int *fresh                     # buffers that get new memory at each run
+    cdef int n_fresh
     cdef list versions                  # of inputs, where a recording without values began
     cdef list outputs                   # Spots, and what is no tensor
     cdef object arena

@@ -96,6 +96,7 @@ cdef class Plan:
         PyMem_Free(self.inputs)
         PyMem_Free(self.bound)
         PyMem_Free(self.bytes_of)
+        PyMem_Free(self.fresh)
         PyMem_Free(self.seen)
         pt_plan_delete(self.p)
 
@@ -319,14 +320,17 @@ cdef class Plan:
         for k in range(self.n_kept):
             self.bytes_of[k] = self.kept[k].nbytes
             self.bound[k] = NULL
-        self.results = []
+        self.fresh = <int *>PyMem_Realloc(NULL, (len(self.outputs) + 1) * sizeof(int))
+        if self.fresh == NULL:
+            raise MemoryError()
         for x in self.outputs:
             if not isinstance(x, Spot):
                 continue
             b = (<Spot>x).place.buffer
             if b >= 0 and b not in taken and pt_plan_kind(self.p, b) != PT_BUFFER_BOUND:
                 taken.add(b)
-                self.results.append(b)
+                self.fresh[self.n_fresh] = b
+                self.n_fresh += 1
                 pt_plan_set_kind(self.p, b, PT_BUFFER_RESULT)
         for b in range(self.n_inputs):
             self.inputs[b].written = self.inputs[b].buffer >= 0 and pt_plan_writes(self.p, self.inputs[b].buffer)
@@ -470,8 +474,8 @@ cdef class Plan:
                 self.bind_storage(x.buffer, t.storage, t.storage.data if x.offset >= 0 else address(t) + x.low)
             if x.written:
                 count_write(t)
-        for k in self.results:
-            self.bind_new(k)
+        for k in range(self.n_fresh):
+            self.bind_new(self.fresh[k])
         if need and (self.arena is None or (<Tensor>self.arena).storage.refs > 1):
             self.arena = new_tensor(PT_UINT8, 1, &need, DEVICE_CPU, -1)
             pt_plan_set_arena(self.p, (<Tensor>self.arena).storage.data)

@@ -439,7 +439,7 @@ class _Writer:
             self.once("length", v, e)
         elif kind == "value" and type(e) in (bool, type(None)):
             self.once("is", v, expected=e)
-        elif kind == "value" and type(e) in (int, str):
+        elif kind == "value" and (type(e) in (int, str) or (type(e) is float and e == e and e != 0)):
             self.once("equal", v, expected=e)
         elif kind in ("no key", "has key"):
             self.once("has not" if kind == "no key" else "has", v, expected=e)
