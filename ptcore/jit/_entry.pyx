@@ -77,6 +77,7 @@ def record_regions(make):
     region = make
 
 
+@cython.binding(False)                  # so that methods check their self
 cdef class Results:
     """How the user's result is made of a segment's results.
 
@@ -109,6 +110,7 @@ cdef class Results:
         return self.build(results, tuple_of(args, n))
 
 
+@cython.binding(False)                  # so that methods check their self
 cdef class Guards:
     """The base of ``Program`` in ``capture/guards.py``.
 
@@ -120,6 +122,7 @@ cdef class Guards:
     cdef public object check
 
 
+@cython.binding(False)                  # so that methods check their self
 cdef class Part:
     """What a call needs of a segment.
 
@@ -147,6 +150,7 @@ cdef class Part:
     cdef public bint start_grad, entry_grad, exit_grad
 
 
+@cython.binding(False)                  # so that methods check their self
 cdef class Entry:
     """The captured variants of a function, as a callable.
 
@@ -258,7 +262,7 @@ cdef class Entry:
                     effect.perform(held, results)
             pt_tls.grad_enabled = part.exit_grad        # rows may have changed the mode
             return part.template.made(results, args, all)
-        except:
+        except BaseException:
             pt_tls.grad_enabled = part.start_grad
             raise
 
@@ -269,6 +273,7 @@ cdef dict keywords(PyObject **args, Py_ssize_t n, tuple names):
     return {} if names is None else {names[k]: <object>args[n + k] for k in range(len(names))}
 
 
+@cython.binding(False)                  # so that methods check their self
 cdef class CompiledFunction:
     """What ``compile`` makes of a function: it has the names and the text of that, and attributes of its own."""
     cdef vectorcallfunc vectorcall

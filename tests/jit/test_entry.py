@@ -1,4 +1,4 @@
-"""The entry of compiled functions: what runs between the user's call and the kernels, and what the function looks like."""
+"""The entry of compiled functions: what runs between a call and the kernels, and what the function looks like."""
 import copy
 import functools
 import gc
