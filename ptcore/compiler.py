@@ -3,7 +3,6 @@ compiled. Names and meanings are those of ``torch.compiler``."""
 import contextlib
 
 from ptcore._contexts import Changed
-from ptcore.jit import _entry
 from ptcore.jit import compiled as _compile
 from ptcore.jit.capture import calls
 from ptcore.jit.capture.explain import ExplainOutput as ExplainOutput
@@ -196,7 +195,7 @@ class set_stance(Changed, contextlib.ContextDecorator):
         if force_backend is not None:
             raise NotImplementedError("set_stance: force_backend is not supported")
         self.stance = stance
-        super().__init__((_entry.stance, {"now": stance}), told=(_entry, _entry.stance, ("now",)))
+        super().__init__((_compile.stance, {"now": stance}), told=(_compile, _compile.stance, ("now",)))
         self._switch()
 
     def __call__(self, func):

@@ -24,6 +24,7 @@ from ptcore.jit._entry import (
     record_regions,
     stance,
 )
+from ptcore.jit._entry import told as told
 from ptcore.jit.capture import calls
 from ptcore.jit.capture.guards import RAISED, same_value
 from ptcore.jit.capture.session import Capture, asked, key_of
