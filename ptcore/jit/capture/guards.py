@@ -7,8 +7,7 @@ fetches the tensors that the segment takes.
 import types
 import weakref
 
-from ptcore.jit._check import Check, Look
-from ptcore.jit._entry import Guards
+from ptcore.jit._entry import Check, Guards, Look
 
 
 class Source:

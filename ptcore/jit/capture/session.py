@@ -18,8 +18,7 @@ from ptcore._state import put_grad_enabled as set_mode
 from ptcore._subclass import carried_by, payload_of
 from ptcore._tensor import Tensor
 from ptcore.fx.node import Node
-from ptcore.jit._check import Modes
-from ptcore.jit._entry import Part, Results
+from ptcore.jit._entry import Modes, Part, Results
 from ptcore.jit.capture.deferred import Deferred, defer
 from ptcore.jit.capture.effects import Grads, history_of
 from ptcore.jit.capture.guards import Program, Source, TensorLook, tuple_of

@@ -1,4 +1,4 @@
-# Checks of guards. See _check.pyx.
+# Checks of guards, which the entry of compiled functions makes. See _entry.pyx.
 from cpython.object cimport PyObject
 
 from ptcore._types cimport *
