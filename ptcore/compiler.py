@@ -195,7 +195,7 @@ class set_stance(Changed, contextlib.ContextDecorator):
         if force_backend is not None:
             raise NotImplementedError("set_stance: force_backend is not supported")
         self.stance = stance
-        super().__init__((_compile.stance, {"now": stance}))
+        super().__init__((_compile.stance, {"now": stance}), told=(_compile, _compile.stance, ("now",)))
         self._switch()
 
     def __call__(self, func):

@@ -38,7 +38,6 @@ ALLOWED = {
     "cuda/streams.py:captures_events": "captures under way: what any thread records goes to each of them",
     "distributions/kl.py:_KL_MEMOIZE": "a cache, emptied where a rule is registered",
     "jit/capture/rewrite.py:_known": "a cache",
-    "jit/_script/source.py:_compiled": "a cache",
     "jit/_script/types.py:_classes": "the classes that were scripted",
     "library/_custom_op.py:OPDEFS": "the ops that there are, by name",
     "library/_library.py:_defined": "the ops that libraries have defined",

@@ -3,7 +3,9 @@ import builtins
 import copy
 import keyword
 import math
+import operator
 import re
+from collections.abc import Hashable
 from typing import Any, NamedTuple
 
 from ptcore._dtype import dtype
@@ -11,23 +13,13 @@ from ptcore._memory_format import memory_format
 from ptcore._trees.tree import tree_flatten
 from ptcore.fx.immutable_collections import immutable_dict
 from ptcore.fx.node import Node, attribute_at, has_side_effect, map_arg, name_of_function
+from ptcore.fx.operators import INFIX, INPLACE
+from ptcore.fx.writer import ValueWriter
 
 __all__ = ["Graph", "PythonCode", "has_side_effect"]
 
 _ILLEGAL = {*keyword.kwlist, *dir(builtins), "inf", "nan", "NoneType", "torch", "device"}
 _CAPITAL = re.compile(r"(?<=[a-z])([A-Z])")
-# Methods and functions of operators as text.
-_INFIX = {"add": "{} + {}", "and_": "{} & {}", "eq": "{} == {}", "floordiv": "{} // {}", "ge": "{} >= {}",
-          "gt": "{} > {}", "le": "{} <= {}", "lshift": "{} << {}", "lt": "{} < {}", "matmul": "{} @ {}",
-          "mod": "{} % {}", "mul": "{} * {}", "ne": "{} != {}", "or_": "{} | {}", "pow": "{} ** {}",
-          "rshift": "{} >> {}", "sub": "{} - {}", "truediv": "{} / {}", "xor": "{} ^ {}", "getitem": "{}[{}]",
-          "neg": "-{}", "pos": "+{}", "invert": "~{}"}
-_INPLACE = {"iadd": "{} += {}", "iand": "{} &= {}", "ifloordiv": "{} //= {}", "ilshift": "{} <<= {}",
-            "imod": "{} %= {}", "imul": "{} *= {}", "imatmul": "{} @= {}", "ior": "{} |= {}", "ipow": "{} **= {}",
-            "irshift": "{} >>= {}", "isub": "{} -= {}", "itruediv": "{} /= {}", "ixor": "{} ^= {}",
-            "setitem": "{}[{}] = {}"}
-
-
 _NONE = immutable_dict()
 
 
@@ -413,7 +405,7 @@ def _name_of_target(target):
     return _CAPITAL.sub(r"_\1", text).lower()
 
 
-class CodeWriter:
+class CodeWriter(ValueWriter):
     """The source of a graph."""
 
     def __init__(self, graph, root):
@@ -445,21 +437,12 @@ class CodeWriter:
             pass
         return self.global_name(path, function)
 
-    def value(self, a):
-        """An argument as source."""
-        if isinstance(a, Node):
-            return a.name
-        if isinstance(a, tuple):
-            if hasattr(a, "_fields"):
-                return f"{self.global_name(type(a).__name__, type(a))}({', '.join(map(self.value, a))})"
-            inside = ", ".join(map(self.value, a))
-            return f"({inside},)" if len(a) == 1 else f"({inside})"
-        if isinstance(a, list):
-            return f"[{', '.join(map(self.value, a))}]"
-        if isinstance(a, dict):
-            return "{" + ", ".join([f"{self.value(key)}: {self.value(x)}" for key, x in a.items()]) + "}"
-        if isinstance(a, slice):
-            return f"slice({self.value(a.start)}, {self.value(a.stop)}, {self.value(a.step)})"
+    def sequence(self, a):
+        if hasattr(a, "_fields"):
+            return f"{self.global_name(type(a).__name__, type(a))}({self.values(a)})"
+        return super().sequence(a)
+
+    def leaf(self, a):
         if isinstance(a, float) and not math.isfinite(a):
             return f"float({str(a)!r})"
         if a is None or a is Ellipsis or isinstance(a, (bool, int, float, complex, str, bytes)):
@@ -475,9 +458,6 @@ class CodeWriter:
             return text
         return self.global_name(f"_{type(a).__name__}", a)
 
-    def arguments(self, args, kwargs):
-        return ", ".join([*map(self.value, args), *[f"{key} = {self.value(x)}" for key, x in kwargs.items()]])
-
     def expression(self, node):
         if node.op == "call_method":
             first, *rest = node.args
@@ -488,9 +468,8 @@ class CodeWriter:
             return f"{path_of(self.root, node.target)}({self.arguments(node.args, node.kwargs)})"
         if node.op == "get_attr":
             return path_of(self.root, node.target)
-        name = getattr(node.target, "__name__", "")
-        if getattr(node.target, "__module__", None) == "_operator" and not node.kwargs and name in _INFIX:
-            return _INFIX[name].format(*map(self.value, node.args))
+        if not node.kwargs and isinstance(node.target, Hashable) and node.target in INFIX:
+            return INFIX[node.target].format(*map(self.value, node.args))
         if node.target is getattr and len(node.args) == 2 and str(node.args[1]).isidentifier():
             return f"{self.value(node.args[0])}.{node.args[1]}"
         return f"{self.function(node.target)}({self.arguments(node.args, node.kwargs)})"
@@ -517,14 +496,13 @@ class CodeWriter:
             if node.op == "output":
                 lines.append(f"return {self.value(node.args[0])}")
                 continue
-            name = getattr(node.target, "__name__", "")
-            if node.op == "call_function" and getattr(node.target, "__module__",
-                                                      None) == "_operator" and name in _INPLACE:
-                first, *rest = map(self.value, node.args)
-                if name == "setitem":
-                    lines.append(f"{first}[{rest[0]}] = {rest[1]};  {node.name} = None")
-                else:
-                    lines.append(f"{first} {_INPLACE[name].split(' ')[1]} {rest[0]};  {node.name} = {first}{done}")
+            if node.op == "call_function" and node.target is operator.setitem:
+                first, key, value = map(self.value, node.args)
+                lines.append(f"{first}[{key}] = {value};  {node.name} = None")
+                continue
+            if node.op == "call_function" and isinstance(node.target, Hashable) and node.target in INPLACE:
+                first, second = map(self.value, node.args)
+                lines.append(f"{first} {INPLACE[node.target]} {second};  {node.name} = {first}{done}")
                 continue
             if not node.users:
                 done = f";  {node.name} = None" + done.replace(";  ", ";  ", 1)

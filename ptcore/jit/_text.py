@@ -33,6 +33,7 @@ from ptcore._ops.table.ids import op_name
 from ptcore.fx import blocks as _blocks
 from ptcore.fx.graph import Graph
 from ptcore.fx.node import Node, OpFunction
+from ptcore.fx.writer import ValueWriter
 from ptcore.jit._script import types
 from ptcore.jit._script.functions import ScriptFunction
 from ptcore.jit._script.names import function_named, name_of
@@ -95,8 +96,10 @@ class Names:
         return class_name(cls)
 
 
-class _Writer:
+class _Writer(ValueWriter):
     """Writes lines of graphs."""
+
+    CALL = "{} ({})"
 
     def __init__(self, names):
         self.names = names
@@ -119,8 +122,7 @@ class _Writer:
                 lines.append(f"{head}placeholder {json.dumps(node.target)}{only}{default}{at}")
                 continue
             target = node.target if isinstance(node.target, str) else self.function(node.target)
-            args = [*map(self.value, node.args), *[f"{key} = {self.value(a)}" for key, a in node.kwargs.items()]]
-            called = "" if node.op == "get_attr" else f" ({', '.join(args)})"
+            called = "" if node.op == "get_attr" else f" ({self.arguments(node.args, node.kwargs)})"
             lines.append(f"{head}{_WORDS[node.op]} {json.dumps(target)}{called}{effect}{at}")
             for block in node.blocks:
                 first, *rest = self.graph(block, indent + 1)
@@ -143,16 +145,18 @@ class _Writer:
         raise TextError(f"{getattr(f, '__qualname__', f)!r} has no name in the text form of a graph: functions of "
                         "Python that are called as they are (@ignore) cannot be written")
 
-    def value(self, a):
-        if isinstance(a, Node):
-            return f"%{a.name}"
+    def node(self, node):
+        return f"%{node.name}"
+
+    def member(self, a):
+        return f"enum {json.dumps(self.names.of_class(type(a)))} {json.dumps(a.name)}"
+
+    def leaf(self, a):
         if a is None or a is True or a is False:
             return str(a)
         if a is Ellipsis:
             return "..."
-        if isinstance(a, enum.Enum):
-            return f"enum {json.dumps(self.names.of_class(type(a)))} {json.dumps(a.name)}"
-        if isinstance(a, int) and not isinstance(a, bool):
+        if isinstance(a, int):
             return repr(int(a))
         if isinstance(a, float):
             return repr(a) if math.isfinite(a) else {math.inf: "inf", -math.inf: "-inf"}.get(a, "nan")
@@ -160,14 +164,6 @@ class _Writer:
             return f"complex ({self.value(a.real)}, {self.value(a.imag)})"
         if isinstance(a, str):
             return json.dumps(a)
-        if isinstance(a, tuple):
-            return f"({', '.join(map(self.value, a))}{',' if len(a) == 1 else ''})"
-        if isinstance(a, list):
-            return f"[{', '.join(map(self.value, a))}]"
-        if isinstance(a, dict):
-            return "{" + ", ".join([f"{self.value(key)}: {self.value(x)}" for key, x in a.items()]) + "}"
-        if isinstance(a, slice):
-            return f"slice ({self.value(a.start)}, {self.value(a.stop)}, {self.value(a.step)})"
         if isinstance(a, _dtype):
             return f"dtype {json.dumps(a.name)}"
         if isinstance(a, ptcore.device):

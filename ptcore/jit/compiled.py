@@ -15,6 +15,16 @@ from ptcore._state import put_grad_enabled as set_mode
 from ptcore._subclass import payload_of
 from ptcore._tensor import Tensor
 from ptcore._watching import when_profiled
+from ptcore.jit._entry import (
+    CompiledFunction,
+    Entry,
+    Part,
+    is_left_to_python,
+    leave_to_python,
+    record_regions,
+    stance,
+)
+from ptcore.jit._entry import told as told
 from ptcore.jit.capture import calls
 from ptcore.jit.capture.guards import RAISED, same_value
 from ptcore.jit.capture.session import Capture, asked, key_of
@@ -39,15 +49,15 @@ class _State(threading.local):
 
     capturing = False
     left_out = 0
-    is_left_to_python = False               # whether the thread captures or is in such a function
 
     def set(self, capturing, left_out):
         """Changes the thread's state."""
-        self.capturing, self.left_out, self.is_left_to_python = capturing, left_out, capturing or left_out > 0
+        self.capturing, self.left_out = capturing, left_out
+        leave_to_python(capturing or left_out > 0)
 
 
 state = _State()
-stance, default_backend = {"now": "default"}, ["cpu"]
+default_backend = ["cpu"]
 counts = {"captures": 0, "eager": 0, "raised": 0}
 _all = weakref.WeakSet()
 
@@ -108,10 +118,10 @@ class Settings:
         return made
 
 
-class Eager:
+class Eager(Part):
     """A variant that runs eagerly: its guards, and the reason."""
 
-    __slots__ = ("program", "reason", "where")
+    __slots__ = ("reason", "where")
 
     def __init__(self, program, reason, where):
         self.program, self.reason, self.where = program, reason, where
@@ -119,8 +129,8 @@ class Eager:
 
 # -- compiled functions -----------------------------------------------------------------------------------------------
 
-class Compiled:
-    """The captured variants of one function.
+class Compiled(Entry):
+    """The captured variants of one function. ``Entry`` answers calls by them.
 
     Parameters
     ----------
@@ -146,47 +156,33 @@ class Compiled:
         self.forms, self.parts, self.is_full, self.is_warned = {}, {}, False, False
         self.settings.varying = {}
 
-    def __call__(self, *args, **kwargs):
-        if self.is_full or stance["now"] == "force_eager" or state.is_left_to_python:
+    def otherwise(self, args, kwargs):
+        """Answers a call that no check of a variant takes."""
+        if self.is_full or stance["now"] == "force_eager" or is_left_to_python():
             return self.eagerly(args, kwargs)
-        flat = (*args, *kwargs.values()) if kwargs else args
-        variants = self.forms.get((len(args), tuple(kwargs)) if kwargs else len(args))
-        if variants is not None:
-            for segment in variants:    # the guards include the modes, so no mode is checked here
-                inputs = segment.program.check(flat)
-                if inputs is not None:
-                    if type(segment) is Eager:
-                        return self.eagerly(args, kwargs)
-                    return self.follow(segment, inputs, flat, args, kwargs)
         if innermost() is not None or function_modes():
             return self.function(*args, **kwargs)
+        flat = (*args, *kwargs.values())
+        variants = self.forms.get(_form(args, kwargs))
         segment, inputs = _relaxed(variants, flat)
         if segment is None:
             return self.miss(variants, flat, args, kwargs)
         if type(segment) is Eager:
             return self.eagerly(args, kwargs)
-        return self.follow(segment, inputs, flat, args, kwargs)
+        return self.run_segments(segment, inputs, flat, args, kwargs)
 
     # -- known paths --------------------------------------------------------------------------------------------
 
-    def follow(self, segment, inputs, flat, args, kwargs):
+    def run_segments(self, segment, inputs, flat, args, kwargs):
         """Runs captured segments; the value read at the end of each selects the next."""
+        start = segment.start_grad
         try:
-            if segment.asks is not None:
-                return self.run_segments(segment, inputs, flat, args, kwargs)
-            if segment.entry_grad is not segment.start_grad:
-                set_mode(segment.entry_grad)
-            results = segment.run(*segment.arguments(inputs, ()))
-            for effect in segment.effects:
-                effect.perform(inputs, results)
-            if segment.exit_grad is not is_grad_enabled():      # rows may have changed the mode
-                set_mode(segment.exit_grad)
-            return segment.template.build(results, flat)
+            return self.run_from(segment, inputs, flat, args, kwargs)
         except BaseException:
-            set_mode(segment.start_grad)    # the mode that the guards require
+            set_mode(start)                     # the mode that the guards require
             raise
 
-    def run_segments(self, segment, inputs, flat, args, kwargs):
+    def run_from(self, segment, inputs, flat, args, kwargs):
         results, path, copies = (), None, None
         offset = None
         while True:
@@ -321,7 +317,7 @@ class Compiled:
                                f"{stop.reason}{_at(stop.where)}") from None
 
     def variants_of(self, args, kwargs):
-        return self.forms.setdefault((len(args), tuple(kwargs)) if kwargs else len(args), [])
+        return self.forms.setdefault(_form(args, kwargs), [])
 
     def store(self, capture, args, kwargs):
         first, *rest = capture.segments
@@ -363,7 +359,7 @@ class Compiled:
 
     def eagerly(self, args, kwargs):
         """Runs the function itself; functions that it calls are compiled where possible."""
-        if state.is_left_to_python or stance["now"] == "force_eager":
+        if is_left_to_python() or stance["now"] == "force_eager":
             return self.function(*args, **kwargs)
         counts["eager"] += 1
         if self.function is call_module:
@@ -440,6 +436,11 @@ class Compiled:
         return Compiled(f, settings)
 
 
+def _form(args, kwargs):
+    """The key of a call's variants."""
+    return (len(args), tuple(kwargs)) if kwargs else len(args)
+
+
 def _relaxed(segments, args):
     """The first segment whose guards hold if functions are not compared by identity, and its inputs; or None twice."""
     for segment in segments or ():
@@ -494,12 +495,9 @@ def _names(function, n, kwargs):
 
 def wrapped(function, compiled):
     """A function that calls ``compiled`` and looks like ``function``."""
-    def call(*args, **kwargs):
-        return compiled(*args, **kwargs)
-    functools.update_wrapper(call, function, [n for n in functools.WRAPPER_ASSIGNMENTS if hasattr(function, n)], ())
-    call._compiled = compiled
-    call._captured_as = lambda r, args, kwargs: calls.call(r, r.constant(function), args, kwargs)
-    return call
+    made = CompiledFunction(compiled, lambda r, args, kwargs: calls.call(r, r.constant(function), args, kwargs))
+    return functools.update_wrapper(made, function, [n for n in functools.WRAPPER_ASSIGNMENTS if hasattr(function, n)],
+                                    ())
 
 
 class OptimizedModule(Module):
@@ -678,5 +676,5 @@ def reset():
 @when_profiled
 def _record_regions(begins):
     """Lets runs of compiled functions be recorded as ranges of a profile."""
-    from ptcore.autograd.ranges import exchange
-    exchange(begins, Compiled, "__call__", lambda self: f"Torch-Compiled Region: {self.name}")
+    from ptcore.autograd.recording import USER, Range
+    record_regions((lambda entry: Range(USER, f"Torch-Compiled Region: {entry.name}")) if begins else None)

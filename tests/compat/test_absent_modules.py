@@ -186,7 +186,7 @@ from ptcore.compat.torch import _paths
 for path in ("_six", "ao.quantization.pt2e", "ao.quantization.quantizer.xnnpack_quantizer", "distributed.nothing",
              "distributed.tensor.nothing.more", "_inductor.nothing", "onnx.symbolic_opset99", "nn.quantized.nothing",
              "utils.data.datapipes.nothing", "fx.experimental.nothing", "legacy.nn", "npu", "testing._internal.nothing",
-             "_dynamo.nothing", "fx/experimental", "nn.backends.nothing", "jit._check"):
+             "_dynamo.nothing", "fx/experimental", "nn.backends.nothing", "jit._entry"):
     try:
         importlib.import_module("torch." + path)
     except ModuleNotFoundError as error:

@@ -15,7 +15,7 @@ from test_guards import X, equal
 
 import ptcore as pt
 from ptcore import nn
-from ptcore.jit.capture.source import NoSource, find
+from ptcore.jit._source import NoSource, find
 
 COUNT, SEEN = 0, []
 

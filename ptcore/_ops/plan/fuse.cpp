@@ -581,7 +581,7 @@ static void gather(const stream &t, const char *data, int64_t i, int64_t c, char
 
 void run_tiles(const group &g, const char *const *data, int64_t begin, int64_t end) {
     struct alignas(64) { char bytes[MAX_SLOTS][SLOT_BYTES]; } slots;
-    const size_t n = g.streams.size();
+    const size_t n = g.slots ? g.streams.size() : 0;    /* of those that may have to be gathered */
     for (size_t k = 0; k < n; k++)
         if (g.streams[k].form == SINGLE && g.streams[k].slot >= 0) gather(g.streams[k], data[k], 0, TILE, slots.bytes[g.streams[k].slot]);
     /* What needs no slots is one loop; rows are cut into tiles of one length. */

@@ -1,6 +1,10 @@
 """Pair: the plan of a program's values and the plan of its gradients, as one node of the tape."""
 cimport cython
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
+from cpython.sequence cimport PySequence_Fast_ITEMS
+from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 
 from ptcore._types cimport *
 from ptcore._node cimport Node, new_node
@@ -8,6 +12,9 @@ from ptcore._tensor cimport *
 from ptcore._ops.history cimport link, save
 from ptcore._ops.plan.plan cimport Plan
 from ptcore._dtype cimport dtype_of
+
+cdef enum:
+    FEW_PRIMALS = 4                     # whose versions need no memory of their own
 
 
 @cython.binding(False)                  # so that methods check their self
@@ -33,12 +40,6 @@ cdef class Pair:
     written : iterable of int
         Inputs that the program writes to.
     """
-    cdef Plan first
-    cdef Plan second_plan
-    cdef object second, again
-    cdef tuple saved, needs, metas, written
-    cdef int n_outs, n_graded
-    cdef uint8_t *graded
 
     def __init__(self, Plan first, second, again, saved, graded, needs, metas, written=()):
         cdef int k
@@ -57,29 +58,37 @@ cdef class Pair:
 
     def fits(self, list tensors):
         """Whether the program may be run on these tensors, and the same ones ask for gradients."""
-        return self.first is not None and self.first.may_take(tensors, True)
+        return self.first is not None and self.first.may_take(PySequence_Fast_ITEMS(tensors), len(tensors), True)
 
-    def record(self, list tensors, list results, state=None):
+    def record(self, list tensors, results, state=None):
         """Gives results of ``first`` their history; returns those of the program."""
-        return self.recorded(tensors, results, state)
+        return self.recorded(PySequence_Fast_ITEMS(tensors), len(tensors), tuple(results), state)
 
-    cdef list recorded(self, list tensors, list results, object state):
-        cdef Node n = new_node(-1, <int>len(tensors))
+    cdef tuple recorded(self, PyObject **tensors, Py_ssize_t m, tuple results, object state):
+        cdef Node n = new_node(-1, <int>m)
         cdef Rule rule = Rule.__new__(Rule)
-        cdef int i, k = 0, m = <int>len(tensors)
+        cdef int i, k
         cdef Tensor t
+        rule.pair, rule.state = self, state
+        rule.primals = PyTuple_New(m)
+        rule.versions = rule.few
+        if m > FEW_PRIMALS:
+            rule.versions = <uint64_t *>PyMem_Malloc(m * sizeof(uint64_t))
+            if rule.versions == NULL:
+                raise MemoryError()
         for i in range(m):
             t = <Tensor>tensors[i]
+            Py_INCREF(t)
+            PyTuple_SET_ITEM(rule.primals, i, t)
+            rule.versions[i] = version_of(t)
             if needs_grad(t):
                 link(n, i, t)
-        rule.pair, rule.primals, rule.state = self, tensors, state
-        rule.versions = [version_of(<Tensor>x) for x in tensors]
         n.fn, n.nout = rule, self.n_outs
-        for i in self.saved:
-            x = tensors[i] if i < m else results[i - m + self.n_outs]
+        for k in range(len(self.saved)):
+            i = self.saved[k]
+            x = rule.primals[i] if i < m else results[i - m + self.n_outs]
             # A result that is saved is an alias: it must not hold the node that holds it.
             save(n, k, x)
-            k += 1
         if self.n_outs > 1:
             n.out_meta = tuple([(shape_of(<Tensor>results[i]), dtype_of((<Tensor>results[i]).dt), results[i].device)
                                 if self.graded[i] else None for i in range(self.n_outs)])
@@ -89,16 +98,25 @@ cdef class Pair:
         return results if len(results) == self.n_outs else results[:self.n_outs]
 
     def __call__(self, list tensors, state=None):
-        return self.recorded(tensors, self.first.results_of(tensors, None), state)
+        return self.called(PySequence_Fast_ITEMS(tensors), len(tensors), state)
+
+    cdef tuple called(self, PyObject **tensors, Py_ssize_t m, object state):
+        return self.recorded(tensors, m, self.first.results_of(tensors, None), state)
 
 
 @cython.binding(False)                  # so that methods check their self
 cdef class Rule:
     """The gradients of one call, as the engine asks for them."""
     cdef Pair pair
-    cdef list primals, versions
+    cdef tuple primals
+    cdef uint64_t *versions
+    cdef (uint64_t)[FEW_PRIMALS] few
     cdef object state
     cdef object __weakref__
+
+    def __dealloc__(self):
+        if self.versions != self.few:
+            PyMem_Free(self.versions)
 
     @property
     def __name__(self):
@@ -106,8 +124,8 @@ cdef class Rule:
 
     def __call__(self, Node node not None, g, needs):
         cdef Pair p = self.pair
-        cdef list given = [], found
-        cdef list result = []
+        cdef list given = [], result = []
+        cdef tuple found
         cdef int k, i = 0, m = 0
         for k in range(<int>len(p.saved)):
             given.append(node.saved(k))
@@ -122,11 +140,11 @@ cdef class Rule:
             m += 1
         if pt_tls.grad_enabled:
             self.check_primals()
-            found = list(p.again(self.primals, given[len(p.saved):], self.state))
-        elif p.second_plan is not None and p.second_plan.may_take(given, False):
-            found = p.second_plan.results_of(given, None)
+            found = tuple(p.again(self.primals, given[len(p.saved):], self.state))
+        elif p.second_plan is not None and p.second_plan.may_take(PySequence_Fast_ITEMS(given), len(given), False):
+            found = p.second_plan.results_of(PySequence_Fast_ITEMS(given), None)
         else:
-            found = list(p.second.call(given, given))
+            found = tuple(p.second.call(given, given))
             plans = p.second.simple_plans
             p.second_plan = plans[0] if plans else None
         for k in range(<int>len(p.needs)):
@@ -141,7 +159,7 @@ cdef class Rule:
         """Nobody knows which primals the second derivative needs: none may have changed."""
         cdef int k
         for k in range(<int>len(self.primals)):
-            if version_of(<Tensor>self.primals[k]) != <uint64_t>self.versions[k] and k not in self.pair.written:
+            if version_of(<Tensor>self.primals[k]) != self.versions[k] and k not in self.pair.written:
                 raise RuntimeError("one of the variables needed for gradient computation has been modified by an "
                                    "inplace operation: an argument of a compiled function, whose second derivative is "
                                    "asked for")
@@ -158,6 +176,18 @@ cdef class _UsedUp:
     def __call__(self, node, g, needs):
         raise RuntimeError("backward: the graph has been freed by the backward that the compiled function has called; "
                            "trying to backward through it a second time needs retain_graph=True the first time")
+
+
+cdef bint is_asked(PyObject **tensors, Py_ssize_t m) except -1:
+    """Whether one of some values is a tensor that asks for a gradient."""
+    cdef Tensor t
+    cdef Py_ssize_t k
+    for k in range(m):
+        if isinstance(<object>tensors[k], Tensor):
+            t = <Tensor>tensors[k]
+            if t.flags & PT_REQUIRES_GRAD or (t.flags & PT_VIEW and needs_grad(t)):
+                return True
+    return False
 
 
 cdef object USED_UP = _UsedUp()
@@ -194,13 +224,10 @@ cdef class Runner:
     sources : list of (dict, name) or None
         Where it finds what it takes behind those at each call, as parameters of a module.
     """
-    cdef readonly list pairs, plans, sources
-    cdef list links
-    cdef object slow
-    cdef tuple constants
 
     def __init__(self, slow, constants=()):
-        self.pairs, self.plans, self.slow, self.constants = [], [], slow, tuple(constants)
+        self.pairs, self.plans, self.slow = [], [], slow
+        self.constants = tuple(constants) or None
 
     def watch(self, list sources, list links):
         """``links``: (dict, name, object) of what must be where it is, or else ``sources`` are given up."""
@@ -220,21 +247,34 @@ cdef class Runner:
         return True
 
     def __call__(self, *args):
-        cdef list tensors = list(args)
-        if self.constants:
-            tensors += self.constants
-        if self.sources is not None and not self.add_sources(tensors):
-            return self.slow(*args)
-        cdef bint asked = False
-        if pt_tls.grad_enabled:
+        return self.called(PySequence_Fast_ITEMS(args), len(args))
+
+    cdef object called(self, PyObject **args, Py_ssize_t n):
+        """The results for arguments that the caller keeps."""
+        cdef list more
+        cdef Py_ssize_t k
+        if self.constants is None and self.sources is None:
+            return self.called_with(args, n, args, n)
+        more = [<object>args[k] for k in range(n)]
+        if self.constants is not None:
+            more += self.constants
+        if self.sources is not None and not self.add_sources(more):
+            return self.called_slowly(args, n)
+        return self.called_with(PySequence_Fast_ITEMS(more), len(more), args, n)
+
+    cdef object called_with(self, PyObject **tensors, Py_ssize_t m, PyObject **args, Py_ssize_t n):
+        """``tensors``: the ``n`` arguments, and what the program takes behind those."""
+        cdef Pair pair
+        cdef Plan plan
+        if pt_tls.grad_enabled and is_asked(tensors, m):
             for pair in self.pairs:
-                if (<Pair>pair).first.may_take(tensors, True):
-                    return tuple((<Pair>pair).recorded(tensors, (<Pair>pair).first.results_of(tensors, None), None))
-            for x in tensors:
-                if isinstance(x, Tensor) and needs_grad(<Tensor>x):
-                    asked = True
-        if not asked:
+                if pair.first.may_take(tensors, m, True):
+                    return pair.called(tensors, m, None)
+        else:
             for plan in self.plans:
-                if (<Plan>plan).may_take(tensors, False):
-                    return tuple((<Plan>plan).results_of(tensors, None))
-        return self.slow(*args)
+                if plan.may_take(tensors, m, False):
+                    return plan.results_of(tensors, None)
+        return self.called_slowly(args, n)
+
+    cdef object called_slowly(self, PyObject **args, Py_ssize_t n):
+        return self.slow(*[<object>args[k] for k in range(n)])

@@ -1,4 +1,6 @@
 # The class of plans. See plan.pyx.
+from cpython.object cimport PyObject
+
 from ptcore._types cimport *
 from ptcore._tensor cimport Tensor
 from ptcore._ops.plan.hooks cimport pt_plan
@@ -31,7 +33,8 @@ cdef class Plan:
     cdef int n_buffers
     cdef Input *inputs
     cdef int n_inputs
-    cdef list results                   # buffers that get new memory at each run
+    cdef int *fresh                     # buffers that get new memory at each run
+    cdef int n_fresh
     cdef list versions                  # of inputs, where a recording without values began
     cdef list outputs                   # Spots, and what is no tensor
     cdef object arena
@@ -42,14 +45,16 @@ cdef class Plan:
 
     cdef void release(self) noexcept
     cdef void drop_bound(self) noexcept
+    cdef void done(self) noexcept
     cdef int keep(self, pt_storage *s, char *data, int64_t nbytes) noexcept
     cdef int name_input(self, int k, list given) except -1
-    cdef bint overlaps(self, list inputs) except -1
+    cdef bint overlaps(self, PyObject **inputs) except -1
     cdef int buffer_of(self, Tensor t) noexcept
-    cdef bint may_take(self, list inputs, bint grads) except -1
-    cdef list results_of(self, list inputs, object others)
-    cdef int execute(self, list inputs, object others) except -1
+    cdef bint may_take(self, PyObject **inputs, Py_ssize_t n, bint grads) except -1
+    cdef bint share_alike(self, PyObject **inputs) noexcept
+    cdef tuple results_of(self, PyObject **inputs, object others)
+    cdef int execute(self, PyObject **inputs, object others) except -1
     cdef Tensor tensor_at(self, Spot spot)
-    cdef int bind(self, list inputs) except -1
+    cdef int bind(self, PyObject **inputs) except -1
     cdef void bind_storage(self, int k, pt_storage *s, char *data) noexcept
     cdef int bind_new(self, int k) except -1

@@ -10,6 +10,10 @@ used twice. What works on data in another way spoils the plan, or at least this 
 """
 cimport cython
 from cpython.mem cimport PyMem_Calloc, PyMem_Free, PyMem_Malloc, PyMem_Realloc
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
+from cpython.sequence cimport PySequence_Fast_ITEMS
+from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 from libc.string cimport memcpy, memset
 
 from ptcore._types cimport *
@@ -27,6 +31,7 @@ cdef extern from "_state.h":
 
 cdef enum:
     FEW = 64                    # places of a table of storages that needs no memory of its own
+    FEW_INPUTS = 6              # that are compared with each other without a table
 
 
 @cython.binding(False)                  # so that methods check their self
@@ -91,6 +96,7 @@ cdef class Plan:
         PyMem_Free(self.inputs)
         PyMem_Free(self.bound)
         PyMem_Free(self.bytes_of)
+        PyMem_Free(self.fresh)
         PyMem_Free(self.seen)
         pt_plan_delete(self.p)
 
@@ -155,7 +161,7 @@ cdef class Plan:
             self.inputs[k].same = next((j for j in range(k) if (<Tensor>given[j]).storage == t.storage), k)
         for k in range(self.n_inputs):
             self.name_input(k, given)
-        if self.overlaps(given):
+        if self.overlaps(PySequence_Fast_ITEMS(given)):
             raise SharedMemory("begin: two inputs share memory through storages of their own")
         self.seen_mask = FEW
         while self.seen_mask < <size_t>(2 * self.n_inputs):
@@ -249,7 +255,7 @@ cdef class Plan:
             pt_plan_set_kind(self.p, k, PT_BUFFER_BOUND)
         return k
 
-    cdef bint overlaps(self, list inputs) except -1:
+    cdef bint overlaps(self, PyObject **inputs) except -1:
         """Whether inputs of different storages share memory: of two that are foreign, or whose address has left."""
         cdef Tensor t
         cdef Input *x
@@ -314,14 +320,17 @@ cdef class Plan:
         for k in range(self.n_kept):
             self.bytes_of[k] = self.kept[k].nbytes
             self.bound[k] = NULL
-        self.results = []
+        self.fresh = <int *>PyMem_Realloc(NULL, (len(self.outputs) + 1) * sizeof(int))
+        if self.fresh == NULL:
+            raise MemoryError()
         for x in self.outputs:
             if not isinstance(x, Spot):
                 continue
             b = (<Spot>x).place.buffer
             if b >= 0 and b not in taken and pt_plan_kind(self.p, b) != PT_BUFFER_BOUND:
                 taken.add(b)
-                self.results.append(b)
+                self.fresh[self.n_fresh] = b
+                self.n_fresh += 1
                 pt_plan_set_kind(self.p, b, PT_BUFFER_RESULT)
         for b in range(self.n_inputs):
             self.inputs[b].written = self.inputs[b].buffer >= 0 and pt_plan_writes(self.p, self.inputs[b].buffer)
@@ -340,23 +349,16 @@ cdef class Plan:
         """Whether a run may take these inputs: they are of the dtypes, sizes and strides of the recording, share memory
         as those did, and what is written to may be; the default dtype is what it was. ``grads``: and the same ones ask
         for gradients."""
-        return self.may_take(inputs, grads)
+        return self.may_take(PySequence_Fast_ITEMS(inputs), len(inputs), grads)
 
-    cdef bint may_take(self, list inputs, bint grads) except -1:
+    cdef bint may_take(self, PyObject **inputs, Py_ssize_t n, bint grads) except -1:
         cdef Tensor t
         cdef Input *x
         cdef int k
-        cdef (void *)[FEW] few
-        cdef void **seen = few
-        cdef size_t mask = FEW - 1
-        if (len(inputs) != self.n_inputs or self.busy or pt_tls.mode & PT_SLOW
-                or default_float() != self.default_dtype):
+        if (n != self.n_inputs or self.busy or pt_tls.mode & PT_SLOW or default_float() != self.default_dtype):
             return False
-        if 2 * self.n_inputs > FEW:
-            seen, mask = self.seen, self.seen_mask
-        memset(seen, 0, (mask + 1) * sizeof(void *))
         for k in range(self.n_inputs):
-            if not isinstance(inputs[k], Tensor):
+            if not isinstance(<object>inputs[k], Tensor):
                 return False
             t = <Tensor>inputs[k]
             x = &self.inputs[k]
@@ -366,45 +368,64 @@ cdef class Plan:
                         != x.needs_grad)
                     or (x.written and t.storage.flags & PT_STORAGE_READONLY)):
                 return False
-            if x.same != k:
-                if (<Tensor>inputs[x.same]).storage != t.storage:
-                    return False
-            elif seen_before(seen, mask, t.storage):
-                return False
             if x.offset >= 0 and (t.offset != x.offset or t.storage.nbytes < self.bytes_of[x.buffer]):
                 return False
-        return not self.writes_inputs or not self.overlaps(inputs)
+        return self.share_alike(inputs) and not (self.writes_inputs and self.overlaps(inputs))
+
+    cdef bint share_alike(self, PyObject **inputs) noexcept:
+        """Whether inputs have one storage where they had one in the recording, and nowhere else."""
+        cdef (void *)[FEW] few
+        cdef void **seen = few
+        cdef size_t mask = FEW - 1
+        cdef pt_storage *storage
+        cdef int k, j
+        if self.n_inputs > FEW_INPUTS:
+            if 2 * self.n_inputs > FEW:
+                seen, mask = self.seen, self.seen_mask
+            memset(seen, 0, (mask + 1) * sizeof(void *))
+        for k in range(self.n_inputs):
+            storage = (<Tensor>inputs[k]).storage
+            if self.inputs[k].same != k:
+                if (<Tensor>inputs[self.inputs[k].same]).storage != storage:
+                    return False
+            elif self.n_inputs > FEW_INPUTS:
+                if seen_before(seen, mask, storage):
+                    return False
+            else:
+                for j in range(k):
+                    if (<Tensor>inputs[j]).storage == storage:
+                        return False
+        return True
 
     def __call__(self, list inputs, object others=None):
         """The results of the program for other inputs, of which ``fits`` is true.
 
         ``others`` is called at each pause.
         """
-        return self.results_of(inputs, others)
+        return list(self.results_of(PySequence_Fast_ITEMS(inputs), others))
 
-    cdef list results_of(self, list inputs, object others):
-        cdef list made = []
+    cdef tuple results_of(self, PyObject **inputs, object others):
+        cdef Py_ssize_t k, n = len(self.outputs)
+        cdef tuple made = PyTuple_New(n)
         cdef Spot s
         self.execute(inputs, others)
         try:
-            for x in self.outputs:
-                if not isinstance(x, Spot):
-                    made.append(x)
-                    continue
-                s = <Spot>x
-                if s.of_input >= 0:
-                    made.append(inputs[s.of_input])
-                else:
-                    made.append(self.tensor_at(s))
+            for k in range(n):
+                x = self.outputs[k]
+                if isinstance(x, Spot):
+                    s = <Spot>x
+                    x = <object>inputs[s.of_input] if s.of_input >= 0 else self.tensor_at(s)
+                Py_INCREF(x)
+                PyTuple_SET_ITEM(made, k, x)
         finally:
-            self.finish()
+            self.done()
         return made
 
     def run(self, list inputs, object others=None):
         """Runs the program. The results are there, by ``tensor``, until ``finish``."""
-        self.execute(inputs, others)
+        self.execute(PySequence_Fast_ITEMS(inputs), others)
 
-    cdef int execute(self, list inputs, object others) except -1:
+    cdef int execute(self, PyObject **inputs, object others) except -1:
         cdef int64_t at = 0
         cdef int status
         cdef uint64_t seed = 0, offset = 0
@@ -434,24 +455,24 @@ cdef class Plan:
                 elif at != PT_PLAN_DONE:
                     others()
         except BaseException:
-            self.finish()
+            self.done()
             raise
         return 0
 
-    cdef int bind(self, list inputs) except -1:
+    cdef int bind(self, PyObject **inputs) except -1:
         cdef Tensor t
         cdef Input *x
         cdef int k
         cdef int64_t need = pt_plan_arena_bytes(self.p)
         for k in range(self.n_inputs):
-            t = <Tensor?>inputs[k]
+            t = <Tensor?><object>inputs[k]
             x = &self.inputs[k]
             if x.buffer >= 0:
                 self.bind_storage(x.buffer, t.storage, t.storage.data if x.offset >= 0 else address(t) + x.low)
             if x.written:
                 count_write(t)
-        for k in self.results:
-            self.bind_new(k)
+        for k in range(self.n_fresh):
+            self.bind_new(self.fresh[k])
         if need and (self.arena is None or (<Tensor>self.arena).storage.refs > 1):
             self.arena = new_tensor(PT_UINT8, 1, &need, DEVICE_CPU, -1)
             pt_plan_set_arena(self.p, (<Tensor>self.arena).storage.data)
@@ -500,6 +521,9 @@ cdef class Plan:
 
     def finish(self):
         """After the results have been taken: the next run may come."""
+        self.done()
+
+    cdef void done(self) noexcept:
         self.drop_bound()
         self.busy = False
 

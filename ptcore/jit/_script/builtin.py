@@ -5,6 +5,7 @@ import operator
 
 import ptcore
 from ptcore._tensor import Tensor
+from ptcore.jit._names import BUILTINS
 from ptcore.jit._script import operations, operators, types
 from ptcore.jit._script.annotations import annotate, is_scripting, jit_isinstance, unwrap_optional
 from ptcore.jit._script.asynchronous import fork, wait
@@ -29,14 +30,6 @@ from ptcore.jit._script.values import Iterable, Method, Mod, Py, Val
 
 __all__ = ["Builtins", "special"]
 
-_SPECIAL = {getattr(builtins, name): f"call_{name}" for name in (
-    "abs", "all", "any", "bin", "bool", "chr", "complex", "dict", "divmod", "enumerate", "float", "getattr", "hasattr",
-    "hex", "int", "isinstance", "len", "list", "max", "min", "oct", "ord", "pow", "print", "range", "repr", "reversed",
-    "round", "sorted", "str", "sum", "tuple", "type", "zip")}
-_SPECIAL |= {annotate: "call_annotate", jit_isinstance: "call_isinstance", is_scripting: "call_is_scripting",
-             fork: "call_fork", wait: "call_wait", unwrap_optional: "call_unwrap_optional"}
-
-
 def special(f):
     """The name of the method that reads calls of a builtin, or None."""
     try:
@@ -47,8 +40,6 @@ def special(f):
 
 class Builtins:
     """The part of the compiler that reads calls of builtins."""
-
-    SPECIAL_NAMES = tuple([f.__name__ for f in _SPECIAL if f.__module__ == "builtins"])
 
     def only_args(self, node, least, most=None):
         """The arguments of a builtin: ``least`` to ``most`` of them, none by name."""
@@ -515,3 +506,10 @@ class Builtins:
         if x.type.kind != "Future":
             raise self.error(f"wait takes what fork gives, not a value of type {x.type}")
         return self.emit(wait, (x,), x.type.args[0])
+
+
+# Function -> the name of the method above that reads its calls.
+_SPECIAL = {getattr(builtins, name): f"call_{name}" for name in BUILTINS if hasattr(Builtins, f"call_{name}")}
+Builtins.SPECIAL_NAMES = tuple([f.__name__ for f in _SPECIAL])
+_SPECIAL |= {annotate: "call_annotate", jit_isinstance: "call_isinstance", is_scripting: "call_is_scripting",
+             fork: "call_fork", wait: "call_wait", unwrap_optional: "call_unwrap_optional"}

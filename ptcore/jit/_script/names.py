@@ -4,7 +4,6 @@ Ops of rows are not in it: their rows name them.
 """
 import builtins
 import functools
-import operator
 
 import ptcore
 from ptcore._ops.call.offer import Overridable
@@ -12,15 +11,13 @@ from ptcore._sizes.expressions import FUNCTIONS
 from ptcore.fx import blocks
 from ptcore.fx.experimental.sizes import check_guards, sym_dim, sym_size
 from ptcore.fx.node import OpFunction
+from ptcore.fx.operators import OPERATORS
+from ptcore.jit._names import BESIDE_OPERATORS
 from ptcore.jit._script import operations, schemas
 from ptcore.jit._script.asynchronous import fork, wait
 
 __all__ = ["UNSAFE", "function_named", "name_of"]
 
-_OPERATORS = ("index", "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and_", "or_", "xor",
-              "lshift", "rshift", "eq", "ne", "lt", "le", "gt", "ge", "contains", "getitem", "setitem", "delitem",
-              "neg", "pos", "invert", "iadd", "imatmul", "isub", "imul", "itruediv", "ifloordiv", "imod", "ipow",
-              "iand", "ior", "ixor", "ilshift", "irshift")
 _BUILTINS = ("abs", "all", "any", "bin", "bool", "chr", "complex", "dict", "divmod", "float", "getattr", "hex", "int",
              "len", "max", "min", "oct", "ord", "print", "repr", "round", "str", "sum")
 # Functions of the package that are no ops.
@@ -42,7 +39,8 @@ _RESAMPLE = ("upsample", "upsample_bilinear", "upsample_nearest")
 def _table():
     """Two dicts: names to functions, and functions to names."""
     from ptcore.autograd.profiler import record_function
-    found = {f"operator.{n}": getattr(operator, n) for n in _OPERATORS}
+    found = {f"operator.{n}": f for n, f in BESIDE_OPERATORS.items()}
+    found |= {f"operator.{f.__name__}": f for o in OPERATORS.values() for f in (o.function, o.inplace) if f is not None}
     found |= {f"builtins.{n}": getattr(builtins, n) for n in _BUILTINS}
     found |= {f"math.{f.__name__}": f for f in schemas.math_schemas()}
     found |= {f"script.{n}": f for n, f in operations.NAMES.items()}

@@ -2,6 +2,7 @@
 import ast
 import operator
 
+from ptcore.jit._names import BY_NODE
 from ptcore.jit._script import operations
 from ptcore.jit._script.types import (
     BOOL,
@@ -23,24 +24,7 @@ from ptcore.jit._script.values import Val
 
 __all__ = ["binary", "compare", "unary"]
 
-BINARY = {ast.Add: ("+", operator.add, "__add__"), ast.Sub: ("-", operator.sub, "__sub__"),
-          ast.Mult: ("*", operator.mul, "__mul__"), ast.Div: ("/", operator.truediv, "__truediv__"),
-          ast.FloorDiv: ("//", operator.floordiv, "__floordiv__"), ast.Mod: ("%", operator.mod, "__mod__"),
-          ast.Pow: ("**", operator.pow, "__pow__"), ast.MatMult: ("@", operator.matmul, "__matmul__"),
-          ast.BitAnd: ("&", operator.and_, "__and__"), ast.BitOr: ("|", operator.or_, "__or__"),
-          ast.BitXor: ("^", operator.xor, "__xor__"), ast.LShift: ("<<", operator.lshift, "__lshift__"),
-          ast.RShift: (">>", operator.rshift, "__rshift__")}
-COMPARE = {ast.Eq: ("==", operator.eq, "__eq__"), ast.NotEq: ("!=", operator.ne, "__ne__"),
-           ast.Lt: ("<", operator.lt, "__lt__"), ast.LtE: ("<=", operator.le, "__le__"),
-           ast.Gt: (">", operator.gt, "__gt__"), ast.GtE: (">=", operator.ge, "__ge__")}
-UNARY = {ast.USub: ("-", operator.neg, "__neg__"), ast.UAdd: ("+", operator.pos, "__pos__"),
-         ast.Invert: ("~", operator.invert, "__invert__")}
 _ORDER = [BOOL, INT, FLOAT, COMPLEX]
-# Operators whose augmented assignment changes a list or tensor in place.
-INPLACE = {ast.Add: operator.iadd, ast.Sub: operator.isub, ast.Mult: operator.imul, ast.Div: operator.itruediv,
-           ast.FloorDiv: operator.ifloordiv, ast.Mod: operator.imod, ast.Pow: operator.ipow,
-           ast.BitAnd: operator.iand, ast.BitOr: operator.ior, ast.BitXor: operator.ixor,
-           ast.LShift: operator.ilshift, ast.RShift: operator.irshift, ast.MatMult: operator.imatmul}
 
 
 def _wider(a, b):
@@ -51,14 +35,15 @@ def _wider(a, b):
 
 def binary(c, op, a, b, inplace=False):
     """The value of a binary operator."""
-    symbol, function, magic = BINARY[op]
+    known = BY_NODE[op]
+    symbol, function, magic = known.symbol, known.function, known.magic
     made = _of_class(c, magic, a, b)
     if made is not None:
         return made
     s, t = a.type, b.type
     if TENSOR in (s, t) and all([x == TENSOR or x.is_number for x in (s, t)]):
-        if inplace and s == TENSOR and op in INPLACE:
-            function = INPLACE[op]
+        if inplace and s == TENSOR:
+            function = known.inplace
         return c.emit(function, (a, b), TENSOR)
     if s.is_number and t.is_number:
         made = _numbers(c, op, function, a, b)
@@ -116,7 +101,7 @@ def _of_class(c, magic, *args):
 
 
 def unary(c, op, a):
-    symbol, function, magic = UNARY[op]
+    symbol, function, magic = BY_NODE[op].symbol, BY_NODE[op].function, BY_NODE[op].magic
     made = _of_class(c, magic, a)
     if made is not None:
         return made
@@ -132,7 +117,7 @@ def unary(c, op, a):
 
 def compare(c, op, a, b):
     """A comparison of two values by any operator except ``is`` and ``in``."""
-    symbol, function, magic = COMPARE[op]
+    symbol, function, magic = BY_NODE[op].symbol, BY_NODE[op].function, BY_NODE[op].magic
     made = _of_class(c, magic, a, b)
     if made is not None:
         return made
@@ -145,7 +130,7 @@ def compare(c, op, a, b):
         return c.emit(function, (a, b), BOOL)
     if s == t == STR:
         return c.emit(function, (a, b), BOOL)
-    if s == t and s.kind == "Class" and op in COMPARE and (
+    if s == t and s.kind == "Class" and (
             c.class_info(a).fields is not None) and getattr(s.cls, magic) is not getattr(object, magic):
         return c.emit(function, (a, b), BOOL)
     if op in (ast.Eq, ast.NotEq):

@@ -3,8 +3,8 @@ import operator
 
 from ptcore.fx import blocks
 from ptcore.fx.graph import CodeWriter, path_of
-from ptcore.fx.node import Node
 from ptcore.jit._script import operations
+from ptcore.jit._script.types import Type
 
 __all__ = ["code_of"]
 
@@ -29,12 +29,11 @@ class _Text(CodeWriter):
         self.names_of[node] = made
         return made
 
-    def value(self, a):
-        if isinstance(a, Node):
-            return self.names_of[a]
-        if getattr(a, "__module__", "") and type(a).__name__ == "Type":
-            return str(a)
-        return super().value(a)
+    def node(self, node):
+        return self.names_of[node]
+
+    def leaf(self, a):
+        return str(a) if isinstance(a, Type) else super().leaf(a)
 
     def function(self, function):
         name = super().function(function)

@@ -1,14 +1,10 @@
-"""The source of a function: where it is, what its names mean, and errors that show it."""
-import __future__
-
+"""The source of a function in script: what its names mean, and errors that show a place in it."""
 import ast
 import builtins
-import functools
-import inspect
-import operator
 import types as python_types
 
 from ptcore.jit._script.types import AnnotationError, from_annotation
+from ptcore.jit._source import NoSource, find, lines_of, was_rewritten
 
 __all__ = ["NotSupportedError", "Place", "ScriptError", "Source"]
 
@@ -65,58 +61,24 @@ class Source:
         self.function, self.code = function, function.__code__
         self.name, self.file = function.__qualname__, self.code.co_filename
         try:
-            lines, first = inspect.getsourcelines(function)
-        except (OSError, TypeError, IndexError) as error:
-            raise ScriptError(f"script: there is no source of {self.name}: {error}; script reads the source of "
-                              "functions that are defined in files") from None
-        self.first, self.lines = first, lines
-        text, inside = "".join(lines), lines[0][:1].isspace()
-        if inside:                      # a method keeps its indent, so that columns are those of the file
-            text = "if True:\n" + text
-        try:
-            tree = _parsed(text)
-        except SyntaxError as error:
-            raise ScriptError(f"script: the source of {self.name} cannot be read alone: {error}; lambdas inside "
-                              "expressions are not scripted, give them a def") from None
-        if inside:
-            tree = ast.increment_lineno(tree, -1).body[0]
-        self.node = self._own(tree)
-        self._check()
+            self.node = find(self.code, is_proved=not was_rewritten(function.__globals__))
+        except NoSource as error:
+            raise ScriptError(f"script: {error}; script reads the source of functions that are defined in "
+                              "files") from None
+        if isinstance(self.node, ast.AsyncFunctionDef):
+            raise ScriptError(f"script: {self.name} is an async function; script has functions by def")
+        if isinstance(self.node, ast.Lambda):
+            raise NotSupportedError(f"script: {self.name} is a lambda ({self.file}:{self.node.lineno}); script "
+                                    "compiles functions that are written by def")
+        self.lines = lines_of(self.code)
         self.known = {}                 # names that are not bound yet, such as a class that is being made
         self._closure = dict(zip(self.code.co_freevars, function.__closure__ or ()))
-
-    def _own(self, tree):
-        node = tree.body[0] if tree.body else None
-        if isinstance(node, ast.FunctionDef):
-            return node
-        if isinstance(node, ast.AsyncFunctionDef):
-            raise ScriptError(f"script: {self.name} is an async function; script has functions by def")
-        raise NotSupportedError(f"script: {self.name} is a lambda ({self.file}:{self.first}); script compiles "
-                                "functions that are written by def")
-
-    def _check(self):
-        """Compiles the file as it is now, and checks that the function's code is among the result."""
-        lines, _ = inspect.findsource(self.function)
-        text = "".join(lines)
-        key = self.file, text
-        if key not in _compiled:
-            if len(_compiled) >= _FILES:
-                _compiled.clear()
-            try:
-                made = compile(text, self.file, "exec", flags=self.code.co_flags & _FUTURE, dont_inherit=True)
-            except SyntaxError:
-                made = None
-            _compiled[key] = [] if made is None else [*_codes(made)]
-        if self.code in _compiled[key] or _was_rewritten(self.function):
-            return
-        raise ScriptError(f"script: the source of {self.name} in {self.file} is not what was imported: the file was "
-                          "changed since; import it again")
 
     # -- places ------------------------------------------------------------------------------------
 
     def place(self, node):
         """Where a node of the tree is in the file."""
-        line = getattr(node, "lineno", 1)
+        line = getattr(node, "lineno", self.node.lineno)
         text = self.lines[line - 1].rstrip("\n") if line <= len(self.lines) else ""
         raw = text.encode()
         column = len(raw[:getattr(node, "col_offset", 0)].decode(errors="ignore"))
@@ -124,7 +86,7 @@ class Source:
             end = len(raw[:node.end_col_offset].decode(errors="ignore"))
         else:
             end = len(text)
-        return Place(self.file, self.first + line - 1, column, end, text, self.name)
+        return Place(self.file, line, column, end, text, self.name)
 
     # -- names -------------------------------------------------------------------------------------
 
@@ -183,32 +145,3 @@ class Source:
             except TypeError as error:
                 raise AnnotationError(str(error)) from None
         raise AnnotationError(f"{ast.unparse(node)} is no type")
-
-
-_compiled = {}                  # (file name, text) -> the code objects in it
-_FILES = 16
-_FUTURE = functools.reduce(operator.or_, [getattr(__future__, name).compiler_flag
-                                          for name in __future__.all_feature_names])
-
-
-def _parsed(text):
-    """The tree of a text, with comments of types where they can be read."""
-    try:
-        return ast.parse(text, type_comments=True)
-    except SyntaxError:
-        return ast.parse(text)
-
-
-def _codes(code):
-    for c in code.co_consts:
-        if isinstance(c, python_types.CodeType):
-            yield c
-            yield from _codes(c)
-
-
-def _was_rewritten(function):
-    """Whether a loader that is not Python's own made the module. Loaders of test tools change the code."""
-    spec = function.__globals__.get("__spec__")
-    loader = getattr(spec, "loader", None)
-    return loader is not None and type(loader).__module__.partition(".")[0] not in ("_frozen_importlib_external",
-                                                                                   "importlib", "zipimport")

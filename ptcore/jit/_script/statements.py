@@ -204,8 +204,6 @@ class Statements:
         raise self.error(f"a value of type {t} cannot be unpacked")
 
     def on_AugAssign(self, node):
-        if type(node.op) not in operators.BINARY:
-            raise self.error("this augmented assignment is not supported", NotSupportedError)
         target = node.target
         if isinstance(target, ast.Name):
             old = self.value(target)

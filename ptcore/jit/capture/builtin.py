@@ -1,5 +1,4 @@
 """The answers of a capture to calls of built-in functions and classes that inspect their arguments."""
-import builtins
 import collections
 import enum
 import functools
@@ -9,6 +8,8 @@ import types
 
 from ptcore._sizes.symbolic import SymBool, SymFloat, SymInt, sym_float, sym_int, sym_max, sym_min
 from ptcore._tensor import Tensor
+from ptcore.fx.operators import OPERATORS as PYTHON
+from ptcore.jit._names import OUTSIDE
 from ptcore.jit.capture.calls import (
     CLASSES,
     CONTAINERS,
@@ -179,13 +180,9 @@ SPECIAL |= {
     format: lambda r, x, *spec: format(formatted(r, x), *spec),
     divmod: lambda r, a, b: divmod(native(r, a), native(r, b)),
     pow: lambda r, *args: pow(*[native(r, a) for a in args]), ord: lambda r, x: ord(x), chr: lambda r, x: chr(x),
-    bin: lambda r, x: bin(x), hex: lambda r, x: hex(x), ascii: _refused("calls ascii()"),
-    print: _refused("prints"), id: _id, vars: _refused("calls vars()"),
-    dir: _refused("calls dir()"), locals: _refused("calls locals()"), globals: _refused("calls globals()"),
-    eval: _refused("calls eval()"), exec: _refused("calls exec()"), input: _refused("asks the user"),
-    open: _refused("opens a file"), compile: _refused("compiles source"), breakpoint: _refused("stops at a breakpoint"),
+    bin: lambda r, x: bin(x), hex: lambda r, x: hex(x), oct: lambda r, x: oct(x),
+    ascii: _refused("calls ascii()"), id: _id, **{f: _refused(what) for f, what in OUTSIDE.items()},
     functools.reduce: lambda r, f, x, *first: functools.reduce(native(r, f), r.elements(x), *first),
-    builtins.__import__: _refused("calls __import__()"),
 }
 
 
@@ -286,22 +283,17 @@ CLASSES |= {
 }
 
 
-def _operator(name):
-    return lambda r, a, b: r.binary(name, a, b)
+def _asked(kind, name):
+    """The answer to a call of a function of ``operator``: that to the operator itself."""
+    return lambda r, *args: getattr(r, kind)(name, *args)
 
 
-def _comparison(name):
-    return lambda r, a, b: r.compare(name, a, b)
-
-
-OPERATORS |= {getattr(operator, name): _operator(name)
-             for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and_", "or_", "xor")}
-OPERATORS |= {getattr(operator, name): _comparison(name)
-              for name in ("eq", "ne", "lt", "le", "gt", "ge", "is_", "is_not")}
+OPERATORS |= {o.function: _asked(o.kind, o.name) for o in PYTHON.values()}
+OPERATORS |= {o.inplace: _asked("augmented", o.inplace.__name__) for o in PYTHON.values() if o.inplace is not None}
+OPERATORS |= {getattr(operator, name): _asked("compare", name) for name in ("is_", "is_not")}
 OPERATORS |= {operator.index: lambda r, x: x if type(x) is SymInt else operator.index(native(r, x)),
-              operator.pos: lambda r, x: r.unary("pos", x), operator.invert: lambda r, x: r.unary("invert", x),
               operator.abs: lambda r, x: abs(native(r, x)), operator.concat: lambda r, a, b: r.binary("add", a, b)}
-OPERATORS |= {operator.getitem: lambda r, x, i: r.item(x, i), operator.neg: lambda r, x: r.unary("neg", x),
+OPERATORS |= {operator.getitem: lambda r, x, i: r.item(x, i),
               operator.contains: lambda r, x, i: r.contains(x, i), operator.not_: lambda r, x: not r.truth(x),
               operator.truth: lambda r, x: r.truth(x), math.prod: lambda r, x, *, start=1: functools.reduce(
                   lambda a, b: r.binary("mul", a, b), r.elements(x), start),

@@ -19,10 +19,11 @@ from ptcore._subclass import carried_by, payload_of
 from ptcore._tensor import Tensor
 from ptcore.amp.autocast_mode import autocast
 from ptcore.autograd.function import Function
+from ptcore.jit._entry import CompiledFunction
+from ptcore.jit._source import NoSource
 from ptcore.jit.capture.guards import tuple_of
 from ptcore.jit.capture.kinds import OWN_FUNCTIONS, is_container, is_mapping, is_sequence
 from ptcore.jit.capture.rewrite import Unwritable, is_rewritten, made_by, rewritten
-from ptcore.jit.capture.source import NoSource
 from ptcore.jit.capture.tracer import Stop, Unsupported
 from ptcore.nn.modules.container import ModuleList, Sequential
 from ptcore.nn.modules.module import Module
@@ -73,6 +74,8 @@ def call(r, f, args, kwargs):
         return _function(r, f, args, kwargs)
     if kind is types.MethodType:
         return _method(r, f, args, kwargs)
+    if kind is CompiledFunction:
+        return f._captured_as(r, args, kwargs)
     if isinstance(f, type):
         return _construct(r, f, args, kwargs)
     handler = SPECIAL.get(f) if kind is types.BuiltinFunctionType else None

@@ -7,7 +7,7 @@ fetches the tensors that the segment takes.
 import types
 import weakref
 
-from ptcore.jit._check import Check, Look
+from ptcore.jit._entry import Check, Guards, Look
 
 
 class Source:
@@ -225,7 +225,7 @@ SLOW_CHECKS = 4
 NAMED = ("no attribute", "no key", "has key")       # kinds that may occur several times on one source
 
 
-class Program:
+class Program(Guards):
     """The guards of a segment and the inputs it takes.
 
     Attributes
@@ -438,7 +438,7 @@ class _Writer:
             self.once("length", v, e)
         elif kind == "value" and type(e) in (bool, type(None)):
             self.once("is", v, expected=e)
-        elif kind == "value" and type(e) in (int, str):
+        elif kind == "value" and (type(e) in (int, str) or (type(e) is float and e == e and e != 0)):
             self.once("equal", v, expected=e)
         elif kind in ("no key", "has key"):
             self.once("has not" if kind == "no key" else "has", v, expected=e)

@@ -6,6 +6,7 @@ from collections import OrderedDict, defaultdict, deque
 import ptcore
 from ptcore._sizes.symbolic import SymBool, SymFloat, SymInt
 from ptcore._tensor import Tensor
+from ptcore.jit._entry import CompiledFunction
 from ptcore.nn.modules.registry import Registry
 
 OWN_FUNCTIONS = (type(ptcore.relu), type(ptcore.zeros), type(Tensor.item))      # compiled functions of the package
@@ -15,7 +16,8 @@ VALUES = {int, float, complex, bool, str, bytes, type(None), type(Ellipsis), typ
 # Objects guarded by identity. Their attributes are never read, or are guarded one by one.
 OBJECTS = (types.FunctionType, types.BuiltinFunctionType, type, types.ModuleType, types.MethodDescriptorType,
            types.WrapperDescriptorType, types.ClassMethodDescriptorType, property, *OWN_FUNCTIONS, staticmethod,
-           classmethod, types.MemberDescriptorType, types.GetSetDescriptorType, types.MethodWrapperType)
+           classmethod, types.MemberDescriptorType, types.GetSetDescriptorType, types.MethodWrapperType,
+           CompiledFunction)
 FIELD = type(collections.namedtuple("_", "a").a)
 SEQUENCES, MAPPINGS = (list, tuple, deque), (dict, OrderedDict, defaultdict, Registry)
 SETS = (set, frozenset)

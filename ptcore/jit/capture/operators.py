@@ -6,6 +6,7 @@ from collections import OrderedDict, deque
 
 from ptcore._subclass import carried_by, payload_of
 from ptcore._tensor import Tensor
+from ptcore.fx.operators import COMPARED
 from ptcore.jit.capture import builtin, calls
 from ptcore.jit.capture.guards import ABSENT
 from ptcore.jit.capture.kinds import NUMBERS, OBJECTS, SETS, VALUES, is_container, is_mapping, is_sequence
@@ -14,7 +15,6 @@ from ptcore.jit.capture.tracer import Stop
 
 KEYS = type({}.keys()), type(OrderedDict().keys())
 ITEMS = type({}.values()), type({}.items()), type(OrderedDict().values()), type(OrderedDict().items())
-REFLECTED = {"eq": "eq", "ne": "ne", "lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}
 
 
 class Operators:
@@ -153,7 +153,7 @@ class Operators:
         if name in ("in_", "not_in"):
             found = self.contains(b, a)
             return found if name == "in_" else not self.truth(found)
-        for x, y, word in ((a, b, name), (b, a, REFLECTED[name])):
+        for x, y, word in ((a, b, name), (b, a, COMPARED[name])):
             found = self.in_class(type(x), f"__{word}__")
             if isinstance(found, types.FunctionType):
                 result = self.call(found, x, y)

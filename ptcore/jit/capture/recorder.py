@@ -15,6 +15,7 @@ from ptcore._interpret import aside
 from ptcore._node import user_at
 from ptcore._subclass import carried_by, payload_of
 from ptcore._tensor import Tensor
+from ptcore.jit._entry import CompiledFunction
 from ptcore.jit.capture import calls
 from ptcore.jit.capture.effects import SetGrad, outside_method
 from ptcore.jit.capture.guards import ABSENT, Source, class_value, owner_of, tuple_of
@@ -234,6 +235,8 @@ class Recorder(Operators):
             heap = [c for c in cls.__mro__ if c.__flags__ & 1 << 9]
             if heap:                    # a class of Python code
                 self.guard("class", source, found)
+            if type(found) is CompiledFunction:
+                found = found._compiled.function        # a captured program contains the function itself
             self.classes[key] = found
         return found
 

@@ -6,18 +6,13 @@ the ``Recorder``.
 """
 import ast
 
-from ptcore.jit.capture.source import NoSource, class_of, find
+from ptcore.jit._names import BY_NODE, COMPARISONS
+from ptcore.jit._source import NoSource, class_of, find
 
 RECORDER, OUTSIDE = "_ptcore_recorder", "_ptcore_outside"
 # The globals of rewritten functions, by which they are recognised as well.
 NAMESPACE = {"__name__": "ptcore.jit.rewritten", "__builtins__": __builtins__}
 
-BINARY = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv", ast.FloorDiv: "floordiv",
-          ast.Mod: "mod", ast.Pow: "pow", ast.MatMult: "matmul", ast.LShift: "lshift", ast.RShift: "rshift",
-          ast.BitAnd: "and_", ast.BitOr: "or_", ast.BitXor: "xor"}
-UNARY = {ast.UAdd: "pos", ast.USub: "neg", ast.Invert: "invert"}
-COMPARED = {ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge", ast.Is: "is_",
-            ast.IsNot: "is_not", ast.In: "in_", ast.NotIn: "not_in"}
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
@@ -336,7 +331,7 @@ class Writer(ast.NodeTransformer):
         return self.store(node.target, self.visit(node.value), node)
 
     def visit_AugAssign(self, node):
-        name, target = "i" + BINARY[type(node.op)].rstrip("_"), node.target
+        name, target = "i" + BY_NODE[type(node.op)].name.rstrip("_"), node.target
         if isinstance(target, ast.Name):
             read = self.visit(ast.copy_location(ast.Name(target.id, ast.Load()), target))
             return self.store(target, self.ask(node, "augmented", name, read, self.visit(node.value)), node)
@@ -458,15 +453,15 @@ class Writer(ast.NodeTransformer):
             return self.truth(node)
         if isinstance(node.operand, ast.Constant):
             return node
-        return self.ask(node, "unary", UNARY[type(node.op)], self.visit(node.operand))
+        return self.ask(node, "unary", BY_NODE[type(node.op)].name, self.visit(node.operand))
 
     def visit_BinOp(self, node):
         if isinstance(node.left, ast.Constant) and isinstance(node.right, ast.Constant):
             return node
-        return self.ask(node, "binary", BINARY[type(node.op)], self.visit(node.left), self.visit(node.right))
+        return self.ask(node, "binary", BY_NODE[type(node.op)].name, self.visit(node.left), self.visit(node.right))
 
     def visit_Compare(self, node):
-        names = [COMPARED[type(op)] for op in node.ops]
+        names = [COMPARISONS[type(op)] for op in node.ops]
         if len(names) == 1:
             return self.ask(node, "compare", names[0], self.visit(node.left), self.visit(node.comparators[0]))
         pairs = [x for name, right in zip(names, node.comparators) for x in (ast.Constant(name), self.later(right))]

@@ -3,7 +3,6 @@ import enum
 import types
 from collections import OrderedDict, defaultdict, deque
 from functools import partial
-from operator import itemgetter
 
 import numpy as np
 
@@ -19,7 +18,7 @@ from ptcore._state import put_grad_enabled as set_mode
 from ptcore._subclass import carried_by, payload_of
 from ptcore._tensor import Tensor
 from ptcore.fx.node import Node
-from ptcore.jit._check import Modes
+from ptcore.jit._entry import Modes, Part, Results
 from ptcore.jit.capture.deferred import Deferred, defer
 from ptcore.jit.capture.effects import Grads, history_of
 from ptcore.jit.capture.guards import Program, Source, TensorLook, tuple_of
@@ -29,7 +28,7 @@ from ptcore.jit.capture.tracer import CaptureTracer, Feed, Unsupported, _Detache
 from ptcore.nn.parameter import Parameter
 
 
-class Segment:
+class Segment(Part):
     """A part of a captured call up to a read of a value, or to its end.
 
     Attributes
@@ -56,23 +55,18 @@ class Segment:
         Makes the user's result, at the end.
     """
 
-    __slots__ = ("asks", "children", "count", "effects", "entry_grad", "exit_grad", "feeds", "impure", "live", "module",
-                 "plain", "program", "quiet", "run", "start_grad", "take", "template", "varying", "where", "written")
+    __slots__ = ("children", "count", "feeds", "impure", "live", "module", "quiet", "varying", "where", "written")
 
     def __init__(self, program, module, feeds, asks, live, entry_grad, effects=(), quiet=False):
         self.program, self.module, self.feeds, self.asks, self.live = program, module, feeds, asks, live
-        self.effects, self.quiet = effects, quiet
+        self.effects, self.quiet = list(effects), quiet
         self.start_grad, self.entry_grad, self.exit_grad = entry_grad, entry_grad and not quiet, entry_grad
-        self.children, self.template, self.run, self.where = {}, None, None, None
-        self.plain = feeds == list(range(len(program.inputs)))
-        self.take = itemgetter(*feeds) if len(feeds) > 1 and min(feeds) >= 0 else None
+        self.children, self.where = {}, None
+        if feeds != list(range(len(program.inputs))) and min(feeds, default=0) >= 0:
+            self.places = tuple(feeds)
         self.impure, self.written = _written(module.graph, feeds)
 
     def arguments(self, inputs, before):
-        if self.plain:
-            return inputs
-        if self.take is not None:
-            return self.take(inputs)
         return [inputs[k] if k >= 0 else before[~k] for k in self.feeds]
 
     def has_rows(self):
@@ -587,27 +581,25 @@ class Builder:
         raise Unsupported(f"it returns an object of class {cls.__name__}")
 
 
-class Template:
+class Template(Results):
     """Builds the user's result of a segment's results."""
 
-    __slots__ = ("build", "form", "used_up")
+    __slots__ = ("form", "used_up")
 
     def __init__(self, form, used_up=()):
         self.form, self.used_up = form, tuple(used_up)
-        if used_up:
-            self.build = self.build_used_up
-        elif form[0] == "out":
-            place = form[1]
-            self.build = lambda outs, args: outs[place]
-        elif form[0] == "sequence" and form[2] is tuple and all(f[0] == "out" for f in form[3]):
-            places = [f[1] for f in form[3]]
-            self.build = lambda outs, args: tuple([outs[k] for k in places])
-        else:
-            self.build = lambda outs, args: self.make(self.form, outs, args, {})
+        places = None
+        if not used_up and form[0] == "out":
+            places = form[1]
+        elif not used_up and form[0] == "sequence" and form[2] is tuple and all(f[0] == "out" for f in form[3]):
+            places = tuple([f[1] for f in form[3]])
+        super().__init__(places)
 
-    def build_used_up(self, outs, args):
-        used_up(outs, self.used_up)
-        return outs[self.form[1]] if self.form[0] == "out" else self.make(self.form, outs, args, {})
+    def build(self, outs, args):
+        """The result, of a segment's results and the arguments of the call."""
+        if self.used_up:
+            used_up(outs, self.used_up)
+        return self.make(self.form, outs, args, {})
 
     def make(self, form, outs, args, made):
         kind = form[0]

@@ -2,8 +2,8 @@
 import ast
 import types
 
-from ptcore.jit.capture.source import CALL as NAME
-from ptcore.jit.capture.source import NoSource, _bare, _Calls, class_of, find
+from ptcore.jit._source import CALL as NAME
+from ptcore.jit._source import NoSource, compiled_from, find, with_calls
 
 # Files of the package whose functions call modules of the user; other functions of the package run as they are.
 FILES = ("ptcore.nn.modules.container", "ptcore.nn.modules.transformer", "ptcore.examples")
@@ -27,25 +27,9 @@ def calling(function, dispatch):
         return None
     if isinstance(found, ast.Lambda) or {"locals", "exec", "eval"} & set(code.co_names):
         return None
-    body = [_Calls().visit(statement) for statement in found.body]
-    inner = type(found)(name=found.name, args=_bare(found.args), body=body, decorator_list=[], returns=None,
-                        type_params=[])
-    ast.copy_location(inner, found)
-    within = class_of(code)
-    statements = [inner] if within is None else [ast.ClassDef(name=within, bases=[], keywords=[], body=[inner],
-                                                              decorator_list=[], type_params=[])]
-    outside = sorted({within or code.co_name} - set(code.co_freevars))
-    if outside:
-        statements.insert(0, ast.Global(outside))
-    names = [n for n in code.co_freevars if n != "__class__"] + [NAME]
-    outer = ast.FunctionDef(name="_outer", args=ast.arguments(
-        posonlyargs=[], args=[ast.arg(n) for n in names], vararg=None, kwonlyargs=[], kw_defaults=[], kwarg=None,
-        defaults=[]), body=statements, decorator_list=[], type_params=[])
-    try:
-        made = compile(ast.fix_missing_locations(ast.Module([outer], [])), code.co_filename, "exec", dont_inherit=True)
-    except (SyntaxError, ValueError):
+    inner = compiled_from(with_calls(found), code, more=(NAME,))
+    if inner is None:
         return None
-    inner = _find(made, code.co_name, 2 if within is None else 3)
     cells = dict(zip(code.co_freevars, function.__closure__ or ()))
 
     def call(f, *args, **kwargs):
@@ -57,14 +41,3 @@ def calling(function, dispatch):
                                  tuple([cells[n] for n in inner.co_freevars]))
     shallow.__kwdefaults__, shallow.__qualname__ = function.__kwdefaults__, function.__qualname__
     return shallow if owner is None else types.MethodType(shallow, owner)
-
-
-def _find(code, name, depth):
-    for c in code.co_consts:
-        if isinstance(c, types.CodeType):
-            if depth == 1 and c.co_name == name:
-                return c
-            found = _find(c, name, depth - 1) if depth > 1 else None
-            if found is not None:
-                return found
-    return None

@@ -1,4 +1,7 @@
-"""The source of a function, with a proof that the function's code was compiled from it."""
+"""The source of a function, with a proof that the function's code was compiled from it.
+
+Captures and scripted functions both read it here.
+"""
 import __future__
 
 import ast
@@ -44,8 +47,27 @@ def with_calls(found):
                                          type_params=[]), found)
 
 
-def find(code):
+def lines_of(code):
+    """The lines of the file of a code object, as ``find`` has read them."""
+    return linecache.getlines(code.co_filename)
+
+
+def was_rewritten(space):
+    """Whether a loader that is not Python's own made the module with these globals. Loaders of test tools change the
+    code, so that no text compiles to it."""
+    loader = getattr(space.get("__spec__"), "loader", None)
+    return loader is not None and type(loader).__module__.partition(".")[0] not in ("_frozen_importlib_external",
+                                                                                   "importlib", "zipimport")
+
+
+def find(code, is_proved=True):
     """The definition or the lambda that a code object was compiled from, with the line numbers of its file.
+
+    Parameters
+    ----------
+    code : code
+    is_proved : bool, default: True
+        Whether the text must compile to this code. Without that the text at the function's line is taken.
 
     Raises
     ------
@@ -60,6 +82,8 @@ def find(code):
         if not lines or code.co_firstlineno > len(lines):
             continue
         for found in _candidates(code, lines):
+            if not is_proved:
+                return found
             if CALL in code.co_freevars:    # nested in a function whose calls were replaced
                 if _same(compiled_from(with_calls(copy.deepcopy(found)), code), code):
                     return found
@@ -99,7 +123,7 @@ def _whole(name, lines):
     known = _files.get(name)
     if known is None or known[0] is not lines:
         try:
-            known = _files[name] = lines, ast.parse("".join(lines))
+            known = _files[name] = lines, _parsed("".join(lines))
         except SyntaxError:
             known = lines, None
     return known[1]
@@ -137,6 +161,14 @@ def _lambdas(tree, code):
     return [node for node in ast.walk(tree) if isinstance(node, ast.Lambda) and node.lineno == code.co_firstlineno]
 
 
+def _parsed(text):
+    """The tree of a text, with comments of types where they can be read."""
+    try:
+        return ast.parse(text, type_comments=True)
+    except SyntaxError:
+        return ast.parse(text)
+
+
 def _blocks(code, lines):
     """Parsed texts from the function's first line to a line behind its last one with code."""
     start = code.co_firstlineno - 1
@@ -152,7 +184,7 @@ def _blocks(code, lines):
             end += 1
         text = "".join(lines[start:end])
         try:
-            tree = ast.parse("if 1:\n" + text if indent else text)
+            tree = _parsed("if 1:\n" + text if indent else text)
         except SyntaxError:
             end += 1
             if end > len(lines):
@@ -176,9 +208,9 @@ def class_of(code):
     return parts[k] if k >= 0 else None
 
 
-def compiled_from(found, code, imported=()):
+def compiled_from(found, code, imported=(), more=()):
     """Compiles a definition inside scopes like those around ``code``, in a file with these imports; returns its code
-    object."""
+    object, or None. ``more``: names of the scopes around it beside the free ones of ``code``."""
     if isinstance(found, ast.Lambda):
         inner = ast.Lambda(_bare(found.args), found.body)
         body = ast.Expr(inner)
@@ -191,7 +223,7 @@ def compiled_from(found, code, imported=()):
         body = ast.ClassDef(name=within, bases=[], keywords=[], body=[body], decorator_list=[], type_params=[])
     outside = sorted({within or code.co_name} - {*code.co_freevars, "<lambda>"})
     body = [ast.Global(outside), body] if outside else [body]
-    outer = ast.FunctionDef(name="_outer", args=_arguments(code.co_freevars), body=body, decorator_list=[],
+    outer = ast.FunctionDef(name="_outer", args=_arguments((*code.co_freevars, *more)), body=body, decorator_list=[],
                             type_params=[])
     imports = [ast.Import([ast.alias(n)]) for n in sorted(imported)]
     tree = ast.fix_missing_locations(ast.Module([outer, *imports], []))

@@ -1,0 +1,27 @@
+# A program that runs as plans, with gradients or without. See pair.pyx.
+from cpython.object cimport PyObject
+
+from ptcore._types cimport *
+from ptcore._ops.plan.plan cimport Plan
+
+cdef class Pair:
+    cdef Plan first
+    cdef Plan second_plan
+    cdef object second, again
+    cdef tuple saved, needs, metas, written
+    cdef int n_outs
+    cdef uint8_t *graded
+
+    cdef tuple recorded(self, PyObject **tensors, Py_ssize_t m, tuple results, object state)
+    cdef tuple called(self, PyObject **tensors, Py_ssize_t m, object state)
+
+cdef class Runner:
+    cdef readonly list pairs, plans, sources
+    cdef list links
+    cdef object slow
+    cdef tuple constants
+
+    cdef bint add_sources(self, list tensors)
+    cdef object called(self, PyObject **args, Py_ssize_t n)
+    cdef object called_with(self, PyObject **tensors, Py_ssize_t m, PyObject **args, Py_ssize_t n)
+    cdef object called_slowly(self, PyObject **args, Py_ssize_t n)
