@@ -99,7 +99,7 @@ int pt_event_begin(pt_frame *f, int kind, PyObject *what) {
 void pt_event_end(pt_frame *f) {
     pt_tls.mode |= f->rule;
     f->rule = 0;
-    if (f->run == 0 || f->run != pt_profile.run)        /* its profile may have ended inside of it */
+    if (f->run == 0 || f->run != pt_profile.run) /* its profile may have ended inside of it */
         return;
     pt_recorder *r = f->recorder;
     if (f->event->device != nullptr) {
@@ -114,12 +114,14 @@ void pt_event_end(pt_frame *f) {
     f->run = 0;
     if (r->open == f->event->number) {
         r->open = f->event->parent;
-        while (r->open >= 0 && pt_recorder_event(r, r->open)->end != 0)     /* a generator's may be over before */
+        while (r->open >= 0 &&
+               pt_recorder_event(r, r->open)->end != 0) /* a generator's may be over before */
             r->open = pt_recorder_event(r, r->open)->parent;
     }
 }
 
-int pt_call_begin(pt_frame *f, PyObject *what, PyObject *const *args, Py_ssize_t n, PyObject *keywords) {
+int pt_call_begin(pt_frame *f, PyObject *what, PyObject *const *args, Py_ssize_t n,
+                  PyObject *keywords) {
     if (!pt_event_begin(f, PT_EVENT_OP, what))
         return 0;
     f->rule = pt_tls.mode & PT_MODE_RULE;           /* what this op calls by id is its own */

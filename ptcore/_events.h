@@ -1,19 +1,22 @@
 /* Events: what ran when, on which thread, while a profile is on.
  *
- * Nothing on the way of a call asks whether one is. The entries that programs call (the vectorcall of an OpFunction and of
- * an Overridable, the operators of the ground's table) are exchanged for ones that record, and put back when it ends. An
- * event is written in C, into chunks of its own thread; Python objects are made of them when the profile is over.
+ * Nothing on the way of a call asks whether one is. The entries that programs call (the vectorcall
+ * of an OpFunction and of an Overridable, the operators of the ground's table) are exchanged for
+ * ones that record, and put back when it ends. An event is written in C, into chunks of its own
+ * thread; Python objects are made of them when the profile is over.
  */
 #ifndef PTCORE_EVENTS_H
 #define PTCORE_EVENTS_H
 #include <Python.h>
 #include <stdint.h>
 
-/* A bit of pt_modes_seen beside those of _state.h, which goes when the profile ends: where that word is looked at in any
- * case, a method that is no function of an op (item, detach) finds there that it is to record itself. */
+/* A bit of pt_modes_seen beside those of _state.h, which goes when the profile ends: where that
+ * word is looked at in any case, a method that is no function of an op (item, detach) finds there
+ * that it is to record itself. */
 enum { PT_SEEN_PROFILE = 1 << 23 };
-/* A bit of the thread's mode word beside those of _state.h: the rule of a node runs and is recorded. Rules call fused
- * derivatives by id, through no entry; ``elementwise`` finds the bit where it looks at the word in any case. */
+/* A bit of the thread's mode word beside those of _state.h: the rule of a node runs and is
+ * recorded. Rules call fused derivatives by id, through no entry; ``elementwise`` finds the bit
+ * where it looks at the word in any case. */
 enum { PT_MODE_RULE = 1 << 24 };
 
 enum pt_event_kind {
@@ -63,7 +66,8 @@ typedef struct pt_profile_state {
     /* describe the arguments of a call, name the frames of a thread; errors are cleared by them */
     void (*inputs)(pt_recorder *, pt_event *, PyObject **args, Py_ssize_t n, PyObject *keywords);
     PyObject *(*stack)(void);
-    /* notes where the work of a device begins and ends, where a call has any; NULL: devices are not asked */
+    /* notes where the work of a device begins and ends, where a call has any; NULL: devices are not
+     * asked */
     PyObject *(*device_begin)(PyObject **args, Py_ssize_t n, PyObject *keywords);
     void (*device_end)(PyObject *);
     uint64_t (*sequence)(void);
@@ -82,11 +86,13 @@ extern "C" {
 #endif
 extern pt_profile_state pt_profile;
 int64_t pt_event_clock(void);
-/* Begins an event on this thread, if it is recorded; false: it is not, and there is nothing to end. */
+/* Begins an event on this thread, if it is recorded; false: it is not, and there is nothing to end.
+ */
 int pt_event_begin(pt_frame *f, int kind, PyObject *what);
 void pt_event_end(pt_frame *f);
 /* A begun event of a call with its arguments described. */
-int pt_call_begin(pt_frame *f, PyObject *what, PyObject *const *args, Py_ssize_t n, PyObject *keywords);
+int pt_call_begin(pt_frame *f, PyObject *what, PyObject *const *args, Py_ssize_t n,
+                  PyObject *keywords);
 void pt_memory_event(int64_t bytes);
 /* Room for n words of the thread, whose place is returned; -1: there is none. */
 int64_t pt_recorder_words(pt_recorder *r, int64_t n);
@@ -94,7 +100,8 @@ int64_t pt_recorder_words(pt_recorder *r, int64_t n);
 pt_recorder *pt_recorder_here(void);
 /* A profile begins on this thread; 0: no memory. */
 int pt_profile_start(void);
-/* It ends; its recorders are the caller's, who frees them. (One that is busy then is never freed.) */
+/* It ends; its recorders are the caller's, who frees them. (One that is busy then is never freed.)
+ */
 pt_recorder *pt_profile_stop(void);
 void pt_recorder_free(pt_recorder *r);
 static inline pt_event *pt_recorder_event(pt_recorder *r, int32_t k) {

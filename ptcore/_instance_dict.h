@@ -11,7 +11,9 @@ static Py_ssize_t pt_dict_offset;
 static traverseproc pt_base_traverse;
 static inquiry pt_base_clear;
 
-static inline PyObject **pt_dict_of(PyObject *self) { return (PyObject **)((char *)self + pt_dict_offset); }
+static inline PyObject **pt_dict_of(PyObject *self) {
+    return (PyObject **)((char *)self + pt_dict_offset);
+}
 
 static int pt_dict_traverse(PyObject *self, visitproc visit, void *arg) {
     Py_VISIT(*pt_dict_of(self));

@@ -1,6 +1,7 @@
 /* See _source_line.h. The one file that sees CPython's internal headers. */
 #define PY_SSIZE_T_CLEAN
-#define Py_BUILD_CORE_MODULE 1      /* which shows the headers of the core; symbols are imported as they are */
+#define Py_BUILD_CORE_MODULE \
+    1      /* which shows the headers of the core; symbols are imported as they are */
 #include "_source_line.h"
 #include <string.h>
 
@@ -28,7 +29,8 @@ void pt_set_package(PyObject *prefix) {
     Py_XSETREF(package, prefix);
 }
 
-/* A name of wider characters than the folder's is that of no file in it: the package's own are ASCII. */
+/* A name of wider characters than the folder's is that of no file in it: the package's own are
+ * ASCII. */
 int pt_is_package(PyObject *name) {
     Py_ssize_t n;
     int kind = (int)PyUnicode_KIND(name);
@@ -38,10 +40,13 @@ int pt_is_package(PyObject *name) {
     if (package == NULL || (int)PyUnicode_KIND(package) != kind)
         return 0;
     n = PyUnicode_GET_LENGTH(package);
-    return PyUnicode_GET_LENGTH(name) >= n && memcmp(data, PyUnicode_DATA(package), (size_t)(n * kind)) == 0;
+    return PyUnicode_GET_LENGTH(name) >= n &&
+           memcmp(data, PyUnicode_DATA(package), (size_t)(n * kind)) == 0;
 }
 
-int pt_line_of(PyObject *code, int instruction) { return PyCode_Addr2Line((PyCodeObject *)code, instruction); }
+int pt_line_of(PyObject *code, int instruction) {
+    return PyCode_Addr2Line((PyCodeObject *)code, instruction);
+}
 
 PyObject *pt_user_code(int *instruction) {
 #if PT_HAS_FRAMES

@@ -13,31 +13,32 @@ enum {
     PT_NONCONTIGUOUS = 1 << 1,  /* set iff not C-contiguous */
     PT_SUBCLASS = 1 << 2,       /* its class overrides __torch_function__ */
     PT_NON_CPU = 1 << 3,        /* any device but the CPU, meta included */
-    PT_INTERPOSED = 1 << 4,     /* tensor: carries an interpreter's payload; mode: one is active */
-    PT_VIEW = 1 << 5,           /* a differentiable view: base is set */
-    PT_DATA = 1 << 6,           /* counts its writes apart from its storage's (.data) */
-    PT_INFERENCE = 1 << 7,      /* made under inference_mode */
-    PT_TANGENT = 1 << 8,        /* carries a forward-mode tangent */
-    PT_NOT_EXACT = 1 << 9,      /* its type is a subclass of Tensor (Parameter included) */
-    PT_NO_GRAD_VIEW = 1 << 10,  /* a view made where history was not recorded */
-    PT_MULTI_VIEW = 1 << 11,    /* one of several views made by one call (split, unbind) */
+    PT_INTERPOSED = 1 << 4, /* tensor: carries an interpreter's payload; mode: one is active */
+    PT_VIEW = 1 << 5, /* a differentiable view: base is set */
+    PT_DATA = 1 << 6, /* counts its writes apart from its storage's (.data) */
+    PT_INFERENCE = 1 << 7, /* made under inference_mode */
+    PT_TANGENT = 1 << 8, /* carries a forward-mode tangent */
+    PT_NOT_EXACT = 1 << 9, /* its type is a subclass of Tensor (Parameter included) */
+    PT_NO_GRAD_VIEW = 1 << 10, /* a view made where history was not recorded */
+    PT_MULTI_VIEW = 1 << 11, /* one of several views made by one call (split, unbind) */
     PT_RETAIN_GRAD = 1 << 12,
-    PT_LAYOUT = 1 << 13,        /* not strided: its layout byte says what it is */
-    PT_STANDARD = 1 << 14,      /* of the array API's namespace, or computed from such: without dims it promotes as
-                                   with dims */
-    PT_VALUELESS = 1 << 15,     /* a stand-in over no value's memory: its strides mean nothing */
+    PT_LAYOUT = 1 << 13, /* not strided: its layout byte says what it is */
+    PT_STANDARD = 1 << 14, /* of the array API's namespace, or computed from such: without dims it
+                              promotes as with dims */
+    PT_VALUELESS = 1 << 15, /* a stand-in over no value's memory: its strides mean nothing */
     /* mode bits only */
     PT_MODE_AUTOCAST = 1 << 16,
     PT_MODE_FUNCTION = 1 << 17, /* a TorchFunctionMode is active */
     PT_MODE_SAVED_HOOKS = 1 << 18,
-    PT_SEEN_ANOMALY = 1 << 19,  /* of pt_modes_seen alone, and gone when it ends: anomaly mode, which is the process's */
+    PT_SEEN_ANOMALY = 1 << 19, /* of pt_modes_seen alone, and gone when it ends: anomaly mode, which
+                                  is the process's */
     PT_MODE_PLANNING = 1 << 21, /* kernels that run are recorded: see _ops/plan */
     PT_MODE_NO_LINES = 1 << 22, /* nodes keep no line of the user's program */
-    PT_FOREIGN = 1 << 20,       /* of arguments: one that is no tensor has a __torch_function__ */
+    PT_FOREIGN = 1 << 20, /* of arguments: one that is no tensor has a __torch_function__ */
     /* bits 23 to 25 are of a profile: see _events.h and _memory/watch.h */
 
     PT_SLOW = PT_SUBCLASS | PT_NON_CPU | PT_INTERPOSED | PT_TANGENT | PT_INFERENCE |
-              PT_MODE_AUTOCAST | PT_MODE_FUNCTION | PT_MODE_PLANNING | PT_LAYOUT | PT_FOREIGN,
+        PT_MODE_AUTOCAST | PT_MODE_FUNCTION | PT_MODE_PLANNING | PT_LAYOUT | PT_FOREIGN,
     PT_RECORD_SLOW = PT_VIEW | PT_MODE_SAVED_HOOKS
 };
 
@@ -48,20 +49,22 @@ typedef struct pt_state {
     uint8_t torch_function_off;
     uint8_t device_set;         /* a default device is named: see _device.pyx */
     uint8_t value_read;         /* a value has left a tensor; nobody but a plan clears it */
-    uint8_t autocast;           /* a bit for each device column where it is on; any of them is PT_MODE_AUTOCAST */
+    uint8_t
+        autocast; /* a bit for each device column where it is on; any of them is PT_MODE_AUTOCAST */
     uint8_t autocast_dtype[8];  /* of each column; 0: the default */
     uint8_t autocast_uncached;  /* casts of parameters are not kept */
     int autocast_depth;         /* contexts around; casts are forgotten behind the outermost */
-    void *plan, *planner;       /* the pt_plan that records, and its Plan, with PT_MODE_PLANNING; borrowed */
-    void *stacks;               /* its Stacks, borrowed; NULL: it has entered nothing yet. See _state.pyx */
+    void *plan,
+        *planner; /* the pt_plan that records, and its Plan, with PT_MODE_PLANNING; borrowed */
+    void *stacks; /* its Stacks, borrowed; NULL: it has entered nothing yet. See _state.pyx */
 } pt_state;
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 pt_state *pt_state_get(void);
-/* The mode bits that a thread has ever had: where no other use is made of the thread's state, this word is looked at
- * first, which costs no call. */
+/* The mode bits that a thread has ever had: where no other use is made of the thread's state, this
+ * word is looked at first, which costs no call. */
 extern uint32_t pt_modes_seen;
 /* Told of each storage that is made while the thread records a plan. */
 struct pt_storage;

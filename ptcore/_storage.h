@@ -56,16 +56,20 @@ pt_storage *pt_storage_wrap(void *data, int64_t nbytes, void *owner,
                             void (*deleter)(pt_storage *), int flags);
 void pt_storage_free(pt_storage *s);
 /* Moves the data to a new block of nbytes (the common prefix is kept); 0 on success. While a kernel
- * runs without the GIL, which may be reading the old block, that block stays until the last one ends. */
+ * runs without the GIL, which may be reading the old block, that block stays until the last one
+ * ends. */
 int pt_storage_move(pt_storage *s, int64_t nbytes);
-/* Moves the data to memory that other processes can map, which `owner` keeps; 0 on success. With fd >= 0 it is the file
- * that is mapped there, data at `offset`, and new: writing to it costs less than its pages' faults. */
-int pt_storage_share(pt_storage *s, char *data, int fd, int64_t offset, void *owner, void (*deleter)(pt_storage *));
+/* Moves the data to memory that other processes can map, which `owner` keeps; 0 on success. With fd
+ * >= 0 it is the file that is mapped there, data at `offset`, and new: writing to it costs less
+ * than its pages' faults. */
+int pt_storage_share(pt_storage *s, char *data, int fd, int64_t offset, void *owner,
+                     void (*deleter)(pt_storage *));
 /* All of an open file; NULL with errno (Windows: GetLastError) set. */
 char *pt_shared_map(int fd, int64_t nbytes);
 void pt_shared_unmap(char *data, int64_t nbytes);
 void pt_shared_close(int fd);
-/* A tensor that shows s will show another storage: a decref, but a kernel that runs without the GIL may still be reading s. */
+/* A tensor that shows s will show another storage: a decref, but a kernel that runs without the GIL
+ * may still be reading s. */
 void pt_storage_retire(pt_storage *s);
 /* Around the release of the GIL for a kernel; called with the GIL held. */
 void pt_kernels_enter(void);

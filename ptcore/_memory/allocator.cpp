@@ -291,7 +291,8 @@ static int64_t capacity_of(const pt_storage *s) {
     return 0;
 }
 
-// What moved storages owned before and what tensors showed before, chained by `handle`, while kernels run without the GIL.
+// What moved storages owned before and what tensors showed before, chained by `handle`, while
+// kernels run without the GIL.
 static pt_storage *retired;
 static int64_t kernels_running;
 
@@ -363,7 +364,8 @@ int pt_storage_move(pt_storage *s, int64_t nbytes) {
 }
 
 #ifndef _WIN32
-// The whole pages of a block whose data has gone elsewhere; the block stays with the header that begins it.
+// The whole pages of a block whose data has gone elsewhere; the block stays with the header that
+// begins it.
 static void give_pages_back(pt_storage *s) {
     uintptr_t page = uintptr_t(sysconf(_SC_PAGESIZE));
     uintptr_t first = (uintptr_t(s->data) + page - 1) / page * page;
@@ -372,7 +374,8 @@ static void give_pages_back(pt_storage *s) {
 }
 #endif
 
-int pt_storage_share(pt_storage *s, char *data, int fd, int64_t offset, void *owner, void (*deleter)(pt_storage *)) {
+int pt_storage_share(pt_storage *s, char *data, int fd, int64_t offset, void *owner,
+                     void (*deleter)(pt_storage *)) {
     int64_t done = 0;
 #ifndef _WIN32
     while (fd >= 0 && done < s->nbytes) {

@@ -1,4 +1,5 @@
-/* A profile that watches memory: told of each block that is given out and of each that comes back. */
+/* A profile that watches memory: told of each block that is given out and of each that comes back.
+ */
 #ifndef PTCORE_WATCH_H
 #define PTCORE_WATCH_H
 #include <stdint.h>

@@ -26,12 +26,18 @@ enum pt_out_rule {
 };
 /* What the last operand may be when the op computes in integers. */
 enum pt_integers { PT_INT_ANY, PT_INT_NONZERO, PT_INT_NONNEGATIVE };
-/* Whether the elements of the result are elements of operands; there a number must fit and cannot wrap. */
+/* Whether the elements of the result are elements of operands; there a number must fit and cannot
+ * wrap. */
 enum pt_selects { PT_SELECTS_NONE, PT_SELECTS_ONE, PT_SELECTS_SECOND };
-/* What autocast does with the arguments: a lower precision, float32, the widest of them; or it is off inside; or the op
-   is refused. */
+/* What autocast does with the arguments: a lower precision, float32, the widest of them; or it is
+   off inside; or the op is refused. */
 enum pt_autocast {
-    PT_AUTOCAST_NONE, PT_AUTOCAST_LOW, PT_AUTOCAST_HIGH, PT_AUTOCAST_WIDEST, PT_AUTOCAST_OFF, PT_AUTOCAST_REFUSED
+    PT_AUTOCAST_NONE,
+    PT_AUTOCAST_LOW,
+    PT_AUTOCAST_HIGH,
+    PT_AUTOCAST_WIDEST,
+    PT_AUTOCAST_OFF,
+    PT_AUTOCAST_REFUSED
 };
 enum pt_out { PT_OUT_SAME, PT_OUT_BOOL, PT_OUT_REAL };
 
@@ -46,8 +52,10 @@ typedef struct pt_opinfo {
     const char *family;
     const char *node;           /* grad_fn.name(); NULL: by the op's name */
     const char *sparse;         /* kernel for tensors that are not strided; NULL: none */
-    const char *hint;           /* what to use for bool tensors, of which the op takes none; NULL: nothing to say */
-    uint8_t kind, promote, out, ntensors, npositional, nout, random, contiguous, prefill, updates, lists;
+    const char
+        *hint; /* what to use for bool tensors, of which the op takes none; NULL: nothing to say */
+    uint8_t kind, promote, out, ntensors, npositional, nout, random, contiguous, prefill, updates,
+        lists;
     uint8_t differentiable;     /* 0: results never require grad */
     uint8_t nsaved;
     uint8_t positions;          /* 1: it has positions along a dim, which are taken as int64 */
@@ -56,13 +64,15 @@ typedef struct pt_opinfo {
     uint8_t condition;          /* 1 + the operand that must be bool; 0: none */
     uint8_t out_rule;           /* pt_out_rule */
     uint8_t autocast[2];        /* pt_autocast on the CPU, on accelerators */
-    uint32_t slow;              /* the flags and mode bits that keep a call off the short ways: of PT_SLOW; filled at import */
+    uint32_t slow; /* the flags and mode bits that keep a call off the short ways: of PT_SLOW;
+                      filled at import */
     uint32_t types;             /* bit per compute dtype */
     uint16_t grad_mask;         /* bit per tensor argument that can receive a gradient */
     uint16_t mutates;           /* bit per tensor argument that the kernel writes to */
     int16_t saved[PT_MAX_SAVED];    /* arg k; PT_SAVE_META + arg k; PT_SAVE_OUT + output k */
     uint16_t need[PT_MAX_SAVED];    /* saved only if one of these arguments requires grad */
-    int (*shape)(void *call);       /* the shape rule, on a Call; 0: Python has to say. Filled at import */
+    int (*shape)(
+        void *call); /* the shape rule, on a Call; 0: Python has to say. Filled at import */
 } pt_opinfo;
 
 #endif

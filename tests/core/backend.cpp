@@ -10,16 +10,21 @@
 // The layouts of PT_ABI 3 where a pointer has 8 bytes: kernels index arrays of these two, so their
 // size never changes under one version; pt_call may grow at its end.
 static_assert(PT_ABI == 3 && sizeof(void *) == 8, "another version has other numbers");
-static_assert(sizeof(pt_view) == 48 && offsetof(pt_view, numel) == 24 && offsetof(pt_view, layout) == 40, "");
+static_assert(
+    sizeof(pt_view) == 48 && offsetof(pt_view, numel) == 24 && offsetof(pt_view, layout) == 40, "");
 static_assert(sizeof(pt_param) == 40 && offsetof(pt_param, list) == 32, "");
-static_assert(offsetof(pt_call, stream) == 56 && offsetof(pt_call, error) == 64 && sizeof(pt_call) >= 320, "");
+static_assert(offsetof(pt_call, stream) == 56 && offsetof(pt_call, error) == 64 &&
+                  sizeof(pt_call) >= 320,
+              "");
 static_assert(offsetof(pt_backend, allocate) == 8 && offsetof(pt_backend, error) == 56, "");
 
 static const uintptr_t SHIFT = uintptr_t(1) << 62;
 static std::atomic<long> live_bytes{0};
 static std::atomic<long> transfers{0};
 
-static char *host(const pt_view *v) { return v->device ? (char *)((uintptr_t)v->data - SHIFT) : v->data; }
+static char *host(const pt_view *v) {
+    return v->device ? (char *)((uintptr_t)v->data - SHIFT) : v->data;
+}
 
 static void *stub_allocate(int64_t nbytes, int) {
     if (nbytes > (1 << 24)) return nullptr;
@@ -69,17 +74,19 @@ static char *at(const pt_view *v, int64_t i) {
 static int stub_copy(const pt_view *dst, const pt_view *src) {
     if (!known(dst->dtype) || !known(src->dtype)) return PT_TYPE_ERROR;
     if (dst->device != src->device) transfers++;
-    for (int64_t i = 0; i < dst->numel; i++) store(at(dst, i), dst->dtype, load(at(src, i), src->dtype));
+    for (int64_t i = 0; i < dst->numel; i++)
+        store(at(dst, i), dst->dtype, load(at(src, i), src->dtype));
     return PT_OK;
 }
 
 static const char *failure = nullptr;
 
-static int stub_elementwise(int op, const char *name, int, int, const pt_view *out, const pt_view *in, int nin,
-                            const void *) {
+static int stub_elementwise(int op, const char *name, int, int, const pt_view *out,
+                            const pt_view *in, int nin, const void *) {
     static std::atomic<const char *> names[4096];       // by the ops' numbers
     const char *before = nullptr;
-    if (op < 0 || op >= 4096 || (!names[op].compare_exchange_strong(before, name) && before != name)) {
+    if (op < 0 || op >= 4096 ||
+        (!names[op].compare_exchange_strong(before, name) && before != name)) {
         failure = "an op has another number or name than before";
         return PT_RUNTIME_ERROR;
     }
@@ -96,8 +103,11 @@ static int stub_elementwise(int op, const char *name, int, int, const pt_view *o
         else if (!std::strcmp(name, "relu__d0")) r = y > 0 ? x : 0;   // the fused g * d relu
         else if (!std::strcmp(name, "gt")) r = x > y;
         else if (!std::strcmp(name, "assign")) r = y;
-        else if (!std::strcmp(name, "sqrt")) { failure = "the stub was unplugged"; return PT_RUNTIME_ERROR; }
-        else return PT_TYPE_ERROR;
+        else if (!std::strcmp(name, "sqrt")) {
+            failure = "the stub was unplugged";
+            return PT_RUNTIME_ERROR;
+        } else
+            return PT_TYPE_ERROR;
         store(at(out, i), out->dtype, r);
     }
     return PT_OK;
@@ -111,22 +121,29 @@ static const char *stub_error() { return failure; }
 
 extern "C" {
 __attribute__((visibility("default"))) pt_backend stub_backend = {
-    PT_ABI, sizeof(pt_backend), stub_allocate, stub_release, stub_copy, stub_elementwise, nullptr, stub_stream,
-    stub_error};
+    PT_ABI,  sizeof(pt_backend), stub_allocate, stub_release, stub_copy, stub_elementwise,
+    nullptr, stub_stream,        stub_error};
 __attribute__((visibility("default"))) pt_backend other_abi = {
-    PT_ABI - 1, sizeof(pt_backend), stub_allocate, stub_release, stub_copy, stub_elementwise, nullptr, nullptr,
+    PT_ABI - 1, sizeof(pt_backend), stub_allocate, stub_release,
+    stub_copy,  stub_elementwise,   nullptr,       nullptr,
     nullptr};
 __attribute__((visibility("default"))) pt_backend too_small = {
-    PT_ABI, 16, stub_allocate, stub_release, stub_copy, stub_elementwise, nullptr, nullptr, nullptr};
+    PT_ABI,           16,      stub_allocate, stub_release, stub_copy,
+    stub_elementwise, nullptr, nullptr,       nullptr};
 __attribute__((visibility("default"))) pt_backend no_copy = {
-    PT_ABI, sizeof(pt_backend), stub_allocate, stub_release, nullptr, stub_elementwise, nullptr, nullptr, nullptr};
+    PT_ABI,  sizeof(pt_backend), stub_allocate, stub_release,
+    nullptr, stub_elementwise,   nullptr,       nullptr,
+    nullptr};
 __attribute__((visibility("default"))) long stub_live_bytes() { return live_bytes; }
 __attribute__((visibility("default"))) long stub_transfers() { return transfers; }
 
 // Structured kernels: sum over all of the listed dims (here: everything), and 2-d mm.
 __attribute__((visibility("default"))) int stub_sum_all(pt_call *c) {
     double s = 0;
-    if (c->out[0].numel != 1) { std::strcpy(c->error, "the stub sums over everything only"); return PT_RUNTIME_ERROR; }
+    if (c->out[0].numel != 1) {
+        std::strcpy(c->error, "the stub sums over everything only");
+        return PT_RUNTIME_ERROR;
+    }
     for (int64_t i = 0; i < c->in[0].numel; i++) s += load(at(&c->in[0], i), c->in[0].dtype);
     store(at(&c->out[0], 0), c->out[0].dtype, s);
     return PT_OK;

@@ -1,6 +1,6 @@
-// The allocators over a pretended driver, for allocator_library.py: addresses that are never touched, a limit of memory
-// per device, events that are done when the test says so, and faults on demand. With -DHAMMER a program of its own, in
-// which many threads use the allocators at once.
+// The allocators over a pretended driver, for allocator_library.py: addresses that are never
+// touched, a limit of memory per device, events that are done when the test says so, and faults on
+// demand. With -DHAMMER a program of its own, in which many threads use the allocators at once.
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -34,8 +34,27 @@ void operator delete(void *p, size_t) noexcept { std::free(p); }
 namespace {
 
 constexpr size_t STEP = size_t(2) << 20;
-enum Function { ALLOCATE, RELEASE, INFO, CREATE, RECORD, QUERY, SYNCHRONIZE, DESTROY, DEVICE, HOST_ALLOCATE,
-                HOST_RELEASE, FOREIGN_ALLOCATE, FOREIGN_RELEASE, GRANULARITY, RESERVE, UNRESERVE, MAP, UNMAP, FUNCTIONS };
+enum Function {
+    ALLOCATE,
+    RELEASE,
+    INFO,
+    CREATE,
+    RECORD,
+    QUERY,
+    SYNCHRONIZE,
+    DESTROY,
+    DEVICE,
+    HOST_ALLOCATE,
+    HOST_RELEASE,
+    FOREIGN_ALLOCATE,
+    FOREIGN_RELEASE,
+    GRANULARITY,
+    RESERVE,
+    UNRESERVE,
+    MAP,
+    UNMAP,
+    FUNCTIONS
+};
 
 struct Event {
     int device;
@@ -54,13 +73,14 @@ struct Pretended {
     size_t limit = size_t(1) << 40, host_limit = size_t(1) << 40;
     std::map<int, size_t> used, next;
     std::map<std::pair<int, void *>, size_t> live;
-    size_t host_used = 0, host_next = 0, foreign_used = 0, foreign_next = 0, foreign_limit = size_t(1) << 40;
+    size_t host_used = 0, host_next = 0, foreign_used = 0, foreign_next = 0,
+           foreign_limit = size_t(1) << 40;
     std::map<void *, size_t> host_live;
     std::map<void *, Foreign> foreign_live;
     std::map<size_t, size_t> ranges;                            // reserved addresses
     std::map<size_t, std::pair<size_t, uint64_t>> mapped;       // bytes and handle by address
     uint64_t handles = 0;
-    bool threads = false;                                       // others may give the device work at any time
+    bool threads = false;    // others may give the device work at any time
     std::map<std::pair<int, void *>, long> recorded, done;
     long calls[FUNCTIONS] = {}, events = 0, mistakes = 0;
     int fault[FUNCTIONS] = {}, fault_after[FUNCTIONS] = {}, fault_count[FUNCTIONS] = {};
@@ -99,7 +119,9 @@ int fake_release(int device, void *p) {
     fake->live.erase(it);
     return DRIVER_OK;
 }
-int fake_allocate_async(int device, size_t n, void *, void **out) { return fake_allocate(device, n, out); }
+int fake_allocate_async(int device, size_t n, void *, void **out) {
+    return fake_allocate(device, n, out);
+}
 int fake_release_async(int device, void *p, void *) { return fake_release(device, p); }
 int fake_info(int device, size_t *free, size_t *total) {
     ENTER(INFO);
@@ -178,7 +200,8 @@ int fake_reserve(int device, size_t n, void **out) {
     if (!n || n % STEP) return ++fake->mistakes, 1;
     size_t at = size_t(device + 9) << 52;
     for (auto &range : fake->ranges)
-        if (range.first < at + n && at < range.first + range.second) at = range.first + range.second;
+        if (range.first < at + n && at < range.first + range.second)
+            at = range.first + range.second;
     fake->ranges[at] = n;
     *out = reinterpret_cast<void *>(at);
     return DRIVER_OK;
@@ -188,7 +211,8 @@ int fake_unreserve(int, void *p, size_t n) {
     const size_t at = reinterpret_cast<size_t>(p);
     auto it = fake->ranges.find(at);
     auto inside = fake->mapped.lower_bound(at);
-    if (it == fake->ranges.end() || it->second != n || (inside != fake->mapped.end() && inside->first < at + n))
+    if (it == fake->ranges.end() || it->second != n ||
+        (inside != fake->mapped.end() && inside->first < at + n))
         return ++fake->mistakes, 1;
     fake->ranges.erase(it);
     return DRIVER_OK;
@@ -197,8 +221,9 @@ int fake_map(int device, void *p, size_t n, uint64_t *handle) {
     ENTER(MAP);
     const size_t at = reinterpret_cast<size_t>(p);
     auto after = fake->ranges.upper_bound(at);
-    if (after == fake->ranges.begin() || n % STEP || at + n > std::prev(after)->first + std::prev(after)->second ||
-        fake->mapped.count(at) || at >> 52 != size_t(device + 9))
+    if (after == fake->ranges.begin() || n % STEP ||
+        at + n > std::prev(after)->first + std::prev(after)->second || fake->mapped.count(at) ||
+        at >> 52 != size_t(device + 9))
         return ++fake->mistakes, 1;
     if (n > fake->limit - fake->used[device]) return DRIVER_OUT_OF_MEMORY;
     fake->used[device] += n;
@@ -206,19 +231,23 @@ int fake_map(int device, void *p, size_t n, uint64_t *handle) {
     fake->mapped[at] = {n, *handle};
     return DRIVER_OK;
 }
-// Nothing may be at work on the device: what it has been given would touch addresses without memory.
+// Nothing may be at work on the device: what it has been given would touch addresses without
+// memory.
 int fake_unmap(int device, void *p, size_t n, uint64_t handle) {
     ENTER(UNMAP);
     auto it = fake->mapped.find(reinterpret_cast<size_t>(p));
-    if (it == fake->mapped.end() || it->second != std::make_pair(n, handle)) return ++fake->mistakes, 1;
+    if (it == fake->mapped.end() || it->second != std::make_pair(n, handle))
+        return ++fake->mistakes, 1;
     for (auto &line : fake->recorded)
-        if (!fake->threads && line.first.first == device && fake->done[line.first] < line.second) ++fake->mistakes;
+        if (!fake->threads && line.first.first == device && fake->done[line.first] < line.second)
+            ++fake->mistakes;
     fake->used[device] -= n;
     fake->mapped.erase(it);
     return DRIVER_OK;
 }
 
-// A source of segments has two numbers in the place of its functions; its memory lies apart, and it alone takes it back.
+// A source of segments has two numbers in the place of its functions; its memory lies apart, and it
+// alone takes it back.
 int fake_foreign_allocate(void *function, int, size_t n, void *stream, void **out) {
     ENTER(FOREIGN_ALLOCATE);
     if (n > fake->foreign_limit - fake->foreign_used) return DRIVER_OUT_OF_MEMORY;
@@ -241,10 +270,26 @@ int fake_foreign_release(void *function, int, void *p, size_t n, void *stream) {
     return DRIVER_OK;
 }
 
-const DriverMemory functions = {fake_allocate, fake_release, fake_allocate_async, fake_release_async, fake_info,
-                                fake_create, fake_record, fake_query, fake_synchronize, fake_destroy, fake_device_synchronize,
-                                fake_host_allocate, fake_host_release, fake_granularity, fake_reserve, fake_unreserve, fake_map, fake_unmap,
-                                fake_foreign_allocate, fake_foreign_release};
+const DriverMemory functions = {fake_allocate,
+                                fake_release,
+                                fake_allocate_async,
+                                fake_release_async,
+                                fake_info,
+                                fake_create,
+                                fake_record,
+                                fake_query,
+                                fake_synchronize,
+                                fake_destroy,
+                                fake_device_synchronize,
+                                fake_host_allocate,
+                                fake_host_release,
+                                fake_granularity,
+                                fake_reserve,
+                                fake_unreserve,
+                                fake_map,
+                                fake_unmap,
+                                fake_foreign_allocate,
+                                fake_foreign_release};
 BlockAllocator *blocks = nullptr;
 PinnedPool *pinned = nullptr;
 AllocatorFailure why;
@@ -275,12 +320,13 @@ SegmentSource source_of(size_t number) {
 #endif
 
 // NULL, or what is wrong with the settings
-API const char *start(int devices, const char *settings, const char *backend, size_t limit, size_t host_limit,
-                      size_t source) {
+API const char *start(int devices, const char *settings, const char *backend, size_t limit,
+                      size_t host_limit, size_t source) {
     AllocatorSettings s;
     s.source = source_of(source);
     static char error[256];
-    if (!parse_settings(settings, &s, error, sizeof(error)) || !parse_backend(backend, &s, error, sizeof(error)))
+    if (!parse_settings(settings, &s, error, sizeof(error)) ||
+        !parse_backend(backend, &s, error, sizeof(error)))
         return error;
     delete blocks;
     delete pinned;
@@ -296,7 +342,9 @@ API size_t allocate(int device, size_t n, void *stream, uint64_t pool) {
     return reinterpret_cast<size_t>(blocks->allocate(device, n, stream, &why, pool));
 }
 API int release(int device, void *p) { return blocks->release(device, p); }
-API int record_stream(int device, void *p, void *stream) { return blocks->record_stream(device, p, stream); }
+API int record_stream(int device, void *p, void *stream) {
+    return blocks->record_stream(device, p, stream);
+}
 API int empty_cache(int device) { return blocks->empty_cache(device); }
 API int empty_retired(int device) { return blocks->empty_cache(device, true); }
 API void make_pool(int device, uint64_t pool, int use_on_oom, int no_split, size_t source) {
@@ -319,14 +367,16 @@ API const char *snapshot(int device) {
     text.clear();
     for (const BlockRow &r : blocks->snapshot(device)) {
         char line[256];
-        std::snprintf(line, sizeof(line), "%zu %zu %zu %zu %zu %zu %zu %d %d %d\n", size_t(r.segment), r.segment_size,
-                      size_t(r.address), r.size, r.requested, reinterpret_cast<size_t>(r.stream), size_t(r.pool),
-                      int(r.large), int(r.state), int(r.expandable));
+        std::snprintf(line, sizeof(line), "%zu %zu %zu %zu %zu %zu %zu %d %d %d\n",
+                      size_t(r.segment), r.segment_size, size_t(r.address), r.size, r.requested,
+                      reinterpret_cast<size_t>(r.stream), size_t(r.pool), int(r.large),
+                      int(r.state), int(r.expandable));
         text += line;
     }
     return text.c_str();
 }
-API void record_history(int device, int on, int trace, int stacks, unsigned skipped, size_t most, int clear) {
+API void record_history(int device, int on, int trace, int stacks, unsigned skipped, size_t most,
+                        int clear) {
     HistoryRules rules;
     rules.on = on;
     rules.trace = trace;
@@ -340,8 +390,9 @@ API const char *history(int device) {
     text.clear();
     for (const TraceEntry &e : blocks->history(device)) {
         char line[256];
-        std::snprintf(line, sizeof(line), "%d %zu %zu %zu %zu %lld %u\n", int(e.action), size_t(e.address), e.size,
-                      reinterpret_cast<size_t>(e.stream), size_t(e.pool), (long long)e.time_us, e.stack);
+        std::snprintf(line, sizeof(line), "%d %zu %zu %zu %zu %lld %u\n", int(e.action),
+                      size_t(e.address), e.size, reinterpret_cast<size_t>(e.stream), size_t(e.pool),
+                      (long long)e.time_us, e.stack);
         text += line;
     }
     return text.c_str();
@@ -353,8 +404,9 @@ API const char *stacks(int device) {
     return text.c_str();
 }
 API const char *failure(size_t *numbers) {
-    const size_t all[9] = {size_t(why.status), why.requested, why.segment, why.device_free, why.device_total,
-                           why.allocated, why.reserved, why.cap, why.largest_free};
+    const size_t all[9] = {size_t(why.status), why.requested,    why.segment,
+                           why.device_free,    why.device_total, why.allocated,
+                           why.reserved,       why.cap,          why.largest_free};
     std::memcpy(numbers, all, sizeof(all));
     static char out[1024];
     failure_text(why, out, sizeof(out));
@@ -376,7 +428,9 @@ API long mistakes() { return fake->mistakes; }
 
 API size_t pinned_allocate(size_t n) { return reinterpret_cast<size_t>(pinned->allocate(n, &why)); }
 API int pinned_release(void *p) { return pinned->release(p); }
-API int pinned_record(void *p, int device, void *stream) { return pinned->record_stream(p, device, stream); }
+API int pinned_record(void *p, int device, void *stream) {
+    return pinned->record_stream(p, device, stream);
+}
 API int pinned_owns(void *p) { return pinned->owns(p); }
 API int pinned_empty() { return pinned->empty_cache(); }
 API const char *pinned_stats() { return joined(pinned->stats()); }
@@ -384,20 +438,21 @@ API void pinned_reset_peak() { pinned->reset_peak(); }
 API void pinned_reset_accumulated() { pinned->reset_accumulated(); }
 API size_t host_used() { return fake->host_used; }
 
-// `rounds` times: take as many blocks as there are sizes, give them back in a mixed order. ns for one taken and given
-// back; *made counts what operator new was asked meanwhile.
+// `rounds` times: take as many blocks as there are sizes, give them back in a mixed order. ns for
+// one taken and given back; *made counts what operator new was asked meanwhile.
 API double steady(const size_t *sizes, int n, int rounds, long *made) {
     std::vector<void *> held(n);
     auto once = [&] {
         for (int i = 0; i < n; ++i) held[i] = blocks->allocate(0, sizes[i], nullptr, &why);
-        for (int i = 0; i < n; ++i) blocks->release(0, held[(size_t(i) * 7919 + 13) % n]);  // no multiple of 7919
+        for (int i = 0; i < n; ++i)
+            blocks->release(0, held[(size_t(i) * 7919 + 13) % n]);    // no multiple of 7919
     };
     once();
     once();
 #ifndef HAMMER
     const long before = host_allocations;
 #endif
-    const std::clock_t start = std::clock();            // the processor's time: others use the machine too
+    const std::clock_t start = std::clock();    // the processor's time: others use the machine too
     for (int r = 0; r < rounds; ++r) once();
     const double spent = double(std::clock() - start) / CLOCKS_PER_SEC * 1e9;
 #ifndef HAMMER
@@ -408,8 +463,8 @@ API double steady(const size_t *sizes, int n, int rounds, long *made) {
     return spent / (double(rounds) * n);
 }
 
-// Threads that allocate on streams of their own and on a common one and give each other blocks to release. The number
-// of blocks that two had at once.
+// Threads that allocate on streams of their own and on a common one and give each other blocks to
+// release. The number of blocks that two had at once.
 API long hammer(int threads, int steps) {
     std::atomic<long> overlaps{0};
     std::mutex mutex;
@@ -419,7 +474,8 @@ API long hammer(int threads, int steps) {
         const size_t a = reinterpret_cast<size_t>(p);
         std::lock_guard<std::mutex> hold(mutex);
         auto after = taken.lower_bound(a);
-        if ((after != taken.end() && after->first < a + n) || (after != taken.begin() && std::prev(after)->second > a))
+        if ((after != taken.end() && after->first < a + n) ||
+            (after != taken.begin() && std::prev(after)->second > a))
             ++overlaps;
         taken[a] = a + n;
     };
@@ -462,7 +518,8 @@ API long hammer(int threads, int steps) {
                 }
                 break;
             case 2:
-                if (!own.empty()) blocks->record_stream(own.back().second, own.back().first, stream);
+                if (!own.empty())
+                    blocks->record_stream(own.back().second, own.back().first, stream);
                 break;
             case 3:
                 if (random(20) == 0) blocks->empty_cache(device);
@@ -513,7 +570,8 @@ int main(int, char **settings) {
     const long wrong = hammer(6, 4000);
     for (int d = 0; d < 2; ++d) blocks->empty_cache(d);
     pinned->empty_cache();
-    std::printf("%ld %zu %zu %zu %ld\n", wrong, fake->used[0], fake->used[1], fake->host_used, fake->mistakes);
+    std::printf("%ld %zu %zu %zu %ld\n", wrong, fake->used[0], fake->used[1], fake->host_used,
+                fake->mistakes);
     return wrong || fake->used[0] || fake->used[1] || fake->host_used || fake->mistakes;
 }
 #endif

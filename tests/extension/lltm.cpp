@@ -1,4 +1,5 @@
-// A cell written for PyTorch, as its tutorials write them: forward and backward by ops, a loop over an accessor.
+// A cell written for PyTorch, as its tutorials write them: forward and backward by ops, a loop over
+// an accessor.
 #include <torch/extension.h>
 
 #include <vector>
@@ -14,7 +15,8 @@ torch::Tensor d_elu(torch::Tensor z, torch::Scalar alpha = 1.0) {
     return (z > 0).type_as(z) + mask.type_as(z) * (alpha * e);
 }
 
-std::vector<at::Tensor> cell_forward(torch::Tensor input, torch::Tensor weights, torch::Tensor bias, torch::Tensor old_h, torch::Tensor old_cell) {
+std::vector<at::Tensor> cell_forward(torch::Tensor input, torch::Tensor weights, torch::Tensor bias,
+                                     torch::Tensor old_h, torch::Tensor old_cell) {
     TORCH_CHECK(input.dim() == 2, "input must have 2 dims, got ", input.dim());
     auto X = torch::cat({old_h, input}, /*dim=*/1);
     auto gate_weights = torch::addmm(bias, X, weights.transpose(0, 1));
@@ -27,8 +29,10 @@ std::vector<at::Tensor> cell_forward(torch::Tensor input, torch::Tensor weights,
     return {new_h, new_cell, input_gate, output_gate, candidate_cell, X, gate_weights};
 }
 
-std::vector<torch::Tensor> cell_backward(torch::Tensor grad_h, torch::Tensor grad_cell, torch::Tensor new_cell, torch::Tensor input_gate,
-                                         torch::Tensor output_gate, torch::Tensor candidate_cell, torch::Tensor X, torch::Tensor gate_weights,
+std::vector<torch::Tensor> cell_backward(torch::Tensor grad_h, torch::Tensor grad_cell,
+                                         torch::Tensor new_cell, torch::Tensor input_gate,
+                                         torch::Tensor output_gate, torch::Tensor candidate_cell,
+                                         torch::Tensor X, torch::Tensor gate_weights,
                                          torch::Tensor weights) {
     auto d_output_gate = torch::tanh(new_cell) * grad_h;
     auto d_tanh_new_cell = output_gate * grad_h;

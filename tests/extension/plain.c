@@ -4,8 +4,11 @@
 
 static PyObject *total(PyObject *self, PyObject *t) {
     (void)self;
-    if (!pt_is_tensor(t)) return PyErr_Format(PyExc_TypeError, "total: expected a Tensor, got %s", Py_TYPE(t)->tp_name);
-    if (pt_dtype_of(t) != PT_FLOAT64 || pt_ndim(t) != 1) return PyErr_Format(PyExc_TypeError, "total: expected 1 dim of float64");
+    if (!pt_is_tensor(t))
+        return PyErr_Format(PyExc_TypeError, "total: expected a Tensor, got %s",
+                            Py_TYPE(t)->tp_name);
+    if (pt_dtype_of(t) != PT_FLOAT64 || pt_ndim(t) != 1)
+        return PyErr_Format(PyExc_TypeError, "total: expected 1 dim of float64");
     const double *x = (const double *)pt_data_ptr(t);
     if (!x && PyErr_Occurred()) return NULL;
     double sum = 0;
@@ -24,7 +27,8 @@ static PyObject *ramp(PyObject *self, PyObject *n) {
 }
 static PyObject *softmax(PyObject *self, PyObject *t) {
     (void)self;
-    PyObject *dim = PyLong_FromLong(-1), *names = Py_BuildValue("(s)", "dim"), *args[2] = {t, dim}, *result = NULL;
+    PyObject *dim = PyLong_FromLong(-1), *names = Py_BuildValue("(s)", "dim"), *args[2] = {t, dim},
+             *result = NULL;
     const int id = pt_op_id("softmax");
     if (id >= 0) result = pt_call_op(id, args, 1, names);
     Py_DECREF(dim);
@@ -50,8 +54,13 @@ static PyObject *enter(PyObject *self, PyObject *name) {
     if (id < 0 || pt_set_kernel(id, PT_CPU, ten) < 0) return NULL;
     Py_RETURN_NONE;
 }
-static PyMethodDef methods[] = {{"total", total, METH_O, NULL}, {"ramp", ramp, METH_O, NULL}, {"softmax", softmax, METH_O, NULL},
-                                {"over", over, METH_O, NULL},   {"dtype", dtype, METH_O, NULL}, {"enter", enter, METH_O, NULL},
+static PyMethodDef methods[] = {{"total", total, METH_O, NULL},
+                                {"ramp", ramp, METH_O, NULL},
+                                {"softmax", softmax, METH_O, NULL},
+                                {"over", over, METH_O, NULL},
+                                {"dtype", dtype, METH_O, NULL},
+                                {"enter", enter, METH_O, NULL},
                                 {NULL, NULL, 0, NULL}};
-static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "plain", NULL, -1, methods, NULL, NULL, NULL, NULL};
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, "plain", NULL, -1, methods, NULL, NULL, NULL, NULL};
 PyMODINIT_FUNC PyInit_plain(void) { return pt_import() < 0 ? NULL : PyModule_Create(&definition); }

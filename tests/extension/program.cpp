@@ -3,13 +3,17 @@
 
 #include "offset.h"
 
-std::tuple<bool, int64_t, uint8_t, double, std::string> scalars(bool a, int64_t b, uint8_t c, double d, std::string e) {
+std::tuple<bool, int64_t, uint8_t, double, std::string> scalars(bool a, int64_t b, uint8_t c,
+                                                                double d, std::string e) {
     return {a, b, c, d, e};
 }
-std::vector<std::optional<double>> optionals(std::optional<double> a, std::optional<std::string> b, std::optional<pt::Tensor> c) {
-    return {a, b ? std::optional<double>(double(b->size())) : std::nullopt, c ? std::optional<double>(double(c->numel())) : std::nullopt};
+std::vector<std::optional<double>> optionals(std::optional<double> a, std::optional<std::string> b,
+                                             std::optional<pt::Tensor> c) {
+    return {a, b ? std::optional<double>(double(b->size())) : std::nullopt,
+            c ? std::optional<double>(double(c->numel())) : std::nullopt};
 }
-std::vector<std::pair<std::string, std::vector<int64_t>>> nested(const std::vector<std::tuple<std::string, std::vector<int64_t>>> &x) {
+std::vector<std::pair<std::string, std::vector<int64_t>>> nested(
+    const std::vector<std::tuple<std::string, std::vector<int64_t>>> &x) {
     std::vector<std::pair<std::string, std::vector<int64_t>>> made;
     for (const auto &[name, numbers] : x) made.emplace_back(name, numbers);
     return made;
@@ -21,7 +25,8 @@ pt::Tensor none() { return {}; }
 void nothing(const pt::Tensor &) {}
 
 std::vector<int64_t> described(const pt::Tensor &x) {
-    std::vector<int64_t> made = {x.dim(), x.numel(), x.dtype(), x.device(), x.is_contiguous(), x.requires_grad(), x.itemsize()};
+    std::vector<int64_t> made = {x.dim(),           x.numel(),         x.dtype(),   x.device(),
+                                 x.is_contiguous(), x.requires_grad(), x.itemsize()};
     for (int64_t n : x.sizes()) made.push_back(n);
     for (int64_t n : x.strides()) made.push_back(n);
     return made;
@@ -36,7 +41,9 @@ pt::Tensor row_sums(pt::Tensor x) {
         for (int64_t j = 0; j < a.size(1); j++) b[i] += a[i][j];
     return y;
 }
-void set_first(pt::Tensor x, double value, bool counted) { *(counted ? x.mutable_data_ptr<double>() : x.data_ptr<double>()) = value; }
+void set_first(pt::Tensor x, double value, bool counted) {
+    *(counted ? x.mutable_data_ptr<double>() : x.data_ptr<double>()) = value;
+}
 pt::Tensor doubled(pt::Tensor x) {
     const pt::Tensor in = x.contiguous();
     pt::Tensor out = pt::empty_like(in);
@@ -57,9 +64,13 @@ pt::Tensor formula(pt::Tensor x, pt::Tensor y) {
     pt::Tensor z = softmax(x * 2 - y / 3.0 + 1, -1);
     z = z + y;
     z *= -x;
-    return pt::call("where", x > 0.5, z, pt::call("nn.functional.gelu", y)).method("sum", std::vector<int64_t>{1}) - x[0][1].item<double>() * 0;
+    return pt::call("where", x > 0.5, z, pt::call("nn.functional.gelu", y))
+               .method("sum", std::vector<int64_t>{1}) -
+           x[0][1].item<double>() * 0;
 }
-std::tuple<pt::Tensor, pt::Tensor> largest(pt::Tensor x) { return pt::call<std::tuple<pt::Tensor, pt::Tensor>>("max", x, 1); }
+std::tuple<pt::Tensor, pt::Tensor> largest(pt::Tensor x) {
+    return pt::call<std::tuple<pt::Tensor, pt::Tensor>>("max", x, 1);
+}
 
 void fail(int64_t kind) {
     switch (kind) {
@@ -96,9 +107,24 @@ int64_t without_gil() {
 }
 
 PT_MODULE(PT_EXTENSION_NAME, m) {
-    m.def("scalars", &scalars, "All of them.").def("named", &optionals, "", {"a", "b", "c"}).def("optionals", &optionals).def("nested", &nested).def("conjugate", &conjugate);
-    m.def("itself", &itself).def("same", &same).def("none", &none).def("nothing", &nothing).def("described", &described);
-    m.def("last_size", &last_size).def("row_sums", &row_sums).def("set_first", &set_first).def("doubled", &doubled);
-    m.def("counted", &counted).def("formula", &formula).def("largest", &largest).def("fail", &fail).def("seen", &seen);
+    m.def("scalars", &scalars, "All of them.")
+        .def("named", &optionals, "", {"a", "b", "c"})
+        .def("optionals", &optionals)
+        .def("nested", &nested)
+        .def("conjugate", &conjugate);
+    m.def("itself", &itself)
+        .def("same", &same)
+        .def("none", &none)
+        .def("nothing", &nothing)
+        .def("described", &described);
+    m.def("last_size", &last_size)
+        .def("row_sums", &row_sums)
+        .def("set_first", &set_first)
+        .def("doubled", &doubled);
+    m.def("counted", &counted)
+        .def("formula", &formula)
+        .def("largest", &largest)
+        .def("fail", &fail)
+        .def("seen", &seen);
     m.def("called_back", &called_back).def("without_gil", &without_gil).attr("OFFSET", OFFSET);
 }

@@ -24,13 +24,16 @@ template<class T, int NDIM> bool take(char *const *ptr, int64_t n, const pt_take
     return wrong;
 }
 
-/* The element at indices, which count from the end where they are negative. One out of range is told, and is another. */
+/* The element at indices, which count from the end where they are negative. One out of range is
+ * told, and is another. */
 template<class T> void take_any(char *const *ptr, int64_t n, const void *params) {
     pt_taken t;
     std::memcpy(&t, params, sizeof t);
     static_assert(PT_TAKE_DIMS == 4, "a way for each");
-    const bool wrong = t.ndim == 1 ? take<T, 1>(ptr, n, t) : t.ndim == 2 ? take<T, 2>(ptr, n, t) : t.ndim == 3 ? take<T, 3>(ptr, n, t)
-                                                                                                     : take<T, 4>(ptr, n, t);
+    const bool wrong = t.ndim == 1   ? take<T, 1>(ptr, n, t)
+                       : t.ndim == 2 ? take<T, 2>(ptr, n, t)
+                       : t.ndim == 3 ? take<T, 3>(ptr, n, t)
+                                     : take<T, 4>(ptr, n, t);
     if (wrong) *t.wrong = 1;
 }
 
@@ -45,7 +48,8 @@ pt_elementwise op_of(pt_loop loop) {
 }  /* namespace */
 
 extern "C" const pt_elementwise *pt_take_loops(int itemsize) {
-    static const pt_elementwise ops[] = {op_of(take_any<uint8_t>), op_of(take_any<uint16_t>), op_of(take_any<uint32_t>), op_of(take_any<uint64_t>)};
+    static const pt_elementwise ops[] = {op_of(take_any<uint8_t>), op_of(take_any<uint16_t>),
+                                         op_of(take_any<uint32_t>), op_of(take_any<uint64_t>)};
     for (int k = 0; k < 4; k++)
         if (itemsize == 1 << k) return &ops[k];
     return nullptr;

@@ -1,4 +1,5 @@
-/* OpFunction: binding of arguments and the attributes that inspect, help, pickle and doctest ask for. */
+/* OpFunction: binding of arguments and the attributes that inspect, help, pickle and doctest ask
+ * for. */
 #include "op_function.h"
 #include "_events.h"
 #include "ptcore/config.h"
@@ -24,7 +25,8 @@ void too_many(const pt_function *f, Py_ssize_t n) {
 }
 
 PyObject *missing(const pt_function *f, int slot) {
-    PyErr_Format(PyExc_TypeError, "%s() missing required argument '%U' (pos %d)", name_of(f), f->names[slot], slot + 1);
+    PyErr_Format(PyExc_TypeError, "%s() missing required argument '%U' (pos %d)", name_of(f),
+                 f->names[slot], slot + 1);
     return NULL;
 }
 
@@ -39,7 +41,8 @@ int slot_of(const pt_function *f, PyObject *keyword) {
         if (same)
             return same < 0 ? -1 : k;
     }
-    PyErr_Format(PyExc_TypeError, "%s() got an unexpected keyword argument '%U'", name_of(f), keyword);
+    PyErr_Format(PyExc_TypeError, "%s() got an unexpected keyword argument '%U'", name_of(f),
+                 keyword);
     return -1;
 }
 
@@ -72,7 +75,8 @@ inline bool is_plain(char check, PyObject *x) {
     }
 }
 
-/* Fills what was not given, checks each slot, and calls. Slots are borrowed; what is made here lives until the call is over. */
+/* Fills what was not given, checks each slot, and calls. Slots are borrowed; what is made here
+ * lives until the call is over. */
 inline PyObject *finish(pt_function *f, PyObject **slots) {
     const pt_function_spec *s = f->spec;
     PyObject *owned[PT_MAX_SLOTS];
@@ -87,7 +91,9 @@ inline PyObject *finish(pt_function *f, PyObject **slots) {
         if (check == '.' || is_plain(check, slots[k]))
             continue;
         /* a list may be changed while a kernel runs */
-        PyObject *made = check == 'l' && PyList_CheckExact(slots[k]) ? PyList_AsTuple(slots[k]) : pt_hooks.plain(f, k, slots[k]);
+        PyObject *made = check == 'l' && PyList_CheckExact(slots[k])
+                             ? PyList_AsTuple(slots[k])
+                             : pt_hooks.plain(f, k, slots[k]);
         if (made == NULL)
             goto done;
         slots[k] = owned[kept++] = made;
@@ -122,7 +128,8 @@ int bind_keywords(pt_function *f, PyObject *const *values, PyObject *keywords, P
         if (k < 0)
             return -1;
         if (slots[k] != NULL) {
-            PyErr_Format(PyExc_TypeError, "%s() got multiple values for keyword argument '%U'", name_of(f), f->names[k]);
+            PyErr_Format(PyExc_TypeError, "%s() got multiple values for keyword argument '%U'",
+                         name_of(f), f->names[k]);
             return -1;
         }
         slots[k] = values[i];
@@ -138,10 +145,12 @@ int bind_keywords(pt_function *f, PyObject *const *values, PyObject *keywords, P
     return 0;
 }
 
-typedef PyObject *(*pt_second_try)(PyObject *function, PyObject **args, Py_ssize_t n, PyObject *keywords);
+typedef PyObject *(*pt_second_try)(PyObject *function, PyObject **args, Py_ssize_t n,
+                                   PyObject *keywords);
 
 /* A call has failed: what another way to take it gives, or the same error. */
-PT_NOINLINE PyObject *tried_again(pt_second_try way, PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *keywords) {
+PT_NOINLINE PyObject *tried_again(pt_second_try way, PyObject *self, PyObject *const *args,
+                                  Py_ssize_t n, PyObject *keywords) {
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
     PyObject *result = way(self, const_cast<PyObject **>(args), n, keywords);
@@ -156,8 +165,9 @@ PT_NOINLINE PyObject *tried_again(pt_second_try way, PyObject *self, PyObject *c
     return result;
 }
 
-/* An argument that is no tensor may have a __torch_function__, which gets a call that failed as it was made. (Asked
- * first, every call would pay for it. Nothing runs on such an argument before: binding, or offering, refuses it.) */
+/* An argument that is no tensor may have a __torch_function__, which gets a call that failed as it
+ * was made. (Asked first, every call would pay for it. Nothing runs on such an argument before:
+ * binding, or offering, refuses it.) */
 PyObject *handed_over(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *keywords) {
     return tried_again(pt_hooks.overridden, self, args, n, keywords);
 }
@@ -204,7 +214,8 @@ PyObject *call_binary(PyObject *self, PyObject *const *args, size_t nargsf, PyOb
     return result != NULL ? result : handed_over(self, args, 2, NULL);
 }
 
-PyObject *call_inplace_binary(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *keywords) {
+PyObject *call_inplace_binary(PyObject *self, PyObject *const *args, size_t nargsf,
+                              PyObject *keywords) {
     if (PyVectorcall_NARGS(nargsf) != 2 || keywords != NULL)
         return call(self, args, nargsf, keywords);
     PyObject *result = pt_hooks.inplace_binary(((pt_function *)self)->spec->op, args[0], args[1]);
@@ -217,9 +228,11 @@ pt_function *all = NULL;
 bool recorded = false;
 
 vectorcallfunc vectorcall_of(const pt_function_spec *spec) {
-    return spec->form == PT_FORM_UNARY ? call_unary
-        : spec->form == PT_FORM_BINARY ? call_binary
-        : spec->form == PT_FORM_INPLACE_BINARY && spec->choice == PT_NO_SLOT ? call_inplace_binary : call;
+    return spec->form == PT_FORM_UNARY    ? call_unary
+           : spec->form == PT_FORM_BINARY ? call_binary
+           : spec->form == PT_FORM_INPLACE_BINARY && spec->choice == PT_NO_SLOT
+               ? call_inplace_binary
+               : call;
 }
 
 PyObject *call_recorded(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *keywords) {
@@ -232,22 +245,31 @@ PyObject *call_recorded(PyObject *self, PyObject *const *args, size_t nargsf, Py
 
 /* -- attributes --------------------------------------------------------------------------- */
 
-PyObject *get_name(PyObject *self, void *) { return PyUnicode_FromString(name_of((pt_function *)self)); }
+PyObject *get_name(PyObject *self, void *) {
+    return PyUnicode_FromString(name_of((pt_function *)self));
+}
 
-PyObject *get_qualname(PyObject *self, void *) { return PyUnicode_FromString(((pt_function *)self)->spec->qualname); }
+PyObject *get_qualname(PyObject *self, void *) {
+    return PyUnicode_FromString(((pt_function *)self)->spec->qualname);
+}
 
-PyObject *get_module(PyObject *self, void *) { return PyUnicode_FromString(((pt_function *)self)->spec->module); }
+PyObject *get_module(PyObject *self, void *) {
+    return PyUnicode_FromString(((pt_function *)self)->spec->module);
+}
 
 PyObject *get_described(PyObject *self, void *what) {
     return pt_hooks.describe((pt_function *)self, (const char *)what);
 }
 
-PyObject *get_op(PyObject *self, void *) { return PyLong_FromLong(((pt_function *)self)->spec->op); }
+PyObject *get_op(PyObject *self, void *) {
+    return PyLong_FromLong(((pt_function *)self)->spec->op);
+}
 
 PyObject *getattro(PyObject *self, PyObject *name) {
     PyObject *found = PyObject_GenericGetAttr(self, name);
-    if (found != NULL || !PyErr_ExceptionMatches(PyExc_AttributeError) || PyUnicode_GET_LENGTH(name) < 2
-        || (PyUnicode_READ_CHAR(name, 0) == '_' && PyUnicode_READ_CHAR(name, 1) == '_'))
+    if (found != NULL || !PyErr_ExceptionMatches(PyExc_AttributeError) ||
+        PyUnicode_GET_LENGTH(name) < 2 ||
+        (PyUnicode_READ_CHAR(name, 0) == '_' && PyUnicode_READ_CHAR(name, 1) == '_'))
         return found;
     PyErr_Clear();
     return pt_hooks.attribute((pt_function *)self, name);
@@ -316,9 +338,11 @@ PyType_Slot type_slots[] = {
 };
 
 PyType_Spec type_spec = {
-    "ptcore._ops.functions.OpFunction", sizeof(pt_function), 0,
-    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR | Py_TPFLAGS_IMMUTABLETYPE
-        | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    "ptcore._ops.functions.OpFunction",
+    sizeof(pt_function),
+    0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR |
+        Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     type_slots,
 };
 

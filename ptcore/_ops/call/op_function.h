@@ -1,8 +1,9 @@
 /* OpFunction: the one type of all public functions and methods of ops.
  *
- * What a call needs is data: a pt_function_spec, which the generator writes for each function of each row, and an
- * entry, the C function that runs a kind of row on bound arguments. Binding puts every argument, positional, by
- * keyword or by default, into a slot; the op's own arguments come first, in the order of the row.
+ * What a call needs is data: a pt_function_spec, which the generator writes for each function of
+ * each row, and an entry, the C function that runs a kind of row on bound arguments. Binding puts
+ * every argument, positional, by keyword or by default, into a slot; the op's own arguments come
+ * first, in the order of the row.
  */
 #ifndef PTCORE_OP_FUNCTION_H
 #define PTCORE_OP_FUNCTION_H
@@ -13,9 +14,18 @@ enum { PT_NO_SLOT = 255, PT_REQUIRED = 255, PT_MAX_SLOTS = 64 };
 
 /* What runs a function. */
 enum pt_form {
-    PT_FORM_UNARY, PT_FORM_BINARY, PT_FORM_ELEMENTWISE, PT_FORM_STRUCTURED, PT_FORM_VIEW,
-    PT_FORM_COMPOSITE, PT_FORM_INPLACE_BINARY, PT_FORM_INPLACE_ELEMENTWISE, PT_FORM_INPLACE_OTHER, PT_FORM_NUMPY,
-    PT_FORM_CUSTOM, PT_N_FORMS
+    PT_FORM_UNARY,
+    PT_FORM_BINARY,
+    PT_FORM_ELEMENTWISE,
+    PT_FORM_STRUCTURED,
+    PT_FORM_VIEW,
+    PT_FORM_COMPOSITE,
+    PT_FORM_INPLACE_BINARY,
+    PT_FORM_INPLACE_ELEMENTWISE,
+    PT_FORM_INPLACE_OTHER,
+    PT_FORM_NUMPY,
+    PT_FORM_CUSTOM,
+    PT_N_FORMS
 };
 
 enum pt_role { PT_ROLE_FUNCTION, PT_ROLE_INPLACE, PT_ROLE_METHOD };
@@ -24,14 +34,15 @@ typedef struct pt_slot {
     uint16_t name;          /* in the pool of names */
     uint8_t value;          /* the default, in the pool of values; PT_REQUIRED: none */
     uint8_t second;         /* the slot that this is a second name of, or PT_NO_SLOT */
-    char check;             /* how a value is made plain (plain_of in functions.pyx); '.': not at all */
+    char check; /* how a value is made plain (plain_of in functions.pyx); '.': not at all */
 } pt_slot;
 
 typedef struct pt_function_spec {
     const char *name;       /* __name__ */
     const char *qualname;   /* its place in `module` */
     const char *module;
-    const char *extra;      /* what the form needs beside: a body, the target of a choice; NULL: nothing */
+    const char
+        *extra; /* what the form needs beside: a body, the target of a choice; NULL: nothing */
     const char *result;     /* the class of several results; NULL: none */
     const pt_slot *slots;
     int16_t op;
@@ -39,11 +50,11 @@ typedef struct pt_function_spec {
     uint8_t nslots;
     uint8_t npositional;
     uint8_t nargs;          /* the op's own arguments: the first slots */
-    uint8_t rest;           /* the slot that takes all further positional arguments, or PT_NO_SLOT */
+    uint8_t rest; /* the slot that takes all further positional arguments, or PT_NO_SLOT */
     uint8_t spread;         /* of a method: one argument in their place may be a sequence of them */
-    uint8_t out, inplace, choice, absent;       /* slots with a meaning of their own, or PT_NO_SLOT */
+    uint8_t out, inplace, choice, absent; /* slots with a meaning of their own, or PT_NO_SLOT */
     uint8_t role;           /* pt_role */
-    uint8_t body_out;       /* the body of a composite takes out= itself; has a form that ends in "_" */
+    uint8_t body_out; /* the body of a composite takes out= itself; has a form that ends in "_" */
 } pt_function_spec;
 
 struct pt_function;
@@ -72,12 +83,15 @@ typedef struct pt_function_hooks {
     PyObject *(*plain)(pt_function *, int slot, PyObject *);
     int (*second)(pt_function *, PyObject **slots, int slot);       /* -1: error */
     PyObject *(*describe)(pt_function *, const char *what);         /* "signature", "doc" */
-    /* what __torch_function__ of an argument that is no tensor gives for a call; NotImplemented: there is none */
+    /* what __torch_function__ of an argument that is no tensor gives for a call; NotImplemented:
+     * there is none */
     PyObject *(*overridden)(PyObject *function, PyObject **args, Py_ssize_t n, PyObject *keywords);
-    /* what a call gives that is of a signature of earlier releases of PyTorch; NotImplemented: it is of none */
+    /* what a call gives that is of a signature of earlier releases of PyTorch; NotImplemented: it
+     * is of none */
     PyObject *(*older)(PyObject *function, PyObject **args, Py_ssize_t n, PyObject *keywords);
     PyObject *tensor;       /* the class */
-    /* what an attribute is that the type has not: what ops.namespace.name says of an op, such as its schema */
+    /* what an attribute is that the type has not: what ops.namespace.name says of an op, such as
+     * its schema */
     PyObject *(*attribute)(pt_function *, PyObject *name);
     /* of an Overridable: the flags of a value, and what those who are asked make of a call */
     uint32_t (*flags)(PyObject *);

@@ -1,7 +1,8 @@
 /* Overridable: a function that is no row, whose calls are offered to __torch_function__ as a whole.
  *
- * What the ops inside of it would be asked for one by one, it hands over before it runs, as OpFunction does for rows. A
- * plain call pays for a look at the types of its arguments and at one word.
+ * What the ops inside of it would be asked for one by one, it hands over before it runs, as
+ * OpFunction does for rows. A plain call pays for a look at the types of its arguments and at one
+ * word.
  */
 #include "op_function.h"
 #include "_events.h"
@@ -29,8 +30,8 @@ inline PyObject *function_of(PyObject *self) { return ((overridable *)self)->fun
 /* Whether a value is of a class that has nothing to say. */
 inline bool is_plain(PyObject *x) {
     PyTypeObject *cls = Py_TYPE(x);
-    return cls == (PyTypeObject *)pt_hooks.tensor || x == Py_None || cls == &PyLong_Type || cls == &PyFloat_Type
-        || cls == &PyBool_Type || cls == &PyUnicode_Type;
+    return cls == (PyTypeObject *)pt_hooks.tensor || x == Py_None || cls == &PyLong_Type ||
+           cls == &PyFloat_Type || cls == &PyBool_Type || cls == &PyUnicode_Type;
 }
 
 /* The flags of those of some values that may say something, see flags_of in offer.pyx. */
@@ -50,7 +51,8 @@ uint32_t flags_of(PyObject *const *values, Py_ssize_t n, int levels) {
     return key;
 }
 
-PT_NOINLINE PyObject *call_of_others(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *keywords) {
+PT_NOINLINE PyObject *call_of_others(PyObject *self, PyObject *const *args, size_t nargsf,
+                                     PyObject *keywords) {
     const Py_ssize_t n = PyVectorcall_NARGS(nargsf);
     const Py_ssize_t all = n + (keywords == NULL ? 0 : PyTuple_GET_SIZE(keywords));
     const uint32_t key = flags_of(args, all, LEVELS) | (pt_tls.mode & PT_MODE_FUNCTION);
@@ -60,7 +62,8 @@ PT_NOINLINE PyObject *call_of_others(PyObject *self, PyObject *const *args, size
 }
 
 PyObject *call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *keywords) {
-    const Py_ssize_t n = PyVectorcall_NARGS(nargsf) + (keywords == NULL ? 0 : PyTuple_GET_SIZE(keywords));
+    const Py_ssize_t n =
+        PyVectorcall_NARGS(nargsf) + (keywords == NULL ? 0 : PyTuple_GET_SIZE(keywords));
     for (Py_ssize_t i = 0; i < n; i++)
         if (!is_plain(args[i]))
             return call_of_others(self, args, nargsf, keywords);
@@ -70,16 +73,20 @@ PyObject *call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *k
 }
 
 /* A function that makes tensors of numbers has no argument to ask: modes alone see its calls. */
-PyObject *call_seen_by_modes(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *keywords) {
+PyObject *call_seen_by_modes(PyObject *self, PyObject *const *args, size_t nargsf,
+                             PyObject *keywords) {
     if (pt_modes_seen & pt_tls.mode & PT_MODE_FUNCTION && !pt_tls.torch_function_off)
-        return pt_hooks.ask(self, const_cast<PyObject **>(args), PyVectorcall_NARGS(nargsf), keywords);
+        return pt_hooks.ask(self, const_cast<PyObject **>(args), PyVectorcall_NARGS(nargsf),
+                            keywords);
     return ((overridable *)self)->inner(function_of(self), args, nargsf, keywords);
 }
 
 overridable *all = NULL;
 bool recorded = false;
 
-inline vectorcallfunc vectorcall_of(const overridable *f) { return f->modes_alone ? call_seen_by_modes : call; }
+inline vectorcallfunc vectorcall_of(const overridable *f) {
+    return f->modes_alone ? call_seen_by_modes : call;
+}
 
 PyObject *call_recorded(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *keywords) {
     pt_frame frame;
@@ -118,7 +125,9 @@ PyObject *descr_get(PyObject *self, PyObject *instance, PyObject *) {
 PyObject *repr(PyObject *self) { return PyObject_Repr(function_of(self)); }
 
 /* pickle and copy look a function up by its name. */
-PyObject *reduce(PyObject *self, PyObject *) { return get_of_function(self, (void *)"__qualname__"); }
+PyObject *reduce(PyObject *self, PyObject *) {
+    return get_of_function(self, (void *)"__qualname__");
+}
 
 void dealloc(PyObject *self) {
     PyTypeObject *type = Py_TYPE(self);
@@ -167,9 +176,11 @@ PyType_Slot type_slots[] = {
 };
 
 PyType_Spec type_spec = {
-    "ptcore._ops.functions.Overridable", sizeof(overridable), 0,
-    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR | Py_TPFLAGS_IMMUTABLETYPE
-        | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    "ptcore._ops.functions.Overridable",
+    sizeof(overridable),
+    0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR |
+        Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     type_slots,
 };
 

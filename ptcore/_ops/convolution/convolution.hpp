@@ -1,13 +1,13 @@
 /* What the convolution kernels share: the shapes of a call, zero-padded planes, register tiles.
  *
- * A convolution is the sum  result[j] += source[j * step - lead + offset] * weight[tap]  over taps, in up
- * to three dims (missing ones have size 1). The source is laid out in planes where a tap is a
- * constant distance: rows of `width` positions with the zeros around the source in them, one plane for
- * each residue of a position modulo step. Zeros at the end of a row are those at the start of the
- * next where step is 1; images follow each other the same way.
+ * A convolution is the sum  result[j] += source[j * step - lead + offset] * weight[tap]  over taps,
+ * in up to three dims (missing ones have size 1). The source is laid out in planes where a tap is a
+ * constant distance: rows of `width` positions with the zeros around the source in them, one plane
+ * for each residue of a position modulo step. Zeros at the end of a row are those at the start of
+ * the next where step is 1; images follow each other the same way.
  *
- * Where many filters make up for it there is a plane for each tap of a row instead (`split`), whose rows
- * have as many positions as there are results.
+ * Where many filters make up for it there is a plane for each tap of a row instead (`split`), whose
+ * rows have as many positions as there are results.
  *
  * Position q of a plane belongs to one result if its row and column are in range, else to none: it
  * is computed (or has a gradient of zero) and dropped. All of a row, and of small images many, is
@@ -69,16 +69,19 @@ constexpr int TILE_ROWS = is_fast<T> ? OUTER_ROWS : 2;
 template <class T>
 constexpr int TILE_VECTORS = is_fast<T> ? OUTER_VECTORS : 1;
 
-/* Runs f(call, type_tag<T>) on operands of T, the type that the call's dtype is computed in; what is stored
- * otherwise (half types, integers, whose signs do not matter where they wrap) is converted before and after. */
+/* Runs f(call, type_tag<T>) on operands of T, the type that the call's dtype is computed in; what
+ * is stored otherwise (half types, integers, whose signs do not matter where they wrap) is
+ * converted before and after. */
 template <class T, class S, class F>
 inline int widened(pt_call *call, F &&f) {
     constexpr int MOST = 3, DIMS = 5;
     pt_view in[MOST], out = call->out[0];
     int64_t strides[MOST][DIMS], from[MOST + 1] = {0};
-    for (int i = 0; i < call->nin; ++i) from[i + 1] = from[i] + (call->in[i].dtype == PT_NONE ? 0 : call->in[i].numel);
+    for (int i = 0; i < call->nin; ++i)
+        from[i + 1] = from[i] + (call->in[i].dtype == PT_NONE ? 0 : call->in[i].numel);
     scratch<T> wide(from[call->nin]), result(out.numel);
-    if (!wide || !result) return no_memory(call, (from[call->nin] + out.numel) * int64_t(sizeof(T)));
+    if (!wide || !result)
+        return no_memory(call, (from[call->nin] + out.numel) * int64_t(sizeof(T)));
     for (int i = 0; i < call->nin; ++i) {
         in[i] = call->in[i];
         if (in[i].dtype == PT_NONE) continue;
@@ -90,7 +93,8 @@ inline int widened(pt_call *call, F &&f) {
         T *to = wide.data + from[i];
         parallel_for(rows, grain_rows(n), [&](int64_t begin, int64_t end) {
             cursor<1> at(all, begin);
-            for (int64_t r = begin; r < end; ++r, at.next()) load(to + r * n, source + at.offset[0], n == 1 ? 1 : step[0], n);
+            for (int64_t r = begin; r < end; ++r, at.next())
+                load(to + r * n, source + at.offset[0], n == 1 ? 1 : step[0], n);
         });
         int64_t stride = 1;
         for (int d = in[i].ndim - 1; d >= 0; --d) {
@@ -108,14 +112,17 @@ inline int widened(pt_call *call, F &&f) {
         memcpy(call->error, on.error, sizeof on.error);
         return status;
     }
-    parallel_for(out.numel, GRAIN, [&](int64_t begin, int64_t end) { store(output<S>(call) + begin, result.data + begin, end - begin); });
+    parallel_for(out.numel, GRAIN, [&](int64_t begin, int64_t end) {
+        store(output<S>(call) + begin, result.data + begin, end - begin);
+    });
     return PT_OK;
 }
 template <class F>
 inline int visit_convolution(pt_call *call, F &&f) {
     return visit<INTEGERS | FLOATS | COMPLEXES>(call, call->out[0].dtype, [&](auto tag) {
         using S = PT_TYPE(tag);
-        if constexpr (std::is_integral<S>::value) return widened<uint64_t, std::make_unsigned_t<S>>(call, f);
+        if constexpr (std::is_integral<S>::value)
+            return widened<uint64_t, std::make_unsigned_t<S>>(call, f);
         else if constexpr (is_half<S>) return widened<float, S>(call, f);
         else return f(call, tag);
     });
@@ -131,12 +138,14 @@ struct axis {
     int64_t tail = 0;           /* zeros read behind the source */
     int64_t width = 1;          /* positions of a plane that holds all of it */
     int64_t planes = 1;
-    int64_t cut = 1;            /* positions modulo this tell planes apart: step, or more than any if split */
+    int64_t cut = 1; /* positions modulo this tell planes apart: step, or more than any if split */
     int64_t *begin = nullptr;   /* phases + 1: where a phase's taps begin in the two lists */
     int64_t *index = nullptr, *offset = nullptr;
     int64_t *residue = nullptr; /* planes: which positions modulo cut a plane holds */
 
-    int64_t count(int64_t phase) const { return phase < result ? (result - 1 - phase) / phases + 1 : 0; }
+    int64_t count(int64_t phase) const {
+        return phase < result ? (result - 1 - phase) / phases + 1 : 0;
+    }
     int64_t slot(int64_t position) const {
         int64_t s = 0;
         while (residue[s] != position % cut) ++s;
@@ -155,7 +164,8 @@ struct axis {
         divide(step);
         for (int64_t i = 0; i < begin[phases]; ++i) reach = max64(reach, offset[i]);
         tail = max64(0, (count(0) - 1) * step + reach - (lead + source - 1));
-        width = step == 1 ? max64(source + max64(lead, tail), count(0)) : ceil_div(lead + source + tail, step);
+        width = step == 1 ? max64(source + max64(lead, tail), count(0))
+                          : ceil_div(lead + source + tail, step);
     }
     void split() {
         divide(INT64_MAX);
@@ -197,7 +207,8 @@ struct axis {
 struct axes {
     scratch<int64_t> lists;
 
-    axes(axis (&dim)[3], const pt_call *call, const int64_t *source, const int64_t *result, const int64_t *kernel, bool transposed)
+    axes(axis (&dim)[3], const pt_call *call, const int64_t *source, const int64_t *result,
+         const int64_t *kernel, bool transposed)
         : lists(entries(call, result, kernel)) {
         int64_t *at = lists.data;
         for (int d = 0; d < 3 && at; ++d) {
@@ -205,7 +216,8 @@ struct axes {
             a.source = source[d];
             a.result = result[d];
             a.kernel = kernel[d];
-            const int64_t stride = setting(call, 0, d, 1), padding = setting(call, 1, d, 0), dilation = setting(call, 2, d, 1);
+            const int64_t stride = setting(call, 0, d, 1), padding = setting(call, 1, d, 0),
+                          dilation = setting(call, 2, d, 1);
             a.begin = at;
             a.index = at + 2 + min64(stride, result[d] + 1);
             a.offset = a.index + kernel[d];
@@ -217,12 +229,14 @@ struct axes {
     }
     static int64_t entries(const pt_call *call, const int64_t *result, const int64_t *kernel) {
         int64_t n = 0;
-        for (int d = 0; d < 3; ++d) n += 2 + min64(setting(call, 0, d, 1), result[d] + 1) + 3 * kernel[d];
+        for (int d = 0; d < 3; ++d)
+            n += 2 + min64(setting(call, 0, d, 1), result[d] + 1) + 3 * kernel[d];
         return n;
     }
 };
 
-/* source (n, groups * channels, ...), result (n, groups * filters, ...), dims depth, height, width */
+/* source (n, groups * channels, ...), result (n, groups * filters, ...), dims depth, height, width
+ */
 struct geometry {
     int64_t n = 1, groups = 1, channels = 1, filters = 1;
     axis dim[3];
@@ -258,45 +272,59 @@ inline int check_convolution(pt_call *call, int tensors) {
         const pt_view &v = call->in[i];
         if (v.dtype == PT_NONE) continue;
         if (v.dtype != call->out[0].dtype)
-            return fail(call, PT_RUNTIME_ERROR, "expected operands of one dtype, got %s and %s", DTYPE_NAME[call->out[0].dtype],
+            return fail(call, PT_RUNTIME_ERROR, "expected operands of one dtype, got %s and %s",
+                        DTYPE_NAME[call->out[0].dtype],
                         v.dtype < PT_NDTYPES ? DTYPE_NAME[v.dtype] : "?");
         if (i < tensors && (v.ndim < 3 || v.ndim > 5 || v.ndim != call->out[0].ndim))
-            return fail(call, PT_RUNTIME_ERROR, "expected tensors of 3 to 5 dimensions, got %d", v.ndim);
+            return fail(call, PT_RUNTIME_ERROR, "expected tensors of 3 to 5 dimensions, got %d",
+                        v.ndim);
     }
     for (int p = 0; p < 3; ++p)
         for (int i = 0; i < call->out[0].ndim - 2; ++i) {
-            const int64_t value = call->params[p].kind == PT_PARAM_INTS && call->params[p].count == call->out[0].ndim - 2 ? call->params[p].list[i] : -1;
+            const int64_t value = call->params[p].kind == PT_PARAM_INTS &&
+                                          call->params[p].count == call->out[0].ndim - 2
+                                      ? call->params[p].list[i]
+                                      : -1;
             if (value < (p == 1 ? 0 : 1) || value > (int64_t(1) << 40))
-                return fail(call, PT_RUNTIME_ERROR, "%s must hold %d numbers of at least %d", p == 0 ? "stride" : p == 1 ? "padding" : "dilation",
+                return fail(call, PT_RUNTIME_ERROR, "%s must hold %d numbers of at least %d",
+                            p == 0   ? "stride"
+                            : p == 1 ? "padding"
+                                     : "dilation",
                             call->out[0].ndim - 2, p == 1 ? 0 : 1);
         }
     return PT_OK;
 }
 
 /* Whether positions are numbers of 64 bits by far. */
-inline bool reachable(const pt_call *call, const int64_t *source, const int64_t *result, const int64_t *kernel) {
+inline bool reachable(const pt_call *call, const int64_t *source, const int64_t *result,
+                      const int64_t *kernel) {
     for (int d = 0; d < 3; ++d) {
-        const double most = double(source[d]) + double(result[d]), taps = double(kernel[d]) * double(setting(call, 2, d, 1));
-        if (most * double(setting(call, 0, d, 1)) + taps + double(setting(call, 1, d, 0)) > 1e15) return false;
+        const double most = double(source[d]) + double(result[d]),
+                     taps = double(kernel[d]) * double(setting(call, 2, d, 1));
+        if (most * double(setting(call, 0, d, 1)) + taps + double(setting(call, 1, d, 0)) > 1e15)
+            return false;
     }
     return true;
 }
 
 /* ---- planes ------------------------------------------------------------------------------ */
 
-/* The part of the work that one buffer of planes holds: images [n0, n1), results [from, to) in each dim. */
+/* The part of the work that one buffer of planes holds: images [n0, n1), results [from, to) in each
+ * dim. */
 struct window {
     int64_t n0, n1;
     int64_t from[3], to[3];
     int64_t extent[3];          /* positions of a plane */
     int64_t image;              /* positions from one image to the next */
-    int64_t plane;              /* positions of a plane: all images, and what the last tile reads beyond */
+    int64_t plane; /* positions of a plane: all images, and what the last tile reads beyond */
 };
 
 inline void measure(window &w, const geometry &g, int64_t margin) {
     for (int d = 0; d < 3; ++d) {
         const axis &a = g.dim[d];
-        w.extent[d] = d == 2 || w.n1 - w.n0 > 1 ? a.width : ((w.to[d] - w.from[d] - 1) * a.step + a.reach) / a.step + 1;
+        w.extent[d] = d == 2 || w.n1 - w.n0 > 1
+                          ? a.width
+                          : ((w.to[d] - w.from[d] - 1) * a.step + a.reach) / a.step + 1;
     }
     w.image = w.extent[0] * w.extent[1] * w.extent[2];
     int64_t reach = 0;
@@ -304,29 +332,38 @@ inline void measure(window &w, const geometry &g, int64_t margin) {
     w.plane = w.image * (w.n1 - w.n0) + reach + margin;
 }
 
-/* Cuts the results into windows whose planes have at most `budget` numbers where that is possible. */
+/* Cuts the results into windows whose planes have at most `budget` numbers where that is possible.
+ */
 struct tiling {
     int64_t images, rows[3];            /* of one window */
     int64_t blocks[3], image_blocks;    /* how many there are */
 
-    /* images are taken together as long as one has fewer than `run` positions, blocks cut until there are `least_blocks` */
+    /* images are taken together as long as one has fewer than `run` positions, blocks cut until
+     * there are `least_blocks` */
     tiling(const geometry &g, int64_t budget, int64_t least_blocks, double run) {
         const int64_t per_position = g.channels * g.planes();
         images = 1;
         for (int d = 0; d < 3; ++d) rows[d] = max64(1, g.dim[d].count(0));
         auto size = [&](int64_t depth, int64_t height) {
             const axis &a = g.dim[0], &b = g.dim[1];
-            return double(((depth - 1) * a.step + a.reach) / a.step + 1) * double(((height - 1) * b.step + b.reach) / b.step + 1) *
-                   double(g.dim[2].width) * double(per_position);
+            return double(((depth - 1) * a.step + a.reach) / a.step + 1) *
+                   double(((height - 1) * b.step + b.reach) / b.step + 1) * double(g.dim[2].width) *
+                   double(per_position);
         };
-        while (rows[0] > 1 && size(rows[0], rows[1]) > double(budget)) rows[0] = ceil_div(rows[0], 2);
-        while (rows[1] > 1 && size(rows[0], rows[1]) > double(budget)) rows[1] = ceil_div(rows[1], 2);
-        while (rows[1] > 4 && g.n * ceil_div(max64(1, g.dim[1].count(0)), rows[1]) * ceil_div(max64(1, g.dim[0].count(0)), rows[0]) < least_blocks)
+        while (rows[0] > 1 && size(rows[0], rows[1]) > double(budget))
+            rows[0] = ceil_div(rows[0], 2);
+        while (rows[1] > 1 && size(rows[0], rows[1]) > double(budget))
+            rows[1] = ceil_div(rows[1], 2);
+        while (rows[1] > 4 && g.n * ceil_div(max64(1, g.dim[1].count(0)), rows[1]) *
+                                      ceil_div(max64(1, g.dim[0].count(0)), rows[0]) <
+                                  least_blocks)
             rows[1] = ceil_div(rows[1], 2);
         for (int d = 0; d < 3; ++d) blocks[d] = ceil_div(max64(1, g.dim[d].count(0)), rows[d]);
         if (blocks[0] * blocks[1] == 1) {
-            const double image = double(g.dim[0].width) * double(g.dim[1].width) * double(g.dim[2].width);
-            while (images * 2 <= g.n && image * double(images) < run && image * double(2 * images * per_position) <= double(budget) &&
+            const double image =
+                double(g.dim[0].width) * double(g.dim[1].width) * double(g.dim[2].width);
+            while (images * 2 <= g.n && image * double(images) < run &&
+                   image * double(2 * images * per_position) <= double(budget) &&
                    ceil_div(g.n, 2 * images) >= min64(least_blocks, g.n))
                 images *= 2;
         }
@@ -335,7 +372,8 @@ struct tiling {
     int64_t count() const { return image_blocks * blocks[0] * blocks[1]; }
     window at(int64_t u, const geometry &g, int64_t margin) const {
         window w;
-        const int64_t h = u % blocks[1], d = u / blocks[1] % blocks[0], i = u / blocks[1] / blocks[0];
+        const int64_t h = u % blocks[1], d = u / blocks[1] % blocks[0],
+                      i = u / blocks[1] / blocks[0];
         w.n0 = i * images;
         w.n1 = min64(g.n, w.n0 + images);
         const int64_t block[3] = {d, h, 0};
@@ -348,10 +386,11 @@ struct tiling {
     }
 };
 
-/* One channel of the window's images into its planes, which are 0 where there is no source. The source is read row
- * after row, each once for all planes that have it. */
+/* One channel of the window's images into its planes, which are 0 where there is no source. The
+ * source is read row after row, each once for all planes that have it. */
 template <class T>
-inline void pack_channel(T *to, const window &w, const geometry &g, const batch_view &v, int64_t channel) {
+inline void pack_channel(T *to, const window &w, const geometry &g, const batch_view &v,
+                         int64_t channel) {
     constexpr int64_t TOGETHER = 8;
     const axis &a = g.dim[0], &b = g.dim[1], &c = g.dim[2];
     const T *source = reinterpret_cast<const T *>(v.data) + channel * v.stride[1];
@@ -363,8 +402,10 @@ inline void pack_channel(T *to, const window &w, const geometry &g, const batch_
     for (int64_t pc = 0; pc < c.planes; pc += TOGETHER) {
         const int64_t planes = min64(TOGETHER, c.planes - pc);
         for (int64_t k = 0; k < planes; ++k) {
-            const int64_t rc = c.residue[pc + k], first = max64(0, ceil_div(c.lead - rc, c.step)), left = first * c.step + rc - c.lead;
-            of[k] = {first, left * v.stride[4], left < c.source ? min64(e2 - first, (c.source - 1 - left) / c.step + 1) : 0};
+            const int64_t rc = c.residue[pc + k], first = max64(0, ceil_div(c.lead - rc, c.step)),
+                          left = first * c.step + rc - c.lead;
+            of[k] = {first, left * v.stride[4],
+                     left < c.source ? min64(e2 - first, (c.source - 1 - left) / c.step + 1) : 0};
         }
         for (int64_t n = w.n0; n < w.n1; ++n)
             for (int64_t i = 0; i < w.extent[0]; ++i)
@@ -372,13 +413,17 @@ inline void pack_channel(T *to, const window &w, const geometry &g, const batch_
                     const int64_t si = (w.from[0] + i) * a.step + a.residue[pa] - a.lead;
                     if (si < 0 || si >= a.source) continue;
                     const T *image = source + n * v.stride[0] + si * v.stride[2];
-                    T *at = to + (pa * b.planes * c.planes + pc) * w.plane + ((n - w.n0) * w.extent[0] + i) * e1 * e2;
+                    T *at = to + (pa * b.planes * c.planes + pc) * w.plane +
+                            ((n - w.n0) * w.extent[0] + i) * e1 * e2;
                     if (b.planes * c.planes == 1) {
-                        const int64_t s0 = w.from[1] * b.step + b.residue[0] - b.lead, j0 = s0 < 0 ? ceil_div(-s0, b.step) : 0;
-                        const int64_t j1 = s0 < b.source ? min64(e1, (b.source - 1 - s0) / b.step + 1) : 0;
+                        const int64_t s0 = w.from[1] * b.step + b.residue[0] - b.lead,
+                                      j0 = s0 < 0 ? ceil_div(-s0, b.step) : 0;
+                        const int64_t j1 =
+                            s0 < b.source ? min64(e1, (b.source - 1 - s0) / b.step + 1) : 0;
                         const T *from = image + (s0 + j0 * b.step) * v.stride[3] + of[0].left;
                         at += j0 * e2 + of[0].first;
-                        for (int64_t j = j0; j < j1 && of[0].many > 0; ++j, at += e2, from += b.step * v.stride[3])
+                        for (int64_t j = j0; j < j1 && of[0].many > 0;
+                             ++j, at += e2, from += b.step * v.stride[3])
                             load_row(at, from, step, of[0].many);
                         continue;
                     }
@@ -389,31 +434,39 @@ inline void pack_channel(T *to, const window &w, const geometry &g, const batch_
                             const T *from = image + sj * v.stride[3];
                             T *row = at + pb * c.planes * w.plane;
                             for (int64_t k = 0; k < planes; ++k, row += w.plane)
-                                if (of[k].many > 0) load_row(row + of[k].first, from + of[k].left, step, of[k].many);
+                                if (of[k].many > 0)
+                                    load_row(row + of[k].first, from + of[k].left, step,
+                                             of[k].many);
                         }
                 }
     }
 }
 
 /* distance of a tap from a position, in planes of this window */
-inline int64_t tap_distance(const window &w, const geometry &g, int64_t da, int64_t db, int64_t dc) {
+inline int64_t tap_distance(const window &w, const geometry &g, int64_t da, int64_t db,
+                            int64_t dc) {
     const axis &a = g.dim[0], &b = g.dim[1], &c = g.dim[2];
     const int64_t plane = (a.slot(da) * b.planes + b.slot(db)) * c.planes + c.slot(dc);
     return plane * w.plane + ((da / a.cut) * w.extent[1] + db / b.cut) * w.extent[2] + dc / c.cut;
 }
 
-/* The source itself serves as planes: nothing is padded, and what is not wanted of it is not read. */
+/* The source itself serves as planes: nothing is padded, and what is not wanted of it is not read.
+ */
 inline bool in_place(const geometry &g, const batch_view &v) {
     if (!v.dense()) return false;
     for (int d = 0; d < 3; ++d)
-        if (g.dim[d].cut != 1 || g.dim[d].width != g.dim[d].source || g.dim[d].lead || g.dim[d].tail) return false;
+        if (g.dim[d].cut != 1 || g.dim[d].width != g.dim[d].source || g.dim[d].lead ||
+            g.dim[d].tail)
+            return false;
     return true;
 }
 
-/* Whether the positions of a row that have no result cost more than a plane for each tap, in vectors. */
+/* Whether the positions of a row that have no result cost more than a plane for each tap, in
+ * vectors. */
 inline bool worth_splitting(const geometry &g) {
     const axis &a = g.dim[2];
-    const double unused = double(a.width - a.count(0)) * double(g.filters) * double(g.taps()) / double(a.phases) / 16;
+    const double unused =
+        double(a.width - a.count(0)) * double(g.filters) * double(g.taps()) / double(a.phases) / 16;
     return a.count(0) > 0 && unused > 2.0 * double(a.kernel) * (double(a.count(0)) / 8 + 6);
 }
 

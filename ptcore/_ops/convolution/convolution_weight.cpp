@@ -2,10 +2,11 @@
  *
  *    convolve_weight(input, grad; stride, padding, dilation, groups) -> out
  *
- * out[filter][channel][tap] is the dot product of the gradient with the input moved by the tap. The input
- * lies in planes (convolution.hpp), the gradient in rows of the same width with zeros where a position
- * has no result, so that both are one run; a register tile of filters x taps goes through it.
- * Zeros do not make an infinity vanish: if the result has a NaN it is computed again row by row.
+ * out[filter][channel][tap] is the dot product of the gradient with the input moved by the tap. The
+ * input lies in planes (convolution.hpp), the gradient in rows of the same width with zeros where a
+ * position has no result, so that both are one run; a register tile of filters x taps goes through
+ * it. Zeros do not make an infinity vanish: if the result has a NaN it is computed again row by
+ * row.
  *
  * The windows are dealt to at most 16 sums, which are added up in order: results do not depend on
  * the number of threads.
@@ -18,11 +19,13 @@ struct segment {
     int64_t begin, length;
 };
 template <class T>
-using dot_kernel = void (*)(const segment *runs, int64_t many, const T *a, int64_t lda, const T *b, const int64_t *distance, T *out, int64_t ldo);
+using dot_kernel = void (*)(const segment *runs, int64_t many, const T *a, int64_t lda, const T *b,
+                            const int64_t *distance, T *out, int64_t ldo);
 
 /* out[i][j] += a[i] . b[distance[j]] */
 template <class T, int MR, int NR>
-void shift_dot(const segment *runs, int64_t many, const T *a, int64_t lda, const T *b, const int64_t *distance, T *out, int64_t ldo) {
+void shift_dot(const segment *runs, int64_t many, const T *a, int64_t lda, const T *b,
+               const int64_t *distance, T *out, int64_t ldo) {
     using V = lanes_of<T>;
     constexpr int W = V::width;
     typename V::vector acc[MR][NR];
@@ -60,18 +63,25 @@ inline dot_kernel<T> dot_of_rows(int rows, std::integer_sequence<int, MR...>) {
 template <class T, int... NR>
 inline dot_kernel<T> dot_of(int rows, int taps, std::integer_sequence<int, NR...>) {
     using choose = dot_kernel<T> (*)(int, std::make_integer_sequence<int, TILE_ROWS<T>>);
-    static constexpr choose by_taps[] = {[](int r, std::make_integer_sequence<int, TILE_ROWS<T>> s) { return dot_of_rows<T, NR + 1>(r, s); }...};
+    static constexpr choose by_taps[] = {
+        [](int r, std::make_integer_sequence<int, TILE_ROWS<T>> s) {
+            return dot_of_rows<T, NR + 1>(r, s);
+        }...};
     return by_taps[taps - 1](rows, {});
 }
 
-/* The gradient's rows of one filter where the window's planes have their results; to is 0 between them. */
+/* The gradient's rows of one filter where the window's planes have their results; to is 0 between
+ * them. */
 template <class T>
 inline void pack_gradient(T *to, const window &w, const batch_view &y, int64_t filter) {
     for (int64_t n = w.n0; n < w.n1; ++n)
         for (int64_t i = w.from[0]; i < w.to[0]; ++i)
             for (int64_t j = w.from[1]; j < w.to[1]; ++j)
-                load_row(to + (((n - w.n0) * w.extent[0] + i - w.from[0]) * w.extent[1] + j - w.from[1]) * w.extent[2],
-                         reinterpret_cast<const T *>(y.data) + n * y.stride[0] + filter * y.stride[1] + i * y.stride[2] + j * y.stride[3],
+                load_row(to + (((n - w.n0) * w.extent[0] + i - w.from[0]) * w.extent[1] + j -
+                               w.from[1]) *
+                                  w.extent[2],
+                         reinterpret_cast<const T *>(y.data) + n * y.stride[0] +
+                             filter * y.stride[1] + i * y.stride[2] + j * y.stride[3],
                          y.stride[4], y.size[4]);
 }
 
@@ -86,20 +96,26 @@ constexpr int64_t WEIGHT_GRAIN = 1 << 18, WEIGHT_NUMBERS = 1 << 19, RUN = 1024;
 
 /* ---- columns ----------------------------------------------------------------------------- */
 
-/* The rows of channels and taps are the left matrix, the gradient of 64 filters (or what the registers of a tile hold)
- * is a panel of the right one. Positions are taken 4096 at a time, in order: of them the gradient is packed once, then
- * each block of rows and filters adds its products up. */
+/* The rows of channels and taps are the left matrix, the gradient of 64 filters (or what the
+ * registers of a tile hold) is a panel of the right one. Positions are taken 4096 at a time, in
+ * order: of them the gradient is packed once, then each block of rows and filters adds its products
+ * up. */
 template <class T>
 int weight_columns(pt_call *call, const geometry &g, const batch_view &x, const batch_view &y) {
     constexpr int W = simd<T>::width;
     constexpr int64_t WIDTH = OUTER_VECTORS * W, CHUNK = 16 * GEMM_DEPTH, UNITS = 16;
     const phase p(g, 0);
     const positions all(g, p);
-    const int64_t taps = p.taps, together = channels_together(g, taps), panels = ceil_div(g.filters, WIDTH), row_blocks = ceil_div(g.channels, together);
+    const int64_t taps = p.taps, together = channels_together(g, taps),
+                  panels = ceil_div(g.filters, WIDTH), row_blocks = ceil_div(g.channels, together);
     const int64_t blocks = max64(1, min64(panels, UNITS / (row_blocks * g.groups)));
-    const int64_t chunk = min64(CHUNK, all.total), places = ceil_div(chunk, GEMM_DEPTH), depth = min64(GEMM_DEPTH, chunk);
-    scratch<T> right(g.groups * panels * chunk * WIDTH), sums(g.groups * panels * g.channels * taps * WIDTH);
-    if (!right || !sums) return no_memory(call, g.groups * panels * (chunk + g.channels * taps) * WIDTH * int64_t(sizeof(T)));
+    const int64_t chunk = min64(CHUNK, all.total), places = ceil_div(chunk, GEMM_DEPTH),
+                  depth = min64(GEMM_DEPTH, chunk);
+    scratch<T> right(g.groups * panels * chunk * WIDTH),
+        sums(g.groups * panels * g.channels * taps * WIDTH);
+    if (!right || !sums)
+        return no_memory(call, g.groups * panels * (chunk + g.channels * taps) * WIDTH *
+                                   int64_t(sizeof(T)));
     const double products = double(chunk) * double(g.filters / blocks) * double(together * taps);
     const int64_t grain = int64_t(double(WEIGHT_GRAIN) / (products + 1)) + 1;
     const bool patches = are_patches(g, x);
@@ -108,24 +124,34 @@ int weight_columns(pt_call *call, const geometry &g, const batch_view &x, const 
     for (int64_t start = 0; start < all.total; start += chunk) {
         const int64_t stop = min64(all.total, start + chunk);
         /* the panel of positions [q0, q0 + deep) has deep rows */
-        auto panel_at = [&](int64_t group, int64_t panel, int64_t q0) { return right.data + ((group * panels + panel) * chunk + q0 - start) * WIDTH; };
-        parallel_for(g.groups * panels * places, max64(1, GRAIN / (WIDTH * depth)), [&](int64_t begin, int64_t end) {
-            for (int64_t u = begin; u < end; ++u) {
-                const int64_t q0 = start + u % places * GEMM_DEPTH, panel = u / places % panels, group = u / places / panels;
-                const int64_t f = panel * WIDTH, width = min64(WIDTH, g.filters - f);
-                T *to = panel_at(group, panel, q0);
-                all.rows(q0, min64(stop, q0 + GEMM_DEPTH), [&](const result_row &r) {
-                    const T *from = reinterpret_cast<const T *>(y.data) + r.n * y.stride[0] + (group * g.filters + f) * y.stride[1] +
-                                    r.at[0] * y.stride[2] + r.at[1] * y.stride[3] + r.at[2] * y.stride[4];
-                    T *line = to + r.from * WIDTH;
-                    for (int64_t i0 = 0; i0 < r.length; i0 += W)        /* a line of memory at a time of each filter */
-                        for (int64_t j = 0; j < width; ++j)
-                            for (int64_t i = i0; i < min64(r.length, i0 + W); ++i) line[i * WIDTH + j] = from[j * y.stride[1] + i * y.stride[4]];
-                    for (int64_t i = 0; width < WIDTH && i < r.length; ++i)
-                        for (int64_t j = width; j < WIDTH; ++j) line[i * WIDTH + j] = T(0);
-                });
-            }
-        });
+        auto panel_at = [&](int64_t group, int64_t panel, int64_t q0) {
+            return right.data + ((group * panels + panel) * chunk + q0 - start) * WIDTH;
+        };
+        parallel_for(g.groups * panels * places, max64(1, GRAIN / (WIDTH * depth)),
+                     [&](int64_t begin, int64_t end) {
+                         for (int64_t u = begin; u < end; ++u) {
+                             const int64_t q0 = start + u % places * GEMM_DEPTH,
+                                           panel = u / places % panels, group = u / places / panels;
+                             const int64_t f = panel * WIDTH, width = min64(WIDTH, g.filters - f);
+                             T *to = panel_at(group, panel, q0);
+                             all.rows(q0, min64(stop, q0 + GEMM_DEPTH), [&](const result_row &r) {
+                                 const T *from =
+                                     reinterpret_cast<const T *>(y.data) + r.n * y.stride[0] +
+                                     (group * g.filters + f) * y.stride[1] + r.at[0] * y.stride[2] +
+                                     r.at[1] * y.stride[3] + r.at[2] * y.stride[4];
+                                 T *line = to + r.from * WIDTH;
+                                 for (int64_t i0 = 0; i0 < r.length;
+                                      i0 += W) /* a line of memory at a time of each filter */
+                                     for (int64_t j = 0; j < width; ++j)
+                                         for (int64_t i = i0; i < min64(r.length, i0 + W); ++i)
+                                             line[i * WIDTH + j] =
+                                                 from[j * y.stride[1] + i * y.stride[4]];
+                                 for (int64_t i = 0; width < WIDTH && i < r.length; ++i)
+                                     for (int64_t j = width; j < WIDTH; ++j)
+                                         line[i * WIDTH + j] = T(0);
+                             });
+                         }
+                     });
         parallel_for(row_blocks * blocks * g.groups, grain, [&](int64_t begin, int64_t end) {
             scratch<T> columns(together * taps * depth);
             if (!columns) {
@@ -133,20 +159,30 @@ int weight_columns(pt_call *call, const geometry &g, const batch_view &x, const 
                 return;
             }
             for (int64_t u = begin; u < end; ++u) {
-                const int64_t block = u % blocks, group = u / blocks % g.groups, c0 = u / blocks / g.groups * together, c1 = min64(g.channels, c0 + together);
-                const int64_t rows = (c1 - c0) * taps, by_row = patches ? 1 : depth, by_place = patches ? rows : 1;
+                const int64_t block = u % blocks, group = u / blocks % g.groups,
+                              c0 = u / blocks / g.groups * together,
+                              c1 = min64(g.channels, c0 + together);
+                const int64_t rows = (c1 - c0) * taps, by_row = patches ? 1 : depth,
+                              by_place = patches ? rows : 1;
                 for (int64_t q0 = start; q0 < stop; q0 += depth) {
                     const int64_t deep = min64(depth, stop - q0);
                     memset(columns.data, 0, size_t(rows * depth) * sizeof(T));
-                    (patches ? pack_patches<T> : pack_columns<T>)(columns.data, patches ? rows : depth, all, q0, q0 + deep, x,
-                                                                  group * g.channels + c0, group * g.channels + c1);
-                    for (int64_t panel = panels * block / blocks; panel < panels * (block + 1) / blocks; ++panel) {
-                        const int vectors = int(ceil_div(min64(WIDTH, g.filters - panel * WIDTH), W));
-                        T *to = sums.data + ((group * panels + panel) * g.channels + c0) * taps * WIDTH;
+                    (patches ? pack_patches<T>
+                             : pack_columns<T>)(columns.data, patches ? rows : depth, all, q0,
+                                                q0 + deep, x, group * g.channels + c0,
+                                                group * g.channels + c1);
+                    for (int64_t panel = panels * block / blocks;
+                         panel < panels * (block + 1) / blocks; ++panel) {
+                        const int vectors =
+                            int(ceil_div(min64(WIDTH, g.filters - panel * WIDTH), W));
+                        T *to =
+                            sums.data + ((group * panels + panel) * g.channels + c0) * taps * WIDTH;
                         for (int64_t k = 0; k < rows; k += OUTER_ROWS) {
                             const int many = int(min64(OUTER_ROWS, rows - k));
-                            shared_outer<T>(many, vectors)(deep, columns.data + k * by_row, by_row, by_place, panel_at(group, panel, q0), WIDTH,
-                                                           to + k * WIDTH, WIDTH, T(1), q0 > 0);
+                            shared_outer<T>(many, vectors)(deep, columns.data + k * by_row, by_row,
+                                                           by_place, panel_at(group, panel, q0),
+                                                           WIDTH, to + k * WIDTH, WIDTH, T(1),
+                                                           q0 > 0);
                         }
                     }
                 }
@@ -156,22 +192,28 @@ int weight_columns(pt_call *call, const geometry &g, const batch_view &x, const 
     }
     const int64_t terms = g.channels * taps;
     parallel_for(g.groups * g.filters, grain_rows(terms), [&](int64_t begin, int64_t end) {
-        constexpr int64_t ROWS = 64;                    /* their lines stay in cache for all filters of a panel */
+        constexpr int64_t ROWS = 64; /* their lines stay in cache for all filters of a panel */
         for (int64_t k0 = 0; k0 < terms; k0 += ROWS)
             for (int64_t m = begin; m < end; ++m) {
                 const int64_t f = m % g.filters;
-                const T *from = sums.data + (m / g.filters * panels + f / WIDTH) * terms * WIDTH + f % WIDTH;
-                for (int64_t k = k0; k < min64(terms, k0 + ROWS); ++k) out[m * terms + k] = from[k * WIDTH];
+                const T *from =
+                    sums.data + (m / g.filters * panels + f / WIDTH) * terms * WIDTH + f % WIDTH;
+                for (int64_t k = k0; k < min64(terms, k0 + ROWS); ++k)
+                    out[m * terms + k] = from[k * WIDTH];
             }
     });
     return PT_OK;
 }
 
-/* Whether that is faster than dot products: of short rows, and of too few filters to make up for packing. */
-inline bool by_columns(const geometry &g) { return g.filters >= 48 && g.channels * g.taps() >= 48 && g.results() <= 256; }
+/* Whether that is faster than dot products: of short rows, and of too few filters to make up for
+ * packing. */
+inline bool by_columns(const geometry &g) {
+    return g.filters >= 48 && g.channels * g.taps() >= 48 && g.results() <= 256;
+}
 
-/* The gradient of a weight by dot products of runs. Each unit of work adds up a part of the windows for a part of the
- * filters; `sums` of them have the same filters, and their results are added up at the end. */
+/* The gradient of a weight by dot products of runs. Each unit of work adds up a part of the windows
+ * for a part of the filters; `sums` of them have the same filters, and their results are added up
+ * at the end. */
 template <class T>
 struct weight_dots {
     const geometry &g;
@@ -186,8 +228,10 @@ struct weight_dots {
     weight_dots(const geometry &g, const batch_view &x, const batch_view &y)
         : g(g), x(x), y(y), terms(g.channels * g.taps()), total(g.groups * g.filters * terms),
           products(double(total) * double(g.n) * double(g.results())),
-          least(int64_t(products < double(SUMS * WEIGHT_GRAIN) ? products / double(WEIGHT_GRAIN) + 1 : SUMS)),
-          tiles(g, min64(WEIGHT_NUMBERS, 2 * RUN * g.channels * g.planes()), 1, RUN), direct(in_place(g, x)) {
+          least(int64_t(products < double(SUMS * WEIGHT_GRAIN) ? products / double(WEIGHT_GRAIN) + 1
+                                                               : SUMS)),
+          tiles(g, min64(WEIGHT_NUMBERS, 2 * RUN * g.channels * g.planes()), 1, RUN),
+          direct(in_place(g, x)) {
         if (direct) {
             tiles.images = 1;
             tiles.image_blocks = g.n;
@@ -199,7 +243,9 @@ struct weight_dots {
     }
 
     int64_t units() const { return sums * group_blocks * panel_blocks; }
-    int64_t grain() const { return max64(1, int64_t(double(WEIGHT_GRAIN) / (products / double(units()) + 1))); }
+    int64_t grain() const {
+        return max64(1, int64_t(double(WEIGHT_GRAIN) / (products / double(units()) + 1)));
+    }
 
     /* The filters [f0, f1) of the groups [group0, group1), which go to `to`. */
     struct part {
@@ -209,12 +255,17 @@ struct weight_dots {
 
     /* One unit of work, row by row or run by run; the bytes that it could not get, or 0. */
     int64_t run(int64_t u, T *partial, bool by_rows) const {
-        const int64_t sum = u / panel_blocks / group_blocks, group_block = u / panel_blocks % group_blocks;
-        const int64_t p0 = panels * (u % panel_blocks) / panel_blocks, p1 = panels * (u % panel_blocks + 1) / panel_blocks;
-        const part p = {g.groups * group_block / group_blocks, g.groups * (group_block + 1) / group_blocks,
-                        p0 * TILE_ROWS<T>, min64(g.filters, p1 * TILE_ROWS<T>), partial + sum * total};
+        const int64_t sum = u / panel_blocks / group_blocks,
+                      group_block = u / panel_blocks % group_blocks;
+        const int64_t p0 = panels * (u % panel_blocks) / panel_blocks,
+                      p1 = panels * (u % panel_blocks + 1) / panel_blocks;
+        const part p = {g.groups * group_block / group_blocks,
+                        g.groups * (group_block + 1) / group_blocks, p0 * TILE_ROWS<T>,
+                        min64(g.filters, p1 * TILE_ROWS<T>), partial + sum * total};
         for (int64_t group = p.group0; group < p.group1; ++group)
-            for (int64_t i = (group * g.filters + p.f0) * terms; i < (group * g.filters + p.f1) * terms; ++i) p.to[i] = T{};
+            for (int64_t i = (group * g.filters + p.f0) * terms;
+                 i < (group * g.filters + p.f1) * terms; ++i)
+                p.to[i] = T{};
         const int64_t tile0 = tiles.count() * sum / sums, tile1 = tiles.count() * (sum + 1) / sums;
         scratch<int64_t> distance(terms);
         if (!distance) return terms * int64_t(sizeof(int64_t));
@@ -234,24 +285,31 @@ struct weight_dots {
             skip = (w.from[0] * x.size[3] + w.from[1]) * x.size[4];
         }
         const int64_t depth = w.to[0] - w.from[0], height = w.to[1] - w.from[1];
-        const int64_t length =
-            (w.n1 - w.n0 - 1) * w.image + ((depth - 1) * w.extent[1] + height - 1) * w.extent[2] + y.size[4];
+        const int64_t length = (w.n1 - w.n0 - 1) * w.image +
+                               ((depth - 1) * w.extent[1] + height - 1) * w.extent[2] + y.size[4];
         const double numbers = double(g.channels) * double(pitch);
-        scratch<T> planes(direct ? 0 : numbers < 1e11 ? g.channels * pitch : -1), rows((p.f1 - p.f0) * length);
+        scratch<T> planes(direct           ? 0
+                          : numbers < 1e11 ? g.channels * pitch
+                                           : -1),
+            rows((p.f1 - p.f0) * length);
         const int64_t row_count = by_rows ? (w.n1 - w.n0) * depth * height : 1;
         scratch<segment> runs(row_count);
         if (!planes || !rows || !runs) return int64_t(numbers * sizeof(T));
-        if (!direct) memset(static_cast<void *>(planes.data), 0, size_t(g.channels * pitch) * sizeof(T));
+        if (!direct)
+            memset(static_cast<void *>(planes.data), 0, size_t(g.channels * pitch) * sizeof(T));
         memset(static_cast<void *>(rows.data), 0, size_t((p.f1 - p.f0) * length) * sizeof(T));
         runs[0] = {0, length};
         for (int64_t r = 0; by_rows && r < row_count; ++r)
-            runs[r] = {((r / height / depth * w.extent[0] + r / height % depth) * w.extent[1] + r % height) * w.extent[2],
+            runs[r] = {((r / height / depth * w.extent[0] + r / height % depth) * w.extent[1] +
+                        r % height) *
+                           w.extent[2],
                        y.size[4]};
         measure_taps(w, pitch, distance);
         for (int64_t group = p.group0; group < p.group1; ++group) {
             const T *b = planes.data;
             if (direct)
-                b = reinterpret_cast<const T *>(x.data) + w.n0 * x.stride[0] + group * g.channels * pitch + skip;
+                b = reinterpret_cast<const T *>(x.data) + w.n0 * x.stride[0] +
+                    group * g.channels * pitch + skip;
             else
                 for (int64_t c = 0; c < g.channels; ++c)
                     pack_channel<T>(planes.data + c * pitch, w, g, x, group * g.channels + c);
@@ -268,19 +326,22 @@ struct weight_dots {
             for (int64_t i = 0; i < g.dim[0].kernel; ++i)
                 for (int64_t j = 0; j < g.dim[1].kernel; ++j)
                     for (int64_t l = 0; l < g.dim[2].kernel; ++l)
-                        *distance++ = c * pitch + tap_distance(w, g, g.dim[0].offset[i], g.dim[1].offset[j], g.dim[2].offset[l]);
+                        *distance++ =
+                            c * pitch + tap_distance(w, g, g.dim[0].offset[i], g.dim[1].offset[j],
+                                                     g.dim[2].offset[l]);
     }
 
     struct run_list {
         const segment *data;
         int64_t count;
     };
-    void multiply(const part &p, int64_t group, run_list runs, const T *rows, int64_t length, const T *b,
-                  const int64_t *distance) const {
+    void multiply(const part &p, int64_t group, run_list runs, const T *rows, int64_t length,
+                  const T *b, const int64_t *distance) const {
         for (int64_t f = p.f0; f < p.f1; f += TILE_ROWS<T>) {
             const int many = int(min64(TILE_ROWS<T>, p.f1 - f));
             for (int64_t t = 0; t < terms; t += TILE_VECTORS<T>)
-                dot_of<T>(many, int(min64(TILE_VECTORS<T>, terms - t)), std::make_integer_sequence<int, TILE_VECTORS<T>>{})(
+                dot_of<T>(many, int(min64(TILE_VECTORS<T>, terms - t)),
+                          std::make_integer_sequence<int, TILE_VECTORS<T>>{})(
                     runs.data, runs.count, rows + (f - p.f0) * length, length, b, distance + t,
                     p.to + (group * g.filters + f) * terms + t, terms);
         }
@@ -336,17 +397,19 @@ int convolve_weight_kernel(pt_call *call) {
     geometry g;
     g.groups = call->params[3].i;
     g.n = x.size[0];
-    if (g.groups < 1 || y.size[0] != g.n || x.size[1] % g.groups || y.size[1] % g.groups || out.size[0] != y.size[1] ||
-        out.size[1] != x.size[1] / g.groups)
+    if (g.groups < 1 || y.size[0] != g.n || x.size[1] % g.groups || y.size[1] % g.groups ||
+        out.size[0] != y.size[1] || out.size[1] != x.size[1] / g.groups)
         return fail(call, PT_RUNTIME_ERROR, "channels, filters and groups do not fit together");
     g.channels = x.size[1] / g.groups;
     g.filters = y.size[1] / g.groups;
     if (call->out[0].numel == 0) return PT_OK;
-    if (!reachable(call, x.size + 2, y.size + 2, out.size + 2)) return fail(call, PT_RUNTIME_ERROR, "stride and dilation are too large for these sizes");
+    if (!reachable(call, x.size + 2, y.size + 2, out.size + 2))
+        return fail(call, PT_RUNTIME_ERROR, "stride and dilation are too large for these sizes");
     const axes lists(g.dim, call, x.size + 2, y.size + 2, out.size + 2, false);
     if (!lists.lists) return no_memory(call, axes::entries(call, y.size + 2, out.size + 2) * 8);
     if (worth_splitting(g)) g.dim[2].split();
-    return visit_convolution(call, [&](pt_call *on, auto tag) { return weight_as<PT_TYPE(tag)>(on, g); });
+    return visit_convolution(call,
+                             [&](pt_call *on, auto tag) { return weight_as<PT_TYPE(tag)>(on, g); });
 }
 
 } // namespace

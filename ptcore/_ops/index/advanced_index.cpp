@@ -1,13 +1,14 @@
 /* Indexing by several tensors and by masks.
  *
  *    index_get(input, idx0, idx1...; dims) -> out
- *    index_put(input, values, idx0, idx1...; dims, accumulate) writes into out[0], which holds the data
- *    nonzero(input) -> (k, ndim) int64
+ *    index_put(input, values, idx0, idx1...; dims, accumulate) writes into out[0], which holds the
+ * data nonzero(input) -> (k, ndim) int64
  *
- * dims, ascending, are the dims of input that the int64 index tensors (already broadcast to one shape) stand
- * for. The index's dims take their place where dims are neighbours, else come first. Indices may be
- * negative; all are checked before anything is written. index_put is the one kernel whose out[0] may
- * have any strides; values broadcast to the indexed shape; of equal places the last write stays.
+ * dims, ascending, are the dims of input that the int64 index tensors (already broadcast to one
+ * shape) stand for. The index's dims take their place where dims are neighbours, else come first.
+ * Indices may be negative; all are checked before anything is written. index_put is the one kernel
+ * whose out[0] may have any strides; values broadcast to the indexed shape; of equal places the
+ * last write stays.
  */
 #include "indexing.hpp"
 
@@ -52,10 +53,12 @@ inline int open_pick(pt_call *call, const pt_view &x, int first, pick &q) {
         const pt_view &index = call->in[first + i];
         const int64_t dim = dims.list[i];
         if (dim < 0 || dim >= x.ndim || (i && dim <= dims.list[i - 1]))
-            return fail(call, PT_INDEX_ERROR, "too many indices: dim %lld of a tensor with %d", (long long)dim, x.ndim);
+            return fail(call, PT_INDEX_ERROR, "too many indices: dim %lld of a tensor with %d",
+                        (long long)dim, x.ndim);
         bool alike = index.ndim == shape.ndim;
         for (int d = 0; alike && d < shape.ndim; ++d) alike = index.sizes[d] == shape.sizes[d];
-        if (!alike) return fail(call, PT_INDEX_ERROR, "index tensors could not be broadcast together");
+        if (!alike)
+            return fail(call, PT_INDEX_ERROR, "index tensors could not be broadcast together");
         if (int status = check_index(call, index, -x.sizes[dim], x.sizes[dim], dim)) return status;
         q.adjacent = q.adjacent && (i == 0 || dim == dims.list[i - 1] + 1);
     }
@@ -70,11 +73,15 @@ inline int open_pick(pt_call *call, const pt_view &x, int first, pick &q) {
     for (int d = 0; d < shape.ndim; ++d) q.sizes[q.ndim++] = shape.sizes[d];
     for (int d = at; d < x.ndim; ++d)
         if (!indexed(d)) q.sizes[q.ndim++] = x.sizes[d];
-    if (q.ndim > PT_MAX_DIM) return fail(call, PT_INDEX_ERROR, "expected a result of at most %d dimensions, got %d", PT_MAX_DIM, q.ndim);
+    if (q.ndim > PT_MAX_DIM)
+        return fail(call, PT_INDEX_ERROR, "expected a result of at most %d dimensions, got %d",
+                    PT_MAX_DIM, q.ndim);
     return PT_OK;
 }
-/* Walks of the dims that are not indexed; other[] are the strides of the tensor of the result's shape. */
-inline void open_walks(pt_call *call, const pt_view &x, const int64_t *other, int index_ndim, pick &q) {
+/* Walks of the dims that are not indexed; other[] are the strides of the tensor of the result's
+ * shape. */
+inline void open_walks(pt_call *call, const pt_view &x, const int64_t *other, int index_ndim,
+                       pick &q) {
     const pt_param &dims = call->params[0];
     const int at = q.adjacent ? int(dims.list[0]) : 0;
     int r = q.adjacent ? 0 : index_ndim;
@@ -98,7 +105,9 @@ int index_get_kernel(pt_call *call) {
         strides[d] = numel;
         numel *= q.sizes[d];
     }
-    if (numel != out.numel) return fail(call, PT_RUNTIME_ERROR, "expected an output of %lld elements", (long long)numel);
+    if (numel != out.numel)
+        return fail(call, PT_RUNTIME_ERROR, "expected an output of %lld elements",
+                    (long long)numel);
     if (numel == 0) return PT_OK;
     open_walks(call, x, strides, call->in[1].ndim, q);
     scratch<int64_t> place(q.count);
@@ -113,49 +122,56 @@ int index_get_kernel(pt_call *call) {
         using T = PT_TYPE(tag);
         const T *in = input<T>(call);
         T *to = output<T>(call);
-        parallel_for(q.before.numel() * q.count, grain_rows(after), [&](int64_t begin, int64_t end) {
-            cursor<2> at(q.before, begin / q.count);
-            for (int64_t u = begin; u < end; ++u) {
-                const int64_t p = u % q.count;
-                const T *from = in + at.offset[0] + place[p];
-                T *dst = to + at.offset[1] + p * jump;
-                if (after == 1) *dst = *from;
-                else {
-                    cursor<2> row(rows, 0);
-                    for (int64_t r = 0; r < lines; ++r, row.next()) load(dst + row.offset[1], from + row.offset[0], step[0], width);
+        parallel_for(
+            q.before.numel() * q.count, grain_rows(after), [&](int64_t begin, int64_t end) {
+                cursor<2> at(q.before, begin / q.count);
+                for (int64_t u = begin; u < end; ++u) {
+                    const int64_t p = u % q.count;
+                    const T *from = in + at.offset[0] + place[p];
+                    T *dst = to + at.offset[1] + p * jump;
+                    if (after == 1)
+                        *dst = *from;
+                    else {
+                        cursor<2> row(rows, 0);
+                        for (int64_t r = 0; r < lines; ++r, row.next())
+                            load(dst + row.offset[1], from + row.offset[0], step[0], width);
+                    }
+                    if (p == q.count - 1) at.next();
                 }
-                if (p == q.count - 1) at.next();
-            }
-        });
+            });
         return int(PT_OK);
     });
 }
 
 /* dst[0...n) op= src, both strided */
 template <class E, class T, class Combine>
-inline void combine_row(E *dst, int64_t to, const T *src, int64_t from, int64_t n, Combine &&combine) {
+inline void combine_row(E *dst, int64_t to, const T *src, int64_t from, int64_t n,
+                        Combine &&combine) {
     for (int64_t j = 0; j < n; ++j) dst[j * to] = combine(dst[j * to], src[j * from]);
 }
 
 /* values over the places of dst (strides of x): one walk in the order of the result */
 template <class E, class T, class Combine>
-inline void put_values(pt_call *call, const pick &q, const space<1> &index, const int64_t *place, E *dst, Combine &&combine) {
+inline void put_values(pt_call *call, const pick &q, const space<1> &index, const int64_t *place,
+                       E *dst, Combine &&combine) {
     space<2> rows = q.after;
     int64_t step[2];
     const int64_t width = rows.pop(step), lines = rows.numel();
     const T *values = input<T>(call, 1);
-    parallel_for(q.before.numel(), grain_rows(q.count * width * lines), [&](int64_t begin, int64_t end) {
-        cursor<2> at(q.before, begin);
-        for (int64_t o = begin; o < end; ++o, at.next()) {
-            cursor<1> v(index, 0);
-            for (int64_t p = 0; p < q.count; ++p, v.next()) {
-                cursor<2> row(rows, 0);
-                for (int64_t r = 0; r < lines; ++r, row.next())
-                    combine_row(dst + at.offset[0] + place[p] + row.offset[0], step[0],
-                                values + at.offset[1] + v.offset[0] + row.offset[1], step[1], width, combine);
-            }
-        }
-    });
+    parallel_for(q.before.numel(), grain_rows(q.count * width * lines),
+                 [&](int64_t begin, int64_t end) {
+                     cursor<2> at(q.before, begin);
+                     for (int64_t o = begin; o < end; ++o, at.next()) {
+                         cursor<1> v(index, 0);
+                         for (int64_t p = 0; p < q.count; ++p, v.next()) {
+                             cursor<2> row(rows, 0);
+                             for (int64_t r = 0; r < lines; ++r, row.next())
+                                 combine_row(dst + at.offset[0] + place[p] + row.offset[0], step[0],
+                                             values + at.offset[1] + v.offset[0] + row.offset[1],
+                                             step[1], width, combine);
+                         }
+                     }
+                 });
 }
 
 int index_put_kernel(pt_call *call) {
@@ -164,7 +180,8 @@ int index_put_kernel(pt_call *call) {
     pick q;
     if (int status = open_pick(call, x, 2, q)) return status;
     if (values.dtype != x.dtype)
-        return fail(call, PT_RUNTIME_ERROR, "expected values of the destination's dtype %s", x.dtype < PT_NDTYPES ? DTYPE_NAME[x.dtype] : "none");
+        return fail(call, PT_RUNTIME_ERROR, "expected values of the destination's dtype %s",
+                    x.dtype < PT_NDTYPES ? DTYPE_NAME[x.dtype] : "none");
     /* values broadcast to the result's shape, aligned at the last dim */
     int64_t strides[PT_MAX_DIM], numel = 1;
     const int lead = values.ndim - q.ndim;
@@ -176,7 +193,9 @@ int index_put_kernel(pt_call *call) {
         fits = fits && (v < 0 || values.sizes[v] == 1 || values.sizes[v] == q.sizes[d]);
         numel *= q.sizes[d];
     }
-    if (!fits) return fail(call, PT_RUNTIME_ERROR, "shape mismatch: values cannot be broadcast to the indexed shape");
+    if (!fits)
+        return fail(call, PT_RUNTIME_ERROR,
+                    "shape mismatch: values cannot be broadcast to the indexed shape");
     if (numel == 0) return PT_OK;
     const int index_ndim = call->in[2].ndim, at = q.adjacent ? int(call->params[0].list[0]) : 0;
     space<1> index;
@@ -188,7 +207,8 @@ int index_put_kernel(pt_call *call) {
         fill_places(call, x, 2, place.data);
         return visit_size(call, x.dtype, [&](auto tag) {
             using T = PT_TYPE(tag);
-            put_values<T, T>(call, q, index, place.data, output<T>(call), [](const T &, const T &v) { return v; });
+            put_values<T, T>(call, q, index, place.data, output<T>(call),
+                             [](const T &, const T &v) { return v; });
             return int(PT_OK);
         });
     }
@@ -209,14 +229,17 @@ int index_put_kernel(pt_call *call) {
             copy.strides = contiguous;
             open_walks(call, copy, strides, index_ndim, q);
             fill_places(call, copy, 2, place.data);
-            put_values<float, T>(call, q, index, place.data, wide.data, [](float t, T v) { return t + pt::to_float(v); });
+            put_values<float, T>(call, q, index, place.data, wide.data,
+                                 [](float t, T v) { return t + pt::to_float(v); });
             cursor<1> to(all, 0);
-            for (int64_t i = 0; i < x.numel; ++i, to.next()) output<T>(call)[to.offset[0]] = convert<T>(wide[i]);
+            for (int64_t i = 0; i < x.numel; ++i, to.next())
+                output<T>(call)[to.offset[0]] = convert<T>(wide[i]);
         }
         else {
             open_walks(call, x, strides, index_ndim, q);
             fill_places(call, x, 2, place.data);
-            put_values<T, T>(call, q, index, place.data, output<T>(call), [](T t, T v) { return T(t + v); });
+            put_values<T, T>(call, q, index, place.data, output<T>(call),
+                             [](T t, T v) { return T(t + v); });
         }
         return int(PT_OK);
     });
@@ -226,10 +249,11 @@ int index_put_kernel(pt_call *call) {
 
 using truth_of = void (*)(void *to, const void *from, int64_t stride, int64_t n);
 
-/* Calls found(truth, first, last, k) for chunks of `mask` on the pool: truth[first...last) tells which of its
- * elements are not zero, k of them came before. */
+/* Calls found(truth, first, last, k) for chunks of `mask` on the pool: truth[first...last) tells
+ * which of its elements are not zero, k of them came before. */
 template <class Found>
-inline int for_each_true(pt_call *call, const pt_view &mask, truth_of fetch, int64_t expected, Found &&found) {
+inline int for_each_true(pt_call *call, const pt_view &mask, truth_of fetch, int64_t expected,
+                         Found &&found) {
     space<1> walk;
     for (int d = 0; d < mask.ndim; ++d) walk.push(mask.sizes[d], {mask.strides[d]});
     int64_t step[1];
@@ -246,7 +270,8 @@ inline int for_each_true(pt_call *call, const pt_view &mask, truth_of fetch, int
             int64_t within = first % n, total = 0;
             for (int64_t i = first; i < last;) {
                 const int64_t run = min64(n - within, last - i);
-                fetch(truth.data + i, mask.data + (at.offset[0] + within * step[0]) * item, n == 1 ? 1 : step[0], run);
+                fetch(truth.data + i, mask.data + (at.offset[0] + within * step[0]) * item,
+                      n == 1 ? 1 : step[0], run);
                 i += run;
                 within = 0;
                 at.next();
@@ -258,7 +283,9 @@ inline int for_each_true(pt_call *call, const pt_view &mask, truth_of fetch, int
     start[0] = 0;
     for (int64_t c = 0; c < chunks; ++c) start[c + 1] += start[c];
     if (start[chunks] != expected)
-        return fail(call, PT_RUNTIME_ERROR, "expected an output for %lld elements, got one for %lld", (long long)start[chunks], (long long)expected);
+        return fail(call, PT_RUNTIME_ERROR,
+                    "expected an output for %lld elements, got one for %lld",
+                    (long long)start[chunks], (long long)expected);
     parallel_for(chunks, 1, [&](int64_t begin, int64_t end) {
         for (int64_t c = begin; c < end; ++c)
             found(truth.data, c * MASK_CHUNK, min64(mask.numel, (c + 1) * MASK_CHUNK), start[c]);
@@ -266,7 +293,8 @@ inline int for_each_true(pt_call *call, const pt_view &mask, truth_of fetch, int
     return PT_OK;
 }
 
-/* The places of what is true among n <= MASK_RUN elements, without a branch on any; how many there are. */
+/* The places of what is true among n <= MASK_RUN elements, without a branch on any; how many there
+ * are. */
 constexpr int64_t MASK_RUN = 4096;
 inline int64_t true_places(const uint8_t *truth, int64_t n, uint16_t *places) {
     int64_t many = 0;
@@ -280,34 +308,38 @@ inline int64_t true_places(const uint8_t *truth, int64_t n, uint16_t *places) {
 int nonzero_kernel(pt_call *call) {
     const pt_view &x = call->in[0], &out = call->out[0];
     const int ndim = x.ndim;
-    if (out.ndim != 2 || out.sizes[1] != ndim) return fail(call, PT_RUNTIME_ERROR, "expected an output of shape (k, %d)", ndim);
+    if (out.ndim != 2 || out.sizes[1] != ndim)
+        return fail(call, PT_RUNTIME_ERROR, "expected an output of shape (k, %d)", ndim);
     truth_of fetch = nullptr;
     int status = visit<ALL>(call, x.dtype, [&](auto tag) {
         fetch = fetch_truth<PT_TYPE(tag)>;
         return int(PT_OK);
     });
     if (status) return status;
-    return for_each_true(call, x, fetch, out.sizes[0], [&](const uint8_t *truth, int64_t first, int64_t last, int64_t k) {
-        int64_t index[PT_MAX_DIM], last_size = ndim ? x.sizes[ndim - 1] : 1;
-        for (int64_t d = ndim - 1, rest = first; d >= 0; rest /= x.sizes[d--]) index[d] = rest % x.sizes[d];
-        int64_t *to = output<int64_t>(call) + k * ndim;
-        uint16_t hits[MASK_RUN];
-        for (int64_t from = first; from < last && ndim; from += MASK_RUN) {
-            const int64_t run = min64(MASK_RUN, last - from);
-            int64_t done = 0;                           /* elements of the run that index has passed */
-            for (int64_t h = 0, many = true_places(truth + from, run, hits); h <= many; ++h) {
-                const int64_t place = h < many ? hits[h] : run;
-                index[ndim - 1] += place - done;
-                done = place;
-                if (index[ndim - 1] >= last_size)
-                    for (int d = ndim - 1; d > 0 && index[d] >= x.sizes[d]; --d) {
-                        index[d - 1] += index[d] / x.sizes[d];
-                        index[d] %= x.sizes[d];
-                    }
-                for (int d = 0; h < many && d < ndim; ++d) *to++ = index[d];
+    return for_each_true(
+        call, x, fetch, out.sizes[0],
+        [&](const uint8_t *truth, int64_t first, int64_t last, int64_t k) {
+            int64_t index[PT_MAX_DIM], last_size = ndim ? x.sizes[ndim - 1] : 1;
+            for (int64_t d = ndim - 1, rest = first; d >= 0; rest /= x.sizes[d--])
+                index[d] = rest % x.sizes[d];
+            int64_t *to = output<int64_t>(call) + k * ndim;
+            uint16_t hits[MASK_RUN];
+            for (int64_t from = first; from < last && ndim; from += MASK_RUN) {
+                const int64_t run = min64(MASK_RUN, last - from);
+                int64_t done = 0; /* elements of the run that index has passed */
+                for (int64_t h = 0, many = true_places(truth + from, run, hits); h <= many; ++h) {
+                    const int64_t place = h < many ? hits[h] : run;
+                    index[ndim - 1] += place - done;
+                    done = place;
+                    if (index[ndim - 1] >= last_size)
+                        for (int d = ndim - 1; d > 0 && index[d] >= x.sizes[d]; --d) {
+                            index[d - 1] += index[d] / x.sizes[d];
+                            index[d] %= x.sizes[d];
+                        }
+                    for (int d = 0; h < many && d < ndim; ++d) *to++ = index[d];
+                }
             }
-        }
-    });
+        });
 }
 
 } // namespace

@@ -1,5 +1,5 @@
-/* Indexing along one dim: gather, scatter, scatter_add, index_select, index_add, index_copy, embedding and its
- * derivative.
+/* Indexing along one dim: gather, scatter, scatter_add, index_select, index_add, index_copy,
+ * embedding and its derivative.
  *
  * Indices are int64, not negative, and all of them are checked before anything is written. Where
  * elements meet, they do so in the order of the index, and half types are added in float32.
@@ -30,7 +30,8 @@ int gather_kernel(pt_call *call) {
                 if (w.across[1] == 1 && w.across[0] == 0 && w.moved == 1)
                     for (int64_t j = 0; j < w.width; ++j) to[j] = from[p[j]];
                 else
-                    for (int64_t j = 0; j < w.width; ++j) to[j] = from[j * w.across[0] + p[j * w.across[1]] * w.moved];
+                    for (int64_t j = 0; j < w.width; ++j)
+                        to[j] = from[j * w.across[0] + p[j * w.across[1]] * w.moved];
                 if (i == w.n - 1) at.next();
             }
         });
@@ -38,8 +39,8 @@ int gather_kernel(pt_call *call) {
     });
 }
 
-/* Runs add(E *out) on a copy of the input in the type that sums are taken in, and stores it. In place the
- * input is the output. */
+/* Runs add(E *out) on a copy of the input in the type that sums are taken in, and stores it. In
+ * place the input is the output. */
 template <class T, class Add>
 inline int adding_to_copy(pt_call *call, const pt_view *start, Add &&add) {
     T *out = output<T>(call);
@@ -105,11 +106,16 @@ inline int open_index(pt_call *call, const pt_view &x, int64_t &dim) {
     const pt_view &index = call->in[1];
     dim = wrap_dim(call->params[0].i, ndim);
     if (dim < 0 || dim >= ndim)
-        return fail(call, PT_INDEX_ERROR, "dim must be in [%d, %d], got %lld", -ndim, ndim - 1, (long long)call->params[0].i);
-    if (index.ndim > 1) return fail(call, PT_INDEX_ERROR, "expected an index of at most 1 dimension, got %d", index.ndim);
+        return fail(call, PT_INDEX_ERROR, "dim must be in [%d, %d], got %lld", -ndim, ndim - 1,
+                    (long long)call->params[0].i);
+    if (index.ndim > 1)
+        return fail(call, PT_INDEX_ERROR, "expected an index of at most 1 dimension, got %d",
+                    index.ndim);
     return check_index(call, index, 0, x.ndim ? x.sizes[dim] : 1, dim);
 }
-inline int64_t index_step(const pt_view &index) { return index.ndim ? index.strides[index.ndim - 1] : 0; }
+inline int64_t index_step(const pt_view &index) {
+    return index.ndim ? index.strides[index.ndim - 1] : 0;
+}
 
 int index_select_kernel(pt_call *call) {
     const pt_view &x = call->in[0], &index = call->in[1];
@@ -119,7 +125,8 @@ int index_select_kernel(pt_call *call) {
     const slices s(x, dim);
     space<1> rows = s.inner;
     int64_t step[1];
-    const int64_t width = rows.pop(step), count = rows.numel(), chosen = index.numel, jump = index_step(index);
+    const int64_t width = rows.pop(step), count = rows.numel(), chosen = index.numel,
+                  jump = index_step(index);
     return visit_size(call, x.dtype, [&](auto tag) {
         using T = PT_TYPE(tag);
         const int64_t *p = input<int64_t>(call, 1);
@@ -138,22 +145,26 @@ int index_select_kernel(pt_call *call) {
             });
             return int(PT_OK);
         }
-        parallel_for(s.outer.numel() * chosen, grain_rows(width * count), [&](int64_t begin, int64_t end) {
-            cursor<1> at(s.outer, begin / chosen);
-            for (int64_t u = begin; u < end; ++u) {
-                const T *from = input<T>(call) + at.offset[0] + p[u % chosen * jump] * s.stride;
-                cursor<1> row(rows, 0);
-                for (int64_t r = 0; r < count; ++r, row.next())
-                    load(out + (u * count + r) * width, from + row.offset[0], width == 1 ? 1 : step[0], width);
-                if (u % chosen == chosen - 1) at.next();
-            }
-        });
+        parallel_for(s.outer.numel() * chosen, grain_rows(width * count),
+                     [&](int64_t begin, int64_t end) {
+                         cursor<1> at(s.outer, begin / chosen);
+                         for (int64_t u = begin; u < end; ++u) {
+                             const T *from =
+                                 input<T>(call) + at.offset[0] + p[u % chosen * jump] * s.stride;
+                             cursor<1> row(rows, 0);
+                             for (int64_t r = 0; r < count; ++r, row.next())
+                                 load(out + (u * count + r) * width, from + row.offset[0],
+                                      width == 1 ? 1 : step[0], width);
+                             if (u % chosen == chosen - 1) at.next();
+                         }
+                     });
         return int(PT_OK);
     });
 }
 
 template <class E, class T>
-inline void add_scaled(E *PT_RESTRICT to, const T *PT_RESTRICT from, int64_t stride, int64_t n, E alpha) {
+inline void add_scaled(E *PT_RESTRICT to, const T *PT_RESTRICT from, int64_t stride, int64_t n,
+                       E alpha) {
     if constexpr (is_same<E, T>)
         for (int64_t j = 0; j < n; ++j) to[j] = E(to[j] + alpha * from[j * stride]);
     else
@@ -165,9 +176,10 @@ int index_add_kernel(pt_call *call) {
     int64_t dim;
     if (int status = open_index(call, x, dim)) return status;
     const slices from(src, dim), into(x, dim);
-    if ((src.ndim ? src.ndim : 1) != (x.ndim ? x.ndim : 1) || from.n != index.numel || from.outer.numel() != into.outer.numel() ||
-        from.inner.numel() != into.inner.numel())
-        return fail(call, PT_RUNTIME_ERROR, "expected src like input with %lld entries along dim", (long long)index.numel);
+    if ((src.ndim ? src.ndim : 1) != (x.ndim ? x.ndim : 1) || from.n != index.numel ||
+        from.outer.numel() != into.outer.numel() || from.inner.numel() != into.inner.numel())
+        return fail(call, PT_RUNTIME_ERROR, "expected src like input with %lld entries along dim",
+                    (long long)index.numel);
     space<1> rows = from.inner;
     int64_t step[1];
     const int64_t width = rows.pop(step), count = rows.numel(), inner = width * count;
@@ -181,23 +193,29 @@ int index_add_kernel(pt_call *call) {
             if constexpr (is_same<E, boolean>) alpha = {uint8_t(call->params[1].d != 0)};
             else alpha = scalar<E>(call->params[1]);
             const int64_t *p = input<int64_t>(call, 1);
-            parallel_for(from.outer.numel() * blocks, grain_rows(from.n * count * min64(width, block)), [&](int64_t begin, int64_t end) {
-                for (int64_t u = begin; u < end; ++u) {
-                    const int64_t o = u / blocks, b = u % blocks * block, w = min64(block, width - b);
-                    cursor<1> at(from.outer, o);
-                    for (int64_t k = 0; k < from.n; ++k) {
-                        cursor<1> row(rows, 0);
-                        for (int64_t r = 0; r < count; ++r, row.next())
-                            add_scaled(out + (o * into.n + p[k * jump]) * inner + r * width + b,
-                                       input<T>(call, 2) + at.offset[0] + k * from.stride + row.offset[0] + b * step[0], step[0], w, alpha);
+            parallel_for(
+                from.outer.numel() * blocks, grain_rows(from.n * count * min64(width, block)),
+                [&](int64_t begin, int64_t end) {
+                    for (int64_t u = begin; u < end; ++u) {
+                        const int64_t o = u / blocks, b = u % blocks * block,
+                                      w = min64(block, width - b);
+                        cursor<1> at(from.outer, o);
+                        for (int64_t k = 0; k < from.n; ++k) {
+                            cursor<1> row(rows, 0);
+                            for (int64_t r = 0; r < count; ++r, row.next())
+                                add_scaled(out + (o * into.n + p[k * jump]) * inner + r * width + b,
+                                           input<T>(call, 2) + at.offset[0] + k * from.stride +
+                                               row.offset[0] + b * step[0],
+                                           step[0], w, alpha);
+                        }
                     }
-                }
-            });
+                });
         });
     });
 }
 
-/* in[0] with slices of in[2], or with its one element, at the positions of in[1]; of equal ones the last stays */
+/* in[0] with slices of in[2], or with its one element, at the positions of in[1]; of equal ones the
+ * last stays */
 int index_copy_kernel(pt_call *call) {
     const pt_view &x = call->in[0], &index = call->in[1];
     pt_view src = call->in[2];
@@ -210,28 +228,33 @@ int index_copy_kernel(pt_call *call) {
         src.strides = still;
     }
     const slices from(src, dim), into(x, dim);
-    if ((src.ndim ? src.ndim : 1) != (x.ndim ? x.ndim : 1) || from.n != index.numel || from.outer.numel() != into.outer.numel() ||
-        from.inner.numel() != into.inner.numel())
-        return fail(call, PT_RUNTIME_ERROR, "expected source like input with %lld entries along dim", (long long)index.numel);
+    if ((src.ndim ? src.ndim : 1) != (x.ndim ? x.ndim : 1) || from.n != index.numel ||
+        from.outer.numel() != into.outer.numel() || from.inner.numel() != into.inner.numel())
+        return fail(call, PT_RUNTIME_ERROR,
+                    "expected source like input with %lld entries along dim",
+                    (long long)index.numel);
     space<1> rows = from.inner;
     int64_t step[1];
-    const int64_t width = rows.pop(step), count = rows.numel(), inner = width * count, jump = index_step(index);
+    const int64_t width = rows.pop(step), count = rows.numel(), inner = width * count,
+                  jump = index_step(index);
     return visit_size(call, x.dtype, [&](auto tag) {
         using T = PT_TYPE(tag);
         T *out = output<T>(call);
         copy_unless_same(out, x);
         if (from.n == 0) return int(PT_OK);
         const int64_t *p = input<int64_t>(call, 1);
-        parallel_for(from.outer.numel(), grain_rows(from.n * inner), [&](int64_t begin, int64_t end) {
-            cursor<1> at(from.outer, begin);
-            for (int64_t o = begin; o < end; ++o, at.next())
-                for (int64_t k = 0; k < from.n; ++k) {
-                    cursor<1> row(rows, 0);
-                    for (int64_t r = 0; r < count; ++r, row.next())
-                        load(out + (o * into.n + p[k * jump]) * inner + r * width,
-                             input<T>(call, 2) + at.offset[0] + k * from.stride + row.offset[0], step[0], width);
-                }
-        });
+        parallel_for(
+            from.outer.numel(), grain_rows(from.n * inner), [&](int64_t begin, int64_t end) {
+                cursor<1> at(from.outer, begin);
+                for (int64_t o = begin; o < end; ++o, at.next())
+                    for (int64_t k = 0; k < from.n; ++k) {
+                        cursor<1> row(rows, 0);
+                        for (int64_t r = 0; r < count; ++r, row.next())
+                            load(out + (o * into.n + p[k * jump]) * inner + r * width,
+                                 input<T>(call, 2) + at.offset[0] + k * from.stride + row.offset[0],
+                                 step[0], width);
+                    }
+            });
         return int(PT_OK);
     });
 }
@@ -240,7 +263,8 @@ int index_copy_kernel(pt_call *call) {
 
 int embedding_kernel(pt_call *call) {
     const pt_view &w = call->in[0], &index = call->in[1];
-    if (w.ndim != 2) return fail(call, PT_RUNTIME_ERROR, "expected a weight of 2 dimensions, got %d", w.ndim);
+    if (w.ndim != 2)
+        return fail(call, PT_RUNTIME_ERROR, "expected a weight of 2 dimensions, got %d", w.ndim);
     if (int status = check_index(call, index, 0, w.sizes[0], 0)) return status;
     space<1> walk;
     for (int d = 0; d < index.ndim; ++d) walk.push(index.sizes[d], {index.strides[d]});
@@ -250,7 +274,9 @@ int embedding_kernel(pt_call *call) {
         parallel_for(index.numel, grain_rows(n), [&](int64_t begin, int64_t end) {
             cursor<1> at(walk, begin);
             for (int64_t i = begin; i < end; ++i, at.next())
-                load(output<T>(call) + i * n, input<T>(call) + input<int64_t>(call, 1)[at.offset[0]] * w.strides[0], n == 1 ? 1 : w.strides[1], n);
+                load(output<T>(call) + i * n,
+                     input<T>(call) + input<int64_t>(call, 1)[at.offset[0]] * w.strides[0],
+                     n == 1 ? 1 : w.strides[1], n);
         });
         return int(PT_OK);
     });
@@ -260,11 +286,13 @@ int embedding_backward_kernel(pt_call *call) {
     const pt_view &g = call->in[0], &index = call->in[1], &out = call->out[0];
     const int64_t padding = call->params[1].kind == PT_PARAM_NONE ? -1 : call->params[1].i;
     if (out.ndim != 2 || g.ndim != index.ndim + 1 || g.sizes[g.ndim - 1] != out.sizes[1])
-        return fail(call, PT_RUNTIME_ERROR, "expected a gradient of the index's shape with one more dimension");
+        return fail(call, PT_RUNTIME_ERROR,
+                    "expected a gradient of the index's shape with one more dimension");
     if (int status = check_index(call, index, 0, out.sizes[0], 0)) return status;
     const int64_t n = out.sizes[1], step = g.strides[g.ndim - 1];
     space<2> walk;
-    for (int d = 0; d < index.ndim; ++d) walk.push(index.sizes[d], {g.strides[d], index.strides[d]});
+    for (int d = 0; d < index.ndim; ++d)
+        walk.push(index.sizes[d], {g.strides[d], index.strides[d]});
     return visit<FLOATS | COMPLEXES>(call, out.dtype, [&](auto tag) {
         using T = PT_TYPE(tag);
         return adding_to_copy<T>(call, nullptr, [&](auto *to) {
@@ -274,7 +302,9 @@ int embedding_backward_kernel(pt_call *call) {
                 cursor<2> at(walk, 0);
                 for (int64_t i = 0; i < index.numel; ++i, at.next()) {
                     const int64_t r = input<int64_t>(call, 1)[at.offset[1]];
-                    if (r != padding) add_scaled(to + r * n + begin, input<T>(call) + at.offset[0] + begin * step, step, end - begin, E(1));
+                    if (r != padding)
+                        add_scaled(to + r * n + begin, input<T>(call) + at.offset[0] + begin * step,
+                                   step, end - begin, E(1));
                 }
             });
         });

@@ -1,4 +1,5 @@
-/* What the indexing kernels share: index checks, the walk along one dim and addition into a destination. */
+/* What the indexing kernels share: index checks, the walk along one dim and addition into a
+ * destination. */
 #ifndef PTCORE_KERNELS_INDEXING_HPP
 #define PTCORE_KERNELS_INDEXING_HPP
 #include "common.hpp"
@@ -6,14 +7,17 @@
 namespace {
 
 inline int out_of_bounds(pt_call *call, int64_t value, int64_t dim, int64_t size) {
-    return fail(call, PT_INDEX_ERROR, "index %lld is out of bounds for dimension %lld with size %lld", (long long)value, (long long)dim,
-                (long long)size);
+    return fail(call, PT_INDEX_ERROR,
+                "index %lld is out of bounds for dimension %lld with size %lld", (long long)value,
+                (long long)dim, (long long)size);
 }
 
 /* Every element of an int64 index is in [lowest, size). */
-inline int check_index(pt_call *call, const pt_view &index, int64_t lowest, int64_t size, int64_t dim) {
+inline int check_index(pt_call *call, const pt_view &index, int64_t lowest, int64_t size,
+                       int64_t dim) {
     if (index.dtype != PT_INT64)
-        return fail(call, PT_INDEX_ERROR, "expected an index of dtype int64, got %s", index.dtype < PT_NDTYPES ? DTYPE_NAME[index.dtype] : "none");
+        return fail(call, PT_INDEX_ERROR, "expected an index of dtype int64, got %s",
+                    index.dtype < PT_NDTYPES ? DTYPE_NAME[index.dtype] : "none");
     if (index.numel == 0) return PT_OK;
     space<1> outer;
     for (int d = 0; d < index.ndim; ++d) outer.push(index.sizes[d], {index.strides[d]});
@@ -26,12 +30,15 @@ inline int check_index(pt_call *call, const pt_view &index, int64_t lowest, int6
         /* in [lowest, size) exactly if the distance from lowest, taken unsigned, is small */
         const uint64_t range = uint64_t(size) - uint64_t(lowest);
         if (step[0] == 1)
-            for (int64_t j = 0; j < n; ++j) bad |= uint64_t(uint64_t(p[j]) - uint64_t(lowest) >= range);
+            for (int64_t j = 0; j < n; ++j)
+                bad |= uint64_t(uint64_t(p[j]) - uint64_t(lowest) >= range);
         else
-            for (int64_t j = 0; j < n; ++j) bad |= uint64_t(uint64_t(p[j * step[0]]) - uint64_t(lowest) >= range);
+            for (int64_t j = 0; j < n; ++j)
+                bad |= uint64_t(uint64_t(p[j * step[0]]) - uint64_t(lowest) >= range);
         if (!bad) continue;
         for (int64_t j = 0; j < n; ++j)
-            if (p[j * step[0]] < lowest || p[j * step[0]] >= size) return out_of_bounds(call, p[j * step[0]], dim, size);
+            if (p[j * step[0]] < lowest || p[j * step[0]] >= size)
+                return out_of_bounds(call, p[j * step[0]], dim, size);
     }
     return PT_OK;
 }
@@ -43,18 +50,21 @@ template <class T> struct adding<T, true> { using type = std::make_unsigned_t<T>
 template <class F>
 inline int visit_adding(pt_call *call, int dtype, F &&f) {
     if (dtype == PT_BOOL) return f(type_tag<boolean>{});
-    return visit<INTEGERS | FLOATS | COMPLEXES>(call, dtype, [&](auto tag) { return f(type_tag<typename adding<PT_TYPE(tag)>::type>{}); });
+    return visit<INTEGERS | FLOATS | COMPLEXES>(call, dtype, [&](auto tag) {
+        return f(type_tag<typename adding<PT_TYPE(tag)>::type>{});
+    });
 }
 
 /* input (n dims of any strides), index and a third operand seen along `dim`: lines of the index's
  * last dim, for each position of the others */
 struct lines {
-    space<3> outer;                     /* without dim and the last dim: moved operand, index, other */
+    space<3> outer; /* without dim and the last dim: moved operand, index, other */
     int64_t along[3], n;                /* dim, unless it is the last one: n is 1 then */
     int64_t across[3], width;           /* the last dim */
     int64_t moved;                      /* stride of the moved operand along dim */
 };
-inline lines walk_lines(const pt_view &index, int64_t dim, const int64_t *moved, const int64_t *other) {
+inline lines walk_lines(const pt_view &index, int64_t dim, const int64_t *moved,
+                        const int64_t *other) {
     lines w;
     w.n = w.width = 1;
     w.moved = moved[dim];
@@ -78,17 +88,23 @@ inline void contiguous_strides(const pt_view &v, int64_t (&stride)[PT_MAX_DIM]) 
 }
 
 /* `dim` of an op on input, index [and src] of equally many dims (0-d counts as 1-d) */
-inline int open_dim(pt_call *call, const pt_view &x, const pt_view &index, const pt_view *src, int64_t &dim) {
+inline int open_dim(pt_call *call, const pt_view &x, const pt_view &index, const pt_view *src,
+                    int64_t &dim) {
     const int ndim = x.ndim ? x.ndim : 1;
     dim = wrap_dim(call->params[0].i, ndim);
     if (dim < 0 || dim >= ndim)
-        return fail(call, PT_INDEX_ERROR, "dim must be in [%d, %d], got %lld", -ndim, ndim - 1, (long long)call->params[0].i);
-    if (index.numel == 0) return PT_OK;         /* there is nothing to read or to write, whatever the number of dims */
+        return fail(call, PT_INDEX_ERROR, "dim must be in [%d, %d], got %lld", -ndim, ndim - 1,
+                    (long long)call->params[0].i);
+    if (index.numel == 0)
+        return PT_OK; /* there is nothing to read or to write, whatever the number of dims */
     if ((index.ndim ? index.ndim : 1) != ndim || (src && (src->ndim ? src->ndim : 1) != ndim))
-        return fail(call, PT_RUNTIME_ERROR, "expected index%s with %d dimensions like input", src ? " and src" : "", x.ndim);
+        return fail(call, PT_RUNTIME_ERROR, "expected index%s with %d dimensions like input",
+                    src ? " and src" : "", x.ndim);
     for (int d = 0; d < index.ndim && index.numel; ++d)
-        if ((d != dim && x.ndim && index.sizes[d] > x.sizes[d]) || (src && src->ndim && index.sizes[d] > src->sizes[d]))
-            return fail(call, PT_RUNTIME_ERROR, "size of index at dimension %d is larger than that of %s", d,
+        if ((d != dim && x.ndim && index.sizes[d] > x.sizes[d]) ||
+            (src && src->ndim && index.sizes[d] > src->sizes[d]))
+            return fail(call, PT_RUNTIME_ERROR,
+                        "size of index at dimension %d is larger than that of %s", d,
                         d != dim && x.ndim && index.sizes[d] > x.sizes[d] ? "input" : "src");
     return check_index(call, index, 0, x.ndim ? x.sizes[dim] : 1, dim);
 }
@@ -100,29 +116,34 @@ inline void scatter_into(pt_call *call, T *out, int64_t dim, Combine &&combine) 
     if (index.numel == 0) return;
     int64_t stride[PT_MAX_DIM], none[1] = {0};
     contiguous_strides(call->out[0], stride);
-    const lines w = walk_lines(index, dim, call->out[0].ndim ? stride : none, src.ndim ? src.strides : none);
+    const lines w =
+        walk_lines(index, dim, call->out[0].ndim ? stride : none, src.ndim ? src.strides : none);
     const bool last = dim >= index.ndim - 1;
     /* the last dim is cut too, unless it is the indexed one */
     const int64_t block = last ? w.width : 1024, blocks = ceil_div(w.width, block);
-    parallel_for(w.outer.numel() * blocks, grain_rows(2 * w.n * min64(block, w.width)), [&](int64_t begin, int64_t end) {
-        cursor<3> at(w.outer, begin / blocks);
-        for (int64_t u = begin; u < end; ++u) {
-            const int64_t b = u % blocks * block, e = min64(w.width, b + block);
-            for (int64_t i = 0; i < w.n; ++i) {
-                T *to = out + at.offset[0];
-                const int64_t *p = input<int64_t>(call, 1) + at.offset[1] + i * w.along[1];
-                const S *from = input<S>(call, 2) + at.offset[2] + i * w.along[2];
-                if (w.across[0] == 0 && w.moved == 1 && w.across[1] == 1 && w.across[2] == 1)
-                    for (int64_t j = b; j < e; ++j) to[p[j]] = combine(to[p[j]], from[j]);
-                else
-                    for (int64_t j = b; j < e; ++j) {
-                        T &t = to[j * w.across[0] + p[j * w.across[1]] * w.moved];
-                        t = combine(t, from[j * w.across[2]]);
-                    }
-            }
-            if (u % blocks == blocks - 1) at.next();
-        }
-    });
+    parallel_for(w.outer.numel() * blocks, grain_rows(2 * w.n * min64(block, w.width)),
+                 [&](int64_t begin, int64_t end) {
+                     cursor<3> at(w.outer, begin / blocks);
+                     for (int64_t u = begin; u < end; ++u) {
+                         const int64_t b = u % blocks * block, e = min64(w.width, b + block);
+                         for (int64_t i = 0; i < w.n; ++i) {
+                             T *to = out + at.offset[0];
+                             const int64_t *p =
+                                 input<int64_t>(call, 1) + at.offset[1] + i * w.along[1];
+                             const S *from = input<S>(call, 2) + at.offset[2] + i * w.along[2];
+                             if (w.across[0] == 0 && w.moved == 1 && w.across[1] == 1 &&
+                                 w.across[2] == 1)
+                                 for (int64_t j = b; j < e; ++j)
+                                     to[p[j]] = combine(to[p[j]], from[j]);
+                             else
+                                 for (int64_t j = b; j < e; ++j) {
+                                     T &t = to[j * w.across[0] + p[j * w.across[1]] * w.moved];
+                                     t = combine(t, from[j * w.across[2]]);
+                                 }
+                         }
+                         if (u % blocks == blocks - 1) at.next();
+                     }
+                 });
 }
 
 } // namespace

@@ -1,13 +1,14 @@
 /* Elements written to and read from places that a window, a list or a mask names.
  *
- *    overwritten(input, src; stride, offset) -> out      input with src in a window of its row-major elements
- *    picked(input; size, stride, offset) -> out          the elements of such a window
- *    take(input, index) -> out                           elements by their position in the flattened input
- *    put(input, index, source; accumulate) -> out        input with source at such positions
- *    masked_write(input, mask, source) -> out            source, one after another, where the mask holds
- *    masked_collect(input, mask; shape) -> out           the elements where it holds, then zeros
- *    triangle(input; rows, columns, offset, lower, shape) -> the places of a triangle's elements
- *    cross_of(input, other; dim) -> out                  vector products along a dim of size 3
+ *    overwritten(input, src; stride, offset) -> out      input with src in a window of its
+ * row-major elements picked(input; size, stride, offset) -> out          the elements of such a
+ * window take(input, index) -> out                           elements by their position in the
+ * flattened input put(input, index, source; accumulate) -> out        input with source at such
+ * positions masked_write(input, mask, source) -> out            source, one after another, where
+ * the mask holds masked_collect(input, mask; shape) -> out           the elements where it holds,
+ * then zeros triangle(input; rows, columns, offset, lower, shape) -> the places of a triangle's
+ * elements cross_of(input, other; dim) -> out                  vector products along a dim of size
+ * 3
  */
 #include "indexing.hpp"
 
@@ -16,7 +17,8 @@ namespace {
 /* ---- windows ----------------------------------------------------------------------------- */
 
 /* Whether all places of a window lie in a line of n elements. */
-inline bool inside(int ndim, const int64_t *size, const int64_t *stride, int64_t offset, int64_t n) {
+inline bool inside(int ndim, const int64_t *size, const int64_t *stride, int64_t offset,
+                   int64_t n) {
     const int64_t most = int64_t(1) << 56;
     int64_t low = offset, high = offset;
     for (int d = 0; d < ndim; ++d)
@@ -31,21 +33,25 @@ inline bool inside(int ndim, const int64_t *size, const int64_t *stride, int64_t
     return true;
 }
 inline int outside(pt_call *call, int64_t n) {
-    return fail(call, PT_RUNTIME_ERROR, "the window does not lie within the %lld elements of input", (long long)n);
+    return fail(call, PT_RUNTIME_ERROR, "the window does not lie within the %lld elements of input",
+                (long long)n);
 }
 
 int overwritten_kernel(pt_call *call) {
     const pt_view &x = call->in[0], &src = call->in[1];
     const pt_param &stride = call->params[0];
     const int64_t offset = call->params[1].i;
-    if (stride.count != src.ndim) return fail(call, PT_RUNTIME_ERROR, "stride must have %d numbers, got %d", src.ndim, stride.count);
+    if (stride.count != src.ndim)
+        return fail(call, PT_RUNTIME_ERROR, "stride must have %d numbers, got %d", src.ndim,
+                    stride.count);
     if (!inside(src.ndim, src.sizes, stride.list, offset, x.numel)) return outside(call, x.numel);
     return visit_size(call, x.dtype, [&](auto tag) {
         using T = PT_TYPE(tag);
         copy_unless_same(output<T>(call), x);
         if (src.numel == 0) return int(PT_OK);
         space<2> rows;
-        for (int d = 0; d < src.ndim; ++d) rows.push(src.sizes[d], {src.strides[d], stride.list[d]});
+        for (int d = 0; d < src.ndim; ++d)
+            rows.push(src.sizes[d], {src.strides[d], stride.list[d]});
         int64_t step[2];
         const int64_t n = rows.pop(step), count = rows.numel();
         parallel_for(count, grain_rows(n), [&](int64_t begin, int64_t end) {
@@ -66,7 +72,9 @@ int picked_kernel(pt_call *call) {
     const pt_view &x = call->in[0];
     const pt_param &size = call->params[0], &stride = call->params[1];
     const int64_t offset = call->params[2].i;
-    if (stride.count != size.count) return fail(call, PT_RUNTIME_ERROR, "stride must have %d numbers, got %d", size.count, stride.count);
+    if (stride.count != size.count)
+        return fail(call, PT_RUNTIME_ERROR, "stride must have %d numbers, got %d", size.count,
+                    stride.count);
     if (!inside(size.count, size.list, stride.list, offset, x.numel)) return outside(call, x.numel);
     if (!call->out[0].numel) return PT_OK;      /* of nothing the offset may be anything */
     pt_view window = call->out[0];
@@ -81,7 +89,8 @@ int picked_kernel(pt_call *call) {
 /* ---- positions in the flattened tensor ------------------------------------------------------ */
 
 inline int check_flat(pt_call *call, const pt_view &index, int64_t n) {
-    if (index.dtype != PT_INT64) return fail(call, PT_INDEX_ERROR, "index must be int64, got %s", DTYPE_NAME[index.dtype]);
+    if (index.dtype != PT_INT64)
+        return fail(call, PT_INDEX_ERROR, "index must be int64, got %s", DTYPE_NAME[index.dtype]);
     return check_index(call, index, -n, n, 0);
 }
 
@@ -131,7 +140,9 @@ inline void put_into(pt_call *call, T *out, Combine &&combine) {
 int put_kernel(pt_call *call) {
     const pt_view &x = call->in[0], &index = call->in[1], &src = call->in[2];
     if (src.numel != index.numel)
-        return fail(call, PT_INDEX_ERROR, "source must have as many elements as index, got %lld and %lld", (long long)src.numel, (long long)index.numel);
+        return fail(call, PT_INDEX_ERROR,
+                    "source must have as many elements as index, got %lld and %lld",
+                    (long long)src.numel, (long long)index.numel);
     if (int status = check_flat(call, index, x.numel)) return status;
     if (!call->params[0].i)
         return visit_size(call, x.dtype, [&](auto tag) {
@@ -145,7 +156,8 @@ int put_kernel(pt_call *call) {
         using E = compute<T>;
         T *out = output<T>(call);
         copy_unless_same(out, x);
-        put_into(call, out, [](T &to, T from) { to = convert<T>(E(convert<E>(to) + convert<E>(from))); });
+        put_into(call, out,
+                 [](T &to, T from) { to = convert<T>(E(convert<E>(to) + convert<E>(from))); });
         return int(PT_OK);
     });
 }
@@ -174,7 +186,8 @@ int masked_write_kernel(pt_call *call) {
     for (int d = 0; same && d < x.ndim; ++d) same = mask.sizes[d] == x.sizes[d];
     if (!same) return fail(call, PT_RUNTIME_ERROR, "mask must be bool and have input's shape");
     if (each_held(mask, [](int64_t, int64_t) {}) > src.numel)
-        return fail(call, PT_RUNTIME_ERROR, "source must have an element for each of the %lld places of mask, got %lld",
+        return fail(call, PT_RUNTIME_ERROR,
+                    "source must have an element for each of the %lld places of mask, got %lld",
                     (long long)each_held(mask, [](int64_t, int64_t) {}), (long long)src.numel);
     space<1> all;
     for (int d = 0; d < src.ndim; ++d) all.push(src.sizes[d], {src.strides[d]});
@@ -193,7 +206,8 @@ int masked_write_kernel(pt_call *call) {
 
 int masked_collect_kernel(pt_call *call) {
     const pt_view &x = call->in[0], &mask = call->in[1];
-    if (mask.dtype != PT_BOOL || mask.numel != x.numel || mask.ndim != x.ndim) return fail(call, PT_RUNTIME_ERROR, "mask must be bool and have input's shape");
+    if (mask.dtype != PT_BOOL || mask.numel != x.numel || mask.ndim != x.ndim)
+        return fail(call, PT_RUNTIME_ERROR, "mask must be bool and have input's shape");
     const int64_t n = call->out[0].numel;
     return visit_size(call, x.dtype, [&](auto tag) {
         using T = PT_TYPE(tag);
@@ -201,7 +215,10 @@ int masked_collect_kernel(pt_call *call) {
         const int64_t found = each_held(mask, [&](int64_t place, int64_t k) {
             if (k < n) out[k] = input<T>(call)[place];
         });
-        if (found > n) return fail(call, PT_RUNTIME_ERROR, "the mask holds at %lld places, expected at most %lld", (long long)found, (long long)n);
+        if (found > n)
+            return fail(call, PT_RUNTIME_ERROR,
+                        "the mask holds at %lld places, expected at most %lld", (long long)found,
+                        (long long)n);
         if (found < n) memset(static_cast<void *>(out + found), 0, size_t(n - found) * sizeof(T));
         return int(PT_OK);
     });
@@ -218,17 +235,25 @@ int triangle_kernel(pt_call *call) {
         using T = PT_TYPE(tag);
         T *out = output<T>(call);
         int64_t k = 0;
-        /* from the first row that has an element, up to the last element: rows may be as many as an int can say */
+        /* from the first row that has an element, up to the last element: rows may be as many as an
+         * int can say */
         for (int64_t i = lower && offset < 0 ? -offset : 0; i < rows && k < n; ++i) {
-            const int64_t at = offset < -i ? 0 : offset > columns - i ? columns : i + offset;      /* where the diagonal is, cut */
-            const int64_t begin = lower ? 0 : at, end = lower ? (offset < -i ? 0 : min64(at + 1, columns)) : columns;
+            const int64_t at = offset < -i            ? 0
+                               : offset > columns - i ? columns
+                                                      : i + offset; /* where the diagonal is, cut */
+            const int64_t begin = lower ? 0 : at,
+                          end = lower ? (offset < -i ? 0 : min64(at + 1, columns)) : columns;
             for (int64_t j = begin; j < end; ++j, ++k) {
-                if (k == n) return fail(call, PT_RUNTIME_ERROR, "the triangle has more than %lld elements", (long long)n);
+                if (k == n)
+                    return fail(call, PT_RUNTIME_ERROR, "the triangle has more than %lld elements",
+                                (long long)n);
                 out[k] = convert<T>(i);
                 out[n + k] = convert<T>(j);
             }
         }
-        return k == n ? int(PT_OK) : fail(call, PT_RUNTIME_ERROR, "the triangle has fewer than %lld elements", (long long)n);
+        return k == n ? int(PT_OK)
+                      : fail(call, PT_RUNTIME_ERROR, "the triangle has fewer than %lld elements",
+                             (long long)n);
     });
 }
 
@@ -241,7 +266,8 @@ int cross_kernel(pt_call *call) {
     for (int d = 0; one_shape && d < out.ndim; ++d)
         one_shape = x.sizes[d] == out.sizes[d] && y.sizes[d] == out.sizes[d];
     if (dim < 0 || dim >= out.ndim || out.sizes[dim] != 3 || !one_shape)
-        return fail(call, PT_RUNTIME_ERROR, "expected tensors of one shape with a dimension of size 3");
+        return fail(call, PT_RUNTIME_ERROR,
+                    "expected tensors of one shape with a dimension of size 3");
     if (out.numel == 0) return PT_OK;
     space<3> rows;
     int64_t contiguous[PT_MAX_DIM];
@@ -258,11 +284,14 @@ int cross_kernel(pt_call *call) {
             parallel_for(rows.numel(), grain_rows(6 * n), [&](int64_t begin, int64_t end) {
                 cursor<3> at(rows, begin);
                 for (int64_t r = begin; r < end; ++r, at.next()) {
-                    const T *u = input<T>(call) + at.offset[0], *v = input<T>(call, 1) + at.offset[1];
+                    const T *u = input<T>(call) + at.offset[0],
+                            *v = input<T>(call, 1) + at.offset[1];
                     T *to = output<T>(call) + at.offset[2];
                     for (int64_t j = 0; j < n; ++j, u += step[0], v += step[1], to += step[2]) {
-                        const E u0 = convert<E>(u[0]), u1 = convert<E>(u[a]), u2 = convert<E>(u[2 * a]);
-                        const E v0 = convert<E>(v[0]), v1 = convert<E>(v[b]), v2 = convert<E>(v[2 * b]);
+                        const E u0 = convert<E>(u[0]), u1 = convert<E>(u[a]),
+                                u2 = convert<E>(u[2 * a]);
+                        const E v0 = convert<E>(v[0]), v1 = convert<E>(v[b]),
+                                v2 = convert<E>(v[2 * b]);
                         to[0] = convert<T>(E(u1 * v2 - u2 * v1));
                         to[c] = convert<T>(E(u2 * v0 - u0 * v2));
                         to[2 * c] = convert<T>(E(u0 * v1 - u1 * v0));

@@ -1,5 +1,6 @@
-/* Products and extremes scattered along a dim. As scatter_add in index.cpp, without its speed: every step
- * rounds to the element type. NaN wins among extremes. Compiled for the base level alone.
+/* Products and extremes scattered along a dim. As scatter_add in index.cpp, without its speed:
+ * every step rounds to the element type. NaN wins among extremes. Compiled for the base level
+ * alone.
  */
 #include "indexing.hpp"
 
@@ -9,11 +10,12 @@ struct times {
     template <class T> static T apply(T a, T b) {
         if constexpr (is_complex<T> || is_same<T, boolean>) return a * b;
         else if constexpr (is_half<T>) return convert<T>(convert<float>(a) * convert<float>(b));
-        else if constexpr (std::is_integral<T>::value) {        /* without a sign and at least 32 bits wide: it wraps */
+        else if constexpr (
+            std::is_integral<T>::value) { /* without a sign and at least 32 bits wide: it wraps */
             using U = typename pt::wrapping<T>::type;
             return T(U(a) * U(b));
-        }
-        else return a * b;
+        } else
+            return a * b;
     }
 };
 template <bool MAX>
@@ -31,7 +33,8 @@ int scatter_with(pt_call *call) {
     auto run = [&](auto tag) {
         using T = PT_TYPE(tag);
         copy_unless_same(output<T>(call), call->in[0]);
-        scatter_into<T, T>(call, output<T>(call), dim, [](T a, T b) { return Combine::apply(a, b); });
+        scatter_into<T, T>(call, output<T>(call), dim,
+                           [](T a, T b) { return Combine::apply(a, b); });
         return int(PT_OK);
     };
     if constexpr (is_same<Combine, times>)

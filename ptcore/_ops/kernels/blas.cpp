@@ -1,5 +1,5 @@
-// The one table of BLAS and LAPACK pointers, which blas.pyx fills, and the count of the regions that
-// keep the BLAS on one thread. Compiled once, not per ISA level.
+// The one table of BLAS and LAPACK pointers, which blas.pyx fills, and the count of the regions
+// that keep the BLAS on one thread. Compiled once, not per ISA level.
 #include "ptcore/blas.h"
 
 #include <atomic>
@@ -20,12 +20,14 @@ std::atomic<bool> forking{false};           // regions of threads that have none
 thread_local int depth = 0;                 // regions of this thread
 
 #ifndef _WIN32
-/* A child has the BLAS's locks as they are now and nobody to release them: no thread may be inside. The BLAS's own
- * handler has stopped its threads, or does so next; a region's end must not start them in between. Every call of the
- * BLAS lies in a region, which a thread enters before it takes the pool; none is entered inside a parallel loop. */
+/* A child has the BLAS's locks as they are now and nobody to release them: no thread may be inside.
+ * The BLAS's own handler has stopped its threads, or does so next; a region's end must not start
+ * them in between. Every call of the BLAS lies in a region, which a thread enters before it takes
+ * the pool; none is entered inside a parallel loop. */
 void before_fork() {
     forking = true;
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);   // rather a child that may hang
+    const auto end = std::chrono::steady_clock::now() +
+                     std::chrono::seconds(60);   // rather a child that may hang
     for (;;) {
         while (lock.test_and_set(std::memory_order_acquire)) std::this_thread::yield();
         if (regions <= depth || std::chrono::steady_clock::now() > end) return;     // with the lock

@@ -71,8 +71,9 @@ constexpr uint32_t REALS = BOOL | INTEGERS | FLOATS;
 constexpr uint32_t ALL = REALS | COMPLEXES;
 
 const int ITEMSIZE[PT_NDTYPES] = {1, 1, 1, 2, 2, 4, 4, 8, 8, 2, 2, 4, 8, 8, 16};
-const char *const DTYPE_NAME[PT_NDTYPES] = {"bool",  "uint8", "int8",    "uint16",   "int16",   "uint32",    "int32",     "uint64",
-                                            "int64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128"};
+const char *const DTYPE_NAME[PT_NDTYPES] = {
+    "bool",  "uint8",   "int8",     "uint16",  "int16",   "uint32",    "int32",     "uint64",
+    "int64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128"};
 
 /* ---- errors ------------------------------------------------------------------------------ */
 
@@ -84,13 +85,16 @@ inline int fail(pt_call *call, int status, const char *format, ...) {
     return status;
 }
 inline int no_memory(pt_call *call, int64_t bytes) {
-    return fail(call, PT_MEMORY_ERROR, "could not allocate %lld bytes of scratch memory", (long long)bytes);
+    return fail(call, PT_MEMORY_ERROR, "could not allocate %lld bytes of scratch memory",
+                (long long)bytes);
 }
 inline int bad_dtype(pt_call *call, int dtype) {
-    return fail(call, PT_RUNTIME_ERROR, "not implemented for dtype %s", dtype < PT_NDTYPES ? DTYPE_NAME[dtype] : "none");
+    return fail(call, PT_RUNTIME_ERROR, "not implemented for dtype %s",
+                dtype < PT_NDTYPES ? DTYPE_NAME[dtype] : "none");
 }
 
-/* An element of bool memory as a number, 0 or 1: every byte that is not zero counts as true, whoever wrote it. */
+/* An element of bool memory as a number, 0 or 1: every byte that is not zero counts as true,
+ * whoever wrote it. */
 struct boolean {
     uint8_t value;
     int truth() const { return value != 0; }
@@ -98,8 +102,9 @@ struct boolean {
     friend boolean operator*(boolean a, boolean b) { return {uint8_t(a.truth() & b.truth())}; }
 };
 
-/* Calls f(type_tag<T>) for the C++ type of `dtype`, which must be in SET. bool memory comes as uint8, which
- * is right for moving data and for truth; whoever counts or orders reads it as boolean. */
+/* Calls f(type_tag<T>) for the C++ type of `dtype`, which must be in SET. bool memory comes as
+ * uint8, which is right for moving data and for truth; whoever counts or orders reads it as
+ * boolean. */
 template <uint32_t SET, class F>
 inline int visit(pt_call *call, int dtype, F &&f) {
     switch (dtype) {
@@ -187,9 +192,13 @@ inline int64_t wrap_dim(int64_t dim, int64_t ndim) { return dim < 0 ? dim + ndim
 
 /* typed data pointers of the i-th input and output */
 template <class T>
-inline const T *input(const pt_call *call, int i = 0) { return reinterpret_cast<const T *>(call->in[i].data); }
+inline const T *input(const pt_call *call, int i = 0) {
+    return reinterpret_cast<const T *>(call->in[i].data);
+}
 template <class T>
-inline T *output(const pt_call *call, int i = 0) { return reinterpret_cast<T *>(call->out[i].data); }
+inline T *output(const pt_call *call, int i = 0) {
+    return reinterpret_cast<T *>(call->out[i].data);
+}
 
 /* ---- memory ------------------------------------------------------------------------------ */
 
@@ -203,7 +212,8 @@ struct scratch {
         }
         if (count < 0 || uint64_t(count) > (SIZE_MAX / 2 - 64) / sizeof(T)) return;
         raw = static_cast<char *>(malloc(size_t(count) * sizeof(T) + 64));
-        if (raw) data = reinterpret_cast<T *>((reinterpret_cast<uintptr_t>(raw) + 63) & ~uintptr_t(63));
+        if (raw)
+            data = reinterpret_cast<T *>((reinterpret_cast<uintptr_t>(raw) + 63) & ~uintptr_t(63));
     }
     ~scratch() { free(raw); }
     scratch(const scratch &) = delete;
@@ -285,7 +295,8 @@ template <class A, class T>
 inline void load(A *PT_RESTRICT dst, const T *PT_RESTRICT src, int64_t stride, int64_t n) {
     if (stride == 1) {
         if constexpr (is_same<A, T>) memcpy(dst, src, size_t(n) * sizeof(T));
-        else if constexpr (is_same<T, half> && is_same<A, float>) pt::half_row_to_float(src, dst, n);
+        else if constexpr (is_same<T, half> && is_same<A, float>)
+            pt::half_row_to_float(src, dst, n);
         else
             for (int64_t i = 0; i < n; ++i) dst[i] = convert<A>(src[i]);
     }
@@ -318,7 +329,8 @@ inline void fetch_truth(void *to, const void *from, int64_t stride, int64_t n) {
 PT_NOINLINE double get_real(const pt_view &v, int64_t offset) {
     switch (v.dtype) {
     case PT_FLOAT16: return double(pt::to_float(reinterpret_cast<const half *>(v.data)[offset]));
-    case PT_BFLOAT16: return double(pt::to_float(reinterpret_cast<const bfloat16 *>(v.data)[offset]));
+    case PT_BFLOAT16:
+        return double(pt::to_float(reinterpret_cast<const bfloat16 *>(v.data)[offset]));
     case PT_FLOAT32: return double(reinterpret_cast<const float *>(v.data)[offset]);
     default: return reinterpret_cast<const double *>(v.data)[offset];
     }
@@ -349,7 +361,8 @@ inline void copy_contiguous(T *dst, const pt_view &v) {
     if (v.numel == 0) return;
     parallel_for(rows, grain_rows(n), [&](int64_t begin, int64_t end) {
         cursor<1> at(outer, begin);
-        for (int64_t r = begin; r < end; ++r, at.next()) load(dst + r * n, src + at.offset[0], n == 1 ? 1 : step[0], n);
+        for (int64_t r = begin; r < end; ++r, at.next())
+            load(dst + r * n, src + at.offset[0], n == 1 ? 1 : step[0], n);
     });
 }
 

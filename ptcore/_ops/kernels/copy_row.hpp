@@ -15,8 +15,9 @@ inline void copy_ends(char *PT_RESTRICT to, const char *PT_RESTRICT from, size_t
     memcpy(to, head, SIZE);
     memcpy(to + n - SIZE, tail, SIZE);
 }
-/* memcpy of rows of at least 4 bytes that are so short that its call would show, as would masked stores. GCC makes of a
- * memcpy whose size it can bound an instruction (rep movs) that takes 30 cycles to begin. */
+/* memcpy of rows of at least 4 bytes that are so short that its call would show, as would masked
+ * stores. GCC makes of a memcpy whose size it can bound an instruction (rep movs) that takes 30
+ * cycles to begin. */
 inline void copy_row(char *PT_RESTRICT to, const char *PT_RESTRICT from, size_t n) {
     constexpr size_t WHOLE = PT_VECTOR_BYTES;
     if (n >= WHOLE) {

@@ -6,11 +6,13 @@
 
 namespace {
 
-/* memcpy, but for a destination that is a few bytes ahead of the source within a page. There processors that
- * move memory by microcode take the loads that follow for loads of what was just stored, and wait (ten times as
- * long on Zen 3 and 4); vectors that end where the destination's lines end do not. */
+/* memcpy, but for a destination that is a few bytes ahead of the source within a page. There
+ * processors that move memory by microcode take the loads that follow for loads of what was just
+ * stored, and wait (ten times as long on Zen 3 and 4); vectors that end where the destination's
+ * lines end do not. */
 inline void copy_run(void *dst, const void *src, size_t bytes) {
-    const uintptr_t ahead = (reinterpret_cast<uintptr_t>(dst) - reinterpret_cast<uintptr_t>(src)) & 4095;
+    const uintptr_t ahead =
+        (reinterpret_cast<uintptr_t>(dst) - reinterpret_cast<uintptr_t>(src)) & 4095;
     if (ahead == 0 || ahead >= 64 || bytes < 1024) {
         memcpy(dst, src, bytes);
         return;

@@ -1,7 +1,7 @@
 /* Which levels of x86-64 the processor has and the system lets programs use.
  *
- * Asked of the processor itself: __builtin_cpu_supports is a function of the compiler's library, which answers no to
- * everything in Zig's, and Microsoft's compiler has none.
+ * Asked of the processor itself: __builtin_cpu_supports is a function of the compiler's library,
+ * which answers no to everything in Zig's, and Microsoft's compiler has none.
  */
 #ifndef PTCORE_CPU_HPP
 #define PTCORE_CPU_HPP
@@ -53,11 +53,18 @@ inline bool has_all(unsigned bits, unsigned wanted) { return (bits & wanted) == 
 /* 1, or 3 or 4 for x86-64-v3 and -v4. */
 inline int level() {
     enum : unsigned {
-        FMA = 1u << 12, MOVBE = 1u << 22, OSXSAVE = 1u << 27, AVX = 1u << 28, F16C = 1u << 29,      /* leaf 1, c */
-        BMI1 = 1u << 3, AVX2 = 1u << 5, BMI2 = 1u << 8,                                             /* leaf 7, b */
-        AVX512 = 1u << 16 | 1u << 17 | 1u << 28 | 1u << 30 | 1u << 31,      /* F, DQ, CD, BW, VL */
-        LZCNT = 1u << 5,                                                    /* leaf 0x80000001, c */
-        SAVES_AVX = 0x6, SAVES_AVX512 = 0xe6
+        FMA = 1u << 12,
+        MOVBE = 1u << 22,
+        OSXSAVE = 1u << 27,
+        AVX = 1u << 28,
+        F16C = 1u << 29,      /* leaf 1, c */
+        BMI1 = 1u << 3,
+        AVX2 = 1u << 5,
+        BMI2 = 1u << 8,                                             /* leaf 7, b */
+        AVX512 = 1u << 16 | 1u << 17 | 1u << 28 | 1u << 30 | 1u << 31, /* F, DQ, CD, BW, VL */
+        LZCNT = 1u << 5, /* leaf 0x80000001, c */
+        SAVES_AVX = 0x6,
+        SAVES_AVX512 = 0xe6
     };
     if (ask(0).a < 7 || ask(0x80000000u).a < 0x80000001u) return 1;
     const unsigned first = ask(1).c, seventh = ask(7).b;

@@ -59,7 +59,7 @@ struct elementwise_op {
     const void *params;
     conversion cast[MAX_OPERANDS];              /* [0]: of the result */
     bool direct[MAX_OPERANDS];                  /* used in place in a row */
-    int single;                                 /* the operand that vs or sv takes as one element, or 0 */
+    int single; /* the operand that vs or sv takes as one element, or 0 */
     bool whole;                                 /* no tile limits a call's length */
 };
 
@@ -103,7 +103,7 @@ struct elementwise_worker {
         const conversion &cast = op.cast[k];
         if (cast.none()) memcpy(tiles[k].bytes, data, (size_t)cast.to_size);
         else cast.run(tiles[k].bytes, data, 1, &spare);
-        int64_t n = op.p.size[0] < op.p.tile ? op.p.size[0] : op.p.tile;      /* no call takes more */
+        int64_t n = op.p.size[0] < op.p.tile ? op.p.size[0] : op.p.tile; /* no call takes more */
         if (k != op.single) load_block(tiles[k].bytes, tiles[k].bytes, 1, n, 0, 0, cast.to_size);
     }
 
@@ -165,21 +165,26 @@ struct copy_worker {
             from = from_tile.bytes;
         }
         if (cast.none()) {
-            if (to_flat) load_block(to, from, 1, c, 0, from_flat ? cast.to_size : stride[1][0], cast.to_size);
+            if (to_flat)
+                load_block(to, from, 1, c, 0, from_flat ? cast.to_size : stride[1][0],
+                           cast.to_size);
             else store_block(to, from, r, c, stride[0][1], stride[0][0], cast.to_size);
             return;
         }
         convert(cast.first, to_flat ? to : to_tile.bytes, from, r * c);
-        if (!to_flat) store_block(to, to_tile.bytes, r, c, stride[0][1], stride[0][0], cast.to_size);
+        if (!to_flat)
+            store_block(to, to_tile.bytes, r, c, stride[0][1], stride[0][0], cast.to_size);
     }
 
     void row(char *const *start, int64_t column, int64_t stop) {
         const plan &p = op.p;
-        bool to_flat = p.stride[0][0] == op.cast.to_size, from_flat = p.stride[1][0] == op.cast.from_size;
+        bool to_flat = p.stride[0][0] == op.cast.to_size,
+             from_flat = p.stride[1][0] == op.cast.from_size;
         bool whole = op.cast.none() ? to_flat | from_flat : to_flat & from_flat;
         if (op.cast.none() && to_flat && from_flat) {
             int64_t size = op.cast.to_size;
-            memcpy(start[0] + column * size, start[1] + column * size, (size_t)((stop - column) * size));
+            memcpy(start[0] + column * size, start[1] + column * size,
+                   (size_t)((stop - column) * size));
             return;
         }
         while (column < stop) {
@@ -214,7 +219,8 @@ struct fill_worker {
             load_block(to, op.value, 1, n, 0, 0, op.itemsize);
             return;
         }
-        for (int64_t i = 0; i < n; i++, to += op.p.stride[0][0]) memcpy(to, op.value, (size_t)op.itemsize);
+        for (int64_t i = 0; i < n; i++, to += op.p.stride[0][0])
+            memcpy(to, op.value, (size_t)op.itemsize);
     }
 };
 
@@ -250,7 +256,8 @@ extern "C" int pt_elementwise_run(const pt_elementwise *op, int compute_dtype, i
 
     elementwise_op e;
     const pt_view *views[MAX_OPERANDS] = {out};
-    int64_t widest = ITEMSIZE[loop_dtype] > ITEMSIZE[result] ? ITEMSIZE[loop_dtype] : ITEMSIZE[result];
+    int64_t widest =
+        ITEMSIZE[loop_dtype] > ITEMSIZE[result] ? ITEMSIZE[loop_dtype] : ITEMSIZE[result];
     for (int k = 0; k <= nin; k++) {
         if (k) views[k] = &in[k - 1];
         int64_t size = ITEMSIZE[views[k]->dtype];
@@ -269,8 +276,14 @@ extern "C" int pt_elementwise_run(const pt_elementwise *op, int compute_dtype, i
     }
     if (nin == 2 && e.p.numel && !e.p.blocks) {
         bool constant1 = e.p.stride[1][0] == 0, constant2 = e.p.stride[2][0] == 0;
-        if (constant2 && !constant1 && op->vs[loop_dtype]) { e.single = 2; e.loop = op->vs[loop_dtype]; }
-        if (constant1 && !constant2 && op->sv[loop_dtype]) { e.single = 1; e.loop = op->sv[loop_dtype]; }
+        if (constant2 && !constant1 && op->vs[loop_dtype]) {
+            e.single = 2;
+            e.loop = op->vs[loop_dtype];
+        }
+        if (constant1 && !constant2 && op->sv[loop_dtype]) {
+            e.single = 1;
+            e.loop = op->sv[loop_dtype];
+        }
     }
     e.whole = true;
     for (int k = 0; k <= nin; k++) e.whole &= e.direct[k] | (k && k == e.single);

@@ -118,7 +118,8 @@ inline void make_plan(plan *p, const pt_view *const *views, int operands, int64_
     choose_walk(p);
 }
 
-/* A position in the dimensions from `first` up: pointers of all operands, moved one step at a time. */
+/* A position in the dimensions from `first` up: pointers of all operands, moved one step at a time.
+ */
 struct cursor {
     const plan *p;
     int first;
@@ -147,14 +148,15 @@ struct cursor {
 
 struct bytes16 { uint64_t a, b; };
 
-/* The transposing load of four-byte elements, q[i] of column j to tile[i * c + j], four by four. Does
- * the part of the block that fours fill. */
+/* The transposing load of four-byte elements, q[i] of column j to tile[i * c + j], four by four.
+ * Does the part of the block that fours fill. */
 #if defined(__SSE2__)
 inline void transpose_fours(float *tile, const char *data, int64_t r, int64_t c, int64_t stride) {
     for (int64_t j = 0; j + 4 <= c; j += 4)
         for (int64_t i = 0; i + 4 <= r; i += 4) {
             const char *q = data + j * stride + i * 4;
-            __m128 w = _mm_loadu_ps((const float *)q), x = _mm_loadu_ps((const float *)(q + stride));
+            __m128 w = _mm_loadu_ps((const float *)q),
+                   x = _mm_loadu_ps((const float *)(q + stride));
             __m128 y = _mm_loadu_ps((const float *)(q + 2 * stride));
             __m128 z = _mm_loadu_ps((const float *)(q + 3 * stride));
             _MM_TRANSPOSE4_PS(w, x, y, z);
@@ -166,8 +168,8 @@ inline void transpose_fours(float *tile, const char *data, int64_t r, int64_t c,
 }
 #endif
 
-/* Asks for the `c` runs of memory behind those of a block, which the walk's next block will read if there are any: they
- * are too short and too far apart for the processor to see them coming. */
+/* Asks for the `c` runs of memory behind those of a block, which the walk's next block will read if
+ * there are any: they are too short and too far apart for the processor to see them coming. */
 inline void fetch_ahead(const char *data, int64_t bytes, int64_t c, int64_t stride) {
 #if defined(__GNUC__)
     for (int64_t j = c; j < 2 * c; j++)
@@ -210,7 +212,7 @@ void move_block(char *tile_, char *data, int64_t r, int64_t c, int64_t row_strid
         } else if (LOAD && stride == 0) {
             T value = *(const T *)q;
             for (int64_t j = 0; j < c; j++) tile[j] = value;
-        } else if (LOAD && stride == 2 * (int64_t)sizeof(T)) {      /* a constant stride vectorises */
+        } else if (LOAD && stride == 2 * (int64_t)sizeof(T)) { /* a constant stride vectorises */
             for (int64_t j = 0; j < c; j++) tile[j] = ((const T *)q)[2 * j];
         } else {
             for (int64_t j = 0; j < c; j++, q += stride)
@@ -267,7 +269,8 @@ template<class Worker, class Op> void run_plan(const plan &p, const Op &op, int6
     }
     int64_t across = (p.size[0] + p.columns - 1) / p.columns;
     int64_t down = (p.size[1] + p.rows - 1) / p.rows, plane = across * down;
-    int64_t planes = p.numel / (p.size[0] * p.size[1]), grain = grain_of(cost) / (p.rows * p.columns);
+    int64_t planes = p.numel / (p.size[0] * p.size[1]),
+            grain = grain_of(cost) / (p.rows * p.columns);
     parallel_for(planes * plane, grain < 1 ? 1 : grain, [&](int64_t begin, int64_t end) {
         Worker worker(op);
         cursor at(&p, 2, begin / plane);

@@ -47,11 +47,12 @@ constexpr int OUTER_ROWS = 4, OUTER_VECTORS = 2;
 #endif
 
 template <class T>
-using outer_kernel = void (*)(int64_t k, const T *a, int64_t row, int64_t column, const T *b, int64_t ldb, T *c, int64_t ldc, T alpha,
-                              bool accumulate);
+using outer_kernel = void (*)(int64_t k, const T *a, int64_t row, int64_t column, const T *b,
+                              int64_t ldb, T *c, int64_t ldc, T alpha, bool accumulate);
 
 template <class T, int MR, int NV>
-void outer_tile(int64_t k, const T *a, int64_t row, int64_t column, const T *b, int64_t ldb, T *c, int64_t ldc, T alpha, bool accumulate) {
+void outer_tile(int64_t k, const T *a, int64_t row, int64_t column, const T *b, int64_t ldb, T *c,
+                int64_t ldc, T alpha, bool accumulate) {
     using V = simd<T>;
     constexpr int W = V::width;
     typename V::vector acc[MR][NV];
@@ -81,7 +82,10 @@ inline outer_kernel<T> outer_of_rows(int rows, std::integer_sequence<int, MR...>
 template <class T, int... NV>
 inline outer_kernel<T> outer_of(int rows, int vectors, std::integer_sequence<int, NV...>) {
     using choose = outer_kernel<T> (*)(int, std::make_integer_sequence<int, OUTER_ROWS>);
-    static constexpr choose by_vectors[] = {[](int r, std::make_integer_sequence<int, OUTER_ROWS> s) { return outer_of_rows<T, NV + 1>(r, s); }...};
+    static constexpr choose by_vectors[] = {
+        [](int r, std::make_integer_sequence<int, OUTER_ROWS> s) {
+            return outer_of_rows<T, NV + 1>(r, s);
+        }...};
     return by_vectors[vectors - 1](rows, {});
 }
 
@@ -91,16 +95,19 @@ extern "C" void (*PT_CAT(pt_outer_tile_, PT_ISA)(int wide, int rows, int vectors
 namespace {
 template <class T>
 inline outer_kernel<T> shared_outer(int rows, int vectors) {
-    return reinterpret_cast<outer_kernel<T>>(PT_CAT(pt_outer_tile_, PT_ISA)(is_same<T, double>, rows, vectors));
+    return reinterpret_cast<outer_kernel<T>>(PT_CAT(pt_outer_tile_, PT_ISA)(is_same<T, double>,
+                                                                            rows, vectors));
 }
 
 /* panel[k][width], columns beyond w are 0 */
 template <class T>
-inline void pack_panel(T *PT_RESTRICT panel, const matrix<const T> &b, int64_t k, int64_t w, int64_t width) {
+inline void pack_panel(T *PT_RESTRICT panel, const matrix<const T> &b, int64_t k, int64_t w,
+                       int64_t width) {
     if (b.column == 1)
         for (int64_t p = 0; p < k; ++p) {
             T *to = panel + p * width;
-            copy_row(reinterpret_cast<char *>(to), reinterpret_cast<const char *>(b.data + p * b.row), size_t(w) * sizeof(T));
+            copy_row(reinterpret_cast<char *>(to),
+                     reinterpret_cast<const char *>(b.data + p * b.row), size_t(w) * sizeof(T));
             for (int64_t j = w; j < width; ++j) to[j] = T(0);
         }
     else {
@@ -122,14 +129,16 @@ inline void outer_gemm(const product<T> &q) {
             const int64_t w = min64(PANEL, q.m - j0);
             const int vectors = int(ceil_div(w, W));
             const matrix<const T> from = q.b.block(p0, j0);
-            const bool whole = w == vectors * W, in_place = whole && from.column == 1 && q.n <= 2 * OUTER_ROWS;
+            const bool whole = w == vectors * W,
+                       in_place = whole && from.column == 1 && q.n <= 2 * OUTER_ROWS;
             if (!in_place) pack_panel(panel, from, depth, w, vectors * W);
             const T *b = in_place ? from.data : panel;
             const int64_t ldb = in_place ? from.row : vectors * W;
             for (int64_t i0 = 0; i0 < q.n; i0 += OUTER_ROWS) {
                 const int rows = int(min64(OUTER_ROWS, q.n - i0));
                 const matrix<const T> a = q.a.block(i0, p0);
-                const outer_kernel<T> kernel = outer_of<T>(rows, vectors, std::make_integer_sequence<int, OUTER_VECTORS>{});
+                const outer_kernel<T> kernel =
+                    outer_of<T>(rows, vectors, std::make_integer_sequence<int, OUTER_VECTORS>{});
                 T *c = &q.c.at(i0, j0);
                 if (whole) {
                     kernel(depth, a.data, a.row, a.column, b, ldb, c, q.c.row, q.alpha, accumulate);
@@ -191,7 +200,8 @@ inline void dot_row(const product<T> &q, int64_t i0) {
 template <class T>
 inline void dot_gemm(const product<T> &q) {
     /* columns in blocks that stay in cache for all rows */
-    const int64_t block = max64(DOT_COLUMNS, 262144 / int64_t(sizeof(T)) / max64(1, q.k) / DOT_COLUMNS * DOT_COLUMNS);
+    const int64_t block =
+        max64(DOT_COLUMNS, 262144 / int64_t(sizeof(T)) / max64(1, q.k) / DOT_COLUMNS * DOT_COLUMNS);
     for (int64_t j = 0; j < q.m; j += block) {
         product<T> part = q;
         part.m = min64(block, q.m - j);
@@ -234,14 +244,16 @@ inline void row_gemm(const product<T> &q) {
             for (int64_t j = 0; j < w; ++j) acc[j] += a * b[j];
         }
         T *c = &q.c.at(0, j0);
-        for (int64_t j = 0; j < w; ++j) c[j] = q.accumulate ? c[j] + q.alpha * acc[j] : q.alpha * acc[j];
+        for (int64_t j = 0; j < w; ++j)
+            c[j] = q.accumulate ? c[j] + q.alpha * acc[j] : q.alpha * acc[j];
     }
 }
 
 /* ---- plain ------------------------------------------------------------------------------- */
 
 template <class T>
-inline void add_scaled_row(T *PT_RESTRICT c, const T *PT_RESTRICT b, int64_t column, T a, int64_t m) {
+inline void add_scaled_row(T *PT_RESTRICT c, const T *PT_RESTRICT b, int64_t column, T a,
+                           int64_t m) {
     if (column == 1)
         for (int64_t j = 0; j < m; ++j) c[j] = T(c[j] + a * b[j]);
     else
@@ -255,9 +267,11 @@ inline void plain_gemm(const product<T> &q) {
         const int64_t w = min64(WIDTH, q.m - j0);
         for (int64_t i = 0; i < q.n; ++i) {
             for (int64_t j = 0; j < w; ++j) row[j] = T{};
-            for (int64_t p = 0; p < q.k; ++p) add_scaled_row(row, &q.b.at(p, j0), q.b.column, q.a.at(i, p), w);
+            for (int64_t p = 0; p < q.k; ++p)
+                add_scaled_row(row, &q.b.at(p, j0), q.b.column, q.a.at(i, p), w);
             T *c = &q.c.at(i, j0);
-            for (int64_t j = 0; j < w; ++j) c[j] = q.accumulate ? T(c[j] + q.alpha * row[j]) : T(q.alpha * row[j]);
+            for (int64_t j = 0; j < w; ++j)
+                c[j] = q.accumulate ? T(c[j] + q.alpha * row[j]) : T(q.alpha * row[j]);
         }
     }
 }
@@ -265,9 +279,11 @@ inline void plain_gemm(const product<T> &q) {
 template <class T>
 inline void own_gemm(const product<T> &q) {
     if constexpr (is_same<T, float> || is_same<T, double>) {
-        /* the sums at the end of a dot tile want a long k, or so few rows that packing B is worse */
+        /* the sums at the end of a dot tile want a long k, or so few rows that packing B is worse
+         */
         const bool along_k = q.a.column == 1 && q.b.row == 1;
-        if (along_k && (q.k >= 16 * simd<T>::width || (q.n <= 2 && q.k >= simd<T>::width))) dot_gemm(q);
+        if (along_k && (q.k >= 16 * simd<T>::width || (q.n <= 2 && q.k >= simd<T>::width)))
+            dot_gemm(q);
         else if (q.n == 1 && q.b.column == 1) row_gemm(q);
         else outer_gemm(q);
     }

@@ -28,17 +28,18 @@ struct min_fold {
     static V apply(V a, V b) { return select_min(a, b); }
 };
 
-/* Folds map(x[i], y[i]) over n elements and writes the last KEEP lanes (2: re and im of complex data)
- * to result. Map takes vectors; element i goes to lane i % LANES, padding never counts. */
+/* Folds map(x[i], y[i]) over n elements and writes the last KEEP lanes (2: re and im of complex
+ * data) to result. Map takes vectors; element i goes to lane i % LANES, padding never counts. */
 template <class Fold, int KEEP, class T, class Map>
 inline void fold_lanes(const T *x, const T *y, int64_t n, T identity, T *result, Map &&map) {
     using V = simd<T>;
     constexpr int W = V::width, REGS = LANES<T> / W;
     auto last = [](auto p, auto q) { return Fold::apply(p, q); };
     auto part = [&](int64_t at, int count) {
-        return V::blend(map(V::load_part(x + at, count), V::load_part(y + at, count)), V::fill(identity), count);
+        return V::blend(map(V::load_part(x + at, count), V::load_part(y + at, count)),
+                        V::fill(identity), count);
     };
-    if (n <= W) {                       /* the other registers would hold the identity and change nothing */
+    if (n <= W) { /* the other registers would hold the identity and change nothing */
         const auto v = n == W ? map(V::load(x), V::load(y)) : part(0, int(n));
         V::template fold<KEEP>(Fold::apply(V::fill(identity), v), result, last);
         return;
@@ -48,7 +49,8 @@ inline void fold_lanes(const T *x, const T *y, int64_t n, T identity, T *result,
     if (n >= LANES<T>) {
         for (int r = 0; r < REGS; ++r) acc[r] = map(V::load(x + r * W), V::load(y + r * W));
         for (i = LANES<T>; i + LANES<T> <= n; i += LANES<T>)
-            for (int r = 0; r < REGS; ++r) acc[r] = Fold::apply(acc[r], map(V::load(x + i + r * W), V::load(y + i + r * W)));
+            for (int r = 0; r < REGS; ++r)
+                acc[r] = Fold::apply(acc[r], map(V::load(x + i + r * W), V::load(y + i + r * W)));
     }
     else
         for (int r = 0; r < REGS; ++r) acc[r] = V::fill(identity);
@@ -69,9 +71,9 @@ struct identity_map {
     V operator()(V v, V) const { return v; }
 };
 
-/* Maximum or minimum of n elements; NaN if there is one, unless NANS is false: NaNs are then passed over.
- * Numbers and NaNs are kept apart, so that an element costs one native maximum; `taint` is -0 in
- * lanes that saw no NaN, and x + -0 is x. */
+/* Maximum or minimum of n elements; NaN if there is one, unless NANS is false: NaNs are then passed
+ * over. Numbers and NaNs are kept apart, so that an element costs one native maximum; `taint` is -0
+ * in lanes that saw no NaN, and x + -0 is x. */
 template <bool MAX, bool NANS, class T>
 inline T extremum_lanes(const T *x, int64_t n, T identity) {
     using V = simd<T>;
@@ -92,7 +94,9 @@ inline T extremum_lanes(const T *x, int64_t n, T identity) {
             if (tainted) taint[r] = keep_nan(taint[r], v);
         }
     for (; i < n; i += W) {
-        const vector v = n - i >= W ? V::load(x + i) : V::blend(V::load_part(x + i, int(n - i)), V::fill(identity), int(n - i));
+        const vector v =
+            n - i >= W ? V::load(x + i)
+                       : V::blend(V::load_part(x + i, int(n - i)), V::fill(identity), int(n - i));
         acc[0] = better(acc[0], v);
         if (tainted) taint[0] = keep_nan(taint[0], v);
     }
@@ -120,13 +124,34 @@ inline T fold(const T *x, int64_t n, T identity) {
 
 template <class T>
 struct limits;
-template <> struct limits<float> { static float lowest() { return -HUGE_VALF; } static float highest() { return HUGE_VALF; } };
-template <> struct limits<double> { static double lowest() { return -HUGE_VAL; } static double highest() { return HUGE_VAL; } };
-template <> struct limits<uint8_t> { static uint8_t lowest() { return 0; } static uint8_t highest() { return UINT8_MAX; } };
-template <> struct limits<int8_t> { static int8_t lowest() { return INT8_MIN; } static int8_t highest() { return INT8_MAX; } };
-template <> struct limits<int32_t> { static int32_t lowest() { return INT32_MIN; } static int32_t highest() { return INT32_MAX; } };
-template <> struct limits<int64_t> { static int64_t lowest() { return INT64_MIN; } static int64_t highest() { return INT64_MAX; } };
-template <> struct limits<uint64_t> { static uint64_t lowest() { return 0; } static uint64_t highest() { return UINT64_MAX; } };
+template <> struct limits<float> {
+    static float lowest() { return -HUGE_VALF; }
+    static float highest() { return HUGE_VALF; }
+};
+template <> struct limits<double> {
+    static double lowest() { return -HUGE_VAL; }
+    static double highest() { return HUGE_VAL; }
+};
+template <> struct limits<uint8_t> {
+    static uint8_t lowest() { return 0; }
+    static uint8_t highest() { return UINT8_MAX; }
+};
+template <> struct limits<int8_t> {
+    static int8_t lowest() { return INT8_MIN; }
+    static int8_t highest() { return INT8_MAX; }
+};
+template <> struct limits<int32_t> {
+    static int32_t lowest() { return INT32_MIN; }
+    static int32_t highest() { return INT32_MAX; }
+};
+template <> struct limits<int64_t> {
+    static int64_t lowest() { return INT64_MIN; }
+    static int64_t highest() { return INT64_MAX; }
+};
+template <> struct limits<uint64_t> {
+    static uint64_t lowest() { return 0; }
+    static uint64_t highest() { return UINT64_MAX; }
+};
 
 } // namespace
 #endif

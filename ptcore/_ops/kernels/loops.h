@@ -31,13 +31,13 @@ typedef struct pt_elementwise {
 } pt_elementwise;
 
 /* out = loop(in...): every input is cast to compute_dtype, and the loop's result (of
- * loop_out_dtype: compute_dtype for arithmetic, bool for comparisons) to out's dtype. A half compute
- * dtype runs the float32 loop and rounds its result to the half type. */
+ * loop_out_dtype: compute_dtype for arithmetic, bool for comparisons) to out's dtype. A half
+ * compute dtype runs the float32 loop and rounds its result to the half type. */
 int pt_elementwise_run(const pt_elementwise *op, int compute_dtype, int loop_out_dtype,
                        const pt_view *out, const pt_view *in, int nin, const void *params);
 
-/* dst = src with conversion: float to integer truncates, beyond int64 it gives the smallest int64, and
- * integers wrap around; complex to real takes the real part; anything to bool is != 0. */
+/* dst = src with conversion: float to integer truncates, beyond int64 it gives the smallest int64,
+ * and integers wrap around; complex to real takes the real part; anything to bool is != 0. */
 int pt_copy(const pt_view *dst, const pt_view *src);
 
 /* Every element of dst becomes *value, of dst's dtype. */
@@ -46,8 +46,8 @@ void pt_fill(const pt_view *dst, const void *value);
 /* The contiguous conversion loop: ptr[0] of dtype `to`, ptr[1] of dtype `from`. Never NULL. */
 pt_loop pt_cast_loop(int from, int to);
 
-/* The conversion loops of the ISA level in use; an entry may be NULL above the base level. The module
- * that chooses kernels sets it at import; it starts as the base table. */
+/* The conversion loops of the ISA level in use; an entry may be NULL above the base level. The
+ * module that chooses kernels sets it at import; it starts as the base table. */
 extern const pt_loop (*pt_casts)[PT_NDTYPES];
 
 int pt_itemsize(int dtype);

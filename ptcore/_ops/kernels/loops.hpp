@@ -25,9 +25,10 @@ namespace {
 template <class T> PT_INLINE T at(const T *x, int64_t i) { return x[i]; }
 PT_INLINE bool at(const bool *x, int64_t i) { return reinterpret_cast<const uint8_t *>(x)[i] != 0; }
 
-// out[i] by the branch-free formula, and by the other one in blocks where a result is NaN. The block lies beside, since
-// the output may be an input.
-template <class T, class Fast, class Exact> PT_INLINE void run_blocks(T *out, int64_t n, Fast fast, Exact exact) {
+// out[i] by the branch-free formula, and by the other one in blocks where a result is NaN. The
+// block lies beside, since the output may be an input.
+template <class T, class Fast, class Exact> PT_INLINE void run_blocks(T *out, int64_t n, Fast fast,
+                                                                      Exact exact) {
     T block[256];
     for (int64_t i = 0; i < n; i += 256) {
         const int64_t m = n - i < 256 ? n - i : 256;
@@ -87,7 +88,8 @@ template <class Op, class T> void loop4(char *const *ptr, int64_t n, const void 
     const T *z = reinterpret_cast<const T *>(ptr[3]);
     const T *w = reinterpret_cast<const T *>(ptr[4]);
     PT_IVDEP
-    for (int64_t i = 0; i < n; i++) out[i] = apply<Op, T>(p, at(x, i), at(y, i), at(z, i), at(w, i));
+    for (int64_t i = 0; i < n; i++)
+        out[i] = apply<Op, T>(p, at(x, i), at(y, i), at(z, i), at(w, i));
 }
 
 template <class Op, class T> void loop_vs(char *const *ptr, int64_t n, const void *params) {

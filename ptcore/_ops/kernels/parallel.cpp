@@ -162,7 +162,8 @@ void start_workers(Pool *p, int wanted) {
 
 bool acquire(Pool *p) {
     bool expected = false;
-    return !p->busy.load(std::memory_order_relaxed) && p->busy.compare_exchange_strong(expected, true);
+    return !p->busy.load(std::memory_order_relaxed) &&
+           p->busy.compare_exchange_strong(expected, true);
 }
 
 /* At exit a loop that still runs in another thread is left alone. */
@@ -256,7 +257,8 @@ void lower_to_cgroup(int *count) {
     char line[2048], folder[4096];
     while (fgets(line, sizeof line, f)) {
         line[strcspn(line, "\n")] = 0;
-        char *controllers = strchr(line, ':'), *group = controllers ? strchr(controllers + 1, ':') : nullptr;
+        char *controllers = strchr(line, ':'),
+             *group = controllers ? strchr(controllers + 1, ':') : nullptr;
         if (!group) continue;
         *group++ = 0;
         controllers++;

@@ -13,7 +13,9 @@ constexpr int64_t ROW_RUN = 8192;
 
 /* NaNs are passed over: the sum of exponentials is NaN anyway */
 template <class E>
-inline E row_max(const E *x, int64_t n) { return extremum_lanes<true, false>(x, n, limits<E>::lowest()); }
+inline E row_max(const E *x, int64_t n) {
+    return extremum_lanes<true, false>(x, n, limits<E>::lowest());
+}
 
 template <class E>
 inline typename simd<E>::vector vector_exp(typename simd<E>::vector v) {
@@ -31,7 +33,8 @@ inline void map_row(const E *x, const E *y, E *out, int64_t n, Map &&map) {
     int64_t i = 0;
     for (; i + W <= n; i += W) V::store(out + i, map(V::load(x + i), V::load(y + i)));
     const int rest = int(n - i);
-    if (rest) V::store_part(out + i, map(V::load_part(x + i, rest), V::load_part(y + i, rest)), rest);
+    if (rest)
+        V::store_part(out + i, map(V::load_part(x + i, rest), V::load_part(y + i, rest)), rest);
 }
 
 /* sum of exp(x - top); the terms are kept in out when STORE (out may be x) */
@@ -87,11 +90,16 @@ inline double row_sum(const E *x, const E *y, int64_t n, Map &&map) {
 /* n elements of a floating tensor, `stride` apart, as E */
 template <class E>
 PT_NOINLINE void fetch(E *to, const pt_view &v, int64_t offset, int64_t stride, int64_t n) {
-    if constexpr (is_same<E, double>) load(to, reinterpret_cast<const double *>(v.data) + offset, stride, n);
+    if constexpr (is_same<E, double>)
+        load(to, reinterpret_cast<const double *>(v.data) + offset, stride, n);
     else
         switch (v.dtype) {
-        case PT_FLOAT16: load(to, reinterpret_cast<const half *>(v.data) + offset, stride, n); break;
-        case PT_BFLOAT16: load(to, reinterpret_cast<const bfloat16 *>(v.data) + offset, stride, n); break;
+        case PT_FLOAT16:
+            load(to, reinterpret_cast<const half *>(v.data) + offset, stride, n);
+            break;
+        case PT_BFLOAT16:
+            load(to, reinterpret_cast<const bfloat16 *>(v.data) + offset, stride, n);
+            break;
         default: load(to, reinterpret_cast<const float *>(v.data) + offset, stride, n); break;
         }
 }
@@ -107,20 +115,25 @@ PT_NOINLINE void write(const pt_view &out, int64_t first, const E *x, int64_t n)
 }
 template <class E>
 inline E *in_place(const pt_view &out, int64_t first, E *buffer) {
-    return out.dtype == (is_same<E, float> ? PT_FLOAT32 : PT_FLOAT64) ? reinterpret_cast<E *>(out.data) + first : buffer;
+    return out.dtype == (is_same<E, float> ? PT_FLOAT32 : PT_FLOAT64)
+               ? reinterpret_cast<E *>(out.data) + first
+               : buffer;
 }
 
 inline int check_floats(pt_call *call) {
     for (int i = 0; i < call->nin; ++i)
-        if (call->in[i].dtype != PT_NONE && !pt_is(call->in[i].dtype, FLOATS)) return bad_dtype(call, call->in[i].dtype);
+        if (call->in[i].dtype != PT_NONE && !pt_is(call->in[i].dtype, FLOATS))
+            return bad_dtype(call, call->in[i].dtype);
     for (int i = 0; i < call->nout; ++i)
-        if (present(call->out[i]) && !pt_is(call->out[i].dtype, FLOATS)) return bad_dtype(call, call->out[i].dtype);
+        if (present(call->out[i]) && !pt_is(call->out[i].dtype, FLOATS))
+            return bad_dtype(call, call->out[i].dtype);
     return PT_OK;
 }
 
 /* Block of `width` columns, n rows, `stride` apart: the columns' maxima, NaNs passed over. */
 template <class E>
-inline void columns_max(E *PT_RESTRICT top, const E *PT_RESTRICT x, int64_t stride, int64_t n, int64_t width) {
+inline void columns_max(E *PT_RESTRICT top, const E *PT_RESTRICT x, int64_t stride, int64_t n,
+                        int64_t width) {
     for (int64_t j = 0; j < width; ++j) top[j] = limits<E>::lowest();
     for (int64_t r = 0; r < n; ++r)
         PT_IVDEP

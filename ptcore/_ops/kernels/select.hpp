@@ -60,7 +60,8 @@ static int select_level(const pt_level *levels, pt_elementwise *merged, const ch
     return 0;
 }
 
-// The tables of kernels that are compiled at one level, which the CPU may not have; NULL for an unknown one.
+// The tables of kernels that are compiled at one level, which the CPU may not have; NULL for an
+// unknown one.
 static inline const pt_kernel_entry *const *kernels_of(const pt_level *levels, const char *name) {
     for (; levels->name; levels++)
         if (std::strcmp(levels->name, name) == 0) return levels->kernels;

@@ -36,14 +36,16 @@ template <class T, class S>
 inline void load_row(T *PT_RESTRICT to, const S *PT_RESTRICT from, int64_t stride, int64_t n) {
     if constexpr (is_same<T, S> && (is_same<T, float> || is_same<T, double>)) {
         if (stride == 1) {
-            copy_row(reinterpret_cast<char *>(to), reinterpret_cast<const char *>(from), size_t(n) * sizeof(T));
+            copy_row(reinterpret_cast<char *>(to), reinterpret_cast<const char *>(from),
+                     size_t(n) * sizeof(T));
             return;
         }
         if (stride == 2) {
             using V = simd<T>;
             constexpr int64_t W = V::width;
             const auto chunk = [&](int64_t i) {
-                V::store(to + i, V::every_other(V::load(from + 2 * i), V::load(from + 2 * i + W - 1)));
+                V::store(to + i,
+                         V::every_other(V::load(from + 2 * i), V::load(from + 2 * i + W - 1)));
             };
             if (n < W)
                 for (int64_t i = 0; i < n; ++i) to[i] = from[2 * i];

@@ -1,4 +1,5 @@
-/* Equations, triangles and determinants of batches of matrices: the small ones here, the others by LAPACK.
+/* Equations, triangles and determinants of batches of matrices: the small ones here, the others by
+ * LAPACK.
  *
  *    solve(A, B) -> X                           A X = B
  *    solve_ex(A, B; check) -> X, info           a singular matrix is an error only if check
@@ -9,7 +10,8 @@
  *    lu(A; check, pivot) -> LU, pivots, info    A = P L U with L's ones left out
  *    lu_solve(LU, pivots, B; transposed) -> X   A X = B, or A^T X = B, from the factors of A
  *
- * A small matrix that has no inverse, or a NaN, goes to LAPACK, whose results and numbers of errors are those of all sizes.
+ * A small matrix that has no inverse, or a NaN, goes to LAPACK, whose results and numbers of errors
+ * are those of all sizes.
  */
 #include "small.hpp"
 
@@ -17,12 +19,15 @@ namespace {
 
 inline int64_t last(const pt_view &v, int back = 1) { return v.sizes[v.ndim - back]; }
 template <class T>
-inline const T *at_offset(const pt_call *call, int which, const int64_t *offset) { return input<T>(call, which) + offset[which]; }
+inline const T *at_offset(const pt_call *call, int which, const int64_t *offset) {
+    return input<T>(call, which) + offset[which];
+}
 PT_NOINLINE void no_infos(pt_call *call, int64_t batch, int which) {
     for (int64_t b = 0; b < batch; ++b) output<int32_t>(call, which)[b] = 0;
 }
 
-/* Elements of the rows of matrices of order n with k right-hand sides, none if they are not small. */
+/* Elements of the rows of matrices of order n with k right-hand sides, none if they are not small.
+ */
 template <class T>
 inline int64_t room(int64_t n, int64_t k) {
     if (!is_small<T>(n, k)) return 0;
@@ -39,14 +44,15 @@ struct solver {
     scratch<T> rows, a, b;
     scratch<int> pivots;
     solver(pt_call *c, int64_t n_, int64_t k_, bool inverse_, bool always_)
-        : call(c), n(n_), k(k_), space(room<T>(n_, k_)), inverse(inverse_), always(always_), rows(space), a(n_ * n_), b(n_ * k_),
-          pivots(max64(TINY, n_)) {}
+        : call(c), n(n_), k(k_), space(room<T>(n_, k_)), inverse(inverse_), always(always_),
+          rows(space), a(n_ * n_), b(n_ * k_), pivots(max64(TINY, n_)) {}
     explicit operator bool() const { return rows && a && b && pivots; }
 
     template <int N>
     bool small(int64_t number, const int64_t *offset) {
         const stack s(call->in[0]);
-        const int64_t wide = padded<T, N>(n), columns = padded<T, N>(k), width = wide + columns, order = N ? N : n;
+        const int64_t wide = padded<T, N>(n), columns = padded<T, N>(k), width = wide + columns,
+                      order = N ? N : n;
         T *x = rows.data + wide;
         load_rows<N>(rows.data, at_offset<T>(call, 0, offset), n, n, s.down, s.across, width);
         pad_identity<N>(rows.data, n, width);
@@ -83,13 +89,16 @@ struct solver {
 
 template <class T>
 int solve(pt_call *call, bool inverse, bool always) {
-    const int64_t n = last(call->in[0]), k = inverse ? n : last(call->in[1]), batch = batch_of(call->in[0]);
+    const int64_t n = last(call->in[0]), k = inverse ? n : last(call->in[1]),
+                  batch = batch_of(call->in[0]);
     if (call->nout > 1) no_infos(call, batch, 1);
     if (batch * n == 0) return PT_OK;
     scratch<int> infos(batch);
     const auto make = [&] { return solver<T>(call, n, k, inverse, always); };
     const int64_t cost = n * n * (n + k);
-    if (int status = inverse ? each_matrix<1>(call, cost, infos, make) : each_matrix<2>(call, cost, infos, make)) return status;
+    if (int status = inverse ? each_matrix<1>(call, cost, infos, make)
+                             : each_matrix<2>(call, cost, infos, make))
+        return status;
     if (always) keep_infos(call, infos, batch, 1);
     return report(call, infos, batch, SINGULAR);
 }
@@ -101,16 +110,18 @@ struct triangular_solver {
     bool upper, unit;
     scratch<T> rows, a, b;
     triangular_solver(pt_call *c, int64_t n_, int64_t k_)
-        : call(c), n(n_), k(k_), space(room<T>(n_, k_)), upper(c->params[0].i != 0), unit(c->params[1].i != 0), rows(space),
-          a(space ? 0 : n_ * n_), b(space ? 0 : n_ * k_) {}
+        : call(c), n(n_), k(k_), space(room<T>(n_, k_)), upper(c->params[0].i != 0),
+          unit(c->params[1].i != 0), rows(space), a(space ? 0 : n_ * n_), b(space ? 0 : n_ * k_) {}
     explicit operator bool() const { return rows && a && b; }
 
     template <int N>
     int small(int64_t number, const int64_t *offset) {
         const stack s(call->in[0]), right(call->in[1]);
         const int64_t width = padded<T, N>(k);
-        load_rows<N>(rows.data, at_offset<T>(call, 1, offset), n, k, right.down, right.across, width);
-        substitute<0, T, WIDTH<T, N>>(at_offset<T>(call, 0, offset), s.down, s.across, rows.data, n, width, width, upper, unit);
+        load_rows<N>(rows.data, at_offset<T>(call, 1, offset), n, k, right.down, right.across,
+                     width);
+        substitute<0, T, WIDTH<T, N>>(at_offset<T>(call, 0, offset), s.down, s.across, rows.data, n,
+                                      width, width, upper, unit);
         store_rows_of<N>(output<T>(call) + number * n * k, rows.data, n, k, width);
         return 0;
     }
@@ -122,7 +133,8 @@ struct triangular_solver {
         T one = convert<T>(1);
         load_columns(a.data, call->in[0], stack(call->in[0]), offset[0]);
         load_columns(b.data, call->in[1], stack(call->in[1]), offset[1]);
-        routine<T>(PT_TRSM, &left, &triangle, &as_is, &diagonal, &in, &ik, &one, a.data, &in, b.data, &in);
+        routine<T>(PT_TRSM, &left, &triangle, &as_is, &diagonal, &in, &ik, &one, a.data, &in,
+                   b.data, &in);
         store_rows(output<T>(call) + number * n * k, b.data, n, k, n);
         return 0;
     }
@@ -133,7 +145,9 @@ int solve_triangular(pt_call *call) {
     const int64_t n = last(call->in[0]), k = last(call->in[1]), batch = batch_of(call->in[0]);
     if (batch * n * k == 0) return PT_OK;
     scratch<int> infos(batch);
-    if (int status = each_matrix<2>(call, n * n * k, infos, [&] { return triangular_solver<T>(call, n, k); })) return status;
+    if (int status = each_matrix<2>(call, n * n * k, infos,
+                                    [&] { return triangular_solver<T>(call, n, k); }))
+        return status;
     return report(call, infos, batch, OTHERWISE);
 }
 
@@ -145,22 +159,27 @@ struct cholesky_factor {
     int64_t n, space;
     bool upper;
     scratch<T> rows, a;
-    cholesky_factor(pt_call *c, int64_t n_) : call(c), n(n_), space(room<T>(n_, 0)), upper(c->params[0].i != 0), rows(space), a(n_ * n_) {}
+    cholesky_factor(pt_call *c, int64_t n_)
+        : call(c), n(n_), space(room<T>(n_, 0)), upper(c->params[0].i != 0), rows(space),
+          a(n_ * n_) {}
     explicit operator bool() const { return rows && a; }
 
     template <int N>
     bool small(int64_t number, const int64_t *offset) {
         const stack s(call->in[0]);
         const int64_t width = padded<T, N>(n);
-        load_rows<N>(rows.data, at_offset<T>(call, 0, offset), n, n, upper ? s.down : s.across, upper ? s.across : s.down, width);
+        load_rows<N>(rows.data, at_offset<T>(call, 0, offset), n, n, upper ? s.down : s.across,
+                     upper ? s.across : s.down, width);
         pad_identity<N>(rows.data, n, width);
         if (factor_positive<N>(rows.data, n, width)) return false;
         T *to = output<T>(call) + number * n * n;
         for (int64_t i = 0; i < n; ++i) {
             if (upper)
-                for (int64_t j = 0; j < n; ++j) to[i * n + j] = j >= i ? rows[i * width + j] : convert<T>(0);
+                for (int64_t j = 0; j < n; ++j)
+                    to[i * n + j] = j >= i ? rows[i * width + j] : convert<T>(0);
             else
-                for (int64_t j = 0; j < n; ++j) to[i * n + j] = j <= i ? rows[j * width + i] : convert<T>(0);
+                for (int64_t j = 0; j < n; ++j)
+                    to[i * n + j] = j <= i ? rows[j * width + i] : convert<T>(0);
         }
         return true;
     }
@@ -173,8 +192,10 @@ struct cholesky_factor {
         routine<T>(PT_POTRF, &triangle, &in, a.data, &in, &info);
         T *to = output<T>(call) + number * n * n;
         for (int64_t i = 0; i < n; ++i)
-            for (int64_t j = 0; j < n; ++j) to[i * n + j] = (upper ? j >= i : j <= i) ? a[j * n + i] : convert<T>(0);
-        for (int64_t i = 0; info == 0 && i < n; ++i)        /* not every library takes a NaN for what is not positive */
+            for (int64_t j = 0; j < n; ++j)
+                to[i * n + j] = (upper ? j >= i : j <= i) ? a[j * n + i] : convert<T>(0);
+        for (int64_t i = 0; info == 0 && i < n;
+             ++i) /* not every library takes a NaN for what is not positive */
             if (!(a[i * (n + 1)] == a[i * (n + 1)])) info = int(i + 1);
         return info;
     }
@@ -186,7 +207,9 @@ int cholesky(pt_call *call) {
     no_infos(call, batch, 1);
     if (batch * n == 0) return PT_OK;
     scratch<int> infos(batch);
-    if (int status = each_matrix<1>(call, n * n * n / 3, infos, [&] { return cholesky_factor<T>(call, n); })) return status;
+    if (int status =
+            each_matrix<1>(call, n * n * n / 3, infos, [&] { return cholesky_factor<T>(call, n); }))
+        return status;
     if (!call->params[1].i) keep_infos(call, infos, batch, 1);
     return report(call, infos, batch, NOT_POSITIVE);
 }
@@ -197,7 +220,8 @@ struct lu_factor {
     int64_t m, n, k, space;
     scratch<T> rows, a;
     lu_factor(pt_call *c, int64_t m_, int64_t n_)
-        : call(c), m(m_), n(n_), k(min64(m_, n_)), space(m_ == n_ ? room<T>(n_, 0) : 0), rows(space), a(m_ * n_) {}
+        : call(c), m(m_), n(n_), k(min64(m_, n_)), space(m_ == n_ ? room<T>(n_, 0) : 0),
+          rows(space), a(m_ * n_) {}
     explicit operator bool() const { return rows && a; }
 
     template <int N>
@@ -225,18 +249,21 @@ struct lu_factor {
 
 template <class T>
 int lu(pt_call *call) {
-    if (!call->params[1].i) return fail(call, PT_RUNTIME_ERROR, "LU without pivoting is not implemented on the CPU");
+    if (!call->params[1].i)
+        return fail(call, PT_RUNTIME_ERROR, "LU without pivoting is not implemented on the CPU");
     const int64_t m = last(call->in[0], 2), n = last(call->in[0]), batch = batch_of(call->in[0]);
     no_infos(call, batch, 2);
     if (batch * m * n == 0) return PT_OK;
     scratch<int> infos(batch);
-    if (int status = each_matrix<1>(call, m * n * min64(m, n), infos, [&] { return lu_factor<T>(call, m, n); })) return status;
+    if (int status = each_matrix<1>(call, m * n * min64(m, n), infos,
+                                    [&] { return lu_factor<T>(call, m, n); }))
+        return status;
     if (!call->params[0].i) keep_infos(call, infos, batch, 2);
     return report(call, infos, batch, SINGULAR_U);
 }
 
-/* Pivots may come from the user: they are checked before anything is written where they point to. The info is that which
- * is no row, one less if not positive. */
+/* Pivots may come from the user: they are checked before anything is written where they point to.
+ * The info is that which is no row, one less if not positive. */
 template <class T>
 struct factored_solver {
     pt_call *call;
@@ -245,8 +272,8 @@ struct factored_solver {
     scratch<T> rows, a, b;
     scratch<int> pivots;
     factored_solver(pt_call *c, int64_t n_, int64_t k_)
-        : call(c), n(n_), k(k_), space(room<T>(n_, k_)), transposed(c->params[0].i != 0), rows(space), a(space ? 0 : n_ * n_),
-          b(space ? 0 : n_ * k_), pivots(n_) {}
+        : call(c), n(n_), k(k_), space(room<T>(n_, k_)), transposed(c->params[0].i != 0),
+          rows(space), a(space ? 0 : n_ * n_), b(space ? 0 : n_ * k_), pivots(n_) {}
     explicit operator bool() const { return rows && a && b && pivots; }
 
     template <int N>
@@ -255,12 +282,15 @@ struct factored_solver {
         const stack s(call->in[0]), right(call->in[2]);
         const T *factors = at_offset<T>(call, 0, offset);
         const int64_t width = padded<T, N>(k);
-        load_rows<N>(rows.data, at_offset<T>(call, 2, offset), n, k, right.down, right.across, width);
+        load_rows<N>(rows.data, at_offset<T>(call, 2, offset), n, k, right.down, right.across,
+                     width);
         const auto exchange = [&](int64_t i) {
-            if (pivots[i] != int(i + 1)) swap_rows<W>(rows.data + i * width, rows.data + (pivots[i] - 1) * width, width);
+            if (pivots[i] != int(i + 1))
+                swap_rows<W>(rows.data + i * width, rows.data + (pivots[i] - 1) * width, width);
         };
         if (transposed) {
-            substitute<0, T, W>(factors, s.across, s.down, rows.data, n, width, width, false, false);
+            substitute<0, T, W>(factors, s.across, s.down, rows.data, n, width, width, false,
+                                false);
             substitute<0, T, W>(factors, s.across, s.down, rows.data, n, width, width, true, true);
             for (int64_t i = n - 1; i >= 0; --i) exchange(i);
         }
@@ -276,7 +306,8 @@ struct factored_solver {
         const pt_view &p = call->in[1];
         for (int64_t i = 0; i < n; ++i) {
             pivots[i] = at_offset<int32_t>(call, 1, offset)[i * p.strides[p.ndim - 1]];
-            if (pivots[i] < 1 || pivots[i] > n) return pivots[i] < 1 ? (pivots[i] > INT_MIN ? pivots[i] : -INT_MAX) - 1 : pivots[i];
+            if (pivots[i] < 1 || pivots[i] > n)
+                return pivots[i] < 1 ? (pivots[i] > INT_MIN ? pivots[i] : -INT_MAX) - 1 : pivots[i];
         }
         if constexpr (SMALL<T> > 0)
             if (space) return by_order(n, [&](auto N) { return small<N>(number, offset); });
@@ -293,17 +324,26 @@ struct factored_solver {
 template <class T>
 int lu_solve(pt_call *call) {
     const pt_view &x = call->in[0], &p = call->in[1], &b = call->in[2];
-    bool fits = p.ndim == x.ndim - 1 && b.ndim == x.ndim && last(b, 2) == last(x) && p.dtype == PT_INT32 && b.dtype == x.dtype;
-    for (int d = 0; fits && d < x.ndim - 1; ++d) fits = p.sizes[d] == x.sizes[d] && b.sizes[d] == x.sizes[d];
-    if (!fits) return fail(call, PT_RUNTIME_ERROR, "expected factors, int32 pivots and matrices of one batch and dtype that fit");
+    bool fits = p.ndim == x.ndim - 1 && b.ndim == x.ndim && last(b, 2) == last(x) &&
+                p.dtype == PT_INT32 && b.dtype == x.dtype;
+    for (int d = 0; fits && d < x.ndim - 1; ++d)
+        fits = p.sizes[d] == x.sizes[d] && b.sizes[d] == x.sizes[d];
+    if (!fits)
+        return fail(call, PT_RUNTIME_ERROR,
+                    "expected factors, int32 pivots and matrices of one batch and dtype that fit");
     const int64_t n = last(x), k = last(b), batch = batch_of(x);
     if (batch * n * k == 0) return PT_OK;
-    if (too_large(k)) return fail(call, PT_RUNTIME_ERROR, "B must have fewer than %d columns, got %lld", INT_MAX / 16, (long long)k);
+    if (too_large(k))
+        return fail(call, PT_RUNTIME_ERROR, "B must have fewer than %d columns, got %lld",
+                    INT_MAX / 16, (long long)k);
     scratch<int> infos(batch);
-    if (int status = each_matrix<3>(call, 2 * n * n * k, infos, [&] { return factored_solver<T>(call, n, k); })) return status;
+    if (int status = each_matrix<3>(call, 2 * n * n * k, infos,
+                                    [&] { return factored_solver<T>(call, n, k); }))
+        return status;
     for (int64_t i = 0; i < batch; ++i)
         if (infos[i] != 0 && infos[i] != NO_MEMORY)
-            return fail(call, PT_RUNTIME_ERROR, "pivots must be in [1, %lld], got %d", (long long)n, infos[i] + (infos[i] < 0));
+            return fail(call, PT_RUNTIME_ERROR, "pivots must be in [1, %lld], got %d", (long long)n,
+                        infos[i] + (infos[i] < 0));
     return report(call, infos, batch, OTHERWISE);
 }
 
@@ -317,7 +357,8 @@ struct eliminator {
     scratch<T> rows, a;
     scratch<int> pivots;
     eliminator(pt_call *c, int64_t n_, bool l)
-        : call(c), n(n_), space(room<T>(n_, 0)), logarithm(l), rows(space), a(n_ * n_), pivots(max64(TINY, n_)) {}
+        : call(c), n(n_), space(room<T>(n_, 0)), logarithm(l), rows(space), a(n_ * n_),
+          pivots(max64(TINY, n_)) {}
     explicit operator bool() const { return rows && a && pivots; }
 
     template <int N>
@@ -351,7 +392,8 @@ struct eliminator {
                 const double size = double(pt::abs(d));
                 sum += log(size);
                 if (size == 0) d = convert<T>(0);
-                else if constexpr (is_complex<T>) d = {real_type<T>(double(d.re) / size), real_type<T>(double(d.im) / size)};
+                else if constexpr (is_complex<T>)
+                    d = {real_type<T>(double(d.re) / size), real_type<T>(double(d.im) / size)};
                 else d = T(double(d) / size);
             }
             product = product * d;
@@ -367,7 +409,9 @@ PT_NOINLINE int determinant(pt_call *call, bool logarithm) {
     const int64_t n = last(call->in[0]), batch = batch_of(call->in[0]);
     scratch<int> infos(batch);
     if (batch == 0) return PT_OK;
-    if (int status = each_matrix<1>(call, n * n * n / 3, infos, [&] { return eliminator<T>(call, n, logarithm); })) return status;
+    if (int status = each_matrix<1>(call, n * n * n / 3, infos,
+                                    [&] { return eliminator<T>(call, n, logarithm); }))
+        return status;
     return report(call, infos, batch, OTHERWISE);
 }
 
@@ -378,7 +422,9 @@ int with_pair(pt_call *call, F &&f) {
     const pt_view &x = call->in[0], &b = call->in[1];
     bool fits = x.ndim > 1 && b.ndim == x.ndim && b.dtype == x.dtype && last(b, 2) == last(x);
     for (int d = 0; fits && d < x.ndim - 2; ++d) fits = b.sizes[d] == x.sizes[d];
-    if (!fits) return fail(call, PT_RUNTIME_ERROR, "expected two batches of matrices of one dtype that fit");
+    if (!fits)
+        return fail(call, PT_RUNTIME_ERROR,
+                    "expected two batches of matrices of one dtype that fit");
     if (too_large(last(b))) return fail(call, PT_RUNTIME_ERROR, "too many columns for LAPACK");
     return with_squares(call, f);
 }
@@ -387,10 +433,14 @@ int solve_kernel(pt_call *call) {
     return with_pair(call, [&](auto tag) { return solve<PT_TYPE(tag)>(call, false, false); });
 }
 int solve_ex_kernel(pt_call *call) {
-    return with_pair(call, [&](auto tag) { return solve<PT_TYPE(tag)>(call, false, !call->params[0].i); });
+    return with_pair(call, [&](auto tag) {
+        return solve<PT_TYPE(tag)>(call, false, !call->params[0].i);
+    });
 }
 int inv_kernel(pt_call *call) {
-    return with_squares(call, [&](auto tag) { return solve<PT_TYPE(tag)>(call, true, !call->params[0].i); });
+    return with_squares(call, [&](auto tag) {
+        return solve<PT_TYPE(tag)>(call, true, !call->params[0].i);
+    });
 }
 int solve_triangular_kernel(pt_call *call) {
     return with_pair(call, [&](auto tag) { return solve_triangular<PT_TYPE(tag)>(call); });
@@ -414,7 +464,9 @@ int slogdet_kernel(pt_call *call) {
 } // namespace
 
 extern "C" const pt_kernel_entry PT_CAT(pt_kernels_elimination_, PT_ISA)[] = {
-    {"solve", solve_kernel}, {"solve_ex", solve_ex_kernel}, {"inv", inv_kernel}, {"solve_triangular", solve_triangular_kernel},
-    {"cholesky", cholesky_kernel}, {"lu", lu_kernel}, {"lu_solve", lu_solve_kernel}, {"det", det_kernel}, {"slogdet", slogdet_kernel},
-    {nullptr, nullptr},
+    {"solve", solve_kernel},       {"solve_ex", solve_ex_kernel},
+    {"inv", inv_kernel},           {"solve_triangular", solve_triangular_kernel},
+    {"cholesky", cholesky_kernel}, {"lu", lu_kernel},
+    {"lu_solve", lu_solve_kernel}, {"det", det_kernel},
+    {"slogdet", slogdet_kernel},   {nullptr, nullptr},
 };

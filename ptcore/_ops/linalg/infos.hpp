@@ -1,4 +1,5 @@
-/* What is said of matrices that a routine of linear algebra could not work with, on every device. */
+/* What is said of matrices that a routine of linear algebra could not work with, on every device.
+ */
 #ifndef PTCORE_LINALG_INFOS_HPP
 #define PTCORE_LINALG_INFOS_HPP
 #include <stdio.h>
@@ -10,16 +11,21 @@ namespace {
 enum : int { NOT_FINITE = -1000 };
 
 /* What a positive info means. */
-constexpr char SINGULAR[] = "is singular: pivot %d of its elimination is zero", SINGULAR_U[] = "is singular: element %d of U's diagonal is zero",
+constexpr char SINGULAR[] = "is singular: pivot %d of its elimination is zero",
+               SINGULAR_U[] = "is singular: element %d of U's diagonal is zero",
                SINGULAR_D[] = "is singular: block %d of D is zero",
-               NOT_POSITIVE[] = "is not positive-definite: its leading minor of order %d is not positive",
+               NOT_POSITIVE[] =
+                   "is not positive-definite: its leading minor of order %d is not positive",
                NO_EIGENVALUES[] = "has eigenvalues that did not converge (error code %d)",
-               NO_SINGULAR_VALUES[] = "has singular values that did not converge (error code %d)", OTHERWISE[] = "failed (%d)";
+               NO_SINGULAR_VALUES[] = "has singular values that did not converge (error code %d)",
+               OTHERWISE[] = "failed (%d)";
 
 /* The error of matrix b of a batch, whose info is not zero; of a positive one `what` is said. */
-inline int matrix_failed(pt_call *call, int64_t b, int info, const char *what, const char *library) {
+inline int matrix_failed(pt_call *call, int64_t b, int info, const char *what,
+                         const char *library) {
     char which[48] = "the input", text[160];
-    if (call->in[0].ndim > 2) snprintf(which, sizeof which, "matrix %lld of the batch", (long long)b);
+    if (call->in[0].ndim > 2)
+        snprintf(which, sizeof which, "matrix %lld of the batch", (long long)b);
     if (info < 0 && info != NOT_FINITE) {
         snprintf(call->error, sizeof call->error, "%s refused argument %d", library, -info);
         return PT_RUNTIME_ERROR;

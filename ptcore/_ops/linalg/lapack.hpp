@@ -1,8 +1,9 @@
-/* What the kernels over LAPACK share: where the matrices of a batch lie, their order in memory, the walk over them.
+/* What the kernels over LAPACK share: where the matrices of a batch lie, their order in memory, the
+ * walk over them.
  *
- * Each matrix is copied column by column into LAPACK's order, which destroys its input, and results are
- * written row-major. LAPACK runs on one BLAS thread; the batch is spread over the pool. The first
- * failing matrix of the batch is reported, whichever thread met it.
+ * Each matrix is copied column by column into LAPACK's order, which destroys its input, and results
+ * are written row-major. LAPACK runs on one BLAS thread; the batch is spread over the pool. The
+ * first failing matrix of the batch is reported, whichever thread met it.
  */
 #ifndef PTCORE_KERNELS_LAPACK_HPP
 #define PTCORE_KERNELS_LAPACK_HPP
@@ -27,7 +28,8 @@ inline void routine(int which, Args... args) {
 struct stack {
     int64_t rows, columns, down, across;
     explicit stack(const pt_view &x)
-        : rows(x.sizes[x.ndim - 2]), columns(x.sizes[x.ndim - 1]), down(x.strides[x.ndim - 2]), across(x.strides[x.ndim - 1]) {}
+        : rows(x.sizes[x.ndim - 2]), columns(x.sizes[x.ndim - 1]), down(x.strides[x.ndim - 2]),
+          across(x.strides[x.ndim - 1]) {}
 };
 PT_NOINLINE int64_t batch_of(const pt_view &v) {
     int64_t n = 1;
@@ -38,7 +40,8 @@ PT_NOINLINE int64_t batch_of(const pt_view &v) {
 template <class T>
 PT_NOINLINE void load_columns(T *to, const pt_view &v, const stack &s, int64_t offset) {
     const T *from = reinterpret_cast<const T *>(v.data) + offset;
-    for (int64_t j = 0; j < s.columns; ++j) load(to + j * s.rows, from + j * s.across, s.rows == 1 ? 1 : s.down, s.rows);
+    for (int64_t j = 0; j < s.columns; ++j)
+        load(to + j * s.rows, from + j * s.across, s.rows == 1 ? 1 : s.down, s.rows);
 }
 /* a column-major matrix with `ld` rows, row by row */
 template <class T>
@@ -58,7 +61,8 @@ PT_NOINLINE bool all_finite(const T *x, int64_t n) {
 inline bool too_large(int64_t n) { return n > INT_MAX / 16; }
 PT_NOINLINE int too_large_for_lapack(pt_call *call) {
     const pt_view &x = call->in[0];
-    return fail(call, PT_RUNTIME_ERROR, "a %lldx%lld matrix is too large for LAPACK", (long long)x.sizes[x.ndim - 2], (long long)x.sizes[x.ndim - 1]);
+    return fail(call, PT_RUNTIME_ERROR, "a %lldx%lld matrix is too large for LAPACK",
+                (long long)x.sizes[x.ndim - 2], (long long)x.sizes[x.ndim - 1]);
 }
 
 template <class T>
@@ -67,38 +71,47 @@ inline int64_t workspace(T best) {      /* a float cannot hold every size: LAPAC
     return wanted < INT_MAX ? int64_t(wanted) : -1;
 }
 
-/* Calls range(make, outer, infos, begin, end) for parts of the batch; the first `inputs` inputs have its dims. */
-PT_NOINLINE int walk_batch(pt_call *call, int inputs, int64_t cost, const scratch<int> &infos, const void *make,
+/* Calls range(make, outer, infos, begin, end) for parts of the batch; the first `inputs` inputs
+ * have its dims. */
+PT_NOINLINE int walk_batch(pt_call *call, int inputs, int64_t cost, const scratch<int> &infos,
+                           const void *make,
                            void (*range)(const void *, const space<3> &, int *, int64_t, int64_t)) {
     const pt_view &x = call->in[0];
     const int64_t batch = batch_of(x);
     space<3> outer;
     for (int d = 0; d < x.ndim - 2; ++d)
-        outer.push(x.sizes[d], {x.strides[d], inputs > 1 ? call->in[1].strides[d] : 0, inputs > 2 ? call->in[2].strides[d] : 0});
+        outer.push(x.sizes[d], {x.strides[d], inputs > 1 ? call->in[1].strides[d] : 0,
+                                inputs > 2 ? call->in[2].strides[d] : 0});
     if (!infos) return no_memory(call, batch * int64_t(sizeof(int)));
     one_blas_thread guard;
     if (pt_blas.set_threads)
-        parallel_for(batch, max64(1, 16384 / max64(1, cost)), [&](int64_t begin, int64_t end) { range(make, outer, infos.data, begin, end); });
+        parallel_for(batch, max64(1, 16384 / max64(1, cost)), [&](int64_t begin, int64_t end) {
+            range(make, outer, infos.data, begin, end);
+        });
     else range(make, outer, infos.data, 0, batch);
     return PT_OK;
 }
 
-/* Runs what make() gives, which has the workspaces of a thread, on every matrix and keeps its info. The first K
- * inputs have the batch dims of the first. */
+/* Runs what make() gives, which has the workspaces of a thread, on every matrix and keeps its info.
+ * The first K inputs have the batch dims of the first. */
 template <int K, class Make>
 inline int each_matrix(pt_call *call, int64_t cost, const scratch<int> &infos, const Make &make) {
-    return walk_batch(call, K, cost, infos, &make, [](const void *maker, const space<3> &outer, int *found, int64_t begin, int64_t end) {
-        auto one = (*static_cast<const Make *>(maker))();
-        cursor<3> at(outer, begin);
-        for (int64_t b = begin; b < end; ++b, at.next()) found[b] = one ? one.run(b, at.offset) : int(NO_MEMORY);
-    });
+    return walk_batch(call, K, cost, infos, &make,
+                      [](const void *maker, const space<3> &outer, int *found, int64_t begin,
+                         int64_t end) {
+                          auto one = (*static_cast<const Make *>(maker))();
+                          cursor<3> at(outer, begin);
+                          for (int64_t b = begin; b < end; ++b, at.next())
+                              found[b] = one ? one.run(b, at.offset) : int(NO_MEMORY);
+                      });
 }
 
 /* PT_OK, or the error of the first matrix that failed; `what` says what a positive info means */
 PT_NOINLINE int report(pt_call *call, const scratch<int> &infos, int64_t batch, const char *what) {
     for (int64_t b = 0; b < batch; ++b) {
         if (infos[b] == 0) continue;
-        if (infos[b] == NO_MEMORY) return no_memory(call, call->in[0].numel * ITEMSIZE[call->in[0].dtype]);
+        if (infos[b] == NO_MEMORY)
+            return no_memory(call, call->in[0].numel * ITEMSIZE[call->in[0].dtype]);
         return matrix_failed(call, b, infos[b], what, "LAPACK");
     }
     return PT_OK;
@@ -117,7 +130,9 @@ PT_NOINLINE void keep_infos(pt_call *call, const scratch<int> &infos, int64_t ba
 template <class F>
 int with_lapack(pt_call *call, F &&f) {
     const pt_view &x = call->in[0];
-    if (x.ndim < 2) return fail(call, PT_RUNTIME_ERROR, "expected a matrix or a batch of them, got %d dimensions", x.ndim);
+    if (x.ndim < 2)
+        return fail(call, PT_RUNTIME_ERROR,
+                    "expected a matrix or a batch of them, got %d dimensions", x.ndim);
     if (too_large(x.sizes[x.ndim - 1]) || too_large(x.sizes[x.ndim - 2]))
         return fail(call, PT_RUNTIME_ERROR, "sizes must be below %d", INT_MAX / 16);
     if (!pt_blas.routine[PT_GESV][0]) return PT_NEED_BLAS;
@@ -133,7 +148,8 @@ int with_lapack(pt_call *call, F &&f) {
 template <class F>
 int with_squares(pt_call *call, F &&f) {
     const pt_view &x = call->in[0];
-    if (x.ndim > 1 && x.sizes[x.ndim - 1] != x.sizes[x.ndim - 2]) return fail(call, PT_RUNTIME_ERROR, "expected square matrices");
+    if (x.ndim > 1 && x.sizes[x.ndim - 1] != x.sizes[x.ndim - 2])
+        return fail(call, PT_RUNTIME_ERROR, "expected square matrices");
     return with_lapack(call, f);
 }
 

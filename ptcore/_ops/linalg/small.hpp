@@ -1,10 +1,10 @@
-/* Elimination and substitution in real matrices so small that a library's calls, or its copies into blocks, would take most of
- * the time.
+/* Elimination and substitution in real matrices so small that a library's calls, or its copies into
+ * blocks, would take most of the time.
  *
- * A matrix lies row by row, in rows of a multiple of W elements, so that every loop along a row has whole lanes and no
- * rest; what pads a row is finite and its results are not read. The right-hand sides stand behind the matrix in the same
- * rows and are eliminated with it. Nothing here decides what an error is: a pivot of zero or a NaN among the factors
- * is told, and the caller asks LAPACK.
+ * A matrix lies row by row, in rows of a multiple of W elements, so that every loop along a row has
+ * whole lanes and no rest; what pads a row is finite and its results are not read. The right-hand
+ * sides stand behind the matrix in the same rows and are eliminated with it. Nothing here decides
+ * what an error is: a pivot of zero or a NaN among the factors is told, and the caller asks LAPACK.
  */
 #ifndef PTCORE_KERNELS_SMALL_HPP
 #define PTCORE_KERNELS_SMALL_HPP
@@ -12,7 +12,8 @@
 
 namespace {
 
-constexpr int64_t TINY = 4;             /* up to this order a matrix is made one of this order, whose loops are unrolled */
+constexpr int64_t TINY =
+    4; /* up to this order a matrix is made one of this order, whose loops are unrolled */
 template <class T>
 constexpr int64_t SMALL = is_complex<T> ? 0 : 64;
 template <class T, int N>
@@ -24,12 +25,16 @@ inline int64_t padded(int64_t n) { return ceil_div(n, WIDTH<T, N>) * WIDTH<T, N>
 /* f(integral constant): TINY for a tiny matrix, else 0, which stands for any order. */
 template <class F>
 inline auto by_order(int64_t n, F &&f) {
-    return n <= TINY ? f(std::integral_constant<int, int(TINY)>{}) : f(std::integral_constant<int, 0>{});
+    return n <= TINY ? f(std::integral_constant<int, int(TINY)>{})
+                     : f(std::integral_constant<int, 0>{});
 }
 
-/* Whether matrices of order n with k right-hand sides are small: their rows fit into the first cache. */
+/* Whether matrices of order n with k right-hand sides are small: their rows fit into the first
+ * cache. */
 template <class T>
-inline bool is_small(int64_t n, int64_t k) { return n > 0 && n <= SMALL<T> && n * (n + k) * int64_t(sizeof(T)) <= 49152; }
+inline bool is_small(int64_t n, int64_t k) {
+    return n > 0 && n <= SMALL<T> && n * (n + k) * int64_t(sizeof(T)) <= 49152;
+}
 
 /* x -= f y, of n elements, a multiple of W */
 template <int64_t W, class T>
@@ -52,9 +57,11 @@ inline void swap_rows(T *PT_RESTRICT x, T *PT_RESTRICT y, int64_t n) {
         }
 }
 
-/* `rows` rows of `columns` elements to rows of `width`, padded with zeros, and with rows of the identity up to order N */
+/* `rows` rows of `columns` elements to rows of `width`, padded with zeros, and with rows of the
+ * identity up to order N */
 template <int N, class T>
-PT_NOINLINE void load_rows(T *PT_RESTRICT to, const T *PT_RESTRICT from, int64_t rows, int64_t columns, int64_t down, int64_t across, int64_t width) {
+PT_NOINLINE void load_rows(T *PT_RESTRICT to, const T *PT_RESTRICT from, int64_t rows,
+                           int64_t columns, int64_t down, int64_t across, int64_t width) {
     const int64_t wide = padded<T, N>(columns);
     if (N && rows == N && columns == N && across == 1) {
         for (int64_t i = 0; i < N; ++i)
@@ -77,7 +84,8 @@ inline void pad_identity(T *a, int64_t n, int64_t width) {
     for (int64_t i = n; i < N; ++i) a[i * width + i] = T(1);
 }
 template <int N, class T>
-PT_NOINLINE void store_rows_of(T *PT_RESTRICT to, const T *PT_RESTRICT from, int64_t rows, int64_t columns, int64_t width) {
+PT_NOINLINE void store_rows_of(T *PT_RESTRICT to, const T *PT_RESTRICT from, int64_t rows,
+                               int64_t columns, int64_t width) {
     if (N && rows == N && columns == N) {
         for (int64_t i = 0; i < N; ++i)
             for (int64_t j = 0; j < N; ++j) to[i * N + j] = from[i * width + j];
@@ -87,8 +95,9 @@ PT_NOINLINE void store_rows_of(T *PT_RESTRICT to, const T *PT_RESTRICT from, int
         for (int64_t j = 0; j < columns; ++j) to[i * columns + j] = from[i * width + j];
 }
 
-/* Elimination with partial pivoting of n columns of rows of `width`; the multipliers stay below the diagonal if KEEP. 0,
- * the number of a pivot that is zero, or -1 where a multiplier is NaN. Pivots count from 1. */
+/* Elimination with partial pivoting of n columns of rows of `width`; the multipliers stay below the
+ * diagonal if KEEP. 0, the number of a pivot that is zero, or -1 where a multiplier is NaN. Pivots
+ * count from 1. */
 template <int N, bool KEEP, class T>
 PT_NOINLINE int eliminate(T *a, int64_t order, int64_t width, int *pivots) {
     constexpr int64_t W = WIDTH<T, N>;
@@ -122,37 +131,44 @@ PT_NOINLINE int eliminate(T *a, int64_t order, int64_t width, int *pivots) {
         const int64_t from = k / W * W;
         if constexpr (KEEP) {
             T first[W];
-            for (int64_t l = 0; l < W; ++l) first[l] = from + l > k ? a[k * width + from + l] : T(0);
+            for (int64_t l = 0; l < W; ++l)
+                first[l] = from + l > k ? a[k * width + from + l] : T(0);
             for (int64_t i = k + 1; i < n; ++i) {
                 subtract<W>(a + i * width + from, first, column[i], W);
-                subtract<W>(a + i * width + from + W, a + k * width + from + W, column[i], width - from - W);
+                subtract<W>(a + i * width + from + W, a + k * width + from + W, column[i],
+                            width - from - W);
                 a[i * width + k] = column[i];
             }
         }
         else
-            for (int64_t i = k + 1; i < n; ++i) subtract<W>(a + i * width + from, a + k * width + from, column[i], width - from);
+            for (int64_t i = k + 1; i < n; ++i)
+                subtract<W>(a + i * width + from, a + k * width + from, column[i], width - from);
     }
     return 0;
 }
 
-/* b = A^-1 b for a triangle A, of which element (i, j) lies at i * down + j * across; b has rows of `width` */
+/* b = A^-1 b for a triangle A, of which element (i, j) lies at i * down + j * across; b has rows of
+ * `width` */
 template <int N, class T, int64_t W = WIDTH<T, N>>
-PT_NOINLINE void substitute(const T *a, int64_t down, int64_t across, T *b, int64_t order, int64_t width, int64_t columns, bool upper, bool unit) {
+PT_NOINLINE void substitute(const T *a, int64_t down, int64_t across, T *b, int64_t order,
+                            int64_t width, int64_t columns, bool upper, bool unit) {
     const int64_t n = N ? N : order;
     if (upper)
         for (int64_t i = n - 1; i >= 0; --i) {
             if (!unit) divide<W>(b + i * width, a[i * down + i * across], columns);
-            for (int64_t r = 0; r < i; ++r) subtract<W>(b + r * width, b + i * width, a[r * down + i * across], columns);
+            for (int64_t r = 0; r < i; ++r)
+                subtract<W>(b + r * width, b + i * width, a[r * down + i * across], columns);
         }
     else
         for (int64_t i = 0; i < n; ++i) {
             if (!unit) divide<W>(b + i * width, a[i * down + i * across], columns);
-            for (int64_t r = i + 1; r < n; ++r) subtract<W>(b + r * width, b + i * width, a[r * down + i * across], columns);
+            for (int64_t r = i + 1; r < n; ++r)
+                subtract<W>(b + r * width, b + i * width, a[r * down + i * across], columns);
         }
 }
 
-/* The rows of U with A = U^T U, from the upper triangle of `a`; 0, or the order of a minor that is not positive. What lies
- * below the diagonal is overwritten. */
+/* The rows of U with A = U^T U, from the upper triangle of `a`; 0, or the order of a minor that is
+ * not positive. What lies below the diagonal is overwritten. */
 template <int N, class T>
 PT_NOINLINE int factor_positive(T *a, int64_t order, int64_t width) {
     constexpr int64_t W = WIDTH<T, N>;

@@ -2,13 +2,13 @@
  *
  *    nll_loss(input, target, weight?; reduction, ignore_index) -> out, total_weight
  *    nll_loss_backward(g, target, weight?, total_weight; reduction, ignore_index) -> gx
- *    cross_entropy(input, target, weight?; reduction, ignore_index, label_smoothing) -> out, lse, total_weight
- *    cross_entropy_backward(g, input, target, weight?, lse, total_weight; reduction, ignore_index,
- *                           label_smoothing) -> gx
+ *    cross_entropy(input, target, weight?; reduction, ignore_index, label_smoothing) -> out, lse,
+ * total_weight cross_entropy_backward(g, input, target, weight?, lse, total_weight; reduction,
+ * ignore_index, label_smoothing) -> gx
  *
- * reduction: 0 none, 1 mean, 2 sum. total_weight is the sum of the targets' weights (mean divides by it);
- * lse is the log of the sum of exponentials per sample, saved for the derivative. Every target is
- * checked before anything is written. Samples' losses are added in order, in float64.
+ * reduction: 0 none, 1 mean, 2 sum. total_weight is the sum of the targets' weights (mean divides
+ * by it); lse is the log of the sum of exponentials per sample, saved for the derivative. Every
+ * target is checked before anything is written. Samples' losses are added in order, in float64.
  */
 #include "rows.hpp"
 
@@ -28,18 +28,27 @@ struct samples {
 
     /* `shape` is the view of shape (N, C, d...) or (C,) */
     samples(pt_call *call, const pt_view &shape, const pt_view &t, const pt_view &w)
-        : target(t), weight(w), reduction(call->params[0].i), ignored(call->params[1].i), class_dim(shape.ndim > 1 ? 1 : 0) {
+        : target(t), weight(w), reduction(call->params[0].i), ignored(call->params[1].i),
+          class_dim(shape.ndim > 1 ? 1 : 0) {
         classes = shape.ndim ? shape.sizes[class_dim] : 0;
         for (int d = 0; d < shape.ndim; ++d)
             if (d != class_dim) count *= shape.sizes[d];
     }
     int check(pt_call *call, const pt_view &shape) const {
-        if (shape.ndim == 0) return fail(call, PT_RUNTIME_ERROR, "expected input of shape (C,) or (N, C, ...), got ()");
-        if (target.dtype != PT_INT64) return fail(call, PT_RUNTIME_ERROR, "expected target of dtype int64, got %s", DTYPE_NAME[target.dtype]);
+        if (shape.ndim == 0)
+            return fail(call, PT_RUNTIME_ERROR,
+                        "expected input of shape (C,) or (N, C, ...), got ()");
+        if (target.dtype != PT_INT64)
+            return fail(call, PT_RUNTIME_ERROR, "expected target of dtype int64, got %s",
+                        DTYPE_NAME[target.dtype]);
         if (target.ndim != shape.ndim - 1 || target.numel != count)
-            return fail(call, PT_VALUE_ERROR, "expected target of shape (N, ...) for an input of shape (N, C, ...)");
-        if (present(weight) && (weight.ndim != 1 || weight.sizes[0] != classes || !pt_is(weight.dtype, FLOATS)))
-            return fail(call, PT_RUNTIME_ERROR, "expected a floating weight for each of the %lld classes", (long long)classes);
+            return fail(call, PT_VALUE_ERROR,
+                        "expected target of shape (N, ...) for an input of shape (N, C, ...)");
+        if (present(weight) &&
+            (weight.ndim != 1 || weight.sizes[0] != classes || !pt_is(weight.dtype, FLOATS)))
+            return fail(call, PT_RUNTIME_ERROR,
+                        "expected a floating weight for each of the %lld classes",
+                        (long long)classes);
         space<1> walk;
         for (int d = 0; d < target.ndim; ++d) walk.push(target.sizes[d], {target.strides[d]});
         const int64_t *t = reinterpret_cast<const int64_t *>(target.data);
@@ -47,23 +56,31 @@ struct samples {
         for (int64_t i = 0; i < count; ++i, at.next()) {
             const int64_t c = t[at.offset[0]];
             if (c != ignored && (c < 0 || c >= classes))
-                return fail(call, PT_INDEX_ERROR, "target %lld is out of bounds for %lld classes", (long long)c, (long long)classes);
+                return fail(call, PT_INDEX_ERROR, "target %lld is out of bounds for %lld classes",
+                            (long long)c, (long long)classes);
         }
         return PT_OK;
     }
-    int64_t class_at(int64_t offset) const { return reinterpret_cast<const int64_t *>(target.data)[offset]; }
-    double weight_of(int64_t c) const { return present(weight) ? get_real(weight, c * weight.strides[0]) : 1.0; }
+    int64_t class_at(int64_t offset) const {
+        return reinterpret_cast<const int64_t *>(target.data)[offset];
+    }
+    double weight_of(int64_t c) const {
+        return present(weight) ? get_real(weight, c * weight.strides[0]) : 1.0;
+    }
     double weight_sum() const {
         double sum = 0;
         for (int64_t c = 0; c < classes; ++c) sum += weight_of(c);
         return sum;
     }
     /* strides of v without the class dim, for the walk over samples */
-    int64_t sample_stride(const pt_view &v, int64_t d) const { return v.strides[d + (d >= class_dim)]; }
+    int64_t sample_stride(const pt_view &v, int64_t d) const {
+        return v.strides[d + (d >= class_dim)];
+    }
 };
 
 /* Adds up the samples' losses; writes out unless reduction is none, and total_weight. */
-inline void reduce_losses(pt_call *call, const samples &s, const double *loss, const double *weight, const pt_view &total_out) {
+inline void reduce_losses(pt_call *call, const samples &s, const double *loss, const double *weight,
+                          const pt_view &total_out) {
     double total = 0, sum = 0;
     for (int64_t i = 0; i < s.count; ++i) {
         total += weight[i];
@@ -82,13 +99,17 @@ struct sample_gradient {
     bool each;
     sample_gradient(const pt_view &v, const pt_view &total, int64_t reduction)
         : g(v), factor(reduction == MEAN ? 1 / get_real(total, 0) : 1.0), each(reduction == NONE) {}
-    double at(int64_t offset) const { return (each ? get_real(g, offset) : get_real(g, 0)) * factor; }
+    double at(int64_t offset) const {
+        return (each ? get_real(g, offset) : get_real(g, 0)) * factor;
+    }
 };
 
 inline int check_gradient(pt_call *call, const samples &s, const pt_view &g, const pt_view &total) {
-    if (pt_is(g.dtype, FLOATS) && pt_is(total.dtype, FLOATS) && (s.reduction == NONE ? g.ndim == s.target.ndim && g.numel == s.count : g.numel == 1))
+    if (pt_is(g.dtype, FLOATS) && pt_is(total.dtype, FLOATS) &&
+        (s.reduction == NONE ? g.ndim == s.target.ndim && g.numel == s.count : g.numel == 1))
         return PT_OK;
-    return fail(call, PT_RUNTIME_ERROR, "expected a floating gradient of %s", s.reduction == NONE ? "the target's shape" : "one element");
+    return fail(call, PT_RUNTIME_ERROR, "expected a floating gradient of %s",
+                s.reduction == NONE ? "the target's shape" : "one element");
 }
 
 /* ---- nll_loss ---------------------------------------------------------------------------- */
@@ -101,7 +122,8 @@ int nll_loss_kernel(pt_call *call) {
     scratch<double> loss(2 * s.count);
     if (!loss) return no_memory(call, 16 * s.count);
     space<2> walk;
-    for (int d = 0; d < x.ndim - 1; ++d) walk.push(s.target.sizes[d], {s.sample_stride(x, d), s.target.strides[d]});
+    for (int d = 0; d < x.ndim - 1; ++d)
+        walk.push(s.target.sizes[d], {s.sample_stride(x, d), s.target.strides[d]});
     const int64_t step = x.strides[s.class_dim];
     int status = visit<FLOATS>(call, x.dtype, [&](auto tag) {
         using T = PT_TYPE(tag);
@@ -110,7 +132,9 @@ int nll_loss_kernel(pt_call *call) {
             for (int64_t i = begin; i < end; ++i, at.next()) {
                 const int64_t c = s.class_at(at.offset[1]);
                 const double w = c == s.ignored ? 0 : s.weight_of(c);
-                loss[i] = c == s.ignored ? 0 : -w * convert<double>(input<T>(call)[at.offset[0] + c * step]);
+                loss[i] = c == s.ignored
+                              ? 0
+                              : -w * convert<double>(input<T>(call)[at.offset[0] + c * step]);
                 loss[s.count + i] = w;
             }
         });
@@ -135,13 +159,15 @@ int nll_loss_backward_kernel(pt_call *call) {
     for (int d = 0; d < gx.ndim - 1; ++d) {
         int64_t stride = d < s.class_dim ? inner * s.classes : 1;
         for (int e = d + 1; d >= s.class_dim && e < gx.ndim - 1; ++e) stride *= s.target.sizes[e];
-        walk.push(s.target.sizes[d], {stride, s.target.strides[d], s.reduction == NONE ? g.strides[d] : 0});
+        walk.push(s.target.sizes[d],
+                  {stride, s.target.strides[d], s.reduction == NONE ? g.strides[d] : 0});
     }
     parallel_for(s.count, GRAIN / 8, [&](int64_t begin, int64_t end) {
         cursor<3> at(walk, begin);
         for (int64_t i = begin; i < end; ++i, at.next()) {
             const int64_t c = s.class_at(at.offset[1]);
-            if (c != s.ignored) put_real(gx, at.offset[0] + c * inner, -s.weight_of(c) * scale.at(at.offset[2]));
+            if (c != s.ignored)
+                put_real(gx, at.offset[0] + c * inner, -s.weight_of(c) * scale.at(at.offset[2]));
         }
     });
     return PT_OK;
@@ -149,8 +175,8 @@ int nll_loss_backward_kernel(pt_call *call) {
 
 /* ---- cross_entropy ----------------------------------------------------------------------- */
 
-/* Blocks of neighbouring samples with all their classes, as E. x(j, c) is data[j + c * stride] in a block of
- * columns and data[c] in a row; a block that memory does not hold that way is copied. */
+/* Blocks of neighbouring samples with all their classes, as E. x(j, c) is data[j + c * stride] in a
+ * block of columns and data[c] in a row; a block that memory does not hold that way is copied. */
 struct class_walk {
     space<3> outer;             /* input, target, third operand (element offsets) */
     int64_t width, side[3], blocks, block;
@@ -159,9 +185,11 @@ struct class_walk {
 inline class_walk walk_classes(const samples &s, const pt_view &x, const int64_t *third) {
     class_walk w;
     for (int d = 0; d < x.ndim - 1; ++d)
-        w.outer.push(s.target.sizes[d], {s.sample_stride(x, d), s.target.strides[d], third ? third[d] : 0});
+        w.outer.push(s.target.sizes[d],
+                     {s.sample_stride(x, d), s.target.strides[d], third ? third[d] : 0});
     const int64_t step = x.strides[s.class_dim];
-    w.rows = step == 1 || s.classes == 1 || (w.outer.ndim && w.outer.stride[0][w.outer.ndim - 1] != 1);
+    w.rows =
+        step == 1 || s.classes == 1 || (w.outer.ndim && w.outer.stride[0][w.outer.ndim - 1] != 1);
     w.width = 1;
     w.side[0] = w.side[1] = w.side[2] = 0;
     if (!w.rows) w.width = w.outer.pop(w.side);
@@ -170,7 +198,8 @@ inline class_walk walk_classes(const samples &s, const pt_view &x, const int64_t
     return w;
 }
 template <class E, class T>
-inline const E *class_block(const T *from, int64_t step, int64_t classes, int64_t width, E *copy, int64_t &stride) {
+inline const E *class_block(const T *from, int64_t step, int64_t classes, int64_t width, E *copy,
+                            int64_t &stride) {
     stride = width == 1 ? 1 : step;
     if constexpr (is_same<T, E>)
         if (width > 1 || step == 1) return from;
@@ -188,49 +217,55 @@ inline int cross_entropy_as(pt_call *call, const samples &s, double smoothing) {
     if (!loss) return no_memory(call, 16 * s.count);
     const class_walk walk = walk_classes(s, x, nullptr);
     std::atomic<bool> starved{false};
-    parallel_for(walk.outer.numel() * walk.blocks, grain_rows(8 * s.classes * walk.block), [&](int64_t begin, int64_t end) {
-        scratch<E> copy(s.classes * walk.block);
-        if (!copy) {
-            starved = true;
-            return;
-        }
-        alignas(64) E top[SAMPLE_BLOCK], sum[SAMPLE_BLOCK];
-        cursor<3> at(walk.outer, begin / walk.blocks);
-        for (int64_t u = begin; u < end; ++u) {
-            const int64_t b = u % walk.blocks * walk.block, w = min64(walk.block, walk.width - b);
-            int64_t stride;
-            const E *p = class_block<E>(input<T>(call) + at.offset[0] + b, x.strides[s.class_dim], s.classes, w, copy.data, stride);
-            if (w == 1) {
-                top[0] = row_max(p, s.classes);
-                sum[0] = E(row_exp_sum<false>(p, static_cast<E *>(nullptr), s.classes, top[0]));
+    parallel_for(
+        walk.outer.numel() * walk.blocks, grain_rows(8 * s.classes * walk.block),
+        [&](int64_t begin, int64_t end) {
+            scratch<E> copy(s.classes * walk.block);
+            if (!copy) {
+                starved = true;
+                return;
             }
-            else {
-                columns_max(top, p, stride, s.classes, w);
-                for (int64_t j = 0; j < w; ++j) sum[j] = 0;
-                for (int64_t c = 0; c < s.classes; ++c)
-                    PT_IVDEP
+            alignas(64) E top[SAMPLE_BLOCK], sum[SAMPLE_BLOCK];
+            cursor<3> at(walk.outer, begin / walk.blocks);
+            for (int64_t u = begin; u < end; ++u) {
+                const int64_t b = u % walk.blocks * walk.block,
+                              w = min64(walk.block, walk.width - b);
+                int64_t stride;
+                const E *p =
+                    class_block<E>(input<T>(call) + at.offset[0] + b, x.strides[s.class_dim],
+                                   s.classes, w, copy.data, stride);
+                if (w == 1) {
+                    top[0] = row_max(p, s.classes);
+                    sum[0] = E(row_exp_sum<false>(p, static_cast<E *>(nullptr), s.classes, top[0]));
+                } else {
+                    columns_max(top, p, stride, s.classes, w);
+                    for (int64_t j = 0; j < w; ++j) sum[j] = 0;
+                    for (int64_t c = 0; c < s.classes; ++c) PT_IVDEP
                     for (int64_t j = 0; j < w; ++j) sum[j] += pt::exp(p[c * stride + j] - top[j]);
-            }
-            for (int64_t j = 0; j < w; ++j) {
-                const int64_t i = u / walk.blocks * walk.width + b + j, t = s.class_at(at.offset[1] + (b + j) * walk.side[1]);
-                const double log_sum = log(double(sum[j])), lse = double(top[j]) + log_sum;
-                put_real(call->out[1], i, lse);
-                const double wt = t == s.ignored ? 0 : s.weight_of(t);
-                loss[s.count + i] = wt;
-                loss[i] = 0;
-                if (t == s.ignored) continue;
-                /* -log softmax, without the rounding of lse */
-                auto cost = [&](int64_t c) { return log_sum - (double(p[c * stride + j]) - double(top[j])); };
-                loss[i] = (1 - smoothing) * wt * cost(t);
-                if (smoothing > 0) {
-                    double all = 0;
-                    for (int64_t c = 0; c < s.classes; ++c) all += s.weight_of(c) * cost(c);
-                    loss[i] += smoothing / double(s.classes) * all;
                 }
+                for (int64_t j = 0; j < w; ++j) {
+                    const int64_t i = u / walk.blocks * walk.width + b + j,
+                                  t = s.class_at(at.offset[1] + (b + j) * walk.side[1]);
+                    const double log_sum = log(double(sum[j])), lse = double(top[j]) + log_sum;
+                    put_real(call->out[1], i, lse);
+                    const double wt = t == s.ignored ? 0 : s.weight_of(t);
+                    loss[s.count + i] = wt;
+                    loss[i] = 0;
+                    if (t == s.ignored) continue;
+                    /* -log softmax, without the rounding of lse */
+                    auto cost = [&](int64_t c) {
+                        return log_sum - (double(p[c * stride + j]) - double(top[j]));
+                    };
+                    loss[i] = (1 - smoothing) * wt * cost(t);
+                    if (smoothing > 0) {
+                        double all = 0;
+                        for (int64_t c = 0; c < s.classes; ++c) all += s.weight_of(c) * cost(c);
+                        loss[i] += smoothing / double(s.classes) * all;
+                    }
+                }
+                if (u % walk.blocks == walk.blocks - 1) at.next();
             }
-            if (u % walk.blocks == walk.blocks - 1) at.next();
-        }
-    });
+        });
     if (starved) return no_memory(call, s.classes * walk.block * int64_t(sizeof(E)));
     reduce_losses(call, s, loss.data, loss.data + s.count, call->out[2]);
     return PT_OK;
@@ -265,65 +300,77 @@ inline int cross_entropy_backward_as(pt_call *call, const samples &s, double smo
     const double even = smoothing / double(s.classes), weights = s.weight_sum();
     T *out = output<T>(call);
     std::atomic<bool> starved{false};
-    parallel_for(walk.outer.numel() * walk.blocks, grain_rows(8 * s.classes * walk.block), [&](int64_t begin, int64_t end) {
-        scratch<E> copy(2 * s.classes * walk.block);
-        if (!copy) {
-            starved = true;
-            return;
-        }
-        alignas(64) E shift[SAMPLE_BLOCK], factor[SAMPLE_BLOCK];
-        cursor<3> at(walk.outer, begin / walk.blocks);
-        cursor<1> at_lse(saved, begin / walk.blocks * walk.width + begin % walk.blocks * walk.block);
-        for (int64_t u = begin; u < end; ++u) {
-            const int64_t b = u % walk.blocks * walk.block, w = min64(walk.block, walk.width - b);
-            int64_t stride;
-            const E *PT_RESTRICT p =
-                class_block<E>(input<T>(call, 1) + at.offset[0] + b, x.strides[s.class_dim], s.classes, w, copy.data, stride);
-            /* the block of the output, in E: sample i starts at (i / inner) inner C + i % inner */
-            const int64_t first = u / walk.blocks * walk.width + b, place = first / inner * inner * s.classes + first % inner;
-            E *PT_RESTRICT q = copy.data + s.classes * walk.block;
-            int64_t step = w;
-            const bool whole = first % inner + w <= inner;
-            if constexpr (is_same<T, E>)
-                if (whole && (w > 1 || inner == 1)) {
-                    q = out + place;
-                    step = inner;
+    parallel_for(
+        walk.outer.numel() * walk.blocks, grain_rows(8 * s.classes * walk.block),
+        [&](int64_t begin, int64_t end) {
+            scratch<E> copy(2 * s.classes * walk.block);
+            if (!copy) {
+                starved = true;
+                return;
+            }
+            alignas(64) E shift[SAMPLE_BLOCK], factor[SAMPLE_BLOCK];
+            cursor<3> at(walk.outer, begin / walk.blocks);
+            cursor<1> at_lse(saved,
+                             begin / walk.blocks * walk.width + begin % walk.blocks * walk.block);
+            for (int64_t u = begin; u < end; ++u) {
+                const int64_t b = u % walk.blocks * walk.block,
+                              w = min64(walk.block, walk.width - b);
+                int64_t stride;
+                const E *PT_RESTRICT p =
+                    class_block<E>(input<T>(call, 1) + at.offset[0] + b, x.strides[s.class_dim],
+                                   s.classes, w, copy.data, stride);
+                /* the block of the output, in E: sample i starts at (i / inner) inner C + i % inner
+                 */
+                const int64_t first = u / walk.blocks * walk.width + b,
+                              place = first / inner * inner * s.classes + first % inner;
+                E *PT_RESTRICT q = copy.data + s.classes * walk.block;
+                int64_t step = w;
+                const bool whole = first % inner + w <= inner;
+                if constexpr (is_same<T, E>)
+                    if (whole && (w > 1 || inner == 1)) {
+                        q = out + place;
+                        step = inner;
+                    }
+                int64_t hit[SAMPLE_BLOCK];
+                double scales[SAMPLE_BLOCK];
+                for (int64_t j = 0; j < w; ++j, at_lse.next()) {
+                    hit[j] = s.class_at(at.offset[1] + (b + j) * walk.side[1]);
+                    scales[j] =
+                        hit[j] == s.ignored ? 0 : scale.at(at.offset[2] + (b + j) * walk.side[2]);
+                    shift[j] = E(get_real(lse, at_lse.offset[0]));
+                    factor[j] = hit[j] == s.ignored
+                                    ? E(0)
+                                    : E(scales[j] *
+                                        ((1 - smoothing) * s.weight_of(hit[j]) + even * weights));
                 }
-            int64_t hit[SAMPLE_BLOCK];
-            double scales[SAMPLE_BLOCK];
-            for (int64_t j = 0; j < w; ++j, at_lse.next()) {
-                hit[j] = s.class_at(at.offset[1] + (b + j) * walk.side[1]);
-                scales[j] = hit[j] == s.ignored ? 0 : scale.at(at.offset[2] + (b + j) * walk.side[2]);
-                shift[j] = E(get_real(lse, at_lse.offset[0]));
-                factor[j] = hit[j] == s.ignored ? E(0) : E(scales[j] * ((1 - smoothing) * s.weight_of(hit[j]) + even * weights));
-            }
-            if (w == 1) {
-                const E lse0 = shift[0], f = factor[0];
-                for (int64_t c = 0; c < s.classes; ++c) q[c] = pt::exp(p[c] - lse0) * f;
-            }
-            else
-                for (int64_t c = 0; c < s.classes; ++c)
-                    PT_IVDEP
-                    for (int64_t j = 0; j < w; ++j) q[c * step + j] = pt::exp(p[c * stride + j] - shift[j]) * factor[j];
-            for (int64_t j = 0; j < w; ++j) {
-                const int64_t t = hit[j], apart = w == 1 ? 1 : step;
-                if (t == s.ignored) {
-                    for (int64_t c = 0; c < s.classes; ++c) q[c * apart + j] = 0;
-                    continue;
-                }
-                q[t * apart + j] -= E(scales[j] * (1 - smoothing) * s.weight_of(t));
-                if (even > 0)
-                    for (int64_t c = 0; c < s.classes; ++c) q[c * apart + j] -= E(scales[j] * even * s.weight_of(c));
-            }
-            if (reinterpret_cast<char *>(q) != reinterpret_cast<char *>(out + place))
+                if (w == 1) {
+                    const E lse0 = shift[0], f = factor[0];
+                    for (int64_t c = 0; c < s.classes; ++c) q[c] = pt::exp(p[c] - lse0) * f;
+                } else
+                    for (int64_t c = 0; c < s.classes; ++c) PT_IVDEP
+                for (int64_t j = 0; j < w; ++j)
+                    q[c * step + j] = pt::exp(p[c * stride + j] - shift[j]) * factor[j];
                 for (int64_t j = 0; j < w; ++j) {
-                    const int64_t i = first + j;
-                    T *to = out + i / inner * inner * s.classes + i % inner;
-                    for (int64_t c = 0; c < s.classes; ++c) to[c * inner] = convert<T>(q[w == 1 ? c : c * w + j]);
+                    const int64_t t = hit[j], apart = w == 1 ? 1 : step;
+                    if (t == s.ignored) {
+                        for (int64_t c = 0; c < s.classes; ++c) q[c * apart + j] = 0;
+                        continue;
+                    }
+                    q[t * apart + j] -= E(scales[j] * (1 - smoothing) * s.weight_of(t));
+                    if (even > 0)
+                        for (int64_t c = 0; c < s.classes; ++c)
+                            q[c * apart + j] -= E(scales[j] * even * s.weight_of(c));
                 }
-            if (u % walk.blocks == walk.blocks - 1) at.next();
-        }
-    });
+                if (reinterpret_cast<char *>(q) != reinterpret_cast<char *>(out + place))
+                    for (int64_t j = 0; j < w; ++j) {
+                        const int64_t i = first + j;
+                        T *to = out + i / inner * inner * s.classes + i % inner;
+                        for (int64_t c = 0; c < s.classes; ++c)
+                            to[c * inner] = convert<T>(q[w == 1 ? c : c * w + j]);
+                    }
+                if (u % walk.blocks == walk.blocks - 1) at.next();
+            }
+        });
     return starved ? no_memory(call, 2 * s.classes * walk.block * int64_t(sizeof(E))) : int(PT_OK);
 }
 

@@ -2,9 +2,9 @@
  *
  *    multi_margin(input, target, weight; p, margin) -> loss of each row
  *    multi_margin_slope(the same) -> derivative of each row's loss by its scores
- *    multilabel_margin(input, target) -> loss of each row; labels stand before the first negative one
- *    multilabel_margin_slope(the same) -> derivative
- * Inputs are contiguous: (N, C), targets (N,) and (N, C).
+ *    multilabel_margin(input, target) -> loss of each row; labels stand before the first negative
+ * one multilabel_margin_slope(the same) -> derivative Inputs are contiguous: (N, C), targets (N,)
+ * and (N, C).
  */
 #include "common.hpp"
 
@@ -14,13 +14,14 @@ namespace {
 
 inline int open_rows(pt_call *call, int target_ndim) {
     const pt_view &x = call->in[0], &target = call->in[1];
-    if (x.ndim != 2 || target.ndim != target_ndim || target.dtype != PT_INT64 || target.sizes[0] != x.sizes[0] ||
-        (target_ndim == 2 && target.sizes[1] != x.sizes[1]))
+    if (x.ndim != 2 || target.ndim != target_ndim || target.dtype != PT_INT64 ||
+        target.sizes[0] != x.sizes[0] || (target_ndim == 2 && target.sizes[1] != x.sizes[1]))
         return fail(call, PT_RUNTIME_ERROR, "expected scores (N, C) and int64 targets for them");
     const int64_t *t = input<int64_t>(call, 1);
     for (int64_t i = 0; i < target.numel; ++i)
         if (t[i] >= x.sizes[1] || (t[i] < 0 && target_ndim == 1))
-            return fail(call, PT_INDEX_ERROR, "target %lld is out of bounds for %lld classes", (long long)t[i], (long long)x.sizes[1]);
+            return fail(call, PT_INDEX_ERROR, "target %lld is out of bounds for %lld classes",
+                        (long long)t[i], (long long)x.sizes[1]);
     return PT_OK;
 }
 
@@ -29,7 +30,9 @@ int multi_margin_kernel(pt_call *call) {
     if (int status = open_rows(call, 1)) return status;
     const pt_view &x = call->in[0], &w = call->in[2];
     const int64_t n = x.sizes[0], classes = x.sizes[1];
-    if (present(w) && (w.ndim != 1 || w.numel != classes || w.dtype != x.dtype)) return fail(call, PT_RUNTIME_ERROR, "expected a weight for each of %lld classes", (long long)classes);
+    if (present(w) && (w.ndim != 1 || w.numel != classes || w.dtype != x.dtype))
+        return fail(call, PT_RUNTIME_ERROR, "expected a weight for each of %lld classes",
+                    (long long)classes);
     const bool square = call->params[0].i == 2;
     return visit<FLOATS>(call, x.dtype, [&](auto tag) {
         using T = PT_TYPE(tag);
@@ -39,7 +42,8 @@ int multi_margin_kernel(pt_call *call) {
             for (int64_t i = begin; i < end; ++i) {
                 const T *row = input<T>(call) + i * classes;
                 const int64_t t = input<int64_t>(call, 1)[i];
-                const E own = convert<E>(row[t]), share = (present(w) ? convert<E>(input<T>(call, 2)[t]) : E(1)) / E(classes);
+                const E own = convert<E>(row[t]),
+                        share = (present(w) ? convert<E>(input<T>(call, 2)[t]) : E(1)) / E(classes);
                 E loss = 0, slope = 0;
                 for (int64_t j = 0; j < classes; ++j) {
                     const E gap = margin - own + convert<E>(row[j]);
@@ -96,7 +100,8 @@ int multilabel_margin_kernel(pt_call *call) {
                     }
                 }
                 if constexpr (SLOPE)
-                    for (int64_t j = 0; j < classes; ++j) output<T>(call)[i * classes + j] = convert<T>(slope[j] / E(classes));
+                    for (int64_t j = 0; j < classes; ++j)
+                        output<T>(call)[i * classes + j] = convert<T>(slope[j] / E(classes));
                 else output<T>(call)[i] = convert<T>(loss / E(classes));
             }
         });

@@ -16,20 +16,29 @@ namespace {
 
 enum kind { ZERO, ONE, TWO, MOST, ANY_ORDER };
 
-inline kind kind_of(double p) { return p == 0 ? ZERO : p == 1 ? ONE : p == 2 ? TWO : p == HUGE_VAL ? MOST : ANY_ORDER; }
+inline kind kind_of(double p) {
+    return p == 0 ? ZERO : p == 1 ? ONE : p == 2 ? TWO : p == HUGE_VAL ? MOST : ANY_ORDER;
+}
 
 template <int KIND, class E>
 inline E distance(const E *x, const E *y, int64_t d, double p) {
     E r = 0;
     if (d == 0) return r;
     if constexpr (KIND == ONE)
-        fold_lanes<add_fold, 1>(x, y, d, E(0), &r, [](auto a, auto b) { auto v = a - b; return select_max(v, -v); });
+        fold_lanes<add_fold, 1>(x, y, d, E(0), &r, [](auto a, auto b) {
+            auto v = a - b;
+            return select_max(v, -v);
+        });
     else if constexpr (KIND == TWO) {
-        fold_lanes<add_fold, 1>(x, y, d, E(0), &r, [](auto a, auto b) { return (a - b) * (a - b); });
+        fold_lanes<add_fold, 1>(x, y, d, E(0), &r,
+                                [](auto a, auto b) { return (a - b) * (a - b); });
         r = std::sqrt(r);
     }
     else if constexpr (KIND == MOST)
-        fold_lanes<max_fold, 1>(x, y, d, E(0), &r, [](auto a, auto b) { auto v = a - b; return select_max(v, -v); });
+        fold_lanes<max_fold, 1>(x, y, d, E(0), &r, [](auto a, auto b) {
+            auto v = a - b;
+            return select_max(v, -v);
+        });
     else {
         double sum = 0;
         for (int64_t k = 0; k < d; ++k) {
@@ -45,7 +54,8 @@ template <class E> inline E sign_of(E v) { return E(v > 0) - E(v < 0); }
 
 /* to[k] += g * d dist / d x[k] */
 template <int KIND, class E>
-inline void add_slope(E *PT_RESTRICT to, const E *PT_RESTRICT x, const E *PT_RESTRICT y, int64_t d, double p, E g, E dist) {
+inline void add_slope(E *PT_RESTRICT to, const E *PT_RESTRICT x, const E *PT_RESTRICT y, int64_t d,
+                      double p, E g, E dist) {
     if constexpr (KIND == ZERO) return;
     if constexpr (KIND == ONE) {
         PT_IVDEP
@@ -99,11 +109,15 @@ inline int by_kind(double p, F &&f) {
 inline int check_pairs(pt_call *call, const pt_view &x, const pt_view &y) {
     bool fit = x.ndim == y.ndim && x.ndim >= 2 && x.contiguous && y.contiguous;
     for (int d = 0; fit && d < x.ndim; ++d) fit = d == x.ndim - 2 || x.sizes[d] == y.sizes[d];
-    return fit ? int(PT_OK) : fail(call, PT_RUNTIME_ERROR, "expected rows (*, m, d) and (*, n, d) of one batch");
+    return fit ? int(PT_OK)
+               : fail(call, PT_RUNTIME_ERROR, "expected rows (*, m, d) and (*, n, d) of one batch");
 }
 inline int check_distances(pt_call *call, const pt_view &g, const pt_view &dist, int64_t count) {
     return g.numel == count && dist.numel == count
-               ? int(PT_OK) : fail(call, PT_RUNTIME_ERROR, "expected a gradient and a distance for each of %lld pairs", (long long)count);
+               ? int(PT_OK)
+               : fail(call, PT_RUNTIME_ERROR,
+                      "expected a gradient and a distance for each of %lld pairs",
+                      (long long)count);
 }
 
 int pair_distances_kernel(pt_call *call) {
@@ -123,7 +137,8 @@ int pair_distances_kernel(pt_call *call) {
             parallel_for(rows, grain_rows(n * (d + 4)), [&](int64_t begin, int64_t end) {
                 for (int64_t i = begin; i < end; ++i)
                     for (int64_t j = 0; j < n; ++j)
-                        output<T>(call)[i * n + j] = convert<T>(distance<k()>(a + i * d, b + (i / m * n + j) * d, d, p));
+                        output<T>(call)[i * n + j] =
+                            convert<T>(distance<k()>(a + i * d, b + (i / m * n + j) * d, d, p));
             });
             return int(PT_OK);
         });
@@ -166,7 +181,8 @@ int pair_distances_slope_kernel(pt_call *call) {
         return by_kind(p, [&](auto k) {
             return slopes<T, E>(call, rows, d, n, [&](int64_t i, E *sum) {
                 for (int64_t j = 0; j < n; ++j)
-                    add_slope<k()>(sum, a + i * d, b + (i / m * n + j) * d, d, p, convert<E>(input<T>(call)[i * n + j]),
+                    add_slope<k()>(sum, a + i * d, b + (i / m * n + j) * d, d, p,
+                                   convert<E>(input<T>(call)[i * n + j]),
                                    convert<E>(input<T>(call, 3)[i * n + j]));
             });
         });
@@ -177,7 +193,9 @@ int pair_distances_slope_kernel(pt_call *call) {
 inline int64_t pairs_before(int64_t i, int64_t n) { return i * n - i * (i + 1) / 2; }
 
 inline int check_matrix(pt_call *call, const pt_view &x) {
-    return x.ndim == 2 && x.contiguous ? int(PT_OK) : fail(call, PT_RUNTIME_ERROR, "expected a contiguous matrix");
+    return x.ndim == 2 && x.contiguous
+               ? int(PT_OK)
+               : fail(call, PT_RUNTIME_ERROR, "expected a contiguous matrix");
 }
 
 int row_distances_kernel(pt_call *call) {
@@ -196,7 +214,8 @@ int row_distances_kernel(pt_call *call) {
             parallel_for(n, grain_rows(n * (d + 4) / 2), [&](int64_t begin, int64_t end) {
                 for (int64_t i = begin; i < end; ++i) {
                     T *to = output<T>(call) + pairs_before(i, n);
-                    for (int64_t j = i + 1; j < n; ++j) *to++ = convert<T>(distance<k()>(a + i * d, a + j * d, d, p));
+                    for (int64_t j = i + 1; j < n; ++j)
+                        *to++ = convert<T>(distance<k()>(a + i * d, a + j * d, d, p));
                 }
             });
             return int(PT_OK);
@@ -209,7 +228,8 @@ int row_distances_slope_kernel(pt_call *call) {
     if (int status = check_matrix(call, x)) return status;
     const double p = call->params[0].d;
     const int64_t n = x.sizes[0], d = x.sizes[1];
-    if (g.ndim != 1 || dist.ndim != 1) return fail(call, PT_RUNTIME_ERROR, "expected vectors of gradients and distances");
+    if (g.ndim != 1 || dist.ndim != 1)
+        return fail(call, PT_RUNTIME_ERROR, "expected vectors of gradients and distances");
     if (int status = check_distances(call, g, dist, n * (n - 1) / 2)) return status;
     if (call->out[0].numel == 0) return PT_OK;
     return visit<FLOATS>(call, x.dtype, [&](auto tag) {
@@ -222,8 +242,10 @@ int row_distances_slope_kernel(pt_call *call) {
             return slopes<T, E>(call, n, d, n, [&](int64_t i, E *sum) {
                 for (int64_t j = 0; j < n; ++j) {
                     if (j == i) continue;
-                    const int64_t pair = j > i ? pairs_before(i, n) + j - i - 1 : pairs_before(j, n) + i - j - 1;
-                    add_slope<k()>(sum, a + i * d, a + j * d, d, p, convert<E>(input<T>(call)[pair]),
+                    const int64_t pair =
+                        j > i ? pairs_before(i, n) + j - i - 1 : pairs_before(j, n) + i - j - 1;
+                    add_slope<k()>(sum, a + i * d, a + j * d, d, p,
+                                   convert<E>(input<T>(call)[pair]),
                                    convert<E>(input<T>(call, 2)[pair]));
                 }
             });

@@ -1,18 +1,19 @@
 /* batch_norm, group_norm and their derivatives, on contiguous tensors (N, C, S...).
  *
- *    batch_norm(input, weight?, bias?; eps, momentum) -> out, mean, var               ((C,), biased)
- *    batch_norm_given(input, mean, var, weight?, bias?; eps) -> out         (in any layout)
+ *    batch_norm(input, weight?, bias?; eps, momentum) -> out, mean, var               ((C,),
+ * biased) batch_norm_given(input, mean, var, weight?, bias?; eps) -> out         (in any layout)
  *    batch_norm_backward(g, input, mean, var, weight?; eps) -> gx, gw, gb
  *    group_norm(input, weight?, bias?; groups, eps) -> out, mean, rstd                ((N, groups))
  *    group_norm_backward(g, input, mean, rstd, weight?; groups) -> gx, gw, gb
  *
- * A plane is what one sample has of one channel, S elements in a row. Planes of WIDE elements and more are
- * walked one after another; of narrower ones all channels of a sample go side by side, with the channel's
- * numbers repeated for each position. Sums are taken in E over runs that depend on the shape only and in
- * float64 beyond; half types are computed in float32. An output without data is skipped.
+ * A plane is what one sample has of one channel, S elements in a row. Planes of WIDE elements and
+ * more are walked one after another; of narrower ones all channels of a sample go side by side,
+ * with the channel's numbers repeated for each position. Sums are taken in E over runs that depend
+ * on the shape only and in float64 beyond; half types are computed in float32. An output without
+ * data is skipped.
  *
- * batch_norm has running statistics as outputs 3 and 4: they are moved towards the mean and the unbiased variance by a
- * share of momentum.
+ * batch_norm has running statistics as outputs 3 and 4: they are moved towards the mean and the
+ * unbiased variance by a share of momentum.
  */
 #include "rows.hpp"
 
@@ -33,8 +34,12 @@ struct shape {
 template <class E>
 inline const E *fetch(const pt_view &v, int64_t first, int64_t n, E *buffer) {
     switch (v.dtype) {
-    case PT_FLOAT16: load(buffer, reinterpret_cast<const half *>(v.data) + first, 1, n); return buffer;
-    case PT_BFLOAT16: load(buffer, reinterpret_cast<const bfloat16 *>(v.data) + first, 1, n); return buffer;
+    case PT_FLOAT16:
+        load(buffer, reinterpret_cast<const half *>(v.data) + first, 1, n);
+        return buffer;
+    case PT_BFLOAT16:
+        load(buffer, reinterpret_cast<const bfloat16 *>(v.data) + first, 1, n);
+        return buffer;
     case PT_FLOAT32:
         if constexpr (is_same<E, float>) return reinterpret_cast<const float *>(v.data) + first;
         load(buffer, reinterpret_cast<const float *>(v.data) + first, 1, n);
@@ -58,14 +63,17 @@ inline void runs(const pt_view &a, const pt_view &b, int64_t first, int64_t n, E
 
 /* map(p, q, j) of each element of a run to the output */
 template <class E, class Map>
-inline void mapped(const pt_view &out, int64_t first, const E *PT_RESTRICT p, const E *PT_RESTRICT q, int64_t m, E *buffer, Map &&map) {
+inline void mapped(const pt_view &out, int64_t first, const E *PT_RESTRICT p,
+                   const E *PT_RESTRICT q, int64_t m, E *buffer, Map &&map) {
     E *PT_RESTRICT to = in_place(out, first, buffer);
     PT_IVDEP
     for (int64_t j = 0; j < m; ++j) to[j] = map(p[j], q[j], j);
     if (to == buffer) write(out, first, to, m);
 }
 
-inline double or_else(const pt_view &v, int64_t i, double other) { return present(v) ? get_real(v, i) : other; }
+inline double or_else(const pt_view &v, int64_t i, double other) {
+    return present(v) ? get_real(v, i) : other;
+}
 
 constexpr auto first_of = [](auto a, auto) { return a; };
 
@@ -79,8 +87,9 @@ struct running {
         if (*this) momentum = call->params[call->nparams - 1].d;
     }
     explicit operator bool() const { return mean || var; }
-    /* In the steps of the ops that graphs have in its place (batch_norm_writes in decompositions.py), so that both
-     * give the same bits: volatile, as no product may be part of a fused sum. */
+    /* In the steps of the ops that graphs have in its place (batch_norm_writes in
+     * decompositions.py), so that both give the same bits: volatile, as no product may be part of a
+     * fused sum. */
     template <class T>
     void move_as(const pt_view &v, int64_t c, double to, double factor) const {
         T *const data = reinterpret_cast<T *>(v.data);
@@ -95,19 +104,20 @@ struct running {
         default: put_real(*v, c, get_real(*v, c) * (1 - momentum) + to * factor);
         }
     }
-    /* towards the mean and the biased variance of `count` elements: of a single one there is no unbiased variance */
+    /* towards the mean and the biased variance of `count` elements: of a single one there is no
+     * unbiased variance */
     void move(int64_t c, double m, double biased, double count) const {
         move_one(mean, c, m, momentum);
         move_one(var, c, biased, count > 1 ? momentum * count / (count - 1) : NAN);
     }
 };
 
-/* -- statistics of one channel, or of columns of narrow ones -------------------------------------------- */
+/* -- statistics of one channel, or of columns of narrow ones ----------------------------------- */
 
 /* total[j] = sum over the samples of map(a[n][j], b[n][j], j) for columns [start, start + width) */
 template <class E, class Map>
-inline void column_sums(const pt_view &a, const pt_view &b, int64_t n, int64_t row, int64_t start, int64_t width, double *total, E *buffer,
-                        Map &&map) {
+inline void column_sums(const pt_view &a, const pt_view &b, int64_t n, int64_t row, int64_t start,
+                        int64_t width, double *total, E *buffer, Map &&map) {
     E part[COLUMNS];
     for (int64_t j = 0; j < width; ++j) total[j] = 0;
     for (int64_t r0 = 0; r0 < n; r0 += ROWS) {
@@ -141,14 +151,16 @@ inline int over_channels(pt_call *call, const shape &x, Body &&body) {
             starved = true;
             return;
         }
-        for (int64_t i = begin; i < end; ++i) body(i * block, min64(block, x.c - i * block), space.data);
+        for (int64_t i = begin; i < end; ++i)
+            body(i * block, min64(block, x.c - i * block), space.data);
     });
     return starved ? no_memory(call, 4 * ROW_RUN * int64_t(sizeof(E))) : int(PT_OK);
 }
 
 template <class E>
 int batch_norm_as(pt_call *call, double eps) {
-    const pt_view &in = call->in[0], &weight = call->in[1], &bias = call->in[2], &out = call->out[0];
+    const pt_view &in = call->in[0], &weight = call->in[1], &bias = call->in[2],
+                  &out = call->out[0];
     const shape x(in);
     const double count = double(x.n * x.s);
     const running moved(call);
@@ -161,20 +173,28 @@ int batch_norm_as(pt_call *call, double eps) {
         if (x.s >= WIDE) {
             double sum = 0, square = 0;
             for (int64_t n = 0; n < x.n; ++n)
-                runs(in, in, (n * x.c + c0) * x.s, x.s, space, [&](const E *p, const E *, int64_t, int64_t m) { sum += row_sum(p, p, m, first_of); });
+                runs(in, in, (n * x.c + c0) * x.s, x.s, space,
+                     [&](const E *p, const E *, int64_t, int64_t m) {
+                         sum += row_sum(p, p, m, first_of);
+                     });
             const E mean = E(sum / count);
             const auto center = simd<E>::fill(mean);
             for (int64_t n = 0; n < x.n; ++n)
-                runs(in, in, (n * x.c + c0) * x.s, x.s, space, [&](const E *p, const E *, int64_t, int64_t m) {
-                    square += row_sum(p, p, m, [=](auto a, auto) { return (a - center) * (a - center); });
-                });
+                runs(in, in, (n * x.c + c0) * x.s, x.s, space,
+                     [&](const E *p, const E *, int64_t, int64_t m) {
+                         square += row_sum(p, p, m, [=](auto a, auto) {
+                             return (a - center) * (a - center);
+                         });
+                     });
             const double var = square / count;
             keep(c0, sum / count, var);
-            const E scale = E(or_else(weight, c0, 1) / sqrt(var + eps)), shift = E(or_else(bias, c0, 0));
+            const E scale = E(or_else(weight, c0, 1) / sqrt(var + eps)),
+                    shift = E(or_else(bias, c0, 0));
             for (int64_t n = 0; n < x.n; ++n) {
                 const int64_t first = (n * x.c + c0) * x.s;
                 runs(in, in, first, x.s, space, [&](const E *p, const E *q, int64_t i, int64_t m) {
-                    mapped(out, first + i, p, q, m, space + 2 * ROW_RUN, [=](E a, E, int64_t) { return (a - mean) * scale + shift; });
+                    mapped(out, first + i, p, q, m, space + 2 * ROW_RUN,
+                           [=](E a, E, int64_t) { return (a - mean) * scale + shift; });
                 });
             }
             return;
@@ -182,9 +202,11 @@ int batch_norm_as(pt_call *call, double eps) {
         const int64_t start = c0 * x.s, width = channels * x.s, row = x.c * x.s;
         double total[COLUMNS];
         E mean[COLUMNS], scale[COLUMNS], shift[COLUMNS];
-        column_sums(in, in, x.n, row, start, width, total, space, [](E a, E, int64_t) { return a; });
+        column_sums(in, in, x.n, row, start, width, total, space,
+                    [](E a, E, int64_t) { return a; });
         spread(total, x.s, width, count, mean);
-        column_sums(in, in, x.n, row, start, width, total, space, [&](E a, E, int64_t j) { return (a - mean[j]) * (a - mean[j]); });
+        column_sums(in, in, x.n, row, start, width, total, space,
+                    [&](E a, E, int64_t j) { return (a - mean[j]) * (a - mean[j]); });
         spread(total, x.s, width, count, scale);
         for (int64_t j = 0; j < width; ++j) {
             const int64_t c = c0 + j / x.s;
@@ -194,7 +216,8 @@ int batch_norm_as(pt_call *call, double eps) {
         }
         for (int64_t n = 0; n < x.n; ++n) {
             const E *p = fetch(in, n * row + start, width, space);
-            mapped(out, n * row + start, p, p, width, space + COLUMNS, [&](E a, E, int64_t j) { return (a - mean[j]) * scale[j] + shift[j]; });
+            mapped(out, n * row + start, p, p, width, space + COLUMNS,
+                   [&](E a, E, int64_t j) { return (a - mean[j]) * scale[j] + shift[j]; });
         }
     });
 }
@@ -216,18 +239,23 @@ int batch_norm_backward_as(pt_call *call, double eps) {
             const auto center = simd<E>::fill(mean);
             double sum = 0, product = 0;
             for (int64_t n = 0; n < x.n; ++n)
-                runs(grad, in, (n * x.c + c0) * x.s, x.s, space, [&](const E *g, const E *p, int64_t, int64_t m) {
-                    sum += row_sum(g, g, m, first_of);
-                    product += row_sum(g, p, m, [=](auto a, auto b) { return a * (b - center); });
-                });
+                runs(grad, in, (n * x.c + c0) * x.s, x.s, space,
+                     [&](const E *g, const E *p, int64_t, int64_t m) {
+                         sum += row_sum(g, g, m, first_of);
+                         product +=
+                             row_sum(g, p, m, [=](auto a, auto b) { return a * (b - center); });
+                     });
             keep(c0, sum, product * rstd);
             if (!present(gx)) return;
-            const E scale = E(or_else(weight, c0, 1) * rstd), a = E(sum / count), b = E(product / count * rstd * rstd);
+            const E scale = E(or_else(weight, c0, 1) * rstd), a = E(sum / count),
+                    b = E(product / count * rstd * rstd);
             for (int64_t n = 0; n < x.n; ++n) {
                 const int64_t first = (n * x.c + c0) * x.s;
-                runs(grad, in, first, x.s, space, [&](const E *g, const E *p, int64_t i, int64_t m) {
-                    mapped(gx, first + i, g, p, m, space + 2 * ROW_RUN, [=](E u, E v, int64_t) { return scale * (u - a - (v - mean) * b); });
-                });
+                runs(
+                    grad, in, first, x.s, space, [&](const E *g, const E *p, int64_t i, int64_t m) {
+                        mapped(gx, first + i, g, p, m, space + 2 * ROW_RUN,
+                               [=](E u, E v, int64_t) { return scale * (u - a - (v - mean) * b); });
+                    });
             }
             return;
         }
@@ -235,9 +263,11 @@ int batch_norm_backward_as(pt_call *call, double eps) {
         double total[COLUMNS];
         E mean[COLUMNS], scale[COLUMNS], a[COLUMNS], b[COLUMNS];
         for (int64_t j = 0; j < width; ++j) mean[j] = E(get_real(call->in[2], c0 + j / x.s));
-        column_sums(grad, in, x.n, row, start, width, total, space, [](E u, E, int64_t) { return u; });
+        column_sums(grad, in, x.n, row, start, width, total, space,
+                    [](E u, E, int64_t) { return u; });
         spread(total, x.s, width, 1.0, a);
-        column_sums(grad, in, x.n, row, start, width, total, space, [&](E u, E v, int64_t j) { return u * (v - mean[j]); });
+        column_sums(grad, in, x.n, row, start, width, total, space,
+                    [&](E u, E v, int64_t j) { return u * (v - mean[j]); });
         spread(total, x.s, width, 1.0, b);
         for (int64_t j = 0; j < width; ++j) {
             const int64_t c = c0 + j / x.s;
@@ -249,14 +279,16 @@ int batch_norm_backward_as(pt_call *call, double eps) {
         }
         if (!present(gx)) return;
         for (int64_t n = 0; n < x.n; ++n) {
-            const E *g = fetch(grad, n * row + start, width, space), *p = fetch(in, n * row + start, width, space + COLUMNS);
-            mapped(gx, n * row + start, g, p, width, space + 2 * COLUMNS,
-                   [&](E u, E v, int64_t j) { return scale[j] * (u - a[j] - (v - mean[j]) * b[j]); });
+            const E *g = fetch(grad, n * row + start, width, space),
+                    *p = fetch(in, n * row + start, width, space + COLUMNS);
+            mapped(gx, n * row + start, g, p, width, space + 2 * COLUMNS, [&](E u, E v, int64_t j) {
+                return scale[j] * (u - a[j] - (v - mean[j]) * b[j]);
+            });
         }
     });
 }
 
-/* -- groups of channels --------------------------------------------------------------------------------- */
+/* -- groups of channels ------------------------------------------------------------------------ */
 
 /* the numbers of a channel, one for each of its s positions */
 template <class E>
@@ -282,7 +314,8 @@ inline int over_groups(pt_call *call, int64_t samples, int64_t groups, int64_t s
 
 template <class E>
 int group_norm_as(pt_call *call, int64_t groups, double eps) {
-    const pt_view &in = call->in[0], &weight = call->in[1], &bias = call->in[2], &out = call->out[0];
+    const pt_view &in = call->in[0], &weight = call->in[1], &bias = call->in[2],
+                  &out = call->out[0];
     const shape x(in);
     const int64_t channels = x.c / groups, size = channels * x.s;
     const bool wide = x.s >= WIDE;
@@ -296,7 +329,8 @@ int group_norm_as(pt_call *call, int64_t groups, double eps) {
     return over_groups<E>(call, x.n, groups, size, [&](int64_t n, int64_t g, E *space) {
         const int64_t first = (n * groups + g) * size;
         double sum = 0, square = 0;
-        runs(in, in, first, size, space, [&](const E *p, const E *, int64_t, int64_t m) { sum += row_sum(p, p, m, first_of); });
+        runs(in, in, first, size, space,
+             [&](const E *p, const E *, int64_t, int64_t m) { sum += row_sum(p, p, m, first_of); });
         const E mean = E(sum / double(size));
         const auto center = simd<E>::fill(mean);
         runs(in, in, first, size, space, [&](const E *p, const E *, int64_t, int64_t m) {
@@ -309,7 +343,8 @@ int group_norm_as(pt_call *call, int64_t groups, double eps) {
             const E r = E(rstd);
             runs(in, in, first, size, space, [&](const E *p, const E *q, int64_t i, int64_t m) {
                 const E *PT_RESTRICT wi = w + g * size + i, *PT_RESTRICT bi = b + g * size + i;
-                mapped(out, first + i, p, q, m, space + 2 * ROW_RUN, [=](E a, E, int64_t j) { return (a - mean) * r * wi[j] + bi[j]; });
+                mapped(out, first + i, p, q, m, space + 2 * ROW_RUN,
+                       [=](E a, E, int64_t j) { return (a - mean) * r * wi[j] + bi[j]; });
             });
             return;
         }
@@ -317,7 +352,8 @@ int group_norm_as(pt_call *call, int64_t groups, double eps) {
             const int64_t c = g * channels + k, plane = first + k * x.s;
             const E scale = E(or_else(weight, c, 1) * rstd), shift = E(or_else(bias, c, 0));
             runs(in, in, plane, x.s, space, [&](const E *p, const E *q, int64_t i, int64_t m) {
-                mapped(out, plane + i, p, q, m, space + 2 * ROW_RUN, [=](E a, E, int64_t) { return (a - mean) * scale + shift; });
+                mapped(out, plane + i, p, q, m, space + 2 * ROW_RUN,
+                       [=](E a, E, int64_t) { return (a - mean) * scale + shift; });
             });
         }
     });
@@ -343,17 +379,18 @@ int group_norm_backward_as(pt_call *call, int64_t groups) {
         for (int64_t k = 0; k < channels; ++k) {
             const int64_t c = g * channels + k;
             double sum = 0, product = 0;
-            runs(grad, in, first + k * x.s, x.s, space, [&](const E *u, const E *v, int64_t, int64_t m) {
-                if (wide) {
-                    sum += row_sum(u, u, m, first_of);
-                    product += row_sum(u, v, m, [=](auto a, auto b) { return a * (b - center); });
-                }
-                else
-                    for (int64_t j = 0; j < m; ++j) {
-                        sum += double(u[j]);
-                        product += double(u[j]) * double(v[j] - mean);
-                    }
-            });
+            runs(grad, in, first + k * x.s, x.s, space,
+                 [&](const E *u, const E *v, int64_t, int64_t m) {
+                     if (wide) {
+                         sum += row_sum(u, u, m, first_of);
+                         product +=
+                             row_sum(u, v, m, [=](auto a, auto b) { return a * (b - center); });
+                     } else
+                         for (int64_t j = 0; j < m; ++j) {
+                             sum += double(u[j]);
+                             product += double(u[j]) * double(v[j] - mean);
+                         }
+                 });
             sums[2 * (n * x.c + c)] = sum;
             sums[2 * (n * x.c + c) + 1] = product * rstd;
             const double w = or_else(weight, c, 1);
@@ -362,7 +399,8 @@ int group_norm_backward_as(pt_call *call, int64_t groups) {
         }
         if (!present(gx)) return;
         /* gx = rstd (g w - mean(g w) - (x - mean) rstd^2 mean(g w (x - mean))) */
-        const E r = E(rstd), a = E(all / double(size) * rstd), b = E(products / double(size) * rstd * rstd * rstd);
+        const E r = E(rstd), a = E(all / double(size) * rstd),
+                b = E(products / double(size) * rstd * rstd * rstd);
         if (!wide) {
             runs(grad, in, first, size, space, [&](const E *u, const E *v, int64_t i, int64_t m) {
                 const E *PT_RESTRICT wi = affine.data + g * size + i;
@@ -375,7 +413,8 @@ int group_norm_backward_as(pt_call *call, int64_t groups) {
             const int64_t plane = first + k * x.s;
             const E scale = E(or_else(weight, g * channels + k, 1) * rstd);
             runs(grad, in, plane, x.s, space, [&](const E *u, const E *v, int64_t i, int64_t m) {
-                mapped(gx, plane + i, u, v, m, space + 2 * ROW_RUN, [=](E p, E q, int64_t) { return scale * p - a - (q - mean) * b; });
+                mapped(gx, plane + i, u, v, m, space + 2 * ROW_RUN,
+                       [=](E p, E q, int64_t) { return scale * p - a - (q - mean) * b; });
             });
         }
     });
@@ -392,15 +431,15 @@ int group_norm_backward_as(pt_call *call, int64_t groups) {
     return PT_OK;
 }
 
-/* -- by statistics that are given ----------------------------------------------------------------------- */
+/* -- by statistics that are given -------------------------------------------------------------- */
 
 /* a channel's number of a vector in any layout */
 inline double of_channel(const pt_view &v, int64_t c, double other) {
     return present(v) ? get_real(v, c * v.strides[0]) : other;
 }
 
-/* In the steps of the ops that graphs have in its place (batch_norm_given in decompositions.py), so that both give the
- * same bits. */
+/* In the steps of the ops that graphs have in its place (batch_norm_given in decompositions.py), so
+ * that both give the same bits. */
 template <class E>
 struct factors {
     E mean, scale, shift;
@@ -412,11 +451,11 @@ struct factors {
     }
 };
 
-/* (x - mean) scale + shift of a run, each a function of the position; in two loops, so that no product is part of a
- * fused sum */
+/* (x - mean) scale + shift of a run, each a function of the position; in two loops, so that no
+ * product is part of a fused sum */
 template <class E, class Mean, class Scale, class Shift>
-inline void normalized(const pt_view &out, int64_t first, const E *PT_RESTRICT p, int64_t m, E *buffer, Mean &&mean,
-                       Scale &&scale, Shift &&shift) {
+inline void normalized(const pt_view &out, int64_t first, const E *PT_RESTRICT p, int64_t m,
+                       E *buffer, Mean &&mean, Scale &&scale, Shift &&shift) {
     E *PT_RESTRICT to = in_place(out, first, buffer);
     PT_IVDEP
     for (int64_t j = 0; j < m; ++j) to[j] = (p[j] - mean(j)) * scale(j);
@@ -439,8 +478,8 @@ inline bool channels_last(const pt_view &v) {
 
 /* a plane that lies in any way, and so the result's */
 template <class E>
-inline void plane_as_it_lies(const pt_view &in, const pt_view &out, int64_t n, int64_t c, const factors<E> &f,
-                             E *buffer) {
+inline void plane_as_it_lies(const pt_view &in, const pt_view &out, int64_t n, int64_t c,
+                             const factors<E> &f, E *buffer) {
     space<2> plane;
     int64_t step[2];
     for (int d = 2; d < in.ndim; ++d) plane.push(in.sizes[d], {in.strides[d], out.strides[d]});
@@ -476,8 +515,9 @@ int batch_norm_given_as(pt_call *call, double eps) {
             if (!ordered) return plane_as_it_lies(in, out, n, c, f, space);
             const int64_t first = (n * x.c + c) * x.s;
             runs(in, in, first, x.s, space, [&](const E *p, const E *, int64_t i, int64_t m) {
-                normalized(out, first + i, p, m, space + 2 * ROW_RUN, [=](int64_t) { return f.mean; },
-                           [=](int64_t) { return f.scale; }, [=](int64_t) { return f.shift; });
+                normalized(
+                    out, first + i, p, m, space + 2 * ROW_RUN, [=](int64_t) { return f.mean; },
+                    [=](int64_t) { return f.scale; }, [=](int64_t) { return f.shift; });
             });
         });
     const int64_t row = x.c * x.s;
@@ -496,8 +536,9 @@ int batch_norm_given_as(pt_call *call, double eps) {
         runs(in, in, n * row, row, space, [&](const E *p, const E *, int64_t i, int64_t m) {
             const E *PT_RESTRICT mi = mean + i, *PT_RESTRICT si = scale + i;
             const E *PT_RESTRICT bi = shift + i;
-            normalized(out, n * row + i, p, m, space + 2 * ROW_RUN, [=](int64_t j) { return mi[j]; },
-                       [=](int64_t j) { return si[j]; }, [=](int64_t j) { return bi[j]; });
+            normalized(
+                out, n * row + i, p, m, space + 2 * ROW_RUN, [=](int64_t j) { return mi[j]; },
+                [=](int64_t j) { return si[j]; }, [=](int64_t j) { return bi[j]; });
         });
     });
 }
@@ -510,33 +551,43 @@ inline int of_nothing(pt_call *call, double value) {
     return PT_OK;
 }
 
-/* -- entries ------------------------------------------------------------------------------------------------ */
+/* -- entries ----------------------------------------------------------------------------------- */
 
-/* `statistics`: how many numbers there are of each kind that a derivative is given, 0 if it is none */
+/* `statistics`: how many numbers there are of each kind that a derivative is given, 0 if it is none
+ */
 inline int check(pt_call *call, int input, int64_t groups, int64_t statistics) {
     if (int status = check_floats(call)) return status;
     const pt_view &x = call->in[input];
-    if (x.ndim < 2) return fail(call, PT_RUNTIME_ERROR, "expected at least 2 dimensions, got %d", x.ndim);
+    if (x.ndim < 2)
+        return fail(call, PT_RUNTIME_ERROR, "expected at least 2 dimensions, got %d", x.ndim);
     if (groups < 1 || x.sizes[1] % groups)
-        return fail(call, PT_RUNTIME_ERROR, "expected %lld channels to be divisible by the number of groups, got %lld groups", (long long)x.sizes[1],
-                    (long long)groups);
+        return fail(
+            call, PT_RUNTIME_ERROR,
+            "expected %lld channels to be divisible by the number of groups, got %lld groups",
+            (long long)x.sizes[1], (long long)groups);
     for (int i = 0; i <= input; ++i)
-        if (!call->in[i].contiguous && call->in[i].numel) return fail(call, PT_RUNTIME_ERROR, "expected contiguous tensors");
+        if (!call->in[i].contiguous && call->in[i].numel)
+            return fail(call, PT_RUNTIME_ERROR, "expected contiguous tensors");
     bool fits = input == 0 || call->in[0].numel == x.numel;
     for (int i = input + 1; i < call->nin; ++i)         /* statistics, then numbers of channels */
-        fits = fits && (!present(call->in[i]) || call->in[i].numel == (input && i < 4 ? statistics : x.sizes[1]));
-    return fits ? int(PT_OK) : fail(call, PT_RUNTIME_ERROR, "gradient, statistics, weight and input do not fit together");
+        fits = fits && (!present(call->in[i]) ||
+                        call->in[i].numel == (input && i < 4 ? statistics : x.sizes[1]));
+    return fits ? int(PT_OK)
+                : fail(call, PT_RUNTIME_ERROR,
+                       "gradient, statistics, weight and input do not fit together");
 }
 
 int batch_norm_kernel(pt_call *call) {
     if (int status = check(call, 0, 1, 0)) return status;
     if (!call->in[0].numel) return of_nothing(call, NAN);
-    return call->in[0].dtype == PT_FLOAT64 ? batch_norm_as<double>(call, call->params[0].d) : batch_norm_as<float>(call, call->params[0].d);
+    return call->in[0].dtype == PT_FLOAT64 ? batch_norm_as<double>(call, call->params[0].d)
+                                           : batch_norm_as<float>(call, call->params[0].d);
 }
 int batch_norm_given_kernel(pt_call *call) {
     if (int status = check_floats(call)) return status;
     const pt_view &x = call->in[0];
-    if (x.ndim < 2) return fail(call, PT_RUNTIME_ERROR, "expected at least 2 dimensions, got %d", x.ndim);
+    if (x.ndim < 2)
+        return fail(call, PT_RUNTIME_ERROR, "expected at least 2 dimensions, got %d", x.ndim);
     for (int i = 1; i < call->nin; ++i)
         if (present(call->in[i]) && (call->in[i].ndim != 1 || call->in[i].numel != x.sizes[1]))
             return fail(call, PT_RUNTIME_ERROR, "statistics, weight and input do not fit together");
@@ -546,7 +597,8 @@ int batch_norm_given_kernel(pt_call *call) {
                                  : batch_norm_given_as<float>(call, eps);
 }
 int batch_norm_backward_kernel(pt_call *call) {
-    if (int status = check(call, 1, 1, call->in[1].ndim > 1 ? call->in[1].sizes[1] : 0)) return status;
+    if (int status = check(call, 1, 1, call->in[1].ndim > 1 ? call->in[1].sizes[1] : 0))
+        return status;
     if (!call->in[1].numel) return of_nothing(call, 0);
     return call->in[1].dtype == PT_FLOAT64 ? batch_norm_backward_as<double>(call, call->params[0].d)
                                            : batch_norm_backward_as<float>(call, call->params[0].d);
@@ -560,9 +612,12 @@ int group_norm_kernel(pt_call *call) {
 }
 int group_norm_backward_kernel(pt_call *call) {
     const int64_t groups = call->params[0].i;
-    if (int status = check(call, 1, groups, call->in[1].ndim > 1 ? call->in[1].sizes[0] * groups : 0)) return status;
+    if (int status =
+            check(call, 1, groups, call->in[1].ndim > 1 ? call->in[1].sizes[0] * groups : 0))
+        return status;
     if (!call->in[1].numel) return of_nothing(call, 0);
-    return call->in[1].dtype == PT_FLOAT64 ? group_norm_backward_as<double>(call, groups) : group_norm_backward_as<float>(call, groups);
+    return call->in[1].dtype == PT_FLOAT64 ? group_norm_backward_as<double>(call, groups)
+                                           : group_norm_backward_as<float>(call, groups);
 }
 
 } // namespace

@@ -1,10 +1,11 @@
 /* layer_norm and its derivative.
  *
  *    layer_norm(input, weight?, bias?; normalized_ndim, eps) -> out, mean, rstd
- *    layer_norm_backward(g, input, mean, rstd, weight?) -> gx, gw, gb      (an output without data is skipped)
+ *    layer_norm_backward(g, input, mean, rstd, weight?) -> gx, gw, gb      (an output without data
+ * is skipped)
  *
- * Rows are the trailing dims, in any layout; half types are computed in float32 and have float32 mean
- * and rstd. The sums over rows of gw and gb are taken in chunks that depend on the shape only.
+ * Rows are the trailing dims, in any layout; half types are computed in float32 and have float32
+ * mean and rstd. The sums over rows of gw and gb are taken in chunks that depend on the shape only.
  */
 #include "rows.hpp"
 
@@ -36,7 +37,8 @@ struct row_reader {
         const int64_t length = rows.pop(step), count = rows.numel();
         cursor<1> at(rows, 0);
         for (int64_t r = 0; r < count; ++r, at.next())
-            load(buffer + r * length, reinterpret_cast<const T *>(data) + offset + at.offset[0], length == 1 ? 1 : step[0], length);
+            load(buffer + r * length, reinterpret_cast<const T *>(data) + offset + at.offset[0],
+                 length == 1 ? 1 : step[0], length);
     }
     const E *row(int64_t offset, E *buffer) const {
         if (direct) return reinterpret_cast<const E *>(data) + offset;
@@ -86,7 +88,8 @@ int layer_norm_as(pt_call *call, int ndim, double eps) {
             else if (weight)
                 for (int64_t j = 0; j < n; ++j) q[j] = (p[j] - mean) * rstd * weight[j];
             else
-                for (int64_t j = 0; j < n; ++j) q[j] = (p[j] - mean) * rstd + (bias ? bias[j] : E(0));
+                for (int64_t j = 0; j < n; ++j)
+                    q[j] = (p[j] - mean) * rstd + (bias ? bias[j] : E(0));
             if (q == space.data + n) write(call->out[0], r * n, q, n);
             put_real(call->out[1], r, double(mean));
             put_real(call->out[2], r, double(rstd));
@@ -100,19 +103,21 @@ int layer_norm_kernel(pt_call *call) {
     const pt_view &x = call->in[0];
     const int64_t ndim = call->params[0].i;
     if (ndim < 1 || ndim > x.ndim)
-        return fail(call, PT_RUNTIME_ERROR, "expected 1 to %d normalized dimensions, got %lld", x.ndim, (long long)ndim);
+        return fail(call, PT_RUNTIME_ERROR, "expected 1 to %d normalized dimensions, got %lld",
+                    x.ndim, (long long)ndim);
     int64_t n = 1;
     for (int64_t d = x.ndim - ndim; d < x.ndim; ++d) n *= x.sizes[d];
     for (int i = 1; i <= 2; ++i)
         if (present(call->in[i]) && call->in[i].numel != n)
-            return fail(call, PT_RUNTIME_ERROR, "expected %s with %lld elements, got %lld", i == 1 ? "weight" : "bias", (long long)n,
-                        (long long)call->in[i].numel);
+            return fail(call, PT_RUNTIME_ERROR, "expected %s with %lld elements, got %lld",
+                        i == 1 ? "weight" : "bias", (long long)n, (long long)call->in[i].numel);
     if (x.dtype == PT_FLOAT64) return layer_norm_as<double>(call, int(ndim), call->params[1].d);
     return layer_norm_as<float>(call, int(ndim), call->params[1].d);
 }
 
 template <class E>
-inline void input_row_sums(const E *PT_RESTRICT g, const E *PT_RESTRICT x, const E *PT_RESTRICT w, int64_t n, E mean, double &first, double &second) {
+inline void input_row_sums(const E *PT_RESTRICT g, const E *PT_RESTRICT x, const E *PT_RESTRICT w,
+                           int64_t n, E mean, double &first, double &second) {
     using V = simd<E>;
     constexpr int W = V::width, REGS = LANES<E> / W / 2;        /* two sums: half the lanes each */
     first = second = 0;
@@ -142,16 +147,19 @@ inline void input_row_sums(const E *PT_RESTRICT g, const E *PT_RESTRICT x, const
     }
 }
 template <class E>
-inline void input_row(E *PT_RESTRICT q, const E *PT_RESTRICT g, const E *PT_RESTRICT x, const E *PT_RESTRICT w, int64_t n, E mean, E rstd) {
+inline void input_row(E *PT_RESTRICT q, const E *PT_RESTRICT g, const E *PT_RESTRICT x,
+                      const E *PT_RESTRICT w, int64_t n, E mean, E rstd) {
     double first, second;
     input_row_sums(g, x, w, n, mean, first, second);
     /* gx = rstd (g w - mean(g w) - xhat mean(g w xhat)), xhat = (x - mean) rstd */
     const E a = E(first / double(n)), b = E(second / double(n)) * rstd * rstd;
     for (int64_t j = 0; j < n; ++j) q[j] = rstd * (g[j] * w[j] - a - (x[j] - mean) * b);
-    if (n == 1) q[0] = E(0) * (rstd * g[0] * w[0]);     /* what cancels, without what rounding left of it */
+    if (n == 1)
+        q[0] = E(0) * (rstd * g[0] * w[0]); /* what cancels, without what rounding left of it */
 }
 template <int ROWS, class E>
-inline void add_rows(E *PT_RESTRICT gw, E *PT_RESTRICT gb, const E *const *g, const E *const *x, const E *mean, const E *rstd, int64_t n) {
+inline void add_rows(E *PT_RESTRICT gw, E *PT_RESTRICT gb, const E *const *g, const E *const *x,
+                     const E *mean, const E *rstd, int64_t n) {
     const E *PT_RESTRICT a[ROWS], *PT_RESTRICT b[ROWS];
     E m[ROWS], s[ROWS];
     for (int i = 0; i < ROWS; ++i) {
@@ -179,7 +187,8 @@ int layer_norm_backward_as(pt_call *call, int ndim) {
     g.open(call->in[0], ndim);
     x.open(call->in[1], ndim);
     space<2> moments;                           /* mean and rstd */
-    for (int d = 0; d < call->in[2].ndim; ++d) moments.push(call->in[2].sizes[d], {call->in[2].strides[d], call->in[3].strides[d]});
+    for (int d = 0; d < call->in[2].ndim; ++d)
+        moments.push(call->in[2].sizes[d], {call->in[2].strides[d], call->in[3].strides[d]});
     const int64_t rows = x.outer.numel(), n = x.inner.numel();
     const bool want_x = present(call->out[0]), want_w = call->nout > 1 && present(call->out[1]),
                want_b = call->nout > 2 && present(call->out[2]);
@@ -226,13 +235,15 @@ int layer_norm_backward_as(pt_call *call, int ndim) {
                     if (want_x) {
                         E *q = in_place(call->out[0], (r0 + i) * n, space.data + 2 * GROUP * n);
                         input_row(q, rows_g[i], rows_x[i], weight, n, mean[i], rstd[i]);
-                        if (q == space.data + 2 * GROUP * n) write(call->out[0], (r0 + i) * n, q, n);
+                        if (q == space.data + 2 * GROUP * n)
+                            write(call->out[0], (r0 + i) * n, q, n);
                     }
                 }
                 if (!want_w && !want_b) continue;
                 if (count == GROUP) add_rows<GROUP>(gw, gb, rows_g, rows_x, mean, rstd, n);
                 else
-                    for (int i = 0; i < count; ++i) add_rows<1>(gw, gb, rows_g + i, rows_x + i, mean + i, rstd + i, n);
+                    for (int i = 0; i < count; ++i)
+                        add_rows<1>(gw, gb, rows_g + i, rows_x + i, mean + i, rstd + i, n);
             }
         }
     });
@@ -251,7 +262,8 @@ int layer_norm_backward_as(pt_call *call, int ndim) {
 
 int layer_norm_backward_kernel(pt_call *call) {
     if (int status = check_floats(call)) return status;
-    const pt_view &g = call->in[0], &x = call->in[1], &mean = call->in[2], &rstd = call->in[3], &w = call->in[4];
+    const pt_view &g = call->in[0], &x = call->in[1], &mean = call->in[2], &rstd = call->in[3],
+                  &w = call->in[4];
     /* a row is what weight, gw or gb cover, else the trailing dims of which mean has one element */
     const pt_view *row = present(w) ? &w : nullptr;
     for (int i = 1; i < call->nout && !row; ++i)
@@ -263,9 +275,11 @@ int layer_norm_backward_kernel(pt_call *call) {
         n *= x.sizes[x.ndim - ndim];
         rows = n ? x.numel / n : 0;
     }
-    if (mean.numel != rstd.numel || mean.ndim != rstd.ndim || g.numel != x.numel || g.ndim != x.ndim || (row && row->numel != n) ||
+    if (mean.numel != rstd.numel || mean.ndim != rstd.ndim || g.numel != x.numel ||
+        g.ndim != x.ndim || (row && row->numel != n) ||
         (x.numel && (rows != mean.numel || mean.numel * n != x.numel)))
-        return fail(call, PT_RUNTIME_ERROR, "expected g and input of one shape and mean, rstd, weight that match it");
+        return fail(call, PT_RUNTIME_ERROR,
+                    "expected g and input of one shape and mean, rstd, weight that match it");
     if (x.dtype == PT_FLOAT64) return layer_norm_backward_as<double>(call, ndim);
     return layer_norm_backward_as<float>(call, ndim);
 }

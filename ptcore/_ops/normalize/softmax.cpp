@@ -63,7 +63,8 @@ struct softmax_op {
             map_row(out, out, out, n, [=](auto v, auto) { return v * scale; });
         }
     }
-    static void columns(const E *const *in, const int64_t *stride, E *out, int64_t step, int64_t n, int64_t width) {
+    static void columns(const E *const *in, const int64_t *stride, E *out, int64_t step, int64_t n,
+                        int64_t width) {
         alignas(64) E top[COLUMN_BLOCK], sum[COLUMN_BLOCK];
         const E *x = in[0];
         columns_max(top, x, stride[0], n, width);
@@ -82,7 +83,8 @@ struct softmax_op {
             const E *p = x + r * stride[0];
             E *q = out + r * step;
             PT_IVDEP
-            for (int64_t j = 0; j < width; ++j) q[j] = LOG ? (p[j] - top[j]) - sum[j] : q[j] * sum[j];
+            for (int64_t j = 0; j < width; ++j)
+                q[j] = LOG ? (p[j] - top[j]) - sum[j] : q[j] * sum[j];
         }
     }
 };
@@ -105,7 +107,8 @@ struct softmax_backward_op {
             else return b * (a - sum);
         });
     }
-    static void columns(const E *const *in, const int64_t *stride, E *out, int64_t step, int64_t n, int64_t width) {
+    static void columns(const E *const *in, const int64_t *stride, E *out, int64_t step, int64_t n,
+                        int64_t width) {
         alignas(64) E sum[COLUMN_BLOCK];
         columns_sum(sum, n, width, [&](int64_t r, E *PT_RESTRICT part) {
             const E *g = in[0] + r * stride[0], *y = in[1] + r * stride[1];
@@ -127,30 +130,38 @@ struct along_op {
     int64_t item, tile;
     bool same;                  /* stored as computed */
     void (*row)(const void *const *in, void *out, int64_t n);
-    void (*columns)(const void *const *in, const int64_t *stride, void *out, int64_t step, int64_t n, int64_t width);
+    void (*columns)(const void *const *in, const int64_t *stride, void *out, int64_t step,
+                    int64_t n, int64_t width);
     void (*fetch)(void *dst, const void *src, int64_t stride, int64_t n);
     void (*put)(void *dst, const void *src, int64_t n);
 };
 template <class Op, class T, class E>
 inline along_op along_of() {
-    along_op op{Op::inputs, sizeof(T), sizeof(E), is_same<T, E>, nullptr, nullptr, nullptr, nullptr};
+    along_op op{Op::inputs, sizeof(T), sizeof(E), is_same<T, E>,
+                nullptr,    nullptr,   nullptr,   nullptr};
     op.row = [](const void *const *in, void *out, int64_t n) {
         Op::row(reinterpret_cast<const E *const *>(in), static_cast<E *>(out), n);
     };
-    op.columns = [](const void *const *in, const int64_t *stride, void *out, int64_t step, int64_t n, int64_t width) {
-        Op::columns(reinterpret_cast<const E *const *>(in), stride, static_cast<E *>(out), step, n, width);
+    op.columns = [](const void *const *in, const int64_t *stride, void *out, int64_t step,
+                    int64_t n, int64_t width) {
+        Op::columns(reinterpret_cast<const E *const *>(in), stride, static_cast<E *>(out), step, n,
+                    width);
     };
     op.fetch = [](void *dst, const void *src, int64_t stride, int64_t n) {
         load(static_cast<E *>(dst), static_cast<const T *>(src), stride, n);
     };
-    op.put = [](void *dst, const void *src, int64_t n) { store(static_cast<T *>(dst), static_cast<const E *>(src), n); };
+    op.put = [](void *dst, const void *src, int64_t n) {
+        store(static_cast<T *>(dst), static_cast<const E *>(src), n);
+    };
     return op;
 }
 
 /* Rows of n elements of contiguous tensors, from element `at` to `end`. */
-PT_INLINE void along_rows(const pt_call *call, const along_op &op, int64_t n, int64_t at, int64_t end) {
+PT_INLINE void along_rows(const pt_call *call, const along_op &op, int64_t n, int64_t at,
+                          int64_t end) {
     for (; at < end; at += n) {
-        const void *rows[2] = {call->in[0].data + at * op.item, call->in[op.inputs - 1].data + at * op.item};
+        const void *rows[2] = {call->in[0].data + at * op.item,
+                               call->in[op.inputs - 1].data + at * op.item};
         op.row(rows, call->out[0].data + at * op.item, n);
     }
 }
@@ -163,8 +174,9 @@ int along(pt_call *call, const along_op &op, int64_t dim) {
         const int64_t n = shape.sizes[dim];
         if (shape.numel <= SMALL) along_rows(call, op, n, 0, shape.numel);
         else
-            parallel_for(shape.numel / n, grain_rows(8 * n),
-                         [&](int64_t begin, int64_t end) { along_rows(call, op, n, begin * n, end * n); });
+            parallel_for(shape.numel / n, grain_rows(8 * n), [&](int64_t begin, int64_t end) {
+                along_rows(call, op, n, begin * n, end * n);
+            });
         return PT_OK;
     }
     int64_t n = 1, step[3] = {}, contiguous[PT_MAX_DIM];
@@ -182,44 +194,57 @@ int along(pt_call *call, const along_op &op, int64_t dim) {
     int64_t side[3] = {};
     const int64_t width = by_rows ? 1 : kept.pop(side);
     bool direct = op.same;
-    for (int k = 0; k < N; ++k) direct = direct && (by_rows ? step[k] == 1 || n == 1 : side[k] == 1);
+    for (int k = 0; k < N; ++k)
+        direct = direct && (by_rows ? step[k] == 1 || n == 1 : side[k] == 1);
     /* a scratch block stays within about 64 KB where n allows */
-    const int64_t block = by_rows ? 1 : direct ? COLUMN_BLOCK : min64(COLUMN_BLOCK, max64(16, 16384 / n));
+    const int64_t block = by_rows  ? 1
+                          : direct ? COLUMN_BLOCK
+                                   : min64(COLUMN_BLOCK, max64(16, 16384 / n));
     const int64_t blocks = ceil_div(width, block), bytes = n * block * op.tile;
     std::atomic<bool> starved{false};
-    parallel_for(kept.numel() * blocks, grain_rows(8 * n * min64(width, block)), [&](int64_t begin, int64_t end) {
-        scratch<char> space(direct ? 0 : N * bytes);
-        if (!space) {
-            starved = true;
-            return;
-        }
-        cursor<3> at(kept, begin / blocks);
-        for (int64_t u = begin; u < end; ++u) {
-            const int64_t b = u % blocks * block, w = min64(block, width - b);
-            const void *tile[2];
-            int64_t apart[2];
-            for (int k = 0; k < N; ++k) {
-                const char *from = call->in[k].data + (at.offset[k] + b * side[k]) * op.item;
-                tile[k] = from;
-                apart[k] = step[k];
-                if (direct) continue;
-                char *copy = space.data + k * bytes;
-                if (by_rows) op.fetch(copy, from, step[k], n);
-                else
-                    for (int64_t r = 0; r < n; ++r) op.fetch(copy + r * w * op.tile, from + r * step[k] * op.item, side[k], w);
-                tile[k] = copy;
-                apart[k] = w;
-            }
-            char *to = call->out[0].data + (at.offset[2] + b) * op.item;
-            void *result = op.same ? to : space.data;
-            if (by_rows) op.row(tile, result, n);
-            else op.columns(tile, apart, result, op.same ? step[2] : w, n, w);
-            if (!op.same && by_rows) op.put(to, result, n);
-            else if (!op.same)
-                for (int64_t r = 0; r < n; ++r) op.put(to + r * step[2] * op.item, space.data + r * w * op.tile, w);
-            if (u % blocks == blocks - 1) at.next();
-        }
-    });
+    parallel_for(kept.numel() * blocks, grain_rows(8 * n * min64(width, block)),
+                 [&](int64_t begin, int64_t end) {
+                     scratch<char> space(direct ? 0 : N * bytes);
+                     if (!space) {
+                         starved = true;
+                         return;
+                     }
+                     cursor<3> at(kept, begin / blocks);
+                     for (int64_t u = begin; u < end; ++u) {
+                         const int64_t b = u % blocks * block, w = min64(block, width - b);
+                         const void *tile[2];
+                         int64_t apart[2];
+                         for (int k = 0; k < N; ++k) {
+                             const char *from =
+                                 call->in[k].data + (at.offset[k] + b * side[k]) * op.item;
+                             tile[k] = from;
+                             apart[k] = step[k];
+                             if (direct) continue;
+                             char *copy = space.data + k * bytes;
+                             if (by_rows)
+                                 op.fetch(copy, from, step[k], n);
+                             else
+                                 for (int64_t r = 0; r < n; ++r)
+                                     op.fetch(copy + r * w * op.tile, from + r * step[k] * op.item,
+                                              side[k], w);
+                             tile[k] = copy;
+                             apart[k] = w;
+                         }
+                         char *to = call->out[0].data + (at.offset[2] + b) * op.item;
+                         void *result = op.same ? to : space.data;
+                         if (by_rows)
+                             op.row(tile, result, n);
+                         else
+                             op.columns(tile, apart, result, op.same ? step[2] : w, n, w);
+                         if (!op.same && by_rows)
+                             op.put(to, result, n);
+                         else if (!op.same)
+                             for (int64_t r = 0; r < n; ++r)
+                                 op.put(to + r * step[2] * op.item, space.data + r * w * op.tile,
+                                        w);
+                         if (u % blocks == blocks - 1) at.next();
+                     }
+                 });
     return starved ? no_memory(call, N * bytes) : int(PT_OK);
 }
 
@@ -228,11 +253,13 @@ int softmax_kernel(pt_call *call) {
     const pt_view &out = call->out[0];
     int64_t dim = out.ndim ? wrap_dim(call->params[0].i, out.ndim) : 0;
     if (out.ndim && (dim < 0 || dim >= out.ndim))
-        return fail(call, PT_INDEX_ERROR, "dim must be in [%d, %d], got %lld", -out.ndim, out.ndim - 1, (long long)call->params[0].i);
+        return fail(call, PT_INDEX_ERROR, "dim must be in [%d, %d], got %lld", -out.ndim,
+                    out.ndim - 1, (long long)call->params[0].i);
     for (int k = 0; k < call->nin; ++k)
         if (call->in[k].dtype != out.dtype || call->in[k].ndim != out.ndim ||
             !std::equal(out.sizes, out.sizes + out.ndim, call->in[k].sizes))
-            return fail(call, PT_RUNTIME_ERROR, "expected input %d with the output's dtype and shape", k);
+            return fail(call, PT_RUNTIME_ERROR,
+                        "expected input %d with the output's dtype and shape", k);
     return visit<FLOATS>(call, out.dtype, [&](auto tag) {
         using T = PT_TYPE(tag);
         return along(call, along_of<Op<compute<T>, LOG>, T, compute<T>>(), dim);

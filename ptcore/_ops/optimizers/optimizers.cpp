@@ -12,7 +12,8 @@ namespace {
 
 constexpr int64_t GRAIN = 32768;
 
-template <template <class> class S, class T> void run(char *const *operands, int64_t n, const double *numbers) {
+template <template <class> class S, class T> void run(char *const *operands, int64_t n,
+                                                      const double *numbers) {
     constexpr int written = S<T>::written;
     struct Work {
         S<T> step;
@@ -21,7 +22,8 @@ template <template <class> class S, class T> void run(char *const *operands, int
     for (int k = 0; k < S<T>::shared + S<T>::own; k++) work.step.number[k] = T(numbers[k]);
     for (int k = 0; k <= written; k++) work.at[k] = reinterpret_cast<T *>(operands[k]);
     pt::parallel_for(n, GRAIN, [=](int64_t begin, int64_t end) {
-        const Work w = work;                    // in registers: what it was captured in may lie where an operand does
+        const Work w =
+            work;    // in registers: what it was captured in may lie where an operand does
         PT_IVDEP
         for (int64_t i = begin; i < end; i++) {
             T x[written + 1];
@@ -34,9 +36,11 @@ template <template <class> class S, class T> void run(char *const *operands, int
 
 template <template <class> class S> constexpr pt_step row(const char *name) {
     typedef S<double> D;
-    static_assert(D::written < PT_STEP_ROOM && D::options <= PT_STEP_ROOM && D::counters <= PT_STEP_ROOM &&
-                  D::shared + D::own <= PT_STEP_ROOM, "what its caller has room for");
-    return {name, D::written, D::options, D::counters, D::shared, D::own, D::numbers_of, run<S, float>, run<S, double>};
+    static_assert(D::written < PT_STEP_ROOM && D::options <= PT_STEP_ROOM &&
+                      D::counters <= PT_STEP_ROOM && D::shared + D::own <= PT_STEP_ROOM,
+                  "what its caller has room for");
+    return {name,   D::written,    D::options,    D::counters,   D::shared,
+            D::own, D::numbers_of, run<S, float>, run<S, double>};
 }
 
 #define ROW(NAME) row<pt::NAME##_step>(#NAME),
@@ -60,7 +64,8 @@ struct Range {
     uintptr_t begin, end;
 };
 int by_begin(const void *x, const void *y) {
-    const uintptr_t a = static_cast<const Range *>(x)->begin, b = static_cast<const Range *>(y)->begin;
+    const uintptr_t a = static_cast<const Range *>(x)->begin,
+                    b = static_cast<const Range *>(y)->begin;
     return a < b ? -1 : a > b;
 }
 

@@ -7,8 +7,8 @@ extern "C" {
 #endif
 enum { PT_STEP_ROOM = 16 };         /* the most of each of the counts below */
 
-/* A step of _ops/table/steps.py, which says what its numbers are: `shared` ones, then `own`. `run` takes the addresses of the
- * `written` operands and of the gradient, n elements each. */
+/* A step of _ops/table/steps.py, which says what its numbers are: `shared` ones, then `own`. `run`
+ * takes the addresses of the `written` operands and of the gradient, n elements each. */
 typedef struct pt_step {
     const char *name;
     int written, options, counters, shared, own;

@@ -13,7 +13,8 @@ namespace {
 int constant_kernel(pt_call *call) {
     const pt_view &x = call->in[0], &y = call->out[0];
     const pt_param &pad = call->params[0];
-    if (pad.count > 2 * x.ndim) return fail(call, PT_RUNTIME_ERROR, "pad has more pairs than input has dimensions");
+    if (pad.count > 2 * x.ndim)
+        return fail(call, PT_RUNTIME_ERROR, "pad has more pairs than input has dimensions");
     if (y.numel == 0) return PT_OK;
     return visit<ALL>(call, x.dtype, [&](auto tag) {
         using T = PT_TYPE(tag);
@@ -26,8 +27,10 @@ int constant_kernel(pt_call *call) {
         bool any = true, whole = true;
         for (int d = 0; d < x.ndim; ++d) {
             const int pair = x.ndim - 1 - d;
-            const int64_t before = 2 * pair < pad.count ? pad.list[2 * pair] : 0, after = 2 * pair + 1 < pad.count ? pad.list[2 * pair + 1] : 0;
-            const int64_t from = before < 0 ? -before : 0, end = x.sizes[d] - (after < 0 ? -after : 0);
+            const int64_t before = 2 * pair < pad.count ? pad.list[2 * pair] : 0,
+                          after = 2 * pair + 1 < pad.count ? pad.list[2 * pair + 1] : 0;
+            const int64_t from = before < 0 ? -before : 0,
+                          end = x.sizes[d] - (after < 0 ? -after : 0);
             box[d] = end - from;
             any = any && box[d] > 0;
             whole = whole && box[d] == y.sizes[d];
@@ -42,8 +45,12 @@ int constant_kernel(pt_call *call) {
         for (int d = 0; d < x.ndim && any; ++d) all.push(box[d], {x.strides[d], y.strides[d]});
         int64_t step[2] = {1, 1};
         const int64_t n = any ? all.pop(step) : 0, rows = any ? all.numel() : 0;
-        const bool runs = any && (n == 1 || step[1] == 1);      /* each row fills what lies between it and the last one */
-        if (!runs && !whole) parallel_for(total, GRAIN, [=](int64_t begin, int64_t end) { fill(to + begin, to + end); });
+        const bool runs =
+            any &&
+            (n == 1 || step[1] == 1); /* each row fills what lies between it and the last one */
+        if (!runs && !whole)
+            parallel_for(total, GRAIN,
+                         [=](int64_t begin, int64_t end) { fill(to + begin, to + end); });
         parallel_for(rows, grain_rows(n), [&](int64_t begin, int64_t end) {
             cursor<2> at(all, begin);
             T *done = begin ? to + start + cursor<2>(all, begin - 1).offset[1] + n : to;
@@ -69,7 +76,8 @@ int constant_kernel(pt_call *call) {
 
 enum { REFLECT, REPLICATE, CIRCULAR };
 
-/* where element i of a padded dim comes from, of n; pads of more than n turn as often as they need */
+/* where element i of a padded dim comes from, of n; pads of more than n turn as often as they need
+ */
 inline int64_t source(int64_t i, int64_t n, int64_t mode) {
     if (mode == REPLICATE || n == 1) return i < 0 ? 0 : i < n ? i : n - 1;
     if (mode == CIRCULAR) return (i % n + n) % n;
@@ -84,7 +92,9 @@ struct frame {
     int64_t rows = 1, width, before, inside, mode;
     int64_t size[PT_MAX_DIM], begin[PT_MAX_DIM], inner[PT_MAX_DIM], stride[PT_MAX_DIM];
 
-    frame(const pt_view &small, const int64_t *strides, const pt_view &large, const pt_param &pad, int64_t m) : ndim(small.ndim), mode(m) {
+    frame(const pt_view &small, const int64_t *strides, const pt_view &large, const pt_param &pad,
+          int64_t m)
+        : ndim(small.ndim), mode(m) {
         for (int d = 0; d < ndim; ++d) {
             const int pair = ndim - 1 - d;
             begin[d] = 2 * pair < pad.count ? pad.list[2 * pair] : 0;
@@ -119,7 +129,9 @@ struct frame_row {
             at += part[d] = place(d);
         }
     }
-    int64_t place(int d) const { return source(index[d] - in.begin[d], in.inner[d], in.mode) * in.stride[d]; }
+    int64_t place(int d) const {
+        return source(index[d] - in.begin[d], in.inner[d], in.mode) * in.stride[d];
+    }
     void next() {
         for (int d = in.ndim - 2; d >= 0; --d) {
             const bool again = ++index[d] == in.size[d];
@@ -134,11 +146,15 @@ struct frame_row {
 inline int check_edges(pt_call *call, const pt_view &small, const pt_view &large) {
     const pt_param &pad = call->params[0];
     if (small.ndim < 1 || small.ndim != large.ndim || pad.count % 2 || pad.count > 2 * small.ndim)
-        return fail(call, PT_RUNTIME_ERROR, "expected pairs for at most %d dimensions, got %d numbers", small.ndim, pad.count);
+        return fail(call, PT_RUNTIME_ERROR,
+                    "expected pairs for at most %d dimensions, got %d numbers", small.ndim,
+                    pad.count);
     for (int d = 0; d < small.ndim; ++d) {
         const int pair = small.ndim - 1 - d;
-        const int64_t before = 2 * pair < pad.count ? pad.list[2 * pair] : 0, after = 2 * pair < pad.count ? pad.list[2 * pair + 1] : 0;
-        if (before < 0 || after < 0 || large.sizes[d] != small.sizes[d] + before + after || (small.sizes[d] == 0 && large.sizes[d] != 0))
+        const int64_t before = 2 * pair < pad.count ? pad.list[2 * pair] : 0,
+                      after = 2 * pair < pad.count ? pad.list[2 * pair + 1] : 0;
+        if (before < 0 || after < 0 || large.sizes[d] != small.sizes[d] + before + after ||
+            (small.sizes[d] == 0 && large.sizes[d] != 0))
             return fail(call, PT_RUNTIME_ERROR, "pads and sizes do not fit in dimension %d", d);
     }
     return PT_OK;
@@ -162,7 +178,8 @@ int edges_kernel(pt_call *call) {
                 for (int64_t j = 0; j < f.before; ++j) to[j] = from[from_column[j] * step];
                 if (step == 1) copy_run(to + f.before, from, size_t(f.inside) * sizeof(T));
                 else load(to + f.before, from, step, f.inside);
-                for (int64_t j = f.before; j < end_of_row; ++j) to[j + f.inside] = from[from_column[j] * step];
+                for (int64_t j = f.before; j < end_of_row; ++j)
+                    to[j + f.inside] = from[from_column[j] * step];
             }
         });
         return int(PT_OK);
@@ -190,18 +207,23 @@ int edges_transposed_kernel(pt_call *call) {
         E *sums;
         if constexpr (is_same<E, T>) sums = output<T>(call);
         else sums = wide.data;
-        const int64_t each = padded < y.ndim ? f.rows / parts : f.rows, count = padded < y.ndim ? parts : 1;
+        const int64_t each = padded < y.ndim ? f.rows / parts : f.rows,
+                      count = padded < y.ndim ? parts : 1;
         parallel_for(count, grain_rows(each * f.width), [&](int64_t begin, int64_t end) {
             for (int64_t i = begin * part; i < end * part; ++i) sums[i] = E{};
             frame_row row(f, begin * each);
             for (int64_t r = begin * each; r < end * each; ++r, row.next()) {
                 const T *from = input<T>(call) + r * f.width;
                 E *PT_RESTRICT to = sums + row.at;
-                for (int64_t j = 0; j < f.before; ++j) to[to_column[j]] = to[to_column[j]] + convert<E>(from[j]);
-                for (int64_t j = 0; j < f.inside; ++j) to[j] = to[j] + convert<E>(from[f.before + j]);
-                for (int64_t j = f.before; j < end_of_row; ++j) to[to_column[j]] = to[to_column[j]] + convert<E>(from[j + f.inside]);
+                for (int64_t j = 0; j < f.before; ++j)
+                    to[to_column[j]] = to[to_column[j]] + convert<E>(from[j]);
+                for (int64_t j = 0; j < f.inside; ++j)
+                    to[j] = to[j] + convert<E>(from[f.before + j]);
+                for (int64_t j = f.before; j < end_of_row; ++j)
+                    to[to_column[j]] = to[to_column[j]] + convert<E>(from[j + f.inside]);
             }
-            if constexpr (!is_same<E, T>) store(output<T>(call) + begin * part, sums + begin * part, (end - begin) * part);
+            if constexpr (!is_same<E, T>)
+                store(output<T>(call) + begin * part, sums + begin * part, (end - begin) * part);
         });
         return int(PT_OK);
     });

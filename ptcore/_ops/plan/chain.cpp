@@ -16,7 +16,8 @@ template<class T, int N> struct block {
 
     static V splat(T x) { return V{} + x; }
     static V magnitude(V v) {
-        typename std::conditional<sizeof(T) == 4, int32_t, int64_t>::type mask = ~(decltype(mask)(1) << (8 * sizeof(T) - 1));
+        typename std::conditional<sizeof(T) == 4, int32_t, int64_t>::type mask =
+            ~(decltype(mask)(1) << (8 * sizeof(T) - 1));
         typedef decltype(mask) bits __attribute__((vector_size(PT_VECTOR_BYTES)));
         return (V)((bits)v & (bits{} + mask));
     }
@@ -26,9 +27,12 @@ template<class T, int N> struct block {
         for (int j = 0; j < N; ++j) { expression; } \
         return; \
     } while (0)
-#define PT_BINARY(name, expression) \
-    case PT_CHAIN_##name: PT_EACH(const V m = simd<T>::load(p + j * width); a[j] = expression); \
-    case PT_CHAIN_##name + PT_CHAIN_NUMBER: { const V m = splat(*number); PT_EACH(a[j] = expression); }
+#define PT_BINARY(name, expression)                                                         \
+case PT_CHAIN_##name: PT_EACH(const V m = simd<T>::load(p + j * width); a[j] = expression); \
+case PT_CHAIN_##name + PT_CHAIN_NUMBER: {                                                   \
+    const V m = splat(*number);                                                             \
+    PT_EACH(a[j] = expression);                                                             \
+}
 
     PT_INLINE void step(int op, T *p, const T *number) {
         const V zero = {};
@@ -53,7 +57,9 @@ template<class T, int N> struct block {
 };
 
 template<class T> T one(int op, T a, T *p, const T *number) {
-    const T m = op >= PT_CHAIN_NUMBER ? *number : op == PT_CHAIN_STORE || op < PT_CHAIN_ADD ? T(0) : *p;
+    const T m = op >= PT_CHAIN_NUMBER                       ? *number
+                : op == PT_CHAIN_STORE || op < PT_CHAIN_ADD ? T(0)
+                                                            : *p;
     switch (op & (PT_CHAIN_NUMBER - 1)) {
     case PT_CHAIN_LOAD: return *p;
     case PT_CHAIN_STORE: *p = a; return a;
@@ -71,8 +77,8 @@ template<class T> T one(int op, T a, T *p, const T *number) {
     }
 }
 
-template<class T, int N> int64_t blocks(const uint8_t *ops, char *const *operands, const T *numbers, int n, int64_t i,
-                                        int64_t count) {
+template <class T, int N> int64_t blocks(const uint8_t *ops, char *const *operands,
+                                         const T *numbers, int n, int64_t i, int64_t count) {
     constexpr int64_t size = N * simd<T>::width;
     for (; i + size <= count; i += size) {
         block<T, N> b;

@@ -1,7 +1,8 @@
 /* Chains: runs of arithmetic in a group, whose running value stays in registers.
  *
- * A chain is one value, to which operands are added and so on, block by block; each op reads one operand and writes
- * nothing. Every op is one rounding, as in the rows' own loops: the file is compiled without contraction.
+ * A chain is one value, to which operands are added and so on, block by block; each op reads one
+ * operand and writes nothing. Every op is one rounding, as in the rows' own loops: the file is
+ * compiled without contraction.
  */
 #ifndef PTCORE_CHAIN_H
 #define PTCORE_CHAIN_H
@@ -13,8 +14,19 @@ extern "C" {
 
 /* The running value is a, the operand m. From PT_CHAIN_NUMBER on the operand is one number. */
 enum pt_chain_op {
-    PT_CHAIN_LOAD = 0, PT_CHAIN_STORE, PT_CHAIN_NEG, PT_CHAIN_ABS, PT_CHAIN_RELU, PT_CHAIN_SQUARE, PT_CHAIN_DOUBLE,
-    PT_CHAIN_ADD, PT_CHAIN_SUB, PT_CHAIN_RSUB, PT_CHAIN_MUL, PT_CHAIN_DIV, PT_CHAIN_RDIV,
+    PT_CHAIN_LOAD = 0,
+    PT_CHAIN_STORE,
+    PT_CHAIN_NEG,
+    PT_CHAIN_ABS,
+    PT_CHAIN_RELU,
+    PT_CHAIN_SQUARE,
+    PT_CHAIN_DOUBLE,
+    PT_CHAIN_ADD,
+    PT_CHAIN_SUB,
+    PT_CHAIN_RSUB,
+    PT_CHAIN_MUL,
+    PT_CHAIN_DIV,
+    PT_CHAIN_RDIV,
     PT_CHAIN_NUMBER = 16
 };
 enum { PT_CHAIN_MOST = 192 };           /* ops of a chain */

@@ -1,8 +1,10 @@
-/* Groups of elementwise steps, which run through tiles: what one step of a group gives the next one stays in the cache.
+/* Groups of elementwise steps, which run through tiles: what one step of a group gives the next one
+ * stays in the cache.
  *
- * Every element of a step of a group depends on elements at the same place of the others alone, counted in the order in
- * which results lie in memory. The loops are those that the steps would run by themselves, so are the results. Half types
- * and conversions go through the same middle types as in pt_elementwise_run.
+ * Every element of a step of a group depends on elements at the same place of the others alone,
+ * counted in the order in which results lie in memory. The loops are those that the steps would run
+ * by themselves, so are the results. Half types and conversions go through the same middle types as
+ * in pt_elementwise_run.
  */
 #include "plan.hpp"
 #include "../kernels/elementwise.hpp"
@@ -13,7 +15,13 @@ using namespace pt;
 
 namespace {
 
-enum { TILE = PT_TILE, SLOT_BYTES = TILE * 8, MAX_SLOTS = 24, MOST_BETWEEN = 16, MOST_LINKS = PT_CHAIN_MOST };
+enum {
+    TILE = PT_TILE,
+    SLOT_BYTES = TILE * 8,
+    MAX_SLOTS = 24,
+    MOST_BETWEEN = 16,
+    MOST_LINKS = PT_CHAIN_MOST
+};
 enum { LEAST_ROW = 128 };               /* elements that are worth a loop with one number */
 static_assert(MOST_LINKS >= 3 * MOST_STEPS, "each step adds at most a load, itself and a store");
 
@@ -44,7 +52,7 @@ bool form_of(const plan &w, int k, int64_t itemsize, form *f) {
     const int64_t step = stride[d];
     int64_t count = 1;
     for (; d < w.ndim && stride[d] == step * count; d++) count *= w.size[d];
-    for (; d < w.ndim; d++)                     /* all of it is repeated: a number for each channel of a batch */
+    for (; d < w.ndim; d++) /* all of it is repeated: a number for each channel of a batch */
         if (stride[d]) return false;
     if (step < 0) return false;
     *f = {REPEATED, n, step, step * (count - 1) + itemsize, count};
@@ -67,8 +75,8 @@ std::vector<use> uses_of(const step &s, const candidate &c) {
     std::vector<use> found;
     for (size_t k = 0; k < s.operands.size(); k++)
         if (s.operands[k].buffer >= 0)
-            found.push_back({s.operands[k].buffer, s.operands[k].offset, c.forms[k].bytes, c.forms[k].kind,
-                             int(ITEMSIZE[s.views[k].dtype]), int(k) < s.nout});
+            found.push_back({s.operands[k].buffer, s.operands[k].offset, c.forms[k].bytes,
+                             c.forms[k].kind, int(ITEMSIZE[s.views[k].dtype]), int(k) < s.nout});
     return found;
 }
 
@@ -97,16 +105,20 @@ struct loop_dtypes {
           result(is_copy ? compute : is_half(s.loop_out) ? int(PT_FLOAT32) : s.loop_out) {}
 
     /* Whether the loop reads elements of a dtype as they are. */
-    bool reads(int from) const { return is_copy || (from == loop && (compute == from || !is_half(compute))); }
+    bool reads(int from) const {
+        return is_copy || (from == loop && (compute == from || !is_half(compute)));
+    }
 };
 
 struct builder {
     group *g;
     const std::vector<bool> &inside;            /* buffers that the group alone uses */
     std::vector<int> free_slots;
-    std::map<std::pair<int, int64_t>, int> slot_of;         /* memory that stays in tiles: (buffer, offset) -> slot */
-    std::map<std::pair<int, int64_t>, size_t> last;         /* memory inside -> the last step that reads it */
-    bool by_rows = false;                       /* whether an operand is read in place because tiles are rows */
+    std::map<std::pair<int, int64_t>, int>
+        slot_of; /* memory that stays in tiles: (buffer, offset) -> slot */
+    std::map<std::pair<int, int64_t>, size_t>
+        last; /* memory inside -> the last step that reads it */
+    bool by_rows = false; /* whether an operand is read in place because tiles are rows */
 
     builder(group *of, const std::vector<bool> &own) : g(of), inside(own) {}
 
@@ -125,19 +137,25 @@ struct builder {
 
     void note_last_readers();
     void choose_row(const std::vector<candidate> &candidates);
-    bool has_rows(const form &f) const { return f.kind >= PERIODIC && g->row && f.period % g->row == 0; }
+    bool has_rows(const form &f) const {
+        return f.kind >= PERIODIC && g->row && f.period % g->row == 0;
+    }
     int convert(int place, int from, int middle, int to);
     instruction loop_of(const step &s, const loop_dtypes &dtypes, const candidate &c) const;
-    std::vector<int> read_operands(size_t i, const loop_dtypes &dtypes, const candidate &c, instruction *in);
+    std::vector<int> read_operands(size_t i, const loop_dtypes &dtypes, const candidate &c,
+                                   instruction *in);
     void end_slots(size_t i, std::vector<int> *dying);
-    void write_result(size_t i, const loop_dtypes &dtypes, instruction in, const std::vector<int> &dying);
+    void write_result(size_t i, const loop_dtypes &dtypes, instruction in,
+                      const std::vector<int> &dying);
 };
 
-/* The op of a chain that a loop of n - 1 operands is; -1: none. Names are those of rows, which are one rounding each. */
+/* The op of a chain that a loop of n - 1 operands is; -1: none. Names are those of rows, which are
+ * one rounding each. */
 int arithmetic_of(const std::string &name, int n) {
-    static const struct { const char *name; int n, op; } ops[] = {
-        {"add", 3, PT_CHAIN_ADD}, {"sub", 3, PT_CHAIN_SUB}, {"mul", 3, PT_CHAIN_MUL}, {"div", 3, PT_CHAIN_DIV},
-        {"neg", 2, PT_CHAIN_NEG}, {"abs", 2, PT_CHAIN_ABS}, {"relu", 2, PT_CHAIN_RELU}, {"square", 2, PT_CHAIN_SQUARE}};
+    static const struct { const char *name; int n, op;
+    } ops[] = {{"add", 3, PT_CHAIN_ADD},   {"sub", 3, PT_CHAIN_SUB},      {"mul", 3, PT_CHAIN_MUL},
+               {"div", 3, PT_CHAIN_DIV},   {"neg", 2, PT_CHAIN_NEG},      {"abs", 2, PT_CHAIN_ABS},
+               {"relu", 2, PT_CHAIN_RELU}, {"square", 2, PT_CHAIN_SQUARE}};
     for (const auto &o : ops)
         if (name == o.name && n == o.n) return o.op;
     return -1;
@@ -186,7 +204,8 @@ void chain_up(group *g) {
             g->program.push_back(in);
             continue;
         }
-        const bool left = taken && in.places[1] == at, right = taken && in.count == 3 && in.places[2] == at;
+        const bool left = taken && in.places[1] == at,
+                   right = taken && in.count == 3 && in.places[2] == at;
         const bool joins = (left || right) && run.wide == in.wide
             && (!(left && right) || in.arithmetic == PT_CHAIN_ADD || in.arithmetic == PT_CHAIN_MUL);
         const bool both = joins && left && right;
@@ -209,7 +228,8 @@ void chain_up(group *g) {
             const bool second = joins ? right : in.one == 1;
             const int other = second ? 1 : 2;
             if (!joins) add(PT_CHAIN_LOAD, in.places[second ? 2 : 1]);
-            add((second ? reversed : in.arithmetic) + (in.one == other ? int(PT_CHAIN_NUMBER) : 0), in.places[other]);
+            add((second ? reversed : in.arithmetic) + (in.one == other ? int(PT_CHAIN_NUMBER) : 0),
+                in.places[other]);
         }
         at = in.places[0];
         taken++;
@@ -229,7 +249,8 @@ void builder::note_last_readers() {
 void builder::choose_row(const std::vector<candidate> &candidates) {
     for (const candidate &c : candidates)
         for (const form &f : c.forms)
-            if (f.kind >= PERIODIC && f.period >= LEAST_ROW && (!g->row || f.period < g->row)) g->row = f.period;
+            if (f.kind >= PERIODIC && f.period >= LEAST_ROW && (!g->row || f.period < g->row))
+                g->row = f.period;
 }
 
 /* Adds conversions of slot or stream `place` to another dtype; the new slot. */
@@ -245,7 +266,8 @@ int builder::convert(int place, int from, int middle, int to) {
     return place;
 }
 
-/* The instruction of a step without its places: the loop, which may take one operand as a number. */
+/* The instruction of a step without its places: the loop, which may take one operand as a number.
+ */
 instruction builder::loop_of(const step &s, const loop_dtypes &dtypes, const candidate &c) const {
     const int n = int(s.views.size()), loop = dtypes.loop;
     instruction in;
@@ -256,14 +278,16 @@ instruction builder::loop_of(const step &s, const loop_dtypes &dtypes, const can
     int singles = 0, at_single = 0;
     for (int k = 1; k < n; k++) {
         const form &f = c.forms[k];
-        if (f.kind == SINGLE || (f.kind == REPEATED && has_rows(f) && dtypes.reads(s.views[size_t(k)].dtype)))
+        if (f.kind == SINGLE ||
+            (f.kind == REPEATED && has_rows(f) && dtypes.reads(s.views[size_t(k)].dtype)))
             singles++, at_single = k;
     }
     if (n == 3 && singles == 1) {
         pt_loop special = at_single == 2 ? s.op->vs[loop] : s.op->sv[loop];
         if (special) in.loop = special, in.one = at_single;
     }
-    if (loop == dtypes.result && (loop == PT_FLOAT32 || loop == PT_FLOAT64) && (singles == 0 || in.one)) {
+    if (loop == dtypes.result && (loop == PT_FLOAT32 || loop == PT_FLOAT64) &&
+        (singles == 0 || in.one)) {
         in.arithmetic = arithmetic_of(s.name, n);
         in.wide = loop == PT_FLOAT64;
     }
@@ -271,7 +295,8 @@ instruction builder::loop_of(const step &s, const loop_dtypes &dtypes, const can
 }
 
 /* Sets the places of what step i reads; the slots that are free behind it. */
-std::vector<int> builder::read_operands(size_t i, const loop_dtypes &dtypes, const candidate &c, instruction *in) {
+std::vector<int> builder::read_operands(size_t i, const loop_dtypes &dtypes, const candidate &c,
+                                        instruction *in) {
     const step &s = g->steps[i];
     std::vector<int> dying;
     for (int k = 1; k < in->count; k++) {
@@ -283,9 +308,12 @@ std::vector<int> builder::read_operands(size_t i, const loop_dtypes &dtypes, con
             in->places[k] = known->second;
         } else {
             const form &f = c.forms[k];
-            stream t = {int(i), k, f.kind, f.period, f.stride, f.count, int(ITEMSIZE[from]), -1, false};
-            const bool in_place = f.kind == FLAT || (k == in->one && direct) || (f.kind == PERIODIC && has_rows(f));
-            if (!in_place) t.slot = g->slots++; /* gathered before each tile, or once: never anybody else's */
+            stream t = {int(i), k,    f.kind, f.period, f.stride, f.count, int(ITEMSIZE[from]),
+                        -1,     false};
+            const bool in_place =
+                f.kind == FLAT || (k == in->one && direct) || (f.kind == PERIODIC && has_rows(f));
+            if (!in_place)
+                t.slot = g->slots++; /* gathered before each tile, or once: never anybody else's */
             by_rows |= in_place && f.kind >= PERIODIC;
             g->streams.push_back(t);
             in->places[k] = t.slot >= 0 ? t.slot : -int(g->streams.size());
@@ -298,11 +326,13 @@ std::vector<int> builder::read_operands(size_t i, const loop_dtypes &dtypes, con
     return dying;
 }
 
-/* Slots whose last reader step i is are free for its result: a loop may write over what it reads. */
+/* Slots whose last reader step i is are free for its result: a loop may write over what it reads.
+ */
 void builder::end_slots(size_t i, std::vector<int> *dying) {
     const operand &written = g->steps[i].operands[0];
     for (auto it = slot_of.begin(); it != slot_of.end();) {
-        const bool written_here = it->first.first == written.buffer && it->first.second == written.offset;
+        const bool written_here =
+            it->first.first == written.buffer && it->first.second == written.offset;
         if (last[it->first] == i && !written_here) {
             dying->push_back(it->second);
             it = slot_of.erase(it);
@@ -313,14 +343,17 @@ void builder::end_slots(size_t i, std::vector<int> *dying) {
 }
 
 /* Adds the loop of step i and the conversions of what it gives, to a slot or to memory. */
-void builder::write_result(size_t i, const loop_dtypes &dtypes, instruction in, const std::vector<int> &dying) {
+void builder::write_result(size_t i, const loop_dtypes &dtypes, instruction in,
+                           const std::vector<int> &dying) {
     const step &s = g->steps[i];
     const operand &o = s.operands[0];
-    const int to = s.views[0].dtype, rounded = dtypes.is_copy ? to : s.loop_out, result = dtypes.result;
+    const int to = s.views[0].dtype, rounded = dtypes.is_copy ? to : s.loop_out,
+              result = dtypes.result;
     const bool stored_as_is = dtypes.is_copy || (to == result && result == rounded);
     const bool stays = inside[size_t(o.buffer)];
     /* Element for element: where sizes differ, a loop would write over what it has yet to read. */
-    const bool over = stored_as_is && !dtypes.is_copy && (in.count == 1 || ITEMSIZE[dtypes.loop] == ITEMSIZE[to]);
+    const bool over =
+        stored_as_is && !dtypes.is_copy && (in.count == 1 || ITEMSIZE[dtypes.loop] == ITEMSIZE[to]);
     if (over) give(dying);
     int place;
     if (stays) {
@@ -373,15 +406,18 @@ candidate candidate_of(const step &s) {
     w.numel = s.views[0].numel;
     make_plan(&w, views, n, 8);
     for (int k = 0; k < n; k++)
-        if (w.data[k] != views[k]->data || !form_of(w, k, ITEMSIZE[views[k]->dtype], &c.forms[k])) return c;
+        if (w.data[k] != views[k]->data || !form_of(w, k, ITEMSIZE[views[k]->dtype], &c.forms[k]))
+            return c;
     if (c.forms[0].kind != FLAT) return c;
     c.numel = s.views[0].numel;
     c.taken = true;
     return c;
 }
 
-/* The program of g->steps, whose buffers in `inside` are used by them alone. False: it needs too many slots. */
-static bool make_program(group *g, const std::vector<candidate> &candidates, const std::vector<bool> &inside) {
+/* The program of g->steps, whose buffers in `inside` are used by them alone. False: it needs too
+ * many slots. */
+static bool make_program(group *g, const std::vector<candidate> &candidates,
+                         const std::vector<bool> &inside) {
     builder b(g, inside);
     b.note_last_readers();
     b.choose_row(candidates);
@@ -400,8 +436,10 @@ static bool make_program(group *g, const std::vector<candidate> &candidates, con
     return true;
 }
 
-/* Some steps as a group, or nothing. `named` says of each buffer how many operands of all steps lie in it. */
-static std::unique_ptr<step> make_group(pt_plan *p, const std::vector<step *> &members, const std::vector<candidate> &own,
+/* Some steps as a group, or nothing. `named` says of each buffer how many operands of all steps lie
+ * in it. */
+static std::unique_ptr<step> make_group(pt_plan *p, const std::vector<step *> &members,
+                                        const std::vector<candidate> &own,
                                         const std::vector<int> &named) {
     auto g = std::make_unique<group>();
     std::vector<bool> inside(p->buffers.size(), false);
@@ -410,18 +448,21 @@ static std::unique_ptr<step> make_group(pt_plan *p, const std::vector<step *> &m
         for (const operand &o : s->operands)
             if (o.buffer >= 0) count[o.buffer]++;
     for (const auto &of : count)
-        inside[size_t(of.first)] = p->buffers[size_t(of.first)].kind == PT_BUFFER_TEMPORARY && of.second == named[size_t(of.first)];
+        inside[size_t(of.first)] = p->buffers[size_t(of.first)].kind == PT_BUFFER_TEMPORARY &&
+                                   of.second == named[size_t(of.first)];
     /* What is read in another order than it was written in, or in parts, stays memory. */
     std::map<int, use> seen;
     for (size_t i = 0; i < members.size(); i++)
         for (const use &u : uses_of(*members[i], own[i])) {
             auto known = seen.insert({u.buffer, u});
             const use &other = known.first->second;
-            if (!in_step(u, other) || (known.second && !u.written)) inside[size_t(u.buffer)] = false;
+            if (!in_step(u, other) || (known.second && !u.written))
+                inside[size_t(u.buffer)] = false;
         }
     g->numel = own[0].numel;
     for (step *s : members)
-        g->steps.push_back(std::move(*s));              /* vectors keep their memory, and with it what points into them */
+        g->steps.push_back(
+            std::move(*s)); /* vectors keep their memory, and with it what points into them */
     if (!make_program(g.get(), own, inside)) {
         for (size_t k = 0; k < members.size(); k++) *members[k] = std::move(g->steps[k]);
         return nullptr;
@@ -447,7 +488,8 @@ std::vector<int> uses_of_buffers(pt_plan *p) {
     return named;
 }
 
-std::unique_ptr<step> group_of_one(pt_plan *p, std::unique_ptr<step> s, const std::vector<int> &named) {
+std::unique_ptr<step> group_of_one(pt_plan *p, std::unique_ptr<step> s,
+                                   const std::vector<int> &named) {
     std::vector<step *> members = {s.get()};
     std::unique_ptr<step> whole = make_group(p, members, {candidate_of(*s)}, named);
     return whole ? std::move(whole) : std::move(s);
@@ -465,10 +507,12 @@ void fuse(pt_plan *p) {
             order.push_back(std::move(p->steps[first]));
             continue;
         }
-        /* Steps of other sizes that stand between members of the group and need none of them go before it. */
+        /* Steps of other sizes that stand between members of the group and need none of them go
+         * before it. */
         std::vector<use> uses = uses_of(*p->steps[first], candidates[first]);
         std::vector<size_t> members = {first}, between, ahead;
-        for (size_t i = first + 1; i < n && members.size() < MOST_STEPS && between.size() < MOST_BETWEEN; i++) {
+        for (size_t i = first + 1;
+             i < n && members.size() < MOST_STEPS && between.size() < MOST_BETWEEN; i++) {
             if (!p->steps[i]) continue;
             step &s = *p->steps[i];
             if (candidates[i].taken && candidates[i].numel == candidates[first].numel) {
@@ -573,7 +617,9 @@ static void gather(const stream &t, const char *data, int64_t i, int64_t c, char
     while (done < c) {
         const int64_t run = std::min(period - at, c - done);
         if (t.form == PERIODIC) memcpy(slot + done * size, data + at * size, size_t(run * size));
-        else load_block(slot + done * size, data + (i + done) / period % t.count * t.stride, 1, run, 0, 0, size);
+        else
+            load_block(slot + done * size, data + (i + done) / period % t.count * t.stride, 1, run,
+                       0, 0, size);
         done += run;
         at = 0;
     }
@@ -583,20 +629,26 @@ void run_tiles(const group &g, const char *const *data, int64_t begin, int64_t e
     struct alignas(64) { char bytes[MAX_SLOTS][SLOT_BYTES]; } slots;
     const size_t n = g.slots ? g.streams.size() : 0;    /* of those that may have to be gathered */
     for (size_t k = 0; k < n; k++)
-        if (g.streams[k].form == SINGLE && g.streams[k].slot >= 0) gather(g.streams[k], data[k], 0, TILE, slots.bytes[g.streams[k].slot]);
+        if (g.streams[k].form == SINGLE && g.streams[k].slot >= 0)
+            gather(g.streams[k], data[k], 0, TILE, slots.bytes[g.streams[k].slot]);
     /* What needs no slots is one loop; rows are cut into tiles of one length. */
     const int64_t tiles = (g.row + TILE - 1) / TILE;
-    const int64_t tile = !g.slots && g.program.size() == 1 ? end : g.row ? (g.row + tiles - 1) / tiles : int64_t(TILE);
+    const int64_t tile = !g.slots && g.program.size() == 1 ? end
+                         : g.row                           ? (g.row + tiles - 1) / tiles
+                                                           : int64_t(TILE);
     for (int64_t i = begin, c; i < end; i += c) {
         c = std::min(tile, end - i);
         if (g.row) c = std::min(c, g.row - i % g.row);
         for (size_t k = 0; k < n; k++)
-            if (g.streams[k].form >= PERIODIC && g.streams[k].slot >= 0) gather(g.streams[k], data[k], i, c, slots.bytes[g.streams[k].slot]);
+            if (g.streams[k].form >= PERIODIC && g.streams[k].slot >= 0)
+                gather(g.streams[k], data[k], i, c, slots.bytes[g.streams[k].slot]);
         auto address = [&](int place) {
             if (place >= 0) return slots.bytes[place];
             const stream &t = g.streams[size_t(-1 - place)];
-            const int64_t at = t.form == FLAT ? i * t.itemsize : t.form == SINGLE ? 0
-                : t.form == PERIODIC ? i % t.period * t.itemsize : i / t.period % t.count * t.stride;
+            const int64_t at = t.form == FLAT       ? i * t.itemsize
+                               : t.form == SINGLE   ? 0
+                               : t.form == PERIODIC ? i % t.period * t.itemsize
+                                                    : i / t.period % t.count * t.stride;
             return const_cast<char *>(data[-1 - place]) + at;
         };
         for (const instruction &in : g.program) {
@@ -619,7 +671,8 @@ void run_group(const group &g) {
     parallel_for(g.numel, grain, [&](int64_t begin, int64_t end) {
         const char *data[MOST_STREAMS];
         for (size_t k = 0; k < g.streams.size(); k++)
-            data[k] = g.steps[size_t(g.streams[k].view_of_step)].views[size_t(g.streams[k].view)].data;
+            data[k] =
+                g.steps[size_t(g.streams[k].view_of_step)].views[size_t(g.streams[k].view)].data;
         run_tiles(g, data, begin, end);
     });
 }

@@ -10,7 +10,8 @@ using namespace pt;
 namespace {
 
 const int64_t ALIGNMENT = 64;
-const int64_t LEAST_GUEST = 65536;     /* bytes: to bind a smaller buffer at each run costs more than its memory */
+const int64_t LEAST_GUEST =
+    65536;     /* bytes: to bind a smaller buffer at each run costs more than its memory */
 
 /* The buffer that an address lies in; -1: none. */
 int find(const pt_plan *p, const char *data) {
@@ -26,8 +27,10 @@ int spoil(pt_plan *p, const char *why) {
     return -1;
 }
 
-/* The places of all views of a step, and their sizes in memory of the step. False: memory that nobody named. */
-bool take_views(pt_plan *p, step *s, const pt_view *out, int nout, const pt_view *in, int nin, const double *numbers[]) {
+/* The places of all views of a step, and their sizes in memory of the step. False: memory that
+ * nobody named. */
+bool take_views(pt_plan *p, step *s, const pt_view *out, int nout, const pt_view *in, int nin,
+                const double *numbers[]) {
     s->nout = nout;
     size_t room = 0;
     for (int k = 0; k < nout + nin; k++) {
@@ -87,31 +90,36 @@ void note_uses(pt_plan *p) {
         });
 }
 
-/* Whether two buffers may share memory from the same place on: one is done with, or written over, when the other begins. */
+/* Whether two buffers may share memory from the same place on: one is done with, or written over,
+ * when the other begins. */
 bool may_share(const pt_plan *p, const buffer &a, const buffer &b) {
     const buffer &before = a.last <= b.last ? a : b, &behind = &before == &a ? b : a;
     if (before.last < behind.first) return true;
-    return before.last == behind.first && before.nbytes >= behind.nbytes
-        && may_overwrite(p, *p->steps[size_t(behind.first)], int(&behind - p->buffers.data()), int(&before - p->buffers.data()));
+    return before.last == behind.first && before.nbytes >= behind.nbytes &&
+           may_overwrite(p, *p->steps[size_t(behind.first)], int(&behind - p->buffers.data()),
+                         int(&before - p->buffers.data()));
 }
 
 /* Whether memory [at, at + nbytes) is free for a buffer, among those that have places there. */
 bool is_free(const pt_plan *p, const std::vector<buffer *> &placed, const buffer &b, int64_t at) {
     for (const buffer *other : placed)
-        if (at < other->place + other->nbytes && other->place < at + b.nbytes
-            && !(other->place == at ? may_share(p, b, *other) : other->last < b.first || other->first > b.last)) return false;
+        if (at < other->place + other->nbytes && other->place < at + b.nbytes &&
+            !(other->place == at ? may_share(p, b, *other)
+                                 : other->last < b.first || other->first > b.last))
+            return false;
     return true;
 }
 
-/* Places of temporary buffers: in a result that is written later, or else in the arena; large ones first, each at the
- * lowest place that is free while it lives. */
+/* Places of temporary buffers: in a result that is written later, or else in the arena; large ones
+ * first, each at the lowest place that is free while it lives. */
 void place(pt_plan *p) {
     std::vector<buffer *> temporary, placed;
     std::vector<std::vector<buffer *>> inside(p->buffers.size());
     for (buffer &b : p->buffers)
         if (b.kind == PT_BUFFER_TEMPORARY && b.first >= 0) temporary.push_back(&b);
     std::stable_sort(temporary.begin(), temporary.end(), [](const buffer *a, const buffer *b) {
-        return a->nbytes != b->nbytes ? a->nbytes > b->nbytes : a->last > b->last;     /* a result takes the last ones */
+        return a->nbytes != b->nbytes ? a->nbytes > b->nbytes
+                                      : a->last > b->last; /* a result takes the last ones */
     });
     p->arena_bytes = 0;
     p->guests.assign(p->buffers.size(), {});
@@ -120,8 +128,11 @@ void place(pt_plan *p) {
         b->place = 0;
         for (size_t k = 0; k < p->buffers.size() && b->host < 0 && b->nbytes >= LEAST_GUEST; k++) {
             const buffer &result = p->buffers[k];
-            if (result.kind != PT_BUFFER_RESULT || result.nbytes < b->nbytes || result.first < 0) continue;
-            if (!may_share(p, *b, result) || b->first > result.first || !is_free(p, inside[k], *b, 0)) continue;
+            if (result.kind != PT_BUFFER_RESULT || result.nbytes < b->nbytes || result.first < 0)
+                continue;
+            if (!may_share(p, *b, result) || b->first > result.first ||
+                !is_free(p, inside[k], *b, 0))
+                continue;
             b->host = int(k);
             inside[k].push_back(b);
             p->guests[k].push_back(int(b - p->buffers.data()));
@@ -130,7 +141,8 @@ void place(pt_plan *p) {
         std::vector<int64_t> places = {0};
         for (const buffer *other : placed) {
             places.push_back(other->place);
-            places.push_back((other->place + other->nbytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
+            places.push_back((other->place + other->nbytes + ALIGNMENT - 1) / ALIGNMENT *
+                             ALIGNMENT);
         }
         std::sort(places.begin(), places.end());
         for (int64_t at : places) {
@@ -148,7 +160,8 @@ void collect_patches(pt_plan *p) {
         each_step(p, *whole, [&](step &s) {
             if (s.kind == PAUSE) return;
             each_operand(s, [&](size_t k) {
-                p->patches[size_t(s.operands[k].buffer)].push_back({&s.views[k].data, s.operands[k].offset});
+                p->patches[size_t(s.operands[k].buffer)].push_back({&s.views[k].data,
+                                                                    s.operands[k].offset});
             });
         });
 }
@@ -182,7 +195,8 @@ int pt_plan_add_buffer(pt_plan *p, char *data, int64_t nbytes) {
 
 int pt_plan_buffer_of(const pt_plan *p, const char *data) { return find(p, data); }
 
-int pt_plan_add_kernel(pt_plan *p, const char *name, pt_kernel kernel, const pt_call *call, int random) {
+int pt_plan_add_kernel(pt_plan *p, const char *name, pt_kernel kernel, const pt_call *call,
+                       int random) {
     auto s = std::make_unique<step>();
     s->kind = KERNEL;
     s->name = name;
@@ -198,8 +212,9 @@ int pt_plan_add_kernel(pt_plan *p, const char *name, pt_kernel kernel, const pt_
     return 0;
 }
 
-int pt_plan_add_loops(pt_plan *p, const pt_elementwise *op, int compute, int loop_out, const pt_view *out,
-                      const pt_view *in, int nin, const void *params, int64_t params_bytes) {
+int pt_plan_add_loops(pt_plan *p, const pt_elementwise *op, int compute, int loop_out,
+                      const pt_view *out, const pt_view *in, int nin, const void *params,
+                      int64_t params_bytes) {
     if (!out->numel) return 0;
     auto s = std::make_unique<step>();
     s->kind = LOOPS;
@@ -207,12 +222,14 @@ int pt_plan_add_loops(pt_plan *p, const pt_elementwise *op, int compute, int loo
     s->op = op;
     s->compute = compute;
     s->loop_out = loop_out;
-    /* A number among the operands lies on the caller's stack: it is of no buffer, and no stride moves along it. */
+    /* A number among the operands lies on the caller's stack: it is of no buffer, and no stride
+     * moves along it. */
     const double *numbers[PT_MAX_ELEMENTWISE_INPUTS] = {};
     for (int k = 0; k < nin; k++) {
         bool still = true;
         for (int d = 0; d < in[k].ndim; d++) still &= in[k].strides[d] == 0;
-        if (still && find(p, in[k].data) < 0) numbers[k] = reinterpret_cast<const double *>(in[k].data);
+        if (still && find(p, in[k].data) < 0)
+            numbers[k] = reinterpret_cast<const double *>(in[k].data);
     }
     if (!take_views(p, s.get(), out, 1, in, nin, numbers)) return -1;
     const size_t room = size_t(params_bytes) / sizeof(double);
@@ -247,7 +264,9 @@ void pt_plan_add_pause(pt_plan *p) {
     append(p, std::move(s));
 }
 
-void pt_plan_pause_reads(pt_plan *p, int buffer) { p->steps.back()->operands.push_back({buffer, 0}); }
+void pt_plan_pause_reads(pt_plan *p, int buffer) {
+    p->steps.back()->operands.push_back({buffer, 0});
+}
 
 void pt_plan_spoil(pt_plan *p, const char *why) {
     if (p->is_spoilt) return;
@@ -288,7 +307,8 @@ void pt_plan_finish(pt_plan *p, int fused) {
         p->draws |= s->random;
         p->work = std::max(p->work, work_of(*s));
         if (s->kind == GROUP)
-            for (const step &inner : p->groups[size_t(s->group)]->steps) p->work = std::max(p->work, work_of(inner));
+            for (const step &inner : p->groups[size_t(s->group)]->steps)
+                p->work = std::max(p->work, work_of(inner));
     }
     p->by_address.clear();              /* what was recorded may be freed now */
 }
@@ -299,7 +319,8 @@ int64_t pt_plan_work(const pt_plan *p) { return p->work; }
 int64_t pt_plan_draws(const pt_plan *p, int64_t at) {
     int64_t n = 0;
     if (p->draws)
-        for (; at < int64_t(p->steps.size()) && p->steps[size_t(at)]->kind != PAUSE; at++) n += p->steps[size_t(at)]->random;
+        for (; at < int64_t(p->steps.size()) && p->steps[size_t(at)]->kind != PAUSE; at++)
+            n += p->steps[size_t(at)]->random;
     return n;
 }
 
@@ -310,7 +331,7 @@ const char *pt_plan_step_name(const pt_plan *p, int64_t i) {
 int pt_plan_make_tile(pt_plan *p) {
     if (p->steps.size() != 1) return 0;
     if (candidate_of(*p->steps[0]).taken) {
-        const auto uses = uses_of_buffers(p);       /* which reads the step: before it is moved from */
+        const auto uses = uses_of_buffers(p); /* which reads the step: before it is moved from */
         p->steps[0] = group_of_one(p, std::move(p->steps[0]), uses);
         collect_patches(p);
     }
@@ -323,14 +344,16 @@ void pt_plan_run_tile(const pt_plan *p, char *const *buffers, int64_t count) {
     for (size_t k = 0; k < g.streams.size(); k++) {
         const step &s = g.steps[size_t(g.streams[k].view_of_step)];
         const operand &o = s.operands[size_t(g.streams[k].view)];
-        data[k] = o.buffer >= 0 ? buffers[o.buffer] + o.offset : s.views[size_t(g.streams[k].view)].data;
+        data[k] =
+            o.buffer >= 0 ? buffers[o.buffer] + o.offset : s.views[size_t(g.streams[k].view)].data;
     }
     run_tiles(g, data, 0, count);
 }
 
 void pt_plan_set_arena(pt_plan *p, char *arena) {
     for (size_t k = 0; k < p->buffers.size(); k++)
-        if (p->buffers[k].kind == PT_BUFFER_TEMPORARY && p->buffers[k].first >= 0 && p->buffers[k].host < 0)
+        if (p->buffers[k].kind == PT_BUFFER_TEMPORARY && p->buffers[k].first >= 0 &&
+            p->buffers[k].host < 0)
             pt_plan_bind(p, int(k), arena + p->buffers[k].place);
 }
 
@@ -358,8 +381,9 @@ int pt_plan_run(pt_plan *p, int64_t *at, uint64_t seed, uint64_t offset, const c
             *error = s.call.error;
             break;
         case LOOPS:
-            status = pt_elementwise_run(s.op, s.compute, s.loop_out, s.views.data(), s.views.data() + 1,
-                                        int(s.views.size()) - 1, s.values.data() + 2 * (s.views.size() - 1));
+            status = pt_elementwise_run(s.op, s.compute, s.loop_out, s.views.data(),
+                                        s.views.data() + 1, int(s.views.size()) - 1,
+                                        s.values.data() + 2 * (s.views.size() - 1));
             *error = "there is no loop";
             break;
         case COPY:

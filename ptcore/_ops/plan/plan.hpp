@@ -18,7 +18,8 @@ enum { FLAT, SINGLE, PERIODIC, REPEATED };
 
 struct form {
     int kind;
-    int64_t period, stride, bytes;      /* PERIODIC: elements; REPEATED: times an element counts; bytes to the next; of all */
+    int64_t period, stride, bytes; /* PERIODIC: elements; REPEATED: times an element counts; bytes
+                                      to the next; of all */
     int64_t count = 0;                  /* REPEATED: elements until the first comes again */
 };
 
@@ -39,7 +40,8 @@ struct step {
     std::vector<operand> operands;      /* of the views */
     std::vector<pt_param> params;
     std::vector<int64_t> numbers;       /* what views and parameters point to */
-    std::vector<double> values;         /* of numbers among the operands of a loop, two each; then its parameters */
+    std::vector<double>
+        values; /* of numbers among the operands of a loop, two each; then its parameters */
     int nout = 0;
     int group = -1;                     /* of a GROUP, or of ROWS */
 };
@@ -69,7 +71,7 @@ struct stream {
     int form;                           /* FLAT ... */
     int64_t period, stride, count;      /* as in a form */
     int itemsize;
-    int slot;                           /* where a stream that is no run of memory is gathered; -1 */
+    int slot; /* where a stream that is no run of memory is gathered; -1 */
     bool written;
 };
 
@@ -79,12 +81,13 @@ struct group {
     std::vector<stream> streams;
     std::vector<chain> chains;
     int slots = 0;
-    int64_t row = 0;                    /* tiles end where this many elements do, so that streams that repeat need no slot; or 0 */
+    int64_t row = 0; /* tiles end where this many elements do, so that streams that repeat need no
+                        slot; or 0 */
     int64_t numel = 0, cost = 0;
 };
 
-/* An operand of a step that works row by row: `pitch` bytes from one row to the next, 0 where all rows have the same.
- * After `wrap` rows, if that is not 0, the first one comes again. */
+/* An operand of a step that works row by row: `pitch` bytes from one row to the next, 0 where all
+ * rows have the same. After `wrap` rows, if that is not 0, the first one comes again. */
 struct piece {
     int buffer;
     int64_t offset, bytes, pitch, wrap;
@@ -96,7 +99,8 @@ inline bool in_step(const piece &a, const piece &b) {
     return a.pitch && a.pitch == b.pitch && a.wrap == b.wrap && a.offset == b.offset;
 }
 
-/* A step of a row group: a GROUP, or a kernel with its views of a whole block of rows and of the last one. */
+/* A step of a row group: a GROUP, or a kernel with its views of a whole block of rows and of the
+ * last one. */
 struct member {
     std::unique_ptr<step> of;
     std::vector<piece> pieces;          /* of the streams, or of the views */
@@ -107,7 +111,8 @@ struct member {
 struct row_group {
     std::vector<member> members;
     int64_t rows = 0;
-    int64_t span = 0, block = 0;        /* rows until one of an operand comes again, which end a block; rows of a block */
+    int64_t span = 0, block = 0; /* rows until one of an operand comes again, which end a block;
+                                    rows of a block */
     int64_t local_bytes = 0;
     char error[256];                    /* of the kernel that failed */
 };
@@ -116,7 +121,7 @@ struct buffer {
     char *data = nullptr;
     int64_t nbytes = 0, place = 0;
     int kind = PT_BUFFER_TEMPORARY;
-    int host = -1;                      /* the result whose memory a temporary one is in before that is written */
+    int host = -1; /* the result whose memory a temporary one is in before that is written */
     int64_t first = -1, last = -1;      /* steps that name it */
     bool written = false;
 };
@@ -136,7 +141,7 @@ struct pt_plan {
     std::vector<std::unique_ptr<pt::group>> groups;
     std::vector<std::unique_ptr<pt::row_group>> row_groups;
     std::vector<std::vector<pt::patch>> patches;        /* of each buffer */
-    std::vector<std::vector<int>> guests;               /* of each result: temporary buffers in its memory */
+    std::vector<std::vector<int>> guests; /* of each result: temporary buffers in its memory */
     std::string spoilt;
     bool is_spoilt = false, is_dry = false;
     int64_t arena_bytes = 0, work = 0;
@@ -144,7 +149,11 @@ struct pt_plan {
 };
 
 namespace pt {
-enum { MOST_OPERANDS = PT_MAX_ELEMENTWISE_INPUTS + 1, MOST_STEPS = 64, MOST_STREAMS = MOST_STEPS * MOST_OPERANDS };
+enum {
+    MOST_OPERANDS = PT_MAX_ELEMENTWISE_INPUTS + 1,
+    MOST_STEPS = 64,
+    MOST_STREAMS = MOST_STEPS * MOST_OPERANDS
+};
 
 /* Whether a step can be one of a group, and how its operands lie. */
 struct candidate {
@@ -170,15 +179,17 @@ std::vector<int> uses_of_buffers(pt_plan *p);
 /* Puts runs of elementwise steps into groups. */
 void fuse(pt_plan *p);
 /* Makes a group of one elementwise step. */
-std::unique_ptr<step> group_of_one(pt_plan *p, std::unique_ptr<step> s, const std::vector<int> &named);
+std::unique_ptr<step> group_of_one(pt_plan *p, std::unique_ptr<step> s,
+                                   const std::vector<int> &named);
 /* Puts steps that work row by row, and the elementwise ones around them, into row groups. */
 void fuse_rows(pt_plan *p);
 template<class Use> bool overlap(const Use &a, const Use &b) {
-    return a.buffer >= 0 && a.buffer == b.buffer && a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
+    return a.buffer >= 0 && a.buffer == b.buffer && a.offset < b.offset + b.bytes &&
+           b.offset < a.offset + a.bytes;
 }
 
-/* Whether a step with some uses of buffers may join steps with others: what is written is used elsewhere only in step,
- * that is at the same place of the same tile or row. */
+/* Whether a step with some uses of buffers may join steps with others: what is written is used
+ * elsewhere only in step, that is at the same place of the same tile or row. */
 template<class Use> bool fits(const std::vector<Use> &uses, const std::vector<Use> &more) {
     for (const Use &a : more)
         for (const Use &b : uses)
@@ -192,7 +203,8 @@ template<class Use> bool may_go_first(pt_plan *p, step &s, const std::vector<Use
     each_step(p, s, [&](const step &inner) {
         for (size_t k = 0; k < inner.operands.size(); k++)
             for (const Use &u : uses)
-                if (inner.operands[k].buffer == u.buffer && (u.written || int(k) < inner.nout)) may = false;
+                if (inner.operands[k].buffer == u.buffer && (u.written || int(k) < inner.nout))
+                    may = false;
     });
     return may;
 }
@@ -200,7 +212,8 @@ void run_group(const group &g);
 /* The elements [begin, end) of a group whose streams are at data[0], ... */
 void run_tiles(const group &g, const char *const *data, int64_t begin, int64_t end);
 int run_rows(row_group &g, const pt_plan *p);
-/* Whether a step may write one buffer over another one, which lies at the same address and which it reads last. */
+/* Whether a step may write one buffer over another one, which lies at the same address and which it
+ * reads last. */
 bool may_overwrite(const pt_plan *p, const step &s, int out, int in);
 bool rows_may_overwrite(const row_group &g, int out, int in);
 }

@@ -1,8 +1,10 @@
-/* Row groups: kernels that work row by row, as softmax, norms and reductions of the last dims do, and the elementwise
- * steps around them. They run block by block of rows, so that what one step gives the next one stays in the cache.
+/* Row groups: kernels that work row by row, as softmax, norms and reductions of the last dims do,
+ * and the elementwise steps around them. They run block by block of rows, so that what one step
+ * gives the next one stays in the cache.
  *
- * A kernel is called with views of some of the rows: it must give each row the bits that it has in a call of all rows.
- * What is used by the steps of one row group alone has no memory in the plan, but a block's in each thread.
+ * A kernel is called with views of some of the rows: it must give each row the bits that it has in
+ * a call of all rows. What is used by the steps of one row group alone has no memory in the plan,
+ * but a block's in each thread.
  */
 #include "plan.hpp"
 #include "loops.h"
@@ -20,7 +22,7 @@ using namespace pt;
 namespace {
 
 enum { MOST_MEMBERS = 32, MOST_BETWEEN = 16, MOST_VIEWS = 8 };
-const int64_t BLOCK_BYTES = 262144;         /* of the rows that the members of a group work on at once */
+const int64_t BLOCK_BYTES = 262144; /* of the rows that the members of a group work on at once */
 const int64_t ROW_BYTES = 524288;           /* of the largest row that is taken */
 const int64_t LEAST_BLOCK = 16384;          /* less is not worth the calls */
 const int64_t LEAST_BYTES = 524288;         /* smaller ones stay in the cache anyway */
@@ -28,8 +30,9 @@ const int64_t ALIGNMENT = 64;
 
 /* ---- kernels that work row by row ---- */
 
-/* What of the first input is a row: the last dim (`dim`), the last ones (`count`, `dims`), or a sample. Reductions add
- * up rows of at most SHORT elements in one of two ways, by the number of rows. */
+/* What of the first input is a row: the last dim (`dim`), the last ones (`count`, `dims`), or a
+ * sample. Reductions add up rows of at most SHORT elements in one of two ways, by the number of
+ * rows. */
 enum { DIM, REDUCED_DIM, REDUCED_DIMS, TRAILING, SAMPLE };
 const int64_t SHORT = 16;
 
@@ -39,14 +42,28 @@ struct rowwise {
     int inputs;                 /* the first ones have rows, the others are for all rows */
     pt_kernel kernel = nullptr; /* the one in use */
 };
-rowwise KERNELS[] = {
-    {"softmax", DIM, 0, 1}, {"log_softmax", DIM, 0, 1}, {"softmax_backward", DIM, 0, 2}, {"log_softmax_backward", DIM, 0, 2},
-    {"layer_norm", TRAILING, 0, 1}, {"group_norm", SAMPLE, 0, 1},
-    {"sum", REDUCED_DIMS, 0, 1}, {"mean", REDUCED_DIMS, 0, 1}, {"nansum", REDUCED_DIMS, 0, 1}, {"prod", REDUCED_DIMS, 0, 1},
-    {"var", REDUCED_DIMS, 0, 1}, {"vector_norm", REDUCED_DIMS, 1, 1}, {"logsumexp", REDUCED_DIMS, 0, 1},
-    {"count_nonzero", REDUCED_DIMS, 0, 1}, {"any", REDUCED_DIMS, 0, 1}, {"all", REDUCED_DIMS, 0, 1},
-    {"amax", REDUCED_DIMS, 0, 1}, {"amin", REDUCED_DIMS, 0, 1}, {"max_dim", REDUCED_DIM, 0, 1}, {"min_dim", REDUCED_DIM, 0, 1},
-    {"argmax", REDUCED_DIM, 0, 1}, {"argmin", REDUCED_DIM, 0, 1}};
+rowwise KERNELS[] = {{"softmax", DIM, 0, 1},
+                     {"log_softmax", DIM, 0, 1},
+                     {"softmax_backward", DIM, 0, 2},
+                     {"log_softmax_backward", DIM, 0, 2},
+                     {"layer_norm", TRAILING, 0, 1},
+                     {"group_norm", SAMPLE, 0, 1},
+                     {"sum", REDUCED_DIMS, 0, 1},
+                     {"mean", REDUCED_DIMS, 0, 1},
+                     {"nansum", REDUCED_DIMS, 0, 1},
+                     {"prod", REDUCED_DIMS, 0, 1},
+                     {"var", REDUCED_DIMS, 0, 1},
+                     {"vector_norm", REDUCED_DIMS, 1, 1},
+                     {"logsumexp", REDUCED_DIMS, 0, 1},
+                     {"count_nonzero", REDUCED_DIMS, 0, 1},
+                     {"any", REDUCED_DIMS, 0, 1},
+                     {"all", REDUCED_DIMS, 0, 1},
+                     {"amax", REDUCED_DIMS, 0, 1},
+                     {"amin", REDUCED_DIMS, 0, 1},
+                     {"max_dim", REDUCED_DIM, 0, 1},
+                     {"min_dim", REDUCED_DIM, 0, 1},
+                     {"argmax", REDUCED_DIM, 0, 1},
+                     {"argmin", REDUCED_DIM, 0, 1}};
 
 const rowwise *find_kernel(const step &s) {
     if (s.kind != KERNEL || s.random || s.views.size() > MOST_VIEWS) return nullptr;
@@ -84,7 +101,8 @@ int leading_dims(const step &s, const rowwise &kernel) {
     return n > SHORT || kernel.kind == DIM || kernel.kind == TRAILING ? x.ndim - last : 0;
 }
 
-/* The rows of a kernel, and how each of its views takes part in them; 0: it is not taken by rows. */
+/* The rows of a kernel, and how each of its views takes part in them; 0: it is not taken by rows.
+ */
 int64_t rows_of(const step &s, std::vector<piece> *pieces, int *leading) {
     const rowwise *kernel = find_kernel(s);
     *leading = kernel ? leading_dims(s, *kernel) : 0;
@@ -97,11 +115,14 @@ int64_t rows_of(const step &s, std::vector<piece> *pieces, int *leading) {
         piece of = {s.operands[k].buffer, s.operands[k].offset, 0, 0, 0, int(k) < s.nout, -1};
         if (v.dtype != PT_NONE && v.numel && v.data) {
             int64_t low = 0, high = 0;
-            for (int d = 0; d < v.ndim; d++) (v.strides[d] < 0 ? low : high) += v.strides[d] * (v.sizes[d] - 1);
+            for (int d = 0; d < v.ndim; d++)
+                (v.strides[d] < 0 ? low : high) += v.strides[d] * (v.sizes[d] - 1);
             of.offset += low * pt_itemsize(v.dtype);
             of.bytes = (high - low + 1) * pt_itemsize(v.dtype);
             if (int(k) < s.nout + kernel->inputs) {
-                if (!v.contiguous || v.ndim < *leading || !std::equal(x.sizes, x.sizes + *leading, v.sizes)) return 0;
+                if (!v.contiguous || v.ndim < *leading ||
+                    !std::equal(x.sizes, x.sizes + *leading, v.sizes))
+                    return 0;
                 of.pitch = of.bytes / rows;
             }
         }
@@ -112,7 +133,8 @@ int64_t rows_of(const step &s, std::vector<piece> *pieces, int *leading) {
 
 /* ---- elementwise steps, by rows ---- */
 
-/* Whether an operand is one row of n elements behind the other, or the same for all; says it of a piece. */
+/* Whether an operand is one row of n elements behind the other, or the same for all; says it of a
+ * piece. */
 bool has_rows(const form &f, int64_t n, int64_t itemsize, piece *of) {
     if (f.kind == FLAT) of->pitch = n * itemsize;
     if (f.kind == FLAT || f.kind == SINGLE) return true;
@@ -139,17 +161,22 @@ bool pieces_by_rows(const pt_plan *p, const step &s, int64_t rows, std::vector<p
         if (g.numel % rows) return false;
         for (const stream &t : g.streams) {
             const step &inner = g.steps[size_t(t.view_of_step)];
-            const int64_t bytes = t.form == FLAT ? g.numel * t.itemsize : t.form == SINGLE ? t.itemsize
-                : t.form == PERIODIC ? t.period * t.itemsize : t.stride * (t.count - 1) + t.itemsize;
-            if (!add(inner.operands[size_t(t.view)], {t.form, t.period, t.stride, bytes, t.count}, g.numel, t.itemsize,
-                     t.written)) return false;
+            const int64_t bytes = t.form == FLAT       ? g.numel * t.itemsize
+                                  : t.form == SINGLE   ? t.itemsize
+                                  : t.form == PERIODIC ? t.period * t.itemsize
+                                                       : t.stride * (t.count - 1) + t.itemsize;
+            if (!add(inner.operands[size_t(t.view)], {t.form, t.period, t.stride, bytes, t.count},
+                     g.numel, t.itemsize, t.written))
+                return false;
         }
         return true;
     }
     const candidate c = candidate_of(s);
     if (!c.taken || c.numel % rows) return false;
     for (size_t k = 0; k < s.views.size(); k++)
-        if (!add(s.operands[k], c.forms[k], c.numel, pt_itemsize(s.views[k].dtype), int(k) < s.nout)) return false;
+        if (!add(s.operands[k], c.forms[k], c.numel, pt_itemsize(s.views[k].dtype),
+                 int(k) < s.nout))
+            return false;
     return true;
 }
 
@@ -185,7 +212,8 @@ struct maker {
         if (rows[i] || !p->steps[i]) return rows[i];
         if (!pieces_by_rows(p, *p->steps[i], 1, &pieces[i])) return 0;
         for (size_t k = i + 1; k < p->steps.size() && k <= i + MOST_BETWEEN; k++) {
-            if (!p->steps[k] || !rows[k] || !pieces_by_rows(p, *p->steps[i], rows[k], &pieces[i])) continue;
+            if (!p->steps[k] || !rows[k] || !pieces_by_rows(p, *p->steps[i], rows[k], &pieces[i]))
+                continue;
             for (const piece &a : pieces[i])
                 for (const piece &b : pieces[k])
                     if (a.written && !b.written && overlap(a, b) && in_step(a, b)) return rows[k];
@@ -213,10 +241,13 @@ void maker::views_of(member *m, int dims, const row_group &g) {
             if (m->pieces[k].pitch) {
                 const size_t at = m->numbers[w].size();
                 for (int d = 0; d < v.ndim; d++)
-                    m->numbers[w].push_back(d < dims - 1 ? 1 : d == dims - 1 ? counts[w] : v.sizes[d]);
+                    m->numbers[w].push_back(d < dims - 1    ? 1
+                                            : d == dims - 1 ? counts[w]
+                                                            : v.sizes[d]);
                 int64_t stride = 1;
                 std::vector<int64_t> strides;
-                for (int d = v.ndim - 1; d >= 0; stride *= m->numbers[w][at + size_t(d--)]) strides.push_back(stride);
+                for (int d = v.ndim - 1; d >= 0; stride *= m->numbers[w][at + size_t(d--)])
+                    strides.push_back(stride);
                 m->numbers[w].insert(m->numbers[w].end(), strides.rbegin(), strides.rend());
                 v.sizes = m->numbers[w].data() + at;
                 v.strides = v.sizes + v.ndim;
@@ -241,7 +272,7 @@ std::unique_ptr<step> maker::make(const std::vector<size_t> &members, int64_t n)
         });
         for (const piece &a : pieces[i]) {
             if (a.buffer < 0) continue;
-            auto known = own.insert({a.buffer, a.written});     /* it is written before it is read */
+            auto known = own.insert({a.buffer, a.written}); /* it is written before it is read */
             if (a.pitch && !a.wrap) {
                 auto first = buffers.insert({a.buffer, a});
                 if (in_step(first.first->second, a)) continue;
@@ -251,7 +282,8 @@ std::unique_ptr<step> maker::make(const std::vector<size_t> &members, int64_t n)
     }
     int64_t pitch = 0;
     for (const auto &of : buffers) pitch += of.second.pitch;
-    if (!kernels || members.size() < 2 || pitch * n < LEAST_BYTES || pitch > ROW_BYTES) return nullptr;
+    if (!kernels || members.size() < 2 || pitch * n < LEAST_BYTES || pitch > ROW_BYTES)
+        return nullptr;
     for (size_t i : members) {
         std::unique_ptr<step> &s = p->steps[i];
         if (s->kind != LOOPS && s->kind != COPY) continue;
@@ -264,13 +296,16 @@ std::unique_ptr<step> maker::make(const std::vector<size_t> &members, int64_t n)
     for (size_t i : members)
         for (const piece &a : pieces[i]) g->span = std::gcd(g->span, a.wrap);
     if (!g->span) g->span = n;
-    const int64_t most = std::max(BLOCK_BYTES / pitch, int64_t(1)), blocks = (g->span + most - 1) / most;
+    const int64_t most = std::max(BLOCK_BYTES / pitch, int64_t(1)),
+                  blocks = (g->span + most - 1) / most;
     if (g->span < n && g->span * pitch < LEAST_BLOCK) return nullptr;
     g->block = (g->span + blocks - 1) / blocks;
     std::map<int, int64_t> places;
     for (const auto &of : buffers) {
         const int b = of.first;
-        if (!own[b] || p->buffers[size_t(b)].kind != PT_BUFFER_TEMPORARY || count[b] != named[size_t(b)]) continue;
+        if (!own[b] || p->buffers[size_t(b)].kind != PT_BUFFER_TEMPORARY ||
+            count[b] != named[size_t(b)])
+            continue;
         places[b] = g->local_bytes;
         g->local_bytes += (of.second.pitch * g->block + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     }
@@ -314,7 +349,8 @@ void fuse_rows(pt_plan *p) {
         const int64_t rows = make.rows_from(first);
         std::vector<size_t> members = {first}, between, ahead;
         std::vector<piece> uses = make.pieces[first];
-        for (size_t i = first + 1; rows && i < n && members.size() < MOST_MEMBERS && between.size() < MOST_BETWEEN; i++) {
+        for (size_t i = first + 1;
+             rows && i < n && members.size() < MOST_MEMBERS && between.size() < MOST_BETWEEN; i++) {
             if (!p->steps[i]) continue;
             if (make.takes(i, rows) && fits(uses, make.pieces[i]) && meets(uses, make.pieces[i])) {
                 uses.insert(uses.end(), make.pieces[i].begin(), make.pieces[i].end());
@@ -346,7 +382,8 @@ int run_rows(row_group &g, const pt_plan *p) {
     std::atomic<int> failed{PT_OK};
     auto fail_with = [&](int status, const char *text) {
         int none = PT_OK;
-        if (failed.compare_exchange_strong(none, status)) snprintf(g.error, sizeof g.error, "%s", text);
+        if (failed.compare_exchange_strong(none, status))
+            snprintf(g.error, sizeof g.error, "%s", text);
     };
     const int64_t blocks = (g.span + g.block - 1) / g.block;
     parallel_for(g.rows / g.span * blocks, 1, [&](int64_t begin, int64_t end) {
@@ -361,7 +398,10 @@ int run_rows(row_group &g, const pt_plan *p) {
                     const char *data[MOST_STREAMS];
                     for (size_t k = 0; k < inner.streams.size(); k++) {
                         const stream &t = inner.streams[k];
-                        data[k] = at_row(m.pieces[k], inner.steps[size_t(t.view_of_step)].views[size_t(t.view)].data, local.data, row);
+                        data[k] =
+                            at_row(m.pieces[k],
+                                   inner.steps[size_t(t.view_of_step)].views[size_t(t.view)].data,
+                                   local.data, row);
                     }
                     run_tiles(inner, data, 0, inner.numel / g.rows * count);
                     continue;
@@ -384,7 +424,8 @@ int run_rows(row_group &g, const pt_plan *p) {
     return failed;
 }
 
-/* Whether rows of one buffer may be written where those of another one lie, which the group reads. */
+/* Whether rows of one buffer may be written where those of another one lie, which the group reads.
+ */
 bool rows_may_overwrite(const row_group &g, int out, int in) {
     const piece *one = nullptr;
     bool stored = false;
@@ -392,7 +433,9 @@ bool rows_may_overwrite(const row_group &g, int out, int in) {
         bool reads = false, writes = false;
         for (const piece &a : m.pieces) {
             if (a.local >= 0 || (a.buffer != out && a.buffer != in)) continue;
-            if (!a.pitch || a.wrap || a.written != (a.buffer == out) || (one && (one->pitch != a.pitch || one->offset != a.offset))) return false;
+            if (!a.pitch || a.wrap || a.written != (a.buffer == out) ||
+                (one && (one->pitch != a.pitch || one->offset != a.offset)))
+                return false;
             one = &a;
             (a.written ? writes : reads) = true;
         }

@@ -5,10 +5,10 @@
  *    mean_pool(input; kernel, stride, padding, size, include_pad, divisor) -> out
  *    mean_pool_transposed(input; the same) -> out
  *
- * Without a kernel the windows are adaptive. A plane (one channel of one image) is worked on row by row: for
- * each tap of a window all columns at once where windows are regular and rows long enough, else
- * window by window. What lies outside the input belongs to no window. The first maximum counts,
- * except that a NaN comes before all numbers, as in PyTorch.
+ * Without a kernel the windows are adaptive. A plane (one channel of one image) is worked on row by
+ * row: for each tap of a window all columns at once where windows are regular and rows long enough,
+ * else window by window. What lies outside the input belongs to no window. The first maximum
+ * counts, except that a NaN comes before all numbers, as in PyTorch.
  */
 #include "spatial.hpp"
 
@@ -61,9 +61,11 @@ struct pool {
 };
 
 /* window settings in params 0 to 2, dilation in `dilated` if there is one */
-inline int read_pool(pt_call *call, const pt_view &large, const pt_view &small, int dilated, bool include_pad, pool &p) {
+inline int read_pool(pt_call *call, const pt_view &large, const pt_view &small, int dilated,
+                     bool include_pad, pool &p) {
     if (large.ndim < 3 || large.ndim > 5 || small.ndim != large.ndim)
-        return fail(call, PT_RUNTIME_ERROR, "expected tensors of 3 to 5 dimensions, got %d", large.ndim);
+        return fail(call, PT_RUNTIME_ERROR, "expected tensors of 3 to 5 dimensions, got %d",
+                    large.ndim);
     const batch_view x(large), y(small);
     const bool adaptive = call->params[0].count == 0;
     if (!p.tables) return no_memory(call, 3 * 8 * pool::windows(small));
@@ -84,8 +86,11 @@ inline int read_pool(pt_call *call, const pt_view &large, const pt_view &small, 
             if (dilated) a.dilation = setting(call, dilated, d, 1);
         }
         const int64_t most = int64_t(1) << 40;
-        if (a.kernel < 1 || a.stride < 1 || a.padding < 0 || a.dilation < 1 || a.kernel > most || a.stride > most || a.padding > most || a.dilation > most)
-            return fail(call, PT_RUNTIME_ERROR, "kernel, stride and dilation must be positive, padding must not be negative");
+        if (a.kernel < 1 || a.stride < 1 || a.padding < 0 || a.dilation < 1 || a.kernel > most ||
+            a.stride > most || a.padding > most || a.dilation > most)
+            return fail(
+                call, PT_RUNTIME_ERROR,
+                "kernel, stride and dilation must be positive, padding must not be negative");
         a.place(include_pad);
     }
     p.by_rows = !adaptive && p.dim[2].out >= 8;
@@ -109,13 +114,16 @@ inline int each_plane(pt_call *call, int64_t cost, F &&f) {
             return;
         }
         for (int64_t p = begin; p < end; ++p) {
-            const S *from = reinterpret_cast<const S *>(x.data) + p / x.size[1] * x.stride[0] + p % x.size[1] * x.stride[1];
+            const S *from = reinterpret_cast<const S *>(x.data) + p / x.size[1] * x.stride[0] +
+                            p % x.size[1] * x.stride[1];
             if (!direct)
                 for (int64_t i = 0; i < x.size[2]; ++i)
                     for (int64_t j = 0; j < x.size[3]; ++j)
-                        load_row(wide.data + (i * x.size[3] + j) * x.size[4], from + i * x.stride[2] + j * x.stride[3], x.stride[4], x.size[4]);
+                        load_row(wide.data + (i * x.size[3] + j) * x.size[4],
+                                 from + i * x.stride[2] + j * x.stride[3], x.stride[4], x.size[4]);
             Out *to = output<Out>(call) + p * results;
-            if constexpr (same_out) f(p, direct ? reinterpret_cast<const E *>(from) : wide.data, to);
+            if constexpr (same_out)
+                f(p, direct ? reinterpret_cast<const E *>(from) : wide.data, to);
             else {
                 f(p, direct ? reinterpret_cast<const E *>(from) : wide.data, made.data);
                 store(to, made.data, results);
@@ -131,7 +139,8 @@ template <class E>
 using place_type = std::conditional_t<sizeof(E) <= 4, int32_t, int64_t>;
 
 template <class E, int STRIDE>
-inline void max_tap(E *PT_RESTRICT best, place_type<E> *PT_RESTRICT place, const E *PT_RESTRICT row, int64_t stride, int64_t at, int64_t lo, int64_t hi) {
+inline void max_tap(E *PT_RESTRICT best, place_type<E> *PT_RESTRICT place, const E *PT_RESTRICT row,
+                    int64_t stride, int64_t at, int64_t lo, int64_t hi) {
     const int64_t step = STRIDE ? STRIDE : stride;
     PT_IVDEP
     for (int64_t o = lo; o < hi; ++o) {
@@ -157,15 +166,18 @@ inline void max_rows(const pool &p, const E *x, E *values, int64_t *indices, pla
                         int64_t lo, hi;
                         c.columns(k, lo, hi);
                         const int64_t first = (u * b.in + v) * c.in + k * c.dilation - c.padding;
-                        if (c.stride == 1) max_tap<E, 1>(values, place, x + first, 1, first, lo, hi);
-                        else if (c.stride == 2) max_tap<E, 2>(values, place, x + first, 2, first, lo, hi);
+                        if (c.stride == 1)
+                            max_tap<E, 1>(values, place, x + first, 1, first, lo, hi);
+                        else if (c.stride == 2)
+                            max_tap<E, 2>(values, place, x + first, 2, first, lo, hi);
                         else max_tap<E, 0>(values, place, x + first, c.stride, first, lo, hi);
                     }
             for (int64_t o = 0; o < c.out; ++o)
-                indices[o] = place[o] >= 0 ? int64_t(place[o])
-                             : a.start[i] < a.stop[i] && b.start[j] < b.stop[j] && c.start[o] < c.stop[o]
-                                 ? (a.start[i] * b.in + b.start[j]) * c.in + c.start[o]
-                                 : 0;
+                indices[o] =
+                    place[o] >= 0 ? int64_t(place[o])
+                    : a.start[i] < a.stop[i] && b.start[j] < b.stop[j] && c.start[o] < c.stop[o]
+                        ? (a.start[i] * b.in + b.start[j]) * c.in + c.start[o]
+                        : 0;
         }
 }
 template <class E>
@@ -194,39 +206,50 @@ int max_pool_kernel(pt_call *call) {
     pool p(call->out[0]);
     if (int status = read_pool(call, call->in[0], call->out[0], 3, false, p)) return status;
     if (call->out[0].numel == 0) return PT_OK;
-    if (p.inputs() == 0) return fail(call, PT_RUNTIME_ERROR, "windows of an empty input have no maximum");
+    if (p.inputs() == 0)
+        return fail(call, PT_RUNTIME_ERROR, "windows of an empty input have no maximum");
     const bool by_rows = p.by_rows && p.inputs() < INT_MAX;
     return visit<INTEGERS | FLOATS>(call, call->in[0].dtype, [&](auto tag) {
         using S = PT_TYPE(tag);
-        /* integers are compared as 64 bits, one window at a time: that is two loops for all of them */
-        using E = std::conditional_t<std::is_integral<S>::value, std::conditional_t<is_same<S, uint64_t>, uint64_t, int64_t>, compute<S>>;
+        /* integers are compared as 64 bits, one window at a time: that is two loops for all of them
+         */
+        using E = std::conditional_t<std::is_integral<S>::value,
+                                     std::conditional_t<is_same<S, uint64_t>, uint64_t, int64_t>,
+                                     compute<S>>;
         std::atomic<bool> enough(true);
         const int64_t cost = p.inputs() + 4 * p.outputs();
-        const int status = each_plane<E, S, S>(call, cost, [&](int64_t plane, const E *x, E *values) {
-            int64_t *indices = output<int64_t>(call, 1) + plane * p.outputs();
-            if constexpr (std::is_integral<E>::value) max_windows(p, x, values, indices);
-            else {
-                if (!by_rows) return max_windows(p, x, values, indices);
-                scratch<place_type<E>> place(p.dim[2].out);
-                if (place) max_rows(p, x, values, indices, place.data);
-                else enough = false;
-            }
-        });
+        const int status =
+            each_plane<E, S, S>(call, cost, [&](int64_t plane, const E *x, E *values) {
+                int64_t *indices = output<int64_t>(call, 1) + plane * p.outputs();
+                if constexpr (std::is_integral<E>::value)
+                    max_windows(p, x, values, indices);
+                else {
+                    if (!by_rows) return max_windows(p, x, values, indices);
+                    scratch<place_type<E>> place(p.dim[2].out);
+                    if (place)
+                        max_rows(p, x, values, indices, place.data);
+                    else
+                        enough = false;
+                }
+            });
         return enough ? status : no_memory(call, p.dim[2].out * 8);
     });
 }
 
-/* ---- maximum at random places ----------------------------------------------------------------- */
+/* ---- maximum at random places ---------------------------------------------------------------- */
 
-/* Where window o of `out` begins: a multiple of the step, moved by the sample, each step rounded to T. The last one
- * ends where the input does. */
+/* Where window o of `out` begins: a multiple of the step, moved by the sample, each step rounded to
+ * T. The last one ends where the input does. */
 template <class T>
 inline int64_t fractional_start(T sample, int64_t o, int64_t out, int64_t in, int64_t kernel) {
     using E = compute<T>;
     if (o == out - 1) return in - kernel;
-    const E step = convert<E>(convert<T>(double(in - kernel) / double(out - 1))), u = convert<E>(sample);
-    const E end = convert<E>(convert<T>(convert<E>(convert<T>(E(u + E(o)))) * step)), begin = convert<E>(convert<T>(u * step));
-    constexpr E FAR = E(1e15);                  /* samples beyond [0, 1) are taken while their steps can be told apart */
+    const E step = convert<E>(convert<T>(double(in - kernel) / double(out - 1))),
+            u = convert<E>(sample);
+    const E end = convert<E>(convert<T>(convert<E>(convert<T>(E(u + E(o)))) * step)),
+            begin = convert<E>(convert<T>(u * step));
+    constexpr E FAR =
+        E(1e15); /* samples beyond [0, 1) are taken while their steps can be told apart */
     if (!(std::abs(end) < FAR && std::abs(begin) < FAR)) return 0;
     return min64(max64(int64_t(end) - int64_t(begin), 0), in - kernel);
 }
@@ -234,49 +257,65 @@ inline int64_t fractional_start(T sample, int64_t o, int64_t out, int64_t in, in
 int fractional_kernel(pt_call *call) {
     const pt_view &input = call->in[0], &samples = call->in[1];
     const int n = input.ndim - 2;
-    if (n < 1 || n > 3 || samples.ndim != 3 || samples.sizes[2] != n || samples.sizes[0] != input.sizes[0] || samples.sizes[1] != input.sizes[1])
+    if (n < 1 || n > 3 || samples.ndim != 3 || samples.sizes[2] != n ||
+        samples.sizes[0] != input.sizes[0] || samples.sizes[1] != input.sizes[1])
         return fail(call, PT_RUNTIME_ERROR, "expected (N, C, ...) and samples (N, C, %d)", n);
     const batch_view x(input), y(call->out[0]);
     int64_t kernel[3];
     for (int d = 0; d < 3; ++d) {
         kernel[d] = setting(call, 0, d, 1);
-        if (kernel[d] < 1 || kernel[d] + y.size[d + 2] - 1 > x.size[d + 2]) return fail(call, PT_RUNTIME_ERROR, "windows do not fit in the input");
+        if (kernel[d] < 1 || kernel[d] + y.size[d + 2] - 1 > x.size[d + 2])
+            return fail(call, PT_RUNTIME_ERROR, "windows do not fit in the input");
     }
-    const int64_t *out = y.size + 2, *in = x.size + 2, windows = out[0] + out[1] + out[2], channels = x.size[1], results = out[0] * out[1] * out[2];
+    const int64_t *out = y.size + 2, *in = x.size + 2, windows = out[0] + out[1] + out[2],
+                  channels = x.size[1], results = out[0] * out[1] * out[2];
     if (call->out[0].numel == 0) return PT_OK;
     return visit<FLOATS>(call, input.dtype, [&](auto tag) {
         using T = PT_TYPE(tag);
         using E = compute<T>;
         std::atomic<bool> enough(true);
         const int64_t taps = kernel[0] * kernel[1] * kernel[2];
-        const int status = each_plane<E, T, T>(call, in[0] * in[1] * in[2] + results * taps, [&](int64_t plane, const E *from, E *values) {
-            scratch<int64_t> starts(windows);
-            if (!starts) {
-                enough = false;
-                return;
-            }
-            const T *sample = reinterpret_cast<const T *>(samples.data) + plane / channels * samples.strides[0] + plane % channels * samples.strides[1];
-            int64_t *start[3] = {starts.data, starts.data + out[0], starts.data + out[0] + out[1]};
-            for (int d = 0; d < 3; ++d)
-                for (int64_t o = 0; o < out[d]; ++o) {
-                    const int k = d - 3 + n;            /* the dim among those there are; two have their samples in turn */
-                    start[d][o] = k < 0 ? 0 : fractional_start(sample[(n == 2 ? 1 - k : k) * samples.strides[2]], o, out[d], in[d], kernel[d]);
+        const int status = each_plane<E, T, T>(
+            call, in[0] * in[1] * in[2] + results * taps,
+            [&](int64_t plane, const E *from, E *values) {
+                scratch<int64_t> starts(windows);
+                if (!starts) {
+                    enough = false;
+                    return;
                 }
-            int64_t *indices = output<int64_t>(call, 1) + plane * results;
-            for (int64_t i = 0; i < out[0]; ++i)
-                for (int64_t j = 0; j < out[1]; ++j)
-                    for (int64_t o = 0; o < out[2]; ++o) {
-                        int64_t place = -1;
-                        for (int64_t u = start[0][i]; u < start[0][i] + kernel[0]; ++u)
-                            for (int64_t v = start[1][j]; v < start[1][j] + kernel[1]; ++v)
-                                for (int64_t w = start[2][o]; w < start[2][o] + kernel[2]; ++w) {
-                                    const int64_t at = (u * in[1] + v) * in[2] + w;
-                                    if (place < 0 || from[at] > from[place] || from[at] != from[at]) place = at;
-                                }
-                        *values++ = from[place];
-                        *indices++ = place;
+                const T *sample = reinterpret_cast<const T *>(samples.data) +
+                                  plane / channels * samples.strides[0] +
+                                  plane % channels * samples.strides[1];
+                int64_t *start[3] = {starts.data, starts.data + out[0],
+                                     starts.data + out[0] + out[1]};
+                for (int d = 0; d < 3; ++d)
+                    for (int64_t o = 0; o < out[d]; ++o) {
+                        const int k =
+                            d - 3 +
+                            n; /* the dim among those there are; two have their samples in turn */
+                        start[d][o] = k < 0 ? 0
+                                            : fractional_start(
+                                                  sample[(n == 2 ? 1 - k : k) * samples.strides[2]],
+                                                  o, out[d], in[d], kernel[d]);
                     }
-        });
+                int64_t *indices = output<int64_t>(call, 1) + plane * results;
+                for (int64_t i = 0; i < out[0]; ++i)
+                    for (int64_t j = 0; j < out[1]; ++j)
+                        for (int64_t o = 0; o < out[2]; ++o) {
+                            int64_t place = -1;
+                            for (int64_t u = start[0][i]; u < start[0][i] + kernel[0]; ++u)
+                                for (int64_t v = start[1][j]; v < start[1][j] + kernel[1]; ++v)
+                                    for (int64_t w = start[2][o]; w < start[2][o] + kernel[2];
+                                         ++w) {
+                                        const int64_t at = (u * in[1] + v) * in[2] + w;
+                                        if (place < 0 || from[at] > from[place] ||
+                                            from[at] != from[at])
+                                            place = at;
+                                    }
+                            *values++ = from[place];
+                            *indices++ = place;
+                        }
+            });
         return enough ? status : no_memory(call, windows * 8);
     });
 }
@@ -298,7 +337,9 @@ inline void mean_plane(const pool &p, const E *x, E *to, E *row, int64_t divisor
     for (int64_t i = 0; i < a.out; ++i)
         for (int64_t j = 0; j < b.out; ++j) {
             const int64_t first = (i * b.out + j) * c.out, shared = a.number[i] * b.number[j];
-            auto share = [&](int64_t o) { return E(divisor ? divisor : max64(1, shared * c.number[o])); };
+            auto share = [&](int64_t o) {
+                return E(divisor ? divisor : max64(1, shared * c.number[o]));
+            };
             const E *from = x + first;
             for (int64_t o = 0; o < c.out; ++o) row[o] = TRANSPOSED ? E(from[o] / share(o)) : E(0);
             for (int64_t u = a.start[i]; u < a.stop[i]; ++u)
@@ -320,11 +361,13 @@ inline void mean_plane(const pool &p, const E *x, E *to, E *row, int64_t divisor
                         c.columns(k, lo, hi);
                         const int64_t start = at + k - c.padding;
                         if (TRANSPOSED)
-                            for (int64_t o = lo; o < hi; ++o) to[start + o * c.stride] = plus(to[start + o * c.stride], row[o]);
+                            for (int64_t o = lo; o < hi; ++o)
+                                to[start + o * c.stride] = plus(to[start + o * c.stride], row[o]);
                         else if (c.stride == 1)
                             for (int64_t o = lo; o < hi; ++o) row[o] = plus(row[o], x[start + o]);
                         else
-                            for (int64_t o = lo; o < hi; ++o) row[o] = plus(row[o], x[start + o * c.stride]);
+                            for (int64_t o = lo; o < hi; ++o)
+                                row[o] = plus(row[o], x[start + o * c.stride]);
                     }
                 }
             for (int64_t o = 0; !TRANSPOSED && o < c.out; ++o) to[first + o] = E(row[o] / share(o));
@@ -333,7 +376,8 @@ inline void mean_plane(const pool &p, const E *x, E *to, E *row, int64_t divisor
 
 template <bool TRANSPOSED>
 int mean_kernel(pt_call *call) {
-    const pt_view &large = TRANSPOSED ? call->out[0] : call->in[0], &small = TRANSPOSED ? call->in[0] : call->out[0];
+    const pt_view &large = TRANSPOSED ? call->out[0] : call->in[0],
+                  &small = TRANSPOSED ? call->in[0] : call->out[0];
     pool p(small);
     if (int status = read_pool(call, large, small, 0, call->params[4].i != 0, p)) return status;
     if (call->out[0].numel == 0) return PT_OK;
@@ -342,11 +386,15 @@ int mean_kernel(pt_call *call) {
         using S = PT_TYPE(tag);
         using E = compute<S>;
         std::atomic<bool> enough(true);
-        const int status = each_plane<E, S, S>(call, p.inputs() + 2 * p.outputs(), [&](int64_t, const E *x, E *to) {
-            scratch<E> row(p.dim[2].out);
-            if (row) mean_plane<E, TRANSPOSED>(p, x, to, row.data, divisor);
-            else enough = false;
-        });
+        const int status =
+            each_plane<E, S, S>(call, p.inputs() + 2 * p.outputs(),
+                                [&](int64_t, const E *x, E *to) {
+                                    scratch<E> row(p.dim[2].out);
+                                    if (row)
+                                        mean_plane<E, TRANSPOSED>(p, x, to, row.data, divisor);
+                                    else
+                                        enough = false;
+                                });
         return enough ? status : no_memory(call, p.dim[2].out * 8);
     });
 }

@@ -22,23 +22,29 @@ template <> pt_gemm blas_gemm<complex128>() { return pt_blas.zgemm; }
 /* BLAS takes a matrix with one unit stride and a 32-bit leading dimension of at least a row. */
 template <class T>
 inline bool fits_blas(const matrix<const T> &a, int64_t rows, int64_t columns) {
-    auto fits = [](int64_t leading, int64_t length, int64_t count) { return count == 1 || (leading >= length && leading <= INT_MAX); };
-    return (a.column == 1 && fits(a.row, columns, rows)) || (a.row == 1 && fits(a.column, rows, columns));
+    auto fits = [](int64_t leading, int64_t length, int64_t count) {
+        return count == 1 || (leading >= length && leading <= INT_MAX);
+    };
+    return (a.column == 1 && fits(a.row, columns, rows)) ||
+           (a.row == 1 && fits(a.column, rows, columns));
 }
 
 /* One tile; sizes are below 2^30. Row-major C = A B is the column-major C^T = B^T A^T. */
 template <class T>
-inline void blas_tile(const product<T> &q, bool accumulate, const matrix<const T> &a, const matrix<const T> &b, const matrix<T> &c,
-                      int64_t n, int64_t m, int64_t k) {
+inline void blas_tile(const product<T> &q, bool accumulate, const matrix<const T> &a,
+                      const matrix<const T> &b, const matrix<T> &c, int64_t n, int64_t m,
+                      int64_t k) {
     auto flag = [](const matrix<const T> &x, int64_t rows, int64_t columns, int &leading) {
         const bool plain = x.column == 1 && (rows == 1 || x.row >= columns);
-        leading = int(plain ? (rows == 1 ? max64(1, columns) : x.row) : (columns == 1 ? max64(1, rows) : x.column));
+        leading = int(plain ? (rows == 1 ? max64(1, columns) : x.row)
+                            : (columns == 1 ? max64(1, rows) : x.column));
         return plain ? 'N' : 'T';
     };
     int lda, ldb, ldc = int(n == 1 ? max64(1, m) : c.row), in = int(n), im = int(m), ik = int(k);
     char ta = flag(a, n, k, lda), tb = flag(b, k, m, ldb);
     T alpha = q.alpha, beta = convert<T>(accumulate ? 1 : 0);
-    blas_gemm<T>()(&tb, &ta, &im, &in, &ik, &alpha, const_cast<T *>(b.data), &ldb, const_cast<T *>(a.data), &lda, &beta, c.data, &ldc);
+    blas_gemm<T>()(&tb, &ta, &im, &in, &ik, &alpha, const_cast<T *>(b.data), &ldb,
+                   const_cast<T *>(a.data), &lda, &beta, c.data, &ldc);
 }
 
 /* ---- planning ---------------------------------------------------------------------------- */
@@ -70,15 +76,18 @@ inline bool wants_blas(const task &t) {
 template <class T, class S>
 inline void pack(T *to, const operand &x, int64_t batch, int64_t rows, int64_t columns) {
     const S *from = reinterpret_cast<const S *>(x.data);
-    const bool whole = x.column == 1 && x.row == columns && (batch == 1 || x.batch == rows * columns);
+    const bool whole =
+        x.column == 1 && x.row == columns && (batch == 1 || x.batch == rows * columns);
     parallel_for(batch * rows, grain_rows(columns), [&](int64_t begin, int64_t end) {
-        if (whole) return load(to + begin * columns, from + begin * columns, 1, (end - begin) * columns);
+        if (whole)
+            return load(to + begin * columns, from + begin * columns, 1, (end - begin) * columns);
         for (int64_t r = begin; r < end; ++r)
-            load(to + r * columns, from + r / rows * x.batch + r % rows * x.row, columns == 1 ? 1 : x.column, columns);
+            load(to + r * columns, from + r / rows * x.batch + r % rows * x.row,
+                 columns == 1 ? 1 : x.column, columns);
     });
 }
-/* replaces an operand by its packed copy; a broadcast batch is packed once. One whose columns are contiguous stays so:
- * each run of memory is read from end to end. */
+/* replaces an operand by its packed copy; a broadcast batch is packed once. One whose columns are
+ * contiguous stays so: each run of memory is read from end to end. */
 template <class T, class S>
 inline bool repack(scratch<T> &space, operand &x, int64_t batch, int64_t rows, int64_t columns) {
     if (!space) return false;
@@ -109,8 +118,16 @@ inline bool start_from_c(const task &t, T *out) {
 
 template <class T>
 inline product<T> item(const task &t, T *out, int64_t i, T alpha, bool accumulate) {
-    const T *a = reinterpret_cast<const T *>(t.a.data) + i * t.a.batch, *b = reinterpret_cast<const T *>(t.b.data) + i * t.b.batch;
-    return {t.n, t.m, t.k, {a, t.a.row, t.a.column}, {b, t.b.row, t.b.column}, {out + i * t.n * t.m, t.m, 1}, alpha, accumulate};
+    const T *a = reinterpret_cast<const T *>(t.a.data) + i * t.a.batch,
+            *b = reinterpret_cast<const T *>(t.b.data) + i * t.b.batch;
+    return {t.n,
+            t.m,
+            t.k,
+            {a, t.a.row, t.a.column},
+            {b, t.b.row, t.b.column},
+            {out + i * t.n * t.m, t.m, 1},
+            alpha,
+            accumulate};
 }
 
 template <class T>
@@ -121,18 +138,21 @@ inline void run_own(const task &t, T *out, T alpha, bool accumulate) {
         product<T> q = item(t, out, 0, alpha, accumulate);
         return own_gemm(q);
     }
-    const int64_t block = max64(1, ceil_div(524288 / per_line, 192)) * 192, blocks = ceil_div(lines, block);
-    parallel_for(t.batch * blocks, max64(1, 524288 / (per_line * min64(lines, block))), [&](int64_t begin, int64_t end) {
-        for (int64_t u = begin; u < end; ++u) {
-            const int64_t first = u % blocks * block, count = min64(block, lines - first);
-            product<T> q = item(t, out, u / blocks, alpha, accumulate);
-            (wide ? q.m : q.n) = count;
-            q.a = wide ? q.a : q.a.block(first, 0);
-            q.b = wide ? q.b.block(0, first) : q.b;
-            q.c = wide ? q.c.block(0, first) : q.c.block(first, 0);
-            own_gemm(q);
-        }
-    });
+    const int64_t block = max64(1, ceil_div(524288 / per_line, 192)) * 192,
+                  blocks = ceil_div(lines, block);
+    parallel_for(t.batch * blocks, max64(1, 524288 / (per_line * min64(lines, block))),
+                 [&](int64_t begin, int64_t end) {
+                     for (int64_t u = begin; u < end; ++u) {
+                         const int64_t first = u % blocks * block,
+                                       count = min64(block, lines - first);
+                         product<T> q = item(t, out, u / blocks, alpha, accumulate);
+                         (wide ? q.m : q.n) = count;
+                         q.a = wide ? q.a : q.a.block(first, 0);
+                         q.b = wide ? q.b.block(0, first) : q.b;
+                         q.c = wide ? q.c.block(0, first) : q.c.block(first, 0);
+                         own_gemm(q);
+                     }
+                 });
 }
 
 template <class T>
@@ -140,8 +160,10 @@ inline int run_blas(pt_call *call, task t, T *out, T alpha, bool accumulate) {
     constexpr int64_t LIMIT = int64_t(1) << 30;
     const bool pack_a = !fits_blas<T>({nullptr, t.a.row, t.a.column}, t.n, t.k);
     const bool pack_b = !fits_blas<T>({nullptr, t.b.row, t.b.column}, t.k, t.m);
-    scratch<T> a(pack_a ? (t.a.batch ? t.batch : 1) * t.n * t.k : 0), b(pack_b ? (t.b.batch ? t.batch : 1) * t.k * t.m : 0);
-    if ((pack_a && !repack<T, T>(a, t.a, t.batch, t.n, t.k)) || (pack_b && !repack<T, T>(b, t.b, t.batch, t.k, t.m)))
+    scratch<T> a(pack_a ? (t.a.batch ? t.batch : 1) * t.n * t.k : 0),
+        b(pack_b ? (t.b.batch ? t.batch : 1) * t.k * t.m : 0);
+    if ((pack_a && !repack<T, T>(a, t.a, t.batch, t.n, t.k)) ||
+        (pack_b && !repack<T, T>(b, t.b, t.batch, t.k, t.m)))
         return no_memory(call, int64_t(sizeof(T)) * t.batch * (t.n * t.k + t.k * t.m));
     const int64_t tile_n = t.n > 384 ? 256 : t.n, tile_m = t.m > 1536 ? 1024 : t.m;
     const int64_t down = ceil_div(t.n, tile_n), across = ceil_div(t.m, tile_m);
@@ -151,13 +173,14 @@ inline int run_blas(pt_call *call, task t, T *out, T alpha, bool accumulate) {
             const int64_t i = u % down * tile_n, j = u / down % across * tile_m;
             const product<T> q = item(t, out, u / down / across, alpha, accumulate);
             for (int64_t p = 0; p < t.k; p += LIMIT)
-                blas_tile(q, accumulate || p > 0, q.a.block(i, p), q.b.block(p, j), q.c.block(i, j), min64(tile_n, t.n - i),
-                          min64(tile_m, t.m - j), min64(LIMIT, t.k - p));
+                blas_tile(q, accumulate || p > 0, q.a.block(i, p), q.b.block(p, j), q.c.block(i, j),
+                          min64(tile_n, t.n - i), min64(tile_m, t.m - j), min64(LIMIT, t.k - p));
         }
     };
     const int64_t tiles = t.batch * down * across;
     if (pt_blas.set_threads)
-        parallel_for(tiles, max64(1, (1 << 20) / max64(1, tile_n * tile_m * t.k)), [&](int64_t begin, int64_t end) { body(begin, end); });
+        parallel_for(tiles, max64(1, (1 << 20) / max64(1, tile_n * tile_m * t.k)),
+                     [&](int64_t begin, int64_t end) { body(begin, end); });
     else body(0, tiles);
     return PT_OK;
 }
@@ -166,7 +189,7 @@ inline int run_blas(pt_call *call, task t, T *out, T alpha, bool accumulate) {
 template <class T, class S>
 inline int multiply_as(pt_call *call, task t) {
     if (t.batch * t.n * t.m == 0) return PT_OK;
-    if (t.m == 1 && t.n > 1) {                  /* a column: the same numbers as a row of the transposed product */
+    if (t.m == 1 && t.n > 1) { /* a column: the same numbers as a row of the transposed product */
         auto flip = [](operand x) { return operand{x.data, x.column, x.row, x.batch}; };
         const operand a = t.a;
         t.a = flip(t.b);
@@ -175,7 +198,8 @@ inline int multiply_as(pt_call *call, task t) {
         t.m = t.n;
         t.n = 1;
     }
-    if (t.n == 1) t.a.row = t.k * t.a.column;   /* strides of single rows and columns carry no meaning */
+    if (t.n == 1)
+        t.a.row = t.k * t.a.column; /* strides of single rows and columns carry no meaning */
     if (t.k == 1) {
         t.a.column = 1;
         t.b.row = t.m * t.b.column;
@@ -187,12 +211,15 @@ inline int multiply_as(pt_call *call, task t) {
     S *stored = output<S>(call);
     const int64_t count = t.batch * t.n * t.m;
     constexpr bool narrow = !is_same<T, S>;
-    scratch<T> a(narrow ? (t.a.batch ? t.batch : 1) * t.n * t.k : 0), b(narrow ? (t.b.batch ? t.batch : 1) * t.k * t.m : 0);
+    scratch<T> a(narrow ? (t.a.batch ? t.batch : 1) * t.n * t.k : 0),
+        b(narrow ? (t.b.batch ? t.batch : 1) * t.k * t.m : 0);
     scratch<T> wide(narrow ? count : 0);
     T *out;
     if constexpr (narrow) {
-        if (!wide || !repack<T, S>(a, t.a, t.batch, t.n, t.k) || !repack<T, S>(b, t.b, t.batch, t.k, t.m))
-            return no_memory(call, int64_t(sizeof(T)) * (count + t.batch * (t.n * t.k + t.k * t.m)));
+        if (!wide || !repack<T, S>(a, t.a, t.batch, t.n, t.k) ||
+            !repack<T, S>(b, t.b, t.batch, t.k, t.m))
+            return no_memory(call,
+                             int64_t(sizeof(T)) * (count + t.batch * (t.n * t.k + t.k * t.m)));
         out = wide.data;
     }
     else
@@ -210,7 +237,9 @@ inline int multiply_as(pt_call *call, task t) {
         run_own(t, out, alpha, accumulate);
     if (status) return status;
     if constexpr (narrow)
-        parallel_for(count, GRAIN, [&](int64_t begin, int64_t end) { store(stored + begin, out + begin, end - begin); });
+        parallel_for(count, GRAIN, [&](int64_t begin, int64_t end) {
+            store(stored + begin, out + begin, end - begin);
+        });
     return PT_OK;
 }
 
@@ -218,12 +247,14 @@ inline int multiply(pt_call *call, const task &t) {
     const int dtype = call->out[0].dtype;
     for (int i = 0; i < call->nin; ++i)
         if (call->in[i].dtype != dtype && call->in[i].dtype != PT_NONE)
-            return fail(call, PT_RUNTIME_ERROR, "expected operands of one dtype, got %s and %s", DTYPE_NAME[dtype],
+            return fail(call, PT_RUNTIME_ERROR, "expected operands of one dtype, got %s and %s",
+                        DTYPE_NAME[dtype],
                         call->in[i].dtype < PT_NDTYPES ? DTYPE_NAME[call->in[i].dtype] : "?");
     return visit<INTEGERS | FLOATS | COMPLEXES>(call, dtype, [&](auto tag) {
         using T = PT_TYPE(tag);
         /* integers wrap: the unsigned type of the size does for both signs */
-        if constexpr (std::is_integral<T>::value) return multiply_as<std::make_unsigned_t<T>, std::make_unsigned_t<T>>(call, t);
+        if constexpr (std::is_integral<T>::value)
+            return multiply_as<std::make_unsigned_t<T>, std::make_unsigned_t<T>>(call, t);
         else return multiply_as<compute<T>, T>(call, t);
     });
 }
@@ -233,7 +264,8 @@ inline int multiply(pt_call *call, const task &t) {
 /* the last two dims of a view, batch in front of them if there are three */
 inline operand operand_of(const pt_view &v) {
     const int d = v.ndim;
-    return {v.data, d > 1 ? v.strides[d - 2] : 0, d > 0 ? v.strides[d - 1] : 0, d > 2 ? v.strides[0] : 0};
+    return {v.data, d > 1 ? v.strides[d - 2] : 0, d > 0 ? v.strides[d - 1] : 0,
+            d > 2 ? v.strides[0] : 0};
 }
 /* c seen as (n, m): dims of size 1 and missing dims are broadcast */
 inline operand broadcast_operand(const pt_view &v, int64_t n, int64_t m) {
@@ -248,7 +280,8 @@ inline operand broadcast_operand(const pt_view &v, int64_t n, int64_t m) {
 }
 inline int expect(pt_call *call, int input, int ndim) {
     if (call->in[input].ndim == ndim) return PT_OK;
-    return fail(call, PT_RUNTIME_ERROR, "expected input %d with %d dimensions, got %d", input, ndim, call->in[input].ndim);
+    return fail(call, PT_RUNTIME_ERROR, "expected input %d with %d dimensions, got %d", input, ndim,
+                call->in[input].ndim);
 }
 
 /* a (n, k) b (k, m), both the given inputs */
@@ -263,8 +296,8 @@ inline int matrix_task(pt_call *call, int ia, int ib, int ndim, task &t) {
     t.k = a.sizes[ndim - 1];
     t.m = b.sizes[ndim - 1];
     if (b.sizes[ndim - 2] != t.k || (ndim == 3 && b.sizes[0] != t.batch))
-        return fail(call, PT_RUNTIME_ERROR, "shapes cannot be multiplied (%lldx%lld and %lldx%lld)", (long long)t.n, (long long)t.k,
-                    (long long)b.sizes[ndim - 2], (long long)t.m);
+        return fail(call, PT_RUNTIME_ERROR, "shapes cannot be multiplied (%lldx%lld and %lldx%lld)",
+                    (long long)t.n, (long long)t.k, (long long)b.sizes[ndim - 2], (long long)t.m);
     return PT_OK;
 }
 int mm_kernel(pt_call *call) {
@@ -295,16 +328,19 @@ int mv_kernel(pt_call *call) {
     t.n = a.sizes[0];
     t.k = a.sizes[1];
     if (b.sizes[0] != t.k)
-        return fail(call, PT_RUNTIME_ERROR, "size mismatch, got %lldx%lld and %lld", (long long)t.n, (long long)t.k, (long long)b.sizes[0]);
+        return fail(call, PT_RUNTIME_ERROR, "size mismatch, got %lldx%lld and %lld", (long long)t.n,
+                    (long long)t.k, (long long)b.sizes[0]);
     return multiply(call, t);
 }
 
 template <class T>
-inline void copy_rows(T *to, const pt_view &x, const space<1> &outer, int64_t rows, int64_t columns, int64_t stride) {
+inline void copy_rows(T *to, const pt_view &x, const space<1> &outer, int64_t rows, int64_t columns,
+                      int64_t stride) {
     parallel_for(rows, grain_rows(columns), [&](int64_t begin, int64_t end) {
         cursor<1> at(outer, begin);
         for (int64_t r = begin; r < end; ++r, at.next())
-            load(to + r * columns, reinterpret_cast<const T *>(x.data) + at.offset[0], stride, columns);
+            load(to + r * columns, reinterpret_cast<const T *>(x.data) + at.offset[0], stride,
+                 columns);
     });
 }
 int linear_kernel(pt_call *call) {
@@ -314,8 +350,8 @@ int linear_kernel(pt_call *call) {
         if (int status = expect(call, 1, 2)) return status;
     const int64_t k = w.sizes[w.ndim - 1], m = vector ? 1 : w.sizes[0];
     if (x.ndim == 0 || x.sizes[x.ndim - 1] != k)
-        return fail(call, PT_RUNTIME_ERROR, "expected input with last dimension %lld, got %lld", (long long)k,
-                    (long long)(x.ndim ? x.sizes[x.ndim - 1] : 0));
+        return fail(call, PT_RUNTIME_ERROR, "expected input with last dimension %lld, got %lld",
+                    (long long)k, (long long)(x.ndim ? x.sizes[x.ndim - 1] : 0));
     if (bias.dtype != PT_NONE && (bias.ndim != w.ndim - 1 || bias.numel != m))
         return fail(call, PT_RUNTIME_ERROR, "expected bias with %lld elements", (long long)m);
     task t;
@@ -349,12 +385,15 @@ int dot_kernel(pt_call *call) {
     const pt_view &x = call->in[0], &y = call->in[1];
     const int64_t n = x.sizes[0], chunks = ceil_div(n, GRAIN);
     if (y.sizes[0] != n || x.dtype != y.dtype)
-        return fail(call, PT_RUNTIME_ERROR, "expected two vectors of one size and dtype, got sizes %lld and %lld", (long long)n,
-                    (long long)y.sizes[0]);
+        return fail(call, PT_RUNTIME_ERROR,
+                    "expected two vectors of one size and dtype, got sizes %lld and %lld",
+                    (long long)n, (long long)y.sizes[0]);
     return visit<INTEGERS | FLOATS | COMPLEXES>(call, x.dtype, [&](auto tag) {
         using T = PT_TYPE(tag);
         using E = std::conditional_t<std::is_integral<T>::value, uint64_t, compute<T>>;
-        using W = std::conditional_t<is_complex<T>, complex128, std::conditional_t<std::is_integral<T>::value, uint64_t, double>>;
+        using W =
+            std::conditional_t<is_complex<T>, complex128,
+                               std::conditional_t<std::is_integral<T>::value, uint64_t, double>>;
         scratch<W> partial(chunks);
         if (!partial) return no_memory(call, chunks * int64_t(sizeof(W)));
         parallel_for(chunks, 1, [&](int64_t begin, int64_t end) {

@@ -42,10 +42,12 @@ int wrong_dtype(pt_call *call, const char *expected) {
     static const char *const names[PT_NDTYPES] = {
         "bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float16",
         "bfloat16", "float32", "float64", "complex64", "complex128"};
-    return fail(call, PT_TYPE_ERROR, "dtype must be %s, got %s", expected, names[call->out[0].dtype]);
+    return fail(call, PT_TYPE_ERROR, "dtype must be %s, got %s", expected,
+                names[call->out[0].dtype]);
 }
 
-PT_NOINLINE void fill_words(uint32_t *w, uint64_t seed, uint64_t offset, uint64_t first, int64_t blocks) {
+PT_NOINLINE void fill_words(uint32_t *w, uint64_t seed, uint64_t offset, uint64_t first,
+                            int64_t blocks) {
     for (int64_t i = 0; i < blocks; i++) {
         philox_block b = philox(seed, offset, first + (uint64_t)i, 0);
         w[4 * i] = b.w[0];
@@ -198,7 +200,8 @@ bool fits(const pt_call *call, int per_block) {
 int random_uniform(pt_call *call) {
     double from = call->params[0].d, to = call->params[1].d;
     if (!(from <= to))
-        return fail(call, PT_RUNTIME_ERROR, "from must be at most to, got from=%g, to=%g", from, to);
+        return fail(call, PT_RUNTIME_ERROR, "from must be at most to, got from=%g, to=%g", from,
+                    to);
     return fits(call, 2) ? for_floating<uniform>(call, from, to) : too_large(call);
 }
 int random_normal(pt_call *call) {
@@ -276,7 +279,9 @@ template<class T> struct poisson {
     static int run(pt_call *call) {
         const T *rate = (const T *)call->in[0].data;
         for (int64_t i = 0; i < call->in[0].numel; i++)
-            if (!(widen(rate[i]) >= 0)) return fail(call, PT_RUNTIME_ERROR, "rates must not be negative, got %g", (double)widen(rate[i]));
+            if (!(widen(rate[i]) >= 0))
+                return fail(call, PT_RUNTIME_ERROR, "rates must not be negative, got %g",
+                            (double)widen(rate[i]));
         T *out = (T *)call->out[0].data;
         uint64_t seed = call->seed, offset = call->offset;
         parallel_for(call->out[0].numel, 512, [=](int64_t begin, int64_t end) {
@@ -303,14 +308,17 @@ template<class T> struct binomial {
         for (int64_t i = 0; i < call->in[0].numel; i++) {
             const double n = widen(count[i]), p = widen(prob[i]);
             if (!(n >= 0 && n == floor(n) && isfinite(n)))
-                return fail(call, PT_RUNTIME_ERROR, "count must hold whole numbers that are not negative, got %g", n);
-            if (!(p >= 0 && p <= 1)) return fail(call, PT_RUNTIME_ERROR, "prob must be in [0, 1], got %g", p);
+                return fail(call, PT_RUNTIME_ERROR,
+                            "count must hold whole numbers that are not negative, got %g", n);
+            if (!(p >= 0 && p <= 1))
+                return fail(call, PT_RUNTIME_ERROR, "prob must be in [0, 1], got %g", p);
         }
         T *out = (T *)call->out[0].data;
         uint64_t seed = call->seed, offset = call->offset;
         parallel_for(call->out[0].numel, 512, [=](int64_t begin, int64_t end) {
             for (int64_t i = begin; i < end; i++)
-                narrow(&out[i], binomial_draw(widen(count[i]), widen(prob[i]), {seed, offset, (uint64_t)i, 0, 0, 0}));
+                narrow(&out[i], binomial_draw(widen(count[i]), widen(prob[i]),
+                                              {seed, offset, (uint64_t)i, 0, 0, 0}));
         });
         return PT_OK;
     }
@@ -352,7 +360,8 @@ int random_bernoulli(pt_call *call) {
         default: return fail(call, PT_TYPE_ERROR, "%s", "probabilities must be floating point");
     }
     double p = call->params[0].d;
-    if (!(p >= 0.0 && p <= 1.0)) return fail(call, PT_RUNTIME_ERROR, "p must be in [0, 1], got %g", p);
+    if (!(p >= 0.0 && p <= 1.0))
+        return fail(call, PT_RUNTIME_ERROR, "p must be in [0, 1], got %g", p);
     uint64_t threshold = (uint64_t)ceil(p * TWO_TO_32);
     converter out(call, PT_BOOL);
     for_words(call, call->out[0].numel, 4, [=](const uint32_t *w, int64_t k, int64_t m) {
@@ -377,7 +386,8 @@ template<class T> struct dropping {
         decltype(widen(T())) scale = (decltype(widen(T())))(p == 1.0 ? 0.0 : 1.0 / (1.0 - p));
         for_words(call, call->out[0].numel, 4, [=](const uint32_t *w, int64_t k, int64_t m) {
             for (int64_t i = 0; i < m; i++) mask[k + i] = w[i] >= threshold;
-            for (int64_t i = 0; i < m; i++) multiply(&out[k + i], x[k + i], w[i] >= threshold ? scale : 0);
+            for (int64_t i = 0; i < m; i++)
+                multiply(&out[k + i], x[k + i], w[i] >= threshold ? scale : 0);
         });
         return PT_OK;
     }
@@ -385,7 +395,8 @@ template<class T> struct dropping {
 
 int dropout(pt_call *call) {
     double p = call->params[0].d;
-    if (!(p >= 0.0 && p <= 1.0)) return fail(call, PT_VALUE_ERROR, "p must be in [0, 1], got %g", p);
+    if (!(p >= 0.0 && p <= 1.0))
+        return fail(call, PT_VALUE_ERROR, "p must be in [0, 1], got %g", p);
     return fits(call, 4) ? for_floating<dropping>(call, p) : too_large(call);
 }
 
@@ -393,7 +404,8 @@ int dropout(pt_call *call) {
 
 struct keyed { uint64_t key; int64_t index; };
 
-/* Sorted by (key, index): spread over about n/4 buckets by the leading bits, each sorted by insertion. */
+/* Sorted by (key, index): spread over about n/4 buckets by the leading bits, each sorted by
+ * insertion. */
 void sort_keys(const keyed *a, keyed *b, int64_t *start, int bits, int64_t n) {
     int64_t buckets = (int64_t)1 << bits;
     for (int64_t i = 0; i < n; i++) start[(a[i].key >> (64 - bits)) + 1]++;

@@ -33,8 +33,11 @@ struct value_op {
     static state identity() { return choice<E, MAX>::worst(); }
     static bool settled(const state &) { return false; }
     static void merge(state &a, const state &b) { a = fold_type::apply(a, b); }
-    void run(state &s, const E *x, int64_t n, int64_t) const { s = fold_type::apply(s, fold<fold_type>(x, n, identity())); }
-    void columns(state *PT_RESTRICT s, const E *PT_RESTRICT x, int64_t stride, int64_t rows, int64_t width, int64_t) const {
+    void run(state &s, const E *x, int64_t n, int64_t) const {
+        s = fold_type::apply(s, fold<fold_type>(x, n, identity()));
+    }
+    void columns(state *PT_RESTRICT s, const E *PT_RESTRICT x, int64_t stride, int64_t rows,
+                 int64_t width, int64_t) const {
         for (int64_t r = 0; r < rows; ++r) {
             const E *p = x + r * stride;
             PT_IVDEP
@@ -60,7 +63,8 @@ struct index_op {
         const E best = fold<typename pick::fold_type>(x, n, pick::worst());
         if (s.index < 0 || pick::better(best, s.value)) s = {best, position + find(x, n, best)};
     }
-    void columns(state *s, const E *x, int64_t stride, int64_t rows, int64_t width, int64_t position) const {
+    void columns(state *s, const E *x, int64_t stride, int64_t rows, int64_t width,
+                 int64_t position) const {
         using I = std::conditional_t<sizeof(E) == 4, int32_t, int64_t>;
         E value[COLUMN_WIDTH];
         I index[COLUMN_WIDTH];
@@ -73,16 +77,17 @@ struct index_op {
     }
 
   private:
-    template <class I>
-    static void take_row(E *PT_RESTRICT value, I *PT_RESTRICT index, const E *PT_RESTRICT x, I r, int64_t width) {
-        PT_IVDEP
-        for (int64_t j = 0; j < width; ++j) {
-            const E v = value[j], y = x[j];
-            const bool take = (v == v) & !(MAX ? y <= v : y >= v);
-            value[j] = take ? y : v;
-            index[j] = take ? r : index[j];
-        }
-    }
+      template <class I>
+      static void take_row(E *PT_RESTRICT value, I *PT_RESTRICT index, const E *PT_RESTRICT x, I r,
+                           int64_t width) {
+          PT_IVDEP
+          for (int64_t j = 0; j < width; ++j) {
+              const E v = value[j], y = x[j];
+              const bool take = (v == v) & !(MAX ? y <= v : y >= v);
+              value[j] = take ? y : v;
+              index[j] = take ? r : index[j];
+          }
+      }
     /* first position of `best`, which is there; 64 at a time, then one by one */
     static int64_t find(const E *x, int64_t n, E best) {
         const bool nan = best != best;
@@ -119,7 +124,8 @@ struct index_write {
 template <class Op, class T, class O, class Write>
 inline int choose(pt_call *call, const reduction_plan &plan) {
     if (plan.count == 0 && plan.outputs > 0)
-        return fail(call, PT_INDEX_ERROR, "expected reduction dim to have non-zero size, got an empty one");
+        return fail(call, PT_INDEX_ERROR,
+                    "expected reduction dim to have non-zero size, got an empty one");
     const Op op;
     return reduce(call, reducer_of(&op), source_of<typename Op::elem, T>(call->in[0]), plan,
                   sink_of<O, typename Op::state, Write>(call));
@@ -140,7 +146,9 @@ int index_kernel(pt_call *call) {
     reduction_plan plan;
     bool mask[PT_MAX_DIM];
     const pt_param &dim = call->params[0];
-    if (int status = dims_mask(call, &dim.i, dim.kind == PT_PARAM_NONE ? 0 : 1, call->in[0].ndim, mask)) return status;
+    if (int status =
+            dims_mask(call, &dim.i, dim.kind == PT_PARAM_NONE ? 0 : 1, call->in[0].ndim, mask))
+        return status;
     plan_reduction(call->in[0], mask, true, plan);
     return visit<REALS>(call, call->in[0].dtype, [&](auto tag) {
         using T = PT_TYPE(tag);

@@ -38,20 +38,24 @@ struct reduction_plan {
 };
 
 /* Reads a dim list (empty: all dims) into a mask. */
-inline int dims_mask(pt_call *call, const int64_t *list, int count, int ndim, bool (&mask)[PT_MAX_DIM]) {
+inline int dims_mask(pt_call *call, const int64_t *list, int count, int ndim,
+                     bool (&mask)[PT_MAX_DIM]) {
     for (int d = 0; d < ndim; ++d) mask[d] = count == 0;
     for (int i = 0; i < count; ++i) {
         int64_t d = wrap_dim(list[i], ndim);
         if (ndim == 0 && (d == 0 || d == -1)) continue;
         if (d < 0 || d >= ndim)
-            return fail(call, PT_INDEX_ERROR, "dim must be in [%d, %d], got %lld", -ndim, ndim - 1, (long long)list[i]);
+            return fail(call, PT_INDEX_ERROR, "dim must be in [%d, %d], got %lld", -ndim, ndim - 1,
+                        (long long)list[i]);
         mask[d] = true;
     }
     return PT_OK;
 }
 
-/* `ordered`: positions must count in logical order; else the reduced dims are walked as memory lies. */
-inline void plan_reduction(const pt_view &in, const bool (&mask)[PT_MAX_DIM], bool ordered, reduction_plan &plan) {
+/* `ordered`: positions must count in logical order; else the reduced dims are walked as memory
+ * lies. */
+inline void plan_reduction(const pt_view &in, const bool (&mask)[PT_MAX_DIM], bool ordered,
+                           reduction_plan &plan) {
     plan.shift = 0;
     int64_t size[PT_MAX_DIM], stride[PT_MAX_DIM];
     int reduced = 0;
@@ -99,7 +103,8 @@ inline bool plan_rows(const pt_view &in, const int64_t *list, int count, reducti
     return true;
 }
 
-/* Plans over the dims of parameter `which`. An empty list names all, or none where the output has an element for each. */
+/* Plans over the dims of parameter `which`. An empty list names all, or none where the output has
+ * an element for each. */
 inline int plan_dims(pt_call *call, int which, reduction_plan &plan) {
     const pt_param &p = call->params[which];
     const int count = p.kind == PT_PARAM_INTS ? p.count : 0;
@@ -122,7 +127,8 @@ struct reducer {
     void (*run)(const void *op, void *s, const void *x, int64_t n, int64_t position);
     /* run() on `count` rows, one state each */
     void (*rows)(const void *op, void *s, const void *x, int64_t stride, int64_t n, int64_t count);
-    void (*columns)(const void *op, void *s, const void *x, int64_t stride, int64_t rows, int64_t width, int64_t position);
+    void (*columns)(const void *op, void *s, const void *x, int64_t stride, int64_t rows,
+                    int64_t width, int64_t position);
     const void *op;
 };
 
@@ -137,17 +143,24 @@ inline reducer reducer_of(const Op *op) {
     r.identity = [](void *s, int64_t n) {
         for (int64_t i = 0; i < n; ++i) static_cast<S *>(s)[i] = Op::identity();
     };
-    r.merge = [](void *a, const void *b) { Op::merge(*static_cast<S *>(a), *static_cast<const S *>(b)); };
+    r.merge = [](void *a, const void *b) {
+        Op::merge(*static_cast<S *>(a), *static_cast<const S *>(b));
+    };
     r.settled = [](const void *s) { return Op::settled(*static_cast<const S *>(s)); };
     r.run = [](const void *self, void *s, const void *x, int64_t n, int64_t position) {
-        static_cast<const Op *>(self)->run(*static_cast<S *>(s), static_cast<const E *>(x), n, position);
+        static_cast<const Op *>(self)->run(*static_cast<S *>(s), static_cast<const E *>(x), n,
+                                           position);
     };
-    r.rows = [](const void *self, void *s, const void *x, int64_t stride, int64_t n, int64_t count) {
+    r.rows = [](const void *self, void *s, const void *x, int64_t stride, int64_t n,
+                int64_t count) {
         for (int64_t i = 0; i < count; ++i)
-            static_cast<const Op *>(self)->run(static_cast<S *>(s)[i], static_cast<const E *>(x) + i * stride, n, 0);
+            static_cast<const Op *>(self)->run(static_cast<S *>(s)[i],
+                                               static_cast<const E *>(x) + i * stride, n, 0);
     };
-    r.columns = [](const void *self, void *s, const void *x, int64_t stride, int64_t rows, int64_t width, int64_t position) {
-        static_cast<const Op *>(self)->columns(static_cast<S *>(s), static_cast<const E *>(x), stride, rows, width, position);
+    r.columns = [](const void *self, void *s, const void *x, int64_t stride, int64_t rows,
+                   int64_t width, int64_t position) {
+        static_cast<const Op *>(self)->columns(static_cast<S *>(s), static_cast<const E *>(x),
+                                               stride, rows, width, position);
     };
     r.op = op;
     return r;
@@ -158,7 +171,7 @@ struct source {
     const char *data;
     int64_t itemsize;
     void (*fetch)(void *dst, const void *src, int64_t stride, int64_t n);   /* any stride */
-    bool direct;                                                            /* elements are the tile's */
+    bool direct; /* elements are the tile's */
 };
 template <class E, class T>
 inline void fetch_plain(void *dst, const void *src, int64_t stride, int64_t n) {
@@ -179,8 +192,9 @@ struct sink {
 };
 
 /* Reduces positions [begin, end) of one output's elements. */
-inline void reduce_row(const reducer &op, void *s, const source &from, int64_t offset, const space<1> &outer, int64_t length,
-                       int64_t stride, int64_t begin, int64_t end) {
+inline void reduce_row(const reducer &op, void *s, const source &from, int64_t offset,
+                       const space<1> &outer, int64_t length, int64_t stride, int64_t begin,
+                       int64_t end) {
     const char *x = from.data + offset * from.itemsize;
     int64_t within = begin % length;
     cursor<1> at(outer, begin / length);
@@ -188,7 +202,8 @@ inline void reduce_row(const reducer &op, void *s, const source &from, int64_t o
     alignas(64) char tile[TILE * 16];
     for (int64_t i = begin; i < end && !op.settled(s);) {
         const void *run = tile;
-        int64_t fill = 0, goal = in_place ? min64(min64(length - within, end - i), RUN) : min64(end - i, TILE);
+        int64_t fill = 0, goal = in_place ? min64(min64(length - within, end - i), RUN)
+                                          : min64(end - i, TILE);
         while (fill < goal) {
             const int64_t n = min64(length - within, goal - fill);
             const char *p = x + (at.offset[0] + within * stride) * from.itemsize;
@@ -207,8 +222,9 @@ inline void reduce_row(const reducer &op, void *s, const source &from, int64_t o
 }
 
 /* Reduces rows [begin, end) of `width` neighbouring outputs. */
-inline void reduce_columns(const reducer &op, void *s, const source &from, int64_t offset, const space<1> &outer, int64_t length,
-                           int64_t stride, int64_t width, int64_t begin, int64_t end) {
+inline void reduce_columns(const reducer &op, void *s, const source &from, int64_t offset,
+                           const space<1> &outer, int64_t length, int64_t stride, int64_t width,
+                           int64_t begin, int64_t end) {
     constexpr int64_t BYTES = 8 * COLUMN_WIDTH * 8;
     alignas(64) char tile[BYTES];
     cursor<1> at(outer, begin / length);
@@ -220,7 +236,8 @@ inline void reduce_columns(const reducer &op, void *s, const source &from, int64
         else {
             rows = min64(rows, BYTES / (width * op.elem_size));
             for (int64_t r = 0; r < rows; ++r)
-                from.fetch(tile + r * width * op.elem_size, p + r * stride * from.itemsize, 1, width);
+                from.fetch(tile + r * width * op.elem_size, p + r * stride * from.itemsize, 1,
+                           width);
             op.columns(op.op, s, tile, width, rows, width, i);
         }
         i += rows;
@@ -233,8 +250,8 @@ inline void reduce_columns(const reducer &op, void *s, const source &from, int64
 }
 
 /* Merges `chunks` states per output, `apart` bytes from one to the next, and writes the outputs. */
-inline void merge_chunks(const reducer &op, const sink &to, const char *states, int64_t outputs, int64_t chunks, int64_t between,
-                         int64_t apart) {
+inline void merge_chunks(const reducer &op, const sink &to, const char *states, int64_t outputs,
+                         int64_t chunks, int64_t between, int64_t apart) {
     alignas(16) char s[STATE_BYTES];
     for (int64_t o = 0; o < outputs; ++o) {
         const char *p = states + o * between;
@@ -244,8 +261,9 @@ inline void merge_chunks(const reducer &op, const sink &to, const char *states, 
     }
 }
 
-/* How a plan's elements lie: those of an output in runs of `length`, `stride` apart, which `outer` walks through;
- * the outputs' first elements in lines of `width`, `across` apart, which `kept` walks through. */
+/* How a plan's elements lie: those of an output in runs of `length`, `stride` apart, which `outer`
+ * walks through; the outputs' first elements in lines of `width`, `across` apart, which `kept`
+ * walks through. */
 struct lines {
     space<1> outer, kept;
     int64_t length, stride, width, across;
@@ -259,10 +277,10 @@ struct lines {
     }
 };
 
-/* Outputs [begin, end), of neighbouring ones as many in one call as lie side by side: `tiny` rows turned into columns,
- * short rows in one piece. */
-inline void reduce_together(const reducer &op, const source &from, const lines &at, int64_t count, bool tiny, int64_t begin,
-                            int64_t end, const sink &to) {
+/* Outputs [begin, end), of neighbouring ones as many in one call as lie side by side: `tiny` rows
+ * turned into columns, short rows in one piece. */
+inline void reduce_together(const reducer &op, const source &from, const lines &at, int64_t count,
+                            bool tiny, int64_t begin, int64_t end, const sink &to) {
     alignas(16) char s[GROUP * STATE_BYTES];
     alignas(64) char tile[TILE * 16];
     cursor<1> line(at.kept, begin / at.width);
@@ -274,11 +292,14 @@ inline void reduce_together(const reducer &op, const source &from, const lines &
         const char *x = from.data + (line.offset[0] + within * at.across) * from.itemsize;
         if (tiny) {
             for (int64_t j = 0; j < count; ++j)
-                from.fetch(tile + j * group * op.elem_size, x + j * at.stride * from.itemsize, at.across, group);
+                from.fetch(tile + j * group * op.elem_size, x + j * at.stride * from.itemsize,
+                           at.across, group);
             op.columns(op.op, s, tile, group, count, group, 0);
         }
         else if (!from.direct) from.fetch(tile, x, 1, group * count);
-        if (!tiny) op.rows(op.op, s, from.direct ? x : tile, from.direct ? at.across : count, count, group);
+        if (!tiny)
+            op.rows(op.op, s, from.direct ? x : tile, from.direct ? at.across : count, count,
+                    group);
         within += group;
         if (within == at.width) {
             within = 0;
@@ -290,27 +311,30 @@ inline void reduce_together(const reducer &op, const source &from, const lines &
 }
 
 /* Outputs [begin, end), one after the other. */
-inline void reduce_apart(const reducer &op, const source &from, const reduction_plan &plan, const lines &at, int64_t begin,
-                         int64_t end, const sink &to) {
+inline void reduce_apart(const reducer &op, const source &from, const reduction_plan &plan,
+                         const lines &at, int64_t begin, int64_t end, const sink &to) {
     alignas(16) char s[GROUP * STATE_BYTES];
     cursor<1> first(plan.kept, begin);
     for (int64_t o = begin; o < end;) {
         const int64_t group = min64(GROUP, end - o);
         op.identity(s, group);
         for (int64_t k = 0; k < group; ++k, first.next())
-            reduce_row(op, s + k * op.state_size, from, first.offset[0], at.outer, at.length, at.stride, 0, plan.count);
+            reduce_row(op, s + k * op.state_size, from, first.offset[0], at.outer, at.length,
+                       at.stride, 0, plan.count);
         to.write(to, o, s, group);
         o += group;
     }
 }
 
 /* Each output by itself, of many elements in chunks. */
-inline int reduce_rows(pt_call *call, const reducer &op, const source &from, const reduction_plan &plan, const lines &at,
-                       const sink &to) {
-    const int64_t outputs = plan.outputs, count = plan.count, S = op.state_size, chunks = ceil_div(count, CHUNK);
+inline int reduce_rows(pt_call *call, const reducer &op, const source &from,
+                       const reduction_plan &plan, const lines &at, const sink &to) {
+    const int64_t outputs = plan.outputs, count = plan.count, S = op.state_size,
+                  chunks = ceil_div(count, CHUNK);
     if (chunks == 1) {
         const bool tiny = count <= TINY && at.outer.ndim == 0;
-        const bool together = at.stride == 1 && at.outer.ndim == 0 && (from.direct || at.across == count) &&
+        const bool together = at.stride == 1 && at.outer.ndim == 0 &&
+                              (from.direct || at.across == count) &&
                               count <= (from.direct ? RUN : TILE / 4);
         parallel_for(outputs, grain_rows(count + 16), [&](int64_t begin, int64_t end) {
             if (together || tiny) reduce_together(op, from, at, count, tiny, begin, end, to);
@@ -325,8 +349,8 @@ inline int reduce_rows(pt_call *call, const reducer &op, const source &from, con
         for (int64_t u = begin; u < end; ++u) {
             const int64_t first = u % chunks * CHUNK;
             cursor<1> output(plan.kept, u / chunks);
-            reduce_row(op, partial.data + u * S, from, output.offset[0], at.outer, at.length, at.stride, first,
-                       min64(first + CHUNK, count));
+            reduce_row(op, partial.data + u * S, from, output.offset[0], at.outer, at.length,
+                       at.stride, first, min64(first + CHUNK, count));
         }
     });
     merge_chunks(op, to, partial.data, outputs, chunks, chunks * S, S);
@@ -334,33 +358,38 @@ inline int reduce_rows(pt_call *call, const reducer &op, const source &from, con
 }
 
 /* Outputs that are neighbours in memory in blocks, of many elements in chunks. */
-inline int reduce_blocks(pt_call *call, const reducer &op, const source &from, const reduction_plan &plan, const lines &at,
-                         const sink &to) {
+inline int reduce_blocks(pt_call *call, const reducer &op, const source &from,
+                         const reduction_plan &plan, const lines &at, const sink &to) {
     const int64_t outputs = plan.outputs, count = plan.count, S = op.state_size, width = at.width;
-    const int64_t blocks = ceil_div(width, COLUMN_WIDTH), groups = outputs / width, block = min64(width, COLUMN_WIDTH);
-    const int64_t rows = groups * blocks >= 256 ? count : min64(count, max64(COLUMN_ROWS, 2 * CHUNK / block));
+    const int64_t blocks = ceil_div(width, COLUMN_WIDTH), groups = outputs / width,
+                  block = min64(width, COLUMN_WIDTH);
+    const int64_t rows =
+        groups * blocks >= 256 ? count : min64(count, max64(COLUMN_ROWS, 2 * CHUNK / block));
     const int64_t chunks = ceil_div(count, rows);
     scratch<char> partial(chunks > 1 ? outputs * chunks * S : 0);
     if (!partial) return no_memory(call, outputs * chunks * S);
-    parallel_for(groups * blocks * chunks, grain_rows(rows * block), [&](int64_t begin, int64_t end) {
-        alignas(16) char local[COLUMN_WIDTH * STATE_BYTES];
-        for (int64_t u = begin; u < end; ++u) {
-            const int64_t c = u % chunks, b = u / chunks % blocks, g = u / chunks / blocks;
-            const int64_t first = b * COLUMN_WIDTH, w = min64(COLUMN_WIDTH, width - first);
-            cursor<1> line(at.kept, g);
-            char *s = chunks > 1 ? partial.data + ((c * groups + g) * width + first) * S : local;
-            op.identity(s, w);
-            reduce_columns(op, s, from, line.offset[0] + first, at.outer, at.length, at.stride, w, c * rows,
-                           min64(count, (c + 1) * rows));
-            if (chunks == 1) to.write(to, g * width + first, s, w);
-        }
-    });
+    parallel_for(
+        groups * blocks * chunks, grain_rows(rows * block), [&](int64_t begin, int64_t end) {
+            alignas(16) char local[COLUMN_WIDTH * STATE_BYTES];
+            for (int64_t u = begin; u < end; ++u) {
+                const int64_t c = u % chunks, b = u / chunks % blocks, g = u / chunks / blocks;
+                const int64_t first = b * COLUMN_WIDTH, w = min64(COLUMN_WIDTH, width - first);
+                cursor<1> line(at.kept, g);
+                char *s =
+                    chunks > 1 ? partial.data + ((c * groups + g) * width + first) * S : local;
+                op.identity(s, w);
+                reduce_columns(op, s, from, line.offset[0] + first, at.outer, at.length, at.stride,
+                               w, c * rows, min64(count, (c + 1) * rows));
+                if (chunks == 1) to.write(to, g * width + first, s, w);
+            }
+        });
     if (chunks > 1) merge_chunks(op, to, partial.data, outputs, chunks, S, outputs * S);
     return PT_OK;
 }
 
 /* Runs `op` over the plan and hands the outputs' states to the sink. */
-inline int reduce(pt_call *call, const reducer &op, source from, const reduction_plan &plan, const sink &to) {
+inline int reduce(pt_call *call, const reducer &op, source from, const reduction_plan &plan,
+                  const sink &to) {
     from.data += plan.shift * from.itemsize;
     const int64_t outputs = plan.outputs, count = plan.count;
     if (outputs == 0) return PT_OK;
@@ -378,8 +407,9 @@ inline int reduce(pt_call *call, const reducer &op, source from, const reduction
         return PT_OK;
     }
     const lines at(plan);
-    return at.stride == 1 || at.across != 1 || at.width < 8 ? reduce_rows(call, op, from, plan, at, to)
-                                                            : reduce_blocks(call, op, from, plan, at, to);
+    return at.stride == 1 || at.across != 1 || at.width < 8
+               ? reduce_rows(call, op, from, plan, at, to)
+               : reduce_blocks(call, op, from, plan, at, to);
 }
 
 /* A sink that calls Write::apply(output i, its state, parameters, i) on outputs of type O. */
@@ -388,7 +418,8 @@ inline sink sink_of(const pt_call *call, double a = 0, double b = 0) {
     sink to;
     to.write = [](const sink &self, int64_t first, const void *states, int64_t n) {
         O *out = reinterpret_cast<O *>(self.out) + first;
-        for (int64_t i = 0; i < n; ++i) Write::apply(out[i], static_cast<const S *>(states)[i], self, first + i);
+        for (int64_t i = 0; i < n; ++i)
+            Write::apply(out[i], static_cast<const S *>(states)[i], self, first + i);
     };
     to.out = call->out[0].data;
     to.out2 = call->nout > 1 ? call->out[1].data : nullptr;

@@ -1,4 +1,5 @@
-/* Reductions that add up: sum, nansum, mean, prod, var, vector_norm, logsumexp, count_nonzero, any, all.
+/* Reductions that add up: sum, nansum, mean, prod, var, vector_norm, logsumexp, count_nonzero, any,
+ * all.
  *
  * Precision: float32 data is added in 64 lanes over at most 8192 elements and in float64 beyond;
  * half types are read as float32; integers wrap in 64 bits. An empty reduction gives the identity.
@@ -8,17 +9,19 @@
 
 namespace {
 
-/* Columns of a fold: rows are taken four at a time to save trips to the accumulators, but for selections,
- * which nested this deep would become branches. */
+/* Columns of a fold: rows are taken four at a time to save trips to the accumulators, but for
+ * selections, which nested this deep would become branches. */
 template <class Fold, class T>
-inline void fold_columns(T *PT_RESTRICT acc, const T *PT_RESTRICT x, int64_t stride, int64_t rows, int64_t width) {
+inline void fold_columns(T *PT_RESTRICT acc, const T *PT_RESTRICT x, int64_t stride, int64_t rows,
+                         int64_t width) {
     constexpr bool arithmetic = is_same<Fold, add_fold> || is_same<Fold, multiply_fold>;
     int64_t r = 0;
     for (; arithmetic && r + 4 <= rows; r += 4) {
         const T *a = x + r * stride, *b = a + stride, *c = b + stride, *d = c + stride;
         PT_IVDEP
         for (int64_t j = 0; j < width; ++j)
-            acc[j] = Fold::apply(acc[j], Fold::apply(Fold::apply(a[j], b[j]), Fold::apply(c[j], d[j])));
+            acc[j] =
+                Fold::apply(acc[j], Fold::apply(Fold::apply(a[j], b[j]), Fold::apply(c[j], d[j])));
     }
     for (; r < rows; ++r) {
         const T *a = x + r * stride;
@@ -58,7 +61,8 @@ struct fold_op  {
     void run(state &s, const E *x, int64_t n, int64_t) const {
         using L = typename lane_type<E>::type;
         const L *p = reinterpret_cast<const L *>(x);
-        if constexpr (!is_complex<E>) s = combine<Fold>(s, state(fold<Fold>(p, n, L(adds ? 0 : 1))));
+        if constexpr (!is_complex<E>)
+            s = combine<Fold>(s, state(fold<Fold>(p, n, L(adds ? 0 : 1))));
         else if constexpr (adds) {
             L re_im[2];
             fold_lanes<Fold, 2>(p, p, 2 * n, L(0), re_im, identity_map{});
@@ -100,7 +104,8 @@ struct known_sum_op {
         E sum;
         const auto zero = simd<E>::fill(E(0));
         /* of a number one of the two is the number and the other 0; of NaN both are 0 */
-        fold_lanes<add_fold, 1>(x, x, n, E(0), &sum, [=](auto v, auto) { return maximum(zero, v) + minimum(zero, v); });
+        fold_lanes<add_fold, 1>(x, x, n, E(0), &sum,
+                                [=](auto v, auto) { return maximum(zero, v) + minimum(zero, v); });
         s += double(sum);
     }
     void columns(state *s, const E *x, int64_t stride, int64_t rows, int64_t width, int64_t) const {
@@ -137,7 +142,8 @@ struct var_op  {
         const auto m = simd<E>::fill(mean);
         E first, second;
         fold_lanes<add_fold, 1>(x, x, n, E(0), &first, [=](auto v, auto) { return v - m; });
-        fold_lanes<add_fold, 1>(x, x, n, E(0), &second, [=](auto v, auto) { return (v - m) * (v - m); });
+        fold_lanes<add_fold, 1>(x, x, n, E(0), &second,
+                                [=](auto v, auto) { return (v - m) * (v - m); });
         finish(s, double(n), double(mean), double(first), double(second));
     }
     void columns(state *s, const E *x, int64_t stride, int64_t rows, int64_t width, int64_t) const {
@@ -154,7 +160,8 @@ struct var_op  {
                 second[j] += d * d;
             }
         }
-        for (int64_t j = 0; j < width; ++j) finish(s[j], double(rows), double(mean[j]), double(first[j]), double(second[j]));
+        for (int64_t j = 0; j < width; ++j)
+            finish(s[j], double(rows), double(mean[j]), double(first[j]), double(second[j]));
     }
 
   private:
@@ -174,7 +181,8 @@ inline void fetch_magnitude(void *to, const void *from, int64_t stride, int64_t 
     double *PT_RESTRICT dst = static_cast<double *>(to);
     const T *PT_RESTRICT src = static_cast<const T *>(from);
     if constexpr (is_complex<T>)
-        for (int64_t i = 0; i < n; ++i) dst[i] = hypot(double(src[i * stride].re), double(src[i * stride].im));
+        for (int64_t i = 0; i < n; ++i)
+            dst[i] = hypot(double(src[i * stride].re), double(src[i * stride].im));
     else {
         load(dst, src, stride, n);
         for (int64_t i = 0; i < n; ++i) dst[i] = fabs(dst[i]);
@@ -184,7 +192,8 @@ template <int KIND>
 struct norm_op {
     using elem = double;
     using state = double;
-    using fold_type = std::conditional_t<KIND == NORM_MAX, max_fold, std::conditional_t<KIND == NORM_MIN, min_fold, add_fold>>;
+    using fold_type = std::conditional_t<KIND == NORM_MAX, max_fold,
+                                         std::conditional_t<KIND == NORM_MIN, min_fold, add_fold>>;
     double p;
 
     static state identity() { return KIND == NORM_MIN ? HUGE_VAL : 0.0; }
@@ -206,8 +215,10 @@ struct norm_op {
         else
             merge(s, fold<fold_type>(x, n, identity()));
     }
-    void columns(state *PT_RESTRICT s, const double *PT_RESTRICT x, int64_t stride, int64_t rows, int64_t width, int64_t) const {
-        if constexpr (KIND == NORM_1 || KIND == NORM_MAX || KIND == NORM_MIN) fold_columns<fold_type>(s, x, stride, rows, width);
+    void columns(state *PT_RESTRICT s, const double *PT_RESTRICT x, int64_t stride, int64_t rows,
+                 int64_t width, int64_t) const {
+        if constexpr (KIND == NORM_1 || KIND == NORM_MAX || KIND == NORM_MIN)
+            fold_columns<fold_type>(s, x, stride, rows, width);
         else
             for (int64_t r = 0; r < rows; ++r)
                 for (int64_t j = 0; j < width; ++j) {
@@ -233,16 +244,19 @@ struct norm2_float {
         for (int l = 0; i < n; ++i, ++l) lane[l] += double(x[i]) * double(x[i]);
         s += fold<add_fold>(lane, L, 0.0);
     }
-    void columns(state *PT_RESTRICT s, const float *PT_RESTRICT x, int64_t stride, int64_t rows, int64_t width, int64_t) const {
+    void columns(state *PT_RESTRICT s, const float *PT_RESTRICT x, int64_t stride, int64_t rows,
+                 int64_t width, int64_t) const {
         for (int64_t r = 0; r < rows; ++r)
-            for (int64_t j = 0; j < width; ++j) s[j] += double(x[r * stride + j]) * double(x[r * stride + j]);
+            for (int64_t j = 0; j < width; ++j)
+                s[j] += double(x[r * stride + j]) * double(x[r * stride + j]);
     }
 };
 
 /* ---- logsumexp --------------------------------------------------------------------------- */
 
 template <class E>
-inline void add_exp(E *PT_RESTRICT sum, const E *PT_RESTRICT x, const E *PT_RESTRICT top, int64_t width) {
+inline void add_exp(E *PT_RESTRICT sum, const E *PT_RESTRICT x, const E *PT_RESTRICT top,
+                    int64_t width) {
     for (int64_t j = 0; j < width; ++j) sum[j] += pt::exp(x[j] - top[j]);
 }
 
@@ -256,7 +270,9 @@ struct logsumexp_op  {
     static void merge(state &a, const state &b) {
         double top = select_max(a.top, b.top);
         if (fabs(top) == HUGE_VAL || top != top) a.sum += b.sum;
-        else a.sum = (a.top == top ? a.sum : a.sum * exp(a.top - top)) + (b.top == top ? b.sum : b.sum * exp(b.top - top));
+        else
+            a.sum = (a.top == top ? a.sum : a.sum * exp(a.top - top)) +
+                    (b.top == top ? b.sum : b.sum * exp(b.top - top));
         a.top = top;
     }
     void run(state &s, const E *x, int64_t n, int64_t) const {
@@ -291,7 +307,9 @@ struct truth_op {
     using elem = uint8_t;
     struct state { int64_t truths, seen; };
     static state identity() { return {0, 0}; }
-    static bool settled(const state &s) { return KIND == ANY ? s.truths > 0 : KIND == EVERY ? s.truths < s.seen : false; }
+    static bool settled(const state &s) {
+        return KIND == ANY ? s.truths > 0 : KIND == EVERY ? s.truths < s.seen : false;
+    }
     static void merge(state &a, const state &b) {
         a.truths += b.truths;
         a.seen += b.seen;
@@ -306,13 +324,15 @@ struct truth_op {
         for (int l = 0; l < 64; ++l) total += lane[l];
         merge(s, {total, n});
     }
-    void columns(state *s, const uint8_t *x, int64_t stride, int64_t rows, int64_t width, int64_t) const {
+    void columns(state *s, const uint8_t *x, int64_t stride, int64_t rows, int64_t width,
+                 int64_t) const {
         static_assert(COLUMN_ROWS <= 255, "columns of 8 bits must not overflow");
         uint8_t acc[COLUMN_WIDTH] = {};
         fold_columns_u8(acc, x, stride, rows, width);
         for (int64_t j = 0; j < width; ++j) merge(s[j], {acc[j], rows});
     }
-    static void fold_columns_u8(uint8_t *PT_RESTRICT acc, const uint8_t *PT_RESTRICT x, int64_t stride, int64_t rows, int64_t width) {
+    static void fold_columns_u8(uint8_t *PT_RESTRICT acc, const uint8_t *PT_RESTRICT x,
+                                int64_t stride, int64_t rows, int64_t width) {
         for (int64_t r = 0; r < rows; ++r)
             for (int64_t j = 0; j < width; ++j) acc[j] = uint8_t(acc[j] + x[r * stride + j]);
     }
@@ -366,7 +386,9 @@ inline int fold_kernel(pt_call *call, bool mean) {
         using O = PT_TYPE(tag);
         if constexpr (is_complex<O>) return fold_as<O, O, Fold>(call, plan, count);
         else if constexpr (!is_float<O>) return fold_as<int64_t, O, Fold>(call, plan, count);
-        else return widen ? fold_as<double, O, Fold>(call, plan, count) : fold_as<compute<O>, O, Fold>(call, plan, count);
+        else
+            return widen ? fold_as<double, O, Fold>(call, plan, count)
+                         : fold_as<compute<O>, O, Fold>(call, plan, count);
     });
 }
 int sum_kernel(pt_call *call) { return fold_kernel<add_fold>(call, false); }
@@ -380,7 +402,8 @@ int nansum_kernel(pt_call *call) {
     return visit<FLOATS>(call, call->in[0].dtype, [&](auto tag) {
         using T = PT_TYPE(tag);
         const known_sum_op<compute<T>> o;
-        return reduce(call, reducer_of(&o), source_of<compute<T>, T>(call->in[0]), plan, sink_of<T, double, fold_write>(call, 1));
+        return reduce(call, reducer_of(&o), source_of<compute<T>, T>(call->in[0]), plan,
+                      sink_of<T, double, fold_write>(call, 1));
     });
 }
 
@@ -426,7 +449,9 @@ struct norm_write {
     template <class O>
     static void apply(O &out, const double &s, const sink &to, int64_t) {
         const double p = to.a;
-        out = convert<O>(p == 2 ? sqrt(s) : p == 0 || p == 1 || fabs(p) == HUGE_VAL ? s : pow(s, 1 / p));
+        out = convert<O>(p == 2                                    ? sqrt(s)
+                         : p == 0 || p == 1 || fabs(p) == HUGE_VAL ? s
+                                                                   : pow(s, 1 / p));
     }
 };
 int vector_norm_kernel(pt_call *call) {

@@ -3,10 +3,11 @@
  *    segments(data, offsets; axis, reduce, start, given) -> out
  *    segments_slope(g, data, out, offsets; axis, reduce, start, given) -> the gradient of data
  *
- * Piece i of a row of offsets, which are int64 and have the dims of data in front of the axis, is [offsets[i], offsets[i + 1]).
- * Parts of it that are outside the dim do not count. Each reduction begins with `start`; a mean's divisor is the piece's length,
- * at least 1 if the start was given. Among extremes NaN wins, and equals share the gradient. All tensors are contiguous. Compiled for the
- * base level alone.
+ * Piece i of a row of offsets, which are int64 and have the dims of data in front of the axis, is
+ * [offsets[i], offsets[i + 1]). Parts of it that are outside the dim do not count. Each reduction
+ * begins with `start`; a mean's divisor is the piece's length, at least 1 if the start was given.
+ * Among extremes NaN wins, and equals share the gradient. All tensors are contiguous. Compiled for
+ * the base level alone.
  */
 #include "common.hpp"
 
@@ -45,7 +46,9 @@ struct pieces {
 };
 
 template <class A>
-inline A wins(A a, A b, bool greatest) { return b != b || (a == a && (greatest ? b > a : b < a)) ? b : a; }
+inline A wins(A a, A b, bool greatest) {
+    return b != b || (a == a && (greatest ? b > a : b < a)) ? b : a;
+}
 
 /* the product or the extreme of neighbours, and `value` */
 template <class T, class A>
@@ -67,44 +70,52 @@ int reduce(pt_call *call) {
     T *out = output<T>(call);
     constexpr int64_t TILE = 64;
     if (p.count < 1) return PT_OK;
-    parallel_for(p.outer * p.count, grain_rows(p.size * p.inner / max64(1, p.count)), [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-            int64_t first, last;
-            p.bounds(i / p.count, i % p.count, first, last);
-            const T *x = data + i / p.count * p.size * p.inner;
-            const A divisor = p.reduce == MEAN ? A(p.divisor(i / p.count, i % p.count)) : A(1);
-            if (p.inner == 1 && p.reduce > MEAN) {
-                out[i] = convert<T>(along(x + first, last - first, A(p.start), p.reduce));
-                continue;
+    parallel_for(
+        p.outer * p.count, grain_rows(p.size * p.inner / max64(1, p.count)),
+        [&](int64_t begin, int64_t end) {
+            for (int64_t i = begin; i < end; ++i) {
+                int64_t first, last;
+                p.bounds(i / p.count, i % p.count, first, last);
+                const T *x = data + i / p.count * p.size * p.inner;
+                const A divisor = p.reduce == MEAN ? A(p.divisor(i / p.count, i % p.count)) : A(1);
+                if (p.inner == 1 && p.reduce > MEAN) {
+                    out[i] = convert<T>(along(x + first, last - first, A(p.start), p.reduce));
+                    continue;
+                }
+                for (int64_t c = 0; c < p.inner; c += TILE) {
+                    const int64_t m = min64(TILE, p.inner - c);
+                    double sums[TILE];
+                    A values[TILE];
+                    for (int64_t l = 0; l < m; ++l) {
+                        sums[l] = p.start;
+                        values[l] = A(p.start);
+                    }
+                    int64_t begun = first;
+                    if (p.inner == 1 &&
+                        p.reduce <= MEAN) {     /* four sums do not wait for each other */
+                        double parts[4] = {};
+                        for (; begun + 4 <= last; begun += 4)
+                            for (int l = 0; l < 4; ++l)
+                                parts[l] += double(convert<A>(x[begun + l]));
+                        sums[0] += (parts[0] + parts[1]) + (parts[2] + parts[3]);
+                    }
+                    for (int64_t s = begun; s < last; ++s) {
+                        const T *from = x + s * p.inner + c;
+                        if (p.reduce <= MEAN)
+                            for (int64_t l = 0; l < m; ++l) sums[l] += double(convert<A>(from[l]));
+                        else if (p.reduce == PROD)
+                            for (int64_t l = 0; l < m; ++l)
+                                values[l] = values[l] * convert<A>(from[l]);
+                        else
+                            for (int64_t l = 0; l < m; ++l)
+                                values[l] = wins(values[l], convert<A>(from[l]), p.reduce == MAX);
+                    }
+                    for (int64_t l = 0; l < m; ++l)
+                        out[i * p.inner + c + l] =
+                            convert<T>(p.reduce <= MEAN ? A(sums[l]) / divisor : values[l]);
+                }
             }
-            for (int64_t c = 0; c < p.inner; c += TILE) {
-                const int64_t m = min64(TILE, p.inner - c);
-                double sums[TILE];
-                A values[TILE];
-                for (int64_t l = 0; l < m; ++l) {
-                    sums[l] = p.start;
-                    values[l] = A(p.start);
-                }
-                int64_t begun = first;
-                if (p.inner == 1 && p.reduce <= MEAN) {     /* four sums do not wait for each other */
-                    double parts[4] = {};
-                    for (; begun + 4 <= last; begun += 4)
-                        for (int l = 0; l < 4; ++l) parts[l] += double(convert<A>(x[begun + l]));
-                    sums[0] += (parts[0] + parts[1]) + (parts[2] + parts[3]);
-                }
-                for (int64_t s = begun; s < last; ++s) {
-                    const T *from = x + s * p.inner + c;
-                    if (p.reduce <= MEAN)
-                        for (int64_t l = 0; l < m; ++l) sums[l] += double(convert<A>(from[l]));
-                    else if (p.reduce == PROD)
-                        for (int64_t l = 0; l < m; ++l) values[l] = values[l] * convert<A>(from[l]);
-                    else
-                        for (int64_t l = 0; l < m; ++l) values[l] = wins(values[l], convert<A>(from[l]), p.reduce == MAX);
-                }
-                for (int64_t l = 0; l < m; ++l) out[i * p.inner + c + l] = convert<T>(p.reduce <= MEAN ? A(sums[l]) / divisor : values[l]);
-            }
-        }
-    });
+        });
     return PT_OK;
 }
 
@@ -133,8 +144,10 @@ int slope(pt_call *call) {
                 continue;
             }
             for (int64_t l = 0; l < p.inner; ++l) {
-                const A up = convert<A>(g[i * p.inner + l]), result = A(get_real(found, i * p.inner + l));
-                int64_t special = 0, unknown = 0;       /* elements that are the extreme; zeros and NaN of a product */
+                const A up = convert<A>(g[i * p.inner + l]),
+                        result = A(get_real(found, i * p.inner + l));
+                int64_t special = 0,
+                        unknown = 0; /* elements that are the extreme; zeros and NaN of a product */
                 A others = A(p.start);
                 const bool simple = p.reduce == PROD && result != 0 && result == result;
                 for (int64_t s = first; s < last && !simple; ++s) {
@@ -152,7 +165,9 @@ int slope(pt_call *call) {
                     A share;
                     if (p.reduce == PROD) {     /* the product of the other elements */
                         const bool zero = x == 0, nan = x != x;
-                        if (zero || nan) share = up * others * A(special > zero ? 0 : 1) * (unknown > nan ? A(NAN) : A(1));
+                        if (zero || nan)
+                            share = up * others * A(special > zero ? 0 : 1) *
+                                    (unknown > nan ? A(NAN) : A(1));
                         else share = scaled / x;
                     }
                     else share = x == result || (x != x && result != result) ? equal : A(0);
@@ -168,19 +183,24 @@ int slope(pt_call *call) {
 int check(pt_call *call, int data, int which) {
     const pt_view &x = call->in[data], &o = call->in[which];
     const int64_t axis = call->params[0].i;
-    bool fits = o.dtype == PT_INT64 && x.ndim > 0 && o.ndim > 0 && wrap_dim(axis, x.ndim) == o.ndim - 1 && o.sizes[o.ndim - 1] > 0;
+    bool fits = o.dtype == PT_INT64 && x.ndim > 0 && o.ndim > 0 &&
+                wrap_dim(axis, x.ndim) == o.ndim - 1 && o.sizes[o.ndim - 1] > 0;
     for (int d = 0; fits && d < o.ndim - 1; ++d) fits = o.sizes[d] == x.sizes[d];
-    if (!fits) return fail(call, PT_RUNTIME_ERROR, "expected int64 offsets for the rows of data in front of the axis");
+    if (!fits)
+        return fail(call, PT_RUNTIME_ERROR,
+                    "expected int64 offsets for the rows of data in front of the axis");
     return PT_OK;
 }
 int segments_kernel(pt_call *call) {
     if (int status = check(call, 0, 1)) return status;
-    return visit<FLOATS>(call, call->in[0].dtype, [&](auto tag) { return reduce<PT_TYPE(tag)>(call); });
+    return visit<FLOATS>(call, call->in[0].dtype,
+                         [&](auto tag) { return reduce<PT_TYPE(tag)>(call); });
 }
 int segments_slope_kernel(pt_call *call) {
     if (int status = check(call, 1, 3)) return status;
     const pt_view &g = call->in[0], &x = call->in[1], &found = call->in[2];
-    if (g.dtype != x.dtype || !pt_is(found.dtype, FLOATS) || g.numel != found.numel) return fail(call, PT_RUNTIME_ERROR, "expected one dtype");
+    if (g.dtype != x.dtype || !pt_is(found.dtype, FLOATS) || g.numel != found.numel)
+        return fail(call, PT_RUNTIME_ERROR, "expected one dtype");
     return visit<FLOATS>(call, x.dtype, [&](auto tag) { return slope<PT_TYPE(tag)>(call); });
 }
 

@@ -3,10 +3,10 @@
  *    grid_sample(input, grid; mode, padding_mode, align_corners) -> out
  *    grid_sample_backward(g, input, grid; the same) -> gradients of input and grid
  *
- * input is (N, C, [D,] H, W), grid (N, ..., 2 or 3) with positions in [-1, 1], the last dim's first. A point
- * takes one, two or four neighbours along each dim, with weights that depend on the position alone. Half
- * types are computed in float32. The backward, whose operands are contiguous, works on one sample at a time, in
- * the order of the points.
+ * input is (N, C, [D,] H, W), grid (N, ..., 2 or 3) with positions in [-1, 1], the last dim's
+ * first. A point takes one, two or four neighbours along each dim, with weights that depend on the
+ * position alone. Half types are computed in float32. The backward, whose operands are contiguous,
+ * works on one sample at a time, in the order of the points.
  */
 #include "rows.hpp"
 #include "spatial.hpp"
@@ -34,14 +34,16 @@ struct dual {
 
 template <class E>
 inline dual<E> clipped(dual<E> x, E last) {
-    const E slope = x.value > 0 && x.value < last ? x.slope : E(0), low = x.value > 0 ? x.value : E(0);
+    const E slope = x.value > 0 && x.value < last ? x.slope : E(0),
+            low = x.value > 0 ? x.value : E(0);
     return {low < last ? low : last, slope};
 }
 /* mirrored at low / 2 and high / 2 */
 template <class E>
 inline dual<E> reflected(dual<E> x, E low, E high) {
     const E least = low / 2, span = (high - low) / 2, from = x.value - least, away = pt::abs(from);
-    const E turns = pt::floor(away / span), over = away - turns * span, odd = turns - 2 * pt::floor(turns / 2);
+    const E turns = pt::floor(away / span), over = away - turns * span,
+            odd = turns - 2 * pt::floor(turns / 2);
     const E slope = from < 0 ? -x.slope : x.slope;
     return {(odd != 0 ? span - over : over) + least, odd != 0 ? -slope : slope};
 }
@@ -54,7 +56,8 @@ inline dual<E> padded(dual<E> x, E size, const settings &s) {
     return s.padding != ZEROS ? clipped(x, size - 1) : x;
 }
 
-/* The neighbours of positions along one dim: where they are, -1 if outside, weights and their derivatives. */
+/* The neighbours of positions along one dim: where they are, -1 if outside, weights and their
+ * derivatives. */
 template <class E>
 struct neighbours {
     int count;
@@ -63,7 +66,9 @@ struct neighbours {
 };
 
 template <class E>
-inline int64_t inside(E place, E size) { return place >= 0 && place <= size - 1 ? int64_t(place) : int64_t(-1); }
+inline int64_t inside(E place, E size) {
+    return place >= 0 && place <= size - 1 ? int64_t(place) : int64_t(-1);
+}
 
 template <class E>
 PT_NOINLINE void find(neighbours<E> &to, const E *coordinate, int64_t length, const settings &s) {
@@ -71,9 +76,11 @@ PT_NOINLINE void find(neighbours<E> &to, const E *coordinate, int64_t length, co
     to.count = s.mode == NEAREST ? 1 : s.mode == BILINEAR ? 2 : 4;
     for (int p = 0; p < POINTS; ++p) {
         const E c = coordinate[p] + 1;
-        dual<E> x = s.corners ? dual<E>{c / 2 * (size - 1), (size - 1) / 2} : dual<E>{(c * size - 1) / 2, size / 2};
+        dual<E> x = s.corners ? dual<E>{c / 2 * (size - 1), (size - 1) / 2}
+                              : dual<E>{(c * size - 1) / 2, size / 2};
         if (s.mode != BICUBIC) x = padded(x, size, s);
-        if (!(pt::abs(x.value) < E(1e9))) x = {E(-100), E(0)};      /* infinite or no number: nothing is there */
+        if (!(pt::abs(x.value) < E(1e9)))
+            x = {E(-100), E(0)};      /* infinite or no number: nothing is there */
         const E slope = x.slope;
         if (s.mode == NEAREST) {
             to.at[0][p] = inside(pt::round(x.value), size);
@@ -91,10 +98,12 @@ PT_NOINLINE void find(neighbours<E> &to, const E *coordinate, int64_t length, co
             continue;
         }
         const E A = E(-0.75), u = 1 - t;
-        const E w[4] = {((A * (t + 1) - 5 * A) * (t + 1) + 8 * A) * (t + 1) - 4 * A, ((A + 2) * t - (A + 3)) * t * t + 1,
-                        ((A + 2) * u - (A + 3)) * u * u + 1, ((A * (u + 1) - 5 * A) * (u + 1) + 8 * A) * (u + 1) - 4 * A};
-        const E d[4] = {(3 * A * (t + 1) - 10 * A) * (t + 1) + 8 * A, (3 * (A + 2) * t - 2 * (A + 3)) * t,
-                        -(3 * (A + 2) * u - 2 * (A + 3)) * u, -((3 * A * (u + 1) - 10 * A) * (u + 1) + 8 * A)};
+        const E w[4] = {((A * (t + 1) - 5 * A) * (t + 1) + 8 * A) * (t + 1) - 4 * A,
+                        ((A + 2) * t - (A + 3)) * t * t + 1, ((A + 2) * u - (A + 3)) * u * u + 1,
+                        ((A * (u + 1) - 5 * A) * (u + 1) + 8 * A) * (u + 1) - 4 * A};
+        const E d[4] = {(3 * A * (t + 1) - 10 * A) * (t + 1) + 8 * A,
+                        (3 * (A + 2) * t - 2 * (A + 3)) * t, -(3 * (A + 2) * u - 2 * (A + 3)) * u,
+                        -((3 * A * (u + 1) - 10 * A) * (u + 1) + 8 * A)};
         for (int k = 0; k < 4; ++k) {
             to.at[k][p] = inside(padded(dual<E>{first + E(k - 1), E(0)}, size, s).value, size);
             to.weight[k][p] = w[k];
@@ -103,7 +112,8 @@ PT_NOINLINE void find(neighbours<E> &to, const E *coordinate, int64_t length, co
     }
 }
 
-/* All neighbours of the points: offsets in a channel, NOWHERE outside, weights, derivatives by each coordinate of the grid. */
+/* All neighbours of the points: offsets in a channel, NOWHERE outside, weights, derivatives by each
+ * coordinate of the grid. */
 template <class E>
 struct taps {
     int count;
@@ -111,7 +121,8 @@ struct taps {
     E weight[16][POINTS], slope[3][16][POINTS];
 };
 template <class E>
-PT_NOINLINE void find_taps(taps<E> &t, const E (*position)[POINTS], int dims, const int64_t *size, const int64_t *stride, const settings &s) {
+PT_NOINLINE void find_taps(taps<E> &t, const E (*position)[POINTS], int dims, const int64_t *size,
+                           const int64_t *stride, const settings &s) {
     neighbours<E> near[3];              /* depth, height, width */
     if (dims == 2) {
         near[0].count = 1;
@@ -130,7 +141,9 @@ PT_NOINLINE void find_taps(taps<E> &t, const E (*position)[POINTS], int dims, co
                 const int64_t *i = near[0].at[a], *j = near[1].at[b], *l = near[2].at[c];
                 const E *x = near[0].weight[a], *y = near[1].weight[b], *z = near[2].weight[c];
                 for (int p = 0; p < POINTS; ++p) {
-                    t.at[k][p] = (i[p] | j[p] | l[p]) < 0 ? NOWHERE : i[p] * stride[0] + j[p] * stride[1] + l[p] * stride[2];
+                    t.at[k][p] = (i[p] | j[p] | l[p]) < 0
+                                     ? NOWHERE
+                                     : i[p] * stride[0] + j[p] * stride[1] + l[p] * stride[2];
                     t.weight[k][p] = x[p] * y[p] * z[p];
                     t.slope[0][k][p] = x[p] * y[p] * near[2].slope[c][p];
                     t.slope[1][k][p] = x[p] * near[1].slope[b][p] * z[p];
@@ -158,7 +171,8 @@ struct points {
         for (int p = 0; p < POINTS; ++p) {
             E position[3] = {};
             if (p < m) {
-                fetch(position, grid, sample * grid.strides[0] + at.offset[0], grid.strides[grid.ndim - 1], dims);
+                fetch(position, grid, sample * grid.strides[0] + at.offset[0],
+                      grid.strides[grid.ndim - 1], dims);
                 at.next();
             }
             for (int k = 0; k < dims; ++k) to[k][p] = position[k];
@@ -167,15 +181,21 @@ struct points {
 };
 
 inline int check(pt_call *call, const pt_view &x, const pt_view &grid) {
-    if ((x.ndim != 4 && x.ndim != 5) || grid.ndim != x.ndim || grid.sizes[grid.ndim - 1] != x.ndim - 2 || grid.sizes[0] != x.sizes[0])
+    if ((x.ndim != 4 && x.ndim != 5) || grid.ndim != x.ndim ||
+        grid.sizes[grid.ndim - 1] != x.ndim - 2 || grid.sizes[0] != x.sizes[0])
         return fail(call, PT_RUNTIME_ERROR, "shapes of input and grid do not agree");
     for (int d = 2; d < x.ndim; ++d)
-        if (x.sizes[d] == 0) return fail(call, PT_RUNTIME_ERROR, "expected an input with elements in every channel");
-    if (grid.dtype != x.dtype) return fail(call, PT_RUNTIME_ERROR, "expected a grid of dtype %s", DTYPE_NAME[x.dtype]);
-    if (x.ndim == 5 && call->params[0].i == BICUBIC) return fail(call, PT_RUNTIME_ERROR, "mode 'bicubic' needs an input of 4 dimensions");
+        if (x.sizes[d] == 0)
+            return fail(call, PT_RUNTIME_ERROR, "expected an input with elements in every channel");
+    if (grid.dtype != x.dtype)
+        return fail(call, PT_RUNTIME_ERROR, "expected a grid of dtype %s", DTYPE_NAME[x.dtype]);
+    if (x.ndim == 5 && call->params[0].i == BICUBIC)
+        return fail(call, PT_RUNTIME_ERROR, "mode 'bicubic' needs an input of 4 dimensions");
     return PT_OK;
 }
-inline settings read(const pt_call *call) { return {int(call->params[0].i), int(call->params[1].i), call->params[2].i != 0}; }
+inline settings read(const pt_call *call) {
+    return {int(call->params[0].i), int(call->params[1].i), call->params[2].i != 0};
+}
 
 /* The input's elements as E: where they lie, or converted to a contiguous copy. */
 template <class E>
@@ -184,20 +204,24 @@ struct source {
     const E *data;
     scratch<E> copy;
 
-    explicit source(const pt_view &v) : x(v), data(reinterpret_cast<const E *>(v.data)), copy(is_half_type(v) ? v.numel : 0) {
+    explicit source(const pt_view &v)
+        : x(v), data(reinterpret_cast<const E *>(v.data)), copy(is_half_type(v) ? v.numel : 0) {
         if (!is_half_type(v) || !copy) return;
         space<1> outer;
         for (int d = 0; d < v.ndim; ++d) outer.push(v.sizes[d], {v.strides[d]});
         int64_t step[1];
         const int64_t n = outer.pop(step), rows = v.numel ? outer.numel() : 0;
         cursor<1> at(outer, 0);
-        for (int64_t r = 0; r < rows; ++r, at.next()) fetch(copy.data + r * n, v, at.offset[0], n == 1 ? 1 : step[0], n);
+        for (int64_t r = 0; r < rows; ++r, at.next())
+            fetch(copy.data + r * n, v, at.offset[0], n == 1 ? 1 : step[0], n);
         data = copy.data;
         for (int64_t d = 4, stride = 1; d >= 0; stride *= x.size[d--]) x.stride[d] = stride;
     }
     static bool is_half_type(const pt_view &v) { return ITEMSIZE[v.dtype] == 2; }
     explicit operator bool() const { return bool(copy); }
-    const E *channel(int64_t n, int64_t c) const { return data + n * x.stride[0] + c * x.stride[1]; }
+    const E *channel(int64_t n, int64_t c) const {
+        return data + n * x.stride[0] + c * x.stride[1];
+    }
 };
 
 template <class E>
@@ -209,28 +233,29 @@ int sample_as(pt_call *call) {
     const points all(call->in[1]);
     const settings s = read(call);
     const int64_t channels = x.size[1], blocks = ceil_div(all.count, POINTS);
-    parallel_for(x.size[0] * blocks, grain_rows(16 * channels * POINTS), [&](int64_t begin, int64_t end) {
-        taps<E> near;
-        E position[3][POINTS];
-        for (int64_t u = begin; u < end; ++u) {
-            const int64_t n = u / blocks, first = u % blocks * POINTS;
-            const int m = int(min64(POINTS, all.count - first));
-            cursor<1> at(all.inner, first);
-            all.read(position, n, at, m);
-            find_taps<E>(near, position, all.dims, x.size + 2, x.stride + 2, s);
-            for (int64_t c = 0; c < channels; ++c) {
-                const E *plane = from.channel(n, c);
-                E sum[POINTS] = {};
-                for (int k = 0; k < near.count; ++k)
-                    for (int p = 0; p < m; ++p) {
-                        const int64_t i = near.at[k][p];
-                        const E value = plane[i == NOWHERE ? 0 : i];
-                        sum[p] += i == NOWHERE ? E(0) : near.weight[k][p] * value;
-                    }
-                write(out, (n * channels + c) * all.count + first, sum, m);
-            }
-        }
-    });
+    parallel_for(x.size[0] * blocks, grain_rows(16 * channels * POINTS),
+                 [&](int64_t begin, int64_t end) {
+                     taps<E> near;
+                     E position[3][POINTS];
+                     for (int64_t u = begin; u < end; ++u) {
+                         const int64_t n = u / blocks, first = u % blocks * POINTS;
+                         const int m = int(min64(POINTS, all.count - first));
+                         cursor<1> at(all.inner, first);
+                         all.read(position, n, at, m);
+                         find_taps<E>(near, position, all.dims, x.size + 2, x.stride + 2, s);
+                         for (int64_t c = 0; c < channels; ++c) {
+                             const E *plane = from.channel(n, c);
+                             E sum[POINTS] = {};
+                             for (int k = 0; k < near.count; ++k)
+                                 for (int p = 0; p < m; ++p) {
+                                     const int64_t i = near.at[k][p];
+                                     const E value = plane[i == NOWHERE ? 0 : i];
+                                     sum[p] += i == NOWHERE ? E(0) : near.weight[k][p] * value;
+                                 }
+                             write(out, (n * channels + c) * all.count + first, sum, m);
+                         }
+                     }
+                 });
     return PT_OK;
 }
 
@@ -254,49 +279,56 @@ int sample_backward_as(pt_call *call) {
         return fail(call, PT_RUNTIME_ERROR, "shapes of gradient and grid do not agree");
     const bool own = ITEMSIZE[call->out[0].dtype] != sizeof(E);
     std::atomic<bool> starved{false};
-    parallel_for(x.size[0], grain_rows(16 * channels * (all.count + plane)), [&](int64_t begin, int64_t end) {
-        scratch<E> kept(own ? channels * plane : 0);
-        if (!kept) {
-            starved = true;
-            return;
-        }
-        taps<E> near;
-        E position[3][POINTS], gradient[POINTS], result[3 * POINTS];
-        for (int64_t n = begin; n < end; ++n) {
-            E *sums = own ? kept.data : reinterpret_cast<E *>(call->out[0].data) + n * channels * plane;
-            memset(sums, 0, size_t(channels * plane) * sizeof(E));
-            cursor<1> at(all.inner, 0);
-            for (int64_t first = 0; first < all.count; first += POINTS) {
-                const int m = int(min64(POINTS, all.count - first));
-                all.read(position, n, at, m);
-                find_taps<E>(near, position, all.dims, x.size + 2, x.stride + 2, s);
-                E slope[3][POINTS] = {};
-                for (int64_t c = 0; c < channels; ++c) {
-                    const E *values = from.channel(n, c);
-                    fetch(gradient, g, (n * channels + c) * all.count + first, 1, m);
-                    for (int k = 0; k < near.count; ++k)
-                        for (int p = 0; p < m; ++p) {
-                            const int64_t i = near.at[k][p];
-                            if (i == NOWHERE) continue;
-                            const E value = gradient[p] * values[i];
-                            sums[c * plane + i] += gradient[p] * near.weight[k][p];
-                            for (int d = 0; d < all.dims; ++d) slope[d][p] += value * near.slope[d][k][p];
-                        }
-                }
-                for (int p = 0; p < m; ++p)
-                    for (int d = 0; d < all.dims; ++d) result[p * all.dims + d] = slope[d][p];
-                write(call->out[1], (n * all.count + first) * all.dims, result, m * all.dims);
-            }
-            if (own) write(call->out[0], n * channels * plane, sums, channels * plane);
-        }
-    });
+    parallel_for(x.size[0], grain_rows(16 * channels * (all.count + plane)),
+                 [&](int64_t begin, int64_t end) {
+                     scratch<E> kept(own ? channels * plane : 0);
+                     if (!kept) {
+                         starved = true;
+                         return;
+                     }
+                     taps<E> near;
+                     E position[3][POINTS], gradient[POINTS], result[3 * POINTS];
+                     for (int64_t n = begin; n < end; ++n) {
+                         E *sums =
+                             own ? kept.data
+                                 : reinterpret_cast<E *>(call->out[0].data) + n * channels * plane;
+                         memset(sums, 0, size_t(channels * plane) * sizeof(E));
+                         cursor<1> at(all.inner, 0);
+                         for (int64_t first = 0; first < all.count; first += POINTS) {
+                             const int m = int(min64(POINTS, all.count - first));
+                             all.read(position, n, at, m);
+                             find_taps<E>(near, position, all.dims, x.size + 2, x.stride + 2, s);
+                             E slope[3][POINTS] = {};
+                             for (int64_t c = 0; c < channels; ++c) {
+                                 const E *values = from.channel(n, c);
+                                 fetch(gradient, g, (n * channels + c) * all.count + first, 1, m);
+                                 for (int k = 0; k < near.count; ++k)
+                                     for (int p = 0; p < m; ++p) {
+                                         const int64_t i = near.at[k][p];
+                                         if (i == NOWHERE) continue;
+                                         const E value = gradient[p] * values[i];
+                                         sums[c * plane + i] += gradient[p] * near.weight[k][p];
+                                         for (int d = 0; d < all.dims; ++d)
+                                             slope[d][p] += value * near.slope[d][k][p];
+                                     }
+                             }
+                             for (int p = 0; p < m; ++p)
+                                 for (int d = 0; d < all.dims; ++d)
+                                     result[p * all.dims + d] = slope[d][p];
+                             write(call->out[1], (n * all.count + first) * all.dims, result,
+                                   m * all.dims);
+                         }
+                         if (own) write(call->out[0], n * channels * plane, sums, channels * plane);
+                     }
+                 });
     return starved ? no_memory(call, channels * plane * int64_t(sizeof(E))) : int(PT_OK);
 }
 
 int grid_sample_backward_kernel(pt_call *call) {
     if (int status = check(call, call->in[1], call->in[2])) return status;
     if (int status = check_floats(call)) return status;
-    return call->out[0].dtype == PT_FLOAT64 ? sample_backward_as<double>(call) : sample_backward_as<float>(call);
+    return call->out[0].dtype == PT_FLOAT64 ? sample_backward_as<double>(call)
+                                            : sample_backward_as<float>(call);
 }
 
 } // namespace

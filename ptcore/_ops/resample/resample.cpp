@@ -1,12 +1,13 @@
 /* Sliding windows as columns, and resampling along a dim.
  *
  *    unfold_windows(input; kernel, dilation, padding, stride, blocks) -> out
- *    fold_windows(input; the same, size) -> out                  its transpose: overlaps are added up
- *    resample(input; dim, size, mode, align_corners, scale) -> out
- *    resample_transposed(input; the same) -> out
+ *    fold_windows(input; the same, size) -> out                  its transpose: overlaps are added
+ * up resample(input; dim, size, mode, align_corners, scale) -> out resample_transposed(input; the
+ * same) -> out
  *
- * Resampling takes each result from one (nearest), two (linear) or four (cubic) numbers along the dim;
- * positions are worked out in the type computed in, as PyTorch does, since rounding decides there.
+ * Resampling takes each result from one (nearest), two (linear) or four (cubic) numbers along the
+ * dim; positions are worked out in the type computed in, as PyTorch does, since rounding decides
+ * there.
  */
 #include "spatial.hpp"
 
@@ -19,52 +20,72 @@ namespace {
 /* large (N, C, H, W), small (N, C * kernel, blocks): both contiguous */
 template <bool FOLD>
 int sliding_kernel(pt_call *call) {
-    const pt_view &large = FOLD ? call->out[0] : call->in[0], &small = FOLD ? call->in[0] : call->out[0];
-    if (large.ndim != 4 || small.ndim != 3) return fail(call, PT_RUNTIME_ERROR, "expected 4 and 3 dimensions, got %d and %d", large.ndim, small.ndim);
+    const pt_view &large = FOLD ? call->out[0] : call->in[0],
+                  &small = FOLD ? call->in[0] : call->out[0];
+    if (large.ndim != 4 || small.ndim != 3)
+        return fail(call, PT_RUNTIME_ERROR, "expected 4 and 3 dimensions, got %d and %d",
+                    large.ndim, small.ndim);
     int64_t set[5][2];
     for (int p = 0; p < 5; ++p)
-        for (int d = 0; d < 2; ++d) set[p][d] = call->params[p].count == 2 ? call->params[p].list[d] : -1;
-    const int64_t *kernel = set[0], *dilation = set[1], *padding = set[2], *stride = set[3], *blocks = set[4];
+        for (int d = 0; d < 2; ++d)
+            set[p][d] = call->params[p].count == 2 ? call->params[p].list[d] : -1;
+    const int64_t *kernel = set[0], *dilation = set[1], *padding = set[2], *stride = set[3],
+                  *blocks = set[4];
     const int64_t n = large.sizes[0], channels = large.sizes[1], *size = large.sizes + 2;
     for (int p = 0; p < 5; ++p)
-        if (set[p][0] < 0 || set[p][1] < 0) return fail(call, PT_RUNTIME_ERROR, "window settings must hold 2 numbers that are not negative");
-    if (small.sizes[1] != channels * kernel[0] * kernel[1] || small.sizes[2] != blocks[0] * blocks[1] || small.sizes[0] != n)
+        if (set[p][0] < 0 || set[p][1] < 0)
+            return fail(call, PT_RUNTIME_ERROR,
+                        "window settings must hold 2 numbers that are not negative");
+    if (small.sizes[1] != channels * kernel[0] * kernel[1] ||
+        small.sizes[2] != blocks[0] * blocks[1] || small.sizes[0] != n)
         return fail(call, PT_RUNTIME_ERROR, "sizes do not fit together");
     return visit<BOOL | FLOATS | COMPLEXES>(call, large.dtype, [&](auto tag) {
         using S = std::conditional_t<is_same<PT_TYPE(tag), uint8_t>, boolean, PT_TYPE(tag)>;
         using E = compute<S>;
-        const int64_t plane = size[0] * size[1], taps = kernel[0] * kernel[1], block = blocks[0] * blocks[1];
+        const int64_t plane = size[0] * size[1], taps = kernel[0] * kernel[1],
+                      block = blocks[0] * blocks[1];
         if (large.numel == 0 && !FOLD) {
             for (int64_t i = 0; i < small.numel; ++i) output<S>(call)[i] = S{};
             return int(PT_OK);
         }
         scratch<E> sums(FOLD && !is_same<E, S> ? large.numel : 0);
         if (!sums) return no_memory(call, large.numel * int64_t(sizeof(E)));
-        parallel_for(n * channels, grain_rows(taps * block + plane), [&](int64_t begin, int64_t end) {
-            for (int64_t c = begin; c < end; ++c) {
-                E *sum = nullptr;
-                if constexpr (FOLD) {
-                    if constexpr (is_same<E, S>) sum = output<S>(call) + c * plane;
-                    else sum = sums.data + c * plane;
-                    for (int64_t i = 0; i < plane; ++i) sum[i] = E{};
-                }
-                for (int64_t t = 0; t < taps; ++t)
-                    for (int64_t i = 0; i < blocks[0]; ++i) {
-                        const int64_t row = i * stride[0] - padding[0] + t / kernel[1] * dilation[0], at = t % kernel[1] * dilation[1] - padding[1];
-                        const int64_t columns = ((c * taps + t) * blocks[0] + i) * blocks[1];
-                        const bool inside = row >= 0 && row < size[0];
-                        for (int64_t j = 0; j < blocks[1]; ++j) {
-                            const int64_t column = at + j * stride[1];
-                            const bool there = inside && column >= 0 && column < size[1];
-                            if constexpr (FOLD) {
-                                if (there) sum[row * size[1] + column] = sum[row * size[1] + column] + convert<E>(input<S>(call)[columns + j]);
-                            }
-                            else output<S>(call)[columns + j] = there ? input<S>(call)[c * plane + row * size[1] + column] : S{};
-                        }
+        parallel_for(
+            n * channels, grain_rows(taps * block + plane), [&](int64_t begin, int64_t end) {
+                for (int64_t c = begin; c < end; ++c) {
+                    E *sum = nullptr;
+                    if constexpr (FOLD) {
+                        if constexpr (is_same<E, S>)
+                            sum = output<S>(call) + c * plane;
+                        else
+                            sum = sums.data + c * plane;
+                        for (int64_t i = 0; i < plane; ++i) sum[i] = E{};
                     }
-                if constexpr (FOLD && !is_same<E, S>) store(output<S>(call) + c * plane, sum, plane);
-            }
-        });
+                    for (int64_t t = 0; t < taps; ++t)
+                        for (int64_t i = 0; i < blocks[0]; ++i) {
+                            const int64_t row = i * stride[0] - padding[0] +
+                                                t / kernel[1] * dilation[0],
+                                          at = t % kernel[1] * dilation[1] - padding[1];
+                            const int64_t columns = ((c * taps + t) * blocks[0] + i) * blocks[1];
+                            const bool inside = row >= 0 && row < size[0];
+                            for (int64_t j = 0; j < blocks[1]; ++j) {
+                                const int64_t column = at + j * stride[1];
+                                const bool there = inside && column >= 0 && column < size[1];
+                                if constexpr (FOLD) {
+                                    if (there)
+                                        sum[row * size[1] + column] =
+                                            sum[row * size[1] + column] +
+                                            convert<E>(input<S>(call)[columns + j]);
+                                } else
+                                    output<S>(call)[columns + j] =
+                                        there ? input<S>(call)[c * plane + row * size[1] + column]
+                                              : S{};
+                            }
+                        }
+                    if constexpr (FOLD && !is_same<E, S>)
+                        store(output<S>(call) + c * plane, sum, plane);
+                }
+            });
         return int(PT_OK);
     });
 }
@@ -83,7 +104,9 @@ struct samples {
         : taps(mode == CUBIC ? 4 : mode == LINEAR ? 2 : 1), index(out * taps), weight(out * taps) {
         if (!index || !weight || in == 0) return;
         const bool corners = align && mode >= LINEAR;
-        const E scale = corners ? (out > 1 ? E(in - 1) / E(out - 1) : E(0)) : factor > 0 ? E(1.0 / factor) : E(in) / E(out);
+        const E scale = corners      ? (out > 1 ? E(in - 1) / E(out - 1) : E(0))
+                        : factor > 0 ? E(1.0 / factor)
+                                     : E(in) / E(out);
         for (int64_t o = 0; o < out; ++o) {
             int64_t *i = index.data + o * taps;
             E *w = weight.data + o * taps;
@@ -132,7 +155,8 @@ int resample_kernel(pt_call *call) {
     const int mode = int(call->params[2].i);
     const bool align = call->params[3].i != 0;
     const double factor = call->params[4].d;
-    const int64_t in = x.sizes[dim], out = y.sizes[dim], small = TRANSPOSED ? out : in, large = TRANSPOSED ? in : out;
+    const int64_t in = x.sizes[dim], out = y.sizes[dim], small = TRANSPOSED ? out : in,
+                  large = TRANSPOSED ? in : out;
     int64_t outer = 1, inner = 1;
     for (int d = 0; d < x.ndim; ++d) (d < dim ? outer : inner) *= d == dim ? 1 : x.sizes[d];
     if (y.numel == 0) return PT_OK;
@@ -145,37 +169,43 @@ int resample_kernel(pt_call *call) {
         /* pieces of the inner dims, so that the sums of a piece stay near */
         const int64_t piece = min64(inner, 1024), pieces = ceil_div(inner, piece);
         std::atomic<bool> enough(true);
-        parallel_for(outer * pieces, grain_rows(piece * (in + out)), [&](int64_t begin, int64_t end) {
-            scratch<E> sums(TRANSPOSED ? out * piece : piece);
-            if (!sums) {
-                enough = false;
-                return;
-            }
-            for (int64_t u = begin; u < end; ++u) {
-                const int64_t start = u % pieces * piece, n = min64(piece, inner - start);
-                const S *from = input<S>(call) + u / pieces * in * inner + start;
-                S *to = output<S>(call) + u / pieces * out * inner + start;
-                if constexpr (TRANSPOSED) {
-                    for (int64_t i = 0; i < out * n; ++i) sums[i] = E(0);
-                    for (int64_t o = 0; o < in; ++o)
-                        for (int k = 0; k < of.taps; ++k)
-                            add_run(sums.data + of.index[o * of.taps + k] * n, from + o * inner, of.weight[o * of.taps + k], n, false);
-                    for (int64_t o = 0; o < out; ++o) store(to + o * inner, sums.data + o * n, n);
+        parallel_for(
+            outer * pieces, grain_rows(piece * (in + out)), [&](int64_t begin, int64_t end) {
+                scratch<E> sums(TRANSPOSED ? out * piece : piece);
+                if (!sums) {
+                    enough = false;
+                    return;
                 }
-                else if (inner == 1)
-                    for (int64_t o = 0; o < out; ++o) {
-                        E sum = of.weight[o * of.taps] * convert<E>(from[of.index[o * of.taps]]);
-                        for (int k = 1; k < of.taps; ++k) sum += of.weight[o * of.taps + k] * convert<E>(from[of.index[o * of.taps + k]]);
-                        to[o] = convert<S>(sum);
-                    }
-                else
-                    for (int64_t o = 0; o < out; ++o) {
-                        for (int k = 0; k < of.taps; ++k)
-                            add_run(sums.data, from + of.index[o * of.taps + k] * inner, of.weight[o * of.taps + k], n, k == 0);
-                        store(to + o * inner, sums.data, n);
-                    }
-            }
-        });
+                for (int64_t u = begin; u < end; ++u) {
+                    const int64_t start = u % pieces * piece, n = min64(piece, inner - start);
+                    const S *from = input<S>(call) + u / pieces * in * inner + start;
+                    S *to = output<S>(call) + u / pieces * out * inner + start;
+                    if constexpr (TRANSPOSED) {
+                        for (int64_t i = 0; i < out * n; ++i) sums[i] = E(0);
+                        for (int64_t o = 0; o < in; ++o)
+                            for (int k = 0; k < of.taps; ++k)
+                                add_run(sums.data + of.index[o * of.taps + k] * n, from + o * inner,
+                                        of.weight[o * of.taps + k], n, false);
+                        for (int64_t o = 0; o < out; ++o)
+                            store(to + o * inner, sums.data + o * n, n);
+                    } else if (inner == 1)
+                        for (int64_t o = 0; o < out; ++o) {
+                            E sum =
+                                of.weight[o * of.taps] * convert<E>(from[of.index[o * of.taps]]);
+                            for (int k = 1; k < of.taps; ++k)
+                                sum += of.weight[o * of.taps + k] *
+                                       convert<E>(from[of.index[o * of.taps + k]]);
+                            to[o] = convert<S>(sum);
+                        }
+                    else
+                        for (int64_t o = 0; o < out; ++o) {
+                            for (int k = 0; k < of.taps; ++k)
+                                add_run(sums.data, from + of.index[o * of.taps + k] * inner,
+                                        of.weight[o * of.taps + k], n, k == 0);
+                            store(to + o * inner, sums.data, n);
+                        }
+                }
+            });
         return enough ? int(PT_OK) : no_memory(call, out * piece * int64_t(sizeof(E)));
     });
 }

@@ -1,5 +1,5 @@
-/* Running reductions along a dim that are chains of comparisons and calls, which no vector speeds up: logcumsumexp,
- * cummax, cummin (values and indices). A NaN, once met, stays.
+/* Running reductions along a dim that are chains of comparisons and calls, which no vector speeds
+ * up: logcumsumexp, cummax, cummin (values and indices). A NaN, once met, stays.
  */
 #include "scan.hpp"
 
@@ -23,8 +23,8 @@ struct logsumexp_scan {
     }
 };
 
-/* The same of complex numbers, term by term: the imaginary part follows from that of the larger term, and is not
- * brought back between -pi and pi. */
+/* The same of complex numbers, term by term: the imaginary part follows from that of the larger
+ * term, and is not brought back between -pi and pi. */
 template <class T>
 struct complex_logsumexp_scan {
     using out_type = T;
@@ -44,8 +44,10 @@ struct complex_logsumexp_scan {
             b = t;
         }
         if (a.re == b.re && fabs(a.re) == HUGE_VAL)
-            return a.re < 0 ? b : complex128{a.re, atan2(sin(a.im) + sin(b.im), cos(a.im) + cos(b.im))};
-        const double size = exp(b.re - a.re), re = size * cos(b.im - a.im), im = size == 0 ? 0 : size * sin(b.im - a.im);
+            return a.re < 0 ? b
+                            : complex128{a.re, atan2(sin(a.im) + sin(b.im), cos(a.im) + cos(b.im))};
+        const double size = exp(b.re - a.re), re = size * cos(b.im - a.im),
+                     im = size == 0 ? 0 : size * sin(b.im - a.im);
         return {a.re + 0.5 * log1p(2 * re + size * size), a.im + atan2(im, 1 + re)};
     }
 };

@@ -1,7 +1,7 @@
 /* Running sums and products along a dim: cumsum, cumprod. running.cpp has the others.
  *
- * Floating sums run in float64 for float32 and half inputs, integers wrap in the output's type. A NaN, once
- * met, stays.
+ * Floating sums run in float64 for float32 and half inputs, integers wrap in the output's type. A
+ * NaN, once met, stays.
  */
 #include "lanes.hpp"
 #include "scan.hpp"
@@ -31,8 +31,10 @@ template <class Fold>
 int fold_kernel(pt_call *call) {
     if (int status = check_dim(call)) return status;
     const int from = call->in[0].dtype;
-    if (from == PT_BOOL && call->out[0].dtype == PT_BOOL) return scan(call, scan_of<fold_scan<boolean, Fold>, boolean>());
-    if (from == PT_BOOL && call->out[0].dtype == PT_INT64) return scan(call, scan_of<fold_scan<int64_t, Fold>, boolean>());
+    if (from == PT_BOOL && call->out[0].dtype == PT_BOOL)
+        return scan(call, scan_of<fold_scan<boolean, Fold>, boolean>());
+    if (from == PT_BOOL && call->out[0].dtype == PT_INT64)
+        return scan(call, scan_of<fold_scan<int64_t, Fold>, boolean>());
     return visit<INTEGERS | FLOATS | COMPLEXES>(call, call->out[0].dtype, [&](auto tag) {
         using O = PT_TYPE(tag);
         if (from == call->out[0].dtype) {
@@ -43,7 +45,9 @@ int fold_kernel(pt_call *call) {
             else return scan(call, scan_of<fold_scan<O, Fold>, O>());
         }
         if constexpr (is_same<O, int64_t>)
-            return visit<INTEGERS>(call, from, [&](auto in) { return scan(call, scan_of<fold_scan<O, Fold>, PT_TYPE(in)>()); });
+            return visit<INTEGERS>(call, from, [&](auto in) {
+                return scan(call, scan_of<fold_scan<O, Fold>, PT_TYPE(in)>());
+            });
         else return bad_dtype(call, from);
     });
 }

@@ -1,5 +1,5 @@
-/* The walk of running reductions along a dim: rows one by one where the dim is the output's innermost; else blocks of
- * neighbouring columns are carried along together. A Scan has
+/* The walk of running reductions along a dim: rows one by one where the dim is the output's
+ * innermost; else blocks of neighbouring columns are carried along together. A Scan has
  *
  *    out_type, carry, carry start(), void step(carry &, T x, int64_t i, T &out, int64_t *index)
  */
@@ -13,21 +13,27 @@ constexpr int64_t COLUMNS = 256;
 
 /* ROWS rows side by side: their chains of carries overlap */
 template <class Scan, int ROWS, class T, class O>
-inline void scan_rows(const T *const *from, O *const *to, int64_t *const *index, int64_t n, int64_t step) {
+inline void scan_rows(const T *const *from, O *const *to, int64_t *const *index, int64_t n,
+                      int64_t step) {
     typename Scan::carry carry[ROWS];
     int64_t unused;
     for (int r = 0; r < ROWS; ++r) carry[r] = Scan::start();
     for (int64_t i = 0; i < n; ++i)
-        for (int r = 0; r < ROWS; ++r) Scan::step(carry[r], convert<O>(from[r][i * step]), i, to[r][i], index[r] ? index[r] + i : &unused);
+        for (int r = 0; r < ROWS; ++r)
+            Scan::step(carry[r], convert<O>(from[r][i * step]), i, to[r][i],
+                       index[r] ? index[r] + i : &unused);
 }
 
 /* A scan at one pair of dtypes, seen through pointers. Strides are in elements. */
 constexpr int ROWS = 4;
 struct scan_op {
     int64_t in_item, out_item;
-    void (*rows)(const void *const *from, void *const *to, int64_t *const *index, int64_t n, int64_t step, int count);
-    /* n rows of w <= COLUMNS columns: `step` and `down` from row to row, `side` from column to column of the input */
-    void (*columns)(const void *from, void *to, int64_t *index, int64_t n, int64_t step, int64_t down, int64_t side, int64_t w);
+    void (*rows)(const void *const *from, void *const *to, int64_t *const *index, int64_t n,
+                 int64_t step, int count);
+    /* n rows of w <= COLUMNS columns: `step` and `down` from row to row, `side` from column to
+     * column of the input */
+    void (*columns)(const void *from, void *to, int64_t *index, int64_t n, int64_t step,
+                    int64_t down, int64_t side, int64_t w);
 };
 template <class Scan, class T>
 inline scan_op scan_of() {
@@ -35,13 +41,15 @@ inline scan_op scan_of() {
     scan_op op;
     op.in_item = sizeof(T);
     op.out_item = sizeof(O);
-    op.rows = [](const void *const *from, void *const *to, int64_t *const *index, int64_t n, int64_t step, int count) {
+    op.rows = [](const void *const *from, void *const *to, int64_t *const *index, int64_t n,
+                 int64_t step, int count) {
         const T *const *x = reinterpret_cast<const T *const *>(from);
         O *const *y = reinterpret_cast<O *const *>(to);
         if (count == ROWS) return scan_rows<Scan, ROWS>(x, y, index, n, step);
         for (int r = 0; r < count; ++r) scan_rows<Scan, 1>(x + r, y + r, index + r, n, step);
     };
-    op.columns = [](const void *from, void *to, int64_t *index, int64_t n, int64_t step, int64_t down, int64_t side, int64_t w) {
+    op.columns = [](const void *from, void *to, int64_t *index, int64_t n, int64_t step,
+                    int64_t down, int64_t side, int64_t w) {
         typename Scan::carry carry[COLUMNS];
         int64_t unused;
         for (int64_t j = 0; j < w; ++j) carry[j] = Scan::start();
@@ -50,9 +58,11 @@ inline scan_op scan_of() {
             O *PT_RESTRICT y = static_cast<O *>(to) + i * down;
             int64_t *p = index ? index + i * down : nullptr;
             if (side == 1)
-                for (int64_t j = 0; j < w; ++j) Scan::step(carry[j], convert<O>(x[j]), i, y[j], p ? p + j : &unused);
+                for (int64_t j = 0; j < w; ++j)
+                    Scan::step(carry[j], convert<O>(x[j]), i, y[j], p ? p + j : &unused);
             else
-                for (int64_t j = 0; j < w; ++j) Scan::step(carry[j], convert<O>(x[j * side]), i, y[j], p ? p + j : &unused);
+                for (int64_t j = 0; j < w; ++j)
+                    Scan::step(carry[j], convert<O>(x[j * side]), i, y[j], p ? p + j : &unused);
         }
     };
     return op;
@@ -96,15 +106,17 @@ int scan(pt_call *call, const scan_op &op) {
     }
     int64_t side[2];
     const int64_t width = kept.pop(side), blocks = ceil_div(width, COLUMNS);
-    parallel_for(kept.numel() * blocks, grain_rows(2 * n * min64(width, COLUMNS)), [&](int64_t begin, int64_t end) {
-        cursor<2> at(kept, begin / blocks);
-        for (int64_t u = begin; u < end; ++u) {
-            const int64_t b = u % blocks * COLUMNS, to = at.offset[1] + b;
-            op.columns(x.data + (at.offset[0] + b * side[0]) * op.in_item, out + to * op.out_item, index ? index + to : nullptr, n, step,
-                       inner, side[0], min64(COLUMNS, width - b));
-            if (u % blocks == blocks - 1) at.next();
-        }
-    });
+    parallel_for(kept.numel() * blocks, grain_rows(2 * n * min64(width, COLUMNS)),
+                 [&](int64_t begin, int64_t end) {
+                     cursor<2> at(kept, begin / blocks);
+                     for (int64_t u = begin; u < end; ++u) {
+                         const int64_t b = u % blocks * COLUMNS, to = at.offset[1] + b;
+                         op.columns(x.data + (at.offset[0] + b * side[0]) * op.in_item,
+                                    out + to * op.out_item, index ? index + to : nullptr, n, step,
+                                    inner, side[0], min64(COLUMNS, width - b));
+                         if (u % blocks == blocks - 1) at.next();
+                     }
+                 });
     return PT_OK;
 }
 
@@ -112,7 +124,8 @@ inline int check_dim(pt_call *call) {
     const int ndim = call->in[0].ndim ? call->in[0].ndim : 1;
     const int64_t dim = wrap_dim(call->params[0].i, ndim);
     if (dim >= 0 && dim < ndim) return PT_OK;
-    return fail(call, PT_INDEX_ERROR, "dim must be in [%d, %d], got %lld", -ndim, ndim - 1, (long long)call->params[0].i);
+    return fail(call, PT_INDEX_ERROR, "dim must be in [%d, %d], got %lld", -ndim, ndim - 1,
+                (long long)call->params[0].i);
 }
 
 } // namespace

@@ -1,10 +1,10 @@
 /* Kernels that rearrange or make elements: cat, flip, tril, triu, arange, linspace, eye.
  *
  *    cat(in...; dim)                flip(input; dims)
- *    tril(input; diagonal)          triu(input; diagonal)     (last two dims; all in front are batch)
- *    complex_pair(real, imag)
- *    arange(; start, end, step)     linspace(; start, end, steps)     eye(; n, m)     full(; value)
- * Shapes are those of out[0]. Elements are moved by size, whatever their dtype.
+ *    tril(input; diagonal)          triu(input; diagonal)     (last two dims; all in front are
+ * batch) complex_pair(real, imag) arange(; start, end, step)     linspace(; start, end, steps)
+ * eye(; n, m)     full(; value) Shapes are those of out[0]. Elements are moved by size, whatever
+ * their dtype.
  */
 #include "common.hpp"
 #include "copy_run.hpp"
@@ -13,7 +13,8 @@
 
 namespace {
 
-/* out[i...] = in at offset, row by row of the output's last dim; row(out row, element offset, index of the row) */
+/* out[i...] = in at offset, row by row of the output's last dim; row(out row, element offset, index
+ * of the row) */
 template <class Row>
 inline void rows_of_output(const pt_view &out, const int64_t *strides, int64_t cost, Row &&row) {
     space<1> outer;
@@ -30,7 +31,8 @@ inline void cat_contiguous(pt_call *call, int64_t dim, int64_t row, int64_t afte
     const pt_view &out = call->out[0];
     const int64_t item = ITEMSIZE[out.dtype];
     parallel_for(out.numel, GRAIN, [&](int64_t begin, int64_t end) {
-        int64_t r = begin ? begin / row : 0, skip = begin - r * row;     /* small ones begin at 0: no division */
+        int64_t r = begin ? begin / row : 0,
+                skip = begin - r * row;     /* small ones begin at 0: no division */
         char *to = out.data + begin * item, *stop = out.data + end * item;
         for (; to < stop; ++r)
             for (int i = 0; i < call->nin && to < stop; ++i) {
@@ -52,23 +54,31 @@ int cat_kernel(pt_call *call) {
     const pt_view &out = call->out[0];
     int64_t dim = wrap_dim(call->params[0].i, out.ndim);
     if (dim < 0 || dim >= out.ndim)
-        return fail(call, PT_INDEX_ERROR, "dim must be in [%d, %d], got %lld", -out.ndim, out.ndim - 1, (long long)call->params[0].i);
+        return fail(call, PT_INDEX_ERROR, "dim must be in [%d, %d], got %lld", -out.ndim,
+                    out.ndim - 1, (long long)call->params[0].i);
     int64_t total = 0, after = 1;
     for (int i = 0; i < call->nin; ++i) {
         const pt_view &x = call->in[i];
-        if (x.dtype != out.dtype) return fail(call, PT_RUNTIME_ERROR, "expected input %d of the output's dtype", i);
-        if (x.ndim == 1 && x.sizes[0] == 0 && out.ndim != 1) continue;      /* torch's legacy empty tensor */
+        if (x.dtype != out.dtype)
+            return fail(call, PT_RUNTIME_ERROR, "expected input %d of the output's dtype", i);
+        if (x.ndim == 1 && x.sizes[0] == 0 && out.ndim != 1)
+            continue;      /* torch's legacy empty tensor */
         bool fits = x.ndim == out.ndim;
         for (int d = 0; fits && d < out.ndim; ++d) fits = d == dim || x.sizes[d] == out.sizes[d];
-        if (!fits) return fail(call, PT_RUNTIME_ERROR, "sizes of tensors must match except in dimension %lld (input %d)", (long long)dim, i);
+        if (!fits)
+            return fail(call, PT_RUNTIME_ERROR,
+                        "sizes of tensors must match except in dimension %lld (input %d)",
+                        (long long)dim, i);
         total += x.sizes[dim];
     }
     if (total != out.sizes[dim])
-        return fail(call, PT_RUNTIME_ERROR, "expected an output of size %lld in dimension %lld, got %lld", (long long)total, (long long)dim,
-                    (long long)out.sizes[dim]);
+        return fail(call, PT_RUNTIME_ERROR,
+                    "expected an output of size %lld in dimension %lld, got %lld", (long long)total,
+                    (long long)dim, (long long)out.sizes[dim]);
     for (int64_t d = dim + 1; d < out.ndim; ++d) after *= out.sizes[d];
     bool contiguous = true;
-    for (int i = 0; i < call->nin; ++i) contiguous = contiguous && (call->in[i].contiguous || call->in[i].numel == 0);
+    for (int i = 0; i < call->nin; ++i)
+        contiguous = contiguous && (call->in[i].contiguous || call->in[i].numel == 0);
     if (contiguous && out.numel) {
         cat_contiguous(call, dim, out.sizes[dim] * after, after);
         return PT_OK;
@@ -111,8 +121,11 @@ int flip_kernel(pt_call *call) {
     for (int i = 0; i < call->params[0].count; ++i) {
         const int64_t d = wrap_dim(call->params[0].list[i], x.ndim ? x.ndim : 1);
         if (d < 0 || d >= (x.ndim ? x.ndim : 1))
-            return fail(call, PT_INDEX_ERROR, "dim must be in [%d, %d], got %lld", -x.ndim, x.ndim - 1, (long long)call->params[0].list[i]);
-        if (flipped[d]) return fail(call, PT_RUNTIME_ERROR, "dim %lld appears multiple times in the list of dims", (long long)d);
+            return fail(call, PT_INDEX_ERROR, "dim must be in [%d, %d], got %lld", -x.ndim,
+                        x.ndim - 1, (long long)call->params[0].list[i]);
+        if (flipped[d])
+            return fail(call, PT_RUNTIME_ERROR,
+                        "dim %lld appears multiple times in the list of dims", (long long)d);
         flipped[d] = true;
     }
     if (x.numel == 0) return PT_OK;
@@ -134,7 +147,8 @@ int flip_kernel(pt_call *call) {
 template <bool LOWER>
 int triangle_kernel(pt_call *call) {
     const pt_view &x = call->in[0], &out = call->out[0];
-    if (x.ndim < 2) return fail(call, PT_RUNTIME_ERROR, "expected at least 2 dimensions, got %d", x.ndim);
+    if (x.ndim < 2)
+        return fail(call, PT_RUNTIME_ERROR, "expected at least 2 dimensions, got %d", x.ndim);
     const int64_t n = x.sizes[x.ndim - 2], m = x.sizes[x.ndim - 1], step = x.strides[x.ndim - 1];
     const int64_t diagonal = max64(-n - 1, min64(m + 1, call->params[0].i));
     return visit_size(call, x.dtype, [&](auto tag) {
@@ -144,7 +158,8 @@ int triangle_kernel(pt_call *call) {
             const int64_t begin = LOWER ? 0 : edge, end = LOWER ? edge : m;
             T *to = output<T>(call) + first;
             memset(static_cast<void *>(to), 0, size_t(m) * sizeof(T));
-            load(to + begin, input<T>(call) + offset + begin * step, end - begin == 1 ? 1 : step, end - begin);
+            load(to + begin, input<T>(call) + offset + begin * step, end - begin == 1 ? 1 : step,
+                 end - begin);
         });
         return int(PT_OK);
     });
@@ -161,7 +176,8 @@ int arange_kernel(pt_call *call) {
         T *to = output<T>(call);
         parallel_for(out.numel, GRAIN, [&](int64_t begin, int64_t end) {
             if constexpr (std::is_integral<T>::value) {
-                const uint64_t first = uint64_t(scalar<int64_t>(start)), by = uint64_t(scalar<int64_t>(step));
+                const uint64_t first = uint64_t(scalar<int64_t>(start)),
+                               by = uint64_t(scalar<int64_t>(step));
                 for (int64_t i = begin; i < end; ++i) to[i] = T(first + uint64_t(i) * by);
             }
             else {
@@ -189,10 +205,12 @@ int linspace_kernel(pt_call *call) {
                 E v;
                 if constexpr (is_complex<T>) {
                     const E by{span.re / pieces, span.im / pieces};
-                    v = i < n / 2 || n == 1 ? first + by * E(double(i)) : last - by * E(double(n - 1 - i));
+                    v = i < n / 2 || n == 1 ? first + by * E(double(i))
+                                            : last - by * E(double(n - 1 - i));
                 }
                 else
-                    v = i < n / 2 || n == 1 ? first + span / pieces * double(i) : last - span / pieces * double(n - 1 - i);
+                    v = i < n / 2 || n == 1 ? first + span / pieces * double(i)
+                                            : last - span / pieces * double(n - 1 - i);
                 if constexpr (std::is_integral<T>::value) to[i] = T(int64_t(v));
                 else to[i] = convert<T>(v);
             }
@@ -203,11 +221,13 @@ int linspace_kernel(pt_call *call) {
 
 int eye_kernel(pt_call *call) {
     const pt_view &out = call->out[0];
-    if (out.ndim != 2) return fail(call, PT_RUNTIME_ERROR, "expected an output of 2 dimensions, got %d", out.ndim);
+    if (out.ndim != 2)
+        return fail(call, PT_RUNTIME_ERROR, "expected an output of 2 dimensions, got %d", out.ndim);
     return visit<ALL>(call, out.dtype, [&](auto tag) {
         using T = PT_TYPE(tag);
         memset(out.data, 0, size_t(out.numel) * sizeof(T));
-        for (int64_t i = 0; i < min64(out.sizes[0], out.sizes[1]); ++i) output<T>(call)[i * (out.sizes[1] + 1)] = convert<T>(1);
+        for (int64_t i = 0; i < min64(out.sizes[0], out.sizes[1]); ++i)
+            output<T>(call)[i * (out.sizes[1] + 1)] = convert<T>(1);
         return int(PT_OK);
     });
 }
@@ -220,21 +240,24 @@ int full_kernel(pt_call *call) {
         const bool truth = p.d != 0 || (p.kind == PT_PARAM_INT && p.i) || p.im != 0;
         const T value = out.dtype == PT_BOOL ? convert<T>(truth) : scalar<T>(p);
         T *to = output<T>(call);
-        parallel_for(out.numel, GRAIN, [&](int64_t begin, int64_t end) { std::fill(to + begin, to + end, value); });
+        parallel_for(out.numel, GRAIN,
+                     [&](int64_t begin, int64_t end) { std::fill(to + begin, to + end, value); });
         return int(PT_OK);
     });
 }
 
 template <class T>
 void interleave(const pt_call *call) {
-    const T *real = reinterpret_cast<const T *>(call->in[0].data), *imag = reinterpret_cast<const T *>(call->in[1].data);
+    const T *real = reinterpret_cast<const T *>(call->in[0].data),
+            *imag = reinterpret_cast<const T *>(call->in[1].data);
     T *to = reinterpret_cast<T *>(call->out[0].data);
     const pt_view &x = call->in[0], &y = call->in[1], &out = call->out[0];
     space<3> all;
     bool alike = true;
     for (int d = 0; d < out.ndim; ++d) {
         all.push(out.sizes[d], {x.strides[d], y.strides[d], out.strides[d]});
-        alike = alike && (out.sizes[d] == 1 || (x.strides[d] == out.strides[d] && y.strides[d] == out.strides[d]));
+        alike = alike && (out.sizes[d] == 1 ||
+                          (x.strides[d] == out.strides[d] && y.strides[d] == out.strides[d]));
     }
     parallel_for(out.numel, GRAIN, [&](int64_t begin, int64_t end) {
         if (alike) {            /* out has no gaps */
@@ -260,8 +283,13 @@ int complex_pair_kernel(pt_call *call) {
 } // namespace
 
 extern "C" const pt_kernel_entry PT_CAT(pt_kernels_shape_, PT_ISA)[] = {
-    {"cat", cat_kernel},       {"flip", flip_kernel},         {"tril", triangle_kernel<true>},
-    {"triu", triangle_kernel<false>}, {"arange", arange_kernel}, {"linspace", linspace_kernel}, {"eye", eye_kernel},
+    {"cat", cat_kernel},
+    {"flip", flip_kernel},
+    {"tril", triangle_kernel<true>},
+    {"triu", triangle_kernel<false>},
+    {"arange", arange_kernel},
+    {"linspace", linspace_kernel},
+    {"eye", eye_kernel},
     {"full", full_kernel},
     {"complex_pair", complex_pair_kernel},
     {nullptr, nullptr},

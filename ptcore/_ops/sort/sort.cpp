@@ -3,14 +3,15 @@
  *    sort(input; dim, descending, stable)      always stable
  *    topk(input; k, dim, largest, sorted)      always sorted, of equals the earlier ones
  *    kth(input; k, dim, keepdim)               the k-th smallest, counted from 1
- *    median(input; skip_nan, dim, keepdim)     the lower one; the first NaN if there is one, or NaN left out
- *    isin(input, tests; invert)                whether each element is among those of another tensor
- *    mode(input; dim, keepdim)                 the smallest of the most frequent ones, and where it is last
+ *    median(input; skip_nan, dim, keepdim)     the lower one; the first NaN if there is one, or NaN
+ * left out isin(input, tests; invert)                whether each element is among those of another
+ * tensor mode(input; dim, keepdim)                 the smallest of the most frequent ones, and
+ * where it is last
  *
- * Every element becomes an unsigned key whose order is the wanted one: floats by their bits with the sign
- * folded in, -0 equal to 0, every NaN equal and greatest; complemented for descending order. The key
- * and the position make one entry, so that entries are never equal and any sort of them is stable:
- * insertion and merge sort for short lines, radix sort for long ones.
+ * Every element becomes an unsigned key whose order is the wanted one: floats by their bits with
+ * the sign folded in, -0 equal to 0, every NaN equal and greatest; complemented for descending
+ * order. The key and the position make one entry, so that entries are never equal and any sort of
+ * them is stable: insertion and merge sort for short lines, radix sort for long ones.
  */
 #include "common.hpp"
 
@@ -29,8 +30,8 @@ struct sort_key {
             if (x != x) return type(~type(0));
             const type bits = pt::to_bits(x == 0 ? T(0) : x);
             return bits & sign ? type(~bits) : type(bits | sign);
-        }
-        else if constexpr (std::is_signed<T>::value) return type(type(x) ^ (type(1) << (8 * sizeof(type) - 1)));
+        } else if constexpr (std::is_signed<T>::value)
+            return type(type(x) ^ (type(1) << (8 * sizeof(type) - 1)));
         else return type(x);
     }
 };
@@ -51,7 +52,9 @@ struct long_entry {
     static long_entry make(uint64_t key, int64_t i) { return {key, uint64_t(i)}; }
     int64_t position() const { return int64_t(index); }
     unsigned digit(int d) const { return unsigned(key >> (8 * d)) & 255u; }
-    friend bool operator<(const long_entry &a, const long_entry &b) { return a.key < b.key || (a.key == b.key && a.index < b.index); }
+    friend bool operator<(const long_entry &a, const long_entry &b) {
+        return a.key < b.key || (a.key == b.key && a.index < b.index);
+    }
     friend bool same_key(const long_entry &a, const long_entry &b) { return a.key == b.key; }
 };
 
@@ -84,7 +87,8 @@ inline P *merge_sort(P *p, P *buffer, int64_t n) {
     }
     return p;
 }
-/* entries are in the order of their positions: least significant digit first, equal digits keep their order */
+/* entries are in the order of their positions: least significant digit first, equal digits keep
+ * their order */
 template <class P>
 inline P *radix_sort(P *p, P *buffer, int64_t n) {
     int64_t counts[P::digits][256] = {};
@@ -106,7 +110,9 @@ inline P *radix_sort(P *p, P *buffer, int64_t n) {
     return p;
 }
 template <class P>
-inline P *sort_entries(P *p, P *buffer, int64_t n) { return n < 1024 ? merge_sort(p, buffer, n) : radix_sort(p, buffer, n); }
+inline P *sort_entries(P *p, P *buffer, int64_t n) {
+    return n < 1024 ? merge_sort(p, buffer, n) : radix_sort(p, buffer, n);
+}
 
 /* keeps the k smallest entries in p[0...k), a heap with the greatest on top */
 template <class P>
@@ -190,9 +196,12 @@ inline int order_along(pt_call *call, const pt_param &dim_param, int64_t k, bool
     const int ndim = x.ndim ? x.ndim : 1;
     const int64_t dim = wrap_dim(dim_param.i, ndim);
     if (dim < 0 || dim >= ndim)
-        return fail(call, PT_INDEX_ERROR, "dim must be in [%d, %d], got %lld", -ndim, ndim - 1, (long long)dim_param.i);
+        return fail(call, PT_INDEX_ERROR, "dim must be in [%d, %d], got %lld", -ndim, ndim - 1,
+                    (long long)dim_param.i);
     const int64_t n = x.ndim ? x.sizes[dim] : 1;
-    if (k > n) return fail(call, PT_RUNTIME_ERROR, "k must be in [0, %lld], got %lld", (long long)n, (long long)k);
+    if (k > n)
+        return fail(call, PT_RUNTIME_ERROR, "k must be in [0, %lld], got %lld", (long long)n,
+                    (long long)k);
     if (call->out[0].numel == 0) return PT_OK;
     return visit<REALS>(call, x.dtype, [&](auto tag) {
         using T = PT_TYPE(tag);
@@ -204,7 +213,8 @@ inline int order_along(pt_call *call, const pt_param &dim_param, int64_t k, bool
 
 /* ---- one element of each line --------------------------------------------------------------- */
 
-/* chosen(entries, buffer, n, missing) -> the entry whose value is wanted, of a line of n, `missing` of which are NaN. */
+/* chosen(entries, buffer, n, missing) -> the entry whose value is wanted, of a line of n, `missing`
+ * of which are NaN. */
 template <class T, class P, class Chosen>
 int one_of_each(pt_call *call, int64_t dim, Chosen &&chosen) {
     using K = typename sort_key<T>::type;
@@ -253,10 +263,13 @@ int one_along(pt_call *call, int dim_at, Chosen &&chosen) {
     const int ndim = x.ndim ? x.ndim : 1;
     const int64_t given = call->params[dim_at].i, dim = wrap_dim(given, ndim);
     if (dim < 0 || dim >= ndim)
-        return fail(call, PT_INDEX_ERROR, "dim must be in [%d, %d], got %lld", -ndim, ndim - 1, (long long)given);
+        return fail(call, PT_INDEX_ERROR, "dim must be in [%d, %d], got %lld", -ndim, ndim - 1,
+                    (long long)given);
     if (call->out[0].numel == 0) return PT_OK;
     const int64_t n = x.ndim ? x.sizes[dim] : 1;
-    if (n == 0) return fail(call, PT_INDEX_ERROR, "dim %lld has size 0, but a value for it is needed", (long long)dim);
+    if (n == 0)
+        return fail(call, PT_INDEX_ERROR, "dim %lld has size 0, but a value for it is needed",
+                    (long long)dim);
     return visit<REALS>(call, x.dtype, [&](auto tag) {
         using T = PT_TYPE(tag);
         if constexpr (sizeof(T) < 8)
@@ -277,8 +290,11 @@ int kth_kernel(pt_call *call) {
     const pt_view &x = call->in[0];
     const int64_t k = call->params[0].i, dim = call->params[1].i;
     const int64_t n = x.ndim && dim < x.ndim ? x.sizes[dim < 0 ? dim + x.ndim : dim] : 1;
-    if (k < 1 || k > n) return fail(call, PT_RUNTIME_ERROR, "k must be in [1, %lld], got %lld", (long long)n, (long long)k);
-    return one_along(call, 1, [k](auto *p, auto *, int64_t m, int64_t) { return kth(p, m, k - 1); });
+    if (k < 1 || k > n)
+        return fail(call, PT_RUNTIME_ERROR, "k must be in [1, %lld], got %lld", (long long)n,
+                    (long long)k);
+    return one_along(call, 1,
+                     [k](auto *p, auto *, int64_t m, int64_t) { return kth(p, m, k - 1); });
 }
 
 /* NaN are the greatest entries, in the order of their positions. */
@@ -309,7 +325,8 @@ int mode_kernel(pt_call *call) {
 
 /* ---- sets ------------------------------------------------------------------------------------ */
 
-/* A key of a type of this file's own, so that what the library makes of it is this file's, at each ISA level. */
+/* A key of a type of this file's own, so that what the library makes of it is this file's, at each
+ * ISA level. */
 template <class K>
 struct own_key {
     K key;
@@ -343,14 +360,19 @@ int among(pt_call *call, bool invert) {
 }
 
 int isin_kernel(pt_call *call) {
-    return visit<INTEGERS | FLOATS>(call, call->in[0].dtype, [&](auto tag) { return among<PT_TYPE(tag)>(call, call->params[0].i != 0); });
+    return visit<INTEGERS | FLOATS>(call, call->in[0].dtype, [&](auto tag) {
+        return among<PT_TYPE(tag)>(call, call->params[0].i != 0);
+    });
 }
 
-int sort_kernel(pt_call *call) { return order_along(call, call->params[0], -1, call->params[1].i != 0); }
+int sort_kernel(pt_call *call) {
+    return order_along(call, call->params[0], -1, call->params[1].i != 0);
+}
 
 int topk_kernel(pt_call *call) {
     const int64_t k = call->params[0].i;
-    if (k < 0) return fail(call, PT_RUNTIME_ERROR, "k must not be negative, got %lld", (long long)k);
+    if (k < 0)
+        return fail(call, PT_RUNTIME_ERROR, "k must not be negative, got %lld", (long long)k);
     return order_along(call, call->params[1], k, call->params[2].i != 0);
 }
 

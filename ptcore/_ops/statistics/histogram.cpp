@@ -3,9 +3,10 @@
  *    binned(input, edges, weight; bins, places) -> counts
  *    counted(input, weight; bins) -> counts
  *
- * input is (n, k); edges holds those of each coordinate one after the other, bins[d] + 1 of them, or the lowest and the
- * highest alone where places is "computed". Bins have their lower edge, the last one both. Sums are in double: no count
- * stops at what a float holds. The rows are cut into parts by their number alone. Compiled for the base level alone.
+ * input is (n, k); edges holds those of each coordinate one after the other, bins[d] + 1 of them,
+ * or the lowest and the highest alone where places is "computed". Bins have their lower edge, the
+ * last one both. Sums are in double: no count stops at what a float holds. The rows are cut into
+ * parts by their number alone. Compiled for the base level alone.
  */
 #include "common.hpp"
 
@@ -31,7 +32,8 @@ struct ruler {
             return x == high ? bins - 1 : clamped(below - 1);
         }
         const C guess = places == EVEN ? (x - low) * scale : (x - low) * C(bins) / (high - low);
-        int64_t at = guess >= 0 ? (guess < C(bins) ? min64(int64_t(guess), bins - 1) : bins - 1) : 0;
+        int64_t at =
+            guess >= 0 ? (guess < C(bins) ? min64(int64_t(guess), bins - 1) : bins - 1) : 0;
         if (places == EVEN) {                       /* the edges decide, the guess may be one off */
             while (at > 0 && x < edges[at]) --at;
             while (at < bins - 1 && x >= edges[at + 1]) ++at;
@@ -41,9 +43,11 @@ struct ruler {
     int64_t clamped(int64_t at) const { return at < 0 ? 0 : at < bins ? at : bins - 1; }
 };
 
-/* The sums of all parts, each of which calls tally(sums, part); compiled once for each type of sums. */
+/* The sums of all parts, each of which calls tally(sums, part); compiled once for each type of
+ * sums. */
 template <class S>
-PT_NOINLINE int add_parts(pt_call *call, int64_t parts, const void *of, void (*tally)(const void *of, S *sums, int64_t part)) {
+PT_NOINLINE int add_parts(pt_call *call, int64_t parts, const void *of,
+                          void (*tally)(const void *of, S *sums, int64_t part)) {
     const int64_t total = call->out[0].numel;
     scratch<S> sums(parts * total);
     if (!sums) return no_memory(call, parts * total * int64_t(sizeof(S)));
@@ -68,7 +72,9 @@ int in_parts(pt_call *call, int64_t parts, const Tally &tally) {
     });
 }
 /* By the number of rows alone, so that a sum's order does not depend on threads. */
-int64_t parts_of(int64_t n, int64_t total) { return total <= 65536 ? max64(1, min64(16, n / 32768)) : 1; }
+int64_t parts_of(int64_t n, int64_t total) {
+    return total <= 65536 ? max64(1, min64(16, n / 32768)) : 1;
+}
 
 /* Elements of a dtype as what it is computed in. */
 template <class T>
@@ -77,7 +83,8 @@ void read_row(const pt_view &v, int64_t at, int64_t stride, int64_t n, compute<T
 }
 
 template <class C>
-int binned(pt_call *call, void (*read)(const pt_view &v, int64_t at, int64_t stride, int64_t n, C *to)) {
+int binned(pt_call *call,
+           void (*read)(const pt_view &v, int64_t at, int64_t stride, int64_t n, C *to)) {
     const pt_view &x = call->in[0], &e = call->in[1], &w = call->in[2];
     const pt_param &bins = call->params[0];
     const int places = int(call->params[1].i);
@@ -90,7 +97,8 @@ int binned(pt_call *call, void (*read)(const pt_view &v, int64_t at, int64_t str
     int64_t at = 0;
     for (int64_t d = 0; d < k; ++d) {
         const int64_t m = places == COMPUTED ? 2 : bins.list[d] + 1;
-        if (bins.list[d] < 1 || at + m > e.numel) return fail(call, PT_RUNTIME_ERROR, "expected the edges of each coordinate's bins");
+        if (bins.list[d] < 1 || at + m > e.numel)
+            return fail(call, PT_RUNTIME_ERROR, "expected the edges of each coordinate's bins");
         const C *first = edges.data + at, low = first[0], high = first[m - 1];
         rulers[d] = {first, bins.list[d], low, high, C(bins.list[d]) / (high - low), places};
         at += m;
@@ -106,7 +114,9 @@ int binned(pt_call *call, void (*read)(const pt_view &v, int64_t at, int64_t str
                 read(x, row * x.strides[0] + d * x.strides[1], m == 1 ? 1 : x.strides[0], m, tile);
                 const ruler<C> &ruled = rulers[d];
                 for (int64_t i = 0; i < m; ++i)
-                    box[i] = box[i] >= 0 && tile[i] >= ruled.low && tile[i] <= ruled.high ? box[i] * ruled.bins + ruled(tile[i]) : -1;
+                    box[i] = box[i] >= 0 && tile[i] >= ruled.low && tile[i] <= ruled.high
+                                 ? box[i] * ruled.bins + ruled(tile[i])
+                                 : -1;
             }
             if (present(w)) read(w, row * w.strides[0], m == 1 ? 1 : w.strides[0], m, tile);
             for (int64_t i = 0; i < m; ++i)
@@ -126,7 +136,8 @@ using reader = void (*)(const pt_view &, int64_t, int64_t, To *);
 
 /* Calls add(place, weight) for each number in bounds; one beyond int64's is as a negative one. */
 template <class Add>
-void each_counted(const pt_call *call, reader<int64_t> numbers, reader<double> weights, int64_t begin, int64_t end, const Add &add) {
+void each_counted(const pt_call *call, reader<int64_t> numbers, reader<double> weights,
+                  int64_t begin, int64_t end, const Add &add) {
     const int64_t total = call->out[0].numel;
     int64_t at[TILE];
     double weight[TILE] = {};
@@ -142,7 +153,9 @@ void each_counted(const pt_call *call, reader<int64_t> numbers, reader<double> w
 int counted_kernel(pt_call *call) {
     const pt_view &x = call->in[0], &w = call->in[1];
     if (x.ndim != 1 || (present(w) && (w.ndim != 1 || w.sizes[0] != x.sizes[0])))
-        return fail(call, PT_RUNTIME_ERROR, "expected a vector of integers, and weights of its shape in float32 or float64");
+        return fail(
+            call, PT_RUNTIME_ERROR,
+            "expected a vector of integers, and weights of its shape in float32 or float64");
     reader<int64_t> numbers = nullptr;
     reader<double> weights = nullptr;
     int status = visit<INTEGERS>(call, x.dtype, [&](auto tag) {
@@ -159,10 +172,12 @@ int counted_kernel(pt_call *call) {
     const auto begin = [&](int64_t part) { return n * part / parts; };
     if (!weights)
         return in_parts<int64_t>(call, parts, [&](int64_t *sums, int64_t part) {
-            each_counted(call, numbers, weights, begin(part), begin(part + 1), [&](int64_t at, double) { ++sums[at]; });
+            each_counted(call, numbers, weights, begin(part), begin(part + 1),
+                         [&](int64_t at, double) { ++sums[at]; });
         });
     return in_parts<double>(call, parts, [&](double *sums, int64_t part) {
-        each_counted(call, numbers, weights, begin(part), begin(part + 1), [&](int64_t at, double weight) { sums[at] += weight; });
+        each_counted(call, numbers, weights, begin(part), begin(part + 1),
+                     [&](int64_t at, double weight) { sums[at] += weight; });
     });
 }
 
@@ -171,7 +186,9 @@ int binned_kernel(pt_call *call) {
     const bool weighed = present(w) || w.dtype == x.dtype;
     if (x.ndim != 2 || e.ndim != 1 || !pt_is(e.dtype, FLOATS) || call->params[0].count != x.sizes[1]
         || (weighed && (w.dtype != x.dtype || w.ndim != 1 || w.sizes[0] != x.sizes[0])))
-        return fail(call, PT_RUNTIME_ERROR, "expected rows of coordinates, weights of their dtype, edges, and bins for each coordinate");
+        return fail(call, PT_RUNTIME_ERROR,
+                    "expected rows of coordinates, weights of their dtype, edges, and bins for "
+                    "each coordinate");
     return visit<FLOATS>(call, x.dtype, [&](auto tag) {
         using T = PT_TYPE(tag);
         return binned<compute<T>>(call, read_row<T>);

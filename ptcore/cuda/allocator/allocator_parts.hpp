@@ -1,5 +1,6 @@
-// What both allocators are made of: counters, the table from addresses to blocks, and the queue of blocks that wait for
-// events. Private to block_allocator.cpp and pinned_pool.cpp; their mutex protects it all.
+// What both allocators are made of: counters, the table from addresses to blocks, and the queue of
+// blocks that wait for events. Private to block_allocator.cpp and pinned_pool.cpp; their mutex
+// protects it all.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -24,7 +25,8 @@ struct Counter {
     void reset_accumulated() { allocated = freed = 0; }
 };
 
-// Blocks by address: open addressing with linear probing, at most half full. Block has a field `data`.
+// Blocks by address: open addressing with linear probing, at most half full. Block has a field
+// `data`.
 template <class Block> class AddressTable {
 public:
     AddressTable() : slots(64, nullptr), used(0) {}
@@ -70,8 +72,11 @@ private:
     size_t used;
     size_t mask() const { return slots.size() - 1; }
     size_t next(size_t i) const { return (i + 1) & mask(); }
-    size_t home(const void *data) const {       // addresses are multiples of 512: the product's upper half mixes
-        return size_t((uint64_t(reinterpret_cast<uintptr_t>(data)) >> 9) * 0x9e3779b97f4a7c15u >> 32) & mask();
+    size_t home(const void *data)
+        const {    // addresses are multiples of 512: the product's upper half mixes
+        return size_t((uint64_t(reinterpret_cast<uintptr_t>(data)) >> 9) * 0x9e3779b97f4a7c15u >>
+                      32) &
+               mask();
     }
     size_t place(const void *data) const {
         size_t i = home(data);
@@ -90,7 +95,8 @@ public:
     // Records an event for the block. Where that fails the caller has to wait for the device.
     int record(int device, void *stream, Block *block) {
         Line *line = line_of(device, stream);
-        if (line->waiting.size() == line->waiting.capacity()) line->waiting.reserve(2 * line->waiting.size() + 16);
+        if (line->waiting.size() == line->waiting.capacity())
+            line->waiting.reserve(2 * line->waiting.size() + 16);
         std::vector<void *> &spare = spare_of(device);
         void *event;
         int status = DRIVER_OK;
@@ -113,12 +119,13 @@ public:
         return DRIVER_OK;
     }
 
-    // Calls free_block for each block whose last event is done. A stream with a failed event stays as it is: its blocks
-    // never return, and the driver will tell every later call what is wrong.
+    // Calls free_block for each block whose last event is done. A stream with a failed event stays
+    // as it is: its blocks never return, and the driver will tell every later call what is wrong.
     template <class F> void poll(F &&free_block) {
         for (size_t i = 0; i < lines.size();) {
             Line &line = lines[i];
-            while (line.first < line.waiting.size() && driver.event_query(line.device, line.waiting[line.first].event) == DRIVER_OK)
+            while (line.first < line.waiting.size() &&
+                   driver.event_query(line.device, line.waiting[line.first].event) == DRIVER_OK)
                 pop(line, free_block);
             if (line.waiting.empty() && lines.size() > KEEP) {
                 lines[i] = std::move(lines.back());
@@ -134,7 +141,8 @@ public:
         int failed = DRIVER_OK;
         for (Line &line : lines)
             while (line.first < line.waiting.size()) {
-                const int status = driver.event_synchronize(line.device, line.waiting[line.first].event);
+                const int status =
+                    driver.event_synchronize(line.device, line.waiting[line.first].event);
                 if (status != DRIVER_OK) {
                     failed = status;
                     break;

@@ -23,7 +23,9 @@ struct Reader {
         ++at;
         return true;
     }
-    bool need(char c) { return skip(c) || fail(std::string("expected '") + c + "' at \"" + at + "\""); }
+    bool need(char c) {
+        return skip(c) || fail(std::string("expected '") + c + "' at \"" + at + "\"");
+    }
     bool fail(const std::string &text) {
         if (problem.empty()) problem = text;
         return false;
@@ -62,7 +64,8 @@ bool one_division(Reader &r, uint8_t *value) {
     return true;
 }
 
-// One number for all sizes, or [256:1,512:2,>:4]: sizes below 256 MiB, from there to below 512 MiB, all above.
+// One number for all sizes, or [256:1,512:2,>:4]: sizes below 256 MiB, from there to below 512 MiB,
+// all above.
 bool divisions(Reader &r, uint8_t (&out)[16]) {
     const char *name = "roundup_power2_divisions";
     uint8_t value;
@@ -77,7 +80,8 @@ bool divisions(Reader &r, uint8_t (&out)[16]) {
         int to = 16;
         if (!r.skip('>')) {
             if (!r.whole(name, &bound)) return false;
-            if (!power_of_two(bound)) return r.fail(std::string(name) + ": bounds are powers of two, in MiB");
+            if (!power_of_two(bound))
+                return r.fail(std::string(name) + ": bounds are powers of two, in MiB");
             for (to = 0; (size_t(1) << to) < bound; ++to) {}
             if (to > 16) to = 16;
             if (to < from) return r.fail(std::string(name) + ": bounds must rise");
@@ -109,7 +113,8 @@ bool one_setting(Reader &r, AllocatorSettings *s) {
     if (key == "garbage_collection_threshold") {
         double x;
         if (!r.number("garbage_collection_threshold", &x)) return false;
-        if (!(x > 0 && x < 1)) return r.fail("garbage_collection_threshold: must be between 0 and 1");
+        if (!(x > 0 && x < 1))
+            return r.fail("garbage_collection_threshold: must be between 0 and 1");
         s->garbage_collection_threshold = x;
         return true;
     }
@@ -121,7 +126,8 @@ bool one_setting(Reader &r, AllocatorSettings *s) {
         return s->expandable || word == "False" ||
                r.fail("expandable_segments: expected True or False, got \"" + word + "\"");
     }
-    return r.fail("unknown setting \"" + key + "\"; known are max_split_size_mb, garbage_collection_threshold, "
+    return r.fail("unknown setting \"" + key +
+                  "\"; known are max_split_size_mb, garbage_collection_threshold, "
                   "roundup_power2_divisions, backend and expandable_segments");
 }
 
@@ -165,25 +171,30 @@ void failure_text(const AllocatorFailure &why, char *text, size_t room) {
     if (!room) return;
     const std::string tried = size_text(why.segment);
     if (why.device < 0) {
-        std::snprintf(text, room, "CUDA could not allocate %s of pinned host memory (driver error %d); %s are in use "
-                      "and %s cached.", tried.c_str(), why.status, size_text(why.allocated).c_str(),
-                      size_text(why.reserved - why.allocated).c_str());
+        std::snprintf(
+            text, room,
+            "CUDA could not allocate %s of pinned host memory (driver error %d); %s are in use "
+            "and %s cached.",
+            tried.c_str(), why.status, size_text(why.allocated).c_str(),
+            size_text(why.reserved - why.allocated).c_str());
         return;
     }
     if (why.status != DRIVER_OUT_OF_MEMORY) {
-        std::snprintf(text, room, "CUDA driver error %d on GPU %d while allocating %s.", why.status, why.device,
-                      tried.c_str());
+        std::snprintf(text, room, "CUDA driver error %d on GPU %d while allocating %s.", why.status,
+                      why.device, tried.c_str());
         return;
     }
-    std::string s = "CUDA out of memory. Tried to allocate " + tried + ". GPU " + std::to_string(why.device) +
-        " has a total capacity of " + size_text(why.device_total) + " of which " + size_text(why.device_free) +
-        " is free. ";
+    std::string s = "CUDA out of memory. Tried to allocate " + tried + ". GPU " +
+                    std::to_string(why.device) + " has a total capacity of " +
+                    size_text(why.device_total) + " of which " + size_text(why.device_free) +
+                    " is free. ";
     if (why.cap != SIZE_MAX) s += size_text(why.cap) + " allowed; ";
     s += "Of the allocated memory " + size_text(why.allocated) + " is allocated by ptcore, and " +
         size_text(why.reserved - why.allocated) + " is reserved by ptcore but unallocated";
     if (why.largest_free) s += " (the largest free block has " + size_text(why.largest_free) + ")";
-    s += ". If reserved but unallocated memory is large try setting PTCORE_CUDA_ALLOC_CONF=expandable_segments:True to "
-        "avoid fragmentation.";
+    s += ". If reserved but unallocated memory is large try setting "
+         "PTCORE_CUDA_ALLOC_CONF=expandable_segments:True to "
+         "avoid fragmentation.";
     std::snprintf(text, room, "%s", s.c_str());
 }
 

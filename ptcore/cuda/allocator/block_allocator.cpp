@@ -1,4 +1,5 @@
-// The caching allocator of device memory (block_allocator.hpp has the rules, block_parts.hpp the pieces).
+// The caching allocator of device memory (block_allocator.hpp has the rules, block_parts.hpp the
+// pieces).
 #include "block_allocator.hpp"
 
 #include <algorithm>
@@ -20,7 +21,7 @@ struct BlockAllocator::Device {
     Counters counters;
     size_t reserved = 0, cap = SIZE_MAX;
     double fraction = 1;
-    uint64_t searches = 0;                      // for large blocks: the clock of the garbage collection
+    uint64_t searches = 0;    // for large blocks: the clock of the garbage collection
     AddressTable<Block> allocated;
     EventQueue<Block> pending;
     bool caching = true;
@@ -63,7 +64,8 @@ struct BlockAllocator::Device {
 
     // ---- blocks and segments as objects
 
-    // What one request may need at most, so that nothing fails half way: one segment, two blocks, room in the table.
+    // What one request may need at most, so that nothing fails half way: one segment, two blocks,
+    // room in the table.
     void stock_up() {
         allocated.make_room();
         if (!spare_segments) {
@@ -127,12 +129,18 @@ struct BlockAllocator::Device {
 
     // ---- what is recorded
 
-    // `stack` is that of what had the memory, where it is given back: the entry has its own if it is known.
-    void note(TraceEntry::Action action, const Segment *s, const char *data, size_t size, uint32_t stack = 0) {
+    // `stack` is that of what had the memory, where it is given back: the entry has its own if it
+    // is known.
+    void note(TraceEntry::Action action, const Segment *s, const char *data, size_t size,
+              uint32_t stack = 0) {
         if (!history.on()) return;
-        const uint32_t here = history.stack(action == TraceEntry::alloc || action == TraceEntry::segment_alloc ||
-                                            action == TraceEntry::segment_map ? 2 : 3);
-        history.note(action, uintptr_t(data), size, s->stream, s->pool->id, here ? here : history.keep(2, stack));
+        const uint32_t here =
+            history.stack(action == TraceEntry::alloc || action == TraceEntry::segment_alloc ||
+                                  action == TraceEntry::segment_map
+                              ? 2
+                              : 3);
+        history.note(action, uintptr_t(data), size, s->stream, s->pool->id,
+                     here ? here : history.keep(2, stack));
     }
 
     // ---- the driver's memory
@@ -140,7 +148,8 @@ struct BlockAllocator::Device {
     bool may_grow(size_t size) const { return size <= cap && reserved <= cap - size; }
 
     // A new segment as one block that stands in no set, or NULL and the driver's status.
-    Block *new_segment(Pool *pool, bool large, size_t size, void *stream, int *status, bool cached) {
+    Block *new_segment(Pool *pool, bool large, size_t size, void *stream, int *status,
+                       bool cached) {
         *status = DRIVER_OUT_OF_MEMORY;
         if (!may_grow(size)) return nullptr;
         void *data = nullptr;
@@ -184,7 +193,8 @@ struct BlockAllocator::Device {
     int release_segment(Segment *s) {
         int status;
         counters.device_frees += s->range ? int64_t(s->range->count()) : 1;
-        note(s->range ? TraceEntry::segment_unmap : TraceEntry::segment_free, s, s->data, s->size, s->stack);
+        note(s->range ? TraceEntry::segment_unmap : TraceEntry::segment_free, s, s->data, s->size,
+             s->stack);
         if (s->range) {
             status = s->range->close();
             delete s->range;
@@ -213,11 +223,12 @@ struct BlockAllocator::Device {
 
     // ---- expandable segments
 
-    // The free end of a pool's expandable segment, grown to `size` or more, as a block that stands in no set; or NULL and
-    // the driver's status.
+    // The free end of a pool's expandable segment, grown to `size` or more, as a block that stands
+    // in no set; or NULL and the driver's status.
     Block *expand(Pool *pool, bool large, size_t size, void *stream, int *status) {
         Segment *s = segments;
-        while (s && !(s->range && s->pool == pool && s->large == large && s->stream == stream)) s = s->after;
+        while (s && !(s->range && s->pool == pool && s->large == large && s->stream == stream))
+            s = s->after;
         std::unique_ptr<Range, Range::Close> made;
         if (!s) {
             made.reset(new Range(driver, index, large ? LARGE_SEGMENT : SMALL_SEGMENT));
@@ -225,7 +236,8 @@ struct BlockAllocator::Device {
         }
         Range *range = s ? s->range : made.get();
         Block *last = s ? s->last : nullptr;
-        const bool grows = last && last->is_free();             // it is too small, as the search has not found it
+        const bool grows =
+            last && last->is_free();    // it is too small, as the search has not found it
         const size_t more = round_up(size - (grows ? last->size : 0), range->piece());
         *status = may_grow(more) ? range->grow(more) : DRIVER_OUT_OF_MEMORY;
         if (*status != DRIVER_OK) return nullptr;
@@ -258,7 +270,7 @@ struct BlockAllocator::Device {
         Block *b = s->last;
         const size_t pieces = b->size / s->range->piece(), gone = pieces * s->range->piece();
         if (!b->is_free() || b->whole() || !pieces) return DRIVER_OK;
-        int status = driver.device_synchronize(index);          // as work on the stream may still use it
+        int status = driver.device_synchronize(index);    // as work on the stream may still use it
         if (status != DRIVER_OK) return status;
         set_taken(b);
         status = s->range->shrink(pieces);
@@ -318,13 +330,15 @@ struct BlockAllocator::Device {
     }
     void drop_retired_pools() {
         pools.erase(std::remove_if(pools.begin(), pools.end(),
-                                   [](const auto &p) { return p->retired && !p->segments; }), pools.end());
+                                   [](const auto &p) { return p->retired && !p->segments; }),
+                    pools.end());
     }
 
-    // With max_split_size, large blocks serve only large requests of about their size, so that giving back one that is
-    // large enough, or several, can be all that is needed.
+    // With max_split_size, large blocks serve only large requests of about their size, so that
+    // giving back one that is large enough, or several, can be all that is needed.
     bool release_oversize(Pool *pool, size_t size, void *stream) {
-        if (captures || settings.max_split_size == SIZE_MAX || (pool->id && !pool->retired)) return false;
+        if (captures || settings.max_split_size == SIZE_MAX || (pool->id && !pool->retired))
+            return false;
         FreeSet &set = pool->large;
         const size_t need = std::max(size, settings.max_split_size);
         auto it = set.lower_bound(FreeKey{uintptr_t(stream), need, nullptr, nullptr});
@@ -346,8 +360,9 @@ struct BlockAllocator::Device {
         return released >= need;
     }
 
-    // Gives back those whole large blocks that have been unused for longest, down to the threshold. PyTorch does so
-    // only where a cap is set; here the device's memory is the cap if there is none.
+    // Gives back those whole large blocks that have been unused for longest, down to the threshold.
+    // PyTorch does so only where a cap is set; here the device's memory is the cap if there is
+    // none.
     void collect_garbage() {
         if (captures) return;
         size_t limit = cap, unused;
@@ -392,7 +407,8 @@ struct BlockAllocator::Device {
         b->later = until_captured;
         until_captured = b;
     }
-    // Events on all streams that use the block; where that fails, all of the device is waited for instead.
+    // Events on all streams that use the block; where that fails, all of the device is waited for
+    // instead.
     void defer(Block *b) {
         if (captures) {
             postpone(b);
@@ -408,7 +424,8 @@ struct BlockAllocator::Device {
             }
             done = done && status == DRIVER_OK;
         }
-        if (!done && driver.device_synchronize(index) != DRIVER_OK) ++b->events;    // lost: nothing counts it down
+        if (!done && driver.device_synchronize(index) != DRIVER_OK)
+            ++b->events;    // lost: nothing counts it down
         b->uses.clear();
         if (!b->events) set_cached(b);
     }
@@ -449,12 +466,14 @@ struct BlockAllocator::Device {
         if (why->status == DRIVER_OUT_OF_MEMORY) ++counters.failures;
         driver.info(index, &why->device_free, &why->device_total);
         if (history.on() && why->status == DRIVER_OUT_OF_MEMORY)
-            history.note(TraceEntry::oom, why->device_free, nbytes, stream, pool_id, history.stack(2));
+            history.note(TraceEntry::oom, why->device_free, nbytes, stream, pool_id,
+                         history.stack(2));
         why->allocated = size_t(counters.of[ALLOCATED_BYTES][0].current);
         why->reserved = reserved;
         if (pool)
             for (const FreeKey &key : size > SMALL_REQUEST ? pool->large : pool->small)
-                if (key.stream == uintptr_t(stream)) why->largest_free = std::max(why->largest_free, key.size);
+                if (key.stream == uintptr_t(stream))
+                    why->largest_free = std::max(why->largest_free, key.size);
         return nullptr;
     }
 
@@ -462,7 +481,8 @@ struct BlockAllocator::Device {
     Block *find(Pool *pool, size_t size, void *stream, AllocatorFailure *why) {
         const bool large = size > SMALL_REQUEST;
         const bool cached = settings.backend == Backend::native && (caching || pool->id);
-        const bool expands = cached && settings.expandable && !pool->rules.no_split && !pool->rules.source.allocate;
+        const bool expands =
+            cached && settings.expandable && !pool->rules.no_split && !pool->rules.source.allocate;
         why->segment = cached ? segment_size(size) : size;
         int *status = &why->status;
         if (cached) {
@@ -482,7 +502,8 @@ struct BlockAllocator::Device {
         release_all_cached();
         if (settings.backend == Backend::async) driver.device_synchronize(index);
         ++counters.retries;
-        b = cached ? search(pool, large, size, stream) : nullptr;       // what waited may be part of a segment
+        b = cached ? search(pool, large, size, stream)
+                   : nullptr;    // what waited may be part of a segment
         if (!b) b = obtain();
         if (b || *status != DRIVER_OUT_OF_MEMORY || pool->id) return b;
         for (auto &p : pools)
@@ -601,14 +622,16 @@ struct BlockAllocator::Device {
 
 // ---- the interface: each call locks its device
 
-BlockAllocator::BlockAllocator(const DriverMemory &driver, int devices, const AllocatorSettings &settings)
+BlockAllocator::BlockAllocator(const DriverMemory &driver, int devices,
+                               const AllocatorSettings &settings)
     : driver(driver), chosen(settings) {
     if (chosen.expandable) chosen.max_split_size = SIZE_MAX;
     for (int i = 0; i < devices; ++i) state.emplace_back(new Device(i, this->driver, chosen));
 }
 BlockAllocator::~BlockAllocator() = default;
 
-void *BlockAllocator::allocate(int device, size_t nbytes, void *stream, AllocatorFailure *why, uint64_t pool) {
+void *BlockAllocator::allocate(int device, size_t nbytes, void *stream, AllocatorFailure *why,
+                               uint64_t pool) {
     Device *d = at(device);
     if (!d) {
         *why = AllocatorFailure{INVALID_DEVICE, device, nbytes, nbytes, 0, 0, 0, 0, SIZE_MAX, 0};
@@ -617,7 +640,7 @@ void *BlockAllocator::allocate(int device, size_t nbytes, void *stream, Allocato
     std::lock_guard<std::mutex> hold(d->mutex);
     try {
         return d->allocate(nbytes, stream, pool, why);
-    } catch (const std::bad_alloc &) {          // of the host; stock_up, pool_of: nothing has changed yet
+    } catch (const std::bad_alloc &) {    // of the host; stock_up, pool_of: nothing has changed yet
         why->status = DRIVER_OUT_OF_MEMORY;
         return nullptr;
     }
@@ -636,7 +659,8 @@ bool BlockAllocator::record_stream(int device, void *data, void *stream) {
     std::lock_guard<std::mutex> hold(d->mutex);
     Block *b = d->allocated.find(data);
     if (!b) return false;
-    if (stream != b->segment->stream && std::find(b->uses.begin(), b->uses.end(), stream) == b->uses.end())
+    if (stream != b->segment->stream &&
+        std::find(b->uses.begin(), b->uses.end(), stream) == b->uses.end())
         b->uses.push_back(stream);
     return true;
 }
@@ -715,7 +739,9 @@ std::vector<AllocatorStat> BlockAllocator::stats(int device) const {
     for (int i = 0; i < KINDS * 3; ++i) push(out, KIND_KEYS + 4 * i, c.of[i / 3][i % 3]);
     push(out, OVERSIZE_KEYS, c.oversize_allocations);
     push(out, OVERSIZE_KEYS + 4, c.oversize_segments);
-    out.push_back({"max_split_size", chosen.max_split_size > size_t(INT64_MAX) ? -1 : int64_t(chosen.max_split_size)});
+    out.push_back({"max_split_size", chosen.max_split_size > size_t(INT64_MAX)
+                                         ? -1
+                                         : int64_t(chosen.max_split_size)});
     out.push_back({"num_alloc_retries", c.retries});
     out.push_back({"num_ooms", c.failures});
     out.push_back({"num_sync_all_streams", c.waits});
@@ -746,12 +772,14 @@ std::vector<BlockRow> BlockAllocator::snapshot(int device) const {
     std::lock_guard<std::mutex> hold(d->mutex);
     for (const Segment *s = d->segments; s; s = s->after)
         for (const Block *b = s->first; b; b = b->next)
-            rows.push_back({uintptr_t(s->data), uintptr_t(b->data), s->size, b->size, b->requested, s->stream,
-                            s->pool->id, s->large, s->range != nullptr,
-                            b->allocated ? BlockRow::allocated : b->is_free() ? BlockRow::inactive
-                                                                              : BlockRow::pending_free,
+            rows.push_back({uintptr_t(s->data), uintptr_t(b->data), s->size, b->size, b->requested,
+                            s->stream, s->pool->id, s->large, s->range != nullptr,
+                            b->allocated   ? BlockRow::allocated
+                            : b->is_free() ? BlockRow::inactive
+                                           : BlockRow::pending_free,
                             b->stack, s->stack});
-    std::sort(rows.begin(), rows.end(), [](const BlockRow &a, const BlockRow &b) { return a.address < b.address; });
+    std::sort(rows.begin(), rows.end(),
+              [](const BlockRow &a, const BlockRow &b) { return a.address < b.address; });
     return rows;
 }
 
@@ -774,7 +802,8 @@ void BlockAllocator::note_snapshot(int device) {
     if (!d) return;
     std::lock_guard<std::mutex> hold(d->mutex);
     if (d->history.on())
-        d->history.note(TraceEntry::snapshot, 0, size_t(d->counters.of[ACTIVE_BYTES][0].current), nullptr, 0, 0);
+        d->history.note(TraceEntry::snapshot, 0, size_t(d->counters.of[ACTIVE_BYTES][0].current),
+                        nullptr, 0, 0);
 }
 
 }  // namespace pt_cuda

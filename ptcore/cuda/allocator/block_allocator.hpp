@@ -1,26 +1,32 @@
 // The caching allocator of device memory and the pool of pinned host memory, by PyTorch's rules.
 //
-// Plain C++17 without a CUDA header: the driver is a table of functions, so that the tests run all of it over a
-// pretended one. Status codes are the driver's (CUresult). A call may come from any thread, with or without the GIL;
-// one mutex per device is held meanwhile, driver calls included. Steady state takes no memory from the host's
-// allocator; where a call needs some and there is none, allocate fails, release waits for the device, the others throw
-// std::bad_alloc.
+// Plain C++17 without a CUDA header: the driver is a table of functions, so that the tests run all
+// of it over a pretended one. Status codes are the driver's (CUresult). A call may come from any
+// thread, with or without the GIL; one mutex per device is held meanwhile, driver calls included.
+// Steady state takes no memory from the host's allocator; where a call needs some and there is
+// none, allocate fails, release waits for the device, the others throw std::bad_alloc.
 //
 // Rules, for requests rounded up to 512 bytes (or to a division of a power of two, a setting):
-//  (a) up to 1 MiB from segments of 2 MiB (the small pool); below 10 MiB from segments of 20 MiB; larger requests get a
+//  (a) up to 1 MiB from segments of 2 MiB (the small pool); below 10 MiB from segments of 20 MiB;
+//  larger requests get a
 //      segment of their own, rounded up to 2 MiB;
-//  (b) the smallest free block that fits, of the same pool and stream, the lowest of equal ones; what remains is split
+//  (b) the smallest free block that fits, of the same pool and stream, the lowest of equal ones;
+//  what remains is split
 //      off if it is 512 bytes or more (small pool), more than 1 MiB (large pool);
-//  (c) a block that becomes free joins with free neighbours of its segment; whole free segments stay cached;
-//  (d) a block used on other streams (record_stream) becomes free when the events recorded there at its release are
+//  (c) a block that becomes free joins with free neighbours of its segment; whole free segments
+//  stay cached; (d) a block used on other streams (record_stream) becomes free when the events
+//  recorded there at its release are
 //      done;
-//  (e) where the driver has no memory left: cached blocks that would be large enough go back, then all whole free
-//      segments after waiting for the events of (d), then the request fails, and everything goes on as before;
-//      With expandable segments there is one for each pool, stream and kind (of small and of large requests), which
-//      grows at its end by pieces of 2 or 20 MiB; what remains of a block is always split off. Whole pieces of its free
-//      end go back where others' whole free segments do;
-//  (f) blocks of a private pool serve that pool alone (but see PoolRules), and its segments stay until it is retired;
-//  (g) nothing goes back to the driver while a graph is captured: it would end the capture.
+//  (e) where the driver has no memory left: cached blocks that would be large enough go back, then
+//  all whole free
+//      segments after waiting for the events of (d), then the request fails, and everything goes on
+//      as before; With expandable segments there is one for each pool, stream and kind (of small
+//      and of large requests), which grows at its end by pieces of 2 or 20 MiB; what remains of a
+//      block is always split off. Whole pieces of its free end go back where others' whole free
+//      segments do;
+//  (f) blocks of a private pool serve that pool alone (but see PoolRules), and its segments stay
+//  until it is retired; (g) nothing goes back to the driver while a graph is captured: it would end
+//  the capture.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -31,16 +37,19 @@ namespace pt_cuda {
 
 enum : int { DRIVER_OK = 0, DRIVER_OUT_OF_MEMORY = 2, DRIVER_NOT_READY = 600 };
 
-// What the allocators ask of the driver. Every function makes `device` current itself if the driver needs that.
+// What the allocators ask of the driver. Every function makes `device` current itself if the driver
+// needs that.
 struct DriverMemory {
     int (*allocate)(int device, size_t nbytes, void **out);
-    int (*release)(int device, void *data);                     // waits for work on the device that may use it
-    int (*allocate_async)(int device, size_t nbytes, void *stream, void **out);     // these two only for backend async
+    int (*release)(int device, void *data);    // waits for work on the device that may use it
+    int (*allocate_async)(int device, size_t nbytes, void *stream,
+                          void **out);    // these two only for backend async
     int (*release_async)(int device, void *data, void *stream);
     int (*info)(int device, size_t *free, size_t *total);
     int (*event_create)(int device, void **event);
     int (*event_record)(int device, void *event, void *stream);
-    int (*event_query)(int device, void *event);                // DRIVER_OK: done, DRIVER_NOT_READY, or an error
+    int (*event_query)(int device,
+                       void *event);    // DRIVER_OK: done, DRIVER_NOT_READY, or an error
     int (*event_synchronize)(int device, void *event);
     int (*event_destroy)(void *event);
     int (*device_synchronize)(int device);
@@ -57,31 +66,38 @@ struct DriverMemory {
     int (*foreign_release)(void *function, int device, void *data, size_t nbytes, void *stream);
 };
 
-// Functions that segments are asked of in the driver's place: void *allocate(size_t, int device, stream) and
-// void release(void *, size_t, int device, stream). NULL: the driver.
+// Functions that segments are asked of in the driver's place: void *allocate(size_t, int device,
+// stream) and void release(void *, size_t, int device, stream). NULL: the driver.
 struct SegmentSource {
     void *allocate = nullptr, *release = nullptr;
 };
 
 struct PoolRules {
-    bool use_on_oom = false;    // its free blocks serve requests of the common pool that would fail otherwise
+    bool use_on_oom =
+        false;    // its free blocks serve requests of the common pool that would fail otherwise
     bool no_split = false;
     SegmentSource source;
 };
 
-enum class Backend { native, async, none };     // none: every request goes to the driver (for compute-sanitizer)
+enum class Backend {
+    native,
+    async,
+    none
+};    // none: every request goes to the driver (for compute-sanitizer)
 
 // PYTORCH_CUDA_ALLOC_CONF's settings.
 struct AllocatorSettings {
     Backend backend = Backend::native;
-    bool expandable = false;                    // of the backend native; max_split_size has no effect then
+    bool expandable = false;    // of the backend native; max_split_size has no effect then
     SegmentSource source;                       // of the common pool
     size_t max_split_size = SIZE_MAX;           // blocks of this size and above are not split
     double garbage_collection_threshold = 0;    // of the cap; 0: never
-    uint8_t roundup_divisions[16] = {};         // of [1, 2) MiB, [2, 4) MiB, ... and the last for all above; 0: none
+    uint8_t roundup_divisions[16] =
+        {};    // of [1, 2) MiB, [2, 4) MiB, ... and the last for all above; 0: none
 };
-// Reads a text such as "max_split_size_mb:128,roundup_power2_divisions:[256:1,>:4],backend:native" over *settings.
-// false with a text in `error`, and *settings as it was, if it cannot be understood. NULL is an empty text.
+// Reads a text such as "max_split_size_mb:128,roundup_power2_divisions:[256:1,>:4],backend:native"
+// over *settings. false with a text in `error`, and *settings as it was, if it cannot be
+// understood. NULL is an empty text.
 bool parse_settings(const char *text, AllocatorSettings *settings, char *error, size_t room);
 // The same for the word of PTCORE_CUDA_ALLOC: native, async or none.
 bool parse_backend(const char *word, AllocatorSettings *settings, char *error, size_t room);
@@ -94,18 +110,20 @@ struct AllocatorFailure {
     size_t device_free, device_total;
     size_t allocated, reserved;
     size_t cap;                 // of set_memory_fraction; SIZE_MAX: none
-    size_t largest_free;        // the largest cached block of the request's pool and stream; 0: none
+    size_t largest_free;    // the largest cached block of the request's pool and stream; 0: none
 };
 // The text of an OutOfMemoryError, or of another failure, in PyTorch's manner.
 void failure_text(const AllocatorFailure &why, char *text, size_t room);
 
-// One line of the statistics: a key such as "allocated_bytes.small_pool.peak", which lives for ever.
+// One line of the statistics: a key such as "allocated_bytes.small_pool.peak", which lives for
+// ever.
 struct AllocatorStat {
     const char *key;
     int64_t value;
 };
 
-// One block of a snapshot. Blocks of a segment stand one behind the other, in order of their addresses.
+// One block of a snapshot. Blocks of a segment stand one behind the other, in order of their
+// addresses.
 struct BlockRow {
     uintptr_t segment, address;
     size_t segment_size, size, requested;
@@ -116,12 +134,13 @@ struct BlockRow {
     uint32_t stack, segment_stack;              // where they were allocated: see HistoryRules
 };
 
-// What is recorded. A stack is a number that the caller gives a thread (stack_of_thread) before it calls the allocator; 0:
-// none is known.
+// What is recorded. A stack is a number that the caller gives a thread (stack_of_thread) before it
+// calls the allocator; 0: none is known.
 struct HistoryRules {
     bool on = false;
     bool trace = false;         // whether entries are kept, beside the stacks of what is allocated
-    int stacks = 0;             // 1: of what is allocated now, 2: of entries for allocations too, 3: of all entries
+    int stacks =
+        0;    // 1: of what is allocated now, 2: of entries for allocations too, 3: of all entries
     uint32_t skipped = 0;       // a bit for each TraceEntry::Action that is left out
     size_t most = SIZE_MAX;     // entries; the oldest go
 };
@@ -132,7 +151,15 @@ inline uint32_t &stack_of_thread() {
 
 struct TraceEntry {
     enum Action : uint8_t {
-        alloc, free_requested, free_completed, segment_alloc, segment_free, segment_map, segment_unmap, oom, snapshot
+        alloc,
+        free_requested,
+        free_completed,
+        segment_alloc,
+        segment_free,
+        segment_map,
+        segment_unmap,
+        oom,
+        snapshot
     } action;
     uintptr_t address;          // of oom: how much the device had left
     size_t size;
@@ -149,23 +176,27 @@ public:
     BlockAllocator(const BlockAllocator &) = delete;
     BlockAllocator &operator=(const BlockAllocator &) = delete;
 
-    // Memory for work in the order of `stream`; NULL with *why filled if there is none. Blocks of one pool never serve
-    // another: 0 is the common pool, others are private ones (of graphs).
-    void *allocate(int device, size_t nbytes, void *stream, AllocatorFailure *why, uint64_t pool = 0);
+    // Memory for work in the order of `stream`; NULL with *why filled if there is none. Blocks of
+    // one pool never serve another: 0 is the common pool, others are private ones (of graphs).
+    void *allocate(int device, size_t nbytes, void *stream, AllocatorFailure *why,
+                   uint64_t pool = 0);
     // What is not an allocated address of the device is left alone, and false returned.
     bool release(int device, void *data);
-    // The memory is also used on `stream`: it must not be given away before what is enqueued there at its release is
-    // done.
+    // The memory is also used on `stream`: it must not be given away before what is enqueued there
+    // at its release is done.
     bool record_stream(int device, void *data, void *stream);
     // Makes a private pool, or gives the one that there is these rules.
     void make_pool(int device, uint64_t pool, const PoolRules &rules);
-    // Gives whole free segments back, after waiting for events. Those of private pools stay until the pool is retired.
+    // Gives whole free segments back, after waiting for events. Those of private pools stay until
+    // the pool is retired.
     int empty_cache(int device, bool retired_alone = false);
     void retire_pool(int device, uint64_t pool);
-    // While it is off, the common pool asks the driver for every request, and gives it back at its release.
+    // While it is off, the common pool asks the driver for every request, and gives it back at its
+    // release.
     void set_caching(int device, bool on);
-    // Between the two, of whichever device, the driver is asked for no event and given nothing back: while streams capture it
-    // refuses such calls of every thread. Blocks that become free meanwhile and that other streams use wait for the end.
+    // Between the two, of whichever device, the driver is asked for no event and given nothing
+    // back: while streams capture it refuses such calls of every thread. Blocks that become free
+    // meanwhile and that other streams use wait for the end.
     void begin_capture();
     void end_capture();
 
@@ -189,11 +220,13 @@ private:
     DriverMemory driver;
     AllocatorSettings chosen;
     std::vector<std::unique_ptr<Device>> state;
-    Device *at(int device) const { return device >= 0 && device < devices() ? state[device].get() : nullptr; }
+    Device *at(int device) const {
+        return device >= 0 && device < devices() ? state[device].get() : nullptr;
+    }
 };
 
-// Page-locked host memory in powers of two. A block that streams still copy from or to when it is released is given
-// away again when the events recorded on them at its release are done.
+// Page-locked host memory in powers of two. A block that streams still copy from or to when it is
+// released is given away again when the events recorded on them at its release are done.
 class PinnedPool {
 public:
     explicit PinnedPool(const DriverMemory &driver);
@@ -203,11 +236,12 @@ public:
 
     void *allocate(size_t nbytes, AllocatorFailure *why);
     bool release(void *data);
-    bool record_stream(void *data, int device, void *stream);   // `data` may lie anywhere in the block
+    bool record_stream(void *data, int device,
+                       void *stream);    // `data` may lie anywhere in the block
     bool owns(const void *data) const;
     void begin_capture();                       // as of the device's
     void end_capture();
-    int empty_cache();                                          // of the blocks that nothing uses, after their events
+    int empty_cache();    // of the blocks that nothing uses, after their events
     std::vector<AllocatorStat> stats() const;
     void reset_peak();
     void reset_accumulated();

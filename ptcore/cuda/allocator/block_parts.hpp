@@ -1,10 +1,11 @@
-// What the allocator of device memory is made of: blocks, segments, pools, and the counters of memory_stats. Private to
-// block_allocator.cpp.
+// What the allocator of device memory is made of: blocks, segments, pools, and the counters of
+// memory_stats. Private to block_allocator.cpp.
 //
-// A Segment is what the driver gave; its Blocks tile it, linked in order of addresses. A block is allocated, pending
-// (released, but events of other streams are still to come) or free; only free blocks stand in a FreeSet, ordered by
-// stream, size, address. A block owns one node of a FreeSet for its whole life: while the block is not free it keeps
-// the node itself, so that neither a hit nor a release takes or gives memory of the host.
+// A Segment is what the driver gave; its Blocks tile it, linked in order of addresses. A block is
+// allocated, pending (released, but events of other streams are still to come) or free; only free
+// blocks stand in a FreeSet, ordered by stream, size, address. A block owns one node of a FreeSet
+// for its whole life: while the block is not free it keeps the node itself, so that neither a hit
+// nor a release takes or gives memory of the host.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -49,7 +50,8 @@ typedef std::set<FreeKey, BestFit> FreeSet;
 struct Block {
     char *data = nullptr;
     size_t size = 0, requested = 0;
-    Block *prev = nullptr, *next = nullptr;     // neighbours in the segment; of spare blocks: the next spare one
+    Block *prev = nullptr,
+          *next = nullptr;    // neighbours in the segment; of spare blocks: the next spare one
     Segment *segment = nullptr;
     bool allocated = false;
     uint32_t stack = 0;                         // where it was allocated
@@ -57,7 +59,7 @@ struct Block {
     uint64_t since = 0;                         // value of `searches` when it became free
     std::vector<void *> uses;                   // other streams that use it
     Block *later = nullptr;
-    FreeSet::node_type node;                    // empty exactly while the block stands in a set, at `place`
+    FreeSet::node_type node;    // empty exactly while the block stands in a set, at `place`
     FreeSet::iterator place;
     bool whole() const { return !prev && !next; }
     bool is_free() const { return !allocated && !events && uses.empty(); }
@@ -67,7 +69,8 @@ struct Pool {
     explicit Pool(uint64_t id) : id(id) {}
     const uint64_t id;
     size_t segments = 0;
-    bool retired = false;       // of a private pool: its whole free segments may go back, and it with the last
+    bool retired =
+        false;    // of a private pool: its whole free segments may go back, and it with the last
     PoolRules rules;
     FreeSet small, large;
 };
@@ -80,9 +83,11 @@ struct Segment {
     bool large = false;
     uint32_t stack = 0;
     bool cached = true;         // else it goes back as soon as nothing uses it
-    Range *range = nullptr;     // of an expandable segment: what its blocks tile is what is mapped of it
+    Range *range =
+        nullptr;    // of an expandable segment: what its blocks tile is what is mapped of it
     Block *first = nullptr, *last = nullptr;
-    Segment *before = nullptr, *after = nullptr;        // all of the device; of spare ones: `after` is the next
+    Segment *before = nullptr,
+            *after = nullptr;    // all of the device; of spare ones: `after` is the next
     FreeSet &free_set() const { return large ? pool->large : pool->small; }
 };
 
@@ -91,13 +96,18 @@ enum Kind {
     ALLOCATED_BYTES, RESERVED_BYTES, ACTIVE_BYTES, INACTIVE_SPLIT_BYTES, REQUESTED_BYTES, KINDS
 };
 #define PT_COUNTER(name) name ".current", name ".peak", name ".allocated", name ".freed"
-#define PT_COUNTERS(name) PT_COUNTER(name ".all"), PT_COUNTER(name ".large_pool"), PT_COUNTER(name ".small_pool")
-const char *const KIND_KEYS[KINDS * 12] = {             // Kind's order, then all, large, small
-    PT_COUNTERS("allocation"), PT_COUNTERS("segment"), PT_COUNTERS("active"), PT_COUNTERS("inactive_split"),
-    PT_COUNTERS("allocated_bytes"), PT_COUNTERS("reserved_bytes"), PT_COUNTERS("active_bytes"),
-    PT_COUNTERS("inactive_split_bytes"), PT_COUNTERS("requested_bytes"),
+#define PT_COUNTERS(name) \
+    PT_COUNTER(name ".all"), PT_COUNTER(name ".large_pool"), PT_COUNTER(name ".small_pool")
+const char *const KIND_KEYS[KINDS * 12] = {
+    // Kind's order, then all, large, small
+    PT_COUNTERS("allocation"),      PT_COUNTERS("segment"),
+    PT_COUNTERS("active"),          PT_COUNTERS("inactive_split"),
+    PT_COUNTERS("allocated_bytes"), PT_COUNTERS("reserved_bytes"),
+    PT_COUNTERS("active_bytes"),    PT_COUNTERS("inactive_split_bytes"),
+    PT_COUNTERS("requested_bytes"),
 };
-const char *const OVERSIZE_KEYS[8] = {PT_COUNTER("oversize_allocations"), PT_COUNTER("oversize_segments")};
+const char *const OVERSIZE_KEYS[8] = {PT_COUNTER("oversize_allocations"),
+                                      PT_COUNTER("oversize_segments")};
 #undef PT_COUNTERS
 #undef PT_COUNTER
 

@@ -1,5 +1,5 @@
-// An expandable segment's addresses: more are reserved than the device has memory, and memory is put behind the first of
-// them, in pieces, as it is needed. Private to block_allocator.cpp.
+// An expandable segment's addresses: more are reserved than the device has memory, and memory is
+// put behind the first of them, in pieces, as it is needed. Private to block_allocator.cpp.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -12,7 +12,8 @@ namespace pt_cuda {
 class Range {
 public:
     // Pieces of about `piece` bytes.
-    Range(const DriverMemory &driver, int device, size_t piece) : driver(driver), device(device), size_of_piece(piece) {}
+    Range(const DriverMemory &driver, int device, size_t piece)
+        : driver(driver), device(device), size_of_piece(piece) {}
     Range(const Range &) = delete;
     Range &operator=(const Range &) = delete;
     // Its destructor gives nothing back: at exit the driver may be gone before.
@@ -44,8 +45,8 @@ public:
         room = wanted;
         return DRIVER_OK;
     }
-    // Puts memory behind the next `nbytes`, which are whole pieces: all of it or, with the driver's status, none. May take
-    // memory of the host (std::bad_alloc), before anything changes.
+    // Puts memory behind the next `nbytes`, which are whole pieces: all of it or, with the driver's
+    // status, none. May take memory of the host (std::bad_alloc), before anything changes.
     int grow(size_t nbytes) {
         const size_t before = pieces.size(), more = nbytes / size_of_piece;
         if (nbytes > room - size()) return DRIVER_OUT_OF_MEMORY;

@@ -1,5 +1,6 @@
-// What the allocator of a device has done, for the viewer of memory: a ring of entries. Private to block_allocator.cpp but
-// for what block_allocator.hpp declares; the device's mutex protects it. While it is off, each step costs one branch.
+// What the allocator of a device has done, for the viewer of memory: a ring of entries. Private to
+// block_allocator.cpp but for what block_allocator.hpp declares; the device's mutex protects it.
+// While it is off, each step costs one branch.
 #pragma once
 #include <chrono>
 #include <cstddef>
@@ -14,7 +15,8 @@ namespace pt_cuda {
 class History {
 public:
     bool on() const { return rules.on; }
-    // The stack of what happens now, and another, where as much is asked for (HistoryRules::stacks).
+    // The stack of what happens now, and another, where as much is asked for
+    // (HistoryRules::stacks).
     uint32_t stack(int least) const { return keep(least, stack_of_thread()); }
     uint32_t keep(int least, uint32_t stack) const { return rules.stacks >= least ? stack : 0; }
 
@@ -24,17 +26,21 @@ public:
         std::vector<TraceEntry> kept;           // of what there is the latest
         if (rules.on && !clear) {
             kept = entries();
-            if (kept.size() > rules.most) kept.erase(kept.begin(), kept.end() - std::ptrdiff_t(rules.most));
+            if (kept.size() > rules.most)
+                kept.erase(kept.begin(), kept.end() - std::ptrdiff_t(rules.most));
         }
         ring.swap(kept);
         next = 0;
     }
 
-    void note(TraceEntry::Action action, uintptr_t address, size_t size, void *stream, uint64_t pool, uint32_t stack) {
+    void note(TraceEntry::Action action, uintptr_t address, size_t size, void *stream,
+              uint64_t pool, uint32_t stack) {
         if (!rules.trace || (rules.skipped >> action & 1)) return;
         const auto now = std::chrono::system_clock::now().time_since_epoch();
-        const TraceEntry entry = {action, address, size, stream, pool,
-                                  std::chrono::duration_cast<std::chrono::microseconds>(now).count(), stack};
+        const TraceEntry entry = {
+            action, address, size,
+            stream, pool,    std::chrono::duration_cast<std::chrono::microseconds>(now).count(),
+            stack};
         if (ring.size() >= rules.most) {
             ring[next] = entry;
             next = next + 1 == ring.size() ? 0 : next + 1;

@@ -1,6 +1,6 @@
-// The pool of page-locked host memory. Blocks have sizes of powers of two and are never split; free ones wait in a list
-// per size, the last one freed first. Allocating page-locked memory costs the driver far more than a copy, so nothing
-// goes back before empty_cache or a failure.
+// The pool of page-locked host memory. Blocks have sizes of powers of two and are never split; free
+// ones wait in a list per size, the last one freed first. Allocating page-locked memory costs the
+// driver far more than a copy, so nothing goes back before empty_cache or a failure.
 #include <algorithm>
 #include <chrono>
 #include <map>
@@ -12,7 +12,7 @@
 namespace pt_cuda {
 namespace {
 
-constexpr int SMALLEST = 9;                     // 512 bytes: at least a line of any cache, on whole addresses
+constexpr int SMALLEST = 9;    // 512 bytes: at least a line of any cache, on whole addresses
 constexpr int CLASSES = 60;
 
 struct Use {
@@ -81,10 +81,11 @@ struct PinnedPool::State {
             } catch (const std::bad_alloc &) {
                 status = -1;
             }
-            if (status != DRIVER_OK && driver.device_synchronize(use.device) != DRIVER_OK) lost = true;
+            if (status != DRIVER_OK && driver.device_synchronize(use.device) != DRIVER_OK)
+                lost = true;
         }
         b->uses.clear();
-        if (lost) ++b->events;                  // nothing counts it down: the block is never given away again
+        if (lost) ++b->events;    // nothing counts it down: the block is never given away again
         if (!b->events) set_free(b);
     }
     void poll() {
@@ -259,13 +260,15 @@ std::vector<AllocatorStat> PinnedPool::stats() const {
 void PinnedPool::reset_peak() {
     State &s = *state;
     std::lock_guard<std::mutex> hold(s.mutex);
-    for (Counter *c : {&s.blocks_owned, &s.bytes_owned, &s.requests, &s.bytes_in_use}) c->reset_peak();
+    for (Counter *c : {&s.blocks_owned, &s.bytes_owned, &s.requests, &s.bytes_in_use})
+        c->reset_peak();
 }
 
 void PinnedPool::reset_accumulated() {
     State &s = *state;
     std::lock_guard<std::mutex> hold(s.mutex);
-    for (Counter *c : {&s.blocks_owned, &s.bytes_owned, &s.requests, &s.bytes_in_use}) c->reset_accumulated();
+    for (Counter *c : {&s.blocks_owned, &s.bytes_owned, &s.requests, &s.bytes_in_use})
+        c->reset_accumulated();
     s.allocating = s.releasing = Timer{};
 }
 

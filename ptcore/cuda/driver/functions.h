@@ -1,7 +1,8 @@
-// The functions of CUDA's libraries that the backend calls: one list, of which the tables of pointers are made (`struct Blas`
-// and the others) and the names by which library_tables.pyx looks them up. It has no guard: each includer defines what an
-// entry is. PT_BLAS(field, result, name, parameters) is one function; PT_BLAS4(field, names, parameters) are four, of float,
-// double and their complex types, all of which return a status.
+// The functions of CUDA's libraries that the backend calls: one list, of which the tables of
+// pointers are made (`struct Blas` and the others) and the names by which library_tables.pyx looks
+// them up. It has no guard: each includer defines what an entry is. PT_BLAS(field, result, name,
+// parameters) is one function; PT_BLAS4(field, names, parameters) are four, of float, double and
+// their complex types, all of which return a status.
 #ifndef PT_BLAS
 #define PT_BLAS(...)
 #endif
@@ -49,7 +50,8 @@ PT_BLAS(gemm_batched, int, cublasGemmStridedBatchedEx, (void *handle, int op_a, 
     const void *b, int type_b, int ldb, long long stride_b, const void *beta, void *c, int type_c,
     int ldc, long long stride_c, int batch, int compute, int algorithm))
 
-// cuBLASLt. Descriptors, layouts and preferences are opaque; attributes have the numbers of cublasLt.h.
+// cuBLASLt. Descriptors, layouts and preferences are opaque; attributes have the numbers of
+// cublasLt.h.
 PT_LT(operation_create, int, cublasLtMatmulDescCreate, (void **operation, int compute,
     int scale_type))
 PT_LT(operation_destroy, int, cublasLtMatmulDescDestroy, (void *operation))

@@ -40,7 +40,8 @@ Library library(const char *name, Table &table, const char *const (&functions)[N
 }  // namespace
 
 const Library libraries[LIBRARIES] = {
-    library("cublas", blas, of_blas), library("cublasLt", blas_lt, of_blas_lt), library("cufft", fft, of_fft),
-    library("cusolver", solver, of_solver), library("cudnn", dnn, of_dnn)};
+    library("cublas", blas, of_blas), library("cublasLt", blas_lt, of_blas_lt),
+    library("cufft", fft, of_fft), library("cusolver", solver, of_solver),
+    library("cudnn", dnn, of_dnn)};
 
 }  // namespace pt_cuda

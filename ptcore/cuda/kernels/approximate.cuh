@@ -1,6 +1,7 @@
-// Functions of float for results that are rounded to 16 bits, by the instructions for 2^x, log2(x) and 1/x of the device's
-// special function units: relative errors below 2^-15, unless it says otherwise. What is not here is as precise as elsewhere. `math` is this namespace
-// where a program's elements have 16 bits, else pt.
+// Functions of float for results that are rounded to 16 bits, by the instructions for 2^x, log2(x)
+// and 1/x of the device's special function units: relative errors below 2^-15, unless it says
+// otherwise. What is not here is as precise as elsewhere. `math` is this namespace where a
+// program's elements have 16 bits, else pt.
 #pragma once
 #include "base.cuh"
 
@@ -9,12 +10,28 @@ namespace approximate {
 using namespace pt;
 
 #if defined(__CUDACC_RTC__)
-// Relative errors of at most 2^-22 and 2^-23, of log2 between 0.5 and 2 absolute ones. Of exp2_or_0 and reciprocal denormal
-// results are 0, and cost nothing.
-PT_DEVICE float exp2(float x) { float y; asm("ex2.approx.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
-PT_DEVICE float exp2_or_0(float x) { float y; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
-PT_DEVICE float log2(float x) { float y; asm("lg2.approx.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
-PT_DEVICE float reciprocal(float x) { float y; asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
+// Relative errors of at most 2^-22 and 2^-23, of log2 between 0.5 and 2 absolute ones. Of exp2_or_0
+// and reciprocal denormal results are 0, and cost nothing.
+PT_DEVICE float exp2(float x) {
+    float y;
+    asm("ex2.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+PT_DEVICE float exp2_or_0(float x) {
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+PT_DEVICE float log2(float x) {
+    float y;
+    asm("lg2.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+PT_DEVICE float reciprocal(float x) {
+    float y;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
 #else
 PT_DEVICE float exp2(float x) { return pt::exp2(x); }
 PT_DEVICE float exp2_or_0(float x) { return pt::exp2(x); }
@@ -31,7 +48,8 @@ PT_DEVICE double tanh(double) = delete;
 // The exponent's rounding is at most 2^-18 where e^x is finite.
 PT_DEVICE float exp(float x) { return exp2(x * 1.44269504f); }
 
-// e / (1 + e) with e = e^-|x| below 0, where a sum of 1 and a large number would have no digits left.
+// e / (1 + e) with e = e^-|x| below 0, where a sum of 1 and a large number would have no digits
+// left.
 PT_DEVICE float sigmoid_by(float x, float e) {
     const float r = reciprocal(1.f + e);
     return x < 0.f ? e * r : r;
@@ -44,30 +62,40 @@ PT_DEVICE float tanh(float x) {
     return pt::abs(x) < 0.03125f ? x * (1.f - x * x * 0.33333333f) : y;
 }
 
-// Phi(x) = sigmoid(g(x)): g(x) / x is a polynomial in x^2 up to |x| = 6 (a minimax fit of log(Phi(x) / Phi(-x)), error of g
-// 1.5e-4, which is the relative error where x is negative), and goes on as |x|, as the exponent of the tail does.
+// Phi(x) = sigmoid(g(x)): g(x) / x is a polynomial in x^2 up to |x| = 6 (a minimax fit of
+// log(Phi(x) / Phi(-x)), error of g 1.5e-4, which is the relative error where x is negative), and
+// goes on as |x|, as the exponent of the tail does.
 PT_DEVICE float normal_cdf(float x) {
     float u = x * x, m = pt::abs(x) * 0.16666667f;
     u = u > 36.f ? 36.f : u;
     m = m > 1.f ? m : 1.f;
-    const float g = x * m * poly(u, 1.59533169, 0.0732769087, -0.000307598823, -6.97020101e-05, 4.64569236e-06, -1.46200285e-07,
-                                 2.35318577e-09, -1.54625861e-11);
+    const float g = x * m *
+                    poly(u, 1.59533169, 0.0732769087, -0.000307598823, -6.97020101e-05,
+                         4.64569236e-06, -1.46200285e-07, 2.35318577e-09, -1.54625861e-11);
     return sigmoid_by(x, exp2_or_0(pt::abs(g) * -1.44269504f));
 }
 PT_DEVICE float gelu_erf(float x) { return x * normal_cdf(x); }
-PT_DEVICE float gelu_erf_grad(float x) { return normal_cdf(x) + x * (exp(-0.5f * x * x) * 0.39894228f); }
-PT_DEVICE float gelu_tanh(float x) { return x * sigmoid(x * (1.59576912f + 0.0713548163f * x * x)); }
+PT_DEVICE float gelu_erf_grad(float x) {
+    return normal_cdf(x) + x * (exp(-0.5f * x * x) * 0.39894228f);
+}
+PT_DEVICE float gelu_tanh(float x) {
+    return x * sigmoid(x * (1.59576912f + 0.0713548163f * x * x));
+}
 PT_DEVICE float gelu_tanh_grad(float x) {
     const float u = x * (1.59576912f + 0.0713548163f * x * x), s = sigmoid(u), e = sigmoid(-u);
     return s + x * (s * e) * (1.59576912f + 0.214064449f * x * x);
 }
 
-// As pt::pow. The relative error of log2|x| is 2^-18 at most, which leaves 2^-11 of a bfloat16's result and 2^-14 of a
-// half's: near 1 it is a polynomial's, whose argument is exact. What only negative x have stands apart.
+// As pt::pow. The relative error of log2|x| is 2^-18 at most, which leaves 2^-11 of a bfloat16's
+// result and 2^-14 of a half's: near 1 it is a polynomial's, whose argument is exact. What only
+// negative x have stands apart.
 PT_DEVICE float pow(float x, float y) {
     const float a = pt::abs(x), f = a - 1.f;
-    const float l = pt::abs(f) < 0.0625f ? f * poly(f, 1.44269454, -0.721346498, 0.482028395, -0.361804277) : log2(a);
-    float r = exp2(l == 0.f || y == 0.f ? 0.f : y * l);     // 1 to any power is 1, as is anything to none
+    const float l = pt::abs(f) < 0.0625f
+                        ? f * poly(f, 1.44269454, -0.721346498, 0.482028395, -0.361804277)
+                        : log2(a);
+    float r =
+        exp2(l == 0.f || y == 0.f ? 0.f : y * l);    // 1 to any power is 1, as is anything to none
     if (signbit(x)) {
         const float half = y * 0.5f;
         const bool integer = pt::trunc(y) == y;

@@ -1,5 +1,6 @@
-// Elements changed in memory that other threads change as well. Addition, for every dtype but halves, by the
-// hardware's where there is one; else by exchanging the word that the element lies in.
+// Elements changed in memory that other threads change as well. Addition, for every dtype but
+// halves, by the hardware's where there is one; else by exchanging the word that the element lies
+// in.
 #pragma once
 #include "base.cuh"
 
@@ -9,7 +10,8 @@ namespace {
 template <class T, class F> PT_DEVICE void atomic_small(T *p, F change) {
     const uint64_t address = reinterpret_cast<uint64_t>(p);
     unsigned *word = reinterpret_cast<unsigned *>(address & ~(uint64_t)3);
-    const unsigned shift = 8 * (unsigned)(address & 3), mask = (sizeof(T) == 1 ? 0xffu : 0xffffu) << shift;
+    const unsigned shift = 8 * (unsigned)(address & 3), mask = (sizeof(T) == 1 ? 0xffu : 0xffffu)
+                                                               << shift;
     unsigned seen = *const_cast<volatile unsigned *>(word), assumed;
     do {
         assumed = seen;
@@ -34,32 +36,65 @@ template <class W, class T, class F> PT_DEVICE void atomic_word(T *p, F change) 
     } while (seen != assumed);
 }
 template <int BYTES> struct atomic_by {
-    template <class T, class F> static PT_DEVICE_MEMBER void change(T *p, F f) { atomic_small(p, f); }
+    template <class T, class F> static PT_DEVICE_MEMBER void change(T *p, F f) {
+        atomic_small(p, f);
+    }
 };
 template <> struct atomic_by<4> {
-    template <class T, class F> static PT_DEVICE_MEMBER void change(T *p, F f) { atomic_word<unsigned>(p, f); }
+    template <class T, class F> static PT_DEVICE_MEMBER void change(T *p, F f) {
+        atomic_word<unsigned>(p, f);
+    }
 };
 template <> struct atomic_by<8> {
     typedef unsigned long long word;
-    template <class T, class F> static PT_DEVICE_MEMBER void change(T *p, F f) { atomic_word<word>(p, f); }
+    template <class T, class F> static PT_DEVICE_MEMBER void change(T *p, F f) {
+        atomic_word<word>(p, f);
+    }
 };
 
 PT_DEVICE void atomic_add(float *p, float x) { atomicAdd(p, x); }
 PT_DEVICE void atomic_add(double *p, double x) { atomicAdd(p, x); }
-PT_DEVICE void atomic_add(int32_t *p, int32_t x) { atomicAdd(reinterpret_cast<unsigned *>(p), (unsigned)x); }
-PT_DEVICE void atomic_add(uint32_t *p, uint32_t x) { atomicAdd(reinterpret_cast<unsigned *>(p), x); }
-PT_DEVICE void atomic_add(int64_t *p, int64_t x) { atomicAdd(reinterpret_cast<unsigned long long *>(p), (unsigned long long)x); }
-PT_DEVICE void atomic_add(uint64_t *p, uint64_t x) { atomicAdd(reinterpret_cast<unsigned long long *>(p), (unsigned long long)x); }
-PT_DEVICE void atomic_add(complex64 *p, complex64 x) { atomicAdd(&p->re, x.re), atomicAdd(&p->im, x.im); }
-PT_DEVICE void atomic_add(complex128 *p, complex128 x) { atomicAdd(&p->re, x.re), atomicAdd(&p->im, x.im); }
+PT_DEVICE void atomic_add(int32_t *p, int32_t x) {
+    atomicAdd(reinterpret_cast<unsigned *>(p), (unsigned)x);
+}
+PT_DEVICE void atomic_add(uint32_t *p, uint32_t x) {
+    atomicAdd(reinterpret_cast<unsigned *>(p), x);
+}
+PT_DEVICE void atomic_add(int64_t *p, int64_t x) {
+    atomicAdd(reinterpret_cast<unsigned long long *>(p), (unsigned long long)x);
+}
+PT_DEVICE void atomic_add(uint64_t *p, uint64_t x) {
+    atomicAdd(reinterpret_cast<unsigned long long *>(p), (unsigned long long)x);
+}
+PT_DEVICE void atomic_add(complex64 *p, complex64 x) {
+    atomicAdd(&p->re, x.re), atomicAdd(&p->im, x.im);
+}
+PT_DEVICE void atomic_add(complex128 *p, complex128 x) {
+    atomicAdd(&p->re, x.re), atomicAdd(&p->im, x.im);
+}
 
-struct add_bytes { uint8_t x; PT_DEVICE_MEMBER uint8_t operator()(uint8_t y) const { return (uint8_t)(x + y); } };
-struct add_words { uint16_t x; PT_DEVICE_MEMBER uint16_t operator()(uint16_t y) const { return (uint16_t)(x + y); } };
-struct or_bytes { uint8_t x; PT_DEVICE_MEMBER uint8_t operator()(uint8_t y) const { return (uint8_t)(x | (y != 0)); } };
+struct add_bytes {
+    uint8_t x;
+    PT_DEVICE_MEMBER uint8_t operator()(uint8_t y) const { return (uint8_t)(x + y); }
+};
+struct add_words {
+    uint16_t x;
+    PT_DEVICE_MEMBER uint16_t operator()(uint16_t y) const { return (uint16_t)(x + y); }
+};
+struct or_bytes {
+    uint8_t x;
+    PT_DEVICE_MEMBER uint8_t operator()(uint8_t y) const { return (uint8_t)(x | (y != 0)); }
+};
 PT_DEVICE void atomic_add(uint8_t *p, uint8_t x) { atomic_small(p, add_bytes{x}); }
-PT_DEVICE void atomic_add(int8_t *p, int8_t x) { atomic_small(reinterpret_cast<uint8_t *>(p), add_bytes{(uint8_t)x}); }
+PT_DEVICE void atomic_add(int8_t *p, int8_t x) {
+    atomic_small(reinterpret_cast<uint8_t *>(p), add_bytes{(uint8_t)x});
+}
 PT_DEVICE void atomic_add(uint16_t *p, uint16_t x) { atomic_small(p, add_words{x}); }
-PT_DEVICE void atomic_add(int16_t *p, int16_t x) { atomic_small(reinterpret_cast<uint16_t *>(p), add_words{(uint16_t)x}); }
-PT_DEVICE void atomic_add(bool *p, bool x) { atomic_small(reinterpret_cast<uint8_t *>(p), or_bytes{(uint8_t)x}); }
+PT_DEVICE void atomic_add(int16_t *p, int16_t x) {
+    atomic_small(reinterpret_cast<uint16_t *>(p), add_words{(uint16_t)x});
+}
+PT_DEVICE void atomic_add(bool *p, bool x) {
+    atomic_small(reinterpret_cast<uint8_t *>(p), or_bytes{(uint8_t)x});
+}
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Attention's gradients by query, key and value, for results of one stage of columns; attention_backward_wide.cuh has
-// those of more.
+// Attention's gradients by query, key and value, for results of one stage of columns;
+// attention_backward_wide.cuh has those of more.
 #include "attention_base.cuh"
 #include "divide.cuh"
 

@@ -1,18 +1,21 @@
 // Tiles of attention, for the forward and the three gradients: no matrix of scores is made.
 //
-// A block owns a tile of queries (FORWARD, QUERY) or keys (KEY, VALUE) of one head, and up to two stages of columns of
-// its result. It walks through tiles of the others: their products with what it owns are scores, the scores become
-// weights, and the weights times rows of the others are added up in registers:
+// A block owns a tile of queries (FORWARD, QUERY) or keys (KEY, VALUE) of one head, and up to two
+// stages of columns of its result. It walks through tiles of the others: their products with what
+// it owns are scores, the scores become weights, and the weights times rows of the others are added
+// up in registers:
 //      FORWARD  out = e^(scores - top) z values            VALUE  dv = (p z)^T g
 //      QUERY    dq = ds keys                               KEY    dk = ds^T queries
-// with p = e^(scores - lse), z the factors of dropout and ds = p (z (g v^T) - delta). What a block adds up, and in what
-// order, depends on the shapes alone: nothing is added by atomics, and the heads of a group are walked through by the
-// owner of their keys. Where queries are few, a block has a range of the keys (in an order that depends on the device's
-// size as well), and attention_combine.cuh makes one result of theirs.
+// with p = e^(scores - lse), z the factors of dropout and ds = p (z (g v^T) - delta). What a block
+// adds up, and in what order, depends on the shapes alone: nothing is added by atomics, and the
+// heads of a group are walked through by the owner of their keys. Where queries are few, a block
+// has a range of the keys (in an order that depends on the device's size as well), and
+// attention_combine.cuh makes one result of theirs.
 //
-// 16 lanes share a line of the owned tile, 8 lines are at work at once: thread (x, y) has scores of lines y, y + 8, ...
-// and of others 4 x to 4 x + 3. Products are multiply-adds of the op-math type; `multiply` and `add_product` are all
-// that a path by matrix instructions would replace. Loops over a thread's lines are unrolled, as they index registers.
+// 16 lanes share a line of the owned tile, 8 lines are at work at once: thread (x, y) has scores of
+// lines y, y + 8, ... and of others 4 x to 4 x + 3. Products are multiply-adds of the op-math type;
+// `multiply` and `add_product` are all that a path by matrix instructions would replace. Loops over
+// a thread's lines are unrolled, as they index registers.
 #pragma once
 #include "pack.cuh"
 #include "attention_args.h"
@@ -24,9 +27,20 @@ typedef PT_T T;
 typedef opmath<T>::type C;
 
 enum Kind { FORWARD, QUERY, KEY, VALUE };
-enum { THREADS = PT_ATTENTION_THREADS, LANES = 16, LINES = THREADS / LANES, TILE = PT_ATTENTION_TILE };
-enum { PACK = 16 / sizeof(C), PITCH = PT_ATTENTION_ODD(TILE / PACK) * PACK, ACROSS = TILE / (LANES * PACK) };
-enum { ROWS = sizeof(C) == 8 ? 4 : 8 };                 // of the owned tile for each thread, where there are many
+enum {
+    THREADS = PT_ATTENTION_THREADS,
+    LANES = 16,
+    LINES = THREADS / LANES,
+    TILE = PT_ATTENTION_TILE
+};
+enum {
+    PACK = 16 / sizeof(C),
+    PITCH = PT_ATTENTION_ODD(TILE / PACK) * PACK,
+    ACROSS = TILE / (LANES * PACK)
+};
+enum {
+    ROWS = sizeof(C) == 8 ? 4 : 8
+};    // of the owned tile for each thread, where there are many
 typedef Elements<C, PACK> Pack;
 typedef Elements<C, 4> Pack4;
 
@@ -34,24 +48,28 @@ PT_DEVICE int lane() { return threadIdx.x % LANES; }
 PT_DEVICE int line() { return threadIdx.x / LANES; }
 PT_DEVICE int at_most(int64_t n, int most) { return n < most ? (int)n : most; }
 
-// Where lines are in shared memory: elements from an even line to the next, and to the next even one.
+// Where lines are in shared memory: elements from an even line to the next, and to the next even
+// one.
 struct Lines {
     int odd, pair;
     PT_DEVICE_MEMBER int of(int r) const { return (r >> 1) * pair + (r & 1) * odd; }
-    PT_DEVICE_MEMBER int step() const { return LINES / 2 * pair; }      // to the next line of a thread
+    PT_DEVICE_MEMBER int step() const {
+        return LINES / 2 * pair;
+    }    // to the next line of a thread
 };
 PT_DEVICE Lines owned_lines(int width) {
     const int packs = (width + PACK - 1) / PACK;
     return Lines{PT_ATTENTION_ODD(packs) * PACK, PT_ATTENTION_PAIR(packs) * PACK};
 }
 
-// ---- tiles in shared memory ----------------------------------------------------------------------------------------
+// ---- tiles in shared memory ---------------------------------------------------------------------
 
-// `rows` lines of `width` columns, times a factor, from rows that lie `stride` apart, of which `there` are; other lines
-// and what fills the last pack are 0. BY_LANE: others 4 x + j become line 16 j + x, for lanes to read neighbours.
+// `rows` lines of `width` columns, times a factor, from rows that lie `stride` apart, of which
+// `there` are; other lines and what fills the last pack are 0. BY_LANE: others 4 x + j become line
+// 16 j + x, for lanes to read neighbours.
 template <bool BY_LANE, int N>
-PT_DEVICE void fetch_packs(C *to, Lines lines, const T *from, int64_t stride, int rows, int there, int width,
-                           C factor) {
+PT_DEVICE void fetch_packs(C *to, Lines lines, const T *from, int64_t stride, int rows, int there,
+                           int width, C factor) {
     constexpr int AT_ONCE = 4;
     const int packs = N == 1 ? (width + PACK - 1) / PACK * PACK : width / N;
     const int down = THREADS / packs, over = THREADS % packs;
@@ -62,7 +80,8 @@ PT_DEVICE void fetch_packs(C *to, Lines lines, const T *from, int64_t stride, in
         for (int u = 0; u < AT_ONCE; u++) {
             if (r < there && c * N < width) x[u] = load_pack<N>(from + r * stride + c * N);
             else x[u] = Elements<T, N>{};
-            place[u] = r < rows ? to + lines.of(BY_LANE ? (r & 3) * LANES + (r >> 2) : r) + c * N : nullptr;
+            place[u] = r < rows ? to + lines.of(BY_LANE ? (r & 3) * LANES + (r >> 2) : r) + c * N
+                                : nullptr;
             r += down, c += over;
             if (c >= packs) c -= packs, r++;
         }
@@ -81,16 +100,19 @@ PT_DEVICE void fetch_packs(C *to, Lines lines, const T *from, int64_t stride, in
     }
 }
 template <bool BY_LANE>
-PT_NOINLINE void fetch(C *to, Lines lines, const T *from, int64_t stride, bool packed, int rows, int there, int width,
-                       C factor) {
+PT_NOINLINE void fetch(C *to, Lines lines, const T *from, int64_t stride, bool packed, int rows,
+                       int there, int width, C factor) {
     if (width == 0) return;
-    if (packed) fetch_packs<BY_LANE, vector_of<T>::size>(to, lines, from, stride, rows, there, width, factor);
+    if (packed)
+        fetch_packs<BY_LANE, vector_of<T>::size>(to, lines, from, stride, rows, there, width,
+                                                 factor);
     else fetch_packs<BY_LANE, 1>(to, lines, from, stride, rows, there, width, factor);
 }
 
 // TILE rows of others, to where the last ones were.
 template <bool BY_LANE>
-PT_DEVICE void stage_rows(C *stage, const T *from, const AttentionOperand &o, int there, int width) {
+PT_DEVICE void stage_rows(C *stage, const T *from, const AttentionOperand &o, int there,
+                          int width) {
     __syncthreads();
     fetch<BY_LANE>(stage, Lines{PITCH, 2 * PITCH}, from, o.row, o.packed, TILE, there, width, C(1));
     __syncthreads();
@@ -100,10 +122,12 @@ PT_DEVICE const T *head_of(const AttentionOperand &o, int64_t n, int64_t h) {
     return reinterpret_cast<const T *>(o.data) + n * o.n + h * o.h;
 }
 
-// ---- products ------------------------------------------------------------------------------------------------------
+// ---- products -----------------------------------------------------------------------------------
 
-// sum[i][j] += line i of the owned tile times the j-th of this thread's others, over staged columns.
-template <int R> PT_DEVICE void multiply(C (&sum)[R][4], const C *own, Lines lines, const C *stage, int width) {
+// sum[i][j] += line i of the owned tile times the j-th of this thread's others, over staged
+// columns.
+template <int R> PT_DEVICE void multiply(C (&sum)[R][4], const C *own, Lines lines, const C *stage,
+                                         int width) {
     own += lines.of(line()), stage += lane() * PITCH;
 #pragma unroll 1
     for (int e = 0; e < width; e += PACK) {
@@ -118,7 +142,8 @@ template <int R> PT_DEVICE void multiply(C (&sum)[R][4], const C *own, Lines lin
 }
 
 // sum[p][i] += weights of line i times staged columns, a pack for each p.
-template <int R> PT_DEVICE void add_product(C (&sum)[ACROSS][R][PACK], const C *weights, const C *stage, int there) {
+template <int R> PT_DEVICE void add_product(C (&sum)[ACROSS][R][PACK], const C *weights,
+                                            const C *stage, int there) {
     const Lines lines = owned_lines(TILE);
     weights += lines.of(line()), stage += lane() * PACK;
 #pragma unroll 1
@@ -136,8 +161,8 @@ template <int R> PT_DEVICE void add_product(C (&sum)[ACROSS][R][PACK], const C *
 
 // All columns of the owned tile times TILE others.
 template <int R>
-PT_DEVICE void product(C (&sum)[R][4], const C *own, Lines lines, C *stage, const T *other, const AttentionOperand &o,
-                       int there, int width) {
+PT_DEVICE void product(C (&sum)[R][4], const C *own, Lines lines, C *stage, const T *other,
+                       const AttentionOperand &o, int there, int width) {
     for (int i = 0; i < R; i++)
         for (int j = 0; j < 4; j++) sum[i][j] = 0;
     for (int e = 0; e < width; e += TILE) {
@@ -147,7 +172,7 @@ PT_DEVICE void product(C (&sum)[R][4], const C *own, Lines lines, C *stage, cons
     }
 }
 
-// ---- scores --------------------------------------------------------------------------------------------------------
+// ---- scores -------------------------------------------------------------------------------------
 
 // A head of queries: its masks, the number of its first score, and what dropout draws from.
 struct Head {
@@ -166,11 +191,14 @@ PT_DEVICE Head masks_of(const AttentionArgs &a, int64_t n, int64_t h) {
 
 // Scores of query q and key k and of N - 1 more: the next keys or, BY_KEY, the next queries.
 template <bool BY_KEY, int N>
-PT_NOINLINE Elements<C, N> masked(const AttentionArgs &a, const Head &head, int64_t q, int64_t k, Elements<C, N> score) {
+PT_NOINLINE Elements<C, N> masked(const AttentionArgs &a, const Head &head, int64_t q, int64_t k,
+                                  Elements<C, N> score) {
     for (int j = 0; j < N; j++) {
         const bool there = q < a.l && k < a.s;
-        if (there && head.mask) score.v[j] += up(head.mask[q * a.mask_step[2] + k * a.mask_step[3]]);
-        if (!there || (a.causal && k > q) || (head.keep && !head.keep[q * a.keep_step[2] + k * a.keep_step[3]]))
+        if (there && head.mask)
+            score.v[j] += up(head.mask[q * a.mask_step[2] + k * a.mask_step[3]]);
+        if (!there || (a.causal && k > q) ||
+            (head.keep && !head.keep[q * a.keep_step[2] + k * a.keep_step[3]]))
             score.v[j] = -pt::infinity<C>();
         if (BY_KEY) q++;
         else k++;
@@ -182,9 +210,11 @@ PT_DEVICE uint32_t word(const pt::philox_block &b, unsigned i) {
     return i == 0 ? b.w[0] : i == 1 ? b.w[1] : i == 2 ? b.w[2] : b.w[3];
 }
 
-// What dropout multiplies the probabilities of N scores `at`, `at` + step, ... by; step is 1 or large.
+// What dropout multiplies the probabilities of N scores `at`, `at` + step, ... by; step is 1 or
+// large.
 template <int N>
-PT_NOINLINE Elements<C, N> survivors(const AttentionArgs &a, uint64_t seed, uint64_t offset, int64_t at, int64_t step) {
+PT_NOINLINE Elements<C, N> survivors(const AttentionArgs &a, uint64_t seed, uint64_t offset,
+                                     int64_t at, int64_t step) {
     Elements<C, N> z;
     const C survivor = (C)a.survivor;
     pt::philox_block b = {};
@@ -196,7 +226,8 @@ PT_NOINLINE Elements<C, N> survivors(const AttentionArgs &a, uint64_t seed, uint
     return z;
 }
 
-// The log-sum-exp of a query that its scores are shifted by; infinite, so that probabilities are 0, without a key.
+// The log-sum-exp of a query that its scores are shifted by; infinite, so that probabilities are 0,
+// without a key.
 PT_DEVICE C shift_of(const AttentionArgs &a, int64_t first, int64_t q) {
     const C lse = q < a.l ? static_cast<const C *>(a.lse)[first + q] : -pt::infinity<C>();
     return lse == -pt::infinity<C>() ? pt::infinity<C>() : lse;
@@ -205,36 +236,44 @@ PT_DEVICE C delta_of(const AttentionArgs &a, int64_t first, int64_t q) {
     return q < a.l ? static_cast<const C *>(a.delta)[first + q] : C(0);
 }
 
-// ---- a block -------------------------------------------------------------------------------------------------------
+// ---- a block ------------------------------------------------------------------------------------
 
 template <Kind KIND, int R, int STAGES> PT_DEVICE void attend(const AttentionArgs &a, C *memory) {
     constexpr bool BY_KEY = KIND == KEY || KIND == VALUE, SLOPE = KIND == QUERY || KIND == KEY;
-    constexpr bool OF_VALUES = KIND == FORWARD || KIND == VALUE;        // what is added up: rows of values or of g
+    constexpr bool OF_VALUES =
+        KIND == FORWARD || KIND == VALUE;    // what is added up: rows of values or of g
     constexpr bool SPLIT = KIND == FORWARD && R == 1;                   // of few queries
     constexpr int OWN = LINES * R;
     const int x = lane(), y = line(), width = OF_VALUES ? a.v : a.e;
     const int64_t count = BY_KEY ? a.s : a.l;
     // A grid has fewer than 2**31 blocks, and none of these numbers is above theirs.
-    const unsigned rest = blockIdx.x / (unsigned)a.blocks, piece = rest / (unsigned)a.parts, part = rest - piece * (unsigned)a.parts;
-    const unsigned split = SPLIT ? piece / (unsigned)a.all : 0, number = piece - split * (unsigned)a.all;
-    const unsigned heads = (unsigned)(BY_KEY ? a.held : a.heads), n = number / heads, h = number - n * heads;
+    const unsigned rest = blockIdx.x / (unsigned)a.blocks, piece = rest / (unsigned)a.parts,
+                   part = rest - piece * (unsigned)a.parts;
+    const unsigned split = SPLIT ? piece / (unsigned)a.all : 0,
+                   number = piece - split * (unsigned)a.all;
+    const unsigned heads = (unsigned)(BY_KEY ? a.held : a.heads), n = number / heads,
+                   h = number - n * heads;
     int64_t block = blockIdx.x - rest * (unsigned)a.blocks;
-    if (!BY_KEY) block = a.blocks - 1 - block;          // where a query sees the keys before it: the longest first
+    if (!BY_KEY)
+        block = a.blocks - 1 - block;    // where a query sees the keys before it: the longest first
     const int64_t own = block * OWN, column = part * STAGES * TILE;
     const int here = at_most(count - own, OWN);
 
     const Lines keyed = owned_lines(a.e), valued = owned_lines(a.v), weighted = owned_lines(TILE);
     C *const left = memory, *const right = left + OWN / 2 * keyed.pair;
-    C *const stage = right + (SLOPE ? OWN / 2 * valued.pair : 0), *const weights = stage + TILE * PITCH;
+    C *const stage = right + (SLOPE ? OWN / 2 * valued.pair : 0), *const weights =
+                                                                      stage + TILE * PITCH;
     const AttentionOperand &mine = BY_KEY ? a.key : a.query, &my_values = BY_KEY ? a.value : a.g;
-    const AttentionOperand &others = BY_KEY ? a.query : a.key, &their_values = BY_KEY ? a.g : a.value;
-    fetch<false>(left, keyed, head_of(mine, n, h) + own * mine.row, mine.row, mine.packed, OWN, here, a.e, (C)a.scale);
+    const AttentionOperand &others = BY_KEY ? a.query : a.key,
+                           &their_values = BY_KEY ? a.g : a.value;
+    fetch<false>(left, keyed, head_of(mine, n, h) + own * mine.row, mine.row, mine.packed, OWN,
+                 here, a.e, (C)a.scale);
     if (SLOPE)
-        fetch<false>(right, valued, head_of(my_values, n, h) + own * my_values.row, my_values.row, my_values.packed,
-                     OWN, here, a.v, C(1));
+        fetch<false>(right, valued, head_of(my_values, n, h) + own * my_values.row, my_values.row,
+                     my_values.packed, OWN, here, a.v, C(1));
 
     C sum[STAGES][ACROSS][R][PACK] = {};
-    C top[R], total[R];                                 // FORWARD: of the scores so far; QUERY: shift and delta
+    C top[R], total[R];    // FORWARD: of the scores so far; QUERY: shift and delta
 #pragma unroll
     for (int i = 0; i < R; i++) {
         top[i] = -pt::infinity<C>(), total[i] = 0;
@@ -246,18 +285,22 @@ template <Kind KIND, int R, int STAGES> PT_DEVICE void attend(const AttentionArg
         const int64_t hq = BY_KEY ? h * a.group + m : h, hk = BY_KEY ? h : h / (unsigned)a.group;
         const int64_t first = (n * a.heads + hq) * a.l;
         const Head head = masks_of(a, n, hq);
-        const T *other = head_of(others, n, BY_KEY ? hq : hk), *values = head_of(their_values, n, BY_KEY ? hq : hk);
-        const int64_t from = BY_KEY && a.causal ? own : split * a.chunk;        // no query before it sees the key
+        const T *other = head_of(others, n, BY_KEY ? hq : hk),
+                *values = head_of(their_values, n, BY_KEY ? hq : hk);
+        const int64_t from =
+            BY_KEY && a.causal ? own : split * a.chunk;    // no query before it sees the key
         int64_t until = BY_KEY ? a.l : a.causal && own + here < a.s ? own + here : a.s;
         if (SPLIT && from + a.chunk < until) until = from + a.chunk;
         for (int64_t o = from; o < until; o += TILE) {
             const int there = at_most(until - o, TILE);
             C s[R][4], d[R][4];
             product<R>(s, left, keyed, stage, other + o * others.row, others, there, a.e);
-            if (SLOPE) product<R>(d, right, valued, stage, values + o * their_values.row, their_values, there, a.v);
+            if (SLOPE)
+                product<R>(d, right, valued, stage, values + o * their_values.row, their_values,
+                           there, a.v);
             const bool crossed = a.causal && (BY_KEY ? own + OWN > o + 1 : o + TILE > own + 1);
             const bool masks = a.mask || a.keep || crossed || there < TILE || here < OWN;
-            __syncwarp();                               // who still reads weights: rows of no size are not staged
+            __syncwarp();    // who still reads weights: rows of no size are not staged
             C shift[4], delta[4];                       // BY_KEY: of this thread's queries
             for (int j = 0; j < 4; j++) {
                 if (BY_KEY) shift[j] = shift_of(a, first, o + 4 * x + j);
@@ -281,7 +324,8 @@ template <Kind KIND, int R, int STAGES> PT_DEVICE void attend(const AttentionArg
                         const C theirs = shuffle_xor(peak, step);
                         peak = theirs > peak ? theirs : peak;
                     }
-                    const C base = peak == -pt::infinity<C>() ? C(0) : peak, fade = pt::exp(top[i] - base);
+                    const C base = peak == -pt::infinity<C>() ? C(0) : peak,
+                            fade = pt::exp(top[i] - base);
                     top[i] = peak;
                     total[i] *= fade;
                     for (int t = 0; t < STAGES; t++)
@@ -295,7 +339,8 @@ template <Kind KIND, int R, int STAGES> PT_DEVICE void attend(const AttentionArg
                 } else {
                     for (int j = 0; j < 4; j++) {
                         const C p = pt::exp(s[i][j] - (BY_KEY ? shift[j] : top[i]));
-                        s[i][j] = SLOPE ? p * (d[i][j] * z.v[j] - (BY_KEY ? delta[j] : total[i])) : p * z.v[j];
+                        s[i][j] = SLOPE ? p * (d[i][j] * z.v[j] - (BY_KEY ? delta[j] : total[i]))
+                                        : p * z.v[j];
                         if (KIND == QUERY && a.scores && part == 0 && r < a.l && c + j < a.s)
                             static_cast<T *>(a.scores)[at + j] = down<T>(s[i][j]);
                     }
@@ -311,8 +356,8 @@ template <Kind KIND, int R, int STAGES> PT_DEVICE void attend(const AttentionArg
                 const int64_t at = column + t * TILE;
                 if (at >= width) continue;
                 const AttentionOperand &added = OF_VALUES ? their_values : others;
-                stage_rows<false>(stage, (OF_VALUES ? values : other) + o * added.row + at, added, there,
-                                  at_most(width - at, TILE));
+                stage_rows<false>(stage, (OF_VALUES ? values : other) + o * added.row + at, added,
+                                  there, at_most(width - at, TILE));
                 add_product<R>(sum[t], weights, stage, there);
             }
         }
@@ -325,7 +370,9 @@ template <Kind KIND, int R, int STAGES> PT_DEVICE void attend(const AttentionArg
         if (KIND == FORWARD) {
             C all = total[i];
             for (int step = LANES / 2; step; step >>= 1) all += shuffle_xor(all, step);
-            factor = all == C(0) ? C(0) : C(1) / all;   // without a key the row is 0; what is NaN stays so
+            factor = all == C(0)
+                         ? C(0)
+                         : C(1) / all;    // without a key the row is 0; what is NaN stays so
             C *const lse = static_cast<C *>(SPLIT && a.splits > 1 ? a.split_lse : a.lse);
             if (x == 0 && part == 0 && r < count)
                 lse[piece * a.l + r] = all == C(0) ? -pt::infinity<C>() : top[i] + pt::log(all);

@@ -1,16 +1,21 @@
-// What every CUDA kernel file begins with: types by name, the declaration of kernels, indices, warps and blocks.
+// What every CUDA kernel file begins with: types by name, the declaration of kernels, indices,
+// warps and blocks.
 //
-// Kernels are header-free CUDA C++ for NVRTC; the same text is compiled as host C++ by the tests, where shim.h stands for
-// what CUDA builds in. Rules that both rest on:
-//  (a) a kernel takes one struct by value, of at most 4000 bytes, whose layout the host half shares (launch/*.hpp); it stays
-//      where the launch put it (__grid_constant__), so that functions that are not inlined may be given a reference to it;
-//  (b) PT_KERNEL declares a kernel whose threads never wait for each other, PT_KERNEL_SYNC one with barriers or shuffles,
+// Kernels are header-free CUDA C++ for NVRTC; the same text is compiled as host C++ by the tests,
+// where shim.h stands for what CUDA builds in. Rules that both rest on:
+//  (a) a kernel takes one struct by value, of at most 4000 bytes, whose layout the host half shares
+//  (launch/*.hpp); it stays
+//      where the launch put it (__grid_constant__), so that functions that are not inlined may be
+//      given a reference to it;
+//  (b) PT_KERNEL declares a kernel whose threads never wait for each other, PT_KERNEL_SYNC one with
+//  barriers or shuffles,
 //      PT_KERNEL_SYNC_BLOCKS one of whose blocks a multiprocessor is to hold several;
-//  (c) a block has the number of threads that the declaration names; the grid is the host half's choice;
-//  (d) __shared__ and the built-in variables are used through CUDA's own names, warps have 32 threads;
-//  (e) shared memory whose size the launch names is PT_DYNAMIC_SHARED(T, name), at most once in a kernel;
-//  (f) PT_UNROLL stands before a loop over what has to stay in registers: without it an array may go to memory;
-//  (g) every thread of a block reaches each barrier, every lane of a mask each meeting of its warp: none returns before.
+//  (c) a block has the number of threads that the declaration names; the grid is the host half's
+//  choice; (d) __shared__ and the built-in variables are used through CUDA's own names, warps have
+//  32 threads; (e) shared memory whose size the launch names is PT_DYNAMIC_SHARED(T, name), at most
+//  once in a kernel; (f) PT_UNROLL stands before a loop over what has to stay in registers: without
+//  it an array may go to memory; (g) every thread of a block reaches each barrier, every lane of a
+//  mask each meeting of its warp: none returns before.
 #pragma once
 #include "ptcore/config.h"
 #include "ptcore/convert.h"
@@ -23,8 +28,9 @@
 #  define PT_KERNEL(name, ARGS, a, threads) \
     extern "C" __global__ void __launch_bounds__(threads) name(const __grid_constant__ ARGS a)
 #  define PT_KERNEL_SYNC PT_KERNEL
-#  define PT_KERNEL_SYNC_BLOCKS(name, ARGS, a, threads, blocks) \
-    extern "C" __global__ void __launch_bounds__(threads, blocks) name(const __grid_constant__ ARGS a)
+#  define PT_KERNEL_SYNC_BLOCKS(name, ARGS, a, threads, blocks)   \
+    extern "C" __global__ void __launch_bounds__(threads, blocks) \
+        name(const __grid_constant__ ARGS a)
 #  define PT_PRAGMA(x) _Pragma(#x)
 #  define PT_UNROLL PT_PRAGMA(unroll)
 #  define PT_UNROLL_BY(n) PT_PRAGMA(unroll n)
@@ -65,11 +71,24 @@ template <> struct opmath<bfloat16> { typedef float type; };
 
 template <class T> PT_DEVICE T up(T x) { return x; }
 #if defined(__CUDACC_RTC__)
-// Instructions where half.h needs a dozen: they agree but for the payload and the sign of a NaN that is narrowed.
-PT_DEVICE float up(half x) { float r; asm("cvt.f32.f16 %0, %1;" : "=f"(r) : "h"(x.bits)); return r; }
-PT_DEVICE half narrow_half(float x) { half r; asm("cvt.rn.f16.f32 %0, %1;" : "=h"(r.bits) : "f"(x)); return r; }
+// Instructions where half.h needs a dozen: they agree but for the payload and the sign of a NaN
+// that is narrowed.
+PT_DEVICE float up(half x) {
+    float r;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(r) : "h"(x.bits));
+    return r;
+}
+PT_DEVICE half narrow_half(float x) {
+    half r;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(r.bits) : "f"(x));
+    return r;
+}
 #  if __CUDA_ARCH__ >= 800
-PT_DEVICE bfloat16 narrow_bfloat16(float x) { bfloat16 r; asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(r.bits) : "f"(x)); return r; }
+PT_DEVICE bfloat16 narrow_bfloat16(float x) {
+    bfloat16 r;
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(r.bits) : "f"(x));
+    return r;
+}
 #  else
 PT_DEVICE bfloat16 narrow_bfloat16(float x) { return pt::to_bfloat16(x); }
 #  endif
@@ -80,9 +99,15 @@ PT_DEVICE bfloat16 narrow_bfloat16(float x) { return pt::to_bfloat16(x); }
 #endif
 PT_DEVICE float up(bfloat16 x) { return pt::to_float(x); }
 
-template <class T> struct down_to { template <class C> static PT_DEVICE_MEMBER T from(C x) { return static_cast<T>(x); } };
-template <> struct down_to<half> { static PT_DEVICE_MEMBER half from(float x) { return narrow_half(x); } };
-template <> struct down_to<bfloat16> { static PT_DEVICE_MEMBER bfloat16 from(float x) { return narrow_bfloat16(x); } };
+template <class T> struct down_to {
+    template <class C> static PT_DEVICE_MEMBER T from(C x) { return static_cast<T>(x); }
+};
+template <> struct down_to<half> {
+    static PT_DEVICE_MEMBER half from(float x) { return narrow_half(x); }
+};
+template <> struct down_to<bfloat16> {
+    static PT_DEVICE_MEMBER bfloat16 from(float x) { return narrow_bfloat16(x); }
+};
 template <class T, class C> PT_DEVICE T down(C x) { return down_to<T>::from(x); }
 
 // How a type lies in memory where it is converted: a byte of bool memory may have any value.
@@ -91,10 +116,12 @@ template <> struct raw<bool> { typedef pt::boolean type; };
 
 // A byte of bool memory may have any value; as a bool only 0 and 1 may be read.
 template <class T> PT_DEVICE T load(const T *p, int64_t i) { return p[i]; }
-PT_DEVICE bool load(const bool *p, int64_t i) { return reinterpret_cast<const uint8_t *>(p)[i] != 0; }
+PT_DEVICE bool load(const bool *p, int64_t i) {
+    return reinterpret_cast<const uint8_t *>(p)[i] != 0;
+}
 
-// A store to an element that other threads may store to at the same time: the value of one of them stays. Where the tests
-// check for races, others are failures.
+// A store to an element that other threads may store to at the same time: the value of one of them
+// stays. Where the tests check for races, others are failures.
 #if defined(PT_HOST_RACES)
 template <class T> __attribute__((noinline, no_sanitize("thread"))) void store_any(T *p, T x) {
     pt_host->access(p, sizeof(T), PT_ATOMIC_ACCESS, __builtin_return_address(0));
@@ -107,22 +134,26 @@ template <class T> PT_DEVICE void store_any(T *p, T x) { *p = x; }
 PT_DEVICE int64_t thread_index() { return (int64_t)blockIdx.x * blockDim.x + threadIdx.x; }
 PT_DEVICE int64_t thread_count() { return (int64_t)gridDim.x * blockDim.x; }
 
-// The loop of a grid's threads over n elements. It stays rolled: to unroll it, the compiler would begin with a division of
-// 64 bits, of the number of rounds, which takes longer than a round does.
-#define PT_GRID_STRIDE(i, n) PT_UNROLL_BY(1) for (int64_t i = thread_index(); i < (n); i += thread_count())
+// The loop of a grid's threads over n elements. It stays rolled: to unroll it, the compiler would
+// begin with a division of 64 bits, of the number of rounds, which takes longer than a round does.
+#define PT_GRID_STRIDE(i, n) \
+    PT_UNROLL_BY(1) for (int64_t i = thread_index(); i < (n); i += thread_count())
 
-// Values of any trivially copyable type from another lane, word by word; all lanes of the warp call.
-#define PT_SHUFFLE(name, CALL, FROM) \
-    template <class T> PT_DEVICE T name(T x, FROM from) { \
-        unsigned words[(sizeof(T) + 3) / 4] = {}; \
+// Values of any trivially copyable type from another lane, word by word; all lanes of the warp
+// call.
+#define PT_SHUFFLE(name, CALL, FROM)                        \
+    template <class T> PT_DEVICE T name(T x, FROM from) {   \
+        unsigned words[(sizeof(T) + 3) / 4] = {};           \
         memcpy((void *)words, (const void *)&x, sizeof(T)); \
-        for (int i = 0; i < (int)(sizeof(words) / 4); i++) words[i] = CALL(0xffffffffu, words[i], from); \
+        for (int i = 0; i < (int)(sizeof(words) / 4); i++)  \
+            words[i] = CALL(0xffffffffu, words[i], from);   \
         memcpy((void *)&x, (const void *)words, sizeof(T)); \
-        return x; \
+        return x;                                           \
     }
 PT_SHUFFLE(shuffle, __shfl_sync, int)               // from lane `from`
 PT_SHUFFLE(shuffle_xor, __shfl_xor_sync, int)       // from lane ^ `from`
-PT_SHUFFLE(shuffle_up, __shfl_up_sync, unsigned)    // from lane - `from`, one's own where there is none
+PT_SHUFFLE(shuffle_up, __shfl_up_sync,
+           unsigned)    // from lane - `from`, one's own where there is none
 PT_SHUFFLE(shuffle_down, __shfl_down_sync, unsigned)
 #undef PT_SHUFFLE
 
@@ -143,8 +174,8 @@ template <class N> PT_DEVICE N running_sum(N x) {
     return x;
 }
 
-// Combines the values of a block's threads (a multiple of 32, all of which call); every thread gets the result.
-// `identity` changes nothing when it is combined. May be called again at once.
+// Combines the values of a block's threads (a multiple of 32, all of which call); every thread gets
+// the result. `identity` changes nothing when it is combined. May be called again at once.
 template <class T, class F> PT_DEVICE T block_reduce(T x, F combine, T identity) {
     __shared__ T partial[32];
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, warps = (blockDim.x + 31) >> 5;

@@ -1,7 +1,8 @@
-// batch_norm, group_norm and their derivatives: sums over sets of elements by the engine of reductions, one kernel that adds
-// their parts up in order and makes factors for each channel or plane, and one that applies them. Elements that lie side by
-// side are added up in the dtype of computation, and such sums in float64: of distances from a number of the set, so that one
-// pass gives the variance. PT_T is x, PT_U the gradient.
+// batch_norm, group_norm and their derivatives: sums over sets of elements by the engine of
+// reductions, one kernel that adds their parts up in order and makes factors for each channel or
+// plane, and one that applies them. Elements that lie side by side are added up in the dtype of
+// computation, and such sums in float64: of distances from a number of the set, so that one pass
+// gives the variance. PT_T is x, PT_U the gradient.
 #include "channel_norm_args.h"
 #include "reduce.cuh"
 
@@ -23,7 +24,9 @@ PT_DEVICE double number(const char *data, int dtype, int64_t i) {
     }
 }
 PT_DEVICE double get(const RealArgs &v, int64_t i) { return number(v.data, v.dtype, i); }
-PT_DEVICE double get_or(const RealArgs &v, int64_t i, double other) { return v.data ? get(v, i) : other; }
+PT_DEVICE double get_or(const RealArgs &v, int64_t i, double other) {
+    return v.data ? get(v, i) : other;
+}
 PT_DEVICE void put(const RealArgs &v, int64_t i, double x) {
     if (!v.data) return;
     switch (v.dtype) {
@@ -34,7 +37,7 @@ PT_DEVICE void put(const RealArgs &v, int64_t i, double x) {
     }
 }
 
-// -- sums -------------------------------------------------------------------------------------------------------------
+// -- sums -----------------------------------------------------------------------------------------
 
 // Of a set: sums, and the number from which distances are taken.
 struct Sums {
@@ -53,9 +56,12 @@ struct Plus {
 struct OfSets {
     typedef Sums State;
     static PT_DEVICE_MEMBER Sums merge(Sums x, Sums y) { return x += y; }
-    static PT_DEVICE_MEMBER void store(const ReduceArgs &a, int64_t set, Sums s) { static_cast<Sums *>(a.out)[set] = s; }
+    static PT_DEVICE_MEMBER void store(const ReduceArgs &a, int64_t set, Sums s) {
+        static_cast<Sums *>(a.out)[set] = s;
+    }
     // `factor` of each element, and that times its distance.
-    template <class X, class F> static PT_DEVICE_MEMBER void add_each(Sums &s, const X *x, int n, F factor) {
+    template <class X, class F> static PT_DEVICE_MEMBER void add_each(Sums &s, const X *x, int n,
+                                                                      F factor) {
         C first = 0, second = 0;
         PT_UNROLL for (int i = 0; i < n; i++) {
             C distance;
@@ -74,7 +80,8 @@ struct MomentSums : OfSets {
         const C x = (C)up(static_cast<const T *>(a.in)[kept_offset(a, set)]);
         return {0, 0, pt::isfinite(x) ? x : C(0)};
     }
-    static PT_DEVICE_MEMBER void add(Sums &s, const T *x, int n, int64_t, int64_t, const ReduceArgs &) {
+    static PT_DEVICE_MEMBER void add(Sums &s, const T *x, int n, int64_t, int64_t,
+                                     const ReduceArgs &) {
         add_each(s, x, n, [](T v, C center, C &distance) { return distance = (C)up(v) - center; });
     }
 };
@@ -84,7 +91,8 @@ struct GradientSums : OfSets {
     static PT_DEVICE_MEMBER Sums identity(const ReduceArgs &a, int64_t set) {
         return {0, 0, (C)number(a.known, a.known_dtype, divided(set, a.sharing))};
     }
-    static PT_DEVICE_MEMBER void add(Sums &s, const Pair<T, U> *x, int n, int64_t, int64_t, const ReduceArgs &) {
+    static PT_DEVICE_MEMBER void add(Sums &s, const Pair<T, U> *x, int n, int64_t, int64_t,
+                                     const ReduceArgs &) {
         add_each(s, x, n, [](Pair<T, U> v, C center, C &distance) {
             distance = (C)up(v.first) - center;
             return (C)up(v.second);
@@ -101,12 +109,14 @@ PT_DEVICE Sums added_up(const ChannelNormArgs &a, int64_t set) {
     return sum;
 }
 
-// -- factors ----------------------------------------------------------------------------------------------------------
+// -- factors --------------------------------------------------------------------------------------
 
 struct Factors {
     C mean, scale, shift, slope;
 };
-PT_DEVICE Factors *factors(const ChannelNormArgs &a) { return reinterpret_cast<Factors *>(a.factors); }
+PT_DEVICE Factors *factors(const ChannelNormArgs &a) {
+    return reinterpret_cast<Factors *>(a.factors);
+}
 
 struct Moments {
     double mean, var;
@@ -121,7 +131,8 @@ PT_DEVICE Moments moments(const ChannelNormArgs &a, int64_t set) {
 PT_DEVICE void move(const RealArgs &v, int64_t c, double to, double momentum) {
     if (v.data) put(v, c, get(v, c) * (1 - momentum) + to * momentum);
 }
-// Running statistics towards a mean and a biased variance: of a single element there is no unbiased one.
+// Running statistics towards a mean and a biased variance: of a single element there is no unbiased
+// one.
 PT_DEVICE void move(const ChannelNormArgs &a, int64_t c, double mean, double var) {
     const double count = (double)a.count;
     move(a.running_mean, c, mean, a.momentum);
@@ -149,7 +160,8 @@ PT_DEVICE void group_forward(const ChannelNormArgs &a) {
             put(a.mean, set, m.mean);
             put(a.spread, set, rstd);
         }
-        factors(a)[plane] = {(C)m.mean, (C)(get_or(a.weight, c, 1) * rstd), (C)get_or(a.bias, c, 0), C(0)};
+        factors(a)[plane] = {(C)m.mean, (C)(get_or(a.weight, c, 1) * rstd), (C)get_or(a.bias, c, 0),
+                             C(0)};
     }
 }
 
@@ -166,7 +178,8 @@ PT_DEVICE void batch_backward(const ChannelNormArgs &a) {
     const double count = (double)a.count;
     PT_GRID_STRIDE(c, a.c) {
         const Sums sum = added_up(a, c);
-        const double rstd = 1 / pt::sqrt(get(a.spread, c) + a.eps), scale = get_or(a.weight, c, 1) * rstd;
+        const double rstd = 1 / pt::sqrt(get(a.spread, c) + a.eps),
+                     scale = get_or(a.weight, c, 1) * rstd;
         put(a.gw, c, sum.second * rstd);
         put(a.gb, c, sum.first);
         factors(a)[c] = {(C)get(a.mean, c), (C)scale, (C)(scale * sum.first / count),
@@ -191,9 +204,9 @@ PT_DEVICE void group_backward(const ChannelNormArgs &a) {
         all = warp_reduce(all, Plus());
         const double rstd = get(a.spread, set);
         for (int64_t k = lane; k < channels; k += 32)
-            factors(a)[set * channels + k] = {(C)get(a.mean, set), (C)(get_or(a.weight, first + k, 1) * rstd),
-                                              (C)(all.first / size * rstd),
-                                              (C)(all.second / size * rstd * rstd * rstd)};
+            factors(a)[set * channels + k] = {
+                (C)get(a.mean, set), (C)(get_or(a.weight, first + k, 1) * rstd),
+                (C)(all.first / size * rstd), (C)(all.second / size * rstd * rstd * rstd)};
     }
 }
 
@@ -212,7 +225,7 @@ PT_DEVICE void group_backward_affine(const ChannelNormArgs &a) {
     }
 }
 
-// -- results ----------------------------------------------------------------------------------------------------------
+// -- results --------------------------------------------------------------------------------------
 
 PT_DEVICE C result(T x, U g, const Factors &f, bool backward) {
     const C from = up(x) - f.mean;

@@ -1,21 +1,29 @@
-// Convolution and its transpose as one product of matrices for each group: filters x (channels and taps) times
-// (channels and taps) x results. Tiles of both are gathered into shared memory, a thread sums ROWS x COLUMNS results in
-// registers. Of the transpose, results that have the same taps are a product of their own.
+// Convolution and its transpose as one product of matrices for each group: filters x (channels and
+// taps) times (channels and taps) x results. Tiles of both are gathered into shared memory, a
+// thread sums ROWS x COLUMNS results in registers. Of the transpose, results that have the same
+// taps are a product of their own.
 #include "convolution_base.cuh"
 
 namespace {
 
 enum { SIDE = 16, THREADS = SIDE * SIDE };
 
-// I: int32_t where all positions in an image fit it. DEPTH: of a step, which is as large as registers for its elements
-// allow.
-template <class I, int ROWS, int COLUMNS, int DEPTH> PT_DEVICE void tile(const ConvolutionArgs &a, int64_t number) {
-    enum { M = SIDE * ROWS, N = SIDE * COLUMNS, LEFT = DEPTH * M / THREADS, EACH = DEPTH * N / THREADS };
+// I: int32_t where all positions in an image fit it. DEPTH: of a step, which is as large as
+// registers for its elements allow.
+template <class I, int ROWS, int COLUMNS, int DEPTH> PT_DEVICE void tile(const ConvolutionArgs &a,
+                                                                         int64_t number) {
+    enum {
+        M = SIDE * ROWS,
+        N = SIDE * COLUMNS,
+        LEFT = DEPTH * M / THREADS,
+        EACH = DEPTH * N / THREADS
+    };
     alignas(16) __shared__ C left[DEPTH][M + 4];
     alignas(16) __shared__ C right[DEPTH][N];
     __shared__ int64_t places[N];
 
-    const int64_t row = take_rest(number, a.by_rows) * M, column = take_rest(number, a.by_columns) * N;
+    const int64_t row = take_rest(number, a.by_rows) * M,
+                  column = take_rest(number, a.by_columns) * N;
     const int64_t group = take_rest(number, a.by_groups);
     int64_t phase[3];
     Axis<I> axis[3];
@@ -46,13 +54,15 @@ template <class I, int ROWS, int COLUMNS, int DEPTH> PT_DEVICE void tile(const C
         }
         x += at.first * a.x_image;
         const int64_t image = a.axis[0].result * a.axis[1].result * a.axis[2].result;
-        if (threadIdx.x < N) places[mine] = there ? (at.first * a.groups + group) * a.filters * image + to : -1;
+        if (threadIdx.x < N)
+            places[mine] = there ? (at.first * a.groups + group) * a.filters * image + to : -1;
     }
 
     const uint32_t step = DEPTH;
     const Digits<uint32_t> stride = digits_of<uint32_t>(step, taps);
     const uint32_t k = threadIdx.x % DEPTH;             // of the filters that it gathers
-    Digits<uint32_t> of_left = digits_of<uint32_t>(k, taps), of_right = digits_of<uint32_t>(lowest, taps);
+    Digits<uint32_t> of_left = digits_of<uint32_t>(k, taps),
+                     of_right = digits_of<uint32_t>(lowest, taps);
     const T *w = reinterpret_cast<const T *>(a.w) + group * a.w_group;
     for (int d = 0; d < 3; d++) w += axis[d].first * a.axis[d].w;
 
@@ -70,11 +80,13 @@ template <class I, int ROWS, int COLUMNS, int DEPTH> PT_DEVICE void tile(const C
         for (int i = 0; i < EACH; i++) {
             r_next[i] = C(0);
             if (there && k0 + lowest + i < depth) {
-                const I p0 = position[0] + (I)at.at[0] * axis[0].slope, p1 = position[1] + (I)at.at[1] * axis[1].slope,
+                const I p0 = position[0] + (I)at.at[0] * axis[0].slope,
+                        p1 = position[1] + (I)at.at[1] * axis[1].slope,
                         p2 = position[2] + (I)at.at[2] * axis[2].slope;
-                if (inside(p0, a.axis[0].source) && inside(p1, a.axis[1].source) && inside(p2, a.axis[2].source))
-                    r_next[i] = element(x, at.first * a.x_channel + p0 * a.axis[0].x + p1 * a.axis[1].x +
-                                               p2 * a.axis[2].x);
+                if (inside(p0, a.axis[0].source) && inside(p1, a.axis[1].source) &&
+                    inside(p2, a.axis[2].source))
+                    r_next[i] = element(x, at.first * a.x_channel + p0 * a.axis[0].x +
+                                               p1 * a.axis[1].x + p2 * a.axis[2].x);
             }
             advance(at, taps);
         }
@@ -85,7 +97,8 @@ template <class I, int ROWS, int COLUMNS, int DEPTH> PT_DEVICE void tile(const C
     const int across = threadIdx.x % SIDE, down_to = threadIdx.x / SIDE * ROWS;
     if (depth) gather(0);
     for (uint32_t k0 = 0; k0 < depth; k0 += DEPTH) {
-        for (int i = 0; i < LEFT; i++) left[k][threadIdx.x / DEPTH + i * (THREADS / DEPTH)] = l_next[i];
+        for (int i = 0; i < LEFT; i++)
+            left[k][threadIdx.x / DEPTH + i * (THREADS / DEPTH)] = l_next[i];
         for (int i = 0; i < EACH; i++) right[lowest + i][mine] = r_next[i];
         __syncthreads();
         if (depth - k0 > DEPTH) gather(k0 + DEPTH);
@@ -113,14 +126,16 @@ template <class I, int ROWS, int COLUMNS, int DEPTH> PT_DEVICE void tile(const C
     }
 }
 
-template <class I, int ROWS, int COLUMNS, int DEPTH> PT_DEVICE void convolve(const ConvolutionArgs &a) {
+template <class I, int ROWS, int COLUMNS, int DEPTH> PT_DEVICE void convolve(
+    const ConvolutionArgs &a) {
     for (int64_t number = blockIdx.x; number < a.tiles; number += gridDim.x) {
         tile<I, ROWS, COLUMNS, DEPTH>(a, number);
         __syncthreads();                                // who still reads the places
     }
 }
 
-// One result after another, where groups have so few filters that a tile would be empty for the most part.
+// One result after another, where groups have so few filters that a tile would be empty for the
+// most part.
 template <class I> PT_DEVICE void each(const ConvolutionArgs &a) {
     PT_GRID_STRIDE(i, a.tiles) {
         int64_t rest = i;
@@ -134,10 +149,14 @@ template <class I> PT_DEVICE void each(const ConvolutionArgs &a) {
             taps[d] = axis.taps, slope[d] = axis.slope;
             w += axis.first * a.axis[d].w;
         }
-        const int64_t m = take_rest(rest, a.by_filters), group = take_rest(rest, a.by_groups), n = rest;
-        const T *x = reinterpret_cast<const T *>(a.x) + n * a.x_image + group * a.channels * a.x_channel;
+        const int64_t m = take_rest(rest, a.by_filters), group = take_rest(rest, a.by_groups),
+                      n = rest;
+        const T *x =
+            reinterpret_cast<const T *>(a.x) + n * a.x_image + group * a.channels * a.x_channel;
         w += group * a.w_group + m * a.w_filter;
-        C sum = a.bias ? element(reinterpret_cast<const T *>(a.bias), (group * a.filters + m) * a.bias_stride) : C(0);
+        C sum = a.bias ? element(reinterpret_cast<const T *>(a.bias),
+                                 (group * a.filters + m) * a.bias_stride)
+                       : C(0);
         for (int64_t c = 0; c < a.channels; c++)
             for (I j = 0; j < taps[0]; j++) {
                 const I p0 = position[0] + j * slope[0];

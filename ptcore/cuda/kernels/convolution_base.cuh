@@ -1,4 +1,5 @@
-// What the kernels of convolution share: the type computed in, places counted in several digits, the taps of a result.
+// What the kernels of convolution share: the type computed in, places counted in several digits,
+// the taps of a result.
 #pragma once
 #include "convolution_args.h"
 #include "divide.cuh"
@@ -35,7 +36,8 @@ template <class I> PT_DEVICE Digits<I> digits_of(I i, const I (&size)[3]) {
     r.first = i;
     return r;
 }
-PT_DEVICE Digits<int64_t> digits_of(int64_t i, const Divisor &first, const Divisor &second, const Divisor &third) {
+PT_DEVICE Digits<int64_t> digits_of(int64_t i, const Divisor &first, const Divisor &second,
+                                    const Divisor &third) {
     Digits<int64_t> r;
     r.at[2] = take_rest(i, third);
     r.at[1] = take_rest(i, second);
@@ -62,20 +64,22 @@ template <class I> PT_DEVICE void advance(Digits<I> &p, const I (&size)[3]) {
     p.first++;
 }
 
-// One dim for the results of one phase: of these, result t reads position t * step + base + j * slope for its tap
-// number j, which is tap first + j * period of the weight.
+// One dim for the results of one phase: of these, result t reads position t * step + base + j *
+// slope for its tap number j, which is tap first + j * period of the weight.
 template <class I> struct Axis {
     I results, taps, step, base, slope;
     int64_t first;
 };
-template <class I> PT_DEVICE Axis<I> axis_of(const ConvolutionAxis &a, int64_t phase, bool transposed) {
+template <class I> PT_DEVICE Axis<I> axis_of(const ConvolutionAxis &a, int64_t phase,
+                                             bool transposed) {
     Axis<I> r = {};
     r.results = (I)(phase < a.result ? divided(a.result - 1 - phase, a.by_phases) + 1 : 0);
     if (!transposed) {
         r.taps = (I)a.kernel, r.step = (I)a.stride, r.base = (I)-a.padding, r.slope = (I)a.dilation;
         return r;
     }
-    const I kernel = (I)a.kernel, period = (I)a.period, stride = (I)a.stride, dilation = (I)a.dilation;
+    const I kernel = (I)a.kernel, period = (I)a.period, stride = (I)a.stride,
+            dilation = (I)a.dilation;
     const I tried = kernel < period ? kernel : period;
     I first = 0, from = (I)(phase + a.padding);
     for (; first < tried && from % stride; first++) from -= dilation;

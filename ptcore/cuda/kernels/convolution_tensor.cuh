@@ -1,12 +1,20 @@
-// Convolution and its transpose by tensor cores, of half types and of floats rounded to TF32: filters x (taps and channels)
-// times (taps and channels) x results, where channels are neighbours in memory, EACH to a word of 16 bytes: a place and a tap
-// have a.words of them, and filters are stored the same way. Three steps of eight words of both come through shared memory.
+// Convolution and its transpose by tensor cores, of half types and of floats rounded to TF32:
+// filters x (taps and channels) times (taps and channels) x results, where channels are neighbours
+// in memory, EACH to a word of 16 bytes: a place and a tap have a.words of them, and filters are
+// stored the same way. Three steps of eight words of both come through shared memory.
 #include "convolution_base.cuh"
 #include "mma.cuh"
 
 namespace {
 
-enum { THREADS = 256, N = 128, LINE = 128, STAGES = 3, ACROSS = 4, EACH = 16 / sizeof(T) };         // LINE: bytes of eight words
+enum {
+    THREADS = 256,
+    N = 128,
+    LINE = 128,
+    STAGES = 3,
+    ACROSS = 4,
+    EACH = 16 / sizeof(T)
+};         // LINE: bytes of eight words
 
 // Two neighbours by one store, if they are a word.
 template <class E> PT_DEVICE bool put_two(E *p, float first, float second) {
@@ -16,10 +24,12 @@ template <class E> PT_DEVICE bool put_two(E *p, float first, float second) {
 }
 PT_DEVICE bool put_two(float *, float, float) { return false; }
 
-template <int DOWN> PT_DEVICE void tensor_tile(const ConvolutionArgs &a, int64_t number, unsigned char *memory) {
+template <int DOWN> PT_DEVICE void tensor_tile(const ConvolutionArgs &a, int64_t number,
+                                               unsigned char *memory) {
     enum { M = 32 * DOWN, STAGE = (M + N) * LINE };
     __shared__ int64_t places[N];
-    const int64_t row = take_rest(number, a.by_rows) * M, column = take_rest(number, a.by_columns) * N;
+    const int64_t row = take_rest(number, a.by_rows) * M,
+                  column = take_rest(number, a.by_columns) * N;
     const int64_t group = take_rest(number, a.by_groups);
     int64_t phase[3], total = a.n, taps = 1;
     Axis<int32_t> axis[3];
@@ -48,9 +58,12 @@ template <int DOWN> PT_DEVICE void tensor_tile(const ConvolutionArgs &a, int64_t
             from[i] += position[i][d] * a.axis[d].x;
             to = to * a.axis[d].result + phase[d] + a.axis[d].phases * at.at[d];
         }
-        if (word == 0) places[line + 32 * i] = there ? (at.first * a.groups + group) * a.filters * image + to : -1;
+        if (word == 0)
+            places[line + 32 * i] =
+                there ? (at.first * a.groups + group) * a.filters * image + to : -1;
     }
-    const int64_t of_filter = a.axis[0].kernel * a.axis[1].kernel * a.axis[2].kernel * a.words * EACH;
+    const int64_t of_filter =
+        a.axis[0].kernel * a.axis[1].kernel * a.axis[2].kernel * a.words * EACH;
     const T *w = reinterpret_cast<const T *>(a.w) + (group * a.filters + row + line) * of_filter;
     const uint32_t all = (uint32_t)(taps * a.words), steps = (all + 7) / 8;
     const uint32_t sizes[3] = {(uint32_t)axis[1].taps, (uint32_t)axis[2].taps, (uint32_t)a.words};
@@ -77,7 +90,9 @@ template <int DOWN> PT_DEVICE void tensor_tile(const ConvolutionArgs &a, int64_t
             }
             PT_UNROLL for (int i = 0; i < N / 32; i++) {
                 bool fine = here;
-                PT_UNROLL for (int d = 0; d < 3; d++) fine = fine && inside(position[i][d] + by[d], a.axis[d].source);
+                PT_UNROLL
+                for (int d = 0; d < 3; d++)
+                    fine = fine && inside(position[i][d] + by[d], a.axis[d].source);
                 copy_16(to + (M + i * 32) * LINE, fine ? from[i] + step : x, fine);
             }
             advance(at, stride, sizes);
@@ -87,18 +102,22 @@ template <int DOWN> PT_DEVICE void tensor_tile(const ConvolutionArgs &a, int64_t
 
     const int warp = threadIdx.x >> 5, lane = threadIdx.x & 31, g = lane / 4, t = lane % 4;
     const int down = warp / 4 * 16 * DOWN, right = warp % 4 * 8 * ACROSS;
-    const Place left_at = left_place<64>(stages) + down * LINE, right_at = right_place<64>(stages) + (M + right) * LINE;
+    const Place left_at = left_place<64>(stages) + down * LINE,
+                right_at = right_place<64>(stages) + (M + right) * LINE;
     float sum[DOWN][ACROSS][4] = {};
     for (int s = 0; s < STAGES - 1; s++) stage(s);
     for (uint32_t s = 0; s < steps; s++) {
         wait_for_copies<STAGES - 2>();
-        __syncthreads();                                // all see step s, and none reads the one before it any more
+        __syncthreads();    // all see step s, and none reads the one before it any more
         stage(s + STAGES - 1);
         const Place left = left_at + s % STAGES * STAGE, others = right_at + s % STAGES * STAGE;
         PT_UNROLL for (int k = 0; k < 4; k++) {
             uint32_t l[DOWN][4], r[ACROSS / 2][4];
-            PT_UNROLL for (int d = 0; d < DOWN; d++) load_matrices(l[d], (left ^ (k << 5)) + d * 16 * LINE);
-            PT_UNROLL for (int j = 0; j < ACROSS / 2; j++) load_matrices(r[j], (others ^ (k << 5)) + j * 16 * LINE);
+            PT_UNROLL
+            for (int d = 0; d < DOWN; d++) load_matrices(l[d], (left ^ (k << 5)) + d * 16 * LINE);
+            PT_UNROLL
+            for (int j = 0; j < ACROSS / 2; j++)
+                load_matrices(r[j], (others ^ (k << 5)) + j * 16 * LINE);
             add_products<T, DOWN, ACROSS>(sum, l, r);
         }
     }
@@ -110,10 +129,12 @@ template <int DOWN> PT_DEVICE void tensor_tile(const ConvolutionArgs &a, int64_t
             const int64_t m = row + down + 16 * d + 8 * h + g;
             if (m >= a.filters) continue;
             const T *biases = reinterpret_cast<const T *>(a.bias);
-            const float bias = biases ? element(biases, (group * a.filters + m) * a.bias_stride) : 0.f;
+            const float bias =
+                biases ? element(biases, (group * a.filters + m) * a.bias_stride) : 0.f;
             T *const out = reinterpret_cast<T *>(a.out) + m * image;
             PT_UNROLL for (int j = 0; j < ACROSS; j++) {
-                const int64_t first = places[right + 8 * j + 2 * t], second = places[right + 8 * j + 2 * t + 1];
+                const int64_t first = places[right + 8 * j + 2 * t],
+                              second = places[right + 8 * j + 2 * t + 1];
                 const float x0 = sum[d][j][2 * h] + bias, x1 = sum[d][j][2 * h + 1] + bias;
                 if (second == first + 1 && put_two(out + first, x0, x1)) continue;
                 if (first >= 0) out[first] = down_to<T>::from(x0);
@@ -122,10 +143,11 @@ template <int DOWN> PT_DEVICE void tensor_tile(const ConvolutionArgs &a, int64_t
         }
 }
 
-template <int DOWN> PT_DEVICE void convolve_by_tensors(const ConvolutionArgs &a, unsigned char *memory) {
+template <int DOWN> PT_DEVICE void convolve_by_tensors(const ConvolutionArgs &a,
+                                                       unsigned char *memory) {
     for (int64_t number = blockIdx.x; number < a.tiles; number += gridDim.x) {
         tensor_tile<DOWN>(a, number, memory);
-        __syncthreads();                                // who still reads the places and the last step
+        __syncthreads();    // who still reads the places and the last step
     }
 }
 

@@ -13,13 +13,17 @@ PT_DEVICE void dense(const CopyArgs &a) {
     constexpr int V = 4;
     To *dst = reinterpret_cast<To *>(a.dst);
     const From *src = reinterpret_cast<const From *>(a.src);
-    const int64_t first = ((int64_t)blockIdx.x * blockDim.x * PT_PER_THREAD + threadIdx.x) * V, step = (int64_t)blockDim.x * V;
+    const int64_t first = ((int64_t)blockIdx.x * blockDim.x * PT_PER_THREAD + threadIdx.x) * V,
+                  step = (int64_t)blockDim.x * V;
     if (a.aligned && first + (PT_PER_THREAD - 1) * step + V <= a.n) {
         Pack<From, V> in[PT_PER_THREAD];
-        PT_UNROLL for (int j = 0; j < PT_PER_THREAD; j++) in[j] = *reinterpret_cast<const Pack<From, V> *>(src + first + j * step);
+        PT_UNROLL
+        for (int j = 0; j < PT_PER_THREAD; j++)
+            in[j] = *reinterpret_cast<const Pack<From, V> *>(src + first + j * step);
         PT_UNROLL for (int j = 0; j < PT_PER_THREAD; j++) {
             Pack<To, V> out;
-            PT_UNROLL for (int v = 0; v < V; v++) out.v[v] = pt::element<From, To>::cast(in[j].v[v]);
+            PT_UNROLL
+            for (int v = 0; v < V; v++) out.v[v] = pt::element<From, To>::cast(in[j].v[v]);
             *reinterpret_cast<Pack<To, V> *>(dst + first + j * step) = out;
         }
         return;
@@ -33,11 +37,13 @@ PT_DEVICE void strided(const CopyArgs &a) {
     const uint32_t step = gridDim.x * blockDim.x;
     for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < a.n; i += step) {
         const Offsets<2> o = offsets_of<2>(a.walk, i);
-        *reinterpret_cast<To *>(a.dst + o.at[0]) = pt::element<From, To>::cast(*reinterpret_cast<const From *>(a.src + o.at[1]));
+        *reinterpret_cast<To *>(a.dst + o.at[0]) =
+            pt::element<From, To>::cast(*reinterpret_cast<const From *>(a.src + o.at[1]));
     }
 }
 
-// By packs of neighbours along the innermost dim; the source's are one element for all where its stride there is 0.
+// By packs of neighbours along the innermost dim; the source's are one element for all where its
+// stride there is 0.
 PT_DEVICE void packed(const CopyArgs &a) {
     constexpr int V = 16 / (sizeof(To) > sizeof(From) ? sizeof(To) : sizeof(From));
     const uint32_t first = blockIdx.x * (256 * PT_PER_THREAD) + threadIdx.x;
@@ -59,7 +65,8 @@ PT_DEVICE void packed(const CopyArgs &a) {
     PT_UNROLL for (int j = 0; j < PT_PER_THREAD; j++)
         if (first + j * 256 < a.n) {
             Pack<To, V> out;
-            PT_UNROLL for (int v = 0; v < V; v++) out.v[v] = pt::element<From, To>::cast(in[j].v[v]);
+            PT_UNROLL
+            for (int v = 0; v < V; v++) out.v[v] = pt::element<From, To>::cast(in[j].v[v]);
             *reinterpret_cast<Pack<To, V> *>(a.dst + to[j]) = out;
         }
 }

@@ -1,4 +1,5 @@
-// Division by what the host half prepared (launch/divisor.hpp), without the eighty instructions of a division of 64 bits.
+// Division by what the host half prepared (launch/divisor.hpp), without the eighty instructions of
+// a division of 64 bits.
 #pragma once
 #include "base.cuh"
 #include "divisor.h"
@@ -6,7 +7,9 @@
 namespace {
 
 // i / d, for i below 2**31; the others are divide_by's for d.
-PT_DEVICE uint32_t divided(uint32_t i, uint32_t multiplier, uint32_t shift) { return (__umulhi(i, multiplier) + i) >> shift; }
+PT_DEVICE uint32_t divided(uint32_t i, uint32_t multiplier, uint32_t shift) {
+    return (__umulhi(i, multiplier) + i) >> shift;
+}
 
 // i / d.by, for i of at least 0.
 PT_DEVICE int64_t divided(int64_t i, const Divisor &d) {
@@ -20,11 +23,14 @@ PT_DEVICE int64_t take_rest(int64_t &i, const Divisor &d) {
     return whole - i * d.by;
 }
 
-// Calls f(rest, dim) for number i of those in row-major order over n dims from `first` on, with the number in each dim.
+// Calls f(rest, dim) for number i of those in row-major order over n dims from `first` on, with the
+// number in each dim.
 template <int UNROLL, class Dims, class F>
 PT_DEVICE void each_coordinate(const Dims &dims, int first, int n, int64_t i, F f) {
     PT_UNROLL_BY(UNROLL) for (int d = first + n - 1; d > first; d--) {
-        const int64_t q = (int64_t)((__umul64hi((unsigned long long)i, dims.multipliers[d]) + (uint64_t)i) >> dims.shifts[d]);
+        const int64_t q =
+            (int64_t)((__umul64hi((unsigned long long)i, dims.multipliers[d]) + (uint64_t)i) >>
+                      dims.shifts[d]);
         f(i - q * dims.sizes[d], d);
         i = q;
     }

@@ -3,7 +3,10 @@
 
 namespace {
 
-enum { PT_PER_THREAD = sizeof(T) == 1 ? 1 : 4, PT_PACKS_PER_THREAD = 2 };          // a pack of bytes needs many registers
+enum {
+    PT_PER_THREAD = sizeof(T) == 1 ? 1 : 4,
+    PT_PACKS_PER_THREAD = 2
+};          // a pack of bytes needs many registers
 
 PT_DEVICE C single(const ElementwiseArgs &a, int k) {
     return a.data[k] ? C(up(load(reinterpret_cast<const T *>(a.data[k]), 0))) : number(a, k);
@@ -12,7 +15,8 @@ PT_DEVICE C single(const ElementwiseArgs &a, int k) {
 PT_DEVICE void dense(const ElementwiseArgs &a) {
     constexpr int V = 16 / sizeof(T);
     const int64_t first = ((int64_t)blockIdx.x * blockDim.x * PT_PER_THREAD + threadIdx.x) * V;
-    if (first >= a.n) return;           // before a single operand is read, which may be the output of one element
+    if (first >= a.n)
+        return;    // before a single operand is read, which may be the output of one element
     const Params<C> p(a.params, PT_OP::nparams);
     Inputs fixed = {};
     for (int k = 0; k < NIN; k++)
@@ -24,7 +28,9 @@ PT_DEVICE void dense(const ElementwiseArgs &a) {
         for (int k = 0; k < NIN; k++)
             if (!(a.single >> (k + 1) & 1))
                 PT_UNROLL for (int j = 0; j < PT_PER_THREAD; j++)
-                    in[k][j] = *reinterpret_cast<const Pack<T, V> *>(reinterpret_cast<const T *>(a.data[k + 1]) + first + j * step);
+            in[k][j] =
+                *reinterpret_cast<const Pack<T, V> *>(reinterpret_cast<const T *>(a.data[k + 1]) +
+                                                      first + j * step);
         PT_UNROLL for (int j = 0; j < PT_PER_THREAD; j++) {
             Pack<Out, V> r;
             PT_UNROLL for (int v = 0; v < V; v++) {
@@ -41,7 +47,9 @@ PT_DEVICE void dense(const ElementwiseArgs &a) {
         for (int64_t i = first + j * step; i < first + j * step + V && i < a.n; i++) {
             Inputs x;
             for (int k = 0; k < NIN; k++)
-                x.x[k] = a.single >> (k + 1) & 1 ? fixed.x[k] : C(up(load(reinterpret_cast<const T *>(a.data[k + 1]), i)));
+                x.x[k] = a.single >> (k + 1) & 1
+                             ? fixed.x[k]
+                             : C(up(load(reinterpret_cast<const T *>(a.data[k + 1]), i)));
             out[i] = down<Out>(formula<NIN>(p, x));
         }
 }
@@ -53,12 +61,15 @@ PT_DEVICE void strided(const ElementwiseArgs &a) {
         const Offsets<NIN + 1> o = offsets_of<NIN + 1>(a.walk, i);
         Inputs x;
         for (int k = 0; k < NIN; k++)
-            x.x[k] = a.data[k + 1] ? C(up(load(reinterpret_cast<const T *>(a.data[k + 1] + o.at[k + 1]), 0))) : number(a, k + 1);
+            x.x[k] = a.data[k + 1]
+                         ? C(up(load(reinterpret_cast<const T *>(a.data[k + 1] + o.at[k + 1]), 0)))
+                         : number(a, k + 1);
         *reinterpret_cast<Out *>(a.data[0] + o.at[0]) = down<Out>(formula<NIN>(p, x));
     }
 }
 
-// By packs of neighbours, which the innermost dim has: an input's are loaded by one instruction, or are one element for all.
+// By packs of neighbours, which the innermost dim has: an input's are loaded by one instruction, or
+// are one element for all.
 PT_DEVICE void packed(const ElementwiseArgs &a) {
     constexpr int V = 16 / sizeof(T);
     const Params<C> p(a.params, PT_OP::nparams);
@@ -72,12 +83,16 @@ PT_DEVICE void packed(const ElementwiseArgs &a) {
             PT_UNROLL for (int k = 0; k < NIN; k++) {
                 const char *from = a.data[k + 1] + o.at[k + 1];
                 if (a.walk.strides[k + 1][0]) in[k] = *reinterpret_cast<const Pack<T, V> *>(from);
-                else fixed.x[k] = a.data[k + 1] ? C(up(load(reinterpret_cast<const T *>(from), 0))) : number(a, k + 1);
+                else
+                    fixed.x[k] = a.data[k + 1] ? C(up(load(reinterpret_cast<const T *>(from), 0)))
+                                               : number(a, k + 1);
             }
             Pack<Out, V> r;
             PT_UNROLL for (int v = 0; v < V; v++) {
                 Inputs x;
-                PT_UNROLL for (int k = 0; k < NIN; k++) x.x[k] = a.walk.strides[k + 1][0] ? C(up(load(in[k].v, v))) : fixed.x[k];
+                PT_UNROLL
+                for (int k = 0; k < NIN; k++)
+                    x.x[k] = a.walk.strides[k + 1][0] ? C(up(load(in[k].v, v))) : fixed.x[k];
                 r.v[v] = down<Out>(formula<NIN>(p, x));
             }
             *reinterpret_cast<Pack<Out, V> *>(a.data[0] + o.at[0]) = r;

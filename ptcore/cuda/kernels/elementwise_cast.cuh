@@ -1,16 +1,19 @@
-// One op's formula over operands of any dtypes: each is converted to the compute dtype, the result to the output's. A program
-// of its own beside elementwise.cuh, as few calls need it and its switches take long to compile.
+// One op's formula over operands of any dtypes: each is converted to the compute dtype, the result
+// to the output's. A program of its own beside elementwise.cuh, as few calls need it and its
+// switches take long to compile.
 #include "dynamic.cuh"
 #include "elementwise_formula.cuh"
 
 namespace {
 
-// Sums and products that wrap are computed without a sign (C) and have T's again where they are converted.
+// Sums and products that wrap are computed without a sign (C) and have T's again where they are
+// converted.
 template <class A, class B> struct same { enum { yes = false }; };
 template <class A> struct same<A, A> { enum { yes = true }; };
 template <bool WRAPS> struct converted { typedef Out type; };
 template <> struct converted<true> { typedef T type; };
-typedef converted<same<Out, C>::yes && !same<C, T>::yes && (PT_TCODE > 0 && PT_TCODE < 9)>::type Converted;
+typedef converted<same<Out, C>::yes && !same<C, T>::yes && (PT_TCODE > 0 && PT_TCODE < 9)>::type
+    Converted;
 
 PT_DEVICE void cast(const ElementwiseArgs &a) {
     const Params<C> p(a.params, PT_OP::nparams);
@@ -19,7 +22,9 @@ PT_DEVICE void cast(const ElementwiseArgs &a) {
         const Offsets<NIN + 1> o = offsets_of<NIN + 1>(a.walk, i);
         Inputs x;
         for (int k = 0; k < NIN; k++)
-            x.x[k] = a.data[k + 1] ? C(up(load_from<T>(a.data[k + 1] + o.at[k + 1], a.dtypes[k + 1]))) : number(a, k + 1);
+            x.x[k] = a.data[k + 1]
+                         ? C(up(load_from<T>(a.data[k + 1] + o.at[k + 1], a.dtypes[k + 1])))
+                         : number(a, k + 1);
         store_to(a.data[0] + o.at[0], a.dtypes[0], (Converted)down<Out>(formula<NIN>(p, x)));
     }
 }

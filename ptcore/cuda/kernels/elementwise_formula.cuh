@@ -1,4 +1,5 @@
-// An op's formula as the elementwise kernels call it. The program defines PT_OP (op_NAME, whose text stands in front) and PT_T.
+// An op's formula as the elementwise kernels call it. The program defines PT_OP (op_NAME, whose
+// text stands in front) and PT_T.
 #pragma once
 #include "elementwise_args.h"
 #include "walk.cuh"
@@ -11,7 +12,9 @@ template <> struct unsigned_of<int16_t> { typedef uint16_t type; };
 template <> struct unsigned_of<int32_t> { typedef uint32_t type; };
 template <> struct unsigned_of<int64_t> { typedef uint64_t type; };
 template <bool WRAPS, class T> struct computed { typedef typename opmath<T>::type type; };
-template <class T> struct computed<true, T> { typedef typename unsigned_of<typename opmath<T>::type>::type type; };
+template <class T> struct computed<true, T> {
+    typedef typename unsigned_of<typename opmath<T>::type>::type type;
+};
 
 typedef PT_T T;                                             // elements
 typedef computed<PT_OP::wraps, T>::type C;                  // what they are computed in
@@ -37,6 +40,8 @@ template <> struct stored<float, bfloat16> { typedef bfloat16 type; };
 typedef stored<Result, T>::type Out;
 
 // A number by value lies in its own type; as C it has the same bytes.
-PT_DEVICE C number(const ElementwiseArgs &a, int k) { return *reinterpret_cast<const C *>(a.values[k]); }
+PT_DEVICE C number(const ElementwiseArgs &a, int k) {
+    return *reinterpret_cast<const C *>(a.values[k]);
+}
 
 }  // namespace

@@ -1,4 +1,5 @@
-// The sum of exponentials relative to the largest so far, in one pass over the numbers (Milakov and Gimelshein, 2018).
+// The sum of exponentials relative to the largest so far, in one pass over the numbers (Milakov and
+// Gimelshein, 2018).
 #pragma once
 #include "approximate.cuh"
 
@@ -22,9 +23,15 @@ template <int V, class C> PT_DEVICE void add_exps(ExpSum<C> &s, const C *x) {
         s.sum *= math::exp(s.top - top);
         s.top = top;
     }
-    PT_UNROLL for (int v = 0; v < V; v++) s.sum += x[v] == -pt::infinity<C>() ? C(0) : math::exp(x[v] - s.top);
+    PT_UNROLL
+    for (int v = 0; v < V; v++)
+        s.sum += x[v] == -pt::infinity<C>() ? C(0) : math::exp(x[v] - s.top);
 }
 
-struct MergeExpSums { template <class C> PT_DEVICE_MEMBER ExpSum<C> operator()(ExpSum<C> x, ExpSum<C> y) const { return merge_exp_sums(x, y); } };
+struct MergeExpSums {
+    template <class C> PT_DEVICE_MEMBER ExpSum<C> operator()(ExpSum<C> x, ExpSum<C> y) const {
+        return merge_exp_sums(x, y);
+    }
+};
 
 }  // namespace

@@ -1,4 +1,5 @@
-// What cuFFT leaves to do: the factor of a normalisation and the conjugate, in place. Complex numbers are pairs of T.
+// What cuFFT leaves to do: the factor of a normalisation and the conjugate, in place. Complex
+// numbers are pairs of T.
 #include "fft_args.h"
 #include "pack.cuh"
 
@@ -16,7 +17,9 @@ template <int V> PT_DEVICE void scale(const FftScaleArgs &a) {
         for (int v = 0; v < V; v++) e.v[v] *= v & 1 ? odd : even;
         store_pack<V>(x + p * V, e);
     }
-    PT_UNROLL_BY(1) for (int64_t i = packs * V + thread_index(); i < a.n; i += thread_count()) x[i] *= i & 1 ? odd : even;
+    PT_UNROLL_BY(1)
+    for (int64_t i = packs * V + thread_index(); i < a.n; i += thread_count()) x[i] *=
+        i & 1 ? odd : even;
 }
 
 }  // namespace

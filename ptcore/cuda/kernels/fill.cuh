@@ -11,7 +11,8 @@ template <class E> PT_DEVICE Out as_out(E x) { return pt::element<E, Out>::cast(
 PT_DEVICE void put_range(const FillArgs &a) {
     PT_GRID_STRIDE(i, a.n) {
         Out *to = reinterpret_cast<Out *>(a.out) + i;
-        if (PT_TCODE < 9 && PT_TCODE > 0) *to = as_out((int64_t)((uint64_t)a.whole_first + (uint64_t)i * (uint64_t)a.whole_step));
+        if (PT_TCODE < 9 && PT_TCODE > 0)
+            *to = as_out((int64_t)((uint64_t)a.whole_first + (uint64_t)i * (uint64_t)a.whole_step));
         else *to = as_out(a.first[0] + (double)i * a.last[0]);
     }
 }
@@ -23,7 +24,8 @@ PT_DEVICE void put_pieces(const FillArgs &a) {
         double v[2];
         for (int k = 0; k < 2; k++) {
             const double by = (a.last[k] - a.first[k]) / pieces;
-            v[k] = i < a.n / 2 || a.n == 1 ? a.first[k] + by * (double)i : a.last[k] - by * (double)(a.n - 1 - i);
+            v[k] = i < a.n / 2 || a.n == 1 ? a.first[k] + by * (double)i
+                                           : a.last[k] - by * (double)(a.n - 1 - i);
         }
         Out *to = reinterpret_cast<Out *>(a.out) + i;
         if (PT_TCODE > 12) *to = as_out(complex128(v[0], v[1]));
@@ -42,7 +44,9 @@ PT_DEVICE void put_unit(const FillArgs &a) {
 
 PT_DEVICE void put_value(const FillArgs &a) {
     const bool whole = PT_TCODE < 9 && PT_TCODE > 0;
-    const Out value = PT_TCODE > 12 ? as_out(complex128(a.first[0], a.first[1])) : whole ? as_out(a.whole_first) : as_out(a.first[0]);
+    const Out value = PT_TCODE > 12 ? as_out(complex128(a.first[0], a.first[1]))
+                      : whole       ? as_out(a.whole_first)
+                                    : as_out(a.first[0]);
     PT_GRID_STRIDE(i, a.n) reinterpret_cast<Out *>(a.out)[i] = value;
 }
 

@@ -1,5 +1,5 @@
-// Sampling at given positions, and its gradients: a thread for each point, whose neighbours and weights all channels
-// share. The gradient of x is added up in any order.
+// Sampling at given positions, and its gradients: a thread for each point, whose neighbours and
+// weights all channels share. The gradient of x is added up in any order.
 #include "atomic.cuh"
 #include "divide.cuh"
 #include "grid_sample_args.h"
@@ -14,13 +14,15 @@ struct Dual {
     E value, slope;
 };
 PT_DEVICE Dual clipped(Dual x, E last) {
-    const E slope = x.value > 0 && x.value < last ? x.slope : E(0), low = x.value > 0 ? x.value : E(0);
+    const E slope = x.value > 0 && x.value < last ? x.slope : E(0),
+            low = x.value > 0 ? x.value : E(0);
     return {low < last ? low : last, slope};
 }
 // Mirrored at low / 2 and high / 2.
 PT_DEVICE Dual reflected(Dual x, E low, E high) {
     const E least = low / 2, span = (high - low) / 2, from = x.value - least, away = pt::abs(from);
-    const E turns = pt::floor(away / span), over = away - turns * span, odd = turns - 2 * pt::floor(turns / 2);
+    const E turns = pt::floor(away / span), over = away - turns * span,
+            odd = turns - 2 * pt::floor(turns / 2);
     const E slope = from < 0 ? -x.slope : x.slope;
     return {(odd != 0 ? span - over : over) + least, odd != 0 ? -slope : slope};
 }
@@ -31,19 +33,25 @@ PT_DEVICE Dual padded(Dual x, E size, const GridSampleArgs &a) {
     }
     return a.padding != PT_GRID_ZEROS ? clipped(x, size - 1) : x;
 }
-PT_DEVICE int64_t inside(E place, E size) { return place >= 0 && place <= size - 1 ? (int64_t)place : (int64_t)-1; }
+PT_DEVICE int64_t inside(E place, E size) {
+    return place >= 0 && place <= size - 1 ? (int64_t)place : (int64_t)-1;
+}
 
-// The neighbours of a position along one dim: where they are, -1 if outside, weights and their derivatives.
+// The neighbours of a position along one dim: where they are, -1 if outside, weights and their
+// derivatives.
 template <int N> struct Neighbours {
     int64_t at[N];
     E weight[N], slope[N];
 };
-template <int N> PT_DEVICE Neighbours<N> neighbours(const GridSampleArgs &a, E coordinate, int64_t length) {
+template <int N> PT_DEVICE Neighbours<N> neighbours(const GridSampleArgs &a, E coordinate,
+                                                    int64_t length) {
     Neighbours<N> r;
     const E size = E(length), c = coordinate + 1;
-    Dual x = a.corners ? Dual{c / 2 * (size - 1), (size - 1) / 2} : Dual{(c * size - 1) / 2, size / 2};
+    Dual x =
+        a.corners ? Dual{c / 2 * (size - 1), (size - 1) / 2} : Dual{(c * size - 1) / 2, size / 2};
     if (N != 4) x = padded(x, size, a);
-    if (!(pt::abs(x.value) < E(1e9))) x = {E(-100), E(0)};      // infinite or no number: nothing is there
+    if (!(pt::abs(x.value) < E(1e9)))
+        x = {E(-100), E(0)};      // infinite or no number: nothing is there
     if constexpr (N == 1) {
         r.at[0] = inside(pt::round(x.value), size);
         r.weight[0] = 1, r.slope[0] = 0;
@@ -60,11 +68,17 @@ template <int N> PT_DEVICE Neighbours<N> neighbours(const GridSampleArgs &a, E c
             const E A = E(-0.75);
             for (int k = 0; k < 4; k++) {
                 // How far neighbour k is, and which way that grows with t.
-                const E u = k == 0 ? t + 1 : k == 1 ? t : k == 2 ? 1 - t : 2 - t, way = k < 2 ? E(1) : E(-1);
+                const E u = k == 0   ? t + 1
+                            : k == 1 ? t
+                            : k == 2 ? 1 - t
+                                     : 2 - t,
+                        way = k < 2 ? E(1) : E(-1);
                 const bool near = k == 1 || k == 2;
                 r.at[k] = inside(padded(Dual{first + E(k - 1), E(0)}, size, a).value, size);
-                r.weight[k] = near ? ((A + 2) * u - (A + 3)) * u * u + 1 : ((A * u - 5 * A) * u + 8 * A) * u - 4 * A;
-                const E rise = near ? (3 * (A + 2) * u - 2 * (A + 3)) * u : (3 * A * u - 10 * A) * u + 8 * A;
+                r.weight[k] = near ? ((A + 2) * u - (A + 3)) * u * u + 1
+                                   : ((A * u - 5 * A) * u + 8 * A) * u - 4 * A;
+                const E rise =
+                    near ? (3 * (A + 2) * u - 2 * (A + 3)) * u : (3 * A * u - 10 * A) * u + 8 * A;
                 r.slope[k] = way * rise * x.slope;
             }
         }
@@ -100,7 +114,8 @@ template <int N, int DIMS> PT_DEVICE void sample(const GridSampleArgs &a) {
         int64_t n = u;
         const int64_t p = take_rest(n, a.points), block = take_rest(n, a.blocks);
         const Point<N, DIMS> near(a, n, p);
-        const int64_t end = (block + 1) * a.together < a.channels ? (block + 1) * a.together : a.channels;
+        const int64_t end =
+            (block + 1) * a.together < a.channels ? (block + 1) * a.together : a.channels;
         for (int64_t c = block * a.together; c < end; c++) {
             const T *x = reinterpret_cast<const T *>(a.x) + n * a.x_image + c * a.x_channel;
             E sum = 0;
@@ -123,17 +138,21 @@ template <int N, int DIMS> PT_DEVICE void gradients(const GridSampleArgs &a) {
         for (int64_t c = 0; c < a.channels; c++) {
             const T *x = reinterpret_cast<const T *>(a.x) + n * a.x_image + c * a.x_channel;
             E *gx = reinterpret_cast<E *>(a.gx) + (n * a.channels + c) * plane;
-            const E g = up(reinterpret_cast<const T *>(a.g)[(n * a.channels + c) * a.points.by + p]);
+            const E g =
+                up(reinterpret_cast<const T *>(a.g)[(n * a.channels + c) * a.points.by + p]);
             near.each([&](int64_t d, int64_t h, int64_t w, int i, int j, int k) {
-                const E wd = near.depth.weight[i], wh = near.height.weight[j], ww = near.width.weight[k];
-                const E value = g * up(x[d * a.x_stride[0] + h * a.x_stride[1] + w * a.x_stride[2]]);
+                const E wd = near.depth.weight[i], wh = near.height.weight[j],
+                        ww = near.width.weight[k];
+                const E value =
+                    g * up(x[d * a.x_stride[0] + h * a.x_stride[1] + w * a.x_stride[2]]);
                 atomic_add(gx + (d * a.size[1] + h) * a.size[2] + w, g * (wd * wh * ww));
                 slope[0] += value * (wd * wh * near.width.slope[k]);
                 slope[1] += value * (wd * near.height.slope[j] * ww);
                 slope[2] += value * (near.depth.slope[i] * wh * ww);
             });
         }
-        for (int k = 0; k < DIMS; k++) reinterpret_cast<T *>(a.out)[u * DIMS + k] = down<T>(slope[k]);
+        for (int k = 0; k < DIMS; k++)
+            reinterpret_cast<T *>(a.out)[u * DIMS + k] = down<T>(slope[k]);
     }
 }
 

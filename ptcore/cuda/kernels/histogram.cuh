@@ -1,6 +1,6 @@
-// Counts, or sums of weights, of rows of coordinates in boxes, and of integers. A block counts in shared memory where the
-// bins have room there, each warp or a few in bins of their own, and then adds to those of all blocks. PT_T is what is
-// counted, PT_U the weights.
+// Counts, or sums of weights, of rows of coordinates in boxes, and of integers. A block counts in
+// shared memory where the bins have room there, each warp or a few in bins of their own, and then
+// adds to those of all blocks. PT_T is what is counted, PT_U the weights.
 #include "atomic.cuh"
 #include "histogram_args.h"
 
@@ -20,7 +20,9 @@ struct Ruler {
     C low, high, scale;
 };
 
-PT_DEVICE int64_t clamped(int64_t at, int64_t bins) { return at < 0 ? 0 : at < bins ? at : bins - 1; }
+PT_DEVICE int64_t clamped(int64_t at, int64_t bins) {
+    return at < 0 ? 0 : at < bins ? at : bins - 1;
+}
 
 // The bin of x, which lies between the edges, as _ops/statistics/histogram.cpp.
 PT_DEVICE int64_t bin_of(const Ruler &r, int places, C x) {
@@ -29,8 +31,10 @@ PT_DEVICE int64_t bin_of(const Ruler &r, int places, C x) {
         for (int64_t n = r.bins + 1; n > 1; n -= n / 2) first += first[n / 2 - 1] <= x ? n / 2 : 0;
         return x == r.high ? r.bins - 1 : clamped(first - r.edges + (*first <= x) - 1, r.bins);
     }
-    const C guess = places == PT_EVEN ? (x - r.low) * r.scale : (x - r.low) * (C)r.bins / (r.high - r.low);
-    int64_t at = guess >= 0 ? (guess < (C)r.bins ? clamped((int64_t)guess, r.bins) : r.bins - 1) : 0;
+    const C guess =
+        places == PT_EVEN ? (x - r.low) * r.scale : (x - r.low) * (C)r.bins / (r.high - r.low);
+    int64_t at =
+        guess >= 0 ? (guess < (C)r.bins ? clamped((int64_t)guess, r.bins) : r.bins - 1) : 0;
     if (places == PT_EVEN) {            // the edges decide, the guess may be one off
         while (at > 0 && x < r.edges[at]) at--;
         while (at < r.bins - 1 && x >= r.edges[at + 1]) at++;
@@ -61,7 +65,9 @@ template <bool WEIGHED, class N, class M> PT_DEVICE void tally(const HistogramAr
     const C *edges = reinterpret_cast<const C *>(a.edges);
     for (int d = 0; d < a.coordinates; d++) {
         const int64_t last = a.places == PT_COMPUTED ? 1 : a.bins[d];
-        if (threadIdx.x == 0) rulers[d] = {edges, a.bins[d], edges[0], edges[last], (C)a.bins[d] / (edges[last] - edges[0])};
+        if (threadIdx.x == 0)
+            rulers[d] = {edges, a.bins[d], edges[0], edges[last],
+                         (C)a.bins[d] / (edges[last] - edges[0])};
         edges += last + 1;
     }
 #endif
@@ -71,7 +77,8 @@ template <bool WEIGHED, class N, class M> PT_DEVICE void tally(const HistogramAr
     N *const mine = own + (a.copies ? threadIdx.x / 32 % a.copies * a.total : 0);
     M *const all = reinterpret_cast<M *>(a.sums);
     const int64_t step = (int64_t)gridDim.x * PT_HISTOGRAM_THREADS * PT_HISTOGRAM_EACH;
-    for (int64_t row = (int64_t)blockIdx.x * PT_HISTOGRAM_THREADS * PT_HISTOGRAM_EACH + threadIdx.x; row < a.n; row += step) {
+    for (int64_t row = (int64_t)blockIdx.x * PT_HISTOGRAM_THREADS * PT_HISTOGRAM_EACH + threadIdx.x;
+         row < a.n; row += step) {
         int64_t box[PT_HISTOGRAM_EACH];
         PT_UNROLL for (int k = 0; k < PT_HISTOGRAM_EACH; k++) {
             const int64_t r = row + k * PT_HISTOGRAM_THREADS;
@@ -79,7 +86,10 @@ template <bool WEIGHED, class N, class M> PT_DEVICE void tally(const HistogramAr
         }
         PT_UNROLL for (int k = 0; k < PT_HISTOGRAM_EACH; k++) {
             if (box[k] < 0) continue;
-            const N x = WEIGHED ? (N)up(reinterpret_cast<const U *>(a.weights)[row + k * PT_HISTOGRAM_THREADS]) : N(1);
+            const N x =
+                WEIGHED
+                    ? (N)up(reinterpret_cast<const U *>(a.weights)[row + k * PT_HISTOGRAM_THREADS])
+                    : N(1);
             if (a.copies) atomicAdd(mine + box[k], x);
             else atomicAdd(all + box[k], (M)x);
         }

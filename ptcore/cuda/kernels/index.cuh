@@ -1,4 +1,5 @@
-// Elements taken from or put at the places of an index, by their size alone, and several indices as one of byte offsets.
+// Elements taken from or put at the places of an index, by their size alone, and several indices as
+// one of byte offsets.
 #include "index_base.cuh"
 #include "pack.cuh"
 
@@ -15,7 +16,11 @@ template <class T> PT_DEVICE void take(const IndexArgs &a) {
     }
 }
 
-struct Put { template <class T> PT_DEVICE_MEMBER void operator()(T *to, const T *from) const { store_any(to, *from); } };
+struct Put {
+    template <class T> PT_DEVICE_MEMBER void operator()(T *to, const T *from) const {
+        store_any(to, *from);
+    }
+};
 
 PT_DEVICE void places(const IndexArgs &a) {
     const uint32_t step = gridDim.x * blockDim.x;

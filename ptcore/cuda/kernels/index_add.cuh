@@ -16,12 +16,18 @@ PT_DEVICE float scaled(float x, const IndexArgs &a) { return x * (float)a.alpha[
 PT_DEVICE double scaled(double x, const IndexArgs &a) { return x * a.alpha[0]; }
 PT_DEVICE float scaled(half x, const IndexArgs &a) { return up(x) * (float)a.alpha[0]; }
 PT_DEVICE float scaled(bfloat16 x, const IndexArgs &a) { return up(x) * (float)a.alpha[0]; }
-PT_DEVICE complex64 scaled(complex64 x, const IndexArgs &a) { return x * complex64((float)a.alpha[0], (float)a.alpha[1]); }
-PT_DEVICE complex128 scaled(complex128 x, const IndexArgs &a) { return x * complex128(a.alpha[0], a.alpha[1]); }
+PT_DEVICE complex64 scaled(complex64 x, const IndexArgs &a) {
+    return x * complex64((float)a.alpha[0], (float)a.alpha[1]);
+}
+PT_DEVICE complex128 scaled(complex128 x, const IndexArgs &a) {
+    return x * complex128(a.alpha[0], a.alpha[1]);
+}
 
 struct Accumulate {
     const IndexArgs &a;
-    PT_DEVICE_MEMBER void operator()(PT_T *to, const Value *from) const { atomic_add(to, scaled(load(from, 0), a)); }
+    PT_DEVICE_MEMBER void operator()(PT_T *to, const Value *from) const {
+        atomic_add(to, scaled(load(from, 0), a));
+    }
 };
 
 }  // namespace

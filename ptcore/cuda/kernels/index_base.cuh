@@ -6,7 +6,8 @@
 
 namespace {
 
-// The bytes that an index moves its tensor by; false if it is out of bounds, which is reported (once, where it is found).
+// The bytes that an index moves its tensor by; false if it is out of bounds, which is reported
+// (once, where it is found).
 PT_DEVICE bool moved(const IndexArgs &a, int64_t index, int64_t &by) {
     if (a.size == 0) {
         by = index;
@@ -29,7 +30,8 @@ template <class T, class Value = T, class F> PT_DEVICE void each_place(const Ind
         int64_t by;
         if (a.size != 0 && index == a.skipped && index >= 0) continue;
         if (moved(a, index, by))
-            f(reinterpret_cast<T *>(a.data[1] + o.at[1] + by), reinterpret_cast<const Value *>(a.data[0] + o.at[0]));
+            f(reinterpret_cast<T *>(a.data[1] + o.at[1] + by),
+              reinterpret_cast<const Value *>(a.data[0] + o.at[0]));
     }
 }
 

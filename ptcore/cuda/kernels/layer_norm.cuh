@@ -1,5 +1,5 @@
-// layer_norm of PT_T with weight and bias of PT_U. A row is kept in shared memory, so that the variance is that around
-// the mean; rows too long for that are read three times (streamed).
+// layer_norm of PT_T with weight and bias of PT_U. A row is kept in shared memory, so that the
+// variance is that around the mean; rows too long for that are read three times (streamed).
 #include "normalize_args.h"
 #include "rows.cuh"
 
@@ -26,7 +26,8 @@ PT_DEVICE void put_moments(const LayerNormArgs &a, int64_t r, const Affine &f) {
     static_cast<C *>(a.rstd)[r] = f.rstd;
 }
 
-template <class X> PT_DEVICE void apply_to_kept(const LayerNormArgs &a, const Row &row, X &x, const Affine &f, int64_t n) {
+template <class X> PT_DEVICE void apply_to_kept(const LayerNormArgs &a, const Row &row, X &x,
+                                                const Affine &f, int64_t n) {
     constexpr int V = vector_of<PT_T>::size;
     for (int k = 0; k < x.count; k++) {
         const int64_t i = place(row, k, a.packed ? V : 1);
@@ -34,7 +35,8 @@ template <class X> PT_DEVICE void apply_to_kept(const LayerNormArgs &a, const Ro
     }
 }
 template <int V, int P>
-PT_DEVICE void apply_to_kept(const LayerNormArgs &, const Row &row, Registers<C, V, P> &x, const Affine &f, int64_t n) {
+PT_DEVICE void apply_to_kept(const LayerNormArgs &, const Row &row, Registers<C, V, P> &x,
+                             const Affine &f, int64_t n) {
     PT_UNROLL for (int u = 0; u < P; u++) {
         const int64_t i = ((int64_t)u * row.lanes + row.lane) * V;
         if (i >= n) continue;
@@ -50,16 +52,19 @@ PT_DEVICE void apply_to_kept(const LayerNormArgs &, const Row &row, Registers<C,
 }
 
 // Whether element k is one of the row. Of packs all or none are.
-template <class X> PT_DEVICE bool within(const LayerNormArgs &a, const Row &row, const X &, int k, int64_t n) {
+template <class X> PT_DEVICE bool within(const LayerNormArgs &a, const Row &row, const X &, int k,
+                                         int64_t n) {
     return place(row, k, a.packed ? vector_of<PT_T>::size : 1) < n;
 }
 template <int V, int P>
-PT_DEVICE bool within(const LayerNormArgs &, const Row &row, const Registers<C, V, P> &, int k, int64_t n) {
+PT_DEVICE bool within(const LayerNormArgs &, const Row &row, const Registers<C, V, P> &, int k,
+                      int64_t n) {
     return (int64_t)(k / V * row.lanes + row.lane) * V < n;
 }
 
 template <class X> PT_DEVICE void each_row(const LayerNormArgs &a, const Row &row, X &x) {
-    for (int64_t base = (int64_t)blockIdx.x * row.slots; base < a.rows; base += (int64_t)gridDim.x * row.slots) {
+    for (int64_t base = (int64_t)blockIdx.x * row.slots; base < a.rows;
+         base += (int64_t)gridDim.x * row.slots) {
         const int64_t r = base + row.slot, n = r < a.rows ? a.n : 0;
         keep(x, row, static_cast<const PT_T *>(a.in) + r * a.n, 1, n, a.packed, C(0));
         C sum = 0, m2 = 0;
@@ -91,9 +96,15 @@ PT_KERNEL_SYNC(layer_norm_rows, LayerNormArgs, a, PT_NORM_THREADS) {
     PT_DYNAMIC_SHARED(C, memory);
     kept_rows(a, memory);
 }
-PT_KERNEL_SYNC_BLOCKS(layer_norm_one, LayerNormArgs, a, PT_NORM_THREADS, 5) { rows_in_registers<1>(a); }
-PT_KERNEL_SYNC_BLOCKS(layer_norm_two, LayerNormArgs, a, PT_NORM_THREADS, 3) { rows_in_registers<2>(a); }
-PT_KERNEL_SYNC_BLOCKS(layer_norm_four, LayerNormArgs, a, PT_NORM_THREADS, 2) { rows_in_registers<4>(a); }
+PT_KERNEL_SYNC_BLOCKS(layer_norm_one, LayerNormArgs, a, PT_NORM_THREADS, 5) {
+    rows_in_registers<1>(a);
+}
+PT_KERNEL_SYNC_BLOCKS(layer_norm_two, LayerNormArgs, a, PT_NORM_THREADS, 3) {
+    rows_in_registers<2>(a);
+}
+PT_KERNEL_SYNC_BLOCKS(layer_norm_four, LayerNormArgs, a, PT_NORM_THREADS, 2) {
+    rows_in_registers<4>(a);
+}
 
 PT_KERNEL_SYNC(layer_norm_wide, LayerNormArgs, a, PT_NORM_STREAM_THREADS) {
     PT_DYNAMIC_SHARED(C, memory);
@@ -112,7 +123,8 @@ PT_KERNEL_SYNC(layer_norm_streamed, LayerNormArgs, a, PT_NORM_STREAM_THREADS) {
         }
         const Affine f = affine(a, mean, block_reduce(m2, Add(), C(0)));
         PT_T *out = static_cast<PT_T *>(a.out) + r * a.n;
-        for (int64_t i = threadIdx.x; i < a.n; i += PT_NORM_STREAM_THREADS) out[i] = down<PT_T>(f(up(x[i]), i));
+        for (int64_t i = threadIdx.x; i < a.n; i += PT_NORM_STREAM_THREADS)
+            out[i] = down<PT_T>(f(up(x[i]), i));
         if (threadIdx.x == 0) put_moments(a, r, f);
     }
 }

@@ -1,6 +1,7 @@
-// The gradients of layer_norm: g and input of PT_T, weight and its gradients of PT_U. With xhat = (x - mean) rstd and
-// h = g weight that of a row is rstd (h - mean(h) - xhat mean(h xhat)); those of weight and bias are sums over the rows
-// of g xhat and g, taken in parts of rows that are added in order.
+// The gradients of layer_norm: g and input of PT_T, weight and its gradients of PT_U. With xhat =
+// (x - mean) rstd and h = g weight that of a row is rstd (h - mean(h) - xhat mean(h xhat)); those
+// of weight and bias are sums over the rows of g xhat and g, taken in parts of rows that are added
+// in order.
 #include "normalize_args.h"
 #include "rows.cuh"
 
@@ -9,7 +10,9 @@ namespace {
 typedef typename opmath<PT_T>::type C;
 
 struct Two { C h, hx; };
-struct AddTwo { PT_DEVICE_MEMBER Two operator()(Two x, Two y) const { return Two{x.h + y.h, x.hx + y.hx}; } };
+struct AddTwo {
+    PT_DEVICE_MEMBER Two operator()(Two x, Two y) const { return Two{x.h + y.h, x.hx + y.hx}; }
+};
 
 PT_DEVICE C weight_at(const LayerNormArgs &a, int64_t i) {
     return a.weight ? static_cast<C>(up(static_cast<const PT_U *>(a.weight)[i])) : C(1);
@@ -20,7 +23,8 @@ PT_DEVICE C rstd_of(const LayerNormArgs &a, int64_t r) { return static_cast<cons
 PT_DEVICE void kept_rows(const LayerNormArgs &a, C *memory) {
     constexpr int V = vector_of<PT_T>::size;
     const Row row(a.log2);
-    for (int64_t base = (int64_t)blockIdx.x * row.slots; base < a.rows; base += (int64_t)gridDim.x * row.slots) {
+    for (int64_t base = (int64_t)blockIdx.x * row.slots; base < a.rows;
+         base += (int64_t)gridDim.x * row.slots) {
         const int64_t r = base + row.slot, n = r < a.rows ? a.n : 0;
         const Kept<C> h = kept(memory, row, a.count, 0, 2), x = kept(memory, row, a.count, 1, 2);
         keep(h, row, static_cast<const PT_T *>(a.g) + r * a.n, 1, n, a.packed, C(0));
@@ -56,7 +60,8 @@ PT_KERNEL_SYNC(layer_norm_backward_wide, LayerNormArgs, a, PT_NORM_STREAM_THREAD
 
 PT_KERNEL_SYNC(layer_norm_backward_streamed, LayerNormArgs, a, PT_NORM_STREAM_THREADS) {
     for (int64_t r = blockIdx.x; r < a.rows; r += gridDim.x) {
-        const PT_T *g = static_cast<const PT_T *>(a.g) + r * a.n, *x = static_cast<const PT_T *>(a.in) + r * a.n;
+        const PT_T *g = static_cast<const PT_T *>(a.g) + r * a.n,
+                   *x = static_cast<const PT_T *>(a.in) + r * a.n;
         const C mean = mean_of(a, r), rstd = rstd_of(a, r);
         Two s{C(0), C(0)};
         for (int64_t i = threadIdx.x; i < a.n; i += PT_NORM_STREAM_THREADS) {
@@ -68,7 +73,8 @@ PT_KERNEL_SYNC(layer_norm_backward_streamed, LayerNormArgs, a, PT_NORM_STREAM_TH
         const C h_mean = s.h / C(a.n), hx_mean = s.hx / C(a.n);
         PT_T *out = static_cast<PT_T *>(a.out) + r * a.n;
         for (int64_t i = threadIdx.x; i < a.n; i += PT_NORM_STREAM_THREADS)
-            out[i] = down<PT_T>(rstd * (up(g[i]) * weight_at(a, i) - h_mean - (up(x[i]) - mean) * rstd * hx_mean));
+            out[i] = down<PT_T>(rstd * (up(g[i]) * weight_at(a, i) - h_mean -
+                                        (up(x[i]) - mean) * rstd * hx_mean));
     }
 }
 
@@ -84,7 +90,8 @@ PT_KERNEL_SYNC(layer_norm_backward_sums, LayerNormArgs, a, PT_NORM_THREADS) {
         for (int64_t r = begin + y; r < end; r += HEIGHT) {
             const C g = up(static_cast<const PT_T *>(a.g)[r * a.n + column]);
             s.h += g;
-            s.hx += g * ((up(static_cast<const PT_T *>(a.in)[r * a.n + column]) - mean_of(a, r)) * rstd_of(a, r));
+            s.hx += g * ((up(static_cast<const PT_T *>(a.in)[r * a.n + column]) - mean_of(a, r)) *
+                         rstd_of(a, r));
         }
     partial[threadIdx.x] = s;
     __syncthreads();

@@ -1,5 +1,5 @@
-// nll_loss and cross_entropy over class targets, and their derivatives. Losses of samples are added in one order, in float64.
-// A target that is out of bounds is reported and counts as ignored.
+// nll_loss and cross_entropy over class targets, and their derivatives. Losses of samples are added
+// in one order, in float64. A target that is out of bounds is reported and counts as ignored.
 #include "dynamic.cuh"
 #include "exp_sum.cuh"
 #include "loss_args.h"
@@ -11,10 +11,12 @@ namespace {
 typedef PT_T T;
 typedef opmath<T>::type C;
 
-PT_DEVICE int size_of(int dtype) { return dtype == 12 ? 8 : dtype == 11 ? 4 : 2; }        // of a float
+PT_DEVICE int size_of(int dtype) { return dtype == 12 ? 8 : dtype == 11 ? 4 : 2; }    // of a float
 
 PT_DEVICE double weight_of(const LossArgs &a, int64_t c) {
-    return a.weight ? load_from<double>(a.weight + c * a.weight_stride * size_of(a.weight_dtype), a.weight_dtype) : 1;
+    return a.weight ? load_from<double>(a.weight + c * a.weight_stride * size_of(a.weight_dtype),
+                                        a.weight_dtype)
+                    : 1;
 }
 
 // The class of a sample, -1 if it is ignored.
@@ -30,7 +32,9 @@ PT_DEVICE int64_t place(const LossArgs &a, int64_t s, int64_t c) {
     const int64_t column = take_rest(s, a.inner);
     return (s * a.classes + c) * a.inner.by + column;
 }
-PT_DEVICE C value(const LossArgs &a, int64_t s, int64_t c) { return up(reinterpret_cast<const T *>(a.x)[place(a, s, c)]); }
+PT_DEVICE C value(const LossArgs &a, int64_t s, int64_t c) {
+    return up(reinterpret_cast<const T *>(a.x)[place(a, s, c)]);
+}
 
 PT_DEVICE void put_loss(const LossArgs &a, int64_t s, double loss) {
     a.loss[s] = loss;
@@ -45,17 +49,21 @@ PT_DEVICE void finish(const LossArgs &a, int64_t s, ExpSum<C> e, double smooth_s
     a.sample_weight[s] = t < 0 ? 0 : weight_of(a, t);
     double loss = 0;
     if (t >= 0) {
-        loss = (1 - a.smoothing) * weight_of(a, t) * (log_sum - ((double)value(a, s, t) - (double)e.top));
-        if (a.smoothing > 0) loss += a.smoothing / (double)a.classes * (log_sum * a.weight_sum[0] - smooth_sum);
+        loss = (1 - a.smoothing) * weight_of(a, t) *
+               (log_sum - ((double)value(a, s, t) - (double)e.top));
+        if (a.smoothing > 0)
+            loss += a.smoothing / (double)a.classes * (log_sum * a.weight_sum[0] - smooth_sum);
     }
     put_loss(a, s, loss);
 }
 
 enum { V = vector_of<T>::size };
 
-// A row of neighbours: one(i) for those before the first pack and after the last, pack(i) for each pack's first.
+// A row of neighbours: one(i) for those before the first pack and after the last, pack(i) for each
+// pack's first.
 template <class One, class Many>
-PT_DEVICE void each_of_row(const T *row, int64_t n, int lane, int lanes, bool packed, One one, Many pack) {
+PT_DEVICE void each_of_row(const T *row, int64_t n, int lane, int lanes, bool packed, One one,
+                           Many pack) {
     int64_t head = packed ? (int64_t)((16 - (uint64_t)row % 16) % 16 / sizeof(T)) : n;
     if (head > n) head = n;
     const int64_t body = head + (n - head) / V * V;
@@ -82,10 +90,12 @@ template <bool BLOCK> PT_DEVICE void rows(const LossArgs &a) {
                 PT_UNROLL for (int v = 0; v < V; v++) x[v] = up(p.v[v]);
                 add_exps<V>(e, x);
             });
-        e = BLOCK ? block_reduce(e, MergeExpSums(), no_exp_sum<C>()) : warp_reduce(e, MergeExpSums());
+        e = BLOCK ? block_reduce(e, MergeExpSums(), no_exp_sum<C>())
+                  : warp_reduce(e, MergeExpSums());
         double smooth = 0;
         if (a.smoothing > 0) {
-            for (int64_t c = lane; c < a.classes; c += lanes) smooth += weight_of(a, c) * ((double)up(row[c]) - (double)e.top);
+            for (int64_t c = lane; c < a.classes; c += lanes)
+                smooth += weight_of(a, c) * ((double)up(row[c]) - (double)e.top);
             smooth = BLOCK ? block_reduce(smooth, plus(), 0.0) : warp_reduce(smooth, plus());
         }
         if (lane == 0) finish(a, s, e, smooth);
@@ -109,7 +119,8 @@ PT_DEVICE void columns(const LossArgs &a) {
         }
         double smooth = 0;
         if (a.smoothing > 0)
-            for (c = 0; c < a.classes; c++) smooth += weight_of(a, c) * ((double)up(column[c * a.inner.by]) - (double)e.top);
+            for (c = 0; c < a.classes; c++)
+                smooth += weight_of(a, c) * ((double)up(column[c * a.inner.by]) - (double)e.top);
         finish(a, s, e, smooth);
     }
 }
@@ -122,13 +133,16 @@ PT_DEVICE void nll(const LossArgs &a) {
     }
 }
 
-// Over samples: the sums of their losses and weights, of which the results are made. a.a: the reduction; a.b: the
-// weights' sum has the type of the loss, not that of computation.
+// Over samples: the sums of their losses and weights, of which the results are made. a.a: the
+// reduction; a.b: the weights' sum has the type of the loss, not that of computation.
 struct Total {
     typedef Pair<double, double> State;
     static PT_DEVICE_MEMBER State identity(const ReduceArgs &, int64_t) { return {0, 0}; }
-    static PT_DEVICE_MEMBER State merge(State x, State y) { return {x.first + y.first, x.second + y.second}; }
-    static PT_DEVICE_MEMBER void add(State &s, const State *x, int n, int64_t, int64_t, const ReduceArgs &) {
+    static PT_DEVICE_MEMBER State merge(State x, State y) {
+        return {x.first + y.first, x.second + y.second};
+    }
+    static PT_DEVICE_MEMBER void add(State &s, const State *x, int n, int64_t, int64_t,
+                                     const ReduceArgs &) {
         for (int i = 0; i < n; i++) s = merge(s, x[i]);
     }
     static PT_DEVICE_MEMBER void store(const ReduceArgs &a, int64_t, State s) {
@@ -141,17 +155,21 @@ typedef TwoTensors<double, double> LossesAndWeights;
 
 // d loss / d (a sample's loss)
 PT_DEVICE double scale_of(const LossArgs &a, int64_t s) {
-    const double g = load_from<double>(a.g + (a.reduction == 0 ? s * size_of(a.g_dtype) : 0), a.g_dtype);
+    const double g =
+        load_from<double>(a.g + (a.reduction == 0 ? s * size_of(a.g_dtype) : 0), a.g_dtype);
     return a.reduction == 1 ? g / load_from<double>(a.total, a.total_dtype) : g;
 }
 
-// (1 - e) w_t (p_c - [c = t]) + e / C (p_c W - w_c), scaled; p = exp(x - lse), W = the sum of weights
+// (1 - e) w_t (p_c - [c = t]) + e / C (p_c W - w_c), scaled; p = exp(x - lse), W = the sum of
+// weights
 template <bool SMOOTH> struct Entropy {
     C lse, factor, hit, even;
     int64_t t;
-    PT_DEVICE_MEMBER Entropy(const LossArgs &a, int64_t s) : lse(0), factor(0), hit(0), even(0), t(class_of(a, s)) {
+    PT_DEVICE_MEMBER Entropy(const LossArgs &a, int64_t s)
+        : lse(0), factor(0), hit(0), even(0), t(class_of(a, s)) {
         if (t < 0) return;
-        const double w = (1 - a.smoothing) * weight_of(a, t), e = a.smoothing / (double)a.classes, scale = scale_of(a, s);
+        const double w = (1 - a.smoothing) * weight_of(a, t), e = a.smoothing / (double)a.classes,
+                     scale = scale_of(a, s);
         lse = (C)load_from<double>(a.lse_in + s * size_of(a.lse_dtype), a.lse_dtype);
         factor = (C)(scale * (w + (SMOOTH ? e * a.weight_sum[0] : 0)));
         hit = (C)(scale * w);
@@ -171,7 +189,9 @@ struct Likelihood {
     PT_DEVICE_MEMBER Likelihood(const LossArgs &a, int64_t s) : hit(0), t(class_of(a, s)) {
         if (t >= 0) hit = (C)(-weight_of(a, t) * scale_of(a, s));
     }
-    PT_DEVICE_MEMBER C operator()(const LossArgs &, C, int64_t, bool own) const { return own ? hit : C(0); }
+    PT_DEVICE_MEMBER C operator()(const LossArgs &, C, int64_t, bool own) const {
+        return own ? hit : C(0);
+    }
 };
 
 // As rows().
@@ -188,7 +208,9 @@ template <class G, bool BLOCK> PT_DEVICE void gradient_rows(const LossArgs &a) {
                 Elements<T, V> p, r;
                 if (a.x) p = load_pack<V>(x + i);
                 const int own = (uint64_t)(g.t - i) < (uint64_t)V ? (int)(g.t - i) : -1;
-                PT_UNROLL for (int v = 0; v < V; v++) r.v[v] = down<T>(g(a, a.x ? C(up(p.v[v])) : C(0), i + v, v == own));
+                PT_UNROLL
+                for (int v = 0; v < V; v++)
+                    r.v[v] = down<T>(g(a, a.x ? C(up(p.v[v])) : C(0), i + v, v == own));
                 store_pack<V>(out + i, r);
             });
     }
@@ -196,13 +218,15 @@ template <class G, bool BLOCK> PT_DEVICE void gradient_rows(const LossArgs &a) {
 
 // A thread for some classes (of blockIdx.y) of a sample: neighbouring samples are neighbours.
 template <class G> PT_DEVICE void gradient_columns(const LossArgs &a) {
-    const int64_t begin = blockIdx.y * a.each, end = begin + a.each < a.classes ? begin + a.each : a.classes;
+    const int64_t begin = blockIdx.y * a.each,
+                  end = begin + a.each < a.classes ? begin + a.each : a.classes;
     PT_GRID_STRIDE(s, a.samples) {
         const G g(a, s);
         const int64_t first = place(a, s, 0);
         for (int64_t c = begin; c < end; c++) {
             const int64_t i = first + c * a.inner.by;
-            reinterpret_cast<T *>(a.out)[i] = down<T>(g(a, a.x ? C(up(reinterpret_cast<const T *>(a.x)[i])) : C(0), c, c == g.t));
+            reinterpret_cast<T *>(a.out)[i] =
+                down<T>(g(a, a.x ? C(up(reinterpret_cast<const T *>(a.x)[i])) : C(0), c, c == g.t));
         }
     }
 }

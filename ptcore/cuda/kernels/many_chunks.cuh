@@ -1,4 +1,5 @@
-// Of kernels over many tensors at once: a block takes one chunk after another and looks up the tensor that it lies in.
+// Of kernels over many tensors at once: a block takes one chunk after another and looks up the
+// tensor that it lies in.
 #pragma once
 #include "many_args.h"
 #include "pack.cuh"
@@ -19,10 +20,13 @@ PT_DEVICE const uint64_t *record_of(const ManyArgs &a, int64_t chunk) {
     return a.records + low * a.words;
 }
 
-// For all elements of a chunk f(x): x[k] is that of operand k. The first WRITTEN operands are stored.
-template <int OPERANDS, int WRITTEN, class F> PT_DEVICE void over_chunk(const uint64_t *record, int64_t chunk, F f) {
+// For all elements of a chunk f(x): x[k] is that of operand k. The first WRITTEN operands are
+// stored.
+template <int OPERANDS, int WRITTEN, class F> PT_DEVICE void over_chunk(const uint64_t *record,
+                                                                        int64_t chunk, F f) {
     constexpr int V = vector_of<T>::size;
-    const int64_t begin = (chunk - (int64_t)record[0]) * PT_MANY_CHUNK, left = (int64_t)record[1] - begin;
+    const int64_t begin = (chunk - (int64_t)record[0]) * PT_MANY_CHUNK,
+                  left = (int64_t)record[1] - begin;
     const int n = left < PT_MANY_CHUNK ? (int)left : PT_MANY_CHUNK;
     T *at[OPERANDS];
     uint64_t addresses = 0;
@@ -54,7 +58,8 @@ template <int OPERANDS, int WRITTEN, class F> PT_DEVICE void over_chunk(const ui
 }
 
 // What a kernel does for a chunk: make(record) is its f.
-template <int OPERANDS, int WRITTEN, class M> PT_DEVICE void over_chunks(const ManyArgs &a, M make) {
+template <int OPERANDS, int WRITTEN, class M> PT_DEVICE void over_chunks(const ManyArgs &a,
+                                                                         M make) {
     for (int64_t chunk = blockIdx.x; chunk < a.chunks; chunk += gridDim.x) {
         const uint64_t *record = record_of(a, chunk);
         over_chunk<OPERANDS, WRITTEN>(record, chunk, make(record));

@@ -1,4 +1,5 @@
-// Elements of x where a mask holds, one after another; and the way back, into a copy. PT_T: elements by their size.
+// Elements of x where a mask holds, one after another; and the way back, into a copy. PT_T:
+// elements by their size.
 #include "nonzero_base.cuh"
 #include "report.cuh"
 
@@ -13,13 +14,17 @@ PT_DEVICE void collect(const NonzeroArgs &a) {
         for (int j = threadIdx.x; j < many && first + j < a.expected; j += PT_NONZERO_THREADS)
             y[first + j] = x[piece * PT_NONZERO_PIECE + places[j]];
     });
-    PT_UNROLL_BY(1) for (int64_t i = a.counts[a.pieces] + thread_index(); i < a.expected; i += thread_count()) y[i] = T();
+    PT_UNROLL_BY(1)
+    for (int64_t i = a.counts[a.pieces] + thread_index(); i < a.expected; i += thread_count())
+        y[i] = T();
 }
 
 PT_DEVICE void scatter(const NonzeroArgs &a) {
-    const T *const x = reinterpret_cast<const T *>(a.x), *const source = reinterpret_cast<const T *>(a.source);
+    const T *const x = reinterpret_cast<const T *>(a.x), *const source =
+                                                             reinterpret_cast<const T *>(a.source);
     T *const y = reinterpret_cast<T *>(a.y);
-    __shared__ int from[PT_NONZERO_PIECE];      // which element of the source, counted in the piece; -1: none
+    __shared__ int
+        from[PT_NONZERO_PIECE];    // which element of the source, counted in the piece; -1: none
     each_piece<bool>(a, [&](int64_t piece, int64_t first, int many, const uint16_t *places) {
         const int64_t begin = piece * PT_NONZERO_PIECE, left = a.n - begin;
         const int n = left < PT_NONZERO_PIECE ? (int)left : PT_NONZERO_PIECE;

@@ -1,4 +1,5 @@
-// Products of integer matrices, which wrap; floats and complex numbers are cuBLAS's. Tiles of both operands in shared memory.
+// Products of integer matrices, which wrap; floats and complex numbers are cuBLAS's. Tiles of both
+// operands in shared memory.
 #include "base.cuh"
 #include "matmul_args.h"
 
@@ -14,8 +15,10 @@ PT_DEVICE void multiply(const MatmulArgs &g) {
     const PT_T *b = reinterpret_cast<const PT_T *>(g.b) + blockIdx.z * g.b_batch;
     uint64_t sum = 0;
     for (int64_t k = 0; k < g.k; k += TILE) {
-        left[row][column] = i < g.n && k + column < g.k ? a[i * g.a_row + (k + column) * g.a_column] : PT_T(0);
-        right[row][column] = k + row < g.k && j < g.m ? b[(k + row) * g.b_row + j * g.b_column] : PT_T(0);
+        left[row][column] =
+            i < g.n && k + column < g.k ? a[i * g.a_row + (k + column) * g.a_column] : PT_T(0);
+        right[row][column] =
+            k + row < g.k && j < g.m ? b[(k + row) * g.b_row + j * g.b_column] : PT_T(0);
         __syncthreads();
         for (int t = 0; t < TILE; t++) sum += (uint64_t)left[row][t] * (uint64_t)right[t][column];
         __syncthreads();

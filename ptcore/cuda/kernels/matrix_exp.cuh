@@ -5,7 +5,9 @@
 
 namespace {
 
-struct larger { PT_DEVICE_MEMBER double operator()(double x, double y) const { return x < y ? y : x; } };
+struct larger {
+    PT_DEVICE_MEMBER double operator()(double x, double y) const { return x < y ? y : x; }
+};
 
 }  // namespace
 
@@ -25,7 +27,8 @@ PT_KERNEL(exp_sums, MatrixExpArgs, a, 256) {
 // A block for each matrix.
 PT_KERNEL_SYNC(exp_squarings, MatrixExpArgs, a, 128) {
     double norm = 0;
-    for (int64_t j = threadIdx.x; j < a.order.by; j += 128) norm = larger()(norm, a.sums[blockIdx.x * a.order.by + j]);
+    for (int64_t j = threadIdx.x; j < a.order.by; j += 128)
+        norm = larger()(norm, a.sums[blockIdx.x * a.order.by + j]);
     norm = block_reduce(norm, larger(), 0.0);
     if (threadIdx.x) return;
     int squarings = norm < pt::infinity<double>() ? 0 : -1;
@@ -49,7 +52,8 @@ PT_KERNEL(exp_combine, MatrixExpArgs, a, 256) {
         int64_t rest = i;
         const int64_t column = take_rest(rest, a.order), row = take_rest(rest, a.order);
         T sum = T(R(column == row ? a.c0 : 0));
-        for (int k = 0; k < 3; k++) sum = sum + reinterpret_cast<const T *>(a.from[k])[i] * (R)a.c[k];
+        for (int k = 0; k < 3; k++)
+            sum = sum + reinterpret_cast<const T *>(a.from[k])[i] * (R)a.c[k];
         to[i] = a.add ? to[i] + sum : sum;
     }
 }
@@ -64,7 +68,8 @@ PT_KERNEL(exp_parts, MatrixExpArgs, a, 256) {
     }
 }
 
-// The square of those that are to be squared as often; at the end NaN for those that are not finite.
+// The square of those that are to be squared as often; at the end NaN for those that are not
+// finite.
 PT_KERNEL(exp_square, MatrixExpArgs, a, 256) {
     T *const to = reinterpret_cast<T *>(a.to);
     PT_GRID_STRIDE(i, a.n) {

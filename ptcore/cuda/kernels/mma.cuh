@@ -1,11 +1,12 @@
-// Products of small matrices by a warp: the tensor cores' instructions, which sm_80 and later have, and the loads that feed
-// them. Where the host compiles, the fragments' layouts of the PTX manual (7.3, "mma.m16n8k16", "ldmatrix") are followed
-// word by word, by exchanges within the warp.
+// Products of small matrices by a warp: the tensor cores' instructions, which sm_80 and later have,
+// and the loads that feed them. Where the host compiles, the fragments' layouts of the PTX manual
+// (7.3, "mma.m16n8k16", "ldmatrix") are followed word by word, by exchanges within the warp.
 //
 // Of a lane g = lane / 4 and t = lane % 4:
-//      A, 16 x 16: words 0 to 3 are columns 2 t and 2 t + 1 of row g, of row g + 8, and columns 2 t + 8 and + 9 of these
-//      B, 16 x 8: words 0 and 1 are rows 2 t, 2 t + 1 and 2 t + 8, 2 t + 9 of column g
-//      D, 16 x 8: numbers 0, 1 are columns 2 t, 2 t + 1 of row g, 2 and 3 those of row g + 8
+//      A, 16 x 16: words 0 to 3 are columns 2 t and 2 t + 1 of row g, of row g + 8, and columns 2 t
+//      + 8 and + 9 of these B, 16 x 8: words 0 and 1 are rows 2 t, 2 t + 1 and 2 t + 8, 2 t + 9 of
+//      column g D, 16 x 8: numbers 0, 1 are columns 2 t, 2 t + 1 of row g, 2 and 3 those of row g +
+//      8
 #pragma once
 #include "base.cuh"
 
@@ -20,17 +21,21 @@ PT_DEVICE Place place_of(const void *p) {
     return r;
 }
 
-// d += a b. Of floats A is 16 x 8 and B 8 x 8: words 0 to 3 are column t of row g and of row g + 8, and column t + 4 of these;
-// words 0 and 1 of B rows t and t + 4 of column g. They are multiplied with 11 bits, to which `rounded` rounds them.
+// d += a b. Of floats A is 16 x 8 and B 8 x 8: words 0 to 3 are column t of row g and of row g + 8,
+// and column t + 4 of these; words 0 and 1 of B rows t and t + 4 of column g. They are multiplied
+// with 11 bits, to which `rounded` rounds them.
 #  if __CUDA_ARCH__ >= 800
-#    define PT_MMA(E, shape) \
-    PT_DEVICE void multiply_add(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1, E) { \
-        asm volatile("mma.sync.aligned." shape " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" \
-                     : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) \
-                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1)); \
+#    define PT_MMA(E, shape)                                                                     \
+    PT_DEVICE void multiply_add(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1, \
+                                E) {                                                             \
+        asm volatile("mma.sync.aligned." shape                                                   \
+                     " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"          \
+                     : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])                            \
+                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));            \
     }
 #  else
-#    define PT_MMA(E, shape) PT_DEVICE void multiply_add(float (&)[4], const uint32_t (&)[4], uint32_t, uint32_t, E) {}
+#    define PT_MMA(E, shape) \
+    PT_DEVICE void multiply_add(float (&)[4], const uint32_t (&)[4], uint32_t, uint32_t, E) {}
 #  endif
 PT_MMA(half, "m16n8k16.row.col.f32.f16.f16.f32")
 PT_MMA(bfloat16, "m16n8k16.row.col.f32.bf16.bf16.f32")
@@ -47,9 +52,13 @@ PT_DEVICE uint32_t round_word(uint32_t x) {
 
 PT_DEVICE void round_16(Place p) {
     uint4 w;
-    asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];" : "=r"(w.x), "=r"(w.y), "=r"(w.z), "=r"(w.w) : "r"(p) : "memory");
-    asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};"
-                 :: "r"(p), "r"(round_word(w.x)), "r"(round_word(w.y)), "r"(round_word(w.z)), "r"(round_word(w.w)) : "memory");
+    asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(w.x), "=r"(w.y), "=r"(w.z), "=r"(w.w)
+                 : "r"(p)
+                 : "memory");
+    asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(p), "r"(round_word(w.x)),
+                 "r"(round_word(w.y)), "r"(round_word(w.z)), "r"(round_word(w.w))
+                 : "memory");
 }
 
 PT_DEVICE uint32_t load_word(Place p) {
@@ -61,7 +70,9 @@ PT_DEVICE uint32_t load_word(Place p) {
 // Two numbers as a word, the first in its lower half.
 PT_DEVICE uint32_t word_from(float first, float second, half) {
     uint32_t r;
-    asm("{ .reg .b16 x, y; cvt.rn.f16.f32 x, %1; cvt.rn.f16.f32 y, %2; mov.b32 %0, {x, y}; }" : "=r"(r) : "f"(first), "f"(second));
+    asm("{ .reg .b16 x, y; cvt.rn.f16.f32 x, %1; cvt.rn.f16.f32 y, %2; mov.b32 %0, {x, y}; }"
+        : "=r"(r)
+        : "f"(first), "f"(second));
     return r;
 }
 PT_DEVICE uint32_t word_from(float first, float second, bfloat16) {
@@ -72,8 +83,9 @@ PT_DEVICE uint32_t word_from(float first, float second, bfloat16) {
     return r;
 }
 
-// Four matrices of 8 x 8 elements of 2 bytes: lane 8 i + r says where row r of matrix i is, in shared memory. Word i of a
-// lane are the columns 2 t and 2 t + 1 of row g of matrix i; turned, rows 2 t and 2 t + 1 of column g.
+// Four matrices of 8 x 8 elements of 2 bytes: lane 8 i + r says where row r of matrix i is, in
+// shared memory. Word i of a lane are the columns 2 t and 2 t + 1 of row g of matrix i; turned,
+// rows 2 t and 2 t + 1 of column g.
 PT_DEVICE void load_matrices(uint32_t (&r)[4], Place row) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(row) : "memory");
@@ -83,11 +95,13 @@ PT_DEVICE void load_turned_matrices(uint32_t (&r)[4], Place row) {
                  : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(row) : "memory");
 }
 
-// 16 bytes to shared memory behind the thread's back, or 16 of 0. Copies are closed into groups; wait<n> waits until
-// at most n groups are under way.
+// 16 bytes to shared memory behind the thread's back, or 16 of 0. Copies are closed into groups;
+// wait<n> waits until at most n groups are under way.
 PT_DEVICE void copy_16(Place to, const void *from, bool here) {
 #  if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" :: "r"(to), "l"(from), "r"(here ? 16 : 0) : "memory");
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from),
+                 "r"(here ? 16 : 0)
+                 : "memory");
 #  endif
 }
 PT_DEVICE void close_copies() {
@@ -119,8 +133,8 @@ template <class E> PT_DEVICE uint32_t word_from(float first, float second, E) {
     return down<E>(first).bits | (uint32_t)down<E>(second).bits << 16;
 }
 
-// What a lane's rows g of A and columns 2 t and 2 t + 1 of B are made of: the fragments of other lanes. None goes on before
-// all have read.
+// What a lane's rows g of A and columns 2 t and 2 t + 1 of B are made of: the fragments of other
+// lanes. None goes on before all have read.
 struct Fragments { uint32_t a[4], b[2]; };
 struct Needed {
     const Fragments *rows[4], *columns[2][4];
@@ -128,13 +142,15 @@ struct Needed {
         const int lane = threadIdx.x & 31, g = lane / 4, t = lane % 4;
         for (int i = 0; i < 4; i++) {
             rows[i] = __shfl_sync(0xffffffffu, &mine, 4 * g + i);
-            for (int c = 0; c < 2; c++) columns[c][i] = __shfl_sync(0xffffffffu, &mine, 4 * (2 * t + c) + i);
+            for (int c = 0; c < 2; c++)
+                columns[c][i] = __shfl_sync(0xffffffffu, &mine, 4 * (2 * t + c) + i);
         }
     }
     ~Needed() { __syncwarp(); }
 };
 
-// Two elements of a word for half types, one for floats: K of a step, and element k of it in the lane that has it.
+// Two elements of a word for half types, one for floats: K of a step, and element k of it in the
+// lane that has it.
 template <class E> struct Step {
     enum { K = 16 };
     static float number(uint32_t word, int k) { return element_of(word, k & 1, E()); }
@@ -146,7 +162,8 @@ template <> struct Step<float> {
     static int lane(int k) { return k % 4; }
 };
 
-template <class E> PT_DEVICE void multiply_add(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1, E) {
+template <class E> PT_DEVICE void multiply_add(float (&d)[4], const uint32_t (&a)[4], uint32_t b0,
+                                               uint32_t b1, E) {
     typedef Step<E> S;
     const Fragments mine = {{a[0], a[1], a[2], a[3]}, {b0, b1}};
     const Needed of(mine);
@@ -154,10 +171,13 @@ template <class E> PT_DEVICE void multiply_add(float (&d)[4], const uint32_t (&a
         for (int c = 0; c < 2; c++)
             for (int k = 0; k < S::K; k++) {
                 const int from = S::lane(k), half_of = k / (S::K / 2);
-                d[2 * down + c] += S::number(of.rows[from]->a[2 * half_of + down], k) * S::number(of.columns[c][from]->b[half_of], k);
+                d[2 * down + c] += S::number(of.rows[from]->a[2 * half_of + down], k) *
+                                   S::number(of.columns[c][from]->b[half_of], k);
             }
 }
-PT_DEVICE uint32_t round_word(uint32_t x) { return (x & 0x7f800000u) == 0x7f800000u ? x : x + 0x1000u; }
+PT_DEVICE uint32_t round_word(uint32_t x) {
+    return (x & 0x7f800000u) == 0x7f800000u ? x : x + 0x1000u;
+}
 PT_DEVICE void round_16(Place p) {
     assert(p % 16 == 0);
     uint32_t *const w = reinterpret_cast<uint32_t *>(p);
@@ -196,11 +216,12 @@ template <int N> PT_DEVICE void wait_for_copies() {}
 PT_DEVICE float exp2_fast(float x) { return exp2f(x); }
 #endif
 
-// Tiles of lines of HEAD elements of 2 bytes, 64, 128 or 256, begin at multiples of a line's bytes. A line's words of 16 bytes
-// lie in another order, word c of line r at place c ^ (r & 7), so that eight lines' words c are in different banks. Where a lane's
-// row of four matrices is, of the first words and lines: those from word c on, an even one, are at this ^ c << 4, those
-// further down at more. left_place: 16 lines, the next two matrices are the next word's. right_place: the second matrix is
-// the next word's, the last two are eight lines down.
+// Tiles of lines of HEAD elements of 2 bytes, 64, 128 or 256, begin at multiples of a line's bytes.
+// A line's words of 16 bytes lie in another order, word c of line r at place c ^ (r & 7), so that
+// eight lines' words c are in different banks. Where a lane's row of four matrices is, of the first
+// words and lines: those from word c on, an even one, are at this ^ c << 4, those further down at
+// more. left_place: 16 lines, the next two matrices are the next word's. right_place: the second
+// matrix is the next word's, the last two are eight lines down.
 template <int HEAD> PT_DEVICE Place left_place(Place tile) {
     const int lane = threadIdx.x & 31;
     return tile + (lane & 15) * HEAD * 2 + (((lane >> 4) ^ (lane & 7)) << 4);
@@ -217,7 +238,8 @@ PT_DEVICE void rounded(uint32_t (&r)[4], float) {
 
 // sum += words of A, 16 lines for each, times words of B, two neighbours' for each.
 template <class E, int DOWN, int ACROSS>
-PT_DEVICE void add_products(float (&sum)[DOWN][ACROSS][4], uint32_t (&a)[DOWN][4], uint32_t (&b)[ACROSS / 2][4]) {
+PT_DEVICE void add_products(float (&sum)[DOWN][ACROSS][4], uint32_t (&a)[DOWN][4],
+                            uint32_t (&b)[ACROSS / 2][4]) {
     PT_UNROLL for (int d = 0; d < DOWN; d++) rounded(a[d], E());
     PT_UNROLL for (int j = 0; j < ACROSS / 2; j++) rounded(b[j], E());
     PT_UNROLL for (int d = 0; d < DOWN; d++)
@@ -225,12 +247,14 @@ PT_DEVICE void add_products(float (&sum)[DOWN][ACROSS][4], uint32_t (&a)[DOWN][4
             multiply_add(sum[d][j], a[d], b[j / 2][j % 2 * 2], b[j / 2][j % 2 * 2 + 1], E());
 }
 
-// A tile whose lines are rows of B, or columns of A, of BYTES: words of A and of two neighbours in B, from line k and element
-// `first` on (multiples of what a step has, and of 16). Of floats, for which no instruction turns matrices, word c of line r
-// lies at place c ^ (r & 3) << 1: eight columns of four lines are in different banks.
+// A tile whose lines are rows of B, or columns of A, of BYTES: words of A and of two neighbours in
+// B, from line k and element `first` on (multiples of what a step has, and of 16). Of floats, for
+// which no instruction turns matrices, word c of line r lies at place c ^ (r & 3) << 1: eight
+// columns of four lines are in different banks.
 template <class E, int BYTES> struct Turned {
     Place left, right;
-    PT_DEVICE_MEMBER explicit Turned(Place tile) : left(right_place<BYTES / 2>(tile)), right(left_place<BYTES / 2>(tile)) {}
+    PT_DEVICE_MEMBER explicit Turned(Place tile)
+        : left(right_place<BYTES / 2>(tile)), right(left_place<BYTES / 2>(tile)) {}
     static PT_DEVICE_MEMBER int place(int line, int word) { return (word ^ (line & 7)) << 4; }
     PT_DEVICE_MEMBER void load_left(uint32_t (&r)[4], int shift, int k, int first) const {
         load_turned_matrices(r, ((left + shift) ^ (first / 8 << 4)) + k * BYTES);
@@ -245,15 +269,22 @@ template <int BYTES> struct Turned<float, BYTES> {
         const int lane = threadIdx.x & 31, g = lane / 4, t = lane % 4;
         at = tile + t * BYTES + (t << 5) + (g >> 2 << 4) + (g & 3) * 4;
     }
-    static PT_DEVICE_MEMBER int place(int line, int word) { return (word ^ ((line & 3) << 1)) << 4; }
-    PT_DEVICE_MEMBER void load(uint32_t (&r)[4], int shift, int k, int first, int down, int across) const {
+    static PT_DEVICE_MEMBER int place(int line, int word) {
+        return (word ^ ((line & 3) << 1)) << 4;
+    }
+    PT_DEVICE_MEMBER void load(uint32_t (&r)[4], int shift, int k, int first, int down,
+                               int across) const {
         PT_UNROLL for (int i = 0; i < 4; i++) {
             const int column = first + (i & across ? 8 : 0);
             r[i] = load_word(((at + shift) ^ (column / 4 << 4)) + (k + (i & down ? 4 : 0)) * BYTES);
         }
     }
-    PT_DEVICE_MEMBER void load_left(uint32_t (&r)[4], int shift, int k, int first) const { load(r, shift, k, first, 2, 1); }
-    PT_DEVICE_MEMBER void load_right(uint32_t (&r)[4], int shift, int k, int first) const { load(r, shift, k, first, 1, 2); }
+    PT_DEVICE_MEMBER void load_left(uint32_t (&r)[4], int shift, int k, int first) const {
+        load(r, shift, k, first, 2, 1);
+    }
+    PT_DEVICE_MEMBER void load_right(uint32_t (&r)[4], int shift, int k, int first) const {
+        load(r, shift, k, first, 1, 2);
+    }
 };
 
 }  // namespace

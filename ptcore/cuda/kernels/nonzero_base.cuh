@@ -1,5 +1,5 @@
-// Where the elements of a dense tensor are not zero, in order: pieces are counted, the counts summed, and a block goes through
-// a piece's places again. A thread has PT_NONZERO_EACH neighbours.
+// Where the elements of a dense tensor are not zero, in order: pieces are counted, the counts
+// summed, and a block goes through a piece's places again. A thread has PT_NONZERO_EACH neighbours.
 #pragma once
 #include "nonzero_args.h"
 #include "walk.cuh"
@@ -23,14 +23,16 @@ template <class E> PT_DEVICE unsigned hits(const NonzeroArgs &a, int64_t first) 
             PT_UNROLL for (int v = 0; v < V; v++) found |= (unsigned)truth(load(p.v, v)) << (k + v);
         }
     } else {
-        for (int k = 0; k < PT_NONZERO_EACH && first + k < a.n; k++) found |= (unsigned)truth(load(in, k)) << k;
+        for (int k = 0; k < PT_NONZERO_EACH && first + k < a.n; k++)
+            found |= (unsigned)truth(load(in, k)) << k;
     }
     return found;
 }
 
 template <class E> PT_DEVICE void count(const NonzeroArgs &a) {
     for (int64_t p = blockIdx.x; p < a.pieces; p += gridDim.x) {
-        int many = __popc(hits<E>(a, p * PT_NONZERO_PIECE + (int64_t)threadIdx.x * PT_NONZERO_EACH));
+        int many =
+            __popc(hits<E>(a, p * PT_NONZERO_PIECE + (int64_t)threadIdx.x * PT_NONZERO_EACH));
         many = block_reduce(many, plus(), 0);
         if (threadIdx.x == 0) a.counts[p] = many;
     }
@@ -41,7 +43,8 @@ PT_DEVICE void sum(const NonzeroArgs &a) {
     __shared__ int64_t warps[32];
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     const int64_t each = (a.pieces + PT_NONZERO_SUM_THREADS - 1) / PT_NONZERO_SUM_THREADS;
-    const int64_t begin = threadIdx.x * each, end = begin + each < a.pieces ? begin + each : a.pieces;
+    const int64_t begin = threadIdx.x * each,
+                  end = begin + each < a.pieces ? begin + each : a.pieces;
     int64_t mine = 0;
     for (int64_t p = begin; p < end; p++) mine += a.counts[p];
     const int64_t upto = running_sum(mine);
@@ -57,8 +60,9 @@ PT_DEVICE void sum(const NonzeroArgs &a) {
     if (threadIdx.x == PT_NONZERO_SUM_THREADS - 1) a.counts[a.pieces] = before;
 }
 
-// For each piece use(piece, first, many, places): `many` hits, the first of which is number `first` of all; places[j] says
-// which element of the piece hit j is. All threads of a block call; `places` stays until the next meeting of the block.
+// For each piece use(piece, first, many, places): `many` hits, the first of which is number `first`
+// of all; places[j] says which element of the piece hit j is. All threads of a block call; `places`
+// stays until the next meeting of the block.
 template <class E, class Use> PT_DEVICE void each_piece(const NonzeroArgs &a, Use use) {
     __shared__ uint16_t places[PT_NONZERO_PIECE];
     __shared__ int warps[PT_NONZERO_THREADS / 32];
@@ -75,7 +79,8 @@ template <class E, class Use> PT_DEVICE void each_piece(const NonzeroArgs &a, Us
             if (w < warp) at += warps[w];
             all += warps[w];
         }
-        for (; found; found &= found - 1) places[at++] = (uint16_t)(threadIdx.x * PT_NONZERO_EACH + __ffs((int)found) - 1);
+        for (; found; found &= found - 1)
+            places[at++] = (uint16_t)(threadIdx.x * PT_NONZERO_EACH + __ffs((int)found) - 1);
         __syncthreads();
         use(p, a.counts[p], all, places);
     }

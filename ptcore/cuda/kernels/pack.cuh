@@ -22,9 +22,11 @@ template <class T, int V> struct Elements { T v[V]; };
 #  define PT_ALIGNED(p, n) assert(reinterpret_cast<uintptr_t>(p) % (n) == 0)
 #endif
 
-// V neighbours of at most 16 bytes, at an address that is a multiple of their size; larger ones word by word.
+// V neighbours of at most 16 bytes, at an address that is a multiple of their size; larger ones
+// word by word.
 template <class T, int V> struct packs {
-    static constexpr int BYTES = sizeof(T) * V < 16 ? sizeof(T) * V : 16, WORDS = sizeof(T) * V / BYTES;
+    static constexpr int BYTES = sizeof(T) * V < 16 ? sizeof(T) * V : 16,
+                         WORDS = sizeof(T) * V / BYTES;
     typedef typename word_of<BYTES>::type word;
     static PT_DEVICE_MEMBER Elements<T, V> load(const T *p) {
         word w[WORDS];
@@ -43,13 +45,18 @@ template <class T, int V> struct packs {
 };
 template <int V> struct packs<bool, V> {        // whose memory may hold any byte
     static PT_DEVICE_MEMBER Elements<bool, V> load(const bool *p) {
-        const Elements<uint8_t, V> bytes = packs<uint8_t, V>::load(reinterpret_cast<const uint8_t *>(p));
+        const Elements<uint8_t, V> bytes =
+            packs<uint8_t, V>::load(reinterpret_cast<const uint8_t *>(p));
         Elements<bool, V> x;
         for (int v = 0; v < V; v++) x.v[v] = bytes.v[v] != 0;
         return x;
     }
 };
-template <int V, class T> PT_DEVICE Elements<T, V> load_pack(const T *p) { return packs<T, V>::load(p); }
-template <int V, class T> PT_DEVICE void store_pack(T *p, const Elements<T, V> &x) { packs<T, V>::store(p, x); }
+template <int V, class T> PT_DEVICE Elements<T, V> load_pack(const T *p) {
+    return packs<T, V>::load(p);
+}
+template <int V, class T> PT_DEVICE void store_pack(T *p, const Elements<T, V> &x) {
+    packs<T, V>::store(p, x);
+}
 
 }  // namespace

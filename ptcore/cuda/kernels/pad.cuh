@@ -1,4 +1,5 @@
-// Padding: a number everywhere, a tensor's own elements at its edges, and these added up where they came from.
+// Padding: a number everywhere, a tensor's own elements at its edges, and these added up where they
+// came from.
 #include "pack.cuh"
 #include "pad_args.h"
 
@@ -6,8 +7,8 @@ namespace {
 
 typedef PT_T T;
 
-// An output's place among the elements of one innermost line: its number there, the line's input and whether it has
-// one.
+// An output's place among the elements of one innermost line: its number there, the line's input
+// and whether it has one.
 struct Place {
     int64_t j, base;
     bool inside;
@@ -28,7 +29,8 @@ template <class I> PT_DEVICE Place place_of(const PadArgs &a, I k) {
     return p;
 }
 
-// Each thread has a few neighbours, so that there are as few divisions and stores; I counts all elements.
+// Each thread has a few neighbours, so that there are as few divisions and stores; I counts all
+// elements.
 template <class I> PT_DEVICE void constant(const PadArgs &a) {
     constexpr int V = vector_of<T>::size > 4 ? 4 : vector_of<T>::size;
     const PadAxis &inner = a.axis[a.ndim - 1];
@@ -62,7 +64,8 @@ template <class I> PT_DEVICE int64_t modulo(int64_t x, int64_t n) {
     return x < 0 && r ? n - r : r;
 }
 
-// Where place j of the padded dim comes from; pads of more than there is turn as often as they need.
+// Where place j of the padded dim comes from; pads of more than there is turn as often as they
+// need.
 template <class I> PT_DEVICE int64_t source(const PadAxis &a, int64_t j, int mode) {
     int64_t i = j - a.before;
     if (mode == PT_PAD_REPLICATE || a.small == 1) return i < 0 ? 0 : i < a.small ? i : a.small - 1;
@@ -93,7 +96,8 @@ template <class I> PT_DEVICE void edges(const PadArgs &a) {
         int64_t from = 0;
         for (int d = a.ndim - 1; d >= 0; d--) {
             const I q = rest / (I)a.axis[d].large;
-            from += source<I>(a.axis[d], (int64_t)(rest - q * (I)a.axis[d].large), a.mode) * a.axis[d].stride;
+            from += source<I>(a.axis[d], (int64_t)(rest - q * (I)a.axis[d].large), a.mode) *
+                    a.axis[d].stride;
             rest = q;
         }
         reinterpret_cast<T *>(a.out)[k] = reinterpret_cast<const T *>(a.x)[from];

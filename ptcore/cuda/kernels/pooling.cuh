@@ -1,5 +1,6 @@
-// Windows reduced to their maximum, with its position, or mean, and the mean's transpose; maxima also at random places. What
-// lies outside of the input belongs to no window. A result is gathered by one thread, in the order of the places.
+// Windows reduced to their maximum, with its position, or mean, and the mean's transpose; maxima
+// also at random places. What lies outside of the input belongs to no window. A result is gathered
+// by one thread, in the order of the places.
 #include "divide.cuh"
 #include "pooling_args.h"
 
@@ -19,7 +20,8 @@ struct Window {
 PT_DEVICE Window window_of(const PoolArgs &a, int d, int64_t o) {
     const PoolAxis &s = a.axis[d];
     Window w;
-    if (a.adaptive) w.start = divided(o * s.in.by, s.out), w.stop = ceil_div((o + 1) * s.in.by, s.out);
+    if (a.adaptive)
+        w.start = divided(o * s.in.by, s.out), w.stop = ceil_div((o + 1) * s.in.by, s.out);
     else {
         const int64_t first = o * s.stride.by - s.padding;
         w.start = first < 0 ? first + ceil_div(-first, s.dilation) * s.dilation.by : first;
@@ -48,16 +50,21 @@ PT_DEVICE const T *plane_of(const PoolArgs &a, int64_t plane) {
     return reinterpret_cast<const T *>(a.x) + plane * a.x_image + channel * a.x_channel;
 }
 
-// A window at a random place: where the sample of its plane puts it. Each result is rounded to T, so that the places are the
-// CPU's.
+// A window at a random place: where the sample of its plane puts it. Each result is rounded to T,
+// so that the places are the CPU's.
 PT_DEVICE Window random_window(const PoolArgs &a, int d, int64_t plane, int64_t o) {
     const PoolAxis &s = a.axis[d];
     const int64_t most = s.in.by - s.kernel, channel = take_rest(plane, a.channels);
-    const C sample = up(reinterpret_cast<const T *>(a.samples)[plane * a.sample_image + channel * a.sample_channel + s.sample]);
-    const C step = up(down<T>((C)s.step)), far = C(1e15);       // samples beyond [0, 1) are taken while steps can be told apart
-    const C end = up(down<T>(C(up(down<T>(C(sample + C(o)))) * step))), begin = up(down<T>(C(sample * step)));
+    const C sample = up(reinterpret_cast<const T *>(
+        a.samples)[plane * a.sample_image + channel * a.sample_channel + s.sample]);
+    const C step = up(down<T>((C)s.step)),
+            far = C(1e15);    // samples beyond [0, 1) are taken while steps can be told apart
+    const C end = up(down<T>(C(up(down<T>(C(sample + C(o)))) * step))),
+            begin = up(down<T>(C(sample * step)));
     const bool known = end < far && end > -far && begin < far && begin > -far;
-    const int64_t first = o == s.out.by - 1 ? most : known ? smaller(larger((int64_t)end - (int64_t)begin, 0), most) : 0;
+    const int64_t first = o == s.out.by - 1 ? most
+                          : known ? smaller(larger((int64_t)end - (int64_t)begin, 0), most)
+                                  : 0;
     return {first, first + s.kernel, s.kernel};
 }
 
@@ -72,7 +79,8 @@ template <bool RANDOM> PT_DEVICE void largest(const PoolArgs &a) {
         const Place p = place_of(a, i, false);
         const T *x = plane_of(a, p.plane);
         Window w[3];
-        for (int d = 0; d < 3; d++) w[d] = RANDOM ? random_window(a, d, p.plane, p.at[d]) : window_of(a, d, p.at[d]);
+        for (int d = 0; d < 3; d++)
+            w[d] = RANDOM ? random_window(a, d, p.plane, p.at[d]) : window_of(a, d, p.at[d]);
         T best = T();
         C most = C(0);
         int64_t place = -1;
@@ -91,7 +99,9 @@ template <bool RANDOM> PT_DEVICE void largest(const PoolArgs &a) {
     }
 }
 
-PT_DEVICE C share(const PoolArgs &a, int64_t number) { return C(a.divisor ? a.divisor : larger(1, number)); }
+PT_DEVICE C share(const PoolArgs &a, int64_t number) {
+    return C(a.divisor ? a.divisor : larger(1, number));
+}
 
 PT_DEVICE void mean(const PoolArgs &a) {
     PT_GRID_STRIDE(i, a.total) {
@@ -104,7 +114,8 @@ PT_DEVICE void mean(const PoolArgs &a) {
             for (int64_t v = w[1].start; v < w[1].stop; v++)
                 for (int64_t q = w[2].start; q < w[2].stop; q++)
                     sum = C(sum + up(x[u * a.axis[0].x + v * a.axis[1].x + q * a.axis[2].x]));
-        reinterpret_cast<T *>(a.out)[i] = down<T>(C(sum / share(a, w[0].number * w[1].number * w[2].number)));
+        reinterpret_cast<T *>(a.out)[i] =
+            down<T>(C(sum / share(a, w[0].number * w[1].number * w[2].number)));
     }
 }
 
@@ -116,7 +127,8 @@ PT_DEVICE Covering covering(const PoolArgs &a, int d, int64_t p) {
     const PoolAxis &s = a.axis[d];
     if (a.adaptive) return {divided(p * s.out.by, s.in), ceil_div((p + 1) * s.out.by, s.in) - 1};
     const int64_t from = p + s.padding - s.kernel + 1;
-    return {from > 0 ? ceil_div(from, s.stride) : 0, smaller(s.out.by - 1, divided(p + s.padding, s.stride))};
+    return {from > 0 ? ceil_div(from, s.stride) : 0,
+            smaller(s.out.by - 1, divided(p + s.padding, s.stride))};
 }
 
 PT_DEVICE void mean_transposed(const PoolArgs &a) {

@@ -33,7 +33,8 @@ PT_DEVICE double uniform_from(const pt::philox_block &b, int i, const RandomArgs
     const double v = pt::uniform_double(pt::word64(b.w, i)) * (a.b - a.a) + a.a;
     return v < a.b ? v : a.a;
 }
-template <class S> PT_DEVICE S uniform_from(const pt::philox_block &b, int i, const RandomArgs &a, S) {
+template <class S> PT_DEVICE S uniform_from(const pt::philox_block &b, int i, const RandomArgs &a,
+                                            S) {
     // Ends are of the dtype; the sum may round up to the upper one.
     const float lo = up(down<S>((float)a.a)), hi = up(down<S>((float)a.b));
     const float r = up(down<S>(pt::uniform_of(S(), b.w[i]) * (hi - lo) + lo));
@@ -45,8 +46,12 @@ PT_DEVICE pt::normal_pair<double> normals_from(const pt::philox_block &b, int, d
 PT_DEVICE pt::normal_pair<float> normals_from(const pt::philox_block &b, int i, float) {
     return pt::box_muller(b.w[i], b.w[i + 1]);
 }
-PT_DEVICE double exponential_from(const pt::philox_block &b, int i, double) { return pt::exponential_of(pt::word64(b.w, i)); }
-PT_DEVICE float exponential_from(const pt::philox_block &b, int i, float) { return pt::exponential_of(b.w[i]); }
+PT_DEVICE double exponential_from(const pt::philox_block &b, int i, double) {
+    return pt::exponential_of(pt::word64(b.w, i));
+}
+PT_DEVICE float exponential_from(const pt::philox_block &b, int i, float) {
+    return pt::exponential_of(b.w[i]);
+}
 
 struct Uniform {
     const RandomArgs &a;
@@ -71,7 +76,8 @@ struct Exponential {
     const RandomArgs &a;
     PT_DEVICE_MEMBER void operator()(const pt::philox_block &b, T *out) const {
         const C scale = (C)(1.0 / a.a);
-        PT_UNROLL for (int i = 0; i < EACH; i++) out[i] = down<T>(exponential_from(b, i, C()) * scale);
+        PT_UNROLL
+        for (int i = 0; i < EACH; i++) out[i] = down<T>(exponential_from(b, i, C()) * scale);
     }
 };
 
@@ -81,7 +87,8 @@ template <int N> PT_DEVICE void dropout(const RandomArgs &a) {
     const StreamPlace at = stream_place(a);
     const C scale = (C)(a.a == 1.0 ? 0.0 : 1.0 / (1.0 - a.a));
     const int64_t pieces = (a.n + MANY - 1) / MANY;
-    const bool aligned = (uint64_t)a.out % 16 == 0 && (uint64_t)a.in % 16 == 0 && (uint64_t)a.mask % MANY == 0;
+    const bool aligned =
+        (uint64_t)a.out % 16 == 0 && (uint64_t)a.in % 16 == 0 && (uint64_t)a.mask % MANY == 0;
     PT_GRID_STRIDE(k, pieces) {
         const T *in = reinterpret_cast<const T *>(a.in) + k * MANY;
         T *out = reinterpret_cast<T *>(a.out) + k * MANY;
@@ -115,15 +122,18 @@ PT_DEVICE void poisson(const RandomArgs &a) {
     const StreamPlace at = stream_place(a);
     PT_GRID_STRIDE(i, a.n) {
         const double mean = up(reinterpret_cast<const T *>(a.in)[i]);
-        reinterpret_cast<T *>(a.out)[i] = down<T>((C)pt::poisson_draw(mean, {at.seed, at.offset, (uint64_t)i, 0, 0, 0}));
+        reinterpret_cast<T *>(a.out)[i] =
+            down<T>((C)pt::poisson_draw(mean, {at.seed, at.offset, (uint64_t)i, 0, 0, 0}));
     }
 }
 
 PT_DEVICE void binomial(const RandomArgs &a) {
     const StreamPlace at = stream_place(a);
     PT_GRID_STRIDE(i, a.n) {
-        const double n = up(reinterpret_cast<const T *>(a.in)[i]), p = up(reinterpret_cast<const T *>(a.probability)[i]);
-        reinterpret_cast<T *>(a.out)[i] = down<T>((C)pt::binomial_draw(n, p, {at.seed, at.offset, (uint64_t)i, 0, 0, 0}));
+        const double n = up(reinterpret_cast<const T *>(a.in)[i]),
+                     p = up(reinterpret_cast<const T *>(a.probability)[i]);
+        reinterpret_cast<T *>(a.out)[i] =
+            down<T>((C)pt::binomial_draw(n, p, {at.seed, at.offset, (uint64_t)i, 0, 0, 0}));
     }
 }
 

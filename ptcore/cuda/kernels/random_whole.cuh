@@ -16,7 +16,9 @@ PT_DEVICE void bits(const RandomArgs &a) {
     PT_GRID_STRIDE(k, blocks) {
         const pt::philox_block b = pt::philox(at.seed, at.offset, (uint64_t)k, 0);
         for (int i = 0; i < each && k * each + i < a.n; i++) {
-            const uint64_t w = each == 2 ? pt::word64(b.w, i) : PT_TCODE == 0 ? b.w[i] & 1u : b.w[i];
+            const uint64_t w = each == 2       ? pt::word64(b.w, i)
+                               : PT_TCODE == 0 ? b.w[i] & 1u
+                                               : b.w[i];
             reinterpret_cast<Out *>(a.out)[k * each + i] = pt::element<uint64_t, Out>::cast(w);
         }
     }
@@ -27,7 +29,8 @@ PT_DEVICE void integers(const RandomArgs &a) {
     PT_GRID_STRIDE(i, a.n) {
         const pt::philox_block b = pt::philox(at.seed, at.offset, (uint64_t)i, 0);
         const uint64_t value = pt::below(a.range, b, at.seed, at.offset, (uint64_t)i);
-        reinterpret_cast<Out *>(a.out)[i] = pt::element<int64_t, Out>::cast((int64_t)((uint64_t)a.low + value));
+        reinterpret_cast<Out *>(a.out)[i] =
+            pt::element<int64_t, Out>::cast((int64_t)((uint64_t)a.low + value));
     }
 }
 
@@ -38,11 +41,14 @@ PT_DEVICE void chances(const RandomArgs &a) {
         const pt::philox_block b = pt::philox(at.seed, at.offset, (uint64_t)k, 0);
         for (int i = 0; i < 4 && 4 * k + i < a.n; i++) {
 #ifdef PT_U
-            const bool hit = (double)b.w[i] < (double)up(reinterpret_cast<const PT_U *>(a.in)[4 * k + i]) * 4294967296.0;
+            const bool hit =
+                (double)b.w[i] <
+                (double)up(reinterpret_cast<const PT_U *>(a.in)[4 * k + i]) * 4294967296.0;
 #else
             const bool hit = b.w[i] < a.threshold;
 #endif
-            reinterpret_cast<Out *>(a.out)[4 * k + i] = pt::element<uint8_t, Out>::cast((uint8_t)hit);
+            reinterpret_cast<Out *>(a.out)[4 * k + i] =
+                pt::element<uint8_t, Out>::cast((uint8_t)hit);
         }
     }
 }
@@ -52,7 +58,8 @@ PT_DEVICE void keep(const RandomArgs &a) {
     const uint64_t seed = (uint64_t)a.state[0], offset = (uint64_t)a.state[a.state_step];
     PT_GRID_STRIDE(k, (a.n + 3) / 4) {
         const pt::philox_block b = pt::philox(seed, offset, (uint64_t)k, 0);
-        for (int i = 0; i < 4 && 4 * k + i < a.n; i++) reinterpret_cast<uint8_t *>(a.out)[4 * k + i] = b.w[i] >= a.threshold;
+        for (int i = 0; i < 4 && 4 * k + i < a.n; i++)
+            reinterpret_cast<uint8_t *>(a.out)[4 * k + i] = b.w[i] >= a.threshold;
     }
 }
 

@@ -1,5 +1,5 @@
-// One step of a recurrent layer, after the product of its state and the weight: a thread for each cell. The formulas
-// are those of _ops/recurrent/recurrent.cpp.
+// One step of a recurrent layer, after the product of its state and the weight: a thread for each
+// cell. The formulas are those of _ops/recurrent/recurrent.cpp.
 #include "base.cuh"
 #include "recurrent_args.h"
 
@@ -61,17 +61,20 @@ PT_DEVICE void backward(const RecurrentArgs &a, uint32_t i) {
     const auto kept = [&](int k) { return of(a.kept, s.kept + k * n); };
     if (a.mode == PT_RNN_LSTM) {
         const C in = kept(0), forget = kept(1), g = kept(2), o = kept(3);
-        const C t = pt::tanh(of(a.values, i)), before = of(s.row < a.before ? a.earlier : a.first, i);
+        const C t = pt::tanh(of(a.values, i)),
+                before = of(s.row < a.before ? a.earlier : a.first, i);
         const C c = wide(a.cell, i) + of(a.g_cells, i) + d * o * (1 - t * t);
-        keep(a.d_gates, s.gates, n, c * g * in * (1 - in), c * before * forget * (1 - forget), c * in * (1 - g * g),
-             d * t * o * (1 - o));
+        keep(a.d_gates, s.gates, n, c * g * in * (1 - in), c * before * forget * (1 - forget),
+             c * in * (1 - g * g), d * t * o * (1 - o));
         wide(a.cell, i) = c * forget;
     } else if (a.mode == PT_RNN_GRU) {
         const C r = kept(0), z = kept(1), q = kept(2), p = kept(3);
         const C dq = d * (1 - z) * (1 - q * q), dr = dq * p * r * (1 - r);
         const C dz = d * (of(a.previous, i) - q) * z * (1 - z);
-        put(a.d_gates, s.gates, dr), put(a.d_gates, s.gates + n, dz), put(a.d_gates, s.gates + 2 * n, dq);
-        put(a.hidden, s.gates, dr), put(a.hidden, s.gates + n, dz), put(a.hidden, s.gates + 2 * n, dq * r);
+        put(a.d_gates, s.gates, dr), put(a.d_gates, s.gates + n, dz),
+            put(a.d_gates, s.gates + 2 * n, dq);
+        put(a.hidden, s.gates, dr), put(a.hidden, s.gates + n, dz),
+            put(a.hidden, s.gates + 2 * n, dq * r);
         wide(a.d, i) = d * z;
     } else {
         const C h = of(a.values, i);

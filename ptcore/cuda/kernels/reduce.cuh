@@ -1,13 +1,17 @@
 // The engine of reductions. An Op, at the elements that a source has, has
 //    State                                   trivially copyable, at most PT_REDUCE_STATE bytes
-//    static State identity(const ReduceArgs &a, int64_t output)              with what is known of the output
-//    static void add(State &s, const Element *x, int n, int64_t position, int64_t step, const ReduceArgs &a)
-//                                            n elements, the i-th at position + i * step of the reduced ones
+//    static State identity(const ReduceArgs &a, int64_t output)              with what is known of
+//    the output static void add(State &s, const Element *x, int n, int64_t position, int64_t step,
+//    const ReduceArgs &a)
+//                                            n elements, the i-th at position + i * step of the
+//                                            reduced ones
 //    static State merge(State x, State y)    in any order
-//    static void store(const ReduceArgs &a, int64_t output, State s)         if anything is stored but parts
-// Each output is reduced by 2**log2 neighbouring threads (reduce_rows), where the reduced elements are the near ones in
-// memory, or by a column of threads (reduce_columns), where neighbouring outputs are. Few outputs are cut into parts,
-// whose states reduce_finish merges. Results depend on shapes and on the number of multiprocessors only.
+//    static void store(const ReduceArgs &a, int64_t output, State s)         if anything is stored
+//    but parts
+// Each output is reduced by 2**log2 neighbouring threads (reduce_rows), where the reduced elements
+// are the near ones in memory, or by a column of threads (reduce_columns), where neighbouring
+// outputs are. Few outputs are cut into parts, whose states reduce_finish merges. Results depend on
+// shapes and on the number of multiprocessors only.
 #pragma once
 #include "divide.cuh"
 #include "pack.cuh"
@@ -20,10 +24,13 @@ template <class T> struct OneTensor {
     typedef T Element;
     enum { WIDTH = vector_of<T>::size };            // elements of a pack
     const T *first;
-    explicit PT_DEVICE_MEMBER OneTensor(const ReduceArgs &a) : first(static_cast<const T *>(a.in)) {}
+    explicit PT_DEVICE_MEMBER OneTensor(const ReduceArgs &a)
+        : first(static_cast<const T *>(a.in)) {}
     PT_DEVICE_MEMBER void move(int64_t by) { first += by; }
     PT_DEVICE_MEMBER T at(int64_t i) const { return load(first, i); }
-    template <int V> PT_DEVICE_MEMBER Elements<T, V> pack(int64_t i) const { return load_pack<V>(first + i); }
+    template <int V> PT_DEVICE_MEMBER Elements<T, V> pack(int64_t i) const {
+        return load_pack<V>(first + i);
+    }
     // How many elements lie before one with which packs may begin, of n that are neighbours.
     PT_DEVICE_MEMBER int64_t before_packs(int64_t n) const {
         const int64_t head = (int64_t)((16 - (uint64_t)first % 16) % 16 / sizeof(T));
@@ -44,7 +51,9 @@ template <class T, class U> struct TwoTensors {
     explicit PT_DEVICE_MEMBER TwoTensors(const ReduceArgs &a)
         : first(static_cast<const T *>(a.in)), second(static_cast<const U *>(a.in2)) {}
     PT_DEVICE_MEMBER void move(int64_t by) { first += by, second += by; }
-    PT_DEVICE_MEMBER Element at(int64_t i) const { return Element{load(first, i), load(second, i)}; }
+    PT_DEVICE_MEMBER Element at(int64_t i) const {
+        return Element{load(first, i), load(second, i)};
+    }
     template <int V> PT_DEVICE_MEMBER Elements<Element, V> pack(int64_t i) const {
         const Elements<T, V> x = load_pack<V>(first + i);
         const Elements<U, V> y = load_pack<V>(second + i);
@@ -54,7 +63,8 @@ template <class T, class U> struct TwoTensors {
     }
     // All, where no element begins a pack in both.
     PT_DEVICE_MEMBER int64_t before_packs(int64_t n) const {
-        const uint64_t x = (uint64_t)first / sizeof(T) % WIDTH, y = (uint64_t)second / sizeof(U) % WIDTH;
+        const uint64_t x = (uint64_t)first / sizeof(T) % WIDTH,
+                       y = (uint64_t)second / sizeof(U) % WIDTH;
         const int64_t head = x == y ? (int64_t)((WIDTH - x) % WIDTH) : n;
         return head < n ? head : n;
     }
@@ -63,16 +73,22 @@ template <class T, class U> struct TwoTensors {
 // Of an output's number, and of an element's among those of an output, the offset in elements.
 PT_DEVICE int64_t offset_among(const ReduceArgs &a, int first, int n, int64_t i) {
     int64_t offset = 0;
-    each_coordinate<1>(a.dims, first, n, i, [&](int64_t at, int d) { offset += at * a.strides[d]; });
+    each_coordinate<1>(a.dims, first, n, i,
+                       [&](int64_t at, int d) { offset += at * a.strides[d]; });
     return offset;
 }
-PT_DEVICE int64_t kept_offset(const ReduceArgs &a, int64_t i) { return offset_among(a, 0, a.kept, i); }
-PT_DEVICE int64_t reduced_offset(const ReduceArgs &a, int64_t i) { return offset_among(a, a.kept, a.reduced, i); }
+PT_DEVICE int64_t kept_offset(const ReduceArgs &a, int64_t i) {
+    return offset_among(a, 0, a.kept, i);
+}
+PT_DEVICE int64_t reduced_offset(const ReduceArgs &a, int64_t i) {
+    return offset_among(a, a.kept, a.reduced, i);
+}
 
-// Merges the states of groups of 2**log2 threads, at most the block; all threads of the block call. The first thread of
-// each group gets the result.
+// Merges the states of groups of 2**log2 threads, at most the block; all threads of the block call.
+// The first thread of each group gets the result.
 template <class Op> PT_DEVICE typename Op::State merge_group(typename Op::State s, int log2) {
-    for (int step = log2 > 5 ? 16 : (1 << log2) >> 1; step; step >>= 1) s = Op::merge(s, shuffle_xor(s, step));
+    for (int step = log2 > 5 ? 16 : (1 << log2) >> 1; step; step >>= 1)
+        s = Op::merge(s, shuffle_xor(s, step));
     if (log2 > 5) {
         __shared__ typename Op::State partial[PT_REDUCE_THREADS / 32];
         const int warp = threadIdx.x >> 5, warps = 1 << (log2 - 5);
@@ -86,14 +102,16 @@ template <class Op> PT_DEVICE typename Op::State merge_group(typename Op::State 
 }
 
 template <class Op> PT_DEVICE void put(const ReduceArgs &a, int64_t output, typename Op::State s) {
-    if (a.partial) static_cast<typename Op::State *>(a.partial)[blockIdx.y * a.outputs + output] = s;
+    if (a.partial)
+        static_cast<typename Op::State *>(a.partial)[blockIdx.y * a.outputs + output] = s;
     else Op::store(a, output, s);
 }
 
-// n elements of row that lie side by side: packs from the first address on that is a multiple of 16 bytes.
+// n elements of row that lie side by side: packs from the first address on that is a multiple of 16
+// bytes.
 template <class Op, class Source>
-PT_DEVICE void add_dense(typename Op::State &s, Source row, int64_t n, int64_t position, int lane, int lanes,
-                         const ReduceArgs &a) {
+PT_DEVICE void add_dense(typename Op::State &s, Source row, int64_t n, int64_t position, int lane,
+                         int lanes, const ReduceArgs &a) {
     typedef typename Source::Element T;
     constexpr int V = Source::WIDTH;
     int64_t head = 0;
@@ -111,7 +129,9 @@ PT_DEVICE void add_dense(typename Op::State &s, Source row, int64_t n, int64_t p
     for (; i + 3 * lanes < count; i += 4 * lanes) {
         Elements<T, V> x[4];
         PT_UNROLL for (int u = 0; u < 4; u++) x[u] = body.template pack<V>((i + u * lanes) * V);
-        PT_UNROLL for (int u = 0; u < 4; u++) Op::add(s, x[u].v, V, position + head + (i + u * lanes) * V, 1, a);
+        PT_UNROLL
+        for (int u = 0; u < 4; u++)
+            Op::add(s, x[u].v, V, position + head + (i + u * lanes) * V, 1, a);
     }
     for (; i < count; i += lanes) {
         const Elements<T, V> x = body.template pack<V>(i * V);
@@ -123,17 +143,18 @@ PT_DEVICE void add_dense(typename Op::State &s, Source row, int64_t n, int64_t p
     }
 }
 
-// Elements [begin, end) of those of an output, V side by side: one, or a pack where runs of the innermost dim have whole
-// ones (a.packed).
+// Elements [begin, end) of those of an output, V side by side: one, or a pack where runs of the
+// innermost dim have whole ones (a.packed).
 template <class Op, int V, class Source>
-PT_DEVICE void add_strided(typename Op::State &s, const Source &row, int64_t begin, int64_t end, int lane, int lanes,
-                           const ReduceArgs &a) {
+PT_DEVICE void add_strided(typename Op::State &s, const Source &row, int64_t begin, int64_t end,
+                           int lane, int lanes, const ReduceArgs &a) {
     typedef typename Source::Element T;
     const int64_t step = (int64_t)lanes * V;
     int64_t i = begin + lane * V;
     for (; i + 3 * step < end; i += 4 * step) {
         Elements<T, V> x[4];
-        PT_UNROLL for (int u = 0; u < 4; u++) x[u] = row.template pack<V>(reduced_offset(a, i + u * step));
+        PT_UNROLL
+        for (int u = 0; u < 4; u++) x[u] = row.template pack<V>(reduced_offset(a, i + u * step));
         if (V > 1) {
             PT_UNROLL for (int u = 0; u < 4; u++) Op::add(s, x[u].v, V, i + u * step, 1, a);
         } else {
@@ -150,10 +171,12 @@ PT_DEVICE void add_strided(typename Op::State &s, const Source &row, int64_t beg
 template <class Op, class Source> PT_DEVICE void reduce_rows(const ReduceArgs &a) {
     const int lanes = 1 << a.log2, lane = threadIdx.x & (lanes - 1), slot = threadIdx.x >> a.log2;
     const int slots = PT_REDUCE_THREADS >> a.log2;
-    const int64_t begin = blockIdx.y * a.chunk, end = begin + a.chunk < a.count ? begin + a.chunk : a.count;
-    for (int64_t base = (int64_t)blockIdx.x * slots; base < a.outputs; base += (int64_t)gridDim.x * slots) {
+    const int64_t begin = blockIdx.y * a.chunk,
+                  end = begin + a.chunk < a.count ? begin + a.chunk : a.count;
+    for (int64_t base = (int64_t)blockIdx.x * slots; base < a.outputs;
+         base += (int64_t)gridDim.x * slots) {
         const int64_t output = base + slot;
-        typename Op::State s = typename Op::State();        // of a thread without an output: nobody's
+        typename Op::State s = typename Op::State();    // of a thread without an output: nobody's
         if (output < a.outputs) {
             s = Op::identity(a, output);
             Source row(a);
@@ -172,16 +195,18 @@ template <class Op, class Source> PT_DEVICE void reduce_rows(const ReduceArgs &a
     }
 }
 
-// V outputs of a thread lie side by side: the innermost kept dim has stride 1 and a multiple of V elements, and all
-// other strides and the address are multiples of V elements.
+// V outputs of a thread lie side by side: the innermost kept dim has stride 1 and a multiple of V
+// elements, and all other strides and the address are multiples of V elements.
 template <class Op, class Source, int V> PT_DEVICE void reduce_columns(const ReduceArgs &a) {
     typedef typename Op::State State;
     typedef typename Source::Element T;
     __shared__ State partial[PT_REDUCE_THREADS * V];
     const int width = 1 << a.log2, x = threadIdx.x & (width - 1), y = threadIdx.x >> a.log2;
     const int height = PT_REDUCE_THREADS >> a.log2;
-    const int64_t begin = blockIdx.y * a.chunk, end = begin + a.chunk < a.count ? begin + a.chunk : a.count;
-    for (int64_t base = (int64_t)blockIdx.x * width * V; base < a.outputs; base += (int64_t)gridDim.x * width * V) {
+    const int64_t begin = blockIdx.y * a.chunk,
+                  end = begin + a.chunk < a.count ? begin + a.chunk : a.count;
+    for (int64_t base = (int64_t)blockIdx.x * width * V; base < a.outputs;
+         base += (int64_t)gridDim.x * width * V) {
         const int64_t output = base + x * V;
         State s[V];
         if (output < a.outputs) {
@@ -211,7 +236,8 @@ template <class Op, class Source, int V> PT_DEVICE void reduce_columns(const Red
                 for (int v = 0; v < V; v++) partial[((y - step) * width + x) * V + v] = s[v];
             __syncthreads();
             if (y < step)
-                for (int v = 0; v < V; v++) s[v] = Op::merge(s[v], partial[(y * width + x) * V + v]);
+                for (int v = 0; v < V; v++)
+                    s[v] = Op::merge(s[v], partial[(y * width + x) * V + v]);
         }
         if (y == 0 && output < a.outputs)
             for (int v = 0; v < V; v++) put<Op>(a, output + v, s[v]);
@@ -224,12 +250,14 @@ template <class Op> PT_DEVICE void reduce_finish(const ReduceArgs &a) {
     const int lanes = 1 << a.log2, lane = threadIdx.x & (lanes - 1), slot = threadIdx.x >> a.log2;
     const int slots = PT_REDUCE_THREADS >> a.log2;
     const State *states = static_cast<const State *>(a.in);
-    for (int64_t base = (int64_t)blockIdx.x * slots; base < a.outputs; base += (int64_t)gridDim.x * slots) {
+    for (int64_t base = (int64_t)blockIdx.x * slots; base < a.outputs;
+         base += (int64_t)gridDim.x * slots) {
         const int64_t output = base + slot;
         State s = State();
         if (output < a.outputs) {
             s = Op::identity(a, output);
-            for (int i = lane; i < (int)a.count; i += lanes) s = Op::merge(s, states[i * a.outputs + output]);
+            for (int i = lane; i < (int)a.count; i += lanes)
+                s = Op::merge(s, states[i * a.outputs + output]);
         }
         s = merge_group<Op>(s, a.log2);
         if (lane == 0 && output < a.outputs) Op::store(a, output, s);
@@ -238,17 +266,20 @@ template <class Op> PT_DEVICE void reduce_finish(const ReduceArgs &a) {
 
 }  // namespace
 
-// The kernels of an op at the elements of a source: name_rows, name_columns (one output a thread) and name_vectors
-// (several), which may leave parts, and name_finish.
+// The kernels of an op at the elements of a source: name_rows, name_columns (one output a thread)
+// and name_vectors (several), which may leave parts, and name_finish.
 #define PT_REDUCTION_ROWS(name, Source, Op) \
     static_assert(sizeof(Op::State) <= PT_REDUCE_STATE, "scratch memory is measured by this"); \
     PT_KERNEL_SYNC(name##_rows, ReduceArgs, a, PT_REDUCE_THREADS) { reduce_rows<Op, Source>(a); }
-#define PT_REDUCTION_COLUMNS(name, Source, Op) \
-    PT_KERNEL_SYNC(name##_columns, ReduceArgs, a, PT_REDUCE_THREADS) { reduce_columns<Op, Source, 1>(a); } \
-    PT_KERNEL_SYNC(name##_vectors, ReduceArgs, a, PT_REDUCE_THREADS) { \
+#define PT_REDUCTION_COLUMNS(name, Source, Op)                                       \
+    PT_KERNEL_SYNC(name##_columns, ReduceArgs, a, PT_REDUCE_THREADS) {               \
+        reduce_columns<Op, Source, 1>(a);                                            \
+    }                                                                                \
+    PT_KERNEL_SYNC(name##_vectors, ReduceArgs, a, PT_REDUCE_THREADS) {               \
         reduce_columns<Op, Source, (Source::WIDTH > 4 ? 4 : (int)Source::WIDTH)>(a); \
     }
 #define PT_REDUCTION_FINISH(name, Op) \
     PT_KERNEL_SYNC(name##_finish, ReduceArgs, a, PT_REDUCE_THREADS) { reduce_finish<Op>(a); }
-#define PT_REDUCTION(name, Source, Op) \
-    PT_REDUCTION_ROWS(name, Source, Op) PT_REDUCTION_COLUMNS(name, Source, Op) PT_REDUCTION_FINISH(name, Op)
+#define PT_REDUCTION(name, Source, Op)  \
+    PT_REDUCTION_ROWS(name, Source, Op) \
+    PT_REDUCTION_COLUMNS(name, Source, Op) PT_REDUCTION_FINISH(name, Op)

@@ -5,7 +5,9 @@
 namespace {
 
 // The larger or smaller one; NaN wins.
-template <bool MAX, class C> PT_DEVICE C of_two(C x, C y) { return x != x || (MAX ? x > y : x < y) ? x : y; }
+template <bool MAX, class C> PT_DEVICE C of_two(C x, C y) {
+    return x != x || (MAX ? x > y : x < y) ? x : y;
+}
 #if defined(__CUDACC_RTC__) && __CUDA_ARCH__ >= 800
 template <bool MAX> PT_DEVICE float of_two(float x, float y) {
     float r;
@@ -17,9 +19,12 @@ template <bool MAX> PT_DEVICE float of_two(float x, float y) {
 
 template <class T, bool MAX> struct Extreme {
     typedef typename opmath<T>::type State;
-    static PT_DEVICE_MEMBER State identity(const ReduceArgs &, int64_t) { return MAX ? least<State>() : greatest<State>(); }
+    static PT_DEVICE_MEMBER State identity(const ReduceArgs &, int64_t) {
+        return MAX ? least<State>() : greatest<State>();
+    }
     static PT_DEVICE_MEMBER State merge(State x, State y) { return of_two<MAX>(x, y); }
-    static PT_DEVICE_MEMBER void add(State &s, const T *x, int n, int64_t, int64_t, const ReduceArgs &) {
+    static PT_DEVICE_MEMBER void add(State &s, const T *x, int n, int64_t, int64_t,
+                                     const ReduceArgs &) {
         for (int i = 0; i < n; i++) s = merge(s, up(x[i]));
     }
     static PT_DEVICE_MEMBER void store(const ReduceArgs &a, int64_t output, State s) {

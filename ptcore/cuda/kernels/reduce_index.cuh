@@ -1,5 +1,6 @@
-// The index of the largest or smallest of PT_T's elements, the first of equal ones, and its value where that is asked
-// for (out the values, out2 the indices; out NULL: indices only). A NaN wins, the first one.
+// The index of the largest or smallest of PT_T's elements, the first of equal ones, and its value
+// where that is asked for (out the values, out2 the indices; out NULL: indices only). A NaN wins,
+// the first one.
 #include "reduce.cuh"
 
 namespace {
@@ -21,7 +22,8 @@ template <class T, bool MAX> struct Index {
         return x.index < y.index ? x : y;
     }
     // A thread meets its elements in rising order: only what is truly better replaces.
-    static PT_DEVICE_MEMBER void add(State &s, const T *x, int n, int64_t position, int64_t step, const ReduceArgs &) {
+    static PT_DEVICE_MEMBER void add(State &s, const T *x, int n, int64_t position, int64_t step,
+                                     const ReduceArgs &) {
         for (int i = 0; i < n; i++) {
             const C v = up(x[i]);
             if (s.index < 0 || (s.value == s.value && (better(v, s.value) || v != v)))

@@ -6,17 +6,23 @@ namespace {
 template <class T> struct LogSum {
     typedef typename opmath<T>::type C;
     struct State {
-        C top, sum;             // sum is 0 where top is no number or infinite: then top is the result
+        C top, sum;    // sum is 0 where top is no number or infinite: then top is the result
     };
     static PT_DEVICE_MEMBER bool special(C top) { return !pt::isfinite(top); }
-    static PT_DEVICE_MEMBER State identity(const ReduceArgs &, int64_t) { return State{-pt::infinity<C>(), C(0)}; }
-    static PT_DEVICE_MEMBER State merge(State x, State y) {
-        const bool first = x.top != x.top || x.top > y.top;     // values, as references would put both on the stack
-        const C top = first ? x.top : y.top, sum = first ? x.sum : y.sum, less = first ? y.sum : x.sum;
-        if (special(top)) return State{top, C(0)};
-        return State{top, sum + (less == C(0) ? C(0) : less * pt::exp((first ? y.top : x.top) - top))};
+    static PT_DEVICE_MEMBER State identity(const ReduceArgs &, int64_t) {
+        return State{-pt::infinity<C>(), C(0)};
     }
-    static PT_DEVICE_MEMBER void add(State &s, const T *x, int n, int64_t, int64_t, const ReduceArgs &) {
+    static PT_DEVICE_MEMBER State merge(State x, State y) {
+        const bool first =
+            x.top != x.top || x.top > y.top;    // values, as references would put both on the stack
+        const C top = first ? x.top : y.top, sum = first ? x.sum : y.sum,
+                less = first ? y.sum : x.sum;
+        if (special(top)) return State{top, C(0)};
+        return State{top,
+                     sum + (less == C(0) ? C(0) : less * pt::exp((first ? y.top : x.top) - top))};
+    }
+    static PT_DEVICE_MEMBER void add(State &s, const T *x, int n, int64_t, int64_t,
+                                     const ReduceArgs &) {
         C top = up(x[0]);
         PT_UNROLL for (int i = 1; i < n; i++) {
             const C v = up(x[i]);

@@ -1,11 +1,13 @@
-// The p-norm of |x|, x of PT_T, to PT_U: a.a is p. Sums are of float64, as the CPU's, so that the powers of no float32
-// overflow.
+// The p-norm of |x|, x of PT_T, to PT_U: a.a is p. Sums are of float64, as the CPU's, so that the
+// powers of no float32 overflow.
 #include "reduce.cuh"
 
 namespace {
 
 // Not inlined: pow is long and would stand in a kernel many times.
-PT_NOINLINE double power(double x, double p) { return p == 1 ? x : p == 0 ? double(x != 0) : pt::pow(x, p); }
+PT_NOINLINE double power(double x, double p) {
+    return p == 1 ? x : p == 0 ? double(x != 0) : pt::pow(x, p);
+}
 
 PT_DEVICE double square(double x) { return x * x; }
 PT_DEVICE double square(complex64 x) { return square((double)x.re) + square((double)x.im); }
@@ -18,13 +20,16 @@ enum { TWO, POWER, MOST, LEAST };       // of POWER, 0 and 1 are told apart wher
 
 template <class T, class U, int KIND> struct Norm {
     typedef double State;
-    static PT_DEVICE_MEMBER State identity(const ReduceArgs &, int64_t) { return KIND == LEAST ? pt::infinity<State>() : State(0); }
+    static PT_DEVICE_MEMBER State identity(const ReduceArgs &, int64_t) {
+        return KIND == LEAST ? pt::infinity<State>() : State(0);
+    }
     static PT_DEVICE_MEMBER State merge(State x, State y) {
         if (KIND == MOST) return x != x || x > y ? x : y;
         if (KIND == LEAST) return x != x || x < y ? x : y;
         return x + y;
     }
-    static PT_DEVICE_MEMBER void add(State &s, const T *x, int n, int64_t, int64_t, const ReduceArgs &a) {
+    static PT_DEVICE_MEMBER void add(State &s, const T *x, int n, int64_t, int64_t,
+                                     const ReduceArgs &a) {
         for (int i = 0; i < n; i++) {
             if (KIND == TWO) s += square(up(x[i]));
             else s = merge(s, KIND == POWER ? power(size_of(up(x[i])), a.a) : size_of(up(x[i])));

@@ -6,7 +6,9 @@ namespace {
 
 template <class T> struct ends {
     static constexpr bool is_signed = T(-1) < T(0);
-    static PT_DEVICE_MEMBER T least() { return is_signed ? T(uint64_t(1) << (8 * sizeof(T) - 1)) : T(0); }
+    static PT_DEVICE_MEMBER T least() {
+        return is_signed ? T(uint64_t(1) << (8 * sizeof(T) - 1)) : T(0);
+    }
     static PT_DEVICE_MEMBER T greatest() { return T(~least()); }
 };
 template <> struct ends<bool> {

@@ -1,5 +1,5 @@
-// sum, mean (PT_REDUCE_PRODUCT undefined) and prod, of PT_T to PT_U. Integers wrap in 64 bits, half types are added in
-// float, integers that become floats in double.
+// sum, mean (PT_REDUCE_PRODUCT undefined) and prod, of PT_T to PT_U. Integers wrap in 64 bits, half
+// types are added in float, integers that become floats in double.
 #include "reduce.cuh"
 
 namespace {
@@ -16,11 +16,15 @@ template <bool CONDITION, class A, class B> struct choose { typedef A type; };
 template <class A, class B> struct choose<false, A, B> { typedef B type; };
 
 template <class T, class U, bool PRODUCT> struct Fold {
-    typedef typename choose<is_integer<U>::value, uint64_t,
-                            typename choose<is_integer<T>::value, double, typename opmath<U>::type>::type>::type State;
-    static PT_DEVICE_MEMBER State identity(const ReduceArgs &, int64_t) { return State(PRODUCT ? 1 : 0); }
+    typedef typename choose<
+        is_integer<U>::value, uint64_t,
+        typename choose<is_integer<T>::value, double, typename opmath<U>::type>::type>::type State;
+    static PT_DEVICE_MEMBER State identity(const ReduceArgs &, int64_t) {
+        return State(PRODUCT ? 1 : 0);
+    }
     static PT_DEVICE_MEMBER State merge(State x, State y) { return PRODUCT ? x * y : x + y; }
-    static PT_DEVICE_MEMBER void add(State &s, const T *x, int n, int64_t, int64_t, const ReduceArgs &) {
+    static PT_DEVICE_MEMBER void add(State &s, const T *x, int n, int64_t, int64_t,
+                                     const ReduceArgs &) {
         for (int i = 0; i < n; i++) s = merge(s, static_cast<State>(up(x[i])));
     }
     static PT_DEVICE_MEMBER void store(const ReduceArgs &a, int64_t output, State s) {
@@ -29,7 +33,9 @@ template <class T, class U, bool PRODUCT> struct Fold {
 
 private:
     static PT_DEVICE_MEMBER uint64_t divided(uint64_t s, double) { return s; }
-    template <class S> static PT_DEVICE_MEMBER S divided(S s, double by) { return by == 1 ? s : s / S(by); }
+    template <class S> static PT_DEVICE_MEMBER S divided(S s, double by) {
+        return by == 1 ? s : s / S(by);
+    }
     static PT_DEVICE_MEMBER complex64 divided(complex64 s, double by) { return s / (float)by; }
     static PT_DEVICE_MEMBER complex128 divided(complex128 s, double by) { return s / by; }
 };

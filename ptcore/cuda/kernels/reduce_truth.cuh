@@ -13,7 +13,8 @@ template <class T> struct Truth {
     typedef int64_t State;              // how many are true
     static PT_DEVICE_MEMBER State identity(const ReduceArgs &, int64_t) { return 0; }
     static PT_DEVICE_MEMBER State merge(State x, State y) { return x + y; }
-    static PT_DEVICE_MEMBER void add(State &s, const T *x, int n, int64_t, int64_t, const ReduceArgs &) {
+    static PT_DEVICE_MEMBER void add(State &s, const T *x, int n, int64_t, int64_t,
+                                     const ReduceArgs &) {
         for (int i = 0; i < n; i++) s += truth(x[i]);
     }
     static PT_DEVICE_MEMBER void store(const ReduceArgs &a, int64_t output, State s) {

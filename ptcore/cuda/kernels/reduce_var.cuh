@@ -1,5 +1,6 @@
-// The variance of PT_T, complex numbers as pairs: a.a is the correction, a.b the number of elements. These are taken in
-// small groups, whose mean and squared deviations are merged into the state (Chan, Golub and LeVeque, 1979).
+// The variance of PT_T, complex numbers as pairs: a.a is the correction, a.b the number of
+// elements. These are taken in small groups, whose mean and squared deviations are merged into the
+// state (Chan, Golub and LeVeque, 1979).
 #include "reduce.cuh"
 
 namespace {
@@ -16,7 +17,9 @@ template <class T> struct Variance {
         C mean;
         R m2, n;
     };
-    static PT_DEVICE_MEMBER State identity(const ReduceArgs &, int64_t) { return State{C(R(0)), R(0), R(0)}; }
+    static PT_DEVICE_MEMBER State identity(const ReduceArgs &, int64_t) {
+        return State{C(R(0)), R(0), R(0)};
+    }
     static PT_DEVICE_MEMBER State merge(State x, State y) {
         if (y.n == R(0)) return x;
         if (x.n == R(0)) return y;
@@ -24,7 +27,8 @@ template <class T> struct Variance {
         const C d = y.mean - x.mean;
         return State{x.mean + d * share, x.m2 + y.m2 + squared(d) * (x.n * share), n};
     }
-    static PT_DEVICE_MEMBER void add(State &s, const T *x, int n, int64_t, int64_t, const ReduceArgs &) {
+    static PT_DEVICE_MEMBER void add(State &s, const T *x, int n, int64_t, int64_t,
+                                     const ReduceArgs &) {
         // around the first element, so that the sum of what is far from 0 loses nothing
         const C first = up(x[0]);
         C sum = C(R(0));

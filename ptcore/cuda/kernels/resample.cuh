@@ -1,6 +1,6 @@
-// Resampling along a dim: each result is made of one number (nearest), two (linear) or four (cubic). Positions are
-// worked out in the type computed in, step by step as on the CPU, since rounding decides there: no product is
-// contracted with what follows.
+// Resampling along a dim: each result is made of one number (nearest), two (linear) or four
+// (cubic). Positions are worked out in the type computed in, step by step as on the CPU, since
+// rounding decides there: no product is contracted with what follows.
 #include "divide.cuh"
 #include "resample_args.h"
 
@@ -15,10 +15,13 @@ PT_DEVICE float product(float x, float y) { return __fmul_rn(x, y); }
 PT_DEVICE double product(double x, double y) { return __dmul_rn(x, y); }
 
 PT_DEVICE E scale_of(const ResampleArgs &a) {
-    if (a.corners && a.mode >= PT_LINEAR) return a.large.by > 1 ? E(a.small.by - 1) / E(a.large.by - 1) : E(0);
+    if (a.corners && a.mode >= PT_LINEAR)
+        return a.large.by > 1 ? E(a.small.by - 1) / E(a.large.by - 1) : E(0);
     return a.factor > 0 ? E(1.0 / a.factor) : E(a.small.by) / E(a.large.by);
 }
-PT_DEVICE int64_t clamped(const ResampleArgs &a, int64_t i) { return i < 0 ? 0 : i < a.small.by ? i : a.small.by - 1; }
+PT_DEVICE int64_t clamped(const ResampleArgs &a, int64_t i) {
+    return i < 0 ? 0 : i < a.small.by ? i : a.small.by - 1;
+}
 
 struct Samples {
     int taps;
@@ -27,7 +30,8 @@ struct Samples {
 };
 PT_DEVICE Samples samples_of(const ResampleArgs &a, E scale, int64_t o) {
     if (a.mode == PT_NEAREST) return {1, clamped(a, (int64_t)product(E(o), scale)), E(0)};
-    if (a.mode == PT_NEAREST_EXACT) return {1, clamped(a, (int64_t)product(E(o) + E(0.5), scale)), E(0)};
+    if (a.mode == PT_NEAREST_EXACT)
+        return {1, clamped(a, (int64_t)product(E(o) + E(0.5), scale)), E(0)};
     E at = a.corners ? product(scale, E(o)) : product(scale, E(o) + E(0.5)) - E(0.5);
     if (a.mode == PT_LINEAR) {
         at = at < E(0) ? E(0) : at;
@@ -44,7 +48,10 @@ PT_DEVICE int64_t index(const ResampleArgs &a, const Samples &s, int k) {
 PT_DEVICE E weight(const Samples &s, int k) {
     if (s.taps == 1) return E(1);
     if (s.taps == 2) return k ? s.offset : E(1) - s.offset;
-    const E A = E(-0.75), x = k == 0 ? s.offset + 1 : k == 1 ? s.offset : k == 2 ? 1 - s.offset : 2 - s.offset;
+    const E A = E(-0.75), x = k == 0   ? s.offset + 1
+                              : k == 1 ? s.offset
+                              : k == 2 ? 1 - s.offset
+                                       : 2 - s.offset;
     if (k == 1 || k == 2) return ((A + 2) * x - (A + 3)) * x * x + 1;
     return ((A * x - 5 * A) * x + 8 * A) * x - 4 * A;
 }
@@ -64,8 +71,8 @@ PT_DEVICE void forward(const ResampleArgs &a) {
     }
 }
 
-// Positions never decrease: the results that a number takes part in follow each other, and halving finds the first of
-// them.
+// Positions never decrease: the results that a number takes part in follow each other, and halving
+// finds the first of them.
 PT_DEVICE void backward(const ResampleArgs &a) {
     const T *x = reinterpret_cast<const T *>(a.x);
     const E scale = scale_of(a);

@@ -1,25 +1,31 @@
-// Rows that are read once: each of the threads that share a row keeps its elements in registers, where they are 1, 2 or 4
-// packs, else in shared memory, where no other thread looks, so that they need no barrier.
+// Rows that are read once: each of the threads that share a row keeps its elements in registers,
+// where they are 1, 2 or 4 packs, else in shared memory, where no other thread looks, so that they
+// need no barrier.
 #pragma once
 #include "pack.cuh"
 
 namespace {
 
 struct Add { template <class C> PT_DEVICE_MEMBER C operator()(C x, C y) const { return x + y; } };
-struct Larger { template <class C> PT_DEVICE_MEMBER C operator()(C x, C y) const { return x > y ? x : y; } };
+struct Larger {
+    template <class C> PT_DEVICE_MEMBER C operator()(C x, C y) const { return x > y ? x : y; }
+};
 
 // The threads that share a row: 2**log2 neighbours, part of a warp or the block.
 struct Row {
     int lanes, lane, slot, slots;       // slot: which of the rows that the block works on at once
     PT_DEVICE_MEMBER explicit Row(int log2)
-        : lanes(1 << log2), lane(threadIdx.x & (lanes - 1)), slot(threadIdx.x >> log2), slots(blockDim.x >> log2) {}
+        : lanes(1 << log2), lane(threadIdx.x & (lanes - 1)), slot(threadIdx.x >> log2),
+          slots(blockDim.x >> log2) {}
     template <class C, class F> PT_DEVICE_MEMBER C all(C x, F combine, C identity) const {
         if (lanes > 32) return block_reduce(x, combine, identity);
         for (int step = lanes >> 1; step; step >>= 1) x = combine(x, shuffle_xor(x, step));
         return x;
     }
     template <class C> PT_DEVICE_MEMBER C sum(C x) const { return all(x, Add(), C(0)); }
-    template <class C> PT_DEVICE_MEMBER C largest(C x) const { return all(x, Larger(), -pt::infinity<C>()); }
+    template <class C> PT_DEVICE_MEMBER C largest(C x) const {
+        return all(x, Larger(), -pt::infinity<C>());
+    }
 };
 
 // What one thread keeps of a row: `count` elements, the k-th at [k * lanes].
@@ -39,12 +45,16 @@ template <class C, int V, int P> struct Registers {
 };
 
 // `which`: of several inputs. A pack's neighbours are at kept k, k + 1, ...
-template <class C> PT_DEVICE Kept<C> kept(C *memory, const Row &row, int count, int which, int inputs) {
-    return Kept<C>{memory + ((row.slot * inputs + which) * count) * row.lanes + row.lane, row.lanes, count};
+template <class C> PT_DEVICE Kept<C> kept(C *memory, const Row &row, int count, int which,
+                                          int inputs) {
+    return Kept<C>{memory + ((row.slot * inputs + which) * count) * row.lanes + row.lane, row.lanes,
+                   count};
 }
 
 // Of the k-th element that a thread keeps the place in the row, which is n or more for filling.
-PT_DEVICE int64_t place(const Row &row, int k, int v) { return ((int64_t)(k / v) * row.lanes + row.lane) * v + k % v; }
+PT_DEVICE int64_t place(const Row &row, int k, int v) {
+    return ((int64_t)(k / v) * row.lanes + row.lane) * v + k % v;
+}
 
 template <int V, class T, class C>
 PT_DEVICE void keep_packs(const Kept<C> &x, const Row &row, const T *from, int64_t n, C filling) {
@@ -58,14 +68,16 @@ PT_DEVICE void keep_packs(const Kept<C> &x, const Row &row, const T *from, int64
         for (int u = 0; u < AT_ONCE; u++) {
             const int64_t i = ((int64_t)(k / V + u) * row.lanes + row.lane) * V;
             if (k + u * V < x.count)
-                for (int v = 0; v < V; v++) x[k + u * V + v] = i < n ? static_cast<C>(up(p[u].v[v])) : filling;
+                for (int v = 0; v < V; v++)
+                    x[k + u * V + v] = i < n ? static_cast<C>(up(p[u].v[v])) : filling;
         }
     }
 }
 
 // Elements of a row: `packed` if they are neighbours, at addresses and of a number that packs fit.
 template <class T, class C>
-PT_DEVICE void keep(const Kept<C> &x, const Row &row, const T *from, int64_t step, int64_t n, bool packed, C filling) {
+PT_DEVICE void keep(const Kept<C> &x, const Row &row, const T *from, int64_t step, int64_t n,
+                    bool packed, C filling) {
     if (packed) {
         keep_packs<vector_of<T>::size>(x, row, from, n, filling);
         return;
@@ -77,7 +89,8 @@ PT_DEVICE void keep(const Kept<C> &x, const Row &row, const T *from, int64_t ste
 }
 
 template <class T, class C, int V, int P>
-PT_DEVICE void keep(Registers<C, V, P> &x, const Row &row, const T *from, int64_t, int64_t n, bool, C filling) {
+PT_DEVICE void keep(Registers<C, V, P> &x, const Row &row, const T *from, int64_t, int64_t n, bool,
+                    C filling) {
     Elements<T, V> p[P];
     PT_UNROLL for (int u = 0; u < P; u++) {
         const int64_t i = ((int64_t)u * row.lanes + row.lane) * V;
@@ -85,7 +98,8 @@ PT_DEVICE void keep(Registers<C, V, P> &x, const Row &row, const T *from, int64_
     }
     PT_UNROLL for (int u = 0; u < P; u++) {
         const bool here = ((int64_t)u * row.lanes + row.lane) * V < n;
-        PT_UNROLL for (int v = 0; v < V; v++) x[u * V + v] = here ? static_cast<C>(up(p[u].v[v])) : filling;
+        PT_UNROLL
+        for (int v = 0; v < V; v++) x[u * V + v] = here ? static_cast<C>(up(p[u].v[v])) : filling;
     }
 }
 
@@ -101,7 +115,8 @@ PT_DEVICE void put_row(T *to, const Row &row, Registers<C, V, P> &x, int64_t n, 
     }
 }
 
-template <class T, class C> PT_DEVICE void put_row(T *to, const Row &row, const Kept<C> &x, int64_t n, bool packed) {
+template <class T, class C> PT_DEVICE void put_row(T *to, const Row &row, const Kept<C> &x,
+                                                   int64_t n, bool packed) {
     constexpr int V = vector_of<T>::size;
     if (packed) {
         for (int k = 0; k < x.count; k += V) {

@@ -1,4 +1,5 @@
-// Running extremes with their positions (the last of equals wins, a NaN beats numbers), and the running log-sum-exp.
+// Running extremes with their positions (the last of equals wins, a NaN beats numbers), and the
+// running log-sum-exp.
 #include "scan.cuh"
 
 namespace {
@@ -17,7 +18,8 @@ struct Extreme {
         reinterpret_cast<T *>(a.out)[at] = x.value;
         a.positions[at] = x.position;
     }
-    template <int V> static PT_DEVICE_MEMBER void put_all(const ScanArgs &a, const Carry *x, int64_t at) {
+    template <int V> static PT_DEVICE_MEMBER void put_all(const ScanArgs &a, const Carry *x,
+                                                          int64_t at) {
         PT_UNROLL for (int k = 0; k < PT_SCAN_EACH; k++) put(a, x[k], at + k);
     }
 };
@@ -36,7 +38,7 @@ struct LogSum {
     static PT_DEVICE_MEMBER Carry of(T x, int64_t) { return Carry{(double)up(x), 1}; }
     static PT_DEVICE_MEMBER Carry join(const ScanArgs &, const Carry &x, const Carry &y) {
         if (x.top != x.top || y.top != y.top) return x.top != x.top ? x : y;
-        const bool first = x.top >= y.top;              // values, as references would put both on the stack
+        const bool first = x.top >= y.top;    // values, as references would put both on the stack
         const double top = first ? x.top : y.top, sum = first ? x.sum : y.sum;
         if (!pt::isfinite(top)) return Carry{top, sum};
         return Carry{top, sum + (first ? y.sum : x.sum) * pt::exp((first ? y.top : x.top) - top)};
@@ -45,7 +47,8 @@ struct LogSum {
         const double r = pt::isfinite(x.top) ? x.top + pt::log(x.sum) : x.top;
         reinterpret_cast<T *>(a.out)[at] = down<T>((opmath<T>::type)r);
     }
-    template <int V> static PT_DEVICE_MEMBER void put_all(const ScanArgs &a, const Carry *x, int64_t at) {
+    template <int V> static PT_DEVICE_MEMBER void put_all(const ScanArgs &a, const Carry *x,
+                                                          int64_t at) {
         PT_UNROLL for (int k = 0; k < PT_SCAN_EACH; k++) put(a, x[k], at + k);
     }
 };

@@ -1,7 +1,9 @@
-// A running combination along lines. Each line is cut into pieces: one kernel combines the elements of each piece, one the
-// pieces before each, and one writes. Where a line's elements are neighbours a block takes a piece (in tiles of PT_SCAN_TILE
-// elements), else a thread does, beside those of neighbouring lines. Short or many lines are one piece each, and need the
-// last kernel alone. A scan is a struct: Carry, `of(element, position)`, `join(a, earlier, later)`, `put(a, carry, place)`.
+// A running combination along lines. Each line is cut into pieces: one kernel combines the elements
+// of each piece, one the pieces before each, and one writes. Where a line's elements are neighbours
+// a block takes a piece (in tiles of PT_SCAN_TILE elements), else a thread does, beside those of
+// neighbouring lines. Short or many lines are one piece each, and need the last kernel alone. A
+// scan is a struct: Carry, `of(element, position)`, `join(a, earlier, later)`, `put(a, carry,
+// place)`.
 #pragma once
 #include "base.cuh"
 #include "scan_args.h"
@@ -9,7 +11,9 @@
 
 namespace {
 
-template <class S> PT_DEVICE typename S::Carry *carries_of(const ScanArgs &a) { return static_cast<typename S::Carry *>(a.carries); }
+template <class S> PT_DEVICE typename S::Carry *carries_of(const ScanArgs &a) {
+    return static_cast<typename S::Carry *>(a.carries);
+}
 
 // The piece of a line by one thread: neighbouring threads have neighbouring lines.
 template <class S, bool WRITE> PT_DEVICE void scan_by_thread(const ScanArgs &a) {
@@ -17,7 +21,8 @@ template <class S, bool WRITE> PT_DEVICE void scan_by_thread(const ScanArgs &a) 
     PT_GRID_STRIDE(i, a.lines.by * a.pieces.by) {
         int64_t piece = i;
         const int64_t line = take_rest(piece, a.lines);
-        const int64_t begin = piece * a.piece, end = begin + a.piece < a.length ? begin + a.piece : a.length;
+        const int64_t begin = piece * a.piece,
+                      end = begin + a.piece < a.length ? begin + a.piece : a.length;
         int64_t outer = line;
         const int64_t column = take_rest(outer, a.inner);
         int64_t at = (outer * a.length + begin) * a.inner.by + column;
@@ -26,7 +31,9 @@ template <class S, bool WRITE> PT_DEVICE void scan_by_thread(const ScanArgs &a) 
         const typename S::Element *in = reinterpret_cast<const typename S::Element *>(a.in);
         for (int64_t j = begin; j < end; j += PT_SCAN_EACH, at += PT_SCAN_EACH * a.inner.by) {
             Carry x[PT_SCAN_EACH];
-            PT_UNROLL for (int k = 0; k < PT_SCAN_EACH; k++)        // all are on their way before the first is used
+            PT_UNROLL
+            for (int k = 0; k < PT_SCAN_EACH;
+                 k++)    // all are on their way before the first is used
                 if (j + k < end) x[k] = S::of(load(in, at + k * a.inner.by), j + k);
             PT_UNROLL for (int k = 0; k < PT_SCAN_EACH; k++)
                 if (j + k < end) {
@@ -38,13 +45,14 @@ template <class S, bool WRITE> PT_DEVICE void scan_by_thread(const ScanArgs &a) 
     }
 }
 
-// Of a thread's value in a block, where those of the first `valid` threads count: what comes before it (if anything does),
-// and all of them.
+// Of a thread's value in a block, where those of the first `valid` threads count: what comes before
+// it (if anything does), and all of them.
 template <class S> struct Before {
     typename S::Carry before, all;
     bool any;
 };
-template <class S> PT_DEVICE Before<S> scan_block(const ScanArgs &a, const typename S::Carry &mine, int valid) {
+template <class S> PT_DEVICE Before<S> scan_block(const ScanArgs &a, const typename S::Carry &mine,
+                                                  int valid) {
     typedef typename S::Carry Carry;
     __shared__ Carry ends[PT_SCAN_THREADS / 32];
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, me = threadIdx.x;
@@ -58,7 +66,9 @@ template <class S> PT_DEVICE Before<S> scan_block(const ScanArgs &a, const typen
     __syncthreads();
     Before<S> r;
     r.any = me > 0;
-    r.before = shuffle_up(upto, 1);     // of a warp's first lane: what other warps have, which is all before it
+    r.before =
+        shuffle_up(upto,
+                   1);    // of a warp's first lane: what other warps have, which is all before it
     const int warps = (valid + 31) >> 5;
     Carry sum = ends[0];
     for (int w = 0; w < warps; w++) {
@@ -69,15 +79,18 @@ template <class S> PT_DEVICE Before<S> scan_block(const ScanArgs &a, const typen
     return r;
 }
 
-// PT_SCAN_TILE elements of a line by a block, from `begin` on, of which a thread has PT_SCAN_EACH neighbours. `sofar` is what
-// comes before them, where `any` does, and then what comes before the next.
-template <class S, bool WRITE> PT_DEVICE void scan_tile(const ScanArgs &a, int64_t line, int64_t begin, int64_t here,
+// PT_SCAN_TILE elements of a line by a block, from `begin` on, of which a thread has PT_SCAN_EACH
+// neighbours. `sofar` is what comes before them, where `any` does, and then what comes before the
+// next.
+template <class S, bool WRITE> PT_DEVICE void scan_tile(const ScanArgs &a, int64_t line,
+                                                        int64_t begin, int64_t here,
                                                         typename S::Carry &sofar, bool any) {
     typedef typename S::Carry Carry;
     typedef typename S::Element T;
     constexpr int V = 16 / sizeof(T) < PT_SCAN_EACH ? 16 / sizeof(T) : PT_SCAN_EACH;
     const int64_t position = begin + threadIdx.x * PT_SCAN_EACH, at = line * a.length + position;
-    const int left = (int)here - (int)threadIdx.x * PT_SCAN_EACH, n = left < PT_SCAN_EACH ? left : PT_SCAN_EACH;
+    const int left = (int)here - (int)threadIdx.x * PT_SCAN_EACH,
+              n = left < PT_SCAN_EACH ? left : PT_SCAN_EACH;
     const T *in = reinterpret_cast<const T *>(a.in) + at;
     Carry x[PT_SCAN_EACH];
     if (a.packed && n == PT_SCAN_EACH) {
@@ -120,7 +133,9 @@ template <class S, bool WRITE> PT_DEVICE void scan_by_block(const ScanArgs &a) {
         bool any = WRITE && piece;
         if (any) sofar = carries_of<S>(a)[i];
         for (int64_t begin = first; begin < end; begin += PT_SCAN_TILE, any = true)
-            scan_tile<S, WRITE>(a, line, begin, end - begin < PT_SCAN_TILE ? end - begin : PT_SCAN_TILE, sofar, any);
+            scan_tile<S, WRITE>(a, line, begin,
+                                end - begin < PT_SCAN_TILE ? end - begin : PT_SCAN_TILE, sofar,
+                                any);
         if (!WRITE && threadIdx.x == 0) carries_of<S>(a)[i] = sofar;
     }
 }
@@ -131,7 +146,8 @@ template <class S> PT_DEVICE void scan_carries_by_block(const ScanArgs &a) {
     for (int64_t line = blockIdx.x; line < a.lines.by; line += gridDim.x) {
         Carry upto;
         for (int64_t first = 0; first < a.pieces.by; first += PT_SCAN_TILE) {
-            const int64_t left = a.pieces.by - first, here = left < PT_SCAN_TILE ? left : PT_SCAN_TILE;
+            const int64_t left = a.pieces.by - first,
+                          here = left < PT_SCAN_TILE ? left : PT_SCAN_TILE;
             const int64_t mine = (int64_t)threadIdx.x * PT_SCAN_EACH;
             const int n = here - mine < PT_SCAN_EACH ? (int)(here - mine) : PT_SCAN_EACH;
             Carry *carries = carries_of<S>(a) + line * a.pieces.by + first + mine, x[PT_SCAN_EACH];
@@ -140,7 +156,8 @@ template <class S> PT_DEVICE void scan_carries_by_block(const ScanArgs &a) {
             Carry all = x[0];
             PT_UNROLL for (int k = 1; k < PT_SCAN_EACH; k++)
                 if (k < n) all = S::join(a, all, x[k]);
-            const Before<S> b = scan_block<S>(a, all, (int)((here + PT_SCAN_EACH - 1) / PT_SCAN_EACH));
+            const Before<S> b =
+                scan_block<S>(a, all, (int)((here + PT_SCAN_EACH - 1) / PT_SCAN_EACH));
             Carry before = upto;
             if (b.any) before = first ? S::join(a, upto, b.before) : b.before;
             PT_UNROLL for (int k = 0; k < PT_SCAN_EACH; k++)
@@ -174,11 +191,24 @@ template <class S> PT_DEVICE void scan_carries_by_thread(const ScanArgs &a) {
 }  // namespace
 
 // The kernels of a scan.
-#define PT_SCAN(name, ...) \
-    static_assert(sizeof(__VA_ARGS__::Carry) <= PT_SCAN_CARRY, "scratch memory is measured by this"); \
-    PT_KERNEL(name##_lines, ScanArgs, a, PT_SCAN_THREADS) { scan_by_thread<__VA_ARGS__, true>(a); } \
-    PT_KERNEL(name##_line_carries, ScanArgs, a, PT_SCAN_THREADS) { scan_by_thread<__VA_ARGS__, false>(a); } \
-    PT_KERNEL(name##_carries, ScanArgs, a, PT_SCAN_THREADS) { scan_carries_by_thread<__VA_ARGS__>(a); } \
-    PT_KERNEL_SYNC(name##_tiles, ScanArgs, a, PT_SCAN_THREADS) { scan_by_block<__VA_ARGS__, true>(a); } \
-    PT_KERNEL_SYNC(name##_tile_carries, ScanArgs, a, PT_SCAN_THREADS) { scan_by_block<__VA_ARGS__, false>(a); } \
-    PT_KERNEL_SYNC(name##_before, ScanArgs, a, PT_SCAN_THREADS) { scan_carries_by_block<__VA_ARGS__>(a); }
+#define PT_SCAN(name, ...)                                              \
+    static_assert(sizeof(__VA_ARGS__::Carry) <= PT_SCAN_CARRY,          \
+                  "scratch memory is measured by this");                \
+    PT_KERNEL(name##_lines, ScanArgs, a, PT_SCAN_THREADS) {             \
+        scan_by_thread<__VA_ARGS__, true>(a);                           \
+    }                                                                   \
+    PT_KERNEL(name##_line_carries, ScanArgs, a, PT_SCAN_THREADS) {      \
+        scan_by_thread<__VA_ARGS__, false>(a);                          \
+    }                                                                   \
+    PT_KERNEL(name##_carries, ScanArgs, a, PT_SCAN_THREADS) {           \
+        scan_carries_by_thread<__VA_ARGS__>(a);                         \
+    }                                                                   \
+    PT_KERNEL_SYNC(name##_tiles, ScanArgs, a, PT_SCAN_THREADS) {        \
+        scan_by_block<__VA_ARGS__, true>(a);                            \
+    }                                                                   \
+    PT_KERNEL_SYNC(name##_tile_carries, ScanArgs, a, PT_SCAN_THREADS) { \
+        scan_by_block<__VA_ARGS__, false>(a);                           \
+    }                                                                   \
+    PT_KERNEL_SYNC(name##_before, ScanArgs, a, PT_SCAN_THREADS) {       \
+        scan_carries_by_block<__VA_ARGS__>(a);                          \
+    }

@@ -1,6 +1,6 @@
-// Products and extremes gathered at the places of an index, in any order; each step rounds to the element type, NaN
-// wins among extremes. What no exchange of a word can change (complex128) is done by one thread for each line along
-// the dim.
+// Products and extremes gathered at the places of an index, in any order; each step rounds to the
+// element type, NaN wins among extremes. What no exchange of a word can change (complex128) is done
+// by one thread for each line along the dim.
 #include "atomic.cuh"
 #include "index_base.cuh"
 
@@ -50,7 +50,8 @@ PT_DEVICE void multiply_lines(const IndexArgs &a) {
             int64_t by;
             if (!moved(a, *reinterpret_cast<const int64_t *>(index), by)) continue;
             T *to = reinterpret_cast<T *>(a.data[1] + o.at[1] + by);
-            *to = product(*to, *reinterpret_cast<const T *>(a.data[0] + o.at[0] + k * a.line_strides[0]));
+            *to = product(*to, *reinterpret_cast<const T *>(a.data[0] + o.at[0] +
+                                                            k * a.line_strides[0]));
         }
     }
 }

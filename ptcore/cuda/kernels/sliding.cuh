@@ -1,4 +1,5 @@
-// Sliding windows of (planes, height, width) as columns, and columns added up where their windows stand.
+// Sliding windows of (planes, height, width) as columns, and columns added up where their windows
+// stand.
 #include "divide.cuh"
 #include "resample_args.h"
 
@@ -14,14 +15,17 @@ PT_DEVICE void unfold(const SlidingArgs &a) {
         for (int d = 1; d >= 0; d--) tap[d] = take_rest(rest, a.kernel[d]);
         bool inside = true;
         for (int d = 0; d < 2; d++) {
-            place[d] = (a.still[d] ? 0 : block[d] * a.stride[d].by) - a.padding[d] + tap[d] * a.dilation[d];
+            place[d] = (a.still[d] ? 0 : block[d] * a.stride[d].by) - a.padding[d] +
+                       tap[d] * a.dilation[d];
             inside = inside && place[d] >= 0 && place[d] < a.size[d].by;
         }
-        reinterpret_cast<T *>(a.out)[i] = inside ? x[(rest * a.size[0].by + place[0]) * a.size[1].by + place[1]] : T();
+        reinterpret_cast<T *>(a.out)[i] =
+            inside ? x[(rest * a.size[0].by + place[0]) * a.size[1].by + place[1]] : T();
     }
 }
 
-// The blocks [first, last] whose tap stands on a place: one or none, but with a stride of 0 all or none.
+// The blocks [first, last] whose tap stands on a place: one or none, but with a stride of 0 all or
+// none.
 struct Blocks {
     int64_t first, last;
 };
@@ -47,7 +51,8 @@ PT_DEVICE void fold(const SlidingArgs &a) {
                 const Blocks columns = blocks_at(a, 1, place[1], l);
                 for (int64_t r = rows.first; r <= rows.last; r++)
                     for (int64_t c = columns.first; c <= columns.last; c++) {
-                        const int64_t at = ((rest * a.kernel[0].by + k) * a.kernel[1].by + l) * a.blocks[0].by + r;
+                        const int64_t at =
+                            ((rest * a.kernel[0].by + k) * a.kernel[1].by + l) * a.blocks[0].by + r;
                         sum = C(sum + up(load(x, at * a.blocks[1].by + c)));
                     }
             }

@@ -1,8 +1,8 @@
-// softmax and its like: the four programs differ in PT_SOFTMAX_LOG and PT_SOFTMAX_BACKWARD. A row is kept in shared
-// memory by part of a warp or by a block (rows, wide). One that is too long for that is read twice by a block
-// (columns); where a row's elements are no neighbours, the threads of a warp take neighbouring rows. Too few of them
-// to fill the device are cut into parts: one kernel leaves the parts' states, which all blocks of the next one merge
-// (parts, split).
+// softmax and its like: the four programs differ in PT_SOFTMAX_LOG and PT_SOFTMAX_BACKWARD. A row
+// is kept in shared memory by part of a warp or by a block (rows, wide). One that is too long for
+// that is read twice by a block (columns); where a row's elements are no neighbours, the threads of
+// a warp take neighbouring rows. Too few of them to fill the device are cut into parts: one kernel
+// leaves the parts' states, which all blocks of the next one merge (parts, split).
 #include "divide.cuh"
 #include "exp_sum.cuh"
 #include "rows.cuh"
@@ -31,7 +31,8 @@ enum { INPUTS = 1 };
 // The inputs at row r; of a row that there is not, NULL.
 struct Inputs {
     const PT_T *first, *second;
-    PT_DEVICE_MEMBER Inputs(const SoftmaxArgs &a, int64_t r, bool here) : first(nullptr), second(nullptr) {
+    PT_DEVICE_MEMBER Inputs(const SoftmaxArgs &a, int64_t r, bool here)
+        : first(nullptr), second(nullptr) {
         if (!here) return;
         int64_t to[2] = {0, 0};
         each_coordinate<4>(a.dims, 0, a.ndim, r, [&](int64_t at, int d) {
@@ -59,7 +60,8 @@ PT_DEVICE void add(State &s, C g, C y) { s.sum += term(g, y); }
 PT_DEVICE State finished(State s) { return s; }
 PT_DEVICE C value(C g, C y, State s) { return result(g, y, s.sum); }
 
-template <class X> PT_DEVICE void kept_row(const SoftmaxArgs &a, int64_t r, bool here, const Row &row, X &g, X &y) {
+template <class X> PT_DEVICE void kept_row(const SoftmaxArgs &a, int64_t r, bool here,
+                                           const Row &row, X &g, X &y) {
     const int64_t n = here ? a.n : 0;
     const Inputs in(a, r, here);
     keep(g, row, in.first, a.step[0], n, a.packed, C(0));
@@ -84,7 +86,8 @@ PT_DEVICE C value(C x, C, State s) { return math::exp(x - s.top) * s.sum; }
 #endif
 
 // Filling is -infinity, whose exp is 0, or NaN where the whole row is.
-template <class X> PT_DEVICE void kept_row(const SoftmaxArgs &a, int64_t r, bool here, const Row &row, X &x, X &) {
+template <class X> PT_DEVICE void kept_row(const SoftmaxArgs &a, int64_t r, bool here,
+                                           const Row &row, X &x, X &) {
     const int64_t n = here ? a.n : 0;
     keep(x, row, Inputs(a, r, here).first, a.step[0], n, a.packed, -pt::infinity<C>());
     C top = -pt::infinity<C>(), sum = 0;
@@ -108,7 +111,8 @@ struct Merge { PT_DEVICE_MEMBER State operator()(State x, State y) const { retur
 PT_DEVICE C second(const PT_T *y, int64_t i) { return INPUTS > 1 ? up(y[i]) : C(0); }
 
 template <class X> PT_DEVICE void each_row(const SoftmaxArgs &a, const Row &row, X &x, X &y) {
-    for (int64_t base = (int64_t)blockIdx.x * row.slots; base < a.rows; base += (int64_t)gridDim.x * row.slots)
+    for (int64_t base = (int64_t)blockIdx.x * row.slots; base < a.rows;
+         base += (int64_t)gridDim.x * row.slots)
         kept_row(a, base + row.slot, base + row.slot < a.rows, row, x, y);
 }
 
@@ -118,7 +122,8 @@ template <int P> PT_DEVICE void rows_in_registers(const SoftmaxArgs &a) {
 }
 
 PT_DEVICE void kept_rows(const SoftmaxArgs &a, const Row &row, C *memory) {
-    Kept<C> x = kept(memory, row, a.count, 0, INPUTS), y = kept(memory, row, a.count, INPUTS - 1, INPUTS);
+    Kept<C> x = kept(memory, row, a.count, 0, INPUTS),
+            y = kept(memory, row, a.count, INPUTS - 1, INPUTS);
     each_row(a, row, x, y);
 }
 
@@ -128,9 +133,15 @@ PT_KERNEL_SYNC(PT_SOFTMAX(rows), SoftmaxArgs, a, PT_ROW_THREADS) {
     PT_DYNAMIC_SHARED(C, memory);
     kept_rows(a, Row(a.log2), memory);
 }
-PT_KERNEL_SYNC_BLOCKS(PT_SOFTMAX(one), SoftmaxArgs, a, PT_ROW_THREADS, 5 - INPUTS) { rows_in_registers<1>(a); }
-PT_KERNEL_SYNC_BLOCKS(PT_SOFTMAX(two), SoftmaxArgs, a, PT_ROW_THREADS, 6 - 2 * INPUTS) { rows_in_registers<2>(a); }
-PT_KERNEL_SYNC_BLOCKS(PT_SOFTMAX(four), SoftmaxArgs, a, PT_ROW_THREADS, 4 - INPUTS) { rows_in_registers<4>(a); }
+PT_KERNEL_SYNC_BLOCKS(PT_SOFTMAX(one), SoftmaxArgs, a, PT_ROW_THREADS, 5 - INPUTS) {
+    rows_in_registers<1>(a);
+}
+PT_KERNEL_SYNC_BLOCKS(PT_SOFTMAX(two), SoftmaxArgs, a, PT_ROW_THREADS, 6 - 2 * INPUTS) {
+    rows_in_registers<2>(a);
+}
+PT_KERNEL_SYNC_BLOCKS(PT_SOFTMAX(four), SoftmaxArgs, a, PT_ROW_THREADS, 4 - INPUTS) {
+    rows_in_registers<4>(a);
+}
 
 PT_KERNEL_SYNC(PT_SOFTMAX(wide), SoftmaxArgs, a, PT_WIDE_THREADS) {
     PT_DYNAMIC_SHARED(C, memory);
@@ -139,7 +150,8 @@ PT_KERNEL_SYNC(PT_SOFTMAX(wide), SoftmaxArgs, a, PT_WIDE_THREADS) {
 
 namespace {
 
-// A thread's column, shared with `height` threads of the block, and the elements of it that they take.
+// A thread's column, shared with `height` threads of the block, and the elements of it that they
+// take.
 struct Column {
     const SoftmaxArgs &a;
     int x, y, width, height;
@@ -161,7 +173,9 @@ struct Column {
         partial[threadIdx.x] = s;
         __syncthreads();
         for (int step = height >> 1; step; step >>= 1) {
-            if (y < step) partial[threadIdx.x] = merge(partial[threadIdx.x], partial[threadIdx.x + step * width]);
+            if (y < step)
+                partial[threadIdx.x] =
+                    merge(partial[threadIdx.x], partial[threadIdx.x + step * width]);
             __syncthreads();
         }
         return partial[x];
@@ -173,7 +187,8 @@ struct Column {
         PT_T *out = static_cast<PT_T *>(a.out) + outer * a.n * inner + column;
         s = finished(s);
         for (int64_t i = begin + y; i < end; i += height)
-            out[i * inner] = down<PT_T>(value(up(in.first[i * a.step[0]]), second(in.second, i * a.step[1]), s));
+            out[i * inner] =
+                down<PT_T>(value(up(in.first[i * a.step[0]]), second(in.second, i * a.step[1]), s));
     }
 };
 
@@ -182,7 +197,8 @@ struct Column {
 PT_KERNEL_SYNC(PT_SOFTMAX(columns), SoftmaxArgs, a, PT_ROW_THREADS) {
     __shared__ State partial[PT_ROW_THREADS];
     const Column c(a, 0, a.n);
-    for (int64_t base = (int64_t)blockIdx.x * c.width; base < a.rows; base += (int64_t)gridDim.x * c.width) {
+    for (int64_t base = (int64_t)blockIdx.x * c.width; base < a.rows;
+         base += (int64_t)gridDim.x * c.width) {
         const int64_t r = base + c.x;
         const State s = c.joined(r < a.rows ? c.state(r) : nothing(), partial);
         if (r < a.rows) c.put(r, s);

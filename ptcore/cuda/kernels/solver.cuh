@@ -1,4 +1,5 @@
-// What cuSOLVER leaves to do: triangles, identities, addresses of a batch, pivots, determinants, complex eigenvectors.
+// What cuSOLVER leaves to do: triangles, identities, addresses of a batch, pivots, determinants,
+// complex eigenvectors.
 #include "divide.cuh"
 #include "parts.cuh"
 #include "report.cuh"
@@ -12,9 +13,12 @@ template <class X> PT_DEVICE X mirrored(X x) { return x; }
 template <class X> PT_DEVICE pt::complex<X> mirrored(pt::complex<X> x) { return pt::conj(x); }
 
 // Its direction, 0 of 0.
-template <class X> PT_DEVICE X over(X x, double size) { return size == 0 ? X(0) : X((double)x / size); }
+template <class X> PT_DEVICE X over(X x, double size) {
+    return size == 0 ? X(0) : X((double)x / size);
+}
 template <class X> PT_DEVICE pt::complex<X> over(pt::complex<X> x, double size) {
-    return size == 0 ? pt::complex<X>(X(0)) : pt::complex<X>(X((double)x.re / size), X((double)x.im / size));
+    return size == 0 ? pt::complex<X>(X(0))
+                     : pt::complex<X>(X((double)x.re / size), X((double)x.im / size));
 }
 
 // A pivot, or 1 in the place of one that is no row.
@@ -66,7 +70,8 @@ PT_KERNEL(solver_conjugate, MatrixArgs, a, 256) {
 PT_KERNEL(solver_mark, MatrixArgs, a, 256) {
     const T *const data = reinterpret_cast<const T *>(a.data);
     PT_GRID_STRIDE(i, a.n)
-        if (!pt::isfinite(data[i])) atomicExch(reinterpret_cast<unsigned *>(a.infos + divided(i, a.per)), 1u);
+    if (!pt::isfinite(data[i]))
+        atomicExch(reinterpret_cast<unsigned *>(a.infos + divided(i, a.per)), 1u);
 }
 
 PT_KERNEL(solver_zero, MatrixArgs, a, 256) {
@@ -121,7 +126,8 @@ PT_KERNEL(solver_pivots, PivotArgs, a, 256) {
     }
 }
 
-// Of LDL: each matrix by one thread, as it depends on those before which of two negative ones is the first of a block.
+// Of LDL: each matrix by one thread, as it depends on those before which of two negative ones is
+// the first of a block.
 PT_KERNEL(solver_blocks, PivotArgs, a, 256) {
     PT_GRID_STRIDE(b, a.n)
         for (int64_t i = 0; i < a.length; i++) {
@@ -146,7 +152,8 @@ PT_KERNEL(solver_vectors, VectorArgs, a, 256) {
         int64_t b = i;
         const int64_t order = a.order.by, j = take_rest(b, a.order), row = take_rest(b, a.order);
         const R side = reinterpret_cast<const C *>(a.values)[b * order + j].im;
-        const int64_t first = side < 0 && j > 0 ? j - 1 : j;            // the second of a pair has the conjugate
+        const int64_t first =
+            side < 0 && j > 0 ? j - 1 : j;            // the second of a pair has the conjugate
         const R *const column = packed + b * order * order + first * order + row;
         const R im = side == 0 || first + 1 == order ? R(0) : column[order];
         reinterpret_cast<C *>(a.out)[i] = C(*column, side < 0 ? -im : im);

@@ -9,8 +9,11 @@ PT_DEVICE void open(const SortArgs &a) {
         int64_t line = i;
         const int64_t j = take_rest(line, a.size);
         // padding comes behind all by its position
-        put_entry(a, i, j < a.length ? ordered(a, load(reinterpret_cast<const T *>(a.in), place(a, line, j, a.length)))
-                                     : ~(uint64_t)0, j);
+        put_entry(a, i,
+                  j < a.length ? ordered(a, load(reinterpret_cast<const T *>(a.in),
+                                                 place(a, line, j, a.length)))
+                               : ~(uint64_t)0,
+                  j);
     }
 }
 
@@ -19,7 +22,8 @@ PT_DEVICE void close(const SortArgs &a) {
     const int64_t n = a.lines * a.kept.by;
     PT_GRID_STRIDE(i, n) {
         int64_t line = i;
-        const int64_t j = take_rest(line, a.kept), to = place(a, line, j, a.kept.by), at = line * a.size.by + j;
+        const int64_t j = take_rest(line, a.kept), to = place(a, line, j, a.kept.by),
+                      at = line * a.size.by + j;
         SortEntry e;
         if (a.brief) {
             const uint64_t word = static_cast<const uint64_t *>(a.entries)[at];
@@ -28,7 +32,8 @@ PT_DEVICE void close(const SortArgs &a) {
             e = static_cast<const SortEntry *>(a.entries)[at];
         }
         raw<T>::type x;
-        if (!element_of(a, &x, e.key)) x = reinterpret_cast<const raw<T>::type *>(a.in)[place(a, line, e.position, a.length)];
+        if (!element_of(a, &x, e.key))
+            x = reinterpret_cast<const raw<T>::type *>(a.in)[place(a, line, e.position, a.length)];
         reinterpret_cast<raw<T>::type *>(a.values)[to] = x;
         reinterpret_cast<int64_t *>(a.positions)[to] = e.position;
     }

@@ -1,5 +1,6 @@
-// The order of elements as that of whole numbers, and back: floats by their bits with the sign folded in, -0 equal to 0,
-// every NaN equal and greatest; complemented for descending order. A key has as many bits as an element.
+// The order of elements as that of whole numbers, and back: floats by their bits with the sign
+// folded in, -0 equal to 0, every NaN equal and greatest; complemented for descending order. A key
+// has as many bits as an element.
 #pragma once
 #include "divide.cuh"
 #include "sort_args.h"
@@ -12,8 +13,12 @@ template <class B> PT_DEVICE B folded(B bits) {
     const B sign = (B)((B)1 << (8 * sizeof(B) - 1));
     return bits & sign ? (B)~bits : (B)(bits | sign);
 }
-PT_DEVICE uint64_t key_of(float x) { return x != x ? ~(uint32_t)0 : folded(pt::to_bits(x == 0 ? 0.f : x)); }
-PT_DEVICE uint64_t key_of(double x) { return x != x ? ~(uint64_t)0 : folded(pt::to_bits(x == 0 ? 0. : x)); }
+PT_DEVICE uint64_t key_of(float x) {
+    return x != x ? ~(uint32_t)0 : folded(pt::to_bits(x == 0 ? 0.f : x));
+}
+PT_DEVICE uint64_t key_of(double x) {
+    return x != x ? ~(uint64_t)0 : folded(pt::to_bits(x == 0 ? 0. : x));
+}
 template <class H> PT_DEVICE uint64_t key_of_half(H x) {
     const float value = up(x);
     return value != value ? (uint16_t)~0 : folded((uint16_t)(value == 0 ? 0 : x.bits));
@@ -45,7 +50,9 @@ template <class X> PT_DEVICE bool of_key(X *x, uint64_t key) {
     *x = (X)(key ^ sign);
     return true;
 }
-PT_DEVICE bool of_key(pt::boolean *x, uint64_t key) { return of_key(reinterpret_cast<uint8_t *>(x), key); }
+PT_DEVICE bool of_key(pt::boolean *x, uint64_t key) {
+    return of_key(reinterpret_cast<uint8_t *>(x), key);
+}
 template <class X, class B> PT_DEVICE bool of_folded(X *x, B key) {
     const B bits = unfolded(key);
     memcpy((void *)x, (const void *)&bits, sizeof(B));

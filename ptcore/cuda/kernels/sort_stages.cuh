@@ -1,11 +1,12 @@
-// Sorting entries of a key and a position: short lines by a bitonic network in a block's shared memory (Batcher,
-// 1968), long ones by their digits of 8 bits, the lowest first. Of PT_T = int32 an entry is one word, a key of 32
-// bits above a position; of int64 it is a SortEntry.
+// Sorting entries of a key and a position: short lines by a bitonic network in a block's shared
+// memory (Batcher, 1968), long ones by their digits of 8 bits, the lowest first. Of PT_T = int32 an
+// entry is one word, a key of 32 bits above a position; of int64 it is a SortEntry.
 //
-// A digit takes three kernels: tiles count how often each digit occurs in them, the counts of a digit are summed over
-// the tiles of its line, and each tile puts its entries where those before them end. Within a tile warps have entries
-// that follow each other, so that equal digits keep their order; the tile is put into the order of its digits in shared
-// memory, so that neighbours there are written to neighbours.
+// A digit takes three kernels: tiles count how often each digit occurs in them, the counts of a
+// digit are summed over the tiles of its line, and each tile puts its entries where those before
+// them end. Within a tile warps have entries that follow each other, so that equal digits keep
+// their order; the tile is put into the order of its digits in shared memory, so that neighbours
+// there are written to neighbours.
 #include "divide.cuh"
 #include "sort_args.h"
 
@@ -27,22 +28,32 @@ PT_DEVICE Entry last() { return Entry{~(uint64_t)0, 0}; }
 PT_DEVICE unsigned digit_of(const Entry &e, int shift) { return (unsigned)(e.key >> shift) & 255u; }
 #endif
 
-enum { THREADS = 256, WARPS = THREADS / 32, PER_WARP = TILE / WARPS, ROUNDS = PER_WARP / 32, DIGITS = 256 };
+enum {
+    THREADS = 256,
+    WARPS = THREADS / 32,
+    PER_WARP = TILE / WARPS,
+    ROUNDS = PER_WARP / 32,
+    DIGITS = 256
+};
 
 struct Tile {
     int64_t line, number;
     const Entry *entries;
     int n;
-    PT_DEVICE_MEMBER Tile(const SortArgs &a, int64_t t) : line(t), number(take_rest(line, a.tiles)) {
+    PT_DEVICE_MEMBER Tile(const SortArgs &a, int64_t t)
+        : line(t), number(take_rest(line, a.tiles)) {
         const int64_t begin = number * TILE, left = a.length - begin;
         entries = static_cast<const Entry *>(a.entries) + line * a.length + begin;
         n = left < TILE ? (int)left : TILE;
     }
     // Of entry i; one that no entry has behind the last.
-    PT_DEVICE_MEMBER unsigned digit(int i, int shift) const { return i < n ? digit_of(entries[i], shift) : DIGITS; }
+    PT_DEVICE_MEMBER unsigned digit(int i, int shift) const {
+        return i < n ? digit_of(entries[i], shift) : DIGITS;
+    }
 };
 
-// The lanes that have one's own digit, a bit after the other: the instruction for it takes as long as there are digits.
+// The lanes that have one's own digit, a bit after the other: the instruction for it takes as long
+// as there are digits.
 PT_DEVICE unsigned lanes_of(unsigned digit) {
     unsigned peers = 0xffffffffu;
     PT_UNROLL for (int bit = 0; bit < 9; bit++) {       // DIGITS has the ninth
@@ -61,7 +72,8 @@ PT_KERNEL_SYNC(sort_block, SortArgs, a, 256) {
     __shared__ Entry e[PT_SORT_BLOCK];
     Entry *const entries = static_cast<Entry *>(a.entries);
     const int64_t total = a.lines * a.size.by, first = (int64_t)blockIdx.x * PT_SORT_BLOCK;
-    for (int i = threadIdx.x; i < PT_SORT_BLOCK; i += THREADS) e[i] = first + i < total ? entries[first + i] : last();
+    for (int i = threadIdx.x; i < PT_SORT_BLOCK; i += THREADS)
+        e[i] = first + i < total ? entries[first + i] : last();
     __syncthreads();
     for (int run = 2; run <= a.size.by; run *= 2)
         for (int step = run / 2; step > 0; step /= 2) {
@@ -87,25 +99,29 @@ PT_KERNEL_SYNC(sort_count, SortArgs, a, 256) {
         __syncthreads();
         for (int first = 0; first < TILE; first += THREADS) {
             const unsigned digit = tile.digit(first + threadIdx.x, a.shift);
-            if (__all_sync(0xffffffffu, digit == shuffle(digit, 0))) {      // as high digits often are
+            if (__all_sync(0xffffffffu,
+                           digit == shuffle(digit, 0))) {      // as high digits often are
                 if (digit < DIGITS && (threadIdx.x & 31) == 0) atomicAdd(&counts[digit], 32u);
             } else if (digit < DIGITS) {
                 atomicAdd(&counts[digit], 1u);
             }
         }
         __syncthreads();
-        a.counts[(tile.line * DIGITS + threadIdx.x) * a.tiles.by + tile.number] = counts[threadIdx.x];
+        a.counts[(tile.line * DIGITS + threadIdx.x) * a.tiles.by + tile.number] =
+            counts[threadIdx.x];
     }
 }
 
-// A warp: the counts of a digit of a line become how many there are in the tiles before, and a.totals their sum.
+// A warp: the counts of a digit of a line become how many there are in the tiles before, and
+// a.totals their sum.
 PT_KERNEL_SYNC(sort_sum, SortArgs, a, 256) {
     const int lane = threadIdx.x & 31;
     const int64_t rows = a.lines * DIGITS, warps = (int64_t)gridDim.x * WARPS;
     for (int64_t r = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32; r < rows; r += warps) {
         int64_t *row = a.counts + r * a.tiles.by, sum = 0;
         for (int64_t first = 0; first < a.tiles.by; first += 32) {
-            const int64_t own = first + lane < a.tiles.by ? row[first + lane] : 0, until = running_sum(own);
+            const int64_t own = first + lane < a.tiles.by ? row[first + lane] : 0,
+                          until = running_sum(own);
             if (first + lane < a.tiles.by) row[first + lane] = sum + until - own;
             sum += shuffle(until, 31);
         }
@@ -115,14 +131,17 @@ PT_KERNEL_SYNC(sort_sum, SortArgs, a, 256) {
 
 PT_KERNEL_SYNC_BLOCKS(sort_place, SortArgs, a, 256, 3) {
     __shared__ Entry staged[TILE];
-    __shared__ int starts[WARPS][DIGITS];       // of a warp's entries with a digit, in the tile's order
-    __shared__ int64_t places[DIGITS];          // in the line of an entry with a digit, less its place in the tile's order
+    __shared__ int starts[WARPS]
+                         [DIGITS];    // of a warp's entries with a digit, in the tile's order
+    __shared__ int64_t places[DIGITS];    // in the line of an entry with a digit, less its place in
+                                          // the tile's order
     __shared__ int64_t sums[WARPS];
     __shared__ int sizes[WARPS];
     const int lane = threadIdx.x & 31, warp = threadIdx.x / 32;
     for (int64_t t = blockIdx.x; t < a.lines * a.tiles.by; t += gridDim.x) {
         const Tile tile(a, t);
-        const int64_t row = tile.line * DIGITS + threadIdx.x, total = a.totals[row], until = running_sum(total);
+        const int64_t row = tile.line * DIGITS + threadIdx.x, total = a.totals[row],
+                      until = running_sum(total);
         for (int w = 0; w < WARPS; w++) starts[w][threadIdx.x] = 0;
         if (lane == 31) sums[warp] = until;
         __syncthreads();
@@ -135,7 +154,8 @@ PT_KERNEL_SYNC_BLOCKS(sort_place, SortArgs, a, 256, 3) {
         }
         uint16_t ranks[ROUNDS];
         PT_UNROLL for (int k = 0; k < ROUNDS; k++) {
-            const unsigned digit = warp * PER_WARP + k * 32 + lane < tile.n ? digit_of(e[k], a.shift) : DIGITS;
+            const unsigned digit =
+                warp * PER_WARP + k * 32 + lane < tile.n ? digit_of(e[k], a.shift) : DIGITS;
             const unsigned peers = lanes_of(digit);
             const int seen = digit < DIGITS ? starts[warp][digit] : 0;
             ranks[k] = (uint16_t)(seen + __popc(peers & ((1u << lane) - 1)));
@@ -159,10 +179,12 @@ PT_KERNEL_SYNC_BLOCKS(sort_place, SortArgs, a, 256, 3) {
         }
         __syncthreads();
         PT_UNROLL for (int k = 0; k < ROUNDS; k++)
-            if (warp * PER_WARP + k * 32 + lane < tile.n) staged[starts[warp][digit_of(e[k], a.shift)] + ranks[k]] = e[k];
+            if (warp * PER_WARP + k * 32 + lane < tile.n)
+                staged[starts[warp][digit_of(e[k], a.shift)] + ranks[k]] = e[k];
         __syncthreads();
         Entry *out = static_cast<Entry *>(a.other) + tile.line * a.length;
-        for (int i = threadIdx.x; i < tile.n; i += THREADS) out[places[digit_of(staged[i], a.shift)] + i] = staged[i];
+        for (int i = threadIdx.x; i < tile.n; i += THREADS)
+            out[places[digit_of(staged[i], a.shift)] + i] = staged[i];
         __syncthreads();                // who still reads this tile's
     }
 }

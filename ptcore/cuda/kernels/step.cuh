@@ -1,5 +1,6 @@
-// The step of an optimizer, PT_STEP, over many tensors at once. What follows from counters, such as Adam's corrections, comes
-// from the host by value; or the counters lie on the device, for graphs: one kernel works it out and steps, one counts.
+// The step of an optimizer, PT_STEP, over many tensors at once. What follows from counters, such as
+// Adam's corrections, comes from the host by value; or the counters lie on the device, for graphs:
+// one kernel works it out and steps, one counts.
 #include "many_chunks.cuh"
 
 namespace {
@@ -11,7 +12,8 @@ struct Apply {
     PT_DEVICE_MEMBER void operator()(C *x) const { step.apply(x); }
 };
 
-// The numbers of a tensor: those of all, then its own, which lie behind the addresses in its record.
+// The numbers of a tensor: those of all, then its own, which lie behind the addresses in its
+// record.
 struct MakeStep {
     const ManyArgs &a;
     PT_DEVICE_MEMBER Apply operator()(const uint64_t *record) const {
@@ -24,7 +26,8 @@ struct MakeStep {
     }
 };
 
-// A tensor's counters, whose addresses lie behind the operands' in its record, and the numbers that follow from them.
+// A tensor's counters, whose addresses lie behind the operands' in its record, and the numbers that
+// follow from them.
 struct Counted {
     double counters[Step::counters + 1], numbers[Step::shared + Step::own];
     PT_DEVICE_MEMBER Counted(const ManyArgs &a, const uint64_t *record) {
@@ -33,7 +36,8 @@ struct Counted {
             options[k] = a.numbers[k];
             if (a.option_at >> k & 1) {
                 const void *const from = *reinterpret_cast<const void *const *>(&a.numbers[k]);
-                options[k] = a.wide_option >> k & 1 ? *static_cast<const double *>(from) : (double)*static_cast<const float *>(from);
+                options[k] = a.wide_option >> k & 1 ? *static_cast<const double *>(from)
+                                                    : (double)*static_cast<const float *>(from);
             }
         }
         for (int k = 0; k < Step::counters; k++)
@@ -74,4 +78,6 @@ PT_KERNEL(step_count, ManyArgs, a, PT_MANY_THREADS) {
     }
 }
 
-PT_KERNEL(step, ManyArgs, a, PT_MANY_THREADS) { over_chunks<Step::written + 1, Step::written>(a, MakeStep{a}); }
+PT_KERNEL(step, ManyArgs, a, PT_MANY_THREADS) {
+    over_chunks<Step::written + 1, Step::written>(a, MakeStep{a});
+}

@@ -1,4 +1,5 @@
-// Where in the stream of random numbers a kernel draws: by value, or of a graph's launch from memory.
+// Where in the stream of random numbers a kernel draws: by value, or of a graph's launch from
+// memory.
 #pragma once
 #include "base.cuh"
 #include "ptcore/draws.h"

@@ -1,6 +1,7 @@
-// The first `kept` entries of long lines by their digits of 8 bits, the highest first: of a part of a line a block finds a
-// bound below which there are as many (Alabi, Blanchard, Gordon, Steinbach, 2012), and writes what lies below, in any order.
-// Entries differ by their positions, so that the bound exists where elements are equal: those that come first are taken.
+// The first `kept` entries of long lines by their digits of 8 bits, the highest first: of a part of
+// a line a block finds a bound below which there are as many (Alabi, Blanchard, Gordon, Steinbach,
+// 2012), and writes what lies below, in any order. Entries differ by their positions, so that the
+// bound exists where elements are equal: those that come first are taken.
 #include "sort_keys.cuh"
 
 namespace {
@@ -19,7 +20,8 @@ struct Bound {
 };
 
 // Calls use(key, position) for each of a part's elements.
-template <class Use> PT_DEVICE void walk(const SortArgs &a, const T *line, int64_t begin, int64_t end, Use use) {
+template <class Use> PT_DEVICE void walk(const SortArgs &a, const T *line, int64_t begin,
+                                         int64_t end, Use use) {
     for (int64_t first = begin + threadIdx.x; first < end; first += THREADS * AT_ONCE) {
         T x[AT_ONCE];
         PT_UNROLL for (int j = 0; j < AT_ONCE; j++) {
@@ -35,14 +37,17 @@ template <class Use> PT_DEVICE void walk(const SortArgs &a, const T *line, int64
 
 }  // namespace
 
-// A block for each part of a line; what it keeps lies at the part's place among a.size.by entries of the line.
+// A block for each part of a line; what it keeps lies at the part's place among a.size.by entries
+// of the line.
 PT_KERNEL_SYNC(topk_select, SortArgs, a, 512) {
     __shared__ int counts[COPIES * DIGITS], found[2];
     const int64_t line = blockIdx.x / (unsigned)a.parts, part = blockIdx.x % (unsigned)a.parts;
-    const int64_t begin = part * a.part, end = begin + a.part < a.length ? begin + a.part : a.length;
+    const int64_t begin = part * a.part,
+                  end = begin + a.part < a.length ? begin + a.part : a.length;
     const T *const from = reinterpret_cast<const T *>(a.in) + place(a, line, 0, a.length);
     Bound bound = {};
-    int needed = (int)(a.kept.by < end - begin ? a.kept.by : end - begin), shift = 8 * (int)sizeof(T) - 8;
+    int needed = (int)(a.kept.by < end - begin ? a.kept.by : end - begin),
+        shift = 8 * (int)sizeof(T) - 8;
     const int there = needed;
     bool by_position = false;
     if (needed == end - begin) needed = 0;              // all of them
@@ -51,14 +56,17 @@ PT_KERNEL_SYNC(topk_select, SortArgs, a, 512) {
         __syncthreads();
         walk(a, from, begin, end, [&](uint64_t key, uint64_t position) {
             if (bound.has(key, position))
-                atomicAdd(&counts[threadIdx.x / 32 % COPIES * DIGITS + ((by_position ? position : key) >> shift & 255u)], 1);
+                atomicAdd(&counts[threadIdx.x / 32 % COPIES * DIGITS +
+                                  ((by_position ? position : key) >> shift & 255u)],
+                          1);
         });
         __syncthreads();
         if (threadIdx.x < 32) {                         // lane l: digits 8 l to 8 l + 7
             int many[8], own = 0;
             for (int i = 0; i < 8; i++) {
                 many[i] = 0;
-                for (int c = 0; c < COPIES; c++) many[i] += counts[c * DIGITS + 8 * threadIdx.x + i];
+                for (int c = 0; c < COPIES; c++)
+                    many[i] += counts[c * DIGITS + 8 * threadIdx.x + i];
                 own += many[i];
             }
             int before = running_sum(own) - own;
@@ -71,10 +79,10 @@ PT_KERNEL_SYNC(topk_select, SortArgs, a, 512) {
         __syncthreads();
         (by_position ? bound.position : bound.key) |= (uint64_t)found[0] << shift;
         (by_position ? bound.position_mask : bound.key_mask) |= (uint64_t)255 << shift;
-        needed = found[1];                              // none: all that have the bound's bits are taken
+        needed = found[1];    // none: all that have the bound's bits are taken
         if (shift) {
             shift -= 8;
-        } else {                                        // equal elements: by position, which ends it
+        } else {    // equal elements: by position, which ends it
             by_position = true;
             for (shift = 24; shift && !((a.length - 1) >> shift);) shift -= 8;
         }
@@ -84,8 +92,10 @@ PT_KERNEL_SYNC(topk_select, SortArgs, a, 512) {
     __syncthreads();
     const int64_t to = line * a.size.by + part * a.kept.by;
     walk(a, from, begin, end, [&](uint64_t key, uint64_t position) {
-        if (bound.covers(key, position)) put_entry(a, to + atomicAdd(&found[0], 1), key, (int64_t)position);
+        if (bound.covers(key, position))
+            put_entry(a, to + atomicAdd(&found[0], 1), key, (int64_t)position);
     });
     const int64_t left = part == a.parts - 1 ? line * a.size.by + a.size.by - to : a.kept.by;
-    for (int64_t i = there + threadIdx.x; i < left; i += THREADS) put_entry(a, to + i, ~(uint64_t)0, (int64_t)(~(uint64_t)0 >> 1));
+    for (int64_t i = there + threadIdx.x; i < left; i += THREADS)
+        put_entry(a, to + i, ~(uint64_t)0, (int64_t)(~(uint64_t)0 >> 1));
 }

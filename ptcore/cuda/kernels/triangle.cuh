@@ -11,7 +11,8 @@ PT_DEVICE void cut(const TriangleArgs &a) {
         int64_t place = a.start + o.at[0] / (int64_t)sizeof(PT_T);
         const int64_t column = take_rest(place, a.columns), row = take_rest(place, a.rows);
         const bool kept = a.lower ? column <= row + a.diagonal : column >= row + a.diagonal;
-        *reinterpret_cast<PT_T *>(a.out + o.at[0]) = kept ? *reinterpret_cast<const PT_T *>(a.in + o.at[1]) : PT_T();
+        *reinterpret_cast<PT_T *>(a.out + o.at[0]) =
+            kept ? *reinterpret_cast<const PT_T *>(a.in + o.at[1]) : PT_T();
     }
 }
 

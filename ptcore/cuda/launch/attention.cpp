@@ -1,5 +1,6 @@
-// The host halves of attention (kernels/attention_base.cuh), whose calls are those of _ops/attention/attention.cpp. Heads
-// that shared memory does not hold a tile of are left to the decomposition.
+// The host halves of attention (kernels/attention_base.cuh), whose calls are those of
+// _ops/attention/attention.cpp. Heads that shared memory does not hold a tile of are left to the
+// decomposition.
 #include <climits>
 #include <cmath>
 
@@ -14,8 +15,9 @@ namespace pt_cuda {
 namespace {
 
 // Programs of their own, as they take long to compile.
-#define PT_BOTH(which) \
-    {{"attention_backward", "attention_" which "_narrow"}, {"attention_backward_wide", "attention_" which "_wide"}}
+#define PT_BOTH(which)                                     \
+    {{"attention_backward", "attention_" which "_narrow"}, \
+     {"attention_backward_wide", "attention_" which "_wide"}}
 const Kernel FORWARD[2] = {{"attention", "attention_narrow"}, {"attention", "attention_wide"}},
              FEW[2] = {{"attention", "attention_few"}, {"attention", "attention_few"}},
              COMBINE = {"attention", "attention_combine"},
@@ -24,7 +26,8 @@ const Kernel FORWARD[2] = {{"attention", "attention_narrow"}, {"attention", "att
 #undef PT_BOTH
 
 bool has_shape(const pt_view &v, int64_t n, int64_t h, int64_t rows, int64_t columns) {
-    return v.ndim == 4 && v.sizes[0] == n && v.sizes[1] == h && v.sizes[2] == rows && v.sizes[3] == columns;
+    return v.ndim == 4 && v.sizes[0] == n && v.sizes[1] == h && v.sizes[2] == rows &&
+           v.sizes[3] == columns;
 }
 
 // A view of four dims as the kernels read it: where it lies if its last dim is dense, else a copy.
@@ -73,7 +76,8 @@ int read(pt_call *c, int first, AttentionArgs &a) {
         if (in[i].dtype == PT_NONE) continue;
         if (!has_shape(in[i], n, a.heads, a.l, a.s))
             return failed(c, PT_RUNTIME_ERROR, "expected a mask of shape (N, H, L, S)");
-        if (i == 4 && in[i].dtype != PT_BOOL) return failed(c, PT_TYPE_ERROR, "expected a mask of dtype bool");
+        if (i == 4 && in[i].dtype != PT_BOOL)
+            return failed(c, PT_TYPE_ERROR, "expected a mask of dtype bool");
         for (int d = 0; d < 4; d++) (i == 3 ? a.mask_step : a.keep_step)[d] = in[i].strides[d];
     }
     if (in[3].dtype != PT_NONE) a.mask = in[3].data;
@@ -103,7 +107,8 @@ struct Part {
 int start(pt_call *c, const Part &p, AttentionArgs &a, void *out, bool run) {
     const int dtype = c->out[0].dtype, pack = dtype == PT_FLOAT64 ? 2 : 4;
     const int64_t tile = PT_ATTENTION_TILE / pack, e = ceil_div(a.e, pack), v = ceil_div(a.v, pack);
-    const int64_t pairs = PT_ATTENTION_PAIR(e) + (p.slope ? PT_ATTENTION_PAIR(v) : 0) + PT_ATTENTION_PAIR(tile);
+    const int64_t pairs =
+        PT_ATTENTION_PAIR(e) + (p.slope ? PT_ATTENTION_PAIR(v) : 0) + PT_ATTENTION_PAIR(tile);
     const int64_t shared = (p.own / 2 * pairs + PT_ATTENTION_TILE * PT_ATTENTION_ODD(tile)) * 16;
     a.blocks = ceil_div(p.count, p.own);
     a.parts = p.width ? ceil_div(p.width, PT_ATTENTION_TILE * 2) : 1;
@@ -111,14 +116,16 @@ int start(pt_call *c, const Part &p, AttentionArgs &a, void *out, bool run) {
     const int64_t all = a.blocks * a.parts * p.heads;
     if (shared > shared_limit(c) || all > INT_MAX) return PT_DECOMPOSE;
     if (!run || all == 0) return PT_OK;
-    return launch(c, p.kernels[p.width > PT_ATTENTION_TILE], types(dtype), Grid{(unsigned)all, 1, 1},
-                  PT_ATTENTION_THREADS, a, (unsigned)shared);
+    return launch(c, p.kernels[p.width > PT_ATTENTION_TILE], types(dtype),
+                  Grid{(unsigned)all, 1, 1}, PT_ATTENTION_THREADS, a, (unsigned)shared);
 }
 
-// By tensor cores: kernels for heads of at most 64 and of at most 128, and such with masks, dropout or a scale below 0.
+// By tensor cores: kernels for heads of at most 64 and of at most 128, and such with masks, dropout
+// or a scale below 0.
 struct TensorPart {
     Kernel kernels[2][2];
-    int own[2], others[2], float_others[2];             // lines of a tile; others: of half types, or of floats
+    int own[2], others[2],
+        float_others[2];    // lines of a tile; others: of half types, or of floats
     bool slope, key;
 };
 #define PT_TENSOR(program, name) \
@@ -139,24 +146,26 @@ bool fits_tensors(const pt_call *c, const AttentionArgs &a, bool backward) {
     const int dtype = c->out[0].dtype;
     if (dtype == PT_FLOAT64 || (dtype == PT_FLOAT32 && !blas_settings.tf32)) return false;
     if (!runs_on(c, TENSOR_FORWARD.kernels[0][0])) return false;
-    return a.e > 0 && a.v > 0 && a.e <= 128 && a.v <= 128 && a.query.packed && a.key.packed && a.value.packed &&
-           (!backward || a.g.packed);
+    return a.e > 0 && a.v > 0 && a.e <= 128 && a.v <= 128 && a.query.packed && a.key.packed &&
+           a.value.packed && (!backward || a.g.packed);
 }
 
 // `heads` of `count` lines; with `run` false it only says whether the kernel can be started.
-int start(pt_call *c, const TensorPart &p, AttentionArgs &a, int64_t heads, int64_t count, bool run) {
+int start(pt_call *c, const TensorPart &p, AttentionArgs &a, int64_t heads, int64_t count,
+          bool run) {
     const bool wide = a.e > 64 || a.v > 64;
     const int head = wide ? 128 : 64, own = p.own[wide], item = item_size(c->out[0].dtype);
     const int others = (item == 4 ? p.float_others : p.others)[wide];
-    // Shifts and deltas behind the tiles have room for a line, as memory that begins at a multiple of it does not end elsewhere.
+    // Shifts and deltas behind the tiles have room for a line, as memory that begins at a multiple
+    // of it does not end elsewhere.
     const int numbers = p.key ? (16 * others > item * head ? 16 * others : item * head) : 0;
     const int shared = item * head * (own * (p.slope ? 2 : 1) + 4 * others) + numbers;
     a.blocks = ceil_div(count, own);
     const int64_t all = a.blocks * heads;
     if (shared > shared_limit(c) || all > INT_MAX) return PT_DECOMPOSE;
     if (!run || all == 0) return PT_OK;
-    return launch(c, p.kernels[!is_plain(a)][wide], types(c->out[0].dtype), Grid{(unsigned)all, 1, 1}, PT_ATTENTION_THREADS, a,
-                  (unsigned)shared);
+    return launch(c, p.kernels[!is_plain(a)][wide], types(c->out[0].dtype),
+                  Grid{(unsigned)all, 1, 1}, PT_ATTENTION_THREADS, a, (unsigned)shared);
 }
 
 int rows_of(int dtype) { return PT_ATTENTION_FEW * (dtype == PT_FLOAT64 ? 4 : 8); }
@@ -164,7 +173,8 @@ int rows_of(int dtype) { return PT_ATTENTION_FEW * (dtype == PT_FLOAT64 ? 4 : 8)
 // Ranges of keys, of `chunk` each, that give the device enough blocks where queries are few.
 int64_t ranges(const pt_call *c, AttentionArgs &a) {
     enum { SHORTEST = 4 * PT_ATTENTION_TILE, MOST = 64 };
-    const int64_t blocks = a.all * ceil_div(a.v, PT_ATTENTION_TILE * 2), wanted = 2 * (int64_t)multiprocessors(c);
+    const int64_t blocks = a.all * ceil_div(a.v, PT_ATTENTION_TILE * 2),
+                  wanted = 2 * (int64_t)multiprocessors(c);
     const int64_t keys = a.causal && a.l < a.s ? a.l : a.s, longest = ceil_div(keys, SHORTEST);
     int64_t splits = blocks ? ceil_div(wanted, blocks) : 1;
     if (splits > longest) splits = longest;
@@ -194,18 +204,25 @@ int forward(pt_call *c) {
     }
     a.all = c->in[0].sizes[0] * a.heads, a.chunk = a.s;
     a.splits = few ? ranges(c, a) : 1;
-    const int64_t item = item_size(moment_dtype(c->out[0].dtype)), results = a.splits > 1 ? a.splits * a.all * a.l : 0;
+    const int64_t item = item_size(moment_dtype(c->out[0].dtype)),
+                  results = a.splits > 1 ? a.splits * a.all * a.l : 0;
     const Scratch room(c, results * (a.v + 1) * item);
     if (results && !room.data) return PT_MEMORY_ERROR;
     a.split_lse = room.data, a.split_out = static_cast<char *>(room.data) + results * item;
-    const Part part = {few ? FEW : FORWARD, a.all * a.splits, a.l, few ? PT_ATTENTION_FEW : rows_of(c->out[0].dtype), a.v, false};
+    const Part part = {few ? FEW : FORWARD,
+                       a.all * a.splits,
+                       a.l,
+                       few ? PT_ATTENTION_FEW : rows_of(c->out[0].dtype),
+                       a.v,
+                       false};
     status = start(c, part, a, c->out[0].data, true);
     if (status || !results) return status;
-    return launch(c, COMBINE, types(c->out[0].dtype), blocks_for(c, a.all * a.l * 32, PT_ATTENTION_THREADS),
-                  PT_ATTENTION_THREADS, a);
+    return launch(c, COMBINE, types(c->out[0].dtype),
+                  blocks_for(c, a.all * a.l * 32, PT_ATTENTION_THREADS), PT_ATTENTION_THREADS, a);
 }
 
-// in: gradient, query, key, value, mask, keep, state, result, lse; out: of query, key, value, scores
+// in: gradient, query, key, value, mask, keep, state, result, lse; out: of query, key, value,
+// scores
 int backward(pt_call *c) {
     AttentionArgs a = {};
     int status = read(c, 1, a);
@@ -213,16 +230,19 @@ int backward(pt_call *c) {
     const pt_view &g = c->in[0], &result = c->in[7], &lse = c->in[8];
     const int dtype = c->out[0].dtype, own = rows_of(dtype);
     const int64_t n = c->in[1].sizes[0], rows = n * a.heads * a.l;
-    if (!has_shape(g, n, a.heads, a.l, a.v) || !has_shape(result, n, a.heads, a.l, a.v) || lse.ndim != 3 ||
-        lse.numel != rows)
-        return failed(c, PT_RUNTIME_ERROR, "shapes of gradient, output and log-sum-exp do not agree");
+    if (!has_shape(g, n, a.heads, a.l, a.v) || !has_shape(result, n, a.heads, a.l, a.v) ||
+        lse.ndim != 3 || lse.numel != rows)
+        return failed(c, PT_RUNTIME_ERROR,
+                      "shapes of gradient, output and log-sum-exp do not agree");
     if (g.dtype != dtype || !floating(result) || !floating(lse))
-        return failed(c, PT_RUNTIME_ERROR, "dtypes of gradient, output and log-sum-exp do not agree");
+        return failed(c, PT_RUNTIME_ERROR,
+                      "dtypes of gradient, output and log-sum-exp do not agree");
     if (is_plain(a)) {
         status = attend_by_cudnn(c, 1, (float)a.scale, a.causal);
         if (status != DNN_DECLINES) return status;
     }
-    const Part parts[3] = {{QUERY, n * a.heads, a.l, own, a.e, true}, {KEY, n * a.held, a.s, own, a.e, true},
+    const Part parts[3] = {{QUERY, n * a.heads, a.l, own, a.e, true},
+                           {KEY, n * a.held, a.s, own, a.e, true},
                            {VALUE, n * a.held, a.s, own, a.v, false}};
     for (const Part &p : parts) {
         status = start(c, p, a, nullptr, false);
@@ -232,7 +252,8 @@ int backward(pt_call *c) {
     const Operand dense_g(c, g), q(c, c->in[1]), k(c, c->in[2]), v(c, c->in[3]);
     const Dense y(c, result, result.dtype == dtype ? dtype : moments), top(c, lse, moments);
     const Scratch delta(c, rows * item_size(moments));
-    if (!dense_g.ok() || !q.ok() || !k.ok() || !v.ok() || !y.ok() || !top.ok() || (rows && !delta.data))
+    if (!dense_g.ok() || !q.ok() || !k.ok() || !v.ok() || !y.ok() || !top.ok() ||
+        (rows && !delta.data))
         return PT_MEMORY_ERROR;
     a.g = dense_g.args, a.query = q.args, a.key = k.args, a.value = v.args;
     a.wide_result = result.dtype != dtype;
@@ -240,15 +261,19 @@ int backward(pt_call *c) {
     if (rows) {
         a.blocks = rows;
         const Grid grid = blocks_for(c, rows * 32, PT_ATTENTION_THREADS, 16);
-        status = launch(c, DELTA[a.e > PT_ATTENTION_TILE], types(dtype), grid, PT_ATTENTION_THREADS, a);
+        status =
+            launch(c, DELTA[a.e > PT_ATTENTION_TILE], types(dtype), grid, PT_ATTENTION_THREADS, a);
         if (status) return status;
     }
     const pt_view &scores = c->out[3];
     if (scores.numel) {
         a.scores = scores.data;
-        if (a.causal) status = clear(c, scores.data, scores.numel * item_size(dtype));  // tiles that no query sees
+        if (a.causal)
+            status = clear(c, scores.data,
+                           scores.numel * item_size(dtype));    // tiles that no query sees
     }
-    if (!status && fits_tensors(c, a, true) && start(c, TENSOR_QUERY, a, n * a.heads, a.l, false) == PT_OK &&
+    if (!status && fits_tensors(c, a, true) &&
+        start(c, TENSOR_QUERY, a, n * a.heads, a.l, false) == PT_OK &&
         start(c, TENSOR_KEY, a, n * a.held, a.s, false) == PT_OK) {
         a.out = c->out[0].data;
         status = start(c, TENSOR_QUERY, a, n * a.heads, a.l, true);
@@ -262,7 +287,7 @@ int backward(pt_call *c) {
 
 }  // namespace
 
-const pt_kernel_entry attention_kernels[] = {{"attention", forward}, {"attention_backward", backward},
-                                             {nullptr, nullptr}};
+const pt_kernel_entry attention_kernels[] = {
+    {"attention", forward}, {"attention_backward", backward}, {nullptr, nullptr}};
 
 }  // namespace pt_cuda

@@ -1,4 +1,5 @@
-// The host halves of batch_norm, group_norm and their gradients. An output without data is left out.
+// The host halves of batch_norm, group_norm and their gradients. An output without data is left
+// out.
 #include <cmath>
 
 #include "channel_norm_args.h"
@@ -13,14 +14,16 @@ namespace {
 
 enum { THREADS = 256, MOST_PARTS = 256 };
 const char *const PROGRAM = "channel_norm";
-const Reduction MOMENTS = PT_REDUCTION_OF("channel_norm", "channel_moments"),      // whose finish nobody launches
-                GRADIENTS = PT_REDUCTION_OF("channel_norm", "channel_gradients");
+const Reduction MOMENTS = PT_REDUCTION_OF("channel_norm",
+                                          "channel_moments"),    // whose finish nobody launches
+    GRADIENTS = PT_REDUCTION_OF("channel_norm", "channel_gradients");
 const Kernel BATCH = {PROGRAM, "batch_norm_factors"}, GROUP = {PROGRAM, "group_norm_factors"},
              GIVEN = {PROGRAM, "batch_norm_given_factors"},
-             BATCH_BACK = {PROGRAM, "batch_norm_gradients"}, GROUP_BACK = {PROGRAM, "group_norm_gradients"},
-             GROUP_AFFINE = {PROGRAM, "group_norm_affine_gradients"}, APPLY = {PROGRAM, "channel_apply"},
-             APPLY_PACKED = {PROGRAM, "channel_apply_packed"}, APPLY_MIXED = {PROGRAM, "channel_apply_mixed"},
-             FILL = {PROGRAM, "channel_fill"};
+             BATCH_BACK = {PROGRAM, "batch_norm_gradients"},
+             GROUP_BACK = {PROGRAM, "group_norm_gradients"},
+             GROUP_AFFINE = {PROGRAM, "group_norm_affine_gradients"},
+             APPLY = {PROGRAM, "channel_apply"}, APPLY_PACKED = {PROGRAM, "channel_apply_packed"},
+             APPLY_MIXED = {PROGRAM, "channel_apply_mixed"}, FILL = {PROGRAM, "channel_fill"};
 
 int64_t smaller(int64_t x, int64_t y) { return x < y ? x : y; }
 
@@ -38,7 +41,8 @@ private:
 };
 RealArgs made(const pt_view &v) { return present(v) ? RealArgs{v.data, v.dtype} : RealArgs{}; }
 
-// `input`: its number in the call; `statistics`: how many numbers there are of each kind that a derivative is given.
+// `input`: its number in the call; `statistics`: how many numbers there are of each kind that a
+// derivative is given.
 int check(pt_call *c, int input, int64_t groups) {
     const pt_view &x = c->in[input];
     for (int i = 0; i < c->nin; i++)
@@ -46,17 +50,21 @@ int check(pt_call *c, int input, int64_t groups) {
             return failed(c, PT_TYPE_ERROR, "expected real floating-point tensors");
     if (x.ndim < 2) return failed(c, PT_RUNTIME_ERROR, "expected at least 2 dimensions");
     if (groups < 1 || x.sizes[1] % groups)
-        return failed(c, PT_RUNTIME_ERROR, "expected channels that are divisible by the number of groups");
+        return failed(c, PT_RUNTIME_ERROR,
+                      "expected channels that are divisible by the number of groups");
     for (int i = 0; i <= input; i++)
-        if (!c->in[i].contiguous && c->in[i].numel) return failed(c, PT_RUNTIME_ERROR, "expected contiguous tensors");
+        if (!c->in[i].contiguous && c->in[i].numel)
+            return failed(c, PT_RUNTIME_ERROR, "expected contiguous tensors");
     return PT_OK;
 }
 int check_sizes(pt_call *c, int input, int64_t statistics) {
     const pt_view &x = c->in[input];
     bool fits = input == 0 || c->in[0].numel == x.numel;
     for (int i = input + 1; i < c->nin; i++)            // statistics, then numbers of channels
-        fits = fits && (!present(c->in[i]) || c->in[i].numel == (input && i < 4 ? statistics : x.sizes[1]));
-    return fits ? (int)PT_OK : failed(c, PT_RUNTIME_ERROR, "gradient, statistics and weight do not fit input");
+        fits = fits &&
+               (!present(c->in[i]) || c->in[i].numel == (input && i < 4 ? statistics : x.sizes[1]));
+    return fits ? (int)PT_OK
+                : failed(c, PT_RUNTIME_ERROR, "gradient, statistics and weight do not fit input");
 }
 
 // Without an element: statistics are NaN, the gradients of weight and bias are zero.
@@ -64,7 +72,8 @@ int of_nothing(pt_call *c, double value) {
     for (int i = 1; i < c->nout && i < 3; i++) {         // running statistics stay
         const ChannelFillArgs a = {made(c->out[i]), c->out[i].numel, value};
         if (!a.to.data || a.n == 0) continue;
-        int status = launch(c, FILL, types(PT_FLOAT32, PT_FLOAT32), blocks_for(c, a.n, THREADS), THREADS, a);
+        int status =
+            launch(c, FILL, types(PT_FLOAT32, PT_FLOAT32), blocks_for(c, a.n, THREADS), THREADS, a);
         if (status) return status;
     }
     return PT_OK;
@@ -77,10 +86,11 @@ ChannelNormArgs arguments(const pt_view &x, int64_t groups) {
     for (int d = 2; d < x.ndim; d++) a.s *= x.sizes[d];
     return a;
 }
-// The result by the factors, in launches of fewer than 2**31 elements: of whole planes, or of parts of one. `each`: bytes
-// of a plane's factors.
+// The result by the factors, in launches of fewer than 2**31 elements: of whole planes, or of parts
+// of one. `each`: bytes of a plane's factors.
 int apply(pt_call *c, const ChannelNormArgs &all, uint64_t kinds, int width, int64_t each) {
-    const int64_t most = (int64_t)1 << 29, planes = all.n * all.c, together = all.s <= most ? most / all.s : 1;
+    const int64_t most = (int64_t)1 << 29, planes = all.n * all.c,
+                  together = all.s <= most ? most / all.s : 1;
     const int x_item = item_size((int)(kinds & 255)), g_item = item_size((int)(kinds >> 8 & 255));
     for (int64_t plane = 0; plane < planes; plane += together) {
         for (int64_t at = 0; at < all.s; at += most) {
@@ -98,16 +108,23 @@ int apply(pt_call *c, const ChannelNormArgs &all, uint64_t kinds, int width, int
             }
             divide_by((uint32_t)a.s, a.by_plane[0], a.by_plane[1]);
             divide_by((uint32_t)a.period, a.by_period[0], a.by_period[1]);
-            const bool packs = ((uintptr_t)a.x | (uintptr_t)a.g | (uintptr_t)a.out) % 16 == 0 && a.here % width == 0;
-            const int status = launch(c, !packs ? APPLY : a.s % width ? APPLY_MIXED : APPLY_PACKED, kinds,
-                                      blocks_for(c, a.here / (packs ? width : 1), 4 * THREADS, 16), THREADS, a);
+            const bool packs = ((uintptr_t)a.x | (uintptr_t)a.g | (uintptr_t)a.out) % 16 == 0 &&
+                               a.here % width == 0;
+            const int status =
+                launch(c,
+                       !packs        ? APPLY
+                       : a.s % width ? APPLY_MIXED
+                                     : APPLY_PACKED,
+                       kinds, blocks_for(c, a.here / (packs ? width : 1), 4 * THREADS, 16), THREADS,
+                       a);
             if (status) return status;
         }
     }
     return PT_OK;
 }
 
-// x as a tensor whose dims 0 and 2 the kernels of sums reduce: with a set for each channel, or for each run of neighbours.
+// x as a tensor whose dims 0 and 2 the kernels of sums reduce: with a set for each channel, or for
+// each run of neighbours.
 struct Sets {
     Sets(const pt_view &x, int64_t images, int64_t sets, int64_t length) : view(x) {
         view.v.ndim = 0;
@@ -119,9 +136,10 @@ struct Sets {
     View view;
 };
 
-// Sums of all sets, then `steps` that make factors of them, then the result. `sharing`: neighbouring sets with one mean.
-int normalize(pt_call *c, ChannelNormArgs a, const Sets &of, int64_t sharing, uint64_t kinds, const Kernel *const *steps,
-              const int64_t *threads) {
+// Sums of all sets, then `steps` that make factors of them, then the result. `sharing`:
+// neighbouring sets with one mean.
+int normalize(pt_call *c, ChannelNormArgs a, const Sets &of, int64_t sharing, uint64_t kinds,
+              const Kernel *const *steps, const int64_t *threads) {
     const bool mask[] = {true, false, true};
     ReduceArgs r;
     int status = plan_reduction(c, of.view.v, mask, false, r);
@@ -163,8 +181,9 @@ int forward(pt_call *c, int64_t groups, double eps, bool batch) {
     if (c->nout > 3) a.momentum = c->params[c->nparams - 1].d;
     const Kernel *steps[] = {batch ? &BATCH : &GROUP, nullptr};
     a.period = batch ? a.c : a.n * a.c;
-    return normalize(c, a, batch ? Sets(x, a.n, a.c, a.s) : Sets(x, 1, a.n * groups, a.c / groups * a.s), 1,
-                     types(x.dtype, x.dtype), steps, &a.period);
+    return normalize(c, a,
+                     batch ? Sets(x, a.n, a.c, a.s) : Sets(x, 1, a.n * groups, a.c / groups * a.s),
+                     1, types(x.dtype, x.dtype), steps, &a.period);
 }
 int batch_norm(pt_call *c) { return forward(c, 1, c->params[0].d, true); }
 int group_norm(pt_call *c) { return forward(c, c->params[0].i, c->params[1].d, false); }

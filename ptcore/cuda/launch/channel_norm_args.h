@@ -1,6 +1,6 @@
-/* batch_norm and group_norm of x (n, c, s), dense. What is summed over is a set: a channel of all images, a group of
- * channels of one image, or for group_norm's gradients a plane, which is one channel of one image. Absent tensors are
- * NULL. */
+/* batch_norm and group_norm of x (n, c, s), dense. What is summed over is a set: a channel of all
+ * images, a group of channels of one image, or for group_norm's gradients a plane, which is one
+ * channel of one image. Absent tensors are NULL. */
 #ifndef PTCORE_CUDA_CHANNEL_NORM_ARGS_H
 #define PTCORE_CUDA_CHANNEL_NORM_ARGS_H
 #include "divisor.h"
@@ -18,12 +18,12 @@ typedef struct ChannelNormArgs {
     RealArgs gw, gb;
     RealArgs running_mean, running_var;     /* are moved by a share of momentum */
     const void *sums;                       /* parts x sets, as the kernels of sums left them */
-    char *factors;                          /* of `period` planes or channels: mean, scale, shift, slope */
+    char *factors; /* of `period` planes or channels: mean, scale, shift, slope */
     int64_t n, c, s, groups;
     int64_t sets, count, parts;             /* count: elements of a set */
     int64_t period;
     Divisor by_c, by_groups, by_channels;   /* by_channels: by those of a group */
-    uint32_t here, first_plane;             /* elements of a launch that applies, and the plane of the first */
+    uint32_t here, first_plane; /* elements of a launch that applies, and the plane of the first */
     uint32_t by_plane[2], by_period[2];     /* divide_by's numbers of their s and of period */
     double eps, momentum;
 } ChannelNormArgs;

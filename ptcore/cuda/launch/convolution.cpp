@@ -1,5 +1,5 @@
-// The host halves of convolution, its transpose and the gradient of its weight, in 1 to 3 dims. What is read outside of
-// the input is 0; the sizes of the output say how much there is of it.
+// The host halves of convolution, its transpose and the gradient of its weight, in 1 to 3 dims.
+// What is read outside of the input is 0; the sizes of the output say how much there is of it.
 #include <initializer_list>
 
 #include "convolution_args.h"
@@ -17,9 +17,10 @@ namespace {
 
 enum { THREADS = 256, SIDE = 16, FEW = 4 };
 const int64_t MOST_GRID = 0x7fffffff;
-const Kernel NARROW = {"convolution", "convolve_narrow"}, SQUARE = {"convolution", "convolve_square"},
-             WIDE = {"convolution", "convolve_wide"}, FAR = {"convolution", "convolve_far"},
-             EACH = {"convolution", "convolve_each"}, EACH_FAR = {"convolution", "convolve_each_far"},
+const Kernel NARROW = {"convolution", "convolve_narrow"},
+             SQUARE = {"convolution", "convolve_square"}, WIDE = {"convolution", "convolve_wide"},
+             FAR = {"convolution", "convolve_far"}, EACH = {"convolution", "convolve_each"},
+             EACH_FAR = {"convolution", "convolve_each_far"},
              WEIGHT = {"convolution_weight", "convolve_weight_near"},
              WEIGHT_FAR = {"convolution_weight", "convolve_weight_far"},
              WEIGHT_EACH = {"convolution_weight", "convolve_weight_each"},
@@ -37,22 +38,26 @@ int check(pt_call *c) {
     for (int p = 0; p < 3; p++)
         for (int i = 0; i < out.ndim - 2; i++) {
             const pt_param &of = c->params[p];
-            const int64_t value = of.kind == PT_PARAM_INTS && of.count == out.ndim - 2 ? of.list[i] : -1;
+            const int64_t value =
+                of.kind == PT_PARAM_INTS && of.count == out.ndim - 2 ? of.list[i] : -1;
             if (value < (p == 1 ? 0 : 1) || value > (int64_t)1 << 40)
-                return bad(c, "stride, padding and dilation must hold numbers of at least 1, 0 and 1");
+                return bad(c,
+                           "stride, padding and dilation must hold numbers of at least 1, 0 and 1");
         }
     return c->params[3].i < 1 ? bad(c, "expected a positive number of groups") : PT_OK;
 }
 
 // The axes of a call, and the largest number that a position is computed from.
-int read_axes(pt_call *c, ConvolutionArgs &a, const BatchView &x, const BatchView &weight, const BatchView &result,
-              double &furthest) {
+int read_axes(pt_call *c, ConvolutionArgs &a, const BatchView &x, const BatchView &weight,
+              const BatchView &result, double &furthest) {
     furthest = 0;
     double taps = (double)a.channels;
     for (int d = 0; d < 3; d++) {
         ConvolutionAxis &axis = a.axis[d];
-        axis.source = x.size[d + 2], axis.kernel = weight.size[d + 2], axis.result = result.size[d + 2];
-        axis.stride = setting(c, 0, d, 1), axis.padding = setting(c, 1, d, 0), axis.dilation = setting(c, 2, d, 1);
+        axis.source = x.size[d + 2], axis.kernel = weight.size[d + 2],
+        axis.result = result.size[d + 2];
+        axis.stride = setting(c, 0, d, 1), axis.padding = setting(c, 1, d, 0),
+        axis.dilation = setting(c, 2, d, 1);
         axis.phases = a.transposed ? smaller(axis.stride, axis.result) : 1;
         axis.period = a.transposed ? axis.stride / gcd(axis.stride, axis.dilation) : 1;
         axis.x = x.stride[d + 2], axis.w = weight.stride[d + 2], axis.g = result.stride[d + 2];
@@ -67,19 +72,22 @@ int read_axes(pt_call *c, ConvolutionArgs &a, const BatchView &x, const BatchVie
 
 // Of what the kernels divide by.
 void set_divisors(ConvolutionArgs &a) {
-    a.by_rows = divisor(a.row_tiles), a.by_columns = divisor(a.column_tiles), a.by_groups = divisor(a.groups);
+    a.by_rows = divisor(a.row_tiles), a.by_columns = divisor(a.column_tiles),
+    a.by_groups = divisor(a.groups);
     a.by_parts = divisor(a.parts), a.by_words = divisor(a.words);
     a.by_filters = divisor(a.filters), a.by_channels = divisor(a.channels);
     for (ConvolutionAxis &axis : a.axis) {
         axis.by_result = divisor(axis.result), axis.by_kernel = divisor(axis.kernel);
-        axis.by_phases = divisor(axis.phases), axis.by_most = divisor(ceil_div(axis.result, axis.phases));
+        axis.by_phases = divisor(axis.phases),
+        axis.by_most = divisor(ceil_div(axis.result, axis.phases));
     }
 }
 
 Grid grid_of(int64_t blocks) { return Grid{(unsigned)smaller(blocks, MOST_GRID), 1, 1}; }
 
 // Tiles of rows x columns, as many as the first phase has: no other has more results.
-int by_tiles(pt_call *c, const Kernel &kernel, ConvolutionArgs a, int64_t rows, int64_t columns, unsigned shared = 0) {
+int by_tiles(pt_call *c, const Kernel &kernel, ConvolutionArgs a, int64_t rows, int64_t columns,
+             unsigned shared = 0) {
     int64_t results = a.n, phases = 1;
     for (int d = 0; d < 3; d++) {
         results *= ceil_div(a.axis[d].result, a.axis[d].phases);
@@ -92,7 +100,7 @@ int by_tiles(pt_call *c, const Kernel &kernel, ConvolutionArgs a, int64_t rows, 
     return launch(c, kernel, types(c->out[0].dtype), grid_of(a.tiles), THREADS, a, shared);
 }
 
-// -- by tensor cores -------------------------------------------------------------------------------------------------------
+// -- by tensor cores ------------------------------------------------------------------------------
 
 const Kernel TENSOR = {"convolution_tensor", "convolve_tensor", 80},
              TENSOR_FEW = {"convolution_tensor", "convolve_tensor_few", 80},
@@ -102,24 +110,29 @@ enum { TENSOR_COLUMNS = 128, TENSOR_STAGES = 3, WEIGHT_STAGES = 4 };
 
 // Of a result.
 double terms_of(const ConvolutionArgs &a) {
-    return (double)a.channels * (double)a.axis[0].kernel * (double)a.axis[1].kernel * (double)a.axis[2].kernel;
+    return (double)a.channels * (double)a.axis[0].kernel * (double)a.axis[1].kernel *
+           (double)a.axis[2].kernel;
 }
 
-// Half types, and floats if TF32 is allowed, on a device that has the instructions, where words of channels are not filling
-// for the most part.
+// Half types, and floats if TF32 is allowed, on a device that has the instructions, where words of
+// channels are not filling for the most part.
 bool for_tensors(const pt_call *c, const ConvolutionArgs &a, double furthest) {
     const int dtype = c->out[0].dtype;
-    if (dtype != PT_FLOAT16 && dtype != PT_BFLOAT16 && !(dtype == PT_FLOAT32 && blas_settings.convolution_tf32)) return false;
+    if (dtype != PT_FLOAT16 && dtype != PT_BFLOAT16 &&
+        !(dtype == PT_FLOAT32 && blas_settings.convolution_tf32))
+        return false;
     if (furthest >= 1073741824.0) return false;
     if (!runs_on(c, TENSOR) || shared_limit(c) < (96 << 10)) return false;
     return a.groups > 1 ? a.filters >= 8 && a.channels >= 4 : (double)a.filters * terms_of(a) >= 64;
 }
 
-// (outer, groups, channels, a, b, c) with the channels of each group as neighbours, filled up to words with 0: `strides` are
-// the source's, in elements. Where it lies so already it is used as it is.
+// (outer, groups, channels, a, b, c) with the channels of each group as neighbours, filled up to
+// words with 0: `strides` are the source's, in elements. Where it lies so already it is used as it
+// is.
 class Words {
 public:
-    Words(pt_call *c, const pt_view &src, char *data, const int64_t (&sizes)[6], const int64_t (&strides)[6], bool dense)
+    Words(pt_call *c, const pt_view &src, char *data, const int64_t (&sizes)[6],
+          const int64_t (&strides)[6], bool dense)
         : each(16 / item_size(src.dtype)), words(ceil_div(sizes[2], each)),
           room(c, fits(data, sizes, strides, dense) ? 0 : bytes(sizes)), good(true) {
         if (fits(data, sizes, strides, dense)) {
@@ -150,7 +163,8 @@ private:
     int64_t bytes(const int64_t (&sizes)[6]) const {
         return sizes[0] * sizes[1] * words * 16 * sizes[3] * sizes[4] * sizes[5];
     }
-    bool fits(const char *data, const int64_t (&sizes)[6], const int64_t (&strides)[6], bool dense) const {
+    bool fits(const char *data, const int64_t (&sizes)[6], const int64_t (&strides)[6],
+              bool dense) const {
         if (sizes[2] % each || strides[2] != 1 || (uintptr_t)data % 16) return false;
         if (sizes[1] > 1 && strides[1] != sizes[2]) return false;
         int64_t next = sizes[1] * sizes[2];
@@ -166,10 +180,13 @@ private:
 
 int by_tensors(pt_call *c, ConvolutionArgs a, const BatchView &x, const BatchView &weight) {
     const int64_t x_sizes[6] = {a.n, a.groups, a.channels, x.size[2], x.size[3], x.size[4]};
-    const int64_t x_strides[6] = {a.x_image, a.channels * a.x_channel, a.x_channel, a.axis[0].x, a.axis[1].x, a.axis[2].x};
-    const int64_t w_sizes[6] = {a.groups * a.filters, 1, a.channels, weight.size[2], weight.size[3], weight.size[4]};
+    const int64_t x_strides[6] = {
+        a.x_image, a.channels * a.x_channel, a.x_channel, a.axis[0].x, a.axis[1].x, a.axis[2].x};
+    const int64_t w_sizes[6] = {a.groups * a.filters, 1, a.channels, weight.size[2], weight.size[3],
+                                weight.size[4]};
     int64_t w_strides[6] = {a.w_filter, 0, a.w_channel, a.axis[0].w, a.axis[1].w, a.axis[2].w};
-    // Of the transpose filters of a group are not beside those of the next: each group is packed by itself.
+    // Of the transpose filters of a group are not beside those of the next: each group is packed by
+    // itself.
     const Words images(c, c->in[0], x.data, x_sizes, x_strides, false);
     if (!images.ok()) return PT_MEMORY_ERROR;
     const bool apart = a.groups > 1 && a.w_group != a.filters * a.w_filter;
@@ -203,17 +220,20 @@ int by_tensors(pt_call *c, ConvolutionArgs a, const BatchView &x, const BatchVie
     for (int d = 0; d < 3; d++) a.axis[d].x = images.step[d + 3];
     const bool few = a.filters <= 64;
     const int rows = few ? 64 : 128;
-    return by_tiles(c, few ? TENSOR_FEW : TENSOR, a, rows, TENSOR_COLUMNS, (rows + TENSOR_COLUMNS) * 128 * TENSOR_STAGES);
+    return by_tiles(c, few ? TENSOR_FEW : TENSOR, a, rows, TENSOR_COLUMNS,
+                    (rows + TENSOR_COLUMNS) * 128 * TENSOR_STAGES);
 }
 
-// Of a kernel of one tap without stride and padding each image is a product of matrices, where its places follow each other.
+// Of a kernel of one tap without stride and padding each image is a product of matrices, where its
+// places follow each other.
 bool is_product(const pt_call *c, const ConvolutionArgs &a) {
     const int dtype = c->out[0].dtype;
     if (!is_floating(dtype) || a.groups != 1 || a.bias) return false;
     int64_t next = 1;
     for (int d = 2; d >= 0; d--) {
         const ConvolutionAxis &axis = a.axis[d];
-        if (axis.kernel != 1 || axis.stride != 1 || axis.padding != 0 || axis.result != axis.source) return false;
+        if (axis.kernel != 1 || axis.stride != 1 || axis.padding != 0 || axis.result != axis.source)
+            return false;
         if (axis.source > 1 && axis.x != next) return false;
         next *= axis.source;
     }
@@ -222,7 +242,8 @@ bool is_product(const pt_call *c, const ConvolutionArgs &a) {
 
 int by_product(pt_call *c, const ConvolutionArgs &a) {
     Product p;
-    p.batch = a.n, p.n = a.filters, p.k = a.channels, p.m = a.axis[0].source * a.axis[1].source * a.axis[2].source;
+    p.batch = a.n, p.n = a.filters, p.k = a.channels,
+    p.m = a.axis[0].source * a.axis[1].source * a.axis[2].source;
     p.a = {a.w, a.w_filter, a.w_channel, 0};
     p.b = {a.x, a.x_channel, 1, a.x_image};
     p.out = a.out, p.dtype = p.out_dtype = c->out[0].dtype;
@@ -239,14 +260,16 @@ int convolve_as(pt_call *c, bool transposed) {
     ConvolutionArgs a = {};
     a.groups = c->params[3].i;
     a.n = x.size[0];
-    if (x.size[1] % a.groups || out.size[1] % a.groups || weight.size[0] != (transposed ? x : out).size[1] ||
+    if (x.size[1] % a.groups || out.size[1] % a.groups ||
+        weight.size[0] != (transposed ? x : out).size[1] ||
         weight.size[1] != (transposed ? out : x).size[1] / a.groups || out.size[0] != a.n)
         return bad(c, "channels, filters and groups do not fit together");
-    if (bias.dtype != PT_NONE && (bias.dtype != c->out[0].dtype || bias.ndim != 1 || bias.sizes[0] != out.size[1]))
+    if (bias.dtype != PT_NONE &&
+        (bias.dtype != c->out[0].dtype || bias.ndim != 1 || bias.sizes[0] != out.size[1]))
         return bad(c, "expected a bias with a number for each channel of the result");
     if (c->out[0].numel == 0) return PT_OK;
     a.channels = x.size[1] / a.groups, a.filters = out.size[1] / a.groups;
-    if (a.channels == 0)                                // whatever sizes a kernel without numbers has
+    if (a.channels == 0)    // whatever sizes a kernel without numbers has
         for (int d = 0; d < 3; d++) weight.size[d + 2] = 1;
     a.transposed = transposed;
     a.out = out.data, a.x = x.data, a.w = weight.data;
@@ -260,7 +283,9 @@ int convolve_as(pt_call *c, bool transposed) {
     const bool far = furthest >= 2147483648.0;
     if (is_product(c, a)) return by_product(c, a);
     const bool small = a.filters < FEW && (a.groups > 1 || terms_of(a) < 64);
-    if (!small && (status = convolve_by_cudnn(c, transposed ? DNN_DATA : DNN_FORWARD)) != DNN_DECLINES) return status;
+    if (!small &&
+        (status = convolve_by_cudnn(c, transposed ? DNN_DATA : DNN_FORWARD)) != DNN_DECLINES)
+        return status;
     if (for_tensors(c, a, furthest)) return by_tensors(c, a, x, weight);
     if (small) {
         a.tiles = c->out[0].numel;
@@ -287,10 +312,11 @@ int sum_size(int dtype) {
 }
 
 // The kernel over parts of the results, and their sum.
-int in_parts(pt_call *c, const Kernel &kernel, ConvolutionArgs a, int64_t blocks, int64_t results, int64_t wanted, int64_t worth,
-             int64_t step, unsigned shared) {
+int in_parts(pt_call *c, const Kernel &kernel, ConvolutionArgs a, int64_t blocks, int64_t results,
+             int64_t wanted, int64_t worth, int64_t step, unsigned shared) {
     const pt_view &made = c->out[0];
-    const int64_t room = ((int64_t)64 << 20) / (made.numel * sum_size(made.dtype));     // what is kept stays below 64 MiB
+    const int64_t room = ((int64_t)64 << 20) /
+                         (made.numel * sum_size(made.dtype));    // what is kept stays below 64 MiB
     const int64_t parts = smaller(wanted, smaller(worth, room));
     a.part = ceil_div(ceil_div(results, parts < 1 ? 1 : parts), step) * step;
     a.parts = ceil_div(results, a.part);
@@ -304,15 +330,19 @@ int in_parts(pt_call *c, const Kernel &kernel, ConvolutionArgs a, int64_t blocks
     const int status = launch(c, kernel, types(made.dtype), grid_of(a.tiles), THREADS, a, shared);
     if (status || a.parts == 1) return status;
     const ConvolutionSumArgs sum = {made.data, a.out, made.numel, a.parts};
-    return launch(c, WEIGHT_SUM, types(made.dtype), blocks_for(c, made.numel, THREADS, 32), THREADS, sum);
+    return launch(c, WEIGHT_SUM, types(made.dtype), blocks_for(c, made.numel, THREADS, 32), THREADS,
+                  sum);
 }
 
 int weight_by_tensors(pt_call *c, ConvolutionArgs a, const BatchView &x, const BatchView &g) {
     const int64_t x_sizes[6] = {a.n, a.groups, a.channels, x.size[2], x.size[3], x.size[4]};
-    const int64_t x_strides[6] = {a.x_image, a.channels * a.x_channel, a.x_channel, a.axis[0].x, a.axis[1].x, a.axis[2].x};
+    const int64_t x_strides[6] = {
+        a.x_image, a.channels * a.x_channel, a.x_channel, a.axis[0].x, a.axis[1].x, a.axis[2].x};
     const int64_t g_sizes[6] = {a.n, a.groups, a.filters, g.size[2], g.size[3], g.size[4]};
-    const int64_t g_strides[6] = {a.g_image, a.filters * a.g_channel, a.g_channel, a.axis[0].g, a.axis[1].g, a.axis[2].g};
-    const Words images(c, c->in[0], x.data, x_sizes, x_strides, false), gradient(c, c->in[1], g.data, g_sizes, g_strides, true);
+    const int64_t g_strides[6] = {
+        a.g_image, a.filters * a.g_channel, a.g_channel, a.axis[0].g, a.axis[1].g, a.axis[2].g};
+    const Words images(c, c->in[0], x.data, x_sizes, x_strides, false),
+        gradient(c, c->in[1], g.data, g_sizes, g_strides, true);
     if (!images.ok() || !gradient.ok()) return PT_MEMORY_ERROR;
     a.x = images.data, a.words = images.words, a.x_image = images.step[0];
     a.g = gradient.data, a.filter_words = gradient.words;
@@ -321,11 +351,14 @@ int weight_by_tensors(pt_call *c, ConvolutionArgs a, const BatchView &x, const B
     const int rows = few ? 64 : 128;
     int64_t words = a.words;
     for (int d = 0; d < 3; d++) words *= a.axis[d].kernel;
-    a.row_tiles = ceil_div(a.filters, rows), a.column_tiles = ceil_div(words * images.each, TENSOR_COLUMNS);
-    const int64_t blocks = a.row_tiles * a.column_tiles * a.groups, results = a.n * g.size[2] * g.size[3] * g.size[4];
+    a.row_tiles = ceil_div(a.filters, rows),
+    a.column_tiles = ceil_div(words * images.each, TENSOR_COLUMNS);
+    const int64_t blocks = a.row_tiles * a.column_tiles * a.groups,
+                  results = a.n * g.size[2] * g.size[3] * g.size[4];
     const int64_t wanted = ceil_div(4 * (int64_t)multiprocessors(c), blocks);
     return in_parts(c, few ? WEIGHT_TENSOR_FEW : WEIGHT_TENSOR, a, blocks, results, wanted,
-                    ceil_div(results, 512), 4 * images.each, 64 * (rows + TENSOR_COLUMNS) * WEIGHT_STAGES);
+                    ceil_div(results, 512), 4 * images.each,
+                    64 * (rows + TENSOR_COLUMNS) * WEIGHT_STAGES);
 }
 
 int convolve_weight(pt_call *c) {
@@ -336,13 +369,14 @@ int convolve_weight(pt_call *c) {
     ConvolutionArgs a = {};
     a.groups = c->params[3].i;
     a.n = x.size[0];
-    if (g.size[0] != a.n || x.size[1] % a.groups || g.size[1] % a.groups || out.size[0] != g.size[1] ||
-        out.size[1] != x.size[1] / a.groups)
+    if (g.size[0] != a.n || x.size[1] % a.groups || g.size[1] % a.groups ||
+        out.size[0] != g.size[1] || out.size[1] != x.size[1] / a.groups)
         return bad(c, "channels, filters and groups do not fit together");
     if (made.numel == 0) return PT_OK;
     a.channels = x.size[1] / a.groups, a.filters = g.size[1] / a.groups;
     a.out = out.data, a.x = x.data, a.g = g.data;
-    a.x_image = x.stride[0], a.x_channel = x.stride[1], a.g_image = g.stride[0], a.g_channel = g.stride[1];
+    a.x_image = x.stride[0], a.x_channel = x.stride[1], a.g_image = g.stride[0],
+    a.g_channel = g.stride[1];
     double furthest;
     status = read_axes(c, a, x, out, g, furthest);
     if (status) return status;
@@ -357,13 +391,16 @@ int convolve_weight(pt_call *c) {
     if (each) blocks = made.numel;
     // As many sums as occupy the device, if each has enough to add up.
     const Kernel &kernel = each ? WEIGHT_EACH : furthest >= 2147483648.0 ? WEIGHT_FAR : WEIGHT;
-    return in_parts(c, kernel, a, blocks, results, ceil_div(4 * (int64_t)multiprocessors(c), blocks),
+    return in_parts(c, kernel, a, blocks, results,
+                    ceil_div(4 * (int64_t)multiprocessors(c), blocks),
                     ceil_div(results, each ? 4096 : 512), 1, 0);
 }
 
 }  // namespace
 
-const pt_kernel_entry convolution_kernels[] = {{"convolve", convolve}, {"convolve_transposed", convolve_transposed},
-                                               {"convolve_weight", convolve_weight}, {nullptr, nullptr}};
+const pt_kernel_entry convolution_kernels[] = {{"convolve", convolve},
+                                               {"convolve_transposed", convolve_transposed},
+                                               {"convolve_weight", convolve_weight},
+                                               {nullptr, nullptr}};
 
 }  // namespace pt_cuda

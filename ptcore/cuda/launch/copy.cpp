@@ -1,4 +1,5 @@
-// Copies: within a device by the driver or a kernel, between host and device through dense memory, between devices.
+// Copies: within a device by the driver or a kernel, between host and device through dense memory,
+// between devices.
 #include <cstdlib>
 #include <cstring>
 
@@ -21,17 +22,19 @@ uint64_t copy_types(int dst, int src) {
     return types(by, by);
 }
 
-// The walk is a batch of matrices that dst has by rows and src by columns: d is the dim that src is dense along.
+// The walk is a batch of matrices that dst has by rows and src by columns: d is the dim that src is
+// dense along.
 bool is_transpose(const Walk &w, int item, int &d) {
     if (w.ndim < 2 || w.ndim > 3 || w.strides[0][w.ndim - 1] != item) return false;
     for (d = 0; d < w.ndim - 1; d++)
         if (w.strides[1][d] == item) break;
     if (d == w.ndim - 1) return false;
-    return w.sizes[d] >= 8 && w.sizes[w.ndim - 1] >= 8 && w.sizes[d] < INT32_MAX && w.sizes[w.ndim - 1] < INT32_MAX
-           && (w.ndim == 2 || w.sizes[1 - d] < 65536);
+    return w.sizes[d] >= 8 && w.sizes[w.ndim - 1] >= 8 && w.sizes[d] < INT32_MAX &&
+           w.sizes[w.ndim - 1] < INT32_MAX && (w.ndim == 2 || w.sizes[1 - d] < 65536);
 }
 
-int transpose(pt_call *c, const Walk &w, int d, const pt_view *dst, const pt_view *src, uint64_t kinds) {
+int transpose(pt_call *c, const Walk &w, int d, const pt_view *dst, const pt_view *src,
+              uint64_t kinds) {
     const int item = item_size(dst->dtype), inner = w.ndim - 1;
     TransposeArgs a = {};
     a.dst = dst->data, a.src = src->data;
@@ -42,8 +45,8 @@ int transpose(pt_call *c, const Walk &w, int d, const pt_view *dst, const pt_vie
         batch = (unsigned)w.sizes[1 - d];
         a.dst_batch = w.strides[0][1 - d] / item, a.src_batch = w.strides[1][1 - d] / item;
     }
-    a.pairs = ((uintptr_t)a.dst % 4 | (uintptr_t)a.src % 4 | a.rows % 2 | a.columns % 2 | a.dst_row % 2 | a.src_column % 2 |
-               a.dst_batch % 2 | a.src_batch % 2) == 0;
+    a.pairs = ((uintptr_t)a.dst % 4 | (uintptr_t)a.src % 4 | a.rows % 2 | a.columns % 2 |
+               a.dst_row % 2 | a.src_column % 2 | a.dst_batch % 2 | a.src_batch % 2) == 0;
     const int64_t tile = PT_TRANSPOSE_TILE(item), tiles_down = ceil_div(a.rows, tile);
     if (tiles_down > 65535) return -1;
     const Grid grid{(unsigned)ceil_div(a.columns, tile), (unsigned)tiles_down, batch};
@@ -74,13 +77,14 @@ pt_view dense_like(const pt_view *v, char *data, int dtype, int64_t *strides) {
 }
 
 struct HostBuffer {
-    explicit HostBuffer(int64_t n) : data(static_cast<char *>(std::malloc(n > 0 ? (size_t)n : 1))) {}
+    explicit HostBuffer(int64_t n)
+        : data(static_cast<char *>(std::malloc(n > 0 ? (size_t)n : 1))) {}
     ~HostBuffer() { std::free(data); }
     char *data;
 };
 
-// Whether the caller may go on before a copy is done that the driver reads or writes `host` for: where the host's memory is
-// the driver's own, or, of a source, staged by it.
+// Whether the caller may go on before a copy is done that the driver reads or writes `host` for:
+// where the host's memory is the driver's own, or, of a source, staged by it.
 bool may_go_on(pt_call *c, bool async, const pt_view *host, const pt_view *there, bool source) {
     if (!async || !host->contiguous) return false;
     return driver.keep_host(host->data, there->device_index, c->stream) || (source && !captures(c));
@@ -88,7 +92,8 @@ bool may_go_on(pt_call *c, bool async, const pt_view *host, const pt_view *there
 
 // A copy between host and device is going to wait for the device.
 int copy_waits(pt_call *c) {
-    return waits(c, "a copy waits for the device, which cannot become part of a CUDA graph: read and write values before the "
+    return waits(c, "a copy waits for the device, which cannot become part of a CUDA graph: read "
+                    "and write values before the "
                     "capture or after it, or by page-locked memory with non_blocking=True");
 }
 
@@ -139,7 +144,8 @@ int to_host(pt_call *c, const pt_view *dst, const pt_view *src, bool async) {
     if (!staged.data) return failed(c, PT_MEMORY_ERROR, "no host memory to stage a copy");
     char *to = dst->contiguous ? dst->data : staged.data;
     int result = driver.set_device(src->device_index);
-    if (!result) result = driver.copy(to, direct ? src->data : room.data, (size_t)nbytes, c->stream);
+    if (!result)
+        result = driver.copy(to, direct ? src->data : room.data, (size_t)nbytes, c->stream);
     if (!result && in_order) return PT_OK;
     if (!result) result = driver.synchronize(c->stream);
     int status = status_of(result, "copy to the host", c->error);
@@ -151,7 +157,8 @@ int to_host(pt_call *c, const pt_view *dst, const pt_view *src, bool async) {
     return status;
 }
 
-// The copy runs on the source's stream, behind what both streams have been given, and before what comes next on either.
+// The copy runs on the source's stream, behind what both streams have been given, and before what
+// comes next on either.
 int to_peer(pt_call *c, const pt_view *dst, const pt_view *src) {
     int64_t strides[PT_MAX_DIM], there[PT_MAX_DIM];
     const int to = dst->device_index, from = src->device_index;
@@ -169,7 +176,9 @@ int to_peer(pt_call *c, const pt_view *dst, const pt_view *src) {
     char *landing = dst->contiguous ? dst->data : static_cast<char *>(landed.data);
     int result = driver.wait(c->stream, from, d.stream, to);
     if (!result) result = driver.set_device(from);
-    if (!result) result = driver.copy_peer(landing, to, direct ? src->data : packed.data, from, (size_t)nbytes, c->stream);
+    if (!result)
+        result = driver.copy_peer(landing, to, direct ? src->data : packed.data, from,
+                                  (size_t)nbytes, c->stream);
     if (!result) result = driver.wait(d.stream, to, c->stream, from);
     int status = status_of(result, "copy between devices", c->error);
     if (!status && !dst->contiguous) {
@@ -187,11 +196,13 @@ int copy(pt_call *c, const pt_view *dst, const pt_view *src) {
     const pt_view *views[2] = {dst, src};
     Walk w = walk_of(views, 2);
     const int to = item_size(dst->dtype), from = item_size(src->dtype);
-    const bool dense = w.ndim == 0 || (w.ndim == 1 && w.strides[0][0] == to && w.strides[1][0] == from);
+    const bool dense =
+        w.ndim == 0 || (w.ndim == 1 && w.strides[0][0] == to && w.strides[1][0] == from);
     if (dense && dst->dtype == src->dtype) {
         if (dst->data == src->data) return PT_OK;
         int result = driver.set_device(dst->device_index);
-        if (!result) result = driver.copy(dst->data, src->data, (size_t)(w.count() * to), c->stream);
+        if (!result)
+            result = driver.copy(dst->data, src->data, (size_t)(w.count() * to), c->stream);
         int status = status_of(result, "copy", c->error);
         return status ? status : wait_if_blocking(c, "copy");
     }
@@ -223,7 +234,8 @@ int copy(pt_call *c, const pt_view *dst, const pt_view *src) {
             return launch(c, PACKED, kinds, Grid{(unsigned)ceil_div(b.n, each), 1, 1}, THREADS, b);
         }
         pack(part, b.walk);
-        const Grid grid{(unsigned)((b.n + THREADS * PER_THREAD - 1) / (THREADS * PER_THREAD)), 1, 1};
+        const Grid grid{(unsigned)((b.n + THREADS * PER_THREAD - 1) / (THREADS * PER_THREAD)), 1,
+                        1};
         return launch(c, STRIDED, kinds, grid, THREADS, b);
     });
 }

@@ -13,13 +13,14 @@ typedef struct CopyArgs {
 
 #define PT_TRANSPOSE_TILE(item) ((item) <= 4 ? 64 : 32)
 
-/* batch matrices of rows x columns elements: dst is contiguous along columns, src along rows. Strides in elements. */
+/* batch matrices of rows x columns elements: dst is contiguous along columns, src along rows.
+ * Strides in elements. */
 typedef struct TransposeArgs {
     char *dst;
     const char *src;
     uint32_t rows, columns;
     int64_t dst_row, src_column, dst_batch, src_batch;
-    int32_t pairs;                  /* of 2 bytes: all sizes, strides and addresses are even numbers of elements */
+    int32_t pairs; /* of 2 bytes: all sizes, strides and addresses are even numbers of elements */
 } TransposeArgs;
 
 #endif

@@ -1,7 +1,8 @@
-// Handles and workspaces of cuBLAS, and the products with a bias that cuBLASLt computes in one kernel.
+// Handles and workspaces of cuBLAS, and the products with a bias that cuBLASLt computes in one
+// kernel.
 //
-// Work of one stream runs in order, so all handles that are set to it share one workspace; what one call enqueues stays
-// together (blas_turn).
+// Work of one stream runs in order, so all handles that are set to it share one workspace; what one
+// call enqueues stays together (blas_turn).
 #include "cublas.hpp"
 
 #include <algorithm>
@@ -25,7 +26,12 @@ namespace {
 
 enum { ARCH_MISMATCH = 8, INVALID_VALUE = 7, NOT_SUPPORTED = 15 };
 enum { EPILOGUE_BIAS = 4, REDUCTION_COMPUTE_TYPE = 2 };
-enum { OPERATION_TRANSA = 3, OPERATION_TRANSB = 4, OPERATION_EPILOGUE = 7, OPERATION_BIAS_POINTER = 8 };
+enum {
+    OPERATION_TRANSA = 3,
+    OPERATION_TRANSB = 4,
+    OPERATION_EPILOGUE = 7,
+    OPERATION_BIAS_POINTER = 8
+};
 enum { PREFERENCE_WORKSPACE = 1, PREFERENCE_REDUCTIONS = 3, PREFERENCE_ALIGNMENT_A = 5 };
 
 struct Workspace {
@@ -38,11 +44,12 @@ struct Owned {
     uint64_t pool;                              // of the capture whose work has it; 0: of none
     Workspace memory;
 };
-std::mutex lock;                                // guards what follows; never destroyed, as threads may outlive main
+std::mutex lock;    // guards what follows; never destroyed, as threads may outlive main
 std::vector<Owned> &workspaces = *new std::vector<Owned>;
 
-// NVIDIA's advice: 32 MiB from Hopper on, 4 MiB before. Without memory for it the product runs without a workspace. A graph
-// has its own, which lies in its pool; else it is memory of the common pool, as it stays whatever pool the thread has chosen.
+// NVIDIA's advice: 32 MiB from Hopper on, 4 MiB before. Without memory for it the product runs
+// without a workspace. A graph has its own, which lies in its pool; else it is memory of the common
+// pool, as it stays whatever pool the thread has chosen.
 Workspace workspace_of(const pt_call *c) {
     const int device = c->out[0].device_index;
     const uint64_t pool = captures(c) ? driver.devices[device].capture_pool : 0;
@@ -94,16 +101,19 @@ int handle_of(pt_call *c, Handle **found, Workspace *memory) {
     // Setting a stream takes the workspace away.
     if (!status && (h.stream != c->stream || h.workspace != memory->data)) {
         status = blas.set_stream(h.handle, c->stream);
-        if (!status && memory->data) status = blas.set_workspace(h.handle, memory->data, (size_t)memory->nbytes);
+        if (!status && memory->data)
+            status = blas.set_workspace(h.handle, memory->data, (size_t)memory->nbytes);
         h.stream = c->stream, h.workspace = memory->data;
     }
     *found = &h;
     return status ? blas_failed(c, status) : PT_OK;
 }
 
-// -- cuBLASLt -----------------------------------------------------------------------------------------------
+// -- cuBLASLt -------------------------------------------------------------------------------------
 
-int alignment_of(const void *p) { return (int)std::min((uintptr_t)256, (uintptr_t)p & (~(uintptr_t)p + 1)); }
+int alignment_of(const void *p) {
+    return (int)std::min((uintptr_t)256, (uintptr_t)p & (~(uintptr_t)p + 1));
+}
 
 // Everything that the choice of an algorithm depends on; all of it integers, so that bytes compare.
 struct Key {
@@ -137,7 +147,8 @@ thread_local std::unique_ptr<Plans> plans;
 std::unique_ptr<Plan> &slot_of(const Key &key) {
     uint64_t h = 0xcbf29ce484222325u;
     const int *words = reinterpret_cast<const int *>(&key);
-    for (size_t i = 0; i < sizeof(Key) / sizeof(int); i++) h = (h ^ (unsigned)words[i]) * 0x9E3779B97F4A7C15u;
+    for (size_t i = 0; i < sizeof(Key) / sizeof(int); i++)
+        h = (h ^ (unsigned)words[i]) * 0x9E3779B97F4A7C15u;
     if (!plans) plans.reset(new Plans);
     return plans->slots[h >> 56];
 }
@@ -153,7 +164,8 @@ int make(Plan &plan, void *handle, const void *bias) {
     } result = {};
     const Key &k = plan.key;
     const int epilogue = EPILOGUE_BIAS, reductions = REDUCTION_COMPUTE_TYPE;
-    int found = 0, status = blas_lt.operation_create(&plan.operation, k.compute, k.compute == COMPUTE_64F ? R_64F : R_32F);
+    int found = 0, status = blas_lt.operation_create(&plan.operation, k.compute,
+                                                     k.compute == COMPUTE_64F ? R_64F : R_32F);
     auto set = [&](int attribute, const void *value, size_t nbytes) {
         if (!status) status = blas_lt.operation_set(plan.operation, attribute, value, nbytes);
     };
@@ -162,7 +174,9 @@ int make(Plan &plan, void *handle, const void *bias) {
     set(OPERATION_EPILOGUE, &epilogue, 4);
     set(OPERATION_BIAS_POINTER, &bias, sizeof(bias));   // the heuristic looks at its alignment
     auto layout = [&](int i, int rows, int columns, int leading) {
-        if (!status) status = blas_lt.layout_create(&plan.layouts[i], k.type, (uint64_t)rows, (uint64_t)columns, leading);
+        if (!status)
+            status = blas_lt.layout_create(&plan.layouts[i], k.type, (uint64_t)rows,
+                                           (uint64_t)columns, leading);
     };
     layout(0, k.turn_a ? k.k : k.m, k.turn_a ? k.m : k.k, k.lead_a);
     layout(1, k.turn_b ? k.n : k.k, k.turn_b ? k.k : k.n, k.lead_b);
@@ -176,8 +190,9 @@ int make(Plan &plan, void *handle, const void *bias) {
     if (!k.reduced) prefer(PREFERENCE_REDUCTIONS, &reductions, 4);
     for (int i = 0; i < 4; i++) prefer(PREFERENCE_ALIGNMENT_A + i, &k.alignment[i < 2 ? i : 2], 4);
     if (!status)
-        status = blas_lt.heuristic(handle, plan.operation, plan.layouts[0], plan.layouts[1], plan.layouts[2],
-                                   plan.layouts[2], preference, 1, &result, &found);
+        status =
+            blas_lt.heuristic(handle, plan.operation, plan.layouts[0], plan.layouts[1],
+                              plan.layouts[2], plan.layouts[2], preference, 1, &result, &found);
     if (!status) status = found ? result.state : NOT_SUPPORTED;
     if (preference) blas_lt.preference_destroy(preference);
     std::memcpy(plan.algorithm, result.algorithm, sizeof(plan.algorithm));
@@ -187,16 +202,30 @@ int make(Plan &plan, void *handle, const void *bias) {
 }  // namespace
 
 int blas_failed(pt_call *c, int status) {
-    static const char *const names[] = {"success", "not initialized", "", "allocation failed", "", "", "", "invalid value",
-                                        "architecture mismatch", "", "", "mapping error", "", "execution failed",
-                                        "internal error", "not supported"};
-    std::snprintf(c->error, sizeof(c->error), "cuBLAS: %s (status %d)", status > 0 && status < 16 ? names[status] : "failed",
-                  status);
+    static const char *const names[] = {"success",
+                                        "not initialized",
+                                        "",
+                                        "allocation failed",
+                                        "",
+                                        "",
+                                        "",
+                                        "invalid value",
+                                        "architecture mismatch",
+                                        "",
+                                        "",
+                                        "mapping error",
+                                        "",
+                                        "execution failed",
+                                        "internal error",
+                                        "not supported"};
+    std::snprintf(c->error, sizeof(c->error), "cuBLAS: %s (status %d)",
+                  status > 0 && status < 16 ? names[status] : "failed", status);
     return PT_RUNTIME_ERROR;
 }
 
 std::mutex &blas_turn(const pt_call *c) {
-    static std::mutex *const turns = new std::mutex[MAX_DEVICES];           // never destroyed, as the lock above
+    static std::mutex *const turns =
+        new std::mutex[MAX_DEVICES];    // never destroyed, as the lock above
     return turns[device_of(c)];
 }
 
@@ -219,25 +248,40 @@ int product_with_bias(pt_call *c, const BiasProduct &p) {
     int status = handle_of(c, &h, &memory);
     if (!status && !blas_lt.matmul) status = load_library(LIBRARY_BLAS_LT, c->error);
     if (status) return status;
-    const Key key = {c->out[0].device_index, p.type, p.compute, p.turn_a, p.turn_b, p.m, p.n, p.k, p.lead_a, p.lead_b,
-                     p.lead_out, p.reduced, {alignment_of(p.a), alignment_of(p.b), alignment_of(p.out)},
-                     alignment_of(p.bias), memory.nbytes};
+    const Key key = {c->out[0].device_index,
+                     p.type,
+                     p.compute,
+                     p.turn_a,
+                     p.turn_b,
+                     p.m,
+                     p.n,
+                     p.k,
+                     p.lead_a,
+                     p.lead_b,
+                     p.lead_out,
+                     p.reduced,
+                     {alignment_of(p.a), alignment_of(p.b), alignment_of(p.out)},
+                     alignment_of(p.bias),
+                     memory.nbytes};
     std::unique_ptr<Plan> &plan = slot_of(key);
     // A handle of cuBLAS is one of cuBLASLt too.
     if (!plan || std::memcmp(&plan->key, &key, sizeof(key))) {
         plan.reset(new Plan(key));
         plan->status = make(*plan, h->handle, p.bias);
     } else if (!plan->status) {
-        plan->status = blas_lt.operation_set(plan->operation, OPERATION_BIAS_POINTER, &p.bias, sizeof(p.bias));
+        plan->status =
+            blas_lt.operation_set(plan->operation, OPERATION_BIAS_POINTER, &p.bias, sizeof(p.bias));
     }
     std::lock_guard<std::mutex> turn(blas_turn(c));
     if (!plan->status)
-        plan->status = blas_lt.matmul(h->handle, plan->operation, p.alpha, p.a, plan->layouts[0], p.b, plan->layouts[1],
-                                      p.zero, p.out, plan->layouts[2], p.out, plan->layouts[2], plan->algorithm, memory.data,
+        plan->status = blas_lt.matmul(h->handle, plan->operation, p.alpha, p.a, plan->layouts[0],
+                                      p.b, plan->layouts[1], p.zero, p.out, plan->layouts[2], p.out,
+                                      plan->layouts[2], plan->algorithm, memory.data,
                                       (size_t)memory.nbytes, c->stream);
     status = plan->status;
     if (!status) return PT_OK;
-    if (status == NOT_SUPPORTED || status == INVALID_VALUE || status == ARCH_MISMATCH) return BLAS_DECLINES;
+    if (status == NOT_SUPPORTED || status == INVALID_VALUE || status == ARCH_MISMATCH)
+        return BLAS_DECLINES;
     plan.reset();                                       // another call may go well
     return blas_failed(c, status);
 }

@@ -1,5 +1,5 @@
-// cuBLAS as a table of pointers that library_tables.pyx fills from the library cuda.pathfinder finds. Statuses are cublasStatus_t;
-// data and compute types have CUDA's numbers.
+// cuBLAS as a table of pointers that library_tables.pyx fills from the library cuda.pathfinder
+// finds. Statuses are cublasStatus_t; data and compute types have CUDA's numbers.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -16,14 +16,16 @@ struct Blas {
 };
 extern Blas blas;
 
-// cuBLASLt, likewise. Descriptors, layouts and preferences are opaque; attributes have the numbers of cublasLt.h.
+// cuBLASLt, likewise. Descriptors, layouts and preferences are opaque; attributes have the numbers
+// of cublasLt.h.
 struct BlasLt {
 #define PT_LT(field, result, name, parameters) result (*field) parameters;
 #include "functions.h"
 };
 extern BlasLt blas_lt;
 
-// PyTorch's settings of torch.backends.cuda.matmul, torch.backends.cudnn.allow_tf32, and the bytes of a stream's workspace (-1: by the device).
+// PyTorch's settings of torch.backends.cuda.matmul, torch.backends.cudnn.allow_tf32, and the bytes
+// of a stream's workspace (-1: by the device).
 struct BlasSettings {
     bool tf32 = false, reduced_half = true, reduced_bfloat16 = true, convolution_tf32 = true;
     int64_t workspace = -1;
@@ -39,12 +41,13 @@ int blas_failed(pt_call *c, int status);
 // This thread's handle of cuBLAS for the call's device, set to its stream and a workspace.
 int blas_handle(pt_call *c, int math_mode, void **handle);
 
-// To be held while a call of cuBLAS enqueues its kernels, which leave things for each other in the stream's workspace: another
-// thread's must not come between. Who holds it must not wait for the interpreter.
+// To be held while a call of cuBLAS enqueues its kernels, which leave things for each other in the
+// stream's workspace: another thread's must not come between. Who holds it must not wait for the
+// interpreter.
 std::mutex &blas_turn(const pt_call *c);
 
-// out = alpha op(a) op(b), by columns, plus `bias`, whose m elements are added to each column. Scalars are on the host, of
-// the type that `compute` names.
+// out = alpha op(a) op(b), by columns, plus `bias`, whose m elements are added to each column.
+// Scalars are on the host, of the type that `compute` names.
 struct BiasProduct {
     int type, compute, turn_a, turn_b, m, n, k, lead_a, lead_b, lead_out;
     bool reduced;                       // whether partial sums may be added in `type`

@@ -1,5 +1,6 @@
-// Convolution by cuDNN: a plan (descriptors and the algorithm that cuDNN's heuristics choose) is made once for sizes, dtype
-// and settings, and kept. Tensors are row-major; what lies otherwise is copied.
+// Convolution by cuDNN: a plan (descriptors and the algorithm that cuDNN's heuristics choose) is
+// made once for sizes, dtype and settings, and kept. Tensors are row-major; what lies otherwise is
+// copied.
 #include "cudnn.hpp"
 
 #include <atomic>
@@ -50,7 +51,8 @@ struct Plan {
 };
 typedef std::shared_ptr<const Plan> Shared;
 std::mutex lock;
-std::unordered_map<std::string, Shared> &plans = *new std::unordered_map<std::string, Shared>;      // threads may outlive main
+std::unordered_map<std::string, Shared> &plans =
+    *new std::unordered_map<std::string, Shared>;      // threads may outlive main
 
 // Whether the library is there: it is looked for once. Without it nothing is wrong.
 bool is_there() {
@@ -64,7 +66,8 @@ bool is_there() {
     return state > 0;
 }
 
-// A view's sizes with at least two spatial dims, of which a first one is added; false where an int does not hold them.
+// A view's sizes with at least two spatial dims, of which a first one is added; false where an int
+// does not hold them.
 bool read_sizes(const pt_view &v, int (&sizes)[5], int &ndim) {
     const int added = v.ndim == 3;
     ndim = v.ndim + added;
@@ -101,22 +104,30 @@ int describe(const Key &k, Plan &p) {
     if (!status) status = dnn.filter_create(&p.w);
     if (!status) status = dnn.filter_set(p.w, k.type, FORMAT_NCHW, k.ndim, k.w);
     if (!status) status = dnn.convolution_create(&p.convolution);
-    if (!status) status = dnn.convolution_set(p.convolution, k.ndim - 2, k.padding, k.stride, k.dilation, CROSS_CORRELATION,
-                                              k.type == TYPE_DOUBLE ? TYPE_DOUBLE : TYPE_FLOAT);
+    if (!status)
+        status = dnn.convolution_set(p.convolution, k.ndim - 2, k.padding, k.stride, k.dilation,
+                                     CROSS_CORRELATION,
+                                     k.type == TYPE_DOUBLE ? TYPE_DOUBLE : TYPE_FLOAT);
     if (!status) status = dnn.convolution_groups(p.convolution, k.groups);
     return status ? status : dnn.convolution_math(p.convolution, k.math);
 }
 
-// The first of what cuDNN proposes, fastest first, that works and repeats itself if that is asked for.
+// The first of what cuDNN proposes, fastest first, that works and repeats itself if that is asked
+// for.
 Shared made(void *handle, const Key &k) {
     const auto plan = std::make_shared<Plan>();
     Plan &p = *plan;
     DnnAlgorithm found[CHOICES];
     int count = 0, status = describe(k, p);
     if (!status) {
-        if (k.kind == DNN_FORWARD) status = dnn.forward_choices(handle, p.x, p.w, p.convolution, p.y, CHOICES, &count, found);
-        else if (k.kind == DNN_DATA) status = dnn.data_choices(handle, p.w, p.y, p.convolution, p.x, CHOICES, &count, found);
-        else status = dnn.filter_choices(handle, p.x, p.y, p.convolution, p.w, CHOICES, &count, found);
+        if (k.kind == DNN_FORWARD)
+            status =
+                dnn.forward_choices(handle, p.x, p.w, p.convolution, p.y, CHOICES, &count, found);
+        else if (k.kind == DNN_DATA)
+            status = dnn.data_choices(handle, p.w, p.y, p.convolution, p.x, CHOICES, &count, found);
+        else
+            status =
+                dnn.filter_choices(handle, p.x, p.y, p.convolution, p.w, CHOICES, &count, found);
     }
     for (int i = 0; !status && i < count && p.algorithm < 0; i++) {
         if (found[i].status || (k.deterministic && found[i].determinism != DETERMINISTIC)) continue;
@@ -160,12 +171,16 @@ int convolve_by_cudnn(pt_call *c, DnnKind kind) {
     Key k = {};
     k.device = device_of(c), k.kind = kind, k.deterministic = dnn_settings.repeats();
     const bool half = item_size(dtype) == 2;
-    k.type = dtype == PT_FLOAT16 ? TYPE_HALF : half ? TYPE_BFLOAT16 : dtype == PT_FLOAT32 ? TYPE_FLOAT : TYPE_DOUBLE;
+    k.type = dtype == PT_FLOAT16   ? TYPE_HALF
+             : half                ? TYPE_BFLOAT16
+             : dtype == PT_FLOAT32 ? TYPE_FLOAT
+                                   : TYPE_DOUBLE;
     k.math = half ? TENSOR_OP_MATH : DEFAULT_MATH;
     if (dtype == PT_FLOAT32 && !blas_settings.convolution_tf32) k.math = FMA_MATH;
     if (c->params[3].i > INT32_MAX) return DNN_DECLINES;
     k.groups = (int)c->params[3].i;
-    if (!read_sizes(x, k.x, k.ndim) || !read_sizes(w, k.w, k.ndim) || !read_sizes(y, k.y, k.ndim) || !read_settings(c, k))
+    if (!read_sizes(x, k.x, k.ndim) || !read_sizes(w, k.w, k.ndim) || !read_sizes(y, k.y, k.ndim) ||
+        !read_settings(c, k))
         return DNN_DECLINES;
     if (!x.numel || !w.numel || !y.numel) return DNN_DECLINES;
 
@@ -193,14 +208,14 @@ int convolve_by_cudnn(pt_call *c, DnnKind kind) {
     const void *const beta = dtype == PT_FLOAT64 ? static_cast<const void *>(wide + 1) : scale + 1;
     int status;
     if (kind == DNN_FORWARD)
-        status = dnn.forward(h->handle, alpha, p.x, first.view.data, p.w, second.view.data, p.convolution, p.algorithm, room.data,
-                             p.room, beta, p.y, out.data);
+        status = dnn.forward(h->handle, alpha, p.x, first.view.data, p.w, second.view.data,
+                             p.convolution, p.algorithm, room.data, p.room, beta, p.y, out.data);
     else if (kind == DNN_DATA)
-        status = dnn.data(h->handle, alpha, p.w, first.view.data, p.y, second.view.data, p.convolution, p.algorithm, room.data,
-                          p.room, beta, p.x, out.data);
+        status = dnn.data(h->handle, alpha, p.w, first.view.data, p.y, second.view.data,
+                          p.convolution, p.algorithm, room.data, p.room, beta, p.x, out.data);
     else
-        status = dnn.filter(h->handle, alpha, p.x, first.view.data, p.y, second.view.data, p.convolution, p.algorithm, room.data,
-                            p.room, beta, p.w, out.data);
+        status = dnn.filter(h->handle, alpha, p.x, first.view.data, p.y, second.view.data,
+                            p.convolution, p.algorithm, room.data, p.room, beta, p.w, out.data);
     return status ? (int)DNN_DECLINES : (int)PT_OK;
 }
 

@@ -1,5 +1,6 @@
-// Attention by cuDNN: a graph of one operation, whose plan (the first of what cuDNN's heuristics propose that can be built)
-// is made once for sizes, strides, dtype and settings, and kept. To build one takes a second, as cuDNN compiles its kernel.
+// Attention by cuDNN: a graph of one operation, whose plan (the first of what cuDNN's heuristics
+// propose that can be built) is made once for sizes, strides, dtype and settings, and kept. To
+// build one takes a second, as cuDNN compiles its kernel.
 #include <cmath>
 #include <cstring>
 #include <memory>
@@ -16,35 +17,87 @@ namespace {
 
 enum { TYPE_FLOAT = 0, TYPE_HALF = 2, TYPE_BFLOAT16 = 9 };
 // cudnnBackendDescriptorType_t
-enum { ENGINECFG = 3, ENGINEHEUR = 4, EXECUTION_PLAN = 5, OPERATIONGRAPH = 15, VARIANT_PACK = 16, TENSOR = 17,
-       DEVICEPROP = 38, OPERATION_SDPA_FWD = 41, OPERATION_SDPA_BWD = 43, OPERATION_DIAGONAL_BAND_MASK = 44, ENGINE = 2 };
+enum {
+    ENGINECFG = 3,
+    ENGINEHEUR = 4,
+    EXECUTION_PLAN = 5,
+    OPERATIONGRAPH = 15,
+    VARIANT_PACK = 16,
+    TENSOR = 17,
+    DEVICEPROP = 38,
+    OPERATION_SDPA_FWD = 41,
+    OPERATION_SDPA_BWD = 43,
+    OPERATION_DIAGONAL_BAND_MASK = 44,
+    ENGINE = 2
+};
 // cudnnBackendAttributeType_t
-enum { HANDLE = 0, DATA_TYPE = 1, BOOLEAN = 2, INT64 = 3, VOID_PTR = 6, HEUR_MODE = 8, NUMERICAL_NOTE = 11,
-       POINTWISE_MODE = 14, BACKEND_DESCRIPTOR = 15, CHAR = 24 };
+enum {
+    HANDLE = 0,
+    DATA_TYPE = 1,
+    BOOLEAN = 2,
+    INT64 = 3,
+    VOID_PTR = 6,
+    HEUR_MODE = 8,
+    NUMERICAL_NOTE = 11,
+    POINTWISE_MODE = 14,
+    BACKEND_DESCRIPTOR = 15,
+    CHAR = 24
+};
 // cudnnBackendAttributeName_t
 enum {
-    ENGINEHEUR_MODE = 200, ENGINEHEUR_OPERATION_GRAPH = 201, ENGINEHEUR_RESULTS = 202, ENGINEHEUR_DEVICEPROP = 204,
+    ENGINEHEUR_MODE = 200,
+    ENGINEHEUR_OPERATION_GRAPH = 201,
+    ENGINEHEUR_RESULTS = 202,
+    ENGINEHEUR_DEVICEPROP = 204,
     ENGINECFG_ENGINE = 300,
-    EXECUTION_PLAN_HANDLE = 400, EXECUTION_PLAN_ENGINE_CONFIG = 401, EXECUTION_PLAN_WORKSPACE_SIZE = 402,
+    EXECUTION_PLAN_HANDLE = 400,
+    EXECUTION_PLAN_ENGINE_CONFIG = 401,
+    EXECUTION_PLAN_WORKSPACE_SIZE = 402,
     EXECUTION_PLAN_DEVICEPROP = 407,
-    OPERATIONGRAPH_HANDLE = 800, OPERATIONGRAPH_OPS = 801,
-    TENSOR_BYTE_ALIGNMENT = 900, TENSOR_DATA_TYPE = 901, TENSOR_DIMENSIONS = 902, TENSOR_STRIDES = 903,
-    TENSOR_UNIQUE_ID = 906, TENSOR_IS_VIRTUAL = 907, TENSOR_IS_BY_VALUE = 908,
-    VARIANT_PACK_UNIQUE_IDS = 1000, VARIANT_PACK_DATA_POINTERS = 1001, VARIANT_PACK_WORKSPACE = 1003,
+    OPERATIONGRAPH_HANDLE = 800,
+    OPERATIONGRAPH_OPS = 801,
+    TENSOR_BYTE_ALIGNMENT = 900,
+    TENSOR_DATA_TYPE = 901,
+    TENSOR_DIMENSIONS = 902,
+    TENSOR_STRIDES = 903,
+    TENSOR_UNIQUE_ID = 906,
+    TENSOR_IS_VIRTUAL = 907,
+    TENSOR_IS_BY_VALUE = 908,
+    VARIANT_PACK_UNIQUE_IDS = 1000,
+    VARIANT_PACK_DATA_POINTERS = 1001,
+    VARIANT_PACK_WORKSPACE = 1003,
     ENGINE_NUMERICAL_NOTE = 1303,
     DEVICEPROP_JSON_REPRESENTATION = 2702,
-    OPERATION_SDPA_FWD_QDESC = 2800, OPERATION_SDPA_FWD_KDESC = 2801, OPERATION_SDPA_FWD_VDESC = 2802,
-    OPERATION_SDPA_FWD_ODESC = 2803, OPERATION_SDPA_FWD_STATSDESC = 2804, OPERATION_SDPA_FWD_SCALEDESC = 2805,
+    OPERATION_SDPA_FWD_QDESC = 2800,
+    OPERATION_SDPA_FWD_KDESC = 2801,
+    OPERATION_SDPA_FWD_VDESC = 2802,
+    OPERATION_SDPA_FWD_ODESC = 2803,
+    OPERATION_SDPA_FWD_STATSDESC = 2804,
+    OPERATION_SDPA_FWD_SCALEDESC = 2805,
     OPERATION_SDPA_FWD_SUBGRAPH = 2811,
-    OPERATION_SDPA_BWD_QDESC = 2851, OPERATION_SDPA_BWD_KDESC = 2852, OPERATION_SDPA_BWD_VDESC = 2853,
-    OPERATION_SDPA_BWD_ODESC = 2854, OPERATION_SDPA_BWD_STATSDESC = 2855, OPERATION_SDPA_BWD_SCALEDESC = 2856,
-    OPERATION_SDPA_BWD_DQDESC = 2859, OPERATION_SDPA_BWD_DKDESC = 2860, OPERATION_SDPA_BWD_DVDESC = 2861,
-    OPERATION_SDPA_BWD_DODDESC = 2862, OPERATION_SDPA_BWD_SUBGRAPH = 2867,
-    OPERATION_DIAGONAL_BAND_MASK_XDESC = 3000, OPERATION_DIAGONAL_BAND_MASK_BDESC = 3005,
-    OPERATION_DIAGONAL_BAND_MASK_YDESC = 3006, OPERATION_DIAGONAL_BAND_MASK_COMPARISON_MODE = 3007
+    OPERATION_SDPA_BWD_QDESC = 2851,
+    OPERATION_SDPA_BWD_KDESC = 2852,
+    OPERATION_SDPA_BWD_VDESC = 2853,
+    OPERATION_SDPA_BWD_ODESC = 2854,
+    OPERATION_SDPA_BWD_STATSDESC = 2855,
+    OPERATION_SDPA_BWD_SCALEDESC = 2856,
+    OPERATION_SDPA_BWD_DQDESC = 2859,
+    OPERATION_SDPA_BWD_DKDESC = 2860,
+    OPERATION_SDPA_BWD_DVDESC = 2861,
+    OPERATION_SDPA_BWD_DODDESC = 2862,
+    OPERATION_SDPA_BWD_SUBGRAPH = 2867,
+    OPERATION_DIAGONAL_BAND_MASK_XDESC = 3000,
+    OPERATION_DIAGONAL_BAND_MASK_BDESC = 3005,
+    OPERATION_DIAGONAL_BAND_MASK_YDESC = 3006,
+    OPERATION_DIAGONAL_BAND_MASK_COMPARISON_MODE = 3007
 };
-enum { HEUR_MODE_FALLBACK = 2, HEUR_MODE_A = 3, POINTWISE_CMP_GE = 303, NUMERICAL_NOTE_NONDETERMINISTIC = 4 };
-enum { FIRST_VERSION = 92100 };         // of cuDNN, in which attention has a graph of its own for masks
+enum {
+    HEUR_MODE_FALLBACK = 2,
+    HEUR_MODE_A = 3,
+    POINTWISE_CMP_GE = 303,
+    NUMERICAL_NOTE_NONDETERMINISTIC = 4
+};
+enum { FIRST_VERSION = 92100 };    // of cuDNN, in which attention has a graph of its own for masks
 enum { MOST_PLANS = 512 };
 
 // What a descriptor of cuDNN was told; once something fails it is told nothing more.
@@ -79,23 +132,40 @@ public:
 };
 
 // Tensors are named by these numbers in a graph and where it is run.
-enum { NONE, QUERY, KEY, VALUE, RESULT, LSE, SCALE, GRADIENT, GRAD_QUERY, GRAD_KEY, GRAD_VALUE, SCORES, SEEN, UNSEEN,
-       NAMES };
+enum {
+    NONE,
+    QUERY,
+    KEY,
+    VALUE,
+    RESULT,
+    LSE,
+    SCALE,
+    GRADIENT,
+    GRAD_QUERY,
+    GRAD_KEY,
+    GRAD_VALUE,
+    SCORES,
+    SEEN,
+    UNSEEN,
+    NAMES
+};
 
 struct Slot {
     int name, forward, backward;        // the attribute of either operation, or 0
 };
-const Slot SLOTS[] = {
-    {QUERY, OPERATION_SDPA_FWD_QDESC, OPERATION_SDPA_BWD_QDESC},
-    {KEY, OPERATION_SDPA_FWD_KDESC, OPERATION_SDPA_BWD_KDESC},
-    {VALUE, OPERATION_SDPA_FWD_VDESC, OPERATION_SDPA_BWD_VDESC},
-    {RESULT, OPERATION_SDPA_FWD_ODESC, OPERATION_SDPA_BWD_ODESC},
-    {LSE, OPERATION_SDPA_FWD_STATSDESC, OPERATION_SDPA_BWD_STATSDESC},
-    {SCALE, OPERATION_SDPA_FWD_SCALEDESC, OPERATION_SDPA_BWD_SCALEDESC}, {GRADIENT, 0, OPERATION_SDPA_BWD_DODDESC},
-    {GRAD_QUERY, 0, OPERATION_SDPA_BWD_DQDESC}, {GRAD_KEY, 0, OPERATION_SDPA_BWD_DKDESC},
-    {GRAD_VALUE, 0, OPERATION_SDPA_BWD_DVDESC}};
+const Slot SLOTS[] = {{QUERY, OPERATION_SDPA_FWD_QDESC, OPERATION_SDPA_BWD_QDESC},
+                      {KEY, OPERATION_SDPA_FWD_KDESC, OPERATION_SDPA_BWD_KDESC},
+                      {VALUE, OPERATION_SDPA_FWD_VDESC, OPERATION_SDPA_BWD_VDESC},
+                      {RESULT, OPERATION_SDPA_FWD_ODESC, OPERATION_SDPA_BWD_ODESC},
+                      {LSE, OPERATION_SDPA_FWD_STATSDESC, OPERATION_SDPA_BWD_STATSDESC},
+                      {SCALE, OPERATION_SDPA_FWD_SCALEDESC, OPERATION_SDPA_BWD_SCALEDESC},
+                      {GRADIENT, 0, OPERATION_SDPA_BWD_DODDESC},
+                      {GRAD_QUERY, 0, OPERATION_SDPA_BWD_DQDESC},
+                      {GRAD_KEY, 0, OPERATION_SDPA_BWD_DKDESC},
+                      {GRAD_VALUE, 0, OPERATION_SDPA_BWD_DVDESC}};
 
-// A graph's plan with all that it was made of. It lives as long as the process: a kernel of it may still be running.
+// A graph's plan with all that it was made of. It lives as long as the process: a kernel of it may
+// still be running.
 struct Plan {
     std::vector<std::unique_ptr<Descriptor>> parts;
     const Descriptor *plan = nullptr;   // NULL: cuDNN has none
@@ -117,9 +187,12 @@ void pack_strides(const int64_t (&sizes)[4], int64_t (&strides)[4]) {
 
 // virtual: no memory holds it; by_value: the host says it when the graph is run.
 enum Kind { IN_MEMORY, VIRTUAL, BY_VALUE };
-const Descriptor &tensor(Plan &p, int name, int type, const int64_t (&sizes)[4], const int64_t (&strides)[4], Kind kind) {
+const Descriptor &tensor(Plan &p, int name, int type, const int64_t (&sizes)[4],
+                         const int64_t (&strides)[4], Kind kind) {
     Descriptor &d = p.part(TENSOR);
-    d.word(TENSOR_DATA_TYPE, DATA_TYPE, type).set(TENSOR_DIMENSIONS, INT64, 4, sizes).set(TENSOR_STRIDES, INT64, 4, strides);
+    d.word(TENSOR_DATA_TYPE, DATA_TYPE, type)
+        .set(TENSOR_DIMENSIONS, INT64, 4, sizes)
+        .set(TENSOR_STRIDES, INT64, 4, strides);
     d.number(TENSOR_UNIQUE_ID, name).number(TENSOR_BYTE_ALIGNMENT, 16);
     if (kind != IN_MEMORY) d.flag(kind == VIRTUAL ? TENSOR_IS_VIRTUAL : TENSOR_IS_BY_VALUE);
     return d.finished();
@@ -135,17 +208,24 @@ const int64_t ONE[4] = {1, 1, 1, 1};
 void look_back(Plan &p, const DnnAttention &k, Descriptor &operation, int attribute) {
     const int64_t sizes[4] = {k.n, k.heads, k.l, k.s};
     Descriptor &mask = p.part(OPERATION_DIAGONAL_BAND_MASK), &graph = p.part(OPERATIONGRAPH);
-    mask.set(OPERATION_DIAGONAL_BAND_MASK_XDESC, packed_tensor(p, SCORES, TYPE_FLOAT, sizes, VIRTUAL));
-    mask.set(OPERATION_DIAGONAL_BAND_MASK_BDESC, packed_tensor(p, UNSEEN, TYPE_FLOAT, ONE, BY_VALUE));
-    mask.set(OPERATION_DIAGONAL_BAND_MASK_YDESC, packed_tensor(p, SEEN, TYPE_FLOAT, sizes, VIRTUAL));
+    mask.set(OPERATION_DIAGONAL_BAND_MASK_XDESC,
+             packed_tensor(p, SCORES, TYPE_FLOAT, sizes, VIRTUAL));
+    mask.set(OPERATION_DIAGONAL_BAND_MASK_BDESC,
+             packed_tensor(p, UNSEEN, TYPE_FLOAT, ONE, BY_VALUE));
+    mask.set(OPERATION_DIAGONAL_BAND_MASK_YDESC,
+             packed_tensor(p, SEEN, TYPE_FLOAT, sizes, VIRTUAL));
     mask.word(OPERATION_DIAGONAL_BAND_MASK_COMPARISON_MODE, POINTWISE_MODE, POINTWISE_CMP_GE);
     graph.set(OPERATIONGRAPH_OPS, mask.finished());
-    operation.set(attribute, graph.finished()).number(attribute + 1, SCORES).number(attribute + 2, SEEN);
+    operation.set(attribute, graph.finished())
+        .number(attribute + 1, SCORES)
+        .number(attribute + 2, SEEN);
 }
 
 const Descriptor &graph_of(Plan &p, const DnnAttention &k, void *handle) {
-    Descriptor &operation = p.part(k.backward ? OPERATION_SDPA_BWD : OPERATION_SDPA_FWD), &graph = p.part(OPERATIONGRAPH);
-    const int64_t q[4] = {k.n, k.heads, k.l, k.e}, key[4] = {k.n, k.held, k.s, k.e}, value[4] = {k.n, k.held, k.s, k.v};
+    Descriptor &operation = p.part(k.backward ? OPERATION_SDPA_BWD : OPERATION_SDPA_FWD),
+               &graph = p.part(OPERATIONGRAPH);
+    const int64_t q[4] = {k.n, k.heads, k.l, k.e}, key[4] = {k.n, k.held, k.s, k.e},
+                  value[4] = {k.n, k.held, k.s, k.v};
     const int64_t out[4] = {k.n, k.heads, k.l, k.v}, lse[4] = {k.n, k.heads, k.l, 1};
     for (const Slot &slot : SLOTS) {
         const int attribute = k.backward ? slot.backward : slot.forward;
@@ -165,7 +245,9 @@ const Descriptor &graph_of(Plan &p, const DnnAttention &k, void *handle) {
         }
         operation.set(attribute, *d);
     }
-    if (k.causal) look_back(p, k, operation, k.backward ? OPERATION_SDPA_BWD_SUBGRAPH : OPERATION_SDPA_FWD_SUBGRAPH);
+    if (k.causal)
+        look_back(p, k, operation,
+                  k.backward ? OPERATION_SDPA_BWD_SUBGRAPH : OPERATION_SDPA_FWD_SUBGRAPH);
     if (handle) graph.set(OPERATIONGRAPH_HANDLE, HANDLE, 1, &handle);
     return graph.set(OPERATIONGRAPH_OPS, operation.finished()).finished();
 }
@@ -175,7 +257,9 @@ bool repeats_itself(const Descriptor &config) {
     Descriptor engine(ENGINE);
     int64_t count = 0;
     int notes[MOST];
-    if (engine.status || dnn.attribute_get(config.made, ENGINECFG_ENGINE, BACKEND_DESCRIPTOR, 1, &count, &engine.made) ||
+    if (engine.status ||
+        dnn.attribute_get(config.made, ENGINECFG_ENGINE, BACKEND_DESCRIPTOR, 1, &count,
+                          &engine.made) ||
         dnn.attribute_get(engine.made, ENGINE_NUMERICAL_NOTE, NUMERICAL_NOTE, MOST, &count, notes))
         return false;
     for (int i = 0; i < count && i < MOST; i++)
@@ -197,7 +281,9 @@ std::unique_ptr<const Plan> made(const DnnAttention &k, void *handle, const Desc
         const size_t first = p->parts.size();
         for (void *&config : configs) config = p->part(ENGINECFG).made;
         int64_t count = 0;
-        if (dnn.attribute_get(choice.made, ENGINEHEUR_RESULTS, BACKEND_DESCRIPTOR, CHOICES, &count, configs)) continue;
+        if (dnn.attribute_get(choice.made, ENGINEHEUR_RESULTS, BACKEND_DESCRIPTOR, CHOICES, &count,
+                              configs))
+            continue;
         for (int64_t i = 0; i < count && i < CHOICES; i++) {
             const Descriptor &config = *p->parts[first + (size_t)i];
             if (k.deterministic && !repeats_itself(config)) continue;
@@ -207,7 +293,8 @@ std::unique_ptr<const Plan> made(const DnnAttention &k, void *handle, const Desc
             if (device) plan.set(EXECUTION_PLAN_DEVICEPROP, *device);
             int64_t found = 0;
             if (plan.finished().status ||
-                dnn.attribute_get(plan.made, EXECUTION_PLAN_WORKSPACE_SIZE, INT64, 1, &found, &p->room))
+                dnn.attribute_get(plan.made, EXECUTION_PLAN_WORKSPACE_SIZE, INT64, 1, &found,
+                                  &p->room))
                 continue;
             p->plan = &plan;
             return p;
@@ -216,15 +303,16 @@ std::unique_ptr<const Plan> made(const DnnAttention &k, void *handle, const Desc
     return p;
 }
 
-// Under a capture no plan is made, as that loads a module. A plan serves the handle that it was made with, and so one thread
-// at a time: cuDNN does not say that several may run it at once.
+// Under a capture no plan is made, as that loads a module. A plan serves the handle that it was
+// made with, and so one thread at a time: cuDNN does not say that several may run it at once.
 const Plan *plan_for(const DnnAttention &k, bool capturing) {
     const std::string bytes(reinterpret_cast<const char *>(&k), sizeof(k));
     std::lock_guard<std::mutex> guard(lock);
     const auto at = plans.find(bytes);
     if (at != plans.end()) return at->second.get();
     if (capturing || plans.size() >= MOST_PLANS) return nullptr;
-    return plans.emplace(bytes, made(k, reinterpret_cast<void *>(k.handle), nullptr)).first->second.get();
+    return plans.emplace(bytes, made(k, reinterpret_cast<void *>(k.handle), nullptr))
+        .first->second.get();
 }
 
 bool read_strides(const pt_view &v, int64_t (&strides)[4]) {
@@ -249,18 +337,22 @@ int attend_by_cudnn(pt_call *c, int first, float scale, bool causal) {
     const int dtype = c->out[0].dtype, capability = driver.devices[device_of(c)].capability;
     if (!dnn_settings.enabled || !dnn_settings.attention) return DNN_DECLINES;
     if (dtype != PT_FLOAT16 && dtype != PT_BFLOAT16) return DNN_DECLINES;
-    if (capability / 10 != 9 && capability / 10 != 10) return DNN_DECLINES;     // others have the instructions that ours use
+    if (capability / 10 != 9 && capability / 10 != 10)
+        return DNN_DECLINES;    // others have the instructions that ours use
     DnnAttention a = {};
     a.backward = backward, a.causal = causal, a.deterministic = dnn_settings.repeats();
     a.type = dtype == PT_FLOAT16 ? TYPE_HALF : TYPE_BFLOAT16;
     a.n = q.sizes[0], a.heads = q.sizes[1], a.held = k.sizes[1], a.l = q.sizes[2], a.s = k.sizes[2];
     a.e = q.sizes[3], a.v = v.sizes[3];
     if (!q.numel || !k.numel || !v.numel || a.e % 8 || a.v % 8) return DNN_DECLINES;
-    if (!read_strides(q, a.query_strides) || !read_strides(k, a.key_strides) || !read_strides(v, a.value_strides))
+    if (!read_strides(q, a.query_strides) || !read_strides(k, a.key_strides) ||
+        !read_strides(v, a.value_strides))
         return DNN_DECLINES;
     if (backward) {
         const pt_view &result = in[6], &lse = in[7];
-        if (result.dtype != dtype || !result.contiguous || lse.dtype != PT_FLOAT32 || !lse.contiguous) return DNN_DECLINES;
+        if (result.dtype != dtype || !result.contiguous || lse.dtype != PT_FLOAT32 ||
+            !lse.contiguous)
+            return DNN_DECLINES;
         if (c->out[3].numel || !read_strides(c->in[0], a.gradient_strides)) return DNN_DECLINES;
     }
     DnnHandle *const h = dnn_handle(c);
@@ -274,17 +366,20 @@ int attend_by_cudnn(pt_call *c, int first, float scale, bool causal) {
     const float unseen = -HUGE_VALF;
     const void *data[NAMES] = {};
     data[QUERY] = q.data, data[KEY] = k.data, data[VALUE] = v.data, data[SCALE] = &scale;
-    data[RESULT] = backward ? in[6].data : c->out[0].data, data[LSE] = backward ? in[7].data : c->out[1].data;
+    data[RESULT] = backward ? in[6].data : c->out[0].data,
+    data[LSE] = backward ? in[7].data : c->out[1].data;
     if (causal) data[UNSEEN] = &unseen;
     if (backward) {
         data[GRADIENT] = c->in[0].data;
-        data[GRAD_QUERY] = c->out[0].data, data[GRAD_KEY] = c->out[1].data, data[GRAD_VALUE] = c->out[2].data;
+        data[GRAD_QUERY] = c->out[0].data, data[GRAD_KEY] = c->out[1].data,
+        data[GRAD_VALUE] = c->out[2].data;
     }
     int64_t names[NAMES], count = 0;
     for (int name = 0; name < NAMES; name++)
         if (data[name]) names[count] = name, data[count++] = data[name];
     Descriptor pack(VARIANT_PACK);
-    pack.set(VARIANT_PACK_UNIQUE_IDS, INT64, count, names).set(VARIANT_PACK_DATA_POINTERS, VOID_PTR, count, data);
+    pack.set(VARIANT_PACK_UNIQUE_IDS, INT64, count, names)
+        .set(VARIANT_PACK_DATA_POINTERS, VOID_PTR, count, data);
     pack.set(VARIANT_PACK_WORKSPACE, VOID_PTR, 1, &room.data);
     if (pack.finished().status) return DNN_DECLINES;
     return dnn.execute(h->handle, p->plan->made, pack.made) ? (int)DNN_DECLINES : (int)PT_OK;
@@ -295,7 +390,8 @@ int64_t attention_room(const DnnAttention &k, const char *device) {
     of.set(DEVICEPROP_JSON_REPRESENTATION, CHAR, (int64_t)std::strlen(device) + 1, device);
     if (of.finished().status) return -of.status;
     DnnAttention packed = k;
-    const int64_t q[4] = {k.n, k.heads, k.l, k.e}, key[4] = {k.n, k.held, k.s, k.e}, value[4] = {k.n, k.held, k.s, k.v};
+    const int64_t q[4] = {k.n, k.heads, k.l, k.e}, key[4] = {k.n, k.held, k.s, k.e},
+                  value[4] = {k.n, k.held, k.s, k.v};
     const int64_t out[4] = {k.n, k.heads, k.l, k.v};
     pack_strides(q, packed.query_strides), pack_strides(key, packed.key_strides);
     pack_strides(value, packed.value_strides), pack_strides(out, packed.gradient_strides);

@@ -1,4 +1,5 @@
-// cuFFT as a table of pointers, and its plans. Statuses are cufftResult; data types have CUDA's numbers (cublas.hpp).
+// cuFFT as a table of pointers, and its plans. Statuses are cufftResult; data types have CUDA's
+// numbers (cublas.hpp).
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +16,8 @@ extern Fft fft;
 
 enum { FFT_FORWARD = -1, FFT_INVERSE = 1 };
 
-// The plans of a device that are kept, the most that may be, and what gives them up. They cost milliseconds to make.
+// The plans of a device that are kept, the most that may be, and what gives them up. They cost
+// milliseconds to make.
 int64_t fft_plans(int device);
 int64_t fft_plan_limit(int device);
 void set_fft_plan_limit(int device, int64_t most);

@@ -1,4 +1,5 @@
-/* A divisor as kernels get it: a multiplication and a shift in place of the division (Granlund and Montgomery, 1994). */
+/* A divisor as kernels get it: a multiplication and a shift in place of the division (Granlund and
+ * Montgomery, 1994). */
 #ifndef PTCORE_CUDA_DIVISOR_H
 #define PTCORE_CUDA_DIVISOR_H
 #include "ptcore/config.h"

@@ -35,7 +35,8 @@ inline Divisor divisor(int64_t size) {
     return r;
 }
 
-// What kernels need to divide by n sizes, but the first and that at `other`: the outermost ones, which nothing is divided by.
+// What kernels need to divide by n sizes, but the first and that at `other`: the outermost ones,
+// which nothing is divided by.
 template <class Dims> void divide_by_sizes(Dims &dims, int n, int other = 0) {
     for (int d = 1; d < n; d++) {
         if (d == other) continue;

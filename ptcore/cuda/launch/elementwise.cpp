@@ -1,4 +1,5 @@
-// The elementwise entry of the backend: operands as one walk, the kernel that fits, numbers by value.
+// The elementwise entry of the backend: operands as one walk, the kernel that fits, numbers by
+// value.
 #include <atomic>
 #include <cstring>
 
@@ -18,7 +19,8 @@ struct Kernels {
     Kernel dense, packed, strided, cast;
 };
 
-// By the ops' numbers. An entry is written once and never freed, so that a launch reads it without a lock.
+// By the ops' numbers. An entry is written once and never freed, so that a launch reads it without
+// a lock.
 std::atomic<const Kernels *> *known;
 
 const Kernels &add_kernels(int op, const char *name) {
@@ -30,8 +32,10 @@ const Kernels &add_kernels(int op, const char *name) {
     k->strided = {k->program, "elementwise_strided"};
     k->cast = {k->casting, "elementwise_cast"};
     const Kernels *first = nullptr;
-    if (known[op].compare_exchange_strong(first, k, std::memory_order_release, std::memory_order_acquire)) return *k;
-    delete k;                           // another thread was first: loaded kernels are known by its addresses
+    if (known[op].compare_exchange_strong(first, k, std::memory_order_release,
+                                          std::memory_order_acquire))
+        return *k;
+    delete k;    // another thread was first: loaded kernels are known by its addresses
     return *first;
 }
 
@@ -40,7 +44,8 @@ const Kernels &kernels_of(int op, const char *name) {
     return k ? *k : add_kernels(op, name);
 }
 
-// One host element as a number of the type that the compute dtype is computed in; with `rounded`, as one of that dtype.
+// One host element as a number of the type that the compute dtype is computed in; with `rounded`,
+// as one of that dtype.
 int value_of(const pt_view &host, int compute, bool rounded, unsigned char *value) {
     pt_view src = host, dst = host;
     src.ndim = dst.ndim = 0;
@@ -63,8 +68,8 @@ void hold_elementwise(int n) {
     if (!known) known = new std::atomic<const Kernels *>[n]();
 }
 
-int elementwise(int op, const char *name, int compute, int loop_out, const pt_view *out, const pt_view *in,
-                int nin, const void *params) {
+int elementwise(int op, const char *name, int compute, int loop_out, const pt_view *out,
+                const pt_view *in, int nin, const void *params) {
     last_error[0] = 0;
     if (out->numel == 0) return PT_OK;
     pt_call c = {};
@@ -81,10 +86,12 @@ int elementwise(int op, const char *name, int compute, int loop_out, const pt_vi
         views[k + 1] = &in[k];
         a.dtypes[k + 1] = in[k].dtype;
         bool one = true;
-        for (int d = 0; d < in[k].ndim; d++) one = one && (in[k].strides[d] == 0 || in[k].sizes[d] == 1);
+        for (int d = 0; d < in[k].ndim; d++)
+            one = one && (in[k].strides[d] == 0 || in[k].sizes[d] == 1);
         if (one) a.single |= 2u << k;
         if (in[k].device == 0) {
-            int status = value_of(in[k], compute, loop_out == PT_BOOL, a.values[k + 1]);    // what is compared has the dtype
+            int status = value_of(in[k], compute, loop_out == PT_BOOL,
+                                  a.values[k + 1]);    // what is compared has the dtype
             if (status) return status;
             a.dtypes[k + 1] = (unsigned char)compute;
             continue;
@@ -122,11 +129,14 @@ int elementwise(int op, const char *name, int compute, int loop_out, const pt_vi
                 b.n = packs.count();
                 pack(packs, b.walk);
                 const int64_t each = THREADS * PACKS_PER_THREAD;
-                return launch(&c, kernels.packed, types(compute), Grid{(unsigned)ceil_div(b.n, each), 1, 1}, THREADS, b);
+                return launch(&c, kernels.packed, types(compute),
+                              Grid{(unsigned)ceil_div(b.n, each), 1, 1}, THREADS, b);
             }
             pack(part, b.walk);
-            const Grid grid{(unsigned)((b.n + THREADS * PER_THREAD - 1) / (THREADS * PER_THREAD)), 1, 1};
-            return launch(&c, same ? kernels.strided : kernels.cast, types(compute), grid, THREADS, b);
+            const Grid grid{(unsigned)((b.n + THREADS * PER_THREAD - 1) / (THREADS * PER_THREAD)),
+                            1, 1};
+            return launch(&c, same ? kernels.strided : kernels.cast, types(compute), grid, THREADS,
+                          b);
         });
     }
     if (status) std::memcpy(last_error, c.error, sizeof(c.error));

@@ -9,7 +9,7 @@ typedef struct ElementwiseArgs {
     uint32_t single;                                /* bit k: operand k has one element for all */
     uint32_t aligned;                               /* all others lie at multiples of 16 bytes */
     unsigned char dtypes[8];
-    unsigned char values[PT_WALK_OPERANDS][16];     /* host numbers in the type that is computed in */
+    unsigned char values[PT_WALK_OPERANDS][16]; /* host numbers in the type that is computed in */
     double params[8];                               /* in the op-math type of the compute dtype */
     WalkArgs walk;
 } ElementwiseArgs;

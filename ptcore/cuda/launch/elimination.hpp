@@ -14,11 +14,12 @@ struct Pivots {
     int *narrow() const { return static_cast<int *>(scratch.data); }
 };
 
-// In place, of dense matrices by columns: A = P L U. If not `swaps`, A = L U, and the pivots are left as they are.
-int factor(pt_call *c, int dtype, char *a, int64_t batch, int64_t rows, int64_t columns, const Pivots &pivots, int *infos,
-           bool swaps = true);
+// In place, of dense matrices by columns: A = P L U. If not `swaps`, A = L U, and the pivots are
+// left as they are.
+int factor(pt_call *c, int dtype, char *a, int64_t batch, int64_t rows, int64_t columns,
+           const Pivots &pivots, int *infos, bool swaps = true);
 // B becomes X of A X = B, or of A^T X = B if turned; of matrices by columns.
-int solve_factored(pt_call *c, int dtype, const char *a, int64_t batch, int64_t order, const Pivots &pivots, bool turned,
-                   char *b, int64_t columns);
+int solve_factored(pt_call *c, int dtype, const char *a, int64_t batch, int64_t order,
+                   const Pivots &pivots, bool turned, char *b, int64_t columns);
 
 }  // namespace pt_cuda

@@ -1,5 +1,6 @@
-/* What a kernel found wrong with its data, such as an index out of bounds: the first one since the host last looked. It lies
- * in host memory that the device can write; the kernel leaves the bad element out and goes on. */
+/* What a kernel found wrong with its data, such as an index out of bounds: the first one since the
+ * host last looked. It lies in host memory that the device can write; the kernel leaves the bad
+ * element out and goes on. */
 #ifndef PTCORE_CUDA_FAULT_H
 #define PTCORE_CUDA_FAULT_H
 #include "ptcore/config.h"

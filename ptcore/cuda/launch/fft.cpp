@@ -1,7 +1,9 @@
-// Fourier transforms: cuFFT's plans over at most three dims, which lie innermost in memory, with copies where they do not.
+// Fourier transforms: cuFFT's plans over at most three dims, which lie innermost in memory, with
+// copies where they do not.
 //
-// A transform of more dims is made of several. cuFFT neither divides nor conjugates: fft_scale does both. A plan serves one
-// thread at a time; its work area is taken for the call, in the stream's order.
+// A transform of more dims is made of several. cuFFT neither divides nor conjugates: fft_scale does
+// both. A plan serves one thread at a time; its work area is taken for the call, in the stream's
+// order.
 #include <cmath>
 #include <cstring>
 #include <map>
@@ -26,7 +28,7 @@ enum { RANK = 3, THREADS = 256 };
 enum { DEFAULT_PLANS = 1023 };
 const Kernel SCALE = {"fft", "fft_scale"};
 
-// -- plans ----------------------------------------------------------------------------------------------------
+// -- plans ----------------------------------------------------------------------------------------
 
 // What a plan is made of; all of it integers without padding, so that bytes compare.
 struct Key {
@@ -49,7 +51,7 @@ struct Plans {
     std::map<Key, std::shared_ptr<Plan>> of;
     int64_t most = DEFAULT_PLANS;
 };
-std::mutex lock;                                // guards what follows; never destroyed, as threads may outlive main
+std::mutex lock;    // guards what follows; never destroyed, as threads may outlive main
 Plans *plans = new Plans[MAX_DEVICES];
 uint64_t calls;
 
@@ -70,9 +72,12 @@ int make(Plan &plan, const Key &key) {
     for (int i = 0; i < key.rank; i++) n[i] = key.n[i];
     status = fft.set_auto_allocation(plan.handle, 0);
     // Without embedding the numbers lie densely, and strides and distances are not looked at.
-    return status ? status : fft.make_plan(plan.handle, (int)key.rank, n, nullptr, 1, 1, (int)key.in_type, nullptr, 1, 1,
-                                           (int)key.out_type, key.batch, &plan.work,
-                                           (int)(key.in_type == R_32F || key.in_type == R_64F ? key.out_type : key.in_type));
+    return status
+               ? status
+               : fft.make_plan(plan.handle, (int)key.rank, n, nullptr, 1, 1, (int)key.in_type,
+                               nullptr, 1, 1, (int)key.out_type, key.batch, &plan.work,
+                               (int)(key.in_type == R_32F || key.in_type == R_64F ? key.out_type
+                                                                                  : key.in_type));
 }
 
 std::shared_ptr<Plan> plan_of(int device, const Key &key) {
@@ -93,12 +98,26 @@ std::shared_ptr<Plan> plan_of(int device, const Key &key) {
 }
 
 int fft_failed(pt_call *c, int status) {
-    static const char *const names[] = {"success", "invalid plan", "allocation failed", "invalid type", "invalid value",
-                                        "internal error", "execution failed", "setup failed", "invalid size",
-                                        "unaligned data", "", "invalid device", "", "no workspace", "not implemented", "",
-                                        "not supported", "missing dependency"};
-    std::snprintf(c->error, sizeof(c->error), "cuFFT: %s (status %d)", status > 0 && status < 18 ? names[status] : "failed",
-                  status);
+    static const char *const names[] = {"success",
+                                        "invalid plan",
+                                        "allocation failed",
+                                        "invalid type",
+                                        "invalid value",
+                                        "internal error",
+                                        "execution failed",
+                                        "setup failed",
+                                        "invalid size",
+                                        "unaligned data",
+                                        "",
+                                        "invalid device",
+                                        "",
+                                        "no workspace",
+                                        "not implemented",
+                                        "",
+                                        "not supported",
+                                        "missing dependency"};
+    std::snprintf(c->error, sizeof(c->error), "cuFFT: %s (status %d)",
+                  status > 0 && status < 18 ? names[status] : "failed", status);
     return PT_RUNTIME_ERROR;
 }
 
@@ -121,7 +140,7 @@ int execute(pt_call *c, const Key &key, void *in, void *out, bool forward) {
     return status ? fft_failed(c, status) : wait_if_blocking(c, "fft");
 }
 
-// -- where numbers lie ----------------------------------------------------------------------------------------
+// -- where numbers lie ----------------------------------------------------------------------------
 
 // The order of dims in which those of a transform lie innermost, as they are listed.
 struct Order {
@@ -152,15 +171,21 @@ struct Order {
     int ndim, count, at[PT_MAX_DIM];
 };
 
-// A view's elements in an order, as numbers of a dtype: where they lie, or in memory of its own (`apart`: always).
+// A view's elements in an order, as numbers of a dtype: where they lie, or in memory of its own
+// (`apart`: always).
 struct Arranged {
-    Arranged(pt_call *c, const Order &order, const pt_view &v, int dtype, int complex_dtype, bool apart = false)
+    Arranged(pt_call *c, const Order &order, const pt_view &v, int dtype, int complex_dtype,
+             bool apart = false)
         : there(!apart && v.dtype == dtype && order.is(v, complex_dtype)),
           room(there ? nullptr : new Scratch(c, v.numel * item_size(dtype))),
           view(order.dense(v, there ? v.data : room->data, dtype)) {}
     bool ok() const { return there || room->data; }
-    int load(pt_call *c, const pt_view &v) const { return there ? (int)PT_OK : ok() ? copy(c, &view.v, &v) : (int)PT_MEMORY_ERROR; }
-    int store(pt_call *c, const pt_view &v) const { return there ? (int)PT_OK : copy(c, &v, &view.v); }
+    int load(pt_call *c, const pt_view &v) const {
+        return there ? (int)PT_OK : ok() ? copy(c, &view.v, &v) : (int)PT_MEMORY_ERROR;
+    }
+    int store(pt_call *c, const pt_view &v) const {
+        return there ? (int)PT_OK : copy(c, &v, &view.v);
+    }
 
     const bool there;
     std::unique_ptr<Scratch> room;
@@ -169,7 +194,10 @@ struct Arranged {
 
 int real_of(int dtype) { return dtype == PT_COMPLEX128 ? PT_FLOAT64 : PT_FLOAT32; }
 int type_of(int dtype) {
-    return dtype == PT_FLOAT32 ? R_32F : dtype == PT_FLOAT64 ? R_64F : dtype == PT_COMPLEX64 ? C_32F : C_64F;
+    return dtype == PT_FLOAT32     ? R_32F
+           : dtype == PT_FLOAT64   ? R_64F
+           : dtype == PT_COMPLEX64 ? C_32F
+                                   : C_64F;
 }
 
 // `sizes` are those of the transform: of the real numbers, where there are some.
@@ -187,19 +215,21 @@ int scale(pt_call *c, const pt_view &v, double factor, bool conjugate) {
     if (factor == 1 && !conjugate) return PT_OK;
     const int pair = is_complex(v.dtype) ? 2 : 1, dtype = pair == 2 ? real_of(v.dtype) : v.dtype;
     const FftScaleArgs a = {v.data, v.numel * pair, factor, conjugate};
-    return launch(c, SCALE, types(dtype), blocks_for(c, a.n / (16 / item_size(dtype)) + 1, THREADS, 32), THREADS, a);
+    return launch(c, SCALE, types(dtype),
+                  blocks_for(c, a.n / (16 / item_size(dtype)) + 1, THREADS, 32), THREADS, a);
 }
 
 double factor_of(int64_t normalization, double n) {
     return normalization == 0 ? 1 : normalization == 1 ? 1 / std::sqrt(n) : 1 / n;
 }
 
-// -- transforms -----------------------------------------------------------------------------------------------
+// -- transforms -----------------------------------------------------------------------------------
 
-// `from`, complex or real numbers, transformed along dims into `to`, times a factor. What lies in `own`, if it is given,
-// may be overwritten.
-int transform(pt_call *c, const pt_view &from, const pt_param &dims, int count, bool forward, const pt_view &to,
-              double factor, bool conjugate, std::unique_ptr<Scratch> own = nullptr) {
+// `from`, complex or real numbers, transformed along dims into `to`, times a factor. What lies in
+// `own`, if it is given, may be overwritten.
+int transform(pt_call *c, const pt_view &from, const pt_param &dims, int count, bool forward,
+              const pt_view &to, double factor, bool conjugate,
+              std::unique_ptr<Scratch> own = nullptr) {
     const int dtype = to.dtype;
     const int64_t nbytes = to.numel * item_size(dtype);
     View source(from);
@@ -223,7 +253,8 @@ int transform(pt_call *c, const pt_view &from, const pt_param &dims, int count, 
             if (!own->data) return PT_MEMORY_ERROR;
             target = own->data;
         }
-        const int status = execute(c, key_of(dtype, dtype, order, to), source.v.data, target, forward);
+        const int status =
+            execute(c, key_of(dtype, dtype, order, to), source.v.data, target, forward);
         if (status) return status;
         source.v.data = static_cast<char *>(target);
     }
@@ -242,10 +273,12 @@ int c2c(pt_call *c) {
     const pt_param &dims = c->params[0];
     if (out.numel == 0) return PT_OK;
     const bool forward = c->params[c->nparams - 1].i != 0;
-    return transform(c, x, dims, dims.count, forward, out, factor_of(c->params[1].i, points(dims, x)), false);
+    return transform(c, x, dims, dims.count, forward, out,
+                     factor_of(c->params[1].i, points(dims, x)), false);
 }
 
-// Half a spectrum by transforms of real numbers, whose inverse is the conjugate; a whole one by those of complex numbers.
+// Half a spectrum by transforms of real numbers, whose inverse is the conjugate; a whole one by
+// those of complex numbers.
 int r2c(pt_call *c) {
     const pt_view &x = c->in[0], &out = c->out[0];
     const pt_param &dims = c->params[0];
@@ -253,21 +286,27 @@ int r2c(pt_call *c) {
     if (out.numel == 0) return PT_OK;
     const bool conjugate = !c->params[3].i;
     const double factor = factor_of(c->params[1].i, points(dims, x));
-    const int group = dims.count < RANK ? dims.count : RANK, left = dims.count - group, dtype = out.dtype;
+    const int group = dims.count < RANK ? dims.count : RANK, left = dims.count - group,
+              dtype = out.dtype;
     const Order order(x.ndim, dims.list + left, group);
     const Arranged from(c, order, x, x.dtype, dtype);
     Arranged spectrum(c, order, out, dtype, dtype, left > 0);
     if (!spectrum.ok()) return PT_MEMORY_ERROR;
     int status = from.load(c, x);
-    if (!status) status = execute(c, key_of(x.dtype, dtype, order, x), from.view.v.data, spectrum.view.v.data, true);
+    if (!status)
+        status = execute(c, key_of(x.dtype, dtype, order, x), from.view.v.data,
+                         spectrum.view.v.data, true);
     if (status) return status;
-    if (left) return transform(c, spectrum.view.v, dims, left, true, out, factor, conjugate, std::move(spectrum.room));
+    if (left)
+        return transform(c, spectrum.view.v, dims, left, true, out, factor, conjugate,
+                         std::move(spectrum.room));
     status = scale(c, spectrum.view.v, factor, conjugate);
     return status ? status : spectrum.store(c, out);
 }
 
-// The last dim alone is transformed to real numbers: of an input whose other half would not be conjugate, cuFFT's transform
-// of several dims gives something else than the transform of one after the other.
+// The last dim alone is transformed to real numbers: of an input whose other half would not be
+// conjugate, cuFFT's transform of several dims gives something else than the transform of one after
+// the other.
 int c2r(pt_call *c) {
     const pt_view &x = c->in[0], &out = c->out[0];
     const pt_param &dims = c->params[0];
@@ -282,10 +321,14 @@ int c2r(pt_call *c) {
     const Arranged real(c, order, out, out.dtype, dtype);
     if (!half.ok() || !real.ok()) return PT_MEMORY_ERROR;
     const pt_view &spectrum = half.view.v;
-    int status = others ? transform(c, x, dims, others, forward, spectrum, 1, false) : half.load(c, x);
+    int status =
+        others ? transform(c, x, dims, others, forward, spectrum, 1, false) : half.load(c, x);
     if (!status) status = scale(c, spectrum, 1, forward);
-    if (!status) status = execute(c, key_of(dtype, out.dtype, order, out), spectrum.data, real.view.v.data, false);
-    if (!status) status = scale(c, real.view.v, factor_of(c->params[1].i, points(dims, out)), false);
+    if (!status)
+        status = execute(c, key_of(dtype, out.dtype, order, out), spectrum.data, real.view.v.data,
+                         false);
+    if (!status)
+        status = scale(c, real.view.v, factor_of(c->params[1].i, points(dims, out)), false);
     return status ? status : real.store(c, out);
 }
 
@@ -309,7 +352,7 @@ void forget_fft_plans(int device) {
     plans[device].of.clear();
 }
 
-const pt_kernel_entry fft_kernels[] = {{"pocketfft:c2c", c2c}, {"pocketfft:r2c", r2c}, {"pocketfft:c2r", c2r},
-                                       {nullptr, nullptr}};
+const pt_kernel_entry fft_kernels[] = {
+    {"pocketfft:c2c", c2c}, {"pocketfft:r2c", r2c}, {"pocketfft:c2r", c2r}, {nullptr, nullptr}};
 
 }  // namespace pt_cuda

@@ -10,7 +10,8 @@ namespace {
 
 enum { THREADS = 256 };
 const Kernel SAMPLE[2] = {{"grid_sample", "grid_sample_2d"}, {"grid_sample", "grid_sample_3d"}},
-             BACKWARD[2] = {{"grid_sample", "grid_sample_2d_backward"}, {"grid_sample", "grid_sample_3d_backward"}};
+             BACKWARD[2] = {{"grid_sample", "grid_sample_2d_backward"},
+                            {"grid_sample", "grid_sample_3d_backward"}};
 
 
 int arguments(pt_call *c, const pt_view &input, const pt_view &grid, GridSampleArgs &a) {
@@ -22,10 +23,13 @@ int arguments(pt_call *c, const pt_view &input, const pt_view &grid, GridSampleA
         if (input.sizes[d] == 0) return bad(c, "expected an input with elements in every channel");
     if (grid.dtype != input.dtype || !is_floating(input.dtype))
         return failed(c, PT_TYPE_ERROR, "expected floating-point tensors of one dtype");
-    a.mode = (int32_t)c->params[0].i, a.padding = (int32_t)c->params[1].i, a.corners = c->params[2].i != 0;
-    if (dims == 3 && a.mode == PT_GRID_BICUBIC) return bad(c, "mode 'bicubic' needs an input of 4 dimensions");
+    a.mode = (int32_t)c->params[0].i, a.padding = (int32_t)c->params[1].i,
+    a.corners = c->params[2].i != 0;
+    if (dims == 3 && a.mode == PT_GRID_BICUBIC)
+        return bad(c, "mode 'bicubic' needs an input of 4 dimensions");
     const BatchView x(input);
-    a.x = x.data, a.n = x.size[0], a.channels = x.size[1], a.x_image = x.stride[0], a.x_channel = x.stride[1];
+    a.x = x.data, a.n = x.size[0], a.channels = x.size[1], a.x_image = x.stride[0],
+    a.x_channel = x.stride[1];
     a.grid = grid.data, a.grid_image = grid.strides[0], a.grid_number = grid.strides[dims + 1];
     int64_t points = 1;
     for (int d = 0; d < 3; d++) {
@@ -51,7 +55,8 @@ int sample(pt_call *c) {
         a.together = (a.together + 1) / 2;
     const int64_t blocks = ceil_div(a.channels, a.together), work = a.n * blocks * a.points.by;
     a.blocks = divisor(blocks);
-    return launch(c, SAMPLE[c->in[0].ndim - 4], types(c->in[0].dtype), blocks_for(c, work, THREADS, 32), THREADS, a);
+    return launch(c, SAMPLE[c->in[0].ndim - 4], types(c->in[0].dtype),
+                  blocks_for(c, work, THREADS, 32), THREADS, a);
 }
 
 int backward(pt_call *c) {
@@ -70,7 +75,8 @@ int backward(pt_call *c) {
     a.g = g.data, a.out = c->out[1].data;
     status = clear(c, a.gx, gx.numel * (half ? 4 : item_size(gx.dtype)));
     if (!status && points)
-        status = launch(c, BACKWARD[input.ndim - 4], types(input.dtype), blocks_for(c, points, THREADS, 32), THREADS, a);
+        status = launch(c, BACKWARD[input.ndim - 4], types(input.dtype),
+                        blocks_for(c, points, THREADS, 32), THREADS, a);
     if (status || !half || gx.numel == 0) return status;
     pt_view from = gx;
     from.data = a.gx;
@@ -80,7 +86,7 @@ int backward(pt_call *c) {
 
 }  // namespace
 
-const pt_kernel_entry grid_sample_kernels[] = {{"grid_sample", sample},
-                                               {"grid_sample_backward", backward}, {nullptr, nullptr}};
+const pt_kernel_entry grid_sample_kernels[] = {
+    {"grid_sample", sample}, {"grid_sample_backward", backward}, {nullptr, nullptr}};
 
 }  // namespace pt_cuda

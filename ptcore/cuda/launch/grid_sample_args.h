@@ -1,5 +1,5 @@
-/* x (n, channels, depth, height, width) at the points of grid (n, points of up to 3 dims, 2 or 3). Strides in elements;
- * out and the gradients are dense. */
+/* x (n, channels, depth, height, width) at the points of grid (n, points of up to 3 dims, 2 or 3).
+ * Strides in elements; out and the gradients are dense. */
 #ifndef PTCORE_CUDA_GRID_SAMPLE_ARGS_H
 #define PTCORE_CUDA_GRID_SAMPLE_ARGS_H
 #include "divisor.h"
@@ -9,7 +9,7 @@ enum { PT_GRID_ZEROS, PT_GRID_BORDER, PT_GRID_REFLECTION };
 
 typedef struct GridSampleArgs {
     char *out;                      /* backward: the gradient of grid */
-    char *gx;                       /* backward: the gradient of x in the type computed in, 0 at first */
+    char *gx; /* backward: the gradient of x in the type computed in, 0 at first */
     const char *x, *grid, *g;
     int64_t n, channels, size[3];
     int64_t x_image, x_channel, x_stride[3];

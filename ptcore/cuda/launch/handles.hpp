@@ -1,5 +1,5 @@
-// Handles of a library, one for each thread and device: a handle serves one thread at a time, and goes back to a pool when
-// its thread ends.
+// Handles of a library, one for each thread and device: a handle serves one thread at a time, and
+// goes back to a pool when its thread ends.
 #pragma once
 #include <mutex>
 #include <vector>
@@ -8,7 +8,8 @@
 
 namespace pt_cuda {
 
-// Of each library one that is thread_local. H is what is kept of a handle, of which H::handle is NULL until it is made.
+// Of each library one that is thread_local. H is what is kept of a handle, of which H::handle is
+// NULL until it is made.
 template <class H> class Handles {
 public:
     Handles() = default;

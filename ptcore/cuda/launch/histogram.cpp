@@ -9,7 +9,10 @@ namespace pt_cuda {
 namespace {
 
 const Kernel COUNT = {"histogram", "histogram_count"}, WEIGH = {"histogram", "histogram_weigh"};
-enum { WARPS = PT_HISTOGRAM_THREADS / 32, MOST_SHARED = 48 * 1024 - 4096 };    // several blocks on a multiprocessor
+enum {
+    WARPS = PT_HISTOGRAM_THREADS / 32,
+    MOST_SHARED = 48 * 1024 - 4096
+};    // several blocks on a multiprocessor
 
 // Fills a.sums and has the output take them. `bins` and `x` are set.
 int tally(pt_call *c, HistogramArgs a, const pt_view &x, const pt_view &weights) {
@@ -27,10 +30,12 @@ int tally(pt_call *c, HistogramArgs a, const pt_view &x, const pt_view &weights)
         a.copies = (int32_t)std::min<int64_t>(WARPS, MOST_SHARED / nbytes);
         a.n = x.sizes[0], a.x = x.data, a.sums = summed.v.data;
         a.weights = weighed ? weights.data : nullptr;
-        const int by = weighed ? weights.dtype : is_floating(x.dtype) ? (int)x.dtype : (int)PT_FLOAT64;
+        const int by = weighed                ? weights.dtype
+                       : is_floating(x.dtype) ? (int)x.dtype
+                                              : (int)PT_FLOAT64;
         status = launch(c, weighed ? WEIGH : COUNT, types(x.dtype, by),
-                        blocks_for(c, a.n, PT_HISTOGRAM_THREADS * PT_HISTOGRAM_EACH), PT_HISTOGRAM_THREADS, a,
-                        (unsigned)(a.copies * nbytes));
+                        blocks_for(c, a.n, PT_HISTOGRAM_THREADS * PT_HISTOGRAM_EACH),
+                        PT_HISTOGRAM_THREADS, a, (unsigned)(a.copies * nbytes));
     }
     return status || out.dtype == sums ? status : copy(c, &out, &summed.v);
 }
@@ -44,9 +49,12 @@ int binned(pt_call *c) {
     const pt_param &bins = c->params[0];
     HistogramArgs a = {};
     a.coordinates = bins.count, a.places = (int32_t)c->params[1].i, a.total = c->out[0].numel;
-    if (c->in[0].ndim != 2 || e.ndim != 1 || c->in[0].sizes[1] != bins.count || !weights_fit(c->in[0], c->in[2])
-        || (c->in[2].dtype != PT_NONE && c->in[2].dtype != c->in[0].dtype))
-        return failed(c, PT_RUNTIME_ERROR, "expected rows of coordinates, weights of their dtype, edges, and bins for each coordinate");
+    if (c->in[0].ndim != 2 || e.ndim != 1 || c->in[0].sizes[1] != bins.count ||
+        !weights_fit(c->in[0], c->in[2]) ||
+        (c->in[2].dtype != PT_NONE && c->in[2].dtype != c->in[0].dtype))
+        return failed(c, PT_RUNTIME_ERROR,
+                      "expected rows of coordinates, weights of their dtype, edges, and bins for "
+                      "each coordinate");
     if (bins.count > PT_HISTOGRAM_COORDINATES)
         return failed(c, PT_RUNTIME_ERROR, "on this device a row may have at most 32 coordinates");
     int64_t needed = 0;
@@ -55,7 +63,8 @@ int binned(pt_call *c) {
         needed += a.places == PT_COMPUTED ? 2 : a.bins[d] + 1;
         if (a.bins[d] < 1) needed = e.numel + 1;
     }
-    if (needed > e.numel) return failed(c, PT_RUNTIME_ERROR, "expected the edges of each coordinate's bins");
+    if (needed > e.numel)
+        return failed(c, PT_RUNTIME_ERROR, "expected the edges of each coordinate's bins");
     Contiguous x(c, c->in[0]), weights(c, c->in[2].dtype == PT_NONE ? c->in[0] : c->in[2]);
     if (!x.ok() || !weights.ok()) return PT_MEMORY_ERROR;
     View edges(e);                      // in the dtype of comparisons
@@ -74,7 +83,9 @@ int counted(pt_call *c) {
     const pt_view &x = c->in[0];
     if (x.ndim != 1 || !is_integral(x.dtype) || !weights_fit(x, c->in[1])
         || c->in[1].dtype == PT_FLOAT16 || c->in[1].dtype == PT_BFLOAT16)
-        return failed(c, PT_RUNTIME_ERROR, "expected a vector of integers, and weights of its shape in float32 or float64");
+        return failed(
+            c, PT_RUNTIME_ERROR,
+            "expected a vector of integers, and weights of its shape in float32 or float64");
     HistogramArgs a = {};
     a.coordinates = 1, a.total = c->out[0].numel;
     Contiguous dense(c, x), weights(c, c->in[1].dtype == PT_NONE ? x : c->in[1]);
@@ -84,6 +95,7 @@ int counted(pt_call *c) {
 
 }  // namespace
 
-const pt_kernel_entry histogram_kernels[] = {{"binned", binned}, {"counted", counted}, {nullptr, nullptr}};
+const pt_kernel_entry histogram_kernels[] = {
+    {"binned", binned}, {"counted", counted}, {nullptr, nullptr}};
 
 }  // namespace pt_cuda

@@ -1,10 +1,12 @@
-/* Arguments of histograms: rows of coordinates, the edges of each coordinate's bins, and where the counts go. */
+/* Arguments of histograms: rows of coordinates, the edges of each coordinate's bins, and where the
+ * counts go. */
 #ifndef PTCORE_CUDA_HISTOGRAM_ARGS_H
 #define PTCORE_CUDA_HISTOGRAM_ARGS_H
 #include "ptcore/config.h"
 
 enum { PT_HISTOGRAM_THREADS = 256, PT_HISTOGRAM_EACH = 4, PT_HISTOGRAM_COORDINATES = 32 };
-/* Where a coordinate's bin is: between edges that rise, the same after a guess, worked out from the first and the last. */
+/* Where a coordinate's bin is: between edges that rise, the same after a guess, worked out from the
+ * first and the last. */
 enum { PT_SEARCHED = 0, PT_EVEN, PT_COMPUTED };
 
 typedef struct HistogramArgs {
@@ -12,7 +14,7 @@ typedef struct HistogramArgs {
     char *sums;                         /* zeros: int64 counts, or doubles */
     int64_t n, total;                   /* rows, bins of all coordinates */
     int32_t coordinates, places;
-    int32_t copies;                     /* of the bins in a block's shared memory; 0: there is none */
+    int32_t copies; /* of the bins in a block's shared memory; 0: there is none */
     int64_t bins[PT_HISTOGRAM_COORDINATES];
 } HistogramArgs;
 

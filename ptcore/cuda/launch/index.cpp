@@ -1,6 +1,7 @@
-// Indexing: gather, scatter, index_select, index_add, embedding, and indexing by several tensors. All are one walk over
-// (values or output, tensor, index) in which the index moves the tensor's address; several indices are first made one of byte
-// offsets. A bad index is left out by the kernel and reported (fault.h): the host raises at its next synchronisation.
+// Indexing: gather, scatter, index_select, index_add, embedding, and indexing by several tensors.
+// All are one walk over (values or output, tensor, index) in which the index moves the tensor's
+// address; several indices are first made one of byte offsets. A bad index is left out by the
+// kernel and reported (fault.h): the host raises at its next synchronisation.
 #include "dense.hpp"
 #include "families.hpp"
 #include "index_args.h"
@@ -10,16 +11,20 @@ namespace pt_cuda {
 namespace {
 
 enum { THREADS = 256, PER_THREAD = 4 };
-const Kernel TAKE = {"index", "index_take"}, PUT = {"index", "index_put"}, PLACES = {"index", "index_places"},
-             TAKE_WORDS = {"index", "index_take_words"}, PUT_WORDS = {"index", "index_put_words"},
-             ACCUMULATE = {"index_add", "index_accumulate"}, PRODUCT = {"scatter_reduce", "scatter_prod"},
-             LINES = {"scatter_reduce", "scatter_prod_lines"}, AMAX = {"scatter_reduce", "scatter_amax"},
-             AMIN = {"scatter_reduce", "scatter_amin"};
+const Kernel TAKE = {"index", "index_take"}, PUT = {"index", "index_put"},
+             PLACES = {"index", "index_places"}, TAKE_WORDS = {"index", "index_take_words"},
+             PUT_WORDS = {"index", "index_put_words"},
+             ACCUMULATE = {"index_add", "index_accumulate"},
+             PRODUCT = {"scatter_reduce", "scatter_prod"},
+             LINES = {"scatter_reduce", "scatter_prod_lines"},
+             AMAX = {"scatter_reduce", "scatter_amax"}, AMIN = {"scatter_reduce", "scatter_amin"};
 
 // Where an index stands for rows of whole words of 16 bytes, the walk over these words.
 bool row_by_words(Walk &w, const IndexArgs &a, int item) {
     const int inner = w.ndim - 1;
-    if (item == 16 || inner < 0 || w.strides[2][inner] || w.sizes[inner] * item % 16 || a.stride % 16) return false;
+    if (item == 16 || inner < 0 || w.strides[2][inner] || w.sizes[inner] * item % 16 ||
+        a.stride % 16)
+        return false;
     for (int k = 0; k < 2; k++) {
         if (w.strides[k][inner] != item || (uintptr_t)a.data[k] % 16) return false;
         for (int d = 0; d < inner; d++)
@@ -30,9 +35,10 @@ bool row_by_words(Walk &w, const IndexArgs &a, int item) {
     return true;
 }
 
-// One kernel over the walk of three views of equal sizes (the first one's count); a.size and the like are the caller's.
-int over(pt_call *c, const Kernel &kernel, uint64_t kinds, IndexArgs a, const View &first, const View &moved, const View &index,
-         const Kernel *by_words = nullptr) {
+// One kernel over the walk of three views of equal sizes (the first one's count); a.size and the
+// like are the caller's.
+int over(pt_call *c, const Kernel &kernel, uint64_t kinds, IndexArgs a, const View &first,
+         const View &moved, const View &index, const Kernel *by_words = nullptr) {
     const pt_view *views[3] = {&first.v, &moved.v, &index.v};
     int64_t n = 1;
     for (int d = 0; d < first.v.ndim; d++) n *= first.v.sizes[d];
@@ -49,7 +55,8 @@ int over(pt_call *c, const Kernel &kernel, uint64_t kinds, IndexArgs a, const Vi
         for (int k = 0; k < 3; k++) b.data[k] += at[k];
         pack(part, b.walk);
         const int each = words ? 1 : PER_THREAD;
-        return launch(c, words ? *by_words : kernel, kinds, blocks_for(c, ceil_div(b.n, each), THREADS, 32), THREADS, b);
+        return launch(c, words ? *by_words : kernel, kinds,
+                      blocks_for(c, ceil_div(b.n, each), THREADS, 32), THREADS, b);
     });
 }
 
@@ -66,7 +73,8 @@ IndexArgs along(const View &tensor, int dim) {
     return a;
 }
 
-// The tensor as the walk over `shape` sees it: the indexed dim stands still, the others as they are.
+// The tensor as the walk over `shape` sees it: the indexed dim stands still, the others as they
+// are.
 View standing(const View &tensor, const View &shape, int dim) {
     View r(tensor);
     for (int d = 0; d < r.v.ndim; d++) r.sizes[d] = shape.sizes[d];
@@ -86,14 +94,19 @@ int gather(pt_call *c) {
     View x = at_least_1d(c->in[0]), index = at_least_1d(c->in[1]), out = at_least_1d(c->out[0]);
     int dim, status = dim_of(c, x.v.ndim, dim);
     if (status) return status;
-    if (index.v.ndim != x.v.ndim || index.v.dtype != PT_INT64) return bad(c, "expected an int64 index with input's dims");
-    return over(c, TAKE, by_size(x.v.dtype), along(x, dim), out, standing(x, out, dim), index, &TAKE_WORDS);
+    if (index.v.ndim != x.v.ndim || index.v.dtype != PT_INT64)
+        return bad(c, "expected an int64 index with input's dims");
+    return over(c, TAKE, by_size(x.v.dtype), along(x, dim), out, standing(x, out, dim), index,
+                &TAKE_WORDS);
 }
 
 // out = input, unless it is input
-int start(pt_call *c) { return c->out[0].data == c->in[0].data ? (int)PT_OK : copy(c, &c->out[0], &c->in[0]); }
+int start(pt_call *c) {
+    return c->out[0].data == c->in[0].data ? (int)PT_OK : copy(c, &c->out[0], &c->in[0]);
+}
 
-// Where values are added up: the output, and for halves float32 in its place, as on the CPU, which is rounded once.
+// Where values are added up: the output, and for halves float32 in its place, as on the CPU, which
+// is rounded once.
 class Sums {
     pt_call *const c;
     const pt_view &out;
@@ -115,8 +128,9 @@ public:
     const uint64_t kinds;
 
     Sums(pt_call *c, const pt_view &out)
-        : c(c), out(out), wide(floating(out) && item_size(out.dtype) == 2), room(c, wide ? out.numel * 4 : 0),
-          dense(of(out, room.data)), view(wide ? dense.v : out), kinds(wide ? types(PT_FLOAT32, out.dtype) : types(out.dtype)) {}
+        : c(c), out(out), wide(floating(out) && item_size(out.dtype) == 2),
+          room(c, wide ? out.numel * 4 : 0), dense(of(out, room.data)), view(wide ? dense.v : out),
+          kinds(wide ? types(PT_FLOAT32, out.dtype) : types(out.dtype)) {}
     // From the values of a tensor; NULL: from 0.
     int begin(const pt_view *from) {
         if (wide && out.numel && !room.data) return PT_MEMORY_ERROR;
@@ -137,17 +151,21 @@ int scatter_by(pt_call *c, const Kernel &kernel, uint64_t kinds, const pt_view &
     View to = standing(out, index, dim), values = cut(src, index);
     if (&kernel == &LINES) {
         a.line = index.sizes[dim];
-        a.line_strides[0] = values.strides[dim] * item_size(values.v.dtype), a.line_strides[1] = index.strides[dim] * 8;
+        a.line_strides[0] = values.strides[dim] * item_size(values.v.dtype),
+        a.line_strides[1] = index.strides[dim] * 8;
         if (a.line) to.sizes[dim] = values.sizes[dim] = index.sizes[dim] = 1;
     }
     return over(c, kernel, kinds, a, values, to, index);
 }
 int scatter_into(pt_call *c, const Kernel &kernel, bool sized) {
     const int status = start(c), dtype = c->out[0].dtype;
-    return status ? status : scatter_by(c, kernel, sized ? by_size(dtype) : types(dtype), c->out[0]);
+    return status ? status
+                  : scatter_by(c, kernel, sized ? by_size(dtype) : types(dtype), c->out[0]);
 }
 int scatter(pt_call *c) { return scatter_into(c, PUT, true); }
-int scatter_prod(pt_call *c) { return scatter_into(c, c->out[0].dtype == PT_COMPLEX128 ? LINES : PRODUCT, false); }
+int scatter_prod(pt_call *c) {
+    return scatter_into(c, c->out[0].dtype == PT_COMPLEX128 ? LINES : PRODUCT, false);
+}
 int scatter_amax(pt_call *c) { return scatter_into(c, AMAX, false); }
 int scatter_amin(pt_call *c) { return scatter_into(c, AMIN, false); }
 int scatter_add(pt_call *c) {
@@ -170,8 +188,10 @@ int index_select(pt_call *c) {
     View x = at_least_1d(c->in[0]), out = at_least_1d(c->out[0]);
     int dim, status = dim_of(c, x.v.ndim, dim);
     if (status) return status;
-    if (c->in[1].ndim > 1 || c->in[1].dtype != PT_INT64) return bad(c, "expected an int64 index of at most one dim");
-    return over(c, TAKE, by_size(x.v.dtype), along(x, dim), out, standing(x, out, dim), spread(c->in[1], out, dim), &TAKE_WORDS);
+    if (c->in[1].ndim > 1 || c->in[1].dtype != PT_INT64)
+        return bad(c, "expected an int64 index of at most one dim");
+    return over(c, TAKE, by_size(x.v.dtype), along(x, dim), out, standing(x, out, dim),
+                spread(c->in[1], out, dim), &TAKE_WORDS);
 }
 
 int index_add(pt_call *c) {
@@ -180,13 +200,15 @@ int index_add(pt_call *c) {
     int dim, status = dim_of(c, out.v.ndim, dim);
     if (!status) status = sums.begin(&c->in[0]);
     if (status) return status;
-    bool fits = src.v.ndim == out.v.ndim && c->in[1].ndim <= 1 && c->in[1].dtype == PT_INT64 && src.sizes[dim] == c->in[1].numel;
+    bool fits = src.v.ndim == out.v.ndim && c->in[1].ndim <= 1 && c->in[1].dtype == PT_INT64 &&
+                src.sizes[dim] == c->in[1].numel;
     for (int d = 0; fits && d < out.v.ndim; d++) fits = d == dim || src.sizes[d] == out.sizes[d];
     if (!fits) return bad(c, "expected src like input with an entry along dim for each index");
     IndexArgs a = along(out, dim);
     const pt_param &alpha = c->params[1];
     a.alpha[0] = alpha.d, a.alpha[1] = alpha.im, a.whole_alpha = alpha.i;
-    status = over(c, ACCUMULATE, sums.kinds, a, src, standing(out, src, dim), spread(c->in[1], src, dim));
+    status = over(c, ACCUMULATE, sums.kinds, a, src, standing(out, src, dim),
+                  spread(c->in[1], src, dim));
     return status ? status : sums.end();
 }
 
@@ -201,10 +223,12 @@ View rows_of(const pt_view &weight, const pt_view &index) {
 
 int embedding(pt_call *c) {
     const pt_view &w = c->in[0];
-    if (w.ndim != 2 || c->in[1].dtype != PT_INT64) return bad(c, "expected a weight of 2 dims and an int64 index");
+    if (w.ndim != 2 || c->in[1].dtype != PT_INT64)
+        return bad(c, "expected a weight of 2 dims and an int64 index");
     View index(c->in[1]);
     index.push(w.sizes[1], 0);
-    return over(c, TAKE, by_size(w.dtype), along(View(w), 0), View(c->out[0]), rows_of(w, c->in[1]), index, &TAKE_WORDS);
+    return over(c, TAKE, by_size(w.dtype), along(View(w), 0), View(c->out[0]), rows_of(w, c->in[1]),
+                index, &TAKE_WORDS);
 }
 
 int embedding_backward(pt_call *c) {
@@ -222,7 +246,7 @@ int embedding_backward(pt_call *c) {
     return status ? status : sums.end();
 }
 
-// -- several indices -------------------------------------------------------------------------------------------------------
+// -- several indices ------------------------------------------------------------------------------
 
 bool stands_for(const pt_param &dims, int d) {
     for (int i = 0; i < dims.count; i++)
@@ -251,11 +275,13 @@ int fill_places(pt_call *c, const pt_view &x, int first, int64_t *place) {
 }
 
 // x and the places as the walk over the indexed shape sees them.
-void spread_places(pt_call *c, const pt_view &x, int first, int64_t *place, View &tensor, View &places) {
+void spread_places(pt_call *c, const pt_view &x, int first, int64_t *place, View &tensor,
+                   View &places) {
     const pt_param &dims = c->params[0];
     const pt_view &index = c->in[first];
     bool adjacent = true;
-    for (int i = 1; i < dims.count; i++) adjacent = adjacent && dims.list[i] == dims.list[i - 1] + 1;
+    for (int i = 1; i < dims.count; i++)
+        adjacent = adjacent && dims.list[i] == dims.list[i - 1] + 1;
     const int at = adjacent ? (int)dims.list[0] : 0;
     tensor.v.ndim = places.v.ndim = 0;
     places.v.data = reinterpret_cast<char *>(place);
@@ -311,7 +337,8 @@ int index_get(pt_call *c) {
     return over(c, TAKE, by_size(x.dtype), by_places(c, x), out, tensor, places, &TAKE_WORDS);
 }
 
-int index_put_into(pt_call *c, const Kernel &kernel, uint64_t kinds, const Kernel *by_words, const pt_view &x) {
+int index_put_into(pt_call *c, const Kernel &kernel, uint64_t kinds, const Kernel *by_words,
+                   const pt_view &x) {
     const pt_view &values = c->in[1];
     Scratch room(c, 8 * c->in[2].numel);
     if (c->in[2].numel == 0) return PT_OK;

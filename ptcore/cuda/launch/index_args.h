@@ -1,7 +1,7 @@
 /* Arguments of kernels that follow an index. An element of the walk has a place in each operand:
- *   take: 0 the output, 1 the tensor taken from, 2 the index; put and accumulate: 0 the values, 1 the tensor put into, 2 the
- *   index; places: 0 the places (int64), 2 the index.
- * The tensor's address is moved by stride bytes for each step of the index. */
+ *   take: 0 the output, 1 the tensor taken from, 2 the index; put and accumulate: 0 the values, 1
+ * the tensor put into, 2 the index; places: 0 the places (int64), 2 the index. The tensor's address
+ * is moved by stride bytes for each step of the index. */
 #ifndef PTCORE_CUDA_INDEX_ARGS_H
 #define PTCORE_CUDA_INDEX_ARGS_H
 #include "fault.h"
@@ -13,13 +13,14 @@
 typedef struct IndexArgs {
     int64_t n;
     char *data[3];
-    int64_t size, stride;       /* size 0: the index is a byte offset that was checked, or PT_NOWHERE */
+    int64_t size, stride; /* size 0: the index is a byte offset that was checked, or PT_NOWHERE */
     int32_t negative;           /* whether -size... -1 are allowed */
     int32_t again;              /* places: add to what stands there */
     int64_t skipped;            /* an index that values are left out for; -1: none */
     double alpha[2];
     int64_t whole_alpha;
-    int64_t line, line_strides[2];      /* scatter_prod_lines: elements along the dim, of values and index */
+    int64_t line,
+        line_strides[2]; /* scatter_prod_lines: elements along the dim, of values and index */
     int32_t op, dim;
     Fault *fault;
     WalkArgs walk;

@@ -26,7 +26,9 @@ std::atomic<Entry *> buckets[BUCKETS];
 std::mutex adding;
 
 unsigned bucket_of(const Kernel *kernel, uint64_t types, int device) {
-    uint64_t h = ((uint64_t)(uintptr_t)kernel ^ types * 0x9E3779B97F4A7C15u ^ (uint64_t)device << 56) * 0xD6E8FEB86659FD93u;
+    uint64_t h =
+        ((uint64_t)(uintptr_t)kernel ^ types * 0x9E3779B97F4A7C15u ^ (uint64_t)device << 56) *
+        0xD6E8FEB86659FD93u;
     return (unsigned)(h >> 52);
 }
 
@@ -39,7 +41,8 @@ void *loaded(const Kernel *kernel, uint64_t types, int device, unsigned bucket) 
 void add(const Kernel *kernel, uint64_t types, int device, unsigned bucket, void *function) {
     std::lock_guard<std::mutex> lock(adding);
     if (loaded(kernel, types, device, bucket)) return;
-    Entry *e = new Entry{kernel, types, device, function, buckets[bucket].load(std::memory_order_relaxed)};
+    Entry *e =
+        new Entry{kernel, types, device, function, buckets[bucket].load(std::memory_order_relaxed)};
     buckets[bucket].store(e, std::memory_order_release);
 }
 
@@ -50,21 +53,29 @@ int device_of(const pt_call *c) {
     return device < 0 ? 0 : device;
 }
 
-bool runs_on(const pt_call *c, const Kernel &kernel) { return driver.devices[device_of(c)].capability >= kernel.since; }
+bool runs_on(const pt_call *c, const Kernel &kernel) {
+    return driver.devices[device_of(c)].capability >= kernel.since;
+}
 
 int take_fault(int device, char *error, bool own) {
     Fault *fault = driver.devices[device].fault;
     if (!fault || fault->found != 1) return PT_OK;         // 2: it is being written
-    std::snprintf(error, 256, "%s%sindex %lld is out of bounds for dimension %lld with size %lld (found on cuda:%d%s)",
-                  own ? "" : driver.op_name(fault->op), own ? "" : ": ", (long long)fault->index, (long long)fault->dim,
-                  (long long)(fault->size < 0 ? 0 : fault->size), device, own ? "" : " after the call");
+    std::snprintf(
+        error, 256,
+        "%s%sindex %lld is out of bounds for dimension %lld with size %lld (found on cuda:%d%s)",
+        own ? "" : driver.op_name(fault->op), own ? "" : ": ", (long long)fault->index,
+        (long long)fault->dim, (long long)(fault->size < 0 ? 0 : fault->size), device,
+        own ? "" : " after the call");
     fault->found = 0;
     return PT_INDEX_ERROR;
 }
 
 const char *hint_of(int result) {
-    const bool of_kernels = result == 700 || result == 702 || result == 710 || (result >= 714 && result <= 719);
-    return of_kernels && !driver.blocking ? "; an earlier op may be the cause: CUDA_LAUNCH_BLOCKING=1 names it" : "";
+    const bool of_kernels =
+        result == 700 || result == 702 || result == 710 || (result >= 714 && result <= 719);
+    return of_kernels && !driver.blocking
+               ? "; an earlier op may be the cause: CUDA_LAUNCH_BLOCKING=1 names it"
+               : "";
 }
 
 int status_of(int result, const char *what, char *error) {
@@ -73,7 +84,9 @@ int status_of(int result, const char *what, char *error) {
     return result == 2 ? PT_MEMORY_ERROR : PT_RUNTIME_ERROR;
 }
 
-bool captures(const pt_call *c) { return driver.devices[device_of(c)].capture_pool && driver.capturing(c->stream); }
+bool captures(const pt_call *c) {
+    return driver.devices[device_of(c)].capture_pool && driver.capturing(c->stream);
+}
 
 int waits(pt_call *c, const char *text) {
     if (captures(c)) return failed(c, PT_RUNTIME_ERROR, text);
@@ -86,8 +99,8 @@ int wait_if_blocking(pt_call *c, const char *what) {
     return status ? status : take_fault(device_of(c), c->error, true);
 }
 
-int launch(pt_call *c, const Kernel &kernel, uint64_t types, Grid grid, unsigned threads, unsigned shared,
-           const void *args, size_t nargs) {
+int launch(pt_call *c, const Kernel &kernel, uint64_t types, Grid grid, unsigned threads,
+           unsigned shared, const void *args, size_t nargs) {
     (void)nargs;
     const int device = device_of(c);
     const unsigned bucket = bucket_of(&kernel, types, device);
@@ -132,7 +145,9 @@ int clear(pt_call *c, void *data, int64_t nbytes) {
     return status ? status : wait_if_blocking(c, "clear");
 }
 
-static int64_t bytes_of(const pt_view &v) { return v.contiguous ? 0 : v.numel * item_size(v.dtype); }
+static int64_t bytes_of(const pt_view &v) {
+    return v.contiguous ? 0 : v.numel * item_size(v.dtype);
+}
 
 Contiguous::Contiguous(pt_call *c, const pt_view &src)
     : view(src), scratch(c, bytes_of(src)), good(true) {

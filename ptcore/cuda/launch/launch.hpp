@@ -1,9 +1,9 @@
-// What the host half of a CUDA kernel calls: find a kernel, start it, take scratch memory. No CUDA header is needed here:
-// driver/runtime.pyx implements it over cuda.bindings.
+// What the host half of a CUDA kernel calls: find a kernel, start it, take scratch memory. No CUDA
+// header is needed here: driver/runtime.pyx implements it over cuda.bindings.
 //
-// The host half of an op is a pt_kernel (ptcore/kernel.h): it reads the call's views, whose data are device addresses, fills
-// the kernel's struct of arguments and launches on the call's stream. It runs with or without the GIL, never waits for the
-// device and touches no Python object.
+// The host half of an op is a pt_kernel (ptcore/kernel.h): it reads the call's views, whose data
+// are device addresses, fills the kernel's struct of arguments and launches on the call's stream.
+// It runs with or without the GIL, never waits for the device and touches no Python object.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -14,9 +14,10 @@
 
 namespace pt_cuda {
 
-// A kernel of a program: kernels/<program>.cuh, compiled once for each tuple of types. Its address is its identity.
-// `since`: the least capability of devices that it is written for, such as 80 where it needs instructions of sm_80. Of
-// kernels that do the same for ever newer devices a host half takes the last that runs_on its call's.
+// A kernel of a program: kernels/<program>.cuh, compiled once for each tuple of types. Its address
+// is its identity. `since`: the least capability of devices that it is written for, such as 80
+// where it needs instructions of sm_80. Of kernels that do the same for ever newer devices a host
+// half takes the last that runs_on its call's.
 struct Kernel {
     const char *program, *name;
     int since = 0;
@@ -27,18 +28,21 @@ struct Grid {
     unsigned x = 1, y = 1, z = 1;
 };
 
-// Up to eight dtype codes, the first in the lowest byte: PT_T, PT_U, PT_V, ... of the program. Unused ones are 255.
+// Up to eight dtype codes, the first in the lowest byte: PT_T, PT_U, PT_V, ... of the program.
+// Unused ones are 255.
 inline uint64_t types(int t, int u = 255, int v = 255, int w = 255) {
-    return (uint64_t)t | (uint64_t)u << 8 | (uint64_t)v << 16 | (uint64_t)w << 24 | 0xffffffff00000000u;
+    return (uint64_t)t | (uint64_t)u << 8 | (uint64_t)v << 16 | (uint64_t)w << 24 |
+           0xffffffff00000000u;
 }
 
-// Starts a kernel; compiles and loads it if it has not been yet. PT_OK, or a status with a text in c->error.
-// `args` are `nargs` bytes, copied before this returns. `shared` are bytes of dynamic shared memory.
-int launch(pt_call *c, const Kernel &kernel, uint64_t types, Grid grid, unsigned threads, unsigned shared,
-           const void *args, size_t nargs);
+// Starts a kernel; compiles and loads it if it has not been yet. PT_OK, or a status with a text in
+// c->error. `args` are `nargs` bytes, copied before this returns. `shared` are bytes of dynamic
+// shared memory.
+int launch(pt_call *c, const Kernel &kernel, uint64_t types, Grid grid, unsigned threads,
+           unsigned shared, const void *args, size_t nargs);
 template <class A>
-int launch(pt_call *c, const Kernel &kernel, uint64_t types, Grid grid, unsigned threads, const A &args,
-           unsigned shared = 0) {
+int launch(pt_call *c, const Kernel &kernel, uint64_t types, Grid grid, unsigned threads,
+           const A &args, unsigned shared = 0) {
     static_assert(sizeof(A) <= 4000, "a kernel's arguments travel by value");
     return launch(c, kernel, types, grid, threads, shared, &args, sizeof(A));
 }
@@ -53,12 +57,14 @@ inline bool is_complex(int dtype) { return pt_is(dtype, PT_KIND_COMPLEX); }
 // Of the call's device.
 int device_of(const pt_call *c);
 int multiprocessors(const pt_call *c);
-// Where a call draws in the stream of random numbers, for the fields `base`, `seed` and `offset` of its kernel's arguments.
+// Where a call draws in the stream of random numbers, for the fields `base`, `seed` and `offset` of
+// its kernel's arguments.
 void draw_from(const pt_call *c, const uint64_t *&base, uint64_t &seed, uint64_t &offset);
 int shared_limit(const pt_call *c);         // bytes of dynamic shared memory that a block may have
 
-// Memory of the call's device that the next kernels on its stream may use, until this object ends; data is NULL, and
-// c->error says so, where there is none left. Nothing waits: what is freed is reused in the stream's order.
+// Memory of the call's device that the next kernels on its stream may use, until this object ends;
+// data is NULL, and c->error says so, where there is none left. Nothing waits: what is freed is
+// reused in the stream's order.
 class Scratch {
 public:
     Scratch(pt_call *c, int64_t nbytes);
@@ -74,10 +80,12 @@ private:
 // Fills with zero bytes in the stream's order.
 int clear(pt_call *c, void *data, int64_t nbytes);
 
-// dst = src with conversion of dtype, any strides, both on the call's device, in the stream's order.
+// dst = src with conversion of dtype, any strides, both on the call's device, in the stream's
+// order.
 int copy(pt_call *c, const pt_view *dst, const pt_view *src);
 
-// A view of src's elements in row-major order: src itself, or a copy in scratch memory. ok() is false if there was none.
+// A view of src's elements in row-major order: src itself, or a copy in scratch memory. ok() is
+// false if there was none.
 class Contiguous {
 public:
     Contiguous(pt_call *c, const pt_view &src);
@@ -97,7 +105,8 @@ inline int failed(pt_call *c, int status, const char *text) {
 inline int bad(pt_call *c, const char *text) { return failed(c, PT_RUNTIME_ERROR, text); }
 inline int64_t ceil_div(int64_t n, int64_t by) { return (n + by - 1) / by; }
 
-// Blocks of `threads` for n elements, at most `per` of them for each multiprocessor: kernels go on in steps of the grid.
+// Blocks of `threads` for n elements, at most `per` of them for each multiprocessor: kernels go on
+// in steps of the grid.
 inline Grid blocks_for(const pt_call *c, int64_t n, int threads, int per = 8) {
     int64_t blocks = ceil_div(n, threads), most = (int64_t)multiprocessors(c) * per;
     return Grid{(unsigned)(blocks < 1 ? 1 : blocks < most ? blocks : most), 1, 1};

@@ -1,4 +1,5 @@
-// The libraries of CUDA, each a table of pointers that library_tables.pyx fills from what cuda.pathfinder finds.
+// The libraries of CUDA, each a table of pointers that library_tables.pyx fills from what
+// cuda.pathfinder finds.
 #pragma once
 
 namespace pt_cuda {
@@ -12,11 +13,12 @@ struct Library {
     int count;
 };
 extern const Library libraries[LIBRARIES];
-// Fills a table, for which it takes the GIL: not to be called with a lock. A pt_status with a text in error[256].
+// Fills a table, for which it takes the GIL: not to be called with a lock. A pt_status with a text
+// in error[256].
 extern int (*load_library)(int library, char *error);
 
-// This thread's handle of LIBRARY_BLAS or LIBRARY_SOLVER for a device, set to its current stream: a pt_status with a text in
-// error[256].
+// This thread's handle of LIBRARY_BLAS or LIBRARY_SOLVER for a device, set to its current stream: a
+// pt_status with a text in error[256].
 int current_handle(int library, int device, void **handle, char *error);
 
 }  // namespace pt_cuda

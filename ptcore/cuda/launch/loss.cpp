@@ -12,23 +12,33 @@ namespace {
 
 enum { THREADS = PT_LOSS_THREADS, NONE = 0, MANY_CLASSES = 1024 };
 const Kernel ROWS = {"loss", "cross_entropy_rows"}, WIDE = {"loss", "cross_entropy_wide"},
-             COLUMNS = {"loss", "cross_entropy_columns"}, NLL = {"loss", "nll_loss"}, ARANGE = {"fill", "arange"},
-             GRADIENT[3] = {{"loss", "cross_entropy_gradient_rows"}, {"loss", "cross_entropy_gradient_wide"},
+             COLUMNS = {"loss", "cross_entropy_columns"}, NLL = {"loss", "nll_loss"},
+             ARANGE = {"fill", "arange"},
+             GRADIENT[3] = {{"loss", "cross_entropy_gradient_rows"},
+                            {"loss", "cross_entropy_gradient_wide"},
                             {"loss", "cross_entropy_gradient_columns"}},
-             NLL_GRADIENT[3] = {{"loss", "nll_gradient_rows"}, {"loss", "nll_gradient_wide"}, {"loss", "nll_gradient_columns"}};
-const Reduction TOTAL = PT_REDUCTION_OF("loss", "loss_total"),        // of two arrays without a gap: rows and finish
-                SUM = PT_REDUCTION_OF("reduce_sum", "sum");
+             NLL_GRADIENT[3] = {{"loss", "nll_gradient_rows"},
+                                {"loss", "nll_gradient_wide"},
+                                {"loss", "nll_gradient_columns"}};
+const Reduction TOTAL = PT_REDUCTION_OF(
+                    "loss", "loss_total"),    // of two arrays without a gap: rows and finish
+    SUM = PT_REDUCTION_OF("reduce_sum", "sum");
 
 // Sizes, target and weight, common to all; `shape` is the view of (N, C, ...) or (C,).
-int open(pt_call *c, const pt_view &shape, const pt_view &target, const pt_view &weight, LossArgs &a) {
-    if (!floating(shape) || shape.ndim == 0) return failed(c, PT_RUNTIME_ERROR, "expected a floating input of shape (C,) or (N, C, ...)");
+int open(pt_call *c, const pt_view &shape, const pt_view &target, const pt_view &weight,
+         LossArgs &a) {
+    if (!floating(shape) || shape.ndim == 0)
+        return failed(c, PT_RUNTIME_ERROR,
+                      "expected a floating input of shape (C,) or (N, C, ...)");
     const int dim = shape.ndim > 1 ? 1 : 0;
     a.classes = shape.sizes[dim];
     int64_t inner = 1;
     for (int d = dim + 1; d < shape.ndim; d++) inner *= shape.sizes[d];
     a.inner = divisor(inner), a.samples = (dim ? shape.sizes[0] : 1) * inner;
     if (target.dtype != PT_INT64 || target.ndim != shape.ndim - 1 || target.numel != a.samples)
-        return failed(c, PT_VALUE_ERROR, "expected an int64 target of shape (N, ...) for an input of shape (N, C, ...)");
+        return failed(
+            c, PT_VALUE_ERROR,
+            "expected an int64 target of shape (N, ...) for an input of shape (N, C, ...)");
     if (weight.dtype != PT_NONE) {
         if (weight.ndim != 1 || weight.sizes[0] != a.classes || !floating(weight))
             return failed(c, PT_RUNTIME_ERROR, "expected a floating weight for each class");
@@ -42,11 +52,14 @@ int open(pt_call *c, const pt_view &shape, const pt_view &target, const pt_view 
 
 int smoothing_of(pt_call *c, double &smoothing) {
     smoothing = c->params[2].d;
-    return smoothing >= 0 && smoothing <= 1 ? (int)PT_OK : failed(c, PT_RUNTIME_ERROR, "label_smoothing must be in [0, 1]");
+    return smoothing >= 0 && smoothing <= 1
+               ? (int)PT_OK
+               : failed(c, PT_RUNTIME_ERROR, "label_smoothing must be in [0, 1]");
 }
 
 // All elements of a vector.
-int plan_vector(pt_call *c, const void *data, int dtype, int64_t size, int64_t stride, ReduceArgs &r) {
+int plan_vector(pt_call *c, const void *data, int dtype, int64_t size, int64_t stride,
+                ReduceArgs &r) {
     const bool mask[] = {true};
     pt_view v = {};
     v.data = static_cast<char *>(const_cast<void *>(data)), v.dtype = (uint8_t)dtype;
@@ -54,14 +67,16 @@ int plan_vector(pt_call *c, const void *data, int dtype, int64_t size, int64_t s
     return plan_reduction(c, v, mask, false, r);
 }
 
-// The sum of the classes' weights, where labels are smoothed: each class has a part in a sample's loss then.
+// The sum of the classes' weights, where labels are smoothed: each class has a part in a sample's
+// loss then.
 int add_weights(pt_call *c, LossArgs &a, Scratch &room) {
     if (!(a.smoothing > 0)) return PT_OK;
     if (!room.data) return PT_MEMORY_ERROR;
     a.weight_sum = static_cast<double *>(room.data);
     if (!a.weight) {
         FillArgs classes = {};
-        classes.n = 1, classes.out = static_cast<char *>(room.data), classes.first[0] = (double)a.classes;
+        classes.n = 1, classes.out = static_cast<char *>(room.data),
+        classes.first[0] = (double)a.classes;
         return launch(c, ARANGE, types(PT_FLOAT64), Grid{1, 1, 1}, THREADS, classes);
     }
     ReduceArgs r;
@@ -75,7 +90,8 @@ int add_up(pt_call *c, const LossArgs &a, const pt_view &total, uint64_t kinds) 
     if (a.reduction == NONE) return clear(c, total.data, item_size(total.dtype));
     ReduceArgs r;
     int status = plan_vector(c, a.loss, PT_FLOAT64, a.samples, 1, r);
-    r.in2 = a.sample_weight, r.item2 = r.item, r.out = a.result, r.out2 = total.data, r.a = a.reduction, r.b = total.dtype == c->out[0].dtype;
+    r.in2 = a.sample_weight, r.item2 = r.item, r.out = a.result, r.out2 = total.data,
+    r.a = a.reduction, r.b = total.dtype == c->out[0].dtype;
     return status ? status : reduce(c, TOTAL, kinds, r);
 }
 
@@ -96,10 +112,19 @@ int forward(pt_call *c, bool entropy) {
         status = add_weights(c, a, weights);
         const bool rows = a.inner.by == 1, wide = rows && a.classes >= MANY_CLASSES;
         if (!status && a.samples)
-            status = launch(c, wide ? WIDE : rows ? ROWS : COLUMNS, kinds,
-                            blocks_for(c, a.samples * (wide ? THREADS : rows ? 32 : 1), THREADS, 16), THREADS, a);
-    }
-    else if (a.samples) status = launch(c, NLL, kinds, blocks_for(c, a.samples, THREADS), THREADS, a);
+            status = launch(c,
+                            wide   ? WIDE
+                            : rows ? ROWS
+                                   : COLUMNS,
+                            kinds,
+                            blocks_for(c,
+                                       a.samples * (wide   ? THREADS
+                                                    : rows ? 32
+                                                           : 1),
+                                       THREADS, 16),
+                            THREADS, a);
+    } else if (a.samples)
+        status = launch(c, NLL, kinds, blocks_for(c, a.samples, THREADS), THREADS, a);
     return status ? status : add_up(c, a, c->out[entropy ? 2 : 1], kinds);
 }
 int nll_loss(pt_call *c) { return forward(c, false); }
@@ -107,7 +132,7 @@ int cross_entropy(pt_call *c) { return forward(c, true); }
 
 int backward(pt_call *c, bool entropy) {
     LossArgs a = {};
-    const int first = entropy ? 1 : 0;                  // cross_entropy's input stands before the target
+    const int first = entropy ? 1 : 0;    // cross_entropy's input stands before the target
     const pt_view &gx = c->out[0];
     Contiguous g(c, c->in[0]), x(c, entropy ? c->in[1] : gx), target(c, c->in[1 + first]);
     Contiguous lse(c, entropy ? c->in[4] : c->in[3]);
@@ -116,12 +141,14 @@ int backward(pt_call *c, bool entropy) {
     if (!status && entropy) status = smoothing_of(c, a.smoothing);
     if (status) return status;
     const pt_view &total = c->in[entropy ? 5 : 3];
-    if (!floating(g.view) || !floating(total) || g.view.numel != (a.reduction == NONE ? a.samples : 1))
+    if (!floating(g.view) || !floating(total) ||
+        g.view.numel != (a.reduction == NONE ? a.samples : 1))
         return failed(c, PT_RUNTIME_ERROR, "expected a floating gradient of the loss's shape");
     if (gx.numel == 0) return PT_OK;
     if (entropy && (lse.view.numel != a.samples || !floating(lse.view)))
         return failed(c, PT_RUNTIME_ERROR, "expected lse with one value per sample");
-    a.x = entropy ? x.view.data : nullptr, a.out = gx.data, a.g = g.view.data, a.g_dtype = g.view.dtype;
+    a.x = entropy ? x.view.data : nullptr, a.out = gx.data, a.g = g.view.data,
+    a.g_dtype = g.view.dtype;
     a.total = total.data, a.total_dtype = total.dtype;
     a.lse_in = lse.view.data, a.lse_dtype = lse.view.dtype;
     const uint64_t kinds = types(gx.dtype);
@@ -131,10 +158,12 @@ int backward(pt_call *c, bool entropy) {
     const Kernel *kernels = entropy ? GRADIENT : NLL_GRADIENT;
     if (a.inner.by == 1) {
         const bool wide = a.classes >= MANY_CLASSES;
-        return launch(c, kernels[wide], kinds, blocks_for(c, a.samples * (wide ? THREADS : 32), THREADS, 16), THREADS, a);
+        return launch(c, kernels[wide], kinds,
+                      blocks_for(c, a.samples * (wide ? THREADS : 32), THREADS, 16), THREADS, a);
     }
     Grid grid = blocks_for(c, a.samples, THREADS, 16);
-    const int64_t busy = (int64_t)multiprocessors(c) * 16 / grid.x;         // few samples: their classes are shared out
+    const int64_t busy =
+        (int64_t)multiprocessors(c) * 16 / grid.x;    // few samples: their classes are shared out
     grid.y = (unsigned)(busy < 1 ? 1 : busy < a.classes ? busy : a.classes);
     a.each = (a.classes + grid.y - 1) / grid.y;
     return launch(c, kernels[2], kinds, grid, THREADS, a);
@@ -144,8 +173,10 @@ int cross_entropy_backward(pt_call *c) { return backward(c, true); }
 
 }  // namespace
 
-const pt_kernel_entry loss_kernels[] = {{"nll_loss", nll_loss}, {"nll_loss_backward", nll_loss_backward},
-                                        {"cross_entropy", cross_entropy}, {"cross_entropy_backward", cross_entropy_backward},
+const pt_kernel_entry loss_kernels[] = {{"nll_loss", nll_loss},
+                                        {"nll_loss_backward", nll_loss_backward},
+                                        {"cross_entropy", cross_entropy},
+                                        {"cross_entropy_backward", cross_entropy_backward},
                                         {nullptr, nullptr}};
 
 }  // namespace pt_cuda

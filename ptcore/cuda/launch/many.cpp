@@ -1,5 +1,5 @@
-// The host halves of kernels over many tensors (ptcore/backend.h says how they are called): their records fill as many
-// launches as they need.
+// The host halves of kernels over many tensors (ptcore/backend.h says how they are called): their
+// records fill as many launches as they need.
 #include <cstring>
 
 #include "backend.hpp"
@@ -10,14 +10,16 @@
 namespace pt_cuda {
 namespace {
 
-const Kernel SCALE = {"many", "many_scale"}, ZERO = {"many", "many_zero"}, SQUARES = {"many", "many_squares"},
-             NORM = {"many", "many_norm"};
+const Kernel SCALE = {"many", "many_scale"}, ZERO = {"many", "many_zero"},
+             SQUARES = {"many", "many_squares"}, NORM = {"many", "many_norm"};
 
-// Launches `kernel` over n tensors whose operand k is views[k][i]; own(i, words) adds `extra` words to a record.
+// Launches `kernel` over n tensors whose operand k is views[k][i]; own(i, words) adds `extra` words
+// to a record.
 template <class F>
-int over(pt_call *c, const Kernel &kernel, ManyArgs &a, int64_t n, const pt_view *const *views, int operands, int extra,
-         F own) {
-    const int head = PT_MANY_HEAD + operands, room = (int)(sizeof(a.records) / sizeof(a.records[0]));
+int over(pt_call *c, const Kernel &kernel, ManyArgs &a, int64_t n, const pt_view *const *views,
+         int operands, int extra, F own) {
+    const int head = PT_MANY_HEAD + operands,
+              room = (int)(sizeof(a.records) / sizeof(a.records[0]));
     a.words = head + extra;
     for (int64_t i = 0; i < n;) {
         a.chunks = a.count = 0;
@@ -25,20 +27,23 @@ int over(pt_call *c, const Kernel &kernel, ManyArgs &a, int64_t n, const pt_view
             if (views[0][i].numel == 0) continue;
             uint64_t *record = a.records + a.count++ * a.words;
             record[0] = (uint64_t)a.chunks, record[1] = (uint64_t)views[0][i].numel;
-            for (int k = 0; k < operands; k++) record[PT_MANY_HEAD + k] = (uint64_t)(uintptr_t)views[k][i].data;
+            for (int k = 0; k < operands; k++)
+                record[PT_MANY_HEAD + k] = (uint64_t)(uintptr_t)views[k][i].data;
             own(i, record + head);
             a.chunks += ceil_div(views[0][i].numel, PT_MANY_CHUNK);
         }
         if (a.count == 0) continue;
         const Grid grid = blocks_for(c, a.chunks, 1, 16);
-        if (int status = launch(c, kernel, types(views[0][0].dtype), grid, PT_MANY_THREADS, a)) return status;
+        if (int status = launch(c, kernel, types(views[0][0].dtype), grid, PT_MANY_THREADS, a))
+            return status;
         if (a.partial) a.partial += a.chunks;
     }
     return PT_OK;
 }
 void nothing(int64_t, uint64_t *) {}
 
-// A step's parameters are its shared numbers, then each tensor's own; outputs are its written operands.
+// A step's parameters are its shared numbers, then each tensor's own; outputs are its written
+// operands.
 template <template <class> class S, class C> int step(pt_call *c, const Kernel &kernel) {
     constexpr int written = S<C>::written, shared = S<C>::shared, own = S<C>::own;
     const pt_param *p = c->params;
@@ -58,9 +63,11 @@ template <template <class> class S, class C> int step(pt_call *c, const Kernel &
     });
 }
 
-// A step whose counters lie on the device: they are its last outputs. Its parameters are the options, a float or, of one that
-// is a tensor, where among the inputs that follow the gradients it stands.
-template <template <class> class S> int step_counted(pt_call *c, const Kernel &kernel, const Kernel &count) {
+// A step whose counters lie on the device: they are its last outputs. Its parameters are the
+// options, a float or, of one that is a tensor, where among the inputs that follow the gradients it
+// stands.
+template <template <class> class S> int step_counted(pt_call *c, const Kernel &kernel,
+                                                     const Kernel &count) {
     typedef S<double> D;
     const pt_view *views[D::written + 1 + D::counters];
     int n = c->nin;
@@ -79,21 +86,23 @@ template <template <class> class S> int step_counted(pt_call *c, const Kernel &k
     }
     for (int k = 0; k < D::written; k++) views[k] = c->out + (int64_t)k * n;
     views[D::written] = c->in;
-    for (int k = 0; k < D::counters; k++) views[D::written + 1 + k] = c->out + (int64_t)(D::written + k) * n;
+    for (int k = 0; k < D::counters; k++)
+        views[D::written + 1 + k] = c->out + (int64_t)(D::written + k) * n;
     a.single = c->out[(int64_t)D::written * n].dtype == PT_FLOAT32;
     int status = over(c, kernel, a, n, views, D::written + 1 + D::counters, 0, nothing);
     return status ? status : over(c, count, a, n, views, D::written + 1 + D::counters, 0, nothing);
 }
 
-#define STEP(NAME)                                                                                              \
-    int step_##NAME(pt_call *c) {                                                                               \
-        static const Kernel kernel = {"step:" #NAME, "step"};                                                   \
-        return c->in[0].dtype == PT_FLOAT64 ? step<pt::NAME##_step, double>(c, kernel)                          \
-                                            : step<pt::NAME##_step, float>(c, kernel);                          \
-    }                                                                                                           \
-    int counted_##NAME(pt_call *c) {                                                                            \
-        static const Kernel kernel = {"step:" #NAME, "step_counted"}, count = {"step:" #NAME, "step_count"};    \
-        return step_counted<pt::NAME##_step>(c, kernel, count);                                                 \
+#define STEP(NAME)                                                                     \
+    int step_##NAME(pt_call *c) {                                                      \
+        static const Kernel kernel = {"step:" #NAME, "step"};                          \
+        return c->in[0].dtype == PT_FLOAT64 ? step<pt::NAME##_step, double>(c, kernel) \
+                                            : step<pt::NAME##_step, float>(c, kernel); \
+    }                                                                                  \
+    int counted_##NAME(pt_call *c) {                                                   \
+        static const Kernel kernel = {"step:" #NAME, "step_counted"},                  \
+                            count = {"step:" #NAME, "step_count"};                     \
+        return step_counted<pt::NAME##_step>(c, kernel, count);                        \
     }
 PT_STEPS(STEP)
 
@@ -120,7 +129,8 @@ int total_norm(pt_call *c) {
 }
 
 #define ENTRY(NAME) {"step:" #NAME, step_##NAME}, {"step_counted:" #NAME, counted_##NAME},
-const pt_kernel_entry many_kernels[] = {{"total_norm", total_norm}, {"scale", scale}, {"zero", zero}, PT_STEPS(ENTRY)};
+const pt_kernel_entry many_kernels[] = {
+    {"total_norm", total_norm}, {"scale", scale}, {"zero", zero}, PT_STEPS(ENTRY)};
 
 }  // namespace
 

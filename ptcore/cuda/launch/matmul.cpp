@@ -1,7 +1,7 @@
 // Products of matrices and vectors: cuBLAS for floats and complex numbers, a kernel for integers.
 //
-// cuBLAS stores by columns: the row-major out = a b is its out^T = b^T a^T. An operand needs one unit stride and a leading
-// dimension that fits an int; any other is copied first.
+// cuBLAS stores by columns: the row-major out = a b is its out^T = b^T a^T. An operand needs one
+// unit stride and a leading dimension that fits an int; any other is copied first.
 #include <algorithm>
 #include <climits>
 #include <cstring>
@@ -21,7 +21,9 @@ const Kernel INTEGERS = {"matmul", "matmul"};
 enum { TILE = 16 };
 
 
-bool fits(int64_t leading, int64_t length, int64_t count) { return count == 1 || (leading >= length && leading <= INT_MAX); }
+bool fits(int64_t leading, int64_t length, int64_t count) {
+    return count == 1 || (leading >= length && leading <= INT_MAX);
+}
 
 // Whether cuBLAS can read an operand of rows x columns as it lies; `turned` if its rows are dense.
 bool readable(const Matrix &x, int64_t rows, int64_t columns, bool &turned, int &leading) {
@@ -53,13 +55,30 @@ public:
         const int64_t sizes[3] = {batch, rows, columns}, from[3] = {x.batch, x.row, x.column},
                       to[3] = {rows * columns, columns, 1};
         const pt_view &out = c->out[0];
-        pt_view src = {const_cast<char *>(x.data), sizes, from, batch * rows * columns, 3, (uint8_t)dtype, 0, out.device, out.device_index};
-        pt_view dst = {static_cast<char *>(packed.data), sizes, to, src.numel, 3, (uint8_t)dtype, 1, out.device, out.device_index};
+        pt_view src = {const_cast<char *>(x.data),
+                       sizes,
+                       from,
+                       batch * rows * columns,
+                       3,
+                       (uint8_t)dtype,
+                       0,
+                       out.device,
+                       out.device_index};
+        pt_view dst = {static_cast<char *>(packed.data),
+                       sizes,
+                       to,
+                       src.numel,
+                       3,
+                       (uint8_t)dtype,
+                       1,
+                       out.device,
+                       out.device_index};
         used = {dst.data, columns, 1, rows * columns};
         turned = false;
         leading = (int)columns;
         if (!packed.data) status = PT_MEMORY_ERROR;
-        else if (columns > INT_MAX) status = failed(c, PT_RUNTIME_ERROR, "a dimension is larger than cuBLAS takes");
+        else if (columns > INT_MAX)
+            status = failed(c, PT_RUNTIME_ERROR, "a dimension is larger than cuBLAS takes");
         else status = copy(c, &dst, &src);
     }
     Matrix used;
@@ -90,8 +109,17 @@ int type_of(int dtype) {
 int start_from(pt_call *c, const Product &p) {
     const int64_t sizes[2] = {p.n, p.m}, from[2] = {p.c.row, p.c.column}, to[2] = {p.m, 1};
     const pt_view &out = c->out[0];
-    pt_view src = {const_cast<char *>(p.c.data), sizes, from, p.n * p.m, 2, (uint8_t)p.dtype, 0, out.device, out.device_index};
-    pt_view dst = {static_cast<char *>(p.out), sizes, to, p.n * p.m, 2, (uint8_t)p.out_dtype, 1, out.device, out.device_index};
+    pt_view src = {const_cast<char *>(p.c.data),
+                   sizes,
+                   from,
+                   p.n * p.m,
+                   2,
+                   (uint8_t)p.dtype,
+                   0,
+                   out.device,
+                   out.device_index};
+    pt_view dst = {static_cast<char *>(p.out), sizes, to,         p.n * p.m,       2,
+                   (uint8_t)p.out_dtype,       1,     out.device, out.device_index};
     return copy(c, &dst, &src);
 }
 
@@ -104,25 +132,42 @@ int by_blas(pt_call *c, const Product &p) {
     switch (dtype) {
     case PT_FLOAT16: mode = blas_settings.reduced_half ? 0 : NO_REDUCED_PRECISION; break;
     case PT_BFLOAT16: mode = blas_settings.reduced_bfloat16 ? 0 : NO_REDUCED_PRECISION; break;
-    case PT_FLOAT32: case PT_COMPLEX64: compute = blas_settings.tf32 || p.tf32 ? COMPUTE_TF32 : COMPUTE_32F; break;
+    case PT_FLOAT32:
+    case PT_COMPLEX64: compute = blas_settings.tf32 || p.tf32 ? COMPUTE_TF32 : COMPUTE_32F; break;
     default: compute = COMPUTE_64F; break;
     }
-    const float alpha32[2] = {(float)p.alpha[0], (float)p.alpha[1]}, beta32[2] = {(float)p.beta[0], (float)p.beta[1]};
+    const float alpha32[2] = {(float)p.alpha[0], (float)p.alpha[1]},
+                beta32[2] = {(float)p.beta[0], (float)p.beta[1]};
     const bool wide = dtype == PT_FLOAT64 || dtype == PT_COMPLEX128;
-    const void *alpha = wide ? (const void *)p.alpha : alpha32, *beta = wide ? (const void *)p.beta : beta32;
+    const void *alpha = wide ? (const void *)p.alpha : alpha32,
+               *beta = wide ? (const void *)p.beta : beta32;
     Readable a(c, p.a, p.batch, p.n, p.k, dtype), b(c, p.b, p.batch, p.k, p.m, dtype);
     if (a.status || b.status) return a.status ? a.status : b.status;
     const int n = (int)p.n, m = (int)p.m, k = (int)p.k;
     int status = PT_OK;
     if (p.adds() && p.c.data) {
         status = BLAS_DECLINES;
-        const bool same = p.c.row == 0 && (p.c.column == 1 || m == 1) && p.beta[0] == 1 && !is_complex(dtype) &&
-                          dtype == p.out_dtype && p.batch == 1;
+        const bool same = p.c.row == 0 && (p.c.column == 1 || m == 1) && p.beta[0] == 1 &&
+                          !is_complex(dtype) && dtype == p.out_dtype && p.batch == 1;
         if (same && k) {
             const float zero32 = 0;
             const double zero64 = 0;
-            const BiasProduct with = {type, compute, b.turned, a.turned, m, n, k, b.leading, a.leading, m, !mode, alpha,
-                                      wide ? (const void *)&zero64 : &zero32, b.used.data, a.used.data, p.c.data,
+            const BiasProduct with = {type,
+                                      compute,
+                                      b.turned,
+                                      a.turned,
+                                      m,
+                                      n,
+                                      k,
+                                      b.leading,
+                                      a.leading,
+                                      m,
+                                      !mode,
+                                      alpha,
+                                      wide ? (const void *)&zero64 : &zero32,
+                                      b.used.data,
+                                      a.used.data,
+                                      p.c.data,
                                       p.out};
             status = product_with_bias(c, with);
         }
@@ -135,12 +180,13 @@ int by_blas(pt_call *c, const Product &p) {
     if (status) return status;
     std::lock_guard<std::mutex> turn(blas_turn(c));
     if (p.batch == 1)
-        status = blas.gemm(handle, b.turned, a.turned, m, n, k, alpha, b.used.data, type, b.leading, a.used.data, type,
-                           a.leading, beta, p.out, out_type, m, compute, -1);
+        status = blas.gemm(handle, b.turned, a.turned, m, n, k, alpha, b.used.data, type, b.leading,
+                           a.used.data, type, a.leading, beta, p.out, out_type, m, compute, -1);
     else
-        status = blas.gemm_batched(handle, b.turned, a.turned, m, n, k, alpha, b.used.data, type, b.leading, b.used.batch,
-                                   a.used.data, type, a.leading, a.used.batch, beta, p.out, out_type, m,
-                                   (long long)n * m, (int)p.batch, compute, -1);
+        status = blas.gemm_batched(handle, b.turned, a.turned, m, n, k, alpha, b.used.data, type,
+                                   b.leading, b.used.batch, a.used.data, type, a.leading,
+                                   a.used.batch, beta, p.out, out_type, m, (long long)n * m,
+                                   (int)p.batch, compute, -1);
     return status ? blas_failed(c, status) : wait_if_blocking(c, "product");
 }
 
@@ -160,8 +206,10 @@ int by_kernel(pt_call *c, const Product &p) {
             part.a += (z * p.a.batch + y * p.a.row) * item, part.b += z * p.b.batch * item;
             part.out += (z * p.n + y) * p.m * item;
             part.n = p.n - y < (int64_t)65535 * TILE ? p.n - y : (int64_t)65535 * TILE;
-            if (p.batch > 1 && part.n != p.n) return failed(c, PT_RUNTIME_ERROR, "a dimension is too large for integers");
-            const Grid grid{(unsigned)ceil_div(p.m, TILE), (unsigned)ceil_div(part.n, TILE), (unsigned)batches};
+            if (p.batch > 1 && part.n != p.n)
+                return failed(c, PT_RUNTIME_ERROR, "a dimension is too large for integers");
+            const Grid grid{(unsigned)ceil_div(p.m, TILE), (unsigned)ceil_div(part.n, TILE),
+                            (unsigned)batches};
             int status = launch(c, INTEGERS, types(p.dtype), grid, TILE * TILE, part);
             if (status) return status;
         }
@@ -188,7 +236,8 @@ int mismatch(pt_call *c) { return failed(c, PT_RUNTIME_ERROR, "shapes cannot be 
 
 int product_of(pt_call *c, int ia, int ib, int ndim, Product &p) {
     const pt_view &a = c->in[ia], &b = c->in[ib];
-    if (a.ndim != ndim || b.ndim != ndim || a.sizes[ndim - 1] != b.sizes[ndim - 2] || (ndim == 3 && a.sizes[0] != b.sizes[0]))
+    if (a.ndim != ndim || b.ndim != ndim || a.sizes[ndim - 1] != b.sizes[ndim - 2] ||
+        (ndim == 3 && a.sizes[0] != b.sizes[0]))
         return mismatch(c);
     p.a = operand_of(a), p.b = operand_of(b);
     p.batch = ndim == 3 ? a.sizes[0] : 1;
@@ -215,7 +264,7 @@ int addmm(pt_call *c) {
     const pt_param &beta = c->params[0], &alpha = c->params[1];
     p.alpha[0] = alpha.d, p.alpha[1] = alpha.im, p.whole_alpha = alpha.i;
     p.beta[0] = beta.d, p.beta[1] = beta.im, p.whole_beta = beta.i;
-    const pt_view &x = c->in[0];                        // dims of size 1 and missing ones are broadcast
+    const pt_view &x = c->in[0];    // dims of size 1 and missing ones are broadcast
     p.c.data = x.data;
     if (x.ndim > 0 && x.sizes[x.ndim - 1] == p.m && p.m > 1) p.c.column = x.strides[x.ndim - 1];
     if (x.ndim > 1 && x.sizes[x.ndim - 2] == p.n && p.n > 1) p.c.row = x.strides[x.ndim - 2];
@@ -242,7 +291,7 @@ int dot(pt_call *c) {
 
 int linear(pt_call *c) {
     const pt_view &x = c->in[0], &w = c->in[1], &bias = c->in[2];
-    const bool vector = w.ndim == 1;                    // one output feature, whose dimension is dropped
+    const bool vector = w.ndim == 1;    // one output feature, whose dimension is dropped
     Product p;
     p.k = w.sizes[w.ndim - 1], p.m = vector ? 1 : w.sizes[0];
     if (w.ndim > 2 || x.ndim == 0 || x.sizes[x.ndim - 1] != p.k) return mismatch(c);
@@ -250,11 +299,15 @@ int linear(pt_call *c) {
     p.n = p.k ? x.numel / p.k : c->out[0].numel / (p.m ? p.m : 1);
     p.b = {w.data, w.strides[w.ndim - 1], vector ? 0 : w.strides[0], 0};
     bool even = true;                                   // one stride leads through all rows
-    for (int d = 0; d + 2 < x.ndim; d++) even = even && x.strides[d] == x.strides[d + 1] * x.sizes[d + 1];
-    Contiguous dense(c, x.ndim <= 2 || even ? pt_view{x.data, x.sizes, x.strides, x.numel, x.ndim, x.dtype, 1, x.device, x.device_index} : x);
+    for (int d = 0; d + 2 < x.ndim; d++)
+        even = even && x.strides[d] == x.strides[d + 1] * x.sizes[d + 1];
+    Contiguous dense(c, x.ndim <= 2 || even ? pt_view{x.data, x.sizes, x.strides, x.numel, x.ndim,
+                                                      x.dtype, 1, x.device, x.device_index}
+                                            : x);
     if (!dense.ok()) return PT_MEMORY_ERROR;
     const pt_view &rows = dense.view;
-    p.a = {rows.data, rows.ndim > 1 ? rows.strides[rows.ndim - 2] : 0, rows.strides[rows.ndim - 1], 0};
+    p.a = {rows.data, rows.ndim > 1 ? rows.strides[rows.ndim - 2] : 0, rows.strides[rows.ndim - 1],
+           0};
     if (bias.dtype != PT_NONE) {
         p.c = {bias.data, 0, bias.ndim ? bias.strides[0] : 0, 0};
         p.beta[0] = 1, p.whole_beta = 1;
@@ -273,7 +326,8 @@ int multiply(pt_call *c, const Product &p) {
     return status ? status : by_kernel(c, p);
 }
 
-const pt_kernel_entry matmul_kernels[] = {{"mm", mm}, {"bmm", bmm}, {"addmm", addmm}, {"linear", linear}, {"mv", mv},
-                                          {"dot", dot}, {nullptr, nullptr}};
+const pt_kernel_entry matmul_kernels[] = {{"mm", mm},         {"bmm", bmm}, {"addmm", addmm},
+                                          {"linear", linear}, {"mv", mv},   {"dot", dot},
+                                          {nullptr, nullptr}};
 
 }  // namespace pt_cuda

@@ -1,6 +1,6 @@
-// Exponentials of matrices, as _ops/linalg/decompose.cpp works them out: scaled until a Pade approximant is exact to
-// rounding, which a product and an elimination give, then squared as often. How often is looked at, for which the host
-// waits.
+// Exponentials of matrices, as _ops/linalg/decompose.cpp works them out: scaled until a Pade
+// approximant is exact to rounding, which a product and an elimination give, then squared as often.
+// How often is looked at, for which the host waits.
 #include <memory>
 #include <new>
 
@@ -23,8 +23,8 @@ const Kernel SUMS = {"matrix_exp", "exp_sums"}, SQUARINGS = {"matrix_exp", "exp_
 class Exponential {
 public:
     Exponential(pt_call *c, int dtype, int64_t batch, int64_t order)
-        : c(c), dtype(dtype), batch(batch), order(order), n(batch * order * order), room(c, 6 * n * item_size(dtype)),
-          sums(c, 8 * batch * order), squarings(c, 4 * batch) {
+        : c(c), dtype(dtype), batch(batch), order(order), n(batch * order * order),
+          room(c, 6 * n * item_size(dtype)), sums(c, 8 * batch * order), squarings(c, 4 * batch) {
         status = room.data && sums.data && squarings.data ? PT_OK : PT_MEMORY_ERROR;
     }
     char *part(int i) const { return static_cast<char *>(room.data) + i * n * item_size(dtype); }
@@ -35,7 +35,8 @@ public:
         if (!status) status = pt_cuda::multiply(c, p);
     }
     // to = c0 I + c2 a2 + c4 a4 + c6 a6, added to what is there if `add`
-    void combine(char *to, char *const *powers, bool add, double c0, double c2, double c4, double c6) {
+    void combine(char *to, char *const *powers, bool add, double c0, double c2, double c4,
+                 double c6) {
         MatrixExpArgs a = arguments(to, nullptr);
         for (int i = 0; i < 3; i++) a.from[i] = powers[i];
         a.add = add, a.c0 = c0, a.c[0] = c2, a.c[1] = c4, a.c[2] = c6;
@@ -50,17 +51,23 @@ public:
     int most_squarings(char *x, double limit) {
         MatrixExpArgs a = arguments(x, nullptr);
         a.limit = limit;
-        if (!status) status = launch(c, SUMS, types(dtype), blocks_for(c, batch * order, THREADS, 32), THREADS, a);
-        if (!status) status = launch(c, SQUARINGS, types(dtype), Grid{(unsigned)batch, 1, 1}, NORM_THREADS, a);
+        if (!status)
+            status = launch(c, SUMS, types(dtype), blocks_for(c, batch * order, THREADS, 32),
+                            THREADS, a);
+        if (!status)
+            status =
+                launch(c, SQUARINGS, types(dtype), Grid{(unsigned)batch, 1, 1}, NORM_THREADS, a);
         const std::unique_ptr<int[]> found(new (std::nothrow) int[(size_t)batch]);
-        if (!status && !found) status = failed(c, PT_MEMORY_ERROR, "no host memory for the norms of matrices");
+        if (!status && !found)
+            status = failed(c, PT_MEMORY_ERROR, "no host memory for the norms of matrices");
         if (!status) status = read_back(c, found.get(), squarings.data, 4 * batch);
         int most = 0;
-        for (int64_t b = 0; !status && b < batch; b++) most = found[(size_t)b] > most ? found[(size_t)b] : most;
+        for (int64_t b = 0; !status && b < batch; b++)
+            most = found[(size_t)b] > most ? found[(size_t)b] : most;
         return most;
     }
-    // u becomes X of v X = u. The two are functions of one matrix, so that their order does not matter, and what is solved
-    // by columns, with the transposes of both, is X by rows.
+    // u becomes X of v X = u. The two are functions of one matrix, so that their order does not
+    // matter, and what is solved by columns, with the transposes of both, is X by rows.
     void solve(char *v, char *u) {
         const Pivots pivots(c, batch, order, order);
         const Infos infos(c, batch, nullptr);
@@ -74,11 +81,13 @@ private:
     MatrixExpArgs arguments(char *to, char *other) const {
         MatrixExpArgs a = {};
         a.to = to, a.other = other, a.n = n, a.order = divisor(order), a.batch = batch;
-        a.sums = static_cast<double *>(sums.data), a.squarings = static_cast<int32_t *>(squarings.data);
+        a.sums = static_cast<double *>(sums.data),
+        a.squarings = static_cast<int32_t *>(squarings.data);
         return a;
     }
     void run(const Kernel &kernel, const MatrixExpArgs &a) {
-        if (!status) status = launch(c, kernel, types(dtype), blocks_for(c, n, THREADS, 32), THREADS, a);
+        if (!status)
+            status = launch(c, kernel, types(dtype), blocks_for(c, n, THREADS, 32), THREADS, a);
     }
     pt_call *const c;
     const int dtype;
@@ -105,11 +114,13 @@ int matrix_exp(pt_call *c) {
     if (wide) {
         e.combine(w, powers, false, 0, 40840800., 16380., 1.);
         e.multiply(v, powers[2], w);
-        e.combine(v, powers, true, 32382376266240000., 1187353796428800., 10559470521600., 33522128640.);
+        e.combine(v, powers, true, 32382376266240000., 1187353796428800., 10559470521600.,
+                  33522128640.);
         e.multiply(u, a, v);
         e.combine(w, powers, false, 0, 1323241920., 960960., 182.);
         e.multiply(v, powers[2], w);
-        e.combine(v, powers, true, 64764752532480000., 7771770303897600., 129060195264000., 670442572800.);
+        e.combine(v, powers, true, 64764752532480000., 7771770303897600., 129060195264000.,
+                  670442572800.);
     } else {
         e.combine(v, powers, false, 8648640., 277200., 1512., 1.);
         e.multiply(u, a, v);

@@ -1,4 +1,5 @@
-// nonzero of a known count, and what a mask chooses; the calls are those of _ops/index/advanced_index.cpp and place.cpp.
+// nonzero of a known count, and what a mask chooses; the calls are those of
+// _ops/index/advanced_index.cpp and place.cpp.
 #include <algorithm>
 
 #include "divisor.hpp"
@@ -9,8 +10,9 @@
 namespace pt_cuda {
 namespace {
 
-const Kernel COUNT = {"nonzero", "nonzero_count"}, SUM = {"nonzero", "nonzero_sum"}, WRITE = {"nonzero", "nonzero_write"},
-             COLLECT = {"mask", "mask_collect"}, SCATTER = {"mask", "mask_scatter"};
+const Kernel COUNT = {"nonzero", "nonzero_count"}, SUM = {"nonzero", "nonzero_sum"},
+             WRITE = {"nonzero", "nonzero_write"}, COLLECT = {"mask", "mask_collect"},
+             SCATTER = {"mask", "mask_scatter"};
 
 // Counts what is not zero in a dense tensor, then run(grid) launches what goes through it.
 template <class Run> int through(pt_call *c, const pt_view &in, NonzeroArgs &a, Run run) {
@@ -29,7 +31,8 @@ template <class Run> int through(pt_call *c, const pt_view &in, NonzeroArgs &a, 
 
 int nonzero(pt_call *c) {
     const pt_view &out = c->out[0];
-    if (out.ndim != 2 || out.sizes[1] != c->in[0].ndim) return failed(c, PT_RUNTIME_ERROR, "expected an output of shape (k, ndim)");
+    if (out.ndim != 2 || out.sizes[1] != c->in[0].ndim)
+        return failed(c, PT_RUNTIME_ERROR, "expected an output of shape (k, ndim)");
     if (out.numel == 0) return PT_OK;
     Contiguous x(c, c->in[0]);
     if (!x.ok()) return PT_MEMORY_ERROR;
@@ -39,7 +42,8 @@ int nonzero(pt_call *c) {
         int64_t behind = 1;
         int status = PT_OK;
         for (int end = a.ndim; end > 0 && !status; end = a.first) {
-            a.first = std::max(0, end - PT_NONZERO_DIMS), a.dims = end - a.first, a.behind = divisor(behind);
+            a.first = std::max(0, end - PT_NONZERO_DIMS), a.dims = end - a.first,
+            a.behind = divisor(behind);
             for (int d = 0; d < a.dims; d++) {
                 a.sizes[d] = divisor(x.view.sizes[a.first + d]);
                 behind *= x.view.sizes[a.first + d];

@@ -1,4 +1,5 @@
-// The host halves of layer_norm and its gradients. What is not row-major, or of another dtype than its like, is copied.
+// The host halves of layer_norm and its gradients. What is not row-major, or of another dtype than
+// its like, is copied.
 #include "dense.hpp"
 #include "families.hpp"
 #include "normalize_args.h"
@@ -8,32 +9,38 @@ namespace pt_cuda {
 namespace {
 
 #define PT_OF(program, kernel) {program, program "_" kernel}
-const Kernel ROWS = PT_OF("layer_norm", "rows"), IN_REGISTERS[5] = {ROWS, PT_OF("layer_norm", "one"), PT_OF("layer_norm", "two"),
-                                                                 ROWS, PT_OF("layer_norm", "four")},
-             WIDE = {"layer_norm", "layer_norm_wide"},
-             STREAMED = PT_OF("layer_norm", "streamed"),
+const Kernel ROWS = PT_OF("layer_norm", "rows"),
+             IN_REGISTERS[5] = {ROWS, PT_OF("layer_norm", "one"), PT_OF("layer_norm", "two"), ROWS,
+                                PT_OF("layer_norm", "four")},
+             WIDE = {"layer_norm", "layer_norm_wide"}, STREAMED = PT_OF("layer_norm", "streamed"),
              BACKWARD_ROWS = PT_OF("layer_norm_backward", "rows"),
              BACKWARD_WIDE = {"layer_norm_backward", "layer_norm_backward_wide"},
              BACKWARD_STREAMED = PT_OF("layer_norm_backward", "streamed"),
-             SUMS = PT_OF("layer_norm_backward", "sums"), FINISH = PT_OF("layer_norm_backward", "finish");
+             SUMS = PT_OF("layer_norm_backward", "sums"),
+             FINISH = PT_OF("layer_norm_backward", "finish");
 
 bool fits_packs(const void *p) { return (uintptr_t)p % 16 == 0; }
 
 Grid grid_of(int64_t blocks) { return Grid{(unsigned)blocks, 1, 1}; }
 
-int launch_rows(pt_call *c, const Kernel &rows, const Kernel &wide, const Kernel &streamed, uint64_t t,
-                LayerNormArgs &a, int dtype, int inputs) {
+int launch_rows(pt_call *c, const Kernel &rows, const Kernel &wide, const Kernel &streamed,
+                uint64_t t, LayerNormArgs &a, int dtype, int inputs) {
     const int vector = 16 / item_size(dtype);
     a.packed = a.n % vector == 0 && fits_packs(a.in) && fits_packs(a.out) && fits_packs(a.g);
-    const RowPlan p = plan_rows(c, a.rows, a.n, a.packed ? vector : 1, item_size(moment_dtype(dtype)), inputs);
+    const RowPlan p =
+        plan_rows(c, a.rows, a.n, a.packed ? vector : 1, item_size(moment_dtype(dtype)), inputs);
     a.log2 = p.log2;
     a.count = p.count;
-    const int registers = inputs == 1 && fits_packs(a.weight) && fits_packs(a.bias) ? p.registers : 0;
-    if (p.shared && registers) return launch(c, IN_REGISTERS[registers], t, grid_of(p.blocks), ROW_THREADS, a);
+    const int registers =
+        inputs == 1 && fits_packs(a.weight) && fits_packs(a.bias) ? p.registers : 0;
+    if (p.shared && registers)
+        return launch(c, IN_REGISTERS[registers], t, grid_of(p.blocks), ROW_THREADS, a);
     if (p.shared)
-        return launch(c, p.wide ? wide : rows, t, grid_of(p.blocks), p.wide ? WIDE_THREADS : ROW_THREADS, a, p.shared);
+        return launch(c, p.wide ? wide : rows, t, grid_of(p.blocks),
+                      p.wide ? WIDE_THREADS : ROW_THREADS, a, p.shared);
     const int64_t busy = (int64_t)multiprocessors(c) * 8;
-    return launch(c, streamed, t, grid_of(a.rows < busy ? a.rows : busy), PT_NORM_STREAM_THREADS, a);
+    return launch(c, streamed, t, grid_of(a.rows < busy ? a.rows : busy), PT_NORM_STREAM_THREADS,
+                  a);
 }
 
 int layer_norm(pt_call *c) {
@@ -43,8 +50,8 @@ int layer_norm(pt_call *c) {
         if (present(c->in[i]) && !floating(c->in[i]))
             return failed(c, PT_TYPE_ERROR, "expected floating-point tensors");
     if (ndim < 1 || ndim > x.ndim) {
-        std::snprintf(c->error, sizeof(c->error), "expected 1 to %d normalized dimensions, got %lld", x.ndim,
-                      (long long)ndim);
+        std::snprintf(c->error, sizeof(c->error),
+                      "expected 1 to %d normalized dimensions, got %lld", x.ndim, (long long)ndim);
         return PT_RUNTIME_ERROR;
     }
     LayerNormArgs a = {};
@@ -78,7 +85,8 @@ int layer_norm_backward(pt_call *c) {
     a.out = c->out[0].dtype != PT_NONE ? c->out[0].data : nullptr;
     const pt_view *gradient[2] = {c->nout > 1 && present(c->out[1]) ? &c->out[1] : nullptr,
                                   c->nout > 2 && present(c->out[2]) ? &c->out[2] : nullptr};
-    // a row is what weight or its gradients cover, else the trailing dims of which mean has one element
+    // a row is what weight or its gradients cover, else the trailing dims of which mean has one
+    // element
     const pt_view *row = present(w) ? &w : gradient[0] ? gradient[0] : gradient[1];
     int ndim = 0;
     a.n = 1;
@@ -90,11 +98,13 @@ int layer_norm_backward(pt_call *c) {
     }
     if (mean.numel != rstd.numel || g.numel != x.numel || (row && row->numel != a.n) ||
         (x.numel && (a.rows != mean.numel || mean.numel * a.n != x.numel)))
-        return failed(c, PT_RUNTIME_ERROR, "expected g and input of one shape and mean, rstd, weight that match it");
+        return failed(c, PT_RUNTIME_ERROR,
+                      "expected g and input of one shape and mean, rstd, weight that match it");
     if (x.numel == 0) {
         for (const pt_view *out : gradient)
             if (out && out->numel)
-                if (int status = clear(c, out->data, out->numel * item_size(out->dtype))) return status;
+                if (int status = clear(c, out->data, out->numel * item_size(out->dtype)))
+                    return status;
         return PT_OK;
     }
     const int moment = moment_dtype(x.dtype);
@@ -102,9 +112,10 @@ int layer_norm_backward(pt_call *c) {
                      : present(w) ? w.dtype : x.dtype;
     if (gradient[0] && gradient[1] && gradient[0]->dtype != gradient[1]->dtype)
         return failed(c, PT_TYPE_ERROR, "expected weight and bias of one dtype");
-    const Dense dense_g(c, g, x.dtype), in(c, x, x.dtype), weight(c, w, affine), means(c, mean, moment),
-                rstds(c, rstd, moment);
-    if (!dense_g.ok() || !in.ok() || !weight.ok() || !means.ok() || !rstds.ok()) return PT_MEMORY_ERROR;
+    const Dense dense_g(c, g, x.dtype), in(c, x, x.dtype), weight(c, w, affine),
+        means(c, mean, moment), rstds(c, rstd, moment);
+    if (!dense_g.ok() || !in.ok() || !weight.ok() || !means.ok() || !rstds.ok())
+        return PT_MEMORY_ERROR;
     a.g = dense_g.data;
     a.in = in.data;
     a.weight = weight.data;
@@ -112,7 +123,8 @@ int layer_norm_backward(pt_call *c) {
     a.rstd = const_cast<void *>(rstds.data);
     const uint64_t t = types(x.dtype, affine);
     if (a.out)
-        if (int status = launch_rows(c, BACKWARD_ROWS, BACKWARD_WIDE, BACKWARD_STREAMED, t, a, x.dtype, 2))
+        if (int status =
+                launch_rows(c, BACKWARD_ROWS, BACKWARD_WIDE, BACKWARD_STREAMED, t, a, x.dtype, 2))
             return status;
     if (!gradient[0] && !gradient[1]) return PT_OK;
     a.weight_gradient = gradient[0] ? gradient[0]->data : nullptr;
@@ -126,13 +138,15 @@ int layer_norm_backward(pt_call *c) {
     Scratch sums(c, a.parts * 2 * a.n * item_size(moment));
     if (!sums.data) return PT_MEMORY_ERROR;
     a.partial = sums.data;
-    if (int status = launch(c, SUMS, t, Grid{(unsigned)width, (unsigned)a.parts, 1}, PT_NORM_THREADS, a)) return status;
+    if (int status =
+            launch(c, SUMS, t, Grid{(unsigned)width, (unsigned)a.parts, 1}, PT_NORM_THREADS, a))
+        return status;
     return launch(c, FINISH, t, blocks_for(c, a.n, PT_NORM_THREADS), PT_NORM_THREADS, a);
 }
 
 }  // namespace
 
-const pt_kernel_entry normalize_kernels[] = {{"layer_norm", layer_norm}, {"layer_norm_backward", layer_norm_backward},
-                                             {nullptr, nullptr}};
+const pt_kernel_entry normalize_kernels[] = {
+    {"layer_norm", layer_norm}, {"layer_norm_backward", layer_norm_backward}, {nullptr, nullptr}};
 
 }  // namespace pt_cuda

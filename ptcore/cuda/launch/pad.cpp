@@ -1,4 +1,5 @@
-// The host halves of padding: with a number, with the tensor's own elements, and that one's transpose.
+// The host halves of padding: with a number, with the tensor's own elements, and that one's
+// transpose.
 #include <algorithm>
 
 #include "families.hpp"
@@ -9,12 +10,15 @@ namespace pt_cuda {
 namespace {
 
 enum { THREADS = 256 };
-const Kernel CONSTANT = {"pad", "pad_constant"}, CONSTANT_FAR = {"pad", "pad_constant_far"}, EDGES = {"pad", "pad_edges"},
-             EDGES_FAR = {"pad", "pad_edges_far"}, TRANSPOSED = {"pad", "pad_edges_transposed"},
+const Kernel CONSTANT = {"pad", "pad_constant"}, CONSTANT_FAR = {"pad", "pad_constant_far"},
+             EDGES = {"pad", "pad_edges"}, EDGES_FAR = {"pad", "pad_edges_far"},
+             TRANSPOSED = {"pad", "pad_edges_transposed"},
              TRANSPOSED_FAR = {"pad", "pad_edges_transposed_far"};
 
 // Whether either tensor has more elements than 32 bits count.
-bool is_far(const pt_call *c) { return std::max(c->in[0].numel, c->out[0].numel) >= (int64_t)1 << 31; }
+bool is_far(const pt_call *c) {
+    return std::max(c->in[0].numel, c->out[0].numel) >= (int64_t)1 << 31;
+}
 
 int64_t before(const pt_param &pad, int ndim, int d) {
     return 2 * (ndim - 1 - d) < pad.count ? pad.list[2 * (ndim - 1 - d)] : 0;
@@ -23,12 +27,14 @@ int64_t after(const pt_param &pad, int ndim, int d) {
     return 2 * (ndim - 1 - d) + 1 < pad.count ? pad.list[2 * (ndim - 1 - d) + 1] : 0;
 }
 
-// Dims without pads are one where the tensor that is read allows it. `cut`: pads may be negative, and the input empty.
+// Dims without pads are one where the tensor that is read allows it. `cut`: pads may be negative,
+// and the input empty.
 int pad_args(pt_call *c, const pt_view &small, const pt_view &large, bool cut, PadArgs &a) {
     const pt_view &x = c->in[0];
     const pt_param &pad = c->params[0];
     if (small.ndim < 1 || small.ndim != large.ndim || pad.count % 2 || pad.count > 2 * small.ndim)
-        return failed(c, PT_RUNTIME_ERROR, "expected pairs for at most as many dimensions as there are");
+        return failed(c, PT_RUNTIME_ERROR,
+                      "expected pairs for at most as many dimensions as there are");
     a.out = c->out[0].data, a.x = x.data, a.total = c->out[0].numel;
     bool plain = false;                                 // the last axis has no pad
     for (int d = 0; d < small.ndim; d++) {
@@ -43,7 +49,8 @@ int pad_args(pt_call *c, const pt_view &small, const pt_view &large, bool cut, P
             PadAxis &joined = a.axis[a.ndim - 1];
             joined = {joined.large * axis.large, joined.small * axis.small, 0, axis.stride};
         } else if (a.ndim == PT_PAD_DIMS)
-            return failed(c, PT_RUNTIME_ERROR, "expected at most 30 dimensions of more than one element");
+            return failed(c, PT_RUNTIME_ERROR,
+                          "expected at most 30 dimensions of more than one element");
         else
             a.axis[a.ndim++] = axis;
         plain = none;
@@ -72,9 +79,11 @@ int constant(pt_call *c) {
     if (!status) status = element_of(c->params[1], out.dtype, a.value);
     if (status || a.total == 0) return status;
     bool whole = true;
-    for (int d = 0; d < a.ndim; d++) whole = whole && a.axis[d].before == 0 && a.axis[d].large == a.axis[d].small;
+    for (int d = 0; d < a.ndim; d++)
+        whole = whole && a.axis[d].before == 0 && a.axis[d].large == a.axis[d].small;
     if (whole) return copy(c, &out, &x);
-    return launch(c, is_far(c) ? CONSTANT_FAR : CONSTANT, by_size(out.dtype), blocks_for(c, (a.total + 3) / 4, THREADS, 32), THREADS, a);
+    return launch(c, is_far(c) ? CONSTANT_FAR : CONSTANT, by_size(out.dtype),
+                  blocks_for(c, (a.total + 3) / 4, THREADS, 32), THREADS, a);
 }
 
 int edges(pt_call *c) {
@@ -82,7 +91,8 @@ int edges(pt_call *c) {
     int status = pad_args(c, c->in[0], c->out[0], false, a);
     if (status || a.total == 0) return status;
     a.mode = (int32_t)c->params[1].i;
-    return launch(c, is_far(c) ? EDGES_FAR : EDGES, by_size(c->out[0].dtype), blocks_for(c, a.total, THREADS, 32), THREADS, a);
+    return launch(c, is_far(c) ? EDGES_FAR : EDGES, by_size(c->out[0].dtype),
+                  blocks_for(c, a.total, THREADS, 32), THREADS, a);
 }
 int edges_transposed(pt_call *c) {
     PadArgs a = {};
@@ -91,8 +101,10 @@ int edges_transposed(pt_call *c) {
     a.mode = (int32_t)c->params[1].i;
     int padded = 0;
     for (int d = 0; d < a.ndim; d++) padded += a.axis[d].large != a.axis[d].small;
-    if (padded > PT_PADDED_DIMS) return failed(c, PT_RUNTIME_ERROR, "expected pads of at most 8 dimensions");
-    return launch(c, is_far(c) ? TRANSPOSED_FAR : TRANSPOSED, types(c->out[0].dtype), blocks_for(c, a.total, THREADS, 32), THREADS, a);
+    if (padded > PT_PADDED_DIMS)
+        return failed(c, PT_RUNTIME_ERROR, "expected pads of at most 8 dimensions");
+    return launch(c, is_far(c) ? TRANSPOSED_FAR : TRANSPOSED, types(c->out[0].dtype),
+                  blocks_for(c, a.total, THREADS, 32), THREADS, a);
 }
 
 }  // namespace

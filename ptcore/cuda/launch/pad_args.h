@@ -1,5 +1,5 @@
-/* A padded dim: `large` places made of `small` elements, before the first of which are `before` places, or which
- * lacks so many where that is negative (constant). */
+/* A padded dim: `large` places made of `small` elements, before the first of which are `before`
+ * places, or which lacks so many where that is negative (constant). */
 #ifndef PTCORE_CUDA_PAD_ARGS_H
 #define PTCORE_CUDA_PAD_ARGS_H
 #include "ptcore/config.h"
@@ -17,7 +17,8 @@ typedef struct PadArgs {
     int64_t total;
     int32_t ndim, mode;
     unsigned char value[16];        /* constant: an element */
-    PadAxis axis[PT_PAD_DIMS];      /* outermost first; neighbours without pads are one where memory allows it */
+    PadAxis axis[PT_PAD_DIMS]; /* outermost first; neighbours without pads are one where memory
+                                  allows it */
 } PadArgs;
 
 #endif

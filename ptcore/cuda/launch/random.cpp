@@ -11,9 +11,9 @@ namespace {
 enum { THREADS = 256 };
 const Kernel UNIFORM = {"random", "random_uniform"}, NORMAL = {"random", "random_normal"},
              EXPONENTIAL = {"random", "random_exponential"}, DROPOUT = {"random", "random_dropout"},
-             POISSON = {"random", "random_poisson"}, BINOMIAL = {"random", "random_binomial"}, BITS = {"random_whole", "random_bits"},
-             INTEGERS = {"random_whole", "random_integers"}, CHANCES = {"random_whole", "random_chances"},
-             KEEP = {"random_whole", "random_keep"};
+             POISSON = {"random", "random_poisson"}, BINOMIAL = {"random", "random_binomial"},
+             BITS = {"random_whole", "random_bits"}, INTEGERS = {"random_whole", "random_integers"},
+             CHANCES = {"random_whole", "random_chances"}, KEEP = {"random_whole", "random_keep"};
 const double TWO_TO_32 = 4294967296.0;
 
 RandomArgs args_of(const pt_call *c) {
@@ -40,7 +40,8 @@ int floats(pt_call *c, const Kernel &kernel, RandomArgs a) {
 int uniform(pt_call *c) {
     RandomArgs a = args_of(c);
     a.a = c->params[0].d, a.b = c->params[1].d;
-    return a.a <= a.b ? floats(c, UNIFORM, a) : failed(c, PT_RUNTIME_ERROR, "from must be at most to");
+    return a.a <= a.b ? floats(c, UNIFORM, a)
+                      : failed(c, PT_RUNTIME_ERROR, "from must be at most to");
 }
 
 int normal(pt_call *c) {
@@ -52,12 +53,14 @@ int normal(pt_call *c) {
 int exponential(pt_call *c) {
     RandomArgs a = args_of(c);
     a.a = c->params[0].d;
-    return a.a > 0 ? floats(c, EXPONENTIAL, a) : failed(c, PT_RUNTIME_ERROR, "lambd must be above 0");
+    return a.a > 0 ? floats(c, EXPONENTIAL, a)
+                   : failed(c, PT_RUNTIME_ERROR, "lambd must be above 0");
 }
 
 int bits(pt_call *c) {
     const int dtype = c->out[0].dtype;
-    if (dtype != PT_BOOL && !is_integral(dtype)) return failed(c, PT_TYPE_ERROR, "dtype must be bool or an integer type");
+    if (dtype != PT_BOOL && !is_integral(dtype))
+        return failed(c, PT_TYPE_ERROR, "dtype must be bool or an integer type");
     return run(c, BITS, types(dtype), args_of(c), item_size(dtype) == 8 ? 2 : 4);
 }
 
@@ -75,7 +78,8 @@ int bernoulli(pt_call *c) {
     if (is_complex(c->out[0].dtype)) return failed(c, PT_TYPE_ERROR, "dtype must be real");
     if (c->nin == 1) {
         const int dtype = c->in[0].dtype;
-        if (!is_floating(dtype)) return failed(c, PT_TYPE_ERROR, "probabilities must be floating point");
+        if (!is_floating(dtype))
+            return failed(c, PT_TYPE_ERROR, "probabilities must be floating point");
         Contiguous p(c, c->in[0]);
         if (!p.ok()) return PT_MEMORY_ERROR;
         a.in = p.view.data;
@@ -121,7 +125,8 @@ int binomial(pt_call *c) {
 int keep_mask(pt_call *c) {
     const pt_view &state = c->in[0];
     RandomArgs a = args_of(c);
-    if (state.dtype != PT_INT64 || state.numel != 2) return failed(c, PT_RUNTIME_ERROR, "expected a random state of two int64");
+    if (state.dtype != PT_INT64 || state.numel != 2)
+        return failed(c, PT_RUNTIME_ERROR, "expected a random state of two int64");
     const double p = c->params[0].d;
     if (!(p >= 0 && p <= 1)) return failed(c, PT_VALUE_ERROR, "p must be in [0, 1]");
     a.state = reinterpret_cast<const int64_t *>(state.data), a.state_step = state.strides[0];
@@ -131,10 +136,16 @@ int keep_mask(pt_call *c) {
 
 }  // namespace
 
-const pt_kernel_entry random_kernels[] = {
-    {"random_uniform", uniform}, {"random_normal", normal}, {"random_exponential", exponential}, {"random_bits", bits},
-    {"random_integers", integers}, {"random_bernoulli", bernoulli}, {"dropout", dropout}, {"random_poisson", poisson},
-    {"random_binomial", binomial},
-    {"keep_mask", keep_mask}, {nullptr, nullptr}};
+const pt_kernel_entry random_kernels[] = {{"random_uniform", uniform},
+                                          {"random_normal", normal},
+                                          {"random_exponential", exponential},
+                                          {"random_bits", bits},
+                                          {"random_integers", integers},
+                                          {"random_bernoulli", bernoulli},
+                                          {"dropout", dropout},
+                                          {"random_poisson", poisson},
+                                          {"random_binomial", binomial},
+                                          {"keep_mask", keep_mask},
+                                          {nullptr, nullptr}};
 
 }  // namespace pt_cuda

@@ -1,5 +1,6 @@
-/* What the kernels of reductions get (kernels/reduce.cuh). Sizes and strides, in elements of the input, stand outermost
- * first: those of the kept dims, which count the outputs in row-major order, then those of the reduced ones. */
+/* What the kernels of reductions get (kernels/reduce.cuh). Sizes and strides, in elements of the
+ * input, stand outermost first: those of the kept dims, which count the outputs in row-major order,
+ * then those of the reduced ones. */
 #ifndef PTCORE_CUDA_REDUCE_ARGS_H
 #define PTCORE_CUDA_REDUCE_ARGS_H
 #include "divisor.h"
@@ -15,10 +16,12 @@ typedef struct ReduceArgs {
     void *out, *out2;
     void *partial;              /* parts x outputs states; NULL: this launch writes the outputs */
     int64_t outputs, count;     /* of each output: elements that are reduced */
-    int64_t chunk;              /* of these the part blockIdx.y takes so many, from its number times as many on */
+    int64_t
+        chunk; /* of these the part blockIdx.y takes so many, from its number times as many on */
     int32_t kept, reduced;      /* dims */
-    int32_t log2;               /* rows, finish: of the threads for one output; columns: of those side by side */
-    int32_t packed;             /* rows: runs of the innermost reduced dim are whole packs, at addresses that they fit */
+    int32_t log2; /* rows, finish: of the threads for one output; columns: of those side by side */
+    int32_t packed; /* rows: runs of the innermost reduced dim are whole packs, at addresses that
+                       they fit */
     double a, b;                /* the op's */
     const char *known;          /* numbers of outputs, where the op asks for them */
     int32_t known_dtype;

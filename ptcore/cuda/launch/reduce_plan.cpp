@@ -23,8 +23,8 @@ int merged(ReduceArgs &a, int first, int n) {
     return last - first + 1;
 }
 
-// Whether packs of n elements lie at addresses that they fit, at each place that strides lead to but that of dim `near`,
-// whose neighbours they are.
+// Whether packs of n elements lie at addresses that they fit, at each place that strides lead to
+// but that of dim `near`, whose neighbours they are.
 bool fits(const ReduceArgs &a, int near, int n) {
     if (a.strides[near] != 1 || a.dims.sizes[near] % n) return false;
     for (int d = 0; d < a.kept + a.reduced; d++)
@@ -48,8 +48,8 @@ int reduced_dims(pt_call *c, int which, int ndim, bool (&mask)[PT_MAX_DIM]) {
         const int64_t d = list[i] < 0 ? list[i] + ndim : list[i];
         if (ndim == 0 && (list[i] == 0 || list[i] == -1)) continue;
         if (d < 0 || d >= ndim) {
-            std::snprintf(c->error, sizeof(c->error), "dim must be in [%d, %d], got %lld", -ndim, ndim - 1,
-                          (long long)list[i]);
+            std::snprintf(c->error, sizeof(c->error), "dim must be in [%d, %d], got %lld", -ndim,
+                          ndim - 1, (long long)list[i]);
             return PT_INDEX_ERROR;
         }
         mask[d] = true;
@@ -68,10 +68,14 @@ int plan_reduction(pt_call *c, const pt_view &in, const bool *mask, bool ordered
     a.out = a.out2 = a.partial = nullptr;
     a.a = a.b = 0;
     a.packed = a.item2 = 0;
-    const auto skipped = [&](int d) { return in.sizes[d] == 1 || in.numel == 0; };     // of no elements no place is asked for
+    const auto skipped = [&](int d) {
+        return in.sizes[d] == 1 || in.numel == 0;
+    };     // of no elements no place is asked for
     int dims = 0;
     for (int d = 0; d < in.ndim; d++) dims += !skipped(d);
-    if (dims > PT_REDUCE_DIMS) return failed(c, PT_RUNTIME_ERROR, "expected at most 35 dimensions of more than one element");
+    if (dims > PT_REDUCE_DIMS)
+        return failed(c, PT_RUNTIME_ERROR,
+                      "expected at most 35 dimensions of more than one element");
     int64_t shift = 0;
     a.outputs = a.count = 1;
     int kept = 0;
@@ -120,12 +124,14 @@ Spread spread_reduction(pt_call *c, const Reduction &op, int64_t most, ReduceArg
     int64_t near = a.strides[a.kept];           // of reduced elements
     for (int d = a.kept; d < a.kept + a.reduced; d++)
         if (size_of_stride(a.strides[d]) < size_of_stride(near)) near = a.strides[d];
-    const bool columns = a.kept > 0 && a.count > 1 && size_of_stride(a.strides[a.kept - 1]) < size_of_stride(near);
+    const bool columns =
+        a.kept > 0 && a.count > 1 && size_of_stride(a.strides[a.kept - 1]) < size_of_stride(near);
     const int64_t busy = (int64_t)multiprocessors(c) * 8;       // blocks that fill the device
     const Kernel *kernel = &op.rows;
     int64_t blocks, step;                       // step: reduced elements that a block takes at once
     if (columns) {
-        const int side_by_side = vector > 4 ? 4 : vector, v = fits(a, a.kept - 1, side_by_side) ? side_by_side : 1;
+        const int side_by_side = vector > 4 ? 4 : vector,
+                  v = fits(a, a.kept - 1, side_by_side) ? side_by_side : 1;
         const int64_t width = ceil_div(a.dims.sizes[a.kept - 1], v);
         a.log2 = width >= 32 ? 5 : ceil_log2(width);
         kernel = v > 1 ? &op.vectors : &op.columns;
@@ -133,7 +139,8 @@ Spread spread_reduction(pt_call *c, const Reduction &op, int64_t most, ReduceArg
         step = (int64_t)(PT_REDUCE_THREADS >> a.log2) * 4;
     } else {
         a.packed = a.reduced > 1 && fits(a, a.kept + a.reduced - 1, vector);
-        const int64_t loads = ceil_div(a.count, a.packed || (a.reduced == 1 && near == 1) ? vector : 1);
+        const int64_t loads =
+            ceil_div(a.count, a.packed || (a.reduced == 1 && near == 1) ? vector : 1);
         int log2 = ceil_log2(ceil_div(loads, 4));
         const int whole = ceil_log2(loads);     // a load for each thread
         if (log2 < 3) log2 = whole < 3 ? whole : 3;
@@ -167,7 +174,8 @@ int reduce(pt_call *c, const Reduction &op, uint64_t types, ReduceArgs &a) {
     a.partial = nullptr;
     a.count = parts;
     a.log2 = a.outputs >= 4096 ? 0 : parts >= PT_REDUCE_THREADS ? 8 : ceil_log2(parts);
-    const int64_t blocks = ceil_div(a.outputs, PT_REDUCE_THREADS >> a.log2), most = (int64_t)multiprocessors(c) * 32;
+    const int64_t blocks = ceil_div(a.outputs, PT_REDUCE_THREADS >> a.log2),
+                  most = (int64_t)multiprocessors(c) * 32;
     const Grid finish{(unsigned)(blocks < most ? blocks : most), 1, 1};
     return launch(c, op.finish, types, finish, PT_REDUCE_THREADS, a);
 }

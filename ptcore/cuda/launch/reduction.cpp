@@ -1,5 +1,5 @@
-// The host halves of sum, mean, prod, var, vector_norm, logsumexp, count_nonzero, any, all, amax, amin and of those that
-// give indices: max_dim, min_dim, argmax, argmin.
+// The host halves of sum, mean, prod, var, vector_norm, logsumexp, count_nonzero, any, all, amax,
+// amin and of those that give indices: max_dim, min_dim, argmax, argmin.
 #include <cmath>
 
 #include "families.hpp"
@@ -8,17 +8,23 @@
 namespace pt_cuda {
 namespace {
 
-const Reduction SUM = PT_REDUCTION_OF("reduce_sum", "sum"), PRODUCT = PT_REDUCTION_OF("reduce_prod", "product"),
-                AMAX = PT_REDUCTION_OF("reduce_extreme", "amax"), AMIN = PT_REDUCTION_OF("reduce_extreme", "amin"),
-                ARGMAX = PT_REDUCTION_OF("reduce_index", "argmax"), ARGMIN = PT_REDUCTION_OF("reduce_index", "argmin"),
-                TRUTH = PT_REDUCTION_OF("reduce_truth", "truth"), VARIANCE = PT_REDUCTION_OF("reduce_var", "variance"),
+const Reduction SUM = PT_REDUCTION_OF("reduce_sum", "sum"),
+                PRODUCT = PT_REDUCTION_OF("reduce_prod", "product"),
+                AMAX = PT_REDUCTION_OF("reduce_extreme", "amax"),
+                AMIN = PT_REDUCTION_OF("reduce_extreme", "amin"),
+                ARGMAX = PT_REDUCTION_OF("reduce_index", "argmax"),
+                ARGMIN = PT_REDUCTION_OF("reduce_index", "argmin"),
+                TRUTH = PT_REDUCTION_OF("reduce_truth", "truth"),
+                VARIANCE = PT_REDUCTION_OF("reduce_var", "variance"),
                 LOGSUMEXP = PT_REDUCTION_OF("reduce_logsumexp", "logsumexp"),
-                NORM_2 = PT_REDUCTION_OF("reduce_norm2", "norm2"), NORM_P = PT_REDUCTION_OF("reduce_norm", "norm_p"),
+                NORM_2 = PT_REDUCTION_OF("reduce_norm2", "norm2"),
+                NORM_P = PT_REDUCTION_OF("reduce_norm", "norm_p"),
                 NORM_MAX = PT_REDUCTION_OF("reduce_norm", "norm_max"),
                 NORM_MIN = PT_REDUCTION_OF("reduce_norm", "norm_min");
 
 int refused(pt_call *c) {
-    std::snprintf(c->error, sizeof(c->error), "no CUDA kernel from dtype %d to dtype %d", c->in[0].dtype, c->out[0].dtype);
+    std::snprintf(c->error, sizeof(c->error), "no CUDA kernel from dtype %d to dtype %d",
+                  c->in[0].dtype, c->out[0].dtype);
     return PT_TYPE_ERROR;
 }
 bool is_real_or_complex_float(int dtype) { return is_floating(dtype) || is_complex(dtype); }
@@ -70,13 +76,17 @@ int vector_norm(pt_call *c) {
     if (int status = plan_reduction(c, 1, false, a)) return status;
     a.out = c->out[0].data;
     a.a = c->params[0].d;
-    const Reduction &op = a.a == 2 ? NORM_2 : a.a == HUGE_VAL ? NORM_MAX : a.a == -HUGE_VAL ? NORM_MIN : NORM_P;
+    const Reduction &op = a.a == 2           ? NORM_2
+                          : a.a == HUGE_VAL  ? NORM_MAX
+                          : a.a == -HUGE_VAL ? NORM_MIN
+                                             : NORM_P;
     return reduce(c, op, types(c->in[0].dtype, c->out[0].dtype), a);
 }
 
 int checked(pt_call *c, const ReduceArgs &a) {
     if (a.count || !a.outputs) return PT_OK;
-    return failed(c, PT_INDEX_ERROR, "expected reduction dim to have non-zero size, got an empty one");
+    return failed(c, PT_INDEX_ERROR,
+                  "expected reduction dim to have non-zero size, got an empty one");
 }
 int extreme(pt_call *c, const Reduction &op) {
     ReduceArgs a;
@@ -103,9 +113,21 @@ int argmin(pt_call *c) { return index(c, ARGMIN, false); }
 
 }  // namespace
 
-const pt_kernel_entry reduction_kernels[] = {
-    {"sum", sum}, {"mean", mean}, {"prod", prod}, {"var", var}, {"vector_norm", vector_norm}, {"logsumexp", logsumexp},
-    {"count_nonzero", count_nonzero}, {"any", any}, {"all", all}, {"amax", amax}, {"amin", amin}, {"max_dim", max_dim},
-    {"min_dim", min_dim}, {"argmax", argmax}, {"argmin", argmin}, {nullptr, nullptr}};
+const pt_kernel_entry reduction_kernels[] = {{"sum", sum},
+                                             {"mean", mean},
+                                             {"prod", prod},
+                                             {"var", var},
+                                             {"vector_norm", vector_norm},
+                                             {"logsumexp", logsumexp},
+                                             {"count_nonzero", count_nonzero},
+                                             {"any", any},
+                                             {"all", all},
+                                             {"amax", amax},
+                                             {"amin", amin},
+                                             {"max_dim", max_dim},
+                                             {"min_dim", min_dim},
+                                             {"argmax", argmax},
+                                             {"argmin", argmin},
+                                             {nullptr, nullptr}};
 
 }  // namespace pt_cuda

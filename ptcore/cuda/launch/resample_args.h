@@ -3,8 +3,8 @@
 #define PTCORE_CUDA_RESAMPLE_ARGS_H
 #include "divisor.h"
 
-/* large (planes, size...) and small (planes, kernel..., blocks...): block b and tap k of a window meet at place
- * b * stride - padding + k * dilation. */
+/* large (planes, size...) and small (planes, kernel..., blocks...): block b and tap k of a window
+ * meet at place b * stride - padding + k * dilation. */
 typedef struct SlidingArgs {
     char *out;
     const char *x;
@@ -22,7 +22,7 @@ typedef struct ResampleArgs {
     const char *x;
     int64_t total;
     Divisor inner;
-    Divisor small, large;           /* sizes of the dim: results number o of `large` are made from `small` */
+    Divisor small, large; /* sizes of the dim: results number o of `large` are made from `small` */
     double factor;                  /* large / small as it was given; 0: it was not */
     int32_t mode, corners;
 } ResampleArgs;

@@ -4,20 +4,23 @@
 
 namespace pt_cuda {
 
-// A block's memory for rows: 48 KiB that every kernel may have, or what the device has for a block of 1024 threads
-// (wide), less room for the kernels' own variables. (Less than 2 KiB; the stand-in counts those of a whole program.)
+// A block's memory for rows: 48 KiB that every kernel may have, or what the device has for a block
+// of 1024 threads (wide), less room for the kernels' own variables. (Less than 2 KiB; the stand-in
+// counts those of a whole program.)
 enum { ROW_THREADS = 256, WIDE_THREADS = 1024, ROW_MEMORY = 46 << 10, WIDE_ROOM = 7 << 10 };
 
 struct RowPlan {
-    int log2, count;            // threads of a row: up to a warp or the whole block; elements that each keeps
+    int log2,
+        count;    // threads of a row: up to a warp or the whole block; elements that each keeps
     unsigned shared;            // bytes of a block; 0: a row does not fit
     bool wide;                  // a block of WIDE_THREADS has one row
-    int registers;              // packs that a thread may keep in registers: 1, 2, 4, or 0 for shared memory
+    int registers;    // packs that a thread may keep in registers: 1, 2, 4, or 0 for shared memory
     int64_t blocks;
 };
 
 // Rows of n elements, of which `inputs` copies of `item` bytes are kept, loaded `vector` at a time.
-inline RowPlan plan_rows(const pt_call *c, int64_t rows, int64_t n, int vector, int item, int inputs) {
+inline RowPlan plan_rows(const pt_call *c, int64_t rows, int64_t n, int vector, int item,
+                         int inputs) {
     RowPlan p;
     const int64_t packs = ceil_div(n, vector), busy = (int64_t)multiprocessors(c) * ROW_THREADS * 4;
     p.log2 = ceil_log2(ceil_div(packs, 4));
@@ -30,8 +33,11 @@ inline RowPlan plan_rows(const pt_call *c, int64_t rows, int64_t n, int vector, 
         const int64_t lanes = (int64_t)1 << p.log2, count = ceil_div(n, lanes * vector) * vector;
         const int64_t bytes = count * (p.wide ? WIDE_THREADS : ROW_THREADS) * item * inputs;
         p.count = (int)count;
-        p.registers = p.wide || vector == 1 || count > 4 * vector ? 0 : count > 2 * vector ? 4 : (int)(count / vector);
-        p.shared = bytes <= (p.wide ? shared_limit(c) - WIDE_ROOM : (int)ROW_MEMORY) ? (unsigned)bytes : 0;
+        p.registers = p.wide || vector == 1 || count > 4 * vector ? 0
+                      : count > 2 * vector                        ? 4
+                                                                  : (int)(count / vector);
+        p.shared =
+            bytes <= (p.wide ? shared_limit(c) - WIDE_ROOM : (int)ROW_MEMORY) ? (unsigned)bytes : 0;
         if (p.shared || p.wide) break;
     }
     const int64_t blocks = p.wide ? rows : ceil_div(rows, ROW_THREADS >> p.log2);

@@ -1,4 +1,5 @@
-// cumsum, cumprod, cummax, cummin, logcumsumexp; the calls are those of _ops/scan/scan.cpp and running.cpp.
+// cumsum, cumprod, cummax, cummin, logcumsumexp; the calls are those of _ops/scan/scan.cpp and
+// running.cpp.
 #include <algorithm>
 
 #include "divisor.hpp"
@@ -18,9 +19,10 @@ const Scan SUM = PT_SCAN("cumulate", "cumsum"), PRODUCT = PT_SCAN("cumulate", "c
            EXTREME = PT_SCAN("running", "extreme"), LOG_SUM = PT_SCAN("running", "logsum");
 #undef PT_SCAN
 
-// `first` combines each piece, `second` the pieces before each, where there are several; `last` writes.
-int carried(pt_call *c, const Kernel &first, const Kernel &second, const Kernel &last, uint64_t kinds, Grid grid, Grid lines,
-            ScanArgs a) {
+// `first` combines each piece, `second` the pieces before each, where there are several; `last`
+// writes.
+int carried(pt_call *c, const Kernel &first, const Kernel &second, const Kernel &last,
+            uint64_t kinds, Grid grid, Grid lines, ScanArgs a) {
     Scratch carries(c, a.pieces.by > 1 ? a.lines.by * a.pieces.by * PT_SCAN_CARRY : 0);
     if (a.pieces.by > 1) {
         if (!carries.data) return PT_MEMORY_ERROR;
@@ -55,28 +57,33 @@ int scan(pt_call *c, const Scan &kernels, ScanArgs a) {
     a.inner = divisor(inner), a.lines = divisor(lines);
     const uint64_t kinds = types(out.dtype);
     if (inner == 1 && a.length > SHORT) {
-        const int item = item_size(out.dtype), width = 16 / item < PT_SCAN_EACH ? 16 / item : PT_SCAN_EACH;
+        const int item = item_size(out.dtype),
+                  width = 16 / item < PT_SCAN_EACH ? 16 / item : PT_SCAN_EACH;
         a.packed = a.length % width == 0 && (uintptr_t)a.in % 16 == 0 && (uintptr_t)a.out % 16 == 0;
         // As many pieces as give the device enough blocks, of whole tiles.
-        const int64_t tiles = ceil_div(a.length, PT_SCAN_TILE), blocks = (int64_t)multiprocessors(c) * 8;
+        const int64_t tiles = ceil_div(a.length, PT_SCAN_TILE),
+                      blocks = (int64_t)multiprocessors(c) * 8;
         const int64_t each = std::max<int64_t>(1, tiles * lines / blocks);
         a.piece = each * PT_SCAN_TILE, a.pieces = divisor(ceil_div(tiles, each));
         return carried(c, kernels.tile_carries, kernels.before, kernels.tiles, kinds,
                        blocks_for(c, lines * a.pieces.by, 1, 32), blocks_for(c, lines, 1), a);
     }
-    // Lines beside each other: as many pieces as give the device enough threads, of at least SHORT elements.
+    // Lines beside each other: as many pieces as give the device enough threads, of at least SHORT
+    // elements.
     const int64_t many = (int64_t)multiprocessors(c) * 1024, longest = ceil_div(a.length, SHORT);
     a.piece = ceil_div(a.length, std::min(ceil_div(many, lines), longest));
     a.pieces = divisor(ceil_div(a.length, a.piece));
     return carried(c, kernels.line_carries, kernels.carries, kernels.lines, kinds,
-                   blocks_for(c, lines * a.pieces.by, PT_SCAN_THREADS, 32), blocks_for(c, lines, PT_SCAN_THREADS), a);
+                   blocks_for(c, lines * a.pieces.by, PT_SCAN_THREADS, 32),
+                   blocks_for(c, lines, PT_SCAN_THREADS), a);
 }
 
 int cumsum(pt_call *c) { return scan(c, SUM, ScanArgs()); }
 int cumprod(pt_call *c) { return scan(c, PRODUCT, ScanArgs()); }
 
 int extremes(pt_call *c, bool largest) {
-    if (is_complex(c->in[0].dtype)) return failed(c, PT_TYPE_ERROR, "complex numbers have no order");
+    if (is_complex(c->in[0].dtype))
+        return failed(c, PT_TYPE_ERROR, "complex numbers have no order");
     ScanArgs a = {};
     a.positions = reinterpret_cast<int64_t *>(c->out[1].data);
     a.largest = largest;
@@ -87,13 +94,15 @@ int cummin(pt_call *c) { return extremes(c, false); }
 
 int logcumsumexp(pt_call *c) {
     const int dtype = c->in[0].dtype;
-    if (!is_floating(dtype)) return failed(c, PT_TYPE_ERROR, "dtype must be floating point on this device");
+    if (!is_floating(dtype))
+        return failed(c, PT_TYPE_ERROR, "dtype must be floating point on this device");
     return scan(c, LOG_SUM, ScanArgs());
 }
 
 }  // namespace
 
-const pt_kernel_entry scan_kernels[] = {{"cumsum", cumsum}, {"cumprod", cumprod}, {"cummax", cummax}, {"cummin", cummin},
-                                        {"logcumsumexp", logcumsumexp}, {nullptr, nullptr}};
+const pt_kernel_entry scan_kernels[] = {
+    {"cumsum", cumsum}, {"cumprod", cumprod},           {"cummax", cummax},
+    {"cummin", cummin}, {"logcumsumexp", logcumsumexp}, {nullptr, nullptr}};
 
 }  // namespace pt_cuda

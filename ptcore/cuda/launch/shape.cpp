@@ -8,8 +8,8 @@ namespace pt_cuda {
 namespace {
 
 enum { THREADS = 256, PER_THREAD = 4 };
-const Kernel TRIANGLE = {"triangle", "triangle"}, ARANGE = {"fill", "arange"}, LINSPACE = {"fill", "linspace"},
-             EYE = {"fill", "eye"}, FULL = {"fill", "full"};
+const Kernel TRIANGLE = {"triangle", "triangle"}, ARANGE = {"fill", "arange"},
+             LINSPACE = {"fill", "linspace"}, EYE = {"fill", "eye"}, FULL = {"fill", "full"};
 
 // Each tensor is copied to its part of the output.
 int cat(pt_call *c) {
@@ -20,7 +20,8 @@ int cat(pt_call *c) {
     for (int i = 0; i < c->nin; i++) {
         const pt_view &x = c->in[i];
         if (x.ndim == 1 && x.sizes[0] == 0) continue;           // an empty vector joins anything
-        if (x.ndim != out.ndim) return failed(c, PT_RUNTIME_ERROR, "expected tensors of equally many dims");
+        if (x.ndim != out.ndim)
+            return failed(c, PT_RUNTIME_ERROR, "expected tensors of equally many dims");
         View part(out);
         part.v.data += at * out.strides[dim] * item_size(out.dtype);
         part.sizes[dim] = x.sizes[dim];
@@ -65,7 +66,8 @@ int triangle(pt_call *c, bool lower) {
         b.start = at[0] / item_size(out.dtype);
         b.out = out.data + at[0], b.in = x.data + at[1];
         pack(part, b.walk);
-        return launch(c, TRIANGLE, by_size(x.dtype), blocks_for(c, ceil_div(b.n, PER_THREAD), THREADS, 32), THREADS, b);
+        return launch(c, TRIANGLE, by_size(x.dtype),
+                      blocks_for(c, ceil_div(b.n, PER_THREAD), THREADS, 32), THREADS, b);
     });
 }
 int tril(pt_call *c) { return triangle(c, true); }
@@ -101,10 +103,12 @@ int eye(pt_call *c) {
 
 int full(pt_call *c) {
     const pt_param &value = c->params[0];
-    const bool whole = value.kind == PT_PARAM_INT, truth = value.d != 0 || (whole && value.i) || value.im != 0;
+    const bool whole = value.kind == PT_PARAM_INT,
+               truth = value.d != 0 || (whole && value.i) || value.im != 0;
     const pt_view &out = c->out[0];
     FillArgs a = {};
-    a.first[0] = out.dtype == PT_BOOL ? truth : value.d, a.first[1] = value.kind == PT_PARAM_COMPLEX ? value.im : 0;
+    a.first[0] = out.dtype == PT_BOOL ? truth : value.d,
+    a.first[1] = value.kind == PT_PARAM_COMPLEX ? value.im : 0;
     if (whole || is_integral(out.dtype)) a.whole_first = whole ? value.i : (int64_t)value.d;
     return fill(c, FULL, a);
 }
@@ -114,7 +118,8 @@ int copied(pt_call *c) { return copy(c, &c->out[0], &c->in[0]); }
 
 }  // namespace
 
-const pt_kernel_entry shape_kernels[] = {{"cat", cat}, {"flip", flip}, {"tril", tril}, {"triu", triu}, {"arange", arange},
-                                         {"linspace", linspace}, {"eye", eye}, {"full", full}, {"copy", copied}, {nullptr, nullptr}};
+const pt_kernel_entry shape_kernels[] = {
+    {"cat", cat},           {"flip", flip}, {"tril", tril}, {"triu", triu},   {"arange", arange},
+    {"linspace", linspace}, {"eye", eye},   {"full", full}, {"copy", copied}, {nullptr, nullptr}};
 
 }  // namespace pt_cuda

@@ -17,9 +17,11 @@ struct Softmax {
       {program, program "_parts"}, {program, program "_split"}, \
       {program, program "_one"}, {program, program "_two"}, {program, program "_four"} }
 const Softmax FORWARD = PT_SOFTMAX("softmax"), LOG_FORWARD = PT_SOFTMAX("log_softmax"),
-              BACKWARD = PT_SOFTMAX("softmax_backward"), LOG_BACKWARD = PT_SOFTMAX("log_softmax_backward");
+              BACKWARD = PT_SOFTMAX("softmax_backward"),
+              LOG_BACKWARD = PT_SOFTMAX("log_softmax_backward");
 
-// The dims but `dim` of all inputs, merged where that changes no input's walk; false where there are too many.
+// The dims but `dim` of all inputs, merged where that changes no input's walk; false where there
+// are too many.
 bool kept_dims(const pt_call *c, int64_t dim, SoftmaxArgs &a) {
     const pt_view &out = c->out[0];
     a.ndim = 0;
@@ -27,7 +29,8 @@ bool kept_dims(const pt_call *c, int64_t dim, SoftmaxArgs &a) {
         if (d == dim || out.sizes[d] == 1) continue;
         const int last = a.ndim - 1;
         bool joins = last >= 0;
-        for (int k = 0; joins && k < c->nin; k++) joins = a.strides[k][last] == c->in[k].strides[d] * out.sizes[d];
+        for (int k = 0; joins && k < c->nin; k++)
+            joins = a.strides[k][last] == c->in[k].strides[d] * out.sizes[d];
         if (!joins && a.ndim == PT_ROW_DIMS) return false;
         const int at = joins ? last : a.ndim++;
         a.dims.sizes[at] = joins ? a.dims.sizes[at] * out.sizes[d] : out.sizes[d];
@@ -52,9 +55,11 @@ bool packed(const pt_call *c, const SoftmaxArgs &a, int vector) {
     return true;
 }
 
-// 2**a.log2 columns to a block; where these are too few to fill the device, in parts of many elements for each thread.
+// 2**a.log2 columns to a block; where these are too few to fill the device, in parts of many
+// elements for each thread.
 int by_columns(pt_call *c, const Softmax &op, uint64_t t, SoftmaxArgs &a) {
-    const int64_t blocks = ceil_div(a.rows, (int64_t)1 << a.log2), step = (int64_t)(PT_ROW_THREADS >> a.log2) * 16;
+    const int64_t blocks = ceil_div(a.rows, (int64_t)1 << a.log2),
+                  step = (int64_t)(PT_ROW_THREADS >> a.log2) * 16;
     int64_t parts = ceil_div((int64_t)multiprocessors(c) * 8, blocks);
     if (parts > a.n / step) parts = a.n / step;
     if (parts < 4) return launch(c, op.columns, t, blocks_for(c, blocks, 1, 32), PT_ROW_THREADS, a);
@@ -87,8 +92,8 @@ int softmax(pt_call *c, const Softmax &op) {
     int64_t dim = c->params[0].i;
     if (dim < 0) dim += out.ndim ? out.ndim : 1;
     if (dim < 0 || dim >= (out.ndim ? out.ndim : 1)) {
-        std::snprintf(c->error, sizeof(c->error), "dim must be in [%d, %d], got %lld", -out.ndim, out.ndim - 1,
-                      (long long)c->params[0].i);
+        std::snprintf(c->error, sizeof(c->error), "dim must be in [%d, %d], got %lld", -out.ndim,
+                      out.ndim - 1, (long long)c->params[0].i);
         return PT_INDEX_ERROR;
     }
     if (out.numel == 0) return PT_OK;
@@ -117,8 +122,8 @@ int softmax(pt_call *c, const Softmax &op) {
     a.count = p.count;
     if (p.shared) {
         const Kernel *by[5] = {p.wide ? &op.wide : &op.rows, &op.one, &op.two, nullptr, &op.four};
-        return launch(c, *by[p.registers], t, Grid{(unsigned)p.blocks, 1, 1}, p.wide ? WIDE_THREADS : ROW_THREADS, a,
-                      p.registers ? 0 : p.shared);
+        return launch(c, *by[p.registers], t, Grid{(unsigned)p.blocks, 1, 1},
+                      p.wide ? WIDE_THREADS : ROW_THREADS, a, p.registers ? 0 : p.shared);
     }
     a.log2 = 0;
     return by_columns(c, op, t, a);
@@ -131,8 +136,10 @@ int log_backward(pt_call *c) { return softmax(c, LOG_BACKWARD); }
 
 }  // namespace
 
-const pt_kernel_entry softmax_kernels[] = {{"softmax", forward}, {"log_softmax", log_forward},
-                                           {"softmax_backward", backward}, {"log_softmax_backward", log_backward},
+const pt_kernel_entry softmax_kernels[] = {{"softmax", forward},
+                                           {"log_softmax", log_forward},
+                                           {"softmax_backward", backward},
+                                           {"log_softmax_backward", log_backward},
                                            {nullptr, nullptr}};
 
 }  // namespace pt_cuda

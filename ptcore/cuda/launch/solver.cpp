@@ -1,4 +1,5 @@
-// cuSOLVER's handles, and what ops of linear algebra have in common; the ops are in elimination.cpp and decompose.cpp.
+// cuSOLVER's handles, and what ops of linear algebra have in common; the ops are in elimination.cpp
+// and decompose.cpp.
 #include "solver.hpp"
 
 #include <memory>
@@ -25,15 +26,25 @@ const Kernel ADDRESSES = {"solver", "solver_addresses"}, TRIANGLE = {"solver", "
 thread_local Handles<SolverHandle> handles;
 
 int on_matrices(pt_call *c, const Kernel &kernel, int dtype, const MatrixArgs &a) {
-    return a.n ? launch(c, kernel, types(dtype), blocks_for(c, a.n, THREADS, 32), THREADS, a) : PT_OK;
+    return a.n ? launch(c, kernel, types(dtype), blocks_for(c, a.n, THREADS, 32), THREADS, a)
+               : PT_OK;
 }
 
 }  // namespace
 
 int solver_failed(pt_call *c, int status) {
-    static const char *const names[] = {"success", "not initialized", "allocation failed", "invalid value",
-                                        "architecture mismatch", "mapping error", "execution failed", "internal error",
-                                        "matrix type not supported", "not supported", "zero pivot", "invalid license"};
+    static const char *const names[] = {"success",
+                                        "not initialized",
+                                        "allocation failed",
+                                        "invalid value",
+                                        "architecture mismatch",
+                                        "mapping error",
+                                        "execution failed",
+                                        "internal error",
+                                        "matrix type not supported",
+                                        "not supported",
+                                        "zero pivot",
+                                        "invalid license"};
     std::snprintf(c->error, sizeof(c->error), "cuSOLVER: %s (status %d)", status > 0 &&
                   status < 12 ? names[status] : "failed", status);
     return PT_RUNTIME_ERROR;
@@ -68,9 +79,13 @@ int solver_handle(pt_call *c, SolverHandle *found) {
 int check_matrices(pt_call *c, bool square) {
     const pt_view &x = c->in[0];
     if (x.ndim < 2) return failed(c, PT_RUNTIME_ERROR, "expected a matrix or a batch of them");
-    if (square && last_size(x) != last_size(x, 2)) return failed(c, PT_RUNTIME_ERROR, "expected square matrices");
-    const bool known = x.dtype == PT_FLOAT32 || x.dtype == PT_FLOAT64 || x.dtype == PT_COMPLEX64 || x.dtype == PT_COMPLEX128;
-    if (!known) return failed(c, PT_RUNTIME_ERROR, "expected matrices of float32, float64, complex64 or complex128");
+    if (square && last_size(x) != last_size(x, 2))
+        return failed(c, PT_RUNTIME_ERROR, "expected square matrices");
+    const bool known = x.dtype == PT_FLOAT32 || x.dtype == PT_FLOAT64 || x.dtype == PT_COMPLEX64 ||
+                       x.dtype == PT_COMPLEX128;
+    if (!known)
+        return failed(c, PT_RUNTIME_ERROR,
+                      "expected matrices of float32, float64, complex64 or complex128");
     // Some routines have sizes and workspaces of 32 bits.
     if (last_size(x) > INT32_MAX / 16 || last_size(x, 2) > INT32_MAX / 16)
         return failed(c, PT_RUNTIME_ERROR, "a matrix is too large for cuSOLVER");
@@ -80,18 +95,24 @@ int check_matrices(pt_call *c, bool square) {
 int check_factors(pt_call *c) {
     const pt_view &x = c->in[0], &p = c->in[1], &b = c->in[2];
     if (int status = check_matrices(c, true)) return status;
-    bool fits = p.ndim == x.ndim - 1 && b.ndim == x.ndim && last_size(b, 2) == last_size(x) && p.dtype == PT_INT32 &&
-        b.dtype == x.dtype;
+    bool fits = p.ndim == x.ndim - 1 && b.ndim == x.ndim && last_size(b, 2) == last_size(x) &&
+                p.dtype == PT_INT32 && b.dtype == x.dtype;
     for (int d = 0; fits && d < x.ndim - 1; d++)
         fits = p.sizes[d] == x.sizes[d] && (d == x.ndim - 2 || b.sizes[d] == x.sizes[d]);
-    return fits ? PT_OK : failed(c, PT_RUNTIME_ERROR,
-                                 "expected factors, int32 pivots and matrices of one batch and dtype that fit");
+    return fits
+               ? PT_OK
+               : failed(
+                     c, PT_RUNTIME_ERROR,
+                     "expected factors, int32 pivots and matrices of one batch and dtype that fit");
 }
 
-Addresses::Addresses(pt_call *c, const void *first, int64_t bytes, int64_t n) : scratch(c, n * (int64_t)sizeof(void *)) {
-    const AddressArgs a = {static_cast<char **>(scratch.data), static_cast<char *>(const_cast<void *>(first)), bytes, n};
-    status = !scratch.data ? PT_MEMORY_ERROR
-                           : launch(c, ADDRESSES, types(PT_FLOAT32), blocks_for(c, n, THREADS), THREADS, a);
+Addresses::Addresses(pt_call *c, const void *first, int64_t bytes, int64_t n)
+    : scratch(c, n * (int64_t)sizeof(void *)) {
+    const AddressArgs a = {static_cast<char **>(scratch.data),
+                           static_cast<char *>(const_cast<void *>(first)), bytes, n};
+    status = !scratch.data
+                 ? PT_MEMORY_ERROR
+                 : launch(c, ADDRESSES, types(PT_FLOAT32), blocks_for(c, n, THREADS), THREADS, a);
 }
 
 Infos::Infos(pt_call *c, int64_t batch, const pt_view *output)
@@ -109,7 +130,8 @@ int Infos::leave_out(pt_call *c, int dtype, char *matrices, int64_t per) {
 }
 
 int read_back(pt_call *c, void *to, const void *from, int64_t nbytes) {
-    const char *const why = "what was found is looked at, which waits for the device and cannot become part of a CUDA graph";
+    const char *const why = "what was found is looked at, which waits for the device and cannot "
+                            "become part of a CUDA graph";
     if (int status = waits(c, why)) return status;
     int result = driver.set_device(device_of(c));
     if (!result) result = driver.copy(to, from, (size_t)nbytes, c->stream);
@@ -121,7 +143,8 @@ int read_back(pt_call *c, void *to, const void *from, int64_t nbytes) {
 int Infos::report(pt_call *c, const char *what) const {
     const int64_t count = marked ? 2 * batch : batch;
     const std::unique_ptr<int[]> found(new (std::nothrow) int[(size_t)count]);
-    if (!found) return failed(c, PT_MEMORY_ERROR, "no host memory for what was found of each matrix");
+    if (!found)
+        return failed(c, PT_MEMORY_ERROR, "no host memory for what was found of each matrix");
     int status = read_back(c, found.get(), at, 4 * count);
     for (int64_t b = 0; !status && b < batch; b++) {
         const int info = marked && found[(size_t)(batch + b)] ? (int)NOT_FINITE : found[(size_t)b];
@@ -130,9 +153,11 @@ int Infos::report(pt_call *c, const char *what) const {
     return status;
 }
 
-int keep_triangle(pt_call *c, int dtype, void *data, int64_t batch, int64_t rows, int64_t columns, bool lower, int *infos) {
+int keep_triangle(pt_call *c, int dtype, void *data, int64_t batch, int64_t rows, int64_t columns,
+                  bool lower, int *infos) {
     MatrixArgs a = {};
-    a.data = static_cast<char *>(data), a.n = batch * rows * columns, a.rows = divisor(rows), a.columns = divisor(columns);
+    a.data = static_cast<char *>(data), a.n = batch * rows * columns, a.rows = divisor(rows),
+    a.columns = divisor(columns);
     a.lower = lower, a.infos = infos;
     return on_matrices(c, TRIANGLE, dtype, a);
 }
@@ -145,7 +170,8 @@ int conjugate(pt_call *c, int dtype, void *data, int64_t n) {
 
 int fill_identity(pt_call *c, int dtype, void *data, int64_t batch, int64_t rows, int64_t columns) {
     MatrixArgs a = {};
-    a.data = static_cast<char *>(data), a.n = batch * rows * columns, a.rows = divisor(rows), a.columns = divisor(columns);
+    a.data = static_cast<char *>(data), a.n = batch * rows * columns, a.rows = divisor(rows),
+    a.columns = divisor(columns);
     return on_matrices(c, IDENTITY, dtype, a);
 }
 

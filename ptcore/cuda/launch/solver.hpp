@@ -1,5 +1,6 @@
-// cuSOLVER as a table of pointers, and what the ops of linear algebra share: handles, the room of a routine, matrices by
-// columns, what is told of those that failed. Statuses are cusolverStatus_t; data types have CUDA's numbers (cublas.hpp).
+// cuSOLVER as a table of pointers, and what the ops of linear algebra share: handles, the room of a
+// routine, matrices by columns, what is told of those that failed. Statuses are cusolverStatus_t;
+// data types have CUDA's numbers (cublas.hpp).
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -10,8 +11,8 @@
 
 namespace pt_cuda {
 
-// Sizes are in bytes but for those that are int: these are in elements, of functions for float, double and their complex
-// types.
+// Sizes are in bytes but for those that are int: these are in elements, of functions for float,
+// double and their complex types.
 struct Solver {
 #define PT_SOLVER(field, result, name, parameters) result (*field) parameters;
 #define PT_SOLVER4(field, s, d, c, z, parameters) int (*field[4]) parameters;
@@ -20,10 +21,12 @@ struct Solver {
 extern Solver solver;
 
 enum { UPLO_LOWER = 0, UPLO_UPPER = 1, OP_AS_IT_IS = 0, OP_TURNED = 1, SIDE_RIGHT = 1 };
-// Up to which matrices of a batch go to one routine for all of them; of singular values cuSOLVER's limit.
+// Up to which matrices of a batch go to one routine for all of them; of singular values cuSOLVER's
+// limit.
 enum { BATCHED_ORDER = 64, JACOBI_ORDER = 32 };
 
-// Of one of the four dtypes: CUDA's number, the place among typed functions, and those of its real numbers.
+// Of one of the four dtypes: CUDA's number, the place among typed functions, and those of its real
+// numbers.
 inline int type_number(int dtype) {
     return dtype == PT_FLOAT32 ? 0 : dtype == PT_FLOAT64 ? 1 : dtype == PT_COMPLEX64 ? 2 : 3;
 }
@@ -31,7 +34,9 @@ inline int solver_type(int dtype) {
     static const int of[] = {R_32F, R_64F, C_32F, C_64F};
     return of[type_number(dtype)];
 }
-inline int real_dtype(int dtype) { return dtype == PT_COMPLEX64 ? PT_FLOAT32 : dtype == PT_COMPLEX128 ? PT_FLOAT64 : dtype; }
+inline int real_dtype(int dtype) {
+    return dtype == PT_COMPLEX64 ? PT_FLOAT32 : dtype == PT_COMPLEX128 ? PT_FLOAT64 : dtype;
+}
 
 inline int64_t last_size(const pt_view &v, int back = 1) { return v.sizes[v.ndim - back]; }
 inline int64_t matrices_of(const pt_view &v) {
@@ -40,18 +45,22 @@ inline int64_t matrices_of(const pt_view &v) {
     return n;
 }
 
-// Whether the call's first input is made of matrices of one of the four dtypes, square ones if `square`.
+// Whether the call's first input is made of matrices of one of the four dtypes, square ones if
+// `square`.
 int check_matrices(pt_call *c, bool square);
-// Whether the inputs are square factors, int32 pivots and matrices to solve for, of one batch and dtype.
+// Whether the inputs are square factors, int32 pivots and matrices to solve for, of one batch and
+// dtype.
 int check_factors(pt_call *c);
 
 // The room of a routine; the host's is plain memory.
 class Workspace {
 public:
     Workspace(pt_call *c, size_t on_device, size_t on_host)
-        : on_device(on_device), on_host(on_host), scratch(c, (int64_t)on_device), device(scratch.data),
-          host(on_host ? std::malloc(on_host) : nullptr), good((!on_device || device) && (!on_host || host)) {
-        if (on_host && !host) failed(c, PT_MEMORY_ERROR, "no host memory for a routine of cuSOLVER");
+        : on_device(on_device), on_host(on_host), scratch(c, (int64_t)on_device),
+          device(scratch.data), host(on_host ? std::malloc(on_host) : nullptr),
+          good((!on_device || device) && (!on_host || host)) {
+        if (on_host && !host)
+            failed(c, PT_MEMORY_ERROR, "no host memory for a routine of cuSOLVER");
     }
     ~Workspace() { std::free(host); }
     Workspace(const Workspace &) = delete;
@@ -71,7 +80,8 @@ struct SolverHandle {
 int solver_handle(pt_call *c, SolverHandle *s);
 int solver_failed(pt_call *c, int status);
 
-// run(handle, workspace) after size(handle, &on_device, &on_host), which both return cuSOLVER's statuses.
+// run(handle, workspace) after size(handle, &on_device, &on_host), which both return cuSOLVER's
+// statuses.
 template <class Size, class Run> int with_solver(pt_call *c, Size size, Run run) {
     SolverHandle s;
     int status = solver_handle(c, &s);
@@ -146,10 +156,11 @@ private:
 class Infos {
 public:
     Infos(pt_call *c, int64_t batch, const pt_view *output);
-    // Waits for the device; the error of the first matrix that failed, of which a positive number says `what`.
+    // Waits for the device; the error of the first matrix that failed, of which a positive number
+    // says `what`.
     int report(pt_call *c, const char *what) const;
-    // Marks matrices of `per` elements that are not finite, and makes zeros of them: routines might not end. Without an
-    // output.
+    // Marks matrices of `per` elements that are not finite, and makes zeros of them: routines might
+    // not end. Without an output.
     int leave_out(pt_call *c, int dtype, char *matrices, int64_t per);
     int *data() const { return at; }
     int status;
@@ -163,9 +174,10 @@ private:
 // From the device to the host, which waits.
 int read_back(pt_call *c, void *to, const void *from, int64_t nbytes);
 
-// In place: zeros but for a triangle of dense row-major matrices. With infos, the first NaN of a diagonal becomes one.
-int keep_triangle(pt_call *c, int dtype, void *data, int64_t batch, int64_t rows, int64_t columns, bool lower,
-                  int *infos = nullptr);
+// In place: zeros but for a triangle of dense row-major matrices. With infos, the first NaN of a
+// diagonal becomes one.
+int keep_triangle(pt_call *c, int dtype, void *data, int64_t batch, int64_t rows, int64_t columns,
+                  bool lower, int *infos = nullptr);
 // In place, of dense complex numbers; of real ones nothing is done.
 int conjugate(pt_call *c, int dtype, void *data, int64_t n);
 // The first columns of identity matrices, dense.

@@ -26,13 +26,15 @@ typedef struct DeterminantArgs {
     const int64_t *wide;
     const int32_t *narrow;
     int64_t order;
-    char *product, *logarithm;          /* NULL: the determinant itself; else its direction and log of its modulus */
+    char *product,
+        *logarithm; /* NULL: the determinant itself; else its direction and log of its modulus */
 } DeterminantArgs;
 
-/* Pivots that may be anybody's: numbers from 1 to `rows`; of LDL negative ones too, for a block of two rows. */
+/* Pivots that may be anybody's: numbers from 1 to `rows`; of LDL negative ones too, for a block of
+ * two rows. */
 typedef struct PivotArgs {
     const int32_t *in;
-    int64_t *out;                       /* where row i comes from, or the pivots as cuSOLVER has them */
+    int64_t *out; /* where row i comes from, or the pivots as cuSOLVER has them */
     int32_t *narrow;                    /* these in 32 bits, in its place */
     int64_t n, length;                  /* matrices, and pivots of each */
     Divisor rows;
@@ -40,7 +42,8 @@ typedef struct PivotArgs {
     Fault *fault;
 } PivotArgs;
 
-/* Vectors of a real matrix: a pair of conjugate ones stands as two columns, their real and their imaginary part. */
+/* Vectors of a real matrix: a pair of conjugate ones stands as two columns, their real and their
+ * imaginary part. */
 typedef struct VectorArgs {
     const char *packed, *values;        /* by columns; complex */
     char *out;                          /* by rows; complex */

@@ -1,4 +1,5 @@
-// sort, topk, randperm and places_among; the calls are those of _ops/sort/sort.cpp, random.cpp and search.cpp.
+// sort, topk, randperm and places_among; the calls are those of _ops/sort/sort.cpp, random.cpp and
+// search.cpp.
 #include <algorithm>
 #include <climits>
 
@@ -11,12 +12,11 @@ namespace pt_cuda {
 namespace {
 
 enum { THREADS = 256 };
-const Kernel OPEN = {"sort", "sort_open"}, CLOSE = {"sort", "sort_close"}, BLOCK = {"sort_stages", "sort_block"},
-             SELECT = {"topk", "topk_select"},
+const Kernel OPEN = {"sort", "sort_open"}, CLOSE = {"sort", "sort_close"},
+             BLOCK = {"sort_stages", "sort_block"}, SELECT = {"topk", "topk_select"},
              COUNT = {"sort_stages", "sort_count"}, SUM = {"sort_stages", "sort_sum"},
-             PLACE = {"sort_stages", "sort_place"},
-             SHUFFLE = {"permute", "permute_open"}, SHUFFLED = {"permute", "permute_close"},
-             SEARCH = {"search", "search_places"};
+             PLACE = {"sort_stages", "sort_place"}, SHUFFLE = {"permute", "permute_open"},
+             SHUFFLED = {"permute", "permute_close"}, SEARCH = {"search", "search_places"};
 
 // The least above 1 that is not below n.
 int64_t power_of_two(int64_t n) {
@@ -25,16 +25,18 @@ int64_t power_of_two(int64_t n) {
     return p;
 }
 
-// Sorts lines by keys of `bytes`: open(a) launches what fills a.entries, close(a) what reads them. Lines that a block
-// can sort are padded to a power of two.
-template <class Open, class Close> int sort_entries(pt_call *c, SortArgs &a, int bytes, Open open, Close close) {
+// Sorts lines by keys of `bytes`: open(a) launches what fills a.entries, close(a) what reads them.
+// Lines that a block can sort are padded to a power of two.
+template <class Open, class Close> int sort_entries(pt_call *c, SortArgs &a, int bytes, Open open,
+                                                    Close close) {
     const bool block = a.length <= PT_SORT_BLOCK;
     const int64_t size = block ? power_of_two(a.length) : a.length;
     const int64_t tiles = ceil_div(a.length, a.brief ? PT_SORT_TILE : PT_SORT_TILE / 2);
     a.size = divisor(size), a.tiles = divisor(tiles);
     const int64_t room = a.lines * size * (int64_t)(a.brief ? sizeof(uint64_t) : sizeof(SortEntry));
     const int64_t rows = a.lines * 256;
-    Scratch entries(c, room), other(c, block ? 0 : room), counts(c, block ? 0 : 8 * rows * (tiles + 1));
+    Scratch entries(c, room), other(c, block ? 0 : room),
+        counts(c, block ? 0 : 8 * rows * (tiles + 1));
     if (!entries.data || (!block && (!other.data || !counts.data))) return PT_MEMORY_ERROR;
     a.entries = entries.data, a.other = other.data;
     a.counts = static_cast<int64_t *>(counts.data), a.totals = a.counts + rows * tiles;
@@ -42,7 +44,8 @@ template <class Open, class Close> int sort_entries(pt_call *c, SortArgs &a, int
     const int64_t blocks = ceil_div(a.lines * size, PT_SORT_BLOCK);
     int status = open(a);
     if (!status && block) status = launch(c, BLOCK, kind, Grid{(unsigned)blocks, 1, 1}, THREADS, a);
-    const Grid each = blocks_for(c, a.lines * tiles, 1, 32), warps = blocks_for(c, rows, THREADS / 32, 32);
+    const Grid each = blocks_for(c, a.lines * tiles, 1, 32),
+               warps = blocks_for(c, rows, THREADS / 32, 32);
     for (a.shift = 0; !block && !status && a.shift < 8 * bytes; a.shift += 8) {
         status = launch(c, COUNT, kind, each, THREADS, a);
         if (!status) status = launch(c, SUM, kind, warps, THREADS, a);
@@ -55,7 +58,8 @@ template <class Open, class Close> int sort_entries(pt_call *c, SortArgs &a, int
 
 // The first entries of long lines: parts of them give theirs, which a block sorts.
 template <class Close> int select_entries(pt_call *c, SortArgs &a, uint64_t kinds, Close close) {
-    const int64_t kept = a.kept.by, most = std::min<int64_t>(PT_SORT_BLOCK / kept, a.length / PT_SORT_TILE);
+    const int64_t kept = a.kept.by,
+                  most = std::min<int64_t>(PT_SORT_BLOCK / kept, a.length / PT_SORT_TILE);
     a.parts = std::max<int64_t>(1, std::min<int64_t>(most, 2 * multiprocessors(c) / a.lines));
     a.part = ceil_div(a.length, a.parts);
     a.parts = ceil_div(a.length, a.part);
@@ -66,7 +70,9 @@ template <class Close> int select_entries(pt_call *c, SortArgs &a, uint64_t kind
     if (!entries.data) return PT_MEMORY_ERROR;
     a.entries = entries.data;
     int status = launch(c, SELECT, kinds, Grid{(unsigned)selected, 1, 1}, 2 * THREADS, a);
-    if (!status) status = launch(c, BLOCK, types(a.brief ? PT_INT32 : PT_INT64), Grid{(unsigned)blocks, 1, 1}, THREADS, a);
+    if (!status)
+        status = launch(c, BLOCK, types(a.brief ? PT_INT32 : PT_INT64),
+                        Grid{(unsigned)blocks, 1, 1}, THREADS, a);
     return status ? status : close(a);
 }
 
@@ -75,13 +81,15 @@ int order_along(pt_call *c, const pt_param &along, int64_t kept, bool descending
     const int ndim = c->in[0].ndim ? c->in[0].ndim : 1;
     const int64_t dim = along.i < 0 ? along.i + ndim : along.i;
     if (dim < 0 || dim >= ndim) return failed(c, PT_INDEX_ERROR, "dim is out of range");
-    if (is_complex(c->in[0].dtype)) return failed(c, PT_TYPE_ERROR, "complex numbers have no order");
+    if (is_complex(c->in[0].dtype))
+        return failed(c, PT_TYPE_ERROR, "complex numbers have no order");
     SortArgs a = {};
     a.length = c->in[0].ndim ? c->in[0].sizes[dim] : 1;
     int64_t inner = 1;
     for (int d = (int)dim + 1; d < c->in[0].ndim; d++) inner *= c->in[0].sizes[d];
     if (kept < 0) kept = a.length;
-    if (kept > a.length) return failed(c, PT_RUNTIME_ERROR, "k is out of range for the size of the dim");
+    if (kept > a.length)
+        return failed(c, PT_RUNTIME_ERROR, "k is out of range for the size of the dim");
     if (c->out[0].numel == 0) return PT_OK;
     Contiguous x(c, c->in[0]);
     if (!x.ok()) return PT_MEMORY_ERROR;
@@ -95,7 +103,8 @@ int order_along(pt_call *c, const pt_param &along, int64_t kept, bool descending
     const auto close = [&](const SortArgs &b) {
         return launch(c, CLOSE, kinds, blocks_for(c, b.lines * b.kept.by, THREADS, 32), THREADS, b);
     };
-    if (a.length > PT_SORT_BLOCK && kept <= PT_SORT_BLOCK && a.length <= INT_MAX && a.lines <= INT_MAX / PT_SORT_BLOCK)
+    if (a.length > PT_SORT_BLOCK && kept <= PT_SORT_BLOCK && a.length <= INT_MAX &&
+        a.lines <= INT_MAX / PT_SORT_BLOCK)
         return select_entries(c, a, kinds, close);
     return sort_entries(c, a, bytes, [&](const SortArgs &b) {
         return launch(c, OPEN, kinds, blocks_for(c, b.lines * b.size.by, THREADS, 32), THREADS, b);
@@ -118,17 +127,23 @@ int randperm(pt_call *c) {
     a.lines = 1, a.length = out.numel;
     draw_from(c, a.base, a.seed, a.offset);
     a.positions = out.data;
-    return sort_entries(c, a, 8, [&](const SortArgs &b) {
-        return launch(c, SHUFFLE, types(out.dtype), blocks_for(c, b.size.by, THREADS, 32), THREADS, b);
-    }, [&](const SortArgs &b) {
-        return launch(c, SHUFFLED, types(out.dtype), blocks_for(c, b.length, THREADS, 32), THREADS, b);
-    });
+    return sort_entries(
+        c, a, 8,
+        [&](const SortArgs &b) {
+            return launch(c, SHUFFLE, types(out.dtype), blocks_for(c, b.size.by, THREADS, 32),
+                          THREADS, b);
+        },
+        [&](const SortArgs &b) {
+            return launch(c, SHUFFLED, types(out.dtype), blocks_for(c, b.length, THREADS, 32),
+                          THREADS, b);
+        });
 }
 
 int places_among(pt_call *c) {
     const pt_view &sorted = c->in[0], &x = c->in[1];
     if (x.numel == 0) return PT_OK;
-    if (sorted.ndim == 0) return failed(c, PT_RUNTIME_ERROR, "expected a sequence of at least 1 dimension");
+    if (sorted.ndim == 0)
+        return failed(c, PT_RUNTIME_ERROR, "expected a sequence of at least 1 dimension");
     SearchArgs a = {};
     a.sorted = sorted.data, a.in = x.data, a.out = reinterpret_cast<int64_t *>(c->out[0].data);
     a.total = x.numel, a.n = sorted.sizes[sorted.ndim - 1];

@@ -1,4 +1,5 @@
-// The texts that programs are made of, by the names they are included by; the build writes them into the library.
+// The texts that programs are made of, by the names they are included by; the build writes them
+// into the library.
 #pragma once
 
 namespace pt_cuda {

@@ -1,5 +1,5 @@
-// Tensors (N, C, ...) with 1 to 3 spatial dims, seen as (N, C, depth, height, width), and the settings of their
-// windows.
+// Tensors (N, C, ...) with 1 to 3 spatial dims, seen as (N, C, depth, height, width), and the
+// settings of their windows.
 #pragma once
 #include "launch.hpp"
 

@@ -1,5 +1,5 @@
-// What each thread has of its own: the current device, and of every device the current stream (NULL: the default stream)
-// and the private pool that memory comes from (0: the common one).
+// What each thread has of its own: the current device, and of every device the current stream
+// (NULL: the default stream) and the private pool that memory comes from (0: the common one).
 #pragma once
 #include "driver.hpp"
 

@@ -1,5 +1,5 @@
-// Views of equal sizes as one walk: dims of size 1 dropped, the others ordered by the first operand's strides and merged
-// where all operands allow it.
+// Views of equal sizes as one walk: dims of size 1 dropped, the others ordered by the first
+// operand's strides and merged where all operands allow it.
 #pragma once
 #include <cstdint>
 
@@ -58,7 +58,8 @@ inline Walk walk_of(const pt_view *const *views, int operands) {
     for (int d = 0; d < views[0]->ndim; d++) {
         if (views[0]->sizes[d] == 1) continue;
         w.sizes[w.ndim] = views[0]->sizes[d];
-        for (int k = 0; k < operands; k++) w.strides[k][w.ndim] = views[k]->strides[d] * item_size(views[k]->dtype);
+        for (int k = 0; k < operands; k++)
+            w.strides[k][w.ndim] = views[k]->strides[d] * item_size(views[k]->dtype);
         w.ndim++;
     }
     order(w);
@@ -83,8 +84,9 @@ inline void pack(const Walk &w, WalkArgs &a) {
     }
 }
 
-// Whether `width` neighbours along the innermost dim are one pack of each operand (data[k], items[k] bytes an element), or one
-// element for all of them (of an input alone; data[k] may be NULL then).
+// Whether `width` neighbours along the innermost dim are one pack of each operand (data[k],
+// items[k] bytes an element), or one element for all of them (of an input alone; data[k] may be
+// NULL then).
 inline bool has_packs(const Walk &w, int width, char *const *data, const int *items) {
     if (w.ndim == 0 || w.sizes[w.ndim - 1] % width) return false;
     for (int k = 0; k < w.operands; k++) {
@@ -105,8 +107,8 @@ inline Walk by_packs(Walk w, int width) {
     return w;
 }
 
-// Calls f(walk, byte offsets of the operands) for parts that pack() takes: outer dims are taken one index at a time, a large
-// inner dim in pieces. Stops at the first status that is not PT_OK.
+// Calls f(walk, byte offsets of the operands) for parts that pack() takes: outer dims are taken one
+// index at a time, a large inner dim in pieces. Stops at the first status that is not PT_OK.
 template <class F> int by_parts(const Walk &w, const int64_t *offsets, F f) {
     int64_t at[PT_WALK_OPERANDS];
     for (int k = 0; k < w.operands; k++) at[k] = offsets ? offsets[k] : 0;
@@ -125,7 +127,8 @@ template <class F> int by_parts(const Walk &w, const int64_t *offsets, F f) {
                 for (int k = 0; k < w.operands; k++) part.strides[k][d - 1] = w.strides[k][d];
             }
         }
-        for (int k = 0; k < w.operands; k++) at[k] = (offsets ? offsets[k] : 0) + i * w.strides[k][0];
+        for (int k = 0; k < w.operands; k++)
+            at[k] = (offsets ? offsets[k] : 0) + i * w.strides[k][0];
         int status = by_parts(part, at, f);
         if (status) return status;
         part = w;

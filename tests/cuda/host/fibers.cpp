@@ -1,7 +1,8 @@
-// The switch between stacks: assembly for x86-64 and aarch64, ucontext elsewhere or with -DPT_UCONTEXT.
+// The switch between stacks: assembly for x86-64 and aarch64, ucontext elsewhere or with
+// -DPT_UCONTEXT.
 //
-// Under AddressSanitizer (looked up at run time: the programs may be instrumented where the driver is not) each switch
-// is announced, or it takes a fiber's stack for a fault.
+// Under AddressSanitizer (looked up at run time: the programs may be instrumented where the driver
+// is not) each switch is announced, or it takes a fiber's stack for a fault.
 #include "fibers.hpp"
 
 #include <cstdint>
@@ -20,7 +21,8 @@
 namespace standin {
 
 #if PT_ASSEMBLY
-// Pushes what a function must keep, stores the stack pointer in *from, goes on where `to` was stored.
+// Pushes what a function must keep, stores the stack pointer in *from, goes on where `to` was
+// stored.
 extern "C" void pt_standin_switch(void **from, void *to);
 extern "C" void pt_standin_begin();
 #  if defined(__x86_64__)
@@ -152,7 +154,8 @@ void ucontext_entry(unsigned high, unsigned low) {
 // On a fiber's stack after a switch to it.
 inline void Fiber::arrived() {
     if (!sanitizer.finish) return;
-    sanitizer.finish(fake, from_scheduler ? &scheduler_low : nullptr, from_scheduler ? &scheduler_bytes : nullptr);
+    sanitizer.finish(fake, from_scheduler ? &scheduler_low : nullptr,
+                     from_scheduler ? &scheduler_bytes : nullptr);
     from_scheduler = false;
 }
 
@@ -174,16 +177,20 @@ void Fiber::start(Main main_, void *argument_, size_t stack_bytes) {
     if (stack.low && sanitizer.unpoison) sanitizer.unpoison(stack.low, stack.bytes);
     if (!stack.low) {
         stack.bytes = stack_bytes;
-        void *p = mmap(nullptr, stack_bytes + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (p == MAP_FAILED || mprotect((char *)p + page, stack_bytes, PROT_READ | PROT_WRITE)) throw std::bad_alloc();
+        void *p = mmap(nullptr, stack_bytes + 2 * page, PROT_NONE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (p == MAP_FAILED || mprotect((char *)p + page, stack_bytes, PROT_READ | PROT_WRITE))
+            throw std::bad_alloc();
         stack.low = (char *)p + page;
     }
 #if PT_ASSEMBLY
-    // Stacks begin at different offsets in their pages, or the caches would keep them all in the same few lines.
+    // Stacks begin at different offsets in their pages, or the caches would keep them all in the
+    // same few lines.
     const size_t offset = ((uintptr_t)this / 64 * 192) & 4032u;
     void **top = reinterpret_cast<void **>(stack.low + stack.bytes - offset);
 #  if defined(__x86_64__)
-    // As pt_standin_switch would have left it; at its `ret` the stack is 8 off a multiple of 16, at the call it is even.
+    // As pt_standin_switch would have left it; at its `ret` the stack is 8 off a multiple of 16, at
+    // the call it is even.
     *--top = nullptr;
     *--top = nullptr;
     *--top = reinterpret_cast<void *>(&pt_standin_begin);
@@ -210,7 +217,8 @@ void Fiber::start(Main main_, void *argument_, size_t stack_bytes) {
     context->uc_stack.ss_size = (size_t)((char *)context - stack.low) & ~(size_t)63;
     context->uc_link = nullptr;
     const uint64_t address = (uint64_t)(uintptr_t)this;
-    makecontext(context, (void (*)())ucontext_entry, 2, (unsigned)(address >> 32), (unsigned)address);
+    makecontext(context, (void (*)())ucontext_entry, 2, (unsigned)(address >> 32),
+                (unsigned)address);
     here = context;
 #endif
 }
@@ -228,8 +236,8 @@ void Fiber::wait() {
     arrived();
 }
 
-// Fibers that wait at the same place return to the same addresses: processors predict that, unlike a way through the
-// scheduler.
+// Fibers that wait at the same place return to the same addresses: processors predict that, unlike
+// a way through the scheduler.
 void Fiber::pass(Fiber &to) {
     if (sanitizer.start) sanitizer.start(&fake, to.stack.low, to.stack.bytes);
     jump(&here, to.here);

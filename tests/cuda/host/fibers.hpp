@@ -1,5 +1,5 @@
-// Threads that take turns: each has a stack of its own, and one switches to another by saving a handful of registers.
-// There is one scheduler, which runs on the stack of whoever calls resume.
+// Threads that take turns: each has a stack of its own, and one switches to another by saving a
+// handful of registers. There is one scheduler, which runs on the stack of whoever calls resume.
 #pragma once
 #include <cstddef>
 
@@ -23,7 +23,8 @@ public:
     void forget() { here = nullptr; }       // its next start begins anew, on the same stack
     ~Fiber();
 private:
-    void *here = nullptr, *fake = nullptr;  // the saved stack pointer, and AddressSanitizer's view of the stack
+    void *here = nullptr,
+         *fake = nullptr;    // the saved stack pointer, and AddressSanitizer's view of the stack
     Main main = nullptr;
     void *argument = nullptr;
     Stack stack;

@@ -1,5 +1,5 @@
-// A driver in the place of libcuda.so.1 that finds no device and takes any module: with it cuDNN builds plans for a device
-// that it is told of, and compiles their kernels.
+// A driver in the place of libcuda.so.1 that finds no device and takes any module: with it cuDNN
+// builds plans for a device that it is told of, and compiles their kernels.
 #define API extern "C" __attribute__((visibility("default")))
 #define FUNCTION(name) API int name(...) { return 0; }
 #define FUNCTION_THAT_GIVES(name, x) API int name(void **value) { return *value = (void *)(x), 0; }

@@ -1,8 +1,10 @@
-// Races: two accesses to the same byte by different threads, one of them a write, that nothing orders.
+// Races: two accesses to the same byte by different threads, one of them a write, that nothing
+// orders.
 //
-// Within a block a barrier orders, within a warp __syncwarp too (shuffles and votes do not); blocks are ordered only where
-// the first one called __threadfence afterwards. Atomics do not race with each other, and volatile accesses count as atomic ones. Unlike wrong results, which depend on
-// the schedule, a race is found in whatever order the threads ran. Programs are compiled for it with
+// Within a block a barrier orders, within a warp __syncwarp too (shuffles and votes do not); blocks
+// are ordered only where the first one called __threadfence afterwards. Atomics do not race with
+// each other, and volatile accesses count as atomic ones. Unlike wrong results, which depend on the
+// schedule, a race is found in whatever order the threads ran. Programs are compiled for it with
 // host_compiler.compile(sanitize="races").
 #include "scheduler.hpp"
 
@@ -20,7 +22,8 @@ struct Access {
     uint32_t block = 0, pc = 0;
     uint16_t interval = 0, warp_interval = 0, thread = 0;
     uint8_t kind = PT_READ;
-    uint8_t some = 0;           // 0: none yet; reads of an interval: 2: by several lanes of a warp, 3: by several warps
+    uint8_t some = 0;    // 0: none yet; reads of an interval: 2: by several lanes of a warp, 3: by
+                         // several warps
 };
 struct Cell {
     Access write, read;
@@ -31,7 +34,8 @@ struct Cells {
 
 const size_t MOST = 1 << 20;        // of 8 bytes each; what a kernel touches beyond is not checked
 auto &cells = *new std::unordered_map<uint64_t, Cells>;
-auto &fenced = *new std::unordered_map<uint32_t, unsigned>;     // block: its interval at the last fence, and one more
+auto &fenced = *new std::unordered_map<uint32_t, unsigned>;    // block: its interval at the last
+                                                               // fence, and one more
 const Launch *job;
 const char *base;
 
@@ -48,7 +52,7 @@ uint32_t block_number() {
 
 bool ordered(const Access &a, const Access &b, bool shared) {
     if (a.block != b.block) {
-        if (shared) return true;                            // another block's memory at the same place
+        if (shared) return true;    // another block's memory at the same place
         auto found = fenced.find(a.block);
         return found != fenced.end() && found->second > a.interval;
     }
@@ -67,10 +71,14 @@ std::string text_of(const Access &a) {
 
 void check(const Access &earlier, const Access &now, bool shared) {
     if (!earlier.some || (earlier.kind == PT_READ && now.kind == PT_READ) ||
-        (earlier.kind == PT_ATOMIC_ACCESS && now.kind == PT_ATOMIC_ACCESS) || ordered(earlier, now, shared))
+        (earlier.kind == PT_ATOMIC_ACCESS && now.kind == PT_ATOMIC_ACCESS) ||
+        ordered(earlier, now, shared))
         return;
-    host_state()->stop(719, ("a race in " + std::string(shared ? "shared" : "device") + " memory: " + text_of(earlier) +
-                             ", " + text_of(now)).c_str(), "", 0);
+    host_state()->stop(719,
+                       ("a race in " + std::string(shared ? "shared" : "device") +
+                        " memory: " + text_of(earlier) + ", " + text_of(now))
+                           .c_str(),
+                       "", 0);
 }
 
 void access(const void *p, uint64_t bytes, int kind, const void *pc) {

@@ -1,6 +1,8 @@
-// Starts kernels: the grid's blocks in a random order, plain loops for kernels without meetings, and faults caught.
+// Starts kernels: the grid's blocks in a random order, plain loops for kernels without meetings,
+// and faults caught.
 //
-// All of a kernel runs on a fiber, a plain loop too: a fault's handler gives the fiber up and the kernel has failed.
+// All of a kernel runs on a fiber, a plain loop too: a fault's handler gives the fiber up and the
+// kernel has failed.
 #include "scheduler.hpp"
 
 #include <cerrno>
@@ -32,12 +34,13 @@ pt_host_state host;
 Random random_state;
 const Launch *job;
 Failure *failure;
-Fiber &plain = *new Fiber;      // like all state here never destroyed: kernels may run while a process ends
+Fiber &plain =
+    *new Fiber;    // like all state here never destroyed: kernels may run while a process ends
 bool plain_dirty = true;
 bool on_plain, running;                 // inside a kernel; on which kind of fiber
 double time_limit = 60;
 
-// ------------------------------------------------------------------------------------------------ stops
+// ------------------------------------------------------------------------------------------- stops
 
 [[noreturn]] void leave() {
     if (!on_plain) leave_fiber();
@@ -46,18 +49,20 @@ double time_limit = 60;
 
 [[noreturn]] void stop(int code, const char *text, const char *file, int line) {
     failure->code = code;
-    failure->text = where(*job) + "thread (" + std::to_string(host.thread.x) + ", " + std::to_string(host.thread.y) +
-                    ", " + std::to_string(host.thread.z) + "): " + text + (line ? " (" + site(file, line) + ")" : "");
+    failure->text = where(*job) + "thread (" + std::to_string(host.thread.x) + ", " +
+                    std::to_string(host.thread.y) + ", " + std::to_string(host.thread.z) +
+                    "): " + text + (line ? " (" + site(file, line) + ")" : "");
     leave();
 }
 
 uint64_t meet_nobody(int, unsigned, uint64_t, int, const char *file, int line) {
-    stop(719, "meets other threads, but PT_KERNEL declares that none do: PT_KERNEL_SYNC", file, line);
+    stop(719, "meets other threads, but PT_KERNEL declares that none do: PT_KERNEL_SYNC", file,
+         line);
 }
 
 unsigned active() { return on_plain ? 1u << host.lane : active_on_fiber(); }
 
-// ------------------------------------------------------------------------------------------------ faults
+// ------------------------------------------------------------------------------------------ faults
 
 const int SIGNALS[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
 struct sigaction before[4];
@@ -72,7 +77,7 @@ void on_fault(int signal, siginfo_t *info, void *) {
     if (!running || !pthread_equal(runner, pthread_self())) {
         for (int i = 0; i < 4; i++)
             if (SIGNALS[i] == signal) sigaction(signal, &before[i], nullptr);
-        return;                         // the instruction faults again, now for whoever was there before
+        return;    // the instruction faults again, now for whoever was there before
     }
     running = false;
     if (info->si_code == SI_TIMER) {
@@ -80,13 +85,16 @@ void on_fault(int signal, siginfo_t *info, void *) {
     } else if (signal == SIGFPE) {
         stop(719, "divides an integer by zero, or the lowest one by -1", "", 0);
     } else if (signal == SIGILL) {
-        stop(716, "a misaligned access, or an index outside of an array", "", 0);    // host_compiler.TRAPS
+        stop(716, "a misaligned access, or an index outside of an array", "",
+             0);    // host_compiler.TRAPS
     } else if (info->si_code == SI_KERNEL) {
         stop(700, "an access to an address that is none, or one that is not aligned", "", 0);
     } else {
         char text[64];
         snprintf(text, sizeof text, "an illegal access to %p", info->si_addr);
-        stop(700, (text + (describe_address ? describe_address(info->si_addr) : std::string())).c_str(), "", 0);
+        stop(700,
+             (text + (describe_address ? describe_address(info->si_addr) : std::string())).c_str(),
+             "", 0);
     }
 }
 
@@ -104,7 +112,8 @@ FaultScope::FaultScope() {
     runner = pthread_self();
     const size_t bytes = 64 << 10;
     if (!signal_stack)
-        signal_stack = (char *)mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        signal_stack = (char *)mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     stack_t stack = {};
     stack.ss_sp = signal_stack;
     stack.ss_size = bytes;
@@ -121,7 +130,7 @@ FaultScope::~FaultScope() {
     sigaltstack(&stack_before, nullptr);
 }
 
-// ------------------------------------------------------------------------------------------------ the grid
+// ---------------------------------------------------------------------------------------- the grid
 
 std::string site(const char *file, int line) {
     const char *slash = strrchr(file, '/');
@@ -129,8 +138,8 @@ std::string site(const char *file, int line) {
 }
 
 std::string where(const Launch &launch) {
-    return std::string("kernel ") + launch.name + ", block (" + std::to_string(host.block.x) + ", " +
-           std::to_string(host.block.y) + ", " + std::to_string(host.block.z) + "): ";
+    return std::string("kernel ") + launch.name + ", block (" + std::to_string(host.block.x) +
+           ", " + std::to_string(host.block.y) + ", " + std::to_string(host.block.z) + "): ";
 }
 
 size_t stack_bytes() {
@@ -140,7 +149,8 @@ size_t stack_bytes() {
 
 namespace {
 
-// The order of n things: start + i * stride modulo n, with a stride that has no factor in common with n.
+// The order of n things: start + i * stride modulo n, with a stride that has no factor in common
+// with n.
 struct Order {
     uint64_t n, at, stride;
     Order(uint64_t n_, Random &r) : n(n_), at(0), stride(1) {
@@ -149,7 +159,8 @@ struct Order {
         const uint32_t kind = r.below(3);
         if (kind == 0) return;                          // rising
         if (kind == 1) { stride = n - 1; return; }      // falling
-        do stride = 1 + (r.next() % (n < 0x7fffffff ? n : 0x7fffffff)) % n; while (gcd(stride, n) != 1);
+        do stride = 1 + (r.next() % (n < 0x7fffffff ? n : 0x7fffffff)) % n;
+        while (gcd(stride, n) != 1);
     }
     static uint64_t gcd(uint64_t a, uint64_t b) { return b ? gcd(b, a % b) : a; }
     uint64_t next() {
@@ -165,7 +176,8 @@ void plain_block() {
     const unsigned all = n.x * n.y * n.z;
     for (unsigned i = 0; i < all; i++) {
         const unsigned k = falling ? all - 1 - i : i;
-        host.thread = n.y == 1 && n.z == 1 ? uint3{k, 0, 0} : uint3{k % n.x, k / n.x % n.y, k / (n.x * n.y)};
+        host.thread =
+            n.y == 1 && n.z == 1 ? uint3{k, 0, 0} : uint3{k % n.x, k / n.x % n.y, k / (n.x * n.y)};
         host.lane = k & 31u;
         job->entry(job->args);
     }
@@ -183,7 +195,8 @@ char *dynamic_memory(unsigned bytes) {
     static const size_t most = 256 << 10;
     if (!low) {
         const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-        low = (char *)mmap(nullptr, most + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        low = (char *)mmap(nullptr, most + page, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         mprotect(low + most, page, PROT_NONE);
     }
     return low + most - ((bytes + 15u) & ~15u);
@@ -229,7 +242,8 @@ Failure run_kernel(const Launch &launch) {
     Order order((uint64_t)g.x * g.y * g.z, random_state);
     for (uint64_t i = 0; i < order.n && !result.code; i++) {
         const uint64_t k = order.next();
-        host.block = uint3{(unsigned)(k % g.x), (unsigned)(k / g.x % g.y), (unsigned)(k / g.x / g.y)};
+        host.block =
+            uint3{(unsigned)(k % g.x), (unsigned)(k / g.x % g.y), (unsigned)(k / g.x / g.y)};
         if (launch.static_bytes) memset(launch.statics, junk, launch.static_bytes);
         if (launch.dynamic_bytes) memset(host.dynamic, junk, launch.dynamic_bytes);
         on_plain = !launch.barriers;
@@ -239,7 +253,8 @@ Failure run_kernel(const Launch &launch) {
         if (launch.barriers) {
             run_block(launch, random_state, result);
         } else {
-            // A library's work runs here too: the parallel getrf of OpenBLAS takes more than 1 MiB. Pages come when touched.
+            // A library's work runs here too: the parallel getrf of OpenBLAS takes more than 1 MiB.
+            // Pages come when touched.
             if (plain_dirty) plain.start(plain_main, nullptr, 8 << 20);
             plain.resume();
             plain_dirty = result.code != 0;

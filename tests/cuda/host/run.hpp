@@ -12,7 +12,10 @@ namespace standin {
 // xorshift64*: one for the schedules of kernels, one for streams.
 struct Random {
     uint64_t state = 0x9e3779b97f4a7c15u;
-    void seed(uint64_t n) { state = (n + 1) * 0x9e3779b97f4a7c15u ^ 0x2545f4914f6cdd1du; if (!state) state = 1; }
+    void seed(uint64_t n) {
+        state = (n + 1) * 0x9e3779b97f4a7c15u ^ 0x2545f4914f6cdd1du;
+        if (!state) state = 1;
+    }
     uint32_t next() {
         state ^= state >> 12;
         state ^= state << 25;
@@ -31,7 +34,7 @@ struct Launch {
     bool barriers;
     char *statics;              // the program's __shared__ variables: its whole .bss
     size_t static_bytes;
-    bool races;                 // compiled to be checked for races; `place` says which line an address is of
+    bool races;    // compiled to be checked for races; `place` says which line an address is of
     const char *base;           // where the program is loaded
     std::function<std::string(const void *pc)> place;
 };

@@ -1,7 +1,9 @@
-// The threads of one block, as fibers: a random warp runs ahead a random number of steps, its lanes in a random order.
+// The threads of one block, as fibers: a random warp runs ahead a random number of steps, its lanes
+// in a random order.
 //
-// A step lets each chosen lane run to its next meeting. Who waits chooses the next thread and switches to it. Meetings complete when everybody has come; when nobody can go on
-// and not all have returned, somebody waits for threads that never come, which is the launch's failure.
+// A step lets each chosen lane run to its next meeting. Who waits chooses the next thread and
+// switches to it. Meetings complete when everybody has come; when nobody can go on and not all have
+// returned, somebody waits for threads that never come, which is the launch's failure.
 #include "scheduler.hpp"
 
 #include <cstdio>
@@ -51,12 +53,14 @@ Failure *failure;
 Random *rng;
 pt_host_state *host;
 
-const char *const MEETINGS[] = {
-    "__syncthreads", "__syncthreads_or", "__syncthreads_and", "__syncthreads_count", "__syncwarp", "__shfl_sync",
-    "__shfl_up_sync", "__shfl_down_sync", "__shfl_xor_sync", "__ballot_sync", "__any_sync", "__all_sync",
-    "__match_any_sync"};
+const char *const MEETINGS[] = {"__syncthreads",       "__syncthreads_or", "__syncthreads_and",
+                                "__syncthreads_count", "__syncwarp",       "__shfl_sync",
+                                "__shfl_up_sync",      "__shfl_down_sync", "__shfl_xor_sync",
+                                "__ballot_sync",       "__any_sync",       "__all_sync",
+                                "__match_any_sync"};
 
-// The step that is under way: of `warp`, which takes `steps` more; `lanes` of it from the `i`th place of an order on.
+// The step that is under way: of `warp`, which takes `steps` more; `lanes` of it from the `i`th
+// place of an order on.
 struct Turn {
     int warp, steps;
     unsigned i, lanes, start, stride;
@@ -125,7 +129,8 @@ void yield(Thread &t) {
 
 std::string thread_text(const Thread &t) {
     if (t.state == RETURNED) return "thread " + std::to_string(t.index) + " has returned";
-    return "thread " + std::to_string(t.index) + " waits at " + MEETINGS[t.what] + " (" + site(t.file, t.line) + ")";
+    return "thread " + std::to_string(t.index) + " waits at " + MEETINGS[t.what] + " (" +
+           site(t.file, t.line) + ")";
 }
 
 [[noreturn]] __attribute__((noinline, cold)) void give_up(const std::string &text) {
@@ -135,8 +140,8 @@ std::string thread_text(const Thread &t) {
 }
 
 [[noreturn]] __attribute__((noinline, cold)) void not_in_mask(const Thread &t) {
-    give_up("thread " + std::to_string(t.index) + " is not in the mask of its own " + MEETINGS[t.what] + " (" +
-            site(t.file, t.line) + ")");
+    give_up("thread " + std::to_string(t.index) + " is not in the mask of its own " +
+            MEETINGS[t.what] + " (" + site(t.file, t.line) + ")");
 }
 
 [[noreturn]] __attribute__((noinline, cold)) void two_barriers(const Thread &first, Thread &t) {
@@ -173,11 +178,14 @@ void complete_warp(int warp, unsigned mask, int what) {
         case PT_MEET_MATCH:
             t.result = 0;
             for (int j = 0; j < 32; j++)
-                if (mask & w.present & 1u << j && threads[warp * 32 + j]->value == t.value) t.result |= 1u << j;
+                if (mask & w.present & 1u << j && threads[warp * 32 + j]->value == t.value)
+                    t.result |= 1u << j;
             break;
         case PT_MEET_WARP: t.result = 0; break;
         default:        // a lane outside of the mask has no value
-            t.result = mask & w.present & 1u << (t.from & 31) ? threads[warp * 32 + (t.from & 31)]->value : ~(uint64_t)0;
+            t.result = mask & w.present & 1u << (t.from & 31)
+                           ? threads[warp * 32 + (t.from & 31)]->value
+                           : ~(uint64_t)0;
         }
         t.state = READY;
     }
@@ -221,11 +229,13 @@ uint64_t meet_block(Thread &t) {
         gathered = t.what == PT_MEET_BLOCK_AND;
     } else {
         const Thread &first = *threads[barrier_first];
-        if (first.line != t.line || first.what != t.what || (first.file != t.file && strcmp(first.file, t.file)))
+        if (first.line != t.line || first.what != t.what ||
+            (first.file != t.file && strcmp(first.file, t.file)))
             two_barriers(first, t);
     }
-    gathered = t.what == PT_MEET_BLOCK_AND ? gathered & t.value : t.what == PT_MEET_BLOCK_OR ? gathered | t.value
-                                                                                             : gathered + t.value;
+    gathered = t.what == PT_MEET_BLOCK_AND  ? gathered & t.value
+               : t.what == PT_MEET_BLOCK_OR ? gathered | t.value
+                                            : gathered + t.value;
     t.state = AT_BLOCK;
     warps[warp].ready &= ~(1u << (t.index & 31));
     if (++at_barrier == count) {
@@ -248,18 +258,21 @@ void report_stuck() {
     for (int i = 0; i < count; i++) {
         const Thread &t = *threads[i];
         bool comes = t.state == waits->state && t.what == waits->what && t.mask == waits->mask;
-        bool needed = waits->state == AT_BLOCK || (i >> 5 == waits->index >> 5 && waits->mask >> (i & 31) & 1u);
+        bool needed = waits->state == AT_BLOCK ||
+                      (i >> 5 == waits->index >> 5 && waits->mask >> (i & 31) & 1u);
         if (!needed || comes) continue;
         if (!missing++) other = &t;
     }
     failure->code = 719;
-    failure->text = where(*job) + thread_text(*waits) + " for " + std::to_string(missing) + " others that never come" +
+    failure->text = where(*job) + thread_text(*waits) + " for " + std::to_string(missing) +
+                    " others that never come" +
                     (other ? ": " + thread_text(*other) : std::string());
 }
 
 }  // namespace
 
-uint64_t meet_on_fiber(int what, unsigned mask, uint64_t value, int from, const char *file, int line) {
+uint64_t meet_on_fiber(int what, unsigned mask, uint64_t value, int from, const char *file,
+                       int line) {
     Thread &t = *current;
     t.what = what;
     t.mask = mask;
@@ -296,7 +309,8 @@ void run_block(const Launch &launch, Random &random, Failure &out) {
     for (int i = 0; i < count; i++) {
         Thread &t = *threads[i];
         t.index = i;
-        t.at = uint3{i % launch.block.x, i / launch.block.x % launch.block.y, i / (launch.block.x * launch.block.y)};
+        t.at = uint3{i % launch.block.x, i / launch.block.x % launch.block.y,
+                     i / (launch.block.x * launch.block.y)};
         t.state = READY;
         if (!t.fiber.started()) t.fiber.start(fiber_main, &t, stack_bytes());
     }

@@ -1,15 +1,18 @@
-// Between run.cpp, which starts kernels and catches their faults, and scheduler.cpp, which runs blocks on fibers.
+// Between run.cpp, which starts kernels and catches their faults, and scheduler.cpp, which runs
+// blocks on fibers.
 #pragma once
 #include "run.hpp"
 
 namespace standin {
 
 void run_block(const Launch &launch, Random &random, Failure &out);
-uint64_t meet_on_fiber(int what, unsigned mask, uint64_t value, int from, const char *file, int line);
+uint64_t meet_on_fiber(int what, unsigned mask, uint64_t value, int from, const char *file,
+                       int line);
 unsigned active_on_fiber();
 [[noreturn]] void leave_fiber();            // gives the running fiber up; the failure is set
 
-// How many barriers of the running block, or meetings of the thread's warp that order memory, have been completed.
+// How many barriers of the running block, or meetings of the thread's warp that order memory, have
+// been completed.
 extern unsigned block_interval, warp_intervals[32];
 
 // races.cpp

@@ -1,12 +1,15 @@
-// What CUDA builds in, for kernels that the host's compiler compiles: base.cuh includes this where NVRTC is not at work.
+// What CUDA builds in, for kernels that the host's compiler compiles: base.cuh includes this where
+// NVRTC is not at work.
 //
-// It is short because every program includes it. Whatever needs machinery (barriers, exchanges within a warp, stops) is one
-// call through `pt_host`, a table that the stand-in driver fills in when it loads the program: a program refers to no
-// symbol of the driver. One kernel runs at a time in a process and all its threads take turns on one thread of the host,
-// so that __shared__ is plain static memory and atomics are plain arithmetic. Between two meetings a thread is not
+// It is short because every program includes it. Whatever needs machinery (barriers, exchanges
+// within a warp, stops) is one call through `pt_host`, a table that the stand-in driver fills in
+// when it loads the program: a program refers to no symbol of the driver. One kernel runs at a time
+// in a process and all its threads take turns on one thread of the host, so that __shared__ is
+// plain static memory and atomics are plain arithmetic. Between two meetings a thread is not
 // interrupted; which thread goes on after a meeting is random (scheduler.cpp).
 //
-// Templates accept more types than CUDA's overloads do: NVRTC compiles the same text and is the judge of that.
+// Templates accept more types than CUDA's overloads do: NVRTC compiles the same text and is the
+// judge of that.
 #pragma once
 #include <math.h>
 #include <stdint.h>
@@ -24,8 +27,10 @@
 #define __align__(n) alignas(n)
 #define __shared__ static               // filled with junk at the start of every block
 
-static pt_host_state *pt_host = (pt_host_state *)1;     // in .data: what lies in .bss is filled with junk
-extern "C" __attribute__((visibility("default"), no_sanitize("thread"))) void pt_host_bind(pt_host_state *state) {
+static pt_host_state *pt_host =
+    (pt_host_state *)1;    // in .data: what lies in .bss is filled with junk
+extern "C" __attribute__((visibility("default"), no_sanitize("thread"))) void pt_host_bind(
+    pt_host_state *state) {
     pt_host = state;
 }
 
@@ -39,8 +44,12 @@ extern "C" __attribute__((visibility("default"), no_sanitize("thread"))) void pt
 
 // Barriers of a block.
 inline void __syncthreads(PT_SITE) { pt_host->meet(PT_MEET_BLOCK, 0, 0, 0, file, line); }
-inline int __syncthreads_or(int x, PT_SITE) { return (int)pt_host->meet(PT_MEET_BLOCK_OR, 0, x != 0, 0, file, line); }
-inline int __syncthreads_and(int x, PT_SITE) { return (int)pt_host->meet(PT_MEET_BLOCK_AND, 0, x != 0, 0, file, line); }
+inline int __syncthreads_or(int x, PT_SITE) {
+    return (int)pt_host->meet(PT_MEET_BLOCK_OR, 0, x != 0, 0, file, line);
+}
+inline int __syncthreads_and(int x, PT_SITE) {
+    return (int)pt_host->meet(PT_MEET_BLOCK_AND, 0, x != 0, 0, file, line);
+}
 inline int __syncthreads_count(int x, PT_SITE) {
     return (int)pt_host->meet(PT_MEET_BLOCK_COUNT, 0, x != 0, 0, file, line);
 }
@@ -54,7 +63,9 @@ inline int __syncthreads_count(int x, PT_SITE) {
 #define assert(c) ((c) ? (void)0 : pt_host->stop(710, "assertion failed: " #c, __FILE__, __LINE__))
 
 // Meetings of a warp.
-inline void __syncwarp(unsigned mask = 0xffffffffu, PT_SITE) { pt_host->meet(PT_MEET_WARP, mask, 0, 0, file, line); }
+inline void __syncwarp(unsigned mask = 0xffffffffu, PT_SITE) {
+    pt_host->meet(PT_MEET_WARP, mask, 0, 0, file, line);
+}
 inline unsigned __activemask() { return pt_host->active(); }
 inline unsigned __ballot_sync(unsigned mask, int x, PT_SITE) {
     return (unsigned)pt_host->meet(PT_MEET_BALLOT, mask, x != 0, 0, file, line);
@@ -66,8 +77,10 @@ inline int __all_sync(unsigned mask, int x, PT_SITE) {
     return (int)pt_host->meet(PT_MEET_ALL, mask, x != 0, 0, file, line);
 }
 
-template <class T> inline T pt_exchange(int what, unsigned mask, T x, int from, const char *file, int line) {
-    static_assert(sizeof(T) <= 8, "shuffle larger values with shuffle_xor and its like of base.cuh");
+template <class T> inline T pt_exchange(int what, unsigned mask, T x, int from, const char *file,
+                                        int line) {
+    static_assert(sizeof(T) <= 8,
+                  "shuffle larger values with shuffle_xor and its like of base.cuh");
     uint64_t bits = 0;
     memcpy((void *)&bits, (const void *)&x, sizeof(T));
     bits = pt_host->meet(what, mask, bits, from, file, line);
@@ -82,19 +95,25 @@ template <class T> inline unsigned __match_any_sync(unsigned mask, T x, PT_SITE)
 // A lane outside of the segment of `width` lanes is replaced by one's own, as CUDA does.
 template <class T> inline T __shfl_sync(unsigned mask, T x, int source, int width = 32, PT_SITE) {
     const int lane = (int)pt_host->lane;
-    return pt_exchange(PT_MEET_SHUFFLE, mask, x, (lane & ~(width - 1)) | (source & (width - 1)), file, line);
+    return pt_exchange(PT_MEET_SHUFFLE, mask, x, (lane & ~(width - 1)) | (source & (width - 1)),
+                       file, line);
 }
-template <class T> inline T __shfl_up_sync(unsigned mask, T x, unsigned step, int width = 32, PT_SITE) {
+template <class T> inline T __shfl_up_sync(unsigned mask, T x, unsigned step, int width = 32,
+                                           PT_SITE) {
     const int lane = (int)pt_host->lane, from = lane - (int)step;
-    return pt_exchange(PT_MEET_SHUFFLE_UP, mask, x, from < (lane & ~(width - 1)) ? lane : from, file, line);
+    return pt_exchange(PT_MEET_SHUFFLE_UP, mask, x, from < (lane & ~(width - 1)) ? lane : from,
+                       file, line);
 }
-template <class T> inline T __shfl_down_sync(unsigned mask, T x, unsigned step, int width = 32, PT_SITE) {
+template <class T> inline T __shfl_down_sync(unsigned mask, T x, unsigned step, int width = 32,
+                                             PT_SITE) {
     const int lane = (int)pt_host->lane, from = lane + (int)step;
-    return pt_exchange(PT_MEET_SHUFFLE_DOWN, mask, x, from > (lane | (width - 1)) ? lane : from, file, line);
+    return pt_exchange(PT_MEET_SHUFFLE_DOWN, mask, x, from > (lane | (width - 1)) ? lane : from,
+                       file, line);
 }
 template <class T> inline T __shfl_xor_sync(unsigned mask, T x, int bits, int width = 32, PT_SITE) {
     const int lane = (int)pt_host->lane, from = lane ^ bits;
-    return pt_exchange(PT_MEET_SHUFFLE_XOR, mask, x, from > (lane | (width - 1)) ? lane : from, file, line);
+    return pt_exchange(PT_MEET_SHUFFLE_XOR, mask, x, from > (lane | (width - 1)) ? lane : from,
+                       file, line);
 }
 #undef PT_SITE
 
@@ -102,20 +121,25 @@ template <class T> inline T __shfl_xor_sync(unsigned mask, T x, int bits, int wi
 template <class T> struct pt_same { typedef T type; };
 #if PT_HOST_RACES
 #  define PT_ATOMIC_FUNCTION __attribute__((noinline, no_sanitize("thread")))
-#  define PT_NOTE_ATOMIC(p) pt_host->access(p, sizeof(*p), PT_ATOMIC_ACCESS, __builtin_return_address(0))
+#  define PT_NOTE_ATOMIC(p) \
+    pt_host->access(p, sizeof(*p), PT_ATOMIC_ACCESS, __builtin_return_address(0))
 #else
 #  define PT_ATOMIC_FUNCTION inline
 #  define PT_NOTE_ATOMIC(p) (void)0
 #endif
-#define PT_ATOMIC(name, result) \
+#define PT_ATOMIC(name, result)                                                       \
     template <class T> PT_ATOMIC_FUNCTION T name(T *p, typename pt_same<T>::type x) { \
-        PT_NOTE_ATOMIC(p); \
-        T old = *p; \
-        *p = (result); \
-        return old; \
-    } \
-    template <class T> inline T name##_block(T *p, typename pt_same<T>::type x) { return name(p, x); } \
-    template <class T> inline T name##_system(T *p, typename pt_same<T>::type x) { return name(p, x); }
+        PT_NOTE_ATOMIC(p);                                                            \
+        T old = *p;                                                                   \
+        *p = (result);                                                                \
+        return old;                                                                   \
+    }                                                                                 \
+    template <class T> inline T name##_block(T *p, typename pt_same<T>::type x) {     \
+        return name(p, x);                                                            \
+    }                                                                                 \
+    template <class T> inline T name##_system(T *p, typename pt_same<T>::type x) {    \
+        return name(p, x);                                                            \
+    }
 PT_ATOMIC(atomicAdd, old + x)
 PT_ATOMIC(atomicSub, old - x)
 PT_ATOMIC(atomicMax, old < x ? x : old)
@@ -128,13 +152,15 @@ PT_ATOMIC(atomicInc, old >= x ? 0 : old + 1)
 PT_ATOMIC(atomicDec, old == 0 || old > x ? x : old - 1)
 #undef PT_ATOMIC
 template <class T>
-PT_ATOMIC_FUNCTION T atomicCAS(T *p, typename pt_same<T>::type expected, typename pt_same<T>::type x) {
+PT_ATOMIC_FUNCTION T atomicCAS(T *p, typename pt_same<T>::type expected,
+                               typename pt_same<T>::type x) {
     PT_NOTE_ATOMIC(p);
     T old = *p;
     if (old == expected) *p = x;
     return old;
 }
-template <class T> inline T atomicCAS_block(T *p, typename pt_same<T>::type e, typename pt_same<T>::type x) {
+template <class T> inline T atomicCAS_block(T *p, typename pt_same<T>::type e,
+                                            typename pt_same<T>::type x) {
     return atomicCAS(p, e, x);
 }
 #if PT_HOST_RACES
@@ -156,7 +182,8 @@ PT_LOAD(__ldcs)
 PT_LOAD(__ldlu)
 PT_LOAD(__ldcv)
 #undef PT_LOAD
-#define PT_STORE(name) template <class T> inline void name(T *p, typename pt_same<T>::type x) { *p = x; }
+#define PT_STORE(name) \
+    template <class T> inline void name(T *p, typename pt_same<T>::type x) { *p = x; }
 PT_STORE(__stwb)
 PT_STORE(__stcg)
 PT_STORE(__stcs)
@@ -205,7 +232,8 @@ inline float __uint_as_float(unsigned x) { return pt_bits_as<float>(x); }
 inline long long __double_as_longlong(double x) { return pt_bits_as<long long>(x); }
 inline double __longlong_as_double(long long x) { return pt_bits_as<double>(x); }
 
-// Arithmetic that CUDA adds to C's. Of the _rn forms nothing is fused with what follows, however the program is compiled.
+// Arithmetic that CUDA adds to C's. Of the _rn forms nothing is fused with what follows, however
+// the program is compiled.
 template <class R> inline R pt_rounded(R x) {
     volatile R kept = x;
     return kept;
@@ -269,8 +297,10 @@ PT_VECTORS(double, double, 16, 16)
 extern "C" int printf(const char *format, ...);
 
 #if PT_HOST_RACES
-// What -fsanitize=thread makes of accesses to memory; the driver's races.cpp takes the place of the sanitizer's library.
-#define PT_TSAN extern "C" __attribute__((visibility("hidden"), used, noinline, no_sanitize("thread"))) void
+// What -fsanitize=thread makes of accesses to memory; the driver's races.cpp takes the place of the
+// sanitizer's library.
+#define PT_TSAN \
+    extern "C" __attribute__((visibility("hidden"), used, noinline, no_sanitize("thread"))) void
 #define PT_TSAN_ACCESS(name, kind, bytes) \
     PT_TSAN name(void *p) { pt_host->access(p, bytes, kind, __builtin_return_address(0)); }
 #define PT_TSAN_SIZE(n) \
@@ -287,8 +317,12 @@ PT_TSAN_SIZE(2)
 PT_TSAN_SIZE(4)
 PT_TSAN_SIZE(8)
 PT_TSAN_SIZE(16)
-PT_TSAN __tsan_read_range(void *p, uint64_t n) { pt_host->access(p, n, PT_READ, __builtin_return_address(0)); }
-PT_TSAN __tsan_write_range(void *p, uint64_t n) { pt_host->access(p, n, PT_WRITE, __builtin_return_address(0)); }
+PT_TSAN __tsan_read_range(void *p, uint64_t n) {
+    pt_host->access(p, n, PT_READ, __builtin_return_address(0));
+}
+PT_TSAN __tsan_write_range(void *p, uint64_t n) {
+    pt_host->access(p, n, PT_WRITE, __builtin_return_address(0));
+}
 PT_TSAN __tsan_func_entry(void *) {}
 PT_TSAN __tsan_func_exit() {}
 PT_TSAN __tsan_init() {}

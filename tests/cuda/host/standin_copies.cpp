@@ -1,5 +1,5 @@
-// Copies and fills. What a copy reads from pageable host memory it reads at the call, from pinned memory when it runs; one
-// that writes to pageable memory returns when it has run.
+// Copies and fills. What a copy reads from pageable host memory it reads at the call, from pinned
+// memory when it runs; one that writes to pageable memory returns when it has run.
 #include "standin.hpp"
 
 #include <cstring>
@@ -25,14 +25,17 @@ void run_copy(const Copy &c, const char *from, uint64_t from_pitch) {
 
 void count(const Range &to, const Range &from) {
     Counters &n = state->counters;
-    if (to.kind == DEVICE && from.kind == DEVICE) (to.device == from.device ? n.device_to_device : n.peer)++;
+    if (to.kind == DEVICE && from.kind == DEVICE)
+        (to.device == from.device ? n.device_to_device : n.peer)++;
     else if (to.kind == DEVICE) n.host_to_device++;
     else if (from.kind == DEVICE) n.device_to_host++;
     else n.host_to_host++;
 }
 
-// `expected`: the kinds that the function's name says, PAGEABLE for any host memory, -1 for anything.
-int copy(Call &call, const Copy &c, const StreamRef &stream, Wait wait, int to_kind, int from_kind) {
+// `expected`: the kinds that the function's name says, PAGEABLE for any host memory, -1 for
+// anything.
+int copy(Call &call, const Copy &c, const StreamRef &stream, Wait wait, int to_kind,
+         int from_kind) {
     if (!c.width || !c.rows) return OK;
     const Range to = range_of(c.to), from = range_of(c.from);
     if (to_kind == DEVICE && to.kind == PAGEABLE) return INVALID_VALUE;
@@ -88,11 +91,13 @@ Copy plain(uint64_t to, uint64_t from, size_t bytes) {
 
 STANDIN_API int cuMemcpyHtoD_v2(uint64_t to, const void *from, size_t bytes) {
     STANDIN_CALL("cuMemcpyHtoD", CONTEXT);
-    return copy(call, plain(to, (uint64_t)from, bytes), call.context->legacy, SYNC, DEVICE, PAGEABLE);
+    return copy(call, plain(to, (uint64_t)from, bytes), call.context->legacy, SYNC, DEVICE,
+                PAGEABLE);
 }
 STANDIN_API int cuMemcpyDtoH_v2(void *to, uint64_t from, size_t bytes) {
     STANDIN_CALL("cuMemcpyDtoH", CONTEXT);
-    return copy(call, plain((uint64_t)to, from, bytes), call.context->legacy, SYNC, PAGEABLE, DEVICE);
+    return copy(call, plain((uint64_t)to, from, bytes), call.context->legacy, SYNC, PAGEABLE,
+                DEVICE);
 }
 STANDIN_API int cuMemcpyDtoD_v2(uint64_t to, uint64_t from, size_t bytes) {
     STANDIN_CALL("cuMemcpyDtoD", CONTEXT);
@@ -122,13 +127,15 @@ STANDIN_API int cuMemcpyAsync(uint64_t to, uint64_t from, size_t bytes, void *ha
     STREAM(handle);
     return copy(call, plain(to, from, bytes), stream, ASYNC, -1, -1);
 }
-STANDIN_API int cuMemcpyPeerAsync(uint64_t to, void *, uint64_t from, void *, size_t bytes, void *handle) {
+STANDIN_API int cuMemcpyPeerAsync(uint64_t to, void *, uint64_t from, void *, size_t bytes,
+                                  void *handle) {
     STANDIN_CALL("cuMemcpyPeerAsync", CONTEXT);
     STREAM(handle);
     return copy(call, plain(to, from, bytes), stream, ASYNC, DEVICE, DEVICE);
 }
 // In order with all work of the three contexts.
-STANDIN_API int cuMemcpyPeer(uint64_t to, void *to_context, uint64_t from, void *from_context, size_t bytes) {
+STANDIN_API int cuMemcpyPeer(uint64_t to, void *to_context, uint64_t from, void *from_context,
+                             size_t bytes) {
     STANDIN_CALL("cuMemcpyPeer", CONTEXT);
     for (int i = 0; i < state->devices; i++) {
         Context *c = &state->device[i].context;
@@ -162,7 +169,8 @@ int copy_2d(Call &call, const Copy2D *d, const StreamRef &stream, Wait wait) {
     c.from_pitch = d->from_pitch ? d->from_pitch : d->width;
     c.to_pitch = d->to_pitch ? d->to_pitch : d->width;
     if (c.from_pitch < d->width || c.to_pitch < d->width) return INVALID_VALUE;
-    c.from = (d->from_type == 1 ? (uint64_t)d->from_host : d->from_device) + d->from_y * c.from_pitch + d->from_x;
+    c.from = (d->from_type == 1 ? (uint64_t)d->from_host : d->from_device) +
+             d->from_y * c.from_pitch + d->from_x;
     c.to = (d->to_type == 1 ? (uint64_t)d->to_host : d->to_device) + d->to_y * c.to_pitch + d->to_x;
     c.width = d->width;
     c.rows = d->height;
@@ -184,11 +192,12 @@ STANDIN_API int cuMemcpy2DAsync_v2(const Copy2D *d, void *handle) {
     return copy_2d(call, d, stream, ASYNC);
 }
 
-// ---------------------------------------------------------------------------------------------- fills
+// ------------------------------------------------------------------------------------------- fills
 
 namespace {
 
-template <class T> int fill(Call &call, uint64_t to, size_t pitch, T value, size_t width, size_t rows, void *handle) {
+template <class T> int fill(Call &call, uint64_t to, size_t pitch, T value, size_t width,
+                            size_t rows, void *handle) {
     STREAM(handle);
     if (!width || !rows) return OK;
     const uint64_t bytes = (rows - 1) * pitch + width * sizeof(T);
@@ -212,23 +221,24 @@ template <class T> int fill(Call &call, uint64_t to, size_t pitch, T value, size
 
 }  // namespace
 
-#define FILL(bits, T) \
-    STANDIN_API int cuMemsetD##bits##_v2(uint64_t to, T value, size_t n) { \
-        STANDIN_CALL("cuMemsetD" #bits, CONTEXT); \
-        return fill<T>(call, to, 0, value, n, 1, nullptr); \
-    } \
-    STANDIN_API int cuMemsetD##bits##Async(uint64_t to, T value, size_t n, void *stream) { \
-        STANDIN_CALL("cuMemsetD" #bits "Async", CONTEXT); \
-        return fill<T>(call, to, 0, value, n, 1, stream); \
-    } \
-    STANDIN_API int cuMemsetD2D##bits##_v2(uint64_t to, size_t pitch, T value, size_t width, size_t rows) { \
-        STANDIN_CALL("cuMemsetD2D" #bits, CONTEXT); \
-        return fill<T>(call, to, pitch, value, width, rows, nullptr); \
-    } \
-    STANDIN_API int cuMemsetD2D##bits##Async(uint64_t to, size_t pitch, T value, size_t width, size_t rows, \
-                                             void *stream) { \
-        STANDIN_CALL("cuMemsetD2D" #bits "Async", CONTEXT); \
-        return fill<T>(call, to, pitch, value, width, rows, stream); \
+#define FILL(bits, T)                                                                          \
+    STANDIN_API int cuMemsetD##bits##_v2(uint64_t to, T value, size_t n) {                     \
+        STANDIN_CALL("cuMemsetD" #bits, CONTEXT);                                              \
+        return fill<T>(call, to, 0, value, n, 1, nullptr);                                     \
+    }                                                                                          \
+    STANDIN_API int cuMemsetD##bits##Async(uint64_t to, T value, size_t n, void *stream) {     \
+        STANDIN_CALL("cuMemsetD" #bits "Async", CONTEXT);                                      \
+        return fill<T>(call, to, 0, value, n, 1, stream);                                      \
+    }                                                                                          \
+    STANDIN_API int cuMemsetD2D##bits##_v2(uint64_t to, size_t pitch, T value, size_t width,   \
+                                           size_t rows) {                                      \
+        STANDIN_CALL("cuMemsetD2D" #bits, CONTEXT);                                            \
+        return fill<T>(call, to, pitch, value, width, rows, nullptr);                          \
+    }                                                                                          \
+    STANDIN_API int cuMemsetD2D##bits##Async(uint64_t to, size_t pitch, T value, size_t width, \
+                                             size_t rows, void *stream) {                      \
+        STANDIN_CALL("cuMemsetD2D" #bits "Async", CONTEXT);                                    \
+        return fill<T>(call, to, pitch, value, width, rows, stream);                           \
     }
 FILL(8, unsigned char)
 FILL(16, unsigned short)

@@ -1,15 +1,24 @@
-// A stand-in for libcublasLt: cublasLtMatmul with its descriptors, over the loops of standin_gemm.hpp.
+// A stand-in for libcublasLt: cublasLtMatmul with its descriptors, over the loops of
+// standin_gemm.hpp.
 //
-// Column-major matrices, strided batches, host alpha and beta, and the epilogues BIAS, RELU, GELU (the tanh form, as
-// cuBLASLt's is) with or without BIAS, GELU also with AUX. For anything else the heuristic finds no algorithm
-// (CUBLAS_STATUS_NOT_SUPPORTED), as the library says it. An algorithm needs the alignment that its preference promised, and
-// half of the workspace that it allowed.
+// Column-major matrices, strided batches, host alpha and beta, and the epilogues BIAS, RELU, GELU
+// (the tanh form, as cuBLASLt's is) with or without BIAS, GELU also with AUX. For anything else the
+// heuristic finds no algorithm (CUBLAS_STATUS_NOT_SUPPORTED), as the library says it. An algorithm
+// needs the alignment that its preference promised, and half of the workspace that it allowed.
 #include "standin_gemm.hpp"
 
 namespace {
 
-enum { EPILOGUE_DEFAULT = 1, EPILOGUE_RELU = 2, EPILOGUE_BIAS = 4, EPILOGUE_RELU_BIAS = 6, EPILOGUE_GELU = 32,
-       EPILOGUE_GELU_BIAS = 36, EPILOGUE_GELU_AUX = 160, EPILOGUE_GELU_AUX_BIAS = 164 };
+enum {
+    EPILOGUE_DEFAULT = 1,
+    EPILOGUE_RELU = 2,
+    EPILOGUE_BIAS = 4,
+    EPILOGUE_RELU_BIAS = 6,
+    EPILOGUE_GELU = 32,
+    EPILOGUE_GELU_BIAS = 36,
+    EPILOGUE_GELU_AUX = 160,
+    EPILOGUE_GELU_AUX_BIAS = 164
+};
 const uint32_t MATMUL = 0x6d6d, LAYOUT = 0x6c61, PREFERENCE = 0x7072;
 
 struct Handle {
@@ -17,7 +26,8 @@ struct Handle {
 };
 struct Matmul {
     uint32_t kind = MATMUL;
-    int compute = 0, scale = 0, pointers = 0, ta = 0, tb = 0, epilogue = EPILOGUE_DEFAULT, bias_type = -1, aux_type = -1;
+    int compute = 0, scale = 0, pointers = 0, ta = 0, tb = 0, epilogue = EPILOGUE_DEFAULT,
+        bias_type = -1, aux_type = -1;
     void *bias = nullptr, *aux = nullptr;
     int64_t bias_stride = 0, aux_lead = 0, aux_stride = 0;
     int multiprocessors = 0;
@@ -48,7 +58,9 @@ struct Heuristic {              // cublasLtMatmulHeuristicResult_t
 
 int declined = 0;               // a test's: the status of every heuristic
 
-template <class T> T *known(void *p, uint32_t kind) { return p && *(uint32_t *)p == kind ? (T *)p : nullptr; }
+template <class T> T *known(void *p, uint32_t kind) {
+    return p && *(uint32_t *)p == kind ? (T *)p : nullptr;
+}
 
 // A field that an attribute sets or gets; `bytes` is its size in the interface.
 struct Field {
@@ -76,18 +88,21 @@ int get(const Field *fields, size_t n, int attribute, void *value, size_t bytes,
         }
     return INVALID_VALUE;
 }
-#define MATMUL_FIELDS(d) \
-    const Field fields[] = {{0, &d->compute, 4}, {1, &d->scale, 4}, {2, &d->pointers, 4}, {3, &d->ta, 4}, \
-                            {4, &d->tb, 4}, {7, &d->epilogue, 4}, {8, &d->bias, 8}, {10, &d->bias_stride, 8}, \
-                            {11, &d->aux, 8}, {12, &d->aux_lead, 8}, {13, &d->aux_stride, 8}, {15, &d->multiprocessors, 4}, \
-                            {25, &d->fast, 1}, {22, &d->aux_type, 4}, \
-                            {26, &d->bias_type, 4}}
-#define LAYOUT_FIELDS(d) \
-    const Field fields[] = {{0, &d->type, 4}, {1, &d->order, 4}, {2, &d->rows, 8}, {3, &d->columns, 8}, \
-                            {4, &d->lead, 8}, {5, &d->batch, 4}, {6, &d->stride, 8}}
-#define PREFERENCE_FIELDS(d) \
-    const Field fields[] = {{0, &d->search, 4}, {1, &d->workspace, 8}, {3, &d->reductions, 4}, \
-                            {5, &d->alignment[0], 4}, {6, &d->alignment[1], 4}, {7, &d->alignment[2], 4}, \
+#define MATMUL_FIELDS(d)                                                               \
+    const Field fields[] = {                                                           \
+        {0, &d->compute, 4},   {1, &d->scale, 4},        {2, &d->pointers, 4},         \
+        {3, &d->ta, 4},        {4, &d->tb, 4},           {7, &d->epilogue, 4},         \
+        {8, &d->bias, 8},      {10, &d->bias_stride, 8}, {11, &d->aux, 8},             \
+        {12, &d->aux_lead, 8}, {13, &d->aux_stride, 8},  {15, &d->multiprocessors, 4}, \
+        {25, &d->fast, 1},     {22, &d->aux_type, 4},    {26, &d->bias_type, 4}}
+#define LAYOUT_FIELDS(d)                                                               \
+    const Field fields[] = {{0, &d->type, 4},    {1, &d->order, 4}, {2, &d->rows, 8},  \
+                            {3, &d->columns, 8}, {4, &d->lead, 8},  {5, &d->batch, 4}, \
+                            {6, &d->stride, 8}}
+#define PREFERENCE_FIELDS(d)                                                    \
+    const Field fields[] = {{0, &d->search, 4},       {1, &d->workspace, 8},    \
+                            {3, &d->reductions, 4},   {5, &d->alignment[0], 4}, \
+                            {6, &d->alignment[1], 4}, {7, &d->alignment[2], 4}, \
                             {8, &d->alignment[3], 4}}
 #define COUNT(fields) (sizeof(fields) / sizeof(fields[0]))
 
@@ -106,7 +121,8 @@ Operand operand(const void *data, const Layout &l) {
 }
 
 // The product that descriptors ask for, without data; a status.
-int describe(const Matmul &d, const Layout &a, const Layout &b, const Layout &c, const Layout &out, Product *p) {
+int describe(const Matmul &d, const Layout &a, const Layout &b, const Layout &c, const Layout &out,
+             Product *p) {
     if (d.ta < 0 || d.ta > 2 || d.tb < 0 || d.tb > 2) return INVALID_VALUE;
     p->name = "cublasLtMatmul";
     p->m = (int64_t)out.rows;
@@ -114,8 +130,10 @@ int describe(const Matmul &d, const Layout &a, const Layout &b, const Layout &c,
     p->k = (int64_t)(d.ta ? a.rows : a.columns);
     p->batch = out.batch;
     p->compute = d.compute;
-    if ((int64_t)(d.ta ? a.columns : a.rows) != p->m || (int64_t)(d.tb ? b.columns : b.rows) != p->k ||
-        (int64_t)(d.tb ? b.rows : b.columns) != p->n || c.rows != out.rows || c.columns != out.columns)
+    if ((int64_t)(d.ta ? a.columns : a.rows) != p->m ||
+        (int64_t)(d.tb ? b.columns : b.rows) != p->k ||
+        (int64_t)(d.tb ? b.rows : b.columns) != p->n || c.rows != out.rows ||
+        c.columns != out.columns)
         return INVALID_VALUE;
     for (const Layout *l : {&a, &b, &c, &out}) {
         if (l->lead < (int64_t)l->rows || l->batch < 1) return INVALID_VALUE;
@@ -181,7 +199,9 @@ API void standin_decline(int status) { declined = status; }
 
 API size_t cublasLtGetVersion() { return 130000; }
 API size_t cublasLtGetCudartVersion() { return 13000; }
-API const char *cublasLtGetStatusName(int status) { return status ? "CUBLAS_STATUS_ERROR" : "CUBLAS_STATUS_SUCCESS"; }
+API const char *cublasLtGetStatusName(int status) {
+    return status ? "CUBLAS_STATUS_ERROR" : "CUBLAS_STATUS_SUCCESS";
+}
 API const char *cublasLtGetStatusString(int status) { return cublasLtGetStatusName(status); }
 API int cublasLtCreate(void **out) {
     void *context = nullptr;
@@ -203,14 +223,16 @@ API int cublasLtMatmulDescSetAttribute(void *p, int attribute, const void *value
     MATMUL_FIELDS(d);
     return set(fields, COUNT(fields), attribute, value, bytes);
 }
-API int cublasLtMatmulDescGetAttribute(void *p, int attribute, void *value, size_t bytes, size_t *written) {
+API int cublasLtMatmulDescGetAttribute(void *p, int attribute, void *value, size_t bytes,
+                                       size_t *written) {
     Matmul *d = known<Matmul>(p, MATMUL);
     if (!d) return INVALID_VALUE;
     MATMUL_FIELDS(d);
     return get(fields, COUNT(fields), attribute, value, bytes, written);
 }
 
-API int cublasLtMatrixLayoutCreate(void **out, int type, uint64_t rows, uint64_t columns, int64_t lead) {
+API int cublasLtMatrixLayoutCreate(void **out, int type, uint64_t rows, uint64_t columns,
+                                   int64_t lead) {
     Layout l;
     l.type = type;
     l.rows = rows;
@@ -225,7 +247,8 @@ API int cublasLtMatrixLayoutSetAttribute(void *p, int attribute, const void *val
     LAYOUT_FIELDS(d);
     return set(fields, COUNT(fields), attribute, value, bytes);
 }
-API int cublasLtMatrixLayoutGetAttribute(void *p, int attribute, void *value, size_t bytes, size_t *written) {
+API int cublasLtMatrixLayoutGetAttribute(void *p, int attribute, void *value, size_t bytes,
+                                         size_t *written) {
     Layout *d = known<Layout>(p, LAYOUT);
     if (!d) return INVALID_VALUE;
     LAYOUT_FIELDS(d);
@@ -234,21 +257,24 @@ API int cublasLtMatrixLayoutGetAttribute(void *p, int attribute, void *value, si
 
 API int cublasLtMatmulPreferenceCreate(void **out) { return create(out, Preference()); }
 API int cublasLtMatmulPreferenceDestroy(void *p) { return destroy<Preference>(p, PREFERENCE); }
-API int cublasLtMatmulPreferenceSetAttribute(void *p, int attribute, const void *value, size_t bytes) {
+API int cublasLtMatmulPreferenceSetAttribute(void *p, int attribute, const void *value,
+                                             size_t bytes) {
     Preference *d = known<Preference>(p, PREFERENCE);
     if (!d) return INVALID_VALUE;
     PREFERENCE_FIELDS(d);
     return set(fields, COUNT(fields), attribute, value, bytes);
 }
 
-API int cublasLtMatmulAlgoGetHeuristic(void *handle, void *matmul, void *a, void *b, void *c, void *out,
-                                       void *preference, int wanted, Heuristic *results, int *found) {
+API int cublasLtMatmulAlgoGetHeuristic(void *handle, void *matmul, void *a, void *b, void *c,
+                                       void *out, void *preference, int wanted, Heuristic *results,
+                                       int *found) {
     if (!known<Handle>(handle, HANDLE)) return NOT_INITIALIZED;
     const Matmul *d = known<Matmul>(matmul, MATMUL);
-    const Layout *la = known<Layout>(a, LAYOUT), *lb = known<Layout>(b, LAYOUT), *lc = known<Layout>(c, LAYOUT),
-                 *lo = known<Layout>(out, LAYOUT);
+    const Layout *la = known<Layout>(a, LAYOUT), *lb = known<Layout>(b, LAYOUT),
+                 *lc = known<Layout>(c, LAYOUT), *lo = known<Layout>(out, LAYOUT);
     const Preference *wish = known<Preference>(preference, PREFERENCE);
-    if (!d || !la || !lb || !lc || !lo || !wish || wanted < 1 || !results || !found) return INVALID_VALUE;
+    if (!d || !la || !lb || !lc || !lo || !wish || wanted < 1 || !results || !found)
+        return INVALID_VALUE;
     Product p = {};
     *found = 0;
     report.heuristics++;
@@ -265,9 +291,10 @@ API int cublasLtMatmulAlgoGetHeuristic(void *handle, void *matmul, void *a, void
     return SUCCESS;
 }
 
-API int cublasLtMatmul(void *handle, void *matmul, const void *alpha, const void *a, void *layout_a, const void *b,
-                       void *layout_b, const void *beta, const void *c, void *layout_c, void *out, void *layout_out,
-                       const Algorithm *algorithm, void *workspace, size_t workspace_bytes, void *stream) {
+API int cublasLtMatmul(void *handle, void *matmul, const void *alpha, const void *a, void *layout_a,
+                       const void *b, void *layout_b, const void *beta, const void *c,
+                       void *layout_c, void *out, void *layout_out, const Algorithm *algorithm,
+                       void *workspace, size_t workspace_bytes, void *stream) {
     if (!known<Handle>(handle, HANDLE)) return NOT_INITIALIZED;
     const Matmul *d = known<Matmul>(matmul, MATMUL);
     const Layout *la = known<Layout>(layout_a, LAYOUT), *lb = known<Layout>(layout_b, LAYOUT),
@@ -275,10 +302,11 @@ API int cublasLtMatmul(void *handle, void *matmul, const void *alpha, const void
     if (!d || !la || !lb || !lc || !lo || !alpha || !beta || !a || !b || !out) return INVALID_VALUE;
     if (algorithm) {
         const uint64_t *need = algorithm->data;
-        if (need[0] != MATMUL || need[5] > workspace_bytes || (need[5] && (!workspace || !aligned(workspace, 256))))
+        if (need[0] != MATMUL || need[5] > workspace_bytes ||
+            (need[5] && (!workspace || !aligned(workspace, 256))))
             return INVALID_VALUE;
-        if (!aligned(a, need[1]) || !aligned(b, need[2]) || !aligned(c, need[3]) || !aligned(out, need[4]) ||
-            (need[6] && !aligned(d->bias, need[6])))
+        if (!aligned(a, need[1]) || !aligned(b, need[2]) || !aligned(c, need[3]) ||
+            !aligned(out, need[4]) || (need[6] && !aligned(d->bias, need[6])))
             return INVALID_VALUE;
     }
     Product p = {};

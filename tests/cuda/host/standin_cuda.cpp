@@ -1,9 +1,11 @@
-// Initialisation, devices, primary contexts, names of errors, the look-up of functions, and what only tests call.
+// Initialisation, devices, primary contexts, names of errors, the look-up of functions, and what
+// only tests call.
 //
-// Read at the first cuInit: PTCORE_STANDIN_DEVICES (2), PTCORE_STANDIN_MEMORY (bytes per device, 4 GiB),
-// PTCORE_STANDIN_SEED (0), PTCORE_STANDIN_STREAMS (lazy | eager), PTCORE_STANDIN_PROTECT (1),
-// PTCORE_STANDIN_JUNK (the byte that fills new memory, 255), PTCORE_STANDIN_TIME (CPU seconds a kernel may run, 60).
-// Read when asked: PTCORE_STANDIN_VERSION (of the driver, 13000), PTCORE_STANDIN_CAPABILITY (of the devices, 90).
+// Read at the first cuInit: PTCORE_STANDIN_DEVICES (2), PTCORE_STANDIN_MEMORY (bytes per device, 4
+// GiB), PTCORE_STANDIN_SEED (0), PTCORE_STANDIN_STREAMS (lazy | eager), PTCORE_STANDIN_PROTECT (1),
+// PTCORE_STANDIN_JUNK (the byte that fills new memory, 255), PTCORE_STANDIN_TIME (CPU seconds a
+// kernel may run, 60). Read when asked: PTCORE_STANDIN_VERSION (of the driver, 13000),
+// PTCORE_STANDIN_CAPABILITY (of the devices, 90).
 #include "standin.hpp"
 
 #include <algorithm>
@@ -29,7 +31,8 @@ long setting(const char *name, long otherwise) {
 void initialise() {
     State &s = *state;
     if (s.initialised) return;
-    s.devices = (int)std::max(0L, std::min((long)MOST_DEVICES, setting("PTCORE_STANDIN_DEVICES", 2)));
+    s.devices =
+        (int)std::max(0L, std::min((long)MOST_DEVICES, setting("PTCORE_STANDIN_DEVICES", 2)));
     const char *streams = getenv("PTCORE_STANDIN_STREAMS");
     s.lazy = !(streams && !strcmp(streams, "eager"));
     s.protect = setting("PTCORE_STANDIN_PROTECT", 1) != 0;
@@ -88,7 +91,7 @@ Call::Call(const char *name, Needs needs) : status(OK), lock(state->lock) {
     else status = context->failed;
 }
 
-// ---------------------------------------------------------------------------------------------- devices
+// ----------------------------------------------------------------------------------------- devices
 
 STANDIN_API int cuInit(unsigned flags) {
     STANDIN_CALL("cuInit", NOTHING);
@@ -143,7 +146,8 @@ STANDIN_API int cuDeviceGetPCIBusId(char *text, int n, int index) {
 STANDIN_API int cuDeviceGetByPCIBusId(int *device, const char *text) {
     STANDIN_CALL("cuDeviceGetByPCIBusId", INITIALISED);
     unsigned domain, bus = 0;
-    if (sscanf(text, "%x:%x", &domain, &bus) != 2 || bus < 1 || (int)bus > state->devices) return INVALID_DEVICE;
+    if (sscanf(text, "%x:%x", &domain, &bus) != 2 || bus < 1 || (int)bus > state->devices)
+        return INVALID_DEVICE;
     *device = (int)bus - 1;
     return OK;
 }
@@ -157,13 +161,18 @@ STANDIN_API int cuDeviceComputeCapability(int *major, int *minor, int index) {
 STANDIN_API int cuDeviceGetAttribute(int *value, int attribute, int index) {
     DEVICE_CALL("cuDeviceGetAttribute", index);
     if (!value) return INVALID_VALUE;
-    static const std::map<int, int> values = {      // as an H100 answers
-        {1, 1024}, {2, 1024}, {3, 1024}, {4, 64}, {5, 0x7fffffff}, {6, 65535}, {7, 65535}, {8, 49152}, {9, 65536},
-        {10, 32}, {11, 0x7fffffff}, {12, 65536}, {13, 1980000}, {14, 512}, {15, 1}, {16, 132}, {17, 0}, {18, 0},
-        {19, 1}, {20, 0}, {31, 1}, {32, 1}, {34, 0}, {35, 0}, {36, 2619000}, {37, 5120}, {38, 52428800}, {39, 2048},
-        {40, 3}, {41, 1}, {50, 0}, {51, 32}, {78, 1}, {79, 1}, {80, 1}, {81, 233472}, {82, 65536},
-        {83, 0}, {84, 0}, {86, 0}, {87, 2}, {88, 0}, {89, 0}, {90, 1}, {91, 1}, {95, 1}, {97, 232448}, {99, 1},
-        {100, 0}, {102, 0}, {106, 32}, {108, 32768000}, {111, 1024}, {113, 1}, {115, 1}, {120, 1}};
+    static const std::map<int, int> values = {
+        // as an H100 answers
+        {1, 1024},     {2, 1024},  {3, 1024},      {4, 64},         {5, 0x7fffffff},  {6, 65535},
+        {7, 65535},    {8, 49152}, {9, 65536},     {10, 32},        {11, 0x7fffffff}, {12, 65536},
+        {13, 1980000}, {14, 512},  {15, 1},        {16, 132},       {17, 0},          {18, 0},
+        {19, 1},       {20, 0},    {31, 1},        {32, 1},         {34, 0},          {35, 0},
+        {36, 2619000}, {37, 5120}, {38, 52428800}, {39, 2048},      {40, 3},          {41, 1},
+        {50, 0},       {51, 32},   {78, 1},        {79, 1},         {80, 1},          {81, 233472},
+        {82, 65536},   {83, 0},    {84, 0},        {86, 0},         {87, 2},          {88, 0},
+        {89, 0},       {90, 1},    {91, 1},        {95, 1},         {97, 232448},     {99, 1},
+        {100, 0},      {102, 0},   {106, 32},      {108, 32768000}, {111, 1024},      {113, 1},
+        {115, 1},      {120, 1}};
     if (attribute == 33) {
         *value = index + 1;
         return OK;
@@ -198,7 +207,9 @@ STANDIN_API int cuDeviceGetDefaultMemPool(void **pool, int index) {
     *pool = &state->device[index];
     return OK;
 }
-STANDIN_API int cuDeviceGetMemPool(void **pool, int index) { return cuDeviceGetDefaultMemPool(pool, index); }
+STANDIN_API int cuDeviceGetMemPool(void **pool, int index) {
+    return cuDeviceGetDefaultMemPool(pool, index);
+}
 STANDIN_API int cuDeviceSetMemPool(int index, void *) {
     DEVICE_CALL("cuDeviceSetMemPool", index);
     return OK;
@@ -212,7 +223,7 @@ STANDIN_API int cuMemPoolGetAttribute(void *pool, int attribute, void *value) {
 }
 STANDIN_API int cuMemPoolTrimTo(void *, size_t) { return OK; }
 
-// ---------------------------------------------------------------------------------------------- contexts
+// ---------------------------------------------------------------------------------------- contexts
 
 namespace {
 
@@ -258,7 +269,8 @@ STANDIN_API int cuDevicePrimaryCtxSetFlags_v2(int index, unsigned flags) {
 namespace {
 bool known(void *context) {
     for (int i = 0; i < state->devices; i++)
-        if (context == &state->device[i].context && state->device[i].context.references) return true;
+        if (context == &state->device[i].context && state->device[i].context.references)
+            return true;
     return false;
 }
 }  // namespace
@@ -341,7 +353,7 @@ STANDIN_API int cuCtxDisablePeerAccess(void *peer) {
     return OK;
 }
 
-// ---------------------------------------------------------------------------------------------- errors and look-up
+// ------------------------------------------------------------------------------ errors and look-up
 
 namespace {
 
@@ -359,7 +371,8 @@ const ErrorName ERRORS[] = {
     {101, "CUDA_ERROR_INVALID_DEVICE", "invalid device ordinal"},
     {200, "CUDA_ERROR_INVALID_IMAGE", "device kernel image is invalid"},
     {201, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context"},
-    {209, "CUDA_ERROR_NO_BINARY_FOR_GPU", "no kernel image is available for execution on the device"},
+    {209, "CUDA_ERROR_NO_BINARY_FOR_GPU",
+     "no kernel image is available for execution on the device"},
     {301, "CUDA_ERROR_FILE_NOT_FOUND", "file not found"},
     {400, "CUDA_ERROR_INVALID_HANDLE", "invalid resource handle"},
     {401, "CUDA_ERROR_ILLEGAL_STATE", "the operation cannot be performed in the present state"},
@@ -372,13 +385,16 @@ const ErrorName ERRORS[] = {
     {705, "CUDA_ERROR_PEER_ACCESS_NOT_ENABLED", "peer access has not been enabled"},
     {709, "CUDA_ERROR_CONTEXT_IS_DESTROYED", "context is destroyed"},
     {710, "CUDA_ERROR_ASSERT", "device-side assert triggered"},
-    {712, "CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED", "part or all of the requested memory range is already mapped"},
-    {713, "CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED", "pointer does not correspond to a registered memory region"},
+    {712, "CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED",
+     "part or all of the requested memory range is already mapped"},
+    {713, "CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED",
+     "pointer does not correspond to a registered memory region"},
     {716, "CUDA_ERROR_MISALIGNED_ADDRESS", "misaligned address"},
     {719, "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"},
     {800, "CUDA_ERROR_NOT_PERMITTED", "operation not permitted"},
     {801, "CUDA_ERROR_NOT_SUPPORTED", "operation not supported"},
-    {900, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED", "operation not permitted when stream is capturing"},
+    {900, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED",
+     "operation not permitted when stream is capturing"},
     {999, "CUDA_ERROR_UNKNOWN", "unknown error"},
 };
 
@@ -402,12 +418,14 @@ STANDIN_API int cuGetErrorString(int code, const char **text) {
 }
 
 // The newest form of a function that there is: name_v4 ... name_v2, name.
-STANDIN_API int cuGetProcAddress_v2(const char *name, void **function, int, uint64_t flags, int *found) {
+STANDIN_API int cuGetProcAddress_v2(const char *name, void **function, int, uint64_t flags,
+                                    int *found) {
     if (flags & 2) default_stream_of_thread = true;
     static void *self;
     if (!self) {
         Dl_info info;
-        if (dladdr((void *)&cuGetProcAddress_v2, &info)) self = dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD);
+        if (dladdr((void *)&cuGetProcAddress_v2, &info))
+            self = dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD);
         if (!self) self = RTLD_DEFAULT;
     }
     *function = nullptr;
@@ -420,7 +438,7 @@ STANDIN_API int cuGetProcAddress_v2(const char *name, void **function, int, uint
 STANDIN_API int cuProfilerStart() { return OK; }
 STANDIN_API int cuProfilerStop() { return OK; }
 
-// ---------------------------------------------------------------------------------------------- for tests
+// --------------------------------------------------------------------------------------- for tests
 
 STANDIN_API void standin_seed(uint64_t n) {
     std::lock_guard<std::mutex> lock(state->lock);
@@ -455,7 +473,8 @@ STANDIN_API uint64_t standin_launched(const char *name) {
     return found == state->launched.end() ? 0 : found->second;
 }
 
-// How many blocks the largest launch of a kernel had since the last call for it, executed or not; 0: there was none.
+// How many blocks the largest launch of a kernel had since the last call for it, executed or not;
+// 0: there was none.
 STANDIN_API uint64_t standin_blocks(const char *name) {
     std::lock_guard<std::mutex> lock(state->lock);
     auto found = state->blocks.find(name);
@@ -482,7 +501,9 @@ STANDIN_API void standin_fail_after(const char *function, int skip, int code) {
     state->faults[function] = {skip, code};
     state->any_fault = true;
 }
-STANDIN_API void standin_fail_next(const char *function, int code) { standin_fail_after(function, 0, code); }
+STANDIN_API void standin_fail_next(const char *function, int code) {
+    standin_fail_after(function, 0, code);
+}
 
 STANDIN_API void standin_eager(int eager) {
     std::lock_guard<std::mutex> lock(state->lock);
@@ -495,7 +516,8 @@ STANDIN_API void standin_random(int random) {
     state->random = random != 0;
 }
 
-// While idle, launches are checked and counted and that is all: what is left of an op's time is the library's own.
+// While idle, launches are checked and counted and that is all: what is left of an op's time is the
+// library's own.
 STANDIN_API void standin_idle(int idle) {
     std::lock_guard<std::mutex> lock(state->lock);
     state->idle = idle != 0;
@@ -523,7 +545,8 @@ STANDIN_API const char *standin_last_failure() {
     return text.c_str();
 }
 
-// Forgets failures, injected faults and counters; memory, streams and libraries stay, queued work is dropped.
+// Forgets failures, injected faults and counters; memory, streams and libraries stay, queued work
+// is dropped.
 STANDIN_API void standin_clear() {
     std::lock_guard<std::mutex> lock(state->lock);
     reset_streams(nullptr);

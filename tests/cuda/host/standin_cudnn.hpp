@@ -15,7 +15,8 @@ namespace standin_cudnn {
 enum { SUCCESS = 0, BAD_PARAM = 2000, NOT_SUPPORTED = 3000, FAILED = 5000 };
 enum { FLOAT = 0, DOUBLE = 1, HALF = 2, BFLOAT16 = 9 };
 enum { WORKSPACE = 64 };
-typedef int (*Enqueue)(void *stream, const char *name, void (*f)(void *), void *argument, void (*release)(void *));
+typedef int (*Enqueue)(void *stream, const char *name, void (*f)(void *), void *argument,
+                       void (*release)(void *));
 
 struct Handle { void *stream = nullptr; bool set = false; };
 
@@ -46,8 +47,11 @@ inline void put(void *p, int64_t i, int type, double v) {
 
 // run(*work) as a kernel would run, on the handle's stream.
 template <class Work, void (*RUN)(const Work &)> int queued(const Handle &h, const Work &work) {
-    return enqueue() && !enqueue()(h.stream, "cudnn", [](void *p) { RUN(*(Work *)p); }, new Work(work),
-                                   [](void *p) { delete (Work *)p; }) ? SUCCESS : FAILED;
+    return enqueue() && !enqueue()(
+                            h.stream, "cudnn", [](void *p) { RUN(*(Work *)p); }, new Work(work),
+                            [](void *p) { delete (Work *)p; })
+               ? SUCCESS
+               : FAILED;
 }
 
 // Launched so far, heuristics asked, whether they find nothing.

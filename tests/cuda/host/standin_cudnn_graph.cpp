@@ -1,7 +1,9 @@
-// The stand-in cuDNN's graphs: attention and its gradients as one operation each, by their definition, in double.
+// The stand-in cuDNN's graphs: attention and its gradients as one operation each, by their
+// definition, in double.
 //
-// What cuDNN demands is asked for: attributes of their types, set before a descriptor is finalized and complete then,
-// tensors of sizes that fit, a plan from what the heuristics proposed, a pointer for each tensor that is not virtual.
+// What cuDNN demands is asked for: attributes of their types, set before a descriptor is finalized
+// and complete then, tensors of sizes that fit, a plan from what the heuristics proposed, a pointer
+// for each tensor that is not virtual.
 #include <map>
 
 #include "standin_cudnn.hpp"
@@ -10,32 +12,60 @@ using namespace standin_cudnn;
 
 namespace {
 
-enum { ENGINE = 2, CONFIG = 3, HEURISTICS = 4, PLAN = 5, GRAPH = 15, PACK = 16, TENSOR = 17, FORWARD = 41, BACKWARD = 43,
-       BAND = 44 };
-enum { AS_HANDLE = 0, AS_TYPE = 1, AS_BOOL = 2, AS_INT64 = 3, AS_POINTER = 6, AS_HEURISTIC = 8, AS_NOTE = 11,
-       AS_COMPARISON = 14, AS_DESCRIPTOR = 15 };
+enum {
+    ENGINE = 2,
+    CONFIG = 3,
+    HEURISTICS = 4,
+    PLAN = 5,
+    GRAPH = 15,
+    PACK = 16,
+    TENSOR = 17,
+    FORWARD = 41,
+    BACKWARD = 43,
+    BAND = 44
+};
+enum {
+    AS_HANDLE = 0,
+    AS_TYPE = 1,
+    AS_BOOL = 2,
+    AS_INT64 = 3,
+    AS_POINTER = 6,
+    AS_HEURISTIC = 8,
+    AS_NOTE = 11,
+    AS_COMPARISON = 14,
+    AS_DESCRIPTOR = 15
+};
 
 struct Attribute {
     int kind, name, type;
     int64_t least;                      // how many at least; 0: may be left out
 };
 const Attribute ATTRIBUTES[] = {
-    {HEURISTICS, 200, AS_HEURISTIC, 1}, {HEURISTICS, 201, AS_DESCRIPTOR, 1}, {PLAN, 400, AS_HANDLE, 1},
-    {PLAN, 401, AS_DESCRIPTOR, 1}, {GRAPH, 800, AS_HANDLE, 0}, {GRAPH, 801, AS_DESCRIPTOR, 1}, {TENSOR, 900, AS_INT64, 1},
-    {TENSOR, 901, AS_TYPE, 1}, {TENSOR, 902, AS_INT64, 4}, {TENSOR, 903, AS_INT64, 4}, {TENSOR, 906, AS_INT64, 1},
-    {TENSOR, 907, AS_BOOL, 0}, {TENSOR, 908, AS_BOOL, 0}, {PACK, 1000, AS_INT64, 1}, {PACK, 1001, AS_POINTER, 1},
-    {PACK, 1003, AS_POINTER, 1}, {FORWARD, 2800, AS_DESCRIPTOR, 1}, {FORWARD, 2801, AS_DESCRIPTOR, 1},
-    {FORWARD, 2802, AS_DESCRIPTOR, 1}, {FORWARD, 2803, AS_DESCRIPTOR, 1}, {FORWARD, 2804, AS_DESCRIPTOR, 0},
-    {FORWARD, 2805, AS_DESCRIPTOR, 0}, {FORWARD, 2811, AS_DESCRIPTOR, 0}, {FORWARD, 2812, AS_INT64, 0},
-    {FORWARD, 2813, AS_INT64, 0}, {BACKWARD, 2851, AS_DESCRIPTOR, 1}, {BACKWARD, 2852, AS_DESCRIPTOR, 1},
-    {BACKWARD, 2853, AS_DESCRIPTOR, 1}, {BACKWARD, 2854, AS_DESCRIPTOR, 1}, {BACKWARD, 2855, AS_DESCRIPTOR, 1},
-    {BACKWARD, 2856, AS_DESCRIPTOR, 0}, {BACKWARD, 2859, AS_DESCRIPTOR, 1}, {BACKWARD, 2860, AS_DESCRIPTOR, 1},
-    {BACKWARD, 2861, AS_DESCRIPTOR, 1}, {BACKWARD, 2862, AS_DESCRIPTOR, 1}, {BACKWARD, 2867, AS_DESCRIPTOR, 0},
-    {BACKWARD, 2868, AS_INT64, 0}, {BACKWARD, 2869, AS_INT64, 0}, {BAND, 3000, AS_DESCRIPTOR, 1},
-    {BAND, 3005, AS_DESCRIPTOR, 1}, {BAND, 3006, AS_DESCRIPTOR, 1}, {BAND, 3007, AS_COMPARISON, 1}};
+    {HEURISTICS, 200, AS_HEURISTIC, 1}, {HEURISTICS, 201, AS_DESCRIPTOR, 1},
+    {PLAN, 400, AS_HANDLE, 1},          {PLAN, 401, AS_DESCRIPTOR, 1},
+    {GRAPH, 800, AS_HANDLE, 0},         {GRAPH, 801, AS_DESCRIPTOR, 1},
+    {TENSOR, 900, AS_INT64, 1},         {TENSOR, 901, AS_TYPE, 1},
+    {TENSOR, 902, AS_INT64, 4},         {TENSOR, 903, AS_INT64, 4},
+    {TENSOR, 906, AS_INT64, 1},         {TENSOR, 907, AS_BOOL, 0},
+    {TENSOR, 908, AS_BOOL, 0},          {PACK, 1000, AS_INT64, 1},
+    {PACK, 1001, AS_POINTER, 1},        {PACK, 1003, AS_POINTER, 1},
+    {FORWARD, 2800, AS_DESCRIPTOR, 1},  {FORWARD, 2801, AS_DESCRIPTOR, 1},
+    {FORWARD, 2802, AS_DESCRIPTOR, 1},  {FORWARD, 2803, AS_DESCRIPTOR, 1},
+    {FORWARD, 2804, AS_DESCRIPTOR, 0},  {FORWARD, 2805, AS_DESCRIPTOR, 0},
+    {FORWARD, 2811, AS_DESCRIPTOR, 0},  {FORWARD, 2812, AS_INT64, 0},
+    {FORWARD, 2813, AS_INT64, 0},       {BACKWARD, 2851, AS_DESCRIPTOR, 1},
+    {BACKWARD, 2852, AS_DESCRIPTOR, 1}, {BACKWARD, 2853, AS_DESCRIPTOR, 1},
+    {BACKWARD, 2854, AS_DESCRIPTOR, 1}, {BACKWARD, 2855, AS_DESCRIPTOR, 1},
+    {BACKWARD, 2856, AS_DESCRIPTOR, 0}, {BACKWARD, 2859, AS_DESCRIPTOR, 1},
+    {BACKWARD, 2860, AS_DESCRIPTOR, 1}, {BACKWARD, 2861, AS_DESCRIPTOR, 1},
+    {BACKWARD, 2862, AS_DESCRIPTOR, 1}, {BACKWARD, 2867, AS_DESCRIPTOR, 0},
+    {BACKWARD, 2868, AS_INT64, 0},      {BACKWARD, 2869, AS_INT64, 0},
+    {BAND, 3000, AS_DESCRIPTOR, 1},     {BAND, 3005, AS_DESCRIPTOR, 1},
+    {BAND, 3006, AS_DESCRIPTOR, 1},     {BAND, 3007, AS_COMPARISON, 1}};
 
 int64_t bytes_of(int type) {
-    const bool wide = type == AS_INT64 || type == AS_HANDLE || type == AS_POINTER || type == AS_DESCRIPTOR;
+    const bool wide =
+        type == AS_INT64 || type == AS_HANDLE || type == AS_POINTER || type == AS_DESCRIPTOR;
     return type == AS_BOOL ? 1 : wide ? 8 : 4;
 }
 
@@ -65,48 +95,63 @@ struct Tensor {
         return get(data, a * strides[0] + b * strides[1] + c * strides[2] + d * strides[3], type);
     }
     void set(int64_t a, int64_t b, int64_t c, int64_t d, double x) const {
-        put(const_cast<void *>(data), a * strides[0] + b * strides[1] + c * strides[2] + d * strides[3], type, x);
+        put(const_cast<void *>(data),
+            a * strides[0] + b * strides[1] + c * strides[2] + d * strides[3], type, x);
     }
 };
 Tensor tensor_of(const Descriptor &d) {
     Tensor t;
     t.type = d.at<int>(901);
-    for (int i = 0; i < 4; i++) t.sizes[i] = d.at<int64_t>(902, i), t.strides[i] = d.at<int64_t>(903, i);
+    for (int i = 0; i < 4; i++)
+        t.sizes[i] = d.at<int64_t>(902, i), t.strides[i] = d.at<int64_t>(903, i);
     return t;
 }
 bool has_sizes(const Descriptor &d, int64_t a, int64_t b, int64_t c, int64_t e, int type) {
     const Tensor t = tensor_of(d);
-    return t.sizes[0] == a && t.sizes[1] == b && t.sizes[2] == c && t.sizes[3] == e && t.type == type;
+    return t.sizes[0] == a && t.sizes[1] == b && t.sizes[2] == c && t.sizes[3] == e &&
+           t.type == type;
 }
 
-// The mask's graph: of one operation that begins at the tensor with the one number and ends at that with the other.
+// The mask's graph: of one operation that begins at the tensor with the one number and ends at that
+// with the other.
 bool is_mask(const Descriptor &of, int attribute) {
     if (!of.has(attribute)) return true;
     const Descriptor &graph = of.to(attribute);
     if (graph.kind != GRAPH || !graph.final || graph.to(801).kind != BAND) return false;
     if (!of.has(attribute + 1) || !of.has(attribute + 2)) return false;
     const Descriptor &mask = graph.to(801);
-    return mask.to(3000).at<int64_t>(906) == of.at<int64_t>(attribute + 1) && mask.to(3000).has(907) && mask.to(3006).has(907) &&
-           mask.to(3006).at<int64_t>(906) == of.at<int64_t>(attribute + 2) && mask.to(3005).has(908) && mask.at<int>(3007) == 303;
+    return mask.to(3000).at<int64_t>(906) == of.at<int64_t>(attribute + 1) &&
+           mask.to(3000).has(907) && mask.to(3006).has(907) &&
+           mask.to(3006).at<int64_t>(906) == of.at<int64_t>(attribute + 2) &&
+           mask.to(3005).has(908) && mask.at<int>(3007) == 303;
 }
 
 bool fits(const Descriptor &d) {
     for (const auto &v : d.values)      // what is told of is finished
         for (const Attribute &a : ATTRIBUTES)
-            if (a.kind == d.kind && a.name == v.first && a.type == AS_DESCRIPTOR && !d.to(a.name).final) return false;
+            if (a.kind == d.kind && a.name == v.first && a.type == AS_DESCRIPTOR &&
+                !d.to(a.name).final)
+                return false;
     if (d.kind != FORWARD && d.kind != BACKWARD) return true;
     const bool back = d.kind == BACKWARD;
     const int q = back ? 2851 : 2800, scale = back ? 2856 : 2805;
-    const Tensor query = tensor_of(d.to(q)), key = tensor_of(d.to(q + 1)), value = tensor_of(d.to(q + 2));
-    const int64_t n = query.sizes[0], h = query.sizes[1], l = query.sizes[2], e = query.sizes[3], held = key.sizes[1];
+    const Tensor query = tensor_of(d.to(q)), key = tensor_of(d.to(q + 1)),
+                 value = tensor_of(d.to(q + 2));
+    const int64_t n = query.sizes[0], h = query.sizes[1], l = query.sizes[2], e = query.sizes[3],
+                  held = key.sizes[1];
     const int64_t s = key.sizes[2], v = value.sizes[3];
     if ((query.type != HALF && query.type != BFLOAT16) || h % held || e % 8 || v % 8) return false;
-    if (!has_sizes(d.to(q + 1), n, held, s, e, query.type) || !has_sizes(d.to(q + 2), n, held, s, v, query.type)) return false;
+    if (!has_sizes(d.to(q + 1), n, held, s, e, query.type) ||
+        !has_sizes(d.to(q + 2), n, held, s, v, query.type))
+        return false;
     if (!has_sizes(d.to(q + 3), n, h, l, v, query.type)) return false;
     if (d.has(q + 4) && !has_sizes(d.to(q + 4), n, h, l, 1, FLOAT)) return false;
-    if (d.has(scale) && (!has_sizes(d.to(scale), 1, 1, 1, 1, FLOAT) || !d.to(scale).has(908))) return false;
-    if (back && (!has_sizes(d.to(2859), n, h, l, e, query.type) || !has_sizes(d.to(2860), n, held, s, e, query.type) ||
-                 !has_sizes(d.to(2861), n, held, s, v, query.type) || !has_sizes(d.to(2862), n, h, l, v, query.type)))
+    if (d.has(scale) && (!has_sizes(d.to(scale), 1, 1, 1, 1, FLOAT) || !d.to(scale).has(908)))
+        return false;
+    if (back && (!has_sizes(d.to(2859), n, h, l, e, query.type) ||
+                 !has_sizes(d.to(2860), n, held, s, e, query.type) ||
+                 !has_sizes(d.to(2861), n, held, s, v, query.type) ||
+                 !has_sizes(d.to(2862), n, h, l, v, query.type)))
         return false;
     return is_mask(d, back ? 2867 : 2811);
 }
@@ -124,14 +169,16 @@ void run(const Work &w) {
     const int64_t e = w.q.sizes[3], v = w.v.sizes[3];
     for (int64_t n = 0; n < w.q.sizes[0]; n++)
         for (int64_t of = 0; of < held; of++) {
-            std::vector<double> gk((size_t)(s * e), 0.0), gv((size_t)(s * v), 0.0), p((size_t)s), gq((size_t)e);
+            std::vector<double> gk((size_t)(s * e), 0.0), gv((size_t)(s * v), 0.0), p((size_t)s),
+                gq((size_t)e);
             for (int64_t h = of * (heads / held); h < (of + 1) * (heads / held); h++)
                 for (int64_t i = 0; i < l; i++) {
                     const int64_t seen = w.causal && i + 1 < s ? i + 1 : s;
                     double top = -HUGE_VAL, sum = 0, delta = 0;
                     for (int64_t j = 0; j < seen; j++) {
                         p[(size_t)j] = 0;
-                        for (int64_t c = 0; c < e; c++) p[(size_t)j] += w.q(n, h, i, c) * w.k(n, of, j, c);
+                        for (int64_t c = 0; c < e; c++)
+                            p[(size_t)j] += w.q(n, h, i, c) * w.k(n, of, j, c);
                         p[(size_t)j] *= w.scale;
                         top = std::fmax(top, p[(size_t)j]);
                     }
@@ -186,7 +233,8 @@ API int cudnnBackendDestroyDescriptor(void *d) { return delete (Descriptor *)d, 
 API int cudnnBackendSetAttribute(void *p, int name, int type, int64_t count, const void *values) {
     Descriptor *const d = (Descriptor *)p;
     for (const Attribute &a : ATTRIBUTES)
-        if (a.kind == d->kind && a.name == name && a.type == type && count >= a.least && count > 0 && values && !d->final) {
+        if (a.kind == d->kind && a.name == name && a.type == type && count >= a.least &&
+            count > 0 && values && !d->final) {
             const char *const bytes = (const char *)values;
             d->values[name] = {count, std::vector<char>(bytes, bytes + count * bytes_of(type))};
             return SUCCESS;
@@ -203,13 +251,15 @@ API int cudnnBackendFinalize(void *p) {
         if (declines) return NOT_SUPPORTED;
     }
     if (d->kind == PLAN) {
-        if (d->to(401).choice == 1) return NOT_SUPPORTED;       // the first that is proposed cannot be built
+        if (d->to(401).choice == 1)
+            return NOT_SUPPORTED;    // the first that is proposed cannot be built
         plans++;
     }
     d->final = true;
     return SUCCESS;
 }
-API int cudnnBackendGetAttribute(const void *p, int name, int type, int64_t wanted, int64_t *count, void *values) {
+API int cudnnBackendGetAttribute(const void *p, int name, int type, int64_t wanted, int64_t *count,
+                                 void *values) {
     const Descriptor *const d = (const Descriptor *)p;
     if (!d->final && d->kind != CONFIG && d->kind != ENGINE) return BAD_PARAM;
     void **const others = (void **)values;
@@ -225,7 +275,8 @@ API int cudnnBackendGetAttribute(const void *p, int name, int type, int64_t want
         ((Descriptor *)others[0])->choice = d->choice, *count = 1;
     } else if (d->kind == ENGINE && name == 1303 && type == AS_NOTE) {
         *count = 2;
-        ((int *)values)[0] = 0, ((int *)values)[1] = d->choice == 2 ? 4 : 2;    // the second does not repeat itself
+        ((int *)values)[0] = 0,
+              ((int *)values)[1] = d->choice == 2 ? 4 : 2;    // the second does not repeat itself
     } else if (d->kind == PLAN && name == 402 && type == AS_INT64 && wanted == 1) {
         *(int64_t *)values = WORKSPACE, *count = 1;
     } else {
@@ -236,10 +287,13 @@ API int cudnnBackendGetAttribute(const void *p, int name, int type, int64_t want
 API int cudnnBackendExecute(void *handle, void *plan_, void *pack_) {
     Handle *const h = (Handle *)handle;
     const Descriptor &plan = *(const Descriptor *)plan_, &pack = *(const Descriptor *)pack_;
-    if (!h || !h->set || plan.kind != PLAN || !plan.final || pack.kind != PACK || !pack.final) return BAD_PARAM;
-    if (pack.values.at(1000).count != pack.values.at(1001).count || plan.at<void *>(400) != handle) return BAD_PARAM;
+    if (!h || !h->set || plan.kind != PLAN || !plan.final || pack.kind != PACK || !pack.final)
+        return BAD_PARAM;
+    if (pack.values.at(1000).count != pack.values.at(1001).count || plan.at<void *>(400) != handle)
+        return BAD_PARAM;
     std::map<int64_t, const void *> data;
-    for (int64_t i = 0; i < pack.values.at(1000).count; i++) data[pack.at<int64_t>(1000, i)] = pack.at<const void *>(1001, i);
+    for (int64_t i = 0; i < pack.values.at(1000).count; i++)
+        data[pack.at<int64_t>(1000, i)] = pack.at<const void *>(1001, i);
     const Descriptor &op = plan.to(401).to(201).to(801);
     const bool back = op.kind == BACKWARD;
     const int q = back ? 2851 : 2800;
@@ -252,7 +306,19 @@ API int cudnnBackendExecute(void *handle, void *plan_, void *pack_) {
         used += t.data != nullptr;
         return t;
     };
-    Work w = {given(q), given(q + 1), given(q + 2), given(q + 3), given(q + 4), {}, {}, {}, {}, 1, op.has(back ? 2867 : 2811), back, nullptr};
+    Work w = {given(q),
+              given(q + 1),
+              given(q + 2),
+              given(q + 3),
+              given(q + 4),
+              {},
+              {},
+              {},
+              {},
+              1,
+              op.has(back ? 2867 : 2811),
+              back,
+              nullptr};
     if (back) w.g = given(2862), w.gq = given(2859), w.gk = given(2860), w.gv = given(2861);
     const Tensor scale = given(back ? 2856 : 2805);
     if (scale.data) w.scale = *(const float *)scale.data;

@@ -1,7 +1,9 @@
-// A stand-in for libcufft: transforms by their definition, in double, queued on the stand-in driver's streams.
+// A stand-in for libcufft: transforms by their definition, in double, queued on the stand-in
+// driver's streams.
 //
-// What cuFFT demands and would not say is asked for: a stream and a work area of the plan's size, addresses that are aligned
-// to complex numbers. The work area is overwritten, and so is what a transform to real numbers reads.
+// What cuFFT demands and would not say is asked for: a stream and a work area of the plan's size,
+// addresses that are aligned to complex numbers. The work area is overwritten, and so is what a
+// transform to real numbers reads.
 #include <algorithm>
 #include <cmath>
 #include <complex>
@@ -16,11 +18,21 @@
 
 namespace {
 
-enum { SUCCESS = 0, INVALID_PLAN = 1, INVALID_VALUE = 4, EXEC_FAILED = 6, SETUP_FAILED = 7, INVALID_SIZE = 8, UNALIGNED = 9,
-       NO_WORKSPACE = 13, NOT_SUPPORTED = 16 };
+enum {
+    SUCCESS = 0,
+    INVALID_PLAN = 1,
+    INVALID_VALUE = 4,
+    EXEC_FAILED = 6,
+    SETUP_FAILED = 7,
+    INVALID_SIZE = 8,
+    UNALIGNED = 9,
+    NO_WORKSPACE = 13,
+    NOT_SUPPORTED = 16
+};
 enum { R_32F = 0, R_64F = 1, C_32F = 4, C_64F = 5 };
 typedef std::complex<double> Z;
-typedef int (*Enqueue)(void *stream, const char *name, void (*f)(void *), void *argument, void (*release)(void *));
+typedef int (*Enqueue)(void *stream, const char *name, void (*f)(void *), void *argument,
+                       void (*release)(void *));
 
 struct Plan {
     bool automatic = true, made = false;
@@ -60,20 +72,26 @@ void along(std::vector<Z> &x, const std::vector<int64_t> &n, size_t dim, int sig
     for (size_t d = dim + 1; d < n.size(); d++) inner *= n[d];
     std::vector<Z> turns((size_t)size), line((size_t)size);
     for (int64_t k = 0; k < size; k++)
-        turns[(size_t)k] = std::polar(1.0, sign * 2 * 3.14159265358979323846 * (double)k / (double)size);
+        turns[(size_t)k] =
+            std::polar(1.0, sign * 2 * 3.14159265358979323846 * (double)k / (double)size);
     for (size_t at = 0; at < x.size(); at++) {
         if ((int64_t)at / inner % size) continue;
         for (int64_t k = 0; k < size; k++) {
             Z sum = 0;
-            for (int64_t j = 0; j < size; j++) sum += x[at + (size_t)(j * inner)] * turns[(size_t)(j * k % size)];
+            for (int64_t j = 0; j < size; j++)
+                sum += x[at + (size_t)(j * inner)] * turns[(size_t)(j * k % size)];
             line[(size_t)k] = sum;
         }
         for (int64_t k = 0; k < size; k++) x[at + (size_t)(k * inner)] = line[(size_t)k];
     }
 }
 
-double real_at(const void *p, int64_t i, bool wide) { return wide ? ((const double *)p)[i] : (double)((const float *)p)[i]; }
-Z complex_at(const void *p, int64_t i, bool wide) { return {real_at(p, 2 * i, wide), real_at(p, 2 * i + 1, wide)}; }
+double real_at(const void *p, int64_t i, bool wide) {
+    return wide ? ((const double *)p)[i] : (double)((const float *)p)[i];
+}
+Z complex_at(const void *p, int64_t i, bool wide) {
+    return {real_at(p, 2 * i, wide), real_at(p, 2 * i + 1, wide)};
+}
 void put(void *p, int64_t i, double v, bool wide) {
     if (wide) ((double *)p)[i] = v;
     else ((float *)p)[i] = (float)v;
@@ -102,7 +120,8 @@ void run(const Queued &q) {
                     step *= d == p.n.size() - 1 ? kept : size;
                 }
                 const Z kept_one = complex_at(q.in, b * from + (there ? place : opposite), wide);
-                const bool real = p.n.size() == 1 && (i == 0 || 2 * i == last);     // its own opposite
+                const bool real =
+                    p.n.size() == 1 && (i == 0 || 2 * i == last);     // its own opposite
                 x[(size_t)i] = real ? kept_one.real() : there ? kept_one : std::conj(kept_one);
             }
         }
@@ -116,7 +135,8 @@ void run(const Queued &q) {
             }
         }
     }
-    if (p.complex_in() && !p.complex_out()) std::memset(q.in, 0xff, (size_t)(p.batch * half) * (wide ? 16 : 8));
+    if (p.complex_in() && !p.complex_out())
+        std::memset(q.in, 0xff, (size_t)(p.batch * half) * (wide ? 16 : 8));
 }
 
 Enqueue enqueue() {
@@ -147,16 +167,18 @@ API int cufftSetAutoAllocation(int handle, int on) {
     p->automatic = on != 0;
     return SUCCESS;
 }
-API int cufftXtMakePlanMany(int handle, int rank, long long *n, long long *in_embed, long long, long long, int in,
-                            long long *out_embed, long long, long long, int out, long long batch, size_t *work, int type) {
+API int cufftXtMakePlanMany(int handle, int rank, long long *n, long long *in_embed, long long,
+                            long long, int in, long long *out_embed, long long, long long, int out,
+                            long long batch, size_t *work, int type) {
     std::lock_guard<std::mutex> guard(lock);
     Plan *p = plan_of(handle);
     if (!p || p->made) return INVALID_PLAN;
     if (!n || !work || rank < 1 || rank > 3 || batch < 1) return INVALID_VALUE;
     if (in_embed || out_embed || p->automatic) return NOT_SUPPORTED;        // here
     const int kind = in >= C_32F ? in : out;
-    const bool pairs = (in == R_32F && out == C_32F) || (in == C_32F && (out == C_32F || out == R_32F)) ||
-                       (in == R_64F && out == C_64F) || (in == C_64F && (out == C_64F || out == R_64F));
+    const bool pairs =
+        (in == R_32F && out == C_32F) || (in == C_32F && (out == C_32F || out == R_32F)) ||
+        (in == R_64F && out == C_64F) || (in == C_64F && (out == C_64F || out == R_64F));
     if (!pairs || type != kind) return NOT_SUPPORTED;
     for (int d = 0; d < rank; d++)
         if (n[d] < 1) return INVALID_SIZE;

@@ -1,8 +1,8 @@
 // Matrix products as plain loops, for the stand-ins of cuBLAS and cuBLASLt.
 //
-// Matrices are column-major; op(A) is m by k, op(B) k by n. Products are summed in float for the 16-bit and 32-bit types and
-// in double for the 64-bit ones, in rising order of k. alpha and beta lie in host memory and are read at the call; beta = 0
-// never reads C.
+// Matrices are column-major; op(A) is m by k, op(B) k by n. Products are summed in float for the
+// 16-bit and 32-bit types and in double for the 64-bit ones, in rising order of k. alpha and beta
+// lie in host memory and are read at the call; beta = 0 never reads C.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -18,15 +18,31 @@
 
 namespace {
 
-enum { SUCCESS = 0, NOT_INITIALIZED = 1, INVALID_VALUE = 7, EXECUTION_FAILED = 13, NOT_SUPPORTED = 15 };
+enum {
+    SUCCESS = 0,
+    NOT_INITIALIZED = 1,
+    INVALID_VALUE = 7,
+    EXECUTION_FAILED = 13,
+    NOT_SUPPORTED = 15
+};
 enum { R_32F = 0, R_64F = 1, R_16F = 2, C_32F = 4, C_64F = 5, R_16BF = 14 };
-enum { COMPUTE_16F = 64, COMPUTE_16F_PEDANTIC = 65, COMPUTE_32F = 68, COMPUTE_64F = 70, COMPUTE_64F_PEDANTIC = 71,
-       COMPUTE_32F_PEDANTIC = 69, COMPUTE_32F_FAST_16F = 74, COMPUTE_32F_FAST_16BF = 75, COMPUTE_32F_FAST_TF32 = 77 };
+enum {
+    COMPUTE_16F = 64,
+    COMPUTE_16F_PEDANTIC = 65,
+    COMPUTE_32F = 68,
+    COMPUTE_64F = 70,
+    COMPUTE_64F_PEDANTIC = 71,
+    COMPUTE_32F_PEDANTIC = 69,
+    COMPUTE_32F_FAST_16F = 74,
+    COMPUTE_32F_FAST_16BF = 75,
+    COMPUTE_32F_FAST_TF32 = 77
+};
 
 // How the handles of both libraries begin: cuBLASLt takes a handle of cuBLAS.
 const uint32_t HANDLE = 0x6c74;
 
-typedef int (*Enqueue)(void *stream, const char *name, void (*f)(void *), void *argument, void (*release)(void *));
+typedef int (*Enqueue)(void *stream, const char *name, void (*f)(void *), void *argument,
+                       void (*release)(void *));
 typedef int (*GetContext)(void **);
 
 struct Driver {
@@ -44,18 +60,21 @@ const Driver &driver() {
     return d;
 }
 
-// One operand: type, leading dimension, whether it is transposed; and where the matrices of a batch are.
+// One operand: type, leading dimension, whether it is transposed; and where the matrices of a batch
+// are.
 struct Operand {
     char *data = nullptr;
     int type = 0;
     int64_t lead = 0, stride = 0;
     void *const *table = nullptr;       // in device memory
     bool transposed = false, conjugate = false;
-    char *at(int64_t i, int64_t item) const { return table ? (char *)table[i] : data + i * stride * item; }
+    char *at(int64_t i, int64_t item) const {
+        return table ? (char *)table[i] : data + i * stride * item;
+    }
 };
 
-// What cuBLASLt does to alpha op(A) op(B) + beta C before it is stored: a bias per row, then an activation, whose
-// argument `aux` keeps.
+// What cuBLASLt does to alpha op(A) op(B) + beta C before it is stored: a bias per row, then an
+// activation, whose argument `aux` keeps.
 struct Epilogue {
     bool relu = false, gelu = false;
     Operand bias, aux;          // their data is NULL where there is none
@@ -86,7 +105,9 @@ template <class T> inline std::complex<T> times(std::complex<T> x, std::complex<
     return {x.real() * y.real() - x.imag() * y.imag(), x.real() * y.imag() + x.imag() * y.real()};
 }
 template <class S> inline void narrow(std::complex<double> x, S *r) { *r = S(x.real()); }
-template <class S> inline void narrow(std::complex<double> x, std::complex<S> *r) { *r = std::complex<S>(x); }
+template <class S> inline void narrow(std::complex<double> x, std::complex<S> *r) {
+    *r = std::complex<S>(x);
+}
 
 // op(X), `rows` by `columns`, into `out` whose columns follow each other.
 template <class T, class S>
@@ -118,10 +139,14 @@ template <class S> S finished(const Epilogue &e, S v, int64_t i, int64_t row, in
         else store((pt::bfloat16 *)p + at, (float)v);
     }
     if (e.relu) v = v > 0 || v != v ? v : 0;
-    if (e.gelu) v = S(0.5) * v * (1 + std::tanh(S(0.7978845608028654) * (v + S(0.044715) * v * v * v)));
+    if (e.gelu)
+        v = S(0.5) * v * (1 + std::tanh(S(0.7978845608028654) * (v + S(0.044715) * v * v * v)));
     return v;
 }
-template <class S> std::complex<S> finished(const Epilogue &, std::complex<S> v, int64_t, int64_t, int64_t) { return v; }
+template <class S> std::complex<S> finished(const Epilogue &, std::complex<S> v, int64_t, int64_t,
+                                            int64_t) {
+    return v;
+}
 
 template <class T, class C, class S> void multiply(const Product &d) {
     std::vector<S> a, b, column((size_t)d.m);
@@ -153,10 +178,14 @@ typedef void (*Run)(const Product &);
 Run run_of(const Product &d) {
     const int t = d.a.type, c = d.c.type;
     switch (d.compute) {
-    case COMPUTE_32F: case COMPUTE_32F_PEDANTIC: case COMPUTE_32F_FAST_16F: case COMPUTE_32F_FAST_16BF:
+    case COMPUTE_32F:
+    case COMPUTE_32F_PEDANTIC:
+    case COMPUTE_32F_FAST_16F:
+    case COMPUTE_32F_FAST_16BF:
     case COMPUTE_32F_FAST_TF32:
         if (t == R_32F && c == R_32F) return multiply<float, float, float>;
-        if (t == C_32F && c == C_32F) return multiply<std::complex<float>, std::complex<float>, std::complex<float>>;
+        if (t == C_32F && c == C_32F)
+            return multiply<std::complex<float>, std::complex<float>, std::complex<float>>;
         if (d.compute != COMPUTE_32F && d.compute != COMPUTE_32F_PEDANTIC) return nullptr;
         if (t == R_16F && c == R_16F) return multiply<pt::half, pt::half, float>;
         if (t == R_16F && c == R_32F) return multiply<pt::half, float, float>;
@@ -179,12 +208,15 @@ std::complex<double> scalar(const void *p, const Product &d) {
     case COMPUTE_64F: case COMPUTE_64F_PEDANTIC:
         return d.c.type == C_64F ? *(const std::complex<double> *)p : *(const double *)p;
     case COMPUTE_16F: case COMPUTE_16F_PEDANTIC: return pt::to_float(*(const pt::half *)p);
-    default: return d.c.type == C_32F ? std::complex<double>(*(const std::complex<float> *)p) : *(const float *)p;
+    default:
+        return d.c.type == C_32F ? std::complex<double>(*(const std::complex<float> *)p)
+                                 : *(const float *)p;
     }
 }
 
-// What tests ask of a library: the compute type of the last product; cuBLAS's math mode or the reduction schemes allowed
-// to cuBLASLt; how often a handle was made, and cuBLASLt's heuristic asked.
+// What tests ask of a library: the compute type of the last product; cuBLAS's math mode or the
+// reduction schemes allowed to cuBLASLt; how often a handle was made, and cuBLASLt's heuristic
+// asked.
 struct Report {
     int compute = -1, precision = -1, handles = 0, heuristics = 0;
 };
@@ -204,7 +236,8 @@ int start(const Product &d, Run run, void *stream) {
         ((Queued *)p)->run(d);
     };
     report.compute = d.compute;
-    return driver().enqueue(stream, d.name, work, new Queued{d, run}, release) ? EXECUTION_FAILED : SUCCESS;
+    return driver().enqueue(stream, d.name, work, new Queued{d, run}, release) ? EXECUTION_FAILED
+                                                                               : SUCCESS;
 }
 
 }  // namespace

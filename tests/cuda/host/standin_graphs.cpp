@@ -1,5 +1,6 @@
-// Graphs: work that streams are given while they capture is kept, and queued anew at each launch, a line for each stream that
-// took part, with the waits between them alone. So a wait that was missing in the capture shows in a launch.
+// Graphs: work that streams are given while they capture is kept, and queued anew at each launch, a
+// line for each stream that took part, with the waits between them alone. So a wait that was
+// missing in the capture shows in a launch.
 #include <cstdio>
 #include <thread>
 
@@ -16,7 +17,7 @@ struct Node {
 
 struct Capture {
     StreamRef origin;
-    int mode;                   // 0: unsafe calls of every thread are refused, 1: of this one, 2: of none
+    int mode;    // 0: unsafe calls of every thread are refused, 1: of this one, 2: of none
     std::thread::id thread;
     bool invalid = false;
     std::vector<StreamRef> lines;
@@ -70,7 +71,8 @@ int keep_wait(const StreamRef &stream, const MarkerRef &marker) {
     if (!c || (stream->capture && stream->capture != c)) return CAPTURE_ISOLATION;
     const int line = line_of(c, stream), from = c->nodes[marker->number].line;
     bool last = true;
-    for (size_t i = marker->number + 1; i < c->nodes.size(); i++) last = last && c->nodes[i].line != from;
+    for (size_t i = marker->number + 1; i < c->nodes.size(); i++)
+        last = last && c->nodes[i].line != from;
     if (last && line != from) c->open[(size_t)from] = false;
     if (line) c->open[(size_t)line] = true;
     Node node{line, Work()};
@@ -95,7 +97,8 @@ int refused(const StreamRef &stream) {
         return CAPTURE_UNSUPPORTED;
     }
     for (auto &c : captures)
-        if (mode_of_thread != 2 && c->mode != 2 && (c->mode == 0 || c->thread == std::this_thread::get_id())) {
+        if (mode_of_thread != 2 && c->mode != 2 &&
+            (c->mode == 0 || c->thread == std::this_thread::get_id())) {
             c->invalid = true;
             return CAPTURE_UNSUPPORTED;
         }
@@ -190,8 +193,9 @@ STANDIN_API int cuGraphLaunch(void *program, void *handle) {
     if (!programs.count(program)) return INVALID_HANDLE;
     if (stream->capture) return CAPTURE_UNSUPPORTED;
     const GraphRef g = programs[program];
-    for (const Node &node : g->nodes)           // an event that is gone is undefined; here it is an error
-        if (void *event = node.record ? node.record : node.wait; event && !newest_record(event)) return INVALID_HANDLE;
+    for (const Node &node : g->nodes)    // an event that is gone is undefined; here it is an error
+        if (void *event = node.record ? node.record : node.wait; event && !newest_record(event))
+            return INVALID_HANDLE;
     std::vector<StreamRef> lines;
     std::map<size_t, MarkerRef> records;
     const auto mark = [](const StreamRef &s) {
@@ -220,7 +224,8 @@ STANDIN_API int cuGraphLaunch(void *program, void *handle) {
         } else if (node.record) {
             *newest_record(node.record) = mark(line);
         } else if (node.wait) {
-            if (const MarkerRef newest = *newest_record(node.wait); newest && !newest->done) wait(line, {newest});
+            if (const MarkerRef newest = *newest_record(node.wait); newest && !newest->done)
+                wait(line, {newest});
         } else {
             Work work = node.work;
             enqueue(line, std::move(work));

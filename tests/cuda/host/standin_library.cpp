@@ -1,4 +1,5 @@
-// Libraries and kernels: a "cubin" is a shared object of the host's that base.cuh and shim.h made of a kernel program.
+// Libraries and kernels: a "cubin" is a shared object of the host's that base.cuh and shim.h made
+// of a kernel program.
 #include "standin.hpp"
 
 #include <algorithm>
@@ -87,7 +88,8 @@ void *open_image(const char *image, size_t n, int *descriptor) {
         close(fd);
         if (!getenv("PTCORE_STANDIN_KEEP")) unlink(path.c_str());
     }
-    if (!handle && (fd = memfd_create("standin", MFD_CLOEXEC)) >= 0) {      // files there may not be executed
+    if (!handle &&
+        (fd = memfd_create("standin", MFD_CLOEXEC)) >= 0) {    // files there may not be executed
         path = "/proc/self/fd/" + std::to_string(fd);
         if (write_all(fd, image, n)) handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
         *descriptor = fd;
@@ -95,7 +97,8 @@ void *open_image(const char *image, size_t n, int *descriptor) {
     return handle;
 }
 
-// Names that have name_threads and name_size beside them; and the .bss, which holds the __shared__ variables.
+// Names that have name_threads and name_size beside them; and the .bss, which holds the __shared__
+// variables.
 void inspect(Library &l, const char *image) {
     link_map *map = nullptr;
     dlinfo(l.handle, RTLD_DI_LINKMAP, &map);
@@ -109,13 +112,15 @@ void inspect(Library &l, const char *image) {
         l.statics = (char *)(map->l_addr + p.p_vaddr + p.p_filesz);
         l.static_bytes = p.p_memsz - p.p_filesz;
     }
-    // Up to a few words are the compiler's own. Under AddressSanitizer red zones lie between the variables.
+    // Up to a few words are the compiler's own. Under AddressSanitizer red zones lie between the
+    // variables.
     if (l.static_bytes <= 16 || dlsym(RTLD_DEFAULT, "__asan_init")) l.static_bytes = 0;
     for (int i = 0; i < head.e_shnum; i++) {
         Elf64_Shdr s, strings;
         memcpy(&s, image + head.e_shoff + (size_t)i * head.e_shentsize, sizeof s);
         if (s.sh_type != SHT_DYNSYM) continue;
-        memcpy(&strings, image + head.e_shoff + (size_t)s.sh_link * head.e_shentsize, sizeof strings);
+        memcpy(&strings, image + head.e_shoff + (size_t)s.sh_link * head.e_shentsize,
+               sizeof strings);
         for (size_t k = 0; k < s.sh_size / sizeof(Elf64_Sym); k++) {
             Elf64_Sym symbol;
             memcpy(&symbol, image + s.sh_offset + k * sizeof symbol, sizeof symbol);
@@ -143,7 +148,8 @@ int load(void **out, const void *image) {
     if (!bind) return INVALID_IMAGE;
     bind(host_state());
     inspect(*l, (const char *)image);
-    if (dlsym(l->handle, "pt_host_races")) l->image.assign((const char *)image, (const char *)image + n);
+    if (dlsym(l->handle, "pt_host_races"))
+        l->image.assign((const char *)image, (const char *)image + n);
     state->counters.libraries++;
     *out = l.get();
     libraries[l.get()] = l;
@@ -157,7 +163,8 @@ std::string line_of(const Library &l, const void *pc) {
     const int fd = mkstemp(path);
     if (fd < 0) return text;
     if (write_all(fd, l.image.data(), l.image.size()))
-        if (FILE *f = popen((std::string("addr2line -e ") + path + " " + text + " 2>/dev/null").c_str(), "r")) {
+        if (FILE *f = popen(
+                (std::string("addr2line -e ") + path + " " + text + " 2>/dev/null").c_str(), "r")) {
             if (!fgets(line, sizeof line, f)) line[0] = 0;
             pclose(f);
         }
@@ -183,8 +190,8 @@ int kernel_of(void **out, void *library, const char *name) {
             auto f = (int (*)())dlsym(l.handle, (std::string(name) + what).c_str());
             return f ? f() : 0;
         };
-        k.reset(new Kernel{&l, name, (void (*)(const void *))dlsym(l.handle, name), number("_threads"),
-                           number("_barriers"), number("_size")});
+        k.reset(new Kernel{&l, name, (void (*)(const void *))dlsym(l.handle, name),
+                           number("_threads"), number("_barriers"), number("_size")});
         kernels.insert(k.get());
     }
     *out = k.get();
@@ -204,15 +211,18 @@ struct Shape {
     unsigned gx, gy, gz, bx, by, bz, shared;
 };
 
-int launch(Call &call, void *function, const Shape &s, void *handle, void **parameters, void **extra) {
+int launch(Call &call, void *function, const Shape &s, void *handle, void **parameters,
+           void **extra) {
     if (!kernels.count(function)) return INVALID_HANDLE;
     const Kernel *k = (Kernel *)function;
     StreamRef stream = stream_of(handle, call.context);
     if (!stream || stream->context != call.context) return INVALID_HANDLE;
     if (!s.gx || !s.gy || !s.gz || !s.bx || !s.by || !s.bz) return INVALID_VALUE;
-    if (s.gx > 0x7fffffffu || s.gy > 65535 || s.gz > 65535 || s.bx > 1024 || s.by > 1024 || s.bz > 64)
+    if (s.gx > 0x7fffffffu || s.gy > 65535 || s.gz > 65535 || s.bx > 1024 || s.by > 1024 ||
+        s.bz > 64)
         return INVALID_VALUE;
-    if (s.bx * s.by * s.bz > (unsigned)k->threads || s.bx * s.by * s.bz > 1024) return INVALID_VALUE;
+    if (s.bx * s.by * s.bz > (unsigned)k->threads || s.bx * s.by * s.bz > 1024)
+        return INVALID_VALUE;
     if (s.shared > (unsigned)k->dynamic_limit) return INVALID_VALUE;
     const char *source = nullptr;
     if (parameters) {
@@ -234,8 +244,17 @@ int launch(Call &call, void *function, const Shape &s, void *handle, void **para
     std::shared_ptr<Library> library = libraries[k->library];
     Work work;
     work.run = [=] {
-        Launch l = {k->name.c_str(), k->entry, args, dim3(s.gx, s.gy, s.gz), dim3(s.bx, s.by, s.bz), s.shared,
-                    k->barriers != 0, library->statics, library->static_bytes, !library->image.empty(), library->base,
+        Launch l = {k->name.c_str(),
+                    k->entry,
+                    args,
+                    dim3(s.gx, s.gy, s.gz),
+                    dim3(s.bx, s.by, s.bz),
+                    s.shared,
+                    k->barriers != 0,
+                    library->statics,
+                    library->static_bytes,
+                    !library->image.empty(),
+                    library->base,
                     [&library](const void *pc) { return line_of(*library, pc); }};
         (void)room;
         return run_kernel(l);
@@ -253,7 +272,8 @@ void drop_libraries() {
     libraries.clear();
 }
 
-STANDIN_API int cuLibraryLoadData(void **out, const void *image, int *, void **, unsigned, int *, void **, unsigned) {
+STANDIN_API int cuLibraryLoadData(void **out, const void *image, int *, void **, unsigned, int *,
+                                  void **, unsigned) {
     STANDIN_CALL("cuLibraryLoadData", INITIALISED);
     return load(out, image);
 }
@@ -277,7 +297,8 @@ STANDIN_API int cuLibraryEnumerateKernels(void **out, unsigned n, void *library)
     auto found = libraries.find(library);
     if (found == libraries.end()) return INVALID_HANDLE;
     const std::vector<std::string> names = found->second->names;
-    for (unsigned i = 0; i < n && i < names.size(); i++) kernel_of(&out[i], library, names[i].c_str());
+    for (unsigned i = 0; i < n && i < names.size(); i++)
+        kernel_of(&out[i], library, names[i].c_str());
     return OK;
 }
 STANDIN_API int cuModuleLoadData(void **out, const void *image) {
@@ -308,7 +329,9 @@ STANDIN_API int cuKernelGetName(const char **name, void *kernel) {
     *name = ((Kernel *)kernel)->name.c_str();
     return OK;
 }
-STANDIN_API int cuFuncGetName(const char **name, void *function) { return cuKernelGetName(name, function); }
+STANDIN_API int cuFuncGetName(const char **name, void *function) {
+    return cuKernelGetName(name, function);
+}
 
 STANDIN_API int cuFuncGetAttribute(int *value, int attribute, void *function) {
     STANDIN_CALL("cuFuncGetAttribute", CONTEXT);
@@ -345,7 +368,8 @@ STANDIN_API int cuKernelSetAttribute(int attribute, int value, void *kernel, int
 STANDIN_API int cuFuncSetCacheConfig(void *, int) { return OK; }
 STANDIN_API int cuFuncLoad(void *) { return OK; }
 
-STANDIN_API int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, void *function, int threads, size_t shared) {
+STANDIN_API int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, void *function,
+                                                            int threads, size_t shared) {
     STANDIN_CALL("cuOccupancyMaxActiveBlocksPerMultiprocessor", CONTEXT);
     if (!kernels.count(function)) return INVALID_HANDLE;
     if (!blocks || threads <= 0) return INVALID_VALUE;
@@ -355,12 +379,13 @@ STANDIN_API int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, void *f
     *blocks = threads > k->threads || shared > (size_t)k->dynamic_limit ? 0 : n;
     return OK;
 }
-STANDIN_API int cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, void *function, int threads,
-                                                                     size_t shared, unsigned) {
+STANDIN_API int cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, void *function,
+                                                                     int threads, size_t shared,
+                                                                     unsigned) {
     return cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, threads, shared);
 }
-STANDIN_API int cuOccupancyMaxPotentialBlockSize(int *grid, int *block, void *function, size_t (*)(int), size_t shared,
-                                                 int limit) {
+STANDIN_API int cuOccupancyMaxPotentialBlockSize(int *grid, int *block, void *function,
+                                                 size_t (*)(int), size_t shared, int limit) {
     int n = 0, status;
     {
         STANDIN_CALL("cuOccupancyMaxPotentialBlockSize", CONTEXT);
@@ -373,15 +398,18 @@ STANDIN_API int cuOccupancyMaxPotentialBlockSize(int *grid, int *block, void *fu
     return status;
 }
 
-STANDIN_API int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
-                               unsigned bz, unsigned shared, void *stream, void **parameters, void **extra) {
+STANDIN_API int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+                               unsigned by, unsigned bz, unsigned shared, void *stream,
+                               void **parameters, void **extra) {
     STANDIN_CALL("cuLaunchKernel", CONTEXT);
     return launch(call, function, Shape{gx, gy, gz, bx, by, bz, shared}, stream, parameters, extra);
 }
-STANDIN_API int cuLaunchCooperativeKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
-                                          unsigned by, unsigned bz, unsigned shared, void *stream, void **parameters) {
+STANDIN_API int cuLaunchCooperativeKernel(void *function, unsigned gx, unsigned gy, unsigned gz,
+                                          unsigned bx, unsigned by, unsigned bz, unsigned shared,
+                                          void *stream, void **parameters) {
     STANDIN_CALL("cuLaunchKernel", CONTEXT);
-    return launch(call, function, Shape{gx, gy, gz, bx, by, bz, shared}, stream, parameters, nullptr);
+    return launch(call, function, Shape{gx, gy, gz, bx, by, bz, shared}, stream, parameters,
+                  nullptr);
 }
 
 struct LaunchConfig {           // CUlaunchConfig; its attributes are hints here
@@ -390,11 +418,12 @@ struct LaunchConfig {           // CUlaunchConfig; its attributes are hints here
     void *attributes;
     unsigned attribute_count;
 };
-STANDIN_API int cuLaunchKernelEx(const LaunchConfig *c, void *function, void **parameters, void **extra) {
+STANDIN_API int cuLaunchKernelEx(const LaunchConfig *c, void *function, void **parameters,
+                                 void **extra) {
     STANDIN_CALL("cuLaunchKernel", CONTEXT);
     if (!c) return INVALID_VALUE;
-    return launch(call, function, Shape{c->gx, c->gy, c->gz, c->bx, c->by, c->bz, c->shared}, c->stream, parameters,
-                  extra);
+    return launch(call, function, Shape{c->gx, c->gy, c->gz, c->bx, c->by, c->bz, c->shared},
+                  c->stream, parameters, extra);
 }
 
 }  // namespace standin

@@ -1,11 +1,13 @@
 // Device memory: host memory of one reserved arena per device.
 //
-// Every allocation has pages of its own with an untouchable page behind them. It ends within 512 bytes of that page, is
-// aligned to 512 bytes and no more, and what is left of its pages holds a canary that is checked when it is freed.
-// New memory is filled with junk: private mappings of one file of junk, so that only what is touched takes memory and
-// time when pages are opened and closed. Addresses are not used again until the arena is exhausted, so that late accesses fault.
+// Every allocation has pages of its own with an untouchable page behind them. It ends within 512
+// bytes of that page, is aligned to 512 bytes and no more, and what is left of its pages holds a
+// canary that is checked when it is freed. New memory is filled with junk: private mappings of one
+// file of junk, so that only what is touched takes memory and time when pages are opened and
+// closed. Addresses are not used again until the arena is exhausted, so that late accesses fault.
 // What another process may open moves into a file in memory, which that maps.
-// Outside of kernels and copies no page of an arena can be touched (unless PTCORE_STANDIN_PROTECT=0).
+// Outside of kernels and copies no page of an arena can be touched (unless
+// PTCORE_STANDIN_PROTECT=0).
 #include "standin.hpp"
 
 #include <algorithm>
@@ -21,7 +23,8 @@ namespace standin {
 
 namespace {
 
-const uint64_t PAGE = (uint64_t)sysconf(_SC_PAGESIZE), ALIGN = 512, ARENA = (uint64_t)1 << 38, JUNK = 4 << 20;
+const uint64_t PAGE = (uint64_t)sysconf(_SC_PAGESIZE), ALIGN = 512, ARENA = (uint64_t)1 << 38,
+               JUNK = 4 << 20;
 const unsigned char CANARY = 0xa7;
 const size_t MOST_SINGLY = 64;          // with more allocations, pages are opened all in one
 
@@ -30,7 +33,7 @@ struct Allocation {
     uint64_t id;
     bool in_order = false;              // of cuMemAllocAsync
     int file = -1;                      // its pages, since another process may open them
-    uint64_t origin = 0;                // of another process: process and id of what was opened `opens` times
+    uint64_t origin = 0;    // of another process: process and id of what was opened `opens` times
     int opens = 0;
 };
 
@@ -53,8 +56,10 @@ auto &host_ranges = *new std::map<uint64_t, HostRange>;
 bool reserve(Arena &a) {
     if (a.base) return true;
     void *p = MAP_FAILED;
-    for (uint64_t size = ARENA; p == MAP_FAILED && size >> 32; size /= 2)      // less where addresses are few (valgrind)
-        p = mmap(nullptr, a.size = size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    for (uint64_t size = ARENA; p == MAP_FAILED && size >> 32;
+         size /= 2)    // less where addresses are few (valgrind)
+        p = mmap(nullptr, a.size = size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+                 0);
     if (p == MAP_FAILED) return false;
     a.base = ((uint64_t)p + PAGE - 1) & ~(PAGE - 1);
     a.next = a.base + PAGE;
@@ -78,14 +83,15 @@ bool map_junk(uint64_t low, uint64_t pages) {
         munmap(p, JUNK);
     }
     for (uint64_t at = 0; at < pages; at += JUNK)
-        if (mmap((void *)(low + at), std::min(JUNK, pages - at), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, file,
-                 0) == MAP_FAILED)
+        if (mmap((void *)(low + at), std::min(JUNK, pages - at), PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_FIXED, file, 0) == MAP_FAILED)
             return false;
     return true;
 }
 
 void unmap_pages(uint64_t low, uint64_t pages) {
-    mmap((void *)low, pages, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    mmap((void *)low, pages, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
+         0);
 }
 
 namespace {
@@ -114,7 +120,8 @@ void set_protection(Arena &a, bool open) {
     }
 }
 
-// Under AddressSanitizer what lies around an allocation is poisoned, so that a program compiled with it names the line.
+// Under AddressSanitizer what lies around an allocation is poisoned, so that a program compiled
+// with it names the line.
 void poison(const Allocation &m, bool on) {
     typedef void (*Region)(const void *, size_t);
     static const Region set = (Region)dlsym(RTLD_DEFAULT, "__asan_poison_memory_region");
@@ -142,15 +149,17 @@ std::string describe(const void *address) {
         Arena &a = arenas[i];
         if (!a.base || at < a.base || at >= a.base + a.size) continue;
         std::string text = ", memory of device " + std::to_string(i);
-        if (state->protect && !(opened >> i & 1u)) text += " which this kernel's device may not touch";
+        if (state->protect && !(opened >> i & 1u))
+            text += " which this kernel's device may not touch";
         auto after = a.live.upper_bound(at);
         if (after == a.live.begin()) return text + ", not allocated";
         const Allocation &m = std::prev(after)->second;
-        if (at < m.start + m.bytes) return text + ", byte " + std::to_string(at - m.start) + " of " +
-                                           std::to_string(m.bytes);
-        if (at - m.start - m.bytes < 1 << 20)
-            return text + ", " + std::to_string(at - m.start - m.bytes) + " bytes behind an allocation of " +
+        if (at < m.start + m.bytes)
+            return text + ", byte " + std::to_string(at - m.start) + " of " +
                    std::to_string(m.bytes);
+        if (at - m.start - m.bytes < 1 << 20)
+            return text + ", " + std::to_string(at - m.start - m.bytes) +
+                   " bytes behind an allocation of " + std::to_string(m.bytes);
         return text + ", not allocated";
     }
     return describe_reserved(at);
@@ -158,7 +167,9 @@ std::string describe(const void *address) {
 
 int device_of(uint64_t address) {
     for (int i = 0; i < state->devices; i++)
-        if (arenas[i].base && address >= arenas[i].base && address < arenas[i].base + arenas[i].size) return i;
+        if (arenas[i].base && address >= arenas[i].base &&
+            address < arenas[i].base + arenas[i].size)
+            return i;
     return device_behind(address);
 }
 
@@ -185,7 +196,8 @@ int allocate(int device, uint64_t bytes, uint64_t *address) {
     Device &d = state->device[device];
     const uint64_t rounded = (bytes + ALIGN - 1) & ~(ALIGN - 1);
     if (!bytes) return INVALID_VALUE;
-    if (rounded < bytes || rounded > ARENA || d.used + rounded > d.total || !reserve(a)) return OUT_OF_MEMORY;
+    if (rounded < bytes || rounded > ARENA || d.used + rounded > d.total || !reserve(a))
+        return OUT_OF_MEMORY;
     const uint64_t pages = (rounded + PAGE - 1) & ~(PAGE - 1), low = find_gap(a, pages);
     if (!low) return OUT_OF_MEMORY;
     if (!map_junk(low, pages)) {
@@ -221,9 +233,10 @@ int release(uint64_t address) {
     if (state->protect) mprotect((void *)m.low, pages, PROT_READ | PROT_WRITE);
     if (!intact(m))
         fail(&state->device[device].context,
-             {ILLEGAL_ADDRESS, "the bytes around an allocation of " + std::to_string(m.bytes) + " bytes on device " +
-                                   std::to_string(device) + " were written to"});
-    if (m.file >= 0) {                                  // who has it open still sees that it is gone
+             {ILLEGAL_ADDRESS, "the bytes around an allocation of " + std::to_string(m.bytes) +
+                                   " bytes on device " + std::to_string(device) +
+                                   " were written to"});
+    if (m.file >= 0) {    // who has it open still sees that it is gone
         memset((void *)m.low, junk, pages);
         close(m.file);
     }
@@ -241,8 +254,8 @@ int check_canaries(int device, std::string *text) {
     for (auto &entry : a.live)
         if (!intact(entry.second)) {
             n++;
-            *text += "the bytes around an allocation of " + std::to_string(entry.second.bytes) + " bytes on device " +
-                     std::to_string(device) + " were written to; ";
+            *text += "the bytes around an allocation of " + std::to_string(entry.second.bytes) +
+                     " bytes on device " + std::to_string(device) + " were written to; ";
         }
     open_memory(before);
     return n;
@@ -300,11 +313,12 @@ bool holds(const Range &r, uint64_t address, uint64_t bytes) {
 
 void reset_host_memory() {
     for (auto &entry : host_ranges)
-        if (!entry.second.registered) munmap((void *)entry.first, (entry.second.bytes + PAGE - 1) & ~(PAGE - 1));
+        if (!entry.second.registered)
+            munmap((void *)entry.first, (entry.second.bytes + PAGE - 1) & ~(PAGE - 1));
     host_ranges.clear();
 }
 
-// ---------------------------------------------------------------------------------------------- the driver's functions
+// -------------------------------------------------------------------------- the driver's functions
 
 STANDIN_API int cuMemGetInfo_v2(size_t *free, size_t *total) {
     STANDIN_CALL("cuMemGetInfo", CONTEXT);
@@ -344,7 +358,7 @@ STANDIN_API int cuMemAllocAsync(uint64_t *address, size_t bytes, void *handle) {
     if (!address) return INVALID_VALUE;
     int status = allocate(stream->context->device, bytes, address);
     if (!status) arenas[stream->context->device].live[*address].in_order = true;
-    if (status == OUT_OF_MEMORY) {              // what frees on this stream have given back can be had
+    if (status == OUT_OF_MEMORY) {    // what frees on this stream have given back can be had
         finish(stream, call.lock);
         status = allocate(stream->context->device, bytes, address);
     }
@@ -414,7 +428,8 @@ STANDIN_API int cuMemHostRegister_v2(void *p, size_t bytes, unsigned) {
     STANDIN_CALL("cuMemHostRegister", CONTEXT);
     if (!p || !bytes) return INVALID_VALUE;
     auto after = host_ranges.upper_bound((uint64_t)p + bytes - 1);
-    if (after != host_ranges.begin() && std::prev(after)->first + std::prev(after)->second.bytes > (uint64_t)p)
+    if (after != host_ranges.begin() &&
+        std::prev(after)->first + std::prev(after)->second.bytes > (uint64_t)p)
         return ALREADY_REGISTERED;
     host_ranges[(uint64_t)p] = {bytes, ++last_id, true};
     return OK;
@@ -479,19 +494,20 @@ STANDIN_API int cuPointerGetAttributes(unsigned n, int *attributes, void **out, 
     const Range r = range_of(address);
     for (unsigned i = 0; i < n; i++) {
         if (r.bytes && !pointer_attribute(out[i], attributes[i], address, r)) continue;
-        const bool wide = attributes[i] == 1 || attributes[i] == 3 || attributes[i] == 4 || attributes[i] == 7 ||
-                          attributes[i] == 11 || attributes[i] == 12;
+        const bool wide = attributes[i] == 1 || attributes[i] == 3 || attributes[i] == 4 ||
+                          attributes[i] == 7 || attributes[i] == 11 || attributes[i] == 12;
         if (out[i]) memset(out[i], 0, wide ? 8 : 4);
         if (out[i] && attributes[i] == 9) *(int *)out[i] = -2;
     }
     return OK;
 }
 
-// ---------------------------------------------------------------------------------------------- other processes
+// --------------------------------------------------------------------------------- other processes
 
 namespace {
 
-// What a handle's 64 bytes hold: a file in memory of a process, by the name that it must have, and where in it what lies.
+// What a handle's 64 bytes hold: a file in memory of a process, by the name that it must have, and
+// where in it what lies.
 struct MemoryHandle {
     char magic[8];
     int32_t process, file, device, unused;
@@ -514,7 +530,8 @@ bool share_pages(Allocation &m) {
     uint64_t done = 0;
     for (ssize_t n = 1; done < pages && n > 0; done += n > 0 ? (uint64_t)n : 0)
         n = write(file, (void *)(m.low + done), pages - done);
-    if (done == pages) mmap((void *)m.low, pages, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0);
+    if (done == pages)
+        mmap((void *)m.low, pages, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0);
     poison(m, true);
     open_memory(before);
     if (done < pages) close(file);
@@ -528,8 +545,9 @@ STANDIN_API int cuIpcGetMemHandle(MemoryHandle *handle, uint64_t address) {
     STANDIN_CALL("cuIpcGetMemHandle", CONTEXT);
     const int device = device_of(address);
     if (!handle || device < 0) return INVALID_VALUE;
-    auto found = arenas[device].live.find(address);             // not mapped memory, nor what lies within
-    if (found == arenas[device].live.end() || found->second.in_order || found->second.opens) return INVALID_VALUE;
+    auto found = arenas[device].live.find(address);    // not mapped memory, nor what lies within
+    if (found == arenas[device].live.end() || found->second.in_order || found->second.opens)
+        return INVALID_VALUE;
     Allocation &m = found->second;
     if (m.file < 0 && !share_pages(m)) return OUT_OF_MEMORY;
     MemoryHandle h = {};
@@ -547,7 +565,8 @@ STANDIN_API int cuIpcGetMemHandle(MemoryHandle *handle, uint64_t address) {
 
 STANDIN_API int cuIpcOpenMemHandle_v2(uint64_t *address, MemoryHandle h, unsigned flags) {
     STANDIN_CALL("cuIpcOpenMemHandle", CONTEXT);
-    if (!address || flags != 1 || memcmp(h.magic, MAGIC, sizeof(MAGIC)) || h.device != call.context->device)
+    if (!address || flags != 1 || memcmp(h.magic, MAGIC, sizeof(MAGIC)) ||
+        h.device != call.context->device)
         return INVALID_VALUE;
     if (h.process == getpid()) return INVALID_CONTEXT;
     const uint64_t origin = (uint64_t)h.process << 32 | h.id;
@@ -562,11 +581,13 @@ STANDIN_API int cuIpcOpenMemHandle_v2(uint64_t *address, MemoryHandle h, unsigne
     char target[64] = {};
     if (readlink(path.c_str(), target, sizeof(target) - 1) < 0 ||
         std::string(target).rfind("/memfd:" + file_name(h.id) + " ", 0) != 0)
-        return INVALID_VALUE;                                   // the process has ended, or has freed the memory
+        return INVALID_VALUE;    // the process has ended, or has freed the memory
     const int file = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
     if (file < 0 || !reserve(a)) return INVALID_VALUE;
     const uint64_t low = find_gap(a, h.pages);
-    void *p = low ? mmap((void *)low, h.pages, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0) : MAP_FAILED;
+    void *p =
+        low ? mmap((void *)low, h.pages, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0)
+            : MAP_FAILED;
     close(file);
     if (p == MAP_FAILED) return OUT_OF_MEMORY;
     Allocation m;

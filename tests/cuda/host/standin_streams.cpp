@@ -1,8 +1,9 @@
-// Streams and events: work is queued and runs late, in any order that streams, events and the legacy stream allow.
+// Streams and events: work is queued and runs late, in any order that streams, events and the
+// legacy stream allow.
 //
-// Work runs when somebody waits for it or asks about it, or when much is queued; which stream goes on is random, so that
-// a wait that is missing shows. Two ways of waiting alternate at random: only what is needed runs, or anything that may.
-// PTCORE_STANDIN_STREAMS=eager runs each piece at once.
+// Work runs when somebody waits for it or asks about it, or when much is queued; which stream goes
+// on is random, so that a wait that is missing shows. Two ways of waiting alternate at random: only
+// what is needed runs, or anything that may. PTCORE_STANDIN_STREAMS=eager runs each piece at once.
 #include "standin.hpp"
 
 #include <algorithm>
@@ -38,7 +39,9 @@ StreamRef create(Context *context) {
     return s;
 }
 
-bool finished(const Stream &s, uint64_t number) { return s.queue.empty() || s.queue.front().number > number; }
+bool finished(const Stream &s, uint64_t number) {
+    return s.queue.empty() || s.queue.front().number > number;
+}
 
 bool runnable(const Stream &s) {
     if (s.queue.empty() || s.busy) return false;
@@ -72,7 +75,8 @@ void run_front(const StreamRef &s, std::unique_lock<std::mutex> &lock) {
             lock.lock();
             s->busy = false;
             changed.notify_all();
-            if (s->queue.empty() || s->queue.front().number != number) return;     // dropped meanwhile
+            if (s->queue.empty() || s->queue.front().number != number)
+                return;     // dropped meanwhile
         } else {
             open_for(w);
             failure = w.run();
@@ -184,7 +188,8 @@ void enqueue(const StreamRef &stream, Work &&work, size_t bytes) {
             if (s != stream && s->blocking && s->context == stream->context && !s->queue.empty())
                 work.after.emplace_back(s, s->queue.back().number);
     } else if (stream->blocking && !stream->context->legacy->queue.empty()) {
-        work.after.emplace_back(stream->context->legacy, stream->context->legacy->queue.back().number);
+        work.after.emplace_back(stream->context->legacy,
+                                stream->context->legacy->queue.back().number);
     }
     stream->queue.push_back(std::move(work));
     pending++;
@@ -230,7 +235,7 @@ void reset_streams(Context *context) {
     changed.notify_all();
 }
 
-// ---------------------------------------------------------------------------------------------- streams
+// ----------------------------------------------------------------------------------------- streams
 
 STANDIN_API int cuStreamCreateWithPriority(void **out, unsigned flags, int priority) {
     STANDIN_CALL("cuStreamCreate", CONTEXT);
@@ -243,7 +248,9 @@ STANDIN_API int cuStreamCreateWithPriority(void **out, unsigned flags, int prior
     *out = s.get();
     return OK;
 }
-STANDIN_API int cuStreamCreate(void **out, unsigned flags) { return cuStreamCreateWithPriority(out, flags, 0); }
+STANDIN_API int cuStreamCreate(void **out, unsigned flags) {
+    return cuStreamCreateWithPriority(out, flags, 0);
+}
 
 // What is queued runs on, as CUDA does; only the handle ends here.
 STANDIN_API int cuStreamDestroy_v2(void *handle) {
@@ -271,7 +278,9 @@ STANDIN_API int cuStreamQuery(void *handle) {
     STREAM(handle);
     if (const int status = refused(stream)) return status;
     some_progress(call.lock);
-    return stream->context->failed ? stream->context->failed : stream->queue.empty() ? OK : NOT_READY;
+    return stream->context->failed ? stream->context->failed
+           : stream->queue.empty() ? OK
+                                   : NOT_READY;
 }
 
 STANDIN_API int cuStreamGetFlags(void *handle, unsigned *flags) {
@@ -326,7 +335,8 @@ STANDIN_API int cuLaunchHostFunc(void *handle, void (*f)(void *), void *argument
     return OK;
 }
 
-STANDIN_API int cuStreamAddCallback(void *handle, void (*f)(void *, int, void *), void *argument, unsigned) {
+STANDIN_API int cuStreamAddCallback(void *handle, void (*f)(void *, int, void *), void *argument,
+                                    unsigned) {
     STANDIN_CALL("cuStreamAddCallback", CONTEXT);
     STREAM(handle);
     if (!f) return INVALID_VALUE;
@@ -343,8 +353,9 @@ STANDIN_API int cuStreamAddCallback(void *handle, void (*f)(void *, int, void *)
     return OK;
 }
 
-// Work of a stand-in library (standin_cublas.cpp), in the stream's order. It may touch what a kernel on this stream may, and
-// its faults are a kernel's. `release` is called once f has run or was dropped.
+// Work of a stand-in library (standin_cublas.cpp), in the stream's order. It may touch what a
+// kernel on this stream may, and its faults are a kernel's. `release` is called once f has run or
+// was dropped.
 STANDIN_API int standin_enqueue(void *handle, const char *name, void (*f)(void *), void *argument,
                                 void (*release)(void *)) {
     STANDIN_CALL(name, CONTEXT);
@@ -360,7 +371,9 @@ STANDIN_API int standin_enqueue(void *handle, const char *name, void (*f)(void *
     work.run = [host] {
         Launch l = {};
         l.name = host->name.c_str();
-        l.entry = [](const void *p) { static_cast<const Host *>(p)->f(static_cast<const Host *>(p)->argument.get()); };
+        l.entry = [](const void *p) {
+            static_cast<const Host *>(p)->f(static_cast<const Host *>(p)->argument.get());
+        };
         l.args = host.get();
         return run_kernel(l);
     };
@@ -371,7 +384,7 @@ STANDIN_API int standin_enqueue(void *handle, const char *name, void (*f)(void *
     return OK;
 }
 
-// ---------------------------------------------------------------------------------------------- events
+// ------------------------------------------------------------------------------------------ events
 
 struct Event {
     Context *context;
@@ -394,7 +407,8 @@ MarkerRef *newest_record(void *event) {
 
 STANDIN_API int cuEventCreate(void **out, unsigned flags) {
     STANDIN_CALL("cuEventCreate", CONTEXT);
-    if (!out || flags > 7 || (flags & 6) == 4) return INVALID_VALUE;    // between processes there is no time
+    if (!out || flags > 7 || (flags & 6) == 4)
+        return INVALID_VALUE;    // between processes there is no time
     std::unique_ptr<Event> e(new Event{call.context, flags, nullptr});
     *out = e.get();
     events[e.get()] = std::move(e);
@@ -419,7 +433,8 @@ STANDIN_API int cuEventRecord(void *event, void *handle) {
     work.marker = e->last = std::make_shared<Marker>();
     enqueue(stream, std::move(work));
     after_enqueue(call.lock);
-    if (e->flags & 4) finish(stream, call.lock);        // another process cannot make this one's work go on
+    if (e->flags & 4)
+        finish(stream, call.lock);    // another process cannot make this one's work go on
     return OK;
 }
 // The flag: the record, or the wait, is the graph's own, of each launch. There must be a capture.
@@ -472,7 +487,8 @@ STANDIN_API int cuEventSynchronize(void *event) {
     MarkerRef marker = e->last;
     Context *context = e->context;
     if (marker && !marker->done)
-        if (StreamRef stream = marker->stream.lock()) finish_number(stream, marker->number, call.lock);
+        if (StreamRef stream = marker->stream.lock())
+            finish_number(stream, marker->number, call.lock);
     return context->failed;
 }
 
@@ -504,7 +520,8 @@ STANDIN_API int cuIpcGetEventHandle(EventHandle *handle, void *event) {
 
 STANDIN_API int cuIpcOpenEventHandle(void **out, EventHandle handle) {
     STANDIN_CALL("cuIpcOpenEventHandle", CONTEXT);
-    if (!out || memcmp(handle.magic, "events01", 8) || kill(handle.process, 0)) return INVALID_VALUE;
+    if (!out || memcmp(handle.magic, "events01", 8) || kill(handle.process, 0))
+        return INVALID_VALUE;
     if (handle.process == getpid()) return INVALID_CONTEXT;
     std::unique_ptr<Event> e(new Event{call.context, 2 | 4, nullptr});
     *out = e.get();
@@ -512,6 +529,8 @@ STANDIN_API int cuIpcOpenEventHandle(void **out, EventHandle handle) {
     return OK;
 }
 
-STANDIN_API int cuEventElapsedTime(float *ms, void *start, void *end) { return cuEventElapsedTime_v2(ms, start, end); }
+STANDIN_API int cuEventElapsedTime(float *ms, void *start, void *end) {
+    return cuEventElapsedTime_v2(ms, start, end);
+}
 
 }  // namespace standin

@@ -1,7 +1,9 @@
-// Virtual memory: addresses that are reserved, pieces of memory, and which of them lies behind which addresses.
+// Virtual memory: addresses that are reserved, pieces of memory, and which of them lies behind
+// which addresses.
 //
-// A piece is nothing but a number of bytes until it is mapped: what it held is lost when it is unmapped. Where nothing is
-// mapped, or nobody was given access, an address cannot be touched, and a kernel that does so fails by name.
+// A piece is nothing but a number of bytes until it is mapped: what it held is lost when it is
+// unmapped. Where nothing is mapped, or nobody was given access, an address cannot be touched, and
+// a kernel that does so fails by name.
 #include "standin.hpp"
 
 #include <sys/mman.h>
@@ -40,7 +42,8 @@ struct Access {
 };
 
 // The entry of a map of starts that an address lies in, or end.
-template <class Map, class Size> typename Map::iterator holder(Map &map, uint64_t address, Size size) {
+template <class Map, class Size> typename Map::iterator holder(Map &map, uint64_t address,
+                                                               Size size) {
     auto after = map.upper_bound(address);
     if (after == map.begin()) return map.end();
     auto found = std::prev(after);
@@ -63,10 +66,12 @@ void drop_piece(uint64_t number) {
 // Whether mappings tile the addresses without a gap; `each` is called for them.
 template <class F> bool tiled(uint64_t address, uint64_t bytes, F &&each) {
     uint64_t at = address;
-    for (auto m = mappings.find(address); m != mappings.end() && m->first == at && at < address + bytes; ++m)
+    for (auto m = mappings.find(address);
+         m != mappings.end() && m->first == at && at < address + bytes; ++m)
         at += m->second.bytes;
     if (at != address + bytes) return false;
-    for (auto m = mappings.find(address); m != mappings.end() && m->first < address + bytes;) each(m++);
+    for (auto m = mappings.find(address); m != mappings.end() && m->first < address + bytes;)
+        each(m++);
     return true;
 }
 
@@ -88,7 +93,8 @@ int device_behind(uint64_t address) {
 void protect_mapped(int device, bool open) {
     for (auto &m : mappings)
         if (m.second.device == device)
-            mprotect((void *)m.first, m.second.bytes, open && m.second.access ? PROT_READ | PROT_WRITE : PROT_NONE);
+            mprotect((void *)m.first, m.second.bytes,
+                     open && m.second.access ? PROT_READ | PROT_WRITE : PROT_NONE);
 }
 
 // All that is mapped around an address without a gap.
@@ -100,8 +106,12 @@ Range mapped_range(uint64_t address) {
     r.device = m->second.device;
     r.id = (uint64_t)1 << 63 | m->second.piece;
     auto first = m, last = std::next(m);
-    while (first != mappings.begin() && std::prev(first)->first + std::prev(first)->second.bytes == first->first) --first;
-    while (last != mappings.end() && std::prev(last)->first + std::prev(last)->second.bytes == last->first) ++last;
+    while (first != mappings.begin() &&
+           std::prev(first)->first + std::prev(first)->second.bytes == first->first)
+        --first;
+    while (last != mappings.end() &&
+           std::prev(last)->first + std::prev(last)->second.bytes == last->first)
+        ++last;
     r.start = first->first;
     r.bytes = std::prev(last)->first + std::prev(last)->second.bytes - r.start;
     return r;
@@ -111,8 +121,11 @@ std::string describe_reserved(uint64_t address) {
     auto m = mapping_of(address);
     if (m != mappings.end())
         return ", mapped memory of device " + std::to_string(m->second.device) +
-               (m->second.access ? " which this kernel's device may not touch" : " that nobody was given access to");
-    return range_at(address) == ranges.end() ? "" : ", a reserved address behind which no memory is mapped";
+               (m->second.access ? " which this kernel's device may not touch"
+                                 : " that nobody was given access to");
+    return range_at(address) == ranges.end()
+               ? ""
+               : ", a reserved address behind which no memory is mapped";
 }
 
 void reset_mapped(int device) {
@@ -138,7 +151,8 @@ STANDIN_API int cuMemGetAllocationGranularity(size_t *bytes, const Wanted *wante
 STANDIN_API int cuMemAddressReserve(uint64_t *address, size_t bytes, size_t, uint64_t, uint64_t) {
     VIRTUAL_CALL("cuMemAddressReserve");
     if (!address || !bytes || bytes % UNIT) return INVALID_VALUE;
-    void *p = mmap(nullptr, bytes + UNIT, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *p =
+        mmap(nullptr, bytes + UNIT, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED) return OUT_OF_MEMORY;
     const uint64_t low = (uint64_t)p, start = (low + UNIT - 1) / UNIT * UNIT;
     if (start > low) munmap(p, start - low);
@@ -152,7 +166,8 @@ STANDIN_API int cuMemAddressFree(uint64_t address, size_t bytes) {
     VIRTUAL_CALL("cuMemAddressFree");
     auto found = ranges.find(address);
     auto inside = mappings.lower_bound(address);
-    if (found == ranges.end() || found->second != bytes || (inside != mappings.end() && inside->first < address + bytes))
+    if (found == ranges.end() || found->second != bytes ||
+        (inside != mappings.end() && inside->first < address + bytes))
         return INVALID_VALUE;
     munmap((void *)address, bytes);
     ranges.erase(found);
@@ -161,7 +176,9 @@ STANDIN_API int cuMemAddressFree(uint64_t address, size_t bytes) {
 
 STANDIN_API int cuMemCreate(uint64_t *handle, size_t bytes, const Wanted *wanted, uint64_t) {
     VIRTUAL_CALL("cuMemCreate");
-    if (!handle || !wanted || !bytes || bytes % UNIT || wanted->type != 1 || wanted->location.type != 1) return INVALID_VALUE;
+    if (!handle || !wanted || !bytes || bytes % UNIT || wanted->type != 1 ||
+        wanted->location.type != 1)
+        return INVALID_VALUE;
     if (wanted->location.id < 0 || wanted->location.id >= state->devices) return INVALID_DEVICE;
     Device &d = state->device[wanted->location.id];
     if (bytes > d.total || d.used > d.total - bytes) return OUT_OF_MEMORY;
@@ -186,9 +203,10 @@ STANDIN_API int cuMemMap(uint64_t address, size_t bytes, size_t offset, uint64_t
     auto piece = pieces.find(handle);
     auto range = range_at(address);
     auto after = mappings.lower_bound(address);
-    if (piece == pieces.end() || piece->second.mapped || piece->second.released || offset || bytes != piece->second.bytes ||
-        range == ranges.end() || address % UNIT || bytes > range->second - (address - range->first) ||
-        mapping_of(address) != mappings.end() || (after != mappings.end() && after->first < address + bytes))
+    if (piece == pieces.end() || piece->second.mapped || piece->second.released || offset ||
+        bytes != piece->second.bytes || range == ranges.end() || address % UNIT ||
+        bytes > range->second - (address - range->first) || mapping_of(address) != mappings.end() ||
+        (after != mappings.end() && after->first < address + bytes))
         return INVALID_VALUE;
     if (!map_junk(address, bytes)) return OUT_OF_MEMORY;
     mprotect((void *)address, bytes, PROT_NONE);

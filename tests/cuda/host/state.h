@@ -1,4 +1,5 @@
-// What a kernel of the host and the stand-in driver share: where the running thread is, and the calls by which it waits.
+// What a kernel of the host and the stand-in driver share: where the running thread is, and the
+// calls by which it waits.
 #pragma once
 #include <stdint.h>
 
@@ -21,13 +22,16 @@ struct pt_host_state {
     uint3 thread, block;
     dim3 block_dim, grid_dim;
     unsigned lane;
-    unsigned dynamic_bytes;             // of dynamic shared memory, which ends at a page that may not be touched
+    unsigned
+        dynamic_bytes;    // of dynamic shared memory, which ends at a page that may not be touched
     char *dynamic;
-    // Waits for the others; `lane` is the one whose value a shuffle asks for. `mask` is 0 for the whole block.
+    // Waits for the others; `lane` is the one whose value a shuffle asks for. `mask` is 0 for the
+    // whole block.
     uint64_t (*meet)(int what, unsigned mask, uint64_t value, int lane, const char *file, int line);
     unsigned (*active)();
     void (*stop)(int code, const char *text, const char *file, int line);       // does not return
-    // Of programs that are compiled to be checked for races (PT_HOST_RACES): each access to memory, each fence.
+    // Of programs that are compiled to be checked for races (PT_HOST_RACES): each access to memory,
+    // each fence.
     void (*access)(const void *p, uint64_t bytes, int kind, const void *pc);
     void (*fence)();
 };

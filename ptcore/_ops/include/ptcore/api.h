@@ -8,12 +8,12 @@
  *         ...
  *     }
  *
- * Every file that calls these functions calls `pt_import` once. They need the GIL. Where they fail they return NULL, or
- * -1, with a Python exception set. `t` is a Tensor that the caller has checked by `pt_is_tensor`; nothing is recorded
- * for autograd but what `pt_call` calls.
+ * Every file that calls these functions calls `pt_import` once. They need the GIL. Where they fail
+ * they return NULL, or -1, with a Python exception set. `t` is a Tensor that the caller has checked
+ * by `pt_is_tensor`; nothing is recorded for autograd but what `pt_call` calls.
  *
- * Sizes and strides are counted in elements. The table grows at its end alone, as long as PT_ABI stays: a package runs
- * with every later release of that ABI.
+ * Sizes and strides are counted in elements. The table grows at its end alone, as long as PT_ABI
+ * stays: a package runs with every later release of that ABI.
  */
 #ifndef PTCORE_API_H
 #define PTCORE_API_H
@@ -31,12 +31,12 @@ enum pt_device { PT_CPU = 0, PT_CUDA = 1, PT_META = 2 };
 
 typedef struct pt_api {
     uint32_t abi;                                       /* PT_ABI */
-    uint32_t bytes;                                     /* of the table: entries behind them are of later releases */
+    uint32_t bytes; /* of the table: entries behind them are of later releases */
     PyTypeObject *tensor_type;
 
     int (*ndim)(PyObject *t);
     int64_t (*numel)(PyObject *t);
-    const int64_t *(*sizes)(PyObject *t);               /* ndim entries, alive as long as t is as it is */
+    const int64_t *(*sizes)(PyObject *t); /* ndim entries, alive as long as t is as it is */
     const int64_t *(*strides)(PyObject *t);
     int (*dtype)(PyObject *t);                          /* enum pt_dtype */
     int64_t (*itemsize)(PyObject *t);
@@ -48,8 +48,8 @@ typedef struct pt_api {
     void *(*mutable_data_ptr)(PyObject *t);
 
     PyObject *(*new_empty)(int ndim, const int64_t *sizes, int dtype);
-    PyObject *(*wrap)(void *data, int ndim, const int64_t *sizes, const int64_t *strides, int dtype, PyObject *owner,
-                      int readonly);
+    PyObject *(*wrap)(void *data, int ndim, const int64_t *sizes, const int64_t *strides, int dtype,
+                      PyObject *owner, int readonly);
 
     int (*op_id)(const char *name);
     PyObject *(*call)(int op, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
@@ -64,22 +64,30 @@ inline const pt_api *pt_table = NULL;
 static const pt_api *pt_table = NULL;
 #endif
 
-/* Fetches the table. ImportError where this ptcore is of another ABI, or older than the one compiled against. */
+/* Fetches the table. ImportError where this ptcore is of another ABI, or older than the one
+ * compiled against. */
 static inline int pt_import(void) {
     PyObject *module = PyImport_ImportModule("ptcore.c_api");
     PyObject *capsule = module ? PyObject_GetAttrString(module, "table") : NULL;
-    const pt_api *found = capsule ? (const pt_api *)PyCapsule_GetPointer(capsule, PT_API_CAPSULE) : NULL;
+    const pt_api *found =
+        capsule ? (const pt_api *)PyCapsule_GetPointer(capsule, PT_API_CAPSULE) : NULL;
     Py_XDECREF(module);
     Py_XDECREF(capsule);                /* the module keeps it */
     if (!found) return -1;
     if (found->abi != PT_ABI) {
-        PyErr_Format(PyExc_ImportError, "this package was compiled against ABI %d of ptcore, and the ptcore that runs has "
-                     "ABI %u: build it again", PT_ABI, (unsigned)found->abi);
+        PyErr_Format(
+            PyExc_ImportError,
+            "this package was compiled against ABI %d of ptcore, and the ptcore that runs has "
+            "ABI %u: build it again",
+            PT_ABI, (unsigned)found->abi);
         return -1;
     }
     if (found->bytes < sizeof(pt_api)) {
-        PyErr_Format(PyExc_ImportError, "this package was compiled against a later ptcore, whose C interface has %u bytes; "
-                     "that of the ptcore that runs has %u", (unsigned)sizeof(pt_api), (unsigned)found->bytes);
+        PyErr_Format(
+            PyExc_ImportError,
+            "this package was compiled against a later ptcore, whose C interface has %u bytes; "
+            "that of the ptcore that runs has %u",
+            (unsigned)sizeof(pt_api), (unsigned)found->bytes);
         return -1;
     }
     pt_table = found;
@@ -98,28 +106,34 @@ static inline int pt_device_of(PyObject *t) { return pt_table->device(t); }
 static inline int pt_is_contiguous(PyObject *t) { return pt_table->is_contiguous(t); }
 static inline int pt_requires_grad(PyObject *t) { return pt_table->requires_grad(t); }
 
-/* The address of element [0, ..., 0], for reading, until the storage is resized; ValueError for a tensor without memory
- * (meta, traced). It is not NULL, unless there are no elements: ask PyErr_Occurred. */
+/* The address of element [0, ..., 0], for reading, until the storage is resized; ValueError for a
+ * tensor without memory (meta, traced). It is not NULL, unless there are no elements: ask
+ * PyErr_Occurred. */
 static inline const void *pt_data_ptr(PyObject *t) { return pt_table->data_ptr(t); }
-/* The same for writing, which counts as a write in place; RuntimeError for memory that is read-only, and where autograd
- * refuses the write. */
+/* The same for writing, which counts as a write in place; RuntimeError for memory that is
+ * read-only, and where autograd refuses the write. */
 static inline void *pt_mutable_data_ptr(PyObject *t) { return pt_table->mutable_data_ptr(t); }
 
-/* For writing as well, without being counted: for memory that no graph knows. RuntimeError for memory that is read-only. */
+/* For writing as well, without being counted: for memory that no graph knows. RuntimeError for
+ * memory that is read-only. */
 static inline void *pt_raw_data_ptr(PyObject *t) { return pt_table->raw_data_ptr(t); }
 
 /* A contiguous CPU tensor whose memory is not initialised. */
-static inline PyObject *pt_new_empty(int ndim, const int64_t *sizes, int dtype) { return pt_table->new_empty(ndim, sizes, dtype); }
+static inline PyObject *pt_new_empty(int ndim, const int64_t *sizes, int dtype) {
+    return pt_table->new_empty(ndim, sizes, dtype);
+}
 /* A CPU tensor over memory that lives as long as `owner`; strides NULL: contiguous. */
-static inline PyObject *pt_wrap(void *data, int ndim, const int64_t *sizes, const int64_t *strides, int dtype, PyObject *owner,
-                                int readonly) {
+static inline PyObject *pt_wrap(void *data, int ndim, const int64_t *sizes, const int64_t *strides,
+                                int dtype, PyObject *owner, int readonly) {
     return pt_table->wrap(data, ndim, sizes, strides, dtype, owner, readonly);
 }
 
 /* The id of an op by its name, to be asked once; KeyError. */
 static inline int pt_op_id(const char *name) { return pt_table->op_id(name); }
-/* Any op: nargs arguments, then those that the tuple kwnames names (NULL: none). Recorded for autograd as in Python. */
-static inline PyObject *pt_call_op(int op, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
+/* Any op: nargs arguments, then those that the tuple kwnames names (NULL: none). Recorded for
+ * autograd as in Python. */
+static inline PyObject *pt_call_op(int op, PyObject *const *args, Py_ssize_t nargs,
+                                   PyObject *kwnames) {
     return pt_table->call(op, args, nargs, kwnames);
 }
 /* Enters a kernel for a registered op on a device. */

@@ -1,6 +1,7 @@
 /* Pointers to the Fortran BLAS and LAPACK routines that kernels use. They are SciPy's, fetched by
- * dispatch at the first call that needs one; until then all are NULL and a kernel that needs one returns PT_NEED_BLAS
- * before it has written anything. Integers are 32 bits: larger sizes are split by the caller.
+ * dispatch at the first call that needs one; until then all are NULL and a kernel that needs one
+ * returns PT_NEED_BLAS before it has written anything. Integers are 32 bits: larger sizes are split
+ * by the caller.
  *
  * get_threads/set_threads are NULL when the BLAS is not known; it is then left alone.
  */
@@ -12,13 +13,26 @@ extern "C" {
 #endif
 
 /* alpha, beta, a, b, c point to elements of the routine's type (complex: re, im) */
-typedef void (*pt_gemm)(char *transa, char *transb, int *m, int *n, int *k, void *alpha, void *a, int *lda, void *b, int *ldb,
-                        void *beta, void *c, int *ldc);
+typedef void (*pt_gemm)(char *transa, char *transb, int *m, int *n, int *k, void *alpha, void *a,
+                        int *lda, void *b, int *ldb, void *beta, void *c, int *ldc);
 
 /* The other routines, by what they do; the kernels over lapack.hpp know their parameters. */
 enum pt_routine {
-    PT_GESV, PT_GETRF, PT_POTRF, PT_TRSM, PT_GEQRF, PT_ORGQR, PT_SYEVD, PT_GETRS, PT_GEEV, PT_SYTRF, PT_HETRF, PT_SYTRS, PT_HETRS,
-    PT_GESDD, PT_ROUTINES
+    PT_GESV,
+    PT_GETRF,
+    PT_POTRF,
+    PT_TRSM,
+    PT_GEQRF,
+    PT_ORGQR,
+    PT_SYEVD,
+    PT_GETRS,
+    PT_GEEV,
+    PT_SYTRF,
+    PT_HETRF,
+    PT_SYTRS,
+    PT_HETRS,
+    PT_GESDD,
+    PT_ROUTINES
 };
 
 typedef struct pt_blas_table {

@@ -1,5 +1,5 @@
-/* complex<float> and complex<double> for formulas: arithmetic, and functions that follow C99's Annex G
- * in the treatment of infinities, NaN, signed zeros and branch cuts.
+/* complex<float> and complex<double> for formulas: arithmetic, and functions that follow C99's
+ * Annex G in the treatment of infinities, NaN, signed zeros and branch cuts.
  *
  * complex<float> functions compute in double and round. Multiplication is the plain formula (as in
  * torch: no recovery of infinities), division scales by Smith's method. The inverse functions
@@ -191,7 +191,8 @@ PT_NOINLINE complex128 sinh(complex128 z) {
 PT_NOINLINE complex128 tanh(complex128 z) {
     double x = z.re, y = z.im;
     if (isnan(x)) return {x, y == 0 ? y : x};
-    if (isinf(x)) return {copysign(1.0, x), copysign(0.0, y)};          /* as the array API standard has it */
+    if (isinf(x))
+        return {copysign(1.0, x), copysign(0.0, y)}; /* as the array API standard has it */
     if (abs(x) > 22.0 && isfinite(y)) {
         double im = 4.0 * sin(y) * cos(y) * exp(-2.0 * abs(x));
         return {copysign(1.0, x), copysign(abs(im), sin(2.0 * y))};
@@ -270,13 +271,15 @@ PT_NOINLINE complex128 atanh(complex128 z) {
     double a = abs(x), b = abs(y);
     if (huge(z)) {
         /* re = x/|z|^2 */
-        double m = maximum(a, b), re = isinf(z) ? 0.0 : (a / m) / (m * ((a / m) * (a / m) + (b / m) * (b / m)));
+        double m = maximum(a, b),
+               re = isinf(z) ? 0.0 : (a / m) / (m * ((a / m) * (a / m) + (b / m) * (b / m)));
         return {copysign(re, x), copysign(1.5707963267948966, y)};
     }
     /* re = log1p(4a/((1-a)^2 + b^2))/4, im = atan2(2b, (1-a)(1+a) - b^2)/2 */
     double w = 1.0 - a;
-    double re = a == 1.0 && b < 1e-150 ? (b == 0 ? infinity<double>() : 0.34657359027997264 - 0.5 * log(b))
-                                       : 0.25 * log1p(4.0 * a / (w * w + b * b));
+    double re = a == 1.0 && b < 1e-150
+                    ? (b == 0 ? infinity<double>() : 0.34657359027997264 - 0.5 * log(b))
+                    : 0.25 * log1p(4.0 * a / (w * w + b * b));
     double im = 0.5 * atan2(2.0 * b, w * (1.0 + a) - b * b);
     return {copysign(re, x), copysign(im, y)};
 }
@@ -324,7 +327,8 @@ PT_INLINE complex128 sigmoid(complex128 z) {
 }
 
 template<class T> PT_INLINE complex<T> between(complex<T> x, complex<T> y, complex<T> z) {
-    return z.re * z.re + z.im * z.im < T(0.25) ? x + z * (y - x) : y - (y - x) * (complex<T>(T(1)) - z);
+    return z.re * z.re + z.im * z.im < T(0.25) ? x + z * (y - x)
+                                               : y - (y - x) * (complex<T>(T(1)) - z);
 }
 /* log(e^x + e^y) from the one with the larger real part */
 PT_INLINE complex128 logaddexp(complex128 x, complex128 y) {
@@ -362,8 +366,11 @@ PT_COMPLEX64_1(acosh)
 PT_COMPLEX64_1(atanh)
 PT_COMPLEX64_1(sigmoid)
 #undef PT_COMPLEX64_1
-PT_INLINE complex64 logaddexp(complex64 x, complex64 y) { return complex64(logaddexp(complex128(x), complex128(y))); }
-PT_INLINE complex64 pow(complex64 x, complex64 y) { return complex64(pow(complex128(x), complex128(y))); }
-
+PT_INLINE complex64 logaddexp(complex64 x, complex64 y) {
+    return complex64(logaddexp(complex128(x), complex128(y)));
+}
+PT_INLINE complex64 pow(complex64 x, complex64 y) {
+    return complex64(pow(complex128(x), complex128(y)));
+}
 }}  /* namespace pt, unnamed */
 #endif

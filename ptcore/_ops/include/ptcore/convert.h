@@ -1,7 +1,9 @@
-/* Conversion of one element between any two dtypes: element<From, To>::cast(x). One text for the CPU's loops and CUDA.
+/* Conversion of one element between any two dtypes: element<From, To>::cast(x). One text for the
+ * CPU's loops and CUDA.
  *
- * Floats become integers by truncation; beyond int64, and for NaN, the smallest int64 results. Integers wrap. Complex to real
- * takes the real part; to bool is != 0. `boolean` is a byte of bool memory: read as 0 or 1 whatever its bits are.
+ * Floats become integers by truncation; beyond int64, and for NaN, the smallest int64 results.
+ * Integers wrap. Complex to real takes the real part; to bool is != 0. `boolean` is a byte of bool
+ * memory: read as 0 or 1 whatever its bits are.
  */
 #ifndef PTCORE_CONVERT_H
 #define PTCORE_CONVERT_H
@@ -14,7 +16,8 @@ struct boolean { uint8_t v; };
 
 /* Beyond int64, and for NaN, x86's answer: the smallest int64. */
 PT_INLINE int64_t to_int64(double x) {
-    return x >= -9223372036854775808.0 && x < 9223372036854775808.0 ? (int64_t)x : (int64_t)((uint64_t)1 << 63);
+    return x >= -9223372036854775808.0 && x < 9223372036854775808.0 ? (int64_t)x
+                                                                    : (int64_t)((uint64_t)1 << 63);
 }
 PT_INLINE uint64_t to_uint64(double x) {
     return x >= 9223372036854775808.0 && x < 18446744073709551616.0

@@ -1,5 +1,5 @@
-/* What one element makes of its random words (philox.h says which these are), for the distributions that are no plain
- * uniform. One text for the CPU's kernels and CUDA's, so that both draw the same.
+/* What one element makes of its random words (philox.h says which these are), for the distributions
+ * that are no plain uniform. One text for the CPU's kernels and CUDA's, so that both draw the same.
  */
 #ifndef PTCORE_DRAWS_H
 #define PTCORE_DRAWS_H
@@ -34,8 +34,9 @@ PT_INLINE uint64_t multiply_high(uint64_t a, uint64_t b) {
     return ah * bh + (m >> 32) + (n >> 32);
 }
 
-/* Uniform below `range` (Lemire): the words of a block in order, then those of the next draw. An element
- * uses 32-bit words for a range up to 2^32. 2^24 draws fail with a probability of nought. */
+/* Uniform below `range` (Lemire): the words of a block in order, then those of the next draw. An
+ * element uses 32-bit words for a range up to 2^32. 2^24 draws fail with a probability of nought.
+ */
 PT_NOINLINE uint64_t below(uint64_t range, philox_block b, uint64_t seed, uint64_t offset,
                            uint64_t element) {
     uint64_t reject64 = (0 - range) % range;
@@ -59,7 +60,8 @@ PT_NOINLINE uint64_t below(uint64_t range, philox_block b, uint64_t seed, uint64
     return value;
 }
 
-/* ---- Poisson: products of uniforms below a mean of 10, above it transformed rejection (Hoermann's PTRS, 1993) ---- */
+/* ---- Poisson: products of uniforms below a mean of 10, above it transformed rejection (Hoermann's
+ * PTRS, 1993) ---- */
 
 struct uniform_pairs {
     uint64_t seed, offset, block;
@@ -89,7 +91,8 @@ PT_NOINLINE double poisson_small(double mean, uniform_pairs d) {
 }
 
 PT_NOINLINE double poisson_large(double mean, uniform_pairs d) {
-    const double root = sqrt(mean), log_mean = log(mean), b = 0.931 + 2.53 * root, a = -0.059 + 0.02483 * b;
+    const double root = sqrt(mean), log_mean = log(mean), b = 0.931 + 2.53 * root,
+                 a = -0.059 + 0.02483 * b;
     const double inverse_alpha = 1.1239 + 1.1328 / (b - 3.4), v_r = 0.9277 - 3.6224 / (b - 2);
     double k = floor(mean);
     while (d.next()) {
@@ -97,16 +100,20 @@ PT_NOINLINE double poisson_large(double mean, uniform_pairs d) {
         k = floor((2 * a / us + b) * u + mean + 0.43);
         if (us >= 0.07 && v <= v_r) break;
         if (k < 0 || (us < 0.013 && v > us)) continue;
-        if (log(v * inverse_alpha / (a / (us * us) + b)) <= -mean + k * log_mean - lgamma(k + 1)) break;
+        if (log(v * inverse_alpha / (a / (us * us) + b)) <= -mean + k * log_mean - lgamma(k + 1))
+            break;
     }
     return k < 0 ? 0 : k;
 }
 
 PT_INLINE double poisson_draw(double mean, uniform_pairs d) {
-    return mean == 0 || !isfinite(mean) ? mean : mean < 10 ? poisson_small(mean, d) : poisson_large(mean, d);
+    return mean == 0 || !isfinite(mean) ? mean
+           : mean < 10                  ? poisson_small(mean, d)
+                                        : poisson_large(mean, d);
 }
 
-/* ---- binomial: trials between successes below a mean of 10, above it transformed rejection (Hoermann's BTRS, 1993) ---- */
+/* ---- binomial: trials between successes below a mean of 10, above it transformed rejection
+ * (Hoermann's BTRS, 1993) ---- */
 
 PT_INLINE double trials_to_success(double u, double log_q) { return floor(log(1 - u) / log_q) + 1; }
 
@@ -125,8 +132,10 @@ PT_NOINLINE double binomial_small(double n, double p, uniform_pairs d) {
 }
 
 PT_NOINLINE double binomial_large(double n, double p, uniform_pairs d) {
-    const double q = 1 - p, root = sqrt(n * p * q), b = 1.15 + 2.53 * root, a = -0.0873 + 0.0248 * b + 0.01 * p;
-    const double middle = n * p + 0.5, v_r = 0.92 - 4.2 / b, alpha = (2.83 + 5.1 / b) * root, log_odds = log(p / q);
+    const double q = 1 - p, root = sqrt(n * p * q), b = 1.15 + 2.53 * root,
+                 a = -0.0873 + 0.0248 * b + 0.01 * p;
+    const double middle = n * p + 0.5, v_r = 0.92 - 4.2 / b, alpha = (2.83 + 5.1 / b) * root,
+                 log_odds = log(p / q);
     const double mode = floor((n + 1) * p), at_mode = lgamma(mode + 1) + lgamma(n - mode + 1);
     double k = mode;
     while (d.next()) {
@@ -137,7 +146,8 @@ PT_NOINLINE double binomial_large(double n, double p, uniform_pairs d) {
             continue;
         }
         if (us >= 0.07 && d.v <= v_r) break;
-        if (log(d.v * alpha / (a / (us * us) + b)) <= at_mode - lgamma(k + 1) - lgamma(n - k + 1) + (k - mode) * log_odds)
+        if (log(d.v * alpha / (a / (us * us) + b)) <=
+            at_mode - lgamma(k + 1) - lgamma(n - k + 1) + (k - mode) * log_odds)
             break;
     }
     return k;
@@ -147,7 +157,9 @@ PT_NOINLINE double binomial_large(double n, double p, uniform_pairs d) {
 PT_INLINE double binomial_draw(double n, double p, uniform_pairs d) {
     if (!(n >= 0 && n == floor(n) && isfinite(n) && p >= 0 && p <= 1)) return (n - n) / (n - n);
     const double rare = p <= 0.5 ? p : 1 - p;
-    const double k = n == 0 || rare == 0 ? 0 : n * rare < 10 ? binomial_small(n, rare, d) : binomial_large(n, rare, d);
+    const double k = n == 0 || rare == 0 ? 0
+                     : n * rare < 10     ? binomial_small(n, rare, d)
+                                         : binomial_large(n, rare, d);
     return p <= 0.5 ? k : n - k;
 }
 

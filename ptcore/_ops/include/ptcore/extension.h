@@ -6,10 +6,11 @@
  *
  *     PT_MODULE(mine, m) { m.def("scaled", &scaled, "x times a"); }
  *
- * Arguments and results are tensors, numbers, bools, strings, std::optional, std::vector, std::tuple and pt::object of
- * these; optional arguments at the end may be left out. A C++ exception becomes a Python one (std::invalid_argument a
- * ValueError, std::out_of_range an IndexError, pt::type_error a TypeError, std::bad_alloc a MemoryError, others a
- * RuntimeError), and a Python one a pt::error, which is raised again where nobody catches it. All of it needs the GIL,
+ * Arguments and results are tensors, numbers, bools, strings, std::optional, std::vector,
+ * std::tuple and pt::object of these; optional arguments at the end may be left out. A C++
+ * exception becomes a Python one (std::invalid_argument a ValueError, std::out_of_range an
+ * IndexError, pt::type_error a TypeError, std::bad_alloc a MemoryError, others a RuntimeError), and
+ * a Python one a pt::error, which is raised again where nobody catches it. All of it needs the GIL,
  * which pt::no_gil gives away for a while.
  */
 #ifndef PTCORE_EXTENSION_H
@@ -59,7 +60,9 @@ public:
     }
     const char *what() const noexcept override { return held->text.c_str(); }
     /* Whether it is of a class, such as PyExc_ValueError. */
-    bool is(PyObject *type) const { return held->type && PyErr_GivenExceptionMatches(held->type, type); }
+    bool is(PyObject *type) const {
+        return held->type && PyErr_GivenExceptionMatches(held->type, type);
+    }
     void restore() const {
         Py_XINCREF(held->type);
         Py_XINCREF(held->value);
@@ -181,8 +184,9 @@ PT_CODE(std::complex<double>, PT_COMPLEX128)
 #undef PT_CODE
 
 inline const char *dtype_name(int code) {
-    static const char *const names[] = {"bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float16",
-                                        "bfloat16", "float32", "float64", "complex64", "complex128"};
+    static const char *const names[] = {
+        "bool",  "uint8",   "int8",     "uint16",  "int16",   "uint32",    "int32",     "uint64",
+        "int64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128"};
     return code >= 0 && code < PT_NDTYPES ? names[code] : "a dtype of a later release";
 }
 
@@ -192,7 +196,8 @@ template<class T, int N> class accessor {
     const int64_t *sizes_, *strides_;
 
 public:
-    accessor(T *data, const int64_t *sizes, const int64_t *strides) : data(data), sizes_(sizes), strides_(strides) {}
+    accessor(T *data, const int64_t *sizes, const int64_t *strides)
+        : data(data), sizes_(sizes), strides_(strides) {}
     decltype(auto) operator[](int64_t i) const {
         if constexpr (N == 1) return (data[i * strides_[0]]);
         else return accessor<T, N - 1>(data + i * strides_[0], sizes_ + 1, strides_ + 1);
@@ -211,14 +216,17 @@ class Tensor : public object {
     int64_t entry(const int64_t *list, int64_t d) const {
         const int64_t n = dim();
         if (d < -n || d >= n)
-            throw std::out_of_range("dim must be in [" + std::to_string(-n) + ", " + std::to_string(n - 1) + "], got " + std::to_string(d));
+            throw std::out_of_range("dim must be in [" + std::to_string(-n) + ", " +
+                                    std::to_string(n - 1) + "], got " + std::to_string(d));
         return list[d < 0 ? d + n : d];
     }
     template<class T> void expect(const char *what) const {
         using E = std::remove_const_t<T>;
         if (dtype() != code_of<E>::value)
-            throw type_error(std::string(what) + ": expected a tensor of " + dtype_name(code_of<E>::value) + ", got " + dtype_name(dtype()));
-        if (device() != PT_CPU) throw std::invalid_argument(std::string(what) + ": the tensor is not on the CPU");
+            throw type_error(std::string(what) + ": expected a tensor of " +
+                             dtype_name(code_of<E>::value) + ", got " + dtype_name(dtype()));
+        if (device() != PT_CPU)
+            throw std::invalid_argument(std::string(what) + ": the tensor is not on the CPU");
     }
     void *address(void *(*of)(PyObject *)) const {
         void *found = of(self());
@@ -231,7 +239,8 @@ public:
     static Tensor steal(PyObject *x) {
         Tensor made;
         made.p = x;
-        if (!pt_is_tensor(x)) throw type_error(std::string("expected a Tensor, got ") + Py_TYPE(x)->tp_name);
+        if (!pt_is_tensor(x))
+            throw type_error(std::string("expected a Tensor, got ") + Py_TYPE(x)->tp_name);
         return made;
     }
     static Tensor borrow(PyObject *x) {
@@ -271,15 +280,18 @@ public:
         expect<T>("mutable_data_ptr");
         return static_cast<T *>(address(pt_table->mutable_data_ptr));
     }
-    /* As in PyTorch: what is written there autograd does not see. Memory that is read-only is refused unless T is const. */
+    /* As in PyTorch: what is written there autograd does not see. Memory that is read-only is
+     * refused unless T is const. */
     template<class T> T *data_ptr() const {
         expect<T>("data_ptr");
-        return static_cast<T *>(address(std::is_const_v<T> ? pt_table->data_ptr : pt_table->raw_data_ptr));
+        return static_cast<T *>(address(std::is_const_v<T> ? pt_table->data_ptr
+                                                           : pt_table->raw_data_ptr));
     }
     template<class T, int N> pt::accessor<T, N> accessor() const {
         static_assert(N > 0, "a tensor of no dims has one element: item");
         if (dim() != N)
-            throw type_error("accessor: expected a tensor of " + std::to_string(N) + " dims, got one of " + std::to_string(dim()));
+            throw type_error("accessor: expected a tensor of " + std::to_string(N) +
+                             " dims, got one of " + std::to_string(dim()));
         return {data_ptr<T>(), pt_sizes(p), pt_strides(p)};
     }
     template<class T> T item() const;
@@ -287,7 +299,9 @@ public:
     /* Any method by its name. */
     template<class R = Tensor, class... A> R method(const char *name, const A &...args) const;
     Tensor contiguous() const { return is_contiguous() ? *this : method("contiguous"); }
-    Tensor to(int dtype) const { return method("to", object::steal(checked(pt_dtype_object(dtype)))); }
+    Tensor to(int dtype) const {
+        return method("to", object::steal(checked(pt_dtype_object(dtype))));
+    }
     Tensor reshape(const std::vector<int64_t> &sizes) const { return method("reshape", sizes); }
     Tensor view(const std::vector<int64_t> &sizes) const { return method("view", sizes); }
     std::vector<Tensor> chunk(int64_t chunks, int64_t dim = 0) const;
@@ -295,15 +309,22 @@ public:
     /* Methods whose arguments and result are as Python's: x.sum(), x.sum(1), x.pow(2). */
 #define PT_METHOD(name) \
     template<class... A> Tensor name(const A &...args) const { return method(#name, args...); }
-#define PT_METHODS(each) \
-    each(abs) each(add) each(add_) each(addmm) each(all) each(any) each(argmax) each(argmin) each(bmm) each(ceil) each(clamp) \
-    each(clamp_) each(clone) each(copy_) each(cos) each(cumsum) each(detach) each(diagonal) each(div) each(div_) each(eq) \
-    each(erf) each(exp) each(expand) each(expand_as) each(fill_) each(flatten) each(floor) each(gather) each(ge) each(gt) \
-    each(index_select) each(le) each(log) each(log_softmax) each(lt) each(masked_fill) each(matmul) each(mean) each(mm) \
-    each(mul) each(mul_) each(ne) each(neg) each(norm) each(permute) each(pow) each(prod) each(reciprocal) each(relu) \
-    each(reshape_as) each(round) each(rsqrt) each(select) each(sigmoid) each(sign) each(sin) each(softmax) each(sqrt) \
-    each(square) each(squeeze) each(sub) each(sub_) each(sum) each(t) each(tan) each(tanh) each(transpose) each(tril) \
-    each(triu) each(type_as) each(unsqueeze) each(view_as) each(where) each(zero_)
+#define PT_METHODS(each)                                                                          \
+    each(abs) each(add) each(add_) each(addmm) each(all) each(any) each(argmax) each(argmin)      \
+        each(bmm) each(ceil) each(clamp) each(clamp_) each(clone) each(copy_) each(cos)           \
+            each(cumsum) each(detach) each(diagonal) each(div) each(div_) each(eq) each(erf)      \
+                each(exp) each(expand) each(expand_as) each(fill_) each(flatten) each(floor)      \
+                    each(gather) each(ge) each(gt) each(index_select) each(le) each(log)          \
+                        each(log_softmax) each(lt) each(masked_fill) each(matmul) each(mean)      \
+                            each(mm) each(mul) each(mul_) each(ne) each(neg) each(norm)           \
+                                each(permute) each(pow) each(prod) each(reciprocal) each(relu)    \
+                                    each(reshape_as) each(round) each(rsqrt) each(select)         \
+                                        each(sigmoid) each(sign) each(sin) each(softmax)          \
+                                            each(sqrt) each(square) each(squeeze) each(sub)       \
+                                                each(sub_) each(sum) each(t) each(tan) each(tanh) \
+                                                    each(transpose) each(tril) each(triu)         \
+                                                        each(type_as) each(unsqueeze)             \
+                                                            each(view_as) each(where) each(zero_)
     PT_METHODS(PT_METHOD)
 #undef PT_METHOD
     Tensor operator[](int64_t i) const {
@@ -327,7 +348,8 @@ template<class R = object, class... A> R invoke(PyObject *f, const A &...args) {
     const object held[] = {object(), object::steal(checked(to_python<A>(args)))...};
     PyObject *given[sizeof...(A) + 1] = {};
     for (size_t i = 0; i <= sizeof...(A); i++) given[i] = held[i].get();
-    return result_of<R>(PyObject_Vectorcall(f, given + 1, sizeof...(A) | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr));
+    return result_of<R>(
+        PyObject_Vectorcall(f, given + 1, sizeof...(A) | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr));
 }
 
 /* An op that was looked up once:  static const pt::op softmax("softmax");  softmax(x, 1) */
@@ -360,17 +382,27 @@ template<class R, class... A> R call(const char *name, const A &...args) {
 template<class R, class... A> R Tensor::method(const char *name, const A &...args) const {
     return invoke<R>(object::steal(checked(PyObject_GetAttrString(self(), name))).get(), args...);
 }
-inline std::vector<Tensor> Tensor::chunk(int64_t chunks, int64_t dim) const { return method<std::vector<Tensor>>("chunk", chunks, dim); }
-inline std::vector<Tensor> Tensor::split(int64_t size, int64_t dim) const { return method<std::vector<Tensor>>("split", size, dim); }
+inline std::vector<Tensor> Tensor::chunk(int64_t chunks, int64_t dim) const {
+    return method<std::vector<Tensor>>("chunk", chunks, dim);
+}
+inline std::vector<Tensor> Tensor::split(int64_t size, int64_t dim) const {
+    return method<std::vector<Tensor>>("split", size, dim);
+}
 template<class T> T Tensor::item() const { return method<T>("item"); }
 
-#define PT_OPERATOR(symbol, function) \
-    inline Tensor operator symbol(const Tensor &a, const Tensor &b) { return Tensor::steal(checked(function(a.self(), b.self()))); } \
-    template<class T, class = std::enable_if_t<std::is_arithmetic_v<T>>> Tensor operator symbol(const Tensor &a, T b) { \
-        return Tensor::steal(checked(function(a.self(), object::steal(checked(to_python(b))).get()))); \
-    } \
-    template<class T, class = std::enable_if_t<std::is_arithmetic_v<T>>> Tensor operator symbol(T a, const Tensor &b) { \
-        return Tensor::steal(checked(function(object::steal(checked(to_python(a))).get(), b.self()))); \
+#define PT_OPERATOR(symbol, function)                                                             \
+    inline Tensor operator symbol(const Tensor &a, const Tensor &b) {                             \
+        return Tensor::steal(checked(function(a.self(), b.self())));                              \
+    }                                                                                             \
+    template <class T, class = std::enable_if_t<std::is_arithmetic_v<T>>> Tensor operator symbol( \
+        const Tensor &a, T b) {                                                                   \
+        return Tensor::steal(checked(function(a.self(),                                           \
+                                              object::steal(checked(to_python(b))).get())));      \
+    }                                                                                             \
+    template <class T, class = std::enable_if_t<std::is_arithmetic_v<T>>> Tensor operator symbol( \
+        T a, const Tensor &b) {                                                                   \
+        return Tensor::steal(checked(function(object::steal(checked(to_python(a))).get(),         \
+                                              b.self())));                                        \
     }
 PT_OPERATOR(+, PyNumber_Add)
 PT_OPERATOR(-, PyNumber_Subtract)
@@ -378,8 +410,10 @@ PT_OPERATOR(*, PyNumber_Multiply)
 PT_OPERATOR(/, PyNumber_TrueDivide)
 PT_OPERATOR(&, PyNumber_And)
 PT_OPERATOR(|, PyNumber_Or)
-#define PT_COMPARE(symbol, code) \
-    inline PyObject *compare_##code(PyObject *a, PyObject *b) { return PyObject_RichCompare(a, b, code); } \
+#define PT_COMPARE(symbol, code)                                \
+    inline PyObject *compare_##code(PyObject *a, PyObject *b) { \
+        return PyObject_RichCompare(a, b, code);                \
+    }                                                           \
     PT_OPERATOR(symbol, compare_##code)
 PT_COMPARE(<, Py_LT)
 PT_COMPARE(<=, Py_LE)
@@ -389,9 +423,10 @@ PT_COMPARE(==, Py_EQ)
 PT_COMPARE(!=, Py_NE)
 #undef PT_COMPARE
 #undef PT_OPERATOR
-#define PT_IN_PLACE(symbol, function) \
-    template<class T> Tensor &operator symbol(Tensor &a, const T &b) { \
-        return a = Tensor::steal(checked(function(a.self(), object::steal(checked(to_python(b))).get()))); \
+#define PT_IN_PLACE(symbol, function)                                                            \
+    template <class T> Tensor &operator symbol(Tensor &a, const T &b) {                          \
+        return a = Tensor::steal(checked(function(a.self(),                                      \
+                                                  object::steal(checked(to_python(b))).get()))); \
     }
 PT_IN_PLACE(+=, PyNumber_InPlaceAdd)
 PT_IN_PLACE(-=, PyNumber_InPlaceSubtract)
@@ -405,27 +440,36 @@ PT_IN_PLACE(/=, PyNumber_InPlaceTrueDivide)
 inline Tensor empty(const std::vector<int64_t> &sizes, int dtype = PT_FLOAT32) {
     return Tensor::steal(checked(pt_new_empty(int(sizes.size()), sizes.data(), dtype)));
 }
-inline Tensor empty_like(const Tensor &x) { return x.is_cpu() ? empty(x.sizes().vec(), x.dtype()) : call("empty_like", x); }
+inline Tensor empty_like(const Tensor &x) {
+    return x.is_cpu() ? empty(x.sizes().vec(), x.dtype()) : call("empty_like", x);
+}
 inline Tensor full(const std::vector<int64_t> &sizes, double value, int dtype = PT_FLOAT32) {
     const Tensor made = empty(sizes, dtype);
     return made.method("fill_", value);
 }
-inline Tensor zeros(const std::vector<int64_t> &sizes, int dtype = PT_FLOAT32) { return full(sizes, 0, dtype); }
-inline Tensor ones(const std::vector<int64_t> &sizes, int dtype = PT_FLOAT32) { return full(sizes, 1, dtype); }
+inline Tensor zeros(const std::vector<int64_t> &sizes, int dtype = PT_FLOAT32) {
+    return full(sizes, 0, dtype);
+}
+inline Tensor ones(const std::vector<int64_t> &sizes, int dtype = PT_FLOAT32) {
+    return full(sizes, 1, dtype);
+}
 inline Tensor zeros_like(const Tensor &x) { return call("zeros_like", x); }
 inline Tensor ones_like(const Tensor &x) { return call("ones_like", x); }
 /* A tensor over memory that `release` frees when nobody needs it. */
-template<class T> Tensor from_blob(T *data, const std::vector<int64_t> &sizes, void (*release)(void *) = nullptr) {
+template <class T> Tensor from_blob(T *data, const std::vector<int64_t> &sizes,
+                                    void (*release)(void *) = nullptr) {
     struct owned {
         void *data;
         void (*release)(void *);
     };
-    const object owner = object::steal(checked(PyCapsule_New(new owned{data, release}, nullptr, [](PyObject *capsule) {
-        owned *held = static_cast<owned *>(PyCapsule_GetPointer(capsule, nullptr));
-        if (held->release) held->release(held->data);
-        delete held;
-    })));
-    return Tensor::steal(checked(pt_wrap(data, int(sizes.size()), sizes.data(), nullptr, code_of<T>::value, owner.get(), 0)));
+    const object owner = object::steal(
+        checked(PyCapsule_New(new owned{data, release}, nullptr, [](PyObject *capsule) {
+            owned *held = static_cast<owned *>(PyCapsule_GetPointer(capsule, nullptr));
+            if (held->release) held->release(held->data);
+            delete held;
+        })));
+    return Tensor::steal(checked(pt_wrap(data, int(sizes.size()), sizes.data(), nullptr,
+                                         code_of<T>::value, owner.get(), 0)));
 }
 
 /* ---- functions for Python ---- */
@@ -453,13 +497,16 @@ template<class T> T argument(const char *name, size_t k, PyObject *const *args) 
     try {
         return convert<T>::from(args[k]);
     } catch (const type_error &e) {
-        throw type_error(std::string(name) + ": argument " + std::to_string(k + 1) + " " + e.what());
+        throw type_error(std::string(name) + ": argument " + std::to_string(k + 1) + " " +
+                         e.what());
     } catch (const std::overflow_error &e) {
-        throw std::overflow_error(std::string(name) + ": argument " + std::to_string(k + 1) + " " + e.what());
+        throw std::overflow_error(std::string(name) + ": argument " + std::to_string(k + 1) + " " +
+                                  e.what());
     }
 }
-template<class R, class... A, size_t... I>
-PyObject *called(const exported *f, [[maybe_unused]] PyObject *const *args, std::index_sequence<I...>) {
+template <class R, class... A, size_t... I>
+PyObject *called(const exported *f, [[maybe_unused]] PyObject *const *args,
+                 std::index_sequence<I...>) {
     std::tuple<std::decay_t<A>...> given{argument<std::decay_t<A>>(f->name.c_str(), I, args)...};
     const auto function = reinterpret_cast<R (*)(A...)>(f->function);
     if constexpr (std::is_void_v<R>) {
@@ -470,14 +517,18 @@ PyObject *called(const exported *f, [[maybe_unused]] PyObject *const *args, std:
     }
 }
 /* Puts arguments by keyword into their places; false with an exception set. */
-inline bool place_words(const exported *f, PyObject *const *values, PyObject *words, PyObject **given, size_t count, size_t all) {
+inline bool place_words(const exported *f, PyObject *const *values, PyObject *words,
+                        PyObject **given, size_t count, size_t all) {
     for (Py_ssize_t w = 0; w < PyTuple_GET_SIZE(words); w++) {
         PyObject *word = PyTuple_GET_ITEM(words, w);
         size_t k = 0;
-        while (k < f->names.size() && PyUnicode_CompareWithASCIIString(word, f->names[k].c_str())) k++;
+        while (k < f->names.size() && PyUnicode_CompareWithASCIIString(word, f->names[k].c_str()))
+            k++;
         if (k >= all || k >= f->names.size()) {
-            PyErr_Format(PyExc_TypeError, f->names.empty() ? "%s: its parameters have no names, got the keyword %R"
-                                                           : "%s: there is no parameter %R", f->name.c_str(), word);
+            PyErr_Format(PyExc_TypeError,
+                         f->names.empty() ? "%s: its parameters have no names, got the keyword %R"
+                                          : "%s: there is no parameter %R",
+                         f->name.c_str(), word);
             return false;
         }
         if (given[k]) {
@@ -488,7 +539,8 @@ inline bool place_words(const exported *f, PyObject *const *values, PyObject *wo
     }
     return true;
 }
-template<class R, class... A> PyObject *enter(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *words) {
+template <class R, class... A> PyObject *enter(PyObject *self, PyObject *const *args,
+                                               Py_ssize_t count, PyObject *words) {
     const exported *f = static_cast<const exported *>(PyCapsule_GetPointer(self, nullptr));
     constexpr size_t all = sizeof...(A), least = all - left_out<std::decay_t<A>...>();
     PyObject *given[all + 1] = {};
@@ -501,7 +553,9 @@ template<class R, class... A> PyObject *enter(PyObject *self, PyObject *const *a
     bool complete = n <= all;
     for (size_t k = 0; k < least; k++) complete &= given[k] != nullptr;
     if (!complete) {
-        PyErr_Format(PyExc_TypeError, least == all ? "%s: expected %zu arguments, got %zu" : "%s: expected at most %zu arguments, got %zu",
+        PyErr_Format(PyExc_TypeError,
+                     least == all ? "%s: expected %zu arguments, got %zu"
+                                  : "%s: expected at most %zu arguments, got %zu",
                      f->name.c_str(), all, n);
         return nullptr;
     }
@@ -519,28 +573,37 @@ template<class R, class... A> PyObject *enter(PyObject *self, PyObject *const *a
 class module {
     PyObject *self;
 
-    template<class R, class... A> void add(const char *name, R (*f)(A...), const char *doc, const std::vector<std::string> &names) {
+    template <class R, class... A> void add(const char *name, R (*f)(A...), const char *doc,
+                                            const std::vector<std::string> &names) {
         if (!names.empty() && names.size() != sizeof...(A))
-            throw std::invalid_argument(std::string(name) + ": expected " + std::to_string(sizeof...(A)) + " names, got " + std::to_string(names.size()));
+            throw std::invalid_argument(std::string(name) + ": expected " +
+                                        std::to_string(sizeof...(A)) + " names, got " +
+                                        std::to_string(names.size()));
         auto *made = new detail::exported{{}, reinterpret_cast<void (*)()>(f), name, doc, names};
-        made->definition = {made->name.c_str(), reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&detail::enter<R, A...>)),
-                            METH_FASTCALL | METH_KEYWORDS, made->doc.c_str()};
-        const object capsule = object::steal(checked(PyCapsule_New(made, nullptr, nullptr)));       /* lives as long as the program */
+        made->definition = {
+            made->name.c_str(),
+            reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&detail::enter<R, A...>)),
+            METH_FASTCALL | METH_KEYWORDS, made->doc.c_str()};
+        const object capsule = object::steal(
+            checked(PyCapsule_New(made, nullptr, nullptr))); /* lives as long as the program */
         const object module_name = object::steal(checked(PyModule_GetNameObject(self)));
-        const object function = object::steal(checked(PyCFunction_NewEx(&made->definition, capsule.get(), module_name.get())));
+        const object function = object::steal(
+            checked(PyCFunction_NewEx(&made->definition, capsule.get(), module_name.get())));
         if (PyModule_AddObjectRef(self, name, function.get()) < 0) throw error();
     }
 
 public:
     explicit module(PyObject *self) : self(self) {}
     /* Exports a function. With the names of its parameters it takes them by keyword as well. */
-    template<class R, class... A>
-    module &def(const char *name, R (*f)(A...), const char *doc = "", const std::vector<std::string> &names = {}) {
+    template <class R, class... A>
+    module &def(const char *name, R (*f)(A...), const char *doc = "",
+                const std::vector<std::string> &names = {}) {
         add(name, f, doc, names);
         return *this;
     }
-    template<class R, class... A>
-    module &def(const char *name, R (*f)(A...) noexcept, const char *doc = "", const std::vector<std::string> &names = {}) {
+    template <class R, class... A>
+    module &def(const char *name, R (*f)(A...) noexcept, const char *doc = "",
+                const std::vector<std::string> &names = {}) {
         add(name, static_cast<R (*)(A...)>(f), doc, names);
         return *this;
     }
@@ -571,12 +634,20 @@ inline PyObject *make_module(PyModuleDef *definition, void (*fill)(module &)) {
 
 #define PT_TEXT_(x) #x
 #define PT_TEXT(x) PT_TEXT_(x)
-#define PT_MODULE_(name, variable) \
-    static void pt_fill_##name(pt::module &variable); \
-    PyMODINIT_FUNC PyInit_##name(void) { \
-        static PyModuleDef definition = {PyModuleDef_HEAD_INIT, PT_TEXT(name), nullptr, -1, nullptr, nullptr, nullptr, nullptr, nullptr}; \
-        return pt::make_module(&definition, &pt_fill_##name); \
-    } \
+#define PT_MODULE_(name, variable)                              \
+    static void pt_fill_##name(pt::module &variable);           \
+    PyMODINIT_FUNC PyInit_##name(void) {                        \
+        static PyModuleDef definition = {PyModuleDef_HEAD_INIT, \
+                                         PT_TEXT(name),         \
+                                         nullptr,               \
+                                         -1,                    \
+                                         nullptr,               \
+                                         nullptr,               \
+                                         nullptr,               \
+                                         nullptr,               \
+                                         nullptr};              \
+        return pt::make_module(&definition, &pt_fill_##name);   \
+    }                                                           \
     static void pt_fill_##name(pt::module &variable)
 /* The module of a shared object, whose functions are given to `variable`. */
 #define PT_MODULE(name, variable) PT_MODULE_(name, variable)
@@ -590,7 +661,9 @@ inline PyObject *make_module(PyModuleDef *definition, void (*fill)(module &)) {
 namespace pt {
 inline std::string text_of_one(const std::string &x) { return x; }
 inline std::string text_of_one(const char *x) { return x; }
-template<class T, class = std::enable_if_t<std::is_arithmetic_v<T>>> std::string text_of_one(T x) { return std::to_string(x); }
+template <class T, class = std::enable_if_t<std::is_arithmetic_v<T>>> std::string text_of_one(T x) {
+    return std::to_string(x);
+}
 template<class... A> std::string text_of(const A &...parts) {
     std::string made;
     ((made += text_of_one(parts)), ...);
@@ -599,12 +672,20 @@ template<class... A> std::string text_of(const A &...parts) {
 }
 
 /* Runs a lambda with `scalar_t` as the type of a dtype of floats. */
-#define PT_DISPATCH_FLOATING(code, name, ...) \
-    [&] { \
-        switch (code) { \
-        case PT_FLOAT32: { using scalar_t = float; return __VA_ARGS__(); } \
-        case PT_FLOAT64: { using scalar_t = double; return __VA_ARGS__(); } \
-        default: throw pt::type_error(std::string(name) + ": expected float32 or float64, got " + pt::dtype_name(code)); \
-        } \
+#define PT_DISPATCH_FLOATING(code, name, ...)                                            \
+    [&] {                                                                                \
+    switch (code) {                                                                      \
+    case PT_FLOAT32: {                                                                   \
+        using scalar_t = float;                                                          \
+        return __VA_ARGS__();                                                            \
+    }                                                                                    \
+    case PT_FLOAT64: {                                                                   \
+        using scalar_t = double;                                                         \
+        return __VA_ARGS__();                                                            \
+    }                                                                                    \
+    default:                                                                             \
+        throw pt::type_error(std::string(name) + ": expected float32 or float64, got " + \
+                             pt::dtype_name(code));                                      \
+    }                                                                                    \
     }()
 #endif

@@ -1,5 +1,5 @@
-// How a generated formula is called: op_NAME::apply with its parameters, which arrive in the op-math type of the compute
-// dtype. One text for the CPU's loops and CUDA.
+// How a generated formula is called: op_NAME::apply with its parameters, which arrive in the
+// op-math type of the compute dtype. One text for the CPU's loops and CUDA.
 #pragma once
 #include "ptcore/config.h"
 #include "ptcore/scalar.h"

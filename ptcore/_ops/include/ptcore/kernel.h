@@ -26,13 +26,13 @@ extern "C" {
 /* The version of all layouts here and in backend.h. It rises, and with it the number in the
  * name of pt_call, when a field of pt_view, pt_param, pt_call or pt_backend moves or changes its
  * meaning. What leaves compiled packages right keeps it: fields at the end of pt_call (which
- * dispatch allocates) and of pt_backend (which says its size), dtype codes behind the last: no layout here has a
- * number of entries that depends on PT_NDTYPES. */
+ * dispatch allocates) and of pt_backend (which says its size), dtype codes behind the last: no
+ * layout here has a number of entries that depends on PT_NDTYPES. */
 #define PT_ABI 3
 #define PT_KERNEL_SIGNATURE "int (pt_call_3 *)"
 
-/* dtype codes. The numbers are part of the ABI, their order says nothing: a later release may have more of any
- * kind behind the last. */
+/* dtype codes. The numbers are part of the ABI, their order says nothing: a later release may have
+ * more of any kind behind the last. */
 enum pt_dtype {
     PT_BOOL = 0, PT_UINT8, PT_INT8, PT_UINT16, PT_INT16, PT_UINT32, PT_INT32,
     PT_UINT64, PT_INT64, PT_FLOAT16, PT_BFLOAT16, PT_FLOAT32, PT_FLOAT64,
@@ -44,19 +44,27 @@ enum pt_dtype {
 /* What the elements of a dtype are: sets of codes, a bit for each. */
 #define PT_BIT(code) (UINT32_C(1) << (code))
 #define PT_KIND_BOOL PT_BIT(PT_BOOL)
-#define PT_KIND_UNSIGNED (PT_BIT(PT_UINT8) | PT_BIT(PT_UINT16) | PT_BIT(PT_UINT32) | PT_BIT(PT_UINT64))
+#define PT_KIND_UNSIGNED \
+    (PT_BIT(PT_UINT8) | PT_BIT(PT_UINT16) | PT_BIT(PT_UINT32) | PT_BIT(PT_UINT64))
 #define PT_KIND_SIGNED (PT_BIT(PT_INT8) | PT_BIT(PT_INT16) | PT_BIT(PT_INT32) | PT_BIT(PT_INT64))
 #define PT_KIND_INTEGRAL (PT_KIND_UNSIGNED | PT_KIND_SIGNED)
-#define PT_KIND_FLOATING (PT_BIT(PT_FLOAT16) | PT_BIT(PT_BFLOAT16) | PT_BIT(PT_FLOAT32) | PT_BIT(PT_FLOAT64))
+#define PT_KIND_FLOATING \
+    (PT_BIT(PT_FLOAT16) | PT_BIT(PT_BFLOAT16) | PT_BIT(PT_FLOAT32) | PT_BIT(PT_FLOAT64))
 #define PT_KIND_COMPLEX (PT_BIT(PT_COMPLEX64) | PT_BIT(PT_COMPLEX128))
 
 /* Whether a dtype is of one of the kinds; PT_NONE is of none. */
-static inline int pt_is(int dtype, uint32_t kinds) { return (unsigned)dtype < 32 && (kinds >> dtype & 1); }
+static inline int pt_is(int dtype, uint32_t kinds) {
+    return (unsigned)dtype < 32 && (kinds >> dtype & 1);
+}
 
 /* NumPy's letter of the kind: b, u, i, f or c; 0 where the dtype is of none. */
 static inline char pt_kind(int dtype) {
-    return pt_is(dtype, PT_KIND_BOOL) ? 'b' : pt_is(dtype, PT_KIND_UNSIGNED) ? 'u' : pt_is(dtype, PT_KIND_SIGNED) ? 'i'
-         : pt_is(dtype, PT_KIND_FLOATING) ? 'f' : pt_is(dtype, PT_KIND_COMPLEX) ? 'c' : 0;
+    return pt_is(dtype, PT_KIND_BOOL)       ? 'b'
+           : pt_is(dtype, PT_KIND_UNSIGNED) ? 'u'
+           : pt_is(dtype, PT_KIND_SIGNED)   ? 'i'
+           : pt_is(dtype, PT_KIND_FLOATING) ? 'f'
+           : pt_is(dtype, PT_KIND_COMPLEX)  ? 'c'
+                                            : 0;
 }
 
 /* How the elements of a tensor are held. The order is part of the ABI. */
@@ -83,11 +91,17 @@ typedef struct pt_view {
     uint8_t contiguous;         /* C-contiguous (sizes of 1 and 0 disregarded) */
     uint8_t device;             /* index into the device column of the table */
     int8_t device_index;        /* which device of that type; -1: the only one (CPU, meta) */
-    uint8_t layout;             /* pt_layout; strided but for ops whose row has kernels of another layout */
+    uint8_t layout; /* pt_layout; strided but for ops whose row has kernels of another layout */
     uint8_t reserved[7];
 } pt_view;
 
-enum pt_param_kind { PT_PARAM_NONE = 0, PT_PARAM_INT, PT_PARAM_FLOAT, PT_PARAM_COMPLEX, PT_PARAM_INTS };
+enum pt_param_kind {
+    PT_PARAM_NONE = 0,
+    PT_PARAM_INT,
+    PT_PARAM_FLOAT,
+    PT_PARAM_COMPLEX,
+    PT_PARAM_INTS
+};
 
 /* One non-tensor argument. bool and dtype arrive as PT_PARAM_INT, a choice of words
  * (reduction="mean") as the index in the row's list; an int fills both i and d. */

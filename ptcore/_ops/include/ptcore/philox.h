@@ -4,11 +4,11 @@
  * call offset (64). A word depends on seed, offset, index and draw only, so a stream is the
  * same for every thread count, ISA level and device.
  *
- *   32-bit words (float32, half types, probabilities): element i is word i mod 4 of block i/4, draw 0;
- *   64-bit words (float64, 64-bit integers): element i is words 2(i mod 2), +1 (low, high) of block i/2;
- *   normals: the pair (2j, 2j+1) by Box-Muller from words 2(j mod 2), +1 of block j/2 (float32),
- *     from the two 64-bit words of block j (float64);
- *   rejection samplers: element i uses block i alone, draw = 0, 1, 2, ...
+ *   32-bit words (float32, half types, probabilities): element i is word i mod 4 of block i/4, draw
+ * 0; 64-bit words (float64, 64-bit integers): element i is words 2(i mod 2), +1 (low, high) of
+ * block i/2; normals: the pair (2j, 2j+1) by Box-Muller from words 2(j mod 2), +1 of block j/2
+ * (float32), from the two 64-bit words of block j (float64); rejection samplers: element i uses
+ * block i alone, draw = 0, 1, 2, ...
  *
  * A file that makes normals is compiled with contraction off, so that they are equal too.
  */
@@ -22,7 +22,8 @@ struct philox_block { uint32_t w[4]; };
 
 constexpr uint64_t PHILOX_MAX_BLOCKS = (uint64_t)1 << 40, PHILOX_MAX_DRAWS = (uint64_t)1 << 24;
 
-template<int ROUNDS> PT_INLINE philox_block philox_rounds(philox_block c, uint32_t k0, uint32_t k1) {
+template <int ROUNDS> PT_INLINE philox_block philox_rounds(philox_block c, uint32_t k0,
+                                                           uint32_t k1) {
     uint64_t a = (uint64_t)0xD2511F53u * c.w[0], b = (uint64_t)0xCD9E8D57u * c.w[2];
     philox_block d = {{(uint32_t)(b >> 32) ^ c.w[1] ^ k0, (uint32_t)b,
                        (uint32_t)(a >> 32) ^ c.w[3] ^ k1, (uint32_t)a}};
@@ -30,7 +31,8 @@ template<int ROUNDS> PT_INLINE philox_block philox_rounds(philox_block c, uint32
     else return philox_rounds<ROUNDS - 1>(d, k0 + 0x9E3779B9u, k1 + 0xBB67AE85u);
 }
 
-/* Ten rounds on the counter's words, lowest first; no loop, so that a loop over blocks vectorises. */
+/* Ten rounds on the counter's words, lowest first; no loop, so that a loop over blocks vectorises.
+ */
 PT_INLINE philox_block philox_raw(philox_block counter, uint32_t k0, uint32_t k1) {
     return philox_rounds<10>(counter, k0, k1);
 }
@@ -43,7 +45,9 @@ PT_INLINE philox_block philox(uint64_t seed, uint64_t offset, uint64_t block, ui
 }
 
 /* [0, 1) in steps of 2^-24, 2^-53 */
-PT_INLINE float uniform_float(uint32_t w) { return (float)(int32_t)(w >> 8) * 5.9604644775390625e-08f; }
+PT_INLINE float uniform_float(uint32_t w) {
+    return (float)(int32_t)(w >> 8) * 5.9604644775390625e-08f;
+}
 PT_INLINE double uniform_double(uint64_t w) {
     /* the top 52 bits in the significand of [1, 2), the next one added: exact, without a
      * 64-bit conversion */

@@ -10,7 +10,8 @@ namespace pt {
 /* What an argument is not: the caller puts the function's name and the place in front. */
 class wrong_value : public type_error {
 public:
-    wrong_value(const std::string &expected, PyObject *got) : type_error("must be " + expected + ", got " + Py_TYPE(got)->tp_name) {}
+    wrong_value(const std::string &expected, PyObject *got)
+        : type_error("must be " + expected + ", got " + Py_TYPE(got)->tp_name) {}
 };
 
 template<class T, class = void> struct convert;
@@ -43,7 +44,8 @@ template<class T> struct convert<T, std::enable_if_t<std::is_integral_v<T>>> {
         const object index = object::steal(checked(PyNumber_Index(x)));
         int over = 0;
         const long long n = PyLong_AsLongLongAndOverflow(index.get(), &over);
-        if constexpr (std::is_same_v<T, uint64_t> || std::is_same_v<T, unsigned long> || std::is_same_v<T, unsigned long long>) {
+        if constexpr (std::is_same_v<T, uint64_t> || std::is_same_v<T, unsigned long> ||
+                      std::is_same_v<T, unsigned long long>) {
             if (over > 0) {
                 const unsigned long long wide = PyLong_AsUnsignedLongLong(index.get());
                 if (!PyErr_Occurred()) return T(wide);
@@ -51,7 +53,8 @@ template<class T> struct convert<T, std::enable_if_t<std::is_integral_v<T>>> {
             }
         }
         if (over || T(n) != n || (n < 0) != (T(n) < T(0)))
-            throw std::overflow_error("does not fit into " + std::to_string(8 * sizeof(T)) + " bits" + (std::is_signed_v<T> ? "" : " without a sign"));
+            throw std::overflow_error("does not fit into " + std::to_string(8 * sizeof(T)) +
+                                      " bits" + (std::is_signed_v<T> ? "" : " without a sign"));
         return T(n);
     }
     static PyObject *to(T x) {
@@ -76,12 +79,15 @@ template<class T> struct convert<T, std::enable_if_t<std::is_floating_point_v<T>
 template<class T> struct convert<std::complex<T>> {
     static std::string name() { return "a complex"; }
     static std::complex<T> from(PyObject *x) {
-        if (!PyComplex_Check(x) && !PyFloat_Check(x) && !PyLong_Check(x)) throw wrong_value(name(), x);
+        if (!PyComplex_Check(x) && !PyFloat_Check(x) && !PyLong_Check(x))
+            throw wrong_value(name(), x);
         const Py_complex n = PyComplex_AsCComplex(x);
         if (PyErr_Occurred()) throw error();
         return {T(n.real), T(n.imag)};
     }
-    static PyObject *to(const std::complex<T> &x) { return PyComplex_FromDoubles(double(x.real()), double(x.imag())); }
+    static PyObject *to(const std::complex<T> &x) {
+        return PyComplex_FromDoubles(double(x.real()), double(x.imag()));
+    }
 };
 template<> struct convert<std::string> {
     static std::string name() { return "a str"; }
@@ -92,7 +98,9 @@ template<> struct convert<std::string> {
         if (!chars) throw error();
         return std::string(chars, size_t(n));
     }
-    static PyObject *to(const std::string &x) { return PyUnicode_DecodeUTF8(x.data(), Py_ssize_t(x.size()), nullptr); }
+    static PyObject *to(const std::string &x) {
+        return PyUnicode_DecodeUTF8(x.data(), Py_ssize_t(x.size()), nullptr);
+    }
 };
 template<> struct convert<const char *> {
     static PyObject *to(const char *x) { return x ? PyUnicode_FromString(x) : Py_NewRef(Py_None); }
@@ -111,13 +119,16 @@ template<class T> struct convert<std::optional<T>> {
             throw wrong_value(name(), x);
         }
     }
-    static PyObject *to(const std::optional<T> &x) { return x ? to_python(*x) : Py_NewRef(Py_None); }
+    static PyObject *to(const std::optional<T> &x) {
+        return x ? to_python(*x) : Py_NewRef(Py_None);
+    }
 };
 template<class T> struct convert<std::vector<T>> {
     static std::string name() { return "a list of which each is " + convert<T>::name(); }
     static std::vector<T> from(PyObject *x) {
         if (!PyList_Check(x) && !PyTuple_Check(x)) throw wrong_value("a list or a tuple", x);
-        const object items = object::steal(checked(PySequence_Tuple(x)));       /* a conversion may change the list */
+        const object items =
+            object::steal(checked(PySequence_Tuple(x))); /* a conversion may change the list */
         const Py_ssize_t n = PyTuple_GET_SIZE(items.get());
         std::vector<T> made;
         made.reserve(size_t(n));
@@ -125,14 +136,16 @@ template<class T> struct convert<std::vector<T>> {
             try {
                 made.push_back(convert<T>::from(PyTuple_GET_ITEM(items.get(), i)));
             } catch (const wrong_value &e) {
-                throw wrong_value(name() + " (" + std::to_string(i) + " is not)", PyTuple_GET_ITEM(items.get(), i));
+                throw wrong_value(name() + " (" + std::to_string(i) + " is not)",
+                                  PyTuple_GET_ITEM(items.get(), i));
             }
         }
         return made;
     }
     static PyObject *to(const std::vector<T> &x) {
         object made = object::steal(checked(PyList_New(Py_ssize_t(x.size()))));
-        for (size_t i = 0; i < x.size(); i++) PyList_SET_ITEM(made.get(), Py_ssize_t(i), checked(to_python<T>(x[i])));
+        for (size_t i = 0; i < x.size(); i++)
+            PyList_SET_ITEM(made.get(), Py_ssize_t(i), checked(to_python<T>(x[i])));
         return made.release();
     }
 };
@@ -148,13 +161,18 @@ template<class... T> struct convert<std::tuple<T...>> {
         if (!PyList_Check(x) && !PyTuple_Check(x)) throw wrong_value(name(), x);
         const object items = object::steal(checked(PySequence_Tuple(x)));
         if (PyTuple_GET_SIZE(items.get()) != Py_ssize_t(sizeof...(T)))
-            throw wrong_value(name() + ", not of " + std::to_string(PyTuple_GET_SIZE(items.get())), x);
+            throw wrong_value(name() + ", not of " + std::to_string(PyTuple_GET_SIZE(items.get())),
+                              x);
         return parts(items.get(), std::index_sequence_for<T...>{});
     }
     static PyObject *to(const std::tuple<T...> &x) {
         object made = object::steal(checked(PyTuple_New(Py_ssize_t(sizeof...(T)))));
         Py_ssize_t k = 0;
-        std::apply([&](const T &...each) { (PyTuple_SET_ITEM(made.get(), k++, checked(to_python(each))), ...); }, x);
+        std::apply(
+            [&](const T &...each) {
+                (PyTuple_SET_ITEM(made.get(), k++, checked(to_python(each))), ...);
+            },
+            x);
         return made.release();
     }
 };

@@ -6,9 +6,9 @@
  * fmod, remainder, floor_divide, the special functions in double, and sin, cos, tan, which leave
  * the vector path for |x| above a limit (see fast:: in scalar_trig.h).
  *
- * Invariants: at most 2.5 ulp (erfinv of doubles 2.6); NaN passes, infinities, signed zeros and denormals are IEEE's;
- * no -ffast-math is needed, -ffp-contract=fast is allowed: wherever a rounding error is
- * computed, the products in it are exact, so that contraction cannot change them.
+ * Invariants: at most 2.5 ulp (erfinv of doubles 2.6); NaN passes, infinities, signed zeros and
+ * denormals are IEEE's; no -ffast-math is needed, -ffp-contract=fast is allowed: wherever a
+ * rounding error is computed, the products in it are exact, so that contraction cannot change them.
  */
 #ifndef PTCORE_SCALAR_H
 #define PTCORE_SCALAR_H
@@ -63,7 +63,8 @@ PT_INLINE double abs(double x) { return from_bits(to_bits(x) & ~fp<double>::sign
 PT_INLINE bool signbit(bool) { return false; }
 template<class T> PT_INLINE bool signbit(T x) { return (to_bits(x) & fp<T>::sign) != 0; }
 template<class T> PT_INLINE T copysign(T x, T y) {
-    return from_bits((typename fp<T>::bits)((to_bits(x) & ~fp<T>::sign) | (to_bits(y) & fp<T>::sign)));
+    return from_bits((typename fp<T>::bits)((to_bits(x) & ~fp<T>::sign) |
+                                            (to_bits(y) & fp<T>::sign)));
 }
 template<class T> PT_INLINE bool isnan(T x) { return x != x; }
 PT_INLINE bool isinf(float x) { return abs(x) == infinity<float>(); }
@@ -111,7 +112,8 @@ template<class T> PT_INLINE T clamp_pass_nan(T x, T lo, T hi) {
     const T y = lo > x ? lo : x;
     return hi < y ? hi : y;
 }
-/* Between 0 and 1, by bits: with constant limits compilers would thread the two comparisons through masks. */
+/* Between 0 and 1, by bits: with constant limits compilers would thread the two comparisons through
+ * masks. */
 PT_INLINE float clamp_to_one(float x) {
     const int32_t b = (int32_t)to_bits(x), low = b < 0 ? 0 : b, one = (int32_t)fp<float>::one;
     const float y = from_bits((uint32_t)(low > one ? one : low));
@@ -144,7 +146,8 @@ template<class T> PT_INLINE T frexp_exponent(T x) {
     typedef typename fp<T>::bits U;
     bool tiny;
     const U biased = (to_bits(frexp_bits(x, &tiny)) & fp<T>::exponent) >> fp<T>::mantissa;
-    const T two_m = from_bits((U)fp<T>::two_to_mantissa), e = from_bits((U)(biased | fp<T>::two_to_mantissa)) - two_m;
+    const T two_m = from_bits((U)fp<T>::two_to_mantissa),
+            e = from_bits((U)(biased | fp<T>::two_to_mantissa)) - two_m;
     const T y = e - T(sizeof(T) == 4 ? 126 : 1022) - (tiny ? T(fp<T>::mantissa + 2) : T(0));
     return x == T(0) || !isfinite(x) ? T(0) : y;
 }
@@ -186,13 +189,15 @@ PT_INLINE double fmod(double x, double y) {
     return ::fmod(x, y);
 }
 
-/* `step` where the signs of m and y differ, else 0: by bits, which compilers vectorise, unlike two comparisons */
+/* `step` where the signs of m and y differ, else 0: by bits, which compilers vectorise, unlike two
+ * comparisons */
 template<class T> PT_INLINE T step_if_signs_differ(T m, T y, T step) {
     typedef typename fp<T>::bits U;
     const U differ = (to_bits(m) ^ to_bits(y)) & fp<T>::sign;
     return from_bits((U)(differ ? to_bits(step) : U(0)));
 }
-/* from m, the remainder that has the dividend's sign; a zero has the divisor's as well, as in NumPy and Python */
+/* from m, the remainder that has the dividend's sign; a zero has the divisor's as well, as in NumPy
+ * and Python */
 template<class T> PT_INLINE T remainder_of(T y, T m) {
     const T r = m + step_if_signs_differ(m, y, y);
     return m == T(0) ? copysign(T(0), y) : r;
@@ -212,9 +217,9 @@ template<class T> PT_INLINE T floor_quotient(T x, T y, T m) {
 PT_INLINE float floor_divide(float x, float y) { return floor_quotient(x, y, fmod(x, y)); }
 PT_INLINE double floor_divide(double x, double y) { return floor_quotient(x, y, fmod(x, y)); }
 
-/* Without a branch: NaN where the quotient or an operand is too large for one step, so that a loop may repeat the
- * block with the functions above. The quotient is right or one too large; its product is exact, in a fused
- * multiply-add or in double. */
+/* Without a branch: NaN where the quotient or an operand is too large for one step, so that a loop
+ * may repeat the block with the functions above. The quotient is right or one too large; its
+ * product is exact, in a fused multiply-add or in double. */
 namespace fast {
 PT_INLINE float fmod(float x, float y) {
     const float a = abs(x), b = abs(y);

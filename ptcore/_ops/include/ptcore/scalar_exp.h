@@ -1,8 +1,8 @@
 /* exp, log and what is made of them: exponentials, logarithms, hyperbolic functions and their
  * inverses, the logistic family. Part of scalar.h.
  *
- * exp: x = n ln 2 + r, |r| <= ln(2)/2, e^r = 1 + r + r^2 (1/2 + r P(r)); 2^n in two factors, so that
- * one rounding gives a right denormal. log: x = 2^e (1 + f), sqrt(1/2) <= 1 + f < sqrt(2),
+ * exp: x = n ln 2 + r, |r| <= ln(2)/2, e^r = 1 + r + r^2 (1/2 + r P(r)); 2^n in two factors, so
+ * that one rounding gives a right denormal. log: x = 2^e (1 + f), sqrt(1/2) <= 1 + f < sqrt(2),
  * log(1 + f) = f - f^2/2 + tail(f). The polynomials are weighted minimax fits, their error
  * (relative to the function) is below 2^-26 for float and 2^-57 for double.
  */

@@ -1,4 +1,5 @@
-/* The gamma function's logarithm and its derivatives, and Hurwitz' zeta function, in double. Part of scalar.h. */
+/* The gamma function's logarithm and its derivatives, and Hurwitz' zeta function, in double. Part
+ * of scalar.h. */
 #ifndef PTCORE_SCALAR_GAMMA_H
 #define PTCORE_SCALAR_GAMMA_H
 #include "scalar.h"
@@ -25,8 +26,9 @@ PT_NOINLINE double log_called(double x) { return log(x); }
 /* sin(pi w) / pi for |w| <= 1/2 */
 PT_INLINE double sine_of_turn(double w) {
     const double z = w * w;
-    return w * poly(z, 0.9999999999999999, -1.6449340668481678, 0.8117424252784269, -0.19075182396433998,
-                    0.026147845336487233, -0.002346059829910968, 0.00014832827396380304, -6.7270425170826265e-06);
+    return w * poly(z, 0.9999999999999999, -1.6449340668481678, 0.8117424252784269,
+                    -0.19075182396433998, 0.026147845336487233, -0.002346059829910968,
+                    0.00014832827396380304, -6.7270425170826265e-06);
 }
 
 /* of positive numbers that are neither denormal nor infinite */
@@ -35,8 +37,9 @@ PT_INLINE double log_of_normal(double x) {
     return log_join(e, f, 0.0);
 }
 
-/* For floats, without a branch: Stirling's series at x + 8 or, from 8 on, at x, less what the product
- * x (x + 1) ... (x + 7) adds; below 1/2 by reflection. All in double, so that the zeros keep a float's digits. */
+/* For floats, without a branch: Stirling's series at x + 8 or, from 8 on, at x, less what the
+ * product x (x + 1) ... (x + 7) adds; below 1/2 by reflection. All in double, so that the zeros
+ * keep a float's digits. */
 PT_INLINE float lgamma(float x_) {
     const double x = x_, w = x - round(x);
     const bool reflected = x < 0.5;
@@ -46,9 +49,10 @@ PT_INLINE float lgamma(float x_) {
     const double b = shifted ? a + 8.0 : a, t = a * (a + 7.0);
     const double product = shifted ? t * (t + 6.0) * ((t + 10.0) * (t + 12.0)) : 1.0;
     const double i = 1.0 / b, q = i * i;
-    const double series = i * poly(q, 0.08333333333333333, -0.002777777777777778, 0.0007936507936507937,
-                                   -0.0005952380952380953, 0.0008417508417508417, -0.0019175269175269176,
-                                   0.00641025641025641);
+    const double series =
+        i * poly(q, 0.08333333333333333, -0.002777777777777778, 0.0007936507936507937,
+                 -0.0005952380952380953, 0.0008417508417508417, -0.0019175269175269176,
+                 0.00641025641025641);
     const double stirling = (b - 0.5) * log_of_normal(b) - b + (0.9189385332046728 + series);
     const double rest = log_of_normal(reflected ? product / abs(sine_of_turn(w)) : product);
     const double y = reflected ? rest - stirling : stirling - rest;
@@ -81,8 +85,9 @@ PT_NOINLINE double digamma_slow(double x) {
 PT_INLINE double cotangent_of_turn(double w) {
     const double z = w * w;
     return poly(z, 1.0, -4.934802200544676, 4.058712126416497, -1.335262768843447,
-                0.23533063012953284, -0.025806888737002202, 0.0019295562724817132, -0.00010456655338748738,
-                4.149564353942586e-06) / sine_of_turn(w);
+                0.23533063012953284, -0.025806888737002202, 0.0019295562724817132,
+                -0.00010456655338748738, 4.149564353942586e-06) /
+           sine_of_turn(w);
 }
 PT_INLINE double digamma(double x) { return digamma_slow(x); }
 PT_INLINE float digamma(float x_) {
@@ -93,24 +98,30 @@ PT_INLINE float digamma(float x_) {
     const double b = shifted ? a + 8.0 : a, low = shifted ? a : 1.0, t = low * (low + 7.0);
     const double pairs = 1.0 / t + 1.0 / (t + 6.0) + (1.0 / (t + 10.0) + 1.0 / (t + 12.0));
     const double i = 1.0 / b, q = i * i;
-    const double series = q * poly(q, 0.08333333333333333, -0.008333333333333333, 0.003968253968253968,
-                                   -0.004166666666666667, 0.007575757575757576, -0.021092796092796094);
-    const double y = log_of_normal(b) - 0.5 * i - series - (shifted ? (low + low + 7.0) * pairs : 0.0);
+    const double series =
+        q * poly(q, 0.08333333333333333, -0.008333333333333333, 0.003968253968253968,
+                 -0.004166666666666667, 0.007575757575757576, -0.021092796092796094);
+    const double y =
+        log_of_normal(b) - 0.5 * i - series - (shifted ? (low + low + 7.0) * pairs : 0.0);
     const double r = reflected ? y - cotangent_of_turn(w) : y;
-    return isinf(x_) ? (x_ > 0 ? x_ : not_a_number<float>())
-         : x_ == 0 ? copysign(infinity<float>(), -x_) : x_ < 0 && w == 0 ? not_a_number<float>() : (float)r;
+    return isinf(x_)          ? (x_ > 0 ? x_ : not_a_number<float>())
+           : x_ == 0          ? copysign(infinity<float>(), -x_)
+           : x_ < 0 && w == 0 ? not_a_number<float>()
+                              : (float)r;
 }
 
 /* a^-s; small whole s by products, others for floats without the digits of pow */
 PT_NOINLINE double negative_power(double a, double s, bool rough) {
-    if (s > 16.0 || s != floor(s)) return rough && a > 0 && isfinite(s) ? exp_called(-s * log_called(a)) : pow(a, -s);
+    if (s > 16.0 || s != floor(s))
+        return rough && a > 0 && isfinite(s) ? exp_called(-s * log_called(a)) : pow(a, -s);
     const double i = 1.0 / a;
     double y = i;
     for (double k = 1; k < s; k++) y *= i;
     return y;
 }
-/* Hurwitz' zeta(s, q): terms while a = q + k is at most `terms`, then Euler and Maclaurin's remainder (as Cephes'
- * zeta). As in torch it is NaN for s < 1, and for q < 0 where s is not whole. */
+/* Hurwitz' zeta(s, q): terms while a = q + k is at most `terms`, then Euler and Maclaurin's
+ * remainder (as Cephes' zeta). As in torch it is NaN for s < 1, and for q < 0 where s is not whole.
+ */
 PT_NOINLINE double zeta_slow(double s, double q, int terms) {
     const bool rough = terms < 8;
     const double precision = rough ? 1e-9 : 1e-17;
@@ -120,7 +131,8 @@ PT_NOINLINE double zeta_slow(double s, double q, int terms) {
         if (q == floor(q)) return infinity<double>();
         if (s != floor(s) || !isfinite(q)) return not_a_number<double>();
         if (!isfinite(s)) return infinity<double>();
-        /* The terms before 0 are those of 1 - f, 2 - f, ..., -q, where q = f - m and f is in (0, 1). */
+        /* The terms before 0 are those of 1 - f, 2 - f, ..., -q, where q = f - m and f is in (0,
+         * 1). */
         const double w = q - round(q), f = w > 0 ? w : 1.0 + w, g = w > 0 ? 1.0 - w : -w;
         const double behind = zeta_slow(s, 1.0 - q, terms);
         if (fmod(s, 2.0) == 0) return zeta_slow(s, f, terms) + (zeta_slow(s, g, terms) - behind);
@@ -136,9 +148,10 @@ PT_NOINLINE double zeta_slow(double s, double q, int terms) {
     }
     sum += p * a / (s - 1.0) - 0.5 * p;
     /* p is a^-s; term k is B_2k / (2k)! * s (s + 1) ... (s + 2k - 2) * a^(-s - 2k + 1) */
-    const double b[10] = {0.08333333333333333, -0.001388888888888889, 3.306878306878307e-05, -8.267195767195767e-07,
-                          2.08767569878681e-08, -5.284190138687493e-10, 1.3382536530684679e-11, -3.3896802963225829e-13,
-                          8.586062056277845e-15, -2.174868698558062e-16};
+    const double b[10] = {0.08333333333333333,    -0.001388888888888889,   3.306878306878307e-05,
+                          -8.267195767195767e-07, 2.08767569878681e-08,    -5.284190138687493e-10,
+                          1.3382536530684679e-11, -3.3896802963225829e-13, 8.586062056277845e-15,
+                          -2.174868698558062e-16};
     double t = s * p / a;
     for (int k = 0; k < 10; k++) {
         const double term = b[k] * t;
@@ -151,7 +164,8 @@ PT_NOINLINE double zeta_slow(double s, double q, int terms) {
 PT_INLINE double zeta(double s, double q) { return zeta_slow(s, q, 10); }
 PT_INLINE float zeta(float s, float q) { return (float)zeta_slow((double)s, (double)q, 4); }
 
-/* The n-th derivative of digamma: (-1)^(n + 1) n! zeta(n + 1, x); below 0 by reflection for n = 1. Poles give inf. */
+/* The n-th derivative of digamma: (-1)^(n + 1) n! zeta(n + 1, x); below 0 by reflection for n = 1.
+ * Poles give inf. */
 PT_NOINLINE double polygamma_slow(double n, double x, int terms) {
     if (n == 0) return digamma(x);
     if (x != x) return x;
@@ -171,7 +185,9 @@ PT_NOINLINE double polygamma_slow(double n, double x, int terms) {
     return (int64_t)n % 2 ? r : -r;
 }
 PT_INLINE double polygamma(double n, double x) { return polygamma_slow(n, x, 10); }
-PT_INLINE float polygamma(float n, float x) { return (float)polygamma_slow((double)n, (double)x, 4); }
+PT_INLINE float polygamma(float n, float x) {
+    return (float)polygamma_slow((double)n, (double)x, 4);
+}
 /* as a derivative's text has it */
 template<class T> PT_INLINE T polygamma_of(T x, T n) { return polygamma(n, x); }
 

@@ -17,7 +17,8 @@ template <class T> PT_INLINE T bitwise_not(T x) { return T(~x); }
 // sgn of complex numbers stands in complex.h; of real ones it is the sign.
 template <class T> PT_INLINE T sgn(T x) { return sign(x); }
 
-// A shift that is negative or not below the width shifts everything out. Without branches, so that loops get lanes.
+// A shift that is negative or not below the width shifts everything out. Without branches, so that
+// loops get lanes.
 template <class T> PT_INLINE T left_shift(T x, T y) {
     typedef typename wrapping<T>::type U;
     const U last = U(sizeof(T) * 8 - 1), n = U(y);

@@ -1,8 +1,8 @@
 /* Orthogonal polynomials by their recurrences, in double. Part of scalar.h.
  *
- * The degree is a number taken without its fractional part: below 0 the polynomial is 0, of NaN and the infinities it
- * is NaN. Recurrences that grow are scaled down on the way, so that what overflows has its sign; degrees above 2^24,
- * which only a loop could reach, give NaN.
+ * The degree is a number taken without its fractional part: below 0 the polynomial is 0, of NaN and
+ * the infinities it is NaN. Recurrences that grow are scaled down on the way, so that what
+ * overflows has its sign; degrees above 2^24, which only a loop could reach, give NaN.
  */
 #ifndef PTCORE_SCALAR_ORTHOGONAL_H
 #define PTCORE_SCALAR_ORTHOGONAL_H
@@ -12,14 +12,19 @@ namespace pt { namespace {
 
 PT_INLINE bool is_odd(double n) { return n - 2.0 * floor(0.5 * n) != 0; }
 
-/* Whether n and x leave nothing to compute; *value is the result then. `sign` is that of the leading coefficient of
- * odd degrees. */
+/* Whether n and x leave nothing to compute; *value is the result then. `sign` is that of the
+ * leading coefficient of odd degrees. */
 PT_INLINE bool polynomial_is_known(double x, double n, double sign, double *value) {
     if (n > 0 && isfinite(n) && isfinite(x)) return false;
-    *value = !isfinite(n) ? not_a_number<double>() : n < 0 ? 0.0 : n == 0 ? 1.0 : is_odd(n) ? sign * x : abs(x);
+    *value = !isfinite(n) ? not_a_number<double>()
+             : n < 0      ? 0.0
+             : n == 0     ? 1.0
+             : is_odd(n)  ? sign * x
+                          : abs(x);
     return true;
 }
-/* A sum that overflowed is NaN; beyond the zeros the polynomial has the sign of its leading term. */
+/* A sum that overflowed is NaN; beyond the zeros the polynomial has the sign of its leading term.
+ */
 PT_INLINE double polynomial_value(double y, double x, double n, double sign) {
     return y == y ? y : (is_odd(n) ? copysign(infinity<double>(), sign * x) : infinity<double>());
 }
@@ -39,8 +44,9 @@ PT_INLINE double scaled_up(double y, int times) {
 }
 
 /* ---- Chebyshev's of the four kinds: one recurrence from the first degree on ----
- * At cos(t): cos(n t), sin((n + 1) t) / sin(t), cos((n + 1/2) t) / cos(t / 2), sin((n + 1/2) t) / sin(t / 2), and the
- * same of hyperbolic functions at cosh(t). At -x they are those at x with the sign of the degree, V and W exchanged. */
+ * At cos(t): cos(n t), sin((n + 1) t) / sin(t), cos((n + 1/2) t) / cos(t / 2), sin((n + 1/2) t) /
+ * sin(t / 2), and the same of hyperbolic functions at cosh(t). At -x they are those at x with the
+ * sign of the degree, V and W exchanged. */
 
 enum chebyshev_kind { CHEBYSHEV_T, CHEBYSHEV_U, CHEBYSHEV_V, CHEBYSHEV_W };
 
@@ -50,9 +56,11 @@ PT_NOINLINE double chebyshev_polynomial(chebyshev_kind kind, double x, double n)
     if (polynomial_is_known(x, n, 1.0, &value)) return value;
     const double a = abs(x), two = x + x;
     if (a == 1.0 || n > 40.0) {
-        if (x < 0) kind = kind == CHEBYSHEV_V ? CHEBYSHEV_W : kind == CHEBYSHEV_W ? CHEBYSHEV_V : kind;
+        if (x < 0)
+            kind = kind == CHEBYSHEV_V ? CHEBYSHEV_W : kind == CHEBYSHEV_W ? CHEBYSHEV_V : kind;
         const double sign = x < 0 && is_odd(n) ? -1.0 : 1.0;
-        if (a == 1.0) return sign * (kind == CHEBYSHEV_U ? n + 1.0 : kind == CHEBYSHEV_W ? n + n + 1.0 : 1.0);
+        if (a == 1.0)
+            return sign * (kind == CHEBYSHEV_U ? n + 1.0 : kind == CHEBYSHEV_W ? n + n + 1.0 : 1.0);
         const bool outside = a > 1.0, odd = kind == CHEBYSHEV_U || kind == CHEBYSHEV_W;
         const double shift = kind == CHEBYSHEV_T ? 0.0 : kind == CHEBYSHEV_U ? 1.0 : 0.5;
         const double t = outside ? acosh(a) : acos(a);
@@ -95,7 +103,8 @@ PT_NOINLINE double hermite_polynomial(double step, double x, double n, double li
     return polynomial_value(scaled_up(q, times), x, n, 1.0);
 }
 
-/* ---- Laguerre's and Jacobi's, in differences from degree to degree, which are exact near 0 and 1 ---- */
+/* ---- Laguerre's and Jacobi's, in differences from degree to degree, which are exact near 0 and 1
+ * ---- */
 
 constexpr double highest_degree = 16777216.0;
 
@@ -116,8 +125,8 @@ PT_NOINLINE double laguerre(double x, double n, double alpha) {
     return polynomial_value(at_zero * scaled_up(p, times), x, n, -1.0);
 }
 
-/* Divided by the value at 1. Left of 0 it is that of the mirrored parameters, times the ratio of the two ends: near -1
- * the differences would cancel. */
+/* Divided by the value at 1. Left of 0 it is that of the mirrored parameters, times the ratio of
+ * the two ends: near -1 the differences would cancel. */
 PT_NOINLINE double jacobi_ratio(double x, double n, double alpha, double beta) {
     n = trunc(n);
     double value;
@@ -135,8 +144,9 @@ PT_NOINLINE double jacobi_ratio(double x, double n, double alpha, double beta) {
     double difference = (sum + 2.0) * y / (2.0 * (alpha + 1.0)), p = difference + 1.0;
     for (double k = 1; k < n && p == p; k++) {
         const double t = 2.0 * k + sum;
-        difference = (t * (t + 1.0) * (t + 2.0) * y * p + 2.0 * k * (k + beta) * (t + 2.0) * difference) /
-                     (2.0 * (k + alpha + 1.0) * (k + sum + 1.0) * t);
+        difference =
+            (t * (t + 1.0) * (t + 2.0) * y * p + 2.0 * k * (k + beta) * (t + 2.0) * difference) /
+            (2.0 * (k + alpha + 1.0) * (k + sum + 1.0) * t);
         p += difference;
     }
     return polynomial_value(ends * p, x, n, 1.0);

@@ -35,8 +35,8 @@ PT_TABLE uint32_t two_over_pi[40] = {
 
 template<class T> struct reduced { T hi, lo; uint32_t q; };
 
-/* For finite |x| >= 2^16: q mod 4, and r = hi + lo. All places in p are known when this is compiled, so that a GPU keeps
- * it in registers. */
+/* For finite |x| >= 2^16: q mod 4, and r = hi + lo. All places in p are known when this is
+ * compiled, so that a GPU keeps it in registers. */
 PT_LARGE reduced<double> reduce_large(double x) {
     uint64_t b = to_bits(abs(x)), m = (b & 0xfffffffffffffu) | 0x10000000000000u;
     int e = (int)(b >> 52) - 1075;              /* |x| = m 2^e */
@@ -53,11 +53,14 @@ PT_LARGE reduced<double> reduce_large(double x) {
         }
         p[7 + half] = (uint32_t)carry;
     }
-    /* p counts 2^-fraction, which is 191 to 260; shift left until the binary point is below the last word */
-    int fraction = 32 * (first + 7) - e, words = (fraction + 31) / 32, up = 32 * words - fraction, more = 9 - words;
+    /* p counts 2^-fraction, which is 191 to 260; shift left until the binary point is below the
+     * last word */
+    int fraction = 32 * (first + 7) - e, words = (fraction + 31) / 32, up = 32 * words - fraction,
+        more = 9 - words;
     PT_UNROLLED for (int step = 2; step; step--) {
         bool moves = (more & step) != 0;
-        PT_UNROLLED for (int i = 9; i >= 0; i--) p[i] = moves ? (i >= step ? p[i - step] : 0) : p[i];
+        PT_UNROLLED for (int i = 9; i >= 0; i--) p[i] =
+            moves ? (i >= step ? p[i - step] : 0) : p[i];
     }
     PT_UNROLLED for (int i = 9; i >= 0; i--)
         p[i] = (uint32_t)((((uint64_t)p[i] << 32 | (i ? p[i - 1] : 0)) << up) >> 32);
@@ -73,7 +76,8 @@ PT_LARGE reduced<double> reduce_large(double x) {
     double s = h + l, a = high_half(s);
     l = (h - s) + l;
     double t = a * 1.5707960128784180;          /* exact */
-    double rest = (s - a) * 1.5707960128784180 + s * 3.1391647865048132e-07 + l * 1.5707963267948966;
+    double rest =
+        (s - a) * 1.5707960128784180 + s * 3.1391647865048132e-07 + l * 1.5707963267948966;
     h = t + rest;
     l = (t - h) + rest;
     bool flip = negative != (x < 0);
@@ -89,8 +93,8 @@ PT_INLINE float cos_kernel(float r, float) {
     float z = r * r;
     return (1.f - 0.5f * z) + z * z * poly(z, 0.041666653, -0.00138876052, 2.44618932e-05);
 }
-/* a b + c, fused where that is one instruction. A compiler may fuse the product below or not, and then differs from
- * itself in the last bit between a loop and its rest. */
+/* a b + c, fused where that is one instruction. A compiler may fuse the product below or not, and
+ * then differs from itself in the last bit between a loop and its rest. */
 PT_INLINE double muladd(double a, double b, double c) {
 #if PT_HAVE_FMA
     return PT_FMA(a, b, c);
@@ -178,9 +182,15 @@ PT_REAL_1(cos)
 PT_REAL_1(tan)
 }  /* namespace fast */
 
-template<class T> PT_NOINLINE T sin_large(T x) { return isfinite(x) ? sin_of(reduce_any(x)) : x - x; }
-template<class T> PT_NOINLINE T cos_large(T x) { return isfinite(x) ? cos_of(reduce_any(x)) : x - x; }
-template<class T> PT_NOINLINE T tan_large(T x) { return isfinite(x) ? tan_of(reduce_any(x)) : x - x; }
+template <class T> PT_NOINLINE T sin_large(T x) {
+    return isfinite(x) ? sin_of(reduce_any(x)) : x - x;
+}
+template <class T> PT_NOINLINE T cos_large(T x) {
+    return isfinite(x) ? cos_of(reduce_any(x)) : x - x;
+}
+template <class T> PT_NOINLINE T tan_large(T x) {
+    return isfinite(x) ? tan_of(reduce_any(x)) : x - x;
+}
 
 template<class T> PT_INLINE T real_sin(T x) {
     return PT_UNLIKELY(!(abs(x) <= trig_limit(x))) ? sin_large(x) : fast::sin(x);

@@ -90,13 +90,17 @@ struct simd {
     /* the first n < width lanes from memory, 0 in the others */
     static inline vector load_part(const T *p, int n) {
 #if PT_GNU_VECTORS && defined(__AVX512F__)
-        if constexpr (sizeof(T) == 4) return reinterpret<vector>(_mm512_maskz_loadu_epi32(__mmask16((1u << n) - 1), p));
-        if constexpr (sizeof(T) == 8) return reinterpret<vector>(_mm512_maskz_loadu_epi64(__mmask8((1u << n) - 1), p));
+        if constexpr (sizeof(T) == 4)
+            return reinterpret<vector>(_mm512_maskz_loadu_epi32(__mmask16((1u << n) - 1), p));
+        if constexpr (sizeof(T) == 8)
+            return reinterpret<vector>(_mm512_maskz_loadu_epi64(__mmask8((1u << n) - 1), p));
 #elif PT_GNU_VECTORS && defined(__AVX2__)
         if constexpr (sizeof(T) == 4)
-            return reinterpret<vector>(_mm256_maskload_epi32(reinterpret_cast<const int *>(p), first_lanes(n)));
+            return reinterpret<vector>(_mm256_maskload_epi32(reinterpret_cast<const int *>(p),
+                                                             first_lanes(n)));
         if constexpr (sizeof(T) == 8)
-            return reinterpret<vector>(_mm256_maskload_epi64(reinterpret_cast<const long long *>(p), first_lanes(2 * n)));
+            return reinterpret<vector>(_mm256_maskload_epi64(reinterpret_cast<const long long *>(p),
+                                                             first_lanes(2 * n)));
 #endif
         T lane[width] = {};
         for (int l = 0; l < n; ++l) lane[l] = p[l];
@@ -105,13 +109,17 @@ struct simd {
     /* the first n < width lanes to memory; the rest of memory is not touched */
     static inline void store_part(T *p, vector v, int n) {
 #if PT_GNU_VECTORS && defined(__AVX512F__)
-        if constexpr (sizeof(T) == 4) return _mm512_mask_storeu_epi32(p, __mmask16((1u << n) - 1), reinterpret<__m512i>(v));
-        if constexpr (sizeof(T) == 8) return _mm512_mask_storeu_epi64(p, __mmask8((1u << n) - 1), reinterpret<__m512i>(v));
+        if constexpr (sizeof(T) == 4)
+            return _mm512_mask_storeu_epi32(p, __mmask16((1u << n) - 1), reinterpret<__m512i>(v));
+        if constexpr (sizeof(T) == 8)
+            return _mm512_mask_storeu_epi64(p, __mmask8((1u << n) - 1), reinterpret<__m512i>(v));
 #elif PT_GNU_VECTORS && defined(__AVX2__)
         if constexpr (sizeof(T) == 4)
-            return _mm256_maskstore_epi32(reinterpret_cast<int *>(p), first_lanes(n), reinterpret<__m256i>(v));
+            return _mm256_maskstore_epi32(reinterpret_cast<int *>(p), first_lanes(n),
+                                          reinterpret<__m256i>(v));
         if constexpr (sizeof(T) == 8)
-            return _mm256_maskstore_epi64(reinterpret_cast<long long *>(p), first_lanes(2 * n), reinterpret<__m256i>(v));
+            return _mm256_maskstore_epi64(reinterpret_cast<long long *>(p), first_lanes(2 * n),
+                                          reinterpret<__m256i>(v));
 #endif
         T lane[width];
         store(lane, v);
@@ -121,12 +129,16 @@ struct simd {
     static inline vector blend(vector v, vector rest, int n) {
 #if PT_GNU_VECTORS && defined(__AVX512F__)
         if constexpr (sizeof(T) == 4)
-            return reinterpret<vector>(_mm512_mask_mov_epi32(reinterpret<__m512i>(rest), __mmask16((1u << n) - 1), reinterpret<__m512i>(v)));
+            return reinterpret<vector>(_mm512_mask_mov_epi32(
+                reinterpret<__m512i>(rest), __mmask16((1u << n) - 1), reinterpret<__m512i>(v)));
         if constexpr (sizeof(T) == 8)
-            return reinterpret<vector>(_mm512_mask_mov_epi64(reinterpret<__m512i>(rest), __mmask8((1u << n) - 1), reinterpret<__m512i>(v)));
+            return reinterpret<vector>(_mm512_mask_mov_epi64(
+                reinterpret<__m512i>(rest), __mmask8((1u << n) - 1), reinterpret<__m512i>(v)));
 #elif PT_GNU_VECTORS && defined(__AVX2__)
         if constexpr (sizeof(T) == 4 || sizeof(T) == 8)
-            return reinterpret<vector>(_mm256_blendv_epi8(reinterpret<__m256i>(rest), reinterpret<__m256i>(v), first_lanes(int(sizeof(T)) / 4 * n)));
+            return reinterpret<vector>(_mm256_blendv_epi8(reinterpret<__m256i>(rest),
+                                                          reinterpret<__m256i>(v),
+                                                          first_lanes(int(sizeof(T)) / 4 * n)));
 #endif
         T a[width], b[width];
         store(a, v);
@@ -134,10 +146,13 @@ struct simd {
         for (int l = 0; l < n; ++l) b[l] = a[l];
         return load(b);
     }
-    /* lanes 0, 2, 4... of a, then 1, 3, 5... of b: every other one of the 2 * width - 1 that two loads overlapping in one hold */
+    /* lanes 0, 2, 4... of a, then 1, 3, 5... of b: every other one of the 2 * width - 1 that two
+     * loads overlapping in one hold */
     static inline vector every_other(vector a, vector b) {
 #if PT_SHUFFLE_VECTORS
-        return chosen(a, b, [](int l) { return 2 * l + (l >= width / 2); }, std::make_integer_sequence<int, width>{});
+        return chosen(
+            a, b, [](int l) { return 2 * l + (l >= width / 2); },
+            std::make_integer_sequence<int, width>{});
 #else
         return chosen(a, b, [](int l) { return 2 * l + (l >= width / 2); });
 #endif
@@ -154,8 +169,8 @@ struct simd {
         store(to + width, chosen(a, b, second));
 #endif
     }
-    /* lanes folded in a fixed tree (l with l + width/2, and so on) down to KEEP lanes; f takes vectors of
-     * any width and scalars */
+    /* lanes folded in a fixed tree (l with l + width/2, and so on) down to KEEP lanes; f takes
+     * vectors of any width and scalars */
     template <int KEEP, class F>
     static inline void fold(vector v, T *result, F f) {
 #if PT_SHUFFLE_VECTORS
@@ -192,7 +207,8 @@ struct simd {
     }
 #endif
 #if PT_SHUFFLE_VECTORS
-    /* lanes FROM, FROM + 1... of v as a vector of their own; beyond the last one they start again */
+    /* lanes FROM, FROM + 1... of v as a vector of their own; beyond the last one they start again
+     */
     template <int FROM, int COUNT, class V, int... L>
     static inline auto part(V v, std::integer_sequence<int, L...>) {
         return __builtin_shufflevector(v, v, ((FROM + L) % COUNT)...);
@@ -205,7 +221,8 @@ struct simd {
             constexpr int register16 = 16 / int(sizeof(T));
             using lanes = std::make_integer_sequence<int, (N > register16 ? N / 2 : register16)>;
             if constexpr (N > register16)
-                fold_halves<KEEP, N / 2>(f(part<0, N>(v, lanes{}), part<N / 2, N>(v, lanes{})), result, f);
+                fold_halves<KEEP, N / 2>(f(part<0, N>(v, lanes{}), part<N / 2, N>(v, lanes{})),
+                                         result, f);
             else fold_halves<KEEP, N / 2>(f(v, part<N / 2, register16>(v, lanes{})), result, f);
         }
     }
@@ -224,8 +241,8 @@ struct simd {
 #endif
 };
 
-/* Selections, for vectors of any width and scalars alike. select_max and select_min keep the first NaN;
- * where b is NaN, maximum and minimum keep a, which are one instruction each. */
+/* Selections, for vectors of any width and scalars alike. select_max and select_min keep the first
+ * NaN; where b is NaN, maximum and minimum keep a, which are one instruction each. */
 template <class V>
 inline V select_max(V a, V b) {
     return a != a ? a : b <= a ? a : b;

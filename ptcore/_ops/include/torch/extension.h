@@ -1,4 +1,5 @@
-/* Names of PyTorch's C++ interface for extensions that work on the CPU by tensors and accessors: `torch::` is `pt::`. */
+/* Names of PyTorch's C++ interface for extensions that work on the CPU by tensors and accessors:
+ * `torch::` is `pt::`. */
 #ifndef PTCORE_TORCH_EXTENSION_H
 #define PTCORE_TORCH_EXTENSION_H
 #include "../ptcore/extension.h"
@@ -12,8 +13,10 @@ class Scalar {
     bool integral;
 
 public:
-    template<class T, class = std::enable_if_t<std::is_arithmetic_v<T>>>
-    Scalar(T x) : d(double(x)), i(std::is_integral_v<T> ? int64_t(x) : 0), integral(std::is_integral_v<T>) {}
+    template <class T, class = std::enable_if_t<std::is_arithmetic_v<T>>>
+    Scalar(T x)
+        : d(double(x)), i(std::is_integral_v<T> ? int64_t(x) : 0), integral(std::is_integral_v<T>) {
+    }
     bool isIntegral(bool = false) const { return integral; }
     double toDouble() const { return d; }
     int64_t toLong() const { return integral ? i : int64_t(d); }
@@ -25,11 +28,17 @@ template<> struct convert<Scalar> {
         if (PyLong_Check(x)) return convert<int64_t>::from(x);
         return convert<double>::from(x);
     }
-    static PyObject *to(const Scalar &x) { return x.isIntegral() ? to_python(x.toLong()) : to_python(x.toDouble()); }
+    static PyObject *to(const Scalar &x) {
+        return x.isIntegral() ? to_python(x.toLong()) : to_python(x.toDouble());
+    }
 };
-#define PT_SCALAR(symbol) \
-    inline Tensor operator symbol(const Tensor &a, const Scalar &b) { return b.isIntegral() ? a symbol b.toLong() : a symbol b.toDouble(); } \
-    inline Tensor operator symbol(const Scalar &a, const Tensor &b) { return a.isIntegral() ? a.toLong() symbol b : a.toDouble() symbol b; }
+#define PT_SCALAR(symbol)                                                    \
+    inline Tensor operator symbol(const Tensor &a, const Scalar &b) {        \
+        return b.isIntegral() ? a symbol b.toLong() : a symbol b.toDouble(); \
+    }                                                                        \
+    inline Tensor operator symbol(const Scalar &a, const Tensor &b) {        \
+        return a.isIntegral() ? a.toLong() symbol b : a.toDouble() symbol b; \
+    }
 PT_SCALAR(+)
 PT_SCALAR(-)
 PT_SCALAR(*)
@@ -37,27 +46,38 @@ PT_SCALAR(/)
 #undef PT_SCALAR
 
 using ScalarType = int;
-constexpr int kBool = PT_BOOL, kByte = PT_UINT8, kUInt8 = PT_UINT8, kChar = PT_INT8, kInt8 = PT_INT8, kShort = PT_INT16, kInt16 = PT_INT16,
-              kInt = PT_INT32, kInt32 = PT_INT32, kLong = PT_INT64, kInt64 = PT_INT64, kHalf = PT_FLOAT16, kFloat16 = PT_FLOAT16,
-              kBFloat16 = PT_BFLOAT16, kFloat = PT_FLOAT32, kFloat32 = PT_FLOAT32, kDouble = PT_FLOAT64, kFloat64 = PT_FLOAT64;
+constexpr int kBool = PT_BOOL, kByte = PT_UINT8, kUInt8 = PT_UINT8, kChar = PT_INT8,
+              kInt8 = PT_INT8, kShort = PT_INT16, kInt16 = PT_INT16, kInt = PT_INT32,
+              kInt32 = PT_INT32, kLong = PT_INT64, kInt64 = PT_INT64, kHalf = PT_FLOAT16,
+              kFloat16 = PT_FLOAT16, kBFloat16 = PT_BFLOAT16, kFloat = PT_FLOAT32,
+              kFloat32 = PT_FLOAT32, kDouble = PT_FLOAT64, kFloat64 = PT_FLOAT64;
 
-/* Functions whose arguments and result are as Python's: torch::sigmoid(x), torch::where(c, x, y). */
-#define PT_FUNCTION(name) \
-    template<class... A> Tensor name(const Tensor &x, const A &...args) { return call(#name, x, args...); }
-#define PT_FUNCTIONS(each) \
-    each(abs) each(add) each(addmm) each(argmax) each(bmm) each(clamp) each(cos) each(cumsum) each(div) each(einsum) each(erf) each(exp) \
-    each(floor) each(full_like) each(gather) each(index_select) each(log) each(log_softmax) each(masked_fill) each(matmul) \
-    each(maximum) each(mean) each(minimum) each(mm) each(mul) each(norm) each(pow) each(rand_like) each(randn_like) each(relu) \
-    each(round) each(rsqrt) each(sigmoid) each(sin) each(softmax) each(sqrt) each(squeeze) each(sub) each(sum) each(tanh) \
-    each(transpose) each(tril) each(triu) each(unsqueeze) each(where)
+/* Functions whose arguments and result are as Python's: torch::sigmoid(x), torch::where(c, x, y).
+ */
+#define PT_FUNCTION(name)                                                  \
+    template <class... A> Tensor name(const Tensor &x, const A &...args) { \
+        return call(#name, x, args...);                                    \
+    }
+#define PT_FUNCTIONS(each)                                                                       \
+    each(abs) each(add) each(addmm) each(argmax) each(bmm) each(clamp) each(cos) each(cumsum)    \
+        each(div) each(einsum) each(erf) each(exp) each(floor) each(full_like) each(gather)      \
+            each(index_select) each(log) each(log_softmax) each(masked_fill) each(matmul)        \
+                each(maximum) each(mean) each(minimum) each(mm) each(mul) each(norm) each(pow)   \
+                    each(rand_like) each(randn_like) each(relu) each(round) each(rsqrt)          \
+                        each(sigmoid) each(sin) each(softmax) each(sqrt) each(squeeze) each(sub) \
+                            each(sum) each(tanh) each(transpose) each(tril) each(triu)           \
+                                each(unsqueeze) each(where)
 PT_FUNCTIONS(PT_FUNCTION)
 #undef PT_FUNCTIONS
 #undef PT_FUNCTION
 inline Tensor cat(const std::vector<Tensor> &x, int64_t dim = 0) { return call("cat", x, dim); }
 inline Tensor stack(const std::vector<Tensor> &x, int64_t dim = 0) { return call("stack", x, dim); }
-inline Tensor elu(const Tensor &x, Scalar alpha = 1.0) { return call("nn.functional.elu", x, alpha); }
+inline Tensor elu(const Tensor &x, Scalar alpha = 1.0) {
+    return call("nn.functional.elu", x, alpha);
+}
 inline Tensor gelu(const Tensor &x) { return call("nn.functional.gelu", x); }
-inline Tensor linear(const Tensor &x, const Tensor &weight, const std::optional<Tensor> &bias = std::nullopt) {
+inline Tensor linear(const Tensor &x, const Tensor &weight,
+                     const std::optional<Tensor> &bias = std::nullopt) {
     return call("nn.functional.linear", x, weight, bias);
 }
 

@@ -15,4 +15,6 @@ void erfcx(pt::Tensor x, pt::Tensor out) {
     PT_DISPATCH_FLOATING(x.dtype(), "erfcx", [&] { fill<scalar_t>(x, out); });
 }
 
-PT_MODULE(PT_EXTENSION_NAME, m) { m.def("erfcx", &erfcx, "exp(x * x) * erfc(x) of each element, into out", {"x", "out"}); }
+PT_MODULE(PT_EXTENSION_NAME, m) {
+    m.def("erfcx", &erfcx, "exp(x * x) * erfc(x) of each element, into out", {"x", "out"});
+}
