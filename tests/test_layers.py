@@ -96,6 +96,15 @@ def test_ops_give_up_the_gil_in_one_place():
 
 @SOURCE_ONLY
 def test_no_file_over_800_lines():
-    for suffix in ("*.py", "*.pyx", "*.pxd", "*.hpp", "*.h", "*.cpp"):
+    for suffix in ("*.py", "*.pyx", "*.pxd", "*.hpp", "*.h", "*.cpp", "*.cuh"):
         for path in PACKAGE.rglob(suffix):
             assert len(path.read_text().splitlines()) <= 800, path
+
+
+@SOURCE_ONLY
+def test_lines_of_c_have_at_most_100_characters():
+    paths = [path for folder in (PACKAGE, Path(__file__).parent) for suffix in ("c", "h", "cpp", "hpp", "cuh", "cu")
+             for path in folder.rglob(f"*.{suffix}")]
+    assert len(paths) > 300
+    assert [f"{path}:{k}" for path in paths for k, line in enumerate(path.read_text().splitlines(), 1)
+            if len(line) > 100] == []

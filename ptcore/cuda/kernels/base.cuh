@@ -53,7 +53,8 @@
     static void name##_body(const ARGS &a)
 #  define PT_KERNEL(name, ARGS, a, threads) PT_DECLARE_KERNEL(name, ARGS, a, threads, 0)
 #  define PT_KERNEL_SYNC(name, ARGS, a, threads) PT_DECLARE_KERNEL(name, ARGS, a, threads, 1)
-#  define PT_KERNEL_SYNC_BLOCKS(name, ARGS, a, threads, blocks) PT_KERNEL_SYNC(name, ARGS, a, threads)
+#  define PT_KERNEL_SYNC_BLOCKS(name, ARGS, a, threads, blocks) \
+    PT_KERNEL_SYNC(name, ARGS, a, threads)
 #  define PT_DYNAMIC_SHARED(T, name) T *const name = reinterpret_cast<T *>(pt_host->dynamic)
 #endif
 
