@@ -176,7 +176,7 @@ cdef int _promote(int a, int b):
     return PT_FLOAT32
 
 
-if N_DTYPES != PT_NDTYPES:
+if <int>N_DTYPES != <int>PT_NDTYPES:
     raise ImportError(f"N_DTYPES is {N_DTYPES}, PT_NDTYPES {PT_NDTYPES}: see _dtype.pxd")
 DTYPES = [None] * N_DTYPES
 _fill_tables()

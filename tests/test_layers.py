@@ -7,6 +7,7 @@ What may import what above layer 2 says test_rooms.py.
 """
 import ast
 import re
+from pathlib import Path
 
 import pytest
 from _imports import PACKAGE, imports, is_module, module_of, sources
