@@ -67,7 +67,10 @@ def same_tensors(a, b, path, seen):
         if isinstance(a, pt.masked.MaskedTensor):
             same_tensors(a.get_mask(), b.get_mask(), f"{path}.get_mask()", seen)
             a, b = a.get_data(), b.get_data()
-        if not a.is_meta:
+        if path.endswith("['_buffers']['base']"):
+            # Q of an orthogonal parametrization: BLAS's last bits depend on the processor.
+            np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=0, atol=4e-7, err_msg=path)
+        elif not a.is_meta:
             assert raw(a) == raw(b), f"{path}: {a} became {b}"
     same(vars(a) if hasattr(a, "__dict__") else None, vars(b) if hasattr(b, "__dict__") else None,
          f"{path}.__dict__", seen)
