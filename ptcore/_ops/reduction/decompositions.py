@@ -1,4 +1,4 @@
-"""Reductions written out in smaller ops; see decompositions.py."""
+"""Reductions as functions of smaller ops; see decompositions.py."""
 from ptcore._ops.creation.creation import full, ones_like, zeros, zeros_like
 from ptcore._ops.functions import (
     cat,

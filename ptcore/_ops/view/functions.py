@@ -1,4 +1,4 @@
-"""Methods of shapes that are rarely called."""
+"""Rarely used methods of shapes."""
 from itertools import pairwise
 
 from ptcore._errors import ShapeError
