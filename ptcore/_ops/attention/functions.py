@@ -184,7 +184,7 @@ def _four_dims(mask, n, heads, length, keys):
 
 
 def _projected(query, key, value, weights, bias):
-    """The projections of query, key and value; equal tensors are projected in one product."""
+    """The projections of query, key and value; a tensor that is given for several is projected in one product."""
     for name, t in (("in_proj_weight", weights), ("in_proj_bias", bias)):
         if not isinstance(t, (Tensor, tuple, type(None))):
             raise TypeError(f"{_OP}: {name} must be a Tensor or None, got {type(t).__name__}")

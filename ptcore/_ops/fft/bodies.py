@@ -182,7 +182,7 @@ def fft_fft(input, n, dim, norm, out=None):
 
 
 def _own_dtype(op, input, out):
-    """fft and ifft of real input require that out= has the result's dtype, as in PyTorch."""
+    """ifft and ihfft of real input require that out= has the result's dtype, as in PyTorch."""
     dtype = input.dtype if input.dtype.is_floating_point else get_default_dtype()
     if out is not None and not input.dtype.is_complex and out.dtype is not COMPLEX_OF.get(dtype, out.dtype):
         raise DTypeError(f"{op}: out must have dtype {COMPLEX_OF[dtype].name}, got {out.dtype.name}")

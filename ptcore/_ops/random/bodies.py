@@ -26,7 +26,7 @@ from ptcore._ops.history import has_values
 
 
 def multinomial(input, num_samples, replacement, generator):
-    """Without replacement the largest of p / E, E exponential; with it places of uniforms in the running sum."""
+    """Without replacement the largest p / E, E exponential; with it the places of uniforms in the cumulative sum."""
     op = "multinomial"
     if input.ndim not in (1, 2):
         raise ShapeError(f"{op}: input must be a vector or a matrix, got shape {list(input.shape)}")

@@ -90,7 +90,7 @@ def _repeated(op, input, repeats):
     final = [n * size for n, size in zip(repeats, shape)]
     if 0 in final:
         return reshape(slice(reshape(input, (-1,)), 0, 0, 0, 1), final)
-    # A dim that is repeated becomes two. Of many dims the others are joined, so that at most 58 of 2 or more remain.
+    # A repeated dim becomes two dims. If there are many, other dims are joined: at most 58 of size 2 or more remain.
     spread, wide, many = [], [], len(repeats) > 32
     for n, size in zip(repeats, shape):
         if n > 1:
@@ -496,7 +496,7 @@ def slice_scatter(input, src, dim, start, end, step):
 
 
 def as_strided_scatter(input, src, size, stride, storage_offset):
-    """Scatters on a line with numbered places: no slice may have the layout of the window.
+    """Scatters on a line with numbered places, as the layout of the window need not be that of a slice.
 
     If elements lie in memory in their order, or input is a stand-in without memory, places number the elements.
     Otherwise they are places of the input's memory, and the result has the input's layout, as in PyTorch.

@@ -156,7 +156,7 @@ def searchsorted(sorted_sequence, input, out_int32, right, side, sorter):
 
 
 def _sought_number(op, sequence, number, right):
-    """A number as a tensor of the dtype that it and a sequence promote to. One out of an integer's range lies before or
+    """A number as a tensor of the dtype that it and a sequence promote to. A number out of an integer's range lies
     before or after all elements: the end of the range on that side replaces it."""
     number = checked.number(op, "input", number)
     dtype = result_type(sequence, number)

@@ -188,8 +188,8 @@ elementwise(
 
 # -- orthogonal polynomials --------------------------------------------------------------------
 #
-# Those on an interval are Jacobi polynomials. Divided by their value at 1, their derivatives have one form:
-# n * (n + alpha + beta + 1) / (2 * (alpha + 1)) times that of degree n - 1 with both parameters one larger.
+# Those on an interval are Jacobi polynomials. Divided by its value at 1, each has a derivative of the same form:
+# n * (n + alpha + beta + 1) / (2 * (alpha + 1)) times the polynomial of degree n - 1 with both parameters plus 1.
 
 _HIGHEST = " Above degree 128 (float64: 512) it is NaN."
 _SEE = "See :func:`ptcore.special.chebyshev_polynomial_t`."

@@ -131,7 +131,7 @@ def _quantile(op, input, q, dim, keepdim, interpolation, skip_nan):
     missing = sum(isnan(x), -1, True)
     count = clamp_min(n - missing, 1) if skip_nan else ones_like(missing) * n
     where_ = reshape(q, (-1,)) * (count - 1).to(input.dtype)            # (..., number of q)
-    share = where_ - floor(where_.detach())                 # of a line between two values q has a gradient
+    share = where_ - floor(where_.detach())                 # the share of a linear interpolation has q's gradient
     where_ = where_.detach()
     low = floor(where_)
     if interpolation == "nearest":
@@ -241,7 +241,7 @@ def diff(input, n, dim, prepend, append):
             break
         later, earlier = slice(x, dim, 1, k, 1), slice(x, dim, 0, k - 1, 1)
         x = logical_xor(later, earlier) if x.dtype.kind == "b" else later - earlier
-    return clone(x) if x is input else x        # if x is empty, it is input itself
+    return clone(x) if x is input else x        # x is input if input was empty along dim
 
 
 def _widths(op, y, x, dx, dim):

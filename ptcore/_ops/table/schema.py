@@ -428,7 +428,7 @@ def derived(row):
     is neither a constant nor a name.
 
     ``uses`` of such a row has the tensors (``x``, ``y``, ``z``, ``out``) and the parameters of the original row that
-    follow the gradient in its signature, by their names in the original row; there ``out`` is called ``result``.
+    follow ``gradient`` in the signature, by their original names. In the signature ``out`` is called ``result``.
     """
     found = {}
     if row.kind != "elementwise":

@@ -5,7 +5,7 @@ from ptcore._sizes.symbolic import ShapeEnv
 from ptcore._sizes.trees import tree_of, value_of
 from ptcore._tensor import Tensor
 
-# Letters of arguments whose ints may be other ones in another call; dims and words choose a rule's way.
+# Letters of arguments with ints that may differ in another call; dims and words decide how a rule runs.
 _NUMBERS = "ijzZ"
 
 

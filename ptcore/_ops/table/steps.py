@@ -1,7 +1,7 @@
 """The step of each optimizer for one element: formulas that are written once for all ways to run them.
 
 The build writes them as C++ (``steps.h``: the loops of the CPU and CUDA's kernels). Steps that these cannot run, and
-an interpreter is to see, goes through ops here. The build reads this file too, so it imports nothing of the package.
+steps that an interpreter must see, run as ops here. The build reads this file too: it imports nothing of the package.
 """
 import ast
 
@@ -64,7 +64,7 @@ class Step:
         return self._code
 
     def run(self, tensors, numbers):
-        """The update by ops, of the written operands and the gradient; ``numbers`` are those of `shared` and `own`.
+        """The update by ops, for the written operands and the gradient; ``numbers`` are those of `shared` and `own`.
 
         Complex parameters are pairs of reals; half types are computed in float32 and rounded once.
         """
@@ -74,7 +74,7 @@ class Step:
 
         if tensors[0].is_complex():
             tensors = [functions.view_as_real(x) for x in tensors]
-        recorded = is_grad_enabled()            # which keeps what is read, and here that is written to
+        recorded = is_grad_enabled()            # recorded ops keep what they read, which is written to here
         values = dict(zip(self.shared + self.own, numbers, strict=True))
         for name, x in zip((*self.written, "g"), tensors, strict=True):
             values[name] = x.to(float32) if x.dtype.itemsize == 2 else x.clone() if recorded and name != "g" else x

@@ -108,7 +108,7 @@ view(
 (tensor(1), tensor(2))
 """)
 
-# PyTorch's node name tells which function was called. Parts that it makes one by one may be written to.
+# PyTorch's node name tells which function was called. Parts that PyTorch makes one by one may be written to.
 for _name, _node in (("split_evenly", "SplitBackward0"), ("split_by_sizes", "SplitWithSizesBackward0"),
                      ("split_by_slices", "SliceBackward0"), ("split_unsafely", "UnsafeSplitBackward0"),
                      ("split_by_sizes_unsafely", "UnsafeSplitWithSizesBackward0")):
