@@ -291,7 +291,7 @@ cdef int memory_failure(int column, int number) noexcept:
 def set_default_device(d):
     """Makes new tensors of this thread on ``d`` unless a device is named; None: the CPU again.
 
-    A ``with device(...)`` around goes before it.
+    An enclosing ``with device(...)`` has precedence.
     """
     cdef Defaults mine = defaults()
     mine.chosen = None if d is None else <device>as_device(d, b"set_default_device")
@@ -313,7 +313,7 @@ cpdef bint are_streams_used() noexcept:
 
 
 cdef object stream_key(int column, int index):
-    """(column, index, address) of the stream that this thread's work on a device goes to; None where it has none."""
+    """(column, index, address) of the stream of this thread's work on a device; None if the device has no streams."""
     cdef backend_pointer backend = BACKENDS[column]
     if backend == NULL or backend.set_stream == NULL or backend.stream == NULL:
         return None

@@ -52,7 +52,7 @@ cdef class Payload:
         raise RuntimeError("item: the value of a traced or batched tensor is not known here" + here())
 
     def known_value(self):
-        """A plain tensor of the values, where they do not depend on what is transformed; or None."""
+        """A plain tensor of the values, if they do not depend on transformed inputs; else None."""
         return None
 
     def detached(self):

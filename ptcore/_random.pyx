@@ -125,7 +125,7 @@ cdef dict _held = {}
 
 
 def hold(generator, captures):
-    """Reserves a device's generator for the captured work of a CUDA graph; ``captures()`` tells what is captured."""
+    """Reserves a device's generator for captured work; ``captures()`` tells whether this thread's work is captured."""
     cdef Generator g = generator
     _held[g.device.column, g.device.index] = g, captures, g.seed_, g.offset_
 

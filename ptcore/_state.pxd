@@ -25,7 +25,7 @@ cdef Stacks new_stacks()
 
 
 cdef inline Stacks stacks():
-    """What this thread has entered."""
+    """The contexts that this thread has entered."""
     return <Stacks>pt_tls.stacks if pt_tls.stacks != NULL else new_stacks()
 
 

@@ -220,8 +220,8 @@ cdef class Tensor:
             raise BufferError("buffer: the tensor's memory is read-only")
         if self.flags & PT_NONCONTIGUOUS and wanted & PyBUF_STRIDES != PyBUF_STRIDES:
             raise BufferError("buffer: the tensor is not contiguous")
-        # Behind sizes and strides: the storage, which the buffer keeps alive by itself
-        # (t.data = other exchanges the tensor's).
+        # The storage follows sizes and strides: the buffer keeps it alive, as the tensor may get
+        # another one (t.data = other).
         block = <int64_t *>PyMem_Malloc((2 * self.rank + 1) * sizeof(int64_t))
         if block == NULL:
             raise MemoryError()

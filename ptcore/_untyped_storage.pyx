@@ -425,7 +425,7 @@ cdef int _over(Tensor t, pt_storage *s, int64_t offset, int n, const int64_t *si
 
 
 def set_(Tensor self not None, source=None, storage_offset=0, size=None, stride=None):
-    """Makes this tensor one over other memory: that of a tensor, or a window of a storage.
+    """Gives this tensor other memory: that of a tensor, or a window of a storage.
 
     Parameters
     ----------

@@ -217,7 +217,7 @@ def receive(int fd, Descriptors descriptors not None, maxsize=None):
     Raises
     ------
     EOFError
-        If the other end has gone; EndedEarly in the middle of what it sent.
+        If the other end has closed the socket; EndedEarly if it did so in the middle of a message.
     OSError
         If this process may open no more files.
     """

@@ -308,7 +308,7 @@ cdef int look_again(Call *c, uint64_t seen) except -1:
 
 
 cdef int shape_by_spec(Call *c, tuple args) except -1:
-    """Fills ``c.outs`` by the op's rule in Python, which raises for what does not fit."""
+    """Fills ``c.outs`` by the op's rule in Python; the rule raises for arguments that do not fit."""
     cdef Out *out
     cdef device onto
     cdef int k
