@@ -31,7 +31,7 @@ cdef class Payload:
         None: they follow from the sizes.
     offset : int or SymInt, optional
     device : device, optional
-        The device of the value. None: the device of the stand-in's memory.
+        The device of the value. None: the device of ``tensor``.
     tangent : Tensor or None
         Forward mode's: a derivative of the value.
     """

@@ -391,7 +391,7 @@ cdef object attribute(pt_function *f, object name):
     return attribute_of(<object><PyObject *>f, name)
 
 
-cdef list _functions = []           # by op id; a function calls another one of them in another role
+cdef list _functions = []           # by op id; in-place forms and methods find their op's function here
 
 
 cdef PyObject *value_of(const pt_value *v) except NULL:

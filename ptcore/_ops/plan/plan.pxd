@@ -28,7 +28,7 @@ cdef class Plan:
     cdef pt_plan *p
     cdef pt_storage **kept              # storages allocated during the recording
     cdef int64_t n_kept, room
-    cdef pt_storage **bound             # for each buffer during a run: a reference; NULL: in the arena or none
+    cdef pt_storage **bound             # by buffer, during a run: its storage, with a reference; NULL: arena or none
     cdef int64_t *bytes_of              # for each buffer, in the recording
     cdef int n_buffers
     cdef Input *inputs

@@ -250,7 +250,7 @@ def message_name(int op):
 
 
 def called_as(error, str op):
-    """Renames an error's message: an op called inside another one is replaced by the function that was called."""
+    """Replaces an op's name at the start of an error message by ``op``, the function that the user called."""
     cdef str name, rest
     if error.args and type(error.args[0]) is str:
         name, colon, rest = (<str>error.args[0]).partition(": ")
