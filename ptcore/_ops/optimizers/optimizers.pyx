@@ -1,6 +1,6 @@
 """Steps of optimizers over lists of parameters: one call for a group, one fused pass for each parameter.
 
-The steps and their formulas are in ``_steps.py``. A step writes to the parameters and the state in place and
+The steps and their formulas are in ``table/steps.py``. A step writes to the parameters and the state in place and
 counts their versions. On the CPU each dense tensor of one dtype goes through a fused loop, a complex tensor as pairs of
 reals. A device's backend takes all tensors of one dtype at once (``kernel`` in ``ptcore/backend.h``). Other cases
 (half types on the CPU, operands with other strides) run as ops, and so do steps that interpreters must see.
