@@ -28,7 +28,7 @@ cdef class Together(Mode):
 
 cdef class Exchanged(Mode):
     cdef tuple changes
-    cdef readonly object last           # what the last change found at the last entry
+    cdef readonly object last           # the value that the last change replaced, at the last entry
 
 
 cdef class Replaced(Mode):

@@ -1,6 +1,6 @@
-"""Contexts of upper floors, whose ``__enter__`` and ``__exit__`` are C functions: see ``_state.Mode``.
+"""Contexts of the upper layers. Their ``__enter__`` and ``__exit__`` are C functions: see ``_state.Mode``.
 
-Lists and settings of a thread, settings of the process, values that functions in C read and write.
+They change lists and settings of a thread, settings of the process, and values that C functions read and write.
 """
 cimport cython
 from ptcore._state cimport Mode, Switch, drop, push, stacks
@@ -8,7 +8,7 @@ from ptcore._state cimport Mode, Switch, drop, push, stacks
 
 @cython.binding(False)                  # so that methods check their self
 cdef class Listed(Mode):
-    """While entered, ``item`` is the innermost of this thread's ``stack(name)``; without an item, the context itself.
+    """While entered, ``item`` is the innermost of this thread's ``stack(name)``; by default the context itself is.
 
     Parameters
     ----------
@@ -30,17 +30,17 @@ cdef class Listed(Mode):
 
 @cython.binding(False)                  # so that methods check their self
 cdef class Changed(Switch):
-    """While entered, some settings have other values: those of this thread, or entries of dicts of the process.
+    """While entered, some settings have other values: settings of this thread, or entries of dicts of the process.
 
     Parameters
     ----------
     *changes : (dict or None, dict) pairs
-        Where the settings lie, None for ``setting`` of the thread, and their values. A context changes settings of a
-        thread or of the process, and not both.
+        Each pair is the dict that holds the settings (None: this thread's settings) and the new values. A context
+        changes settings of a thread or settings of the process, but not both.
     told : (module, dict, names), optional
-        ``module.told(name, dict[name])``, unless it is None, is a function in C that hears of the changes.
+        After each change ``module.told(name, dict[name])`` is called for each name; ``module.told`` is in C or None.
     gives : object, optional
-        What ``as`` names.
+        The object that ``as`` binds.
     """
 
     def __init__(self, *changes, told=None, gives=None):
@@ -83,7 +83,7 @@ cdef class Changed(Switch):
 
 @cython.binding(False)                  # so that methods check their self
 cdef class Counted(Mode):
-    """While entered, ``table[count]`` is one more; where it falls to 0, ``table[held]`` becomes a new dict.
+    """While entered, ``table[count]`` is one higher. When it falls to 0, ``table[held]`` becomes a new dict.
 
     Parameters
     ----------
@@ -110,14 +110,14 @@ cdef class Counted(Mode):
 
 @cython.binding(False)                  # so that methods check their self
 cdef class Nested(Mode):
-    """While entered, so is another context, which ``make`` gives at each entry.
+    """While entered, another context is entered as well. ``make`` gives that context at each entry.
 
     Parameters
     ----------
     make : callable
         Gives a ``Mode``, or raises.
     gives : object
-        What ``as`` names.
+        The object that ``as`` binds.
     """
 
     def __init__(self, make, gives):
@@ -127,7 +127,7 @@ cdef class Nested(Mode):
         return self.gives
 
     cdef object begin(self):
-        cdef Mode inner = self.make()           # of Python, and so before the change
+        cdef Mode inner = self.make()           # may run Python code, so it comes before the change
         inner.__enter__()
         return inner
 
@@ -138,7 +138,7 @@ cdef class Nested(Mode):
 
 @cython.binding(False)                  # so that methods check their self
 cdef class Together(Mode):
-    """While entered, so are several other contexts.
+    """While entered, several other contexts are entered as well.
 
     Parameters
     ----------
@@ -169,12 +169,12 @@ cdef class Together(Mode):
 
 @cython.binding(False)                  # so that methods check their self
 cdef class Exchanged(Mode):
-    """While entered, what functions in C write has another value, for as many as there are.
+    """While entered, values that C functions write are replaced by others. The context takes any number of them.
 
     Parameters
     ----------
     *changes : (read, write, args, value) tuples
-        ``read(*args)`` gives the value that there is, ``write(*args, value)`` sets another. They are undone in reverse.
+        ``read(*args)`` gives the present value, ``write(*args, value)`` sets another. Changes are undone in reverse.
     """
 
     def __init__(self, *changes):
@@ -204,7 +204,7 @@ cdef class Exchanged(Mode):
 
 @cython.binding(False)                  # so that methods check their self
 cdef class Replaced(Mode):
-    """While entered, some entries of dicts and attributes of classes are other ones, in the whole process.
+    """While entered, some entries of dicts and attributes of classes are replaced, in the whole process.
 
     Parameters
     ----------
@@ -232,7 +232,7 @@ cdef class Replaced(Mode):
 
 
 cdef int put(object table, object name, object value) except -1:
-    """NotImplemented: there was none, and is to be none."""
+    """Sets an entry of a dict or an attribute of a class; the value NotImplemented removes it."""
     if isinstance(table, type):
         if value is NotImplemented:
             delattr(table, name)

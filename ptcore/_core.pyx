@@ -1,8 +1,8 @@
 """The one shared object: lists the modules linked into it and imports them from it.
 
 ``import ptcore._dtype`` finds no file of that name; the finder below answers with a spec whose
-file is this shared object, and the loader calls the module's own PyInit_ function. Those are
-told apart by what the build says of each (PT_BUNDLE): many modules are called ``bodies``.
+file is this shared object, and the loader calls the module's own PyInit_ function. PT_BUNDLE, a
+macro of the build, gives each module a PyInit_ name of its own: many modules are called ``bodies``.
 """
 import sys
 from importlib.machinery import ExtensionFileLoader, ModuleSpec
@@ -37,7 +37,7 @@ MODULES = frozenset(_places)
 
 
 class BundleLoader(ExtensionFileLoader):
-    """Makes a module of this shared object; it is executed as any extension is."""
+    """Creates a module of this shared object; execution is that of any extension module."""
 
     def create_module(self, spec):
         cdef int place = _places[spec.name]

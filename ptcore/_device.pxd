@@ -25,7 +25,7 @@ cdef extern from "ptcore/backend.h" nogil:
         pt_kernel (*kernel)(const char *name) noexcept nogil
 
 ctypedef const pt_backend *backend_pointer
-cdef backend_pointer[8] BACKENDS            # by column; NULL for the CPU, meta and free ones
+cdef backend_pointer[8] BACKENDS            # by column; NULL for the CPU, for meta and for columns without a backend
 
 cdef class device:
     cdef readonly str type

@@ -84,7 +84,7 @@ cdef class device:
         if isinstance(other, device):
             return (self.column == (<device>other).column
                     and self.number == (<device>other).number)
-        return NotImplemented               # a str is none, as in PyTorch
+        return NotImplemented               # a str is not equal to a device, as in PyTorch
 
     def __hash__(self):
         return hash((self.column, self.number))
@@ -188,7 +188,7 @@ cdef device as_device(object value, const char *op):
 
 
 def checked_device(value, str op):
-    """The device that an argument means; errors begin with the op's name."""
+    """The device that an argument names; error messages begin with the op's name."""
     return as_device(value, op.encode())
 
 
@@ -204,7 +204,7 @@ def set_check(str name, check):
     device_check[_columns[name]] = check
 
 
-# Of a pt_backend as the first version had it; only what was added behind may be missing.
+# The size of a pt_backend in the first version of the ABI. A backend may lack only the members added after it.
 cdef enum:
     SIZE_AT_FIRST = 8 + 7 * sizeof(void *)
 cdef pt_backend[8] _backends
@@ -265,14 +265,14 @@ def register_backend(str name, size_t backend, check=None):
                 raise RuntimeError(f"device: {name} has the index 0 alone, got {index}")
             return 0
     device_check[column] = check
-    # A copy: what an older backend does not have is NULL in it.
+    # A copy: members that an older backend does not have are NULL in it.
     memcpy(&_backends[<int>column], given, min(given.size, <uint32_t>sizeof(pt_backend)))
     BACKENDS[<int>column] = &_backends[<int>column]
     return column
 
 
 cdef str backend_error(int column):
-    """What a backend says of this thread's last failure, as the end of a message."""
+    """The backend's description of this thread's last failure, as the end of a message."""
     cdef const char *text = NULL
     if BACKENDS[column].error != NULL:
         text = BACKENDS[column].error()
@@ -280,8 +280,8 @@ cdef str backend_error(int column):
 
 
 cdef int memory_failure(int column, int number) noexcept:
-    """The status of a call that got no memory on a device: PT_RUNTIME_ERROR if the device has failed, which then
-    allocates nothing either."""
+    """The status of a call that got no memory on a device. It is PT_RUNTIME_ERROR if the device has failed: a failed
+    device allocates no memory either."""
     cdef backend_pointer backend = BACKENDS[column]
     if backend != NULL and backend.synchronize != NULL and backend.synchronize(number):
         return PT_RUNTIME_ERROR
@@ -291,7 +291,7 @@ cdef int memory_failure(int column, int number) noexcept:
 def set_default_device(d):
     """Makes new tensors of this thread on ``d`` unless a device is named; None: the CPU again.
 
-    A ``with device(...)`` around goes before it.
+    An enclosing ``with device(...)`` has precedence.
     """
     cdef Defaults mine = defaults()
     mine.chosen = None if d is None else <device>as_device(d, b"set_default_device")
@@ -313,7 +313,7 @@ cpdef bint are_streams_used() noexcept:
 
 
 cdef object stream_key(int column, int index):
-    """(column, index, address) of the stream that this thread's work on a device goes to; None where it has none."""
+    """(column, index, address) of the stream of this thread's work on a device; None if the device has no streams."""
     cdef backend_pointer backend = BACKENDS[column]
     if backend == NULL or backend.set_stream == NULL or backend.stream == NULL:
         return None
@@ -326,7 +326,7 @@ def current_stream(int column, int index):
 
 
 def device_of_address(device d not None, size_t address):
-    """The number of the device of a type whose memory an address is in; of 0 the current one's."""
+    """The number of the device that holds the memory at an address; for address 0, the number of ``d`` itself."""
     cdef int index
     d = as_device(d, b"device_of_address")
     if address == 0 or BACKENDS[d.column].device_of == NULL:
@@ -338,7 +338,7 @@ def device_of_address(device d not None, size_t address):
 
 
 def set_stream(int column, int index, size_t stream):
-    """Makes a stream this thread's on a device; 0 is the default one."""
+    """Makes a stream the current stream of this thread on a device; 0 is the default stream."""
     global streams_used
     if stream:
         streams_used = True
@@ -347,6 +347,6 @@ def set_stream(int column, int index, size_t stream):
 
 
 def wait_stream(int column, int index, size_t waiting, int other, size_t stream):
-    """What a stream is given from now on comes behind what another one, of device ``other``, has been given."""
+    """Work given to ``waiting`` from now on runs after the work that ``stream``, of device ``other``, already has."""
     if BACKENDS[column].wait(index, <void *>waiting, other, <void *>stream):
         raise RuntimeError(f"wait_stream: {device_of(column, index)}{backend_error(column)}")

@@ -10,7 +10,7 @@ from ptcore._types cimport *
 
 cdef int _default_float = PT_FLOAT32       # of the process, as in PyTorch
 cdef dict _by_key = {}
-cdef str _package = "ptcore"               # what is printed in front of the names of dtypes
+cdef str _package = "ptcore"               # the prefix of printed dtype names
 
 _TABLE = (
     # name, itemsize, other names (PyTorch's), in code order
@@ -22,13 +22,13 @@ _TABLE = (
 
 
 def show_as(str package):
-    """Sets the name of the package that dtypes and sizes are printed with: ``torch`` where programs call it that."""
+    """Sets the package name that dtypes and sizes are printed with: ``torch`` where programs import it by that name."""
     global _package
     _package = package
 
 
 def shown_as():
-    """The name of the package that dtypes and sizes are printed with."""
+    """The package name that dtypes and sizes are printed with."""
     return _package
 
 
@@ -196,7 +196,7 @@ cdef int as_code(object value, const char *op, const char *arg) except -1:
     """The code of anything that names a dtype; TypeError naming op and argument."""
     if type(value) is dtype:
         return (<dtype>value).code
-    if value is float:                  # as in PyTorch and NumPy; a value of that type has the default dtype
+    if value is float:                  # as in PyTorch and NumPy; a Python float as a value has the default dtype
         return PT_FLOAT64
     if value is int:
         return PT_INT64

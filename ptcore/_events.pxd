@@ -50,7 +50,7 @@ cdef extern from "_events.h":
 
 
 cdef inline object as_event(object what, object x, object (*run)(object)):
-    """What a method without arguments gives, as an event of a profile."""
+    """The result of a method without arguments, recorded as an event of a profile."""
     cdef PyObject *args = <PyObject *>x
     cdef pt_frame frame
     pt_call_begin(&frame, what, &args, 1, NULL)

@@ -1,12 +1,12 @@
-# The bracket around the run of a kernel, the one place where ops give up the GIL:
+# The bracket around a kernel's run, the one place where ops give up the GIL:
 #
 #     held = release_gil(work > SMALL)
 #     status = kernel(&call)
 #     restore_gil(held)
 #
-# What stands in between is one call of a C function that takes no Python object. Meanwhile other threads may give a
-# tensor other sizes or other memory: the kernel has sizes and strides of its own (``own_dims``), and memory that is
-# given up is kept until all kernels have ended (``pt_kernels_enter``).
+# Between the two stands one call of a C function that takes no Python object. Meanwhile other threads may give a
+# tensor other sizes or other memory. So the kernel has its own copy of sizes and strides (``own_dims``), and freed
+# memory is kept until all running kernels have ended (``pt_kernels_enter``).
 from ptcore._types cimport pt_kernels_enter, pt_kernels_leave
 
 cdef extern from "Python.h":
@@ -20,7 +20,7 @@ cdef enum:
 
 
 cdef inline PyThreadState *release_gil(bint released) noexcept:
-    """Gives up the GIL for a kernel, if it is to be ``released``."""
+    """Gives up the GIL for a kernel, if ``released``."""
     if not released:
         return NULL
     pt_kernels_enter()
@@ -28,7 +28,7 @@ cdef inline PyThreadState *release_gil(bint released) noexcept:
 
 
 cdef inline void restore_gil(PyThreadState *held) noexcept:
-    """Takes back what ``release_gil`` gave up."""
+    """Takes the GIL again if ``release_gil`` gave it up."""
     if held != NULL:
         PyEval_RestoreThread(held)
         pt_kernels_leave()

@@ -1,7 +1,7 @@
-# Interpreters, and what their stand-ins carry. See _interpret.pyx.
+# Interpreters, and the payloads of their stand-ins. See _interpret.pyx.
 from ptcore._state cimport Mode
 
-cdef enum:                              # what interpreters are told, see told()
+cdef enum:                              # events that interpreters hear of, see told()
     TOLD_CREATED, TOLD_READ, TOLD_CHANGED
 
 

@@ -1,8 +1,8 @@
-"""The protocol of interpreters: what watches the calls of ops and runs them in another way.
+"""The protocol of interpreters: objects that watch calls of ops and run them in another way.
 
 ``Interpreter`` is the base of ``vmap``, forward mode, ``functionalize``, ``make_fx``, the tracer of ``compile`` and
-selective checkpoints, ``Payload`` the base of what their stand-ins carry. Dispatch asks these methods and no others;
-``doc/source/dev/interpreters.rst`` shows how one is written.
+selective checkpoints. ``Payload`` is the base of the data that their stand-ins carry. Dispatch calls these methods and
+no others; ``doc/source/dev/interpreters.rst`` shows how an interpreter is written.
 """
 cimport cython
 from ptcore._types cimport *
@@ -11,9 +11,9 @@ from ptcore._state cimport Mode, drop, interpreter_stack, push, set_bit, stacks
 
 @cython.binding(False)                  # so that methods check their self
 cdef class Payload:
-    """What a stand-in carries: the value that it stands for, and the interpreter that it belongs to.
+    """The data of a stand-in: the value that it stands for, and the interpreter that it belongs to.
 
-    Each name below has a default, which a subclass overrides where it knows better.
+    Each name below has a default. A subclass overrides it where it has a better answer.
 
     Parameters
     ----------
@@ -24,14 +24,14 @@ cdef class Payload:
     tensor : Tensor or None
         The value. It may be a stand-in of an interpreter further out.
     known : bool
-        Whether a derivative rule may look at the values of ``tensor``: they are those of this call and of no other.
+        Whether a derivative rule may look at the values of ``tensor``: the call has these values and no others.
     sizes : tuple of int and SymInt, or callable, optional
-        The sizes of the stand-in, where they are symbols; a callable takes the stand-in. None: those it was made with.
+        The sizes of the stand-in, if they are symbols; a callable gets the stand-in. None: the sizes at its creation.
     strides : tuple of int and SymInt, optional
         None: they follow from the sizes.
     offset : int or SymInt, optional
     device : device, optional
-        Where the value would be. None: where it is.
+        The device of the value. None: the device of ``tensor``.
     tangent : Tensor or None
         Forward mode's: a derivative of the value.
     """
@@ -52,15 +52,15 @@ cdef class Payload:
         raise RuntimeError("item: the value of a traced or batched tensor is not known here" + here())
 
     def known_value(self):
-        """A plain tensor of the values, where they do not depend on what is transformed; or None."""
+        """A plain tensor of the values, if they do not depend on transformed inputs; else None."""
         return None
 
     def detached(self):
-        """``detach()`` of the stand-in: a stand-in without history at any level. None: the same payload will do."""
+        """``detach()`` of the stand-in: a stand-in without history at any level. None: the payload is used again."""
         return None
 
     def made_like(self, x):
-        """What the program gets where it makes ``x`` after the pattern of the stand-in (``zeros_like``)."""
+        """The replacement of ``x``, which the program made after the pattern of the stand-in (``zeros_like``)."""
         return x
 
     def landed(self):
@@ -70,26 +70,26 @@ cdef class Payload:
 
 @cython.binding(False)                  # so that methods check their self
 cdef class Interpreter(Mode):
-    """A context that watches this thread's calls of ops: it is itself the innermost interpreter.
+    """A context that watches this thread's calls of ops: while entered, it is the innermost interpreter.
 
-    A call is offered to the innermost interpreter alone, which runs with itself taken off the stack; what it calls is
-    offered to the next one further out. A subclass overrides ``call``, and of the other methods those that it needs.
+    A call is offered to the innermost interpreter alone. It runs with itself taken off the stack: the ops that it calls
+    are offered to the next interpreter further out. A subclass overrides ``call``, and other methods where needed.
 
     Attributes
     ----------
     also : str or None
-        A ``stack`` that it is on as well, which keeps it while it is taken off to run a call.
+        The name of a ``stack`` that also holds the interpreter, even while a call runs with it taken off.
     traces : bool
-        Whether values are what they would be without it: it writes calls down, and does nothing else. Derivative
-        rules then call what they call without it.
+        Whether the interpreter only writes calls down: values are the same as without it. Derivative rules then make
+        the same calls as without it.
     differentiates : bool
-        Whether it differentiates what it is offered, a backward among that. Derivative rules are then made of ops
-        that have derivatives.
+        Whether the interpreter differentiates the ops offered to it, those of a backward included. Derivative rules
+        are then made of ops that have derivatives.
     needs_setup_context : bool
-        Whether ``custom`` needs a function whose context can be made apart from its ``forward``.
+        Whether ``custom`` needs a function with a ``setup_context`` apart from its ``forward``.
     unrecorded : int
-        How many transformations further in were entered where gradients were not recorded. While it is above 0, what
-        the interpreter calls is not to be recorded; an interpreter that computes values sees to it.
+        How many transformations further in were entered while gradients were not recorded. While it is above 0, the
+        calls of the interpreter are not to be recorded; an interpreter that computes values has to ensure this.
     """
     also = None
     traces = False
@@ -102,24 +102,24 @@ cdef class Interpreter(Mode):
         Parameters
         ----------
         op : int
-            The id of the row; ``ptcore._ops.row(op)`` is the row.
+            The id of the row; ``ptcore._ops.row(op)`` gives the row.
         args : tuple
-            The arguments in the order of ``ptcore._ops.arguments(row)``, where none is left out.
+            The arguments in the order of ``ptcore._ops.arguments(row)``, none omitted.
         out : Tensor, tuple of Tensors or None
-            ``out=`` of the user.
+            The user's ``out=``.
         variant : int
             1 for an in-place form, else 0.
 
         Returns
         -------
         object
-            The result. NotImplemented: the call goes on as if it had not been offered, and if it is a composite, the
-            ops that it calls are offered.
+            The result. NotImplemented: the call goes on as if it had not been offered. If the op is a composite, the
+            ops that it calls are offered instead.
         """
         return NotImplemented
 
     def value(self, x):
-        """What a tensor stands for; a tensor that is no stand-in of this interpreter stands for itself."""
+        """The value that a tensor stands for; a tensor that is not a stand-in of this interpreter is its own value."""
         return x
 
     def lift(self, x):
@@ -133,24 +133,24 @@ cdef class Interpreter(Mode):
         return None
 
     def custom(self, cls, args):
-        """The outputs of a custom Function ``cls``, of whose arguments some are stand-ins of this interpreter."""
+        """The outputs of a custom Function ``cls``; some of its arguments are stand-ins of this interpreter."""
         raise RuntimeError(f"{cls.__name__}: {type(self).__name__} runs no custom autograd.Function")
 
     def created(self, kind, x):
-        """A tensor ``x`` was made of memory that no op made, by ``kind``, such as "from_numpy". What is returned takes
-        its place, unless it is None."""
+        """``kind``, such as "from_numpy", made a tensor ``x`` over memory that no op made. The return value replaces
+        ``x``, unless it is None."""
         return None
 
     def read(self, kind, x):
-        """The values of ``x``, which is no stand-in of this interpreter, are read by ``kind``, such as "item"."""
+        """``kind``, such as "item", reads the values of ``x``, which is not a stand-in of this interpreter."""
         return None
 
     def changed(self, kind, x):
-        """``kind`` of ``x`` was set: "requires_grad", "grad" or "data"."""
+        """The program set ``kind`` of ``x``: "requires_grad", "grad" or "data"."""
         return None
 
     cdef object interpret(self, int op, tuple args, object out, int variant):
-        """``call``, as dispatch calls it. A class in C may answer the common calls itself."""
+        """``call``, as dispatch calls it. A class in C may answer common calls itself."""
         return self.call(op, args, out, variant)
 
     cdef object given(self):
@@ -183,8 +183,8 @@ def entered():
 
 
 cdef object told(int what, str kind, object t):
-    """Tells each interpreter, the outermost first, of what is no op. Each runs on those outside it alone. Returns the
-    tensor, or what they gave in its place."""
+    """Tells each interpreter, the outermost first, of an event that is no op. Each runs with only the interpreters
+    outside it on the stack. Returns the tensor, or its replacement."""
     cdef list stack = interpreter_stack(), whole = list(stack)
     cdef Interpreter interpreter
     cdef Py_ssize_t k
@@ -203,13 +203,13 @@ cdef object told(int what, str kind, object t):
 
 
 def values_read(kind, t):
-    """Tells this thread's interpreters that the values of a tensor are read."""
+    """Tells this thread's interpreters that ``kind`` reads the values of a tensor."""
     if pt_tls.mode & PT_INTERPOSED:
         told(TOLD_READ, kind, t)
 
 
 def transformed():
-    """Whether an interpreter does more with the calls than to write them down, which one that ``traces`` does."""
+    """Whether an interpreter is on that does not only write calls down (``traces``)."""
     if pt_tls.mode & PT_INTERPOSED:
         for interpreter in interpreter_stack():
             if not (<Interpreter>interpreter).traces:
@@ -218,7 +218,7 @@ def transformed():
 
 
 cdef bint is_differentiated() except -1:
-    """Whether an interpreter differentiates what is called."""
+    """Whether an interpreter differentiates the calls of this thread."""
     if pt_tls.mode & PT_INTERPOSED:
         for interpreter in interpreter_stack():
             if (<Interpreter>interpreter).differentiates:
@@ -228,7 +228,7 @@ cdef bint is_differentiated() except -1:
 
 @cython.binding(False)                  # so that methods check their self
 cdef class aside(Mode):
-    """A context in which no interpreter sees what is called: for what depends on no argument."""
+    """A context in which no interpreter sees calls: for work that depends on no argument."""
 
     cdef object begin(self):
         cdef list stack = interpreter_stack(), before = list(stack)
@@ -245,7 +245,7 @@ cdef class aside(Mode):
 
 @cython.binding(False)                  # so that methods check their self
 cdef class outside(Mode):
-    """A context in which what is called is seen by the interpreters outside the innermost one alone."""
+    """A context in which only the interpreters outside the innermost one see calls."""
 
     cdef object begin(self):
         cdef list stack = interpreter_stack()
@@ -259,14 +259,14 @@ cdef class outside(Mode):
 
 @cython.binding(False)                  # so that methods check their self
 cdef class Recording(Mode):
-    """Gradients are recorded inside; the interpreter on top records as it did at entry, by its count ``unrecorded``.
+    """Records gradients inside. The interpreter on top records as it did at entry, by its count ``unrecorded``.
 
     Parameters
     ----------
     number : int
-        Of the call that differentiates, which ``as`` names.
+        The number of the call that differentiates; ``as`` binds it.
     running : set
-        Where it is as long.
+        Holds the number while the context is entered.
     """
 
     def __init__(self, number, set running):

@@ -8,7 +8,7 @@ cdef class TensorMeta:
     cdef int number
     cdef int layout
     cdef int64_t[5] sizes               # up to five dims
-    cdef object size                    # the shape of more, or one whose sizes are no plain ints
+    cdef object size                    # the shape of more dims, or a shape with symbolic sizes
 
 cdef TensorMeta new_meta(int rank, const int64_t *sizes, int dt, int column, int number)
 
@@ -20,7 +20,7 @@ cdef class Node:
     cdef public bint freed
     # edges: a Node, a leaf Tensor, or None; n0.. the output number of that Node
     cdef public object e0, e1, e2
-    cdef public list emore                  # (edge, output number) from the fourth on
+    cdef public list emore                  # (edge, output number) from the fourth edge on
     cdef public int n0, n1, n2
     # saved: slots 0-2 inputs in plan order, 3 the output, 4... the rest
     cdef public object s0, s1, s2, s3
@@ -30,16 +30,16 @@ cdef class Node:
     cdef public tuple params
     cdef public object spec                 # per input (shape, dtype code) to return to, or None
     cdef public object fn                   # the rule of a custom Function or of a runtime op
-    cdef public uint64_t run                # stamp of the engine run that owns gbuf
-    cdef public uint64_t mark_run           # stamp of the engine run whose mark this is
-    cdef public int mark                    # what that run's survey found
-    cdef int instruction                    # where in ``code``, in bytes
+    cdef public uint64_t run                # stamp of the engine run that gbuf belongs to
+    cdef public uint64_t mark_run           # stamp of the engine run that set ``mark``
+    cdef public int mark                    # the result of that run's survey for this node
+    cdef int instruction                    # the position in ``code``, in bytes
     cdef public object gbuf                 # the gradient of the output, a list when nout > 1
     cdef public object hooks                # NodeHooks or None
     cdef public object out_meta             # per-output (shape, dtype, device) where nout > 1
     cdef public object trace                # the user's forward frames (anomaly mode)
-    cdef object code                        # of the user's frame that made the node
-    cdef public object stream               # where the op ran, for backward to run there; None: the CPU
+    cdef object code                        # the code object of the user's frame that made the node
+    cdef public object stream               # the stream of the op, where backward runs it; None: the CPU
     cdef object __weakref__
 
     cpdef object edge(self, int i)
@@ -50,7 +50,7 @@ cdef class Node:
 
 cdef Node new_node(int op, int nin)
 cdef void take_place(Node n, Node of) noexcept
-# Installed by the tensor module: (object, version) -> the tensor, or raises if written to.
+# Installed by the tensor module: (object, version) -> the tensor, or raises if it was written to since.
 cdef object (*unpack)(object, uint64_t, Node, int)
 cdef void set_unpack(object (*f)(object, uint64_t, Node, int)) noexcept
 cpdef uint64_t next_seq()

@@ -1,15 +1,15 @@
 """Node: one recorded operation, as plain data.
 
-Dispatch fills it, the engine (autograd/engine.py) walks it; nothing here knows an op.
+Dispatch fills a node, the engine (autograd/engine.py) walks it; nothing here depends on a particular op.
 
 Invariants:
 (a) an edge leads to a Node with a smaller seq, to a leaf Tensor, or to None;
 (b) a saved tensor never has this Node as its grad_fn (outputs are saved as detached
     aliases), so a graph alone is no reference cycle;
 (c) gbuf belongs to the engine run whose stamp is in ``run``; any other stamp is stale;
-(d) after a backward without retain_graph no slot holds a tensor, and ``freed`` is set if
-    one did; metadata stays, so that a rule that needs no more runs again, as in PyTorch;
-(e) ``code`` is a code object, which refers to nothing that can refer to a Node, never a frame.
+(d) after a backward without retain_graph no slot holds a tensor, and ``freed`` is set if a slot
+        held one; metadata stays, so that a rule that needs only metadata runs again, as in PyTorch;
+(e) ``code`` is a code object, never a frame: it refers to nothing that can refer to a Node.
 """
 from math import prod
 
@@ -74,18 +74,18 @@ def user_at():
 
 
 def is_package(name):
-    """Whether a file's name, a str or an instance of a subclass, is that of this package's code."""
+    """Whether ``name``, a str or an instance of a subclass, is the name of a file of this package."""
     return isinstance(name, str) and pt_is_package(name)
 
 
 _errors.user_place, _errors.is_package = user_place, is_package
 
 
-HAS_FRAMES = bool(PT_HAS_FRAMES)        # whether nodes know the user's line outside anomaly mode
+HAS_FRAMES = bool(PT_HAS_FRAMES)        # whether nodes record the user's line outside anomaly mode
 
 
 cdef int put_place(Node n) except -1:
-    """What new_node does of the user's place where a thread has ever asked for more, or for less."""
+    """Records the user's place in n, where a thread has ever switched anomaly mode on or source lines off."""
     cdef PyObject *code
     if not pt_tls.mode & PT_MODE_NO_LINES:
         code = pt_user_code(&n.instruction)
@@ -102,7 +102,7 @@ cdef int put_place(Node n) except -1:
 
 
 cdef void take_place(Node n, Node of) noexcept:
-    """n, which something else had to make later, was caused where ``of`` was made."""
+    """Gives n, a node that is made later on behalf of ``of``, the same place in the user's program."""
     n.code, n.instruction, n.trace = of.code, of.instruction, of.trace
 
 
@@ -121,7 +121,7 @@ cpdef uint64_t next_seq():
 cdef class TensorMeta:
     """Shape, dtype and device of a tensor whose data a rule does not need.
 
-    Its one reference is to a Size, so it can be in no cycle."""
+    Its only reference is to a Size, so it is in no cycle."""
 
     @property
     def shape(self):
@@ -144,7 +144,7 @@ cdef class TensorMeta:
 
 
 def meta_of_sizes(size, dtype dt, device where):
-    """Metadata whose sizes may be any objects, as those of a traced tensor: rules get them as they are."""
+    """Metadata with sizes of any type, such as those of a traced tensor: rules get them unchanged."""
     cdef TensorMeta m = TensorMeta.__new__(TensorMeta)
     m.rank, m.dt, m.column, m.number, m.size = <int>len(size), dt.code, where.column, where.number, size
     return m
@@ -167,9 +167,9 @@ cdef TensorMeta new_meta(int rank, const int64_t *sizes, int dt, int column, int
 @cython.embedsignature.format("clinic")
 @cython.freelist(256)
 cdef class AccumulateGrad:
-    """The end of an edge at a leaf, as programs see it that walk ``next_functions``.
+    """The end of an edge at a leaf, for programs that walk ``next_functions``.
 
-    The graph itself has the leaf there; two of these are equal if their leaf is the same.
+    The graph itself has the leaf there. Two of these objects are equal if their leaf is the same.
     """
     cdef readonly object variable
 
@@ -280,7 +280,7 @@ cdef class Node:
         return unpack(value, version, self, slot)
 
     cdef object kept(self, object value):
-        """What remains of a saved value after release: its metadata, no data."""
+        """The part of a saved value that survives release: metadata, but no data."""
         if value is None or type(value) is TensorMeta or type(value) is tuple:
             return value
         self.freed = True

@@ -41,7 +41,7 @@ cdef class Generator:
         self.seed_ = 67280421310721
 
     def manual_seed(self, seed):
-        """Sets the seed (any 64-bit integer, negative ones wrap) and goes to the start."""
+        """Sets the seed (any 64-bit integer, negative ones wrap) and goes to the start of the stream."""
         seed = int(seed)
         if not -0x8000000000000000 <= seed <= 0xFFFFFFFFFFFFFFFF:
             raise ValueError(f"manual_seed: seed must fit in 64 bits, got {seed}")
@@ -64,7 +64,7 @@ cdef class Generator:
         return tensor(list(struct.pack("<QQ", self.seed_, self.offset_)), dtype="uint8")
 
     def set_state(self, state):
-        """Goes to a state from ``get_state``."""
+        """Goes to a state that ``get_state`` returned."""
         if getattr(getattr(state, "dtype", None), "name", "") != "uint8":
             raise TypeError("set_state: state must be a uint8 tensor from get_state, got "
                             f"{getattr(state, 'dtype', type(state).__name__)}")
@@ -82,7 +82,7 @@ cdef class Generator:
         self.offset_ = offset
 
     def clone_state(self):
-        """A generator in the same state."""
+        """A new generator in the same state."""
         other = Generator(self.device)
         (<Generator>other).seed_ = self.seed_
         (<Generator>other).offset_ = self.offset_
@@ -103,14 +103,14 @@ def _restore(d, seed, offset):
 
 default_generator = Generator()
 
-# (column, index) -> the default generator of a device, from its first use on; and what the next one is seeded with
+# (column, index) -> the default generator of a device, once used; and the seed of those made later
 cdef dict _of_devices = {}
 cdef object _seed_of_all = default_generator.initial_seed()
 
 
 def default_generator_of(int column, int index):
-    """The generator that a device draws from unless one is given. Those of all devices are seeded together by
-    ``manual_seed`` and go on apart."""
+    """The generator that a device draws from by default. ``manual_seed`` seeds those of all devices together; after
+    that they advance separately."""
     if column == DEVICE_CPU or column == DEVICE_META:
         return default_generator
     found = _of_devices.get((column, index))
@@ -119,13 +119,13 @@ def default_generator_of(int column, int index):
     return found
 
 
-# (column, index) -> while a CUDA graph is captured there: the generator whose place its launches read from memory,
-# whether this thread's work becomes part of the graph, and the seed and offset where the capture began
+# (column, index) -> during the capture of a CUDA graph there: the generator with the offset that launches read from
+# memory, whether this thread's work becomes part of the graph, and seed and offset at the start of the capture
 cdef dict _held = {}
 
 
 def hold(generator, captures):
-    """Keeps a device's generator for what is captured, as ``captures()`` says, which draws from it alone."""
+    """Reserves a device's generator for captured work; ``captures()`` tells whether this thread's work is captured."""
     cdef Generator g = generator
     _held[g.device.column, g.device.index] = g, captures, g.seed_, g.offset_
 
@@ -136,7 +136,7 @@ def let_go(generator):
 
 
 cdef int check_held(Generator g, int column, int index) except -1:
-    """What is captured draws from the generator that is held, and nothing else does."""
+    """Raises unless captured work draws from the reserved generator, and other work does not."""
     found = _held.get((column, index))
     if found is None:
         return 0
@@ -201,12 +201,12 @@ def set_states(states):
 
 @cython.binding(False)                  # so that methods check their self
 cdef class States(Mode):
-    """A context behind which all default generators are where they were before.
+    """A context that restores all default generators at its end.
 
     Parameters
     ----------
     states : object, optional
-        What ``get_states`` gave, to begin with; None: they go on from where they are.
+        The states at its start, from ``get_states``; None: generators go on from where they are.
     """
     cdef object states
 

@@ -1,4 +1,4 @@
-# Sizes, strides and broadcasting as plain C: every loop here runs without Python objects.
+# Sizes, strides and broadcasting in plain C: no loop here uses Python objects.
 # Strides count elements; a size of 0 or 1 puts no constraint on its stride.
 from ptcore._types cimport int64_t, uint64_t
 
@@ -18,7 +18,7 @@ cdef inline int64_t count(int ndim, const int64_t *sizes) noexcept nogil:
     if n == 0:
         return 0
     for i in range(ndim):
-        # So that bytes, 16 an element, fit as well; most factors need no division to see it.
+        # The limit leaves room for bytes, up to 16 an element; most factors need no division for the check.
         if (n | sizes[i]) >> 29 and sizes[i] > (<int64_t>1 << 58) // n:
             return -1
         n *= sizes[i]
@@ -31,7 +31,7 @@ cdef inline void fill_strides(int ndim, const int64_t *sizes, int64_t *strides) 
     for i in range(ndim - 1, -1, -1):
         strides[i] = step
         if sizes[i] > 1:
-            # Sizes beside a zero may be any, and their product with them.
+            # A size beside a zero may be any number, and so may the product, which wraps.
             step = <int64_t>(<uint64_t>step * <uint64_t>sizes[i])
 
 
@@ -60,7 +60,7 @@ cdef inline bint same_sizes(int ndim, const int64_t *a, const int64_t *b) noexce
 cdef int64_t min_offset(int ndim, const int64_t *sizes, const int64_t *strides) noexcept nogil
 cdef int64_t max_offset(int ndim, const int64_t *sizes, const int64_t *strides) noexcept nogil
 cdef inline int channels_dim(int i, int ndim) noexcept nogil:
-    """The i-th dim of four or five from the innermost on where dim 1, the channels, is the last."""
+    """The i-th dim from the innermost on, of four or five dims in channels-last order (dim 1 innermost)."""
     return 1 if i == 0 else (0 if i == ndim - 1 else ndim - i)
 
 cdef bint is_channels_last(int ndim, const int64_t *sizes, const int64_t *strides) noexcept nogil

@@ -28,29 +28,29 @@ cdef extern from *:
     void pt_set_size_slots(PyTypeObject *type, object (*subscript)(object, object), object (*add)(object, object))
 
 
-# SymInt, SymFloat and SymBool, once symbolic.py has been read: what may stand where a number does.
+# SymInt, SymFloat and SymBool, once symbolic.py has been imported: they may stand in the place of numbers.
 cdef object symbolic_int = None, symbolic_float = None, symbolic_bool = None
 
 
 def keep_symbols(of_int, of_float, of_bool):
-    """From now on numbers may be of these classes as well, and stay what they are."""
+    """Sets the classes of symbolic numbers, which may stand for numbers from now on and stay symbolic."""
     global symbolic_int, symbolic_float, symbolic_bool
     symbolic_int, symbolic_float, symbolic_bool = of_int, of_float, of_bool
 
 
 cdef bint is_symbolic(object value) noexcept:
-    """Whether it is a symbolic int."""
+    """Whether a value is a symbolic int."""
     return symbolic_int is not None and type(value) is symbolic_int
 
 
 cpdef bint is_symbolic_number(object value) noexcept:
-    """Whether it is a symbolic int, float or bool."""
+    """Whether a value is a symbolic int, float or bool."""
     return symbolic_int is not None and (type(value) is symbolic_int or type(value) is symbolic_float
                                          or type(value) is symbolic_bool)
 
 
 cdef bint any_symbolic(object values) except -1:
-    """Whether a symbolic number is among the items of a tuple or list."""
+    """Whether a tuple or list has a symbolic number among its items."""
     if symbolic_int is None:
         return False
     for x in values:
@@ -60,17 +60,17 @@ cdef bint any_symbolic(object values) except -1:
 
 
 cdef object concrete(object value):
-    """A symbolic number as a number, which is a guard; any other value as it is."""
+    """A symbolic number as a plain number, which is a guard; any other value unchanged."""
     return value.guard() if is_symbolic_number(value) else value
 
 
 cdef object hinted(object value):
-    """A value, or a tuple or list, with the hints in the place of symbolic numbers, for what keeps those beside."""
+    """A value, or a tuple or list, with hints in the place of symbolic numbers; the caller keeps the symbols apart."""
     if isinstance(value, (tuple, list)):
         return tuple([hinted(x) for x in value]) if any_symbolic(value) else value
     if not is_symbolic_number(value):
         return value
-    return value.guard() if value.hint is None else value.hint      # which raises
+    return value.guard() if value.hint is None else value.hint      # guard() raises if there is no hint
 
 
 class Size(tuple):
@@ -132,7 +132,7 @@ class Size(tuple):
 
 
 cdef object whole(int i, object item):
-    """A size as an int; a symbolic one as it is."""
+    """A size as an int; a symbolic size unchanged."""
     if is_symbolic(item):
         return item
     try:
@@ -163,7 +163,7 @@ cdef object make_size(int ndim, const int64_t *sizes):
     return t
 
 
-# Indexing and adding go by slots in C: the methods of the class, which say the same, cost a Python call each.
+# Indexing and adding go through C slots: the methods of the class do the same, but cost a Python call each.
 
 cdef object joined_size(tuple a, tuple b):
     cdef Py_ssize_t m = PyTuple_GET_SIZE(a), n = PyTuple_GET_SIZE(b), i
@@ -224,8 +224,8 @@ cdef int64_t max_offset(int ndim, const int64_t *sizes, const int64_t *strides) 
     return high
 
 
-# Whether the strides of four or five dims have dim 1 innermost. Where sizes of 1 leave that open, this decides as
-# PyTorch's suggest_memory_format does.
+# Whether the strides of four or five dims have dim 1 innermost. Where sizes of 1 leave the answer open, the result is
+# that of PyTorch's suggest_memory_format.
 cdef bint is_channels_last(int ndim, const int64_t *sizes, const int64_t *strides) noexcept nogil:
     cdef int64_t least = 0
     cdef int i, d
@@ -254,8 +254,8 @@ cdef int _outside(int a, int b, int ndim, const int64_t *sizes, int n, const int
     return 0
 
 
-# The dims from the innermost on, of n tensors of these sizes (strides of 0 for what is repeated): an insertion sort by
-# the strides of the first, then of the next where those are equal or repeated, as PyTorch's.
+# The dims of n tensors of these sizes, from the innermost on (broadcast dims have strides of 0): an insertion sort by
+# the strides of the first tensor, then of the next one where those are equal or 0, as in PyTorch.
 cdef void _inside_out(int ndim, const int64_t *sizes, int n, const int64_t *strides, int *order) noexcept nogil:
     cdef int i, j, at, before
     for i in range(ndim):
@@ -271,7 +271,7 @@ cdef void _inside_out(int ndim, const int64_t *sizes, int n, const int64_t *stri
                 break
 
 
-# Dense strides whose dims follow each other as those of n tensors do.
+# Dense strides with dims in the order of those of n tensors.
 cdef void order_dims(int ndim, const int64_t *sizes, int n, const int64_t *strides, int64_t *out) noexcept nogil:
     cdef int[64] order
     cdef int64_t step = 1
@@ -283,7 +283,7 @@ cdef void order_dims(int ndim, const int64_t *sizes, int n, const int64_t *strid
             step = <int64_t>(<uint64_t>step * <uint64_t>sizes[order[i]])
 
 
-# The strides of a new tensor that is laid out like another: its own if they are dense, else dense ones in their order.
+# The strides of a new tensor laid out like another one: the same strides if they are dense, else dense ones in order.
 cdef void strides_like(int ndim, const int64_t *sizes, const int64_t *strides, int64_t *out) noexcept nogil:
     if is_dense(ndim, sizes, strides):
         memcpy(out, strides, ndim * sizeof(int64_t))
@@ -299,7 +299,7 @@ cdef int _carried(object sizes, object strides, int64_t *n, int64_t *s) except -
 
 
 def laid_strides(sizes, strides):
-    """The strides of a new tensor that is laid out like one of these."""
+    """The strides of a new tensor that is laid out like one with these sizes and strides."""
     cdef int64_t[64] n, s, out
     cdef int ndim = _carried(sizes, strides, n, s)
     strides_like(ndim, n, s, out)
@@ -307,7 +307,7 @@ def laid_strides(sizes, strides):
 
 
 def dims_inside_out(sizes, strides):
-    """The dims from the innermost on, and whether the strides of each lie clearly inside those of the next."""
+    """The dims from the innermost on, and whether each dim's strides are clearly smaller than the next one's."""
     cdef int64_t[64] n, s
     cdef int[64] order
     cdef int i, ndim = _carried(sizes, strides, n, s)
@@ -372,7 +372,7 @@ cdef bint view_strides(int ndim, const int64_t *sizes, const int64_t *strides,
 
 
 cdef int64_t read_index(object value, const char *op, const char *arg) except? -1:
-    """An int from an int, an object with __index__ (bool excluded by nobody, as in Python)."""
+    """An int from an int or an object with __index__ (bools are accepted, as in Python)."""
     cdef int overflow = 0
     cdef int64_t v
     if type(value) is not int:
@@ -410,7 +410,7 @@ cdef int read_sizes(object value, int64_t *out, const char *op, const char *arg)
             out[0] = read_index(value, op, arg)
             return 1
         try:
-            if isinstance(value, (bytes, dict, set)):       # of ints in no order, or of no sizes
+            if isinstance(value, (bytes, dict, set)):       # no order, or no sizes
                 raise TypeError
             value = tuple(value)
         except TypeError:
@@ -459,7 +459,7 @@ cdef int infer_size(int ndim, int64_t *sizes, int64_t numel, const char *op) exc
 
 
 cdef object too_large(int ndim, const int64_t *sizes):
-    """The error for sizes that no tensor has."""
+    """The error for sizes that are too large for a tensor."""
     shape = list(sizes_tuple(ndim, sizes))
     for i in range(ndim):
         if sizes[i] < 0:

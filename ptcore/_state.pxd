@@ -1,4 +1,4 @@
-# What the engine asks of the modes without a Python call, the stacks of a thread, and the base of contexts.
+# Modes that the engine reads without a Python call, the stacks of a thread, and the base of contexts.
 from libc.stdint cimport uint32_t
 
 from ptcore._types cimport pt_tls
@@ -6,8 +6,8 @@ from ptcore._types cimport pt_tls
 
 cdef class Note:
     cdef Mode context
-    cdef object before                  # what it found
-    cdef Note outer                     # of the one around it
+    cdef object before                  # the state that the context replaced
+    cdef Note outer                     # the Note of the context around it
 
 
 cdef class Stacks:
@@ -15,17 +15,17 @@ cdef class Stacks:
     cdef list functions                 # modes of __torch_function__
     cdef list hooks                     # (pack, unpack) of saved tensors
     cdef list refusals                  # messages of disable_saved_tensors_hooks
-    cdef Note entered                   # of the context that was entered last and not left
-    cdef dict named                     # lists of upper floors
-    cdef dict settings                  # settings of upper floors
-    cdef dict casts                     # of parameters, by autocast
+    cdef Note entered                   # of the context that was entered last and not left yet
+    cdef dict named                     # lists of upper layers
+    cdef dict settings                  # settings of upper layers
+    cdef dict casts                     # casts of parameters, by autocast
 
 
 cdef Stacks new_stacks()
 
 
 cdef inline Stacks stacks():
-    """What this thread has entered."""
+    """The contexts that this thread has entered."""
     return <Stacks>pt_tls.stacks if pt_tls.stacks != NULL else new_stacks()
 
 
@@ -36,7 +36,7 @@ cdef int drop(list stack, object item, uint32_t bit) except -1
 
 
 cdef class Mode:
-    cdef Note own                       # where is_shared(): as Stacks.entered
+    cdef Note own                       # if is_shared(): a chain as Stacks.entered
     cdef object begin(self)
     cdef int end(self, object before) except -1
     cdef object found(self)
@@ -46,7 +46,7 @@ cdef class Mode:
 
 
 cdef class Switch(Mode):
-    cdef object first                   # what _switch found; None: it was not called
+    cdef object first                   # the state that _switch replaced; None: it was not called
 
 
 cdef class AnomalyMode(Switch):

@@ -14,10 +14,10 @@ cdef extern from "Python.h":
 
 @cython.final
 cdef class Stacks:
-    """What a thread has entered, the innermost last in each list.
+    """The contexts that a thread has entered, the innermost last in each list.
 
-    The dict of the thread's state in Python owns it, ``pt_tls.stacks`` borrows it: it lives as long as that state, and
-    code in C finds it without a lookup.
+    The thread's state dict in Python owns this object, ``pt_tls.stacks`` borrows it. It lives as long as that dict, and
+    C code finds it without a lookup.
     """
 
     def __cinit__(self):
@@ -25,7 +25,7 @@ cdef class Stacks:
         self.named, self.settings, self.casts = {}, {}, {}
 
     def __dealloc__(self):
-        # A thread's last act, or a thread's that did not survive a fork: then another one is looking.
+        # At a thread's end, or after a fork for a thread that the child lacks: then pt_tls is another thread's.
         if pt_tls.stacks == <void *>self:
             pt_tls.stacks = NULL
             pt_tls.mode &= ~<uint32_t>(PT_INTERPOSED | PT_MODE_FUNCTION | PT_MODE_SAVED_HOOKS)
@@ -47,13 +47,13 @@ cdef list interpreter_stack():
 
 
 cdef list saved_hooks():
-    """This thread's pairs of saved-tensor hooks, the innermost last; there is one exactly where PT_MODE_SAVED_HOOKS is
-    set in its mode word."""
+    """This thread's pairs of saved-tensor hooks, the innermost last. The list is nonempty exactly if the thread's
+    mode word has PT_MODE_SAVED_HOOKS."""
     return stacks().hooks
 
 
 def innermost_saved_hooks():
-    """The pair (pack, unpack) that this thread's saved tensors are given to, or None."""
+    """The pair (pack, unpack) that handles this thread's saved tensors, or None."""
     return saved_hooks()[-1] if pt_tls.mode & PT_MODE_SAVED_HOOKS else None
 
 
@@ -63,12 +63,12 @@ def function_modes():
 
 
 def stack(str name):
-    """What this thread has entered of a kind that an upper floor has named, the innermost last; see ``Listed``."""
+    """This thread's stack with a name that an upper layer chose, the innermost last; see ``Listed``."""
     return stacks().named.get(name, ())
 
 
 def setting(str name, default=None):
-    """This thread's value of a setting that an upper floor has named; see ``Changed``."""
+    """This thread's value of a setting with a name that an upper layer chose; see ``Changed``."""
     return stacks().settings.get(name, default)
 
 
@@ -84,7 +84,7 @@ cdef int push(list stack, object item, uint32_t bit) except -1:
 
 
 cdef int drop(list stack, object item, uint32_t bit) except -1:
-    """Takes the innermost ``item`` off; contexts need not be left in the order of their being entered."""
+    """Removes the innermost ``item``; contexts may be left in another order than they were entered."""
     cdef Py_ssize_t k = len(stack) - 1
     if k >= 0 and stack[k] is item:
         stack.pop()
@@ -102,7 +102,7 @@ cdef int drop(list stack, object item, uint32_t bit) except -1:
 @cython.final
 @cython.freelist(16)
 cdef class Note:
-    """What a context found where it was entered."""
+    """The state that a context replaced when it was entered."""
 
 
 @cython.binding(False)                  # so that methods check their self
@@ -111,14 +111,14 @@ cdef class Note:
 cdef class Mode:
     """The base of contexts that change what ops do.
 
-    A further one has two methods in C: ``begin`` makes the change and returns what ``end`` needs to take it back. What
-    it returns lies in the state of the thread that entered: one context can be entered again, also by several threads
+    A subclass has two methods in C: ``begin`` makes the change and returns the data that ``end`` needs to undo it. The
+    data are kept in the state of the thread that entered: a context can be entered again, also by several threads
     at once.
 
-    Invariant: no code of Python runs between the change and the return of ``__enter__``, nor between the call of
-    ``__exit__`` and the change back. Signals are handled between instructions of Python, so that an interrupt comes
-    before or behind each of the two; and ``with`` has no instruction between the return of ``__enter__`` and the block
-    that ends with ``__exit__``. A class of Python that adds a step before the change overrides ``_prepare``, and never
+    Invariant: no Python code runs between the change and the return of ``__enter__``, nor between the call of
+    ``__exit__`` and the undoing. Signals are handled between Python instructions, so that an interrupt comes
+    before or after each of the two; and ``with`` has no instruction between the return of ``__enter__`` and the block
+    that ends with ``__exit__``. A Python subclass that adds a step before the change overrides ``_prepare``, and never
     ``__enter__``.
     """
 
@@ -129,25 +129,25 @@ cdef class Mode:
         return 0
 
     cdef object found(self):
-        """Makes the change; what is to be gone back to."""
+        """Makes the change; returns the state to go back to."""
         return self.begin()
 
     cdef object given(self):
-        """What ``as`` names."""
+        """The object that ``as`` binds."""
         return None
 
     cdef bint is_shared(self):
-        """Whether the change is the process's: then the context keeps what it found, and any thread may leave it."""
+        """Whether the change affects the process: then the context keeps the old state, and any thread may leave it."""
         return False
 
     cdef bint prepares(self):
         return False
 
     def _prepare(self):
-        """What is done before the change; may raise."""
+        """The step before the change; may raise."""
 
     def __enter__(self):
-        cdef Note note = Note.__new__(Note)     # before the change: behind it, nothing can fail
+        cdef Note note = Note.__new__(Note)     # before the change: after it, nothing can fail
         cdef Stacks mine
         note.context = self
         if self.prepares():
@@ -182,14 +182,14 @@ cdef class Mode:
 
 @cython.binding(False)                  # so that methods check their self
 cdef class Switch(Mode):
-    """A context whose change can also be made at once: then the block's end goes back to what was there before."""
+    """A context with a change that can also be made at once: then the block's end goes back to the state before it."""
 
     def _switch(self):
-        """Makes the change now, for good or until a block with it ends."""
+        """Makes the change now, for good or until a block with this context ends."""
         self.first = self.begin()
 
     def _undo(self):
-        """Takes back what ``_switch`` did."""
+        """Undoes ``_switch``."""
         first, self.first = self.first, None
         if first is not None:
             self.end(first)
@@ -202,7 +202,7 @@ cdef class Switch(Mode):
 # -- grad mode -------------------------------------------------------------------------------------
 
 def decorate(manager, function):
-    """function run under a fresh copy of manager at each call (at each step of a generator)."""
+    """``function`` run under a fresh copy of manager at each call (at each step of a generator)."""
     import functools
     import inspect
     if isinstance(function, type):
@@ -234,7 +234,7 @@ def decorate(manager, function):
     def wrapped(*args, **kwargs):
         with manager.clone():
             return function(*args, **kwargs)
-    wrapped._mode = manager                 # for what looks into functions
+    wrapped._mode = manager                 # for code that inspects functions
     return wrapped
 
 
@@ -242,10 +242,10 @@ def decorate(manager, function):
 @cython.embedsignature(True)
 @cython.embedsignature.format("clinic")
 cdef class GradMode:
-    """What no_grad, enable_grad and set_grad_enabled share."""
+    """The shared part of no_grad, enable_grad and set_grad_enabled."""
     cdef uint8_t wanted, before
 
-    # Under inference mode nothing is recorded, whatever the grad mode says, as in PyTorch.
+    # Under inference mode nothing is recorded, whatever the grad mode is, as in PyTorch.
     def __enter__(self):
         self.before = pt_tls.grad_enabled
         pt_tls.grad_enabled = self.wanted and not pt_tls.inference
@@ -314,7 +314,7 @@ cdef class set_grad_enabled(GradMode):
 @cython.embedsignature(True)
 @cython.embedsignature.format("clinic")
 cdef class InferenceMode:
-    """The working half of inference_mode."""
+    """The implementation of inference_mode."""
     cdef uint8_t wanted, before, before_grad
 
     def __enter__(self):
@@ -380,7 +380,7 @@ cpdef bint is_anomaly_enabled() noexcept:
     return (pt_modes_seen & PT_SEEN_ANOMALY) != 0
 
 
-cdef bint _checks_nan = True            # whether anomaly mode looks for NaN; of the process, as the mode is
+cdef bint _checks_nan = True            # whether anomaly mode looks for NaN; a setting of the process, as the mode is
 
 
 cpdef bint is_anomaly_check_nan_enabled() noexcept:
@@ -389,7 +389,7 @@ cpdef bint is_anomaly_check_nan_enabled() noexcept:
 
 @cython.binding(False)                  # so that methods check their self
 cdef class AnomalyMode(Switch):
-    """Anomaly mode of the process: the working half of detect_anomaly and set_detect_anomaly."""
+    """Anomaly mode of the process: the implementation of detect_anomaly and set_detect_anomaly."""
 
     def __init__(self, bint on, bint checks_nan):
         self.on, self.checks_nan = on, checks_nan
@@ -422,7 +422,7 @@ def are_source_lines_kept():
 
 @cython.binding(False)                  # so that methods check their self
 cdef class SourceLines(Switch):
-    """Whether this thread's nodes keep the user's line: the working half of set_source_lines."""
+    """Whether this thread's nodes keep the user's line: the implementation of set_source_lines."""
 
     def __init__(self, bint on):
         self.on = on
@@ -442,7 +442,7 @@ cdef class SourceLines(Switch):
 @cython.binding(False)                  # so that methods check their self
 cdef class SavedHooks(Mode):
     """A pair of hooks for the tensors that this thread saves."""
-    _gives_itself = False               # to ``as``
+    _gives_itself = False               # `as` binds None
 
     def __init__(self, pack, unpack):
         self.hooks = pack, unpack
@@ -463,7 +463,7 @@ cdef class SavedHooks(Mode):
 
 @cython.binding(False)                  # so that methods check their self
 cdef class HooksRefused(Mode):
-    """This thread may enter no hooks for saved tensors: RuntimeError with a message."""
+    """A context in which this thread may enter no hooks for saved tensors: RuntimeError with a message."""
 
     def __init__(self, message):
         self.message = message
@@ -481,7 +481,7 @@ cdef class HooksRefused(Mode):
 
 @cython.binding(False)                  # so that methods check their self
 cdef class FunctionMode(Mode):
-    """A context that is itself the innermost mode of this thread's ``__torch_function__``."""
+    """A context that is itself this thread's innermost ``__torch_function__`` mode."""
 
     cdef object given(self):
         return self
@@ -495,8 +495,8 @@ cdef class FunctionMode(Mode):
 
 
 def below_mode(function, types, args, kwargs):
-    """What this thread's innermost mode makes of a call, which runs with that mode taken off; NotImplemented: there is
-    none."""
+    """The result of this thread's innermost mode for a call, which runs with that mode taken off. NotImplemented: there
+    is no mode."""
     cdef list modes = stacks().functions
     if not modes:
         return NotImplemented
@@ -509,13 +509,13 @@ def below_mode(function, types, args, kwargs):
 
 
 cdef bint is_asked(uint32_t flags) noexcept:
-    """Whether a method that is no op, of a tensor with these flags, is handed to ``__torch_function__`` of its class or
-    of a mode."""
+    """Whether a method that is not an op must go to ``__torch_function__`` of the tensor's class or of a mode;
+    ``flags`` are the tensor's."""
     return (flags | pt_tls.mode) & (PT_SUBCLASS | PT_MODE_FUNCTION) != 0 and not pt_tls.torch_function_off
 
 
 def _disabled_torch_function_impl(func, types, args=(), kwargs=None):
-    """The ``__torch_function__`` of classes (Parameter) that stay on the fast path."""
+    """The ``__torch_function__`` of classes, such as Parameter, that stay on the fast path."""
     cdef uint8_t before = pt_tls.torch_function_off
     pt_tls.torch_function_off = 1
     try:
@@ -530,5 +530,5 @@ def torch_function_is_off():
 
 
 def mode_word():
-    """The thread's mode bits, for tests and debugging."""
+    """This thread's mode bits, for tests and debugging."""
     return pt_tls.mode

@@ -1,4 +1,4 @@
-"""Subclasses of Tensor, ``.data``, stand-ins: what makes a tensor of another class or memory.
+"""Subclasses of Tensor, ``.data`` and stand-ins: functions that give a tensor another class or memory.
 
 A plain subclass keeps its type through ops; ``Parameter`` and others with the disabled
 ``__torch_function__`` stay on the fast path (``class_flags`` in _tensor.pyx).
@@ -15,8 +15,8 @@ from ptcore._state import _disabled_torch_function_impl
 
 
 def fill_subclass(Tensor t not None, args):
-    """``Tensor.__new__(cls, data)`` of a subclass makes the tensor, as in PyTorch, whatever ``cls.__init__`` does. What
-    the constructor does not take is left to ``__init__``, which raises if that is Tensor's."""
+    """``Tensor.__new__(cls, data)`` of a subclass makes the tensor, as in PyTorch, whatever ``cls.__init__`` does.
+    Arguments unknown to the constructor are left to ``__init__``, which raises if it is Tensor's."""
     try:
         made = _tensor.legacy_constructor(*args)
     except Exception:
@@ -74,8 +74,8 @@ def make_subclass(cls, Tensor data not None, bint require_grad=False):
 def set_data(Tensor t, Tensor data not None):
     """``t.data = data``: t takes over the memory and geometry of data, keeps its history.
 
-    Its version goes on from where it is; where the new storage is at another one, t counts
-    apart from it.
+    Its version goes on from where it is. If the version of the new storage differs, t counts
+    its writes separately.
     """
     cdef uint32_t keep = t.flags & (PT_REQUIRES_GRAD | PT_SUBCLASS | PT_NOT_EXACT
                                     | PT_RETAIN_GRAD | PT_DATA)
@@ -86,7 +86,7 @@ def set_data(Tensor t, Tensor data not None):
         raise RuntimeError(f"data: dtype must be floating or complex, got "
                            f"{dtype_of(data.dt).name}")
     adopt(t, data)
-    if keep & PT_NOT_EXACT:         # its class may have been exchanged, as that of a lazy parameter is
+    if keep & PT_NOT_EXACT:         # t's class may have been exchanged, as for a lazy parameter
         keep &= ~(PT_SUBCLASS | PT_NOT_EXACT)
         t.flags &= ~(PT_SUBCLASS | PT_NOT_EXACT)
         t.flags |= (<Tensor>Tensor.__new__(type(t))).flags & (PT_SUBCLASS | PT_NOT_EXACT)
@@ -98,7 +98,7 @@ def set_data(Tensor t, Tensor data not None):
 
 
 cpdef Tensor detached(Tensor t):
-    """The same memory without history. A stand-in's value has none either, at every level, and no tangent."""
+    """The same memory without history. For a stand-in, its value has no history at any level either, and no tangent."""
     if t.flags & PT_INTERPOSED:
         found = (<TensorExtras>t.extras).payload.detached()
         if found is not None:
@@ -116,19 +116,19 @@ def get_data(Tensor t):
 
 
 def of_class(function, t, *args, **kwargs):
-    """What a mode, or the ``__torch_function__`` of t's class, makes of a function that is no op.
+    """The result of a mode, or of the ``__torch_function__`` of t's class, for a function that is not an op.
 
-    Arguments that say nothing (None, False) are left out.
+    Arguments without effect (None, False) are left out.
     """
     from ptcore._overrides import ask
     return ask(function, (t, *args), {k: v for k, v in kwargs.items() if v is not None and v is not False})
 
 
 def stand_in(Tensor like not None, shape, Payload payload not None):
-    """A tensor that stands for a value that an interpreter knows without its data.
+    """A stand-in: a tensor for a value that an interpreter handles without data here.
 
     It has ``shape`` and the dtype and device of ``like``, but no data of its own: its strides are 0
-    over one element, so that nothing can read past the end. Ops on it are offered to
+    over one element, so that no read goes past the end. Ops on it are offered to
     the interpreter stack; ``item`` asks ``payload.item(tensor)``, any other read of data raises.
     """
     cdef int64_t[64] sizes
@@ -145,8 +145,8 @@ def stand_in(Tensor like not None, shape, Payload payload not None):
 cpdef Tensor stands_for(Tensor value, Payload payload, int hidden=0):
     """A tensor that stands for ``value`` without its first ``hidden`` dims.
 
-    Its strides, its offset and the count of its writes are those of the first such part, whose memory it shows; reading
-    it raises as of any stand-in. It has no base and no history: those of ``value`` are seen from outside alone.
+    Its strides, its offset and its count of writes are those of the first part, whose memory it shows. Reading it
+    raises as for any stand-in. It has no base and no history: those of ``value`` are visible only from outside.
     """
     if value is None or payload is None:
         raise TypeError(f"stands_for: expected a Tensor and a Payload, got {value!r} and {payload!r}")
@@ -161,26 +161,26 @@ cpdef Tensor stands_for(Tensor value, Payload payload, int hidden=0):
 
 
 def counter_of_writes(Tensor value not None):
-    """Counts the writes to what several stand-ins show, whose values are exchanged and not written to."""
+    """A counter for the writes to a value that several stand-ins show. The value is exchanged, never written to."""
     cdef Tensor r = alias(value)
     count_apart(r, 0)
     return r
 
 
 def counted_by(Tensor s not None, Tensor counter not None):
-    """The stand-in s, whose writes are counted together with those of all others of that counter."""
+    """The stand-in s with the given counter of writes, which all stand-ins of the counter share."""
     share_counter(s, counter)
     s.attr_version = version_of(s)
     return s
 
 
 def count_one(Tensor counter not None):
-    """Counts a write."""
+    """Adds one write to a counter."""
     (<VersionCounter>(<TensorExtras>counter.extras).counter).value += 1
 
 
 def carried_by(x, owner):
-    """What an interpreter's stand-in carries, or None if x is no stand-in of that interpreter."""
+    """The payload of an interpreter's stand-in; None if x is not a stand-in of that interpreter."""
     if not isinstance(x, Tensor) or not (<Tensor>x).flags & PT_INTERPOSED:
         return None
     cdef Payload payload = (<TensorExtras>(<Tensor>x).extras).payload
@@ -188,8 +188,8 @@ def carried_by(x, owner):
 
 
 def become(Tensor x not None, Payload payload=None):
-    """Makes x, in place, a stand-in that carries ``payload``. Without one: a handle of what x is now, history included,
-    for that to carry."""
+    """Turns x, in place, into a stand-in with ``payload``. Without a payload: an alias of x with its present history,
+    which a payload can then hold."""
     cdef Tensor r
     if payload is not None:
         x.flags = x.flags & ~PT_REQUIRES_GRAD | PT_INTERPOSED
@@ -204,15 +204,15 @@ def become(Tensor x not None, Payload payload=None):
 
 
 def payload_of(Tensor x not None):
-    """What a stand-in carries; None of any other tensor."""
+    """The payload of a stand-in; None for any other tensor."""
     return (<TensorExtras>x.extras).payload if x.flags & PT_INTERPOSED else None
 
 
 def symbolic_layout(Tensor t not None, bint strides):
-    """The strides, or else the offset, of a stand-in of symbolic sizes; None: those that it has.
+    """The strides, or else the offset, of a stand-in of symbolic sizes. None: the tensor's own.
 
-    Its payload may say them (``strides``, ``offset``). Else the strides are products of sizes, if its elements fill
-    their memory in some order of the dims, and the offset is 0.
+    The payload may have them (``strides``, ``offset``). Otherwise, if the elements fill their memory in some order of
+    the dims, the strides are products of sizes and the offset is 0.
     """
     cdef object sizes = shape_seen(t), given
     cdef Payload payload = (<TensorExtras>t.extras).payload
@@ -241,7 +241,7 @@ cdef tuple dense_strides(Tensor t, object sizes):
     cdef int64_t at = 1
     cdef int i, left = 0
     for i in range(t.rank):
-        if strides[i] == 0:             # repeated
+        if strides[i] == 0:             # a repeated dim
             found[i] = 0
         elif t.dims[i] != 1:
             left += 1
@@ -257,7 +257,7 @@ cdef tuple dense_strides(Tensor t, object sizes):
                                "it has gaps")
     step = 1
     for i in range(t.rank - 1, -1, -1):
-        if found[i] is None:            # of a size of 1: any stride is right
+        if found[i] is None:            # a dim of size 1: any stride is valid
             found[i] = step
         elif strides[i] != 0:
             step = found[i] * sizes[i]
@@ -268,7 +268,7 @@ _tensor.layout_seen = symbolic_layout
 
 
 def check_grad(Tensor t not None, value):
-    """Refuses what cannot be the gradient of a tensor."""
+    """Raises for a value that cannot be the gradient of a tensor."""
     if not isinstance(value, Tensor):
         raise TypeError(f"grad: must be a Tensor or None, got {type(value).__name__}")
     cdef Tensor g = <Tensor>value
@@ -286,8 +286,8 @@ _tensor.check_grad = check_grad
 
 
 def own_leaf(Tensor x not None, int number):
-    """The same value as a leaf that requires grad and belongs to one call of a transformation, which has a number above
-    0: nobody else asks for its gradient."""
+    """The same value as a leaf that requires grad and belongs to a call of a transformation, with a number above
+    0: only that call asks for its gradient."""
     cdef Tensor r = alias(x)
     (<TensorExtras>extras_of(r)).level = -number
     r.flags |= PT_REQUIRES_GRAD
@@ -295,7 +295,7 @@ def own_leaf(Tensor x not None, int number):
 
 
 def savable(Tensor x not None):
-    """The same value, of the same memory, as a tensor that a backward may keep though it was made under inference mode.
+    """The same value and memory, as a tensor that a backward may keep though it was made under inference mode.
     """
     cdef Tensor r = alias(x)
     r.flags &= ~<uint32_t>PT_INFERENCE
@@ -303,14 +303,14 @@ def savable(Tensor x not None):
 
 
 def owner_of(Tensor x not None):
-    """The number of the call that a leaf belongs to; 0: to none."""
+    """The number of the call that a leaf belongs to; 0 if it belongs to none."""
     if x.extras is None or (<TensorExtras>x.extras).level >= 0:
         return 0
     return -(<TensorExtras>x.extras).level
 
 
 def without_node(Tensor x not None):
-    """The same value at every level, without the history that this tensor itself has."""
+    """The same value at every level, without the history of this tensor."""
     return alias(x)
 
 

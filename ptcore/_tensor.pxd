@@ -11,15 +11,15 @@ cdef enum:
     INLINE_DIMS = 5
 
 cdef class VersionCounter:
-    cdef uint64_t value                 # writes, where they are not counted in the storage
+    cdef uint64_t value                 # number of writes, if they are not counted in the storage
 
 cdef class TensorExtras:
     cdef public object hooks            # dict id -> hook on the gradient, or None
     cdef public object post_hooks       # dict id -> post-accumulate-grad hook, or None
-    cdef public Payload payload         # what an interpreter carries in place of data
-    cdef public int level               # -n: the leaf that call n of a transformation differentiates by
+    cdef public Payload payload         # an interpreter's data for a stand-in
+    cdef public int level               # -n: the leaf of call n of a transformation, which differentiates by it
     cdef public object tangent          # forward mode
-    cdef VersionCounter counter         # with PT_DATA; shared with its views and aliases
+    cdef VersionCounter counter         # with PT_DATA; shared with the tensor's views and aliases
 
 cdef class Tensor:
     cdef pt_storage *storage
@@ -31,11 +31,11 @@ cdef class Tensor:
     cdef uint8_t dt                     # dtype code
     cdef uint16_t out_nr                # which output of grad_fn this is
     cdef uint8_t layout_code            # pt_layout; PT_LAYOUT is set iff it is not strided
-    cdef uint64_t attr_version          # of a view: the version its grad_fn speaks of
+    cdef uint64_t attr_version          # for a view: the version that its grad_fn belongs to
     cdef int64_t[10] inline_dims
     cdef Node node                      # grad_fn
     cdef object grad_
-    cdef object base                    # of a view: the tensor that is no view itself
+    cdef object base                    # for a view: the tensor that is not a view itself
     cdef object extras                  # TensorExtras or None
     cdef PyObject *attributes           # the user's own: a dict, or NULL; see _instance_dict.h
     cdef object __weakref__
@@ -59,7 +59,7 @@ cdef struct OpTable:
 
 cdef OpTable table
 
-# Makers: uninitialised memory unless said otherwise; all raise MemoryError.
+# Makers: memory is uninitialised unless said otherwise; all raise MemoryError.
 cdef Tensor new_tensor(int dt, int ndim, const int64_t *sizes, int column, int number)
 cdef Tensor new_strided(int dt, int ndim, const int64_t *sizes, const int64_t *strides,
                         int column, int number)
@@ -89,7 +89,7 @@ cdef int count_apart(Tensor t, uint64_t start) except -1
 cdef int adopt(Tensor r, Tensor t) except -1
 
 cdef inline uint64_t version_of(Tensor t) noexcept:
-    """How often what t shows was written to: the storage's count, or that of its ``.data``."""
+    """The number of writes to t's memory: the storage's count, or that of a ``.data``."""
     if t.flags & PT_DATA and t.extras is not None:
         return (<TensorExtras>t.extras).counter.value
     return t.storage.version
@@ -115,10 +115,10 @@ cdef inline void fill_view(Tensor t, pt_view *v) noexcept nogil:
     v.device_index = t.storage.device_index
     v.layout = t.layout_code
 
-# A view shows its tensor's own sizes and strides, which another thread may write to (t_, resize_, set_) while a
-# kernel runs without the GIL: then the view gets copies. Returns the first free place behind them.
+# A pt_view points to its tensor's own sizes and strides. Another thread may write to them (t_, resize_, set_) while a
+# kernel runs without the GIL, so the pt_view gets copies. Returns the first free place behind the copies.
 cdef inline int64_t *own_dims(pt_view *v, int64_t *room) noexcept:
-    if v.ndim:                          # a view of no tensor has neither
+    if v.ndim:                          # a pt_view without a tensor has neither
         memcpy(room, v.sizes, v.ndim * sizeof(int64_t))
         memcpy(room + v.ndim, v.strides, v.ndim * sizeof(int64_t))
         v.sizes, v.strides = room, room + v.ndim

@@ -42,12 +42,12 @@ cdef extern from "Python.h":
 cdef extern from "_instance_dict.h":
     void pt_add_instance_dict(PyTypeObject *, Py_ssize_t)
 
-# What a Tensor has before a maker fills it, so that no attribute meets a NULL.
+# The storage of a Tensor until a maker fills it, so that no attribute meets a NULL.
 cdef pt_storage _nothing
 _nothing.refs = 1
 
 cdef uint64_t MAX_COUNT = <uint64_t>1 << 56     # elements; times an item size still an int64
-# long where it has 64 bits: NumPy's int64 is that one.
+# long if it has 64 bits: it is NumPy's int64.
 cdef (const char *)[N_DTYPES] _FORMATS = [
     b"?", b"B", b"b", b"H", b"h", b"I", b"i", b"L" if sizeof(long) == 8 else b"Q",
     b"l" if sizeof(long) == 8 else b"q", b"e", NULL, b"f", b"d", b"Zf", b"Zd"]
@@ -56,12 +56,12 @@ strided = "ptcore.strided"          # the one layout
 
 
 cdef class VersionCounter:
-    """The writes through one ``.data`` and through the views and aliases of it."""
+    """Counts the writes through a ``.data`` and through its views and aliases."""
 
 
 @cython.freelist(64)
 cdef class TensorExtras:
-    """What few tensors have: hooks, an interpreter's payload."""
+    """Data that few tensors have: hooks, an interpreter's payload."""
 
 
 @cython.binding(False)                  # so that methods check their self
@@ -220,8 +220,8 @@ cdef class Tensor:
             raise BufferError("buffer: the tensor's memory is read-only")
         if self.flags & PT_NONCONTIGUOUS and wanted & PyBUF_STRIDES != PyBUF_STRIDES:
             raise BufferError("buffer: the tensor is not contiguous")
-        # Behind sizes and strides: the storage, which the buffer keeps alive by itself
-        # (t.data = other exchanges the tensor's).
+        # The storage follows sizes and strides: the buffer keeps it alive, as the tensor may get
+        # another one (t.data = other).
         block = <int64_t *>PyMem_Malloc((2 * self.rank + 1) * sizeof(int64_t))
         if block == NULL:
             raise MemoryError()
@@ -266,7 +266,7 @@ cdef class Tensor:
     def __setattr__(self, name, value):
         PyObject_GenericSetAttr(self, name, <PyObject *>value)
         if self.attributes != NULL:
-            track(self)             # an attribute can close a cycle
+            track(self)             # an attribute can close a reference cycle
 
     def __delattr__(self, name):
         PyObject_GenericSetAttr(self, name, NULL)
@@ -328,7 +328,7 @@ cdef class Tensor:
 
     @property
     def device(self):
-        """The device on which the memory is."""
+        """The device of the memory."""
         if self.flags & PT_INTERPOSED:
             return device_seen(self)
         return device_of(self.storage.device, self.storage.device_index)
@@ -442,17 +442,17 @@ cdef class Tensor:
 
     @property
     def grad_fn(self):
-        """The node that computed it, or None for a leaf."""
+        """The node that computed the tensor, or None for a leaf."""
         return grad_fn_of(self)
 
     @property
     def is_leaf(self):
-        """Whether no recorded operation computed it."""
+        """Whether no recorded operation computed the tensor."""
         return grad_fn_of(self) is None
 
     @property
     def output_nr(self):
-        """Which output of `grad_fn` it is."""
+        """The number of the tensor among the outputs of `grad_fn`."""
         return self.out_nr
 
     @property
@@ -485,7 +485,7 @@ cdef class Tensor:
         return (self.flags & PT_RETAIN_GRAD) != 0
 
     def _with_layout(self, int code):
-        """An alias whose layout byte is another; for what makes such tensors."""
+        """An alias with another layout byte; for modules that make such tensors."""
         cdef Tensor t = alias(self)
         t.layout_code = code
         t.flags = t.flags & ~<uint32_t>PT_LAYOUT | (PT_LAYOUT if code != PT_STRIDED else 0)
@@ -496,11 +496,11 @@ cdef class Tensor:
 
     @property
     def _is_standard(self):
-        """Whether it promotes by the array API standard: without dims as with dims."""
+        """Whether the tensor promotes by the array API standard: 0-d tensors as others."""
         return (self.flags & PT_STANDARD) != 0
 
     def _set_standard(self):
-        """Marks it, and by that what is computed from it; for what nobody else holds yet."""
+        """Sets array API promotion for the tensor and for results computed from it; for a tensor not yet shared."""
         self.flags |= PT_STANDARD
         return self
 
@@ -603,7 +603,7 @@ cdef int share_from(Tensor t, Tensor x, int64_t offset) except -1:
 
 
 cdef Tensor alias(Tensor x):
-    """The same memory without history: what detach returns and what saving an output keeps."""
+    """The same memory without history: the result of detach, and the form in which outputs are saved."""
     cdef Tensor t = shell(x.rank)
     memcpy(t.dims, x.dims, 2 * x.rank * sizeof(int64_t))
     t.storage = x.storage
@@ -638,13 +638,13 @@ cdef void set_view_rebuild(void (*f)(Tensor t) except *) noexcept:
 
 
 cdef int share_counter(Tensor t, Tensor x) except -1:
-    """t shows the memory of x, whose writes are not counted in the storage."""
+    """t shows the memory of x and shares x's counter of writes, which is not the storage's."""
     t.flags |= PT_DATA
     extras_of(t).counter = (<TensorExtras>x.extras).counter
 
 
 cdef int share_extras(Tensor t, Tensor x) except -1:
-    """t shows what x shows: the same counter of writes, the same interpreter's payload."""
+    """t is an alias of x: it shares x's counter of writes and x's interpreter payload."""
     if x.flags & PT_DATA:
         share_counter(t, x)
     if x.flags & PT_INTERPOSED:
@@ -653,7 +653,7 @@ cdef int share_extras(Tensor t, Tensor x) except -1:
 
 
 cdef int count_apart(Tensor t, uint64_t start) except -1:
-    """From now on t's writes are counted from start on, apart from its storage's."""
+    """From now on t's writes are counted separately from those of its storage, beginning at ``start``."""
     cdef VersionCounter counter = VersionCounter.__new__(VersionCounter)
     counter.value = start
     extras_of(t).counter = counter
@@ -661,7 +661,7 @@ cdef int count_apart(Tensor t, uint64_t start) except -1:
 
 
 cdef int sync_view(Tensor t) except -1:
-    """A view whose memory was written to since gets a grad_fn derived from its base's again."""
+    """If a view's memory was written to since, derives its grad_fn from that of its base again."""
     cdef uint64_t version = version_of(t)
     if t.attr_version == version:
         return 0
@@ -683,7 +683,7 @@ cdef Node grad_fn_of(Tensor t):
 
 
 cdef bint needs_grad(Tensor t):
-    """Whether t requires grad; a view does as soon as its base does, as in PyTorch."""
+    """Whether t requires grad; a view does if its base does, as in PyTorch."""
     if t.flags & PT_VIEW:
         sync_view(t)
         if (<Tensor>t.base).flags & PT_REQUIRES_GRAD:
@@ -703,7 +703,7 @@ cdef int set_node(Tensor t, Node n, int nr) except -1:
 
 
 cdef int move_retained(Tensor t, Node n, int nr) except -1:
-    """retain_grad follows the tensor to its new history; other hooks stay with the old."""
+    """Moves retain_grad to the tensor's new history; other hooks stay with the old one."""
     kept = t.node.hooks.retain.pop(t.out_nr, None)
     if kept is not None:
         if n.hooks is None:
@@ -717,7 +717,7 @@ cdef object shape_of(Tensor t):
 
 
 cdef bint same_shape(Tensor a, Tensor b) except -1:
-    """Whether both have the same sizes; an interpreter's tensors are asked for theirs."""
+    """Whether both have the same sizes; for stand-ins the sizes come from the interpreter."""
     if (a.flags | b.flags) & PT_INTERPOSED:
         return a.rank == b.rank and a.shape == b.shape
     return a.rank == b.rank and same_sizes(a.rank, a.dims, b.dims)
@@ -727,11 +727,11 @@ layout_seen = check_grad = None     # installed by _subclass.pyx
 
 
 cdef object shape_seen(Tensor t):
-    """The sizes of a stand-in: its payload may have them, symbolic ints among them, or a method that gives them."""
+    """The sizes of a stand-in. Its payload may have them, with symbolic ints, or a function that gives them."""
     cdef Payload payload = (<TensorExtras>t.extras).payload
     sizes = payload.sizes
     if sizes is None:
-        inner = payload.tensor          # of a transformation inside: the last of that one's sizes
+        inner = payload.tensor          # a stand-in of a transformation further out: the last of its sizes
         if not isinstance(inner, Tensor) or not (<Tensor>inner).flags & PT_INTERPOSED:
             return shape_of(t)
         return shape_seen(<Tensor>inner)[(<Tensor>inner).rank - t.rank:]
@@ -740,7 +740,7 @@ cdef object shape_seen(Tensor t):
 
 
 cdef object device_seen(Tensor t):
-    """The device of a stand-in: its payload may answer, as of a value that is only on the meta device."""
+    """The device of a stand-in. Its payload may have it, for a value that is only on the meta device here."""
     cdef Payload payload = (<TensorExtras>t.extras).payload
     device = payload.device
     if device is None:

@@ -1,4 +1,4 @@
-# C declarations shared by every layer: dtype codes, kernel views, storage blocks, state bits.
+# C declarations that all layers share: dtype codes, kernel views, storage blocks, state bits.
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 cdef extern from "ptcore/kernel.h" nogil:

@@ -7,13 +7,13 @@ cdef class UntypedStorage:
 cdef class Segment:
     cdef char *base
     cdef readonly int64_t nbytes
-    cdef public int fd              # what other processes are given; -1 where there is none
-    cdef public object key          # what the processes call it, or None
-    cdef bint shared                # its storages count as such
-    cdef readonly int64_t number    # what it is called where it is used again
-    cdef list ended                 # where that is noted when no storage lies in it any more, or None
-    cdef public int64_t away        # how many messages named it that were not answered for
-    cdef dict living                # offset -> address of the pt_storage that stands for the place
-    cdef int64_t storages           # that lie in it
+    cdef public int fd              # the descriptor that other processes get; -1 if there is none
+    cdef public object key          # its name among the processes, or None
+    cdef bint shared                # whether its storages count as shared memory
+    cdef readonly int64_t number    # its number, if it is used again
+    cdef list ended                 # gets the number when no storage lies in the segment any more; or None
+    cdef public int64_t away        # number of messages that named the segment and were not answered yet
+    cdef dict living                # offset -> address of the pt_storage at that place
+    cdef int64_t storages           # number of storages in the segment
     cdef object __weakref__
     cdef void forget(self) noexcept

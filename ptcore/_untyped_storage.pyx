@@ -1,7 +1,7 @@
-"""UntypedStorage, memory shared by processes, and what exchanges or resizes a tensor's memory.
+"""UntypedStorage, memory shared by processes, and functions that exchange or resize a tensor's memory.
 
 Invariant: a resize never leaves a live view without memory. Growing moves the block, which
-every view follows since it reads the address through the storage; shrinking only lowers the
+every view follows, since a view reads the address through the storage; shrinking only lowers the
 size and keeps the block. Shared memory keeps its size.
 """
 import os
@@ -65,13 +65,13 @@ cdef class UntypedStorage:
         return not self.s.flags & (PT_STORAGE_EXPORTED | PT_STORAGE_SHARED)
 
     def is_shared(self):
-        """Whether other processes can show this memory; that of a device always counts as such."""
+        """Whether other processes can map this memory; memory of a device always counts as such."""
         return (self.s.flags & PT_STORAGE_SHARED) != 0 or self.s.device not in (DEVICE_CPU, DEVICE_META)
 
     def share_memory_(self):
-        """Moves the bytes to memory that other processes can show; all tensors over them follow.
+        """Moves the bytes to memory that other processes can map; all tensors over them follow.
 
-        Nothing happens where they are there already, or on a device.
+        Nothing happens if they are in such memory already, or on a device.
 
         Raises
         ------
@@ -84,13 +84,13 @@ cdef class UntypedStorage:
 
     @property
     def _place(self):
-        """(Segment, offset) of memory in a segment, else None."""
+        """(Segment, offset) of memory in a segment; else None."""
         if self.s.deleter != leave:
             return None
         return <Segment>self.s.owner, self.s.data - (<Segment>self.s.owner).base
 
     def resize_(self, int64_t size):
-        """Sets the number of bytes; what is added is zero. All tensors over it follow.
+        """Sets the number of bytes; added bytes are zero. All tensors over the storage follow.
 
         Raises
         ------
@@ -154,13 +154,13 @@ cdef object _allocate_shared = None
 
 
 def set_shared_memory(allocate):
-    """``allocate(nbytes)`` gives (Segment, offset) of bytes that no storage has had."""
+    """Sets the allocator: ``allocate(nbytes)`` gives (Segment, offset) of bytes that no storage has used."""
     global _allocate_shared
     _allocate_shared = allocate
 
 
-# key -> weak reference to the segment that this process maps, which leaves it when it ends. Segments that live as long
-# as Python does end when the names of modules are gone already: they find it by the name of C.
+# key -> weak reference to the segment that this process maps. A segment removes its entry when it ends. Segments that
+# live until Python exits end after module globals are cleared, so they use this C variable, not the Python name.
 cdef dict _known = {}
 known = _known
 
@@ -171,9 +171,9 @@ known = _known
 cdef class Segment:
     """An open file in memory, mapped for as long as storages lie in it.
 
-    A place in it is used once, since whether another process shows it cannot be known; but see ``utils.data._ring``.
-    What ends with a segment is done by compiled code: an exception of a signal's handler, such as KeyboardInterrupt,
-    is lost where it is raised inside a finalizer of Python's.
+    A place in it is used once, because another process may still show it; for an exception see ``utils.data._ring``.
+    Compiled code does the work at a segment's end: an exception of a signal's handler, such as KeyboardInterrupt,
+    would be lost inside a finalizer in Python.
     """
     def __cinit__(self, int fd, int64_t nbytes, *rest):
         self.living = {}
@@ -197,7 +197,7 @@ cdef class Segment:
             _known.pop(self.key, None)
 
     def close(self):
-        """No process is given it from now on: it has no descriptor any more, and is not found by its key."""
+        """Keeps the segment from other processes: closes its descriptor and removes its key."""
         self.forget()
 
     def is_idle(self):
@@ -205,7 +205,7 @@ cdef class Segment:
         return self.storages == 0
 
     def use_again(self, int64_t number, list ended not None):
-        """Its storages do not count as shared; the number is noted in the list when no storage lies in it any more."""
+        """Its storages do not count as shared. The list gets the number when no storage lies in the segment."""
         self.shared, self.number, self.ended = False, number, ended
 
     def storage(self, int64_t offset, int64_t nbytes):
@@ -216,7 +216,7 @@ cdef class Segment:
 cdef UntypedStorage storage_at(Segment segment, int64_t offset, int64_t nbytes):
     cdef pt_storage *s = <pt_storage *><size_t>segment.living.get(offset, 0)
     cdef UntypedStorage u
-    if s != NULL and s.refs > 0:            # one that a running kernel keeps from being freed has no others
+    if s != NULL and s.refs > 0:            # refs is 0 for a storage that only a running kernel keeps
         return storage_object(s)
     if nbytes < 0 or not 0 <= offset <= segment.nbytes - nbytes:
         raise ValueError(f"shared memory: {nbytes} bytes at {offset} leave the segment's {segment.nbytes}")
@@ -247,14 +247,14 @@ cdef void leave(pt_storage *s) noexcept:
 
 
 cdef void vacate(Segment segment, int64_t offset, pt_storage *s) noexcept:
-    """The storage is no more what stands for the place. A kernel may read the memory of one that has moved still: the
-    place is left when that ends."""
+    """Removes a storage from the dict of places. If it was moved, a kernel may still read the old memory, which is
+    given up when the kernel ends."""
     if segment.living.get(offset) == <size_t>s:
         del segment.living[offset]
 
 
 cdef int share(pt_storage *s) except -1:
-    """Moves the bytes of a storage of the CPU that is not shared to memory that other processes can show."""
+    """Moves the bytes of a storage of the CPU that is not shared to memory that other processes can map."""
     if s.flags & PT_STORAGE_EXPORTED:
         raise BufferError("share_memory_: the memory is in use outside (NumPy, a buffer, DLPack or data_ptr), "
                           "its address must not change; share a clone()")
@@ -265,7 +265,7 @@ cdef int share(pt_storage *s) except -1:
 
 
 cdef int move_into(pt_storage *s, Segment segment, int64_t offset) except -1:
-    # A small one lies among others, on pages that are there.
+    # A small storage lies among others, on pages that exist already.
     cdef int fd = segment.fd if s.nbytes >= 16384 else -1
     cdef Segment before = <Segment>s.owner if s.deleter == leave else None
     cdef int64_t left = 0 if before is None else s.data - before.base
@@ -277,12 +277,12 @@ cdef int move_into(pt_storage *s, Segment segment, int64_t offset) except -1:
 
 
 def is_shared(Tensor self not None):
-    """Whether other processes can show the tensor's memory; that of a device always counts as such."""
+    """Whether other processes can map the tensor's memory; memory of a device always counts as such."""
     return storage_object(self.storage).is_shared()
 
 
 def share_memory_(Tensor self not None):
-    """Moves the storage to memory that other processes can show; all its views follow. See ``ptcore.multiprocessing``.
+    """Moves the storage to memory that other processes can map; all its views follow. See ``ptcore.multiprocessing``.
 
     Raises
     ------
@@ -330,7 +330,7 @@ cdef UntypedStorage storage_object(pt_storage *s):
 
 
 cdef int refuse_stand_in(Tensor t, str op) except -1:
-    """Refuses to show or exchange the memory that a stand-in borrows: it is that of other values as well."""
+    """Raises for a stand-in: its memory belongs to other values as well and may not be shown or exchanged."""
     if t.flags & PT_INTERPOSED:
         raise RuntimeError(f"{op}: the memory of a traced or batched tensor is not known here{here()}")
     if pt_tls.mode & PT_INTERPOSED:
@@ -425,7 +425,7 @@ cdef int _over(Tensor t, pt_storage *s, int64_t offset, int n, const int64_t *si
 
 
 def set_(Tensor self not None, source=None, storage_offset=0, size=None, stride=None):
-    """Makes this tensor one over other memory: that of a tensor, or a window of a storage.
+    """Gives this tensor other memory: that of a tensor, or a window of a storage.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The C interface (ptcore/api.h): its table, whose entries are the functions of the Cython interface, in a capsule."""
+"""The C interface (ptcore/api.h): a table of the functions of the Cython interface, in a capsule."""
 from cpython.object cimport PyObject, PyTypeObject
 from cpython.pycapsule cimport PyCapsule_New
 from libc.stdint cimport int64_t, uint32_t

@@ -27,7 +27,7 @@ cdef extern from "ptcore/kernel.h" nogil:
         int64_t i
         double d, im
         const int64_t *list
-    ctypedef struct pt_call "pt_call_3":         # the name says the version: see PT_ABI
+    ctypedef struct pt_call "pt_call_3":         # the name contains the version: see PT_ABI
         int32_t op, nin, nout, nparams
         const pt_view *inputs "in"
         pt_view *out
@@ -46,8 +46,8 @@ cdef object call(int op, tuple args)
 cdef object unary(int op, object x)
 cdef object binary(int op, object x, object y)
 cdef object matmul(object x, object y)
-# A kernel as `ptcore.ops.register` and `register_kernel` take it. The capsule's name says against
-# which version of kernel.h the caller was compiled, and they refuse another one.
+# A kernel in the form that `ptcore.ops.register` and `register_kernel` take. The capsule's name has the version
+# of kernel.h that the caller was compiled against; both functions refuse any other version.
 cdef inline object as_capsule(pt_kernel kernel):
     return PyCapsule_New(<void *>kernel, PT_KERNEL_SIGNATURE, NULL)
 

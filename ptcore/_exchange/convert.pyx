@@ -28,7 +28,7 @@ cdef dict _buffer_codes = {"?": PT_BOOL, "e": PT_FLOAT16, "f": PT_FLOAT32, "d": 
 
 
 cdef int code_of_format(str fmt, int itemsize) except -2:
-    """The dtype code of a buffer format, or -1 for one that tensors do not have."""
+    """The dtype code of a buffer format, or -1 where no dtype has that format."""
     cdef str f = fmt.lstrip("@=<|" if fmt and fmt[0] != ">" else "")
     if f in _buffer_codes:
         return _buffer_codes[f]
@@ -46,7 +46,7 @@ cdef void release_buffer(pt_storage *s) noexcept:
 
 
 cdef Tensor from_buffer(object value, str op):
-    """A tensor over the memory of any buffer exporter, in its own strides."""
+    """A tensor over the memory of any buffer exporter, with the exporter's strides."""
     cdef Py_buffer *b = <Py_buffer *>PyMem_Malloc(sizeof(Py_buffer))
     cdef pt_storage *s
     cdef int64_t[64] sizes
@@ -75,7 +75,7 @@ cdef Tensor from_buffer(object value, str op):
         for i in range(b.ndim):
             sizes[i] = b.shape[i] if b.shape != NULL else b.len // b.itemsize
             n *= sizes[i]
-        if b.strides == NULL:           # as ctypes exports: dense
+        if b.strides == NULL:           # dense, as ctypes exports
             fill_strides(b.ndim, sizes, strides)
         for i in range(b.ndim):
             if b.strides != NULL:
@@ -134,7 +134,7 @@ def from_numpy(ndarray):
 
 
 cdef Tensor offered(str kind, Tensor t):
-    """A tensor of memory that no op made, as interpreters see it."""
+    """Shows interpreters a tensor over memory that no op made; they may put another in its place."""
     if pt_tls.mode & PT_INTERPOSED and not t.flags & PT_INTERPOSED:
         return <Tensor?>told(TOLD_CREATED, kind, t)
     return t
@@ -144,7 +144,7 @@ cdef object _ndarray = None
 
 
 cdef bint is_ndarray(object value):
-    """Whether it is an array of NumPy, which is not imported for the answer."""
+    """Whether ``value`` is a NumPy array. NumPy is not imported for the answer."""
     global _ndarray
     if _ndarray is None:
         _ndarray = getattr(sys.modules.get("numpy"), "ndarray", None)
@@ -177,7 +177,7 @@ cdef class Reader:
     cdef int64_t[64] sizes
     cdef list leaves
     cdef bint has_float, has_int, has_bool, has_complex
-    cdef int promoted                   # dtype of the values that have one (NumPy's), or -1
+    cdef int promoted                   # the promoted dtype of the values that have a dtype (NumPy's), or -1
 
 
 cdef int scan(Reader r, object value, int depth) except -1:
@@ -217,7 +217,7 @@ cdef int collect(Reader r, object value, int depth) except -1:
             r.has_int = True
         elif type(value) is bool:
             r.has_bool = True
-        elif is_symbolic_number(value):     # memory holds numbers
+        elif is_symbolic_number(value):     # memory holds numbers, not symbols
             return collect(r, value.guard(), depth)
         else:
             note(r, value)
@@ -230,7 +230,7 @@ cdef int collect(Reader r, object value, int depth) except -1:
             if (<Tensor>value).dims[k] != r.sizes[depth + k]:
                 raise ValueError(f"tensor: expected sequence of length {r.sizes[depth + k]} at dim {depth + k} "
                                  f"(got {(<Tensor>value).dims[k]})")
-        note(r, value)                  # its numbers weigh as its dtype
+        note(r, value)                  # its numbers promote by the tensor's dtype
         r.leaves.extend(value.reshape(-1).tolist())
         return 0
     if not (isinstance(value, (list, tuple)) or is_sequence(value)):
@@ -249,11 +249,11 @@ cdef object ragged(Reader r, object value, int depth):
 
 
 cdef int note(Reader r, object value) except -1:
-    """Classifies what is no plain int, float or bool."""
+    """Classifies a value that is not a plain int, float or bool."""
     cdef int code = -1
     if isinstance(value, Tensor):
         code = (<Tensor>value).dt
-    elif hasattr(value, "dtype") and hasattr(value, "item"):    # NumPy's, some of them floats
+    elif hasattr(value, "dtype") and hasattr(value, "item"):    # NumPy scalars; some are Python floats as well
         code = as_code(value.dtype, b"tensor", b"the dtype of a value")
     if code >= 0:
         r.promoted = code if r.promoted < 0 else PROMOTE[r.promoted][code]
@@ -271,7 +271,7 @@ cdef int note(Reader r, object value) except -1:
 
 
 cdef int dtype_of_values(Reader r) noexcept:
-    """The promoted dtype of all values; the default dtype where there are none."""
+    """The promoted dtype of all values; the default dtype if there are no values."""
     cdef int code = r.promoted
     if r.has_bool:
         code = PT_BOOL if code < 0 else PROMOTE[code][PT_BOOL]
@@ -354,7 +354,7 @@ cdef double float_of(object v) except? -1:
 
 
 cpdef object int_of(object v, int dt):
-    """v as an integer of a dtype, truncated; unsigned ones take the negatives of their width too."""
+    """v as an integer of a dtype, truncated. Unsigned dtypes accept negative numbers of their width too."""
     cdef object n
     try:
         n = int(v)
@@ -390,7 +390,7 @@ cdef object _placed(Tensor t, object device, bint requires_grad):
 
 
 cdef Tensor _copied(object data, object dtype_arg, object device, bint copy, str op):
-    """data as a tensor: shared where it can be unless copy is set; dtype None keeps."""
+    """data as a tensor. It shares memory where possible, unless copy is set; dtype None keeps the data's dtype."""
     cdef Tensor t, r
     cdef int code = -1
     cdef bytes name = op.encode()
@@ -483,7 +483,7 @@ def as_tensor(data, dtype=None, device=None):
 
 
 def as_array(obj, dtype, device, copy):
-    """``asarray`` that reads a buffer by its format."""
+    """``asarray``, but a buffer's elements are read by its format."""
     if copy is False:
         shares = isinstance(obj, Tensor) or hasattr(obj, "__array_interface__") or hasattr(
             obj, "__cuda_array_interface__") or PyObject_CheckBuffer(obj)
@@ -571,14 +571,14 @@ cdef object half_value(const char *p, int dt):
 
 
 cdef int seen(str kind, Tensor t) except -1:
-    """Tells interpreters that the values of a tensor are read, which is none of theirs."""
+    """Tells interpreters that the values of a tensor that is not their stand-in are read."""
     if pt_tls.mode & PT_INTERPOSED:
         told(TOLD_READ, kind, t)
     return 0
 
 
 cdef int readable(Tensor t, str op) except -1:
-    pt_tls.value_read = 1               # which a plan cannot do again
+    pt_tls.value_read = 1               # a plan cannot repeat a read of a value
     if t.storage.device == DEVICE_META:
         raise NotImplementedError(f"{op}: a meta tensor has no data")
     if t.flags & PT_INTERPOSED:
@@ -662,8 +662,8 @@ cdef list flat_list(Tensor t, str op):
 
 
 def mapped(str op, object function, Tensor first, tuple others):
-    """What a Python function returns for the elements of one to three tensors of one shape on the CPU, in the first
-    one's dtype."""
+    """The values of a Python function over the elements of one to three tensors of one shape on the CPU, in the first
+    tensor's dtype."""
     cdef Tensor result = new_like(first, first.dt)
     cdef list values = flat_list(first, op), second, third
     cdef int64_t i
@@ -761,7 +761,7 @@ def __index__(Tensor self not None):
 # -- what the dispatch table and the class need ---------------------------------------------------
 
 cdef object convert(object value, Tensor like):
-    """An operand that is no Tensor: a number takes like's dtype and device, data its own."""
+    """An operand that is not a Tensor. A number takes like's dtype and device, other data keep their own."""
     if like is not None and isinstance(value, (bool, int, float, complex)):
         t = from_sequence(value, like.dt if CATEGORY[like.dt] >= 2 or isinstance(
             value, (bool, int)) else -1)

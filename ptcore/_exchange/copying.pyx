@@ -1,7 +1,7 @@
 """Copying and pickling of tensors.
 
-``copy.copy`` shares memory, ``copy.deepcopy`` copies each storage once, so that what shared
-memory still does; both keep class, attributes and ``requires_grad``. A pickle holds a tensor's
+``copy.copy`` shares memory. ``copy.deepcopy`` copies each storage once, so that tensors that shared
+memory still share it. Both keep class, attributes and ``requires_grad``. A pickle holds a tensor's
 strides and the bytes from its first element in memory to its last, not the rest of its storage.
 """
 from libc.string cimport memcpy
@@ -70,7 +70,7 @@ def rebuild(cls, name, shape, strides, int64_t first, data, requires_grad, attrs
     return finished(cls, t, requires_grad, attrs)
 
 
-rebuild.__module__ = "ptcore._copying"         # pickles keep it when this file moves
+rebuild.__module__ = "ptcore._copying"         # the name in pickles, which stays valid if this file moves
 
 
 def __reduce_ex__(Tensor self not None, protocol):
@@ -98,7 +98,7 @@ def __copy__(Tensor self not None):
 
 
 def __deepcopy__(Tensor self not None, memo):
-    """A leaf over a copy of the storage, which the memo keeps for others that share it."""
+    """A leaf over a copy of the storage. The memo keeps that copy for other tensors that share the storage."""
     import copy
     cdef Tensor t, whole
     if not isinstance(memo, dict):
@@ -121,7 +121,7 @@ def __deepcopy__(Tensor self not None, memo):
         t = <Tensor>alias(self).clone()
     t = finished(type(self), t, (self.flags & PT_REQUIRES_GRAD) != 0, None)
     memo[id(self)] = t
-    memo.setdefault(id(memo), []).append(self)      # as copy does: the keys are addresses, which must stay its own
+    memo.setdefault(id(memo), []).append(self)      # as copy does: keys are addresses, so objects stay alive
     if self.grad_ is not None:
         t.grad = copy.deepcopy(self.grad_, memo)
     for name, value in (attributes(self) or {}).items():

@@ -1,8 +1,8 @@
-"""DLPack 1.x both ways: ``__dlpack__``, ``__dlpack_device__``, ``from_dlpack``; and memory of other libraries that is
-described in other words (``over_memory``).
+"""DLPack 1.x both ways: ``__dlpack__``, ``__dlpack_device__``, ``from_dlpack``; and memory of other libraries that
+is described without DLPack (``over_memory``).
 
 Invariants: an exported capsule holds a reference to the storage (never to the tensor, whose
-storage can be exchanged) and marks it exported, so that its address stays; an imported one
+storage can be exchanged) and marks it exported, so that its address stays; an imported capsule
 becomes the owner of a foreign storage. A capsule is consumed only when nothing can fail any
 more. Data of CUDA devices are handed over between streams: the producer makes the consumer's stream wait.
 """
@@ -89,7 +89,7 @@ cdef void free_versioned(pt_dl_versioned *m) noexcept with gil:
 
 
 cdef void drop_capsule(object capsule) noexcept:
-    """A capsule that nobody consumed."""
+    """Frees a capsule that nobody consumed."""
     cdef pt_dl_managed *m
     cdef pt_dl_versioned *v
     if PyCapsule_IsValid(capsule, b"dltensor"):
@@ -114,7 +114,7 @@ cdef void describe_tensor(pt_dl_tensor *d, Tensor t, int64_t *block, int kind) n
 
 
 cdef Device device_named(object dl_device, str op):
-    """The device that DLPack's (type, number) means; BufferError if it is not one of ours, or not there."""
+    """The device of DLPack's (type, number); BufferError if ptcore has no such device or the machine lacks it."""
     kind, number = int(dl_device[0]), int(dl_device[1])
     if kind == DL_CPU or kind == DL_CUDA_HOST:
         return as_device("cpu", b"dlpack")
@@ -127,8 +127,8 @@ cdef Device device_named(object dl_device, str op):
 
 
 cdef int hand_over(Tensor t, object stream) except -1:
-    """Makes a consumer's stream wait for what this thread's has been given. None and 1: the default stream; -1: nobody
-    waits."""
+    """Makes a consumer's stream wait for the work of this thread's stream. None and 1: the default stream; -1: no
+    wait."""
     cdef tuple mine
     if stream is not None and not isinstance(stream, int):
         raise TypeError(f"__dlpack__: stream must be an int or None, got {type(stream).__name__}")
@@ -260,7 +260,7 @@ cdef int code_of(pt_dl_dtype d) except -1:
 
 
 cdef Tensor over(pt_dl_tensor *d, void *owner, void (*release)(pt_storage *) noexcept, int flags):
-    """A tensor over a described memory; owner is taken over only on success."""
+    """A tensor over memory that DLPack describes; the owner is taken over only on success."""
     cdef int64_t[64] sizes
     cdef int64_t[64] strides
     cdef int code = code_of(d.dtype), i
@@ -362,7 +362,7 @@ def from_dlpack(ext_tensor, *, device=None, copy=None):
             asked["stream"] = stream_key(place.column, place.number)[2] or 1
     try:
         capsule = ext_tensor.__dlpack__(max_version=(1, 0), **asked)
-    except TypeError:                   # a producer of DLPack before 1.0
+    except TypeError:                   # the producer implements DLPack before 1.0
         asked.pop("copy", None)
         t = consume(ext_tensor.__dlpack__(**asked))
     else:

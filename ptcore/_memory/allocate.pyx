@@ -1,4 +1,4 @@
-"""Memory for storages on each type of device: the CPU's allocator, none for meta, or a backend's."""
+"""Memory for storages by device type: from the CPU's allocator, none for meta, or from a backend."""
 from ptcore._types cimport *
 from ptcore._device cimport BACKENDS, backend_error, backend_pointer, device_of, memory_failure
 from ptcore._errors import OutOfMemoryError
@@ -45,7 +45,7 @@ cdef pt_storage *allocate_by_backend(int64_t nbytes, int column, int number) exc
 
 
 cdef pt_storage *allocate_pinned(int64_t nbytes, int column) except NULL:
-    """Memory of the CPU that a backend's devices reach without the host's help."""
+    """Memory of the CPU that the devices of a backend access without the host's help."""
     cdef backend_pointer backend = BACKENDS[column]
     cdef void *data = NULL
     cdef pt_storage *s

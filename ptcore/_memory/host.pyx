@@ -1,7 +1,7 @@
-"""Host memory that a device reaches without the host's help (page-locked, "pinned"), and whom a block waits for.
+"""Page-locked ("pinned") host memory, which a device accesses without the host, and the streams a block waits for.
 
-Copies between such memory and a device need not wait: ``to``, ``cuda`` and ``copy_`` with ``non_blocking`` say so to
-the op ``to_device``.
+Copies between page-locked memory and a device can run asynchronously: ``to``, ``cuda`` and ``copy_`` with
+``non_blocking`` pass this request to the op ``to_device``.
 """
 from ptcore._types cimport *
 from ptcore._memory.allocate cimport allocate_pinned
@@ -13,7 +13,7 @@ from ptcore._tensor cimport *
 
 
 cdef int column_of_accelerator(object device, str op) except -1:
-    """The column of the accelerator that is named, else of the machine's: CUDA, or one that was registered."""
+    """The column of the accelerator: the one named, else the machine's, which is CUDA or a registered one."""
     cdef int k, column = DEVICE_CPU
     try:
         column = as_device("cuda" if device is None else device, op.encode()).column
@@ -40,7 +40,7 @@ cdef bint is_page_locked(Tensor t) noexcept:
 
 
 def is_pinned(Tensor self not None, device=None):
-    """Whether the tensor lies in page-locked memory of the host, which a device copies without waiting."""
+    """Whether the tensor lies in page-locked memory of the host, which devices copy asynchronously."""
     return is_page_locked(self)
 
 
@@ -78,7 +78,7 @@ def pin_memory(Tensor self not None, device=None):
 
 
 def pinned(t, op, flag):
-    """What a creation function returns for its result ``t`` that was given ``pin_memory=flag``."""
+    """Finishes a creation function's result ``t``: moves it to page-locked memory if ``pin_memory=flag`` is True."""
     if flag is not True:
         raise TypeError(f"{op}: pin_memory must be a bool, got {flag!r}")
     try:
@@ -88,7 +88,7 @@ def pinned(t, op, flag):
 
 
 def record_stream(Tensor self not None, stream):
-    """Keeps the memory from being given away before a stream has done what it will have been given when it is freed.
+    """Keeps the memory from reuse until a stream has finished the work that it has when the memory is freed.
 
     Parameters
     ----------
@@ -111,9 +111,9 @@ def record_stream(Tensor self not None, stream):
 
 
 def keep_for(Tensor t, size_t stream):
-    """record_stream by a stream's address."""
+    """``record_stream`` with the address of a stream."""
     cdef backend_pointer backend = BACKENDS[t.storage.device]
-    if t.storage.data != NULL and t.storage.owner == NULL:      # memory of other libraries is theirs to keep
+    if t.storage.data != NULL and t.storage.owner == NULL:      # memory of other libraries is managed by them
         if backend.record_stream(t.storage.data, t.storage.device_index, <void *>stream):
             raise RuntimeError(f"record_stream: {t.device}{backend_error(t.storage.device)}")
 

@@ -2,11 +2,11 @@
 import importlib
 import weakref
 
-_rows = {}                          # name -> Row; ops registered at run time stand here too
-_derived = {}                       # name -> Row of a fused gradient, once somebody asked for it
-_by_id = {}                         # id -> Row; an id is never given twice
+_rows = {}                          # name -> Row; includes ops registered at run time
+_derived = {}                       # name -> Row of a fused gradient, filled at the first request
+_by_id = {}                         # id -> Row; an id is never reused
 _loaded = False
-_offered = weakref.WeakKeyDictionary()        # row -> what interpreters get
+_offered = weakref.WeakKeyDictionary()        # row -> the arguments that interpreters get
 
 
 def _load():
@@ -24,7 +24,7 @@ def _load():
 def row(op):
     """The row of an op, by its id or its name; KeyError if there is none.
 
-    A fused gradient, such as ``gelu__d0``, has one too: it is worked out from the row of ``gelu``.
+    A fused gradient, such as ``gelu__d0``, has a row too: it is derived from the row of ``gelu``.
     """
     if type(op) is int:
         found = _by_id.get(op)
@@ -48,8 +48,8 @@ def row(op):
 def rows():
     """All rows, in the order of declaration.
 
-    Fused gradients are not among them: nobody declared them, and who goes through all rows (pages, stubs, tests, the
-    names of ``ptcore.ops``) asks for what users call.
+    Fused gradients are left out: nobody declared them, and the users of all rows (pages, stubs, tests, the
+    names of ``ptcore.ops``) need the ops that users call.
     """
     if not _loaded:
         _load()
@@ -57,7 +57,7 @@ def rows():
 
 
 def function(op, inplace=False):
-    """The function that calls an op, given by its id or its name, or its in-place form."""
+    """The function, or its in-place form, that calls an op given by its id or its name."""
     from ptcore._ops.table import ids as _table
     return _table.function_of(op if type(op) is int else _table.op_id(op), inplace)
 
@@ -65,7 +65,7 @@ def function(op, inplace=False):
 def arguments(row):
     """The parameters of an op in the order that interpreters get them.
 
-    One that selects another op is not among them: it keeps its default.
+    A parameter that selects another op is left out: it keeps its default.
     """
     found = _offered.get(row)
     if found is None:
@@ -74,7 +74,7 @@ def arguments(row):
 
 
 def bound(row, args):
-    """How the function of a row takes arguments that are in the order of ``arguments``: by position, and by name."""
+    """Splits arguments in the order of ``arguments`` into positional and keyword arguments of the row's function."""
     positional, keyword = [], {}
     for a, value in zip(arguments(row), args):
         if a.keyword_only:
@@ -89,7 +89,7 @@ def bound(row, args):
 def wrapped(row, args):
     """args with every dim non-negative and Dims a tuple, as dispatch hands them to a rule.
 
-    For arguments that the op has already accepted: nothing is checked here.
+    The op must have accepted the arguments already: nothing is checked here.
     """
     result, ndim = list(args), None
     for k, a in enumerate(arguments(row)):

@@ -1,4 +1,4 @@
-"""What several topics ask about dims. Compiled bodies call these without a Python call."""
+"""Checks of dims that several topics share. Compiled bodies call these without a Python call."""
 from ptcore._tensor cimport Tensor
 
 from ptcore._errors import OutOfRangeError, ShapeError
@@ -11,14 +11,14 @@ cpdef long wrap_dim(str op, object dim, long ndim, str name="dim") except -1:
     if type(dim) is not int:
         dim = checked.integer(op, name, dim)
     if not -n <= dim < n:
-        checked.integer(op, name, dim)       # more than 64 bits are an OverflowError
+        checked.integer(op, name, dim)       # integers of more than 64 bits raise OverflowError
         raise OutOfRangeError(f"{op}: {name} must be in [{-n}, {n - 1}], got {dim}")
     d = dim
     return d + n if d < 0 else d
 
 
 cpdef tuple wrap_dims(str op, object dim, long ndim):
-    """Non-negative dims for an op of another name to reduce over (None and (): all)."""
+    """Non-negative dims of a reduction that another op calls (None and (): all)."""
     cdef tuple dims
     if dim is None:
         return None
@@ -31,7 +31,7 @@ cpdef tuple wrap_dims(str op, object dim, long ndim):
 
 
 cpdef long divided_dim(str op, object dim, Tensor input) except -1:
-    """The wrapped dim of an op that takes a tensor apart, which needs one."""
+    """The wrapped dim of an op that splits a tensor along a dim. A 0-d tensor raises ShapeError."""
     if input.rank == 0:
         raise ShapeError(f"{op}: input must have at least one dimension, got shape []")
     return wrap_dim(op, dim, input.rank)

@@ -1,4 +1,4 @@
-"""What convolution, pooling, padding and resampling ask of their settings: one number, or one for each spatial dim."""
+"""Checks of the settings of convolution, pooling, padding and resampling: one number, or one for each spatial dim."""
 from cpython.long cimport PyLong_AsLongLongAndOverflow
 
 from ptcore._tensor cimport Tensor
@@ -7,11 +7,11 @@ from ptcore._errors import ShapeError
 from ptcore._ops import checked
 from ptcore._ops.functions import squeeze, unsqueeze
 
-cdef long long _LARGEST = 2**40     # what is worked out of a few of these fits in 64 bits
+cdef long long _LARGEST = 2**40     # sums and products of a few settings fit in 64 bits
 
 
 cdef bint _is_plain(object value, int least) except -1:
-    """Whether it is an int in the range of settings."""
+    """Whether ``value`` is an int from ``least`` to ``_LARGEST``."""
     cdef int over = 0
     return type(value) is int and least <= PyLong_AsLongLongAndOverflow(value, &over) <= _LARGEST and not over
 
@@ -44,7 +44,7 @@ cpdef tuple _numbers(str op, str name, object value, int n, int least):
 
 cpdef tuple _windows(str op, int n, Tensor x, object kernel_size, object stride, object padding, object dilation,
                      bint ceil_mode):
-    """(kernel, stride, padding, dilation, sizes of the output) of windows, each a tuple of n ints."""
+    """(kernel, stride, padding, dilation, output sizes) of a window op, each a tuple of n ints."""
     cdef tuple kernel = _numbers(op, "kernel_size", kernel_size, n, 1), steps, pads, gaps
     cdef list size = []
     cdef object shape = x.shape, m, o       # a tracer may answer with symbolic sizes
@@ -77,7 +77,7 @@ cpdef tuple _windows(str op, int n, Tensor x, object kernel_size, object stride,
 
 
 cpdef tuple _batched(str op, Tensor x, int n):
-    """x with a batch dim, and whether it had one."""
+    """x with a batch dim, and whether x had one already."""
     if x.rank == n + 2:
         return x, True
     if x.rank == n + 1:

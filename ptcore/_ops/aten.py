@@ -1,7 +1,7 @@
-"""``ops.aten.name``: PyTorch's names of built-in ops, and what each means here.
+"""``ops.aten.name``: PyTorch's names of built-in ops, and the functions they stand for here.
 
-A name is that of a row, of a public function that a row has, of a method, or of a function at the top of ``ptcore``;
-the few that are called otherwise stand in ``_OWN``. Backward ops of PyTorch, and those of its libraries, have none.
+A name is that of a row, of a row's public function, of a method, or of a function at the top of ``ptcore``; the few
+with a different name here are in ``_OWN``. Backward ops of PyTorch and ops of its libraries are missing.
 """
 import sys
 
@@ -38,7 +38,7 @@ def _called(name):
 
 
 def _absent(name):
-    """A name that programs mention when they are imported, and that raises when it is called."""
+    """A name that programs mention at import; it raises when called."""
     def refused(*args, **kwargs):
         raise NotImplementedError(f"aten.{name}: ptcore has no such op")
     refused.__name__ = refused.__qualname__ = name
@@ -64,7 +64,7 @@ _public = {}                        # the last part of a public name, such as ma
 
 
 def function_of(name):
-    """The function that a name of ``aten`` means, or None."""
+    """The function that a name of ``aten`` stands for, or None."""
     if name in _OWN:
         return _OWN[name]
     for candidate, inplace in ((name, False), (name.removesuffix("_"), True)):
@@ -89,11 +89,11 @@ def function_of(name):
     if name.startswith("_") and not name.startswith("_foreach_"):
         return None
     found = getattr(Tensor, name, None)
-    if not callable(found):             # what users find at the top is made of ops
+    if not callable(found):             # functions at the top of ptcore are made of ops
         found = getattr(sys.modules["ptcore"], name, None)
     return found if callable(found) and not isinstance(found, type) else None
 
 
 def names():
-    """Those that rows have, for ``dir``."""
+    """The names that rows have, for ``dir``."""
     return sorted({public.rpartition(".")[2] for row in _ops.rows() for public in row.public})

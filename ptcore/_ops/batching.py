@@ -1,13 +1,13 @@
-"""Batch rules: what the words of the ``batch`` column do, each written once.
+"""Batch rules: the implementations of the words of the ``batch`` column, each written once.
 
-A batched value is ``Batched(tensor)``: a tensor whose first dim is hidden from the op, which sees
-one sample. ``call`` runs an op on arguments of which some are batched and returns batched
+A batched value is ``Batched(tensor)``: a tensor with its first dim hidden from the op, which sees
+one sample. ``call`` runs an op on arguments, some of them batched, and returns batched
 results, by the rule that the op's row names. The result equals that of a loop over the samples,
 stacked.
 
-Invariants: all batched arguments of a call have one size; the hidden dim is the first one of every
-argument and result; a call that is wrong for one sample raises that sample's error, because ops
-whose rule moves dims run once on ``meta`` samples, which also says what the results look like.
+Invariants: all batched arguments of a call have one size; the hidden dim is the first dim of every
+batched argument and result; a call that is wrong for one sample raises that sample's error: ops
+with a rule that moves dims first run on ``meta`` samples, which also gives the results' shapes.
 """
 import math
 import sys
@@ -63,7 +63,7 @@ def call(op, args, inplace=False):
 
 
 def _distinct(sizes):
-    """The sizes without repetitions. (A symbolic one in a set would be fixed.)"""
+    """The sizes without repetitions. (A set would fix the values of symbolic sizes.)"""
     found = sizes[:1]
     for n in sizes[1:]:
         if n not in found:
@@ -97,17 +97,17 @@ def _hints(shape):
 
 
 def _expected(row, args):
-    """What the op gives for one sample, on ``meta``; raises what it raises."""
+    """The result of the op for one sample, on ``meta``; raises the op's errors."""
     symbolic = sys.modules.get("ptcore._sizes.symbolic")
     if symbolic is not None and symbolic.ShapeEnv.made and any(
             is_symbolic_number(n) for x in _leaves(args) for n in (x.shape if hasattr(x, "shape") else (x,))):
         return _symbolic_result(row, args)
-    with aside():                       # nothing is computed: no interpreter is to see it
+    with aside():                       # nothing is computed, so no interpreter needs to see the call
         return run(row.name, tuple([_sample(a) for a in args]))
 
 
 def _symbolic_result(row, args):
-    """The same where sizes of the sample are symbolic."""
+    """``_expected`` if sizes of the sample are symbolic."""
     from ptcore._ops.table.evaluate import Sized, symbolic_sizes
 
     def described(x):
@@ -121,14 +121,14 @@ def _symbolic_result(row, args):
 
 
 def spread(value, size):
-    """The tensor of an argument with the hidden dim, repeated if it had none."""
+    """The tensor of an argument with the hidden dim; without a hidden dim it is expanded."""
     if isinstance(value, Batched):
         return value.tensor
     return value.unsqueeze(0).expand((size, *value.shape))
 
 
 def _aligned(value, ndim):
-    """The tensor of an argument with as many dims behind the hidden one as ``ndim``."""
+    """The tensor of an argument, with ``ndim`` dims after the hidden one."""
     if not isinstance(value, Batched):
         return value
     if value.ndim == ndim:
@@ -139,7 +139,7 @@ def _aligned(value, ndim):
 # -- rules: (row, args, batch size, what the column says behind the word) -------------------------
 
 def _broadcast(row, args, inplace):
-    """Dims are aligned from the right, with the hidden one in front of them all."""
+    """Aligns dims from the right, with the hidden dim in front of all."""
     args = list(args)
     places = [k for k, a in enumerate(ops.arguments(row)) if a.is_tensor]
     for k in places:
@@ -148,7 +148,7 @@ def _broadcast(row, args, inplace):
             args[k] = as_tensor(args[k])
     tensors = [args[k] for k in places if isinstance(args[k], (Tensor, Batched))]
     ndim = max(t.ndim for t in tensors)
-    # A sample of no dims gives way in promotion; with the hidden dim it no longer would.
+    # A 0-d sample gives way in promotion; with the hidden dim it would not.
     promoting = [k for k in places if isinstance(args[k], (Tensor, Batched)) and row.promote != "first"
                  and row.args[k].letter == "T" and not (row.promote == "where" and k == 0)]
     if len(promoting) > 1 and any(isinstance(args[k], Batched) and not args[k].ndim for k in promoting):
@@ -163,7 +163,7 @@ def _broadcast(row, args, inplace):
 
 
 def _packed(results, expected):
-    """Batched results in the samples' shapes; named fields stay named."""
+    """Gives batched results the samples' shapes; named fields stay named."""
     if not isinstance(expected, tuple):
         return _shaped(results, expected)
     packed = [_shaped(r, e) for r, e in zip(results, expected)]
@@ -178,9 +178,9 @@ def _shaped(result, expected):
 
 
 def _shift(row, args, size, only):
-    """Every dim that a parameter names moves by one.
+    """Moves each dim that a parameter names by one.
 
-    ``only`` names the tensors that may be batched; where another one is, the op decomposes.
+    ``only`` names the tensors that may be batched; if another tensor is batched, the op decomposes.
     """
     only = only.split()
     spec = ops.arguments(row)
@@ -190,7 +190,7 @@ def _shift(row, args, size, only):
     args = ops.wrapped(row, args)
     lead = next(v[0] if a.letter == "L" else v for a, v in zip(spec, args) if a.is_tensor)
     names_dims = any(a.letter in "deD" for a in spec)
-    lifted = names_dims and lead.ndim == 0          # ops take a scalar as a vector of one element
+    lifted = names_dims and lead.ndim == 0          # these ops take a 0-d tensor as a vector of one element
     moved = []
     for a, value in zip(spec, args):
         if a.letter == "L":
@@ -214,12 +214,12 @@ def _shift(row, args, size, only):
 
 
 def _whole(row, args, size, rest):
-    """The op looks at no dim."""
+    """For an op that depends on no dim."""
     return Batched(run(row.name, (args[0].tensor, *args[1:])))
 
 
 def _sizes(row, args, size, rest):
-    """view, reshape and expand: the new shape behind the hidden dim."""
+    """view, reshape and expand: puts the hidden dim in front of the new shape."""
     x, shape = args
     expected = _expected(row, args)
     if not isinstance(shape, (tuple, list, int)):                   # view(dtype)
@@ -229,12 +229,12 @@ def _sizes(row, args, size, rest):
 
 
 def _reach(dims, sign):
-    """How far elements lie behind (1) or before (-1) the first one."""
+    """The distance of the farthest element after (1) or before (-1) the first one."""
     return sum([(n - 1) * s for n, s in dims if sign * s > 0])
 
 
 def _strided(row, args, size, rest):
-    """as_strided_of(input, size, stride, offset, ...): the window lies in each sample as it does in the first."""
+    """as_strided_of(input, size, stride, offset, ...): each sample has the window of the first one."""
     x, shape, stride, offset = args[:4]
     stack = x.tensor
     first, own = stack.storage_offset(), tuple(zip(stack.shape[1:], stack.stride()[1:]))
@@ -252,7 +252,7 @@ def _permute(row, args, size, rest):
 
 
 def _squeeze(row, args, size, rest):
-    """A hidden dim of size 1 stays."""
+    """Squeezes dims of the samples; a hidden dim of size 1 stays."""
     x, dim = args
     _expected(row, args)
     dims = range(x.ndim) if dim is None else dim if isinstance(dim, (tuple, list)) else (dim,)
@@ -261,7 +261,7 @@ def _squeeze(row, args, size, rest):
 
 
 def _product(row, args, size, equation):
-    """A sum of products, as the one matrix product that does it for all samples."""
+    """A sum of products, as one matrix product for all samples."""
     x, y = args
     left, right = equation.partition("->")[0].split(",")
     if ((x.ndim, y.ndim) != (len(left), len(right)) or x.shape[-1] != y.shape[right.index("k")]
@@ -275,7 +275,7 @@ def _dtype(x):
 
 
 def _rows_of(x):
-    """A stack of matrices as one, of all their rows."""
+    """A stack of matrices as one matrix with all their rows."""
     return run("reshape", (x, (x.shape[0] * x.shape[1], *x.shape[2:])))
 
 
@@ -314,8 +314,8 @@ _PRODUCTS = {"mm": _mm, "bmm": _bmm, "mv": _mv, "dot": _dot}
 def _index(row, args, size, rest):
     """index_get(x, indices, dims, shape); index_write and index_accumulate(x, values, indices, ...).
 
-    The hidden dim gets an index of its own, 0, 1, ... If dims are neighbours the index's dims stand
-    at the first of them; beside an index for the hidden dim they come first and are moved.
+    The hidden dim gets its own index 0, 1, ... The dims of the index are at the first indexed dim if the
+    indexed dims are adjacent; with an index for the hidden dim they come first and are moved.
     """
     x, *others = args
     writing = row.name != "index_get"
@@ -328,9 +328,9 @@ def _index(row, args, size, rest):
     shape = tensors[0].shape[1:]
     number = arange(size, device=x.device).reshape((size, *[1] * depth)).expand((size, *shape))
     tensors, dims = (number, *tensors), (0, *[d + 1 for d in dims])
-    ndim = x.ndim - len(dims) + depth + 1       # of the indexed part, hidden dim included
+    ndim = x.ndim - len(dims) + depth + 1       # of the indexed result, hidden dim included
     inner = list(range(1, ndim))
-    # (index, before, after) as in memory to (before, index, after) as one sample has it
+    # from (index, before, after), the order of the result, to (before, index, after), the order of one sample
     order = [0, *inner[depth:depth + first], *inner[:depth], *inner[depth + first:]]
     if not writing:
         rest = [n for d, n in enumerate(x.shape) if d not in dims]
@@ -341,7 +341,7 @@ def _index(row, args, size, rest):
 
 
 def _rows(row, args, size, rest):
-    """places_among(sorted_sequence, input, right): a vector serves all values of a sample, else rows go together."""
+    """places_among(sorted_sequence, input, right): a vector serves all values of a sample; else rows correspond."""
     x, values, right = args
     expected = _expected(row, args)
     if x.ndim > 1:
@@ -354,7 +354,7 @@ def _rows(row, args, size, rest):
 
 
 def _merge(row, args, size, rest):
-    """The hidden dim becomes part of the first dim, which all tensors share."""
+    """Merges the hidden dim into the first dim, which all tensors share."""
     expected = _expected(row, args)
     moved = []
     for a, value in zip(ops.arguments(row), args):
@@ -373,7 +373,7 @@ def _unmerged(result, expected, size):
 
 
 def _convolution(row, args, size, rest):
-    """A batched input is a larger batch; with batched weights each sample is a group of channels."""
+    """With a batched input the batch grows; with batched weights each sample becomes a group of channels."""
     x, other, *settings = args
     weights = settings.pop(0) if row.name != "convolve_weight" else None
     if row.name != "convolve_weight" and not isinstance(other, Batched) and not isinstance(weights, Batched):
@@ -404,7 +404,7 @@ def _convolution(row, args, size, rest):
 
 
 def _each(row, args, size, rest):
-    """One sample after another: what is drawn of each one's own state, say."""
+    """Runs one sample after another, for ops that draw from a state of each sample, for example."""
     if not size:
         return Batched(empty((0, *_expected(row, args).shape), dtype=_expected(row, args).dtype))
     from ptcore._ops.functions import stack

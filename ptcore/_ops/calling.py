@@ -8,7 +8,7 @@ __all__ = ["run"]
 def run(op, args, inplace=False):
     """Calls an op, or its in-place form, on arguments in the order of ``ptcore._ops.arguments``."""
     if not inplace:
-        result = run_op(op, args)               # runs most ops without Python in between
+        result = run_op(op, args)               # runs most ops in C
         if result is not NotImplemented:
             return result
     positional, keyword = bound(row(op), args)

@@ -1,8 +1,8 @@
-"""Parameters that are not of the plain type a kernel or composite wants: converted, or refused.
+"""Conversion of arguments that are not of the plain type a kernel or composite needs; raises if there is none.
 
-The generated functions call these only for a value that is not already plain, so that the common
-call pays a comparison of pointers. Every error names op, argument, what was expected and what
-came.
+The generated functions call these only for a value that is not plain already, so that the common
+call costs only a comparison of pointers. Every error names the op, the argument, the expected type and the
+given one.
 """
 from operator import index
 
@@ -14,7 +14,7 @@ from ptcore._tensor import Tensor
 
 
 def symbolic(value):
-    """A symbolic number as it is where an interpreter is to see it, else as a number, which is a guard."""
+    """A symbolic number unchanged if an interpreter is on; else as a plain number, which is a guard."""
     return value.guard() if innermost() is None else value
 
 
@@ -41,14 +41,14 @@ def tensor(op, name, value):
 
 
 def need_tensors(op, **values):
-    """Raises for the first that is no Tensor."""
+    """Raises for the first value that is not a Tensor."""
     for name, value in values.items():
         if not isinstance(value, Tensor):
             raise _wrong(TypeError, op, name, "a Tensor", value)
 
 
 def operand(op, name, value):
-    """What dispatch can make a tensor of: numbers, nested sequences of them, arrays."""
+    """Raises unless dispatch can make a tensor of the value: numbers, nested sequences of numbers, arrays."""
     if not isinstance(value, (int, float, complex, list, tuple)) and not hasattr(value, "shape"):
         raise _wrong(TypeError, op, name, "a Tensor", value)
     return value
@@ -116,7 +116,7 @@ def real(op, name, value):
 
 
 def word(op, name, value, choices, error=ChoiceError):
-    """One of the words that an argument may be."""
+    """Raises unless the value is one of the words that the argument may be."""
     if not isinstance(value, str) and error is ChoiceError:
         error = NoWordError
     if not isinstance(value, str) or value not in choices:
@@ -131,12 +131,12 @@ def flag(op, name, value):
     return bool(value)
 
 
-# PyTorch's functions that take numbers for them count as here.
+# The positions are the numbers of reductions in PyTorch's functions that take an int.
 REDUCTIONS = ("none", "mean", "sum")
 
 
 def reduction(op, value, size_average=None, reduce=None):
-    """How a loss is reduced, from today's argument or the two older ones."""
+    """The reduction of a loss, from the present argument or the two older ones."""
     if size_average is not None or reduce is not None:
         if reduce is not None and not flag(op, "reduce", reduce):
             return "none"
@@ -145,7 +145,7 @@ def reduction(op, value, size_average=None, reduce=None):
 
 
 def reduction_word(op, value):
-    """The word of a reduction that is given as a number."""
+    """The word for a reduction given as a number."""
     number = integer(op, "reduction", value)
     if number not in (0, 1, 2):
         raise ValueError(f"{op}: reduction must be 0 (none), 1 (mean) or 2 (sum), got {number}")

@@ -1,8 +1,8 @@
-"""Fused ops written out in smaller ones: ``<topic>/decompositions.py``.
+"""Fused ops as functions of smaller ops: ``<topic>/decompositions.py``.
 
-Where a row's ``batch`` or ``jvp`` column says "decompose", a transformation runs the function of the op's name in its
-topic's ``FUNCTIONS`` in place of the op, and sees the ops that it calls. Arguments come in signature order; results are
-those of the op, in another rounding.
+If a row's ``batch`` or ``jvp`` column is "decompose", a transformation runs the function of the op's name in its
+topic's ``FUNCTIONS`` instead of the op, and sees the ops that this function calls. Arguments come in signature order;
+results are those of the op, up to rounding.
 """
 from importlib import import_module
 
@@ -18,12 +18,12 @@ def function(op):
 
 
 def writes(op):
-    """The writes of an op to what it mutates, as ops in place: a function of the op's results and arguments."""
+    """The writes of an op that mutates arguments, as in-place ops: a function of the op's results and arguments."""
     return topic_of(op).WRITES[op]
 
 
 def topic_of(op):
-    """The file of an op's topic, or None."""
+    """The module of an op's topic, or None."""
     name = f"ptcore._ops.{family_of(op)}.decompositions"
     try:
         return import_module(name)

@@ -1,7 +1,7 @@
-"""Functions of lists of tensors, ``_foreach_add`` and the like: an op for each tensor, in order.
+"""Functions of lists of tensors, such as ``_foreach_add``: one op for each tensor, in order.
 
-They stand under PyTorch's names for optimizers that are written with them. Lists that stand beside each other have the
-same length; a number, or one tensor, goes with each. What ends in ``_`` writes to the tensors and gives the list back.
+They have PyTorch's names, for optimizers written with them. Lists in one call have the same length; a number, or a
+single tensor, is used for each tensor. Functions with a final ``_`` write to the tensors and return the list.
 """
 from ptcore._ops.functions import linalg_vector_norm
 from ptcore._tensor import Tensor
@@ -11,13 +11,13 @@ __all__ = []
 _UNARY = ("abs", "acos", "asin", "atan", "ceil", "cos", "cosh", "erf", "erfc", "exp", "expm1", "floor", "frac",
           "lgamma", "log", "log10", "log1p", "log2", "neg", "reciprocal", "round", "rsqrt", "sigmoid", "sign", "sin",
           "sinh", "sqrt", "tan", "tanh", "trunc")
-# name -> the method, whether it takes alpha
+# name -> whether the method takes alpha
 _BINARY = {"add": True, "sub": True, "mul": False, "div": False, "pow": False, "maximum": False, "minimum": False,
            "clamp_min": False, "clamp_max": False}
 
 
 def _tensors(name, given):
-    """A list of tensors as it is, or an error."""
+    """The list of tensors unchanged; raises if it is not one."""
     if not isinstance(given, (list, tuple)):
         raise TypeError(f"{name}: expected a list or tuple of Tensors, got {type(given).__name__}")
     if not given:
@@ -29,7 +29,7 @@ def _tensors(name, given):
 
 
 def _beside(name, tensors, other):
-    """What goes with each tensor: of a list one after the other, else the same."""
+    """The operand of each tensor: the items of a list in turn, or the same value for each."""
     if not isinstance(other, (list, tuple)):
         if isinstance(other, Tensor) and other.ndim:
             if other.ndim == 1 and other.numel() == len(tensors):
@@ -47,9 +47,9 @@ def _beside(name, tensors, other):
 
 
 def _define(name, call, doc, inplace=True):
-    """Enters ``_foreach_name`` and, by the method with a "_" behind its name, ``_foreach_name_``.
+    """Defines ``_foreach_name`` and, by the in-place method, ``_foreach_name_``.
 
-    ``call(method, name)`` makes the function of lists.
+    ``call(name, suffix)`` makes the function of lists.
     """
     for suffix in ("", "_") if inplace else ("",):
         public = f"_foreach_{name}{suffix}"
@@ -75,7 +75,7 @@ def _unary(method):
 
 
 def _method(method, suffix):
-    """A method, or what writes its result into the tensor where there is none."""
+    """A method; if it does not exist, a function that copies the plain method's result into the tensor."""
     found = getattr(Tensor, method + suffix, None)
     if found is not None:
         return found

@@ -1,8 +1,8 @@
 """All functions of the op table, under the names of their rows.
 
-Each is an OpFunction (call/op_function.h), made at import from a table that the generator writes. Here stand the
-entries: what runs a kind of row once its arguments are bound. Public names are given to these objects by the modules
-of ptcore/_names.
+Each is an OpFunction (call/op_function.h), made at import from a table that the generator writes. This module has the
+entries: an entry runs a kind of row after its arguments are bound. The modules of ptcore/_names give public names to
+these objects.
 """
 from cpython.mem cimport PyMem_Calloc, PyMem_Malloc
 from cpython.object cimport PyObject
@@ -89,7 +89,7 @@ cdef extern from "_functions.h":
 # -- binding -------------------------------------------------------------------------------------
 
 cdef object plain(pt_function *f, int slot, object value):
-    """What a value stands for that is not of its parameter's plain type; raises if it stands for nothing."""
+    """The converted value of an argument that is not of its parameter's plain type; raises if there is none."""
     cdef char check = f.spec.slots[slot].check
     cdef str op, name
     if isinstance(value, Tensor):
@@ -118,7 +118,7 @@ cdef object plain(pt_function *f, int slot, object value):
 
 
 cdef object overridden(object function, PyObject **args, Py_ssize_t n, PyObject *keywords):
-    """What ``__torch_function__`` of an argument that is no tensor gives for a call, or NotImplemented."""
+    """The result of a call by ``__torch_function__`` of an argument that is not a tensor, or NotImplemented."""
     given, named = as_given(args, n, keywords)
     if not any_foreign((*given, *named.values())):
         return NotImplemented
@@ -130,7 +130,7 @@ cdef object overridden(object function, PyObject **args, Py_ssize_t n, PyObject 
 
 
 cdef object older(object function, PyObject **args, Py_ssize_t n, PyObject *keywords):
-    """What a call gives that binding refused and an older signature takes, or NotImplemented."""
+    """The result of a call that binding refused but an older signature accepts, or NotImplemented."""
     given, named = as_given(args, n, keywords)
     from ptcore._ops.older_signatures import rearranged
     found = rearranged(function.__name__, given, named)
@@ -138,7 +138,7 @@ cdef object older(object function, PyObject **args, Py_ssize_t n, PyObject *keyw
 
 
 cdef bint any_foreign(object values, int depth=0) except -1:
-    """Whether a value, or one in its lists, is to be asked (a list may contain itself: a few levels are looked at)."""
+    """Whether a value, or one in its lists, has a ``__torch_function__`` (to a small depth: a list may hold itself)."""
     for x in values:
         if isinstance(x, (list, tuple)):
             if depth < 3 and any_foreign(x, depth + 1):
@@ -149,7 +149,7 @@ cdef bint any_foreign(object values, int depth=0) except -1:
 
 
 cdef int second(pt_function *f, PyObject **slots, int slot) except -1:
-    """Refuses two values for one argument that has two names."""
+    """Raises if an argument with two names was given by both."""
     cdef int first = f.spec.slots[slot].second
     default = <object>f.values[first] if f.values[first] != NULL else None
     results.second_spelling(info(f.spec.op).name.decode(), <object>f.names[first], <object>slots[first],
@@ -206,7 +206,7 @@ cdef bint all_none(PyObject **slots, int first, int end) noexcept:
     return True
 
 
-instead = {}                # name -> what is called instead of an op, as rows say; methods.pyx enters them
+instead = {}                # name -> the function that is called in place of an op, as rows name it; set by methods.pyx
 
 
 cdef object helper(pt_function *f):
@@ -219,7 +219,7 @@ cdef object helper(pt_function *f):
 
 
 cdef object chosen(pt_function *f, PyObject **slots, bint inplace):
-    """The result of the op that another value than the default chooses; NotImplemented if it equals the default."""
+    """The result of the op that a non-default value chooses; NotImplemented if the value equals the default."""
     cdef const pt_function_spec *s = f.spec
     cdef object value = <object>slots[s.choice], default = <object>f.values[s.choice]
     cdef str extra = s.extra.decode(), name = None
@@ -268,7 +268,7 @@ cdef object _OUT = ("out",)
 
 
 cdef object body_of(pt_function *f, str suffix=""):
-    """The function of a composite; its file is read when it is first called."""
+    """The function of a composite; its module is imported at the first call."""
     if f.body == NULL:
         import importlib
         module, _, name = f.spec.extra.decode().partition(":")
@@ -314,7 +314,7 @@ cdef object composite(pt_function *f, PyObject **args, object out):
 
 
 cdef object custom_entry(pt_function *f, PyObject **slots):
-    """An op of ``ptcore.library``: whoever asks gets the call, else its definition."""
+    """An op of ``ptcore.library``: the call is offered, else its definition runs."""
     cdef const pt_function_spec *s = f.spec
     cdef uint32_t key = flags_of_all(slots, s.nargs)
     if key & PT_SLOW:
@@ -332,7 +332,7 @@ cdef object custom_entry(pt_function *f, PyObject **slots):
 
 
 cdef object inplace_other_entry(pt_function *f, PyObject **slots):
-    """``x.op_()`` of a row whose op makes a new result: by a kernel that may write over its input, or by a copy."""
+    """``x.op_()`` of a row with an op that makes a new result: a kernel overwrites x, or the result is copied to x."""
     cdef const pt_function_spec *s = f.spec
     cdef pt_function *base = <pt_function *>(<PyObject *>_functions[s.op])
     cdef (PyObject *)[24] given
@@ -356,9 +356,9 @@ cdef object inplace_other_entry(pt_function *f, PyObject **slots):
 
 
 cdef object numpy_entry(pt_function *f, PyObject **slots):
-    """A method that answers NumPy's function of its name: ``np.max(x, axis=0)`` are values.
+    """A method that also answers NumPy's function of its name: ``np.max(x, axis=0)`` gives only values.
 
-    NumPy's functions call it with ``axis`` and an ``out`` that is written out, which no method of PyTorch takes.
+    NumPy's functions call it with ``axis`` and an explicit ``out``, which no method of PyTorch takes.
     """
     cdef const pt_function_spec *s = f.spec
     cdef pt_function *base = <pt_function *>(<PyObject *>_functions[s.op])
@@ -386,12 +386,12 @@ cdef object describe(pt_function *f, const char *what):
 
 
 cdef object attribute(pt_function *f, object name):
-    """What an op is beside a function: one overload of a name of ``ptcore.ops``."""
+    """An attribute of an op beyond those of functions: an op is also one overload of a name of ``ptcore.ops``."""
     from ptcore._ops.namespaces import attribute_of
     return attribute_of(<object><PyObject *>f, name)
 
 
-cdef list _functions = []           # by op id; what a function calls under another role
+cdef list _functions = []           # by op id; in-place forms and methods find their op's function here
 
 
 cdef PyObject *value_of(const pt_value *v) except NULL:
@@ -455,7 +455,7 @@ cdef int fill() except -1:
 def registered(row, int op, body=None):
     """The function of an op that was registered at run time; see ``fill`` for those of the table.
 
-    ``body`` is what a custom op calls: see ``set_body``.
+    ``body`` is the function that a custom op calls: see ``set_body``.
     """
     from ptcore._ops.table import signature as _signature
     cdef list found = _signature.parameters(row)
@@ -493,7 +493,7 @@ def registered(row, int op, body=None):
 
 
 def set_body(function, body):
-    """What a custom op calls, with its arguments by position."""
+    """Sets the function that a custom op calls, with its arguments by position."""
     cdef pt_function *f = <pt_function *><PyObject *>function
     cdef PyObject *before = f.body
     Py_INCREF(body)
@@ -502,7 +502,7 @@ def set_body(function, body):
         Py_DECREF(<object>before)
 
 
-cdef list _kept = []                # what specs of registered functions point to
+cdef list _kept = []                # keeps the objects that specs of registered functions point to
 
 
 pt_hooks.entries[PT_FORM_UNARY] = elementwise_entry

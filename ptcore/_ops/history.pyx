@@ -11,7 +11,7 @@ from ptcore._ops.table.ids cimport *
 from ptcore._ops.table.ids import op_id
 
 cdef int link(Node n, int i, Tensor t) except -1:
-    """Edge i of n leads to where t came from, or to t itself if it is a leaf.
+    """Edge i of n leads to the node of t, or to t itself if it is a leaf.
 
     A view without history that requires grad only because its base does leads nowhere.
     """
@@ -21,7 +21,7 @@ cdef int link(Node n, int i, Tensor t) except -1:
         n.set_edge(i, t, 0)
 
 
-cdef list _metas = [None] * 64          # by a hash of the shape; training saves the same ones at each step
+cdef list _metas = [None] * 64          # by a hash of the shape; training saves the same shapes at each step
 
 
 cdef TensorMeta meta_of(Tensor t):
@@ -74,12 +74,12 @@ cdef Several several_of(tuple tensors):
 
 
 def kept(tensors):
-    """Tensors that are no arguments of their own, as a node keeps them: with their versions."""
+    """Tensors that are not arguments, as a node keeps them: with their versions."""
     return several_of(tensors)
 
 
 def unchanged(tensors):
-    """The tensors that ``kept`` was given, if none was written to since."""
+    """The tensors that ``kept`` was given; raises if one of them was written to since."""
     return unpack_saved(tensors, 0, None, PT_MAX_SAVED)
 
 
@@ -179,7 +179,7 @@ set_unpack(unpack_saved)
 
 
 def node_name(Node n):
-    """``MulBackward0``, as PyTorch names nodes; an op that is called otherwise there says so."""
+    """``MulBackward0``, as PyTorch names nodes; an op with another name in PyTorch has that name in its row."""
     if n.op < 0:
         return getattr(n.fn, "__name__", None) or type(n.fn).__name__
     if info(n.op).node != NULL:
@@ -196,10 +196,10 @@ cdef int check_writable(Tensor x, const char *name) except -1:
 
 
 cdef int check_inplace(Tensor x, const char *op, bint recording) except -1:
-    """Refuses what PyTorch refuses before anything is written.
+    """Raises before anything is written, where PyTorch does.
 
-    ``recording``: grad mode is on and an operand, x included, requires grad (which was asked
-    by needs_grad, so that a view's flags are up to date).
+    ``recording``: grad mode is on and an operand, x included, requires grad. The caller has asked
+    needs_grad, so that the flags of a view are up to date.
     """
     check_writable(x, op)
     if x.flags & PT_INFERENCE and not x.flags & PT_DATA and not pt_tls.inference:
@@ -234,12 +234,12 @@ def set_rebase_view(f):
 
 
 cdef bint is_counted_below(Tensor x) noexcept:
-    """Whether a write to x is counted where it is done: that to a stand-in is one to the value's memory."""
+    """Whether the write itself counts: a write to a stand-in is also one to the memory of its value."""
     return x.flags & (PT_INTERPOSED | PT_VALUELESS) == PT_INTERPOSED
 
 
 cdef int finish_inplace(Tensor x, Node n) except -1:
-    """After x was written: counts the version and gives x (or its base) the new history."""
+    """After a write to x: counts the version and gives x (or its base) the new history."""
     if not is_counted_below(x):
         count_write(x)
     if n is None:
@@ -254,7 +254,7 @@ cdef int finish_inplace(Tensor x, Node n) except -1:
 
 
 def hang(Tensor base, rule, Node inner):
-    """Makes the CopySlices node of a write through a view and hangs it on the base."""
+    """Makes the CopySlices node of a write through a view and attaches it to the base."""
     cdef Node n = new_node(-1, inner.nin)
     cdef int i
     if base.node is not None or base.flags & PT_REQUIRES_GRAD:
@@ -285,7 +285,7 @@ def custom_node(rule, list inputs, list outputs, tuple saved, set dirty):
         Tensors that get history; None for the others. An output that is an input must be in
         ``dirty`` (by id), and was written to.
     saved : tuple
-        What ``save_for_backward`` was given.
+        The arguments of ``save_for_backward``.
     """
     cdef Node n = new_node(-1, len(inputs))
     cdef int i, k
@@ -331,11 +331,11 @@ def attach_history(Tensor t, Node n, int nr):
 
 
 def check_dirty(Tensor t):
-    """Refuses an in-place write by a custom function where an op's would be refused."""
+    """Raises for an in-place write by a custom function under the same conditions as for an op."""
     check_inplace(t, b"mark_dirty", pt_tls.grad_enabled and needs_grad(t))
 
 
 def has_values(x):
-    """Whether the data of a tensor can be looked at: it is on no meta device and stands for no other value."""
+    """Whether the data of a tensor can be read: it is not on the meta device and not a stand-in."""
     cdef Tensor t = <Tensor?>x
     return t.storage.device != DEVICE_META and not t.flags & PT_INTERPOSED

@@ -1,4 +1,4 @@
-"""Chooses the ISA level and fills the tables of loops and kernels from it."""
+"""Chooses the ISA level and fills the tables of loops and kernels for it."""
 import os
 
 from ptcore._types cimport pt_call, pt_kernel_entry, pt_param, pt_view
@@ -40,7 +40,7 @@ def cpu_capability():
 
 
 def built_levels():
-    """How many ISA levels this build has, the lowest first."""
+    """The number of ISA levels in this build."""
     return pt_built_levels()
 
 
@@ -67,12 +67,12 @@ def level_kernels(str level):
 
 
 def layouts():
-    """Bytes of the structures that a kernel is given: pt_view, pt_param and pt_call."""
+    """Bytes of the structures that a kernel gets: pt_view, pt_param and pt_call."""
     return sizeof(pt_view), sizeof(pt_param), sizeof(pt_call)
 
 
 def is_debug():
-    """Whether this build is to be debugged: with assertions, or not optimised."""
+    """Whether this is a debug build: with assertions, or not optimised."""
     return PT_DEBUG != 0
 
 

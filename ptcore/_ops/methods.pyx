@@ -1,4 +1,4 @@
-"""Methods and functions that are no op of their own: detach, to and its short forms,
+"""Methods and functions that are not ops themselves: detach, to and its short forms,
 contiguous, transposes as properties, nonzero, as_strided, einsum.
 """
 
@@ -82,7 +82,7 @@ def detach_(Tensor self not None):
 
 
 cdef bint is_on(Tensor x, Device d) except -1:
-    """Whether x is on a device. A stand-in says where its value would be, which may be on meta."""
+    """Whether x is on a device. For a stand-in it is the device of its value, even if the stand-in is on meta."""
     cdef int column = x.storage.device, number = x.storage.device_index
     if x.flags & PT_INTERPOSED:
         column, number = (<Device?>x.device).column, (<Device?>x.device).number
@@ -90,7 +90,7 @@ cdef bint is_on(Tensor x, Device d) except -1:
 
 
 cdef Tensor converted(Tensor x, int dt, Device d, bint copy, bint non_blocking=False):
-    """x in another dtype and on another device; x itself if nothing changes and not copy."""
+    """x in another dtype and on another device; x itself if neither changes, unless copy."""
     if d is not None and not is_on(x, d):
         if x.dt != dt:
             x = <Tensor>call(OP_TO_DTYPE, (x, dtype_of(dt)), None)
@@ -143,7 +143,7 @@ def to(Tensor self not None, *args, dtype=None, device=None, copy=False, non_blo
 
 
 cdef object formatted(Tensor x, object memory_format, str op, Tensor start):
-    """x, made of start, itself or a copy whose dims follow each other as a memory format says."""
+    """x, which was made of start, or a copy with its dims in the order of a memory format."""
     from ptcore._memory_format import checked, contiguous, contiguous_format
     if memory_format is contiguous_format and x is not start:
         return contiguous_method(x)
@@ -211,7 +211,7 @@ def type_(Tensor self not None, dtype=None, non_blocking=False):
     device = self.device
     if isinstance(dtype, type) and hasattr(dtype, "dtype"):     # ptcore.FloatTensor
         kind, dtype = dtype.device_type, dtype.dtype
-    elif isinstance(dtype, str):                                # its name, of a program for PyTorch too
+    elif isinstance(dtype, str):                                # its name, also in programs for PyTorch
         prefix, _, word = dtype.rpartition(".")
         named = {f"{v}Tensor": k for k, v in LEGACY_WORDS.items()}
         package, _, kind = prefix.partition(".")
@@ -246,7 +246,7 @@ def new(Tensor self not None, *args):
     if not args:
         return self.new_empty(0)
     if len(args) == 1 and type(args[0]).__name__ != "Size" and (
-            not hasattr(args[0], "__index__") or getattr(args[0], "ndim", 0)):      # arrays have __index__ as well
+            not hasattr(args[0], "__index__") or getattr(args[0], "ndim", 0)):      # arrays also have __index__
         return self.new_tensor(args[0])
     return self.new_empty(*args)
 
@@ -294,7 +294,7 @@ def as_strided(Tensor input not None, size, stride, storage_offset=None):
             [2, 3]])
     """
     offset = input.storage_offset() if storage_offset is None else storage_offset
-    if (input.flags | pt_tls.mode) & PT_SLOW:       # an interpreter's rule asks for the input's geometry
+    if (input.flags | pt_tls.mode) & PT_SLOW:       # an interpreter's rule needs the input's geometry
         return as_strided_of(input, size, stride, offset, input.stride(), input.storage_offset())
     return as_strided_of(input, size, stride, offset, (), 0)
 
@@ -356,7 +356,7 @@ def nonzero(Tensor input not None, *, as_tuple=False, out=None):
 
 
 cdef object written(Tensor value, object out, const char *op):
-    """A result of one size in every call, in the user's out=."""
+    """Writes a result that always has this size to the user's out=."""
     if not isinstance(out, Tensor):
         raise TypeError(f"{op.decode()}: out must be a Tensor, got {type(out).__name__}")
     if (<Tensor>out).dt != value.dt:
@@ -415,7 +415,7 @@ def contains(Tensor self not None, value):
 
 def format_(Tensor self not None, spec):
     """A tensor of one number formats as that number, ``f"{x}"`` included, as in PyTorch."""
-    if not isinstance(spec, str):           # format itself would raise a SystemError
+    if not isinstance(spec, str):           # format itself would raise SystemError
         raise TypeError(f"__format__: the format must be str, got {type(spec).__name__}")
     if self.rank == 0 and self.storage.device != DEVICE_META and type(self) is Tensor:
         return format(self.item(), spec)
@@ -425,12 +425,12 @@ def format_(Tensor self not None, spec):
 def array_ufunc(Tensor self not None, ufunc, method, *inputs, **kwargs):
     """NumPy's ufuncs on tensors: the op of the same name if there is one, else through NumPy.
 
-    What has ufuncs of its own, as an array of xarray or a column of pandas, computes itself: with the tensors, or with
-    NumPy's arrays if it knows no others. Ufuncs that are not NumPy's class, as numba's, go by no name."""
+    Objects with ufuncs of their own, such as xarray arrays or pandas columns, compute them: with the tensors, or with
+    NumPy arrays if they accept no other types. Ufuncs of another class, such as numba's, are not looked up by name."""
     import numpy
     cdef object out = kwargs.get("out")
     cdef bint foreign = not isinstance(ufunc, numpy.ufunc)
-    if out is not None and not isinstance(out, tuple):      # as numba's ufuncs hand it on
+    if out is not None and not isinstance(out, tuple):      # as numba's ufuncs pass it on
         out = (out,)
     for x in inputs + (out or ()):
         if not isinstance(x, Tensor) and has_own_ufuncs(x):
@@ -451,7 +451,7 @@ def array_ufunc(Tensor self not None, ufunc, method, *inputs, **kwargs):
                    for x in inputs]
         return getattr(root, name)(*tensors)
     arrays = [x.numpy() if isinstance(x, Tensor) else x for x in inputs]
-    for key, x in kwargs.items():           # where, initial
+    for key, x in kwargs.items():           # the keywords where and initial
         if isinstance(x, Tensor):
             kwargs[key] = x.numpy()
     if out is not None:
@@ -469,8 +469,8 @@ def array_ufunc(Tensor self not None, ufunc, method, *inputs, **kwargs):
 
 
 def array_function(Tensor self not None, func, types, args, kwargs):
-    """NumPy's functions on tensors: as NumPy has them, which is by arrays, ufuncs and methods. Where PyTorch's method
-    of that name means another thing (``nonzero``, ``size``, ``transpose``), they get what is meant."""
+    """NumPy's functions on tensors run as in NumPy, through arrays, ufuncs and methods. Where PyTorch's method of that
+    name has another meaning (``nonzero``, ``size``, ``transpose``), they get NumPy's meaning."""
     import numpy
     if not all([issubclass(t, (Tensor, numpy.ndarray)) for t in types]) or not hasattr(func, "_implementation"):
         return NotImplemented
@@ -510,8 +510,8 @@ def untyped_nbytes(Tensor self not None):
 # -- views in place: the tensor itself gets other dims -------------------------------------------------
 
 cdef Tensor redimensioned(Tensor t, Tensor v, const char *name, bint recording):
-    """t with the geometry of v, a view of it, and v's history. The write that this counts makes a backward
-    refuse what was saved of t with its dims as they were."""
+    """t with the geometry of v, a view of it, and v's history. This counts as a write, so that a backward
+    raises if it saved t with the old dims."""
     cdef uint32_t keep = t.flags & ~PT_NONCONTIGUOUS
     if t.flags & PT_INTERPOSED:
         raise RuntimeError(f"{name.decode()}: the dims of a tensor that is traced or batched cannot be changed")
@@ -621,7 +621,7 @@ def tobytes(Tensor self not None):
 
 
 def array_interface(self):
-    """The memory of a tensor as Pillow and others read it. What NumPy cannot share has no such attribute."""
+    """The memory of a tensor as Pillow and others read it. The attribute is missing if NumPy cannot share memory."""
     try:
         if self.dtype.name != "bfloat16":           # NumPy has no code for it
             return self.numpy().__array_interface__
@@ -632,7 +632,7 @@ def array_interface(self):
 
 
 def cuda_array_interface(self):
-    """The memory of a tensor on a CUDA device as CuPy and Numba read it; other tensors have no such attribute."""
+    """The memory of a tensor on a CUDA device as CuPy and Numba read it; other tensors lack this attribute."""
     if not self.is_cuda:
         raise AttributeError(f"__cuda_array_interface__: the tensor must be on a CUDA device, got {self.device}")
     from ptcore._exchange.cuda_array import describe
@@ -644,7 +644,7 @@ for _f in (squeeze_, unsqueeze_, transpose_, swapaxes_, swapdims_, t_, as_stride
            detach, detach_, to, cpu, cuda, is_same_size, get_device, new, size, as_strided, nonzero, astype, to_numpy,
            tobytes):
     setattr(Tensor, _f.__name__, _f)
-detach = overridable(detach)            # the function; the method asks itself
+detach = overridable(detach)            # the function; the method asks modes and classes itself
 for _n, _c in (("float", "float32"), ("double", "float64"), ("half", "float16"),
                ("bfloat16", "bfloat16"), ("int", "int32"), ("long", "int64"), ("short", "int16"),
                ("char", "int8"), ("byte", "uint8"), ("bool", "bool"), ("cfloat", "complex64"),
@@ -665,10 +665,10 @@ Tensor.__array_ufunc__ = array_ufunc
 Tensor.__array_function__ = array_function
 Tensor.__array_interface__ = property(array_interface)
 Tensor.__cuda_array_interface__ = property(cuda_array_interface)
-# By it pandas takes a tensor for NumPy's array in a wrapping, which it asks for its dtype and ``to_numpy``:
-# a mask is a mask.
+# By this attribute pandas takes a tensor for its own wrapper of a NumPy array, and asks it for its dtype and
+# ``to_numpy``: a bool tensor is a mask.
 Tensor._typ = "npy_extension"
-# By it np.result_type takes a tensor.
+# By this attribute np.result_type accepts a tensor.
 Tensor.__numpy_dtype__ = property(lambda self: self.dtype.__numpy_dtype__, doc="NumPy's dtype of the elements.")
 for _n in ("is_mkldnn", "is_mps", "is_nested", "is_quantized", "is_sparse", "is_sparse_csr", "is_xla", "is_xpu"):
     setattr(Tensor, _n, property(lambda self: False, doc="False: tensors are dense."))
@@ -686,13 +686,13 @@ def clone_as(input, memory_format):
 
 
 def rounded(input, decimals, out=None, inplace=False):
-    """``round`` to so many decimals."""
+    """``round`` to a number of decimals."""
     times, over = [10.0 ** n if 0 < n <= 308 else 1.0 if n <= 0 else float("inf") for n in (decimals, -decimals)]
     return round_to_(input, times, over) if inplace else round_to(input, times, over, out=out)
 
 
 def positions(condition):
-    """``where`` of a condition alone."""
+    """``where`` with only a condition."""
     if not isinstance(condition, Tensor):
         raise TypeError(f"where: condition must be a Tensor, got {type(condition).__name__}")
     return nonzero(condition, as_tuple=True)

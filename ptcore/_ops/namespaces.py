@@ -1,8 +1,8 @@
-"""``ptcore.ops.namespace.name``: ops by PyTorch's names, those of ``ptcore.library`` and, as ``aten``, the table's own.
+"""``ptcore.ops.namespace.name``: ops by PyTorch's names: those of ``ptcore.library``, and built-in ops as ``aten``.
 
-A name may have several overloads; ``Packet`` is what they have in common. An overload is the op's function itself, so
-that graphs, ``__torch_function__`` and ``ops.mylib.foo.default`` speak of one object. What PyTorch's OpOverload has
-beside being called, ``attribute_of`` says.
+A name may have several overloads; ``Packet`` stands for all of them. An overload is the op's function itself, so
+that graphs, ``__torch_function__`` and ``ops.mylib.foo.default`` refer to one object. ``attribute_of`` has the
+attributes of PyTorch's OpOverload.
 """
 import threading
 
@@ -17,7 +17,7 @@ __all__ = ["Namespace", "OpFunction", "Packet", "attribute_of", "namespace"]
 
 OpFunction = type(_table.function_of(0))
 _spaces, _packets = {}, {}
-custom = {}                         # "namespace::name" -> {overload: function}; library._definition enters them
+custom = {}                         # "namespace::name" -> {overload: function}; library._definition fills it
 ATEN = ("aten", "prims")
 _TYPES = {"T": "Tensor", "I": "Tensor", "O": "Tensor?", "J": "Tensor?", "L": "Tensor[]", "i": "int", "f": "float",
           "b": "bool", "s": "Scalar", "j": "int?", "g": "float?", "d": "int", "n": "int", "e": "int?", "D": "int[]?",
@@ -26,20 +26,20 @@ _NAMES = {"input": "self"}
 
 
 class _Thread(threading.local):
-    skips = None                    # the definition whose next call goes to its kernels
-    grad_enabled = None             # whether gradients were recorded where that op was called
+    skips = None                    # the definition that sends its next call to its kernels
+    grad_enabled = None             # whether gradients were recorded at the call of that op
 
 
 thread = _Thread()
 
 
 class below_autograd(Changed):
-    """Context in which custom ops go to their kernels at once: whoever enters it has seen to gradients.
+    """Context in which custom ops call their kernels at once: the code that enters it handles gradients itself.
 
     Parameters
     ----------
     on : bool
-        False: what is called has its gradients again.
+        False: calls inside have gradients again.
     """
 
     def __init__(self, on=True):
@@ -47,12 +47,12 @@ class below_autograd(Changed):
 
 
 def is_below_autograd():
-    """Whether this thread is in such a context."""
+    """Whether this thread is in a ``below_autograd`` context."""
     return setting("below autograd", False)
 
 
 def namespace(name):
-    """``ops.name``: there always is one, as in PyTorch; it says which ops it has."""
+    """``ops.name``. Any name has a namespace, as in PyTorch; its attributes are the ops."""
     found = _spaces.get(name)
     if found is None:
         found = _spaces[name] = Namespace(name)
@@ -65,7 +65,7 @@ class Namespace:
     Raises
     ------
     AttributeError
-        Of an op that there is none of.
+        If the namespace has no op of that name.
     """
 
     def __init__(self, name):
@@ -91,7 +91,7 @@ class Namespace:
 
 
 def packet(qualname):
-    """The overloads of a name, or None if there are none."""
+    """The overloads of a name; None if it has none."""
     if qualname not in custom:
         space, _, name = qualname.partition("::")
         if space not in ATEN or not aten.function_of(name):
@@ -109,7 +109,7 @@ class Packet:
     Attributes
     ----------
     default, ... : OpFunction
-        Each overload. Of ``aten`` any name of one means the op, since a row takes what all overloads of PyTorch take.
+        Each overload. For ``aten`` any overload name stands for the op: a row takes the arguments of all overloads.
     """
 
     def __init__(self, qualname):
@@ -139,7 +139,7 @@ class Packet:
 
     @property
     def _opoverload(self):
-        """The op's function; AttributeError where there are several overloads."""
+        """The op's function; AttributeError if there are several overloads."""
         names = self.overloads()
         if len(names) != 1:
             raise AttributeError(f"{self._qualified_op_name} has several overloads: {', '.join(names)}")
@@ -147,7 +147,7 @@ class Packet:
 
     @property
     def op(self):
-        """The id of the op, where there is one overload alone."""
+        """The id of the op, if it has only one overload."""
         return self._opoverload.op
 
     def __call__(self, *args, **kwargs):
@@ -160,7 +160,7 @@ class Packet:
         return self._resolve(own, args, kwargs)(*args, **kwargs)
 
     def _resolve(self, own, args, kwargs):
-        """The first overload whose schema takes the arguments."""
+        """Calls the first overload with a schema that accepts the arguments."""
         refused = []
         for function in own.values():
             schema = function._schema
@@ -190,7 +190,7 @@ def _packet_of(qualname):
 
 
 def bind(schema, args, kwargs):
-    """The values of all arguments of a schema, in its order, converted; raises what is wrong with them."""
+    """The converted values of all arguments of a schema, in its order; raises if the arguments do not fit."""
     positional = [a for a in schema.arguments if not a.kwarg_only]
     if len(args) > len(positional):
         raise TypeError(f"{schema.name}() expected at most {len(positional)} argument(s) but received {len(args)}")
@@ -208,7 +208,7 @@ def bind(schema, args, kwargs):
 
 
 def schema_of(function):
-    """The schema of an op's function; that of a row of the table is made of its signature."""
+    """The schema of an op's function; for a row of the table it is made from the signature."""
     row = _ops.row(_table.op_name(function.op))
     if row.kind == "custom":
         return row.definition.schema
@@ -228,7 +228,7 @@ def schema_of(function):
 
 
 def attribute_of(function, name):
-    """What an op's function has of PyTorch's OpOverload."""
+    """An attribute of PyTorch's OpOverload for an op's function."""
     made = _ATTRIBUTES.get(name)
     if made is None:
         raise AttributeError(f"'{type(function).__name__}' object has no attribute {name!r}")

@@ -1,11 +1,11 @@
-"""Signatures of earlier releases of PyTorch which programs still use: ``x.add_(2, y)`` for ``x.add_(y, alpha=2)``.
+"""Signatures of earlier PyTorch releases that programs still use: ``x.add_(2, y)`` for ``x.add_(y, alpha=2)``.
 
-A call comes here after its arguments did not fit the signature that there is. Tensors stay in their order, numbers
-become keywords. Beside these, ``x.view(dtype=...)``: the row takes a dtype among its sizes alone.
+A call comes here if its arguments did not fit the present signature. Tensors stay in their order, numbers
+become keywords. Also handled: ``x.view(dtype=...)``, as the row takes a dtype only in place of the sizes.
 """
 from ptcore._tensor import Tensor
 
-# By name: the kinds of positional arguments (T: a tensor, n: a number) and the keywords of the numbers.
+# By name: the kinds of the positional arguments (T: a tensor, n: a number) -> the keywords of the numbers.
 _SCALED = {"TnT": ("alpha",)}
 _WEIGHTED = {"TnTT": ("value",)}
 _PRODUCT = {"nTTT": ("beta",), "TnTT": ("beta",), "nTnTT": ("beta", "alpha"), "TnnTT": ("beta", "alpha")}
@@ -14,15 +14,15 @@ _FORMS = {"add": _SCALED, "sub": _SCALED, "addcdiv": _WEIGHTED, "addcmul": _WEIG
 
 
 def rearranged(name, args, kwargs):
-    """Positional and keyword arguments of the same call by the signature of today, or None.
+    """Positional and keyword arguments of the same call by the present signature, or None.
 
     Parameters
     ----------
     name : str
-        Of the function or method.
+        The name of the function or method.
     args : tuple
     kwargs : dict
-        As they were given; a method's tensor is the first of `args`.
+        As given; for a method the first of `args` is its tensor.
     """
     if name == "view" and len(args) == 1 and set(kwargs) == {"dtype"}:
         return (*args, kwargs["dtype"]), {}

@@ -1,4 +1,4 @@
-"""What ops of several outputs return, and the unifying of dim/axis spellings.
+"""Result types of ops with several outputs, and the unification of dim/axis spellings.
 
 A result type is a tuple whose items have names as well. ``ptcore.return_types`` holds them all.
 """
@@ -17,7 +17,7 @@ _texts = []
 
 
 def second_spelling(op, mine, value, theirs, other, default=None):
-    """The value of dim/axis or keepdim/keepdims when the second spelling was used."""
+    """The value of dim/axis or keepdim/keepdims, from whichever of the two spellings was used."""
     if value is not None and not (type(value) is type(default) and value == default):
         raise TypeError(f"{op}: {mine} and {theirs} are two names of one argument; both were "
                         "given")
@@ -25,13 +25,13 @@ def second_spelling(op, mine, value, theirs, other, default=None):
 
 
 def fitting(out, size):
-    """A body's out=, for the op that it calls, if it has that size or no elements yet. Elsewhere the function of the
-    body resizes it and warns by its own name."""
+    """The out= of a body, for the op that it calls, if out has that size or no elements yet. Otherwise None: the
+    body's function resizes out and warns under its own name."""
     return out if not out.numel() or tuple(out.shape) == tuple(size) else None
 
 
 class NotGiven:
-    """The default of a parameter for which a None that is written out means something."""
+    """The default of a parameter for which an explicit None has a meaning."""
 
     def __repr__(self):
         return "None"
@@ -65,7 +65,7 @@ def _result_type(str name, *fields):
 
 
 def packed(cls, outputs):
-    """The outputs of an op as its result type (an override may have returned anything)."""
+    """The outputs of an op as its result type; other types, which an override may return, are kept."""
     return cls(outputs) if type(outputs) is tuple else outputs
 
 

@@ -1,4 +1,4 @@
-# Copies, and results that go to out=. See writing.pyx.
+# Copies, and results that are written to out=. See writing.pyx.
 from libc.stdint cimport uintptr_t
 
 from ptcore._types cimport *
@@ -10,7 +10,7 @@ cdef bint on_two_devices(Tensor a, Tensor b) noexcept
 cdef Tensor beside(Tensor value, Tensor x)
 cdef Tensor contiguous(Tensor x)
 cdef inline bint same_memory(Tensor a, Tensor b) noexcept:
-    """Whether a byte of one storage is one of the other: two arrays of NumPy may be windows of a third."""
+    """Whether two storages share a byte: two NumPy arrays may be windows of a third."""
     cdef uintptr_t first = <uintptr_t>a.storage.data, second = <uintptr_t>b.storage.data
     return a.storage == b.storage or (
         a.storage.device == b.storage.device and a.storage.device_index == b.storage.device_index

@@ -1,7 +1,7 @@
-"""Writing to memory that is there: copies, and results that go to the user's ``out=``.
+"""Writing to existing memory: copies, and results that are written to the user's ``out=``.
 
-A kernel writes to ``out=`` itself where it could not tell it from a new tensor: dtype, sizes and layout are those of
-the result, and no argument shows the same memory. Elsewhere the result is made beside it and copied.
+A kernel writes to ``out=`` itself if it is like a new tensor to the kernel: dtype, sizes and layout are those of
+the result, and no argument shares its memory. Otherwise a new result is made and copied.
 """
 from ptcore._types cimport *
 from ptcore._memory.allocate cimport allocate_pinned
@@ -19,9 +19,9 @@ cdef extern from "loops.h" nogil:
 
 
 cdef int copy_into(Tensor dst, Tensor src, bint non_blocking=False) except -1:
-    """dst[...] = src without history; sizes are equal, dtypes and strides are not asked about.
+    """dst[...] = src without history; sizes must be equal, dtypes and strides may differ.
 
-    ``non_blocking``: may return while page-locked memory of the host is still read or written.
+    ``non_blocking``: may return while page-locked memory of the host is still being read or written.
     """
     cdef pt_view a, b
     cdef int64_t[4 * 64] room
@@ -68,7 +68,7 @@ cdef int copy_into(Tensor dst, Tensor src, bint non_blocking=False) except -1:
 
 
 cdef Tensor landing(Tensor r, int column):
-    """Page-locked memory in the place of r, for a copy from a device that need not wait."""
+    """Page-locked memory in the place of r, for an asynchronous copy from a device."""
     if BACKENDS[column] == NULL or BACKENDS[column].allocate_host == NULL:
         return r
     return wrap_storage(allocate_pinned(r.storage.nbytes, column), 0, r.dt, r.rank, r.dims, r.dims + r.rank)
@@ -93,13 +93,13 @@ cdef Tensor contiguous(Tensor x):
 # -- out= ------------------------------------------------------------------------------------------
 
 cdef bint same_window(Tensor a, Tensor b) noexcept:
-    """Whether each element of one is the same element of the other."""
+    """Whether each element of a is the same element of b."""
     return (a is b or (a.storage.data + a.offset == b.storage.data + b.offset and a.dt == b.dt and a.rank == b.rank
                        and same_sizes(2 * a.rank, a.dims, b.dims)))
 
 
 cdef bint repeats_itself(Tensor x) noexcept:
-    """Whether a dim of x is one element that stands for several."""
+    """Whether several elements of x share one place in memory (a stride of 0)."""
     cdef int i
     for i in range(x.rank):
         if x.count and x.dims[i] > 1 and x.dims[x.rank + i] == 0:
@@ -108,7 +108,7 @@ cdef bint repeats_itself(Tensor x) noexcept:
 
 
 cdef bint lies_in(Tensor out, object x) noexcept:
-    """Whether an argument shows memory of out."""
+    """Whether an argument shares memory with out."""
     if isinstance(x, Tensor):
         return same_memory(out, <Tensor>x)
     if isinstance(x, (tuple, list)):
@@ -120,7 +120,7 @@ cdef bint lies_in(Tensor out, object x) noexcept:
 
 cdef bint can_be_written(Tensor out, const char *name, int ndim, const int64_t *sizes, int column,
                          int number) except -1:
-    """Whether out is there for results of these sizes; refuses what can never be written."""
+    """Whether results of these sizes can be written to out; raises if out can never be written to."""
     if (out.rank != ndim or not same_sizes(ndim, out.dims, sizes) or out.storage.device != column
             or (number >= 0 and out.storage.device_index != number) or out.storage.data == NULL
             or out.flags & (PT_INTERPOSED | PT_TANGENT) or (pt_tls.grad_enabled and needs_grad(out))):
@@ -131,7 +131,7 @@ cdef bint can_be_written(Tensor out, const char *name, int ndim, const int64_t *
 
 cdef Tensor place_for(object out, int dt, int ndim, const int64_t *sizes, int column, int number, tuple args,
                       const char *name):
-    """The user's tensor under a handle of its own, if a kernel may write its result there as to a new one; or None."""
+    """An alias of the user's tensor, if a kernel may write its result there as to a new tensor; or None."""
     cdef Tensor t
     if not isinstance(out, Tensor):
         return None
@@ -147,7 +147,7 @@ cdef Tensor place_for(object out, int dt, int ndim, const int64_t *sizes, int co
 
 
 cdef Tensor readable(tuple given, Tensor value):
-    """The value, copied where writing to one of the tensors given would change it first."""
+    """The value; a copy if a write to one of the given tensors would change it first."""
     for t in given:
         if same_memory(<Tensor>t, value) and not same_window(<Tensor>t, value):
             if value.flags & PT_INTERPOSED:
@@ -159,7 +159,7 @@ cdef Tensor readable(tuple given, Tensor value):
 
 
 cdef object write_outs(int op, object out, object results, list placed=None):
-    """Copies results to the user's out= and returns it; refuses what has history. ``placed`` tells which are there."""
+    """Copies results to the user's out= and returns it; raises for results with history. ``placed``: already there."""
     cdef pt_opinfo *o = info(op)
     cdef int i, rule
     cdef tuple given = tuple(out) if isinstance(out, (tuple, list)) else (out,)
@@ -188,20 +188,20 @@ cdef object write_outs(int op, object out, object results, list placed=None):
 
 
 cdef bint on_two_devices(Tensor a, Tensor b) noexcept:
-    """Whether two tensors lie on different devices."""
+    """Whether two tensors are on different devices."""
     return (a.storage.device != b.storage.device
             or (a.storage.device != DEVICE_CPU and a.storage.device_index != b.storage.device_index))
 
 
 cdef Tensor beside(Tensor value, Tensor x):
-    """value on x's device: what is written may come from anywhere, as ``copy_`` takes it."""
+    """value on x's device: ``copy_`` takes values from any device."""
     if not on_two_devices(value, x) or (value.flags | x.flags) & PT_INTERPOSED:
         return value
     return <Tensor>value.to(x.device)
 
 
 cdef int write_out(Tensor out, Tensor value, const char *name, int rule=PT_OUT_CAST) except -1:
-    """Copies a result to the user's out=, which gets the result's shape. ``rule``: what dtype it must have."""
+    """Copies a result to the user's out=, which gets the result's shape. ``rule``: the dtype that out must have."""
     if pt_tls.grad_enabled and needs_grad(out):
         raise RuntimeError(f"{name.decode()}: out= does not support automatic differentiation, "
                            "but out requires grad")
@@ -233,7 +233,7 @@ cdef int write_out(Tensor out, Tensor value, const char *name, int rule=PT_OUT_C
 
 
 cdef int resize_out(Tensor out, Tensor value, const char *name) except -1:
-    """Gives out= the result's shape, as PyTorch does: in silence where it was empty."""
+    """Gives out= the result's shape, as PyTorch does: without a warning if out was empty."""
     if out.count != 0:
         import warnings
         warnings.warn(f"{name.decode()}: out has shape {list(shape_of(out))} and is resized to that of the result, "

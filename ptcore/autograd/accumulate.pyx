@@ -1,4 +1,4 @@
-"""What the engine needs from the compiled core: rules by op id, and the gradient of leaves."""
+"""Functions of the compiled core for the engine: rules by op id, and the gradient of leaves."""
 
 from ptcore._types cimport *
 from ptcore._events cimport PT_MODE_RULE, pt_profile
@@ -16,7 +16,7 @@ cdef extern from "Python.h":
 
 
 cpdef bint has_hooks(object leaf) noexcept:
-    """Whether a leaf has a hook on its gradient, or one for after its accumulation."""
+    """Whether a leaf has a hook on its gradient, or a hook for after the accumulation."""
     cdef object extras = (<Tensor>leaf).extras
     return extras is not None and bool((<TensorExtras>extras).hooks or (<TensorExtras>extras).post_hooks)
 
@@ -27,7 +27,7 @@ cpdef bint is_recorded() noexcept:
 
 
 cpdef void record_rule(bint on) noexcept:
-    """Says that the rule of a built op begins or ends, of which a profile records the calls by id."""
+    """Marks the begin or the end of the rule of a built-in op; inside, a profile records calls by id."""
     if on:
         pt_tls.mode |= PT_MODE_RULE
     else:
@@ -57,8 +57,8 @@ cpdef object producer(object t):
 
 
 cpdef object plain_seed(object t, object given):
-    """What backward starts from at a tensor with history: a gradient of its shape and dtype, or one at a real floating
-    scalar where none is given. None: anything else."""
+    """The start of a backward at a tensor with history: a gradient of its shape and dtype, or one for a real floating
+    scalar without a given gradient. None in all other cases."""
     cdef Tensor x = <Tensor>t
     cdef Tensor g
     if given is not None:
@@ -123,7 +123,7 @@ cpdef object accumulate_leaf(object leaf, object gradient, bint create_graph, in
 
 
 def accumulate_results(inputs, tuple leaves, results, tuple places):
-    """Adds ``results[places[k]]``, which nobody but ``results`` holds, to the gradient of the leaf
+    """Adds ``results[places[k]]``, which only ``results`` refers to, to the gradient of the leaf
     ``inputs[leaves[k]]``, with its hooks."""
     cdef Py_ssize_t k
     cdef Tensor t
@@ -137,7 +137,7 @@ def accumulate_results(inputs, tuple leaves, results, tuple places):
 
 
 cdef Tensor laid_like(Tensor t, Tensor g):
-    """Memory for a gradient, in the order of a leaf that has no gaps; else in g's."""
+    """Memory for a gradient: with the strides of the leaf if it has no gaps, else as g."""
     if t.flags & PT_NONCONTIGUOUS and is_dense(t.rank, t.dims, t.dims + t.rank):
         return new_strided(g.dt, t.rank, t.dims, t.dims + t.rank, g.storage.device, g.storage.device_index)
     return new_like(g, g.dt)

@@ -36,8 +36,8 @@ cpdef object conj_of(object d):
 
 
 cdef bint fusible(object g):
-    """Whether the fused gradient may run, which an interpreter is offered as any op: nobody differentiates, g is
-    real."""
+    """Whether the fused gradient may run: g is real and the backward is not differentiated. An interpreter is offered
+    the fused op like any other."""
     cdef Tensor t = <Tensor>g
     cdef uint32_t key = (t.flags | pt_tls.mode) & (PT_SLOW & ~PT_NON_CPU)
     if pt_tls.grad_enabled or CATEGORY[t.dt] != 2:
@@ -46,17 +46,17 @@ cdef bint fusible(object g):
 
 
 def differentiated():
-    """Whether the backward pass is itself differentiated: recorded, or in forward mode.
+    """Whether the backward pass is itself differentiated: it is recorded, or in forward mode.
 
-    Then a rule is made of ops that have derivatives. Where an interpreter only batches or traces, the fused op is
-    offered to it as any other.
+    A rule is then made of ops that have derivatives. An interpreter that only batches or traces is offered the
+    fused op like any other.
     """
     return pt_tls.grad_enabled or is_differentiated()
 
 
 def fused(by_ops):
-    """Decorator of a gradient that a fused op computes: where the backward is itself differentiated, ``by_ops`` of the
-    same arguments is called in its place, a function or the name of one in ``_ops/<topic>/decompositions.py``."""
+    """Decorator of a gradient that a fused op computes. If the backward is itself differentiated, ``by_ops`` is called
+    instead, with the same arguments: a function, or the name of one in ``_ops/<topic>/decompositions.py``."""
     def choose(function):
         cdef object smaller = by_ops
 
@@ -72,7 +72,7 @@ def fused(by_ops):
     return choose
 
 
-cdef int NOBODY = 0x7fffffff        # the number of no call of a transformation
+cdef int NOBODY = 0x7fffffff        # a number that no call of a transformation has
 
 
 def formula_rule(int op):
@@ -89,7 +89,7 @@ def formula_rule(int op):
 def slope_of(str op, int k, g, tuple args):
     """g, which has the shape of the result, times the partial of an elementwise op by its argument k.
 
-    The row's formula, written out in ops, is differentiated: the row has no text of its partials."""
+    The row has no text of its partials: its formula, evaluated by ops, is differentiated."""
     from ptcore._ops import row
     from ptcore._ops.table.evaluate import evaluated
     from ptcore._ops.table.expr import TENSOR_NAMES
@@ -111,12 +111,12 @@ def slope_of(str op, int k, g, tuple args):
 
 
 def interposed():
-    """Whether an interpreter sees the backward: what a rule made itself it may then not write to in place."""
+    """Whether an interpreter sees the backward: then a rule may not write in place, even to its own tensors."""
     return (pt_tls.mode & PT_INTERPOSED) != 0
 
 
 def known(x):
-    """Whether a tensor's values can be asked for: those of a batch cannot, as samples may differ."""
+    """Whether a tensor's values can be read: those of a batch cannot, as samples may differ."""
     cdef Tensor t = <Tensor?>x
     cdef Payload payload
     while t.flags & PT_INTERPOSED:
@@ -128,15 +128,15 @@ def known(x):
 
 
 def zeros_among(zero):
-    """Whether a mask holds anywhere; None where nobody may look: where values are not known, and under an interpreter
-    that does not differentiate."""
+    """Whether a mask is true anywhere; None if it may not be read: its values are not known, or an interpreter that
+    does not differentiate sees the backward."""
     if not known(zero) or interposed() and not differentiated():
         return None
     return bool(any_of(zero))
 
 
 cpdef object lift(object value, object g):
-    """A number that stood where a tensor may stand, as a 0-d tensor beside g."""
+    """A number that was given in the place of a tensor, as a 0-d tensor on the device of g."""
     if isinstance(value, Tensor):
         return value
     if is_symbolic_number(value):
@@ -161,8 +161,8 @@ def sum_to(g, shape):
 
 
 def reduce_to(g, spec):
-    """g brought to the shape and dtype of an operand that was broadcast or promoted, and to its device if that was
-    another one, which then is the third of ``spec``."""
+    """g, summed and cast to the shape and dtype of an operand that was broadcast or promoted, and moved to the
+    operand's device if ``spec`` has it as a third item."""
     shape, dtype = spec[0], spec[1]
     if g.dtype is not dtype:
         if g.dtype.is_complex and not dtype.is_complex:
@@ -175,7 +175,7 @@ def reduce_to(g, spec):
 def zeros_for(g, shape):
     """Zeros of a shape with g's dtype and device, for g to be written to.
 
-    Where g stands for a batch they are made from it, so that there are zeros for each sample."""
+    If g stands for a batch they are made from g, so that there are zeros for each sample."""
     if (<Tensor>g).flags & PT_INTERPOSED and transformed():
         return expand(logical_and(sum(g), False).to(g.dtype), shape).clone()
     return zeros(shape, dtype=g.dtype, device=g.device)
@@ -186,7 +186,7 @@ def adjoint_of(x):
     return conj_of(transpose(x, -2, -1))
 
 
-adjoint = adjoint_of             # pickles name it so
+adjoint = adjoint_of             # the name of it in pickles
 
 
 def outer_conj(g, y):
@@ -207,8 +207,8 @@ def select_backward(g, shape, dim, index):
 
 
 def onto_zeros(op, g, shape, *args):
-    """An op, by its name, whose kernel may update its first argument, with zeros of a shape there: the zeros become
-    the result, unless that is recorded or an interpreter sees it."""
+    """An op, by its name, whose kernel may update its first argument; here that is zeros of a shape. The zeros become
+    the result, unless the call is recorded or an interpreter sees it."""
     cdef int number = op_id(op)
     cdef tuple given = (zeros_for(g, shape), *args)
     if not differentiated() and not interposed() and over_first(number, PySequence_Fast_ITEMS(given), <int>len(given)):
@@ -217,18 +217,18 @@ def onto_zeros(op, g, shape, *args):
 
 
 def ungathered(g, shape, dim, index):
-    """Zeros of a shape with g added where its elements were gathered from."""
+    """Zeros of a shape, with g added at the places that its elements were gathered from."""
     return onto_zeros("scatter_add", g, shape, dim, index, g)
 
 
-# The gradients of distances between the rows of x1 and x2 by x1 (g, x1, x2, dist, p), and between all pairs of rows of
-# a matrix (g, x, dist, p).
+# The gradients of distances by x1 for the rows of x1 and x2 (g, x1, x2, dist, p), and by x for all pairs of rows of
+# x (g, x, dist, p).
 pair_slope = fused(by_ops="norm.pair_distances_slope")(pair_distances_slope)
 row_slope = fused(by_ops="norm.row_distances_slope")(row_distances_slope)
 
 
 def kept_by_put(g, index, accumulate):
-    """The gradient of what ``put`` writes to."""
+    """The gradient of the tensor that ``put`` writes to."""
     return g if accumulate else put(g, index, zeros_for(g, index.shape))
 
 
@@ -239,17 +239,17 @@ def slice_backward(g, shape, dim, start, end, step):
 
 
 def unbind_backward(grads, shape, dim):
-    """The gradient from those of all slices along a dim, of which some may be None."""
+    """The gradient from the gradients of all slices along a dim, some of which may be None."""
     given = (grads,) if isinstance(grads, Tensor) else grads
     return split_backward([None if g is None else unsqueeze(g, dim) for g in given], shape, [1] * len(given), dim)
 
 
 def split_backward(grads, shape, sizes, dim):
-    """The gradient from those of consecutive stretches of a dim: zeros where there is none."""
+    """The gradient from those of consecutive parts of a dim: zeros for a part without a gradient."""
     cdef list parts = []
     given = (grads,) if isinstance(grads, Tensor) else grads
     some = next(g for g in given if g is not None)
-    missing = 0                         # of neighbours without a gradient, which get one array of zeros
+    missing = 0                         # size of adjacent parts without a gradient, which share one array of zeros
     for g, n in zip(given, sizes):
         if g is None:
             missing += n
@@ -270,7 +270,7 @@ def diagonal_backward(g, shape, offset, dim1, dim2):
 
 
 def unfold_backward(g, shape, dimension, size, step):
-    """Each window's gradient added where the window lay."""
+    """The gradient of each window, added at the window's place."""
     from ptcore._ops.creation.creation import arange
     if not shape:
         return reshape(sum(g, (0,)), ())
@@ -282,7 +282,7 @@ def unfold_backward(g, shape, dimension, size, step):
 
 
 def corner_of(g, shape):
-    """g as the first elements along each dim of zeros of a shape that is no smaller."""
+    """Zeros of a shape that is no smaller than g's, with g in the first elements along each dim."""
     if g.shape == tuple(shape):
         return g
     z = window = zeros_for(g, shape)
@@ -293,7 +293,7 @@ def corner_of(g, shape):
 
 
 def sgn_backward(g, x, out):
-    """Through ``x / abs(x)``: what turns the direction of a complex x; nothing for real x."""
+    """Backward of ``x / abs(x)``: the part of g that turns the direction of a complex x; zero for real x."""
     if CATEGORY[(<Tensor>x).dt] < 3:
         return zeros_for(g, x.shape)
     size = abs(x)
@@ -302,7 +302,7 @@ def sgn_backward(g, x, out):
 
 
 def angle_backward(g, x):
-    """Through the angle of a complex x: it turns by ``1j * x / abs(x)**2``; reals have none."""
+    """Backward of the angle of a complex x, which turns by ``1j * x / abs(x)**2``; zero for real x."""
     if CATEGORY[(<Tensor>x).dt] < 3:
         return zeros_for(g, x.shape)
     square = (x * conj_of(x)).real
@@ -310,7 +310,7 @@ def angle_backward(g, x):
 
 
 def not_implemented(op, argument):
-    """Stands in the place of a partial that is not known."""
+    """The function in place of an unknown partial; raises."""
     raise NotImplementedError(f"{op}: the derivative by {argument} is not implemented")
 
 
@@ -326,27 +326,27 @@ def angle_forward(t, x):
 
 
 def pointwise(t, factor):
-    """The product over the corner of t that has factor's shape."""
+    """The product of ``factor`` and the corner of t with factor's shape."""
     for dim, n in enumerate(factor.shape):
         t = slice(t, dim, 0, n, 1)
     return t * factor.to(t.dtype)
 
 
 def seen_by(index, z):
-    """The corner of z that an index reads."""
+    """The corner of z that an index covers."""
     for dim, n in enumerate(index.shape):
         z = slice(z, dim, 0, n, 1)
     return z
 
 
 def factors_of(x, dim, index, z):
-    """What each element of x was multiplied by."""
+    """The factor that each element of x was multiplied by."""
     from ptcore._ops.functions import scatter_prod
     return scatter_prod(zeros_for(x, x.shape) + 1, dim, index, z)
 
 
 def other_factors(x, dim, index, z, out):
-    """For each element of z that was multiplied into ``out``, the product of all the others there."""
+    """For each element of z that was multiplied into ``out``, the product of all other factors there."""
     from ptcore._ops.functions import gather, scatter_add, scatter_prod
     z = seen_by(index, z)
     zero = z == 0
@@ -358,9 +358,9 @@ def other_factors(x, dim, index, z, out):
 
 
 def slope_refused(x, count, op):
-    """What products of all but one of several numbers give. Where more than one of them is 0 (``count``) its own
-    derivative is not what is recorded: asking for it raises, as PyTorch does; in a batch, whose values are not looked
-    at, it is NaN there."""
+    """x, a product of all but one of several factors. If more than one factor is 0 (``count``), the recorded ops do not
+    give the derivative of x: asking for it raises, as in PyTorch. In a batch, whose values are not read, it is NaN
+    there."""
     if not differentiated() or x.is_meta:
         return x
     if not known(count):
@@ -374,7 +374,7 @@ def slope_refused(x, count, op):
 
 
 def is_winner(dim, index, z, out):
-    """Which elements of z are the extreme at their place of ``out``."""
+    """Which elements of z equal the extreme at their place of ``out``."""
     from ptcore._ops.functions import gather
     return seen_by(index, z) == gather(out, dim, index)
 
@@ -388,7 +388,7 @@ def winners(x, dim, index, z, out):
 
 
 def as_strided_backward(g, shape, size, stride, storage_offset, input_stride, input_offset):
-    """Adds g to the elements that the window showed and reads them as the input lay."""
+    """Adds g at the places of the window's elements, then reads the input's elements."""
     from ptcore._ops.creation.creation import arange
     from ptcore._ops.functions import index_add
     from ptcore._ops.view.bodies import window_of
@@ -398,7 +398,7 @@ def as_strided_backward(g, shape, size, stride, storage_offset, input_stride, in
     n = high - low + 1
     places = as_strided_of(arange(n, device=g.device), size, stride, storage_offset - low, (n,), 0)
     flat = onto_zeros("index_add", g, (n,), 0, reshape(places, (-1,)), reshape(g, (-1,)), 1)
-    if overlaps(shape, input_stride):   # elements that share memory share its gradient
+    if overlaps(shape, input_stride):   # elements that share memory share the gradient of that place
         places = as_strided_of(arange(n, device=g.device), shape, input_stride, input_offset - low, (n,), 0)
         places = reshape(places, (-1,))
         times = index_add(zeros(n, dtype=g.dtype, device=g.device), 0, places, ones_like(places, dtype=g.dtype))
@@ -407,7 +407,7 @@ def as_strided_backward(g, shape, size, stride, storage_offset, input_stride, in
 
 
 def overlaps(shape, stride):
-    """Whether two elements may lie in one place."""
+    """Whether two elements may share a place in memory."""
     reach = 0
     for s, n in sorted([(s if s >= 0 else -s, n) for s, n in zip(stride, shape)]):
         if n > 1:
@@ -430,7 +430,7 @@ def extent(size, stride, offset):
 
 
 def _rows(x):
-    """(..., n) as (rows, n): the number of rows, as -1 stands for none where n is 0."""
+    """(..., n) as (rows, n). The number of rows is computed, as -1 is ambiguous if n is 0."""
     if x.ndim == 2:
         return x
     count = 1
@@ -461,7 +461,7 @@ def sum_of_channels(g):
 
 
 def spread_channels(t, shape):
-    """A number for each channel at every place of (N, C, ...)."""
+    """A vector with one number for each channel, expanded to all places of (N, C, ...)."""
     return expand(reshape(t, (1, -1) + (1,) * (len(shape) - 2)), shape)
 
 
@@ -470,7 +470,7 @@ def negated(values):
 
 
 def triangular_forward(t, x, out, upper, unitriangular):
-    """The change of a triangular system's solution by that of the triangle."""
+    """The change of a triangular system's solution for a change of the triangular matrix."""
     from ptcore._ops.functions import matmul
     from ptcore._ops.functions import tril, triu
     from ptcore._ops.functions import _linalg_solve_triangular
@@ -480,7 +480,7 @@ def triangular_forward(t, x, out, upper, unitriangular):
 
 
 def pinv_backward(g, y, out):
-    """Through the pseudoinverse P of y: -P^H g P^H + (1 - y P) g^H P P^H + P^H P g^H (1 - P y)."""
+    """Backward of the pseudoinverse P of y: -P^H g P^H + (1 - y P) g^H P P^H + P^H P g^H (1 - P y)."""
     from ptcore._ops.functions import matmul
     h, back = adjoint_of(out), adjoint_of(g)
     left, right = matmul(matmul(back, out), h), matmul(matmul(h, out), back)

@@ -1,6 +1,6 @@
-"""The recording of a profile: entries exchanged for ones that record, arguments and frames described, events read.
+"""The recording of a profile: entries are replaced by recording ones, arguments and frames described, events read.
 
-See ``_events.h`` for what is recorded and how; ``ptcore.autograd.profiler`` makes events for users of it.
+See ``_events.h`` for the recorded data; ``ptcore.autograd.profiler`` turns them into events for users.
 """
 import os
 import sys
@@ -34,11 +34,11 @@ cdef extern from "call/op_function.h":
 cdef extern from "_memory/watch.h":
     void pt_memory_watch(void (*told)(int64_t) noexcept)
 
-cdef enum:                      # what stands in the words of an argument
+cdef enum:                      # the kinds of the words of an argument
     NOTHING, TENSOR, TENSORS, INTEGER, REAL, TRUTH, INTEGERS, OTHER
-    MOST = 256                  # of a list's items
+    MOST = 256                  # limit of a list's recorded items
 
-_keywords = {}                  # names of arguments that words point to
+_keywords = {}                  # the names of arguments that words point to, kept alive
 
 
 # -- arguments and frames ------------------------------------------------------------------------------
@@ -85,7 +85,7 @@ cdef void put_value(pt_recorder *r, object x) noexcept:
 
 
 cdef void put_items(pt_recorder *r, PyObject **items, Py_ssize_t n) noexcept:
-    """What a list or tuple holds, whatever its class makes of iteration."""
+    """Records the items of a list or tuple; an override of iteration in a subclass is not called."""
     cdef Py_ssize_t k, tensors = 0, integers = 0
     cdef int overflow = 0
     for k in range(n):
@@ -175,11 +175,11 @@ cdef uint64_t number_of_nodes() noexcept:
 
 # -- devices --------------------------------------------------------------------------------------------
 
-_device = None                      # the module of the device that is asked
+_device = None                      # the module of the recorded device
 
 
 cdef int device_index(object x, int depth=0) except -2:
-    """The number of the device that an argument is on, or names; -1: none."""
+    """The number of the device that an argument is on or names; -1 if there is none."""
     cdef int found
     if isinstance(x, Tensor):
         return (<Tensor>x).storage.device_index if (<Tensor>x).storage.device == DEVICE_CUDA else -1
@@ -195,7 +195,7 @@ cdef int device_index(object x, int depth=0) except -2:
 
 
 cdef PyObject *device_begin(PyObject **args, Py_ssize_t n, PyObject *keywords) noexcept:
-    """[number, event, memory] of a call that a device has work of, and the same behind it: see ``device_end``."""
+    """Notes [number, event, memory] before a call that uses a device; ``device_end`` appends event and memory."""
     cdef Py_ssize_t k
     cdef int index = -1
     cdef list made
@@ -212,7 +212,7 @@ cdef PyObject *device_begin(PyObject **args, Py_ssize_t n, PyObject *keywords) n
         made[1].record(_device.current_stream(index))
         Py_INCREF(made)
         return <PyObject *>made
-    except Exception:                   # what captures the stream's work does not let it be timed
+    except Exception:                   # a stream under capture cannot be timed
         return NULL
 
 
@@ -228,7 +228,7 @@ cdef void device_end(PyObject *noted) noexcept:
 
 
 cdef object device_of_event(object noted):
-    """(number, microseconds, bytes) of what was noted, when the device has done it; None where it was not."""
+    """(number, microseconds, bytes) of a noted call, after the device has finished it; None for an incomplete note."""
     if noted is None or len(noted) != 5:
         return None
     index, begin, before, end, after = noted
@@ -291,7 +291,7 @@ cdef object recorded_matmul(object x, object y):
     inner.run = inner.rule = 0
     pt_call_begin(&frame, function_of(OP_MATMUL), args, 2, NULL)
     if isinstance(x, Tensor) and isinstance(y, Tensor) and (<Tensor>x).rank == 2 and (<Tensor>y).rank == 2:
-        pt_call_begin(&inner, function_of(OP_MM), args, 2, NULL)        # which the operator is, for matrices
+        pt_call_begin(&inner, function_of(OP_MM), args, 2, NULL)        # for matrices the operator is mm
     try:
         return plain_matmul(x, y)
     finally:
@@ -300,7 +300,7 @@ cdef object recorded_matmul(object x, object y):
 
 
 cdef str kind_of_key(object key):
-    """The op that PyTorch makes of an index."""
+    """The op that PyTorch runs for an index."""
     if isinstance(key, tuple):
         kinds = {kind_of_key(k) for k in key}
         for kind in ("index", "select", "slice"):
@@ -354,7 +354,7 @@ cdef void leave_operators() noexcept:
 
 
 def recorded_method(function, what):
-    """A method that is no function of an op, as one that records itself."""
+    """A method that is not the function of an op, as a method that records itself."""
     def method(*args, **kwargs):
         cdef pt_frame frame
         cdef tuple given = args
@@ -370,7 +370,7 @@ def recorded_method(function, what):
     return method
 
 
-cdef dict _methods = {}             # name -> the method of Tensor that was there
+cdef dict _methods = {}             # name -> the original method of Tensor
 
 
 def _record_methods(on):
@@ -387,7 +387,7 @@ def _record_methods(on):
 
 @cython.binding(False)                  # so that methods check their self
 cdef class Range:
-    """An event that Python code begins and ends; of a node with the gradient that came to it, and its number."""
+    """An event that Python code begins and ends; for a node, with the gradient that it gets and its number."""
     cdef pt_frame frame
 
     def __cinit__(self, int kind, str what not None, gradient=None, number=None):
@@ -414,7 +414,7 @@ modules = False                     # whether calls of modules are recorded
 
 def start(bint all_threads=False, bint shapes=False, bint stacks=False, bint memory=False, bint modules=False,
           device_type=None):
-    """Begins to record the calls of this thread, or of all."""
+    """Begins to record the calls of this thread, or of all threads."""
     if pt_profile.run:
         raise RuntimeError("profile: another profile is on; a process has one at a time")
     pt_profile.all_threads, pt_profile.shapes, pt_profile.stacks = all_threads, shapes, stacks
@@ -443,7 +443,7 @@ def start(bint all_threads=False, bint shapes=False, bint stacks=False, bint mem
 
 
 def stop():
-    """Ends it; returns the Recording. None where nothing is recorded."""
+    """Ends the recording; returns the Recording. None if nothing is being recorded."""
     cdef Recording r
     if not pt_profile.run:
         return None
@@ -465,19 +465,19 @@ def is_recording():
 
 
 def clock():
-    """The time of events, in nanoseconds."""
+    """The clock of events, in nanoseconds."""
     return pt_event_clock()
 
 
 def pause(bint on):
-    """Leaves out what this thread does until it is called with False."""
+    """Pauses the recording of this thread until the function is called with False."""
     cdef pt_recorder *r = pt_recorder_here()
     if r != NULL:
         r.paused = on
 
 
 def _forked():
-    """A process that was forked inside of a profile records nothing: its parent has the events."""
+    """Stops recording in a process that was forked inside of a profile: the parent has the events."""
     if pt_profile.run:
         stop()
 
@@ -488,7 +488,7 @@ if hasattr(os, "register_at_fork"):
 
 @cython.binding(False)
 cdef class Recording:
-    """What was recorded, read by thread."""
+    """The recorded events, read by thread."""
     cdef pt_recorder *first
     cdef readonly int64_t ended
 
@@ -509,7 +509,7 @@ cdef class Recording:
         return n
 
     def threads(self):
-        """For each thread (identity, native identity, events), the one that began first. An event is (kind, what,
+        """For each thread (identity, native identity, events), in the order of their start. An event is (kind, what,
         start, end, parent, sequence, bytes, inputs, stack, device), its times in nanoseconds; inputs are (names of the
         keywords, values) or None, device is (number, microseconds, bytes) or None."""
         cdef pt_recorder *r = self.first

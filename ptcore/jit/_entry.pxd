@@ -1,11 +1,11 @@
-# Checks of guards, which the entry of compiled functions makes. See _entry.pyx.
+# Checks of guards for the entry of compiled functions. See _entry.pyx.
 from cpython.object cimport PyObject
 
 from ptcore._types cimport *
 from ptcore._tensor cimport Tensor
 
 cdef enum:
-    FEW_VALUES = 128            # of a check that needs no memory of its own
+    FEW_VALUES = 128            # up to this many values a check needs no memory of its own
 
 cdef struct Instruction:
     int op, a, b
@@ -13,7 +13,7 @@ cdef struct Instruction:
     PyObject *expected
     PyObject *name
 
-cdef struct Values:             # what a check has read, each with a reference
+cdef struct Values:             # the values that a check has read, each with a reference
     PyObject **all
     int n
     (PyObject *)[FEW_VALUES] few

@@ -1,14 +1,14 @@
 """The entry of compiled functions in C: guards are checked, a captured segment runs, and its results are handed out.
 
-``Check`` is what ``Program`` in ``capture/guards.py`` says, as instructions over a row of values. An instruction reads
-a value from others and puts it into the next place, or compares. The first that does not hold ends the check. All
-values that were read are held until the call is answered, as a read may run code of the user's.
+``Check`` is the compiled form of ``Program`` in ``capture/guards.py``: instructions over a row of values. An
+instruction reads a value from others and puts it into the next place, or compares values. The first comparison that
+fails ends the check. All values are held until the call has returned, as a read may run the user's code.
 
-``Entry`` is the base of ``compiled.Compiled``, which has the rest of the work in Python: calls that no captured segment
+``Entry`` is the base of ``compiled.Compiled``, which does the remaining work in Python: calls that no captured segment
 answers (``otherwise``, ``eagerly``), and calls that read values between segments (``run_segments``). ``Part`` and
 ``Results`` are the bases of ``Segment`` and ``Template`` in ``capture/session.py``.
 
-Between the user's call and the kernels no frame of Python is made where a call has one segment, no effects, and plans.
+A call with one segment, no effects, and plans makes no Python frame between the user's call and the kernels.
 """
 cimport cython
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
@@ -60,7 +60,7 @@ cdef extern from *:
     """
     PyObject *pt_type_own(PyTypeObject *, object)
 
-# What an instruction does; `a` and `b` are places of values, `key` and `expected` objects.
+# The kinds of instructions; `a` and `b` are places of values, `key` and `expected` objects.
 cdef enum Op:
     ARGUMENT, CONSTANT, CELL, DICT, ATTRIBUTE, ITEM,                                    # make a value
     LOOK, MODES, IS, TYPE, CODE, DEFAULTS, ENTRY_IS, OWN, FOREIGN, ORDER, SAME, NOT_SAME, EQUAL,
@@ -74,7 +74,7 @@ OPS = {name: k for k, name in enumerate(
 
 @cython.binding(False)                  # so that methods check their self
 cdef class Look:
-    """What a captured program takes for granted of a tensor without symbols: all but its values."""
+    """The properties of a tensor without symbols that a captured program relies on: all but its values."""
 
     def __init__(self, Tensor t not None):
         self.cls, self.rank, self.dt = type(t), t.rank, t.dt
@@ -89,7 +89,7 @@ cdef class Look:
         PyMem_Free(self.dims)
 
     def matches(self, t):
-        """Whether a tensor looks the same."""
+        """Whether a tensor has the same properties."""
         return self.holds(<PyObject *>t)
 
     cdef bint holds(self, PyObject *x) except -1:
@@ -111,7 +111,7 @@ cdef class Look:
 
 @cython.binding(False)
 cdef class Modes:
-    """What a program may ask of its thread without reading anything, as it is when this is made."""
+    """The thread's state that a program can query without reading a value, as it is when this object is made."""
 
     def __init__(self):
         self.grad, self.inference, self.word = pt_tls.grad_enabled, pt_tls.inference, pt_tls.mode
@@ -123,7 +123,7 @@ cdef class Modes:
         return f"(grad {self.grad}, inference {self.inference}, {self.word}, {dtype_of(self.dtype)}, {self.device})"
 
     def hold(self):
-        """Whether they are so now."""
+        """Whether the state is the same now."""
         return self.are_so()
 
     cdef bint are_so(self) except -1:
@@ -143,12 +143,12 @@ cdef class Check:
     Parameters
     ----------
     instructions : list of (op, a, b, key, expected, name)
-        ``op`` is a name of ``OPS``. "class" has the number of those behind it that ask the class ``key`` and its bases:
-        they are left out as long as the interpreter's version of the class is that of the last time.
+        ``op`` is a name of ``OPS``. "class" has the number of the next instructions, which check the class ``key``
+        and its bases: they are skipped while the interpreter's version of the class stays the same.
     inputs : list of int
-        The places of the values that the check gives.
+        The places of the values that the check returns.
     raised : tuple of exception classes
-        Which errors of a read mean that a guard does not hold.
+        The errors of a read that mean that a guard does not hold.
     """
 
     def __init__(self, instructions, inputs, raised):
@@ -204,7 +204,7 @@ cdef class Check:
         return result
 
     cdef bint met(self, PyObject **args, Py_ssize_t n, Values *v) except -1:
-        """Whether the guards hold in a call with ``n`` arguments. ``v`` gets the values that were read."""
+        """Whether the guards hold for a call with ``n`` arguments. ``v`` gets the values that were read."""
         try:
             return self.holds(args, n, v)
         except self.raised:
@@ -215,7 +215,7 @@ cdef class Check:
         cdef int k = -1, end = 0, latest = 0
         while True:
             k += 1
-            if k == end and k:          # of what was asked of a class
+            if k == end and k:          # the end of the instructions that check a class
                 note_version(&self.program[latest])
             if k >= self.length:
                 break
@@ -249,7 +249,7 @@ cdef tuple tuple_of(PyObject **args, Py_ssize_t n):
 
 
 cdef inline bint put(Values *v, PyObject *x) noexcept:
-    """Puts a value, whose reference it takes over, into the next place. NULL: it is not there."""
+    """Puts a value into the next place and takes over its reference. NULL: the value does not exist."""
     if x == NULL:
         return False
     v.all[v.n] = x
@@ -258,7 +258,7 @@ cdef inline bint put(Values *v, PyObject *x) noexcept:
 
 
 cdef bint step(Instruction *i, PyObject **args, Py_ssize_t n, Values *v) except -1:
-    """Reads a value, or compares one without running code of others. Whether it is there, or equal."""
+    """Reads a value, or compares one without running foreign code. Returns whether it exists, or is equal."""
     cdef PyObject *x
     if i.op == ARGUMENT:
         if i.b >= n:
@@ -269,7 +269,7 @@ cdef bint step(Instruction *i, PyObject **args, Py_ssize_t n, Values *v) except 
         Py_INCREF(<object>i.key)
         return put(v, i.key)
     elif i.op == CELL:
-        return put(v, PyCell_Get(<object>i.key))        # NULL: it is empty
+        return put(v, PyCell_Get(<object>i.key))        # NULL: the cell is empty
     elif i.op == DICT:
         return put(v, PyObject_GenericGetDict(v.all[i.a], NULL))
     elif i.op == ATTRIBUTE:
@@ -296,17 +296,17 @@ cdef bint step(Instruction *i, PyObject **args, Py_ssize_t n, Values *v) except 
         return (x if x != NULL else <PyObject *>None) == i.expected
     elif i.op == ENTRY_IS:
         return PyDict_GetItemWithError(<object>i.key, <object>i.name) == i.expected
-    elif i.op == OWN:                   # what a class itself has under a name
+    elif i.op == OWN:                   # an attribute in the class's own dict
         return pt_type_own(<PyTypeObject *>i.key, <object>i.name) == i.expected
-    elif i.op == FOREIGN:               # and that it has nothing
+    elif i.op == FOREIGN:               # an attribute that the class's own dict lacks
         return pt_type_own(<PyTypeObject *>i.key, <object>i.expected) == NULL
-    elif i.op == ORDER:                 # of the bases of a class
+    elif i.op == ORDER:                 # the method resolution order of a class
         return (<PyTypeObject *>i.key).tp_mro == i.expected
     elif i.op == SAME:
         return v.all[i.a] == v.all[i.b]
     elif i.op == NOT_SAME:
         return v.all[i.a] != v.all[i.b]
-    else:                               # EQUAL, of a plain class: nothing is run
+    else:                               # EQUAL, for plain classes: no foreign code is run
         return (Py_TYPE(<object>v.all[i.a]) == Py_TYPE(<object>i.expected)
                 and PyObject_RichCompareBool(<object>v.all[i.a], <object>i.expected, Py_EQ))
 
@@ -325,12 +325,12 @@ cdef bint condition(Instruction *i, PyObject **args, Py_ssize_t n, PyObject **va
 
 
 cdef void note_version(Instruction *i) noexcept:
-    """Keeps the interpreter's version of a class: a write to it or to a base of it takes the version away. 0: none."""
+    """Keeps the interpreter's version of a class; a write to the class or to a base invalidates it. 0: none."""
     i.a = <int>(<PyTypeObject *>i.key).tp_version_tag
 
 
 cdef bint has_keys(object x, list keys) except -1:
-    """Whether these are the keys of a dictionary that iterates as ``dict`` does, in their order."""
+    """Whether a dictionary, which iterates as ``dict`` does, has these keys in this order."""
     cdef Py_ssize_t at = 0, k = 0, n = len(keys)
     cdef PyObject *key = NULL
     cdef PyObject *value = NULL
@@ -371,50 +371,50 @@ cdef extern from "Python.h":
     ctypedef PyObject *(*vectorcallfunc)(PyObject *, PyObject *const *, size_t, PyObject *)
 
 cdef enum:
-    FEW = 32                        # inputs that need no tuple
+    FEW = 32                        # up to this many inputs need no tuple
 
 cdef enum:
     ANY, ONE, TUPLE                 # kinds of results
 
-stance = {"now": "default"}         # of all compiled functions: see compiler.set_stance
-cdef bint all_eagerly = False       # whether it is "force_eager"
-cdef int left_threads = 0           # how many threads are left to Python
-cdef object region = None           # what makes a range of a profile for a call, while there is one
+stance = {"now": "default"}         # for all compiled functions: see compiler.set_stance
+cdef bint all_eagerly = False       # whether the stance is "force_eager"
+cdef int left_threads = 0           # number of threads with calls left to Python
+cdef object region = None           # makes the range of a profile for a call; None without a profile
 cdef object NOT_HELD = object()
 
 
 def leave_to_python(bint on):
-    """Whether compiled functions that this thread calls run as they are written."""
+    """Sets whether compiled functions run as written, without compilation, in this thread."""
     global pt_left_to_python, left_threads
     left_threads += on - pt_left_to_python
     pt_left_to_python = on
 
 
 def is_left_to_python():
-    """Whether compiled functions that this thread calls run as they are written."""
+    """Whether compiled functions run as written, without compilation, in this thread."""
     return pt_left_to_python != 0
 
 
 def told(name, value):
-    """Hears of a change of ``stance``."""
+    """Called after a change of ``stance``."""
     global all_eagerly
     all_eagerly = value == "force_eager"
 
 
 def record_regions(make):
-    """``make(entry)`` begins a range of a profile; None ends the profile."""
+    """Sets ``make(entry)``, which begins a range of a profile; None after the profile's end."""
     global region
     region = make
 
 
 @cython.binding(False)                  # so that methods check their self
 cdef class Results:
-    """How the user's result is made of a segment's results.
+    """How the user's result is built from a segment's results.
 
     Attributes
     ----------
     places : int or tuple of int, or None
-        The result that it is, or those of which it is a tuple. None: ``build(results, args)`` makes it.
+        The place of the result, or those of a tuple of results. None: ``build(results, args)`` makes it.
     """
     cdef readonly object places
     cdef int kind
@@ -447,30 +447,30 @@ cdef class Guards:
     Attributes
     ----------
     check : callable
-        Gives the tuple of inputs for the tuple of a call's arguments, or None. A ``Check`` after some calls.
+        Maps the tuple of a call's arguments to the tuple of inputs, or None. After some calls it is a ``Check``.
     """
     cdef public object check
 
 
 @cython.binding(False)                  # so that methods check their self
 cdef class Part:
-    """What a call needs of a segment.
+    """A segment's data for a call.
 
     Attributes
     ----------
     program : Program
         Its guards.
     run : callable
-        Takes some of the inputs, gives a tuple of results. None: the function runs eagerly.
+        Maps some of the inputs to a tuple of results. None: the function runs eagerly.
     places : tuple of int or None
-        Which inputs ``run`` takes, or None for all as they are.
+        The inputs that ``run`` takes; None: all of them, unchanged.
     asks : str or None
-        How the first result is read before other segments follow.
+        How the first result is read to choose the segments that follow.
     effects : list
-        What is done behind the rows.
+        Effects that are performed after the rows.
     template : Results
     start_grad, entry_grad, exit_grad : bool
-        The grad modes that the guards require, of the rows, and behind the call.
+        The grad modes that the guards require, of the rows, and after the call.
     """
     cdef public Guards program
     cdef public object run, asks
@@ -487,7 +487,7 @@ cdef class Entry:
     Attributes
     ----------
     forms : dict
-        The number of arguments, or that of those by position and the names of the others -> a list of ``Part``.
+        Maps the number of arguments, or (number of positional ones, names of the others), to a list of ``Part``.
     is_full : bool
         Whether all later calls run eagerly.
     """
@@ -504,7 +504,7 @@ cdef class Entry:
         return self.answer(PySequence_Fast_ITEMS(flat), len(args), len(flat), tuple(kwargs))
 
     cdef object answer(self, PyObject **args, Py_ssize_t n, Py_ssize_t all, tuple names):
-        """The result of a call with ``n`` arguments by position; those by keyword follow them."""
+        """The result of a call with ``n`` positional arguments, which keyword arguments follow."""
         if region is None:
             return self.unrecorded(args, n, all, names)
         event = region(self)
@@ -526,7 +526,7 @@ cdef class Entry:
         return self.otherwise(tuple_of(args, n), keywords(args, n, names))
 
     cdef list variants_for(self, Py_ssize_t n, tuple names):
-        """The variants of calls with so many arguments and these keywords, or None."""
+        """The variants for calls with this number of arguments and these keywords, or None."""
         if names is not None:
             return self.forms.get((n, names))
         if self.latest is None or self.latest_n != n or self.latest_forms is not self.forms:
@@ -534,7 +534,7 @@ cdef class Entry:
         return self.latest
 
     cdef object by(self, Part part, PyObject **args, Py_ssize_t n, Py_ssize_t all, tuple names):
-        """The result by a variant, or NOT_HELD."""
+        """The result of a variant, or NOT_HELD."""
         cdef Values v
         cdef (PyObject *)[FEW] few
         cdef Check check
@@ -562,7 +562,7 @@ cdef class Entry:
 
     cdef object follow(self, Part part, PyObject **inputs, Py_ssize_t m, tuple held, PyObject **args, Py_ssize_t n,
                        Py_ssize_t all, tuple names):
-        """The result by a segment whose guards hold. ``held``: its inputs where it has effects or reads values."""
+        """The result of a segment whose guards hold. ``held``: its inputs if it has effects or reads values."""
         cdef (PyObject *)[FEW] few
         cdef PyObject **given = inputs
         cdef tuple more
@@ -598,14 +598,14 @@ cdef class Entry:
 
 
 cdef dict keywords(PyObject **args, Py_ssize_t n, tuple names):
-    """The arguments by keyword, which stand behind the ``n`` others."""
+    """The keyword arguments, which follow the ``n`` positional ones."""
     cdef Py_ssize_t k
     return {} if names is None else {names[k]: <object>args[n + k] for k in range(len(names))}
 
 
 @cython.binding(False)                  # so that methods check their self
 cdef class CompiledFunction:
-    """What ``compile`` makes of a function: it has the names and the text of that, and attributes of its own."""
+    """The result of ``compile`` for a function: it has the function's names and docstring, and its own attributes."""
     cdef vectorcallfunc vectorcall
     cdef readonly Entry _compiled
     cdef readonly object _captured_as
@@ -631,7 +631,7 @@ cdef class CompiledFunction:
         return f"<compiled function {self.__qualname__} at {id(self):#x}>"
 
     def __reduce__(self):
-        """pickle and copy look it up by its name, as functions."""
+        """The name by which pickle and copy look the object up, as they do for functions."""
         return self.__qualname__
 
 

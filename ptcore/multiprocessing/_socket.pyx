@@ -1,7 +1,7 @@
 """The bytes and the descriptors of messages between processes, over a socket. See ``_connection``.
 
 A message begins with its length in eight bytes and the number of its descriptors in four, in network order. Up to
-``AT_ONCE`` descriptors come with that, and as many with each byte that follows for more; then come the bytes.
+``AT_ONCE`` descriptors come with this header; for more, each extra byte brings up to as many. The bytes follow.
 """
 cimport cython
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
@@ -105,8 +105,8 @@ AT_ONCE = PT_AT_ONCE
 
 @cython.binding(False)                  # so that methods check their self
 cdef class Descriptors:
-    """Descriptors that came with a message. Those that nobody took are closed with it, by compiled code: in a finalizer
-    of Python's a KeyboardInterrupt would be lost."""
+    """Descriptors that came with a message. Those not taken are closed with this object, by compiled code: a finalizer
+    in Python would lose a KeyboardInterrupt."""
     cdef int *fds
     cdef readonly Py_ssize_t count
 
@@ -128,7 +128,7 @@ cdef class Descriptors:
         return 0
 
     def take(self, Py_ssize_t which):
-        """One of them, which the caller closes; -1 if there is none such, or no more."""
+        """One of the descriptors, which the caller must close; -1 if it does not exist or was taken already."""
         fd = -1
         if 0 <= which < self.count:
             fd, self.fds[which] = self.fds[which], -1
@@ -136,7 +136,7 @@ cdef class Descriptors:
 
 
 class EndedEarly(OSError, EOFError):
-    """The other end has gone in the middle of a message."""
+    """The other end has closed the socket in the middle of a message."""
 
 
 cdef object failed(Py_ssize_t result, str op):
@@ -149,12 +149,12 @@ def send(int fd, data, list descriptors not None, bint wait):
     Returns
     -------
     int
-        How many bytes have gone: all, unless ``wait`` is false and the socket does not take them now.
+        The number of bytes sent: all, unless ``wait`` is false and the socket does not accept all of them now.
 
     Raises
     ------
     OSError
-        What the system tells; then nothing was sent, unless the other end has gone.
+        The system's error; then nothing was sent, unless the other end has closed.
     """
     cdef Py_buffer shown
     cdef int[PT_AT_ONCE] fds
@@ -172,7 +172,7 @@ def send(int fd, data, list descriptors not None, bint wait):
             if some >= 0:
                 done += some
                 count = 0
-                if wait and done < shown.len:       # a signal ends what has sent something without an error
+                if wait and done < shown.len:       # a signal ends a call that has sent a part, without an error
                     PyErr_CheckSignals()
             elif some == -EINTR:
                 PyErr_CheckSignals()
@@ -186,7 +186,7 @@ def send(int fd, data, list descriptors not None, bint wait):
 
 
 cdef int read(int fd, char *to, Py_ssize_t size, Descriptors descriptors) except -1:
-    """Waits for so many bytes; the descriptors that come beside them are added."""
+    """Waits for a number of bytes; descriptors that come with them are added to the list."""
     cdef int[PT_AT_ONCE] fds
     cdef int *buffer = fds
     cdef int count = 0
@@ -212,12 +212,12 @@ cdef int read(int fd, char *to, Py_ssize_t size, Descriptors descriptors) except
 
 
 def receive(int fd, Descriptors descriptors not None, maxsize=None):
-    """The bytes of the next message; its descriptors are added. None, of one that is longer than ``maxsize``.
+    """The bytes of the next message; its descriptors are added. None if the message is longer than ``maxsize``.
 
     Raises
     ------
     EOFError
-        If the other end has gone; EndedEarly in the middle of what it sent.
+        If the other end has closed the socket; EndedEarly if it did so in the middle of a message.
     OSError
         If this process may open no more files.
     """

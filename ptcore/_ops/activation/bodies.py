@@ -53,7 +53,7 @@ def hardtanh(input, min_val, max_val, inplace):
         raise RuntimeError(f"hardtanh: min_val must not be negative for {input.dtype.name}, got {min_val}")
     if kind in "iu" and (type(min_val) is float or type(max_val) is float):
         min_val, max_val = int(min_val), int(max_val)
-    if kind == "u" or not min_val <= max_val:       # a bound that is NaN makes all elements NaN
+    if kind == "u" or not min_val <= max_val:       # a NaN bound makes all elements NaN
         return clamp_(input, min_val, max_val) if inplace else clamp(input, min_val, max_val)
     return hardtanh_of_(input, min_val, max_val) if inplace else hardtanh_of(input, min_val, max_val)
 

@@ -91,7 +91,7 @@ _NEAR_ZERO = uniform(-4, 4)
 
 
 def _guarded(signature, reference, text, example, **columns):
-    """A function of nn.functional whose body looks at the arguments and calls the row of that name and ``_of``."""
+    """A function of nn.functional with a body that checks the arguments and calls the row named with ``_of`` added."""
     name = signature.partition("(")[0]
     columns.setdefault("out_argument", True)
     network(signature, reference, text, f"F.{name}({example[0]})", example[1], **columns)
@@ -100,7 +100,7 @@ def _guarded(signature, reference, text, example, **columns):
 def _activation(signature, formula, partial, reference, text, example, *, types=REAL, cost=1, public=(), method=False,
                 inplace=False, inplace_argument=True, sample=_NEAR_ZERO, autocast=None, promote="default",
                 out_dtype="cast"):
-    """A row of nn.functional; ``public`` names further places."""
+    """A row of nn.functional; ``public`` has further public names."""
     name = signature.partition("(")[0]
     argument, result = example
     elementwise(

@@ -33,7 +33,7 @@ def nextafter(input, other):
         return nextafter_of(input, other)
     input, other = broadcast_tensors(input.to(dtype), other.to(dtype))
     a, b = input.detach().contiguous().view(INT16), other.detach().contiguous().view(INT16)
-    # One more in the bits of a magnitude is the next larger magnitude; a negative number has negative bits.
+    # Adding one to the bits of a magnitude gives the next larger magnitude; the bits of negative numbers are negative.
     step = where((input < other) == (a >= 0), a + 1, a - 1)
     moved = where(input == 0, (b & -32768) | 1, step).view(dtype)
     moved = where(input == other, other, where((input != input) | (other != other), input + other, moved))
@@ -43,7 +43,7 @@ def nextafter(input, other):
 
 
 def _fits(number, input):
-    """Whether it is a number with a value in input's dtype, so that a result has that dtype."""
+    """Whether a number has an exact value in input's dtype, so that the result keeps that dtype."""
     kind = input.dtype.kind
     if type(number) is float:
         return kind == "f"
@@ -54,7 +54,7 @@ def _fits(number, input):
 
 
 def clamp_(input, min, max):
-    """clamp in place where that is one pass, else None."""
+    """clamp in place if one pass does it, else None."""
     if max is None:
         return clamp_min_(input, min) if _fits(min, input) else None
     if min is None:
@@ -78,7 +78,7 @@ def clamp(input, min, max, out=None):
 
 
 # -- numbers in place of others, exponents, powers --------------------------------------------------------
-_LIMITS = {}            # dtype: what nan_to_num writes for NaN, inf and -inf
+_LIMITS = {}            # dtype: the numbers by which nan_to_num replaces NaN, inf and -inf
 
 
 def nan_to_num(input, nan, posinf, neginf, out=None):
@@ -101,9 +101,9 @@ def nan_to_num(input, nan, posinf, neginf, out=None):
 def ldexp(input, other):
     if not isinstance(other, Tensor):
         other = checked.real("ldexp", "other", other)
-        other = 1e5 if other > 1e5 else -1e5 if other < -1e5 else other         # beyond these it is inf or 0
+        other = 1e5 if other > 1e5 else -1e5 if other < -1e5 else other         # beyond these the result is inf or 0
         other = full((), other, dtype=get_default_dtype(), device=input.device)
-    if other.dtype is not input.dtype and input.dtype.kind in "fc":     # the 2 is one of input's dtype, 0-d
+    if other.dtype is not input.dtype and input.dtype.kind in "fc":     # the base 2 is a 0-d tensor of input's dtype
         other = other.to(result_type(full((), 2, dtype=input.dtype, device=input.device), other))
     return mul(input, exp2(other))
 

@@ -16,7 +16,7 @@ def float_power_(self, exponent):
 
 
 def _called(op, function, first, others):
-    """Writes what a Python function of the elements returns, one call for each."""
+    """Writes the results of a Python function, which is called for each element."""
     need_tensors(op, self=first)
     if not callable(function):
         raise TypeError(f"{op}: callable must be callable, got {type(function).__name__}")
@@ -33,7 +33,7 @@ def _called(op, function, first, others):
 
 @overridable
 def apply_(self, callable):
-    """Each element replaced by what a Python function makes of it; slow."""
+    """Each element replaced by the result of a Python function of it; slow."""
     return _called("apply_", callable, self, ())
 
 

@@ -76,7 +76,7 @@ def _checked(query, key, value, attn_mask, dropout_p, is_causal):
 
 
 def _grouped(query, key, value):
-    """Batch shapes that broadcast once heads of keys serve groups of queries."""
+    """The batch shapes, after heads of keys are repeated for groups of queries, must broadcast."""
     if min(t.ndim for t in (query, key, value)) < 3:
         raise IndexError(f"{_NAME}: enable_gqa needs at least 3 dimensions, got shapes {list(query.shape)}, "
                          f"{list(key.shape)} and {list(value.shape)}")
@@ -89,12 +89,12 @@ def _grouped(query, key, value):
 
 
 def _spread(t, batch):
-    """t with these batch dims."""
+    """t expanded to these batch dims."""
     return t if t.shape[:-2] == batch else expand(t, (*batch, *t.shape[-2:]))
 
 
 def _four(t):
-    """(N, H, ...) from any number of batch dims."""
+    """t as (N, H, ...), from any number of batch dims."""
     if t.ndim == 4:
         return t
     if t.ndim > 4:
@@ -106,7 +106,7 @@ def _four(t):
 
 
 def _repeated(t, heads):
-    """(..., H, S, E) from the heads of a group's keys or values."""
+    """Repeats the heads of keys or values for their groups of queries: (..., H, S, E)."""
     held = t.shape[-3]
     if held == heads:
         return t

@@ -11,7 +11,7 @@ _LOWEST = -float("inf")
 
 
 def _per_group(t, held):
-    """The transposed of ``_repeated``."""
+    """The transpose of ``_repeated``."""
     n, heads, *rest = t.shape
     return t if heads == held else sum_of(reshape(t, (n, held, heads // held, *rest)), 2)
 
@@ -30,7 +30,7 @@ def _scores(query, key, mask, keep, is_causal, scale):
 
 
 def _softmax(scores):
-    """Probabilities and the log-sum-exp; rows without a key are 0."""
+    """Probabilities and the log-sum-exp; in a row without keys the probabilities are 0."""
     if not scores.shape[-1]:
         return scores, sum_of(scores, -1) + _LOWEST
     top = amax(scores.detach(), -1, True)
@@ -55,13 +55,13 @@ def attention_stats(query, key, value, mask, keep, state, is_causal, scale, drop
 def attention_backward(g, query, key, value, mask, keep, state, result, lse, is_causal, scale, dropout_p, scores):
     lse = unsqueeze(lse.masked_fill(lse == _LOWEST, -_LOWEST), -1)
     p = exp(_scores(query, key, mask, keep, is_causal, scale) - lse)
-    # A result of half precision is too coarse for the difference that the total is part of.
+    # In half precision the result is too coarse for the difference that the total enters.
     total = None if result.dtype.itemsize == 2 else sum_of(g * result, -1, True)
     return _gradients(g, query, key, value, state, p, total, scale, dropout_p, scores)
 
 
 def differentiable_backward(g, query, key, value, mask, keep, state, result, lse, is_causal, scale, dropout_p, scores):
-    """The same without what the forward has left, to be differentiated again."""
+    """``attention_backward`` without the forward's results, so that it can be differentiated again."""
     p, _ = _softmax(_scores(query, key, mask, keep, is_causal, scale))
     return _gradients(g, query, key, value, state, p, None, scale, dropout_p, scores)
 

@@ -111,7 +111,7 @@ def multi_head_attention_forward(
     q, k, v = _projected(query, key, value, weights, in_proj_bias)
     q = _by_heads(q, num_heads)
 
-    extra = []                          # (key, value) to stand behind the others, in (1, N, E)
+    extra = []                          # (key, value) pairs to be appended, of shape (1, N, E)
     if (bias_k is None) != (bias_v is None):
         raise AssertionError(f"{_OP}: bias_k and bias_v must both be given or both be None")
     if bias_k is not None:
@@ -157,7 +157,7 @@ def multi_head_attention_forward(
 
 
 def _batched(query, key, value, key_padding_mask, attn_mask, num_heads):
-    """Whether there is a dim for the batch; checks the numbers of dims."""
+    """Whether there is a batch dim; checks the numbers of dims."""
     for name, t in (("query", query), ("key", key), ("value", value)):
         if not isinstance(t, Tensor):
             raise TypeError(f"{_OP}: {name} must be a Tensor, got {type(t).__name__}")
@@ -184,7 +184,7 @@ def _four_dims(mask, n, heads, length, keys):
 
 
 def _projected(query, key, value, weights, bias):
-    """The projections; what is the same tensor is projected at once."""
+    """The projections of query, key and value; a tensor that is given for several is projected in one product."""
     for name, t in (("in_proj_weight", weights), ("in_proj_bias", bias)):
         if not isinstance(t, (Tensor, tuple, type(None))):
             raise TypeError(f"{_OP}: {name} must be a Tensor or None, got {type(t).__name__}")
@@ -209,7 +209,7 @@ def _projected(query, key, value, weights, bias):
 
 
 def _by_heads(t, heads):
-    """(N, heads, length, size) of (length, N, heads * size), without a copy."""
+    """(length, N, heads * size) as (N, heads, length, size), without a copy."""
     return t.unflatten(-1, (heads, t.shape[-1] // heads)).permute((1, 2, 0, 3))
 
 

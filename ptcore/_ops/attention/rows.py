@@ -1,9 +1,9 @@
 """Rows: scaled dot-product attention and the mask of its dropout.
 
 ``attention_stats`` takes query (N, H, L, E), key (N, G, S, E) and value (N, G, S, V), where G divides H:
-neighbouring heads of queries share a head of keys. ``mask`` is added to the scores, ``keep`` says which of
-them count; both are of shape (N, H, L, S), expanded without a copy. ``state`` holds two random numbers, from which
-dropout draws the same mask in every op that is given them.
+neighbouring heads of queries share a head of keys. ``mask`` is added to the scores, ``keep`` marks the scores
+that count; both have shape (N, H, L, S), expanded without a copy. ``state`` holds two random numbers: every op
+that gets them draws the same dropout mask.
 """
 from ptcore._ops.table.schema import REAL, composite, nondifferentiable, structured
 

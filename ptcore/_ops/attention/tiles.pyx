@@ -1,4 +1,4 @@
-"""Attention by tiles whose scores programs change: the kernel of ``flex_attention`` on the CPU, see tiles.h."""
+"""Attention by tiles with scores that programs modify: the CPU kernel of ``flex_attention``, see tiles.h."""
 cimport cython
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from libc.string cimport memset
@@ -45,7 +45,7 @@ QUERIES, KEYS = PT_TILE_QUERIES, PT_TILE_KEYS
 
 @cython.binding(False)                  # so that methods check their self
 cdef class Taken:
-    """A tensor of which a program takes elements, and whether an index was out of its range."""
+    """A tensor that a program gathers elements from, and whether an index was out of range."""
     cdef pt_taken t
     cdef int wrong
     cdef Tensor source
@@ -59,8 +59,8 @@ cdef class Taken:
             self.t.sizes[d], self.t.strides[d] = source.dims[d], source.dims[source.rank + d]
 
     def at(self, list indices not None):
-        """A tensor of the tile, whose elements the plan that is recorded takes: one int64 tensor of the tile for each
-        dim."""
+        """A tensor of the tile that the plan being recorded gathers from the source: one int64 index tensor of the tile
+        for each dim of the source."""
         cdef pt_view[5] views
         cdef int k
         cdef Tensor out, t
@@ -78,7 +78,7 @@ cdef class Taken:
         return out
 
     def check(self):
-        """Raises IndexError if an index was out of range since the last time."""
+        """Raises IndexError if an index was out of range since the last check."""
         if self.wrong:
             self.wrong = 0
             raise IndexError("flex_attention: an index is out of range of a tensor of shape "
@@ -92,13 +92,13 @@ cdef class Program:
     Parameters
     ----------
     plan : Plan
-        Of a tile of KEYS rows of queries: recorded from scores, the gradient if it has one, then ``tables``.
+        The recorded plan of a tile of KEYS rows of queries. Its inputs: scores, the gradient if any, ``tables``.
     result : Spot
     tables : list of Tensor
-        Of 4 dims, over batches, heads, queries and keys; a dim of size 1 stands for all.
+        4-d, over batches, heads, queries and keys; a dim of size 1 is broadcast.
     has_grad : bool
     taken : list of Taken
-        What it takes elements of.
+        The tensors that the program gathers elements from.
 
     Raises
     ------
@@ -146,19 +146,19 @@ cdef int set_program(pt_score_program *f, Program p) noexcept:
 
 @cython.binding(False)
 cdef class Tiles:
-    """Attention whose scores are changed by programs, over the keys of spans.
+    """Attention over spans of keys, with scores that programs modify.
 
     Parameters
     ----------
     first, spans : Tensor
-        int64: of each row of blocks of each head of each batch the first of its spans, and one entry more; of each
-        span the first key, the number of keys, and 0 or 1: which of ``programs`` its scores go through.
+        int64. ``first``: for each row of blocks of each head and batch its first span, and one entry more. ``spans``:
+        first key, number of keys, and 0 or 1, the entry of ``programs`` that modifies the scores of the span.
     height, width, rows : int
-        Queries of a tile, places for them, and queries of a row of blocks.
+        The queries of a tile, the room for queries in a tile, and the queries of a row of blocks.
     by_batch, by_head : int
-        Rows of blocks from one batch, and head, to the next; 0: all have the same.
+        The distance in rows of blocks from one batch, or head, to the next; 0: all share the same rows.
     programs : list
-        Two of Program or None, and the gradient of scores that is asked for with that of what became of them.
+        Two Programs or None for the scores, and one for the gradient of scores from that of modified scores.
     """
     cdef pt_attention_tiles f
     cdef object kept

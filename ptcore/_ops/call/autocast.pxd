@@ -8,14 +8,14 @@ cdef tuple cast_arguments(int op, PyObject **args, int n)
 
 
 cdef inline bint casts(const pt_opinfo *o, uint32_t key) noexcept:
-    """Whether autocast may cast the arguments of a call, of whose arguments and thread ``key`` has the flags: before
-    interpreters are asked, and behind ``__torch_function__``."""
+    """Whether autocast may cast the arguments of a call; ``key`` has the flags of its arguments and of the thread.
+    Casts come before interpreters are asked, and after ``__torch_function__``."""
     return (key & o.slow & PT_MODE_AUTOCAST) != 0 and (
         pt_tls.torch_function_off or not key & (PT_SUBCLASS | PT_MODE_FUNCTION | PT_FOREIGN))
 
 
 cdef inline void pause() noexcept:
-    """What an op does inside is not cast."""
+    """Turns autocast off for the ops that an op calls."""
     pt_tls.mode &= ~<uint32_t>PT_MODE_AUTOCAST
 
 

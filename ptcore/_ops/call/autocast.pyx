@@ -1,7 +1,7 @@
-"""Autocast: arguments of ops are cast by the rule of their row, before anything else is done with them.
+"""Autocast: arguments of ops are cast by the rule of their row, before all other steps of a call.
 
-The state is the thread's: a bit for each device that it is on for, the lower precision there, and casts of parameters,
-which are kept until the outermost context ends.
+The state belongs to the thread: a bit for each device type with autocast on, the lower precision of each, and the
+casts of parameters, which are kept until the outermost context ends.
 """
 cimport cython
 from cpython.object cimport PyObject
@@ -21,7 +21,7 @@ cdef int CUDA_COLUMN = column_of("cuda")
 cdef object BFLOAT16 = dtype_of(PT_BFLOAT16), FLOAT16 = dtype_of(PT_FLOAT16)
 
 cdef inline int column_seen(Tensor x) except -1:
-    """The column of the device that a tensor, or what it stands for, is on."""
+    """The column of the device of a tensor, or of the value that a stand-in stands for."""
     return (<device>x.device).column if x.flags & PT_INTERPOSED else x.storage.device
 
 
@@ -31,7 +31,7 @@ cdef inline bint eligible(object x, int column) except -1:
 
 
 cdef int first_column(PyObject **args, int n) except -2:
-    """The device of the first tensor; -1: there is none."""
+    """The device column of the first tensor; -1 if there is no tensor."""
     cdef int k
     for k in range(n):
         x = <object>args[k]
@@ -45,7 +45,7 @@ cdef int first_column(PyObject **args, int n) except -2:
 
 
 cdef Tensor cast_of(Tensor x, int dt):
-    """x in another dtype; that of a parameter is kept."""
+    """x in another dtype. The cast of a parameter is kept for the next use."""
     cdef uint64_t version
     cdef dict own
     if x.dt == dt:
@@ -55,8 +55,8 @@ cdef Tensor cast_of(Tensor x, int dt):
         return cast(x, dt)
     top = None
     if pt_tls.mode & PT_INTERPOSED and interpreter_stack():
-        top = interpreter_stack()[-1]           # whose results nobody else may see
-    # id of a parameter -> (it, its version, whether history is kept, the interpreter on top, its cast)
+        top = interpreter_stack()[-1]           # its results are for this interpreter alone
+    # id of a parameter -> (parameter, its version, whether history is kept, the interpreter on top, its cast)
     own = stacks().casts
     version = version_of(x)
     found = own.get(id(x))
@@ -69,7 +69,7 @@ cdef Tensor cast_of(Tensor x, int dt):
 
 
 cdef tuple cast_arguments(int op, PyObject **args, int n):
-    """The arguments in the dtypes that autocast wants; None where it has no rule for their device."""
+    """The arguments in the dtypes that autocast requires; None if the op has no rule for the device."""
     cdef pt_opinfo *o = info(op)
     cdef int column = first_column(args, n), rule, dt, k
     cdef list made
@@ -111,7 +111,7 @@ cdef inline bint has_tensors(object x):
 
 
 def without(function, *args):
-    """A call in which nothing is cast."""
+    """Calls ``function`` with autocast off."""
     if not pt_tls.mode & PT_MODE_AUTOCAST:
         return function(*args)
     pause()
@@ -180,8 +180,8 @@ cpdef clear_cache():
 @cython.binding(False)                  # so that methods check their self
 cdef class Context(Mode):
     """Context(device_type, dtype=None, enabled=True, cache_enabled=None)\n--\n
-    What ``amp.autocast`` does; that class has the checks that are rarely needed: ``_refuse`` raises for a device type
-    that has none, ``_is_possible`` says whether it can be on, and warns if not."""
+    The implementation of ``amp.autocast``. That class has the checks that are rarely needed: ``_refuse`` raises for a
+    device type without autocast, ``_is_possible`` says whether autocast can be on, and warns if not."""
     cdef readonly str device
     cdef readonly object fast_dtype
     cdef readonly bint _enabled, _cache_enabled
@@ -236,7 +236,7 @@ def _context(cls, *args):
 
 
 cdef int leave() except -1:
-    """Counts a context less; behind the outermost, casts are forgotten."""
+    """Leaves one context; after the outermost one the casts are forgotten."""
     pt_tls.autocast_depth -= 1
     if pt_tls.autocast_depth == 0:
         clear_cache()
@@ -260,7 +260,7 @@ cdef int set_whole(tuple state) except -1:
 
 @cython.binding(False)                  # so that methods check their self
 cdef class same_autocast(Mode):
-    """A context in which autocast is as it was when this was made: of another thread, or of an earlier time."""
+    """A context that restores the autocast state at its creation: of another thread, or of an earlier time."""
     cdef tuple state
 
     def __init__(self):
@@ -281,7 +281,7 @@ cdef class same_autocast(Mode):
 
 
 def increment_nesting():
-    """Enters a context; returns how many there are."""
+    """Enters a context; returns how many are entered."""
     pt_tls.autocast_depth += 1
     return pt_tls.autocast_depth
 

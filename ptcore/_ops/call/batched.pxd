@@ -1,4 +1,4 @@
-# What the stand-ins of a batch carry. See batched.pyx.
+# The payloads of batched stand-ins. See batched.pyx.
 from ptcore._interpret cimport Interpreter, Payload
 from ptcore._tensor cimport Tensor
 

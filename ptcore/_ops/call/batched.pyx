@@ -1,8 +1,8 @@
-"""Batched calls without Python in between: what most ops of a batch are.
+"""Batched calls in C, without Python code: most ops of a batch run here.
 
-``Batching`` answers calls of which nothing is batched, and those whose row's batch word is "broadcast", "shift",
-"sizes" or "whole" and whose arguments are plain; all else is left to ``call`` of its subclass and to ``batching.py``,
-which says what every word means.
+``Batching`` answers calls without batched arguments, and calls of rows with the batch word "broadcast", "shift",
+"sizes" or "whole" if their arguments are plain. All other calls go to ``call`` of its subclass and to ``batching.py``,
+which explains each word.
 """
 cimport cython
 from cpython.sequence cimport PySequence_Fast_ITEMS
@@ -65,7 +65,7 @@ cdef class Batched(Payload):
         return sample_of(self.tensor.detach(), self.owner)
 
     def made_like(self, Tensor x not None):
-        """What was made after the pattern of a sample: one for each, so that samples may be written to it."""
+        """A copy of x, made after the pattern of a sample, for each sample: samples may be written to it."""
         cdef Tensor stack
         if batched_in(x, self.owner) is not None:
             return x
@@ -73,14 +73,14 @@ cdef class Batched(Payload):
         return sample_of(made_as(self.tensor, stack), self.owner).requires_grad_(x.requires_grad)
 
     def landed(self):
-        """What a leaf that all samples share gets of a gradient: nothing is said about which one."""
+        """Raises: the gradient of a leaf that all samples share would have a value for each sample."""
         raise RuntimeError("backward: the gradient of a tensor that all samples share has a value for each of them; "
                            "inside vmap gradients are taken by func.grad or func.vjp" + here())
 
 
 @cython.binding(False)                  # so that methods check their self
 cdef class Shared(Payload):
-    """What a stand-in carries for a tensor that is the same for all samples."""
+    """The payload of a tensor that is the same for all samples."""
     known = True
 
     def __init__(self, Tensor tensor not None, Interpreter owner=None):
@@ -100,12 +100,12 @@ cdef class Shared(Payload):
 
 
 cpdef Tensor made_as(Tensor like, Tensor x):
-    """x as what is made after the pattern of a tensor: a stand-in where that is one."""
+    """x, made after the pattern of ``like``: a stand-in if ``like`` is one."""
     return <Tensor?>(<TensorExtras>like.extras).payload.made_like(x) if like.flags & PT_INTERPOSED else x
 
 
 cdef Batched batched_in(object x, Interpreter owner):
-    """What a stand-in of an interpreter carries if that is batched."""
+    """The Batched payload of x if x is a stand-in of the interpreter; else None."""
     cdef Payload payload
     if not isinstance(x, Tensor) or not (<Tensor>x).flags & PT_INTERPOSED:
         return None
@@ -181,12 +181,12 @@ cdef class Batching(CompiledInterpreter):
             return None
         try:
             result = run_by_id(op, tuple(given))
-        except (RuntimeError, TypeError, ValueError, IndexError):       # the general rules raise that of one sample
+        except (RuntimeError, TypeError, ValueError, IndexError):       # the general rules raise it for one sample
             return None
         return samples_of(result, self)
 
     cdef list carried(self, args, bint *batched, bint *shared):
-        """Arguments with what they carry in the place of stand-ins: a ``Batched``, or the tensor that samples share."""
+        """The arguments with stand-ins replaced by their data: a ``Batched``, or the tensor that all samples share."""
         cdef list found = list(args)
         cdef Payload payload
         cdef Py_ssize_t k
@@ -210,8 +210,8 @@ cdef class Batching(CompiledInterpreter):
         return found
 
     cdef object broadcast(self, int op, list given, tuple args, bint inplace):
-        """Samples are aligned from the right, with their hidden dim in front. (A sample without dims gives way in
-        promotion, which its stack would not: dtypes must be equal then.)"""
+        """Aligns samples from the right, with the hidden dim in front. A 0-d sample gives way in promotion, but its
+        stack would not: with a 0-d sample all dtypes must be equal."""
         cdef Tensor t
         cdef int k, rank, most = 0, dt = -1
         cdef bint mixed = False, flat = False
@@ -245,7 +245,7 @@ cdef class Batching(CompiledInterpreter):
 
 
 cdef bint is_common(int op, tuple args) noexcept:
-    """Whether a call is one of a row that has a kernel or a view, with all arguments, and draws nothing."""
+    """Whether the row has a kernel or a view and draws no random numbers, and the call has all arguments."""
     cdef pt_opinfo *o = info(op)
     return o.kind != PT_COMPOSITE and not o.random and <size_t>len(args) == strlen(o.letters)
 
@@ -265,8 +265,8 @@ cdef Tensor aligned(Tensor stack, int ndim):
 
 
 cdef bint shift(int op, list given) except -1:
-    """Puts stacks in the place of samples, and moves every dim that is named by one. False where no dim is named (an op
-    of matrices would take a stack of vectors for one), a tensor has no hidden dim, samples differ in their number of
+    """Replaces samples by stacks and moves each argument that names a dim by one. False if no dim is named (an op of
+    matrices would take a stack of vectors for a matrix), a tensor has no hidden dim, samples differ in their number of
     dims, or an argument is not plain."""
     cdef const char *letters = info(op).letters
     cdef int k, rank = -1
@@ -307,7 +307,7 @@ cdef bint shift(int op, list given) except -1:
 
 
 cdef bint stacked(object x, int *rank) noexcept:
-    """Whether x is batched, with samples of as many dims as those before."""
+    """Whether x is batched, with as many dims a sample as the arguments before."""
     if type(x) is not Batched or (rank[0] >= 0 and (<Batched>x).tensor.rank != rank[0] + 1):
         return False
     rank[0] = (<Batched>x).tensor.rank - 1
@@ -315,8 +315,8 @@ cdef bint stacked(object x, int *rank) noexcept:
 
 
 cdef bint resize(int op, list given) except -1:
-    """The stack, and the shape behind the hidden dim. False where the shape is not one of plain sizes, or a size is to
-    be worked out."""
+    """Replaces a sample by its stack, and its shape by the stack's shape. False if the shape is not made of plain
+    sizes, or a size is to be derived (-1)."""
     cdef Tensor stack
     cdef tuple shape
     if type(given[0]) is not Batched or not isinstance(given[1], tuple):
@@ -335,7 +335,7 @@ cdef bint resize(int op, list given) except -1:
 
 
 cdef bint whole(list given) except -1:
-    """The stack in place of the first argument, the only one that is batched."""
+    """Replaces the first argument by its stack. False if it is not batched or another argument is."""
     cdef int k
     if type(given[0]) is not Batched:
         return False
@@ -369,8 +369,8 @@ cdef object run_by_id(int op, tuple args):
 
 
 def run_op(op, tuple args):
-    """Calls an op, given by its id or its name, on arguments in the order of its row; NotImplemented for composites,
-    which have functions."""
+    """Calls an op, given by its id or its name, on arguments in the order of its row. NotImplemented for composites:
+    they have functions."""
     cdef int number = op if type(op) is int else op_id(op)
     if info(number).kind == PT_COMPOSITE or <size_t>len(args) != strlen(info(number).letters):
         return NotImplemented

@@ -1,4 +1,4 @@
-# Call: what the steps of one call share. It lives on the C stack of `call` in run.pyx or of
+# Call: the data that the steps of one call share. It lives on the C stack of `call` in run.pyx or of
 # `elementwise` in elementwise.pyx.
 from cpython.object cimport PyObject
 
@@ -7,7 +7,7 @@ from ptcore._dtype cimport REAL_OF
 from ptcore._ops.table.ids cimport *
 
 cdef enum:
-    INLINE_TENSORS = 8          # more of them, and more ints, lie in `room`
+    INLINE_TENSORS = 8          # a call with more tensors, or more ints, keeps them in `room`
     INLINE_INTS = 128
     MAX_ARGS = 20
     MAX_OUTS = 8
@@ -25,37 +25,37 @@ cdef struct Call:
     PyObject **args             # in the order of the row; borrowed
     PyObject *lead              # the first tensor
     uint32_t key                # flags of all tensors and of the thread
-    bint taken                  # an interpreter has run it: symbolic numbers count by their hints and are kept
-    bint normal                 # the arguments are of plain types (`plain_arguments`), not the user's own
+    bint taken                  # an interpreter has run the call: symbolic numbers count by their hints and are kept
+    bint normal                 # the arguments are of plain types (`plain_arguments`), not as the user gave them
     int nin, nparams, nout
-    int dt                      # of the tensors that promote; -1: there are none
+    int dt                      # of the tensors that promote; -1: no tensor does
     int column, number          # the device of the outputs
     uint64_t dims               # a bit for each dim that a parameter names
     bint keepdim
     void *room
     pt_view *inputs
     PyObject **tensors          # borrowed; NULL: absent
-    uint8_t *argument           # which tensor argument each is of, or NO_ARGUMENT
-    int64_t *ints               # what parameters of several ints point to
+    uint8_t *argument           # which tensor argument each tensor belongs to, or NO_ARGUMENT
+    int64_t *ints               # the ints of parameters with several of them
     int nints
     int onto                    # the output goes to another device: a copy in place of a kernel
-    (PyObject *)[20] plain      # the other arguments; NULL: a dim or dims, in params
+    (PyObject *)[20] plain      # the other arguments; NULL: a dim or dims, kept in params
     pt_param[20] params
     pt_view[8] inline_inputs
     (PyObject *)[8] inline_tensors
     uint8_t[8] inline_argument
     int64_t[128] inline_ints
     Out[8] outs
-    PyObject *written           # in place: the tensor written to, and what it was if the rule needs that; or NULL
+    PyObject *written           # in place: the tensor written to; and its old value if the rule needs it, or NULL
     PyObject *before
     # of elementwise calls
     int compute                 # the dtype that the loops compute in
     (PyObject *)[5] operands    # tensors and numbers; borrowed
-    PyObject *made              # a list of what the call has made and borrows, or NULL; whoever began the call drops it
+    PyObject *made              # made by the call and borrowed: a list or NULL; freed by whoever began the call
 
 
 cdef inline void begin(Call *c, int op, PyObject **args, int n) noexcept:
-    """A call of which nothing is read."""
+    """A call before anything of it is read."""
     c.op, c.n, c.o, c.args = op, n, info(op), args
     c.normal = c.taken = False
     c.room = NULL
@@ -65,7 +65,7 @@ cdef inline void begin(Call *c, int op, PyObject **args, int n) noexcept:
 
 
 cdef inline int out_dtype(int op, int dt) noexcept:
-    """The result dtype of an elementwise loop of dtype dt."""
+    """The result dtype of an elementwise loop that computes in dtype dt."""
     cdef int rule = info(op).out
     if rule == PT_OUT_SAME:
         return dt

@@ -55,7 +55,7 @@ cdef int OP_CLONE = op_id("clone")
 # -- plain operands ------------------------------------------------------------------------------
 
 cdef inline bint plain_number(object value, int dt, char *buffer) noexcept:
-    """Stores a Python int or float as float32/64 or int64/32; False if that takes the long way."""
+    """Stores a Python int or float as float32/64 or int64/32; False if it needs the general path."""
     cdef double d
     cdef int64_t i
     cdef int overflow = 0
@@ -127,7 +127,7 @@ cdef object binary(int op, object x, object y):
     cdef char *number = <char *>number_store
     cdef uint32_t key
     if info(op).integers and not (isinstance(x, Tensor) and CATEGORY[(<Tensor>x).dt] >= 2):
-        return any_binary(op, x, y)         # which looks at the values of integers
+        return any_binary(op, x, y)         # it looks at the values of integers
     if isinstance(x, Tensor):
         a = <Tensor>x
         if isinstance(y, Tensor):
@@ -204,7 +204,7 @@ cdef Tensor binary_rows(int op, Tensor a, Tensor b, const pt_elementwise *entry,
 
 
 cdef object operator(int op, object x, object y):
-    """binary() for Python's operators: NotImplemented for what no tensor op takes."""
+    """binary() for Python's operators: NotImplemented for types that no tensor op takes."""
     if not (isinstance(x, Tensor) and isinstance(y, Tensor)):
         if not (operand_ok(x) and operand_ok(y)) or is_foreign(x) or is_foreign(y):
             return NotImplemented
@@ -212,8 +212,8 @@ cdef object operator(int op, object x, object y):
 
 
 cdef bint has_own_ufuncs(object x):
-    """Whether x computes NumPy's ufuncs itself, as a column of pandas or an array of xarray: operators give way to its
-    own, as NumPy's do."""
+    """Whether x handles NumPy's ufuncs itself, like a pandas column or an xarray array. Operators then defer to x's
+    own, as NumPy's operators do."""
     cdef object own = getattr(type(x), "__array_ufunc__", x)
     if own is x:
         return False
@@ -308,7 +308,7 @@ cdef object recorded(int op, PyObject **args, int n, object out):
 
 
 cdef inline int out_rule(Call *c, Tensor out) noexcept:
-    """A real part of complex numbers may be cast, to real numbers or their own dtype, where other results may not."""
+    """A real part of complex numbers may be cast to real numbers or to the complex dtype; other results may not."""
     if c.o.out == PT_OUT_REAL and CATEGORY[c.compute] == 3 and (CATEGORY[out.dt] == 2 or out.dt == c.compute):
         return PT_OUT_CAST
     return c.o.out_rule
@@ -348,8 +348,8 @@ cdef object complete(Call *c, object out):
 
 
 cdef Tensor result_for(Call *c):
-    """Uninitialised output: in the operands' common dense layout if they share one, else with the dims in the order in
-    which they follow each other in the first operand that tells them apart."""
+    """Uninitialised output, in the common dense layout of the operands if they share one. Else the dims are ordered as
+    in the first operand with strides that distinguish them."""
     cdef Out *o = &c.outs[0]
     cdef Tensor t, r, first = None
     cdef int64_t[64] strides
@@ -397,7 +397,7 @@ cdef int ordered_strides(Call *c, int64_t *out) noexcept:
 
 
 cdef int run_loops(Call *c, Tensor r) except -1:
-    """Fills r (of the first output's sizes, of any strides and dtype) from the operands."""
+    """Fills r (with the first output's sizes, any strides and any dtype) from the operands."""
     cdef Out *o = &c.outs[0]
     cdef pt_view[5] views
     cdef pt_view out
@@ -423,7 +423,7 @@ cdef int run_loops(Call *c, Tensor r) except -1:
                                  else t.dims[t.rank + j - shift])
             views[i].data = address(t)
             views[i].dtype = t.dt
-            views[i].device = t.storage.device      # 0 beside another device: one host element
+            views[i].device = t.storage.device      # 0 beside another device: one element in host memory
         else:
             for j in range(o.ndim):
                 strides[i][j] = 0
@@ -466,7 +466,7 @@ cdef int run_loops(Call *c, Tensor r) except -1:
 # -- out= and in place -----------------------------------------------------------------------------
 
 cdef bint can_hold(Call *c, Tensor out) except -1:
-    """Whether the loops may write to out= itself; what is refused is left to ``write_out``."""
+    """Whether the loops may write to out= itself. ``write_out`` handles, or refuses, other cases."""
     if c.outs[0].dt != out.dt and (c.o.out_rule or CATEGORY[c.outs[0].dt] > CATEGORY[out.dt]):
         return False
     return (not repeats_itself(out) and not overlaps_another(c, out)
@@ -514,7 +514,7 @@ cdef object elementwise_inplace(int op, PyObject **args, int n):
 
 
 cdef bint becomes_stand_in(PyObject **args, int n) except -1:
-    """A plain tensor that a stand-in is about to be written to: the interpreter may make it one as well."""
+    """A stand-in is about to be written to a plain tensor: the interpreter may turn the tensor into a stand-in."""
     cdef list stack = interpreter_stack()
     cdef Interpreter top
     cdef int k
@@ -528,7 +528,7 @@ cdef bint becomes_stand_in(PyObject **args, int n) except -1:
 
 
 cdef bint is_history_apart(Tensor x, uint32_t key):
-    """Whether a write to a stand-in may be recorded: checks come before the offer, and the history after it."""
+    """Whether a write to a stand-in may be recorded. It is checked before the offer and recorded after it."""
     return (x.flags & PT_INTERPOSED and key & (PT_REQUIRES_GRAD | PT_VIEW) and pt_tls.grad_enabled
             and not key & (PT_SUBCLASS | PT_MODE_FUNCTION) and is_of_top(x))
 
@@ -547,7 +547,7 @@ cdef object complete_inplace(Call *c, Tensor x):
     read_operands(c)
     if not c.taken and (c.column != x.storage.device
                         or (c.column != DEVICE_CPU and c.number != x.storage.device_index)):
-        from ptcore._errors import DeviceError      # a scalar on the CPU, which would take the operands' device
+        from ptcore._errors import DeviceError      # a scalar on the CPU would take the operands' device
         raise DeviceError(f"{o.name.decode()}_: the tensor written to is on {x.device}, and other operands on "
                           f"{device_of(c.column, c.number)}")
     if result.ndim != x.rank or not same_sizes(x.rank, result.sizes, x.dims):
@@ -577,7 +577,7 @@ cdef object complete_inplace(Call *c, Tensor x):
             # The rule needs x as it was: keep a copy with x's place in the graph.
             before = old_value(x)
     if x.flags & PT_INTERPOSED:
-        if recording:                   # with the histories of before: the write is counted where it is done, below
+        if recording:                   # links the old histories: the write is counted where it is done, below
             n = node_of_write(c, x, before)
             recording = False
         if interpret(c.op, c.args, c.n, None, PT_VARIANT_INPLACE) is NotImplemented:
@@ -597,13 +597,13 @@ cdef object complete_inplace(Call *c, Tensor x):
 
 
 cdef Node node_of_write(Call *c, Tensor x, object before):
-    """The node of a write to x, whose first edge leads to x's history of before."""
+    """The node of a write to x. Its first edge leads to the history that x had before."""
     cdef Node n = None
     c.written, c.before = <PyObject *>x, <PyObject *>before
     if c.o.differentiable:
         n = node_of(c, &c.written)
     if n is None and needs_grad(x):
-        # What was written depends on nothing; the old history gets zeros.
+        # The written value depends on no input; the old history gets zeros.
         n = new_node(OP_ASSIGN, 2)
         link(n, 0, x)
     return n
@@ -619,7 +619,7 @@ cdef bint is_plain_copy(Call *c, Tensor x) noexcept:
 
 
 cdef int check_operands_saved(Call *c) except -1:
-    """Refuses an inference tensor that the rule would save, before anything is written."""
+    """Raises for an inference tensor that the rule would save, before anything is written."""
     cdef pt_opinfo *o = c.o
     cdef uint32_t need = 0
     cdef int i, k
@@ -641,7 +641,7 @@ cdef bint uses_first(pt_opinfo *o) noexcept:
 
 
 cdef Tensor old_value(Tensor x):
-    """A copy of x that stands where x stood in the graph."""
+    """A copy of x that takes the place of x in the graph."""
     cdef Tensor c
     if x.flags & PT_INTERPOSED:
         c = <Tensor>FUNCTIONS[OP_CLONE](alias(x))
@@ -655,15 +655,15 @@ cdef Tensor old_value(Tensor x):
 
 
 cdef object unwritten(object x, tuple args):
-    """x as the argument of a call whose result is written over it: a copy in its place of the graph where what is
-    recorded may keep it."""
+    """x as the argument of a call with a result that is written over x. Where the recorded node may keep it, a copy
+    that takes the place of x in the graph."""
     if isinstance(x, Tensor) and pt_tls.grad_enabled and args_need_grad(args):
         return old_value(<Tensor>x)
     return x
 
 
 cdef object overwrite(Tensor x, object value, const char *name):
-    """``x.copy_(value)`` for a value that was computed from x, whose history holds x's."""
+    """``x.copy_(value)`` for a value that was computed from x: the history of the value contains that of x."""
     if isinstance(value, Tensor) and CATEGORY[(<Tensor>value).dt] > CATEGORY[x.dt]:
         raise RuntimeError(f"{name.decode()}_: result type {dtype_of((<Tensor>value).dt).name} can't be "
                            f"cast to the desired output type {dtype_of(x.dt).name}")

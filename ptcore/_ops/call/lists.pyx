@@ -1,4 +1,4 @@
-"""Parameters of several ints, and words: how ``read`` takes them when they are plain."""
+"""Parameters of several ints, and of words: how ``read`` takes plain ones."""
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 
@@ -36,23 +36,23 @@ cdef bint read_ints(Call *c, pt_param *p, object x, char letter) noexcept:
     return True
 
 
-cdef (PyObject *)[4096] _words      # of each op: what its arguments may be, where they are words
+cdef (PyObject *)[4096] _words      # by op: the allowed words of its arguments
 
 
 cdef tuple choices_of(int op, int k):
-    """The words that the argument at position k of an op may be."""
+    """The words that are allowed for the argument at position k of an op."""
     cdef tuple words
     if _words[op] == NULL:
         from ptcore._ops import row
         words = tuple([a.choices for a in row(info(op).row.decode()).args])
-        if _words[op] == NULL:          # the import may have let another thread come here
+        if _words[op] == NULL:          # another thread may have filled it during the import
             Py_INCREF(words)
             _words[op] = <PyObject *>words
     return <tuple>(<tuple>_words[op])[k]
 
 
 cdef bint read_word(Call *c, pt_param *p, object x, int k) noexcept:
-    """One of the words, which kernels get as its index. Not at the op's first call, as no Python code may run here."""
+    """Reads a word; kernels get its index. False at the op's first call, as no Python code may run here."""
     cdef PyObject *names
     cdef Py_ssize_t i
     if type(x) is not str or _words[c.op] == NULL:

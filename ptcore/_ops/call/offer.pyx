@@ -1,5 +1,5 @@
-"""Offering: before an op runs, autocast casts its arguments, and __torch_function__ of their classes or the interpreter
-stack may take it.
+"""Offering: before an op runs, autocast casts its arguments, and ``__torch_function__`` of their classes or the
+interpreter stack may take the call.
 
 Every kind of op comes through ``offer``: by id, with its arguments in the order of its row.
 """
@@ -29,12 +29,12 @@ cdef str TORCH_FUNCTION = "__torch_function__"
 
 
 cdef bint is_foreign(object x):
-    """Whether an argument that is no tensor has a ``__torch_function__``, which is to be asked instead."""
+    """Whether an argument is not a tensor but has a ``__torch_function__``, which must be asked instead."""
     return not isinstance(x, Tensor) and _PyType_Lookup(Py_TYPE(x), TORCH_FUNCTION) != NULL
 
 
 cdef uint32_t flags_of(object x):
-    """The flags of a tensor, or of all in a list; PT_FOREIGN where a value asks for the call itself."""
+    """The flags of a tensor, or of all tensors in a list; PT_FOREIGN if a value has its own ``__torch_function__``."""
     cdef uint32_t key = 0
     if isinstance(x, Tensor):
         return (<Tensor>x).flags
@@ -63,19 +63,19 @@ cdef uint32_t flags_of_all(PyObject **args, int n):
 
 
 cdef bint asks(uint32_t key) noexcept:
-    """Whether anybody is to be asked."""
+    """Whether ``__torch_function__`` or an interpreter must be asked."""
     return (key & (PT_MODE_FUNCTION | PT_INTERPOSED)) != 0 or (
         (key & PT_SUBCLASS) != 0 and not pt_tls.torch_function_off)
 
 
 cdef object offer(int op, PyObject **given, int n, uint32_t key, object out, int variant):
-    """Offers a call, of whose arguments and thread ``key`` has the flags, to __torch_function__ and to the interpreter
-    stack.
+    """Offers a call to __torch_function__ and to the interpreter stack; ``key`` has the flags of its arguments and of
+    the thread.
 
-    Returns NotImplemented when nobody takes it, and dispatch goes on.
+    Returns NotImplemented if nothing takes the call; dispatch then goes on.
     """
     cdef tuple args
-    if key & PT_FOREIGN:                # whoever was called gives the call to it: see handed_over in op_function.cpp
+    if key & PT_FOREIGN:                # the caller hands the call to it: see handed_over in op_function.cpp
         raise TypeError(f"{info(op).name.decode()}: __torch_function__ of an argument is to be asked")
     if not asks(key):
         if key & PT_LAYOUT and info(op).sparse == NULL:
@@ -96,10 +96,10 @@ cdef object offer(int op, PyObject **given, int n, uint32_t key, object out, int
 
 
 cdef object before_call(runner again, int op, PyObject **args, int n, uint32_t key, object out):
-    """What comes before a call whose arguments and thread have the flags ``key``: autocast casts and calls the op
-    ``again``, or whoever is asked takes it, and what stand-ins have come of it is recorded.
+    """The steps before a call with arguments and a thread of flags ``key``: autocast casts and calls the op with
+    ``again``, or the call is offered and a result of stand-ins is recorded.
 
-    Returns NotImplemented where dispatch goes on with the call.
+    Returns NotImplemented if dispatch goes on with the call.
     """
     cdef tuple held
     if casts(info(op), key) and out is None:
@@ -122,7 +122,7 @@ cdef object interpret(int op, PyObject **given, int n, object out, int variant):
 
 
 cdef bint is_of_top(Tensor x):
-    """Whether a stand-in is one of the innermost interpreter, where its history is recorded; others hand it down."""
+    """Whether a stand-in belongs to the innermost interpreter, which records its history; others pass it on."""
     cdef list stack = interpreter_stack()
     if not stack:
         return True
@@ -131,10 +131,10 @@ cdef bint is_of_top(Tensor x):
 
 
 cdef bint wants_node(object result, uint32_t key) except -1:
-    """Whether what an interpreter gave for a call, of whose arguments ``key`` has the flags, gets a history of its own.
+    """Whether an interpreter's result gets a node. ``key`` has the flags of the call's arguments.
 
-    A stand-in's history is apart from that of the value it stands for: it is the one that a transformation inside
-    sees. What an interpreter made of smaller ops has its history from them, and no stand-in has none of its own.
+    The history of a stand-in is separate from the history of its value: the transformation inside sees it. No node is
+    made if the result has a history already, from smaller ops, or if it contains no stand-in.
     """
     cdef bint found = False
     if not pt_tls.grad_enabled or not key & (PT_REQUIRES_GRAD | PT_VIEW):
@@ -149,8 +149,8 @@ cdef bint wants_node(object result, uint32_t key) except -1:
 cdef object _interpret(int op, tuple args, object out, int variant):
     """Hands the call to the innermost interpreter, which runs with itself taken off.
 
-    Where it returns NotImplemented the op goes on with the interpreter in its place: a composite
-    is then offered as the ops that it calls."""
+    Where it returns NotImplemented the op goes on with the interpreter on the stack again: the ops that
+    a composite calls are then offered."""
     cdef list stack = interpreter_stack()
     if not stack:
         raise RuntimeError(f"{info(op).name.decode()}: an argument belongs to a transformation that "
@@ -166,7 +166,7 @@ cdef object _interpret(int op, tuple args, object out, int variant):
 
 
 cdef object _by_mode(int op, tuple args, object out, int variant):
-    """What the innermost TorchFunctionMode makes of a call, which runs with that mode taken off."""
+    """The result of the innermost TorchFunctionMode for a call. It runs with that mode taken off."""
     func = INPLACE_FUNCTIONS[op] if variant == PT_VARIANT_INPLACE else FUNCTIONS[op]
     if func is None:
         return NotImplemented
@@ -235,17 +235,17 @@ cdef object ask_about(object function, PyObject **args, Py_ssize_t n, PyObject *
     return ask(function, given, named)
 
 
-Overridable = type(pt_overridable_new(len, 0))       # of the public functions that are no rows
+Overridable = type(pt_overridable_new(len, 0))       # for the public functions that are no rows
 
 
 def overridable(function):
-    """Decorator of a public function that is no row: modes, and arguments that have a ``__torch_function__``, get its
-    calls as a whole, as they get those of rows."""
+    """Decorator of a public function that is no row: modes, and arguments with a ``__torch_function__``, get its calls
+    as a whole, as for rows."""
     return pt_overridable_new(function, 0)
 
 
 def seen_by_modes(function):
-    """Decorator of a public function that makes tensors of what is none: modes get its calls as a whole."""
+    """Decorator of a public function that makes tensors from other data: modes get its calls as a whole."""
     return pt_overridable_new(function, 1)
 
 

@@ -1,4 +1,4 @@
-"""Reading: the operands of an elementwise call, the dtype that its loops compute in, and the sizes of its result.
+"""Reading: the operands of an elementwise call, the dtype that its loops compute in, and the result's sizes.
 
 An operand is a tensor or a number. Tensors with dims, 0-d tensors and numbers are three classes of PyTorch's
 promotion: one of a later class changes the dtype only where it is of a higher category. A tensor of the array API's
@@ -28,7 +28,7 @@ cdef int OP_POW = op_id("pow"), OP_OR = op_id("bitwise_or")
 
 
 cdef object scalar_of(object x):
-    """A NumPy scalar as the Python number it weighs as; a symbolic number as a number, which is a guard."""
+    """A NumPy scalar as the Python number that it promotes as; a symbolic number as a number, which is a guard."""
     if is_symbolic_number(x):
         return x.guard()
     if type(x).__module__ == "numpy" and getattr(x, "ndim", 1) == 0 and hasattr(x, "item"):
@@ -49,7 +49,7 @@ cdef int scalar_dt(object x, const char *op) except -1:
 
 
 cdef int combine(int high, int low) except -2:
-    """PyTorch's combination of two priority classes of operands (-1: none in the class)."""
+    """Combines the dtypes of two priority classes of operands as PyTorch does (-1: the class is empty)."""
     if high < 0:
         return low
     if low < 0 or CATEGORY[high] == 3:
@@ -102,7 +102,7 @@ def promoted(tuple operands):
 
 
 cdef PyObject *keep(Call *c, object x) except NULL:
-    """A reference to x that lasts as long as the call."""
+    """A reference to x that the call keeps until it ends."""
     cdef list made
     if c.made == NULL:
         made = []
@@ -176,7 +176,7 @@ cdef int read_operands(Call *c) except -1:
     if not o.types & (1 << c.compute):
         if c.op != OP_POW or c.compute != PT_BOOL or c.tensors[0] == NULL or c.tensors[1] != NULL:
             raise unsupported(c)
-        # A bool tensor to the power of True is itself, to that of False it is True.
+        # A bool tensor to the power of True is the tensor itself, to the power of False it is True.
         x = bool(not <object>c.operands[1])
         c.operands[1] = keep(c, x)
         c.op, c.o = OP_OR, info(OP_OR)
@@ -200,7 +200,7 @@ cdef int check_condition(Call *c) except -1:
 
 
 cdef int check_numbers(Call *c) except -1:
-    """A number that may become an element must be one of the dtype's; in arithmetic an int wraps."""
+    """A number that may become an element must fit the dtype; in arithmetic an int wraps."""
     cdef bint selects = c.o.selects and not (
         c.o.promote == PT_PROMOTE_WHERE and ITEMSIZE[c.compute] == 2 and CATEGORY[c.compute] == 2)
     cdef int i
@@ -225,7 +225,7 @@ cdef int check_numbers(Call *c) except -1:
 
 
 cdef int check_int(object x, int dt, const char *op) except -1:
-    """An int must be one of 64 bits."""
+    """Raises if an int does not fit in 64 bits."""
     if not -0x8000000000000000 <= x < (
             0x10000000000000000 if dt == PT_UINT64 or CATEGORY[dt] >= 2 else 0x8000000000000000):
         raise OverflowError(f"{op.decode()}: operands must be 64-bit integers beside "
@@ -234,8 +234,8 @@ cdef int check_int(object x, int dt, const char *op) except -1:
 
 
 cdef object fitting(object x, int dt, const char *op):
-    """A number that is to become an element of a dtype, whose range it must not exceed; what is
-    no number is given back."""
+    """A number that is to become an element of a dtype; raises if it exceeds the range. Other values
+    are returned as they are."""
     cdef double largest
     cdef int category = CATEGORY[dt]
     if type(x) is float and dt == PT_FLOAT32 and -3.4028234663852886e38 <= <double>x <= 3.4028234663852886e38:
@@ -264,7 +264,7 @@ cdef object fitting(object x, int dt, const char *op):
 
 
 cdef bint exceeds(object x, double largest):
-    """Whether a finite number is beyond the largest."""
+    """Whether a finite number exceeds ``largest``."""
     return largest < abs(x) != INFINITY
 
 
@@ -307,8 +307,8 @@ cdef object shape_mismatch(Call *c):
 
 
 cdef int check_integers(Call *c) except -1:
-    """Integer division by zero and negative integer powers are errors, as in PyTorch; on a device, where asking for the
-    divisors' values would wait, the quotient by zero is 0."""
+    """Integer division by zero and negative integer powers are errors, as in PyTorch. On a device, where reading the
+    divisors would wait for the device, the quotient by zero is 0."""
     if CATEGORY[c.compute] >= 2 or c.column == DEVICE_META:
         return 0
     x = <object>c.operands[c.nin - 1]

@@ -1,7 +1,7 @@
 """Reading: the bound arguments of a structured call become views and parameters.
 
-``read`` takes arguments that are plain already: tensors of one dtype on one device, numbers and dims of the exact
-types. For others ``plain_arguments`` makes such, once, and they are read again.
+``read`` takes only arguments that are plain: tensors of one dtype on one device, numbers and dims of the exact
+types. For other calls ``plain_arguments`` makes plain arguments, once, and these are read again.
 """
 from cpython.mem cimport PyMem_Malloc
 from cpython.object cimport PyObject
@@ -27,7 +27,7 @@ cdef extern from "Python.h":
 cdef enum:
     SLOW_ON_ANY_DEVICE = PT_SLOW & ~PT_NON_CPU
 
-cdef Tensor (*_cast)(Tensor x, int dt)       # in run.pyx, which reads by this module
+cdef Tensor (*_cast)(Tensor x, int dt)       # set by run.pyx, which imports this module
 
 
 cdef void set_cast(Tensor (*f)(Tensor x, int dt)) noexcept:
@@ -90,12 +90,12 @@ cdef inline void add_tensor(Call *c, Tensor t, int argument) noexcept:
 
 
 cdef inline bint becomes_index(pt_opinfo *o, Tensor t) noexcept:
-    """Whether positions along a dim are taken as int64: those of int32, and integers of which there are none."""
+    """Whether positions along a dim are cast to int64: int32 positions, and integer tensors without elements."""
     return o.positions and (t.dt == PT_INT32 or (t.count == 0 and CATEGORY[t.dt] == 1))
 
 
 cdef inline bint read_operand(Call *c, object x, char letter, int argument, PyObject **lead) noexcept:
-    """A tensor, or None where that may stand. False: it is not plain yet."""
+    """A tensor, or None where None is allowed. False: it is not plain yet."""
     cdef Tensor t
     if c.room == NULL and c.nin == INLINE_TENSORS:
         return False
@@ -144,7 +144,7 @@ cdef inline bint read_operands(Call *c, object x, int argument, PyObject **lead)
 
 
 cdef int read_normal(Call *c, pt_param *p, object x, char letter, int k) except -1:
-    """A parameter of arguments that were made plain. 0: it was one of tensors, which are no parameter."""
+    """A parameter from arguments that are plain already. 0: a list of tensors, which is not a parameter."""
     cdef int j
     if letter == PT_ARG_OBJ and isinstance(x, tuple) and x and isinstance(x[0], Tensor):
         for item in <tuple>x:
@@ -210,7 +210,7 @@ cdef inline bint read_param(Call *c, pt_param *p, object x, char letter, int k, 
 
 
 cdef int read(Call *c) except -1:
-    """1: everything is read. 0: an argument is not plain yet, or the call is not (see ``plain``)."""
+    """1: everything is read. 0: an argument is not plain yet, or the call as a whole is not (see ``plain``)."""
     cdef const char *letters = c.o.letters
     cdef pt_param *p
     cdef PyObject *lead = NULL
@@ -253,7 +253,7 @@ cdef int read(Call *c) except -1:
 
 
 cdef bint is_cast(Call *c) noexcept:
-    """Whether autocast would leave all arguments as they are: most are cast where they were made."""
+    """Whether autocast would leave all arguments as they are: most were cast when they were made."""
     cdef int rule = c.o.autocast[c.column != DEVICE_CPU], k, dt
     if not pt_tls.autocast >> c.column & 1 or rule == PT_AUTOCAST_NONE:
         return True
@@ -267,7 +267,7 @@ cdef bint is_cast(Call *c) noexcept:
 
 
 cdef bint plain(Call *c) noexcept:
-    """Whether nobody is to be asked, nothing to be promoted, and all tensors are on one device."""
+    """Whether the call is not offered, nothing is promoted, and all tensors are on one device."""
     cdef int k
     cdef uint32_t slow = c.key & c.o.slow & SLOW_ON_ANY_DEVICE
     if c.lead == NULL:
@@ -287,7 +287,7 @@ cdef bint plain(Call *c) noexcept:
 
 
 cdef bint read_dims(Call *c, pt_param *p, object x, int rank) noexcept:
-    """One dim, several, or all."""
+    """One dim, several dims, or all."""
     cdef int64_t *dims = c.ints + c.nints
     cdef int j, n = 0
     if rank + c.nints > INLINE_INTS:
@@ -320,7 +320,7 @@ cdef bint read_dims(Call *c, pt_param *p, object x, int rank) noexcept:
 # -- what is not plain ---------------------------------------------------------------------------
 
 cdef tuple read_plain(Call *c, uint32_t key):
-    """Makes the arguments plain and reads them. The call borrows from the tuple that is returned; whoever began the
+    """Makes the arguments plain and reads them. The call borrows from the returned tuple; whoever began the
     call frees ``c.room``."""
     cdef tuple args = plain_arguments(c, tuple([<object>c.args[k] for k in range(c.n)]), key)
     c.args = PySequence_Fast_ITEMS(args)
@@ -344,7 +344,7 @@ cdef tuple plain_arguments(Call *c, tuple args, uint32_t key):
 
 
 cdef Tensor as_tensor_like(object value, Tensor like):
-    """A Tensor from a number, ndarray or sequence given where a tensor stands."""
+    """A Tensor from a number, ndarray or sequence in the place of a tensor."""
     if isinstance(value, Tensor):
         return <Tensor>value
     return <Tensor>table.convert(value, like)
@@ -397,7 +397,7 @@ cdef tuple normalised(int op, tuple args, PyObject **first, bint taken):
                 from ptcore._errors import ShapeError
                 raise ShapeError(f"{info(op).name.decode()}: {arg_name(op, k)} must not be empty")
             lead = <Tensor>value[0]
-            for item in value:              # PyTorch's old empty tensor of one dim stands for nothing
+            for item in value:              # PyTorch's legacy empty 1-d tensor is skipped
                 if (<Tensor>item).rank != 1 or (<Tensor>item).count:
                     lead = <Tensor>item
                     break
@@ -427,7 +427,7 @@ cdef tuple normalised(int op, tuple args, PyObject **first, bint taken):
 
 
 cdef object _plain(object value, char letter, int op, int k):
-    """A number of the letter's own type and range; kernels rely on both."""
+    """A number of the exact type and range of the letter; kernels rely on both."""
     value = concrete(value)
     cdef bint fits = type(value) is int and -0x8000000000000000 <= value <= 0x7FFFFFFFFFFFFFFF
     if letter == PT_ARG_SCALAR:
@@ -471,11 +471,11 @@ cdef tuple _dims(object value, int ndim, int op, int k, bint listed):
 
 
 cdef int common_device(int op, Tensor t, int *place, bint scalars) except -1:
-    """Brings ``place``, the (column, index, whether it is a scalar's) of the tensors before t, to those up to t; its
-    column is -1 before the first. A scalar on the CPU may stand beside tensors elsewhere if ``scalars``."""
+    """Updates ``place``, the (column, index, whether it is a scalar's) of the tensors before t, with t. Its column is
+    -1 before the first tensor. With ``scalars``, a scalar on the CPU may stand beside tensors on another device."""
     cdef int column = t.storage.device, number = t.storage.device_index
     cdef bint scalar
-    if t.flags & PT_INTERPOSED:         # which may stand for a value elsewhere
+    if t.flags & PT_INTERPOSED:         # a stand-in, whose value may be on another device
         column, number = (<device>t.device).column, (<device>t.device).number
     scalar = scalars and t.rank == 0 and column == DEVICE_CPU
     if place[0] < 0 or (place[2] and not scalar):
@@ -500,7 +500,7 @@ cdef int check_one_device(int op, tuple args) except -1:
 
 
 cdef tuple promoted(int op, tuple args):
-    """Brings the promoting tensors to the compute dtype and checks it against ``types``."""
+    """Casts the promoting tensors to the compute dtype and checks that dtype against ``types``."""
     cdef pt_opinfo *o = info(op)
     cdef const char *letters = o.letters
     cdef int k, dt = -1

@@ -1,4 +1,4 @@
-"""Recording: the Node of a call, on its outputs."""
+"""Recording: makes the Node of a call and attaches it to the outputs."""
 from cpython.mem cimport PyMem_Free
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
@@ -20,7 +20,7 @@ from ptcore._ops.call.read cimport cast, read_plain
 cdef enum:
     MAX_KNOWN = 8
 
-# Their indices are tensors inside a tuple: each is kept with its version.
+# The indices of these ops are tensors inside a tuple: each is saved with its version.
 cdef int OP_INDEX_GET = op_id("index_get")
 cdef int OP_INDEX_ACCUMULATE = op_id("index_accumulate")
 cdef int OP_INDEX_WRITE = op_id("index_write")
@@ -32,7 +32,7 @@ cdef list _first_dims = [tuple(range(_k)) for _k in range(MAX_KNOWN)]
 
 
 cdef int record(Call *c, PyObject **results) except -1:
-    """Makes the Node of a call and hangs it on the outputs, if a gradient goes to one of its tensors."""
+    """Makes the Node of a call and attaches it to the outputs, if one of its tensors gets a gradient."""
     cdef int k
     cdef Node n
     cdef Tensor t
@@ -55,7 +55,7 @@ cdef int record(Call *c, PyObject **results) except -1:
 
 
 cdef int record_taken(int op, PyObject **args, int n, object result, uint32_t key) except -1:
-    """Records a call that an interpreter has run on stand-ins: the history of what they stand for is another one."""
+    """Records a call that an interpreter has run on stand-ins: their history is separate from that of their values."""
     cdef (PyObject *)[8] results
     cdef tuple made = tuple(result) if isinstance(result, tuple) else (result,)
     cdef tuple _held
@@ -79,7 +79,7 @@ cdef int record_taken(int op, PyObject **args, int n, object result, uint32_t ke
 
 
 cdef Node node_of(Call *c, PyObject **results):
-    """The Node of a call, or None. In place its first edge leads to the history that the tensor had before."""
+    """The Node of a call, or None. In place its first edge leads to the earlier history of the tensor."""
     cdef pt_opinfo *o = c.o
     cdef uint32_t need
     cdef int i, k, code
@@ -97,7 +97,7 @@ cdef Node node_of(Call *c, PyObject **results):
         if not o.need[k] & need:
             continue
         code = o.saved[k]
-        if code >= PT_SAVE_OUT:         # in place its version is about to be counted once more
+        if code >= PT_SAVE_OUT:         # an in-place call is about to raise the version by one
             r = <Tensor>results[code - PT_SAVE_OUT]
             save_at(n, k, alias(r), version_of(r) + (c.written != NULL))
         elif code < PT_SAVE_META:
@@ -114,8 +114,8 @@ cdef Node node_of(Call *c, PyObject **results):
 
 
 cdef tuple spec_of(Call *c, Tensor r, uint32_t need):
-    """For each operand whose gradient is to be summed or cast: the sizes and the dtype that it is to have, and "cpu" of
-    a scalar beside tensors of a device. None: there is no such operand."""
+    """For each operand with a gradient to be summed or cast: its sizes, its dtype, and "cpu" for a CPU scalar beside
+    tensors of a device. None: no operand needs that."""
     cdef Out *out = &c.outs[0]
     cdef list spec = None
     cdef Tensor t
@@ -135,7 +135,7 @@ cdef tuple spec_of(Call *c, Tensor r, uint32_t need):
 
 
 cdef object operand_of(Call *c, int k):
-    """What is saved of an operand: it as it was before a write, after promotion."""
+    """The value that is saved of an operand: its value before the write, after promotion."""
     cdef object x = <object>c.operands[k]
     if c.written != NULL and c.operands[k] == c.written:
         x = <object>c.before
@@ -145,8 +145,8 @@ cdef object operand_of(Call *c, int k):
 
 
 cdef Node linked(Call *c, uint32_t *need):
-    """A Node with edges to the tensors that a gradient goes to; None if there are none. ``need`` gets a bit for each
-    such argument, as grad_mask has them."""
+    """A Node with edges to the tensors that get a gradient; None if no tensor does. ``need`` gets a bit for each of
+    these arguments, as in grad_mask."""
     cdef pt_opinfo *o = c.o
     cdef int i, edges = 0
     cdef uint32_t found = 0, own
@@ -182,10 +182,10 @@ cdef int first_of(Call *c, int position) noexcept:
 cdef int record_params(Call *c, Node n) except -1:
     """The other arguments in the order of the row, then the lengths of lists of tensors."""
     cdef (PyObject *)[40] items
-    cdef object made, indices, first = None     # these keep what the items borrow
+    cdef object made, indices, first = None     # these keep borrowed items alive
     cdef list others = None
     cdef int k, count = 0
-    if c.normal or c.o.kind == PT_ELEMENTWISE:      # all are as the rules want them, lists of indices too
+    if c.normal or c.o.kind == PT_ELEMENTWISE:      # all have the types that rules expect, lists of indices too
         for k in range(c.n):
             if not is_of_tensors(c.o.letters[k]):
                 items[count] = c.args[k]
@@ -193,7 +193,7 @@ cdef int record_params(Call *c, Node n) except -1:
     else:
         for count in range(c.nparams):
             items[count] = c.plain[count]
-            if items[count] == NULL:    # a dim or dims that were read
+            if items[count] == NULL:    # a dim or dims, already read
                 made = <long>c.params[count].i if c.params[count].kind == PT_PARAM_INT else dims_of(&c.params[count])
                 items[count] = <PyObject *>made
                 if first is None:
@@ -215,7 +215,7 @@ cdef int record_params(Call *c, Node n) except -1:
 
 
 cdef inline object size_of(Tensor t):
-    """The sizes that a rule is to get."""
+    """The sizes that a rule gets."""
     return shape_seen(t) if t.flags & PT_INTERPOSED else shape_of(t)
 
 
@@ -237,7 +237,7 @@ cdef tuple metas_of(PyObject **tensors, int n):
                 break
         else:
             return _last_metas
-    # of more than 5 dims, or of symbolic sizes, it is made anew each time
+    # with more than 5 dims, or with symbolic sizes, the tuple is made anew each time
     _last_metas = tuple([meta_of(<Tensor>tensors[i]) for i in range(n)])
     return _last_metas
 
@@ -291,14 +291,14 @@ cdef int keep_params(int op, Node node, int n, PyObject **items) except -1:
 # -- elementwise ---------------------------------------------------------------------------------
 
 cdef inline object leaf_of(Tensor t):
-    """What an edge to a tensor without node leads to (see link)."""
+    """The target of an edge to a tensor without node (see link)."""
     return t if t.flags & PT_REQUIRES_GRAD else None
 
 
 cdef int record_plain(int op, Tensor r, object x, object y, uint32_t key) except -1:
     """``record`` of a unary or binary op whose operands have one shape and dtype (or are numbers).
 
-    It is apart as these calls have no Call, which takes longer to fill than they take.
+    It is a separate function because these calls have no Call: filling one takes longer than the call itself.
     """
     cdef pt_opinfo *o = info(op)
     cdef Node n

@@ -1,4 +1,4 @@
-# What the rules of shapes call, in C: see _sizes/language.py, of which this is the other half.
+# The C functions that shape rules call: the counterpart of _sizes/language.py.
 from cpython.object cimport PyObject
 from libc.string cimport memcpy
 
@@ -35,7 +35,7 @@ cdef inline void keep_strides(Call *call, const pt_view *x) noexcept nogil:
 
 
 cdef inline bint place(Call *call, PyObject *onto) noexcept:
-    """False: it is not a device yet, but a text or a number that says one."""
+    """Reads a device. False: it is a text or a number that names a device, not a device object."""
     if type(<object>onto) is not device:
         return False
     call.onto = call.column = (<device>onto).column

@@ -2,7 +2,7 @@
 
     bind (op_function.cpp) -> read -> [offer, plain arguments, read again] -> shape -> allocate -> launch -> record
 
-What stands in brackets is for arguments that are not plain. A call of plain arguments goes through the other steps and
+The steps in brackets are for arguments that are not plain. A call with plain arguments takes only the other steps.
 nothing else.
 """
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
@@ -30,7 +30,7 @@ from ptcore._state import no_grad
 
 cdef enum:
     ROW_MAJOR = 1               # bits of pt_opinfo.contiguous: how the kernel wants its inputs
-    KEEPS = 6                   # what its results keep of the inputs: one of the next two
+    KEEPS = 6                   # a mask of memory formats: results keep at most one of the next two from the inputs
     CHANNELS_LAST = 2
     LAYOUT = 4
 
@@ -69,18 +69,18 @@ cdef object call(int op, PyObject **args, int n, object out):
 
 
 cdef tuple asked_dtype(int op, PyObject **args, int n, object of_out):
-    """The arguments with out='s dtype in the place of one that is not given."""
+    """The arguments with the dtype of out= in the place of a dtype that is not given."""
     cdef int k
     return tuple([of_out if info(op).letters[k] == PT_ARG_DTYPE and <object>args[k] is None else <object>args[k]
                   for k in range(n)])
 
 
 cdef object call_of_any(Call *c, object out):
-    """The call of arguments that are not plain: offered, made plain, and read again."""
+    """A call with arguments that are not plain: offered, made plain, and read again."""
     cdef tuple args
     cdef PyObject **given = c.args
     cdef uint32_t key
-    if c.o.lists:                       # a list of tensors may change while a kernel runs: a tuple is read in its place
+    if c.o.lists:                       # another thread may change a list while a kernel runs: a tuple replaces it
         args = tuple([tuple(<object>given[k]) if type(<object>given[k]) is list else <object>given[k]
                       for k in range(c.n)])
         c.args = PySequence_Fast_ITEMS(args)
@@ -102,7 +102,7 @@ cdef object call_of_any(Call *c, object out):
 
 
 def check_sizes(int op, tuple args):
-    """Raises what a call of a structured op with these arguments raises where they do not fit; runs no kernel."""
+    """Raises the errors of a call of a structured op with these arguments; runs no kernel."""
     cdef Call c
     begin(&c, op, PySequence_Fast_ITEMS(args), <int>len(args))
     try:
@@ -160,7 +160,7 @@ cdef tuple complete_several(Call *c):
 
 
 cdef object complete_rest(Call *c, object out):
-    """The user's out=, or another device."""
+    """Runs a call with the user's out=, or with a result on another device."""
     cdef (PyObject *)[8] results
     cdef list made = [], placed = None
     cdef tuple given, others
@@ -169,12 +169,12 @@ cdef object complete_rest(Call *c, object out):
     cdef Tensor r
     cdef Out *o
     cdef int k
-    if out is not None:                 # whose class may have its own way to list what it holds
+    if out is not None:                 # a subclass of list or tuple may iterate in its own way
         given = tuple(out) if isinstance(out, (tuple, list)) else (out,)
         if len(given) == c.nout and c.onto < 0 and not (recorded and any_needs_grad(c)):
             placed = []
             others = tuple([<object>c.tensors[k] for k in range(c.nin) if c.tensors[k] != NULL])
-    if c.onto >= 0:                     # the copy lies as what is copied, where that has no gaps
+    if c.onto >= 0:                     # the copy keeps the strides of a source without gaps
         o = &c.outs[0]
         r = <Tensor>c.lead
         if r.flags & PT_NONCONTIGUOUS and not o.laid:
@@ -183,7 +183,7 @@ cdef object complete_rest(Call *c, object out):
     for k in range(c.nout):
         o = &c.outs[k]
         r = None
-        if placed is not None and not o.laid:           # of two results neither is written over the other
+        if placed is not None and not o.laid:           # results must not overlap with each other either
             r = place_for(given[k], o.dt, o.ndim, o.sizes, c.column, c.number, (*others, made), c.o.name)
         if placed is not None:
             placed.append(r is not None)
@@ -205,7 +205,7 @@ cdef object complete_rest(Call *c, object out):
             results[k] = <PyObject *>made[k]
     if recorded:
         record(c, results)
-    if out is not None:                 # refuses results with history
+    if out is not None:                 # write_outs refuses results with history
         return write_outs(c.op, out, made, placed)
     return made[0] if c.nout == 1 else tuple(made)
 
@@ -239,7 +239,7 @@ cdef inline Tensor allocated(Call *c, Out *o):
 
 
 cdef Tensor in_format(Call *c, Tensor x):
-    """A result of a kernel that writes row-major in the memory format that it is to keep of the inputs."""
+    """A result of a kernel that writes row-major, in the memory format that the op keeps from its inputs."""
     cdef Tensor t, lead = <Tensor>c.lead
     cdef int64_t[64] strides
     cdef int64_t step = 1
@@ -280,7 +280,7 @@ cdef uint64_t MIX = 0x9E3779B97F4A7C15
 
 
 cdef uint64_t geometry(Call *c) noexcept:
-    """A number for the sizes and strides of all tensors: a kernel must meet those that its shape rule saw, though
+    """A hash of the sizes and strides of all tensors. A kernel must get the geometry that its shape rule saw, though
     Python code of other threads may have run in between."""
     cdef uint64_t h = 0
     cdef Tensor t
@@ -297,7 +297,7 @@ cdef uint64_t geometry(Call *c) noexcept:
 
 
 cdef int look_again(Call *c, uint64_t seen) except -1:
-    """After Python code has run: the views show what the tensors are now, of the sizes that were seen."""
+    """After Python code has run: checks that the geometry is unchanged and fills the views again."""
     cdef int k
     if geometry(c) != seen:
         raise RuntimeError(f"{c.o.name.decode()}: another thread has changed the sizes of an argument meanwhile")
@@ -308,7 +308,7 @@ cdef int look_again(Call *c, uint64_t seen) except -1:
 
 
 cdef int shape_by_spec(Call *c, tuple args) except -1:
-    """Fills ``c.outs`` by the op's rule in Python, which raises for what does not fit."""
+    """Fills ``c.outs`` by the op's rule in Python; the rule raises for arguments that do not fit."""
     cdef Out *out
     cdef device onto
     cdef int k
@@ -327,10 +327,10 @@ cdef int shape_by_spec(Call *c, tuple args) except -1:
         out = &c.outs[k]
         out.ndim = read_sizes(spec[0], out.sizes, c.o.name, b"shape")
         out.dt = as_code(spec[1], c.o.name, b"dtype")
-        out.laid = len(spec) == 4 and len(spec[3]) == out.ndim          # it keeps its input's layout
+        out.laid = len(spec) == 4 and len(spec[3]) == out.ndim          # the output keeps the layout of the input
         if out.laid:
             read_sizes(spec[3], out.strides, c.o.name, b"stride")
-        if len(spec) == 3:              # the op moves its input to that device
+        if len(spec) == 3:              # the op moves its input to this device
             onto = as_device(spec[2], c.o.name)
             c.onto = c.column = onto.column
             c.number = onto.number
@@ -344,7 +344,7 @@ cdef int shape_in_python(Call *c) except -1:
 
 
 cdef tuple with_dims(Call *c, tuple args):
-    """The arguments with dims as the rules get them: not negative, several as a tuple."""
+    """The arguments with dims as rules expect them: non-negative, several dims as a tuple."""
     cdef list result = list(args)
     cdef int k, n = 0
     for k in range(c.n):
@@ -437,7 +437,7 @@ cdef int launch(Call *c, PyObject **results) except -1:
 # -- what a row mutates ----------------------------------------------------------------------------
 
 cdef bint writes(Call *c) noexcept:
-    """Whether a call of a row that mutates arguments is given one of them."""
+    """Whether a call of a row that mutates arguments gets one of those arguments."""
     cdef int k, argument = 0
     for k in range(c.n):
         if is_of_tensors(c.o.letters[k]):
@@ -448,11 +448,11 @@ cdef bint writes(Call *c) noexcept:
 
 
 cdef object with_writes_apart(Call *c):
-    """The call as interpreters see it: the op without what it mutates, then the writes as ops."""
+    """The call as interpreters see it: first the op without the mutated arguments, then the writes as ops."""
     from ptcore._ops import decompositions
     cdef int k, argument = 0
     cdef list args = [<object>c.args[k] for k in range(c.n)]
-    cdef list given = list(args)                # of the writes, which no derivative goes through
+    cdef list given = list(args)                # for the writes, which have no derivative
     write = decompositions.writes(c.o.row.decode())
     for k in range(c.n):
         if is_of_tensors(c.o.letters[k]):
@@ -461,7 +461,7 @@ cdef object with_writes_apart(Call *c):
             elif given[k] is not None:
                 given[k] = given[k].detach()
             argument += 1
-    if pt_tls.mode & PT_MODE_SAVED_HOOKS:       # which may end the recorded call, as in a checkpoint's second run
+    if pt_tls.mode & PT_MODE_SAVED_HOOKS:       # a hook may end the recorded call early, as in a checkpoint
         with no_grad():
             write(call_with(c.op, tuple(args), None), *given)
         return call_with(c.op, tuple(args), None)
@@ -472,7 +472,7 @@ cdef object with_writes_apart(Call *c):
 
 
 cdef int launch_writing(Call *c, PyObject **results) except -1:
-    """Runs a kernel that writes to arguments as well, and counts these writes. A write has no history."""
+    """Runs a kernel that also writes to arguments, and counts these writes. The writes have no history."""
     cdef list apart = []
     cdef uint64_t seen = 0
     cdef Tensor x, dense
@@ -504,19 +504,19 @@ cdef int launch_writing(Call *c, PyObject **results) except -1:
 
 
 cdef void planned(Call *c, pt_call *k, pt_kernel kernel) noexcept:
-    """Tells the plan that is recorded of a call of a kernel."""
+    """Adds a call of a kernel to the plan that is being recorded."""
     if c.column != DEVICE_CPU:
         spoil(b"it runs on another device than the CPU")
     elif c.o.random and <object>c.args[c.n - 1] is not None:
         spoil(b"it draws from a generator of its own")
-    elif kernel == kernel_of(OP_TO_DTYPE, DEVICE_CPU):  # copies and casts: groups take them
+    elif kernel == kernel_of(OP_TO_DTYPE, DEVICE_CPU):  # copies and casts can be fused into groups
         copy_run(&k.out[0], &k.inputs[0])
     else:
         kernel_run(c.o.name, kernel, k, c.o.random)
 
 
 cdef int not_done(Call *c, pt_call *k, pt_kernel kernel, PyObject **results, int64_t *room, int status) except -1:
-    """After a kernel that wants the BLAS or a decomposition, or has failed. Frees ``room``."""
+    """Handles a kernel that needs the BLAS or a decomposition, or has failed. Frees ``room``."""
     cdef PyThreadState *held
     try:
         if status == PT_NEED_BLAS:
@@ -547,8 +547,8 @@ cdef int not_done(Call *c, pt_call *k, pt_kernel kernel, PyObject **results, int
 
 
 cdef int prepare(Call *c, PyObject **results, list copies, pt_call *k) except -1:
-    """What some kernels want first: an output that begins as a copy of the input, inputs in row-major order, a place
-    in the stream of random numbers. Python code may run here."""
+    """Prepares what some kernels need: an output that starts as a copy of the input, inputs in row-major order, a
+    position in the stream of random numbers. Python code may run here."""
     cdef uint64_t seen = geometry(c)
     cdef int i
     cdef Tensor t
@@ -568,7 +568,7 @@ cdef int prepare(Call *c, PyObject **results, list copies, pt_call *k) except -1
 
 
 cdef tuple plain_args(Call *c):
-    """The arguments as rules and kernels in Python get them."""
+    """The arguments as Python rules and kernels expect them."""
     cdef tuple args = tuple([<object>c.args[k] for k in range(c.n)])
     return args if c.normal else with_dims(c, args)
 
@@ -596,8 +596,8 @@ cdef int without_kernel(Call *c, PyObject **results) except -1:
 
 
 cdef bint by_smaller_ops(Call *c, PyObject **results) except -1:
-    """Fills the results of an op that a device has no kernel for by its decomposition, if it has one; half types are
-    computed in float32, as a kernel would."""
+    """Fills the results of an op without a kernel for the device by its decomposition, if it has one. Half types are
+    computed in float32, as in a kernel."""
     from ptcore._ops import decompositions
     try:
         function = decompositions.function(c.o.row.decode())
@@ -640,8 +640,8 @@ set_cast(cast_by_op)
 
 
 cdef bint over_first(int op, PyObject **args, int n) except -1:
-    """Runs a structured op whose kernel may change its first input in place; False, with nothing
-    done, where the result has to be computed beside it."""
+    """Runs a structured op with a kernel that may change its first input in place. False, with nothing
+    done, if the result needs memory of its own."""
     cdef uint32_t key = flags_of_all(args, n)
     cdef (PyObject *)[8] results
     cdef tuple given

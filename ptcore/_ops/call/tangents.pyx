@@ -1,7 +1,7 @@
-"""Forward mode without Python in between: what most ops on values with tangents are.
+"""Forward mode in C, without Python code: most ops on values with tangents run here.
 
 ``Pushing`` answers calls of elementwise rows by the fused gradients of their partials, which are linear in the
-tangent, those of linear rows with one tensor, and views; all else is left to ``call`` of its subclass, which reads
+tangent; calls of linear rows with one tensor; and views. All other calls go to ``call`` of its subclass, which reads
 every kind of rule (``autograd/dual.py``).
 """
 cimport cython
@@ -28,7 +28,7 @@ cdef int MUL = op_id("mul"), ADD = op_id("add"), NEG = op_id("neg"), EXPAND = op
 @cython.embedsignature(True)
 @cython.embedsignature.format("clinic")
 cdef class Dual(Payload):
-    """What a stand-in carries: a value and its tangent.
+    """The payload of a stand-in: a value and its tangent.
 
     Attributes
     ----------
@@ -36,10 +36,10 @@ cdef class Dual(Payload):
     tangent : Tensor or None
         None stands for zeros.
     shows : tuple or None
-        Of a view, what it is made of: the tensor, the op, its other arguments, and the place among the results or
-        None. It has no tangent of its own.
+        For a view, its origin: the tensor, the op, the op's other arguments, and the position among the results or
+        None. Such a payload has no tangent of its own.
     own : bool
-        That no other tensor has the tangent's memory.
+        Whether no other tensor shares the tangent's memory.
     """
     known = True
 
@@ -56,7 +56,7 @@ cdef class Dual(Payload):
         return paired(self.tensor.detach(), None, self.owner)
 
     def made_like(self, Tensor x not None):
-        """What was made after the pattern of this value: a stand-in, whose history is of this level."""
+        """A stand-in for x, made after the pattern of this value. Its history is of this level."""
         return paired(made_as(self.tensor, x.detach()), None, self.owner).requires_grad_(x.requires_grad)
 
     def landed(self):
@@ -72,15 +72,15 @@ cpdef Tensor paired(Tensor x, Tensor tangent, Interpreter owner):
 
 # -- terms -----------------------------------------------------------------------------------------
 
-cdef enum Term:                         # how the tangent of an argument goes into that of the result
+cdef enum Term:                         # how the tangent of an argument enters the tangent of the result
     NOTHING, ITSELF, NEGATIVE, TIMES, FUSED, APPLIED
 
-cdef dict _terms = {}                   # op -> what terms_of says
+cdef dict _terms = {}                   # op -> the result of terms_of
 
 
 cdef list terms_of(int op):
-    """For each argument of an op: a Term, the id of a fused gradient, and the places of the arguments that are taken
-    behind the tangent, -1 for the result. None: the general rules are needed."""
+    """For each argument of an op: a Term, the id of a fused gradient, and the positions of the arguments that follow
+    the tangent in its call, -1 for the result. None: the general rules are needed."""
     found = _terms.get(op, 0)
     if found == 0:
         found = _terms[op] = linear_terms(row(op)) if info(op).kind == PT_STRUCTURED else partial_terms(row(op))
@@ -88,7 +88,7 @@ cdef list terms_of(int op):
 
 
 cdef list linear_terms(own):
-    """Of a row that is linear in its tensors, or in each of them: the op itself, with the tangent in its place."""
+    """The terms of a row that is linear in its tensors, or in each of them: the op, applied to the tangent."""
     spec = arguments(own)
     if own.jvp not in ("linear", "bilinear") or any([a.letter in "LIJ" for a in spec]):
         return None
@@ -99,7 +99,7 @@ cdef list linear_terms(own):
 
 
 cdef list partial_terms(own):
-    """Of a row of partials: they are constants, names, or have a fused gradient."""
+    """The terms of a row of partials, if each is a constant, a name, or has a fused gradient."""
     spec = arguments(own)
     if own.jvp != "partial" or own.promote == "where" or any([a.letter in "OIJL" for a in spec]):
         return None
@@ -170,7 +170,7 @@ cdef class Pushing(CompiledInterpreter):
         return paired(<Tensor>result, pushed(op, terms, given, tangents, <Tensor>result), self)
 
     cdef int parts(self, object x, list values, list tangents, bint *mine, bint *live) except -1:
-        """Enters the value and the tangent of an argument; 0 where that is not simple."""
+        """Appends the value and the tangent of an argument; 0 if they need the general rules."""
         cdef Dual dual
         cdef Tensor t
         if isinstance(x, Tensor):
@@ -182,7 +182,7 @@ cdef class Pushing(CompiledInterpreter):
                 mine[0] = True
                 live[0] = live[0] or tangents[len(tangents) - 1] is not None
                 return 1
-            if t.base is not None and self.has(<Tensor>t.base):     # which became a stand-in behind its view
+            if t.base is not None and self.has(<Tensor>t.base):     # it became a stand-in after this view was made
                 return 0
         elif type(x) is tuple or type(x) is list:
             for y in <object>x:
@@ -217,7 +217,7 @@ cdef object first_of(list tangents):
 
 
 cdef bint is_simple(tuple values, list tangents) except -1:
-    """Whether the tensors are of one real floating dtype, and nobody differentiates the tangent."""
+    """Whether all tensors have one real floating dtype, and the tangents are not differentiated."""
     cdef int dt = -1
     cdef Tensor x
     if is_differentiated():
@@ -232,7 +232,7 @@ cdef bint is_simple(tuple values, list tangents) except -1:
 
 
 cdef Tensor pushed(int op, list terms, tuple given, list tangents, Tensor result):
-    """The tangent of a result: the sum of its terms, None for zeros."""
+    """The tangent of a result: the sum of its terms; None for zero."""
     cdef Tensor total = None, t, added
     cdef int k, at
     for k in range(len(given)):

@@ -13,7 +13,7 @@ def isclose(input, other, rtol, atol, equal_nan):
         return input == other
     same = input == other
     if input.dtype.kind in "iu" and other.dtype.kind in "iu":
-        input, other = input.to("float64"), other.to("float64")     # whose differences do not wrap around
+        input, other = input.to("float64"), other.to("float64")     # their differences do not wrap around
     gap = input - other
     close = (abs(gap) <= atol + rtol * abs(other)) & gap.isfinite() | same
     if equal_nan:

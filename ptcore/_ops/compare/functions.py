@@ -1,4 +1,4 @@
-"""Methods that say what a tensor is."""
+"""Methods that test properties of a tensor."""
 from ptcore._ops.call.offer import overridable
 from ptcore._ops.checked import need_tensors
 

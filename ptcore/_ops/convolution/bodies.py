@@ -59,7 +59,7 @@ def _convolution(op, n, input, weight, bias, stride, padding, dilation, groups):
         check_sizes(_CONVOLVE, (x, weight, bias, stride, padding, dilation, groups, size))
         raise ShapeError(f"{op}: weight must have at least one filter, got shape {list(kernel)}")
     if groups == 1 and kernel[1:] == shape[1:] and max(reach) > 0 and max(padding) == 0 and x.dtype.is_floating_point:
-        # one result that every number of the input takes part in: a product of matrices
+        # one output that all elements of the input contribute to: a product of matrices
         check_sizes(_CONVOLVE, (x, weight, bias, stride, padding, dilation, groups, size))
         length = math.prod(shape[1:])
         product = linear(reshape(x, (shape[0], length)), reshape(weight, (kernel[0], length)), bias)

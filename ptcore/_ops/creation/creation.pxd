@@ -11,7 +11,7 @@ cdef tuple size_as_given(object size, tuple rest)
 cdef object dtype_for(object dtype, object out, const char *op)
 
 cdef inline bint asks_class(object x):
-    """Whether a mode, or ``__torch_function__`` of x's class, is asked, by ``of_class``."""
+    """Whether ``of_class`` must ask a mode, or the ``__torch_function__`` of x's class."""
     if isinstance(x, Tensor):
         return ((<Tensor>x).flags | pt_tls.mode) & (PT_SUBCLASS | PT_MODE_FUNCTION) and not pt_tls.torch_function_off
     return is_foreign(x)

@@ -32,7 +32,7 @@ cdef int OP_FULL = op_id("fill_full")
 
 
 cdef int read_size_args(object size, tuple rest, int64_t *out, const char *op) except -1:
-    """Fills out from ``f(2, 3)`` as well as ``f((2, 3))``; returns how many sizes there are."""
+    """Fills ``out`` from ``f(2, 3)`` as well as ``f((2, 3))``; returns the number of sizes."""
     cdef int i, n
     if rest:
         n = 1 + read_sizes(rest, out + 1, op, b"size")
@@ -48,7 +48,7 @@ cdef int read_size_args(object size, tuple rest, int64_t *out, const char *op) e
 
 
 cdef Tensor fresh(object size, tuple rest, object dtype, object where, const char *op):
-    """Uninitialised memory for the common (*size, dtype, device) head of a creation function."""
+    """Uninitialised memory from the (*size, dtype, device) arguments that creation functions share."""
     cdef int64_t[65] sizes
     cdef int n, code
     cdef Device d
@@ -117,12 +117,12 @@ cdef bint fill_plainly(Tensor t, object value) except -1:
 
 
 cdef tuple size_as_given(object size, tuple rest):
-    """The sizes of ``f(2, 3)`` as well as ``f((2, 3))``, symbolic ones as they are."""
+    """The sizes of ``f(2, 3)`` as well as ``f((2, 3))``; symbolic sizes are kept."""
     return tuple(size) if isinstance(size, (tuple, list)) and not rest else (size, *rest)
 
 
 cdef Tensor offered(object size, tuple rest, object dtype, object where, object value, const char *op):
-    """New memory under an interpreter, which is offered what makes it."""
+    """New memory under an interpreter: the op that makes it is offered."""
     cdef tuple sizes = size_as_given(size, rest)
     cdef int code = default_float() if dtype is None else as_code(dtype, op, b"dtype")
     if any([type(n) is int and n < 0 for n in sizes]):
@@ -133,7 +133,7 @@ cdef Tensor offered(object size, tuple rest, object dtype, object where, object 
 
 
 cdef Tensor offered_like(Tensor t, object dtype, object where, object memory_format, object value, const char *op):
-    """New memory of a tensor's sizes under an interpreter; the dims lie in the order in which they lie there."""
+    """New memory of a tensor's sizes under an interpreter; its dims follow each other as the tensor's do."""
     cdef int64_t[64] strides
     cdef object sizes = t.shape
     cdef Tensor r
@@ -149,7 +149,7 @@ cdef Tensor offered_like(Tensor t, object dtype, object where, object memory_for
 
 cdef object made(Tensor t, const char *op, object out, object layout, object pin_memory,
                  object memory_format, object requires_grad):
-    """The end of a creation function: the keywords that all of them share."""
+    """The end of a creation function: handles the keywords that all of them share."""
     if layout is not None and layout != strided:
         raise NotImplementedError(f"{op.decode()}: layout must be ptcore.strided, got {layout!r}")
     if pin_memory is not False and pin_memory is not None:
@@ -175,7 +175,7 @@ cdef object made(Tensor t, const char *op, object out, object layout, object pin
 
 
 cdef object of_kind(object like, Tensor t):
-    """What was made after the pattern of a tensor: in a batch, one for each sample, as the pattern is."""
+    """A tensor made after the pattern of ``like``; if ``like`` is batched, a batch with one for each sample."""
     if not (<Tensor>like).flags & PT_INTERPOSED:
         return t
     from ptcore._ops.call.batched import made_as
@@ -183,7 +183,7 @@ cdef object of_kind(object like, Tensor t):
 
 
 cdef object dtype_for(object dtype, object out, const char *op):
-    """The dtype to make: the one asked for, else out's."""
+    """The dtype of the result: the requested one, else that of out."""
     if out is None or not isinstance(out, Tensor):
         return dtype
     if dtype is not None and as_code(dtype, op, b"dtype") != (<Tensor>out).dt:
@@ -193,7 +193,7 @@ cdef object dtype_for(object dtype, object out, const char *op):
 
 
 cdef Tensor sized(object size, tuple rest, object dtype, object device, object out, object value, const char *op):
-    """Memory for the ``(*size, dtype, device, out)`` of a creation function, full of a value; None: of any."""
+    """Memory for the ``(*size, dtype, device, out)`` of a creation function, filled with a value; None: not filled."""
     if out is None and value is None and not pt_modes_seen & PT_INTERPOSED:
         return fresh(size, rest, dtype, device, op)
     return full_or_offered(size, rest, dtype, device, out, value, op)
@@ -214,7 +214,7 @@ cdef Tensor full_or_offered(object size, tuple rest, object dtype, object device
 
 
 cdef Tensor sized_like(object x, object dtype, object device, object memory_format, object value, const char *op):
-    """Memory of a tensor's sizes, full of a value; None: of any."""
+    """Memory of a tensor's sizes, filled with a value; None: not filled."""
     cdef Tensor t
     if pt_tls.mode & PT_INTERPOSED and isinstance(x, Tensor):
         return offered_like(<Tensor>x, dtype, device, memory_format, 0 if value is None else value, op)
@@ -367,7 +367,7 @@ def empty_strided(size, stride, *, dtype=None, layout=None, device=None, pin_mem
 
 
 cdef inline object plain_number(object x):
-    """The number in a tensor or an array of one element."""
+    """The number in a tensor or array of one element."""
     if is_symbolic_number(x):
         return _arguments.symbolic(x)
     return x if type(x) is int or type(x) is float or not hasattr(x, "item") else x.item()
@@ -411,7 +411,7 @@ def arange(start, end=None, step=1, *, out=None, dtype=None, layout=None, device
         if not int(step):
             raise ValueError(f"arange: step must not be 0 as a number of dtype {dtype.name}, got {step}")
         start, end, step = int(start), int(end), int(step)
-        # PyTorch counts by the numbers as given, but for int64.
+        # PyTorch computes the length from the numbers as given, except for int64
         whole = arange_length(start, end, step)
         n = whole if dtype.name == "int64" else n
     return made(<Tensor>call(OP_ARANGE, (start, end, step, (n,), dtype, as_device(device, b"arange")),
@@ -419,12 +419,12 @@ def arange(start, end=None, step=1, *, out=None, dtype=None, layout=None, device
 
 
 cdef object count_of(object n, const char *op, const char *name):
-    """An int, or a symbolic one as it is."""
+    """A count as an int; a symbolic int is kept."""
     return n if is_symbolic_number(n) else read_index(n, op, name)
 
 
 cdef object number_of_end(object x):
-    """The number in an end of a range; one on the meta device stands for any."""
+    """The number at an end of a range; a tensor on the meta device has no value and counts as 0."""
     return 0 if isinstance(x, Tensor) and (<Tensor>x).is_meta else plain_number(x)
 
 
@@ -450,12 +450,12 @@ def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=Non
         raise TypeError(f"linspace: start and end must be real, got {numbers[0]} and {numbers[1]}")
     numbers = [fitting(x, code, b"linspace") for x in numbers]
     check_numeric(code, b"linspace")
-    if CATEGORY[code] < 2:                  # the ends are integers of the dtype, as in PyTorch
+    if CATEGORY[code] < 2:                  # the ends become integers of the dtype, as in PyTorch
         numbers = [int(x) for x in numbers]
     args = (numbers[0], numbers[1], steps, (steps,),
             dtype_of(code), as_device(device, b"linspace"))
     numbers_of = <Tensor>call(OP_LINSPACE, args, None)
-    if isinstance(out, Tensor) and (<Tensor>out).count == numbers_of.count:     # it keeps its shape, as in PyTorch
+    if isinstance(out, Tensor) and (<Tensor>out).count == numbers_of.count:     # out keeps its shape, as in PyTorch
         numbers_of = numbers_of.view(shape_of(<Tensor>out))
     return made(numbers_of, b"linspace", out, layout, pin_memory, None,
                 requires_grad)
@@ -496,7 +496,7 @@ def fill_(Tensor self not None, value):
 
 
 cdef object number_or_tensor(object value, int dt, const char *op):
-    """A value to be written everywhere: a number that fits the dtype, or what makes a tensor."""
+    """The value of a fill: a number that fits the dtype, or data that ``tensor`` takes."""
     if type(value) is float or type(value) is int:
         return fitting(value, dt, op)
     if is_symbolic_number(value):
@@ -530,7 +530,7 @@ def copy_(Tensor self not None, src, non_blocking=False):
     cdef Tensor x
     non_blocking = switch("copy_", "non_blocking", non_blocking)
     if isinstance(src, Tensor) and (self.flags | (<Tensor>src).flags) & PT_INTERPOSED:
-        if src.device != self.device:       # of what the stand-ins stand for
+        if src.device != self.device:       # the devices of the values, not of the stand-ins
             src = call(OP_TO_DEVICE, (src, self.device, False), None)
     elif isinstance(src, Tensor) and ((<Tensor>src).storage.device != self.storage.device
                                       or (<Tensor>src).storage.device_index != self.storage.device_index):

@@ -1,7 +1,7 @@
 """Random tensors, and the in-place fills with random values.
 
-A fill goes into a tensor's own memory, without one in between, where that is a plain run. The kernel is that of the row
-which makes a new tensor, so that both give the same numbers.
+A fill writes to a tensor's own memory, without a temporary, if that memory is one plain run. It uses the kernel of
+the row that makes a new tensor, so that both give the same numbers.
 """
 from libc.math cimport log1p, sqrt
 
@@ -133,7 +133,7 @@ def randint(low=None, high=None, size=None, *, generator=None, out=None, dtype=N
 
 
 cdef int check_range(int dt, object low, object high, const char *op, str lower, str upper) except -1:
-    """Refuses an empty range of integers, and one that is not within a dtype."""
+    """Raises for an empty range of integers, and for a range that the dtype does not hold."""
     if CATEGORY[dt] == 3:
         raise UnsupportedDTypeError(f"{op.decode()}: dtype must be real, got {dtype_of(dt).name}")
     if low >= high:
@@ -255,7 +255,7 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
         dtype = dtype_for(dtype, out, b"normal")
         z = randn(size, generator=generator, dtype=like.dtype if dtype is None else dtype, device=like.device)
         std_of, mean_of = [t.detach() if isinstance(t, Tensor) else t for t in (std, mean)]
-        if pt_tls.mode & PT_INTERPOSED:         # an interpreter may have one value of z and several of the others
+        if pt_tls.mode & PT_INTERPOSED:         # in a batch z may be one tensor for all samples and the others not
             z = (z * std_of + mean_of).to(z.dtype)
         else:
             z.mul_(std_of)
@@ -316,8 +316,8 @@ def bernoulli(input, p=None, *, generator=None, out=None):
 # -- in-place fills, as methods ------------------------------------------------------------------
 
 cdef bint drawn_into(Tensor t, int op, tuple params, object generator, const char *name) except -1:
-    """Fills t by the kernel of a random row; False, with nothing done, where t is no plain
-    run of memory or somebody is to be asked."""
+    """Fills t by the kernel of a random row. False, with nothing done, if t is not one plain
+    run of memory or the call is to be offered."""
     cdef pt_call k
     cdef pt_view out
     cdef pt_param[2] given
@@ -348,7 +348,7 @@ cdef bint drawn_into(Tensor t, int op, tuple params, object generator, const cha
 
 
 cdef bint is_wide(Tensor t) noexcept:
-    """Whether draws of the tensor's own dtype are what a transformed draw starts from."""
+    """Whether a transformed draw starts from draws of the tensor's own dtype."""
     return t.dt == PT_FLOAT32 or t.dt == PT_FLOAT64
 
 
@@ -366,8 +366,8 @@ cdef object refill(Tensor self, int op, tuple params, object generator, const ch
 
 
 cdef object refill_parts(Tensor self, int op, tuple params, object generator, const char *name):
-    """Writes freshly drawn parts into a complex tensor, for each element the real one first. Normal numbers have the
-    variance that is asked for in both parts together."""
+    """Writes freshly drawn parts into a complex tensor, for each element the real one first. Both parts of a normal
+    number together have the requested variance."""
     cdef int dt = REAL_OF[self.dt]
     if op == OP_NORMAL:
         params = params[0], params[1] * sqrt(0.5)
@@ -380,7 +380,7 @@ cdef object refill_parts(Tensor self, int op, tuple params, object generator, co
 
 
 cdef object low_end(object low, dict named, const char *op):
-    """The lower bound, which may be given by PyTorch's name of it: ``from`` is a word of Python."""
+    """The lower bound. PyTorch's name for it, ``from``, is a keyword of Python and comes in ``named``."""
     if not named:
         return low
     if "from" not in named or len(named) > 1:
@@ -418,7 +418,7 @@ def exponential_(Tensor self not None, double lambd=1.0, *, generator=None):
 
 
 cdef object transformed(Tensor self, object values):
-    """Writes values worked out from draws into self."""
+    """Writes values that were computed from draws into self."""
     check_inplace(self, b"copy", pt_tls.grad_enabled and needs_grad(self))
     return write_to(self, values)
 
@@ -495,7 +495,7 @@ def random_(Tensor self not None, from_=None, to=NOT_GIVEN, *, generator=None, *
 
 
 cdef object largest_of(int dt):
-    """The largest integer that is drawn of a dtype."""
+    """The largest integer that is drawn for a dtype."""
     if CATEGORY[dt] == 2:
         return 1 << {PT_FLOAT16: 11, PT_BFLOAT16: 8, PT_FLOAT32: 24}.get(dt, 53)
     return min(iinfo(dtype_of(dt)).max, 0x7FFFFFFFFFFFFFFE) if CATEGORY[dt] == 1 else 1

@@ -1,4 +1,4 @@
-"""Creation functions that few programs call, and methods that make tensors like another."""
+"""Creation functions that few programs call, and methods that make tensors like another one."""
 import mmap
 import os
 from builtins import range as builtin_range
@@ -19,7 +19,7 @@ FLOAT64, INT64 = as_dtype("float64"), as_dtype("int64")
 
 def _finished(result, out, requires_grad):
     if out is not None:
-        if out.numel() == result.numel():       # it keeps its shape, as in PyTorch
+        if out.numel() == result.numel():       # out keeps its shape, as in PyTorch
             return out.copy_(result.view(out.shape))
         return out.resize_(result.shape).copy_(result)
     return result.requires_grad_() if requires_grad else result
@@ -44,7 +44,7 @@ def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None,
                         for n, x in numbers]
     dtype = dtype_for(dtype, out, b"logspace")
     dtype = get_default_dtype() if dtype is None else dtype
-    if not (dtype.is_floating_point or dtype.is_complex):       # as linspace takes them
+    if not (dtype.is_floating_point or dtype.is_complex):       # linspace takes integer ends for them
         start, end = [checked.integer("logspace", n, int(x)) for n, x in (("start", start), ("end", end))]
     wide = promote_types(dtype, FLOAT64)
     result = pow(base, linspace(start, end, steps, dtype=wide, layout=layout, device=device, pin_memory=pin_memory))
@@ -115,7 +115,7 @@ def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=Non
 
 
 def new_empty_strided(self, size, stride, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
-    """Uninitialised memory of this dtype and device with the strides given."""
+    """Uninitialised memory of this dtype and device with given strides."""
     checked.need_tensors("new_empty_strided", self=self)
     return empty_strided(size, stride, dtype=self.dtype if dtype is None else dtype, layout=layout,
                          device=self.device if device is None else device, requires_grad=requires_grad,

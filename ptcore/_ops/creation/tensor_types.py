@@ -1,7 +1,7 @@
-"""The constructors of PyTorch's first years: ``FloatTensor(2, 3)``, ``LongTensor([1, 2])``.
+"""PyTorch's legacy constructors: ``FloatTensor(2, 3)``, ``LongTensor([1, 2])``.
 
-Each constructor is a class whose instances are the tensors of a dtype on the CPU, or, of ``ptcore.cuda``, on a CUDA
-device: sizes make uninitialised memory, a sequence data. New programs call ``ptcore.tensor`` and ``ptcore.empty``.
+Each constructor is a class; its instances are the tensors of a dtype on the CPU or, in ``ptcore.cuda``, on a CUDA
+device. Sizes make uninitialised memory, a sequence makes data. New programs call ``ptcore.tensor``, ``ptcore.empty``.
 """
 from ptcore._dtype import as_dtype
 from ptcore._exchange.convert import tensor
@@ -10,7 +10,7 @@ from ptcore._tensor import Tensor
 
 
 class _TensorType(type):
-    """``isinstance`` asks for the dtype; calling makes a plain Tensor."""
+    """``isinstance`` tests the dtype; calling makes a plain Tensor."""
 
     def __instancecheck__(cls, value):
         return isinstance(value, Tensor) and value.dtype is cls.dtype and value.device.type == cls.device_type
@@ -43,7 +43,7 @@ NAMES = {"Float": "float32", "Double": "float64", "Half": "float16", "BFloat16":
 
 
 def types_on(device_type, where, module):
-    """{name: constructor} of a kind of device."""
+    """{name: constructor} for a type of device."""
     return {f"{word}Tensor": _TensorType(f"{word}Tensor", (), {
         "dtype": as_dtype(name), "device_type": device_type, "__module__": module,
         "__doc__": f"Tensors of dtype {name} on {where}; calling it makes one from sizes or data."})

@@ -1,4 +1,4 @@
-"""Bodies: Fourier transforms by the three ops that the library has, and those of short windows of a signal."""
+"""Bodies: Fourier transforms by the three ops of the library, and transforms of short windows of a signal."""
 from cython.cimports.ptcore._ops._common import wrap_dim
 
 from ptcore._dtype import get_default_dtype
@@ -33,7 +33,7 @@ from ptcore._tensor import Tensor
 
 # -- arguments -------------------------------------------------------------------------------------
 def _mode(op, norm, forward):
-    """What the library divides by: 0 nothing, 1 the square root of the number of points, 2 the number."""
+    """The divisor in the library: 0 none, 1 the square root of the number of points, 2 the number."""
     if norm is not None and not isinstance(norm, str):
         raise TypeError(f"{op}: norm must be a str or None, got {type(norm).__name__}")
     if norm is None or norm == "backward":
@@ -46,7 +46,7 @@ def _mode(op, norm, forward):
 
 
 def _along(op, x, dim):
-    """The dim counted from 0, of a tensor that has one."""
+    """The dim counted from 0; raises for a 0-d tensor."""
     n: object = x.ndim
     if n == 0:
         raise IndexError(f"{op}: dim must name a dim of input, got {dim} for shape []")
@@ -63,7 +63,7 @@ def _points(op, n):
 
 
 def _resized(x, dim, n):
-    """x cut or filled up with zeros to n elements along a dim that is not negative."""
+    """x cut or zero-padded to n elements along a non-negative dim."""
     size = x.shape[dim]
     if n < size:
         return slice(x, dim, 0, n, 1)
@@ -73,7 +73,7 @@ def _resized(x, dim, n):
 
 
 def _plan(op, x, s, dim):
-    """(dims, points along each): dims are all unless given, or as many of the last ones as s has."""
+    """(dims, points along each). The default dims are all, or the last ones, as many as s has."""
     ndim, shape = x.ndim, x.shape
     sizes = None if s is None else checked.integers(op, "s", s)
     if dim is not None:
@@ -106,7 +106,7 @@ def _some(op, dims):
 
 
 def _to_complex(op, x):
-    """Complex numbers as they are; others become such of their precision, integers and bools of the default dtype's."""
+    """x as complex numbers of the same precision; integers and bools take that of the default dtype."""
     dtype = x.dtype
     if dtype.is_complex:
         return x
@@ -122,7 +122,7 @@ def _real(op, x):
 
 
 def _written(x, dim, mode, forward, out):
-    """The whole spectrum written to out."""
+    """Writes the whole spectrum to out."""
     out = results.fitting(out, x.shape)
     if x.dtype.is_complex:
         return _fft_c2c(x, dim, mode, forward, out=out)
@@ -130,14 +130,14 @@ def _written(x, dim, mode, forward, out):
 
 
 def _half_written(x, dim, last, mode, forward, out):
-    """The half of the spectrum along the last dim written to out."""
+    """Writes half of the spectrum, along the last dim, to out."""
     size = list(x.shape)
     size[last] = size[last] // 2 + 1
     return _fft_r2c(x, dim, mode, True, forward, out=results.fitting(out, size))
 
 
 def _real_written(op, x, dim, last, mode, n, forward, out):
-    """A real result written to out, which is not complex."""
+    """Writes a real result to out, which must not be complex."""
     if not out.dtype.is_floating_point:
         raise DTypeError(f"{op}: out must have a floating-point dtype, got {out.dtype.name}")
     size = list(x.shape)
@@ -182,7 +182,7 @@ def fft_fft(input, n, dim, norm, out=None):
 
 
 def _own_dtype(op, input, out):
-    """These two ask, of real input, for an out= of the result's dtype, as PyTorch's do."""
+    """ifft and ihfft of real input require that out= has the result's dtype, as in PyTorch."""
     dtype = input.dtype if input.dtype.is_floating_point else get_default_dtype()
     if out is not None and not input.dtype.is_complex and out.dtype is not COMPLEX_OF.get(dtype, out.dtype):
         raise DTypeError(f"{op}: out must have dtype {COMPLEX_OF[dtype].name}, got {out.dtype.name}")
@@ -344,7 +344,7 @@ def _check_window(op, window, win, x):
 
 
 def _centred(window, win, n_fft, x):
-    """The window with zeros on both sides up to n_fft; ones of x's kind where there is none."""
+    """The window, zero-padded on both sides to n_fft; ones of x's kind without a window."""
     if window is None:
         dtype = x.dtype.to_real() if x.dtype.is_complex else x.dtype
         window = ones(win, dtype=dtype, device=x.device)
@@ -405,7 +405,7 @@ def stft(input, n_fft, hop_length, win_length, window, center, pad_mode, normali
 
 
 def _added(frames, hop, length):
-    """Frames ``(B, T, n)`` added up ``hop`` apart: ``(B, length)``."""
+    """Adds frames ``(B, T, n)`` that begin ``hop`` apart: ``(B, length)``."""
     count, n = frames.shape[1], frames.shape[2]
     columns = transpose(frames, 1, 2)
     return squeeze(fold_windows(columns, (1, n), (1, 1), (0, 0), (1, hop), (1, count), (1, length)), (1, 2))

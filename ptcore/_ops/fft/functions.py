@@ -1,4 +1,4 @@
-"""The frequencies that the entries of a spectrum stand for."""
+"""The frequencies of the entries of a spectrum."""
 from math import copysign, inf
 
 from ptcore._dtype import as_dtype, get_default_dtype
@@ -12,7 +12,7 @@ _FLOAT64 = as_dtype("float64")
 
 
 def _frequencies(op, n, d, ranges, out, dtype, layout, device, requires_grad):
-    """Whole numbers over ``n * d``: those of each range of ``ranges(n)``."""
+    """Whole numbers, those of each range of ``ranges(n)``, divided by ``n * d``."""
     n, d = checked.integer(op, "n", n), checked.real(op, "d", d)
     if n < 0:
         raise RuntimeError(f"{op}: n must not be negative, got {n}")
@@ -21,7 +21,7 @@ def _frequencies(op, n, d, ranges, out, dtype, layout, device, requires_grad):
         raise UnsupportedDTypeError(f"{op}: dtype must be a real floating-point one, got {dtype.name}")
     if not dtype.is_floating_point:
         raise DTypeError(f"{op}: dtype must be a floating-point one, got {dtype.name}")
-    empty(0, dtype=dtype, device=device, layout=layout)         # refuses what it must
+    empty(0, dtype=dtype, device=device, layout=layout)         # raises for wrong arguments
     step = 1 / (n * d) if n * d else copysign(inf, d)
     parts = [arange(*r, dtype=_FLOAT64, device=device) for r in ranges(n)]
     result = ((parts[0] if len(parts) == 1 else cat(parts)) * step).to(dtype)

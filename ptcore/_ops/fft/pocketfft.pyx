@@ -1,12 +1,12 @@
-"""Kernels of Fourier transforms: SciPy's pocketfft. This file is read, and SciPy imported, by the first transform.
+"""Kernels of Fourier transforms: SciPy's pocketfft. The first transform imports this module and SciPy.
 
-The extension module behind scipy.fft takes strides of any kind, dims, a normalisation and an ``out`` as the ops here
-have them; the public functions, which check what is known to be right, would take several times as long as a small
-transform. Where it is not found, they are called all the same.
+The extension module behind scipy.fft takes strides of any kind, dims, a normalisation and an ``out``, as the ops here
+need them. The public functions check arguments that are correct already, which takes several times as long as a small
+transform. They are called only if the extension module is not found.
 
-The library is called as Python is: a kernel takes the GIL, which the library gives up while it computes. Arrays are
-made for the call alone, over the memory of the views: no address is exported, and memory that another thread gives up
-meanwhile is kept as it is for any kernel.
+The library is called through Python: a kernel takes the GIL, and the library gives it up while it computes. Arrays
+are made for one call, over the memory of the views. No address is exported, and memory that another thread frees
+meanwhile is kept, as for any kernel.
 """
 from cpython.buffer cimport Py_buffer
 from libc.stdio cimport snprintf
@@ -22,13 +22,13 @@ from ptcore._ops.levels import get_num_threads
 cdef extern from "Python.h":
     object PyMemoryView_FromBuffer(Py_buffer *)
 
-cdef object _c2c, _c2r, _r2c        # at the end: of the extension module, or those here
+cdef object _c2c, _c2r, _r2c        # set at the end: functions of the extension module, or those below
 cdef enum:
-    SEVERAL = 16384             # elements from which several threads are worth their start
+    SEVERAL = 16384             # with fewer elements, starting several threads is not worthwhile
 
 
 cdef object array(const pt_view *x):
-    """An ndarray of a view's elements, of which there are some; its sizes and strides are its own."""
+    """An ndarray over the elements of a view that has elements; sizes and strides are copies."""
     cdef Py_buffer b
     cdef Py_ssize_t[64] strides
     cdef int i
@@ -79,7 +79,7 @@ cdef int c2c(pt_call *call) noexcept with gil:
 
 
 cdef int r2c(pt_call *call) noexcept with gil:
-    """The library fills in the second half of a spectrum where it is wanted."""
+    """A real transform; the library fills in the second half of the spectrum if requested."""
     return transform(call, _r2c if call.params[2].i else _c2c, False)
 
 
@@ -113,7 +113,7 @@ def public_c2r(a, axes, size, forward, normalization, out, workers):
 
 
 cdef tuple functions():
-    """c2c, r2c and c2r of SciPy's extension module, whose name changed with SciPy 1.18, or by its public functions."""
+    """c2c, r2c and c2r of SciPy's extension module, which has another name since SciPy 1.18; else public functions."""
     from importlib import import_module
     for name in ("_duccfft.pyduccfft", "_pocketfft.pypocketfft"):
         try:

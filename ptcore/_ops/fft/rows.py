@@ -1,9 +1,9 @@
-"""Rows: Fourier transforms, and those of short windows of a signal.
+"""Rows: Fourier transforms, and transforms of short windows of a signal.
 
-Everything is one of three ops, which the library computes along any dims at once: complex to complex, real to complex,
-complex to real. ``normalization`` divides by nothing (0), by the square root (1) of the number n of points, or by n
-(2); ``forward`` is a negative sign in the exponent. They are linear, and each is the transpose of another up to the
-weights of the half of a spectrum that is not kept (autograd/rules/fft.py).
+Every transform is made of three ops, which the library computes along any dims at once: complex to complex, real to
+complex, complex to real. ``normalization`` divides by nothing (0), by the square root (1) of the number n of points,
+or by n (2); ``forward`` means a negative sign in the exponent. The ops are linear. Each is the transpose of another
+one, up to weights for the entries of a half spectrum that stand for two (autograd/rules/fft.py).
 """
 from ptcore._ops.table.schema import COMPLEX, composite, linear
 
@@ -79,7 +79,7 @@ Linear; the derivative is {derivative}.
 
 
 def _half(name, parameters, text, example, result, more=""):
-    """Half of what is given stands for all of it."""
+    """A transform with an input of which only half is given."""
     _transform(name, parameters, text, """the transform of the incoming gradient to half a spectrum, whose entries
 that stand for two count twice""", example, result, more, _HALF_POINTS)
 

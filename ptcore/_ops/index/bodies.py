@@ -49,7 +49,7 @@ def _same_dtype(op, input, other, name):
 
 
 def _number(op, name, value, input):
-    """A number that may become an element of input."""
+    """A number that can become an element of input; raises if it cannot."""
     value = _arguments.number(op, name, value)
     if isinstance(value, complex) and not input.dtype.is_complex:
         if input.dtype.kind == "b":
@@ -74,7 +74,7 @@ def _vector(op, input, dim, index):
 
 
 def _along(index, shape, dim):
-    """A vector of positions along a dim, the same for every place of the other dims."""
+    """A vector of positions along a dim, expanded to the other dims."""
     ones = [1] * len(shape)
     ones[dim] = -1
     return expand(reshape(index, ones), shape)
@@ -94,7 +94,7 @@ def _slices(op, input, dim, index, source):
 
 def index_fill(input, dim, index, value):
     dim, index = _dim_of("index_fill", input, dim), _vector("index_fill", input, dim, index)
-    # Of the ops that write slices, this one alone counts from the end.
+    # Among the ops that write slices only this one takes negative positions.
     from_end = index + (input.shape[dim] if input.ndim else 1)
     index = where((index < 0) & (from_end >= 0), from_end, index)
     if isinstance(value, Tensor):
@@ -194,7 +194,7 @@ def take_along_dim(input, indices, dim):
     dim = _dim_of("take_along_dim", input, dim)
     if indices.dtype is not INT64:
         indices = indices.to(INT64)
-    if input.shape[dim]:                    # beyond the ends they go on from the other one, as in PyTorch
+    if input.shape[dim]:                    # beyond the ends positions wrap around, as in PyTorch
         indices = remainder(indices, input.shape[dim])
     if input.shape == indices.shape:
         return gather(input, dim, indices)
@@ -223,7 +223,7 @@ def argwhere(input):
 
 # -- embedding ----------------------------------------------------------------------------------
 def _largest(op, blank, bag, rows):
-    """The largest number of each bag, in each column; the gradient goes to the first that is it."""
+    """The maximum of each bag, in each column; the gradient goes to the first element that equals it."""
     places = _along(bag, rows.shape, 0)
     out = _scattered(op, blank, 0, places, rows.detach(), "amax", False)
     if not (rows.requires_grad or transformed()) or not rows.numel():
@@ -275,12 +275,12 @@ def embedding_bag(input, weight, offsets, max_norm, norm_type, scale_grad_by_fre
     padding_idx = _padding(op, padding_idx, weight.shape[0])
     if max_norm is not None:
         _renormed(op, weight, flat, max_norm, norm_type)
-    if padding_idx >= 0 and has_values(flat):       # the result has the same shape with those rows
+    if padding_idx >= 0 and has_values(flat):       # the result's shape does not depend on the rows that are left out
         kept = flat != padding_idx
         flat, bag = flat[kept], bag[kept]
         if per_sample_weights is not None:
             per_sample_weights = per_sample_weights[kept]
-    elif padding_idx >= 0 and not flat.is_meta:     # they differ between samples: a bag of their own
+    elif padding_idx >= 0 and not flat.is_meta:     # samples leave out different rows: these get a bag of their own
         bag = where(flat == padding_idx, bags, bag)
         found = _bagged(op, weight, flat, bag, bags + 1, mode, scale_grad_by_freq, per_sample_weights)
         return found[:bags]
@@ -288,7 +288,7 @@ def embedding_bag(input, weight, offsets, max_norm, norm_type, scale_grad_by_fre
 
 
 def _bagged(op, weight, flat, bag, bags, mode, scale_grad_by_freq, per_sample_weights):
-    """The rows of weight that flat names, reduced over those of one bag."""
+    """The rows of weight that flat names, reduced over each bag."""
     rows = embedding(weight, flat, -1, scale_grad_by_freq, False)
     width = weight.shape[1]
     blank = zeros(bags, width, dtype=weight.dtype, device=weight.device)
@@ -305,7 +305,7 @@ def _bagged(op, weight, flat, bag, bags, mode, scale_grad_by_freq, per_sample_we
 
 
 def renorm(input, p, dim, maxnorm):
-    """Slices along dim longer than maxnorm made that long."""
+    """Scales slices along dim that are longer than maxnorm to that length."""
     if input.ndim < 2:
         raise ShapeError(f"renorm: input must have at least 2 dimensions, got shape {list(input.shape)}")
     p, maxnorm = _arguments.real("renorm", "p", p), _arguments.real("renorm", "maxnorm", maxnorm)
@@ -356,7 +356,7 @@ def embedding(weight, indices, padding_idx, scale_grad_by_freq, sparse):
 
 
 def _renormed(op, weight, indices, max_norm, norm_type):
-    """Shrinks in place the rows of weight that are used and longer than max_norm."""
+    """Scales in place the rows of weight that are used and longer than max_norm to that length."""
     max_norm, norm_type = _arguments.real(op, "max_norm", max_norm), _arguments.real(op, "norm_type", norm_type)
     if indices.is_meta:
         return
@@ -387,7 +387,7 @@ def embedding_function(input, weight, padding_idx, max_norm, norm_type, scale_gr
 
 # -- all elements -------------------------------------------------------------------------------
 def nonzero_static(input, size, fill_value):
-    """Each nonzero element's place goes to the row of its rank; the others' to a last row that is cut off."""
+    """Writes each nonzero element's place to the row of its rank; others go to a last row, which is cut off."""
     if size < 0:
         raise RuntimeError(f"nonzero_static: size must be non-negative, got {size}")
     shape = input.shape

@@ -1,4 +1,4 @@
-"""Reading and writing by positions written out in smaller ops; see decompositions.py."""
+"""Reading and writing by positions as functions of smaller ops; see decompositions.py."""
 from ptcore._ops._common import wrap_dim
 from ptcore._ops.creation.creation import arange, full, zeros
 from ptcore._ops.functions import (
@@ -17,7 +17,7 @@ from ptcore._ops.history import has_values
 
 
 def _places(count, device, size, stride, offset):
-    """The places of a window among so many elements, as a vector."""
+    """The places of a window over ``count`` elements, as a vector."""
     return reshape(arange(count, device=device).as_strided(size, stride, offset), (-1,))
 
 
@@ -32,7 +32,7 @@ def picked(input, size, stride, offset):
 
 
 def _positions(input, index):
-    """Positions of the flattened input as a vector, none of them negative."""
+    """Positions of the flattened input as a vector of non-negative numbers."""
     return reshape(where(index < 0, index + input.numel(), index), (-1,))
 
 
@@ -62,7 +62,7 @@ def masked_collect(input, mask, shape):
     for n in shape:
         total *= n
     flat = reshape(mask, (-1,))
-    # what is not held goes to a place behind the last one
+    # elements that the mask leaves out go to a place after the last one
     places = where(flat, cumsum(flat, 0) - 1, total)
     blank = zeros(total + 1, dtype=input.dtype, device=input.device)
     return reshape(scatter_src(blank, 0, places, reshape(input, (-1,)))[:total], shape)
@@ -90,7 +90,7 @@ def index_filled(input, dim, index, value):
     if input.ndim == 0:
         return reshape(index_filled(reshape(input, (1,)), 0, index, value), ())
     dim = wrap_dim("index_fill", dim, input.ndim)
-    # A mask of the positions: the gradient of the value counts one that is named twice once.
+    # A mask of the positions: a position that is named twice counts once in the gradient of the value.
     n, index = input.shape[dim], reshape(index, (-1,))
     ones = expand(full((), True, device=input.device), index.shape)
     named = scatter_src(zeros((n,), dtype=ones.dtype, device=input.device), 0, index, ones)
@@ -98,7 +98,7 @@ def index_filled(input, dim, index, value):
 
 
 def _along(index, shape, dim):
-    """A vector of positions along a dim, the same for every place of the other dims."""
+    """A vector of positions along a dim, expanded to the other dims."""
     ones = [1] * len(shape)
     ones[dim] = -1
     return expand(reshape(index, ones), shape)

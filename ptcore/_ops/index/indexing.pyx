@@ -36,12 +36,12 @@ cdef int OP_ASSIGN = op_id("assign")
 
 
 cdef inline bint offered(Tensor x) noexcept:
-    """Whether an interpreter must see each view that an index is made of."""
+    """Whether an interpreter must see each of the views that make an index."""
     return ((x.flags | pt_tls.mode) & PT_INTERPOSED) != 0
 
 
 cdef int64_t place(Tensor x, int dim, object index) except? -1:
-    """An int as an index of a dim; select_at asks whether it is in range, but for huge ones."""
+    """An int as an index of a dim. select_at checks its range; ints of more than 64 bits raise here."""
     cdef int beyond
     cdef int64_t value = PyLong_AsLongLongAndOverflow(index, &beyond)
     if beyond:
@@ -72,13 +72,13 @@ cdef Tensor offered_slice(Tensor x, int dim, object start, object stop, object s
 
 
 cdef bint is_symbolic_slice(Tensor x, object item) except -1:
-    """Whether a slice of what an interpreter sees has symbolic bounds, or may have: x has symbolic sizes."""
+    """Whether an interpreter sees a slice with symbolic bounds, or may: x has symbolic sizes."""
     return (is_symbolic(item.start) or is_symbolic(item.stop) or is_symbolic(item.step)
             or x.flags & PT_INTERPOSED != 0 and any_symbolic(x.shape))
 
 
 cdef Tensor symbolic_slice(Tensor x, int dim, object item):
-    """x itself if the slice takes all of dim, whatever that is."""
+    """x itself if the slice takes all of dim, whatever its size is."""
     start, step = 0 if item.start is None else item.start, 1 if item.step is None else item.step
     if type(start) is int and start == 0 and type(step) is int and step == 1 and (
             item.stop is None or type(x.shape[dim] == item.stop) is bool and x.shape[dim] == item.stop):
@@ -99,7 +99,7 @@ cdef Tensor unsqueeze_at(Tensor x, int dim):
 
 
 cdef bint asked_about(Tensor x, object key):
-    """Whether ``__torch_function__`` of a mode, of x or of what is in a key is asked about the whole of ``x[key]``."""
+    """Whether ``__torch_function__`` of a mode, of x or of an item of the key must be asked about ``x[key]``."""
     cdef uint32_t seen = flags_of(key)
     return (seen & PT_FOREIGN) != 0 or (not pt_tls.torch_function_off and
                                         ((x.flags | seen) & PT_SUBCLASS or pt_tls.mode & PT_MODE_FUNCTION))
@@ -116,7 +116,7 @@ cdef object getitem(Tensor x, object key):
     if asked_about(x, key):
         from ptcore._overrides import ask
         return ask(Tensor.__getitem__, (x, key), {})
-    if type(key) is Tensor and is_mask_of(x, <Tensor>key):      # one pass, and a backward that keeps the mask alone
+    if type(key) is Tensor and is_mask_of(x, <Tensor>key):      # one pass; backward keeps only the mask
         return call(OP_MASKED_COLLECT, (x, key, (int(call(OP_COUNT_NONZERO, (alias(<Tensor>key), None), None)),)), None)
     r, advanced = basic(x, key)
     if advanced is None:
@@ -126,7 +126,7 @@ cdef object getitem(Tensor x, object key):
 
 
 cdef bint is_mask_of(Tensor x, Tensor mask) noexcept:
-    """Whether a mask stands for each element of x, and a kernel chooses by it."""
+    """Whether a mask has one element for each element of x, and a kernel can select by it."""
     return (mask.dt == PT_BOOL and x.rank > 0 and mask.rank == x.rank and same_sizes(x.rank, x.dims, mask.dims)
             and not (x.flags | mask.flags | pt_tls.mode) & (PT_INTERPOSED | PT_SUBCLASS)
             and (not (x.flags | mask.flags) & PT_NON_CPU or has_mask_kernel(x, mask)))
@@ -159,7 +159,7 @@ cdef Tensor sliced(Tensor x, int dim, object item):
             raise ValueError("index: slice step must not be zero") from None
         PySlice_Unpack(item, &start, &stop, &step)
     length = PySlice_AdjustIndices(x.dims[dim], &start, &stop, step)
-    if length == 0:                     # where nothing starts may lie outside
+    if length == 0:                     # an empty slice may start outside
         start, step = 0, 1
     if start == 0 and step == 1 and length == x.dims[dim]:
         return x
@@ -226,7 +226,7 @@ cdef tuple basic(Tensor x, object key, bint select=True):
                     continue
                 for i in range((<Tensor>index).rank):
                     if (<Tensor>index).dims[i] != x.dims[dim + i] and not (
-                            (<Tensor>index).dims[i] == 0 and x.flags & PT_STANDARD):     # picks nothing, as in NumPy
+                            (<Tensor>index).dims[i] == 0 and x.flags & PT_STANDARD):     # selects nothing, as in NumPy
                         raise IndexError(
                             f"index: the mask's shape {list(shape_of(<Tensor>index))} does not "
                             f"match the shape {list(shape_of(x))} of the indexed tensor at dim "
@@ -250,7 +250,7 @@ cdef object plain(object value):
 
 
 cdef int mask_rank(object item) except -2:
-    """How many dims a mask takes; -1 for anything but a mask of several."""
+    """The number of dims that a mask takes; -1 for any item but a mask of several dims."""
     if isinstance(item, Tensor):
         return (<Tensor>item).rank if (<Tensor>item).dt == PT_BOOL or (<Tensor>item).dt == PT_UINT8 else -1
     if type(item) is int or isinstance(item, slice) or is_symbolic(item):
@@ -264,7 +264,7 @@ cdef int mask_rank(object item) except -2:
 
 
 cdef int remaining(tuple items) except -1:
-    """Dims taken by what stands behind the Ellipsis."""
+    """The number of dims taken by the items behind the Ellipsis."""
     cdef int n = 0, masks
     cdef bint behind = False
     for item in items:
@@ -295,7 +295,7 @@ cdef Tensor as_index(object item):
     if CATEGORY[t.dt] > 1:
         raise IndexError(f"index: tensors used as indices must be integer or bool, got "
                          f"{dtype_of(t.dt).name}")
-    if t.dt == PT_UINT8 and t is item:          # an array of NumPy's stands for positions, as it does there
+    if t.dt == PT_UINT8 and t is item:          # a NumPy array holds positions, as in NumPy
         warn("index: uint8 is taken for a mask, as PyTorch's comparisons once gave it; use bool")
         t = t.to("bool")
     return t
@@ -368,7 +368,7 @@ cdef int setitem(Tensor x, object key, object value) except -1:
 
 
 cdef bint write_by_mask(Tensor x, Tensor mask, object value) except -1:
-    """Writes what is the same at all places of a mask whose values are not known; False where it is not done here."""
+    """Writes a value that is equal at all places of a mask with unknown values; False, with nothing done, otherwise."""
     cdef int free = x.rank - mask.rank
     if (mask.dt != PT_BOOL or not mask.flags & PT_INTERPOSED or not mask.rank or free < 0 or has_values(mask)
             or tuple(mask.shape) != tuple(x.shape)[:mask.rank]):
@@ -390,7 +390,7 @@ cdef bint write_by_mask(Tensor x, Tensor mask, object value) except -1:
 
 
 cdef object as_value(Tensor like, object value):
-    """What may be written to `like`: a number that fits its dtype, a tensor or an array."""
+    """A value that may be written to `like`: a number that fits its dtype, a tensor or an array."""
     from ptcore._exchange.convert import tensor
     if is_symbolic_number(value):
         return checked.symbolic(value)
@@ -457,13 +457,13 @@ cdef int write(Tensor r, list advanced, object value, bint accumulate) except -1
 
 
 cdef tuple index_tensors(str name, Tensor x, object indices):
-    """What ``basic`` makes of index tensors; None where masks have no positions, as on the meta device."""
+    """The result of ``basic`` for index tensors; None if masks have no known positions, as on the meta device."""
     if not isinstance(indices, (tuple, list)):
         raise TypeError(f"{name}: indices must be a tuple of Tensors, got {type(indices).__name__}")
     key = tuple([slice(None) if i is None else i for i in indices])
     if key and x.storage.device == DEVICE_META and not x.flags & PT_INTERPOSED:
         return None
-    # a tensor of one integer is an index among the others here: read by the kernel, not before it
+    # here a 0-d integer tensor is an index among the others: the kernel reads it
     r, advanced = basic(x, key, select=False)
     if advanced is None:
         raise IndexError(f"{name}: at least one index tensor is needed")

@@ -1,4 +1,4 @@
-"""Bodies: systems of equations, factors and inverses of matrices, and what is worked out from them."""
+"""Bodies: systems of equations, factors and inverses of matrices, and functions computed from them."""
 from cython.cimports.ptcore._ops._common import wrap_dim
 
 from ptcore._dtype import as_dtype
@@ -60,7 +60,7 @@ _HOUSEHOLDER = op_id("_linalg_householder")
 
 
 def _svd_driver(op, A, driver):
-    """The names of cuSOLVER's algorithms are taken on CUDA devices, where the size decides."""
+    """Checks the driver. On CUDA devices cuSOLVER's names are accepted, but the size decides on the algorithm."""
     names = (None, "gesvd", "gesvdj", "gesvda") if A.device.type == "cuda" else (None,)
     if driver not in names:
         raise RuntimeError(f"{op}: driver must be {' or '.join(map(repr, names))} on {A.device.type}, got {driver!r}")
@@ -72,12 +72,12 @@ def linalg_svd(A, full_matrices, driver):
 
 
 def differentiated(x):
-    """Whether a derivative of what is worked out of x may be asked for: it is recorded, or an interpreter's."""
+    """Whether a derivative of a function of x may be needed: it is recorded, or an interpreter may ask for it."""
     return (x.requires_grad and is_grad_enabled()) or x.is_meta or transformed()
 
 
 def linalg_svdvals(A, driver):
-    """The derivative needs the vectors; without one they are not worked out."""
+    """The derivative needs the singular vectors; they are not computed if no derivative is needed."""
     _svd_driver("linalg_svdvals", A, driver)
     return _linalg_svd(A, False, differentiated(A))[1]
 
@@ -104,12 +104,12 @@ def _matrices(op, name, x):
 
 
 def _identity(x):
-    """Identity matrices beside square matrices."""
+    """Identity matrices of the shape of square matrices."""
     return expand(eye(x.shape[-1], dtype=x.dtype, device=x.device), x.shape)
 
 
 def _pair(op, A, B):
-    """Two stacks of matrices with the batch dims broadcast."""
+    """Two stacks of matrices, with the batch dims broadcast."""
     _square(op, A)
     _numbers(op, A)
     _matrices(op, "B", B)
@@ -274,7 +274,7 @@ def _epsilon(x):
 
 
 def _tolerance(op, name, value, like):
-    """A number, or a tensor of numbers for the batch, with a dim for the values."""
+    """A number, or a tensor with a number for each matrix, with a dim added for the singular values."""
     if isinstance(value, Tensor):
         if value.dtype.is_complex:
             raise DTypeError(f"{op}: {name} must be real, got {value.dtype.name}")
@@ -283,7 +283,7 @@ def _tolerance(op, name, value, like):
 
 
 def _limit(op, A, largest, atol, rtol):
-    """Up to which a singular value counts as zero, the defaults being those of PyTorch."""
+    """The limit below which a singular value counts as zero; defaults are those of PyTorch."""
     given = atol is not None
     atol = 0.0 if atol is None else _tolerance(op, "atol", atol, largest)
     if rtol is not None:
@@ -304,12 +304,12 @@ def _limit(op, A, largest, atol, rtol):
 
 
 def _values(A, hermitian):
-    """Singular values, descending, or the moduli of eigenvalues."""
+    """Singular values, descending; for Hermitian matrices the moduli of eigenvalues."""
     return abs(linalg_eigvalsh(A, "L")) if hermitian else linalg_svdvals(A, None)
 
 
 def _pseudoinverse(A, atol, rtol, op="linalg_lstsq", hermitian=False):
-    """(pseudoinverse, singular values, which of them are not zero)."""
+    """(pseudoinverse, singular values, mask of the nonzero ones)."""
     with no_grad():
         x = A.detach()
         if hermitian:
@@ -358,7 +358,7 @@ def linalg_cholesky_ex(A, upper, check_errors):
 
 
 def linalg_qr(A, mode):
-    """A wide matrix is factored by its first columns, from which the derivative of the others follows."""
+    """Factors a wide matrix by its first columns; the derivative of the other columns follows from these."""
     op = "linalg_qr"
     _matrices(op, "A", A)
     _numbers(op, A)
@@ -476,7 +476,7 @@ def lu_unpack(LU_data, LU_pivots, unpack_data, unpack_pivots):
 
 
 def _reordered(x, order, back):
-    """The rows of ``P^T x``, or of ``P x``."""
+    """The rows of ``P^T x``, or of ``P x`` if ``back``."""
     if back:
         order = order.argsort(-1)
     return gather(x, x.ndim - 2, expand(unsqueeze(order, -1), x.shape))
@@ -576,7 +576,7 @@ def orgqr(input, tau):
 
 
 def ormqr(input, tau, other, left, transpose):
-    """By the square matrix of the reflectors."""
+    """Multiplies by the square matrix that the reflectors make."""
     op = "ormqr"
     _matrices(op, "input", input)
     _matrices(op, "other", other)

@@ -69,7 +69,7 @@ def _decomposed(A, B, k, largest):
 
 
 def _orthonormal(S, B):
-    """A basis of what the columns of S span, orthonormal under B."""
+    """A basis of the span of S's columns, orthonormal under B."""
     for _ in range(2):
         S = S / S.norm(2, 0, keepdim=True).clamp(min=1e-300 if S.dtype.itemsize == 8 else 1e-37)
         gram = S.mT @ (S if B is None else B @ S)
@@ -97,7 +97,7 @@ def _iterated(A, B, X, iK, k, niter, tol, largest):
         W = R if iK is None else iK @ R
         W = W - X @ (BX.mT @ W)
         if step:
-            P = X - before @ (before.mT @ BX)           # how the vectors moved
+            P = X - before @ (before.mT @ BX)           # the change of the vectors
         S = cat([X, W] if P is None else [X, W, P], 1)
         step += 1
 

@@ -1,4 +1,4 @@
-"""Rows: systems of equations, factors and inverses of matrices, and what is worked out from them."""
+"""Rows: systems of equations, factors and inverses of matrices, and functions computed from them."""
 from ptcore._ops.table.schema import COMPLEX, composite, nondifferentiable, structured
 
 structured(

@@ -48,7 +48,7 @@ INT64, UINT8 = as_dtype("int64"), as_dtype("uint8")
 # -- losses -------------------------------------------------------------------------------------
 
 def _reduced(loss, reduction, total=None):
-    """A loss reduced; its mean is divided by a total of weights, if there is one."""
+    """Reduces a loss; the mean is divided by ``total``, the sum of weights, if given."""
     if reduction == "none":
         return loss
     return sum(loss) if reduction == "sum" else mean_of_terms(loss) if total is None else sum(loss) / total
@@ -62,7 +62,7 @@ def _warn_of_broadcast(op, input, target):
 
 
 def _broadcast(op, input, target):
-    """input and target of a loss that expands both: the dtype of one without dims counts like the other's."""
+    """input and target of a loss that broadcasts them: a 0-d tensor's dtype counts as much as the other's."""
     _warn_of_broadcast(op, input, target)
     if input.dtype is not target.dtype and not (input.ndim and target.ndim):
         if input.ndim:
@@ -84,7 +84,7 @@ def _real(op, *tensors):
 
 
 def _real_difference(op, input, target):
-    """Two tensors of which one may be of integers or bool."""
+    """Checks two tensors; one may have an integer or bool dtype."""
     kinds = input.dtype.kind + target.dtype.kind
     if "c" in kinds or "f" not in kinds:
         _real(op, input, target)
@@ -110,19 +110,19 @@ def cross_entropy(input, target, weight, size_average, ignore_index, reduce, red
 
 
 def _labels(target):
-    """Indices of classes, which files of labels hold as uint8."""
+    """Class indices as int64; files of labels hold them as uint8."""
     return target.to(INT64) if target.dtype is UINT8 else target
 
 
 def _constant_weight(op, weight):
-    """A loss of class indices has no gradient by the weights of the classes."""
+    """Raises if weight requires grad: a loss of class indices has no gradient by the weights of the classes."""
     _optional(op, "weight", weight)
     if weight is not None and weight.requires_grad and is_grad_enabled():
         raise RuntimeError(f"{op}: the loss is not differentiable by weight, which must not require grad; detach() it")
 
 
 def _soft_cross_entropy(input, target, weight, reduction, label_smoothing):
-    """Of class probabilities."""
+    """Cross entropy with class probabilities as the target."""
     if input.shape != target.shape:
         raise ShapeError(f"cross_entropy: probabilities must have input's shape {list(input.shape)}, got "
                          f"{list(target.shape)}")
@@ -161,7 +161,7 @@ def l1_loss(input, target, size_average, reduce, reduction, weight):
 
 
 def _weighted(op, loss, input, weight, reduction):
-    """A loss times weights of the input's shape; its mean is divided by their sum."""
+    """Reduces a loss times weights of the input's shape; the mean is divided by the sum of the weights."""
     if weight is None:
         return _reduced(loss, reduction)
     _optional(op, "weight", weight)
@@ -194,7 +194,7 @@ def huber_loss(input, target, reduction, delta, weight):
 
 
 def _like_loss(op, name, weight, loss):
-    """A weight in the dtype of the loss, which it does not change."""
+    """A weight in the dtype of the loss, so that the loss keeps its dtype."""
     if weight.dtype.is_complex:
         raise DTypeError(f"{op}: {name} must be real, got {weight.dtype.name}")
     return weight.to(loss.dtype)
@@ -238,7 +238,7 @@ def kl_div(input, target, size_average, reduce, reduction, log_target):
     if reduction == "mean" and size_average is None and reduce is None and input.ndim:
         warn("kl_div: reduction='mean' divides by the number of elements; 'batchmean' divides by the batch and is the "
              "divergence")
-    batch = reduction == "batchmean"        # with the older arguments as well, as in PyTorch
+    batch = reduction == "batchmean"        # also with the older arguments, as in PyTorch
     older = size_average is not None or reduce is not None
     kind = "sum" if batch and not older else checked.reduction("kl_div", reduction, size_average, reduce)
     broadcast_shapes("kl_div", input.shape, target.shape)
@@ -274,7 +274,7 @@ def gaussian_nll_loss(input, target, var, full_terms, eps, reduction):
                              f"{list(var.shape)}")
     if has_values(var) and not bool(all(var >= 0)):
         raise ValueError(f"{op}: var must not be negative")
-    held = var + (clamp_min(var, eps) - var).detach()       # at least eps, with the gradient of var
+    held = var + (clamp_min(var, eps) - var).detach()       # at least eps, but with the gradient of var
     loss = 0.5 * (log(held) + (input - target) * (input - target) / held)
     if full_terms:
         loss = loss + 0.9189385332046727
@@ -358,7 +358,7 @@ def _triplet(op, anchor, positive, negative, distance, margin, swap, reduction):
 
 
 def _classes(op, input, target):
-    """(N, C) and the targets for it, from (C) and () as well."""
+    """input as (N, C) and the targets for it, also from (C) and ()."""
     if not input.ndim:
         return reshape(input, (1, 1)), 1
     if input.ndim > 2 or not input.shape[-1]:
@@ -408,7 +408,7 @@ def multilabel_soft_margin_loss(input, target, weight, size_average, reduce, red
     loss = -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))
     if weight is not None:
         loss = loss * weight
-    if input.ndim:                      # a loss may have more dims, those of target
+    if input.ndim:                      # a loss may have more dims than input: those of target
         loss = sum(loss, input.ndim - 1) / input.shape[-1]
     return _reduced(loss, reduction)
 
@@ -428,7 +428,7 @@ def _lengths(op, name, lengths, n, device):
 
 
 def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity):
-    """Targets as rows that blanks fill up; the alignments are the op's."""
+    """Makes targets rows padded with blanks; the op sums over alignments."""
     op = "ctc_loss"
     reduction = checked.reduction(op, reduction)
     _real(op, log_probs)
@@ -449,7 +449,7 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, reduction
     input_lengths = _lengths(op, "input_lengths", input_lengths, n, log_probs.device)
     target_lengths = _lengths(op, "target_lengths", target_lengths, n, log_probs.device)
     if input_lengths.is_meta or target_lengths.is_meta or targets.is_meta:
-        loss = sum(log_probs, (0, 2))               # of that shape; the recursion is as long as the lengths say
+        loss = sum(log_probs, (0, 2))               # right in shape; the recursion would need the lengths' values
         if reduction != "none":
             return mean(loss) if reduction == "mean" else sum(loss)
         return reshape(loss, ()) if single else loss

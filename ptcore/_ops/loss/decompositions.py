@@ -1,4 +1,4 @@
-"""Losses written out in smaller ops; see decompositions.py."""
+"""Losses as functions of smaller ops; see decompositions.py."""
 from ptcore._ops.creation.creation import arange, full, zeros, zeros_like
 from ptcore._ops.functions import (
     cat,
@@ -24,7 +24,7 @@ from ptcore._ops.table.shapes import stat_dtype
 
 
 def _targets(input_ndim, target, weight, ignore_index, dtype):
-    """(class dim, positions to read, which targets count, the weight of each target)."""
+    """(class dim, positions to read, mask of the targets that count, the weight of each target)."""
     valid = target != ignore_index
     safe = target * valid
     counted = valid.to(dtype)
@@ -44,7 +44,7 @@ def _by_class(weight, ndim, axis):
 
 
 def _total(w, reduction):
-    """The weights of all targets; without a reduction 0, as in PyTorch."""
+    """The sum of the weights of all targets; 0 without a reduction, as in PyTorch."""
     return sum_of(zeros_like(w) if reduction == "none" else w)
 
 
@@ -55,7 +55,7 @@ def nll_loss_stats(input, target, weight=None, reduction="mean", ignore_index=-1
 
 
 def _total_of_valid(total, valid):
-    """What the share of each target is divided by: 1 where it does not count, as the total of none is 0."""
+    """The divisor of each target's share: 1 for targets that do not count, as the total of no targets is 0."""
     return masked_fill(expand(total, valid.shape), ~valid, 1)
 
 
@@ -102,7 +102,7 @@ def cross_entropy_backward(g, input, target, weight, lse, total_weight, reductio
 
 
 def _gaps(input, target, margin):
-    """(how much each score exceeds that of the row's class less the margin, which is the class)."""
+    """(the margin violation of each score against the score of the row's class, mask of the row's class)."""
     target = unsqueeze(target, 1)
     gap = clamp_min(margin - gather(input, 1, target) + input, 0)
     own = target == arange(input.shape[1], device=input.device)
@@ -125,8 +125,8 @@ def multi_margin_slope(input, target, weight, p, margin):
 
 
 def _label_gaps(input, target):
-    """(gaps (N, label, class), which of them count, (N, label, class): whether the class is the label)."""
-    valid = cumprod(target >= 0, 1) > 0         # labels stand before the first -1
+    """(gaps (N, label, class), mask of the gaps that count, mask (N, label, class) of class equal to label)."""
+    valid = cumprod(target >= 0, 1) > 0         # labels end at the first -1
     safe = masked_fill(target, ~valid, 0)
     is_label = unsqueeze(safe, 2) == arange(input.shape[1], device=input.device)
     hits = sum_of(is_label & unsqueeze(valid, 2), 1) > 0
@@ -146,18 +146,18 @@ def multilabel_margin_slope(input, target):
 
 
 def _delayed(x, k):
-    """k columns of -inf in front, the last k gone."""
+    """x moved right by k columns; -inf in the first k."""
     nothing = full((x.shape[0], k), float("-inf"), dtype=x.dtype, device=x.device)
     return cat([nothing, x[:, :x.shape[1] - k]], 1)
 
 
 def _ahead(x, k):
-    """The first k columns gone, k columns of -inf behind."""
+    """x moved left by k columns; -inf in the last k."""
     return cat([x[:, k:], full((x.shape[0], k), float("-inf"), dtype=x.dtype, device=x.device)], 1)
 
 
 def _ways(x, moved, allowed):
-    """log(sum(exp)) of staying, of going one state on, and two where that is allowed."""
+    """log(sum(exp)) over the ways to stay in a state, to move by one state, and by two where that is allowed."""
     ways = [x, moved(x, 1)]
     if x.shape[1] > 2:
         ways.append(allowed(moved(x, 2)))
@@ -165,7 +165,7 @@ def _ways(x, moved, allowed):
 
 
 def _states(log_probs, labels, blank):
-    """(label of each state, which are reached from two before, the log-probability of each by step)."""
+    """(state numbers, label of each state, mask of moves by two, log-probability of each state by step)."""
     steps, n = log_probs.shape[:2]
     states, device = 2 * labels.shape[1] + 1, log_probs.device
     place = arange(states, device=device)
@@ -179,7 +179,7 @@ def _states(log_probs, labels, blank):
 
 
 def ctc_loss_stats(log_probs, labels, input_lengths, target_lengths, blank):
-    """The recursion over steps, for all sequences at once; states of no path are -inf."""
+    """The recursion over steps, for all sequences at once; states that no path reaches are -inf."""
     steps, n = log_probs.shape[:2]
     place, _, jumps, emitted = _states(log_probs, labels, blank)
     outside = unsqueeze(place, 0) > 2 * unsqueeze(target_lengths, 1)
@@ -190,7 +190,7 @@ def ctc_loss_stats(log_probs, labels, input_lengths, target_lengths, blank):
         else:
             alpha = emitted[t] + _ways(alphas[-1], _delayed, lambda x: masked_fill(x, ~jumps, float("-inf")))
         alphas.append(masked_fill(alpha, outside | unsqueeze(input_lengths <= t, 1), float("-inf")))
-    # a sequence without steps says nothing
+    # a sequence without steps emits no label
     nothing = where(target_lengths == 0, 0.0, float("inf")).to(emitted.dtype)
     if not steps:
         return nothing.to(log_probs.dtype), zeros((n, 0, place.shape[0]), dtype=emitted.dtype, device=emitted.device)
@@ -206,7 +206,7 @@ def ctc_loss_stats(log_probs, labels, input_lengths, target_lengths, blank):
 
 
 def ctc_loss_backward(g, log_probs, labels, input_lengths, target_lengths, loss, alpha, blank):
-    """The share of the paths that are in a state after a step: those to it times those on from it."""
+    """The share of the paths in a state after a step: the product of those to the state and those on from it."""
     steps, n, classes = log_probs.shape
     place, label, jumps, emitted = _states(log_probs, labels, blank)
     ends = 2 * unsqueeze(target_lengths, 1)

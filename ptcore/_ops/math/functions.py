@@ -1,4 +1,4 @@
-"""Conjugation and its marks: it is carried out at once, and nothing is marked."""
+"""Conjugation and its flags: it is carried out at once, and no tensor is marked as conjugated."""
 from ptcore._ops.call.offer import overridable
 from ptcore._ops.checked import need_tensors
 from ptcore._ops.functions import resolve_conj, resolve_neg  # noqa: F401  (pickles name them here)
@@ -6,14 +6,14 @@ from ptcore._ops.functions import resolve_conj, resolve_neg  # noqa: F401  (pick
 
 @overridable
 def is_conj(self):
-    """False: conjugation is carried out, never marked."""
+    """Always False: conjugation is carried out, never marked."""
     need_tensors("is_conj", input=self)
     return False
 
 
 @overridable
 def is_neg(self):
-    """False: negation is carried out, never marked."""
+    """Always False: negation is carried out, never marked."""
     need_tensors("is_neg", input=self)
     return False
 
@@ -26,7 +26,7 @@ def to_dense(self, *args):
 
 @overridable
 def conj_physical(self):
-    """Complex conjugates; real tensors are themselves."""
+    """Complex conjugates; a real tensor is returned as it is."""
     return self.conj()
 
 

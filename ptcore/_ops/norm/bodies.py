@@ -36,7 +36,7 @@ _NORMS = {"fro": 2.0, None: 2.0, "inf": _INFINITY, "-inf": -_INFINITY}
 
 
 def _measured(op, input, dtype):
-    """Data that a norm can be taken of: real and floating-point."""
+    """The data that a norm is computed from: real floating-point, after a cast; of complex numbers the magnitudes."""
     if dtype is not None:
         if dtype.kind not in "fc":
             raise DTypeError(f"{op}: dtype must be floating-point or complex, got {dtype.name}")
@@ -82,7 +82,7 @@ def _two(op, dim, ndim):
 
 
 def _extreme(order, size):
-    """The reduction that takes the largest or smallest of so many values; the largest of none is 0."""
+    """The reduction to the largest or smallest of ``size`` values; the largest of no values is 0."""
     return amin if order < 0 else amax if size else sum
 
 
@@ -163,7 +163,7 @@ def cosine_similarity(x1, x2, dim, eps):
 
 
 def _held(norm, eps):
-    """A norm that is held at eps at least. Its gradient is that of the norm there as well, as in PyTorch."""
+    """A norm raised to at least eps. Its gradient is that of the norm even then, as in PyTorch."""
     return norm + clamp_min(eps - norm.detach(), 0)
 
 
@@ -196,7 +196,7 @@ def cdist(x1, x2, p, compute_mode):
 
 
 def _euclidean(x1, x2):
-    """By ``|a|^2 - 2 a b + |b|^2`` in one product of rows (-2 a, |a|^2, 1) and (b, 1, |b|^2)."""
+    """Distances by ``|a|^2 - 2 a b + |b|^2``, as one product of rows (-2 a, |a|^2, 1) and (b, 1, |b|^2)."""
     a2, b2 = sum(x1 * x1, -1, True), sum(x2 * x2, -1, True)
     left = cat([x1 * -2, a2, a2 * 0 + 1], -1)
     right = cat([x2, b2 * 0 + 1, b2], -1)

@@ -1,4 +1,4 @@
-"""Norms and distances written out in smaller ops; see decompositions.py."""
+"""Norms and distances as functions of smaller ops; see decompositions.py."""
 from ptcore._ops.creation.creation import arange, zeros
 from ptcore._ops.functions import abs, expand, masked_fill, pow, scatter_add, sgn, transpose, unsqueeze, vector_norm
 from ptcore._ops.functions import index_select as select_rows
@@ -36,7 +36,7 @@ def pair_distances_slope(g, x1, x2, dist, p):
 
 
 def _pairs(input):
-    """Two rows of positions, of all pairs of rows."""
+    """The positions of all pairs of rows, as two vectors."""
     n = input.shape[0]
     rows = arange(n, device=input.device)
     return transpose((unsqueeze(rows, 1) < rows).nonzero(), 0, 1)

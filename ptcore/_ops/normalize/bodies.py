@@ -35,7 +35,7 @@ def softmin(input, dim, _stacklevel, dtype):
 
 
 def _implicit_dim(op, dim, input):
-    """The dim of PyTorch's first years where none is given."""
+    """The implicit dim of PyTorch's first releases if no dim is given."""
     if dim is None:
         warn(f"{op}: the implicit dim is deprecated; pass dim")
         return 0 if input.ndim in (0, 1, 3) else 1
@@ -55,7 +55,7 @@ def layer_norm(input, normalized_shape, weight, bias, eps):
     try:
         return layer_norm_stats(input, weight, bias, n, eps)[0]
     except DTypeError:
-        # Half inputs beside parameters of float32, as under autocast, are computed in float32.
+        # Half inputs with float32 parameters, as under autocast, are computed in float32.
         if input.dtype not in (float16, bfloat16) or any([t is not None and t.dtype is not float32
                                                           for t in (weight, bias)]):
             raise
@@ -63,7 +63,7 @@ def layer_norm(input, normalized_shape, weight, bias, eps):
 
 
 def _normalized_dims(op, input, normalized_shape):
-    """How many dims are normalised."""
+    """The number of normalised dims."""
     shape = checked.integers(op, "normalized_shape", normalized_shape)
     n = len(shape)
     if n == 0 or n > input.ndim or input.shape[input.ndim - n:] != tuple(shape):
@@ -87,7 +87,7 @@ def gumbel_softmax(logits, tau, hard, eps, dim):
 
 # -- with what they are normalised by --------------------------------------------------------------
 def _kept(like, *statistics):
-    """Statistics as they are handed out: without history, in the dtype of what is normalised."""
+    """Statistics as they are returned: without history, in the dtype of the normalised tensor."""
     return [x.detach().to(like.dtype) for x in statistics]
 
 
@@ -140,7 +140,7 @@ def _check_channels(op, input, **tensors):
 
 @cython.cfunc
 def _fits(input: TensorC, x: object) -> cython.bint:
-    """Whether an argument is absent, or a real floating number for each channel; symbolic sizes are left to others."""
+    """Whether an argument is absent, or has a real floating number for each channel. False for stand-ins."""
     if x is None:
         return True
     if not isinstance(x, TensorC):
@@ -159,7 +159,7 @@ def _check(op: str, input: TensorC, running_mean, running_var, weight, bias):
 
 @cython.cfunc
 def _as_input(t, input: TensorC):
-    """Scale or shift in the input's dtype: parameters may be float32 beside half inputs."""
+    """Scale or shift in the input's dtype: float32 parameters may come with half inputs."""
     if t is None or cython.cast(TensorC, t).dt == input.dt:
         return t
     return t.to(input.dtype)
@@ -172,8 +172,8 @@ def _need_statistics(op, running_mean, running_var):
 
 @cython.cfunc
 def _given(input: TensorC, mean, var, weight, bias, eps):
-    """Normalisation by given statistics; those with a history are differentiated through as well. Graphs get it in
-    smaller ops: their passes fold them into the layer before, or run them with what comes after."""
+    """Normalisation by given statistics; a history of the statistics is differentiated too. Graphs get smaller ops:
+    their passes fold them into the layer before, or fuse them with the ops after."""
     if (input.flags | pt_tls.mode) & PT_INTERPOSED or (
             pt_tls.grad_enabled and (mean.requires_grad or var.requires_grad)):
         return given_by_ops(input, mean, var, weight, bias, eps)
@@ -182,14 +182,14 @@ def _given(input: TensorC, mean, var, weight, bias, eps):
 
 @cython.cfunc
 def _of_channel(input: TensorC):
-    """How many elements a channel has, 0 where there is no channel."""
+    """The number of elements of a channel; 0 if there are no channels."""
     if input.flags & PT_INTERPOSED:
         return input.numel() // input.shape[1] if input.shape[1] else 0
     return input.count // input.dims[1] if input.dims[1] else 0
 
 
 def batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps):
-    if input.ndim == 1 and input.shape[0] == 0:         # PyTorch takes it for no channels
+    if input.ndim == 1 and input.shape[0] == 0:         # PyTorch treats it as having no channels
         return clone(input)
     _check("batch_norm", input, running_mean, running_var, weight, bias)
     if eps < 0 or (training and eps == 0):
@@ -222,7 +222,7 @@ def instance_norm(input, running_mean, running_var, weight, bias, use_input_stat
         return group_norm_stats(input, weight, bias, 1, eps)[0]
     if running_mean is None and running_var is None:
         return group_norm_stats(input, weight, bias, channels, eps)[0]
-    # With statistics the result lies row-major, as PyTorch's does. Ops move them, so that a graph has the same bits.
+    # With statistics the result is row-major, as in PyTorch. Ops update them, so that a graph gives the same bits.
     input = input.contiguous()
     out, mean, _ = group_norm_stats(input, weight, bias, channels, eps)
     with no_grad():
@@ -271,7 +271,7 @@ def local_response_norm(input, size, alpha, beta, k):
     total = padded[:, :square.shape[1]]
     for i in range(1, size):
         total = total + padded[:, i:i + square.shape[1]]
-    if input.dtype.kind in "iu":            # PyTorch's mean of whole numbers is one
+    if input.dtype.kind in "iu":            # PyTorch's mean of integers is an integer
         total = div(total, size, rounding_mode="trunc")
         return input / (total * alpha + k) ** beta
     return input / (total * (alpha / size) + k) ** beta

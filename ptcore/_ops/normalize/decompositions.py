@@ -1,4 +1,4 @@
-"""Normalisation written out in smaller ops; see decompositions.py."""
+"""Normalisation as functions of smaller ops; see decompositions.py."""
 import math
 
 from ptcore._ops.functions import expand, reshape, rsqrt, squeeze, unsqueeze
@@ -37,7 +37,7 @@ def layer_norm_backward(g, input, mean, rstd, weight=None):
 
 
 def per_channel(t, ndim):
-    """One number for each channel, shaped to stand beside (N, C, ...)."""
+    """One number for each channel, shaped to broadcast to (N, C, ...)."""
     return reshape(t, (1, -1) + (1,) * (ndim - 2))
 
 
@@ -69,24 +69,24 @@ def batch_norm_backward(g, input, mean, var, weight, eps):
 
 
 def _groups(x, num_groups):
-    """(N, num_groups, elements of a group), of which any may be 0."""
+    """x as (N, num_groups, elements of a group); any of these may be 0."""
     return reshape(x, (x.shape[0], num_groups, math.prod(x.shape[1:]) // num_groups))
 
 
 def _move(running_mean, running_var, mean, var, count, momentum):
-    """Moves running statistics towards a batch's by a share of ``momentum``, in one write each. The variance is the
-    unbiased one."""
+    """Moves running statistics towards a batch's by the share ``momentum``, with one write each. The running variance
+    is unbiased."""
     if running_mean is not None:
         running_mean.copy_(running_mean * (1 - momentum) + mean.to(running_mean.dtype) * momentum)
     if running_var is not None:
-        # Of a single value there is no unbiased variance: PyTorch's is NaN as well.
+        # A single value has no unbiased variance: the result is NaN, as in PyTorch.
         factor = momentum * count / (count - 1) if count > 1 else float("nan")
         running_var.copy_(running_var * (1 - momentum) + var.to(running_var.dtype) * factor)
 
 
 def batch_norm_writes(results, input, weight, bias, eps, running_mean=None, running_var=None, momentum=0.1):
     channels = input.shape[1]
-    if input.numel():               # an empty batch says nothing
+    if input.numel():               # an empty batch changes nothing
         _move(running_mean, running_var, *results[1:], input.numel() // channels, momentum)
 
 
@@ -110,7 +110,7 @@ def group_norm_stats(input, weight, bias, num_groups, eps):
 
 
 def instance_norm_writes(mean, input, running_mean, running_var, momentum):
-    """Moves running statistics towards the means of the samples' statistics; ``mean`` is that of each sample."""
+    """Moves running statistics towards the mean of the samples' statistics; ``mean`` has the mean of each sample."""
     samples, channels = input.shape[:2]
     if input.numel():
         x = reshape(input.to(stat_dtype(input)), (samples, channels, -1))
@@ -130,7 +130,7 @@ def group_norm_backward(g, input, mean, rstd, weight, num_groups):
 
 
 def group_norm_stats_backward(g_mean, g_rstd, input, mean, rstd, num_groups):
-    """What reaches the input through the statistics; either gradient may be None."""
+    """The input's gradient through the statistics; either gradient of these may be None."""
     x = _groups(input, num_groups)
     g = 0
     if g_mean is not None:

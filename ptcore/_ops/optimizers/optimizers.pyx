@@ -1,9 +1,9 @@
-"""Steps of optimizers over lists of parameters: one call a group, one fused pass a parameter.
+"""Steps of optimizers over lists of parameters: one call for a group, one fused pass for each parameter.
 
-A step is named as in ``_steps.py``, where its formula stands. It writes to the parameters and the state in place and
-counts their versions. On the CPU dense tensors of one dtype go through a fused loop each, complex ones as pairs of
-reals; a device's backend takes all that share a dtype at once (``kernel`` in ``ptcore/backend.h``). What neither takes
-(half types on the CPU, operands that lie differently) goes through ops, and so does what interpreters are to see.
+The steps and their formulas are in ``table/steps.py``. A step writes to the parameters and the state in place and
+counts their versions. On the CPU each dense tensor of one dtype goes through a fused loop, a complex tensor as pairs of
+reals. A device's backend takes all tensors of one dtype at once (``kernel`` in ``ptcore/backend.h``). Other cases
+(half types on the CPU, operands with other strides) run as ops, and so do steps that interpreters must see.
 """
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
 
@@ -34,7 +34,7 @@ cdef enum:
 # -- many tensors at once on a device ------------------------------------------------------------------------
 
 cdef inline bint dense(Tensor t) noexcept:
-    """Whether t fills its memory, which may be written to, and nobody is to see how."""
+    """Whether t fills its memory, the memory may be written to, and no interpreter must see the write."""
     return (not t.storage.flags & PT_STORAGE_READONLY and not t.flags & (PT_INTERPOSED | PT_INFERENCE | PT_TANGENT)
             and (not t.flags & PT_NONCONTIGUOUS or is_dense(t.rank, t.dims, t.dims + t.rank)))
 
@@ -45,12 +45,12 @@ cdef inline bint has_kernels(Tensor t) noexcept:
 
 
 cdef inline bint taken(Tensor t) noexcept:
-    """Whether a backend takes t among others: dense real floats."""
+    """Whether a backend can take t in a list of tensors: a dense tensor of real floats."""
     return has_kernels(t) and CATEGORY[t.dt] == 2 and dense(t)
 
 
 cdef inline bint alike(Tensor x, Tensor t) noexcept:
-    """Whether x lies as t, which is dense, on t's device."""
+    """Whether x has the strides, dtype and device of t, which is dense."""
     return (x.dt == t.dt and x.rank == t.rank and x.storage.device == t.storage.device
             and x.storage.device_index == t.storage.device_index
             and not x.flags & (PT_INTERPOSED | PT_INFERENCE | PT_TANGENT)
@@ -64,10 +64,10 @@ cdef inline tuple group_of(Tensor t):
 
 
 cdef int call_many(const char *name, list written, list read, tuple shared=(), list own=None) except -1:
-    """Calls a kernel over n tensors, or n for each of several operands; ``own`` holds a tuple of numbers for each.
+    """Calls a kernel over n tensors, or n for each of several operands; ``own`` holds a tuple of numbers for each of n.
 
-    A tensor among the numbers of ``shared`` goes to the kernel as an input behind those of ``read``. Complex tensors
-    are pairs of reals. Tensors that share memory go to the kernel one by one, in order. Versions are the caller's.
+    A tensor among the numbers of ``shared`` goes to the kernel as an input behind ``read``. Complex tensors
+    are pairs of reals. Tensors that share memory go to the kernel one by one, in order. The caller counts versions.
     """
     cdef Tensor t = <Tensor>(<list>written[0])[0]
     cdef int column = t.storage.device
@@ -103,7 +103,7 @@ cdef int call_many(const char *name, list written, list read, tuple shared=(), l
             return 0
         params = <pt_param *>(views + nout + nin)
         for k in range(nparams):
-            if isinstance(numbers[k], Tensor):      # it stands behind those of `read`
+            if isinstance(numbers[k], Tensor):      # the tensor is an input behind those of `read`
                 params[k].kind, params[k].i = PT_PARAM_INT, options
                 options += 1
                 continue
@@ -129,7 +129,7 @@ cdef int count_writes(list tensors) except -1:
 
 
 cdef object grouped(list tensors):
-    """(groups of tensors that a backend takes at once, the others)"""
+    """(groups of tensors that a backend takes at once, the other tensors)"""
     cdef dict groups = {}
     cdef list others = []
     cdef Tensor t
@@ -142,9 +142,9 @@ cdef object grouped(list tensors):
 
 
 def unscale(list grads, Tensor factor not None, Tensor found not None):
-    """Multiplies gradients in place by a 0-d tensor; ``found``, or a tensor of 1 where one of them was infinite or NaN.
+    """Multiplies gradients in place by a 0-d tensor; ``found``, or a tensor of 1 if a gradient was infinite or NaN.
 
-    One fused pass each over dense floats on the CPU; others go through ops.
+    One fused pass for each dense float tensor on the CPU; other tensors go through ops.
     """
     cdef Tensor g
     cdef int finite = True
@@ -165,7 +165,7 @@ def unscale(list grads, Tensor factor not None, Tensor found not None):
 
 
 def norms(list tensors):
-    """Euclidean norms, 0-d: one for all tensors that a device takes at once, one for each other tensor."""
+    """Euclidean norms, 0-d: one for all tensors that a device takes at once, one for each of the others."""
     from ptcore._ops.functions import vector_norm
     cdef Tensor r
     groups, others = grouped(tensors)
@@ -199,7 +199,7 @@ def zero_(list tensors):
 
 
 def with_grad(params):
-    """Lists of the parameters that have a gradient, and of the gradients."""
+    """The lists of the parameters with a gradient, and of their gradients."""
     cdef list given = [], grads = []
     cdef Tensor p
     for p in params:
@@ -215,7 +215,7 @@ def drop_grads(params):
     for p in params:
         if p.grad_ is not None:
             if pt_tls.mode & PT_INTERPOSED:
-                p.grad = None           # which interpreters are told
+                p.grad = None           # the setter tells interpreters
             else:
                 p.grad_ = None
 
@@ -223,12 +223,12 @@ def drop_grads(params):
 # -- steps ---------------------------------------------------------------------------------------------------
 
 cdef inline bint lies_here(Tensor t) noexcept:
-    """Whether a counter is as it is made: one float32 in the CPU's memory."""
+    """Whether a counter is stored as it was made: one float32 in the CPU's memory."""
     return t.dt == PT_FLOAT32 and t.count == 1 and t.storage.device == DEVICE_CPU and not t.flags & PT_INTERPOSED
 
 
 cdef inline bint lies_there(object counter, Tensor p, object first) noexcept:
-    """Whether a counter is a float on the device of p, and of the dtype of another one."""
+    """Whether a counter is a float on the device of p, with the dtype of the counter ``first``."""
     cdef Tensor t
     if not isinstance(counter, Tensor):
         return False
@@ -248,7 +248,7 @@ cdef double read_counter(object counter, bint *single) except? -1:
 
 
 cdef int write_counter(object counter, double value) except -1:
-    """Stores the new value; a number in place of a tensor is the caller's."""
+    """Stores the new value; a counter that is a number is updated by the caller."""
     cdef Tensor t
     if not isinstance(counter, Tensor):
         return 0
@@ -264,9 +264,9 @@ cdef int write_counter(object counter, double value) except -1:
 def step_(str name, tuple options, list params, list grads, list states, tuple names, tuple counters):
     """One step for each parameter.
 
-    ``states`` are dictionaries, in which ``names`` are the operands that the step writes beside the parameter and
-    ``counters`` 0-d tensors, which get their new values here; without either they are not read. Where grad mode is on
-    the step is recorded.
+    ``states`` are dictionaries. ``names`` are the keys of the operands that the step writes beside the parameter,
+    ``counters`` those of 0-d tensors that get their new values here. Without either, states are not read. If grad
+    mode is on the step is recorded.
     """
     cdef bytes encoded = name.encode()
     cdef const pt_step *s = pt_step_named(encoded)
@@ -289,7 +289,7 @@ def step_(str name, tuple options, list params, list grads, list states, tuple n
         STEPS[name].recorded(options, params, grads, states, names, counters)
         return
     operands = s.written + 1
-    held = [None] * operands                            # while other threads may change the lists and the state
+    held = [None] * operands                            # keeps operands if other threads change lists or the state
     for i in range(len(params)):
         p = params[i]
         if CATEGORY[p.dt] < 2:
@@ -344,7 +344,7 @@ def step_(str name, tuple options, list params, list grads, list states, tuple n
 
 
 cdef object there(object option, Tensor p):
-    """An option as a number, or as a tensor of a float on the device of p."""
+    """An option as a number, or as a tensor of one float on the device of p."""
     cdef Tensor t
     if not isinstance(option, Tensor):
         return float(option)
@@ -357,7 +357,7 @@ cdef object there(object option, Tensor p):
 
 
 cdef bint counts_there(const pt_step *s, Tensor p, object state, tuple names, tuple counters, Tensor grad) except -1:
-    """Whether the counters of a parameter lie on its device, where a kernel takes the whole step."""
+    """Whether the counters of a parameter are on its device and a kernel can take the whole step."""
     cdef int k
     cdef Tensor x
     first = state[counters[0]]
@@ -377,7 +377,7 @@ cdef bint counts_there(const pt_step *s, Tensor p, object state, tuple names, tu
 
 cdef int add_counting(dict groups, const pt_step *s, Tensor p, object state, tuple names, tuple counters,
                       Tensor grad) except -1:
-    """Adds a parameter to those of its device and dtypes: lists of what is written, counters at last, and gradients."""
+    """Adds a parameter to the group of its device and dtypes: lists of written tensors, counters last, gradients."""
     cdef tuple key = group_of(p) + ((<Tensor>state[counters[0]]).dt,)
     cdef int k
     group = groups.get(key)
@@ -393,7 +393,7 @@ cdef int add_counting(dict groups, const pt_step *s, Tensor p, object state, tup
 
 
 cdef int add(dict groups, const pt_step *s, list operands, const double *numbers) except -1:
-    """Adds a parameter to those that a backend takes at once: lists for each operand, the gradients, and numbers."""
+    """Adds a parameter to a group that a backend takes at once: lists for each operand, the gradients, and numbers."""
     cdef int k
     cdef tuple key = group_of(<Tensor>operands[0])
     group = groups.get(key)
@@ -415,7 +415,7 @@ cdef inline void loop(const pt_step *s, bint single, char **addresses, int64_t n
 
 
 cdef int run(const pt_step *s, Tensor p, char **addresses, const double *numbers) except -1:
-    """The fused loop of the CPU over operands that lie as p."""
+    """The CPU's fused loop over operands with the strides of p."""
     cdef bint single = p.dt == PT_FLOAT32 or p.dt == PT_COMPLEX64
     cdef int64_t n = p.count * (2 if p.dt == PT_COMPLEX64 or p.dt == PT_COMPLEX128 else 1)
     cdef PyThreadState *held = release_gil(True)

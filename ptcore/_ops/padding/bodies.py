@@ -1,4 +1,4 @@
-"""Bodies: padding with a number or with what stands at the edges."""
+"""Bodies: padding with a number or with elements at the edges."""
 from cython.cimports.ptcore._ops._spatial import _word
 
 from ptcore._errors import ChoiceError, ShapeError
@@ -6,7 +6,7 @@ from ptcore._ops import checked
 from ptcore._ops.functions import clone, pad_constant, pad_edges, slice
 from ptcore._ops.functions import pad as padded
 
-_LARGEST = 2**40                # what is worked out of a few of these fits in 64 bits
+_LARGEST = 2**40                # sums and products of a few of these fit in 64 bits
 
 
 # -- padding, windows as columns ------------------------------------------------------------------
@@ -48,7 +48,7 @@ def pad(input, pad, mode, value):
 
 
 def _from_one_edge(size, pads, k):
-    """Where one side cuts all and the other side replicates, all elements are those of the last edge that was cut."""
+    """If one side cuts everything and the other replicates, all elements equal the last edge that was cut."""
     total = size + pads[k] + pads[k + 1]
     if total > 0 and pads[k] <= -size:
         pads[k], pads[k + 1] = 1 - size, total - 1

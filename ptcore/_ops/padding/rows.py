@@ -1,4 +1,4 @@
-"""Rows: padding with a number or with what stands at the edges."""
+"""Rows: padding with a number or with elements at the edges."""
 from ptcore._ops.table.schema import ALL, COMPLEX, REAL, composite, functional, linear, structured
 
 structured(

@@ -1,4 +1,4 @@
-# What dispatch tells the plan that this thread records. No module of its own: who cimports it imports nothing.
+# Dispatch reports to the plan that this thread records. There is no module: a cimport of this file imports nothing.
 from ptcore._types cimport *
 
 cdef extern from "plan/plan.h":
@@ -36,13 +36,13 @@ cdef extern from "plan/plan.h":
     void pt_plan_bind(pt_plan *, int, char *)
     int pt_plan_run(pt_plan *, int64_t *, uint64_t, uint64_t, const char **) nogil
 
-# Of a call that has been run while pt_tls.mode has PT_MODE_PLANNING.
+# These report a call that has run while pt_tls.mode has PT_MODE_PLANNING.
 cdef inline bint planning() noexcept:
     """Whether this thread records a plan."""
     return pt_modes_seen & PT_MODE_PLANNING and pt_tls.mode & PT_MODE_PLANNING
 
 cdef inline bint dry() noexcept:
-    """Whether this thread records calls in place of running them."""
+    """Whether this thread records calls instead of running them."""
     return planning() and pt_plan_is_dry(<pt_plan *>pt_tls.plan)
 
 cdef inline void kernel_run(const char *name, pt_kernel kernel, const pt_call *call, bint random) noexcept:

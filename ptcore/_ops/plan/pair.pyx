@@ -1,4 +1,4 @@
-"""Pair: the plan of a program's values and the plan of its gradients, as one node of the tape."""
+"""Pair: the plan of a program's values and the plan of its gradients, as one node of the graph."""
 cimport cython
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.object cimport PyObject
@@ -14,29 +14,29 @@ from ptcore._ops.plan.plan cimport Plan
 from ptcore._dtype cimport dtype_of
 
 cdef enum:
-    FEW_PRIMALS = 4                     # whose versions need no memory of their own
+    FEW_PRIMALS = 4                     # up to this many, their versions need no memory of their own
 
 
 @cython.binding(False)                  # so that methods check their self
 cdef class Pair:
-    """What a call with gradients needs to know.
+    """The data of a call with gradients.
 
     Parameters
     ----------
     first : Plan or None
-        Its results are those of the program, then what is saved beside the inputs. None: no plan gives them.
+        Its results are the results of the program, then values to be saved besides inputs. None: there is no such plan.
     second : callable
-        Of the saved tensors and the gradients of results: the gradients of the inputs that ask for one.
+        Takes the saved tensors and the gradients of results; gives the gradients of the inputs in ``needs``.
     again : callable
-        The same with history: of the inputs, the gradients and a state.
+        The same with history: takes the inputs, the gradients and a state.
     saved : list of int
-        What is saved: places among the inputs, then among the results of ``first`` that are not the program's.
+        The saved tensors: positions among the inputs, then among the results of ``first`` beyond the program's.
     graded : list of bool
         Which results have gradients.
     needs : list of bool
-        Which inputs ask for one.
+        Which inputs ask for a gradient.
     metas : list of (shape, dtype)
-        Of results that have gradients.
+        For the results that have gradients.
     written : iterable of int
         Inputs that the program writes to.
     """
@@ -57,11 +57,11 @@ cdef class Pair:
         PyMem_Free(self.graded)
 
     def fits(self, list tensors):
-        """Whether the program may be run on these tensors, and the same ones ask for gradients."""
+        """Whether the program can run on these tensors: they fit, and the same inputs ask for gradients."""
         return self.first is not None and self.first.may_take(PySequence_Fast_ITEMS(tensors), len(tensors), True)
 
     def record(self, list tensors, results, state=None):
-        """Gives results of ``first`` their history; returns those of the program."""
+        """Gives the results of ``first`` their history; returns the program's results."""
         return self.recorded(PySequence_Fast_ITEMS(tensors), len(tensors), tuple(results), state)
 
     cdef tuple recorded(self, PyObject **tensors, Py_ssize_t m, tuple results, object state):
@@ -87,7 +87,7 @@ cdef class Pair:
         for k in range(len(self.saved)):
             i = self.saved[k]
             x = rule.primals[i] if i < m else results[i - m + self.n_outs]
-            # A result that is saved is an alias: it must not hold the node that holds it.
+            # A saved result is saved as an alias: a result must not hold the node that holds it.
             save(n, k, x)
         if self.n_outs > 1:
             n.out_meta = tuple([(shape_of(<Tensor>results[i]), dtype_of((<Tensor>results[i]).dt), results[i].device)
@@ -156,7 +156,7 @@ cdef class Rule:
         return tuple(result)
 
     cdef int check_primals(self) except -1:
-        """Nobody knows which primals the second derivative needs: none may have changed."""
+        """Raises if a primal has changed: it is not known which primals the second derivative needs."""
         cdef int k
         for k in range(<int>len(self.primals)):
             if version_of(<Tensor>self.primals[k]) != self.versions[k] and k not in self.pair.written:
@@ -167,7 +167,7 @@ cdef class Rule:
 
 
 cdef class _UsedUp:
-    """The rule of a history that a backward has given back."""
+    """The rule of a history that a backward has freed."""
 
     @property
     def __name__(self):
@@ -179,7 +179,7 @@ cdef class _UsedUp:
 
 
 cdef bint is_asked(PyObject **tensors, Py_ssize_t m) except -1:
-    """Whether one of some values is a tensor that asks for a gradient."""
+    """Whether one of the values is a tensor that asks for a gradient."""
     cdef Tensor t
     cdef Py_ssize_t k
     for k in range(m):
@@ -195,7 +195,7 @@ cdef Tensor END = None
 
 
 def used_up(results, tuple places):
-    """Gives fresh tensors, ``results[k]`` for the ``places`` k, a history that can be walked no more."""
+    """Gives fresh tensors, ``results[k]`` for k in ``places``, a history that raises in backward."""
     global END
     cdef Node n
     if END is None:
@@ -210,7 +210,7 @@ def used_up(results, tuple places):
 
 @cython.binding(False)                  # so that methods check their self
 cdef class Runner:
-    """A compiled graph as one call: of tensors, by the first plan that takes them.
+    """A compiled graph as one call on tensors: the first plan that fits them runs.
 
     Attributes
     ----------
@@ -218,11 +218,11 @@ cdef class Runner:
     plans : list of Plan
         For calls that record no history.
     slow : callable
-        What is called where nothing fits. Results are tuples of tensors.
+        Called if no plan fits. Results are tuples of tensors.
     constants : sequence of Tensor
-        What the program takes behind its arguments.
+        Tensors that the program takes after its arguments.
     sources : list of (dict, name) or None
-        Where it finds what it takes behind those at each call, as parameters of a module.
+        Tensors that are looked up at each call and follow the constants, such as parameters of a module.
     """
 
     def __init__(self, slow, constants=()):
@@ -230,7 +230,7 @@ cdef class Runner:
         self.constants = tuple(constants) or None
 
     def watch(self, list sources, list links):
-        """``links``: (dict, name, object) of what must be where it is, or else ``sources`` are given up."""
+        """``links``: (dict, name, object) entries that must stay as they are; otherwise ``sources`` are given up."""
         self.sources, self.links = sources, links
 
     cdef bint add_sources(self, list tensors):
@@ -250,7 +250,7 @@ cdef class Runner:
         return self.called(PySequence_Fast_ITEMS(args), len(args))
 
     cdef object called(self, PyObject **args, Py_ssize_t n):
-        """The results for arguments that the caller keeps."""
+        """The results for arguments that the caller keeps alive."""
         cdef list more
         cdef Py_ssize_t k
         if self.constants is None and self.sources is None:
@@ -263,7 +263,7 @@ cdef class Runner:
         return self.called_with(PySequence_Fast_ITEMS(more), len(more), args, n)
 
     cdef object called_with(self, PyObject **tensors, Py_ssize_t m, PyObject **args, Py_ssize_t n):
-        """``tensors``: the ``n`` arguments, and what the program takes behind those."""
+        """``tensors``: the ``n`` arguments, then constants and sources."""
         cdef Pair pair
         cdef Plan plan
         if pt_tls.grad_enabled and is_asked(tensors, m):

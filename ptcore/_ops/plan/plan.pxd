@@ -13,30 +13,30 @@ cdef struct Place:              # where the elements of a tensor lie
 
 cdef class Spot:
     cdef Place place
-    cdef int of_input           # the input that it is, or -1
+    cdef int of_input           # the input that this tensor is, or -1
 
-cdef struct Input:              # what an input was in the recording, and has to be in each run
+cdef struct Input:              # the properties of an input in the recording, which each run requires
     int buffer, dt, ndim
-    int same                    # the first input with this memory; itself: memory of its own
+    int same                    # the first input that shares this memory; the input itself if none before it does
     int64_t low                 # bytes from its first element to its lowest one
     int64_t span                # bytes from there to the end of its highest one
-    int64_t offset              # of memory that inputs share: bytes from the storage's start
+    int64_t offset              # if inputs share the memory: bytes from the storage's start
     int64_t *dims               # sizes, then strides
     bint written, needs_grad
 
 cdef class Plan:
     cdef pt_plan *p
-    cdef pt_storage **kept              # allocated during the recording
+    cdef pt_storage **kept              # storages allocated during the recording
     cdef int64_t n_kept, room
-    cdef pt_storage **bound             # of each buffer during a run, with a reference; NULL: in the arena or none
-    cdef int64_t *bytes_of              # of each buffer, in the recording
+    cdef pt_storage **bound             # by buffer, during a run: its storage, with a reference; NULL: arena or none
+    cdef int64_t *bytes_of              # for each buffer, in the recording
     cdef int n_buffers
     cdef Input *inputs
     cdef int n_inputs
     cdef int *fresh                     # buffers that get new memory at each run
     cdef int n_fresh
-    cdef list versions                  # of inputs, where a recording without values began
-    cdef list outputs                   # Spots, and what is no tensor
+    cdef list versions                  # versions of the inputs at the begin of a recording without values
+    cdef list outputs                   # Spots, and objects that are not tensors
     cdef object arena
     cdef bint recording, busy, writes_inputs
     cdef int default_dtype              # the floating dtype of the thread that recorded

@@ -1,11 +1,11 @@
-"""Plan: calls that were recorded as kernels, and run again on other tensors without Python.
+"""Plan: calls that were recorded as kernels, to be run again on other tensors without Python.
 
     begin(inputs) -> ops run as ever, and dispatch tells the plan -> end(outputs) -> run(inputs), run(inputs), ...
 
-While a thread records, its ops leave the short ways of elementwise calls, so that all work on data comes through
-three places: the kernels of structured ops, the loops of elementwise ones, and copies. Memory is known by its address:
-that of inputs is named at the beginning, whatever is allocated meanwhile is kept until the end, so that no address is
-used twice. What works on data in another way spoils the plan, or at least this part of it: see ``spoilt``, ``cut`` and
+While a thread records, its ops leave the fast paths of elementwise calls, so that all work on data comes through
+three places: the kernels of structured ops, the loops of elementwise ops, and copies. Memory is identified by address:
+inputs are named at the beginning, and memory allocated during the recording is kept until the end, so that no address
+is used twice. Other ways of working on data spoil the plan, or at least this part of it: see ``spoilt``, ``cut`` and
 ``pause``.
 """
 cimport cython
@@ -30,8 +30,8 @@ cdef extern from "_state.h":
     void (*pt_on_storage)(pt_storage *) noexcept
 
 cdef enum:
-    FEW = 64                    # places of a table of storages that needs no memory of its own
-    FEW_INPUTS = 6              # that are compared with each other without a table
+    FEW = 64                    # up to this size a table of storages needs no memory of its own
+    FEW_INPUTS = 6              # up to this many inputs are compared with each other without a table
 
 
 @cython.binding(False)                  # so that methods check their self
@@ -43,7 +43,7 @@ cdef class Spot:
 
 
 cdef inline bint seen_before(void **seen, size_t mask, void *x) noexcept:
-    """Whether a table has a pointer already, which it gets."""
+    """Adds a pointer to a table of storages; returns whether the table had it already."""
     cdef size_t at = (<size_t>x >> 6) * 0x9E3779B97F4A7C15 >> 20 & mask
     while seen[at] != NULL:
         if seen[at] == x:
@@ -54,7 +54,7 @@ cdef inline bint seen_before(void **seen, size_t mask, void *x) noexcept:
 
 
 class SharedMemory(RuntimeError):
-    """Inputs of which no plan can be made: which of them is read or written cannot be told by addresses."""
+    """Raised for inputs without a plan: addresses do not tell which of the inputs is read or written."""
 
 
 cdef inline bint is_plain(Tensor t) noexcept:
@@ -62,7 +62,7 @@ cdef inline bint is_plain(Tensor t) noexcept:
 
 
 def can_plan(list tensors):
-    """Whether a plan of calls of these tensors can be recorded and run in this thread now."""
+    """Whether a plan of calls on these tensors can be recorded and run in this thread now."""
     return not pt_tls.mode & PT_SLOW and all([isinstance(t, Tensor) and is_plain(<Tensor>t) for t in tensors])
 
 
@@ -118,7 +118,7 @@ cdef class Plan:
                 self.bound[k] = NULL
 
     cdef int keep(self, pt_storage *s, char *data, int64_t nbytes) noexcept:
-        """Keeps a storage until the end of the recording, and names its memory, or a part of it. -1: spoilt."""
+        """Keeps a storage until the recording ends, and names its memory or a part of it. -1: the plan is spoilt."""
         cdef pt_storage **more
         if self.n_kept == self.room:
             more = <pt_storage **>PyMem_Realloc(self.kept, 2 * (self.room + 32) * sizeof(pt_storage *))
@@ -137,7 +137,7 @@ cdef class Plan:
     def begin(self, inputs, bint dry=False):
         """Starts to record this thread's calls. Inputs are plain tensors on the CPU; they may share memory.
 
-        ``dry``: no kernel runs, and no memory is touched; what looks at values raises, or spoils the plan.
+        ``dry``: no kernel runs, and no memory is touched; reading values raises, or spoils the plan.
         """
         cdef int k, j
         cdef Tensor t
@@ -173,14 +173,14 @@ cdef class Plan:
         self.recording = True
         self.default_dtype = default_float()
         pt_plan_set_dry(self.p, dry)
-        # Writes that a recording notes without doing them are not to be counted.
+        # A dry recording notes writes without doing them: they are not to be counted.
         self.versions = [(t, version_of(<Tensor>t)) for t in given] if dry else None
         pt_tls.value_read = 0
         pt_tls.planner, pt_tls.plan = <void *>self, <void *>self.p
         set_planning(True)
 
     cdef int name_input(self, int k, list given) except -1:
-        """The buffer of an input: its elements' memory, or where inputs share a storage all of that."""
+        """The buffer of an input: the memory of its elements, or the whole storage if inputs share the storage."""
         cdef Input *x = &self.inputs[k]
         cdef Tensor t = <Tensor>given[k]
         cdef int64_t low = 0, high = 0, size = dtype_of(t.dt).itemsize
@@ -207,7 +207,7 @@ cdef class Plan:
         return 0
 
     def stop(self):
-        """Ends the recording, whatever came of it."""
+        """Ends the recording, with or without a result."""
         cdef Tensor t
         if self.recording:
             self.recording = False
@@ -235,11 +235,11 @@ cdef class Plan:
         return pt_plan_length(self.p)
 
     def cut(self, int64_t length):
-        """Forgets the steps from ``length`` on, and that they have spoilt the plan."""
+        """Forgets the steps from ``length`` on, and that one of them has spoilt the plan."""
         pt_plan_cut(self.p, length)
 
     def pause(self, spots=()):
-        """Puts a place here where a run returns, for what the caller does by itself, with the tensors at ``spots``."""
+        """Adds a pause, where a run returns to the caller; the caller's work there reads the tensors at ``spots``."""
         cdef Spot s
         pt_plan_add_pause(self.p)
         for s in spots:
@@ -247,7 +247,7 @@ cdef class Plan:
                 pt_plan_pause_reads(self.p, s.place.buffer)
 
     def lend(self, Tensor t not None):
-        """Says of a tensor that was made since the last pause by what is no step: each run is told of its memory."""
+        """Registers a tensor that the caller, not a step, made since the last pause: each run is told of its memory."""
         cdef int k = self.buffer_of(t)
         if k < 0 and t.storage.nbytes:
             k = self.keep(t.storage, t.storage.data, t.storage.nbytes)
@@ -256,7 +256,7 @@ cdef class Plan:
         return k
 
     cdef bint overlaps(self, PyObject **inputs) except -1:
-        """Whether inputs of different storages share memory: of two that are foreign, or whose address has left."""
+        """Whether inputs of different storages overlap. Only foreign memory and memory with an exported address can."""
         cdef Tensor t
         cdef Input *x
         cdef int k
@@ -265,7 +265,7 @@ cdef class Plan:
             t = <Tensor>inputs[k]
             x = &self.inputs[k]
             if x.span and x.same == k and (t.storage.deleter != NULL or t.storage.flags & PT_STORAGE_EXPORTED):
-                if x.offset >= 0:           # all of the storage is its buffer
+                if x.offset >= 0:           # the whole storage is its buffer
                     spans.append((<uint64_t>t.storage.data, <uint64_t>t.storage.nbytes))
                 else:
                     spans.append((<uint64_t>(address(t) + x.low), <uint64_t>x.span))
@@ -276,7 +276,7 @@ cdef class Plan:
         return pt_plan_buffer_of(self.p, address(t)) if t.count else -1
 
     def spot(self, Tensor t not None):
-        """Where a tensor lies."""
+        """The place of a tensor."""
         cdef Spot s = Spot.__new__(Spot)
         cdef int b = self.buffer_of(t)
         if b < 0 and t.count:
@@ -291,7 +291,7 @@ cdef class Plan:
     def end(self, outputs, list given=None, bint fuse=True):
         """Ends the recording. The memory of results is new at each run, unless it is that of inputs.
 
-        ``given``: the inputs, so that what returns one of them returns it.
+        ``given``: the inputs, so that an output that is an input is returned as the input of a run.
         """
         cdef int64_t k
         cdef int b
@@ -346,9 +346,9 @@ cdef class Plan:
     # -- runs --------------------------------------------------------------------------------------
 
     def fits(self, list inputs, bint grads=False):
-        """Whether a run may take these inputs: they are of the dtypes, sizes and strides of the recording, share memory
-        as those did, and what is written to may be; the default dtype is what it was. ``grads``: and the same ones ask
-        for gradients."""
+        """Whether a run can take these inputs: they have the recording's dtypes, sizes and strides, share memory in
+        the same way, and written inputs are writable; the default dtype is unchanged. ``grads``: the same inputs ask
+        for gradients, too."""
         return self.may_take(PySequence_Fast_ITEMS(inputs), len(inputs), grads)
 
     cdef bint may_take(self, PyObject **inputs, Py_ssize_t n, bint grads) except -1:
@@ -373,7 +373,7 @@ cdef class Plan:
         return self.share_alike(inputs) and not (self.writes_inputs and self.overlaps(inputs))
 
     cdef bint share_alike(self, PyObject **inputs) noexcept:
-        """Whether inputs have one storage where they had one in the recording, and nowhere else."""
+        """Whether inputs share a storage exactly where they did in the recording."""
         cdef (void *)[FEW] few
         cdef void **seen = few
         cdef size_t mask = FEW - 1
@@ -398,7 +398,7 @@ cdef class Plan:
         return True
 
     def __call__(self, list inputs, object others=None):
-        """The results of the program for other inputs, of which ``fits`` is true.
+        """The results of the program for other inputs, which must pass ``fits``.
 
         ``others`` is called at each pause.
         """
@@ -422,7 +422,7 @@ cdef class Plan:
         return made
 
     def run(self, list inputs, object others=None):
-        """Runs the program. The results are there, by ``tensor``, until ``finish``."""
+        """Runs the program. ``tensor`` gives its results until ``finish``."""
         self.execute(PySequence_Fast_ITEMS(inputs), others)
 
     cdef int execute(self, PyObject **inputs, object others) except -1:
@@ -496,7 +496,7 @@ cdef class Plan:
         return 0
 
     def bind_tensor(self, int k, Tensor t not None):
-        """Says where the memory of ``lend`` is in this run."""
+        """Sets the memory of a tensor registered by ``lend`` for this run."""
         if k >= 0:
             self.bind_storage(k, t.storage, t.storage.data)
 
@@ -520,7 +520,7 @@ cdef class Plan:
         return wrap_storage(storage, offset, s.dt, s.ndim, s.sizes, s.strides)
 
     def finish(self):
-        """After the results have been taken: the next run may come."""
+        """Ends a run after its results have been taken; the next run may start."""
         self.done()
 
     cdef void done(self) noexcept:

@@ -57,7 +57,7 @@ def avg_pool3d(input, kernel_size, stride, padding, ceil_mode, count_include_pad
 
 
 def _adaptive(op, n, input, output_size):
-    """(x, whether it has a batch, sizes, kernel): no kernel where windows differ."""
+    """(x, whether it has a batch dim, output sizes, kernel). The kernel is () if windows differ in size."""
     x, batched = _batched(op, input, n)
     if isinstance(output_size, (list, tuple)):
         if len(output_size) != n:

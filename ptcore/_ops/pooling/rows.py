@@ -1,7 +1,7 @@
 """Rows: windows of the spatial dims reduced to their maximum or mean.
 
-``kernel``, ``stride``, ``padding``, ``dilation`` have a number for each dim behind (N, C), ``size``
-is that of the result. Without a kernel the windows are adaptive: window o of ``size`` covers
+``kernel``, ``stride``, ``padding``, ``dilation`` have a number for each dim after (N, C); ``size``
+has the sizes of the result. Without a kernel the windows are adaptive: window o of ``size`` covers
 floor(o * n / size) up to ceil((o + 1) * n / size).
 """
 from ptcore._ops.table.schema import HALF, INTEGRAL, REAL, draw, functional, linear, spelling, structured

@@ -1,8 +1,8 @@
 """The BLAS and LAPACK that kernels use: SciPy's, by function pointers from cython_blas and
 cython_lapack.
 
-Fetched at the first call that needs one. The extension file is loaded by itself, without
-scipy.linalg's package import, where that works; else the plain import.
+They are fetched at the first call that needs them. The extension file is loaded by itself, without
+importing the package scipy.linalg, if that works; otherwise by a plain import.
 """
 import _thread
 import os
@@ -48,7 +48,7 @@ def _module(name):
         import glob
         import os
         folder = os.path.join(scipy.submodule_search_locations[0], "linalg")
-        import scipy                    # its __init__ alone sets up the bundled libraries
+        import scipy                    # its __init__ sets up the bundled libraries
         for path in glob.glob(os.path.join(folder, name + ".*")):
             if path.endswith((".so", ".pyd")):
                 spec = importlib.util.spec_from_file_location(full, path)
@@ -61,7 +61,7 @@ def _module(name):
 
 
 cdef void *pointer(module, str name, int parameters) except NULL:
-    """The address of a routine, its signature checked against Fortran's."""
+    """The address of a routine. Its signature is checked against Fortran's."""
     capsule = module.__pyx_capi__[name]
     cdef const char *signature = PyCapsule_GetName(capsule)
     text = signature.decode()
@@ -70,7 +70,7 @@ cdef void *pointer(module, str name, int parameters) except NULL:
     return PyCapsule_GetPointer(capsule, signature)
 
 
-# (get, set) of the number of threads, by the names that BLAS libraries give them.
+# (get, set) functions of the number of threads, under the names that BLAS libraries use.
 _THREAD_FUNCTIONS = (
     ("scipy_openblas_get_num_threads", "scipy_openblas_set_num_threads"),
     ("openblas_get_num_threads", "openblas_set_num_threads"),
@@ -80,9 +80,9 @@ _THREAD_FUNCTIONS = (
 
 
 def thread_functions(path):
-    """Addresses of a BLAS library's thread functions; (0, 0) if it has none that we know.
+    """Addresses of a BLAS library's thread functions; (0, 0) if it has none of the known names.
 
-    Looking a name up in the extension file also looks in the libraries that it was linked to.
+    A name is looked up in the extension file and in the libraries that it was linked to.
     """
     import ctypes
     try:
@@ -117,14 +117,14 @@ _ROUTINES = (
 
 
 def table_address():
-    """Where the table of routines stands, for tests of kernels."""
+    """The address of the table of routines, for tests of kernels."""
     return pt_blas_address()
 
 
 def load():
-    """Fills the table of routines; raises ImportError if SciPy's cannot be had."""
+    """Fills the table of routines; raises ImportError if SciPy's routines are not available."""
     if _loaded is None:
-        with _lock:             # an extension module is executed once
+        with _lock:             # an extension module must be executed only once
             if _loaded is None:
                 _load()
 
@@ -144,7 +144,7 @@ def _load():
 
 
 def _forked():
-    """In a forked child, where the threads that were in a region or were loading do not go on."""
+    """Resets the lock in a forked child: threads that were loading do not go on there."""
     global _lock
     _lock = _thread.allocate_lock()
     pt_blas_forked()

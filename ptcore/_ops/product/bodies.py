@@ -107,7 +107,7 @@ def _added(op, input, product, beta, alpha):
     if input.dtype is not product.dtype:
         raise DTypeError(f"{op}: all tensors must have one dtype, got {input.dtype.name} and {product.dtype.name}")
     if product.dtype.kind not in "fc" and (type(beta) is float or type(alpha) is float):
-        beta, alpha = int(beta), int(alpha)             # as PyTorch takes them
+        beta, alpha = int(beta), int(alpha)             # PyTorch truncates them as well
     if not same_shape(input, product) and broadcast_shapes(op, input.shape, product.shape) != tuple(product.shape):
         raise ShapeError(f"{op}: input of shape {list(input.shape)} does not broadcast to {list(product.shape)}")
     if alpha != 1:
@@ -123,7 +123,7 @@ def addmv(input, mat, vec, beta, alpha):
 
 def addr(input, vec1, vec2, beta, alpha):
     _vectors("addr", vec1, vec2)
-    if input.dtype.kind == vec1.dtype.kind == vec2.dtype.kind == "b":      # or of and
+    if input.dtype.kind == vec1.dtype.kind == vec2.dtype.kind == "b":      # the product is an "or" of "and"s
         shape = (vec1.shape[0], vec2.shape[0])
         broadcast_shapes("addr", input.shape, shape)
         return (input & bool(beta)) | (outer(vec1, vec2) & bool(alpha))
@@ -140,7 +140,7 @@ def baddbmm(input, batch1, batch2, beta, alpha):
 
 
 def addbmm(input, batch1, batch2, beta, alpha):
-    """The batch is summed inside one long product."""
+    """The sum over the batch is part of one long product."""
     if batch1.ndim != 3 or batch2.ndim != 3 or batch1.shape[0] != batch2.shape[0] or batch1.shape[2] != batch2.shape[1]:
         raise ShapeError(f"addbmm: batch1 and batch2 must be batches of matrices that multiply, got shapes "
                          f"{list(batch1.shape)} and {list(batch2.shape)}")
@@ -161,7 +161,7 @@ def inner(input, other, out=None):
     if input.shape[-1] != other.shape[-1]:
         raise ShapeError(f"inner: the last sizes must agree, got shapes {list(input.shape)} and {list(other.shape)}")
     size = (*input.shape[:-1], *other.shape[:-1])
-    # What does not fit is left to the function, which has the body's name.
+    # An out= that does not fit is handled by the function, which has the body's name.
     out = results.fitting(out, size) if out is not None and out.dtype is input.dtype else None
     if input.ndim == 1 and other.ndim == 1:
         return dot(input, other) if out is None else dot(input, other, out=out)
@@ -194,7 +194,7 @@ def tensordot(a, b, dims):
     for p, q in zip(left, right):
         if not a.ndim or not b.ndim or (a.shape[p] != b.shape[q] and 1 not in (a.shape[p], b.shape[q])):
             raise ShapeError(f"{op}: dims {left} of shape {list(a.shape)} and {right} of {list(b.shape)} must agree")
-        if a.shape[p] != b.shape[q]:            # one element beside several stands for all of them
+        if a.shape[p] != b.shape[q]:            # one element is broadcast to the size of the other dim
             a, b = (a, sum(b, q, True, dtype=b.dtype)) if a.shape[p] == 1 else (sum(a, p, True, dtype=a.dtype), b)
         n *= a.shape[p]
     rest_a = [d for d in range(a.ndim) if d not in left]
@@ -231,7 +231,7 @@ def kron(input, other):
 
 
 def linalg_multi_dot(tensors):
-    """The order with the fewest multiplications, by dynamic programming."""
+    """Multiplies in the order with the fewest multiplications, by dynamic programming."""
     op = "linalg_multi_dot"
     tensors = list(checked.tensors(op, "tensors", tensors))
     if len(tensors) < 2:
@@ -276,7 +276,7 @@ def _in_order(tensors, p):
 
 @cython.cfunc
 def _fewest(n: cython.Py_ssize_t, p: list, cut: list):
-    """Where to cut the products of tensors i to j, for all i and j: n**3 / 6 steps in C."""
+    """The best place to split the product of tensors i to j, for all i and j: n**3 / 6 steps in C."""
     i: cython.Py_ssize_t
     j: cython.Py_ssize_t
     k: cython.Py_ssize_t

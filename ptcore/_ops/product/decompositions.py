@@ -1,4 +1,4 @@
-"""Products written out in smaller ops; see decompositions.py."""
+"""Products as functions of smaller ops; see decompositions.py."""
 from ptcore._ops.functions import mm, transpose
 from ptcore._ops.product.bodies import matmul
 

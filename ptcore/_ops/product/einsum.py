@@ -1,9 +1,9 @@
 """``einsum``: a sum of products named by letters, from left to right, each step one product.
 
 A dim is a *label*: a letter of the equation, or an int for a dim under the ellipsis (-1 the last
-one). Every label has one size; a dim of size 1 stands for any size, as in broadcasting. An
+one). Every label has one size; a dim of size 1 is broadcast to any size. An
 operand is held as ``(tensor, labels)`` with distinct labels. The ops called here record
-themselves, so nothing in this file knows of gradients.
+themselves, so this file does not handle gradients.
 """
 from ptcore._errors import ChoiceError, DTypeError, ShapeError
 from ptcore._ops.functions import bmm, diagonal, expand, mm, permute, reshape, squeeze, sum
@@ -61,14 +61,14 @@ def _letters(sublist):
 
 
 def _parse(equation, operands):
-    """Each operand's labels and the output's."""
+    """The labels of each operand, and those of the output."""
     left, arrow, right = equation.replace(" ", "").partition("->")
     texts = left.split(",")
     if len(texts) != len(operands):
         raise ChoiceError(f"einsum: equation {equation!r} names {len(texts)} operands, got "
                           f"{len(operands)}")
     terms = [_labels(equation, text, x.ndim) for text, x in zip(texts, operands)]
-    # The most dims under an ellipsis, in front and in order.
+    # The largest number of dims under an ellipsis; in the output they come first, in order.
     depth = 0
     for labels in terms:
         for label in labels:
@@ -89,7 +89,7 @@ def _parse(equation, operands):
 
 
 def _labels(equation, text, ndim):
-    """The labels of one term, its ellipsis spread over the dims that no letter names."""
+    """The labels of one term; its ellipsis stands for the dims that no letter names."""
     before, dots, after = text.partition("...")
     for c in before + after:
         if c not in LETTERS:
@@ -121,7 +121,7 @@ def _needed(terms, output):
 
 
 def _distinct(x, labels):
-    """A repeated label: the diagonal of its dims."""
+    """Takes the diagonal of dims with a repeated label."""
     labels = list(labels)
     for label in set(labels):
         while labels.count(label) > 1:
@@ -137,7 +137,7 @@ def _distinct(x, labels):
 
 
 def _summed(x, labels, needed):
-    """x summed over the labels that nothing else needs."""
+    """x summed over the labels that no other term and no output needs."""
     dims = tuple([i for i, label in enumerate(labels) if label not in needed])
     if not dims:
         return x, labels
@@ -145,10 +145,10 @@ def _summed(x, labels, needed):
 
 
 def _product(x, labels, y, other, needed, output):
-    """x times y, summed over the labels they share that nothing else needs."""
+    """x times y, summed over their common labels that no other term and no output needs."""
     for label in [c for c in labels if c in other and c not in needed]:
         i, j = labels.index(label), other.index(label)
-        if x.shape[i] != y.shape[j]:        # one of them is 1: the sum is over the other's dim
+        if x.shape[i] != y.shape[j]:        # one of the sizes is 1: the sum is over the other's dim
             x = squeeze(x, i) if x.shape[i] == 1 else sum(x, i)
             y = squeeze(y, j) if y.shape[j] == 1 else sum(y, j)
             labels, other = labels[:i] + labels[i + 1:], other[:j] + other[j + 1:]
@@ -157,7 +157,7 @@ def _product(x, labels, y, other, needed, output):
     mine = [c for c in labels if c not in other]
     theirs = [c for c in other if c not in labels]
     result = both + mine + theirs
-    if not inner:                       # in the order of the output, which is dense then
+    if not inner:                       # in the order of the output, so that the output is dense
         result = [c for c in output if c in result] + [c for c in result if c not in output]
         return _spread(x, labels, result) * _spread(y, other, result), result
     if x.dtype is not y.dtype:
@@ -179,7 +179,7 @@ def _product(x, labels, y, other, needed, output):
 
 
 def _spread(x, labels, result):
-    """x with its dims in the order of result and a 1 for each label it lacks."""
+    """x with its dims in the order of result, and a dim of size 1 for each label that x lacks."""
     x = permute(x, [labels.index(c) for c in result if c in labels])
     sizes = iter(x.shape)
     return reshape(x, [next(sizes) if c in labels else 1 for c in result])

@@ -26,7 +26,7 @@ from ptcore._ops.history import has_values
 
 
 def multinomial(input, num_samples, replacement, generator):
-    """Without replacement the largest of p / E, E exponential; with it places of uniforms in the running sum."""
+    """Without replacement the largest p / E, E exponential; with it the places of uniforms in the cumulative sum."""
     op = "multinomial"
     if input.ndim not in (1, 2):
         raise ShapeError(f"{op}: input must be a vector or a matrix, got shape {list(input.shape)}")
@@ -53,7 +53,7 @@ def multinomial(input, num_samples, replacement, generator):
     u = rand(*p.shape[:-1], num_samples, dtype=as_dtype("float64"), device=p.device, generator=generator)
     end = running[..., -1:]
     places = places_among(running.contiguous(), u * end, True)
-    # u * end may round up to the end: the last category that has any probability
+    # u * end may round up to end: this limits places to the last category with a nonzero probability
     return clamp_max(places, sum(running < end, -1, True))
 
 
@@ -67,7 +67,7 @@ def binomial(count, prob, generator):
                          f"{prob.dtype.name}")
     if count.shape != prob.shape:
         count, prob = broadcast_tensors(count, prob)
-    if count.device.type == "cuda":         # the kernel does not tell
+    if count.device.type == "cuda":         # the kernel does not report wrong counts
         if bool(any((count < 0) | (count != floor(count)))):
             raise RuntimeError("binomial: count must hold whole numbers that are not negative")
         if not bool(all((prob >= 0) & (prob <= 1))):
@@ -100,7 +100,7 @@ def dropout_function(input, p, training, inplace):
 
 
 def _channels(op, input, p):
-    """1 or 0 for each channel of each sample, to be broadcast."""
+    """A mask of 1 or 0 for each channel of each sample, to be broadcast."""
     if input.ndim < 2:
         raise ShapeError(f"{op}: input must have at least 2 dimensions, got shape {list(input.shape)}")
     if input.dtype.kind != "f":
@@ -125,12 +125,12 @@ def _feature_dropped(op, input, p, train):
     return input * (_channels(op, input, p) / (1 - p))
 
 
-# selu's limit towards minus infinity
+# the limit of selu towards minus infinity
 _SATURATED = -1.7580993408473766
 
 
 def _alpha_dropped(input, p, kept):
-    """Dropped elements become selu's limit; scaled and moved so that mean and variance stay."""
+    """Dropped elements become selu's limit; scale and shift keep mean and variance."""
     if p == 1:
         return input * 0
     scale = ((1 - p) * (1 + p * _SATURATED * _SATURATED)) ** -0.5
@@ -166,7 +166,7 @@ def feature_alpha_dropout_function(input, p, training, inplace):
 
 
 def _dropped_channels(op, input, p, training, inplace, spatial, single):
-    """Whole channels of (N, C, ...); (C, ...) where the sample stands alone."""
+    """Drops whole channels of (N, C, ...), or of a single sample (C, ...)."""
     p = _probability(op, p)
     if input.ndim not in (spatial + 1, spatial + 2):
         if spatial == 1:

@@ -1,4 +1,4 @@
-"""The layers of ``recurrent.py`` written out step by step; see decompositions.py.
+"""The layers of ``recurrent.py`` as step-by-step functions of smaller ops; see decompositions.py.
 
 They serve transformations and the recorded backward.
 """
@@ -11,7 +11,7 @@ def rows(x, start, end):
 
 
 def steps_of(x, batch_sizes, reverse):
-    """The rows of each step, in the order in which the layer takes them; None for each step where x is None."""
+    """The rows of x of each step, in the order of the layer; None for each step if x is None."""
     if x is None:
         return [None] * len(batch_sizes)
     parts = split_by_sizes(x, batch_sizes, 0)
@@ -19,7 +19,7 @@ def steps_of(x, batch_sizes, reverse):
 
 
 def updated(old, new):
-    """``old`` with its first rows replaced."""
+    """``old`` with its first rows replaced by ``new``."""
     n = new.shape[0]
     return new if n == old.shape[0] else cat([new, rows(old, n, old.shape[0])], 0)
 
@@ -64,7 +64,7 @@ def recurrent_layer(gates, hx, cx, weight, bias, projection, batch_sizes, mode, 
 
 
 def previous_rows(values, first, batch_sizes, reverse):
-    """What each row of ``values`` started from: the rows of the step before it, or of ``first``."""
+    """The state that each row of ``values`` started from: the rows of the step before, or of ``first``."""
     pieces, last = [], first
     for now in steps_of(values, batch_sizes, reverse):
         pieces.append(rows(last, 0, now.shape[0]))

@@ -34,14 +34,14 @@ def one_layer(x, batch_sizes, hx, cx, weights, mode, reverse):
     """
     w_ih, w_hh, b_ih, b_hh, w_hr = weights
     if mode != "gru" and b_ih is not None and b_hh is not None:
-        b_ih, b_hh = b_ih + b_hh, None              # the two are only ever used as their sum
+        b_ih, b_hh = b_ih + b_hh, None              # only their sum is used
     gates = linear(x, w_ih, b_ih)
     gates = gates.reshape(sum(batch_sizes), gates.shape[-1])
     return recurrent_layer(gates, hx, cx, w_hh, b_hh, w_hr, batch_sizes, mode, reverse)[:2]
 
 
 def last_rows(values, batch_sizes, reverse, batch):
-    """The rows of each sequence's last step in a layer's order."""
+    """The rows of each sequence's last step, in the order of a layer."""
     if reverse:
         return values[:batch]
     if batch_sizes[-1] == batch:
@@ -86,5 +86,5 @@ def layers(x, batch_sizes, hidden, weights, mode, bidirectional, dropout, traini
 
 
 def zero_state(x, count, batch, size):
-    """What a sequence starts from when nothing is given."""
+    """The initial state of a sequence if none is given."""
     return zeros(count, batch, size, dtype=x.dtype, device=x.device)

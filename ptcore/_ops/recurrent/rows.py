@@ -1,8 +1,8 @@
 """Rows: one layer of a recurrent network in one direction.
 
 ``gates`` (rows, G * hidden) are the products of the inputs of all steps; step t has ``batch_sizes[t]`` rows,
-which never rise, as in a packed sequence. What the layer adds to them is ``state @ weight.T + bias``.
-The state of an LSTM may be ``projection`` times what its gates make, of a smaller size than the cells.
+which never increase, as in a packed sequence. The layer adds ``state @ weight.T + bias`` to them.
+The state of an LSTM may be ``projection`` times the output of its gates, of a smaller size than the cells.
 """
 from ptcore._ops.table.schema import REAL, composite, nondifferentiable, structured
 

@@ -61,9 +61,9 @@ def logsumexp(input, dim, keepdim):
     if not input.dtype.is_complex:
         return logsumexp_of(input, dim, keepdim)
     dims = wrap_dims("logsumexp", dim, input.ndim)
-    if not input.numel():               # there is no largest
+    if not input.numel():               # without elements there is no largest one
         return log(sum(exp(input), dims, keepdim))
-    top = amax(input.real.detach(), dims, True)         # subtracted and added: without a gradient of its own
+    top = amax(input.real.detach(), dims, True)         # it is subtracted and added again: no gradient of its own
     top = where(isinf(top), 0, top)
     out = log(sum(exp(input - top), dims, keepdim))
     return out + (top if keepdim else reshape(top, out.shape))
@@ -89,7 +89,7 @@ def hash_tensor(input, dim, keepdim, mode):
     bits = reshape(permute(bits, [*kept, *dims]), [*[input.shape[d] for d in kept], count])
     bits = bits.contiguous().view(as_dtype("int64"))
     n = count
-    while n > 1:                # the upper half onto the lower one; an odd number is left over
+    while n > 1:                # multiply the upper half onto the lower one; an odd element is left over
         half = n // 2
         folded = bitwise_xor(slice(bits, -1, 0, half, 1), slice(bits, -1, half, 2 * half, 1))
         bits = cat([folded, slice(bits, -1, n - 1, n, 1)], -1) if n % 2 else folded
@@ -103,7 +103,7 @@ def prod(input, dim, keepdim, dtype):
 
 
 def _variance(op, input, dim, unbiased, keepdim, correction, dtype, ddof):
-    if isinstance(dim, bool):           # var(unbiased)
+    if isinstance(dim, bool):           # the call was var(unbiased)
         dim, unbiased = None, dim
     if ddof is not None:
         correction = results.second_spelling(op, "correction", correction, "ddof", ddof)
@@ -186,7 +186,7 @@ def segment_reduce(data, reduce, lengths, indices, offsets, axis, unsafe, initia
         offsets = cat([zeros(*pieces.shape[:-1], 1, dtype=pieces.dtype, device=pieces.device), ends], -1)
         if known and (pieces < 0).any():
             raise RuntimeError(f"{op}: lengths must not be negative, got {int(pieces.min())}")
-        # Numbers, since a symbolic size would make the comparison a traced tensor: it gets a guard.
+        # Plain numbers: comparing with a symbolic size would give a traced tensor; this records a guard.
         if known and any([total != size for total in offsets[..., -1].reshape(-1).tolist()]):
             raise RuntimeError(f"{op}: lengths must add up to {size}, the size of dim {axis}, got sums "
                                f"{ends[..., -1:].reshape(-1).tolist()}")

@@ -1,4 +1,4 @@
-"""Reductions written out in smaller ops; see decompositions.py."""
+"""Reductions as functions of smaller ops; see decompositions.py."""
 from ptcore._ops.creation.creation import full, ones_like, zeros, zeros_like
 from ptcore._ops.functions import (
     cat,
@@ -26,9 +26,9 @@ _REDUCE = {"sum": "sum", "mean": "sum", "prod": "prod", "max": "amax", "min": "a
 
 
 def _buckets(data, offsets, axis):
-    """Which piece each element is in, from 1; those before the first piece are in 0, those behind the last one last."""
+    """The number of each element's piece, from 1; before the first piece it is 0, after the last that of the last."""
     size = data.shape[axis]
-    marks = zeros((*offsets.shape[:-1], size + 1), dtype=INT64, device=data.device)     # how many begin at each place
+    marks = zeros((*offsets.shape[:-1], size + 1), dtype=INT64, device=data.device)     # pieces beginning at each place
     marks = marks.scatter_add(-1, clamp(offsets, 0, size), ones_like(offsets, dtype=INT64))
     bucket = cumsum(slice(marks, -1, 0, size, 1), -1)
     return expand(reshape(bucket, (*data.shape[:axis + 1], *(1,) * (data.ndim - axis - 1))), data.shape)

@@ -25,11 +25,11 @@ from ptcore._ops.pooling.bodies import _adaptive_avg
 from ptcore._ops.product.bodies import matmul
 
 FLOAT32, FLOAT64, UINT8 = as_dtype("float32"), as_dtype("float64"), as_dtype("uint8")
-_LARGEST = 2**40                # what is worked out of a few of these fits in 64 bits
+_LARGEST = 2**40                # sums and products of a few of these fit in 64 bits
 
 
 def _channels_last(input):
-    """Whether the result is to be in this memory format, as the input is."""
+    """Whether the result gets the channels-last memory format, as the input has it."""
     if input.ndim != 4 or input.is_contiguous():
         return False
     from ptcore._memory_format import channels_last, is_in
@@ -37,7 +37,7 @@ def _channels_last(input):
 
 
 def _copied(x, shape):
-    """Row-major in another shape, and never the memory of x, as where nothing changes its place."""
+    """A row-major copy in another shape; it never shares the memory of x, even if no element moves."""
     return reshape(clone(x, memory_format=contiguous_format), shape)
 
 
@@ -95,7 +95,7 @@ def _triangle(x):
 
 
 def _bump(x):
-    """Keys' cubic with a = -0.5, which filters of images take."""
+    """Keys' cubic with a = -0.5, which image filters use."""
     x = x if x >= 0 else -x
     if x < 1:
         return (1.5 * x - 2.5) * x * x + 1
@@ -103,7 +103,7 @@ def _bump(x):
 
 
 def _filter(n, count, how, align_corners, scale):
-    """The matrix of a filter that is as wide as the output's step, by its rows."""
+    """The rows of the matrix of a filter, which is as wide as the output's step."""
     if align_corners:
         step = (n - 1) / (count - 1) if count > 1 else 0.0
     else:
@@ -122,12 +122,12 @@ def _filter(n, count, how, align_corners, scale):
 
 
 def _product(matrix, x, dim):
-    """Every line along one of the last two dims of an image, times a matrix."""
+    """Each line along one of the last two dims of an image, multiplied by a matrix."""
     return matmul(x, transpose(matrix, 0, 1)) if dim == 3 else matmul(matrix, x)
 
 
 def _of_bytes(x, dim, count, how, align_corners, scale, antialias):
-    """Bytes resampled along a dim as PyTorch does: weights are whole numbers of 16 bits, the result is a byte again."""
+    """Bytes resampled along a dim as in PyTorch: weights are integers of 16 bits, the result is a byte again."""
     n = x.shape[dim]
     if antialias:
         matrix = tensor(_filter(n, count, how, align_corners, scale), dtype=FLOAT64)
@@ -196,7 +196,7 @@ def interpolate(input, size, scale_factor, mode, align_corners, recompute_scale_
     if how in ("linear", "cubic") and input.dtype.kind != "f":
         raise DTypeError(f"{op}: mode {mode!r} needs a floating-point input, got {input.dtype.name}")
     x, same = input, [m == o for m, o in zip(input.shape[2:], size)]
-    if how == "nearest" and n > 1 and all(same):    # as in PyTorch, which asks for the scale in one dim
+    if how == "nearest" and n > 1 and all(same):    # as in PyTorch, which computes with the scale in one dim
         return clone(x)
     if antialias:
         for k in (1, 0):
@@ -259,7 +259,7 @@ def affine_grid(theta, size, align_corners):
     if theta.shape[0] != size[0]:
         raise ShapeError(f"{op}: theta must have one map for each of {size[0]} samples, got shape {list(theta.shape)}")
     total = theta[:, :, dims].reshape((size[0], *[1] * dims, dims))
-    for k, n in enumerate(reversed(size[2:])):          # x, y, z: the last dim comes first
+    for k, n in enumerate(reversed(size[2:])):          # x, y, z: x belongs to the last dim
         shape = [1] * (dims + 2)
         shape[dims - k] = n
         span = (n - 1) / n if n > 1 and not align_corners else 1

@@ -1,7 +1,7 @@
-"""Sampling at positions written out in ops: forward mode and derivatives of higher order.
+"""Sampling at positions as functions of smaller ops: for forward mode and higher derivatives.
 
-Along each dim a point has one, two or four neighbours, as in grid_sample.cpp; a neighbour is (place,
-weight, derivative of the weight by the position), tensors of the grid's shape without its last dim.
+Along each dim a point has one, two or four neighbours, as in grid_sample.cpp. A neighbour is (place,
+weight, derivative of the weight by the position): tensors of the grid's shape without its last dim.
 """
 from itertools import product
 
@@ -36,7 +36,7 @@ def _padded(x, size, padding_mode, align_corners):
 
 
 def _neighbours(x, size, mode, padding_mode, align_corners):
-    """Of coordinates x of the grid along a dim: [(place, weight, derivative by x)]."""
+    """The neighbours of coordinates x of the grid along a dim: [(place, weight, derivative by x)]."""
     x = (x + 1) / 2 * (size - 1) if align_corners else ((x + 1) * size - 1) / 2
     if mode != "bicubic":
         x = _padded(x, size, padding_mode, align_corners)
@@ -57,7 +57,7 @@ def _neighbours(x, size, mode, padding_mode, align_corners):
 
 
 def _by_position(coordinate, size, mode, padding_mode, align_corners):
-    """What the position along a dim gains by one unit of the grid's coordinate."""
+    """The derivative of the position along a dim by the grid's coordinate."""
     x = coordinate.detach()
     per_unit = (size - 1) / 2 if align_corners else size / 2
     if mode == "bicubic" or padding_mode == "zeros":
@@ -97,7 +97,7 @@ def _taps(shape, grid, mode, padding_mode, align_corners):
 
 
 def _values(x, place, inside):
-    """(N, C, P): what stands at the places."""
+    """The values of x at the places, (N, C, P), and the index that was gathered."""
     index = expand(unsqueeze(place, 1), (place.shape[0], x.shape[1], place.shape[1]))
     return gather(x, 2, index).masked_fill(~unsqueeze(inside, 1), 0), index
 

@@ -54,7 +54,7 @@ def stack(tensors, dim, out=None):
 
 
 def _joined(tensors, dim, out):
-    """``cat``, into out= where that fits."""
+    """``cat``, written to out= if it fits."""
     if out is not None:
         size = list(tensors[0].shape)
         size[dim] = 0
@@ -90,7 +90,7 @@ def _repeated(op, input, repeats):
     final = [n * size for n, size in zip(repeats, shape)]
     if 0 in final:
         return reshape(slice(reshape(input, (-1,)), 0, 0, 0, 1), final)
-    # A dim that is repeated becomes two. Of many dims the others are joined, so that at most 58 of 2 or more remain.
+    # A repeated dim becomes two dims. If there are many, other dims are joined: at most 58 of size 2 or more remain.
     spread, wide, many = [], [], len(repeats) > 32
     for n, size in zip(repeats, shape):
         if n > 1:
@@ -105,7 +105,7 @@ def _repeated(op, input, repeats):
 
 
 def _own(out, input):
-    """out with memory of its own: where strides allow, reshape gave a view."""
+    """out with memory of its own: copied if reshape gave a view."""
     base = input if input._base is None else input._base
     return clone(out) if out is input or out._base is base else out
 
@@ -125,7 +125,7 @@ def tile(input, dims):
 
 def repeat_interleave(input, repeats, dim, output_size):
     op = "repeat_interleave"
-    if repeats is None:                 # positions, from how often each comes
+    if repeats is None:                 # positions, from the number of repeats of each
         if input.ndim != 1 or input.dtype.kind not in "iu":
             raise ShapeError(f"{op}: repeats must be an integer vector, got {input.dtype.name} of shape "
                              f"{list(input.shape)}")
@@ -163,9 +163,9 @@ def _check_output(op, output_size, n):
 
 
 def _interleaved(op, n, repeats, output_size, device):
-    """Each of the first n integers as often as repeats says."""
+    """The first n integers, each as often as repeats says."""
     ends = cumsum(repeats.to(INT64), 0)
-    if output_size is not None and not has_values(repeats):         # nobody may look whether it is their sum
+    if output_size is not None and not has_values(repeats):         # output_size cannot be compared with the sum
         total = checked.integer(op, "output_size", output_size)
         return (unsqueeze(arange(total, device=device), 1) >= ends).sum(1)
     if n and int(amin(repeats)) < 0:
@@ -347,7 +347,7 @@ def combinations(input, r, with_replacement):
     if r == 0:
         return empty(0, dtype=input.dtype, device=input.device)
     n = input.numel()
-    with aside():                       # which are chosen does not depend on values
+    with aside():                       # the chosen positions do not depend on values
         positions = meshgrid([arange(n, device=input.device)] * r, "ij")
         keep = None
         for a, b in itertools.pairwise(positions):
@@ -412,9 +412,9 @@ def _triangle(op, row, col, offset, dtype, device, lower):
 
 
 def _lower_count(row, col, offset):
-    """How many elements of a matrix lie on a diagonal or below it: row i has i + offset + 1 of them, from 0 to col."""
+    """The number of a matrix's elements on or below a diagonal: row i has i + offset + 1 of them, limited to 0..col."""
     first = -offset if offset < 0 else 0
-    whole = col - offset - 1 if col - offset - 1 > first else first     # from this row on all elements
+    whole = col - offset - 1 if col - offset - 1 > first else first     # from this row on all elements count
     growing = (row if row < whole else whole) - first
     count = growing * (first + offset + 1) + growing * (growing - 1) // 2 if growing > 0 else 0
     return count + (row - whole) * col if row > whole else count
@@ -448,7 +448,7 @@ def one_hot(input, num_classes):
 
 # -- views written to -----------------------------------------------------------------------------
 def _row_major(shape):
-    """Strides of elements in row-major order."""
+    """Strides of a row-major tensor."""
     strides, step = [], 1
     for n in reversed(shape):
         strides.append(step)
@@ -496,10 +496,10 @@ def slice_scatter(input, src, dim, start, end, step):
 
 
 def as_strided_scatter(input, src, size, stride, storage_offset):
-    """On a line whose places are numbered: the window may be laid out as no slice is.
+    """Scatters on a line with numbered places, as the layout of the window need not be that of a slice.
 
-    Numbers count the elements in their order where that is their order in memory, and where an interpreter's stand-in
-    has no memory; else they are places of the input's memory, which the result is laid out as, as in PyTorch.
+    If elements lie in memory in their order, or input is a stand-in without memory, places number the elements.
+    Otherwise they are places of the input's memory, and the result has the input's layout, as in PyTorch.
     """
     op = "as_strided_scatter"
     size = checked.integers(op, "size", size)
@@ -536,7 +536,7 @@ def _repeats(shape, strides):
 
 
 def _end(shape, strides, start):
-    """One more than the last place of a window of memory."""
+    """The last place of a window in memory, plus one."""
     return start + 1 + sum([(n - 1) * s for n, s in zip(shape, strides) if n and s > 0])
 
 

@@ -1,4 +1,4 @@
-"""Joins written out in smaller ops; see decompositions.py."""
+"""Joins as functions of smaller ops; see decompositions.py."""
 from ptcore._ops.functions import mul
 from ptcore._ops.table.shapes import COMPLEX_OF
 

@@ -55,7 +55,7 @@ def nanmedian(input, dim, keepdim):
 
 # -- values that occur -----------------------------------------------------------------------------
 def _runs(values):
-    """Which elements of a vector differ from the one before; the first does."""
+    """Mask of the elements of a vector that differ from the element before; the first one counts as different."""
     first = ones_like(values[:1], dtype=as_dtype("bool"))
     return cat([first, values[1:] != values[:-1]], 0) if values.numel() > 1 else first
 
@@ -101,10 +101,10 @@ def _unique_slices(op, input, dim, return_inverse, return_counts, ordered):
     dim = wrap_dim(op, dim, input.ndim)
     x = input if input.ndim else reshape(input, (1,))
     n = x.shape[dim]
-    others = [d for d in range(x.ndim) if d != dim]     # in their order, which is that of the comparison
+    others = [d for d in range(x.ndim) if d != dim]     # in order, which is the order of the comparison
     rows = permute(x, (dim, *others)).reshape(n, -1) if x.numel() else zeros((n, 0), dtype=x.dtype)
     order = arange(n, device=x.device)
-    if ordered:                         # stable sorts by each column, the last first
+    if ordered:                         # stable sorts by each column, the last column first
         for k in range(rows.shape[1] - 1, -1, -1):
             order = order[sort(rows[:, k][order], 0, stable=True)[1]]
         rows = rows[order]
@@ -156,8 +156,8 @@ def searchsorted(sorted_sequence, input, out_int32, right, side, sorter):
 
 
 def _sought_number(op, sequence, number, right):
-    """A number as a tensor of the dtype that it and a sequence promote to. One out of an integer's range lies before or
-    behind all elements: what stands for it is the range's end on that side."""
+    """A number as a tensor of the dtype that it and a sequence promote to. A number out of an integer's range lies
+    before or after all elements: the end of the range on that side replaces it."""
     number = checked.number(op, "input", number)
     dtype = result_type(sequence, number)
     if dtype.kind in "iu":

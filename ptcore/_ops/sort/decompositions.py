@@ -1,4 +1,4 @@
-"""Order statistics written out in smaller ops; see decompositions.py."""
+"""Order statistics as functions of smaller ops; see decompositions.py."""
 from ptcore._ops.creation.creation import arange, full, zeros
 from ptcore._ops.functions import any as any_of
 from ptcore._ops.functions import (
@@ -25,7 +25,7 @@ from ptcore._ops.table.shapes import BOOL
 
 
 def _of_lines(input, dim, keepdim, place):
-    """What ``place(sorted lines, dim, their length)`` stands at in each sorted line, and where it was."""
+    """The value in each sorted line at ``place(sorted lines, dim, their length)``, and its index before sorting."""
     x, dim = (input, dim % input.ndim) if input.ndim else (reshape(input, (1,)), 0)
     values, indices = sort(x, dim)
     at = place(values, dim, x.shape[dim])
@@ -49,7 +49,7 @@ def median_along(input, skip_nan, dim, keepdim):
         missing = sum_of(isnan(values), dim, True)
         if skip_nan:
             return floor_divide(clamp_min(n - missing - 1, 0), 2)
-        return where(missing > 0, n - missing, (n - 1) // 2)        # NaN are the last: the first of them
+        return where(missing > 0, n - missing, (n - 1) // 2)        # NaN are sorted last: this is the first NaN
 
     return _of_lines(input, dim, keepdim, place)
 
@@ -62,7 +62,7 @@ def mode(input, dim=-1, keepdim=False):
         if n > 1:
             begins = cat([begins, slice(values, dim, 1, n, 1) != slice(values, dim, 0, n - 1, 1)], dim)
         run = at - cummax(where(begins, at, 0), dim)[0]
-        return (run * n + (n - 1 - at)).argmax(dim, True)           # the longest run, of equal ones the first
+        return (run * n + (n - 1 - at)).argmax(dim, True)           # the longest run; of equally long runs the first
 
     return _of_lines(input, dim, keepdim, place)
 

@@ -60,4 +60,4 @@ def special_xlog1py(input, other):
     input, other = [x.to(dtype) if isinstance(x, Tensor) else full((), x, dtype=dtype, device=device)
                     for x in (input, other)]
     zero = (input == 0) & isnan(other).logical_not()
-    return where(zero, 0, input * log1p(where(zero, 0, other))).to(dtype)       # autocast may have computed in another
+    return where(zero, 0, input * log1p(where(zero, 0, other))).to(dtype)       # autocast may compute in another dtype

@@ -47,7 +47,7 @@ _function("i0", "i1(x)", -6, 6, "Modified Bessel function of the first kind, of 
 _function("i0e", "i1e(x) - sign(x) * out", -6, 6, "Modified Bessel function of order 0 times ``exp(-abs(x))``.",
           ("0., 1.", "1.0000, 0.4658"), cost=64, special=True)
 
-# The quotients have another divisor at 0, so that their own derivatives are finite there.
+# The quotients have another divisor at 0, so that their derivatives are finite there.
 _function("i1", "where(x == 0, 0.5, i0(x) - out / where(x == 0, 1, x))", -6, 6,
           "Modified Bessel function of the first kind, of order 1.",
           ("0., 1.", "0.0000, 0.5652"), cost=64, special=True)
@@ -188,8 +188,8 @@ elementwise(
 
 # -- orthogonal polynomials --------------------------------------------------------------------
 #
-# Those on an interval are Jacobi polynomials. Divided by their value at 1 they have a derivative of one form:
-# n * (n + alpha + beta + 1) / (2 * (alpha + 1)) times that of degree n - 1 with both parameters one larger.
+# Those on an interval are Jacobi polynomials. Divided by its value at 1, each has a derivative of the same form:
+# n * (n + alpha + beta + 1) / (2 * (alpha + 1)) times the polynomial of degree n - 1 with both parameters plus 1.
 
 _HIGHEST = " Above degree 128 (float64: 512) it is NaN."
 _SEE = "See :func:`ptcore.special.chebyshev_polynomial_t`."

@@ -131,7 +131,7 @@ def _quantile(op, input, q, dim, keepdim, interpolation, skip_nan):
     missing = sum(isnan(x), -1, True)
     count = clamp_min(n - missing, 1) if skip_nan else ones_like(missing) * n
     where_ = reshape(q, (-1,)) * (count - 1).to(input.dtype)            # (..., number of q)
-    share = where_ - floor(where_.detach())                 # of a line between two values q has a gradient
+    share = where_ - floor(where_.detach())                 # the share of a linear interpolation has q's gradient
     where_ = where_.detach()
     low = floor(where_)
     if interpolation == "nearest":
@@ -147,11 +147,11 @@ def _quantile(op, input, q, dim, keepdim, interpolation, skip_nan):
     if share is not None:
         high = gather(values, -1, clamp_max(low + 1, n - 1))
         step = masked_fill(high - found, (share == 0) | (high == found) & isinf(found), 0)
-        found = where(share < 0.5, found + share * step, high - (1 - share) * step)      # as lerp, in sight of inf
+        found = where(share < 0.5, found + share * step, high - (1 - share) * step)      # as lerp, but correct for inf
     gone = missing == n if skip_nan else missing > 0
     found = masked_fill(found, gone, float("nan"))
     # (the other dims, q) to (q, the dims as they were)
-    found = transpose(unsqueeze(found, 0), 0, -1)           # (q, ..., 1), the last dim standing where dim was
+    found = transpose(unsqueeze(found, 0), 0, -1)           # (q, ..., 1): the last dim is at the place of dim
     found = transpose(found, dim + 1, -1)
     shape = kept if keepdim else [] if whole else [n for d, n in enumerate(kept) if d != dim]
     return reshape(found, [*([q.numel()] if q.ndim else []), *shape])
@@ -201,7 +201,7 @@ def histc(input, bins, min, max):
     x = reshape(input.detach(), (-1,))
     low, high = checked.real("histc", "min", min), checked.real("histc", "max", max)
     if low == high and x.numel() and not x.is_meta:
-        if not has_values(x):           # the same without a look at them
+        if not has_values(x):           # as below, but without reading the values
             low, high = amin(x), amax(x)
             limits = where(low == high, stack([low - 1, high + 1]), stack([low, high]))
             return binned(unsqueeze(x, 1), limits, None, (bins,), "computed")
@@ -232,7 +232,7 @@ def diff(input, n, dim, prepend, append):
             raise ShapeError(f"diff: {name} must have input's shape {list(input.shape)} apart from dim {dim}, got "
                              f"{list(t.shape)}")
         parts.append(t)
-    if n == 0:                          # what would be joined on is left out, as in NumPy
+    if n == 0:                          # prepend and append are ignored, as in NumPy
         return clone(input)
     x = cat(parts, dim) if len(parts) > 1 else input
     for _ in range(n):
@@ -241,11 +241,11 @@ def diff(input, n, dim, prepend, append):
             break
         later, earlier = slice(x, dim, 1, k, 1), slice(x, dim, 0, k - 1, 1)
         x = logical_xor(later, earlier) if x.dtype.kind == "b" else later - earlier
-    return clone(x) if x is input else x        # x is input where that was empty
+    return clone(x) if x is input else x        # x is input if input was empty along dim
 
 
 def _widths(op, y, x, dx, dim):
-    """The steps along dim, to multiply lines of y with: a number or a tensor."""
+    """The step sizes along dim, as factors for lines of y: a number or a tensor."""
     if x is None:
         return dx
     if not isinstance(x, Tensor):
@@ -278,7 +278,7 @@ def _areas(op, y, x, dx, dim):
 def trapezoid(y, x, dx, dim):
     if x is None and y.ndim and y.dtype.kind != "b" and not isinstance(dx, Tensor):
         dim = wrap_dim("trapezoid", dim, y.ndim)
-        if y.shape[dim]:                # equal widths: all lines but half of the first and of the last
+        if y.shape[dim]:                # equal widths: the sum of all lines minus half of the first and the last
             ends = select(y, dim, 0) + select(y, dim, -1)
             return mul(sum(y, dim) - ends * 0.5, 1.0 if dx is None else dx)
     areas, dim = _areas("trapezoid", y, x, dx, dim)
@@ -366,7 +366,7 @@ def _slopes(op, x, spacing, dim, edge_order):
 
 
 def _edges(op, x, bins, low_high):
-    """The edges of bins: those given, or that many between the extremes or the limits given."""
+    """The edges of bins: the given ones, or ``bins`` bins between the extremes or the given limits."""
     if isinstance(bins, Tensor):
         if bins.ndim != 1:
             raise ShapeError(f"{op}: bins must be a number or a vector of edges, got shape {list(bins.shape)}")
@@ -388,7 +388,7 @@ def _edges(op, x, bins, low_high):
 
 
 def _counted(op, rows, bins, ranges, weight, density):
-    """(counts, edges of each column) of rows of coordinates."""
+    """(counts, edges of each column) for rows of coordinates."""
     k = rows.shape[1]
     edges = [_edges(op, rows[:, i], bins[i], ranges[i]) for i in range(k)]
     shape = [edge.numel() - 1 for edge in edges]

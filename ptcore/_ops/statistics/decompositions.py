@@ -1,4 +1,4 @@
-"""Counts written out in smaller ops; see decompositions.py."""
+"""Counts as functions of smaller ops; see decompositions.py."""
 from ptcore._dtype import as_dtype
 from ptcore._ops.creation.creation import ones, zeros
 from ptcore._ops.functions import clamp, floor, index_add, places_among, reshape, select, slice, where
@@ -6,7 +6,7 @@ from ptcore._ops.table.shapes import INT64
 
 
 def binned(input, edges, weight, bins, places):
-    """In double, as the kernel: no count stops at what a float holds."""
+    """Counts in float64, as the kernel does: float32 could not hold large counts."""
     double = as_dtype("float64")
     place, inside, at, total = 0, True, 0, 1
     for d, m in enumerate(bins):
@@ -27,7 +27,7 @@ def binned(input, edges, weight, bins, places):
 
 
 def counted(input, weight, bins):
-    """In double, or in int64 without weights."""
+    """Counts in float64, or in int64 without weights."""
     inside = (input >= 0) & (input < bins)
     given = inside.to(INT64) if weight is None else where(inside, weight.to(as_dtype("float64")), 0.0)
     counts = index_add(zeros(bins, dtype=given.dtype, device=input.device), 0, where(inside, input.to(INT64), 0), given)

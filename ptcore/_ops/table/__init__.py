@@ -1,1 +1,1 @@
-"""What is known of ops: rows, expressions, signatures, registration."""
+"""The op table: rows, expressions, signatures, registration."""

@@ -1,5 +1,5 @@
-"""What rows say, evaluated on other things than numbers: texts with ops, so that what comes out can be differentiated,
-traced or batched again, and shape rules on symbolic sizes."""
+"""Evaluation of the texts of rows on objects other than numbers: derivative texts by ops, so that results can be
+differentiated, traced or batched again; and shape rules on symbolic sizes."""
 from ptcore import _ops as ops
 from ptcore._dtype import get_default_dtype
 from ptcore._errors import ShapeError
@@ -15,9 +15,9 @@ _code = {}                              # (text, numbers) -> (compiled text, fun
 
 
 def evaluated(text, numbers, scope, helpers=None):
-    """A text's value, ``numbers`` being the parameters in scope that are numbers.
+    """The value of a text; ``numbers`` names the parameters in scope that are numbers.
 
-    ``helpers`` is the namespace of what texts call beside ops.
+    ``helpers`` is the namespace of functions that texts call besides ops.
     """
     found = _code.get((text, numbers))
     if found is None:
@@ -31,7 +31,7 @@ def evaluated(text, numbers, scope, helpers=None):
 # -- shape rules of symbolic sizes ------------------------------------------------------------------------------------
 
 class Sized:
-    """What shape rules see of a tensor: sizes, of which some are symbolic, and a dtype."""
+    """A tensor as shape rules see it: sizes, some of them symbolic, and a dtype."""
 
     __slots__ = ("device", "dtype", "shape")
 
@@ -46,34 +46,34 @@ class Sized:
         return self.shape.numel()
 
     def is_contiguous(self):
-        return True                     # how results are laid out is not asked here
+        return True                     # the layout of results is not needed here
 
 
 def _sized(x):
-    """An argument as rules see it."""
+    """An argument as shape rules see it."""
     if isinstance(x, (tuple, list)) and not isinstance(x, Size):
         return tuple([_sized(item) for item in x])
     return Sized(x.shape, x.dtype, x.device) if isinstance(x, Tensor) else x
 
 
 def symbolic_sizes(op, args):
-    """The sizes of an op's result where those of its arguments are symbolic.
+    """The sizes of an op's result if sizes of its arguments are symbolic.
 
-    The rules are those that run for tensors on ``meta``, on the sizes that each tensor says. What a rule asks of
-    symbolic sizes, as whether two that have to agree do, is recorded as a guard.
+    The rules are the same as for tensors on ``meta``, applied to each tensor's symbolic sizes. A question that a rule
+    asks about symbolic sizes, such as whether two sizes agree, is recorded as a guard.
 
     Parameters
     ----------
     op : str
         Name of a row.
     args : tuple
-        Arguments in the order that interpreters get them. Tensors may be ``Sized``.
+        The arguments in the order that interpreters get them. Tensors may be ``Sized``.
 
     Returns
     -------
     tuple or list of tuple
-        The sizes of the result, or of each of several. NotImplemented for an op without a rule: a composite, whose
-        parts have rules of their own.
+        The sizes of the result, or of each of several results. NotImplemented for an op without a rule: for a
+        composite, the ops that it calls have rules.
     """
     row = ops.row(op)
     if row.kind in ("composite", "custom"):
@@ -92,18 +92,18 @@ def symbolic_sizes(op, args):
 
 
 def _plain(row, args):
-    """Arguments as the rule of a structured row gets them."""
+    """The arguments as the rule of a structured row gets them."""
     return [_numbers(a) if own.letter in "zZ" else tuple(a) if isinstance(a, list) else a
             for a, own in zip(args, ops.arguments(row))]
 
 
 def symbolic_layout(op, args):
-    """Strides and offset of what a view op gives of a tensor of symbolic sizes: what payloads say for ``stride()``.
+    """Strides and offset of a view op's result for a tensor of symbolic sizes, for payloads to answer ``stride()``.
 
     Returns
     -------
     (tuple, int) or list of such
-        None where they are not said: of a view by ``view`` or ``reshape`` of a tensor with gaps.
+        None if they are not known: for ``view`` or ``reshape`` of a tensor with gaps.
     """
     x, *rest = ops.wrapped(ops.row(op), args)
     return _LAYOUTS[op](x, list(x.stride()), x.storage_offset(), *rest)
@@ -114,7 +114,7 @@ def _numbers(values):
 
 
 def _viewed(x, shape):
-    """The sizes of ``view``, which may be asked for the same bytes as another dtype."""
+    """The sizes of ``view``; the shape argument may also be a dtype, for the same bytes."""
     if not isinstance(shape, type(x.dtype)):
         return _reshaped(x, shape)
     if not x.ndim:
@@ -184,7 +184,7 @@ def _bound(value, n, low, high):
 
 
 def slice_bounds(start, end, step, n):
-    """The first index and the number of elements of a slice of a dim of size n, of which all may be symbolic."""
+    """The first index and the length of a slice of a dim of size n; all of these may be symbolic."""
     if step == 0:
         raise ValueError("slice: step must not be zero")
     if step > 0:

@@ -6,7 +6,7 @@ functions that exist both in include/ptcore/scalar.h and as ops. vjp texts of st
 are Python expressions over the same names plus ``g``.
 
 Readers: ``to_cpp`` (host loops and NVRTC), ``to_python`` (ops: differentiable again),
-``uses`` (the saved set: names whose data, and names whose metadata alone is needed).
+``uses`` (the values to save: the names with data in use, and those with only metadata in use).
 """
 import ast
 import struct
@@ -20,7 +20,7 @@ _COMPARE = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "=="
 
 
 class ExpressionError(ValueError):
-    """A text outside the expression language."""
+    """Raised for a text outside the expression language."""
 
 
 def parse(text, where):
@@ -31,7 +31,7 @@ def parse(text, where):
 
 
 def uses(text, where="expression"):
-    """(names whose data is used, names of which only shape, dtype, device or ndim is used)."""
+    """(names with data in use, names with only shape, dtype, device or ndim in use)."""
     data, meta = set(), set()
 
     def visit(node):
@@ -53,7 +53,7 @@ def uses(text, where="expression"):
 
 
 def _loops(function, names):
-    """({variable: the list of tensors that it goes through}, the nodes that name those lists in loops)."""
+    """({loop variable: the lists of tensors that it runs over}, the nodes that name these lists in loops)."""
     found, heads = {}, set()
     for node in ast.walk(function):
         if not isinstance(node, (ast.For, ast.comprehension)):
@@ -70,8 +70,8 @@ def _loops(function, names):
 
 
 def function_uses(function, names):
-    """As ``uses``, for the ast.FunctionDef of a structured rule and its parameter names. A list of tensors that only
-    loops go through is used as the variables of these loops are."""
+    """``uses`` for the ast.FunctionDef of a structured rule and its parameter names. A list of tensors that occurs only
+    in loops is used in the same way as the variables of these loops."""
     data, meta = set(), set()
     variables, heads = _loops(function, names)
     of = {**{name: name for name in names}, **variables}
@@ -95,7 +95,7 @@ def function_uses(function, names):
 
 
 def to_cpp(text, where, params=()):
-    """C++ text over values of type T; parameters become ``p_<name>``."""
+    """C++ text over values of type T; parameters are named ``p_<name>``."""
 
     def emit(node):
         if isinstance(node, ast.Constant):
@@ -140,9 +140,9 @@ def to_cpp(text, where, params=()):
 
 
 class _ToOps(ast.NodeTransformer):
-    """Conditional expressions and boolean operators have no tensor form of their own.
+    """Rewrites conditional expressions and boolean operators, which tensors do not have, as ``where``, ``&`` and ``|``.
 
-    A parameter that `where` chooses would be rounded to the default dtype: those named in
+    A parameter as a branch of `where` would be rounded to the default dtype: parameters named in
     ``lifted`` become tensors of the dtype of ``beside``, and so do constants that float32 rounds."""
 
     def __init__(self, lifted, beside):
@@ -154,7 +154,7 @@ class _ToOps(ast.NodeTransformer):
         return node
 
     def visit_Call(self, node):
-        if isinstance(node.func, ast.Name):         # a function's name is no parameter
+        if isinstance(node.func, ast.Name):         # a function's name is not a parameter
             node.args = [self.visit(a) for a in node.args]
             if node.func.id == "where":
                 node.args[1:] = [self.exact(a) for a in node.args[1:]]
@@ -167,7 +167,7 @@ class _ToOps(ast.NodeTransformer):
         return ast.Call(ast.Name("where"), [node.test, self.exact(node.body), self.exact(node.orelse)], [])
 
     def exact(self, node):
-        """A constant that float32 cannot hold, as a tensor."""
+        """A constant that float32 cannot hold, lifted to a tensor."""
         if isinstance(node, ast.Constant) and struct.unpack("f", struct.pack("f", node.value))[0] != node.value:
             return ast.Call(ast.Name("lift"), [node, ast.Name(self.beside)], [])
         return node
@@ -182,14 +182,14 @@ class _ToOps(ast.NodeTransformer):
 
 
 def to_python(text, where, params=(), beside="g"):
-    """The same text as a Python expression over tensors, ``params`` being numbers."""
+    """A text as a Python expression over tensors; ``params`` are numbers."""
     tree = parse(text, where)
     chosen = "where" in called(text, where) or any(isinstance(n, ast.IfExp) for n in ast.walk(tree))
     return ast.unparse(_ToOps(params if chosen else (), beside).visit(tree))
 
 
 def renamed(text, names):
-    """A text with other names for its variables; functions keep theirs."""
+    """A text with its variables renamed; functions keep their names."""
     class Rename(ast.NodeTransformer):
         def visit_Name(self, node):
             return ast.Name(names.get(node.id, node.id))
@@ -202,14 +202,14 @@ def renamed(text, names):
 
 
 def trivial(text):
-    """1, -1, 0 or a name: a partial that needs no fused loop."""
+    """Whether a partial is 1, -1, 0 or a name, so that it needs no fused loop."""
     text = text.strip()
     return text in ("1", "-1", "0") or text.isidentifier()
 
 
 def times(g, text, where="derivative"):
-    """``g * (text)``, in which a choice that may be 0 stands outside of the product: that 0 holds for any g, NaN, inf
-    so that what comes in where an element does not count is nowhere seen."""
+    """``g * (text)``. A choice with a branch of 0 is moved out of the product, so that this 0 holds even if g is NaN or
+    inf: gradients of elements that do not count are ignored."""
     node = parse(text, where)
     if isinstance(node, ast.Constant) and node.value == 0:
         return "0.0"

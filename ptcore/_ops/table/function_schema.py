@@ -1,6 +1,6 @@
 """Function schemas: PyTorch's text of an op's signature, ``foo(Tensor x, int[] dims=[0], *, str s="a") -> Tensor``.
 
-``parse_schema`` reads one. Its arguments know how a value is made of what a caller gives (``Argument.convert``).
+``parse_schema`` reads a schema. Its arguments convert the values of callers (``Argument.convert``).
 """
 import ast
 import re
@@ -16,15 +16,15 @@ __all__ = ["AliasInfo", "Argument", "FunctionSchema", "SchemaType", "parse_schem
 _TOKEN = re.compile(r"""\s*(?:(?P<string>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')
                          |(?P<number>-?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?j?)
                          |(?P<word>[A-Za-z_][\w.]*(?:::\w[\w.]*)?)|(?P<sign>->|[()\[\]{}?*!,=|:-]))""", re.VERBOSE)
-# Words that stand for numbers, as the schemas of PyTorch's own ops have them.
+# Words for numbers in the schemas of PyTorch's own ops.
 _WORDS = {"None": None, "True": True, "False": False, "Mean": 1, "Sum": 2, "nan": float("nan"), "inf": float("inf"),
           "long": _dtype.int64, "float": _dtype.float32, "double": _dtype.float64}
 
 
 class AliasInfo:
-    """What ``(a!)`` behind a type says: the sets of memory before and after the call, and whether it is written to.
+    """The annotation ``(a!)`` of a type: the sets of memory before and after the call, and whether it is written to.
 
-    ``depth`` is behind how many brackets and question marks it stands: ``Tensor(a!)[]`` has 0, ``Tensor[](a!)`` 1.
+    ``depth`` counts the brackets and question marks before it: ``Tensor(a!)[]`` has 0, ``Tensor[](a!)`` 1.
     """
 
     __slots__ = ("_after", "_before", "after_set", "before_set", "depth", "is_write")
@@ -39,7 +39,7 @@ class AliasInfo:
 
 
 class SchemaType:
-    """A type of a schema: a word such as ``Tensor``, or with items an optional, a list, a tuple or a dict of them."""
+    """A type of a schema: a word such as ``Tensor``; or an optional, a list, a tuple or a dict with types as items."""
 
     __slots__ = ("items", "size", "word")
 
@@ -72,11 +72,11 @@ class SchemaType:
         return self.word == "[]"
 
     def getElementType(self):
-        """The type of the items of a list, or of what is optional."""
+        """The type of the items of a list, or the type that is optional."""
         return self.items[0]
 
     def has_tensors(self):
-        """Whether values of it are tensors, or hold some."""
+        """Whether values of the type are tensors, or contain tensors."""
         return self.word == "Tensor" or any(t.has_tensors() for t in self.items)
 
 
@@ -102,12 +102,12 @@ class Argument:
         return self.alias_info is not None and self.alias_info.is_write
 
     def convert(self, op, x):
-        """A value as the op's functions get it.
+        """A value converted to the form that the op's functions take.
 
         Raises
         ------
         SchemaError
-            If it is none of the type. (A RuntimeError and a TypeError.)
+            If the value is not of the type. (A RuntimeError and a TypeError.)
         """
         made = self._convert(self.type, x)
         if made is _WRONG:
@@ -134,16 +134,16 @@ class FunctionSchema:
 
     @property
     def is_mutable(self):
-        """Whether it writes to an argument."""
+        """Whether the op writes to an argument."""
         return any(a.is_write for a in self.arguments)
 
     def _is_view_op(self):
-        """Whether a result shows the memory of an argument that is not written to."""
+        """Whether a result shares memory with an argument that is not written to."""
         return any(a.alias_info is not None and not a.is_write for a in self.arguments)
 
     @property
     def mutates(self):
-        """The places of the arguments that it writes to."""
+        """The positions of the arguments that the op writes to."""
         return tuple([k for k, a in enumerate(self.arguments) if a.is_write])
 
     def __str__(self):
@@ -173,7 +173,7 @@ _WRONG = object()
 
 
 def _spelled(type):
-    """A type as messages of PyTorch spell it."""
+    """A type as PyTorch's messages spell it."""
     if type.word == "?":
         return f"Optional[{_spelled(type.items[0])}]"
     if type.word == "[]":
@@ -249,7 +249,7 @@ def _list(type, x):
     if not isinstance(x, (list, tuple)):
         if type.size is None or isinstance(x, str):
             return _WRONG
-        x = [x] * type.size                 # a number stands for all of int[2]
+        x = [x] * type.size                 # a number is repeated for int[2]
     made = [convert(item, y) for y in x]
     return _WRONG if any(y is _WRONG for y in made) else made
 
@@ -384,7 +384,7 @@ class _Reader:
         return Argument(name, type, default, only, alias)
 
     def type(self):
-        """A type, and what its brackets say of memory."""
+        """Reads a type and the memory annotations in its brackets."""
         alias = None
         if self.take("("):
             items = [self.type()[0]]
@@ -459,7 +459,7 @@ class _Reader:
 
 
 def _aliased(type, alias):
-    """The text of a type with what is said of its memory."""
+    """The text of a type with its memory annotation."""
     if alias is None:
         return str(type)
     parts, inner = [], type

@@ -38,14 +38,14 @@ cdef extern from "_opinfo.h":
         int (*shape)(void *) noexcept
 
 cdef extern from "_letters.h":
-    enum:                               # what an argument is, by its letter in ``letters``: see schema.py
+    enum:                               # the kind of an argument, by its letter in ``letters``: see schema.py
         PT_ARG_TENSOR, PT_ARG_OPT_TENSOR, PT_ARG_INDEX, PT_ARG_OPT_INDEX, PT_ARG_TENSORS
         PT_ARG_INT, PT_ARG_FLOAT, PT_ARG_BOOL, PT_ARG_SCALAR, PT_ARG_OPT_INT, PT_ARG_OPT_FLOAT
         PT_ARG_DIM, PT_ARG_OPT_DIM, PT_ARG_NEW_DIM, PT_ARG_DIMS, PT_ARG_DIM_LIST
         PT_ARG_SIZES, PT_ARG_INTS, PT_ARG_DTYPE, PT_ARG_WORD, PT_ARG_OBJ
 
 cdef enum:
-    MAX_OPS = 4096                      # ids that are held, those given at run time among them
+    MAX_OPS = 4096                      # the limit of ids, ops registered at run time included
 
 cdef pt_opinfo *info(int op) noexcept
 cdef void set_slow(pt_opinfo *o) noexcept
@@ -57,7 +57,7 @@ cdef int raise_status(int status, const char *name, const char *text) except -1
 
 
 cdef inline int run_kernel(pt_kernel kernel, pt_call *call, const char *name, bint released) except -1:
-    """Runs a kernel, without the GIL if that is to be ``released``, and raises what it reports."""
+    """Runs a kernel, without the GIL if ``released``, and raises the error that it reports."""
     cdef PyThreadState *held = release_gil(released)
     cdef int status = kernel(call)
     restore_gil(held)

@@ -1,4 +1,4 @@
-"""The op tables: what is known of each op, its kernels, functions, specs and derivatives.
+"""The op tables: information, kernels, functions, specs and derivatives of each op.
 
 Indexed by op id. Ids of built-in ops are given by the generator; ops registered at run time get
 ids above them.
@@ -26,7 +26,7 @@ INPLACE_FUNCTIONS = [None] * PT_N_BUILTIN_OPS
 SPECS = [None] * PT_N_BUILTIN_OPS
 VJPS = [None] * PT_N_BUILTIN_OPS
 cdef dict _id_by_name = {}          # by the rows' own names
-cdef set _names = set()             # that messages begin with
+cdef set _names = set()             # the op names that messages begin with
 
 
 cdef void _fill() except *:
@@ -42,12 +42,12 @@ cdef void _fill() except *:
 
 
 cdef int said_by_python(void *call) noexcept:
-    """The shape rule of an op that has none in C."""
+    """The shape rule of an op without a rule in C."""
     return 0
 
 
 cdef void set_slow(pt_opinfo *o) noexcept:
-    """Only ops that autocast has a rule for look whether it is on."""
+    """Only ops with an autocast rule check whether autocast is on."""
     cdef bint casts = o.autocast[0] != PT_AUTOCAST_NONE or o.autocast[1] != PT_AUTOCAST_NONE
     o.slow = PT_SLOW if casts else PT_SLOW & ~PT_MODE_AUTOCAST
 
@@ -68,7 +68,7 @@ cdef str arg_name(int op, int k):
 
 
 def family_of(str name):
-    """The family of a built op by its row's name; KeyError if there is none."""
+    """The family of a built-in op by its row's name; KeyError if there is none."""
     cdef int op = _id_by_name[name]
     if op >= PT_N_BUILTIN_OPS:
         raise KeyError(name)
@@ -76,7 +76,7 @@ def family_of(str name):
 
 
 def families():
-    """The families of the built ops, in the order of ids."""
+    """The families of the built-in ops, in the order of ids."""
     return list(dict.fromkeys([INFO[i].family.decode() for i in range(PT_N_BUILTIN_OPS)]))
 
 
@@ -174,18 +174,18 @@ cdef bint read_kernel(int op) except -1:
     return KERNELS[op][DEVICE_CPU] != NULL
 
 
-_kept = []                          # the bytes that run-time entries of INFO point to
+_kept = []                          # the bytes that run-time entries of INFO point to, kept alive
 
 
 def register_row(str name, str letters, str argnames, str family, int npositional, int nout,
                  int types, int promote, int grad_mask, list saved, autocast=(0, 0), bint custom=False):
-    """Enters an op behind the built ones and returns its id (see table/register.py).
+    """Adds an op after the built-in ones and returns its id (see table/register.py).
 
     Parameters
     ----------
     saved : list of (code, need mask)
     custom : bool
-        Whether the op has a function of Python in the place of kernels.
+        Whether the op has a Python function instead of kernels.
     """
     global _n_ops
     cdef int op = _n_ops, k
@@ -226,7 +226,7 @@ def register_row(str name, str letters, str argnames, str family, int npositiona
 
 
 def forget(str name):
-    """Takes an op that was registered from the names; its id stays, for whoever holds its function."""
+    """Removes the name of a run-time op. Its id stays valid for holders of its function."""
     if _id_by_name.get(name, 0) < PT_N_BUILTIN_OPS:
         raise ValueError(f"forget: {name!r} was not registered")
     del _id_by_name[name]
@@ -245,12 +245,12 @@ def op_name(int op):
 
 
 def message_name(int op):
-    """What messages call an op: the function that the user called."""
+    """The name of an op in messages: the function that the user called."""
     return INFO[op].name.decode()
 
 
 def called_as(error, str op):
-    """Puts the name of the function that was called into a message of an op which it is made of."""
+    """Replaces an op's name at the start of an error message by ``op``, the function that the user called."""
     cdef str name, rest
     if error.args and type(error.args[0]) is str:
         name, colon, rest = (<str>error.args[0]).partition(": ")
@@ -277,7 +277,7 @@ def set_spec(int op, spec):
 
 
 def spec_of(int op):
-    """The shape rule that was set for an op, or None: rows name theirs (``table/rules.py``)."""
+    """The shape rule that was set for an op, or None: rows name their rules (``table/rules.py``)."""
     return SPECS[op]
 
 

@@ -1,8 +1,8 @@
 """Ops registered at run time by other packages.
 
 A run-time op is a structured row with its kernel, shape rule and derivative as Python callables
-or C addresses. It has an id above the built ones and takes part in autograd, meta tensors,
-interposition and the ``ops`` mapping like a built one.
+or C addresses. It has an id above the built-in ones and takes part in autograd, meta tensors,
+interposition and the ``ops`` mapping like a built-in op.
 """
 from ptcore._device import column_of
 from ptcore._ops import _by_id, functions
@@ -122,7 +122,7 @@ def register(signature, *, spec, kernels, types=schema.ALL, promote="default", v
     if vjp:
         _table.set_vjp(op, _adapter(row, vjp, tuple(saves)))
     function = functions.registered(row, op)
-    _known[row.name] = _by_id[op] = row     # by the id, the row outlives its name
+    _known[row.name] = _by_id[op] = row     # under its id the row stays even if its name is removed
     return function
 
 
@@ -131,7 +131,7 @@ _CUSTOM_LETTERS = {"Tensor": "T", "Tensor?": "O", "Tensor[]": "L", "int": "i", "
 
 
 def register_custom(qualname, function_schema, definition):
-    """Registers an op of ``ptcore.library``: a row that a function of Python runs, and that graphs keep whole.
+    """Registers an op of ``ptcore.library``: a row that runs a Python function and that graphs keep whole.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def register_custom(qualname, function_schema, definition):
         ``"namespace::name"``, or ``"namespace::name.overload"``.
     function_schema : FunctionSchema
     definition : object
-        Is called with the arguments by position; see ``library._definition.Definition``.
+        Called with positional arguments; see ``library._definition.Definition``.
 
     Returns
     -------
@@ -162,13 +162,13 @@ def register_custom(qualname, function_schema, definition):
 
 
 def forget(name):
-    """Takes an op that was registered out of the table. Who holds its function can go on calling it."""
+    """Removes a registered op from the table. Holders of its function can still call it."""
     _table.forget(name)
     del _known[name]
 
 
 def register_kernel(name, device, kernel):
-    """Enters a kernel of an op, built in or registered, for a type of device.
+    """Registers a kernel of an op, built-in or registered, for a device type.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ def register_kernel(name, device, kernel):
 
 
 def _adapter(row, vjp, saves):
-    """The derivative rule as the engine calls it: with one gradient for each edge."""
+    """The derivative rule in the form that the engine calls: with one gradient for each edge."""
     lists = [a.letter == "L" for a in row.tensors]
     several = sum(lists)
 

@@ -1,4 +1,4 @@
-"""The shape rules of rows as Python runs them: over the sizes of a trace, and for the errors of ordinary calls."""
+"""The shape rules of rows as Python runs them: on the sizes of a trace, and for the errors of ordinary calls."""
 from functools import cache
 
 from ptcore._ops import arguments, row
@@ -9,13 +9,13 @@ from ptcore._sizes import language, rules
 
 @cache
 def _parameters(function):
-    """(name, annotation) of each argument of a rule, without the call."""
+    """(name, annotation) of each argument of a rule, except the call."""
     code, kinds = function.__code__, function.__annotations__
     return [(name, kinds.get(name)) for name in code.co_varnames[1:code.co_argcount]]
 
 
 def rule(op):
-    """The rule of a structured op by its id, made once."""
+    """The rule of a structured op by its id, made at its first use."""
     found = spec_of(op)
     if found is None:
         found = rule_of(row(op_name(op)))
@@ -27,14 +27,14 @@ def rule_of(row):
     """The rule of a structured row: a function of the op's arguments in their order.
 
     It returns (shape, dtype) of the output, or a list of them, and raises for arguments that do not fit. Sizes and
-    ints may be symbolic. Dims are counted from 0, as dispatch hands them to rules.
+    ints may be symbolic. Dims are non-negative, as dispatch passes them to rules.
     """
     name, given = shape_rule(row.out)
     function = rules.find(name)
     parameters = _parameters(function)
     own = arguments(row)
     place = {a.name: k for k, a in enumerate(own)}
-    # What the rule gets: the place of an argument and its annotation, or a dtype.
+    # The arguments of the rule: the position of an op's argument and its annotation, or a dtype.
     wanted = [(place[value], kind) if value in place else (None, getattr(language, value))
               for value, (_, kind) in zip(given or [p for p, _ in parameters], parameters)]
     tensors = [k for k, a in enumerate(own) if a.is_tensor]

@@ -1,4 +1,4 @@
-"""C functions of numbers as kernels: a LowLevelCallable of ``double (double, ...)`` is called for each element."""
+"""C functions of numbers as kernels: a LowLevelCallable ``double (double, ...)`` is called for each element."""
 cimport cython
 from libc.stdint cimport int64_t
 
@@ -9,14 +9,14 @@ from ptcore._tensor cimport *
 ctypedef double (*of_one)(double) noexcept nogil
 ctypedef double (*of_two)(double, double) noexcept nogil
 ctypedef double (*of_three)(double, double, double) noexcept nogil
-# As Cython exports what it may override.
+# The signatures that Cython exports for cpdef functions, with the argument __pyx_skip_dispatch.
 ctypedef double (*of_one_skipped)(double, int) noexcept nogil
 ctypedef double (*of_two_skipped)(double, double, int) noexcept nogil
 ctypedef double (*of_three_skipped)(double, double, double, int) noexcept nogil
 
 
 def kernel_of(str op, kernel):
-    """A LowLevelCallable as a kernel: a Python callable where it is a function of numbers, else itself.
+    """A LowLevelCallable as a kernel: a Python callable if it is a function of numbers, else itself.
 
     Raises
     ------

@@ -2,10 +2,10 @@
 
 A row is read twice: at build time by ``_build/generate_ops.py`` (loops, typed functions,
 stubs, pages), at run time by autograd's slow paths, the compiler, tests and people. This
-file, the rows and ``expr`` import nothing but the standard library.
+file, the rows and ``expr`` import only the standard library.
 
 A signature is Python's, with these annotations (an unannotated parameter without a default
-is a Tensor; a default of float, int or bool says its own type):
+is a Tensor; a default of float, int or bool implies its type):
 
 =========== ======================================================== ======
 annotation  meaning                                                   letter
@@ -78,62 +78,62 @@ class Arg:
 
 
 class Row:
-    """One op. See the constructors below for the columns that belong to a kind. Every row has
+    """One op. See the constructors below for the columns of each kind. Every row has
 
     ``batch``: how the op runs on tensors with a hidden first dim (batching.py). "broadcast"
-    aligns dims; "shift" moves the dims that parameters name by one ("shift a b": tensors other
-    than a and b must have no hidden dim, else it decomposes); "whole" looks at no dim; "sizes"
+    aligns dims; "shift" moves the dims that parameters name by one ("shift a b": if a tensor other
+    than a and b has a hidden dim, the op decomposes); "whole" is for ops that depend on no dim; "sizes"
     takes a shape; "strided" is ``as_strided``; "product ik,kj->ij" is an einsum; "rows" searches
-    sorted rows; "merge" makes the hidden dim part of the first one; "convolution" does so, or makes samples groups of
-    channels; "each" runs one sample after another; "decompose" runs the body of a composite or the function of
+    sorted rows; "merge" makes the hidden dim part of the first one; "convolution" also does so, or makes samples groups
+    of channels; "each" runs one sample after another; "decompose" runs the body of a composite or the function of
     <topic>/decompositions.py; "constant" takes no tensor; "refused: why"
     raises.
 
     ``autocast``: "low" runs in autocast's lower precision, "high" in float32, "widest" in the
-    widest dtype among its tensors, None in what it is given; "off" is None of an op whose parts are not cast either;
-    "refused" raises where a tensor would be cast.
-    A pair of them is that on the CPU, and that on accelerators.
+    widest dtype among its tensors, None in the given dtypes; "off" is None for an op that also keeps its parts from
+    casts; "refused" raises if a tensor would be cast.
+    A pair has the rule for the CPU and the rule for accelerators.
 
     ``jvp``, forward mode (autograd/_forward.py): "partial" sums the partials times tangents; "linear"
     applies the op to the tangents, "bilinear" to one at a time; "reduced" sums the vjp of ones
     times the tangent; a list of texts, one for each tensor, with ``t`` its tangent; "rule"
     names the function that ``@jvp(name)`` marks; "decompose" as for batch; None: no tangent.
 
-    ``called``: the name that messages say, of a row that is not public: that of the function which
+    ``called``: the name in messages for a row that is not public: the name of the function that
     the user called.
 
-    ``numpy``: the function that NumPy's function of this name means. NumPy calls the method with
-    ``axis`` and an ``out`` that is written out, which no method of PyTorch takes.
+    ``numpy``: the function that NumPy's function of this name corresponds to. NumPy calls the method with
+    ``axis`` and an explicit ``out``, which no method of PyTorch takes.
 
-    ``inplace_argument``: the function takes ``inplace=False`` behind its parameters, as those of
+    ``inplace_argument``: the function takes ``inplace=False`` after its parameters, as functions of
     nn.functional do.
 
-    ``out_argument``: whether the function takes ``out=``; "inside" where the body of a composite does so itself, and
-    returns it if it has written there.
+    ``out_argument``: whether the function takes ``out=``; "inside" if the body of a composite handles ``out`` itself,
+    and returns ``out`` if it has written there.
 
-    ``out_dtype``: "exact" where ``out=`` must have the result's dtype, "cast" where it may have any that the result can
-    be cast to, "cast one" where a single one may and each of several must not, "own" where the op computes in out='s
-    dtype unless the call names one, "any" where it may have any. PyTorch's functions differ in this;
-    elementwise rows are "cast", others "exact", unless they say so.
+    ``out_dtype``: "exact" if ``out=`` must have the result's dtype; "cast" if it may have any dtype that the result can
+    be cast to; "cast one" if that holds for a single result, but several must match; "own" if the op computes in out='s
+    dtype unless the call names a dtype; "any" if it may have any dtype. PyTorch's functions differ in this;
+    elementwise rows are "cast", others "exact", unless the row has another value.
 
-    ``inplace``: whether there is a form that ends in "_"; "inside" where the bodies of composites have a function of
-    that name, which may return None for what it leaves to the plain form.
+    ``inplace``: whether there is a form that ends in "_"; "inside" if the bodies of composites have a function of
+    that name, which may return None to leave the call to the plain form.
 
-    ``sparse``: the kernel for tensors of another layout than strided, by name; without one such a tensor is refused.
+    ``sparse``: the name of the kernel for tensors that are not strided; without a kernel these tensors are refused.
 
-    ``mutates``: the places of the arguments that the op writes to; rows give their names. A structured op with several
-    results has them as outputs of its kernel too, behind its results (call/run.pyx); they are optional and keep their
-    dtype. An interpreter sees the op without them and then the writes as ops: the function that ``WRITES`` of
-    <topic>/decompositions.py has, which gets the results and the op's arguments.
+    ``mutates``: the positions of the arguments that the op writes to; rows give their names. In a structured op with
+    several results they are also outputs of the kernel, after its results (call/run.pyx); they are optional and keep
+    their dtype. An interpreter sees the op without them, then the writes as ops: the function in ``WRITES`` of
+    <topic>/decompositions.py, which gets the results and the op's arguments.
 
-    ``file``: the file of the topic that has a composite's body.
+    ``file``: the module of the topic that has a composite's body.
 
-    ``spells``: of a composite that is another row with parameters of its own (see ``spelling``), the name of that row
-    and the expressions for parameters of that row.
+    ``spells``: for a composite that is another row with different parameters (see ``spelling``): the name of that row
+    and the expressions for its parameters.
 
-    ``definition``: of a custom op (``ptcore.library``), the object that has its functions. Graphs keep its calls whole.
+    ``definition``: for a custom op (``ptcore.library``), the object with its functions. Graphs keep its calls whole.
 
-    ``node``: what ``grad_fn.name()`` is, if that is not ``MulBackward0`` for ``mul``.
+    ``node``: the result of ``grad_fn.name()``, if it is not of the form ``MulBackward0`` for ``mul``.
     """
 
     def __init__(self, kind, signature, **columns):
@@ -176,7 +176,7 @@ class Row:
         self.sample = columns.pop("sample", None)
         self.reference = columns.pop("reference", None)
         self.doc = columns.pop("doc", None)
-        self.returns = columns.pop("returns", None)     # its type, if it is not Tensor(s)
+        self.returns = columns.pop("returns", None)     # the type of the result, if it is not Tensor(s)
         self.internal = columns.pop("internal", False)
         self.inplace_argument = columns.pop("inplace_argument", False)
         self.node = columns.pop("node", None)
@@ -191,7 +191,7 @@ class Row:
         self.check()
 
     def places(self, arguments):
-        """The places of arguments that are given by name or by place."""
+        """The positions of arguments that are given by name or by position."""
         names = [a.name for a in self.args]
         return tuple([names.index(a) if isinstance(a, str) else a for a in arguments])
 
@@ -223,13 +223,13 @@ class Row:
         return "shift"
 
     def autocast_on(self, device_type):
-        """The rule of autocast for tensors of a device type."""
+        """The autocast rule for tensors of a device type."""
         if not isinstance(self.autocast, tuple):
             return self.autocast
         return self.autocast[device_type != "cpu"]
 
     def check(self):
-        """Stops with the row's name when columns contradict each other."""
+        """Raises with the row's name if columns contradict each other."""
         if self.kind not in KINDS:
             raise ValueError(f"{self.name}: kind must be one of {KINDS}, got {self.kind!r}")
         if self.kind == "elementwise" and self.formula is None:
@@ -263,7 +263,7 @@ class Row:
 
 
 def parse_signature(text):
-    """(name, [Arg]) of ``"softplus(input, beta=1.0)"``."""
+    """(name, [Arg]) from ``"softplus(input, beta=1.0)"``."""
     node = ast.parse(f"def {text}: pass").body[0]
     spec = node.args
     positional = spec.posonlyargs + spec.args
@@ -289,8 +289,8 @@ def _arg(node, default, keyword_only):
 def shape_rule(out):
     """(name, arguments) of the shape rule in a row's ``out``.
 
-    ``"gather"`` names a rule of ``_sizes/rules``, whose arguments are those of the row by the names of its parameters.
-    ``"as_input(g)"`` gives arguments of other names, or a dtype: then the list of them, else None.
+    ``"gather"`` names a rule of ``_sizes/rules``; its arguments are those of the row with its parameters' names.
+    ``"as_input(g)"`` gives arguments of other names, or a dtype; the result then has their list, otherwise None.
     """
     node = ast.parse(out, mode="eval").body
     if isinstance(node, ast.Name):
@@ -313,14 +313,14 @@ def elementwise(signature, **columns):
     Columns: ``types`` with loops, ``formula`` (x, y, z: the tensors in order; parameters by
     name), ``partial`` (one text per tensor, None: no gradient), ``promote`` ("default",
     "float": integers become the default float), ``out`` ("same", "bool", "real"),
-    ``integers`` (what the last operand of integers may be: "any", "nonzero" for divisors,
-    "nonnegative" for exponents given as numbers), ``selects`` ("one": each element of the result is one of an operand,
-    so that a number must fit the dtype; "second": of the second), ``hint`` (what to use for bool tensors, which the op
-    refuses),
-    ``scalar_loops`` (own loops for a Python scalar), ``select`` ({parameter: {value: op}}, or
+    ``integers`` (the allowed values of the last operand for integers: "any", "nonzero" for divisors,
+    "nonnegative" for exponents given as numbers), ``selects`` ("one": each element of the result is an element of an
+    operand, so that a number must fit the dtype; "second": of the second one), ``hint`` (advice for bool tensors, which
+    the op refuses),
+    ``scalar_loops`` (separate loops for a Python scalar), ``select`` ({parameter: {value: op}}, or
     {parameter: op} for the op of every value but the default, which gets the parameter too; "methods.f" is
-    a function of that file), ``absent`` (parameters, and the function of methods.pyx that is called with the first
-    argument when none of them is given).
+    a function of that module), ``absent`` (parameters, and the function of methods.pyx that is called with the first
+    argument if none of them is given).
     """
     return _row("elementwise", signature, **columns)
 
@@ -328,16 +328,16 @@ def elementwise(signature, **columns):
 def structured(signature, **columns):
     """An op with a kernel by name, a shape rule and vjp texts or functions.
 
-    Columns: ``out`` (the shape rule: see ``shape_rule``), ``kernel`` (its name; ``"file:name"`` is one that the topic's
-    file enters when it is read, by the op's first call), ``vjp`` (a text for each tensor; absent: the function that
-    ``@vjp(name)`` marks in autograd/rules/), ``fields`` (names of several outputs),
+    Columns: ``out`` (the shape rule: see ``shape_rule``), ``kernel`` (its name; ``"file:name"`` is registered when the
+    topic's module ``file`` is imported, at the op's first call), ``vjp`` (a text for each tensor; absent: the function
+    marked by ``@vjp(name)`` in autograd/rules/), ``fields`` (names of several outputs),
     ``prefill`` (the output starts as a copy of the first input), ``updates`` (the kernel may be
-    given its first input as its output, which it then changes in place), ``layout`` ("contiguous":
-    the kernel wants its inputs so), ``keeps`` (whatever the kernel writes: "channels_last" for results in the
-    memory format of an input that is so, if they have as many dims; "layout" for results with the strides of the first
-    input, if they have its sizes), ``select`` ({parameter: function
-    of methods.pyx}: what is called with the
-    tensors and any value but the default).
+    given its first input as its output, and changes it in place), ``layout`` ("contiguous":
+    the kernel requires row-major inputs), ``keeps`` ("channels_last": results get the channels-last memory format if an
+    input has it and as many dims; "layout": results get the strides of the first
+    input, if they have its sizes; the kernel may write otherwise), ``select`` ({parameter: function
+    of methods.pyx}: called with the
+    tensors and any value except the default).
     """
     return _row("structured", signature, **columns)
 
@@ -373,10 +373,10 @@ def made(signature, reference, text, example, result, **columns):
 
 
 def spelling(base, signature, where="", columns=(), **given):
-    """A function with the name and the parameters of ``signature`` that calls the function of the row ``base``.
+    """A function with the name and parameters of ``signature`` that calls the function of the row ``base``.
 
-    Parameters of the same name are handed over, unless ``given`` has an expression of the parameters for it; others are
-    for PyTorch's programs alone. A reduction that is an int stands for a word. The build writes the body
+    Parameters of the same name are passed on, unless ``given`` has an expression of the parameters for them; others
+    exist only for PyTorch's programs. A reduction that is an int stands for a word. The build writes the body
     (``ptcore/_names/spellings.py``).
     """
     node, (name, args) = ast.parse(f"def {signature}: pass").body[0], parse_signature(signature)
@@ -391,12 +391,12 @@ def spelling(base, signature, where="", columns=(), **given):
 
 
 def draw(signature, text, example, result, **columns):
-    """The same for an op whose result is random."""
+    """``made`` for an op with a random result."""
     made(signature, "random", text, example, result, random=True, **columns)
 
 
 def network(signature, reference, text, example, result, *, public=(), method=False, **columns):
-    """The same for a function of nn.functional, which is ``F`` in the example."""
+    """``made`` for a function of nn.functional, which is ``F`` in the example."""
     name = signature.partition("(")[0]
     made(signature, reference, text, f"F = ptcore.nn.functional\n>>> {example}", result,
           public=[*public, f"nn.functional.{name}"], method=method, **columns)
@@ -425,10 +425,10 @@ def collect(family):
 
 def derived(row):
     """The fused gradients of an elementwise row: {input: the Row of ``gradient * partial``}, one for each partial that
-    is no constant and no name.
+    is neither a constant nor a name.
 
-    ``uses`` of such a row are the tensors (``x``, ``y``, ``z``, ``out``) and the parameters of the row it is derived
-    from that it takes behind the gradient, which are named so there; its own ``out`` is called ``result``.
+    ``uses`` of such a row has the tensors (``x``, ``y``, ``z``, ``out``) and the parameters of the original row that
+    follow ``gradient`` in the signature, by their original names. In the signature ``out`` is called ``result``.
     """
     found = {}
     if row.kind != "elementwise":

@@ -1,4 +1,4 @@
-"""Shapes in Python: what bodies, derivatives and creation work out. The rules of rows stand in _sizes/rules."""
+"""Shape computations in Python for bodies, derivatives and creation. The shape rules of rows are in _sizes/rules."""
 from ptcore._dtype import as_dtype
 from ptcore._errors import DTypeError, ShapeError
 
@@ -22,7 +22,7 @@ def reduced_shape(shape, dim, keepdim):
 
 
 def stat_dtype(x):
-    """Statistics kept beside half-precision data are float32."""
+    """The dtype of statistics of x: float32 for half-precision data, else the dtype of x."""
     return FLOAT32 if x.dtype.itemsize == 2 else x.dtype
 
 
@@ -34,7 +34,7 @@ def broadcast_shapes(op, *shapes):
     for shape in shapes:
         for i, n in enumerate(shape, ndim - len(shape)):
             if type(result[i]) is int and result[i] == 1:
-                result[i] = n           # whatever it is: a symbol is asked nothing
+                result[i] = n           # n may be a symbol: it is not compared
             elif n != result[i] and n != 1:
                 if result[i] != 1:
                     raise ShapeError(f"{op}: shapes must broadcast, got "
@@ -56,6 +56,6 @@ def arange_length(start, end, step):
     if (end - start) * step < 0:
         raise RuntimeError(f"arange: the range from {start} to {end} does not agree with the "
                            f"sign of step {step}")
-    whole = all([hasattr(x, "__index__") for x in (start, end, step)])      # ints, of which some may be symbolic
+    whole = all([hasattr(x, "__index__") for x in (start, end, step)])      # ints, some of them perhaps symbolic
     n = -((start - end) // step) if whole else -int(-((end - start) / step) // 1)
     return n if n > 0 else 0

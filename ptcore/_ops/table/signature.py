@@ -1,4 +1,4 @@
-"""The parameters and docstrings of an op's functions, from its row.
+"""The parameters and docstrings of an op's functions, derived from its row.
 
 Read at build time by the generator and the stubs, at run time by ``inspect`` and ``help``. Standard library only.
 """
@@ -18,7 +18,7 @@ POSITIONAL, REST, KEYWORD = "positional", "rest", "keyword"
 
 
 class Parameter:
-    """One parameter of a function: ``second`` is the name of that which it is a second name of."""
+    """One parameter of a function; ``second`` is the name of another parameter for which it is a second name."""
 
     __slots__ = ("arg", "default", "kind", "name", "second")
 
@@ -27,7 +27,7 @@ class Parameter:
 
 
 def second_names(row):
-    """NumPy's names of dim and keepdim, beside PyTorch's, and that which its method split has."""
+    """Second names: NumPy's names of dim and keepdim, and the name that PyTorch's method split uses."""
     names = [a.name for a in row.args]
     return [(mine, theirs) for mine, theirs in SECOND if mine in names]
 
@@ -63,7 +63,7 @@ def parameters(row, form=FUNCTION):
 
 
 def _spread(row):
-    """Of a method whose last sizes or dims may be spread over arguments: ``x.view(2, 3)``."""
+    """The parameters of a method with sizes or dims as separate last arguments: ``x.view(2, 3)``."""
     result = [Parameter(a.name, POSITIONAL, REQUIRED, a) for a in row.args if a.name != row.varargs]
     (a,) = [a for a in row.args if a.name == row.varargs]
     return [*result, Parameter(a.name, REST, (), a)]
@@ -92,7 +92,7 @@ def docstring(row, form):
     if form == METHOD and row.varargs:
         return f"Method form of ``{row.name}``: {row.varargs} may be spread over arguments."
     if "\nParameters\n----------\n" in (row.doc or ""):
-        return row.doc.strip()          # it says all
+        return row.doc.strip()          # the text is complete
     lines = (row.doc or f"{row.name}.").strip("\n").split("\n")
     examples = next((i for i, line in enumerate(lines) if line.startswith(">>>")), len(lines))
     parts = ["\n".join(lines[:examples]).rstrip(), "", "Parameters", "----------"]

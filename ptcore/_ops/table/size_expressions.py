@@ -1,26 +1,26 @@
-"""The sizes of an op's results as expressions, which a program that has no Python works out."""
+"""The sizes of an op's results as expressions, which programs without Python evaluate."""
 from ptcore import _ops as ops
 from ptcore._ops.table.evaluate import Sized, symbolic_sizes
 from ptcore._sizes.symbolic import ShapeEnv
 from ptcore._sizes.trees import tree_of, value_of
 from ptcore._tensor import Tensor
 
-# Letters of arguments whose ints may be other ones in another call; dims and words choose a rule's way.
+# Letters of arguments with ints that may differ in another call; dims and words decide how a rule runs.
 _NUMBERS = "ijzZ"
 
 
 class SizeExpressions:
-    """The sizes of the outputs of a call, by the sizes of its tensors and its ints.
+    """The sizes of the outputs of a call, as functions of its tensors' sizes and its ints.
 
     Attributes
     ----------
     outputs : list of list of tree
         The sizes of each output.
     conditions : list of tree
-        What must hold for it: in another call for which one does not, the outputs are others, or it is refused.
+        The assumptions of the sizes: in a call that violates one of them the outputs differ, or the call is refused.
 
-    Trees are those of ``_sizes/trees.py``. Their leaves are ``["size", k, d]``, the size of dim d of the tensor at
-    place k of a kernel's inputs, and ``["number", k, j]``, int j of the parameter at place k.
+    Trees have the form of ``_sizes/trees.py``. Their leaves are ``["size", k, d]``, the size of dim d of the tensor at
+    position k of a kernel's inputs, and ``["number", k, j]``, int j of the parameter at position k.
     """
 
     __slots__ = ("conditions", "outputs")
@@ -29,7 +29,7 @@ class SizeExpressions:
         self.outputs, self.conditions = outputs, conditions
 
     def holds(self, sizes, numbers):
-        """Whether the conditions hold for these sizes of tensors and these parameters, both in their order."""
+        """Whether the conditions hold for these tensor sizes and parameters, both in order."""
         return all(value_of(c, _reader(sizes, numbers)) for c in self.conditions)
 
     def sizes(self, sizes, numbers):
@@ -42,7 +42,7 @@ def _reader(sizes, numbers):
 
 
 class _Symbols:
-    """The arguments of a call with symbols in the place of sizes and ints."""
+    """The arguments of a call, with symbols in place of sizes and ints."""
 
     def __init__(self):
         self.env = ShapeEnv(duck_shape=False, specialize_zero_one=False)
@@ -62,7 +62,7 @@ class _Symbols:
         return Sized([self.number(n, "size", k, d, low=0) for d, n in enumerate(x.shape)], x.dtype, x.device)
 
     def int(self, value, k, j):
-        if value < 0:                   # it may say a way rather than a number, as -1 among the sizes of a view
+        if value < 0:                   # it may have a special meaning, as -1 among the sizes of a view
             self.conditions.append(["eq", ["number", k, j], value])
             return value
         return self.number(value, "number", k, j, low=0)
@@ -81,10 +81,10 @@ def size_expressions(op, args):
     Parameters
     ----------
     op : str
-        Name of a row that is no composite.
+        Name of a row that is not a composite.
     args : tuple
-        Arguments in the order that interpreters get them: an example, whose dims, dtypes and words the expressions are
-        for.
+        Example arguments in the order that interpreters get them; the expressions hold for their dims, dtypes and
+        words.
 
     Returns
     -------
@@ -93,7 +93,7 @@ def size_expressions(op, args):
     Raises
     ------
     TypeError
-        For a composite: its parts have rules of their own.
+        For a composite: the ops that it calls have rules.
 
     Examples
     --------

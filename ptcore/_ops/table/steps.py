@@ -1,13 +1,13 @@
-"""What one step of an optimizer makes of an element: formulas that stand once for every way of running them.
+"""The step of each optimizer for one element: formulas that are written once for all ways to run them.
 
-The build writes them as C++ (``steps.h``: the loops of the CPU and CUDA's kernels). What those cannot take, and what
-an interpreter is to see, goes through ops here. The build reads this file too, so it imports nothing of the package.
+The build writes them as C++ (``steps.h``: the loops of the CPU and CUDA's kernels). Steps that these cannot run, and
+steps that an interpreter must see, run as ops here. The build reads this file too: it imports nothing of the package.
 """
 import ast
 
 __all__ = ["STEPS", "Step", "names"]
 
-# What an update may call: ops here, functions of the same names of scalar.h in C++.
+# Functions that an update may call: ops here, functions of the same names in scalar.h in C++.
 FUNCTIONS = ("abs", "clamp", "maximum", "sign", "sqrt", "where")
 
 
@@ -28,17 +28,17 @@ class Step:
     written : str
         The operands that `update` writes: the parameter `p`, then its state.
     options, counters : str
-        What `numbers` is given: the options of a group, and what is kept of a parameter beside its state.
+        The inputs of `numbers`: the options of a group, and the counters of a parameter, kept beside its state.
     numbers : str
-        In double precision, once for a parameter: the numbers that `update` names, and the new counters. A counter is
-        rounded to the dtype of its tensor when it is assigned to; `single` says that this is float32.
+        Evaluated in double precision once for each parameter: the numbers that `update` uses, and the new counters. A
+        counter is rounded to the dtype of its tensor when it is stored; `single` tells that this dtype is float32.
     update : str
-        For each element, of which `g` is the gradient.
+        Evaluated for each element; `g` is its gradient.
 
     Attributes
     ----------
     shared, own : tuple of str
-        The numbers that `update` names: those that are the same in a whole group, and those that follow from counters.
+        The numbers that `update` uses: those that are equal in a whole group, and those that depend on counters.
     """
 
     def __init__(self, written, options, counters, numbers, update):
@@ -57,14 +57,14 @@ class Step:
         self._code = None
 
     def code(self):
-        """`numbers` and `update` as Python runs them."""
+        """`numbers` and `update`, compiled for Python."""
         if self._code is None:
             self._code = [compile(ast.Module(lines, []), "<ptcore step>", "exec")
                           for lines in (self.numbers, self.update)]
         return self._code
 
     def run(self, tensors, numbers):
-        """The update by ops, of the written operands and the gradient; ``numbers`` are those of `shared` and `own`.
+        """The update by ops, for the written operands and the gradient; ``numbers`` are those of `shared` and `own`.
 
         Complex parameters are pairs of reals; half types are computed in float32 and rounded once.
         """
@@ -74,7 +74,7 @@ class Step:
 
         if tensors[0].is_complex():
             tensors = [functions.view_as_real(x) for x in tensors]
-        recorded = is_grad_enabled()            # which keeps what is read, and here that is written to
+        recorded = is_grad_enabled()            # recorded ops keep what they read, which is written to here
         values = dict(zip(self.shared + self.own, numbers, strict=True))
         for name, x in zip((*self.written, "g"), tensors, strict=True):
             values[name] = x.to(float32) if x.dtype.itemsize == 2 else x.clone() if recorded and name != "g" else x
@@ -83,8 +83,8 @@ class Step:
             x.copy_(values[name])
 
     def recorded(self, options, params, grads, states, names, counters):
-        """The same for each parameter, in a way that autograd records: an option may be a tensor that asks for a
-        gradient. ``names`` are those of the state that is written, ``counters`` those of the counters."""
+        """The step for each parameter, in a form that autograd records: an option may be a tensor that requires grad.
+        ``names`` are the keys of the written state, ``counters`` those of the counters."""
         for k, (p, g) in enumerate(zip(params, grads, strict=True)):
             state = states[k] if names or counters else {}
             values = {name: _number(x) for name, x in zip(self.options, options, strict=True)}
@@ -99,10 +99,10 @@ class Step:
 
 
 def _number(x):
-    """An option or a counter: as a number, or as a tensor of no dims that is recorded."""
+    """An option or a counter as a number, or as a 0-d tensor if it requires grad."""
     if not getattr(x, "requires_grad", False):
         return float(x)
-    return x.reshape(()).clone()                # counters are written to
+    return x.reshape(()).clone()                # a copy, as counters are written to
 
 
 def _sqrt(x):
@@ -110,7 +110,7 @@ def _sqrt(x):
 
 
 def _rounded(x, single):
-    """x as float32 has it, if ``single``; of a tensor, whose gradient goes on, as it is."""
+    """x rounded to float32 if ``single``; a tensor is not rounded, so that its gradient is kept."""
     import struct
 
     return struct.unpack("f", struct.pack("f", x))[0] if single and isinstance(x, float) else x
@@ -124,7 +124,7 @@ _BETAS = _COUNTED + """
     rest1 = 1 - beta1
     rest2 = 1 - beta2
 """
-# Of Adam and its kin: decay adds to the gradient, or shrinks the parameter.
+# For Adam and its variants: decay is added to the gradient, or shrinks the parameter.
 _DECAY = _BETAS + """
     decay = 0 if decoupled else weight_decay
     shrink = 1 - lr * weight_decay if decoupled else 1
@@ -142,7 +142,7 @@ _AVERAGES = """
 """
 
 
-# A buffer begins with the gradient: one of zeros takes it as it is.
+# A new buffer is set to the gradient: `first` drops the old value, and the dampening.
 _SGD = """
     keep = 0 if first else momentum
     rest = 1 if first else 1 - dampening

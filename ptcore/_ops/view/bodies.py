@@ -134,7 +134,7 @@ def _split(op, tensor, sections, dim, evenly, by_sizes, name="split_size_or_sect
 
 @cython.cfunc
 def _even(size, step):
-    """The sizes of parts of ``step`` each, the last with what is left."""
+    """The sizes of parts of ``step`` elements each; the last part has the rest."""
     if not step or not size:
         return [0]
     n = -(-size // step)
@@ -176,7 +176,7 @@ def _parts(op, input, indices_or_sections, dim):
         points = checked.integers(op, "indices_or_sections", sections)
         points = [min(max(p + n if p < 0 else p, 0), n) for p in points]
         starts, ends = [0, *points], [*points, n]
-        if any([s > e for s, e in zip(starts, ends)]):              # parts that overlap
+        if any([s > e for s, e in zip(starts, ends)]):              # overlapping parts
             return tuple([slice(input, dim, s, e, 1) for s, e in zip(starts, ends)])
         return split_by_slices(input, [e - s for s, e in zip(starts, ends)], dim)
     sections = checked.integer(op, "indices_or_sections", sections)
@@ -256,7 +256,7 @@ def _split_evenly(input, split_size, dim):
 
 
 def _seen_as(input, size):
-    """``view`` of a shape or a dtype, which a copy may have whatever the strides are."""
+    """``view`` with a shape or a dtype; a copy can have either for any strides."""
     return reshape(input, size) if isinstance(size, (tuple, list, int)) else reinterpret(input, size)
 
 
@@ -269,7 +269,7 @@ def _sliced(input, dim, start, end, step):
 
 
 def window_of(input, size, stride, storage_offset):
-    """Of a stand-in without memory by the places of its elements in their order, which can be batched."""
+    """``as_strided``; for a stand-in without memory by picking elements by their order, which can be batched."""
     if has_values(input) or input.device.type == "meta":
         return as_strided(input, size, stride, storage_offset)
     from ptcore._ops.index.decompositions import picked
@@ -277,7 +277,7 @@ def window_of(input, size, stride, storage_offset):
 
 
 def _copied(window):
-    """The body of a copy: what a view shows, in memory of its own."""
+    """The body of a copy op: the result of the view op, in memory of its own."""
     def body(*args):
         shown = window(*args)
         return tuple([row_major(x) for x in shown]) if type(shown) is tuple else row_major(shown)

@@ -1,4 +1,4 @@
-"""Views written out in smaller ops; see decompositions.py."""
+"""Views as functions of smaller ops; see decompositions.py."""
 from ptcore._ops.functions import transpose
 
 

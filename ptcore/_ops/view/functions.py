@@ -1,4 +1,4 @@
-"""Methods of shapes that are rarely called."""
+"""Rarely used methods of shapes."""
 from itertools import pairwise
 
 from ptcore._errors import ShapeError
@@ -53,7 +53,7 @@ def const_data_ptr(self):
 
 @overridable
 def module_load(self, other, assign=False):
-    """What a module takes for this parameter or buffer from a state dictionary."""
+    """The tensor that a module takes for this parameter or buffer from a state dictionary."""
     need_tensors("module_load", self=self, other=other)
     return other.detach() if assign else self.copy_(other).detach()
 

@@ -1,4 +1,4 @@
-"""Rows: windows of a tensor's memory. The function of each row's name in views.pyx works out
+"""Rows: windows of a tensor's memory. The function of each row's name in views.pyx computes
 sizes, strides and offset; the derivative is the inverse window."""
 from ptcore._ops.table.schema import composite, made, view
 
@@ -108,7 +108,7 @@ view(
 (tensor(1), tensor(2))
 """)
 
-# What PyTorch calls the node says which function was called. Parts that it makes one by one may be written to.
+# PyTorch's node name tells which function was called. Parts that PyTorch makes one by one may be written to.
 for _name, _node in (("split_evenly", "SplitBackward0"), ("split_by_sizes", "SplitWithSizesBackward0"),
                      ("split_by_slices", "SliceBackward0"), ("split_unsafely", "UnsafeSplitBackward0"),
                      ("split_by_sizes_unsafely", "UnsafeSplitWithSizesBackward0")):

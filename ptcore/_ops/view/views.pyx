@@ -1,8 +1,8 @@
 """Views: tensors that share their base's memory.
 
-Every view keeps its base (the tensor that is no view itself) and the storage version at which
-its grad_fn was right, so that a write through the base or through another view is seen (the
-rules stand in doc/source/dev/views_and_inplace.rst).
+Every view keeps its base (a tensor that is not a view itself) and the storage version that
+its grad_fn belongs to, so that a write through the base or through another view is noticed (see
+doc/source/dev/views_and_inplace.rst for the rules).
 """
 import builtins as _builtins
 
@@ -47,7 +47,7 @@ cdef Tensor enter(int op, object x):
 
 
 cdef inline bint recorded(Tensor x) noexcept:
-    """Whether a view of x may get a node, whose rule wants the parameters."""
+    """Whether a view of x may get a node, so that the parameters of its rule are needed."""
     return x.flags & (PT_REQUIRES_GRAD | PT_VIEW) != 0 and pt_tls.grad_enabled
 
 
@@ -65,7 +65,7 @@ cdef inline int put_on_base(Tensor x, Tensor r) except -1:
 
 
 cdef inline Node node_of_views(int op, Tensor x, object params):
-    """The node of what a view op makes of x, or None if x has no history."""
+    """The node of a view op on x, or None if x has no history."""
     cdef Node n
     if not pt_tls.grad_enabled or not x.flags & (PT_REQUIRES_GRAD | PT_VIEW) or not needs_grad(x):
         return None
@@ -88,8 +88,8 @@ cdef Tensor finish_view(int op, Tensor x, Tensor r, object params):
 
 
 cdef tuple finish_views(int op, Tensor x, list parts, tuple params, bint writable):
-    """The same for all windows that one call makes: they share a node, with an output for each, so that backward puts
-    their gradients together once. A recorded write to one of them is refused unless they are ``writable``."""
+    """``finish_view`` for all windows of one call: they share a node with an output for each, so that backward combines
+    their gradients once. A recorded write to such a window is refused unless the windows are ``writable``."""
     cdef Node n
     cdef Tensor r
     cdef int i
@@ -110,7 +110,7 @@ cdef object _reinterpret = None      # the function for a view as another dtype
 
 
 def set_reinterpret(f):
-    """methods.pyx, which makes such views, says here how."""
+    """Sets the function for views as another dtype, which methods.pyx defines."""
     global _reinterpret
     _reinterpret = f
 
@@ -348,7 +348,7 @@ cdef object slice(int op, object input, object dim, object start, object end, ob
 
 
 def slice_numbers(start, end, step, int64_t size):
-    """(start, end, step, length) of Python's slice over a dim of ``size``."""
+    """(start, end, step, length) of a Python slice over a dim of ``size``."""
     s = _builtins.slice(start, end, step)
     a, b, c = s.indices(size)
     return a, b, c, len(range(a, b, c))
@@ -356,7 +356,7 @@ def slice_numbers(start, end, step, int64_t size):
 
 cdef Tensor slice_at(Tensor x, int dim, int64_t start, int64_t length, int64_t step,
                      object params):
-    """length elements of dim from start on, every step-th."""
+    """``length`` elements of dim, beginning at start, every step-th."""
     cdef Tensor r = stretch_of(x, dim, start, length, step)
     if x.flags & PT_REQUIRES_GRAD or x.flags & PT_VIEW:
         stop = start + length * step
@@ -365,7 +365,7 @@ cdef Tensor slice_at(Tensor x, int dim, int64_t start, int64_t length, int64_t s
 
 
 cdef enum:
-    LONGEST = 1 << 30       # a step that is kept in the stride of a dim of one element
+    LONGEST = 1 << 30       # the largest step that is stored in the stride of a dim with one element
 
 
 cdef Tensor stretch_of(Tensor x, int dim, int64_t start, int64_t length, int64_t step):
@@ -375,7 +375,7 @@ cdef Tensor stretch_of(Tensor x, int dim, int64_t start, int64_t length, int64_t
     r = shell(n)
     memcpy(r.dims, x.dims, 2 * n * sizeof(int64_t))
     r.dims[dim] = length
-    # Of one element or none any stride is right: steps beyond the dim are not multiplied.
+    # With one element or none any stride is valid: steps beyond the dim are not multiplied.
     r.dims[n + dim] = x.dims[n + dim] * (step if length > 1 or -LONGEST < step < LONGEST else LONGEST)
     share_from(r, x, x.offset + (start * x.dims[n + dim] * ITEMSIZE[x.dt] if length else 0))
     return r
@@ -394,7 +394,7 @@ cdef object split_by_slices(int op, object input, object sizes, object dim):
 
 
 cdef object split_at(int op, object input, object sizes, object dim, bint writable):
-    """Consecutive stretches of a dim, of the sizes given."""
+    """Consecutive parts of a dim, with the given sizes."""
     cdef Tensor x
     cdef int d
     cdef int64_t start = 0, n
@@ -436,7 +436,7 @@ cdef object as_strided_of(int op, object input, object size, object stride, obje
     if count(n, sizes) < 0:
         raise RuntimeError(f"as_strided: sizes must be non-negative, got {size!r}")
     if not count(n, sizes) and first > x.storage.nbytes // item:
-        first = x.storage.nbytes // item        # nothing is read there
+        first = x.storage.nbytes // item        # an empty window reads nothing there
     if first < 0 or first > x.storage.nbytes // item or count(n, sizes) and (
             first + min_offset(n, sizes, strides) < 0
             or first + max_offset(n, sizes, strides) >= x.storage.nbytes // item):
@@ -472,7 +472,7 @@ cdef object unfold(int op, object input, object dimension, object size, object s
         raise RuntimeError(f"unfold: step must be positive, got {step}")
     if r:
         sizes[dim] = (n - width) // apart + 1
-        # of one window it is never used, and might overflow
+        # with a single window the stride is never used, and might overflow
         strides[dim] = strides[dim] * apart if sizes[dim] > 1 else 1
     sizes[r] = width
     return window(op, x, r + 1, sizes, strides, x.offset, (dim, width, apart))
@@ -516,7 +516,7 @@ cdef object imag(int op, object input):
 
 
 cdef object part(int op, object input, int which):
-    """The real (0) or imaginary (1) numbers of a complex tensor, as a window."""
+    """The real (0) or imaginary (1) parts of a complex tensor, as a window."""
     cdef Tensor x, r
     cdef int64_t[64] strides
     cdef int i, n
@@ -590,7 +590,7 @@ cdef Tensor other_numbers(int op, Tensor x, int dt, int n, const int64_t *sizes,
 
 
 cdef int rebuild_part(Tensor t, Tensor base) except -1:
-    """The same where t shows parts of complex numbers, or complex numbers of pairs."""
+    """``rebuild_view`` of t if t shows parts of complex numbers, or complex numbers over pairs."""
     cdef bint enabled = pt_tls.grad_enabled
     cdef Tensor r
     sizes, steps = sizes_tuple(t.rank, t.dims), sizes_tuple(t.rank, t.dims + t.rank)
@@ -615,7 +615,7 @@ cdef int rebuild_part(Tensor t, Tensor base) except -1:
 
 
 cdef void rebuild_view(Tensor t) except *:
-    """After its base was written to: t's history is that of a window of the base."""
+    """Renews the history of t after a write to its base: it becomes that of a window of the base."""
     cdef Tensor base = <Tensor>t.base
     if t.dt != base.dt:
         rebuild_part(t, base)
@@ -660,17 +660,17 @@ cdef object run_view(int op, PyObject **args, int n):
 
 
 cdef object view_taken(int op, PyObject **args, int n, object result):
-    """What an interpreter gave for a view of a stand-in, as a view of that: with its base, and a history of its own."""
+    """Turns an interpreter's result for a view of a stand-in into a view of the stand-in: with base and history."""
     cdef Tensor r, value
     cdef tuple given, hints
     if not shows_memory(result):
         return result
     given = tuple([<object>args[k] for k in range(n)])
-    hints = tuple([hinted(x) for x in given])       # the memory that it shows has sizes that are known
+    hints = tuple([hinted(x) for x in given])       # the memory of the view has known sizes
     made = made_view(op, PySequence_Fast_ITEMS(hints), n)
     if any_symbolic(shape_seen(<Tensor>given[0])) or any_changed(given, hints):
         keep_symbols(op, given, made, result)
-    if made is <object>args[0]:         # the real part of a real tensor is the tensor
+    if made is <object>args[0]:         # .real of a real tensor is the tensor
         return made
     if isinstance(made, tuple):
         for r, value in zip(made, result):
@@ -689,7 +689,7 @@ cdef bint any_changed(tuple given, tuple hints) noexcept:
 
 
 cdef int keep_symbols(int op, tuple given, object made, object result) except -1:
-    """The node of a view of symbolic sizes gets the arguments as they came: they may be symbolic."""
+    """Gives the node of a view with symbolic sizes the original arguments, which may be symbolic."""
     cdef Tensor r = <Tensor>(made[0] if isinstance(made, tuple) else made)
     cdef const char *letters = info(op).letters
     cdef tuple params
@@ -706,7 +706,7 @@ cdef int keep_symbols(int op, tuple given, object made, object result) except -1
 
 
 cdef bint shows_memory(object result) except -1:
-    """Whether all that a view gave are stand-ins for tensors with memory, whose strides are known."""
+    """Whether all results of a view are stand-ins for tensors with memory, so that strides are known."""
     for x in result if isinstance(result, tuple) else (result,):
         if not isinstance(x, Tensor) or not (<Tensor>x).flags & PT_INTERPOSED or (<Tensor>x).flags & PT_VALUELESS:
             return False
@@ -714,7 +714,7 @@ cdef bint shows_memory(object result) except -1:
 
 
 cdef int lend(Tensor r, Tensor value) except -1:
-    """r becomes a handle of the stand-in ``value``, of the same sizes, and keeps its own base and history."""
+    """Makes r show the stand-in ``value``, of the same sizes; r keeps its own base and history."""
     pt_storage_incref(value.storage)
     pt_storage_decref(r.storage)
     r.storage, r.offset = value.storage, value.offset

@@ -1,7 +1,7 @@
 """Window functions of signal processing, those of the package and those of ``ptcore.signal.windows``.
 
-All are formulas of where the elements of a window lie, in float64, then rounded to the window's dtype. Most windows say
-it as an angle that goes from 0 to 2 pi.
+All are formulas of the positions of a window's elements, in float64, then rounded to the window's dtype. Most windows
+use an angle that goes from 0 to 2 pi as the position.
 """
 import math
 
@@ -49,7 +49,7 @@ def finished(window, dtype, requires_grad):
 
 
 def by_angle(n, periodic, dtype, device, requires_grad, formula):
-    """``formula(angles)``, which go from 0 to 2 pi in n steps, the last one left out if periodic; a window of one
+    """``formula(angles)`` with angles from 0 to 2 pi in n steps; if periodic the last one is left out. A window of one
     element is 1."""
     if n <= 1:
         return finished(ones(n, dtype=dtype, device=device), dtype, requires_grad)
@@ -63,7 +63,7 @@ def _window(op, window_length, periodic, dtype, device, layout, pin_memory, requ
     dtype = get_default_dtype() if dtype is None else as_dtype(dtype)
     if not dtype.is_floating_point:
         raise RuntimeError(f"{op}: expects floating point dtypes, got: {dtype}")
-    empty(0, dtype=dtype, device=device, layout=layout, pin_memory=pin_memory)     # refuses what it must
+    empty(0, dtype=dtype, device=device, layout=layout, pin_memory=pin_memory)     # raises for wrong arguments
     return by_angle(n, periodic, dtype, device, requires_grad, formula)
 
 
