@@ -10,13 +10,13 @@
 #include <Python.h>
 #include <stdint.h>
 
-/* A bit of pt_modes_seen beside those of _state.h, cleared when the profile
- * ends. Methods that are not the function of an op (item, detach) read that word
- * in any case, and learn from this bit that they must record themselves. */
+/* A bit of pt_modes_seen beside those of _state.h, cleared when the profile ends. Methods that are
+ * not the function of an op (item, detach) read that word in any case, and learn from this bit that
+ * they must record themselves. */
 enum { PT_SEEN_PROFILE = 1 << 23 };
-/* A bit of the thread's mode word beside those of _state.h: the rule of a node is running and
- * is recorded. Rules call fused derivatives by id, which passes no recording entry, so
- * `elementwise`, which reads the mode word in any case, records them when it finds this bit. */
+/* A bit of the thread's mode word beside those of _state.h: the rule of a node is running and is
+ * recorded. Rules call fused derivatives by id, which passes no recording entry, so `elementwise`,
+ * which reads the mode word in any case, records them when it finds this bit. */
 enum { PT_MODE_RULE = 1 << 24 };
 
 enum pt_event_kind {
@@ -66,8 +66,8 @@ typedef struct pt_profile_state {
     /* `inputs` describes the arguments, `stack` the thread's frames; both clear their errors */
     void (*inputs)(pt_recorder *, pt_event *, PyObject **args, Py_ssize_t n, PyObject *keywords);
     PyObject *(*stack)(void);
-    /* notes where a device's work for a call begins (device_end:
-     * ends), if the call has any; NULL: no device is asked */
+    /* notes where a device's work for a call begins (device_end: ends), if the call has
+     * any; NULL: no device is asked */
     PyObject *(*device_begin)(PyObject **args, Py_ssize_t n, PyObject *keywords);
     void (*device_end)(PyObject *);
     uint64_t (*sequence)(void);
@@ -86,8 +86,8 @@ extern "C" {
 #endif
 extern pt_profile_state pt_profile;
 int64_t pt_event_clock(void);
-/* Begins an event on this thread. False: the thread
- * is not recorded, and there is nothing to end. */
+/* Begins an event on this thread. False: the thread is not recorded,
+ * and there is nothing to end. */
 int pt_event_begin(pt_frame *f, int kind, PyObject *what);
 void pt_event_end(pt_frame *f);
 /* Begins the event of a call and describes its arguments. */
@@ -100,8 +100,8 @@ int64_t pt_recorder_words(pt_recorder *r, int64_t n);
 pt_recorder *pt_recorder_here(void);
 /* Begins a profile on this thread; 0: out of memory. */
 int pt_profile_start(void);
-/* Ends the profile. The caller frees the recorders that
- * it returns. (A busy recorder is never freed.) */
+/* Ends the profile. The caller frees the recorders that it returns. (A busy
+ * recorder is never freed.) */
 pt_recorder *pt_profile_stop(void);
 void pt_recorder_free(pt_recorder *r);
 static inline pt_event *pt_recorder_event(pt_recorder *r, int32_t k) {

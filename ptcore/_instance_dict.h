@@ -1,5 +1,5 @@
-/* An instance dict that the first attribute makes. Cython's `cdef dict __dict__` makes a dict
- * with every object; a `__getattr__` would keep the interpreter from caching method lookups.
+/* An instance dict that the first attribute makes. Cython's `cdef dict __dict__` makes a dict with
+ * every object; a `__getattr__` would keep the interpreter from caching method lookups.
  *
  * The type has a field `PyObject *` at the offset, NULL at first, which its `__dealloc__` clears.
  */

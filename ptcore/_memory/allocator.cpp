@@ -1,10 +1,10 @@
 // The caching CPU allocator behind Storage, and the thread-local state word.
 //
-// Every block is header + data in one 64-byte aligned allocation. Free blocks are kept by
-// size class (four classes per power of two): at most 512 blocks of each small class (up
-// to 64 KiB), and never more bytes than the cap in all. When a small block would exceed
-// the cap, the cached large blocks are freed first. Large blocks are freed after some
-// seconds without use. All of it runs under the GIL; only the state word is per thread.
+// Every block is header + data in one 64-byte aligned allocation. Free blocks are kept by size
+// class (four classes per power of two): at most 512 blocks of each small class (up to 64 KiB), and
+// never more bytes than the cap in all. When a small block would exceed the cap, the cached large
+// blocks are freed first. Large blocks are freed after some seconds without use. All of it runs
+// under the GIL; only the state word is per thread.
 #include "_storage.h"
 #include "_state.h"
 #include "watch.h"
@@ -280,8 +280,8 @@ void pt_storage_free(pt_storage *s) {
     block_free(s, s->size_class, bytes);
 }
 
-// A moved storage keeps its header (other objects point to it) and owns
-// a second block; its `owner` field points to the header of that block.
+// A moved storage keeps its header (other objects point to it) and owns a second block; its `owner`
+// field points to the header of that block.
 static void free_moved(pt_storage *s) { pt_storage_decref(static_cast<pt_storage *>(s->owner)); }
 
 // Bytes that the storage's own memory has room for; 0 where it is foreign.
@@ -291,8 +291,8 @@ static int64_t capacity_of(const pt_storage *s) {
     return 0;
 }
 
-// Blocks given up by moved storages, and storages that tensors no longer
-// show, chained by `handle` and freed when no kernel runs without the GIL.
+// Blocks given up by moved storages, and storages that tensors no longer show, chained by `handle`
+// and freed when no kernel runs without the GIL.
 static pt_storage *retired;
 static int64_t kernels_running;
 
@@ -364,8 +364,8 @@ int pt_storage_move(pt_storage *s, int64_t nbytes) {
 }
 
 #ifndef _WIN32
-// Gives back the whole pages of a block whose data has moved
-// elsewhere; the block itself stays, as the header lies at its start.
+// Gives back the whole pages of a block whose data has moved elsewhere; the block itself stays, as
+// the header lies at its start.
 static void give_pages_back(pt_storage *s) {
     uintptr_t page = uintptr_t(sysconf(_SC_PAGESIZE));
     uintptr_t first = (uintptr_t(s->data) + page - 1) / page * page;

@@ -1,5 +1,5 @@
-/* A profile that watches memory: it is told of each
- * block that is allocated and of each that is freed. */
+/* A profile that watches memory: it is told of each block that is allocated
+ * and of each that is freed. */
 #ifndef PTCORE_WATCH_H
 #define PTCORE_WATCH_H
 #include <stdint.h>

@@ -4,12 +4,12 @@
  * the maximum, the sum and the rescaling of the online softmax are vectors over queries, and both
  * products of a tile read keys and values where they lie:
  *      scores^T = K (scale Q)^T        out^T += V^T probabilities^T
- * The forward's tasks are blocks of queries, the backward's are heads of
- * keys; what a task adds up, and in which order, depends on the shapes only.
- * A query whose keys are all masked has the output 0 and the gradient 0.
+ * The forward's tasks are blocks of queries, the backward's are heads of keys; what a task adds
+ * up, and in which order, depends on the shapes only. A query whose keys are all masked has the
+ * output 0 and the gradient 0.
  *
- * `flex_attention` passes tiles (tiles.h): programs that change the scores
- * of each tile, and the list of keys that each block of queries looks at.
+ * `flex_attention` passes tiles (tiles.h): programs that change the scores of each tile, and the
+ * list of keys that each block of queries looks at.
  *
  * Dropout draws the words of `random_bernoulli` for the two numbers in `state`, key and offset; the
  * element at (n, h, l, s) of a contiguous (N, H, L, S) has the same word in the backward.
@@ -44,9 +44,9 @@ inline typename simd<E>::vector exp_negative_lanes(typename simd<E>::vector v) {
 template <class E>
 inline int64_t whole(int64_t n) { return ceil_div(n, simd<E>::width) * simd<E>::width; }
 
-/* Calls f(position in the tile, query) for the vectors of a tile of n keys.
- * A tile of one query is walked as one key of n queries (`repeated` has
- * copied the query's numbers n times); its last vector may end behind n. */
+/* Calls f(position in the tile, query) for the vectors of a tile of n keys. A tile of one query
+ * is walked as one key of n queries (`repeated` has copied the query's numbers n times); its
+ * last vector may end behind n. */
 template <class E, class F>
 inline void over_tile(int64_t n, int64_t ld, F &&f) {
     const int64_t rows = ld == 1 ? 1 : n, width = ld == 1 ? n : ld;
@@ -105,8 +105,8 @@ PT_NOINLINE void transpose_block(E *PT_RESTRICT to, int64_t ld, const E *PT_REST
                     to[b * ld + a] = a < n ? from[a * ldf + b] : E(0);
         }
 }
-/* rows of keys or values as a left operand: in place, or copied
- * when their dtype differs from E or the rows are far apart */
+/* rows of keys or values as a left operand: in place, or copied when their dtype differs from E
+ * or the rows are far apart */
 template <class E>
 PT_NOINLINE matrix<const E> left_block(E *buffer, const head &x, int64_t first, int64_t n,
                                        int64_t width) {
@@ -116,8 +116,8 @@ PT_NOINLINE matrix<const E> left_block(E *buffer, const head &x, int64_t first, 
     return {buffer, width, 1};
 }
 
-/* c = [c +] A (n, k) b for one column: dot products of A's rows
- * with b if the rows are contiguous, else a sum of A's columns */
+/* c = [c +] A (n, k) b for one column: dot products of A's rows with b if the rows are contiguous,
+ * else a sum of A's columns */
 template <class E>
 PT_NOINLINE void multiply_column(int64_t n, int64_t k, const matrix<const E> &a,
                                  const E *PT_RESTRICT b, E *PT_RESTRICT c, bool accumulate) {
@@ -184,8 +184,8 @@ inline bool has_shape(const pt_view &v, int64_t a, int64_t b, int64_t c, int64_t
     return v.ndim == 4 && v.sizes[0] == a && v.sizes[1] == b && v.sizes[2] == c && v.sizes[3] == d;
 }
 
-/* in: query, key, value, mask, keep, state from `first` on. A
- * parameter behind the op's own ones is the address of the tiles */
+/* in: query, key, value, mask, keep, state from `first` on. A parameter behind the op's own ones
+ * is the address of the tiles */
 inline int read(pt_call *call, int first, int nparams, attention &t) {
     const pt_view *in = call->in + first;
     const pt_view &q = in[0], &k = in[1], &v = in[2], &state = in[5];

@@ -24,8 +24,8 @@ template<class T, int NDIM> bool take(char *const *ptr, int64_t n, const pt_take
     return wrong;
 }
 
-/* The elements at the given indices; negative indices count from the end.
- * An index out of range sets t.wrong, and element 0 is read instead. */
+/* The elements at the given indices; negative indices count from the end. An index out of range
+ * sets t.wrong, and element 0 is read instead. */
 template<class T> void take_any(char *const *ptr, int64_t n, const void *params) {
     pt_taken t;
     std::memcpy(&t, params, sizeof t);

@@ -1,5 +1,5 @@
-/* What `flex_attention` adds to attention: programs that change the
- * scores of a tile, and the keys that each block of queries looks at. */
+/* What `flex_attention` adds to attention: programs that change the scores of a tile, and the keys
+ * that each block of queries looks at. */
 #ifndef PTCORE_ATTENTION_TILES_H
 #define PTCORE_ATTENTION_TILES_H
 #include "loops.h"
@@ -10,16 +10,16 @@ extern "C" {
 
 enum { PT_TILE_QUERIES = 64, PT_TILE_KEYS = 128, PT_TILE_BUFFERS = 128 };
 
-/* An operand of a program: bytes from one batch, head, query and key to the next.
- * It has as many queries as the tiles cover, which may be more than the op has. */
+/* An operand of a program: bytes from one batch, head, query and key to the next. It has as many
+ * queries as the tiles cover, which may be more than the op has. */
 typedef struct pt_score_operand {
     const char *data;
     int64_t step[4];
     int32_t buffer;
 } pt_score_operand;
 
-/* A plan of one group (pt_plan_make_tile) over a tile of PT_TILE_KEYS rows of queries; NULL:
- * scores are unchanged. `run` is pt_plan_run_tile: kernels are linked without plans. */
+/* A plan of one group (pt_plan_make_tile) over a tile of PT_TILE_KEYS rows of queries; NULL: scores
+ * are unchanged. `run` is pt_plan_run_tile: kernels are linked without plans. */
 typedef struct pt_score_program {
     const struct pt_plan *plan;
     void (*run)(const struct pt_plan *plan, char *const *buffers, int64_t count);
@@ -39,8 +39,8 @@ typedef struct pt_attention_tiles {
     pt_score_program slope;         /* gradient of the scores before a program changed them */
 } pt_attention_tiles;
 
-/* The tensor from which a loop of pt_take_loops takes
- * elements: at least one element; strides are in elements. */
+/* The tensor from which a loop of pt_take_loops takes elements: at least one
+ * element; strides are in elements. */
 enum { PT_TAKE_DIMS = 4 };
 typedef struct pt_taken {
     const char *data;

@@ -1,5 +1,5 @@
-/* OpFunction: binding of arguments, and the attributes
- * that inspect, help, pickle and doctest ask for. */
+/* OpFunction: binding of arguments, and the attributes that inspect, help,
+ * pickle and doctest ask for. */
 #include "op_function.h"
 #include "_events.h"
 #include "ptcore/config.h"
@@ -75,8 +75,8 @@ inline bool is_plain(char check, PyObject *x) {
     }
 }
 
-/* Fills missing slots with defaults, makes each value plain, and calls the entry.
- * Slots are borrowed references; values made here live until the call is over. */
+/* Fills missing slots with defaults, makes each value plain, and calls the entry. Slots are
+ * borrowed references; values made here live until the call is over. */
 inline PyObject *finish(pt_function *f, PyObject **slots) {
     const pt_function_spec *s = f->spec;
     PyObject *owned[PT_MAX_SLOTS];
@@ -165,9 +165,9 @@ PT_NOINLINE PyObject *tried_again(pt_second_try way, PyObject *self, PyObject *c
     return result;
 }
 
-/* A call that failed is passed, as it was made, to the __torch_function__ of an
- * argument that is not a tensor. (To look for one first would slow down every call.
- * Nothing has run on such an argument before: binding, or offer.pyx, refuses it.) */
+/* A call that failed is passed, as it was made, to the __torch_function__ of an argument that is
+ * not a tensor. (To look for one first would slow down every call. Nothing has run on such an
+ * argument before: binding, or offer.pyx, refuses it.) */
 PyObject *handed_over(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *keywords) {
     return tried_again(pt_hooks.overridden, self, args, n, keywords);
 }

@@ -1,9 +1,9 @@
 /* OpFunction: the one type of all public functions and methods of ops.
  *
- * The data of a call is a pt_function_spec, which the generator writes for each
- * function of each row, and an entry, the C function that runs a kind of row on
- * bound arguments. Binding puts every argument, positional, by keyword or by
- * default, into a slot; the op's own arguments come first, in the order of the row.
+ * The data of a call is a pt_function_spec, which the generator writes for each function of each
+ * row, and an entry, the C function that runs a kind of row on bound arguments. Binding puts
+ * every argument, positional, by keyword or by default, into a slot; the op's own arguments come
+ * first, in the order of the row.
  */
 #ifndef PTCORE_OP_FUNCTION_H
 #define PTCORE_OP_FUNCTION_H
@@ -83,15 +83,15 @@ typedef struct pt_function_hooks {
     PyObject *(*plain)(pt_function *, int slot, PyObject *);
     int (*second)(pt_function *, PyObject **slots, int slot);       /* -1: error */
     PyObject *(*describe)(pt_function *, const char *what);         /* "signature", "doc" */
-    /* the result of __torch_function__ of an argument that is
-     * not a tensor; NotImplemented: no argument has one */
+    /* the result of __torch_function__ of an argument that is not a tensor;
+     * NotImplemented: no argument has one */
     PyObject *(*overridden)(PyObject *function, PyObject **args, Py_ssize_t n, PyObject *keywords);
-    /* the result of a call in a signature of earlier PyTorch
-     * releases; NotImplemented: the call fits no such signature */
+    /* the result of a call in a signature of earlier PyTorch releases; NotImplemented: the
+     * call fits no such signature */
     PyObject *(*older)(PyObject *function, PyObject **args, Py_ssize_t n, PyObject *keywords);
     PyObject *tensor;       /* the class Tensor */
-    /* an attribute that the type lacks: looked up in
-     * ops.namespace.name of the op, which has its schema and more */
+    /* an attribute that the type lacks: looked up in ops.namespace.name of the op,
+     * which has its schema and more */
     PyObject *(*attribute)(pt_function *, PyObject *name);
     /* for Overridables: the flags of a value; the result of a call offered to __torch_function__ */
     uint32_t (*flags)(PyObject *);

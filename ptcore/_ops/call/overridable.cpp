@@ -1,8 +1,8 @@
 /* Overridable: a function that is not a row, whose calls are offered to
- * __torch_function__ as a whole. Without it, __torch_function__ would
- * be asked once for each op inside the function. An Overridable offers
- * the whole call before it runs, as OpFunction does for rows. A plain
- * call costs a look at the types of its arguments and at one word.
+ * __torch_function__ as a whole. Without it, __torch_function__ would be asked
+ * once for each op inside the function. An Overridable offers the whole call
+ * before it runs, as OpFunction does for rows. A plain call costs a look at the
+ * types of its arguments and at one word.
  */
 #include "op_function.h"
 #include "_events.h"

@@ -3,11 +3,11 @@
  *    convolve(input, weight, bias?; stride, padding, dilation, groups) -> out
  *    convolve_transposed(input, weight, bias?; stride, padding, dilation, groups) -> out
  *
- * The output's sizes are given; anything read outside the input counts as 0. Each
- * window of the source is laid out once in planes (convolution.hpp) and multiplied
- * by panels of filters in registers: a tile of filters x vectors of positions goes
- * through all taps of all channels. The transpose is the same sum, with a separate
- * set of taps for each residue of a result's position modulo the stride.
+ * The output's sizes are given; anything read outside the input counts as 0. Each window of
+ * the source is laid out once in planes (convolution.hpp) and multiplied by panels of filters
+ * in registers: a tile of filters x vectors of positions goes through all taps of all
+ * channels. The transpose is the same sum, with a separate set of taps for each residue of a
+ * result's position modulo the stride.
  */
 #include "convolution_columns.hpp"
 
@@ -157,8 +157,8 @@ struct walker {
         }
         row = row_target();
     }
-    /* Collects the pieces within `width` positions from q. Returns their number;
-     * `first` is q, `used` the number of positions up to the last result. */
+    /* Collects the pieces within `width` positions from q. Returns their number; `first` is q,
+     * `used` the number of positions up to the last result. */
     int collect(int64_t width, piece *pieces, int64_t &first, int64_t &used) {
         int many = 0;
         first = q;
@@ -303,8 +303,8 @@ struct convolution {
         }
     }
 
-    /* Panels [p0, p1) of one group, on planes at b. If the planes are
-     * the source itself, they begin `skip` positions before b. */
+    /* Panels [p0, p1) of one group, on planes at b. If the planes are the source itself, they begin
+     * `skip` positions before b. */
     void multiply(const window &w, int64_t group, int64_t p0, int64_t p1, const T *b, int64_t pitch,
                   int64_t skip, int64_t *distance) const {
         alignas(64) T tile[TILE_ROWS<T> * WIDTH];
@@ -368,8 +368,8 @@ struct convolution {
 
 /* ---- columns ----------------------------------------------------------------------------- */
 
-/* The filters of a group are the left matrix; a panel of the right matrix
- * is 64 positions (or as many as the registers of a tile hold). */
+/* The filters of a group are the left matrix; a panel of the right matrix is 64 positions (or as
+ * many as the registers of a tile hold). */
 template <class T>
 int convolve_columns(pt_call *call, const geometry &g, const batch_view &source,
                      const filter_bank<T> &bank) {
@@ -435,8 +435,8 @@ int convolve_columns(pt_call *call, const geometry &g, const batch_view &source,
     return missing ? no_memory(call, missing) : int(PT_OK);
 }
 
-/* Whether columns are faster than the planes of a window. Vectors on planes also cover
- * positions without results; building columns costs as much as the products with 24 filters. */
+/* Whether columns are faster than the planes of a window. Vectors on planes also cover positions
+ * without results; building columns costs as much as the products with 24 filters. */
 template <class T>
 inline bool by_columns(const convolution<T> &work, const window &w) {
     const geometry &g = work.g;

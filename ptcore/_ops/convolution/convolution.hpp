@@ -6,12 +6,12 @@
  * around the source, one plane for each residue of a position modulo step. If step is 1, the zeros
  * at the end of a row are also those at the start of the next row; the same holds for images.
  *
- * If there are enough filters to pay for it, there is a plane for each tap of a
- * row instead (`split`), with as many positions in a row as there are results.
+ * If there are enough filters to pay for it, there is a plane for each tap of a row instead
+ * (`split`), with as many positions in a row as there are results.
  *
- * Position q of a plane belongs to a result if its row and column are in
- * range. Other positions are computed and dropped (or have a gradient of
- * zero). So a whole row, or several small images, is one run of vectors.
+ * Position q of a plane belongs to a result if its row and column are in range. Other positions
+ * are computed and dropped (or have a gradient of zero). So a whole row, or several small
+ * images, is one run of vectors.
  *
  * half types are computed in float, integers in uint64: they wrap.
  */
@@ -69,9 +69,9 @@ constexpr int TILE_ROWS = is_fast<T> ? OUTER_ROWS : 2;
 template <class T>
 constexpr int TILE_VECTORS = is_fast<T> ? OUTER_VECTORS : 1;
 
-/* Runs f(call, type_tag<T>) on operands of T, the type in which the call's
- * dtype is computed. Operands stored in another type (half types; integers,
- * whose sign does not matter as they wrap) are converted before and after. */
+/* Runs f(call, type_tag<T>) on operands of T, the type in which the call's dtype is computed.
+ * Operands stored in another type (half types; integers, whose sign does not matter as they wrap)
+ * are converted before and after. */
 template <class T, class S, class F>
 inline int widened(pt_call *call, F &&f) {
     constexpr int MOST = 3, DIMS = 5;
@@ -136,7 +136,7 @@ struct axis {
     int64_t step = 1, lead = 0, phases = 1;
     int64_t reach = 0;          /* largest offset of a tap */
     int64_t tail = 0;           /* zeros read after the end of the source */
-    int64_t width = 1;          /* positions in a row that covers the source */
+    int64_t width = 1;        /* positions along this dim of a plane that holds all of the source */
     int64_t planes = 1;
     int64_t cut = 1; /* positions with equal remainders modulo cut share a plane; huge if split */
     int64_t *begin = nullptr;  /* phases + 1 entries: where a phase's taps begin in index, offset */
@@ -309,8 +309,8 @@ inline bool reachable(const pt_call *call, const int64_t *source, const int64_t 
 
 /* ---- planes ------------------------------------------------------------------------------ */
 
-/* The part of the work for one buffer of planes: images
- * [n0, n1) and results [from, to) in each dim. */
+/* The part of the work for one buffer of planes: images [n0, n1) and
+ * results [from, to) in each dim. */
 struct window {
     int64_t n0, n1;
     int64_t from[3], to[3];
@@ -332,14 +332,14 @@ inline void measure(window &w, const geometry &g, int64_t margin) {
     w.plane = w.image * (w.n1 - w.n0) + reach + margin;
 }
 
-/* Cuts the results into windows whose planes have at
- * most `budget` elements, if that is possible. */
+/* Cuts the results into windows whose planes have at most `budget`
+ * elements, if that is possible. */
 struct tiling {
     int64_t images, rows[3];            /* in one window */
-    int64_t blocks[3], image_blocks;    /* number of windows */
+    int64_t blocks[3], image_blocks;    /* number of windows in each dim, and along the batch */
 
-    /* Images share a window while one image has fewer than `run`
-     * positions; rows are cut until there are `least_blocks` windows. */
+    /* Images share a window until it has `run` positions; rows are cut until there
+     * are `least_blocks` windows. */
     tiling(const geometry &g, int64_t budget, int64_t least_blocks, double run) {
         const int64_t per_position = g.channels * g.planes();
         images = 1;
@@ -386,8 +386,8 @@ struct tiling {
     }
 };
 
-/* Copies one channel of the window's images into its planes, which hold 0
- * already. Each source row is read once for all planes that it goes to. */
+/* Copies one channel of the window's images into its planes, which hold 0 already. Each source row
+ * is read once for all planes that it goes to. */
 template <class T>
 inline void pack_channel(T *to, const window &w, const geometry &g, const batch_view &v,
                          int64_t channel) {
@@ -450,8 +450,8 @@ inline int64_t tap_distance(const window &w, const geometry &g, int64_t da, int6
     return plane * w.plane + ((da / a.cut) * w.extent[1] + db / b.cut) * w.extent[2] + dc / c.cut;
 }
 
-/* Whether the source itself can serve as planes:
- * it needs no padding, and all of it is used. */
+/* Whether the source itself can serve as planes: it is dense and needs no padding. Parts of it that
+ * no result needs are not read. */
 inline bool in_place(const geometry &g, const batch_view &v) {
     if (!v.dense()) return false;
     for (int d = 0; d < 3; ++d)
@@ -461,8 +461,8 @@ inline bool in_place(const geometry &g, const batch_view &v) {
     return true;
 }
 
-/* Whether the unused positions of a row cost more,
- * in vectors, than a separate plane for each tap. */
+/* Whether the unused positions of a row cost more, in vectors, than a
+ * separate plane for each tap. */
 inline bool worth_splitting(const geometry &g) {
     const axis &a = g.dim[2];
     const double unused =

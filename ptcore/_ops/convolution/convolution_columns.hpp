@@ -1,5 +1,5 @@
-/* Convolution as matrix products, for small images with many channels and
- * filters: their rows are too short for the planes of convolution.hpp.
+/* Convolution as matrix products, for small images with many channels and filters: their rows are
+ * too short for the planes of convolution.hpp.
  *
  * A row of the matrix (im2col) holds the numbers under one tap of one channel at a run of
  * positions. Only a block is in memory at a time: the rows of some channels at some positions.
@@ -42,9 +42,9 @@ struct positions {
     }
 };
 
-/* to[(c - c0) * taps + t][pitch] = the number under tap t of channel c at
- * positions [begin, end). Numbers outside the source are not written: the
- * caller has zeroed their places, which are the same for every channel. */
+/* to[(c - c0) * taps + t][pitch] = the number under tap t of channel c at positions [begin,
+ * end). Numbers outside the source are not written: the caller has zeroed their places, which
+ * are the same for every channel. */
 template <class T>
 inline void pack_columns(T *to, int64_t pitch, const positions &all, int64_t begin, int64_t end,
                          const batch_view &source, int64_t c0, int64_t c1) {
@@ -70,8 +70,8 @@ inline void pack_columns(T *to, int64_t pitch, const positions &all, int64_t beg
     });
 }
 
-/* The same matrix transposed, to[position][(c - c0) * taps + t]: the taps of a row
- * are a run of the source. That is faster where positions lie far apart (patches). */
+/* The same matrix transposed, to[position][(c - c0) * taps + t]: the taps of a row are a run of the
+ * source. That is faster where positions lie far apart (patches). */
 template <class T>
 inline void pack_patches(T *to, int64_t pitch, const positions &all, int64_t begin, int64_t end,
                          const batch_view &source, int64_t c0, int64_t c1) {

@@ -2,11 +2,11 @@
  *
  *    convolve_weight(input, grad; stride, padding, dilation, groups) -> out
  *
- * out[filter][channel][tap] is the dot product of the gradient with the input
- * shifted by the tap. The input lies in planes (convolution.hpp); the gradient
- * lies in rows of the same width, with zeros at positions without a result, so
- * that both are one run for a register tile of filters x taps. But 0 times
- * infinity is NaN: if the result has a NaN, it is computed again row by row.
+ * out[filter][channel][tap] is the dot product of the gradient with the input shifted by
+ * the tap. The input lies in planes (convolution.hpp); the gradient lies in rows of the
+ * same width, with zeros at positions without a result, so that both are one run for a
+ * register tile of filters x taps. But 0 times infinity is NaN: if the result has a NaN, it
+ * is computed again row by row.
  *
  * The windows are dealt to at most 16 sums, which are added up in order: results do not depend on
  * the number of threads.
@@ -70,8 +70,8 @@ inline dot_kernel<T> dot_of(int rows, int taps, std::integer_sequence<int, NR...
     return by_taps[taps - 1](rows, {});
 }
 
-/* Copies the gradient of one filter into rows like those of the
- * window's planes; `to` is 0 at positions without a result. */
+/* Copies the gradient of one filter into rows like those of the window's planes; `to` is 0 at
+ * positions without a result. */
 template <class T>
 inline void pack_gradient(T *to, const window &w, const batch_view &y, int64_t filter) {
     for (int64_t n = w.n0; n < w.n1; ++n)
@@ -96,10 +96,10 @@ constexpr int64_t WEIGHT_GRAIN = 1 << 18, WEIGHT_NUMBERS = 1 << 19, RUN = 1024;
 
 /* ---- columns ----------------------------------------------------------------------------- */
 
-/* The left matrix has a row for each channel and tap; a panel of the right
- * matrix is the gradient of 64 filters (or as many as the registers of a
- * tile hold). Positions are taken 4096 at a time, in order: their gradient
- * is packed once, then each block of rows and filters adds its products. */
+/* The left matrix has a row for each channel and tap; a panel of the right matrix is the
+ * gradient of 64 filters (or as many as the registers of a tile hold). Positions are taken
+ * 4096 at a time, in order: their gradient is packed once, then each block of rows and
+ * filters adds its products. */
 template <class T>
 int weight_columns(pt_call *call, const geometry &g, const batch_view &x, const batch_view &y) {
     constexpr int W = simd<T>::width;
@@ -205,15 +205,15 @@ int weight_columns(pt_call *call, const geometry &g, const batch_view &x, const 
     return PT_OK;
 }
 
-/* Whether columns are faster than dot products: they are for
- * short rows, with enough filters to pay for the packing. */
+/* Whether columns are faster than dot products: they are for short rows, with enough
+ * filters to pay for the packing. */
 inline bool by_columns(const geometry &g) {
     return g.filters >= 48 && g.channels * g.taps() >= 48 && g.results() <= 256;
 }
 
-/* The gradient of a weight by dot products of runs. Each unit of work
- * adds up some of the windows for some of the filters. `sums` units
- * share the same filters; their results are added up at the end. */
+/* The gradient of a weight by dot products of runs. Each unit of work adds up some of
+ * the windows for some of the filters. `sums` units share the same filters; their
+ * results are added up at the end. */
 template <class T>
 struct weight_dots {
     const geometry &g;
