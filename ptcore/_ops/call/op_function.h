@@ -54,7 +54,7 @@ typedef struct pt_function_spec {
     uint8_t spread;         /* methods: one argument there may be a sequence of all the rest */
     uint8_t out, inplace, choice, absent; /* slots with a special meaning, or PT_NO_SLOT */
     uint8_t role;           /* pt_role */
-    uint8_t body_out; /* the composite's body takes out= itself; there is a form with "_" */
+    uint8_t body_out; /* the composite's body handles out= (for "_" functions: in place) itself */
 } pt_function_spec;
 
 struct pt_function;
