@@ -148,8 +148,8 @@ struct cursor {
 
 struct bytes16 { uint64_t a, b; };
 
-/* A transposing load of four-byte elements, q[i] of column j to tile[i * c + j], in squares of 4 x
- * 4. It loads only the part of the block that such squares fill. */
+/* A transposing load of four-byte elements, q[i] of column j to tile[i * c + j], in squares of
+ * 4 x 4. It loads only the part of the block that such squares fill. */
 #if defined(__SSE2__)
 inline void transpose_fours(float *tile, const char *data, int64_t r, int64_t c, int64_t stride) {
     for (int64_t j = 0; j + 4 <= c; j += 4)

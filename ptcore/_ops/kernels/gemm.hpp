@@ -1,5 +1,5 @@
-/* Matrix products of our own for sizes where a BLAS call does not pay: C (n, m) = alpha A (n, k) B
- * (k, m) [+ C], C with unit column stride.
+/* Matrix products of our own for sizes where a BLAS call does not pay: C (n, m) = alpha A (n, k)
+ * B (k, m) [+ C], C with unit column stride.
  *
  * Register-blocked kernels and plain ones:
  *    row     one row of A, rows of B added up as they stream by

@@ -1,8 +1,8 @@
 /* layer_norm and its derivative.
  *
  *    layer_norm(input, weight?, bias?; normalized_ndim, eps) -> out, mean, rstd
- * layer_norm_backward(g, input, mean, rstd, weight?) -> gx, gw, gb (an
- * output without data is skipped)
+ *    layer_norm_backward(g, input, mean, rstd, weight?) -> gx, gw, gb
+ * An output without data is skipped.
  *
  * Rows are the trailing dims, in any layout; half types are computed in float32 and have float32
  * mean and rstd. The sums over rows of gw and gb are taken in chunks that depend on the shape only.
