@@ -224,7 +224,7 @@ void chain_up(group *g) {
         } else if (both) {
             add(in.arithmetic == PT_CHAIN_ADD ? PT_CHAIN_DOUBLE : PT_CHAIN_SQUARE, at);
         } else {
-            /* The running value is the operand that joins, or else the first that is no number. */
+            /* The running value is the operand that joins, else the first that is not a number. */
             const bool second = joins ? right : in.one == 1;
             const int other = second ? 1 : 2;
             if (!joins) add(PT_CHAIN_LOAD, in.places[second ? 2 : 1]);
