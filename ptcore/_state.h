@@ -13,7 +13,7 @@ enum {
     PT_NONCONTIGUOUS = 1 << 1,  /* set iff not C-contiguous */
     PT_SUBCLASS = 1 << 2,       /* its class overrides __torch_function__ */
     PT_NON_CPU = 1 << 3,        /* on a device other than the CPU, meta included */
-    PT_INTERPOSED = 1 << 4, /* tensor: carries an interpreter's payload; mode: one is active */
+    PT_INTERPOSED = 1 << 4, /* tensor: has an interpreter's payload; mode: an interpreter is on */
     PT_VIEW = 1 << 5, /* a differentiable view: base is set */
     PT_DATA = 1 << 6, /* has its own counter of writes, apart from its storage's (.data) */
     PT_INFERENCE = 1 << 7, /* made under inference_mode */
@@ -30,8 +30,8 @@ enum {
     PT_MODE_AUTOCAST = 1 << 16,
     PT_MODE_FUNCTION = 1 << 17, /* a TorchFunctionMode is active */
     PT_MODE_SAVED_HOOKS = 1 << 18,
-    PT_SEEN_ANOMALY = 1 << 19, /* in pt_modes_seen only: anomaly mode, which is process-wide, is
-                                  on */
+    PT_SEEN_ANOMALY = 1 << 19, /* in pt_modes_seen only, cleared at its end: anomaly mode, which is
+                                  process-wide */
     PT_MODE_PLANNING = 1 << 21, /* kernels that run are recorded in a plan: see _ops/plan */
     PT_MODE_NO_LINES = 1 << 22, /* nodes do not keep the user's line */
     PT_FOREIGN = 1 << 20, /* of arguments: one that is not a tensor has a __torch_function__ */

@@ -5,10 +5,10 @@
  *      the memory is foreign (owner set) or has been moved (resize_, share_memory_);
  *  (b) refs and version change only while the GIL is held; free-threaded builds count refs
  *      atomically (their block cache has no lock yet: no module declares that it needs no GIL);
- *  (c) nobody keeps `data` across a call that may run Python code: memory can move;
- *  (d) PT_STORAGE_EXPORTED is sticky: an address that has left (NumPy, buffer, DLPack)
- *      stays valid until the storage dies, so such a storage is never resized; nor is one with
- *      PT_STORAGE_SHARED, whose memory other processes show.
+ *  (c) no code keeps `data` across a call that may run Python code: memory can move;
+ *  (d) PT_STORAGE_EXPORTED stays set: an address that was given out (NumPy, buffer, DLPack) is
+ *      valid until the storage dies, so such a storage is never resized. Nor is a storage with
+ *      PT_STORAGE_SHARED, as other processes map its memory.
  */
 #ifndef PTCORE_STORAGE_H
 #define PTCORE_STORAGE_H
@@ -36,7 +36,7 @@ typedef struct pt_storage {
     int64_t nbytes;
     char *data;
     uint64_t version;
-    void *owner;                          /* what keeps foreign memory alive */
+    void *owner;                          /* the object that keeps foreign memory alive */
     void (*deleter)(struct pt_storage *); /* releases owner and data; NULL: own block */
     int32_t size_class;
     uint8_t device;                       /* column of the kernel table */

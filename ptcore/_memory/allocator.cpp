@@ -1,4 +1,4 @@
-// The caching CPU allocator behind Storage, and the thread-local state word.
+// The caching CPU allocator that Storage uses, and the thread-local state.
 //
 // Every block is header + data in one 64-byte aligned allocation. Free blocks are kept by size
 // class (four classes per power of two): at most 512 blocks of each small class (up to 64 KiB), and

@@ -1,5 +1,5 @@
-/* What dispatch knows of an op: the compiled columns of its row. The generator emits the
- * table of built-in ops; ops registered at run time get an entry behind them. */
+/* Dispatch's description of an op: the compiled columns of its row. The generator emits the table
+ * of built-in ops; ops registered at run time get entries after them. */
 #ifndef PTCORE_OPINFO_H
 #define PTCORE_OPINFO_H
 #include <stdint.h>
@@ -46,7 +46,7 @@ enum { PT_SAVE_META = 64, PT_SAVE_OUT = 128, PT_MAX_SAVED = 9 };
 typedef struct pt_opinfo {
     const char *name;           /* the name in messages: the function that the user called */
     const char *row;            /* the row's own name, unique */
-    const char *letters;        /* one per parameter: see table/schema.py */
+    const char *letters;        /* a letter for each parameter: see table/schema.py */
     const char *argnames;       /* comma-separated */
     const char *kernel;         /* NULL: none */
     const char *family;

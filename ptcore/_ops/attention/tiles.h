@@ -30,7 +30,7 @@ typedef struct pt_score_program {
 
 typedef struct pt_attention_tiles {
     int64_t height, width;          /* queries of a tile, and the room of a row for queries */
-    int64_t rows; /* queries whose keys are the same: a multiple of height, or all */
+    int64_t rows; /* queries that share their keys: a multiple of height, or all queries */
     int64_t by_batch, by_head; /* entries of `first` from one batch, and head, to the next; 0: all
                                   share them */
     const int64_t *first;           /* first span of each block of `rows` queries; one more entry */
@@ -48,7 +48,7 @@ typedef struct pt_taken {
     int64_t ndim;
     int *wrong;                     /* set to 1 where an index is out of range */
 } pt_taken;
-/* The loop over one int64 operand for each dim, or NULL. */
+/* A loop with one int64 operand of indices for each dim, or NULL for this itemsize. */
 const pt_elementwise *pt_take_loops(int itemsize);
 
 #ifdef __cplusplus

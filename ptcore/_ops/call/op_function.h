@@ -73,7 +73,7 @@ typedef struct pt_function {
     struct pt_function *next, **link;   /* list of all: a profile exchanges their vectorcalls */
 } pt_function;
 
-/* What the Cython side gives to the type. */
+/* Functions and objects that the Cython code provides. */
 typedef struct pt_function_hooks {
     pt_entry entries[PT_N_FORMS];
     PyObject *(*unary)(int op, PyObject *);

@@ -284,7 +284,7 @@ struct convolution {
                 }
             }
     }
-    /* `width` results of one phase in each of `rows` rows */
+    /* computes `width` results of one phase in each of `rows` rows */
     void rows_at(const window &w, const phase &p, int64_t group, int64_t rows, const T *from,
                  int64_t pitch, const int64_t *distance, T *to, int64_t next, int64_t width) const {
         const int64_t number = (p.at[0] * g.dim[1].phases + p.at[1]) * g.dim[2].phases + p.at[2];

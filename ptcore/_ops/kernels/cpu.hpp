@@ -1,7 +1,7 @@
 /* Which levels of x86-64 the processor has and the system lets programs use.
  *
- * Asked of the processor itself: __builtin_cpu_supports is a function of the compiler's library,
- * which answers no to everything in Zig's, and Microsoft's compiler has none.
+ * The processor itself is asked: __builtin_cpu_supports is a function of the compiler's library,
+ * which says no to everything in Zig's, and Microsoft's compiler does not have it.
  */
 #ifndef PTCORE_CPU_HPP
 #define PTCORE_CPU_HPP

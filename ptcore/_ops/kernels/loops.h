@@ -18,9 +18,9 @@ extern "C" {
  * (float for half types and float32, double, (u)int64, complex<float/double>). */
 typedef void (*pt_loop)(char *const *ptr, int64_t n, const void *params);
 
-/* The loops of one elementwise op at one ISA level, indexed by compute dtype.
- * vs/sv: second/first input is a single element (binary arithmetic only, else NULL).
- * A half type has no loop of its own: the runner goes through float32 tiles. */
+/* The loops of one elementwise op at one ISA level, indexed by compute dtype. vs/sv: the
+ * second/first input is a single element (binary arithmetic only, else NULL). Half types have no
+ * loops of their own: the runner goes through float32 tiles. */
 typedef struct pt_elementwise {
     const char *name;
     pt_loop loop[PT_NDTYPES];

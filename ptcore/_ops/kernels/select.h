@@ -1,4 +1,4 @@
-/* What the generated _select.cpp offers to Cython. */
+/* The functions that the generated _select.cpp offers to Cython. */
 #ifndef PTCORE_SELECT_H
 #define PTCORE_SELECT_H
 #include "loops.h"

@@ -195,7 +195,7 @@ struct cholesky_factor {
             for (int64_t j = 0; j < n; ++j)
                 to[i * n + j] = (upper ? j >= i : j <= i) ? a[j * n + i] : convert<T>(0);
         for (int64_t i = 0; info == 0 && i < n;
-             ++i) /* not every library takes a NaN for what is not positive */
+             ++i) /* some LAPACKs do not report a NaN pivot as not positive */
             if (!(a[i * (n + 1)] == a[i * (n + 1)])) info = int(i + 1);
         return info;
     }

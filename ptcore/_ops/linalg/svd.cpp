@@ -10,7 +10,7 @@
 
 namespace {
 
-/* One decomposition of an m x n row-major matrix; lwork = -1 asks for the size of the workspace. */
+/* The SVD of an m x n row-major matrix; lwork = -1 asks for the size of the workspace. */
 template <class T>
 inline int gesdd(char job, int64_t m, int64_t n, T *a, real_type<T> *s, T *u, T *vh, T *work,
                  int64_t lwork, real_type<T> *rwork, int *iwork) {

@@ -182,7 +182,7 @@ inline void add_rows(E *PT_RESTRICT gw, E *PT_RESTRICT gb, const E *const *g, co
 
 template <class E>
 int layer_norm_backward_as(pt_call *call, int ndim) {
-    constexpr int GROUP = 4;                    /* rows whose gw and gb are added together */
+    constexpr int GROUP = 4;                    /* rows that one pass adds to gw and gb */
     row_reader<E> g, x, w;
     g.open(call->in[0], ndim);
     x.open(call->in[1], ndim);

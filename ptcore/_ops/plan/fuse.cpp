@@ -313,7 +313,7 @@ std::vector<int> builder::read_operands(size_t i, const loop_dtypes &dtypes, con
             const bool in_place =
                 f.kind == FLAT || (k == in->one && direct) || (f.kind == PERIODIC && has_rows(f));
             if (!in_place)
-                t.slot = g->slots++; /* gathered before each tile, or once: never anybody else's */
+                t.slot = g->slots++; /* gathered before each tile, or once; never reused */
             by_rows |= in_place && f.kind >= PERIODIC;
             g->streams.push_back(t);
             in->places[k] = t.slot >= 0 ? t.slot : -int(g->streams.size());

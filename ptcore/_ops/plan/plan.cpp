@@ -119,7 +119,7 @@ void place(pt_plan *p) {
         if (b.kind == PT_BUFFER_TEMPORARY && b.first >= 0) temporary.push_back(&b);
     std::stable_sort(temporary.begin(), temporary.end(), [](const buffer *a, const buffer *b) {
         return a->nbytes != b->nbytes ? a->nbytes > b->nbytes
-                                      : a->last > b->last; /* a result takes the last ones */
+                                      : a->last > b->last; /* a result hosts the latest ones */
     });
     p->arena_bytes = 0;
     p->guests.assign(p->buffers.size(), {});

@@ -1,4 +1,4 @@
-/* The parts of a plan, for the files that make and run one. */
+/* The parts of a plan, for the files that make and run plans. */
 #ifndef PTCORE_PLAN_HPP
 #define PTCORE_PLAN_HPP
 #include "chain.h"
@@ -18,8 +18,8 @@ enum { FLAT, SINGLE, PERIODIC, REPEATED };
 
 struct form {
     int kind;
-    int64_t period, stride, bytes; /* PERIODIC: elements; REPEATED: times an element counts; bytes
-                                      to the next; of all */
+    int64_t period, stride, bytes; /* period: elements (PERIODIC), repeats of each (REPEATED);
+                                      stride: bytes to the next element; bytes: in all */
     int64_t count = 0;                /* REPEATED: number of elements until the first comes again */
 };
 
@@ -81,8 +81,8 @@ struct group {
     std::vector<stream> streams;
     std::vector<chain> chains;
     int slots = 0;
-    int64_t row = 0; /* tiles end where this many elements do, so that streams that repeat need no
-                        slot; or 0 */
+    int64_t row = 0; /* tiles end at its multiples, so that streams that repeat need no slot;
+                        0: they do not */
     int64_t numel = 0, cost = 0;
 };
 
@@ -111,8 +111,8 @@ struct member {
 struct row_group {
     std::vector<member> members;
     int64_t rows = 0;
-    int64_t span = 0, block = 0; /* rows until one of an operand comes again, which end a block;
-                                    rows of a block */
+    int64_t span = 0, block = 0; /* span: rows until the rows of some operand repeat, where a block
+                                    ends; block: rows of a block */
     int64_t local_bytes = 0;
     char error[256];                    /* the message of the kernel that failed */
 };

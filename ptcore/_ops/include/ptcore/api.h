@@ -64,8 +64,8 @@ inline const pt_api *pt_table = NULL;
 static const pt_api *pt_table = NULL;
 #endif
 
-/* Fetches the table. ImportError where this ptcore is of another ABI, or older than the one
- * compiled against. */
+/* Fetches the table. ImportError if the ptcore at run time has another ABI, or is older than the
+ * ptcore that this was compiled against. */
 static inline int pt_import(void) {
     PyObject *module = PyImport_ImportModule("ptcore.c_api");
     PyObject *capsule = module ? PyObject_GetAttrString(module, "table") : NULL;
@@ -110,7 +110,7 @@ static inline int pt_requires_grad(PyObject *t) { return pt_table->requires_grad
  * ValueError for a tensor without memory (meta, traced). NULL may also mean a tensor without
  * elements: ask PyErr_Occurred. */
 static inline const void *pt_data_ptr(PyObject *t) { return pt_table->data_ptr(t); }
-/* The same for writing, which counts as a write in place; RuntimeError for memory that is
+/* The address for writing, which counts as a write in place. RuntimeError for memory that is
  * read-only, and where autograd refuses the write. */
 static inline void *pt_mutable_data_ptr(PyObject *t) { return pt_table->mutable_data_ptr(t); }
 
@@ -118,7 +118,7 @@ static inline void *pt_mutable_data_ptr(PyObject *t) { return pt_table->mutable_
  * RuntimeError for memory that is read-only. */
 static inline void *pt_raw_data_ptr(PyObject *t) { return pt_table->raw_data_ptr(t); }
 
-/* A contiguous CPU tensor whose memory is not initialised. */
+/* A contiguous CPU tensor with uninitialised memory. */
 static inline PyObject *pt_new_empty(int ndim, const int64_t *sizes, int dtype) {
     return pt_table->new_empty(ndim, sizes, dtype);
 }

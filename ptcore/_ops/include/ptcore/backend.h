@@ -27,15 +27,15 @@ typedef struct pt_backend {
 
     /* dst = src, of any strides and equal sizes, with conversion: float to integer truncates,
      * beyond int64 it gives the smallest int64, and integers wrap around; complex to real takes the
-     * real part; anything to bool is != 0. At least one of the two is this backend's, the other one
-     * may be host memory (view->device == 0). It returns when host memory may be used again. */
+     * real part; anything to bool is != 0. At least one view is on this backend's device, the other
+     * view may be host memory (view->device == 0). Returns when host memory may be used again. */
     int (*copy)(const pt_view *dst, const pt_view *src);
 
-    /* out = op(in...): inputs are cast to compute_dtype, the result, of loop_out_dtype, to out's.
-     * An input with device == 0 is one element in host memory. `op` is the op's number, small and
-     * the same all through the process, as an index of what a backend keeps; the number of an op
-     * differs from release to release, its `name` does not. PT_TYPE_ERROR: this backend has no such
-     * op. */
+    /* out = op(in...): inputs are cast to compute_dtype, and the result, which has loop_out_dtype,
+     * to out's dtype. An input with device == 0 is one element in host memory. `op` is the op's
+     * number: small and constant during the process, so that a backend may use it as an index. From
+     * release to release an op's number may change, its `name` does not. PT_TYPE_ERROR: this
+     * backend does not have the op. */
     int (*elementwise)(int op, const char *name, int compute_dtype, int loop_out_dtype,
                        const pt_view *out, const pt_view *in, int nin, const void *params);
 
@@ -55,7 +55,7 @@ typedef struct pt_backend {
     void (*release_host)(void *data);
     int (*owns_host)(const void *data);     /* whether an address lies in memory of allocate_host */
 
-    /* Streams: NULL is the default one. */
+    /* Streams: NULL is the default stream. */
     int (*set_stream)(int index, void *stream); /* makes it this thread's for device `index` */
     /* Work given to `waiting` of device `index` from now on starts only after the work that
      * `stream` of device `other` has already been given. */
@@ -64,7 +64,7 @@ typedef struct pt_backend {
      * handed out again before the work that `stream` has been given by then is done. */
     int (*record_stream)(void *data, int index, void *stream);
 
-    /* The device whose memory an address is in, whoever allocated it; -1: none. */
+    /* The device that has the memory at an address, whoever allocated it; -1: none. */
     int (*device_of)(const void *data);
 
     /* Kernels that change many dense tensors of one device and dtype at once, by name; NULL: no

@@ -48,7 +48,7 @@ extern pt_blas_table pt_blas;
 void pt_blas_set_threads(int (*get)(void), void (*set)(int));
 
 /* by = 1 enters, by = -1 leaves a region in which the BLAS runs on one thread; regions nest and
- * overlap, and the last one out restores the user's setting. */
+ * overlap. The end of the last region restores the user's setting. */
 void pt_blas_one_thread(int by);
 
 /* Called in a forked child: ends the regions of threads that do not exist there. */

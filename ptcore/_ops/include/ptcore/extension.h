@@ -9,9 +9,9 @@
  * Arguments and results are tensors, numbers, bools, strings, std::optional, std::vector,
  * std::tuple and pt::object of these; optional arguments at the end may be left out. A C++
  * exception becomes a Python one (std::invalid_argument a ValueError, std::out_of_range an
- * IndexError, pt::type_error a TypeError, std::bad_alloc a MemoryError, others a RuntimeError), and
- * a Python one a pt::error, which is raised again where nobody catches it. All of it needs the GIL,
- * which pt::no_gil gives away for a while.
+ * IndexError, pt::type_error a TypeError, std::bad_alloc a MemoryError, others a RuntimeError). A
+ * Python exception becomes a pt::error, which is raised in Python again if C++ does not catch it.
+ * All functions need the GIL, which pt::no_gil releases for a while.
  */
 #ifndef PTCORE_EXTENSION_H
 #define PTCORE_EXTENSION_H
@@ -275,7 +275,7 @@ public:
         expect<T>("const_data_ptr");
         return static_cast<const T *>(address(pt_table->data_ptr));
     }
-    /* The same for writing, which counts as a write in place. */
+    /* The address for writing, which counts as a write in place. */
     template<class T> T *mutable_data_ptr() const {
         expect<T>("mutable_data_ptr");
         return static_cast<T *>(address(pt_table->mutable_data_ptr));
@@ -649,7 +649,7 @@ inline PyObject *make_module(PyModuleDef *definition, void (*fill)(module &)) {
         return pt::make_module(&definition, &pt_fill_##name);   \
     }                                                           \
     static void pt_fill_##name(pt::module &variable)
-/* The module of a shared object, whose functions are given to `variable`. */
+/* Defines the module of a shared object; the code behind it adds functions to `variable`. */
 #define PT_MODULE(name, variable) PT_MODULE_(name, variable)
 
 /* Throws an error whose message is made of text and numbers, unless a condition holds. */

@@ -72,8 +72,8 @@ enum pt_layout { PT_STRIDED = 0, PT_N_LAYOUTS };
 
 enum { PT_MAX_DIM = 64, PT_MAX_ELEMENTWISE_INPUTS = 5, PT_TILE = 256 };
 
-/* What a kernel returns. Anything but PT_OK comes with a text in call->error
- * (without the op's name, which dispatch puts in front). */
+/* The result of a kernel. Anything but PT_OK comes with a text in call->error (without the op's
+ * name, which dispatch puts in front). */
 enum pt_status {
     PT_OK = 0,
     PT_RUNTIME_ERROR, PT_VALUE_ERROR, PT_INDEX_ERROR, PT_TYPE_ERROR,
@@ -90,8 +90,8 @@ typedef struct pt_view {
     uint8_t dtype;
     uint8_t contiguous;         /* C-contiguous (sizes of 1 and 0 disregarded) */
     uint8_t device;             /* index into the device column of the table */
-    int8_t device_index;        /* which device of that type; -1: the only one (CPU, meta) */
-    uint8_t layout; /* pt_layout; strided but for ops whose row has kernels of another layout */
+    int8_t device_index;        /* index of the device of its type; -1: the only one (CPU, meta) */
+    uint8_t layout; /* pt_layout; not strided only if the op's row has kernels of that layout */
     uint8_t reserved[7];
 } pt_view;
 

@@ -49,8 +49,8 @@ PT_INLINE float uniform_float(uint32_t w) {
     return (float)(int32_t)(w >> 8) * 5.9604644775390625e-08f;
 }
 PT_INLINE double uniform_double(uint64_t w) {
-    /* the top 52 bits in the significand of [1, 2), the next one added: exact, without a
-     * 64-bit conversion */
+    /* the top 52 bits make the significand of a number in [1, 2), then the next bit is added:
+     * exact, and without a 64-bit conversion */
     double u = from_bits((w >> 12) | fp<double>::one) - 1.0;
     return u + (double)(int32_t)((w >> 11) & 1u) * 1.1102230246251565e-16;
 }

@@ -16,8 +16,8 @@
 
 namespace pt { namespace {
 
-/* Format constants. `magic` is 1.5 * 2^mantissa: adding it rounds to an integer, which then
- * stands in the low bits; with the bias added, those bits are a biased exponent. */
+/* Format constants. `magic` is 1.5 * 2^mantissa: adding it to x rounds x to an integer, which is
+ * then in the low bits. With the exponent's bias added, the low bits are a biased exponent. */
 template<class T> struct fp;
 template<> struct fp<float> {
     typedef uint32_t bits;
