@@ -1,4 +1,4 @@
-/* Events: see _events.h. All of it runs with the GIL held. */
+/* Events: see _events.h. All functions run with the GIL held. */
 #include "_events.h"
 #include "_state.h"
 #include <chrono>

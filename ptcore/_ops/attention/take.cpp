@@ -1,4 +1,4 @@
-/* Elements of a tensor at positions of a tile, as a loop of a plan (tiles.h). */
+/* A loop of a plan that takes elements of a tensor at given indices (tiles.h). */
 #include "tiles.h"
 
 #include <cstring>

@@ -256,7 +256,7 @@ struct phase {
         taps = 1;
         for (int d = 0; d < 3; ++d) taps *= g.dim[d].begin[at[d] + 1] - g.dim[d].begin[at[d]];
     }
-    /* f(number of the tap, its places in the lists of the three dims) */
+    /* calls f(number of the tap, its indices in the lists of the three dims) */
     template <class F>
     void each(const geometry &g, F &&f) const {
         const axis &a = g.dim[0], &b = g.dim[1], &c = g.dim[2];

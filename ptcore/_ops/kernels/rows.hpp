@@ -1,7 +1,7 @@
 /* Row and column pieces of softmax, log_softmax and cross_entropy over float or double tiles.
  *
- * exp runs in loops of a fixed trip count so that it vectorises; a tail is padded to a vector.
- * Sums are taken in LANES lanes over runs of 8192 elements and in float64 beyond.
+ * exp runs in loops of a fixed trip count so that it vectorises; a tail is padded to a vector. Sums
+ * are taken in LANES lanes over runs of 8192 elements, and in float64 between runs.
  */
 #ifndef PTCORE_KERNELS_ROWS_HPP
 #define PTCORE_KERNELS_ROWS_HPP

@@ -22,7 +22,7 @@ constexpr int64_t SAMPLE_BLOCK = 128;
 /* Shared by the four kernels: the walk over samples, the targets and the weights. */
 struct samples {
     const pt_view &target, &weight;
-    int64_t classes, count = 1;         /* C and the number of samples */
+    int64_t classes, count = 1;         /* C, and the number of samples */
     int64_t reduction, ignored;
     int64_t class_dim, class_stride = 0;
 

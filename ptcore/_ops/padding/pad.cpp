@@ -1,8 +1,8 @@
 /* Padding with a number, or with the input's own elements.
  *
- *    pad_constant(input; pad, value) -> out         negative pads cut
+ *    pad_constant(input; pad, value) -> out         negative pads cut elements off
  *    pad_edges(input; pad, mode) -> out             mode 0 reflect, 1 replicate, 2 circular
- *    pad_edges_transposed(input; pad, mode) -> out  elements added up where theirs came from
+ *    pad_edges_transposed(input; pad, mode) -> out  adds each element to the one that it copies
  * pad holds pairs (before, after) for the last dims, the last dim first.
  */
 #include "common.hpp"

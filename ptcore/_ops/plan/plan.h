@@ -23,7 +23,7 @@ typedef struct pt_plan pt_plan;
 /* The kinds of memory that hold a buffer's bytes during a run. */
 enum pt_buffer_kind {
     PT_BUFFER_TEMPORARY = 0, /* part of the arena, shared with others at other times */
-    PT_BUFFER_BOUND = 1, /* memory that pt_plan_bind names: arguments, constants */
+    PT_BUFFER_BOUND = 1, /* memory given to pt_plan_bind: arguments, constants */
     PT_BUFFER_RESULT =
         2 /* the same, but new at each run; temporary buffers may use it until it is written */
 };

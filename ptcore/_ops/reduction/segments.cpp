@@ -147,7 +147,7 @@ int slope(pt_call *call) {
                 const A up = convert<A>(g[i * p.inner + l]),
                         result = A(get_real(found, i * p.inner + l));
                 int64_t special = 0,
-                        unknown = 0; /* elements that are the extreme; zeros and NaN of a product */
+                        unknown = 0; /* extremes: number of equals; products: zeros, NaN */
                 A others = A(p.start);
                 const bool simple = p.reduce == PROD && result != 0 && result == result;
                 for (int64_t s = first; s < last && !simple; ++s) {

@@ -35,7 +35,7 @@ namespace pt {
 
 /* ---- errors ---- */
 
-/* A Python exception, taken from the interpreter. */
+/* A Python exception, fetched from the interpreter. */
 class error : public std::exception {
     struct parts {
         PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
@@ -296,7 +296,7 @@ public:
     }
     template<class T> T item() const;
 
-    /* Any method by its name. */
+    /* Calls any method by its name. */
     template<class R = Tensor, class... A> R method(const char *name, const A &...args) const;
     Tensor contiguous() const { return is_contiguous() ? *this : method("contiguous"); }
     Tensor to(int dtype) const {
@@ -436,7 +436,7 @@ PT_IN_PLACE(/=, PyNumber_InPlaceTrueDivide)
 
 /* ---- new tensors ---- */
 
-/* Memory that is not initialised. */
+/* A tensor with uninitialised memory. */
 inline Tensor empty(const std::vector<int64_t> &sizes, int dtype = PT_FLOAT32) {
     return Tensor::steal(checked(pt_new_empty(int(sizes.size()), sizes.data(), dtype)));
 }
