@@ -240,7 +240,7 @@ int triangle_kernel(pt_call *call) {
         for (int64_t i = lower && offset < 0 ? -offset : 0; i < rows && k < n; ++i) {
             const int64_t at = offset < -i            ? 0
                                : offset > columns - i ? columns
-                                                      : i + offset; /* the diagonal's column, clamped */
+                                                      : i + offset; /* the diagonal, clamped */
             const int64_t begin = lower ? 0 : at,
                           end = lower ? (offset < -i ? 0 : min64(at + 1, columns)) : columns;
             for (int64_t j = begin; j < end; ++j, ++k) {
