@@ -26,8 +26,8 @@ enum pt_out_rule {
 };
 /* What the last operand may be when the op computes in integers. */
 enum pt_integers { PT_INT_ANY, PT_INT_NONZERO, PT_INT_NONNEGATIVE };
-/* Whether the result's elements are copies of operands' elements (where, fill): then a number must
- * fit the dtype and cannot wrap. */
+/* Whether the result's elements are copies of operands' elements (where, maximum; SECOND: assign):
+ * then a number must fit the dtype and cannot wrap. */
 enum pt_selects { PT_SELECTS_NONE, PT_SELECTS_ONE, PT_SELECTS_SECOND };
 /* What autocast does with an op: casts the arguments to the low dtype, to float32 or to the widest
    dtype among them; or runs the op with autocast off; or refuses the op. */

@@ -35,7 +35,7 @@ typedef struct pt_attention_tiles {
                                   share them */
     const int64_t *first;           /* first span of each block of `rows` queries; one more entry */
     const int64_t *spans;           /* first key, number of keys, index into `score` */
-    pt_score_program score[2];      /* for spans with masked keys, and for spans without */
+    pt_score_program score[2];      /* for spans whose keys may be masked, and for other spans */
     pt_score_program slope;         /* gradient of the scores before a program changed them */
 } pt_attention_tiles;
 
