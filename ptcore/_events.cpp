@@ -1,4 +1,4 @@
-/* Events: see _events.h. All of it runs with the GIL held. */
+/* Events: see _events.h. All functions run with the GIL held. */
 #include "_events.h"
 #include "_state.h"
 #include <chrono>
@@ -10,7 +10,7 @@ namespace {
 
 uint64_t runs = 0;
 
-/* The recorder of this thread, and the profile that it is of: that of another one is gone. */
+/* This thread's recorder and the number of its profile; older profiles' recorders are freed. */
 thread_local pt_recorder *recorder = nullptr;
 thread_local uint64_t recorder_run = 0;
 
@@ -99,7 +99,7 @@ int pt_event_begin(pt_frame *f, int kind, PyObject *what) {
 void pt_event_end(pt_frame *f) {
     pt_tls.mode |= f->rule;
     f->rule = 0;
-    if (f->run == 0 || f->run != pt_profile.run) /* its profile may have ended inside of it */
+    if (f->run == 0 || f->run != pt_profile.run) /* the profile may have ended during the event */
         return;
     pt_recorder *r = f->recorder;
     if (f->event->device != nullptr) {
@@ -115,7 +115,7 @@ void pt_event_end(pt_frame *f) {
     if (r->open == f->event->number) {
         r->open = f->event->parent;
         while (r->open >= 0 &&
-               pt_recorder_event(r, r->open)->end != 0) /* a generator's may be over before */
+               pt_recorder_event(r, r->open)->end != 0) /* ended early, as in a generator */
             r->open = pt_recorder_event(r, r->open)->parent;
     }
 }
@@ -124,7 +124,7 @@ int pt_call_begin(pt_frame *f, PyObject *what, PyObject *const *args, Py_ssize_t
                   PyObject *keywords) {
     if (!pt_event_begin(f, PT_EVENT_OP, what))
         return 0;
-    f->rule = pt_tls.mode & PT_MODE_RULE;           /* what this op calls by id is its own */
+    f->rule = pt_tls.mode & PT_MODE_RULE;      /* an op called by id inside this op is part of it */
     pt_tls.mode &= ~uint32_t(PT_MODE_RULE);
     if (pt_profile.shapes || pt_profile.device_begin != nullptr) {
         f->recorder->busy++;

@@ -1,5 +1,5 @@
-/* An instance dict that the first attribute makes. Cython's `cdef dict __dict__` makes one with
- * every object; a `__getattr__` instead would keep the interpreter from caching method lookups.
+/* An instance dict that the first attribute makes. Cython's `cdef dict __dict__` makes a dict with
+ * every object; a `__getattr__` would keep the interpreter from caching method lookups.
  *
  * The type has a field `PyObject *` at the offset, NULL at first, which its `__dealloc__` clears.
  */
@@ -25,7 +25,7 @@ static int pt_dict_clear(PyObject *self) {
     return pt_base_clear(self);
 }
 
-/* Before the type has subclasses. */
+/* Call it before the type has subclasses. */
 static void pt_add_instance_dict(PyTypeObject *type, Py_ssize_t offset) {
     pt_dict_offset = type->tp_dictoffset = offset;
     pt_base_traverse = type->tp_traverse;

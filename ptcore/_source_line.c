@@ -1,7 +1,7 @@
 /* See _source_line.h. The one file that sees CPython's internal headers. */
 #define PY_SSIZE_T_CLEAN
 #define Py_BUILD_CORE_MODULE \
-    1      /* which shows the headers of the core; symbols are imported as they are */
+    1      /* it shows the internal headers; symbols are still imported, not exported */
 #include "_source_line.h"
 #include <string.h>
 
@@ -21,7 +21,7 @@
 #endif
 #endif
 
-static PyObject *package;           /* the folder and a separator */
+static PyObject *package;           /* the package's folder and a separator */
 static const char made[] = "<ptcore ";
 
 void pt_set_package(PyObject *prefix) {
@@ -29,8 +29,8 @@ void pt_set_package(PyObject *prefix) {
     Py_XSETREF(package, prefix);
 }
 
-/* A name of wider characters than the folder's is that of no file in it: the package's own are
- * ASCII. */
+/* A name with wider characters than the folder's is not a file of the package,
+ * whose own names are ASCII. */
 int pt_is_package(PyObject *name) {
     Py_ssize_t n;
     int kind = (int)PyUnicode_KIND(name);
@@ -54,7 +54,7 @@ PyObject *pt_user_code(int *instruction) {
     struct _PyInterpreterFrame *frame = CURRENT_FRAME(state);
     for (; frame != NULL; frame = frame->previous) {
         PyCodeObject *code;
-        if (_PyFrame_IsIncomplete(frame))   /* or one of the interpreter's own, between two calls */
+        if (_PyFrame_IsIncomplete(frame))   /* incomplete, or one of the interpreter's own */
             continue;
         code = CODE_OF(frame);
         if (!pt_is_package(code->co_filename)) {

@@ -1,9 +1,9 @@
-/* Where the user's program is: the first frame outside of this package, without making a frame
- * object.
+/* Where the user's program is: finds the first frame outside this package,
+ * without making a frame object.
  *
- * CPython has no public function that walks its frames this cheaply. What is used of its inside
- * stands in _source_line.c, which knows each version by name; any other interpreter (a version that
- * is not named, a build without the GIL, PyPy) has no such frames, and PT_HAS_FRAMES is 0.
+ * CPython has no public function that walks its frames as cheaply. Only _source_line.c uses
+ * CPython's internals, version by version. Any other interpreter (an unknown version, a build
+ * without the GIL, PyPy) has no such frames: PT_HAS_FRAMES is 0.
  */
 #ifndef PTCORE_SOURCE_LINE_H
 #define PTCORE_SOURCE_LINE_H
@@ -22,15 +22,15 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-/* The code of the innermost frame that is not the package's, borrowed, and where in it; NULL: there
- * is none. */
+/* The code object (borrowed) of the innermost frame outside the package, and the position in it;
+ * NULL: there is no such frame. */
 PyObject *pt_user_code(int *instruction);
-/* The line of an instruction. */
+/* The line number of an instruction. */
 int pt_line_of(PyObject *code, int instruction);
-/* Files whose names begin so are the package's; others are those of code that it makes, `<ptcore
- * ...>`. */
+/* Sets the prefix of the names of the package's files. (Code that the package generates has
+ * names like `<ptcore ...>`.) */
 void pt_set_package(PyObject *prefix);
-/* Whether a file's name is that of the package's code. */
+/* Whether a file name belongs to the package's code. */
 int pt_is_package(PyObject *name);
 #ifdef __cplusplus
 }

@@ -5,10 +5,10 @@
  *      the memory is foreign (owner set) or has been moved (resize_, share_memory_);
  *  (b) refs and version change only while the GIL is held; free-threaded builds count refs
  *      atomically (their block cache has no lock yet: no module declares that it needs no GIL);
- *  (c) nobody keeps `data` across a call that may run Python code: memory can move;
- *  (d) PT_STORAGE_EXPORTED is sticky: an address that has left (NumPy, buffer, DLPack)
- *      stays valid until the storage dies, so such a storage is never resized; nor is one with
- *      PT_STORAGE_SHARED, whose memory other processes show.
+ *  (c) no code keeps `data` across a call that may run Python code: memory can move;
+ *  (d) PT_STORAGE_EXPORTED stays set: an address that was given out (NumPy, buffer, DLPack) is
+ *      valid until the storage dies, so such a storage is never resized. Nor is a storage with
+ *      PT_STORAGE_SHARED, as other processes map its memory.
  */
 #ifndef PTCORE_STORAGE_H
 #define PTCORE_STORAGE_H
@@ -36,7 +36,7 @@ typedef struct pt_storage {
     int64_t nbytes;
     char *data;
     uint64_t version;
-    void *owner;                          /* what keeps foreign memory alive */
+    void *owner;                          /* the object that keeps foreign memory alive */
     void (*deleter)(struct pt_storage *); /* releases owner and data; NULL: own block */
     int32_t size_class;
     uint8_t device;                       /* column of the kernel table */
@@ -49,32 +49,32 @@ typedef struct pt_memory_stats {
     int64_t allocated, peak_allocated, cached, hits, misses, live_blocks, cap;
 } pt_memory_stats;
 
-/* NULL when memory is exhausted, after the cache has been given back and a second try. */
+/* NULL if memory is exhausted, even after the cache was emptied and the allocation retried. */
 pt_storage *pt_storage_new(int64_t nbytes);
 pt_storage *pt_storage_new_meta(int64_t nbytes);
 pt_storage *pt_storage_wrap(void *data, int64_t nbytes, void *owner,
                             void (*deleter)(pt_storage *), int flags);
 void pt_storage_free(pt_storage *s);
-/* Moves the data to a new block of nbytes (the common prefix is kept); 0 on success. While a kernel
- * runs without the GIL, which may be reading the old block, that block stays until the last one
- * ends. */
+/* Moves the data to a new block of nbytes (the common prefix is kept); 0 on success. While
+ * kernels run without the GIL, which may be reading the old block, that block is kept
+ * until the last of them ends. */
 int pt_storage_move(pt_storage *s, int64_t nbytes);
-/* Moves the data to memory that other processes can map, which `owner` keeps; 0 on success. With fd
- * >= 0 it is the file that is mapped there, data at `offset`, and new: writing to it costs less
- * than its pages' faults. */
+/* Moves the data to memory that other processes can map, and that `owner` keeps alive; 0 on
+ * success. fd >= 0 is the new file that is mapped there, with the data at `offset`: writing to the
+ * file costs less than page faults of the mapping. */
 int pt_storage_share(pt_storage *s, char *data, int fd, int64_t offset, void *owner,
                      void (*deleter)(pt_storage *));
-/* All of an open file; NULL with errno (Windows: GetLastError) set. */
+/* Maps all of an open file; NULL with errno (Windows: GetLastError) set. */
 char *pt_shared_map(int fd, int64_t nbytes);
 void pt_shared_unmap(char *data, int64_t nbytes);
 void pt_shared_close(int fd);
-/* A tensor that shows s will show another storage: a decref, but a kernel that runs without the GIL
- * may still be reading s. */
+/* A decref for a tensor that stops showing s; deferred while a kernel that runs without
+ * the GIL may be reading s. */
 void pt_storage_retire(pt_storage *s);
-/* Around the release of the GIL for a kernel; called with the GIL held. */
+/* Call around the release of the GIL for a kernel, with the GIL held. */
 void pt_kernels_enter(void);
 void pt_kernels_leave(void);
-/* In a forked child: the kernels of other threads do not run here. */
+/* Called in a forked child: the kernels of other threads do not run there. */
 void pt_kernels_forked(void);
 void pt_memory_empty_cache(void);
 void pt_memory_get_stats(pt_memory_stats *out);

@@ -1,10 +1,10 @@
-// The caching CPU allocator behind Storage, and the thread-local state word.
+// The caching CPU allocator that Storage uses, and the thread-local state.
 //
-// Every block is header + data in one 64-byte aligned allocation. Free blocks are kept by
-// size class (four classes per power of two), small ones (up to 64 KiB) at most 512 each, and
-// never more than the cap in all: where a small block would pass it, the large ones go first.
-// Large blocks that lie idle go after some seconds. All of it runs under the GIL; only the
-// state word is per thread.
+// Every block is header + data in one 64-byte aligned allocation. Free blocks are kept by size
+// class (four classes per power of two): at most 512 blocks of each small class (up to 64 KiB), and
+// never more bytes than the cap in all. When a small block would exceed the cap, the cached large
+// blocks are freed first. Large blocks are freed after some seconds without use. All of it runs
+// under the GIL; only the state word is per thread.
 #include "_storage.h"
 #include "_state.h"
 #include "watch.h"
@@ -28,7 +28,7 @@
 #include <unistd.h>
 #endif
 
-thread_local pt_state pt_tls = {0, 1};          /* history is recorded; all else is 0 */
+thread_local pt_state pt_tls = {0, 1};          /* grad mode is on; all else is 0 */
 uint32_t pt_modes_seen = 0;
 void (*pt_on_storage)(pt_storage *) = nullptr;
 
@@ -45,7 +45,7 @@ static_assert(sizeof(pt_storage) <= HEADER, "the header must fit in its 64 bytes
 struct FreeBlock {
     FreeBlock *next;
     int64_t bytes;      // of the whole allocation
-    double since;       // seconds, for the idle trim; of large blocks only
+    double since;       // seconds, for the idle trim; for large blocks only
 };
 
 struct Cache {
@@ -53,7 +53,7 @@ struct Cache {
     int count[CLASSES];
     int64_t cached, cached_large, allocated, peak, hits, misses, live, cap;
     double last_sweep;
-    bool cap_ready;     // it is known, and nobody watches what comes back
+    bool cap_ready;     // the cap is known, and no watcher is set
 };
 Cache cache = {};
 bool cap_known = false;
@@ -64,7 +64,7 @@ double now() {
     return duration<double>(steady_clock::now().time_since_epoch()).count();
 }
 
-// Sizes of class c: (4 + c % 4) << (c / 4 + 5); class 0 is 128 bytes in all.
+// Bytes of class c: (4 + c % 4) << (c / 4 + 5), header included; class 0 is 128 bytes.
 inline int64_t class_bytes(int c) { return int64_t(4 + (c & 3)) << ((c >> 2) + 5); }
 
 inline int class_of(int64_t bytes) {
@@ -111,7 +111,7 @@ int64_t cap() {
     return cache.cap;
 }
 
-// Before the first block comes back, and before each that a watcher is told of.
+// Called before the first block is freed, and before every free while a watcher is set.
 PT_NOINLINE void make_ready(const pt_storage *s) {
     cap();
     if (watcher != nullptr && s->deleter == nullptr && s->nbytes != 0) watcher(-s->nbytes);
@@ -139,7 +139,7 @@ void system_free(void *p) {
 #endif
 }
 
-// Frees the cached blocks from a size class on that have been idle longer than `seconds`.
+// Frees the cached blocks of class `from` and above that have been idle longer than `seconds`.
 void sweep(double seconds, int from = 0) {
     double limit = now() - seconds;
     for (int c = from; c < CLASSES; c++) {
@@ -158,7 +158,7 @@ void sweep(double seconds, int from = 0) {
     }
 }
 
-// Without caches a block has the size that is needed, for a sanitizer to see its end.
+// Without caches a block has exactly the needed size, so that a sanitizer sees its end.
 inline int64_t asked_for(int64_t class_size, int64_t needed) {
 #ifdef PT_NO_CACHE
     (void)class_size;
@@ -169,7 +169,7 @@ inline int64_t asked_for(int64_t class_size, int64_t needed) {
 #endif
 }
 
-// The bytes of a block, header included, that may be used.
+// The usable bytes of a block, header included.
 inline int64_t usable_bytes(const pt_storage *s) {
 #ifdef PT_NO_CACHE
     return int64_t(malloc_usable_size(const_cast<pt_storage *>(s)));
@@ -280,8 +280,8 @@ void pt_storage_free(pt_storage *s) {
     block_free(s, s->size_class, bytes);
 }
 
-// A moved storage keeps its header (others point to it) and owns a second block, whose
-// header is this storage's `owner`.
+// A moved storage keeps its header (other objects point to it) and owns a second block; its `owner`
+// field points to the header of that block.
 static void free_moved(pt_storage *s) { pt_storage_decref(static_cast<pt_storage *>(s->owner)); }
 
 // Bytes that the storage's own memory has room for; 0 where it is foreign.
@@ -291,8 +291,8 @@ static int64_t capacity_of(const pt_storage *s) {
     return 0;
 }
 
-// What moved storages owned before and what tensors showed before, chained by `handle`, while
-// kernels run without the GIL.
+// Blocks given up by moved storages, and storages that tensors no longer show, chained by `handle`
+// and freed when no kernel runs without the GIL.
 static pt_storage *retired;
 static int64_t kernels_running;
 
@@ -300,7 +300,7 @@ void pt_kernels_enter(void) { kernels_running++; }
 
 void pt_kernels_leave(void) {
     if (--kernels_running > 0) return;
-    kernels_running = 0;        // in a forked child it may have been already
+    kernels_running = 0;        // in a forked child the count may have been 0 already
     while (pt_storage *s = retired) {
         retired = static_cast<pt_storage *>(s->handle);
         pt_storage_free(s);
@@ -322,7 +322,7 @@ void pt_storage_retire(pt_storage *s) {
     retired = s;
 }
 
-// Gives up what s owns, now or when no kernel can be reading it; 0 on success.
+// Releases what s owns: at once, or after the last kernel that may read it; 0 on success.
 static int give_up(pt_storage *s) {
     if (!s->deleter) return 0;
     if (!kernels_running) {
@@ -340,7 +340,7 @@ static int give_up(pt_storage *s) {
 }
 
 int pt_storage_move(pt_storage *s, int64_t nbytes) {
-    // A block is never exchanged for a smaller one: views may still show all of it.
+    // A block is never exchanged for a smaller one: views may still show the whole block.
     if (nbytes <= capacity_of(s)) {
         if (nbytes > s->nbytes) std::memset(s->data + s->nbytes, 0, size_t(nbytes - s->nbytes));
         s->nbytes = nbytes;
@@ -364,8 +364,8 @@ int pt_storage_move(pt_storage *s, int64_t nbytes) {
 }
 
 #ifndef _WIN32
-// The whole pages of a block whose data has gone elsewhere; the block stays with the header that
-// begins it.
+// Gives back the whole pages of a block whose data has moved elsewhere; the block itself stays, as
+// the header lies at its start.
 static void give_pages_back(pt_storage *s) {
     uintptr_t page = uintptr_t(sysconf(_SC_PAGESIZE));
     uintptr_t first = (uintptr_t(s->data) + page - 1) / page * page;

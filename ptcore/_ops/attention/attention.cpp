@@ -4,12 +4,12 @@
  * the maximum, the sum and the rescaling of the online softmax are vectors over queries, and both
  * products of a tile read keys and values where they lie:
  *      scores^T = K (scale Q)^T        out^T += V^T probabilities^T
- * The forward's tasks are blocks of queries, the backward's are heads of keys; what a task adds up
- * and in which order depends on the shapes only. A row without a key that counts is 0, and so is
- * its gradient.
+ * The forward's tasks are blocks of queries, the backward's are heads of keys; what a task adds
+ * up, and in which order, depends on the shapes only. A query whose keys are all masked has the
+ * output 0 and the gradient 0.
  *
- * `flex_attention` gives tiles (tiles.h): programs that change the scores of each, and the keys
- * that are looked at.
+ * `flex_attention` passes tiles (tiles.h): programs that change the scores of each tile, and the
+ * list of keys that each block of queries looks at.
  *
  * Dropout draws the words of `random_bernoulli` for the two numbers in `state`, key and offset; the
  * element at (n, h, l, s) of a contiguous (N, H, L, S) has the same word in the backward.
@@ -25,7 +25,7 @@ namespace {
 
 constexpr int64_t BLOCK_Q = PT_TILE_QUERIES, BLOCK_K = PT_TILE_KEYS;
 
-/* e^x for x <= 0; 0 where it is not above the smallest normal number, NaN passes */
+/* e^x for x <= 0; results not above the smallest normal number are 0; NaN passes */
 template <class E>
 PT_INLINE E exp_negative(E x) {
     const E low = sizeof(E) == 4 ? E(-87) : E(-708);
@@ -44,9 +44,9 @@ inline typename simd<E>::vector exp_negative_lanes(typename simd<E>::vector v) {
 template <class E>
 inline int64_t whole(int64_t n) { return ceil_div(n, simd<E>::width) * simd<E>::width; }
 
-/* f(position in a tile, query) for the vectors of a tile of n keys. A tile of one query is taken as
- * one key of n queries, whose numbers `repeated` has written out; it may be longer than n by less
- * than a vector. */
+/* Calls f(position in the tile, query) for the vectors of a tile of n keys. A tile of one query
+ * is walked as one key of n queries (`repeated` has copied the query's numbers n times); its
+ * last vector may end behind n. */
 template <class E, class F>
 inline void over_tile(int64_t n, int64_t ld, F &&f) {
     const int64_t rows = ld == 1 ? 1 : n, width = ld == 1 ? n : ld;
@@ -105,8 +105,8 @@ PT_NOINLINE void transpose_block(E *PT_RESTRICT to, int64_t ld, const E *PT_REST
                     to[b * ld + a] = a < n ? from[a * ldf + b] : E(0);
         }
 }
-/* rows of keys or values as a left operand: where they lie, or copied when that is another type or
- * far apart */
+/* rows of keys or values as a left operand: in place, or copied when their dtype differs from E
+ * or the rows are far apart */
 template <class E>
 PT_NOINLINE matrix<const E> left_block(E *buffer, const head &x, int64_t first, int64_t n,
                                        int64_t width) {
@@ -116,8 +116,8 @@ PT_NOINLINE matrix<const E> left_block(E *buffer, const head &x, int64_t first, 
     return {buffer, width, 1};
 }
 
-/* c = [c +] A (n, k) b for one column: rows of A dotted with b if they are contiguous, else its
- * columns added up */
+/* c = [c +] A (n, k) b for one column: dot products of A's rows with b if the rows are contiguous,
+ * else a sum of A's columns */
 template <class E>
 PT_NOINLINE void multiply_column(int64_t n, int64_t k, const matrix<const E> &a,
                                  const E *PT_RESTRICT b, E *PT_RESTRICT c, bool accumulate) {
@@ -140,7 +140,7 @@ PT_NOINLINE void multiply_column(int64_t n, int64_t k, const matrix<const E> &a,
             for (int64_t i = 0; i < n; ++i) c[i] += column[i * a.row] * b[p];
         }
 }
-/* C (n, m) = [C +] A (n, k) B (k, m) for whole vectors of columns, or one */
+/* C (n, m) = [C +] A (n, k) B (k, m); m is 1 or a multiple of the vector width */
 template <class E>
 PT_NOINLINE void multiply(int64_t n, int64_t m, int64_t k, const matrix<const E> &a, const E *b,
                           int64_t ldb, E *c, int64_t ldc, bool accumulate) {
@@ -174,7 +174,7 @@ struct attention {
     int64_t cost() const { return (e + ev + 16) * s * 4; }
 };
 
-/* how many queries stand side by side: one, or whole vectors */
+/* the width of a tile in queries: 1, or a multiple of the vector width */
 template <class E>
 inline int64_t width_of(const attention &t) {
     return t.tiles ? t.tiles->width : t.l == 1 ? 1 : min64(BLOCK_Q, whole<E>(t.l));
@@ -184,8 +184,8 @@ inline bool has_shape(const pt_view &v, int64_t a, int64_t b, int64_t c, int64_t
     return v.ndim == 4 && v.sizes[0] == a && v.sizes[1] == b && v.sizes[2] == c && v.sizes[3] == d;
 }
 
-/* in: query, key, value, mask, keep, state from `first` on; one parameter more than the op has: the
- * address of tiles */
+/* in: query, key, value, mask, keep, state from `first` on. A parameter behind the op's own ones
+ * is the address of the tiles */
 inline int read(pt_call *call, int first, int nparams, attention &t) {
     const pt_view *in = call->in + first;
     const pt_view &q = in[0], &k = in[1], &v = in[2], &state = in[5];
@@ -235,7 +235,7 @@ inline int read(pt_call *call, int first, int nparams, attention &t) {
     return PT_OK;
 }
 
-/* to[0...n) = the words of elements [first, first + n) */
+/* to[0...n) = the random words of elements [first, first + n) */
 PT_NOINLINE void random_words(uint32_t *to, uint64_t seed, uint64_t offset, int64_t first,
                               int64_t n) {
     constexpr int BLOCKS = BLOCK_K / 4 + 1;
@@ -249,7 +249,7 @@ PT_NOINLINE void random_words(uint32_t *to, uint64_t seed, uint64_t offset, int6
     memcpy(to, words + first % 4, size_t(n) * sizeof(uint32_t));
 }
 
-/* What a tile of scores is of, and which of the programs of tiles it has. */
+/* The position of a tile of scores (batch, head, queries, keys), and which tile program applies. */
 struct place {
     int64_t b, h, q0, nq, k0, nk, program;
 };
@@ -283,7 +283,7 @@ public:
     }
 };
 
-/* the result of a program for a tile */
+/* runs a program on a tile; `result` gets its output */
 template <class E>
 PT_NOINLINE void run_program(const pt_score_program &f, const place &at, int64_t count, E *score,
                              E *grad, E *result) {
@@ -299,7 +299,7 @@ PT_NOINLINE void run_program(const pt_score_program &f, const place &at, int64_t
     f.run(f.plan, memory, count);
 }
 
-/* z[k][q] = what dropout multiplies the probabilities of a tile by */
+/* z[k][q] = the factor that dropout applies to a probability of the tile */
 template <class E>
 PT_NOINLINE void dropout_tile(const attention &t, const place &at, E *z, int64_t ld) {
     uint32_t words[BLOCK_K];
@@ -314,7 +314,7 @@ PT_NOINLINE void dropout_tile(const attention &t, const place &at, E *z, int64_t
         for (int64_t i = at.nq; i < ld; ++i) z[k * ld + i] = 0;
 }
 
-/* the masks' part of the scores */
+/* applies mask, keep and causality to the scores of a tile */
 template <class E>
 PT_NOINLINE void mask_tile(const attention &t, const place &at, E *s, int64_t ld, E *row) {
     const E out = -limits<E>::highest();
@@ -340,7 +340,7 @@ PT_NOINLINE void mask_tile(const attention &t, const place &at, E *s, int64_t ld
                     for (int64_t i = 0; i < ld; ++i) s[k * ld + i] = out;
         }
         else {
-            uint8_t flags[BLOCK_K * BLOCK_Q] = {};      /* turned in bytes, which stay in cache */
+            uint8_t flags[BLOCK_K * BLOCK_Q] = {};    /* transposed as bytes, which stay in cache */
             for (int64_t i = 0; i < at.nq; ++i)
                 for (int64_t k = 0; k < at.nk; ++k)
                     flags[k * ld + i] = keep[i * m.row + k * m.column];
@@ -353,7 +353,7 @@ PT_NOINLINE void mask_tile(const attention &t, const place &at, E *s, int64_t ld
             for (int64_t i = 0; i < min64(ld, at.k0 + k - at.q0); ++i) s[k * ld + i] = out;
 }
 
-/* the scores of a tile: s[nk][ld], or what a program makes of them in `changed` */
+/* the scores of a tile: in s[nk][ld], or in `changed` if a program changes them */
 template <class E>
 inline E *score_tile(const attention &t, const place &at, const matrix<const E> &keys, const E *qt,
                      E *s, int64_t ld, E *row, E *changed) {
@@ -368,7 +368,7 @@ inline E *score_tile(const attention &t, const place &at, const matrix<const E> 
     return s;
 }
 
-/* s[k][i] = e^(s[k][i] - shift[i]), their sums over k */
+/* s[k][i] = e^(s[k][i] - shift[i]), and the sums of these over k */
 template <class E>
 PT_NOINLINE void exp_tile(E *s, int64_t nk, int64_t ld, E *shift, E *sum) {
     using V = simd<E>;
@@ -470,7 +470,7 @@ inline int forward(pt_call *call, const attention &t) {
                     const matrix<const E> values = left_block<E>(buffer, value, at.k0, at.nk, t.ev);
                     multiply<E>(t.ev, ld, at.nk, values.transposed(), s, ld, ot, ld, !first);
                 }
-                /* a row whose keys were all masked stays 0; what is NaN stays so */
+                /* a row with all keys masked stays 0; NaN stays NaN */
                 for (int i = 0; i < BLOCK_Q; ++i) fade[i] = sum[i] == 0 ? E(0) : 1 / sum[i];
                 for (int64_t p = 0; p < t.ev; ++p) multiply_tile<E>(ot + p * ld, fade, ld);
                 const int64_t first = (at.b * t.h + at.h) * t.l + at.q0;
@@ -499,12 +499,12 @@ int attention_kernel(pt_call *call) {
 
 /* ---- backward ---------------------------------------------------------------------------- */
 
-/* in: gradient, query, key, value, mask, keep, state, out, lse[, gradient of lse]; out: of query,
- * key, value, scores. With p = e^(scores - lse), z the dropout's factors and d = g . out of a
- * query: dv = (p z)^T g      ds = p (z (g v^T) - d)      dq = scale ds k      dk = scale ds^T q The
- * gradient of lse is one of all its scores, so it is taken off d. A program's gradient is that of
- * ds. An output of half precision has lost what the difference in ds needs: where a tile holds all
- * keys of a query, d is the sum over them of p z (g v^T), which is the same number. */
+/* in: gradient, query, key, value, mask, keep, state, out, lse[, gradient of lse]; out: gradients
+ * of query, key, value, scores. p = e^(scores - lse), z the dropout factors, d = g . out of a
+ * query: dv = (p z)^T g; ds = p (z (g v^T) - d); dq = scale ds k; dk = scale ds^T q. As the
+ * derivative of lse by a score is p, the gradient of lse is subtracted from d. A tile program turns
+ * ds into the gradient of its input. A half-precision output is too coarse for d: where one tile
+ * holds all keys of a query, d is instead the sum over keys of p z (g v^T), the same number. */
 template <class E>
 inline int backward(pt_call *call, const attention &t) {
     using V = simd<E>;
@@ -568,8 +568,8 @@ inline int backward(pt_call *call, const attention &t) {
                                               : nullptr;
                     for (int64_t i = 0; i < ld; ++i) {
                         delta[i] = 0;
-                        shift[i] = limits<E>::highest(); /* a row without keys, or no row: its e^(s
-                                                            - shift) is 0 */
+                        shift[i] = limits<E>::highest(); /* no keys, or no query: every
+                                                           e^(s - shift) is 0 */
                         if (i >= at.nq) continue;
                         const E top = reinterpret_cast<const E *>(
                             lse.data)[at.b * lse.strides[0] + at.h * lse.strides[1] +
@@ -679,7 +679,7 @@ int attention_backward_kernel(pt_call *call) {
 
 /* ---- randomness -------------------------------------------------------------------------- */
 
-/* true where dropout with probability p keeps an element; in: the state */
+/* true where dropout with probability p keeps an element; the input is the state */
 int keep_mask_kernel(pt_call *call) {
     const pt_view &state = call->in[0];
     if (state.dtype != PT_INT64 || state.ndim != 1 || state.numel != 2)

@@ -1,4 +1,4 @@
-/* Elements of a tensor at positions of a tile, as a loop of a plan (tiles.h). */
+/* A loop of a plan that takes elements of a tensor at given indices (tiles.h). */
 #include "tiles.h"
 
 #include <cstring>
@@ -24,8 +24,8 @@ template<class T, int NDIM> bool take(char *const *ptr, int64_t n, const pt_take
     return wrong;
 }
 
-/* The element at indices, which count from the end where they are negative. One out of range is
- * told, and is another. */
+/* The elements at the given indices; negative indices count from the end. An index out of range
+ * sets t.wrong, and element 0 is read instead. */
 template<class T> void take_any(char *const *ptr, int64_t n, const void *params) {
     pt_taken t;
     std::memcpy(&t, params, sizeof t);

@@ -1,5 +1,5 @@
-/* OpFunction: binding of arguments and the attributes that inspect, help, pickle and doctest ask
- * for. */
+/* OpFunction: binding of arguments, and the attributes that inspect, help,
+ * pickle and doctest ask for. */
 #include "op_function.h"
 #include "_events.h"
 #include "ptcore/config.h"
@@ -30,7 +30,7 @@ PyObject *missing(const pt_function *f, int slot) {
     return NULL;
 }
 
-/* The slot of a keyword, or -1 with an error. */
+/* The index of the slot that a keyword names, or -1 with an error. */
 int slot_of(const pt_function *f, PyObject *keyword) {
     const int n = f->spec->nslots;
     for (int k = 0; k < n; k++)
@@ -46,7 +46,7 @@ int slot_of(const pt_function *f, PyObject *keyword) {
     return -1;
 }
 
-/* Whether a value is what its slot's check asks for already. */
+/* Whether a value already has the plain form that its slot's check asks for. */
 inline bool is_plain(char check, PyObject *x) {
     switch (check) {
     case 'b':
@@ -71,12 +71,12 @@ inline bool is_plain(char check, PyObject *x) {
     case 't':
         return x == Py_None;
     default:
-        return false;           /* 'T', 'X', 'L': whoever plain() takes for plain, it gives back */
+        return false;           /* 'T', 'X', 'L': plain() returns a plain value unchanged */
     }
 }
 
-/* Fills what was not given, checks each slot, and calls. Slots are borrowed; what is made here
- * lives until the call is over. */
+/* Fills missing slots with defaults, makes each value plain, and calls the entry. Slots are
+ * borrowed references; values made here live until the call is over. */
 inline PyObject *finish(pt_function *f, PyObject **slots) {
     const pt_function_spec *s = f->spec;
     PyObject *owned[PT_MAX_SLOTS];
@@ -90,7 +90,7 @@ inline PyObject *finish(pt_function *f, PyObject **slots) {
         }
         if (check == '.' || is_plain(check, slots[k]))
             continue;
-        /* a list may be changed while a kernel runs */
+        /* copied: another thread may change the list while a kernel runs */
         PyObject *made = check == 'l' && PyList_CheckExact(slots[k])
                              ? PyList_AsTuple(slots[k])
                              : pt_hooks.plain(f, k, slots[k]);
@@ -105,7 +105,7 @@ done:
     return result;
 }
 
-/* A tuple of the positional arguments from `from` on, or, where one may stand for all, that one. */
+/* The positional arguments from `from` on: a tuple, or a lone argument if it may stand for all. */
 PyObject *collected(const pt_function *f, PyObject *const *args, Py_ssize_t n) {
     const Py_ssize_t from = f->spec->rest, more = n - from;
     if (more == 1 && f->spec->spread)
@@ -148,7 +148,7 @@ int bind_keywords(pt_function *f, PyObject *const *values, PyObject *keywords, P
 typedef PyObject *(*pt_second_try)(PyObject *function, PyObject **args, Py_ssize_t n,
                                    PyObject *keywords);
 
-/* A call has failed: what another way to take it gives, or the same error. */
+/* After a failed call: the result of `way`, or the original error if it gives NotImplemented. */
 PT_NOINLINE PyObject *tried_again(pt_second_try way, PyObject *self, PyObject *const *args,
                                   Py_ssize_t n, PyObject *keywords) {
     PyObject *type, *value, *trace;
@@ -165,9 +165,9 @@ PT_NOINLINE PyObject *tried_again(pt_second_try way, PyObject *self, PyObject *c
     return result;
 }
 
-/* An argument that is no tensor may have a __torch_function__, which gets a call that failed as it
- * was made. (Asked first, every call would pay for it. Nothing runs on such an argument before:
- * binding, or offering, refuses it.) */
+/* A call that failed is passed, as it was made, to the __torch_function__ of an argument that is
+ * not a tensor. (To look for one first would slow down every call. Nothing has run on such an
+ * argument before: binding, or offer.pyx, refuses it.) */
 PyObject *handed_over(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *keywords) {
     return tried_again(pt_hooks.overridden, self, args, n, keywords);
 }
@@ -199,7 +199,7 @@ PyObject *call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *k
     return result != NULL ? result : handed_over(self, args, n, keywords);
 }
 
-/* Functions of one or two tensors alone: what is plain is not bound at all. */
+/* Functions of one or two tensors alone: a plain call skips the binding. */
 PyObject *call_unary(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *keywords) {
     if (PyVectorcall_NARGS(nargsf) != 1 || keywords != NULL)
         return call(self, args, nargsf, keywords);
@@ -275,7 +275,7 @@ PyObject *getattro(PyObject *self, PyObject *name) {
     return pt_hooks.attribute((pt_function *)self, name);
 }
 
-/* As Python's functions: of an instance bound to it, of a class itself. */
+/* As for Python functions: bound when looked up on an instance, unchanged when on a class. */
 PyObject *descr_get(PyObject *self, PyObject *instance, PyObject *) {
     if (instance == NULL || instance == Py_None)
         return Py_NewRef(self);

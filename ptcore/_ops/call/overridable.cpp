@@ -1,8 +1,8 @@
-/* Overridable: a function that is no row, whose calls are offered to __torch_function__ as a whole.
- *
- * What the ops inside of it would be asked for one by one, it hands over before it runs, as
- * OpFunction does for rows. A plain call pays for a look at the types of its arguments and at one
- * word.
+/* Overridable: a function that is not a row, whose calls are offered to
+ * __torch_function__ as a whole. Without it, __torch_function__ would be asked
+ * once for each op inside the function. An Overridable offers the whole call
+ * before it runs, as OpFunction does for rows. A plain call costs a look at the
+ * types of its arguments and at one word.
  */
 #include "op_function.h"
 #include "_events.h"
@@ -13,28 +13,28 @@
 
 namespace {
 
-enum { LEVELS = 3 };            /* of lists in lists: one may contain itself */
+enum { LEVELS = 3 };            /* nesting of lists that is searched: a list may contain itself */
 
 typedef struct overridable {
     PyObject_HEAD
     vectorcallfunc vectorcall;
     PyObject *function;
-    vectorcallfunc inner;       /* the function's own */
+    vectorcallfunc inner;       /* the wrapped function's vectorcall */
     PyObject *weakrefs;
-    char modes_alone;           /* whether no argument is asked */
-    struct overridable *next, **link;   /* all of them: a profile exchanges their vectorcalls */
+    char modes_alone;           /* nonzero: arguments are not asked */
+    struct overridable *next, **link;   /* list of all: a profile exchanges their vectorcalls */
 } overridable;
 
 inline PyObject *function_of(PyObject *self) { return ((overridable *)self)->function; }
 
-/* Whether a value is of a class that has nothing to say. */
+/* Whether a value's class cannot override a call. */
 inline bool is_plain(PyObject *x) {
     PyTypeObject *cls = Py_TYPE(x);
     return cls == (PyTypeObject *)pt_hooks.tensor || x == Py_None || cls == &PyLong_Type ||
            cls == &PyFloat_Type || cls == &PyBool_Type || cls == &PyUnicode_Type;
 }
 
-/* The flags of those of some values that may say something, see flags_of in offer.pyx. */
+/* The flags of all values that may override the call, ORed; see flags_of in offer.pyx. */
 uint32_t flags_of(PyObject *const *values, Py_ssize_t n, int levels) {
     uint32_t key = 0;
     for (Py_ssize_t i = 0; i < n; i++) {
@@ -72,7 +72,7 @@ PyObject *call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *k
     return ((overridable *)self)->inner(function_of(self), args, nargsf, keywords);
 }
 
-/* A function that makes tensors of numbers has no argument to ask: modes alone see its calls. */
+/* Functions that make tensors from numbers have no argument to ask: only modes see their calls. */
 PyObject *call_seen_by_modes(PyObject *self, PyObject *const *args, size_t nargsf,
                              PyObject *keywords) {
     if (pt_modes_seen & pt_tls.mode & PT_MODE_FUNCTION && !pt_tls.torch_function_off)

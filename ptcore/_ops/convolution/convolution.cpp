@@ -3,11 +3,11 @@
  *    convolve(input, weight, bias?; stride, padding, dilation, groups) -> out
  *    convolve_transposed(input, weight, bias?; stride, padding, dilation, groups) -> out
  *
- * The sizes of the output say how much there is of it: whatever is read outside the input is 0.
- * Each window of the source is laid out once (convolution.hpp) and multiplied by panels of
- * filters in registers: a tile of filters x vectors of positions goes through all taps of all
- * channels. The transpose is the same sum with one set of taps for each residue of a result by
- * stride.
+ * The output's sizes are given; anything read outside the input counts as 0. Each window of
+ * the source is laid out once in planes (convolution.hpp) and multiplied by panels of filters
+ * in registers: a tile of filters x vectors of positions goes through all taps of all
+ * channels. The transpose is the same sum, with a separate set of taps for each residue of a
+ * result's position modulo the stride.
  */
 #include "convolution_columns.hpp"
 
@@ -56,11 +56,11 @@ inline tile_kernel<T> tile_of(int rows, int vectors, std::integer_sequence<int, 
 
 /* ---- filters ----------------------------------------------------------------------------- */
 
-/* Filters of all phases and groups as panels [channel][tap][row]; bias in front of them all. */
+/* Filters of all phases and groups as panels [channel][tap][row], after the biases of all. */
 template <class T>
 struct filter_bank {
     scratch<T> data;
-    scratch<int64_t> start;     /* of a phase */
+    scratch<int64_t> start;     /* where the filters of each phase begin */
     const geometry &g;
 
     explicit filter_bank(const geometry &geo)
@@ -116,7 +116,7 @@ struct filter_bank {
 
 /* ---- positions --------------------------------------------------------------------------- */
 
-/* A run of results: `length` from number `from` of a tile to `to` of the output. */
+/* A run of results: `length` from place `from` in a tile, to place `to` in the output. */
 struct piece {
     int64_t from, length, to;
 };
@@ -126,7 +126,7 @@ struct walker {
     const window &w;
     const geometry &g;
     const phase &p;
-    int64_t outputs;            /* numbers of one image's output */
+    int64_t outputs;            /* elements of one image's output */
     int64_t count[3];
     int64_t q = 0, n = 0, at[3] = {0, 0, 0}, row = 0;
 
@@ -157,8 +157,8 @@ struct walker {
         }
         row = row_target();
     }
-    /* the pieces within `width` positions of the first; returns how many there are, `used` the
-     * positions to the last */
+    /* Collects the pieces within `width` positions from q. Returns their number; `first` is q,
+     * `used` the number of positions up to the last result. */
     int collect(int64_t width, piece *pieces, int64_t &first, int64_t &used) {
         int many = 0;
         first = q;
@@ -177,8 +177,8 @@ struct walker {
 
 /* ---- one filter -------------------------------------------------------------------------- */
 
-/* With one filter for a group (depthwise) there is nothing to share a position's numbers with: rows
- * of results go straight to memory. Reads whole vectors, writes `width` numbers of R rows. */
+/* A group with one filter (depthwise) cannot share a position's numbers between filters: rows of
+ * results go straight to memory. Reads whole vectors, writes `width` numbers in each of R rows. */
 template <class T, int R, int NV>
 void row_tile(int64_t channels, int64_t taps, const T *a, const T *b, int64_t pitch,
               const int64_t *distance, T bias, int64_t row, T *out, int64_t next, int64_t width) {
@@ -235,7 +235,7 @@ struct convolution {
         return is_fast<T> && g.filters == 1 && g.dim[2].phases <= ROW_PHASES;
     }
 
-    /* the only filter of a group: all phases of dim 2 from `number` on */
+    /* for a group with one filter: all phases of dim 2, of which `number` is the first */
     void rows_of(const window &w, int64_t number, int64_t group, const T *b, int64_t pitch,
                  const int64_t *distance) const {
         const phase p(g, number);
@@ -255,7 +255,7 @@ struct convolution {
                                 min64(WIDTH, at.count[2] - j));
                         continue;
                     }
-                    /* a few rows of each phase, then one with another to where they belong */
+                    /* compute a few rows of each phase, then interleave the phases */
                     alignas(64) T tile[ROW_PHASES][ROWS * WIDTH];
                     for (int64_t r = 0; r < at.count[1]; r += ROWS) {
                         const int64_t rows = min64(ROWS, at.count[1] - r);
@@ -284,7 +284,7 @@ struct convolution {
                 }
             }
     }
-    /* `width` results of one phase in each of `rows` rows */
+    /* computes `width` results of one phase in each of `rows` rows */
     void rows_at(const window &w, const phase &p, int64_t group, int64_t rows, const T *from,
                  int64_t pitch, const int64_t *distance, T *to, int64_t next, int64_t width) const {
         const int64_t number = (p.at[0] * g.dim[1].phases + p.at[1]) * g.dim[2].phases + p.at[2];
@@ -303,8 +303,8 @@ struct convolution {
         }
     }
 
-    /* panels [p0, p1) of one group, on planes at b, which begin `skip` positions before it where
-     * they are the source */
+    /* Panels [p0, p1) of one group, on planes at b. If the planes are the source itself, they begin
+     * `skip` positions before b. */
     void multiply(const window &w, int64_t group, int64_t p0, int64_t p1, const T *b, int64_t pitch,
                   int64_t skip, int64_t *distance) const {
         alignas(64) T tile[TILE_ROWS<T> * WIDTH];
@@ -343,7 +343,7 @@ struct convolution {
                 int64_t first, used;
                 const int many = at.collect(width, pieces, first, used);
                 const int vectors = int(ceil_div(used, W));
-                int64_t back = 0; /* a tile that would read beyond the source begins earlier */
+                int64_t back = 0; /* a tile that would read past the source's end starts earlier */
                 if (direct) back = max64(0, skip + first + vectors * W - limit);
                 for (int64_t panel = p0; panel < p1; ++panel) {
                     const int64_t m0 = panel * TILE_ROWS<T>;
@@ -368,8 +368,8 @@ struct convolution {
 
 /* ---- columns ----------------------------------------------------------------------------- */
 
-/* The filters of a group are the left matrix, 64 positions (or what the registers of a tile hold) a
- * panel of the right one. */
+/* The filters of a group are the left matrix; a panel of the right matrix is 64 positions (or as
+ * many as the registers of a tile hold). */
 template <class T>
 int convolve_columns(pt_call *call, const geometry &g, const batch_view &source,
                      const filter_bank<T> &bank) {
@@ -435,8 +435,8 @@ int convolve_columns(pt_call *call, const geometry &g, const batch_view &source,
     return missing ? no_memory(call, missing) : int(PT_OK);
 }
 
-/* Whether that is faster than the planes of a window: these have vectors that hold more than
- * results, columns cost as much as the products with 24 filters. */
+/* Whether columns are faster than the planes of a window. Vectors on planes also cover positions
+ * without results; building columns costs as much as the products with 24 filters. */
 template <class T>
 inline bool by_columns(const convolution<T> &work, const window &w) {
     const geometry &g = work.g;
@@ -458,7 +458,7 @@ inline bool by_columns(const convolution<T> &work, const window &w) {
     return double(planes) > 1.05 * double(columns) * share * (1 + 24 / double(g.filters));
 }
 
-/* Results of these numbers of multiplications are not worth another thread. */
+/* Work of fewer multiplications than this is not worth another thread. */
 constexpr int64_t CONVOLUTION_GRAIN = 1 << 18;
 constexpr int64_t PLANES_BYTES = 384 * 1024;
 
@@ -563,7 +563,7 @@ int convolve_any(pt_call *call, bool transposed) {
     g.channels = x.size[1] / g.groups;
     g.filters = out.size[1] / g.groups;
     if (call->out[0].numel == 0) return PT_OK;
-    if (g.channels == 0)                        /* whatever sizes a kernel without numbers has */
+    if (g.channels == 0)                        /* a kernel without elements may have any size */
         for (int d = 0; d < 3; ++d) weight.size[d + 2] = 1;
     if (!reachable(call, x.size + 2, out.size + 2, weight.size + 2))
         return fail(call, PT_RUNTIME_ERROR, "stride and dilation are too large for these sizes");

@@ -1,17 +1,17 @@
 /* What the convolution kernels share: the shapes of a call, zero-padded planes, register tiles.
  *
- * A convolution is the sum  result[j] += source[j * step - lead + offset] * weight[tap]  over taps,
- * in up to three dims (missing ones have size 1). The source is laid out in planes where a tap is a
- * constant distance: rows of `width` positions with the zeros around the source in them, one plane
- * for each residue of a position modulo step. Zeros at the end of a row are those at the start of
- * the next where step is 1; images follow each other the same way.
+ * A convolution is the sum result[j] += source[j * step - lead + offset] * weight[tap] over taps,
+ * in up to three dims (missing dims have size 1). The source is copied into planes, in which a tap
+ * lies at a constant distance from its position: rows of `width` positions that include the zeros
+ * around the source, one plane for each residue of a position modulo step. If step is 1, the zeros
+ * at the end of a row are also those at the start of the next row; the same holds for images.
  *
- * Where many filters make up for it there is a plane for each tap of a row instead (`split`), whose
- * rows have as many positions as there are results.
+ * If there are enough filters to pay for it, there is a plane for each tap of a row instead
+ * (`split`), with as many positions in a row as there are results.
  *
- * Position q of a plane belongs to one result if its row and column are in range, else to none: it
- * is computed (or has a gradient of zero) and dropped. All of a row, and of small images many, is
- * then one run of vectors.
+ * Position q of a plane belongs to a result if its row and column are in range. Other positions
+ * are computed and dropped (or have a gradient of zero). So a whole row, or several small
+ * images, is one run of vectors.
  *
  * half types are computed in float, integers in uint64: they wrap.
  */
@@ -26,7 +26,7 @@ namespace {
 
 /* ---- types ------------------------------------------------------------------------------- */
 
-/* four numbers of a type that has no registers */
+/* four numbers of a type for which there are no vector registers */
 template <class T>
 struct plain_lanes {
     static constexpr int width = 4;
@@ -69,9 +69,9 @@ constexpr int TILE_ROWS = is_fast<T> ? OUTER_ROWS : 2;
 template <class T>
 constexpr int TILE_VECTORS = is_fast<T> ? OUTER_VECTORS : 1;
 
-/* Runs f(call, type_tag<T>) on operands of T, the type that the call's dtype is computed in; what
- * is stored otherwise (half types, integers, whose signs do not matter where they wrap) is
- * converted before and after. */
+/* Runs f(call, type_tag<T>) on operands of T, the type in which the call's dtype is computed.
+ * Operands stored in another type (half types; integers, whose sign does not matter as they wrap)
+ * are converted before and after. */
 template <class T, class S, class F>
 inline int widened(pt_call *call, F &&f) {
     constexpr int MOST = 3, DIMS = 5;
@@ -130,18 +130,18 @@ inline int visit_convolution(pt_call *call, F &&f) {
 
 /* ---- shapes ------------------------------------------------------------------------------ */
 
-/* One spatial dim. Results of one phase are `phases` apart and have the same taps. */
+/* One spatial dim. Results of one phase are `phases` apart and use the same taps. */
 struct axis {
     int64_t source = 1, result = 1, kernel = 1;
     int64_t step = 1, lead = 0, phases = 1;
     int64_t reach = 0;          /* largest offset of a tap */
-    int64_t tail = 0;           /* zeros read behind the source */
-    int64_t width = 1;          /* positions of a plane that holds all of it */
+    int64_t tail = 0;           /* zeros read after the end of the source */
+    int64_t width = 1;        /* positions along this dim of a plane that holds all of the source */
     int64_t planes = 1;
-    int64_t cut = 1; /* positions modulo this tell planes apart: step, or more than any if split */
-    int64_t *begin = nullptr;   /* phases + 1: where a phase's taps begin in the two lists */
+    int64_t cut = 1; /* positions with equal remainders modulo cut share a plane; huge if split */
+    int64_t *begin = nullptr;  /* phases + 1 entries: where a phase's taps begin in index, offset */
     int64_t *index = nullptr, *offset = nullptr;
-    int64_t *residue = nullptr; /* planes: which positions modulo cut a plane holds */
+    int64_t *residue = nullptr; /* the remainder modulo cut that each plane holds */
 
     int64_t count(int64_t phase) const {
         return phase < result ? (result - 1 - phase) / phases + 1 : 0;
@@ -183,7 +183,7 @@ struct axis {
         }
         finish();
     }
-    /* the transpose: result i gets source j where i = j * stride - padding + tap * dilation */
+    /* transposed: result i gets source j where i = j * stride - padding + tap * dilation */
     void scatter(int64_t stride, int64_t padding, int64_t dilation) {
         phases = max64(1, min64(stride, result));
         int64_t n = 0;
@@ -203,7 +203,7 @@ struct axis {
     }
 };
 
-/* Reads a call's three settings for the sizes given; the lists of all axes are in `lists`. */
+/* Reads stride, padding and dilation of a call; `lists` holds the lists of all axes. */
 struct axes {
     scratch<int64_t> lists;
 
@@ -246,7 +246,7 @@ struct geometry {
     int64_t planes() const { return dim[0].planes * dim[1].planes * dim[2].planes; }
 };
 
-/* One residue of the results in each dim: the taps that they have. */
+/* The results with one residue in each dim, and the taps that they use. */
 struct phase {
     int64_t at[3], taps;
     phase(const geometry &g, int64_t number) {
@@ -256,7 +256,7 @@ struct phase {
         taps = 1;
         for (int d = 0; d < 3; ++d) taps *= g.dim[d].begin[at[d] + 1] - g.dim[d].begin[at[d]];
     }
-    /* f(number of the tap, its places in the lists of the three dims) */
+    /* calls f(number of the tap, its indices in the lists of the three dims) */
     template <class F>
     void each(const geometry &g, F &&f) const {
         const axis &a = g.dim[0], &b = g.dim[1], &c = g.dim[2];
@@ -295,7 +295,7 @@ inline int check_convolution(pt_call *call, int tensors) {
     return PT_OK;
 }
 
-/* Whether positions are numbers of 64 bits by far. */
+/* Whether all positions stay far below the limit of 64-bit integers. */
 inline bool reachable(const pt_call *call, const int64_t *source, const int64_t *result,
                       const int64_t *kernel) {
     for (int d = 0; d < 3; ++d) {
@@ -309,14 +309,14 @@ inline bool reachable(const pt_call *call, const int64_t *source, const int64_t 
 
 /* ---- planes ------------------------------------------------------------------------------ */
 
-/* The part of the work that one buffer of planes holds: images [n0, n1), results [from, to) in each
- * dim. */
+/* The part of the work for one buffer of planes: images [n0, n1) and
+ * results [from, to) in each dim. */
 struct window {
     int64_t n0, n1;
     int64_t from[3], to[3];
     int64_t extent[3];          /* positions of a plane */
     int64_t image;              /* positions from one image to the next */
-    int64_t plane; /* positions of a plane: all images, and what the last tile reads beyond */
+    int64_t plane; /* positions of a plane: all images, and the margin that the last tile reads */
 };
 
 inline void measure(window &w, const geometry &g, int64_t margin) {
@@ -332,14 +332,14 @@ inline void measure(window &w, const geometry &g, int64_t margin) {
     w.plane = w.image * (w.n1 - w.n0) + reach + margin;
 }
 
-/* Cuts the results into windows whose planes have at most `budget` numbers where that is possible.
- */
+/* Cuts the results into windows whose planes have at most `budget`
+ * elements, if that is possible. */
 struct tiling {
-    int64_t images, rows[3];            /* of one window */
-    int64_t blocks[3], image_blocks;    /* how many there are */
+    int64_t images, rows[3];            /* in one window */
+    int64_t blocks[3], image_blocks;    /* number of windows in each dim, and along the batch */
 
-    /* images are taken together as long as one has fewer than `run` positions, blocks cut until
-     * there are `least_blocks` */
+    /* Images share a window until it has `run` positions; rows are cut until there
+     * are `least_blocks` windows. */
     tiling(const geometry &g, int64_t budget, int64_t least_blocks, double run) {
         const int64_t per_position = g.channels * g.planes();
         images = 1;
@@ -386,8 +386,8 @@ struct tiling {
     }
 };
 
-/* One channel of the window's images into its planes, which are 0 where there is no source. The
- * source is read row after row, each once for all planes that have it. */
+/* Copies one channel of the window's images into its planes, which hold 0 already. Each source row
+ * is read once for all planes that it goes to. */
 template <class T>
 inline void pack_channel(T *to, const window &w, const geometry &g, const batch_view &v,
                          int64_t channel) {
@@ -395,7 +395,7 @@ inline void pack_channel(T *to, const window &w, const geometry &g, const batch_
     const axis &a = g.dim[0], &b = g.dim[1], &c = g.dim[2];
     const T *source = reinterpret_cast<const T *>(v.data) + channel * v.stride[1];
     const int64_t e1 = w.extent[1], e2 = w.extent[2], step = c.step * v.stride[4];
-    /* columns first, first + 1, ... of a plane hold source columns left, left + step, ... */
+    /* columns first, first + 1, ... of a plane are source columns left, left + step, ... */
     struct columns {
         int64_t first, left, many;
     } of[TOGETHER];
@@ -442,7 +442,7 @@ inline void pack_channel(T *to, const window &w, const geometry &g, const batch_
     }
 }
 
-/* distance of a tap from a position, in planes of this window */
+/* distance of a tap from its position, within the planes of this window */
 inline int64_t tap_distance(const window &w, const geometry &g, int64_t da, int64_t db,
                             int64_t dc) {
     const axis &a = g.dim[0], &b = g.dim[1], &c = g.dim[2];
@@ -450,8 +450,8 @@ inline int64_t tap_distance(const window &w, const geometry &g, int64_t da, int6
     return plane * w.plane + ((da / a.cut) * w.extent[1] + db / b.cut) * w.extent[2] + dc / c.cut;
 }
 
-/* The source itself serves as planes: nothing is padded, and what is not wanted of it is not read.
- */
+/* Whether the source itself can serve as planes: it is dense and needs no padding. Parts of it that
+ * no result needs are not read. */
 inline bool in_place(const geometry &g, const batch_view &v) {
     if (!v.dense()) return false;
     for (int d = 0; d < 3; ++d)
@@ -461,8 +461,8 @@ inline bool in_place(const geometry &g, const batch_view &v) {
     return true;
 }
 
-/* Whether the positions of a row that have no result cost more than a plane for each tap, in
- * vectors. */
+/* Whether the unused positions of a row cost more, in vectors, than a
+ * separate plane for each tap. */
 inline bool worth_splitting(const geometry &g) {
     const axis &a = g.dim[2];
     const double unused =

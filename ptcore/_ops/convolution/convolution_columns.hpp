@@ -1,8 +1,8 @@
-/* Convolution as matrix products, for many channels and filters of small images: rows are too short
- * there for the planes of convolution.hpp.
+/* Convolution as matrix products, for small images with many channels and filters: their rows are
+ * too short for the planes of convolution.hpp.
  *
- * The numbers that a tap of a channel meets at a run of positions are one row of a matrix (im2col).
- * Of it a block is in memory at a time: the rows of some channels at some positions.
+ * A row of the matrix (im2col) holds the numbers under one tap of one channel at a run of
+ * positions. Only a block is in memory at a time: the rows of some channels at some positions.
  */
 #ifndef PTCORE_KERNELS_CONVOLUTION_COLUMNS_HPP
 #define PTCORE_KERNELS_CONVOLUTION_COLUMNS_HPP
@@ -15,7 +15,7 @@ struct result_row {
     int64_t from, length, n, at[3];
 };
 
-/* The results of one phase, image by image, are positions 0, 1, ... */
+/* The results of one phase, image by image, are numbered as positions 0, 1, ... */
 struct positions {
     const geometry &g;
     const phase &p;
@@ -27,7 +27,7 @@ struct positions {
             total *= count[d];
         }
     }
-    /* f(row) for the rows of positions [begin, end), `from` counted from begin */
+    /* Calls f(row) for the rows of positions [begin, end); row.from counts from begin. */
     template <class F>
     void rows(int64_t begin, int64_t end, F &&f) const {
         for (int64_t q = begin; q < end; ) {
@@ -42,9 +42,9 @@ struct positions {
     }
 };
 
-/* to[(c - c0) * taps + t][pitch]: what tap t of channel c meets at positions [begin, end). Nothing
- * is written where that lies outside the source: these places, the same for every channel, are zero
- * beforehand. */
+/* to[(c - c0) * taps + t][pitch] = the number under tap t of channel c at positions [begin,
+ * end). Numbers outside the source are not written: the caller has zeroed their places, which
+ * are the same for every channel. */
 template <class T>
 inline void pack_columns(T *to, int64_t pitch, const positions &all, int64_t begin, int64_t end,
                          const batch_view &source, int64_t c0, int64_t c1) {
@@ -70,8 +70,8 @@ inline void pack_columns(T *to, int64_t pitch, const positions &all, int64_t beg
     });
 }
 
-/* The same matrix turned, to[position][(c - c0) * taps + t]: the taps of a row are a run of the
- * source, which pays where positions lie far apart (patches). */
+/* The same matrix transposed, to[position][(c - c0) * taps + t]: the taps of a row are a run of the
+ * source. That is faster where positions lie far apart (patches). */
 template <class T>
 inline void pack_patches(T *to, int64_t pitch, const positions &all, int64_t begin, int64_t end,
                          const batch_view &source, int64_t c0, int64_t c1) {
@@ -104,7 +104,7 @@ inline bool are_patches(const geometry &g, const batch_view &source) {
     return c.step > 2 && source.stride[4] == 1 && (c.kernel == 1 || c.offset[1] == c.offset[0] + 1);
 }
 
-/* Channels whose rows make up a block of about GEMM_DEPTH. */
+/* How many channels make a block of about GEMM_DEPTH rows. */
 inline int64_t channels_together(const geometry &g, int64_t taps) {
     return max64(1, min64(g.channels, GEMM_DEPTH / max64(1, taps)));
 }

@@ -2,11 +2,11 @@
  *
  *    convolve_weight(input, grad; stride, padding, dilation, groups) -> out
  *
- * out[filter][channel][tap] is the dot product of the gradient with the input moved by the tap. The
- * input lies in planes (convolution.hpp), the gradient in rows of the same width with zeros where a
- * position has no result, so that both are one run; a register tile of filters x taps goes through
- * it. Zeros do not make an infinity vanish: if the result has a NaN it is computed again row by
- * row.
+ * out[filter][channel][tap] is the dot product of the gradient with the input shifted by
+ * the tap. The input lies in planes (convolution.hpp); the gradient lies in rows of the
+ * same width, with zeros at positions without a result, so that both are one run for a
+ * register tile of filters x taps. But 0 times infinity is NaN: if the result has a NaN, it
+ * is computed again row by row.
  *
  * The windows are dealt to at most 16 sums, which are added up in order: results do not depend on
  * the number of threads.
@@ -70,8 +70,8 @@ inline dot_kernel<T> dot_of(int rows, int taps, std::integer_sequence<int, NR...
     return by_taps[taps - 1](rows, {});
 }
 
-/* The gradient's rows of one filter where the window's planes have their results; to is 0 between
- * them. */
+/* Copies the gradient of one filter into rows like those of the window's planes; `to` is 0 at
+ * positions without a result. */
 template <class T>
 inline void pack_gradient(T *to, const window &w, const batch_view &y, int64_t filter) {
     for (int64_t n = w.n0; n < w.n1; ++n)
@@ -96,10 +96,10 @@ constexpr int64_t WEIGHT_GRAIN = 1 << 18, WEIGHT_NUMBERS = 1 << 19, RUN = 1024;
 
 /* ---- columns ----------------------------------------------------------------------------- */
 
-/* The rows of channels and taps are the left matrix, the gradient of 64 filters (or what the
- * registers of a tile hold) is a panel of the right one. Positions are taken 4096 at a time, in
- * order: of them the gradient is packed once, then each block of rows and filters adds its products
- * up. */
+/* The left matrix has a row for each channel and tap; a panel of the right matrix is the
+ * gradient of 64 filters (or as many as the registers of a tile hold). Positions are taken
+ * 4096 at a time, in order: their gradient is packed once, then each block of rows and
+ * filters adds its products. */
 template <class T>
 int weight_columns(pt_call *call, const geometry &g, const batch_view &x, const batch_view &y) {
     constexpr int W = simd<T>::width;
@@ -123,7 +123,7 @@ int weight_columns(pt_call *call, const geometry &g, const batch_view &x, const 
     std::atomic<int64_t> missing(0);
     for (int64_t start = 0; start < all.total; start += chunk) {
         const int64_t stop = min64(all.total, start + chunk);
-        /* the panel of positions [q0, q0 + deep) has deep rows */
+        /* the panel of positions [q0, q0 + deep): it has `deep` rows */
         auto panel_at = [&](int64_t group, int64_t panel, int64_t q0) {
             return right.data + ((group * panels + panel) * chunk + q0 - start) * WIDTH;
         };
@@ -141,7 +141,7 @@ int weight_columns(pt_call *call, const geometry &g, const batch_view &x, const 
                                      r.at[1] * y.stride[3] + r.at[2] * y.stride[4];
                                  T *line = to + r.from * WIDTH;
                                  for (int64_t i0 = 0; i0 < r.length;
-                                      i0 += W) /* a line of memory at a time of each filter */
+                                      i0 += W) /* one cache line of each filter at a time */
                                      for (int64_t j = 0; j < width; ++j)
                                          for (int64_t i = i0; i < min64(r.length, i0 + W); ++i)
                                              line[i * WIDTH + j] =
@@ -192,7 +192,7 @@ int weight_columns(pt_call *call, const geometry &g, const batch_view &x, const 
     }
     const int64_t terms = g.channels * taps;
     parallel_for(g.groups * g.filters, grain_rows(terms), [&](int64_t begin, int64_t end) {
-        constexpr int64_t ROWS = 64; /* their lines stay in cache for all filters of a panel */
+        constexpr int64_t ROWS = 64; /* these rows' cache lines serve all filters of a panel */
         for (int64_t k0 = 0; k0 < terms; k0 += ROWS)
             for (int64_t m = begin; m < end; ++m) {
                 const int64_t f = m % g.filters;
@@ -205,24 +205,24 @@ int weight_columns(pt_call *call, const geometry &g, const batch_view &x, const 
     return PT_OK;
 }
 
-/* Whether that is faster than dot products: of short rows, and of too few filters to make up for
- * packing. */
+/* Whether columns are faster than dot products: they are for short rows, with enough
+ * filters to pay for the packing. */
 inline bool by_columns(const geometry &g) {
     return g.filters >= 48 && g.channels * g.taps() >= 48 && g.results() <= 256;
 }
 
-/* The gradient of a weight by dot products of runs. Each unit of work adds up a part of the windows
- * for a part of the filters; `sums` of them have the same filters, and their results are added up
- * at the end. */
+/* The gradient of a weight by dot products of runs. Each unit of work adds up some of
+ * the windows for some of the filters. `sums` units share the same filters; their
+ * results are added up at the end. */
 template <class T>
 struct weight_dots {
     const geometry &g;
     const batch_view &x, &y;
     const int64_t terms, total;
     const double products;
-    const int64_t least;                /* units that there should be */
+    const int64_t least;                /* the number of units to aim for */
     tiling tiles;
-    const bool direct;                  /* the input is read where it lies */
+    const bool direct;                  /* the input is read in place */
     int64_t sums, panels, group_blocks, panel_blocks;
 
     weight_dots(const geometry &g, const batch_view &x, const batch_view &y)
@@ -247,13 +247,13 @@ struct weight_dots {
         return max64(1, int64_t(double(WEIGHT_GRAIN) / (products / double(units()) + 1)));
     }
 
-    /* The filters [f0, f1) of the groups [group0, group1), which go to `to`. */
+    /* The filters [f0, f1) of the groups [group0, group1); their sums go to `to`. */
     struct part {
         int64_t group0, group1, f0, f1;
         T *to;
     };
 
-    /* One unit of work, row by row or run by run; the bytes that it could not get, or 0. */
+    /* Does one unit of work, by rows or by runs; returns 0, or the bytes it could not allocate. */
     int64_t run(int64_t u, T *partial, bool by_rows) const {
         const int64_t sum = u / panel_blocks / group_blocks,
                       group_block = u / panel_blocks % group_blocks;
@@ -320,7 +320,7 @@ struct weight_dots {
         return 0;
     }
 
-    /* How far from the first place of a plane each tap of each channel reads. */
+    /* The distance from the start of a plane to what each tap of each channel reads. */
     void measure_taps(const window &w, int64_t pitch, int64_t *distance) const {
         for (int64_t c = 0; c < g.channels; ++c)
             for (int64_t i = 0; i < g.dim[0].kernel; ++i)
@@ -347,7 +347,7 @@ struct weight_dots {
         }
     }
 
-    /* Adds the sums up in order; whether a result is a NaN. */
+    /* Adds up the partial sums in order; returns whether a result is NaN. */
     bool add_up(const T *partial, T *out) const {
         std::atomic<bool> nan(false);
         parallel_for(total, GRAIN, [&](int64_t begin, int64_t end) {

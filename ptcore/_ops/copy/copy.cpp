@@ -1,4 +1,4 @@
-// Copies as kernels of structured ops: clone, casts, and what starts from a copy.
+// The copy kernel of structured ops: clone, casts, and ops that start from a copy.
 #include "ptcore/config.h"
 #include "loops.h"
 #include "ptcore/kernel.h"

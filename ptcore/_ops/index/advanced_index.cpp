@@ -1,14 +1,14 @@
 /* Indexing by several tensors and by masks.
  *
  *    index_get(input, idx0, idx1...; dims) -> out
- *    index_put(input, values, idx0, idx1...; dims, accumulate) writes into out[0], which holds the
- * data nonzero(input) -> (k, ndim) int64
+ *    index_put(input, values, idx0, idx1...; dims, accumulate) writes into the data of out[0]
+ *    nonzero(input) -> (k, ndim) int64
  *
  * dims, ascending, are the dims of input that the int64 index tensors (already broadcast to one
- * shape) stand for. The index's dims take their place where dims are neighbours, else come first.
- * Indices may be negative; all are checked before anything is written. index_put is the one kernel
- * whose out[0] may have any strides; values broadcast to the indexed shape; of equal places the
- * last write stays.
+ * shape) index. If dims are neighbours, the dims of the index take their place in the result, else
+ * they come first. Indices may be negative; all are checked before anything is written. index_put
+ * is the one kernel whose out[0] may have any strides. Its values broadcast to the indexed shape;
+ * where an index occurs twice, the last write stays.
  */
 #include "indexing.hpp"
 
@@ -16,16 +16,16 @@ namespace {
 
 constexpr int64_t MASK_CHUNK = 32768;
 
-/* The indexed tensor's dims as (before, index, after); `place` holds the offset of each index. */
+/* The indexed tensor's dims as (before, index, after); `place` has the offset of each index. */
 struct pick {
-    space<2> before, after;         /* element offsets: indexed tensor, other tensor */
-    int64_t count = 1;              /* positions of the index */
+    space<2> before, after;      /* element offsets in the indexed tensor and in the other tensor */
+    int64_t count = 1;              /* number of positions in the index */
     bool adjacent = true;
-    int ndim = 0;                   /* dims of the result */
+    int ndim = 0;                   /* of the result */
     int64_t sizes[2 * PT_MAX_DIM];
 };
 
-/* Checks the indices and fills place[count]. `first` is the input number of the first index. */
+/* Fills place[count] with the indices' offsets. `first` is the input number of the first index. */
 inline int fill_places(pt_call *call, const pt_view &x, int first, int64_t *place) {
     const pt_param &dims = call->params[0];
     for (int i = 0; i < dims.count; ++i) {
@@ -43,7 +43,7 @@ inline int fill_places(pt_call *call, const pt_view &x, int first, int64_t *plac
     return PT_OK;
 }
 
-/* Shapes of the index and of the result for `x` indexed at call->params[0]. */
+/* Checks the indices, and sets the shapes of index and result for x indexed at call->params[0]. */
 inline int open_pick(pt_call *call, const pt_view &x, int first, pick &q) {
     const pt_param &dims = call->params[0];
     if (dims.kind != PT_PARAM_INTS || dims.count < 1 || dims.count != call->nin - first)
@@ -78,8 +78,8 @@ inline int open_pick(pt_call *call, const pt_view &x, int first, pick &q) {
                     PT_MAX_DIM, q.ndim);
     return PT_OK;
 }
-/* Walks of the dims that are not indexed; other[] are the strides of the tensor of the result's
- * shape. */
+/* Opens the walks over the dims that are not indexed. other[] has the strides of the other tensor,
+ * which has the result's shape. */
 inline void open_walks(pt_call *call, const pt_view &x, const int64_t *other, int index_ndim,
                        pick &q) {
     const pt_param &dims = call->params[0];
@@ -116,7 +116,7 @@ int index_get_kernel(pt_call *call) {
     space<2> rows = q.after;
     int64_t step[2];
     const int64_t width = rows.pop(step), lines = rows.numel();
-    /* out strides of the index: it is contiguous, in front of the dims after it */
+    /* the index's strides in out: the index dims are contiguous, in front of the dims after them */
     const int64_t after = q.after.numel(), jump = after;
     return visit_size(call, x.dtype, [&](auto tag) {
         using T = PT_TYPE(tag);
@@ -150,7 +150,7 @@ inline void combine_row(E *dst, int64_t to, const T *src, int64_t from, int64_t 
     for (int64_t j = 0; j < n; ++j) dst[j * to] = combine(dst[j * to], src[j * from]);
 }
 
-/* values over the places of dst (strides of x): one walk in the order of the result */
+/* puts values at the indexed places of dst (strides of x), in the order of the result */
 template <class E, class T, class Combine>
 inline void put_values(pt_call *call, const pick &q, const space<1> &index, const int64_t *place,
                        E *dst, Combine &&combine) {
@@ -215,7 +215,7 @@ int index_put_kernel(pt_call *call) {
     return visit_adding(call, x.dtype, [&](auto tag) {
         using T = PT_TYPE(tag);
         if constexpr (is_half<T>) {
-            /* added in float32: a contiguous copy is indexed instead and written back */
+            /* halves are added in a contiguous float32 copy, which is then written back */
             scratch<float> wide(x.numel);
             scratch<T> narrow(x.numel);
             if (!wide || !narrow) return no_memory(call, 6 * x.numel);
@@ -249,8 +249,8 @@ int index_put_kernel(pt_call *call) {
 
 using truth_of = void (*)(void *to, const void *from, int64_t stride, int64_t n);
 
-/* Calls found(truth, first, last, k) for chunks of `mask` on the pool: truth[first...last) tells
- * which of its elements are not zero, k of them came before. */
+/* Calls found(truth, first, last, k) on the pool for chunks of `mask`: truth[first...last) says
+ * which elements are not zero; k such elements lie in earlier chunks. */
 template <class Found>
 inline int for_each_true(pt_call *call, const pt_view &mask, truth_of fetch, int64_t expected,
                          Found &&found) {
@@ -293,8 +293,8 @@ inline int for_each_true(pt_call *call, const pt_view &mask, truth_of fetch, int
     return PT_OK;
 }
 
-/* The places of what is true among n <= MASK_RUN elements, without a branch on any; how many there
- * are. */
+/* Writes the positions of the true ones among n <= MASK_RUN elements, without a branch per
+ * element; returns their number. */
 constexpr int64_t MASK_RUN = 4096;
 inline int64_t true_places(const uint8_t *truth, int64_t n, uint16_t *places) {
     int64_t many = 0;
@@ -326,7 +326,7 @@ int nonzero_kernel(pt_call *call) {
             uint16_t hits[MASK_RUN];
             for (int64_t from = first; from < last && ndim; from += MASK_RUN) {
                 const int64_t run = min64(MASK_RUN, last - from);
-                int64_t done = 0; /* elements of the run that index has passed */
+                int64_t done = 0; /* elements of the run that `index` has moved past */
                 for (int64_t h = 0, many = true_places(truth + from, run, hits); h <= many; ++h) {
                     const int64_t place = h < many ? hits[h] : run;
                     index[ndim - 1] += place - done;

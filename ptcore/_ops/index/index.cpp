@@ -1,9 +1,9 @@
 /* Indexing along one dim: gather, scatter, scatter_add, index_select, index_add, index_copy,
  * embedding and its derivative.
  *
- * Indices are int64, not negative, and all of them are checked before anything is written. Where
- * elements meet, they do so in the order of the index, and half types are added in float32.
- * Work is split along the dims that are not indexed, so that no two threads meet.
+ * Indices are int64 and not negative; all are checked before anything is written. Elements with
+ * equal indices are combined in the order of the index; half types are added in float32. Work is
+ * split along the dims that are not indexed, so no two threads write to one element.
  */
 #include "indexing.hpp"
 
@@ -39,8 +39,8 @@ int gather_kernel(pt_call *call) {
     });
 }
 
-/* Runs add(E *out) on a copy of the input in the type that sums are taken in, and stores it. In
- * place the input is the output. */
+/* Runs add(E *out) on a copy of the input in the type of the sums, E, and stores the copy in the
+ * output. In place the input is the output. */
 template <class T, class Add>
 inline int adding_to_copy(pt_call *call, const pt_view *start, Add &&add) {
     T *out = output<T>(call);
@@ -214,8 +214,8 @@ int index_add_kernel(pt_call *call) {
     });
 }
 
-/* in[0] with slices of in[2], or with its one element, at the positions of in[1]; of equal ones the
- * last stays */
+/* out = in[0], with the slices at positions in[1] replaced by those of in[2], or by its single
+ * element. For a repeated position the last slice stays. */
 int index_copy_kernel(pt_call *call) {
     const pt_view &x = call->in[0], &index = call->in[1];
     pt_view src = call->in[2];
@@ -297,7 +297,7 @@ int embedding_backward_kernel(pt_call *call) {
         using T = PT_TYPE(tag);
         return adding_to_copy<T>(call, nullptr, [&](auto *to) {
             using E = std::remove_pointer_t<decltype(to)>;
-            /* columns are split, rows added in order */
+            /* threads split the columns; each adds the rows in order */
             parallel_for(n, max64(64, grain_rows(index.numel)), [&](int64_t begin, int64_t end) {
                 cursor<2> at(walk, 0);
                 for (int64_t i = 0; i < index.numel; ++i, at.next()) {

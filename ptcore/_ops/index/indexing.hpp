@@ -12,7 +12,7 @@ inline int out_of_bounds(pt_call *call, int64_t value, int64_t dim, int64_t size
                 (long long)dim, (long long)size);
 }
 
-/* Every element of an int64 index is in [lowest, size). */
+/* Checks that every element of an int64 index is in [lowest, size). */
 inline int check_index(pt_call *call, const pt_view &index, int64_t lowest, int64_t size,
                        int64_t dim) {
     if (index.dtype != PT_INT64)
@@ -27,7 +27,7 @@ inline int check_index(pt_call *call, const pt_view &index, int64_t lowest, int6
     for (int64_t r = 0; r < rows; ++r, at.next()) {
         const int64_t *p = reinterpret_cast<const int64_t *>(index.data) + at.offset[0];
         uint64_t bad = 0;
-        /* in [lowest, size) exactly if the distance from lowest, taken unsigned, is small */
+        /* v is in [lowest, size) if and only if the unsigned v - lowest is below range */
         const uint64_t range = uint64_t(size) - uint64_t(lowest);
         if (step[0] == 1)
             for (int64_t j = 0; j < n; ++j)
@@ -43,7 +43,7 @@ inline int check_index(pt_call *call, const pt_view &index, int64_t lowest, int6
     return PT_OK;
 }
 
-/* integers add without a sign, so that they wrap */
+/* integers are added as unsigned types, so that they wrap */
 template <class T, bool = std::is_integral<T>::value> struct adding { using type = T; };
 template <class T> struct adding<T, true> { using type = std::make_unsigned_t<T>; };
 
@@ -55,12 +55,12 @@ inline int visit_adding(pt_call *call, int dtype, F &&f) {
     });
 }
 
-/* input (n dims of any strides), index and a third operand seen along `dim`: lines of the index's
- * last dim, for each position of the others */
+/* The walk of a moved operand (n dims, any strides), the index and a third operand along `dim`:
+ * lines along the index's last dim, for each position in its other dims. */
 struct lines {
-    space<3> outer; /* without dim and the last dim: moved operand, index, other */
-    int64_t along[3], n;                /* dim, unless it is the last one: n is 1 then */
-    int64_t across[3], width;           /* the last dim */
+    space<3> outer; /* all dims but `dim` and the last: strides of moved, index, other */
+    int64_t along[3], n;             /* strides and size of `dim`; if it is the last dim: 0 and 1 */
+    int64_t across[3], width;           /* strides and size of the last dim */
     int64_t moved;                      /* stride of the moved operand along dim */
 };
 inline lines walk_lines(const pt_view &index, int64_t dim, const int64_t *moved,
@@ -87,7 +87,7 @@ inline void contiguous_strides(const pt_view &v, int64_t (&stride)[PT_MAX_DIM]) 
     for (int64_t d = v.ndim - 1, s = 1; d >= 0; s *= v.sizes[d--]) stride[d] = s;
 }
 
-/* `dim` of an op on input, index [and src] of equally many dims (0-d counts as 1-d) */
+/* Reads `dim` of an op whose input, index and src have equally many dims (0-d counts as 1-d). */
 inline int open_dim(pt_call *call, const pt_view &x, const pt_view &index, const pt_view *src,
                     int64_t &dim) {
     const int ndim = x.ndim ? x.ndim : 1;
@@ -96,7 +96,7 @@ inline int open_dim(pt_call *call, const pt_view &x, const pt_view &index, const
         return fail(call, PT_INDEX_ERROR, "dim must be in [%d, %d], got %lld", -ndim, ndim - 1,
                     (long long)call->params[0].i);
     if (index.numel == 0)
-        return PT_OK; /* there is nothing to read or to write, whatever the number of dims */
+        return PT_OK; /* nothing is read or written, whatever the number of dims */
     if ((index.ndim ? index.ndim : 1) != ndim || (src && (src->ndim ? src->ndim : 1) != ndim))
         return fail(call, PT_RUNTIME_ERROR, "expected index%s with %d dimensions like input",
                     src ? " and src" : "", x.ndim);
@@ -119,7 +119,7 @@ inline void scatter_into(pt_call *call, T *out, int64_t dim, Combine &&combine) 
     const lines w =
         walk_lines(index, dim, call->out[0].ndim ? stride : none, src.ndim ? src.strides : none);
     const bool last = dim >= index.ndim - 1;
-    /* the last dim is cut too, unless it is the indexed one */
+    /* the last dim is cut into blocks too, unless it is the indexed dim */
     const int64_t block = last ? w.width : 1024, blocks = ceil_div(w.width, block);
     parallel_for(w.outer.numel() * blocks, grain_rows(2 * w.n * min64(block, w.width)),
                  [&](int64_t begin, int64_t end) {

@@ -1,14 +1,14 @@
-/* Elements written to and read from places that a window, a list or a mask names.
+/* Elements written to, or read from, the places that a window, a list or a mask names.
  *
- *    overwritten(input, src; stride, offset) -> out      input with src in a window of its
- * row-major elements picked(input; size, stride, offset) -> out          the elements of such a
- * window take(input, index) -> out                           elements by their position in the
- * flattened input put(input, index, source; accumulate) -> out        input with source at such
- * positions masked_write(input, mask, source) -> out            source, one after another, where
- * the mask holds masked_collect(input, mask; shape) -> out           the elements where it holds,
- * then zeros triangle(input; rows, columns, offset, lower, shape) -> the places of a triangle's
- * elements cross_of(input, other; dim) -> out                  vector products along a dim of size
- * 3
+ *    overwritten(input, src; stride, offset) -> out   input with src in a window of its elements
+ *    picked(input; size, stride, offset) -> out       the elements of such a window
+ *    take(input, index) -> out                        elements by their position in the flat input
+ *    put(input, index, source; accumulate) -> out     input with source at such positions
+ *    masked_write(input, mask, source) -> out         input with source's elements, in order, where
+ *                                                     the mask holds
+ *    masked_collect(input, mask; shape) -> out        the elements where it holds, then zeros
+ *    triangle(input; rows, columns, offset, lower, shape) -> the places of a triangle's elements
+ *    cross_of(input, other; dim) -> out               vector products along a dim of size 3
  */
 #include "indexing.hpp"
 
@@ -16,7 +16,7 @@ namespace {
 
 /* ---- windows ----------------------------------------------------------------------------- */
 
-/* Whether all places of a window lie in a line of n elements. */
+/* Whether all places of a window lie within n elements. */
 inline bool inside(int ndim, const int64_t *size, const int64_t *stride, int64_t offset,
                    int64_t n) {
     const int64_t most = int64_t(1) << 56;
@@ -76,7 +76,7 @@ int picked_kernel(pt_call *call) {
         return fail(call, PT_RUNTIME_ERROR, "stride must have %d numbers, got %d", size.count,
                     stride.count);
     if (!inside(size.count, size.list, stride.list, offset, x.numel)) return outside(call, x.numel);
-    if (!call->out[0].numel) return PT_OK;      /* of nothing the offset may be anything */
+    if (!call->out[0].numel) return PT_OK;      /* the offset of an empty window may be anything */
     pt_view window = call->out[0];
     window.strides = stride.list;
     window.data = x.data + offset * ITEMSIZE[x.dtype];
@@ -122,7 +122,7 @@ int take_kernel(pt_call *call) {
     });
 }
 
-/* combine(place, element) in the order of the index, by one thread: elements may meet */
+/* Calls combine(place, element) in the order of the index, in one thread: places may repeat. */
 template <class T, class Combine>
 inline void put_into(pt_call *call, T *out, Combine &&combine) {
     const pt_view &index = call->in[1], &src = call->in[2];
@@ -164,7 +164,7 @@ int put_kernel(pt_call *call) {
 
 /* ---- masks --------------------------------------------------------------------------------- */
 
-/* f(place in memory order of out, number of the element among those where the mask holds) */
+/* Calls f(place in memory order, count of true mask elements before it) where the mask holds. */
 template <class F>
 inline int64_t each_held(const pt_view &mask, F &&f) {
     space<1> all;
@@ -226,21 +226,21 @@ int masked_collect_kernel(pt_call *call) {
 
 /* ---- triangles ------------------------------------------------------------------------------- */
 
-/* rows and columns of a triangle of a matrix, in row-major order, as two rows */
+/* the row numbers, then the column numbers, of a matrix triangle's elements in row-major order */
 int triangle_kernel(pt_call *call) {
     const int64_t rows = call->params[0].i, columns = call->params[1].i, n = call->out[0].numel / 2;
-    const int64_t offset = max64(call->params[2].i, -INT64_MAX);      /* one that can be negated */
+    const int64_t offset = max64(call->params[2].i, -INT64_MAX);      /* so that -offset exists */
     const bool lower = call->params[3].i != 0;
     return visit<INTEGERS | FLOATS>(call, call->out[0].dtype, [&](auto tag) {
         using T = PT_TYPE(tag);
         T *out = output<T>(call);
         int64_t k = 0;
-        /* from the first row that has an element, up to the last element: rows may be as many as an
-         * int can say */
+        /* From the first row with an element up to the last element: `rows` may be
+         * as large as an int can be. */
         for (int64_t i = lower && offset < 0 ? -offset : 0; i < rows && k < n; ++i) {
             const int64_t at = offset < -i            ? 0
                                : offset > columns - i ? columns
-                                                      : i + offset; /* where the diagonal is, cut */
+                                                      : i + offset; /* the diagonal, clamped */
             const int64_t begin = lower ? 0 : at,
                           end = lower ? (offset < -i ? 0 : min64(at + 1, columns)) : columns;
             for (int64_t j = begin; j < end; ++j, ++k) {

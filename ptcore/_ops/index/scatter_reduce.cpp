@@ -1,6 +1,6 @@
-/* Products and extremes scattered along a dim. As scatter_add in index.cpp, without its speed:
- * every step rounds to the element type. NaN wins among extremes. Compiled for the base level
- * alone.
+/* Products and extremes scattered along a dim: like scatter_add in index.cpp, but
+ * slower, and each step rounds to the element type. Among extremes NaN wins.
+ * Compiled for the base level alone.
  */
 #include "indexing.hpp"
 

@@ -1,5 +1,5 @@
-// The one table of BLAS and LAPACK pointers, which blas.pyx fills, and the count of the regions
-// that keep the BLAS on one thread. Compiled once, not per ISA level.
+// The one table of BLAS and LAPACK pointers, which blas.pyx fills, and the count of regions that
+// keep the BLAS on one thread. Compiled once, not per ISA level.
 #include "ptcore/blas.h"
 
 #include <atomic>
@@ -14,23 +14,23 @@ pt_blas_table pt_blas = {};
 }
 
 namespace {
-std::atomic_flag lock = ATOMIC_FLAG_INIT;   // guards the two numbers
+std::atomic_flag lock = ATOMIC_FLAG_INIT;   // guards the next two numbers
 int regions = 0, users_threads = 0;
-std::atomic<bool> forking{false};           // regions of threads that have none wait
-thread_local int depth = 0;                 // regions of this thread
+std::atomic<bool> forking{false};           // during a fork, threads outside a region wait
+thread_local int depth = 0;                 // nested regions of this thread
 
 #ifndef _WIN32
-/* A child has the BLAS's locks as they are now and nobody to release them: no thread may be inside.
- * The BLAS's own handler has stopped its threads, or does so next; a region's end must not start
- * them in between. Every call of the BLAS lies in a region, which a thread enters before it takes
- * the pool; none is entered inside a parallel loop. */
+/* The child inherits the BLAS's locks in their present state, and has no thread to release them: so
+ * no thread may be inside the BLAS. The BLAS's own fork handler stops its threads before or after
+ * this one; the end of a region must not start them in between. Every BLAS call lies in a region,
+ * which a thread enters before it takes the pool; no region begins inside a parallel loop. */
 void before_fork() {
     forking = true;
     const auto end = std::chrono::steady_clock::now() +
-                     std::chrono::seconds(60);   // rather a child that may hang
+                     std::chrono::seconds(60);   // give up then: a child that may hang is better
     for (;;) {
         while (lock.test_and_set(std::memory_order_acquire)) std::this_thread::yield();
-        if (regions <= depth || std::chrono::steady_clock::now() > end) return;     // with the lock
+        if (regions <= depth || std::chrono::steady_clock::now() > end) return;    // keeps the lock
         lock.clear(std::memory_order_release);
         std::this_thread::sleep_for(std::chrono::microseconds(50));
     }

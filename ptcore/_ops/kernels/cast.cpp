@@ -1,9 +1,9 @@
 /* Conversion loops between all pairs of dtypes, compiled once per ISA level.
  *
  * Exports pt_cast_table_<PT_ISA>[from][to]. Above the base level the complex entries are NULL.
- * Loops are shared where the bits agree: an integer's destination needs no sign (conversions
- * wrap), and equal types copy. bool is read as 0 or 1 whatever its bytes are.
- */
+ * Types share a loop where the bits agree: the sign of an integer destination
+ * does not matter (conversions wrap), and equal types copy. bool is read as 0 or
+ * 1 whatever its bytes are. */
 #include "ptcore/convert.h"
 #include "loops.h"
 
@@ -19,7 +19,7 @@ template<class F, class To> void cast_loop(char *const *ptr, int64_t n, const vo
     for (int64_t i = 0; i < n; i++) r[i] = element<F, To>::cast(a[i]);
 }
 
-/* Floats to integers: a block whose values fit int32 needs no scalar 64-bit step. */
+/* Floats to integers: a block whose values fit int32 needs no scalar 64-bit conversions. */
 template<class F, class To> void narrow_loop(char *const *ptr, int64_t n, const void *params) {
     for (int64_t k = 0; k < n; k += PT_TILE) {
         To *PT_RESTRICT r = (To *)ptr[0] + k;
@@ -47,7 +47,7 @@ void float_to_half_loop(char *const *ptr, int64_t n, const void *) {
     float_row_to_half((const float *)ptr[1], (half *)ptr[0], n);
 }
 
-/* Which loop serves a pair of types. */
+/* The loop for a pair of types. */
 template<class F, class To> struct choose { static constexpr pt_loop loop = cast_loop<F, To>; };
 template<class T> struct choose<T, T> { static constexpr pt_loop loop = copy_loop<T>; };
 template<> struct choose<half, float> { static constexpr pt_loop loop = half_to_float_loop; };
@@ -66,7 +66,7 @@ PT_NARROW(double, uint64_t)
 PT_NARROW(double, int64_t)
 #undef PT_NARROW
 
-/* Integers of at most their own width: the source's sign does not matter either. */
+/* Integers to integers of at most their width: the source's sign does not matter either. */
 template<class F, class To> struct narrower {
     static constexpr pt_loop loop = choose<F, To>::loop;
 };

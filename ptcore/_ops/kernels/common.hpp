@@ -5,7 +5,7 @@
  *  - Everything is in an anonymous namespace: a kernel file is compiled once per ISA level and no
  *    function of one level may be linked into another. Hence no standard containers or algorithms,
  *    whose instantiations would be merged between levels.
- *  - Nothing throws; memory that cannot be had is PT_MEMORY_ERROR.
+ * Nothing throws; failed allocations give PT_MEMORY_ERROR.
  *  - Work is cut at boundaries that depend on shapes only, so results do not depend on the
  *    number of threads.
  */
@@ -93,8 +93,8 @@ inline int bad_dtype(pt_call *call, int dtype) {
                 dtype < PT_NDTYPES ? DTYPE_NAME[dtype] : "none");
 }
 
-/* An element of bool memory as a number, 0 or 1: every byte that is not zero counts as true,
- * whoever wrote it. */
+/* An element of bool memory as a number, 0 or 1: every byte that is not zero counts as true, as
+ * foreign memory may hold any bytes. */
 struct boolean {
     uint8_t value;
     int truth() const { return value != 0; }
@@ -102,9 +102,9 @@ struct boolean {
     friend boolean operator*(boolean a, boolean b) { return {uint8_t(a.truth() & b.truth())}; }
 };
 
-/* Calls f(type_tag<T>) for the C++ type of `dtype`, which must be in SET. bool memory comes as
- * uint8, which is right for moving data and for truth; whoever counts or orders reads it as
- * boolean. */
+/* Calls f(type_tag<T>) for the C++ type of `dtype`, which must be in SET. bool is
+ * passed as uint8, which suits moves and truth tests; code that counts or orders
+ * bools reads them as `boolean`. */
 template <uint32_t SET, class F>
 inline int visit(pt_call *call, int dtype, F &&f) {
     switch (dtype) {
@@ -135,7 +135,7 @@ inline int visit(pt_call *call, int dtype, F &&f) {
     return bad_dtype(call, dtype);
 }
 
-/* Calls f(type_tag<T>) with an unsigned stand-in of the dtype's size: pure data movement. */
+/* Calls f(type_tag<T>) with an unsigned type of the dtype's size, for code that only moves data. */
 struct block16 { uint64_t word[2]; };
 template <class F>
 inline int visit_size(pt_call *call, int dtype, F &&f) {
@@ -202,12 +202,12 @@ inline T *output(const pt_call *call, int i = 0) {
 
 /* ---- memory ------------------------------------------------------------------------------ */
 
-/* uninitialised scratch memory, 64-byte aligned; false when it could not be had */
+/* uninitialised scratch memory, 64-byte aligned; false if the allocation failed */
 template <class T>
 struct scratch {
     explicit scratch(int64_t count) : raw(nullptr), data(nullptr) {
         if (count == 0) {
-            data = reinterpret_cast<T *>(this);         /* not null, and nothing to be read */
+            data = reinterpret_cast<T *>(this);         /* not null; never read */
             return;
         }
         if (count < 0 || uint64_t(count) > (SIZE_MAX / 2 - 64) / sizeof(T)) return;
@@ -254,7 +254,7 @@ struct space {
         for (int d = 0; d < ndim; ++d) n *= size[d];
         return n;
     }
-    /* takes the innermost dim out (size 1, strides 0 if there is none) and returns its size */
+    /* removes the innermost dim and returns its size (size 1, strides 0 if there is none) */
     int64_t pop(int64_t (&s)[K]) {
         for (int k = 0; k < K; ++k) s[k] = 0;
         if (ndim == 0) return 1;
@@ -290,7 +290,7 @@ struct cursor {
     }
 };
 
-/* dst[0...n) = converted src elements, `stride` apart */
+/* dst[0...n) = converted elements of src, which are `stride` apart */
 template <class A, class T>
 inline void load(A *PT_RESTRICT dst, const T *PT_RESTRICT src, int64_t stride, int64_t n) {
     if (stride == 1) {
@@ -343,14 +343,14 @@ PT_NOINLINE void put_real(const pt_view &v, int64_t offset, double x) {
     default: reinterpret_cast<double *>(v.data)[offset] = x; break;
     }
 }
-/* an optional tensor or output that is there */
+/* whether an optional tensor or output is present */
 inline bool present(const pt_view &v) { return v.dtype != PT_NONE && v.data; }
 
-/* Elements of work in one parallel chunk: about 10 us of a light loop. */
+/* Elements in one parallel chunk: about 10 us of a light loop. */
 constexpr int64_t GRAIN = 32768;
 inline int64_t grain_rows(int64_t row_cost) { return max64(1, GRAIN / max64(1, row_cost)); }
 
-/* dst = the elements of v in logical order */
+/* dst = the elements of v in row-major order */
 template <class T>
 inline void copy_contiguous(T *dst, const pt_view &v) {
     const T *src = reinterpret_cast<const T *>(v.data);
@@ -366,7 +366,7 @@ inline void copy_contiguous(T *dst, const pt_view &v) {
     });
 }
 
-/* For kernels that start from their first input: a call in place has it as its output already. */
+/* For kernels that start from a copy of the input: in a call in place the output is the input. */
 template <class T>
 inline void copy_unless_same(T *dst, const pt_view &v) {
     if (reinterpret_cast<const T *>(v.data) != dst) copy_contiguous(dst, v);

@@ -6,7 +6,7 @@
 
 namespace {
 
-/* SIZE <= n <= 2 * SIZE bytes: two pieces that may overlap. */
+/* Copies SIZE <= n <= 2 * SIZE bytes as two pieces, which may overlap. */
 template <size_t SIZE>
 inline void copy_ends(char *PT_RESTRICT to, const char *PT_RESTRICT from, size_t n) {
     char head[SIZE], tail[SIZE];
@@ -15,9 +15,9 @@ inline void copy_ends(char *PT_RESTRICT to, const char *PT_RESTRICT from, size_t
     memcpy(to, head, SIZE);
     memcpy(to + n - SIZE, tail, SIZE);
 }
-/* memcpy of rows of at least 4 bytes that are so short that its call would show, as would masked
- * stores. GCC makes of a memcpy whose size it can bound an instruction (rep movs) that takes 30
- * cycles to begin. */
+/* memcpy for rows of at least 4 bytes, so short that the cost of a call or of masked stores
+ * would matter. (If GCC can bound a memcpy's size, it may emit an instruction, rep movs, that
+ * takes 30 cycles to start.) */
 inline void copy_row(char *PT_RESTRICT to, const char *PT_RESTRICT from, size_t n) {
     constexpr size_t WHOLE = PT_VECTOR_BYTES;
     if (n >= WHOLE) {

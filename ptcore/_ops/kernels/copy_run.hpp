@@ -6,10 +6,10 @@
 
 namespace {
 
-/* memcpy, but for a destination that is a few bytes ahead of the source within a page. There
- * processors that move memory by microcode take the loads that follow for loads of what was just
- * stored, and wait (ten times as long on Zen 3 and 4); vectors that end where the destination's
- * lines end do not. */
+/* memcpy, except where the destination is a few bytes ahead of the source modulo the page size.
+ * There processors that move memory by microcode mistake the loads that follow for loads of the
+ * bytes just stored, and wait (ten times as long on Zen 3 and 4). Vectors that end where the
+ * destination's cache lines end avoid that. */
 inline void copy_run(void *dst, const void *src, size_t bytes) {
     const uintptr_t ahead =
         (reinterpret_cast<uintptr_t>(dst) - reinterpret_cast<uintptr_t>(src)) & 4095;

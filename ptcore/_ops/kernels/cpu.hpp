@@ -1,7 +1,7 @@
 /* Which levels of x86-64 the processor has and the system lets programs use.
  *
- * Asked of the processor itself: __builtin_cpu_supports is a function of the compiler's library,
- * which answers no to everything in Zig's, and Microsoft's compiler has none.
+ * The processor itself is asked: __builtin_cpu_supports is a function of the compiler's library,
+ * which says no to everything in Zig's, and Microsoft's compiler does not have it.
  */
 #ifndef PTCORE_CPU_HPP
 #define PTCORE_CPU_HPP
@@ -37,7 +37,7 @@ inline registers ask(unsigned leaf) {
     return r;
 }
 
-/* The registers that the system saves: bits of XCR0. */
+/* The registers that the operating system saves: bits of XCR0. */
 inline unsigned saved_by_system() {
 #if defined(_MSC_VER) && !defined(__clang__)
     return (unsigned)_xgetbv(0);
@@ -50,7 +50,7 @@ inline unsigned saved_by_system() {
 
 inline bool has_all(unsigned bits, unsigned wanted) { return (bits & wanted) == wanted; }
 
-/* 1, or 3 or 4 for x86-64-v3 and -v4. */
+/* 1 for the base level, or 3 or 4 for x86-64-v3 and -v4. */
 inline int level() {
     enum : unsigned {
         FMA = 1u << 12,

@@ -1,9 +1,9 @@
-/* The runner of elementwise loops, strided copies with conversion, and fills (loops.h).
- * Compiled once, at the base level: the work is in the loops it calls.
+/* The runner of elementwise loops, strided copies with conversion, and fills (loops.h). Compiled
+ * once, at the base level: most time is spent in the loops that it calls.
  *
- * An operand of a row is used in place when its dtype is the loop's and its inner stride is one
- * element; anything else goes through a tile on the stack: gathered, converted, or, for an inner
- * stride of 0, filled once. A block (see elementwise.hpp) moves every operand through tiles.
+ * An operand of a row is used in place if it has the loop's dtype and an inner stride of one
+ * element. Other operands go through a tile on the stack: gathered and converted, or, for an inner
+ * stride of 0, repeated once. A block (elementwise.hpp) moves every operand through tiles.
  */
 #include "elementwise.hpp"
 #include "copy_run.hpp"
@@ -31,7 +31,7 @@ void convert(pt_loop loop, char *to, const char *from, int64_t n) {
     loop(ptr, n, nullptr);
 }
 
-/* From one dtype to another; a half type in the middle is a rounding that has to happen. */
+/* A conversion between two dtypes; a half type in the middle adds its rounding. */
 struct conversion {
     int64_t from_size, to_size;
     pt_loop first, second;                      /* both NULL: nothing to convert */
@@ -44,7 +44,7 @@ struct conversion {
         second = two ? pt_cast_loop(middle, to) : nullptr;
     }
     bool none() const { return !first; }
-    /* n contiguous elements; `spare` takes the middle type */
+    /* converts n contiguous elements; `spare` holds the middle type */
     void run(char *to, const char *from, int64_t n, tile *spare) const {
         convert(first, second ? spare->bytes : to, from, n);
         if (second) convert(second, to, spare->bytes, n);
@@ -57,16 +57,16 @@ struct elementwise_op {
     plan p;
     pt_loop loop;
     const void *params;
-    conversion cast[MAX_OPERANDS];              /* [0]: of the result */
-    bool direct[MAX_OPERANDS];                  /* used in place in a row */
-    int single; /* the operand that vs or sv takes as one element, or 0 */
-    bool whole;                                 /* no tile limits a call's length */
+    conversion cast[MAX_OPERANDS];              /* cast[0] is the result's */
+    bool direct[MAX_OPERANDS];                  /* read or written in place in a row */
+    int single; /* the operand that vs or sv takes as a single element, or 0 */
+    bool whole;                                 /* no tile limits the length of a call */
 };
 
 struct elementwise_worker {
     const elementwise_op &op;
     tile tiles[MAX_OPERANDS], raw, spare;
-    const char *filled[MAX_OPERANDS] = {};      /* the element that a filled tile holds */
+    const char *filled[MAX_OPERANDS] = {};      /* the element that a filled tile repeats */
 
     explicit elementwise_worker(const elementwise_op &o) : op(o) {}
 
@@ -146,7 +146,7 @@ struct copy_op {
     conversion cast;
 };
 
-/* The conversion is the loop: it reads and writes in place on a side that is contiguous. */
+/* Copies; a conversion is the loop, and reads or writes in place on a contiguous side. */
 struct copy_worker {
     const copy_op &op;
     tile from_tile, to_tile;
@@ -213,7 +213,7 @@ struct fill_worker {
     void row(char *const *start, int64_t column, int64_t stop) {
         span(start[0] + column * op.p.stride[0][0], stop - column);
     }
-    /* a load with stride 0, or a store of one element to many places */
+    /* a block load with stride 0, or repeated stores of one element */
     void span(char *to, int64_t n) {
         if (op.p.stride[0][0] == op.itemsize) {
             load_block(to, op.value, 1, n, 0, 0, op.itemsize);
@@ -267,7 +267,7 @@ extern "C" int pt_elementwise_run(const pt_elementwise *op, int compute_dtype, i
     e.loop = loop;
     e.params = params;
     e.single = 0;
-    int64_t extra = 0;                          /* ns per 16 elements for what is not in place */
+    int64_t extra = 0;                          /* ns per 16 elements for operands not in place */
     e.cast[0].set(result, loop_out_dtype, out->dtype);
     for (int k = 1; k <= nin; k++) e.cast[k].set(in[k - 1].dtype, compute_dtype, loop_dtype);
     for (int k = 0; k <= nin; k++) {

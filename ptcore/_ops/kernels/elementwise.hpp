@@ -1,6 +1,6 @@
-/* How views are walked together: a plan puts the dimensions of several views of equal sizes in the
- * output's memory order, drops and merges what it can, and names a walk over the inner one
- * (rows) or two (blocks) dimensions. Strided data moves through small contiguous tiles.
+/* How views are walked together. A plan orders the dimensions of several views of equal sizes by
+ * the output's strides, drops and merges dimensions, and chooses a walk over the innermost one
+ * (rows) or two (blocks). Strided data moves through small contiguous tiles.
  *
  * Strides here are in bytes. Operand 0 is the output; its strides are positive after planning
  * and its innermost one is the smallest. Elements are visited in no promised order.
@@ -26,9 +26,9 @@ struct plan {
     int64_t size[PT_MAX_DIM];                   /* dimension 0 is the innermost */
     int64_t stride[MAX_OPERANDS][PT_MAX_DIM];
     char *data[MAX_OPERANDS];
-    int64_t tile;                               /* elements that a tile holds */
-    bool blocks;                                /* walk dimensions 0 and 1 together */
-    int64_t rows, columns;                      /* of a block: along dimensions 1 and 0 */
+    int64_t tile;                               /* number of elements in a tile */
+    bool blocks;                                /* walk dimensions 0 and 1 together, in blocks */
+    int64_t rows, columns;                      /* size of a block along dimensions 1 and 0 */
 };
 
 inline void swap_dims(plan *p, int a, int b) {
@@ -40,8 +40,8 @@ inline void swap_dims(plan *p, int a, int b) {
 
 inline int64_t magnitude(int64_t x) { return x < 0 ? -x : x; }
 
-/* Blocks pay where an operand runs fastest along another dimension than the output does
- * (then that dimension becomes number 1), and where rows are short. */
+/* Blocks are faster where an operand's smallest stride is along another dimension than the output's
+ * (that dimension then becomes number 1), and where rows are short. */
 inline void choose_walk(plan *p) {
     p->blocks = false;
     if (p->ndim < 2) return;
@@ -68,8 +68,8 @@ inline void choose_walk(plan *p) {
     if (p->blocks && p->rows > p->size[1]) p->rows = p->size[1];
 }
 
-/* views[0] is the output, `widest` the size of the widest element that a tile will hold. The plan
- * is empty (numel 0) for empty views. */
+/* views[0] is the output; `widest` is the largest element size that a tile will hold. For empty
+ * views the plan is empty (numel 0). */
 inline void make_plan(plan *p, const pt_view *const *views, int operands, int64_t widest) {
     const pt_view *out = views[0];
     p->operands = operands;
@@ -93,7 +93,7 @@ inline void make_plan(plan *p, const pt_view *const *views, int operands, int64_
             if (flip) { p->data[k] += s * (p->size[e] - 1); s = -s; }
             p->stride[k][e] = s;
         }
-        /* insertion by the output's stride; equal ones keep their order */
+        /* insertion sort by the output's stride; equal strides keep their order */
         for (; e > 0 && p->stride[0][e] < p->stride[0][e - 1]; e--) swap_dims(p, e, e - 1);
     }
     int last = 0;
@@ -112,14 +112,14 @@ inline void make_plan(plan *p, const pt_view *const *views, int operands, int64_
         p->size[0] = 1;
         for (int k = 0; k < operands; k++) p->stride[k][0] = item[k];
     }
-    if (p->ndim == 1) {                         /* one row, which workers may take for a block */
+    if (p->ndim == 1) {                         /* one row; workers may treat it as a block */
         for (int k = 0; k < operands; k++) p->stride[k][1] = 0;
     }
     choose_walk(p);
 }
 
-/* A position in the dimensions from `first` up: pointers of all operands, moved one step at a time.
- */
+/* A position in the dimensions from `first` up: the pointers of all operands,
+ * moved one step at a time. */
 struct cursor {
     const plan *p;
     int first;
@@ -148,8 +148,8 @@ struct cursor {
 
 struct bytes16 { uint64_t a, b; };
 
-/* The transposing load of four-byte elements, q[i] of column j to tile[i * c + j], four by four.
- * Does the part of the block that fours fill. */
+/* A transposing load of four-byte elements, q[i] of column j to tile[i * c + j], in squares of
+ * 4 x 4. It loads only the part of the block that such squares fill. */
 #if defined(__SSE2__)
 inline void transpose_fours(float *tile, const char *data, int64_t r, int64_t c, int64_t stride) {
     for (int64_t j = 0; j + 4 <= c; j += 4)
@@ -168,8 +168,8 @@ inline void transpose_fours(float *tile, const char *data, int64_t r, int64_t c,
 }
 #endif
 
-/* Asks for the `c` runs of memory behind those of a block, which the walk's next block will read if
- * there are any: they are too short and too far apart for the processor to see them coming. */
+/* Prefetches the next `c` runs of memory, which the walk's next block reads if there is one: the
+ * runs are too short and too far apart for the processor's own prefetch. */
 inline void fetch_ahead(const char *data, int64_t bytes, int64_t c, int64_t stride) {
 #if defined(__GNUC__)
     for (int64_t j = c; j < 2 * c; j++)
@@ -180,8 +180,8 @@ inline void fetch_ahead(const char *data, int64_t bytes, int64_t c, int64_t stri
 #endif
 }
 
-/* r rows of c elements between strided memory and a contiguous tile: column by column where
- * that is the direction in which the strided side runs, or rows are tiny. */
+/* Moves r rows of c elements between strided memory and a contiguous tile: column by column if the
+ * strided side has the smaller stride in that direction, or rows are tiny. */
 template<class T, bool LOAD>
 void move_block(char *tile_, char *data, int64_t r, int64_t c, int64_t row_stride, int64_t stride) {
     T *tile = (T *)tile_;
@@ -243,15 +243,15 @@ inline void store_block(char *data, const char *tile, int64_t r, int64_t c, int6
     move_any<false>(const_cast<char *>(tile), data, r, c, row_stride, stride, itemsize);
 }
 
-/* Elements that make about 10 us of work at `cost` ns per 16 elements. */
+/* The number of elements in about 10 us of work, at `cost` ns per 16 elements. */
 inline int64_t grain_of(int64_t cost) {
     int64_t n = 160000 / (cost < 1 ? 1 : cost);
     return n < 1024 ? 1024 : n & ~(int64_t)1023;
 }
 
-/* Walks the plan, in parallel where that pays. Every range makes a Worker of its own from op and
- * calls worker.row(ptr, column, stop), the elements [column, stop) of the row whose first
- * elements are at ptr, or worker.block(ptr, r, c), r by c elements from ptr on. */
+/* Walks the plan, in parallel where that pays. Every range makes its own Worker from op. It calls
+ * worker.row(ptr, column, stop) for the elements [column, stop) of the row that starts at ptr, or
+ * worker.block(ptr, r, c) for r by c elements from ptr on. */
 template<class Worker, class Op> void run_plan(const plan &p, const Op &op, int64_t cost) {
     if (p.numel == 0) return;
     if (!p.blocks) {

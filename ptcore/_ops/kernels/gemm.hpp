@@ -1,13 +1,13 @@
-/* Own matrix products for sizes where a BLAS call does not pay: C (n, m) = alpha A (n, k) B (k, m)
- * [+ C], C with unit column stride.
+/* Matrix products of our own for sizes where a BLAS call does not pay: C (n, m) = alpha A (n, k)
+ * B (k, m) [+ C], C with unit column stride.
  *
  * Register-blocked kernels and plain ones:
  *    row     one row of A, rows of B added up as they stream by
  *    outer   rows of B are vectors, elements of A are broadcast: any strides, B panels packed
  *    dot     A rows and B columns are contiguous along k: no packing, B streams through once
  *    plain   integers and complex numbers: rows of B scaled and added
- * An element's sum over k runs in one fixed order that depends on k only, whatever the tile, the
- * column block or the thread it is computed in.
+ * An element's sum over k has one fixed order that depends on k only, whichever tile, column
+ * block or thread computes it.
  */
 #ifndef PTCORE_KERNELS_GEMM_HPP
 #define PTCORE_KERNELS_GEMM_HPP
@@ -31,10 +31,10 @@ struct product {
     matrix<const T> a, b;
     matrix<T> c;                /* c.column is 1 */
     T alpha;
-    bool accumulate;            /* C is added to; else never read */
+    bool accumulate;            /* add to C; otherwise C is never read */
 };
 
-constexpr int64_t GEMM_DEPTH = 256;     /* k is cut here: a packed panel stays in L1/L2 */
+constexpr int64_t GEMM_DEPTH = 256;   /* k is cut into such pieces: a packed panel stays in L1/L2 */
 
 /* ---- outer ------------------------------------------------------------------------------- */
 
@@ -89,7 +89,7 @@ inline outer_kernel<T> outer_of(int rows, int vectors, std::integer_sequence<int
     return by_vectors[vectors - 1](rows, {});
 }
 
-/* The same from matmul.cpp, for families that are content with one call more and smaller for it. */
+/* The outer kernels compiled in matmul.cpp: one more call, but smaller code in other families. */
 } // namespace
 extern "C" void (*PT_CAT(pt_outer_tile_, PT_ISA)(int wide, int rows, int vectors))(void);
 namespace {
@@ -99,7 +99,7 @@ inline outer_kernel<T> shared_outer(int rows, int vectors) {
                                                                             rows, vectors));
 }
 
-/* panel[k][width], columns beyond w are 0 */
+/* panel[k][width]; columns from w on are 0 */
 template <class T>
 inline void pack_panel(T *PT_RESTRICT panel, const matrix<const T> &b, int64_t k, int64_t w,
                        int64_t width) {
@@ -199,7 +199,7 @@ inline void dot_row(const product<T> &q, int64_t i0) {
 }
 template <class T>
 inline void dot_gemm(const product<T> &q) {
-    /* columns in blocks that stay in cache for all rows */
+    /* column blocks that stay in cache while all rows pass */
     const int64_t block =
         max64(DOT_COLUMNS, 262144 / int64_t(sizeof(T)) / max64(1, q.k) / DOT_COLUMNS * DOT_COLUMNS);
     for (int64_t j = 0; j < q.m; j += block) {
@@ -279,8 +279,8 @@ inline void plain_gemm(const product<T> &q) {
 template <class T>
 inline void own_gemm(const product<T> &q) {
     if constexpr (is_same<T, float> || is_same<T, double>) {
-        /* the sums at the end of a dot tile want a long k, or so few rows that packing B is worse
-         */
+        /* dot tiles end in horizontal sums: they need a long k, or so few rows that
+         * packing B would cost more */
         const bool along_k = q.a.column == 1 && q.b.row == 1;
         if (along_k && (q.k >= 16 * simd<T>::width || (q.n <= 2 && q.k >= simd<T>::width)))
             dot_gemm(q);

@@ -18,7 +18,7 @@ struct multiply_fold {
     template <class V>
     static V apply(V a, V b) { return a * b; }
 };
-/* the first NaN wins; of equals the earlier one stays */
+/* the first NaN wins; of equal values the earlier one stays */
 struct max_fold {
     template <class V>
     static V apply(V a, V b) { return select_max(a, b); }
@@ -29,7 +29,7 @@ struct min_fold {
 };
 
 /* Folds map(x[i], y[i]) over n elements and writes the last KEEP lanes (2: re and im of complex
- * data) to result. Map takes vectors; element i goes to lane i % LANES, padding never counts. */
+ * data) to result. Map takes vectors. Element i goes to lane i % LANES; padding never counts. */
 template <class Fold, int KEEP, class T, class Map>
 inline void fold_lanes(const T *x, const T *y, int64_t n, T identity, T *result, Map &&map) {
     using V = simd<T>;
@@ -39,7 +39,7 @@ inline void fold_lanes(const T *x, const T *y, int64_t n, T identity, T *result,
         return V::blend(map(V::load_part(x + at, count), V::load_part(y + at, count)),
                         V::fill(identity), count);
     };
-    if (n <= W) { /* the other registers would hold the identity and change nothing */
+    if (n <= W) { /* the other registers would only hold the identity */
         const auto v = n == W ? map(V::load(x), V::load(y)) : part(0, int(n));
         V::template fold<KEEP>(Fold::apply(V::fill(identity), v), result, last);
         return;
@@ -71,9 +71,9 @@ struct identity_map {
     V operator()(V v, V) const { return v; }
 };
 
-/* Maximum or minimum of n elements; NaN if there is one, unless NANS is false: NaNs are then passed
- * over. Numbers and NaNs are kept apart, so that an element costs one native maximum; `taint` is -0
- * in lanes that saw no NaN, and x + -0 is x. */
+/* Maximum or minimum of n elements. NaN if there is one; if NANS is false, NaNs are ignored.
+ * Numbers and NaNs are tracked apart, so that an element costs one native maximum: `taint` is -0 in
+ * lanes without a NaN, and x + -0 is x. */
 template <bool MAX, bool NANS, class T>
 inline T extremum_lanes(const T *x, int64_t n, T identity) {
     using V = simd<T>;

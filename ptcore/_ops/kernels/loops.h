@@ -1,9 +1,9 @@
 /* Running elementwise loops, copies and fills over views of any layout and dtype.
  *
  * The views of a call have equal sizes; an input is broadcast by strides of 0. The output's
- * elements are distinct, and it either is an input (the same data, sizes and strides) or overlaps
- * none. Nothing here can fail on such views: PT_OK comes back, or PT_TYPE_ERROR where the op has
- * no loop for the compute dtype (then nothing was written).
+ * elements are distinct; an input is either the output itself (same data, sizes and strides) or
+ * does not overlap it. On such views nothing can fail: the result is PT_OK, or PT_TYPE_ERROR if the
+ * op has no loop for the compute dtype (then nothing was written).
  */
 #ifndef PTCORE_LOOPS_H
 #define PTCORE_LOOPS_H
@@ -18,16 +18,16 @@ extern "C" {
  * (float for half types and float32, double, (u)int64, complex<float/double>). */
 typedef void (*pt_loop)(char *const *ptr, int64_t n, const void *params);
 
-/* The loops of one elementwise op at one ISA level, indexed by compute dtype.
- * vs/sv: second/first input is a single element (binary arithmetic only, else NULL).
- * A half type has no loop of its own: the runner goes through float32 tiles. */
+/* The loops of one elementwise op at one ISA level, indexed by compute dtype. vs/sv: the
+ * second/first input is a single element (binary arithmetic only, else NULL). Half types have no
+ * loops of their own: the runner goes through float32 tiles. */
 typedef struct pt_elementwise {
     const char *name;
     pt_loop loop[PT_NDTYPES];
     pt_loop vs[PT_NDTYPES];
     pt_loop sv[PT_NDTYPES];
     int32_t nin;
-    int32_t cost;               /* about ns per 16 elements: decides when to split */
+    int32_t cost;               /* about ns per 16 elements: decides when to use threads */
 } pt_elementwise;
 
 /* out = loop(in...): every input is cast to compute_dtype, and the loop's result (of
@@ -46,8 +46,8 @@ void pt_fill(const pt_view *dst, const void *value);
 /* The contiguous conversion loop: ptr[0] of dtype `to`, ptr[1] of dtype `from`. Never NULL. */
 pt_loop pt_cast_loop(int from, int to);
 
-/* The conversion loops of the ISA level in use; an entry may be NULL above the base level. The
- * module that chooses kernels sets it at import; it starts as the base table. */
+/* The conversion loops of the ISA level in use; an entry may be NULL above the base level. It
+ * starts as the base table; the module that chooses kernels sets it at import. */
 extern const pt_loop (*pt_casts)[PT_NDTYPES];
 
 int pt_itemsize(int dtype);

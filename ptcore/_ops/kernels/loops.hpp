@@ -1,5 +1,5 @@
-// The contiguous loops that a generated formula is put into. Input and output may be the
-// same array (in place) or disjoint, nothing between: hence ivdep.
+// The contiguous loops around a generated formula. Input and output are the same array (in place)
+// or disjoint, never partly overlapping: hence ivdep.
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -10,7 +10,7 @@
 #include "ptcore/formula.h"
 #include "loops.h"
 
-// PT_FLOAT marks loops compiled at every ISA level, PT_BASE those of the base level alone.
+// PT_FLOAT marks loops compiled at every ISA level, PT_BASE loops of the base level alone.
 #define PT_FLOAT(...) (__VA_ARGS__)
 #ifdef PT_ISA_IS_BASE
 #define PT_BASE(...) (__VA_ARGS__)
@@ -20,13 +20,13 @@
 
 namespace {
 
-// A byte of bool memory may have any value (memory of others, memory not yet written); as a C++
-// bool only 0 and 1 may be read.
+// A byte of bool memory may have any value (foreign memory, memory not yet written), but a C++ bool
+// may only be read if it is 0 or 1.
 template <class T> PT_INLINE T at(const T *x, int64_t i) { return x[i]; }
 PT_INLINE bool at(const bool *x, int64_t i) { return reinterpret_cast<const uint8_t *>(x)[i] != 0; }
 
-// out[i] by the branch-free formula, and by the other one in blocks where a result is NaN. The
-// block lies beside, since the output may be an input.
+// out[i] by the branch-free formula; a block with a NaN result is repeated with the exact one. The
+// block has memory of its own, since the output may be an input.
 template <class T, class Fast, class Exact> PT_INLINE void run_blocks(T *out, int64_t n, Fast fast,
                                                                       Exact exact) {
     T block[256];

@@ -39,7 +39,7 @@
 namespace {
 
 #if defined(__EMSCRIPTEN__) && !defined(__EMSCRIPTEN_PTHREADS__)
-enum { MAX_THREADS = 1 };                   /* no other can be started */
+enum { MAX_THREADS = 1 };                   /* no more can be started */
 #else
 enum { MAX_THREADS = 1024 };
 #endif
@@ -64,10 +64,10 @@ struct Job {
 
 struct Pool {
     std::atomic<bool> busy{false};
-    std::atomic<uint32_t> generation{0};    /* raised once a job, and to stop */
+    std::atomic<uint32_t> generation{0};    /* raised once per job, and to stop */
     std::atomic<int> open{0};               /* the job may be entered */
     std::atomic<int> inside{0};             /* workers in the job */
-    std::atomic<int64_t> next{0};           /* first range that nobody took */
+    std::atomic<int64_t> next{0};           /* the first range that is not taken yet */
     std::atomic<bool> stop{false};
     Job job{};
     std::atomic<int> sleepers{0};
@@ -126,7 +126,7 @@ void announce(Pool *p) {
     }
 }
 
-/* The two below need `busy`. */
+/* Callers of the next two functions hold `busy`. */
 void stop_workers(Pool *p) {
     if (p->workers.empty()) return;
     p->stop = true;
@@ -139,7 +139,7 @@ void stop_workers(Pool *p) {
 
 void install_handlers();
 
-/* As many workers as can be had; a failure leaves fewer. Signals stay with the caller. */
+/* Starts workers up to `wanted`; after a failure there are fewer. Signals stay with the caller. */
 void start_workers(Pool *p, int wanted) {
     if ((int)p->workers.size() >= wanted || exiting) return;
     install_handlers();
@@ -150,7 +150,7 @@ void start_workers(Pool *p, int wanted) {
 #endif
     try {
         p->workers.reserve((size_t)wanted);
-        /* a new worker starts at generation 0: it may at most look at a closed job */
+        /* a new worker starts at generation 0: at most it looks at a job that is closed */
         while ((int)p->workers.size() < wanted)
             p->workers.emplace_back(worker, p, (int)p->workers.size());
     } catch (...) {
@@ -166,7 +166,7 @@ bool acquire(Pool *p) {
            p->busy.compare_exchange_strong(expected, true);
 }
 
-/* At exit a loop that still runs in another thread is left alone. */
+/* At exit, a loop that still runs in another thread is not waited for. */
 void at_exit() {
     exiting = true;
     Pool *p = the_pool.load();
@@ -179,7 +179,7 @@ void at_exit() {
 #if PT_POSIX
 thread_local bool held_by_fork = false;
 
-/* A fork from inside a parallel loop must not wait for itself: its child gets a new pool. */
+/* A fork inside a parallel loop must not wait for that loop: its child gets a new pool. */
 void before_fork() {
     Pool *p = the_pool.load();
     if (!p || in_parallel) return;
@@ -207,7 +207,7 @@ void install_handlers() {
 
 /* ---- how many threads ---- */
 
-/* The leading number of a text, or 0. */
+/* The leading number of a text; 0 if there is none. */
 int positive(const char *text) {
     long v = text ? strtol(text, nullptr, 10) : 0;
     return v > 0 ? (v < MAX_THREADS ? (int)v : (int)MAX_THREADS) : 0;
@@ -234,7 +234,7 @@ void lower_to_quota(int *count, double quota, double period) {
     }
 }
 
-/* Limits of one group folder, version 2 and 1. */
+/* Lowers the count to the limits of one cgroup folder, version 2 or 1. */
 void lower_to_folder(int *count, const char *folder) {
     char path[4352], line[128];
     double quota, period;
@@ -248,7 +248,7 @@ void lower_to_folder(int *count, const char *folder) {
     if (read_line(path, line, sizeof line)) lower_to_quota(count, quota, atof(line));
 }
 
-/* Every group from the process's own up to the root; inside a container the root is its own. */
+/* Does so for every cgroup from the process's own up to the root (in a container: its own root). */
 void lower_to_cgroup(int *count) {
     lower_to_folder(count, "/sys/fs/cgroup");
     lower_to_folder(count, "/sys/fs/cgroup/cpu");
@@ -262,7 +262,7 @@ void lower_to_cgroup(int *count) {
         if (!group) continue;
         *group++ = 0;
         controllers++;
-        bool cpu = false;       /* one of the names between the commas is "cpu" */
+        bool cpu = false;       /* whether the comma-separated list has "cpu" */
         for (const char *c = controllers; c; c = strchr(c, ',') ? strchr(c, ',') + 1 : nullptr)
             cpu |= strncmp(c, "cpu", 3) == 0 && (c[3] == 0 || c[3] == ',');
         if (*controllers && !cpu) continue;

@@ -1,11 +1,11 @@
 /* Splitting work over threads: the one thread pool of the package.
  *
- * [0, n) is cut into ranges whose ends are multiples of grain (and n) and depend on n and grain
- * only, also when one thread does all of them: what a body computes per range does not
- * depend on the thread count. Any thread may take any range, each is done once.
+ * [0, n) is cut into ranges whose ends are multiples of grain (and n). The ends depend on n and
+ * grain only, even if one thread does all ranges: what a body computes per range does not depend on
+ * the thread count. Any thread may take any range; each is done once.
  *
- * A caller never waits for the pool: if it is busy, or the caller is itself a range of a parallel
- * loop, the ranges run one after the other. Bodies must not throw.
+ * A caller never waits for the pool: if the pool is busy, or the caller itself runs in a range of a
+ * parallel loop, the ranges run one after the other. Bodies must not throw.
  */
 #ifndef PTCORE_PARALLEL_HPP
 #define PTCORE_PARALLEL_HPP

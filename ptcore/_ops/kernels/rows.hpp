@@ -1,7 +1,7 @@
 /* Row and column pieces of softmax, log_softmax and cross_entropy over float or double tiles.
  *
- * exp runs in loops of a fixed trip count so that it vectorises; a tail is padded to a vector.
- * Sums are taken in LANES lanes over runs of 8192 elements and in float64 beyond.
+ * exp runs in loops of a fixed trip count so that it vectorises; a tail is padded to a vector. Sums
+ * are taken in LANES lanes over runs of 8192 elements, and in float64 between runs.
  */
 #ifndef PTCORE_KERNELS_ROWS_HPP
 #define PTCORE_KERNELS_ROWS_HPP
@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t ROW_RUN = 8192;
 
-/* NaNs are passed over: the sum of exponentials is NaN anyway */
+/* ignores NaNs: with one, the sum of exponentials is NaN anyway */
 template <class E>
 inline E row_max(const E *x, int64_t n) {
     return extremum_lanes<true, false>(x, n, limits<E>::lowest());
@@ -25,7 +25,7 @@ inline typename simd<E>::vector vector_exp(typename simd<E>::vector v) {
     return simd<E>::load(lane);
 }
 
-/* out[i] = map(x[i], y[i]) on vectors; the three may be the same memory */
+/* out[i] = map(x[i], y[i]) on vectors; x, y and out may be the same memory */
 template <class E, class Map>
 inline void map_row(const E *x, const E *y, E *out, int64_t n, Map &&map) {
     using V = simd<E>;
@@ -37,7 +37,7 @@ inline void map_row(const E *x, const E *y, E *out, int64_t n, Map &&map) {
         V::store_part(out + i, map(V::load_part(x + i, rest), V::load_part(y + i, rest)), rest);
 }
 
-/* sum of exp(x - top); the terms are kept in out when STORE (out may be x) */
+/* sum of exp(x - top); if STORE, the terms are written to out, which may be x */
 template <bool STORE, class E>
 inline double row_exp_sum(const E *x, E *out, int64_t n, E top) {
     using V = simd<E>;
@@ -75,7 +75,7 @@ inline double row_exp_sum(const E *x, E *out, int64_t n, E top) {
     return total;
 }
 
-/* sum over a row of map(x[i], y[i]) of vectors: lanes, float64 beyond a run */
+/* sum over a row of map(x[i], y[i]) on vectors: in lanes within a run, in float64 between runs */
 template <class E, class Map>
 inline double row_sum(const E *x, const E *y, int64_t n, Map &&map) {
     double total = 0;
@@ -103,7 +103,7 @@ PT_NOINLINE void fetch(E *to, const pt_view &v, int64_t offset, int64_t stride, 
         default: load(to, reinterpret_cast<const float *>(v.data) + offset, stride, n); break;
         }
 }
-/* n values of E to positions [first, first + n) of a contiguous output of any floating dtype */
+/* writes n values of E to [first, first + n) of a contiguous output of any floating dtype */
 template <class E>
 PT_NOINLINE void write(const pt_view &out, int64_t first, const E *x, int64_t n) {
     switch (out.dtype) {
@@ -130,7 +130,7 @@ inline int check_floats(pt_call *call) {
     return PT_OK;
 }
 
-/* Block of `width` columns, n rows, `stride` apart: the columns' maxima, NaNs passed over. */
+/* The maxima of `width` columns over n rows, `stride` apart; NaNs are ignored. */
 template <class E>
 inline void columns_max(E *PT_RESTRICT top, const E *PT_RESTRICT x, int64_t stride, int64_t n,
                         int64_t width) {

@@ -1,5 +1,5 @@
-// Choosing an ISA level at import: the best one that both the build and the CPU have, or the
-// one that PTCORE_CPU_CAPABILITY names (base, v3, v4), capped by what the CPU has.
+// Choosing an ISA level at import: the best level that both the build and the CPU have, or the
+// level named by PTCORE_CPU_CAPABILITY (base, v3, v4), but never more than the CPU has.
 #pragma once
 #include <cstring>
 
@@ -40,7 +40,7 @@ static inline void merge(pt_elementwise *into, const pt_elementwise *from) {
     }
 }
 
-// Levels stand in rising order; a higher one lays its entries over the lower ones.
+// Levels are listed in rising order; the entries of a higher level replace those of a lower one.
 static int select_level(const pt_level *levels, pt_elementwise *merged, const char *wanted,
                         pt_enter_kernels enter) {
     while (levels[built_levels].name) built_levels++;
@@ -60,8 +60,8 @@ static int select_level(const pt_level *levels, pt_elementwise *merged, const ch
     return 0;
 }
 
-// The tables of kernels that are compiled at one level, which the CPU may not have; NULL for an
-// unknown one.
+// The tables of kernels compiled at one level, which the CPU may
+// lack; NULL for an unknown level.
 static inline const pt_kernel_entry *const *kernels_of(const pt_level *levels, const char *name) {
     for (; levels->name; levels++)
         if (std::strcmp(levels->name, name) == 0) return levels->kernels;

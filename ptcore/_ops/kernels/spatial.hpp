@@ -20,7 +20,7 @@ struct batch_view {
             stride[d] = there ? v.strides[from] : 0;
         }
     }
-    /* rows follow each other without a gap, so that a channel is a run of memory */
+    /* rows follow each other without gaps, so that a channel is one run of memory */
     bool dense() const {
         int64_t expected = 1;
         for (int d = 4; d >= 2; --d) {
@@ -59,7 +59,7 @@ inline void load_row(T *PT_RESTRICT to, const S *PT_RESTRICT from, int64_t strid
     load(to, from, n == 1 ? 1 : stride, n);
 }
 
-/* The number for spatial dim d of 3 in a parameter that has one for each dim there is. */
+/* The entry for spatial dim d of 3 of a parameter with one entry for each dim of the tensor. */
 inline int64_t setting(const pt_call *call, int p, int d, int64_t absent) {
     const pt_param &of = call->params[p];
     return d - 3 + of.count < 0 ? absent : of.list[d - 3 + of.count];

@@ -1,15 +1,15 @@
 /* Further factors and functions of batches of matrices by LAPACK; lapack.cpp and elimination.cpp
  * have the common ones.
  *
- *    eig(A; vectors) -> L, V                     A V = V diag(L), complex
- *    pivot_order(pivots; rows) -> order          P[order[i], i] = 1
- *    ldl(A; hermitian, check) -> LD, pivots, info    A = L D L^H, or L D L^T, from the lower
- * triangle ldl_solve(LD, pivots, B; hermitian) -> X geqrf(A) -> a, tau;  householder(A, tau) -> Q
- * reflectors of a QR factorisation, and their product matrix_exp(A) -> exp(A) by scaling, a Pade
- * approximant and squaring
+ *    eig(A; vectors) -> L, V                         A V = V diag(L), complex
+ *    pivot_order(pivots; rows) -> order              P[order[i], i] = 1
+ *    ldl(A; hermitian, check) -> LD, pivots, info    A = L D L^H, or L D L^T, by the lower triangle
+ *    ldl_solve(LD, pivots, B; hermitian) -> X
+ *    geqrf(A) -> a, tau;  householder(A, tau) -> Q   a QR factorisation's reflectors; their product
+ *    matrix_exp(A) -> exp(A)                         by scaling, a Pade approximant and squaring
  *
- * Pivots may come from the user: they are checked before LAPACK, which would write where they point
- * to, sees them.
+ * Pivots may come from the user. They are checked before LAPACK gets them, as LAPACK would
+ * write to wherever they point.
  */
 #include "lapack.hpp"
 
@@ -31,7 +31,7 @@ struct general_eigen {
     pt_call *call;
     int64_t n, lwork;
     bool vectors;
-    scratch<T> a, v, work, values;      /* values: real and imaginary parts of a real matrix's */
+    scratch<T> a, v, work, values;  /* values: real and imaginary parts of a real matrix's values */
     scratch<real_type<T>> rwork;
     general_eigen(pt_call *c, int64_t n_, int64_t l)
         : call(c), n(n_), lwork(l), vectors(c->params[0].i != 0), a(n_ * n_),
@@ -57,7 +57,7 @@ struct general_eigen {
                        work.data, &il, &info);
             if (info) return info;
             for (int64_t j = 0; j < n; ++j) l[j] = {re[j], im[j]};
-            /* a pair of conjugate vectors stands as two columns: its real and its imaginary part */
+            /* a conjugate pair of vectors is two columns of v: the real and the imaginary part */
             for (int64_t j = 0; vectors && j < n; ++j) {
                 const T sign = im[j] < 0 ? T(-1) : T(im[j] > 0);
                 const T *r = v.data + (sign < 0 ? j - 1 : j) * n, *i = r + (sign == 0 ? 0 : n);
@@ -164,7 +164,7 @@ struct ldl_solver {
         : call(c), n(n_), k(k_), hermitian(c->params[0].i != 0), a(n_ * n_), b(n_ * k_),
           pivots(n_) {}
     explicit operator bool() const { return a && b && pivots; }
-    /* a negative pivot stands for a block of two and comes twice */
+    /* a negative pivot belongs to a block of two rows and occurs twice */
     bool sound() const {
         for (int64_t i = 0; i < n; ++i) {
             const int64_t p = pivots[i];
@@ -285,7 +285,7 @@ struct exponential {
         T one = convert<T>(1), zero = convert<T>(0);
         gemm[TYPE<T>](&as_is, &as_is, &in, &in, &in, &one, x, &in, y, &in, &zero, to, &in);
     }
-    /* to = c0 I + c2 a2 + c4 a4 + c6 a6, added to what is there if `add` */
+    /* to = c0 I + c2 a2 + c4 a4 + c6 a6; if `add`, it is added to `to` */
     void combine(T *to, bool add, double c0, double c2, double c4, double c6) const {
         using R = real_type<T>;
         const R two = R(c2), four = R(c4), six = R(c6);
@@ -310,11 +310,11 @@ struct exponential {
             for (int64_t i = 0; i < n; ++i) sum += double(pt::abs(a[j * n + i]));
             norm = sum > norm || sum != sum ? sum : norm;
         }
-        if (!(norm < HUGE_VAL)) {       /* not finite, or beyond what scaling reaches */
+        if (!(norm < HUGE_VAL)) {       /* not finite, or too large to be scaled */
             for (int64_t i = 0; i < size; ++i) to[i] = convert<T>(R(NAN));
             return 0;
         }
-        int squarings = 0; /* the norms up to which the approximants are exact to rounding */
+        int squarings = 0; /* limit: the norm up to which the approximant is exact to rounding */
         for (const double limit = wide ? 5.371920351148152 : 3.925724783138660;
              norm > limit && squarings < 2000; ++squarings)
             norm *= 0.5;

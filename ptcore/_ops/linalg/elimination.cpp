@@ -1,5 +1,5 @@
-/* Equations, triangles and determinants of batches of matrices: the small ones here, the others by
- * LAPACK.
+/* Equations, triangles and determinants of batches of matrices: small matrices are
+ * solved here, others by LAPACK.
  *
  *    solve(A, B) -> X                           A X = B
  *    solve_ex(A, B; check) -> X, info           a singular matrix is an error only if check
@@ -10,8 +10,8 @@
  *    lu(A; check, pivot) -> LU, pivots, info    A = P L U with L's ones left out
  *    lu_solve(LU, pivots, B; transposed) -> X   A X = B, or A^T X = B, from the factors of A
  *
- * A small matrix that has no inverse, or a NaN, goes to LAPACK, whose results and numbers of errors
- * are those of all sizes.
+ * A small matrix without an inverse, or with a NaN, goes to LAPACK: its results and error numbers
+ * are then the same as for large matrices.
  */
 #include "small.hpp"
 
@@ -26,8 +26,8 @@ PT_NOINLINE void no_infos(pt_call *call, int64_t batch, int which) {
     for (int64_t b = 0; b < batch; ++b) output<int32_t>(call, which)[b] = 0;
 }
 
-/* Elements of the rows of matrices of order n with k right-hand sides, none if they are not small.
- */
+/* The number of elements in the rows of matrices of order n with k right-hand
+ * sides; 0 if they are not small. */
 template <class T>
 inline int64_t room(int64_t n, int64_t k) {
     if (!is_small<T>(n, k)) return 0;
@@ -40,7 +40,7 @@ template <class T>
 struct solver {
     pt_call *call;
     int64_t n, k, space;
-    bool inverse, always;               /* always: divides by a pivot of zero as well */
+    bool inverse, always;               /* always: a pivot of zero is divided by, too */
     scratch<T> rows, a, b;
     scratch<int> pivots;
     solver(pt_call *c, int64_t n_, int64_t k_, bool inverse_, bool always_)
@@ -195,7 +195,7 @@ struct cholesky_factor {
             for (int64_t j = 0; j < n; ++j)
                 to[i * n + j] = (upper ? j >= i : j <= i) ? a[j * n + i] : convert<T>(0);
         for (int64_t i = 0; info == 0 && i < n;
-             ++i) /* not every library takes a NaN for what is not positive */
+             ++i) /* some LAPACKs do not report a NaN pivot as not positive */
             if (!(a[i * (n + 1)] == a[i * (n + 1)])) info = int(i + 1);
         return info;
     }
@@ -262,8 +262,8 @@ int lu(pt_call *call) {
     return report(call, infos, batch, SINGULAR_U);
 }
 
-/* Pivots may come from the user: they are checked before anything is written where they point to.
- * The info is that which is no row, one less if not positive. */
+/* Pivots may come from the user: they are checked before anything is written to where they point.
+ * For a bad pivot the info is the pivot, less 1 if it is not positive. */
 template <class T>
 struct factored_solver {
     pt_call *call;

@@ -1,5 +1,5 @@
-/* What is said of matrices that a routine of linear algebra could not work with, on every device.
- */
+/* Error messages for matrices on which a routine of linear algebra failed,
+ * the same on every device. */
 #ifndef PTCORE_LINALG_INFOS_HPP
 #define PTCORE_LINALG_INFOS_HPP
 #include <stdio.h>
@@ -10,7 +10,7 @@ namespace {
 
 enum : int { NOT_FINITE = -1000 };
 
-/* What a positive info means. */
+/* Messages for a positive info. */
 constexpr char SINGULAR[] = "is singular: pivot %d of its elimination is zero",
                SINGULAR_U[] = "is singular: element %d of U's diagonal is zero",
                SINGULAR_D[] = "is singular: block %d of D is zero",
@@ -20,7 +20,7 @@ constexpr char SINGULAR[] = "is singular: pivot %d of its elimination is zero",
                NO_SINGULAR_VALUES[] = "has singular values that did not converge (error code %d)",
                OTHERWISE[] = "failed (%d)";
 
-/* The error of matrix b of a batch, whose info is not zero; of a positive one `what` is said. */
+/* The error of matrix b, whose info is not 0; `what` is the message for a positive info. */
 inline int matrix_failed(pt_call *call, int64_t b, int info, const char *what,
                          const char *library) {
     char which[48] = "the input", text[160];

@@ -101,7 +101,7 @@ template <class T>
 int eigh(pt_call *call) {
     const int64_t n = call->in[0].sizes[call->in[0].ndim - 1], batch = batch_of(call->in[0]);
     if (batch * n == 0) return PT_OK;
-    /* the sizes that LAPACK documents for the divide and conquer of both kinds */
+    /* the workspace sizes that LAPACK documents for divide and conquer, real and complex */
     const double most = 1.0 + 6.0 * double(n) + 2.0 * double(n) * double(n) + 64.0 * double(n);
     if (!(most < INT_MAX)) return too_large_for_lapack(call);
     const int64_t lwork = int64_t(most), lrwork = is_complex<T> ? 1 + 5 * n + 2 * n * n : 0,

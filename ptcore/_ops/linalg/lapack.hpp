@@ -1,9 +1,9 @@
-/* What the kernels over LAPACK share: where the matrices of a batch lie, their order in memory, the
- * walk over them.
+/* What the kernels over LAPACK share: the layout of the matrices of a batch, their order in memory,
+ * and the walk over the batch.
  *
- * Each matrix is copied column by column into LAPACK's order, which destroys its input, and results
- * are written row-major. LAPACK runs on one BLAS thread; the batch is spread over the pool. The
- * first failing matrix of the batch is reported, whichever thread met it.
+ * Each matrix is copied into LAPACK's column-major order, as LAPACK destroys its input; results are
+ * written row-major. LAPACK runs on one BLAS thread, and the pool splits the batch. The first
+ * failing matrix of the batch is reported, whichever thread met it.
  */
 #ifndef PTCORE_KERNELS_LAPACK_HPP
 #define PTCORE_KERNELS_LAPACK_HPP
@@ -24,7 +24,7 @@ inline void routine(int which, Args... args) {
     reinterpret_cast<void (*)(Args...)>(pt_blas.routine[which][TYPE<T>])(args...);
 }
 
-/* the matrices of an input: where they lie */
+/* the layout of the matrices of an input */
 struct stack {
     int64_t rows, columns, down, across;
     explicit stack(const pt_view &x)
@@ -43,7 +43,7 @@ PT_NOINLINE void load_columns(T *to, const pt_view &v, const stack &s, int64_t o
     for (int64_t j = 0; j < s.columns; ++j)
         load(to + j * s.rows, from + j * s.across, s.rows == 1 ? 1 : s.down, s.rows);
 }
-/* a column-major matrix with `ld` rows, row by row */
+/* writes a column-major matrix with `ld` rows row by row */
 template <class T>
 PT_NOINLINE void store_rows(T *to, const T *from, int64_t rows, int64_t columns, int64_t ld) {
     for (int64_t i = 0; i < rows; ++i)
@@ -51,7 +51,7 @@ PT_NOINLINE void store_rows(T *to, const T *from, int64_t rows, int64_t columns,
 }
 template <class T>
 PT_NOINLINE bool all_finite(const T *x, int64_t n) {
-    real_type<T> sum = 0;               /* x - x is 0 or NaN */
+    real_type<T> sum = 0;               /* x - x is 0, or NaN for a value that is not finite */
     for (int64_t i = 0; i < n; ++i) {
         if constexpr (is_complex<T>) sum += (x[i].re - x[i].re) + (x[i].im - x[i].im);
         else sum += x[i] - x[i];
@@ -71,8 +71,8 @@ inline int64_t workspace(T best) {      /* a float cannot hold every size: LAPAC
     return wanted < INT_MAX ? int64_t(wanted) : -1;
 }
 
-/* Calls range(make, outer, infos, begin, end) for parts of the batch; the first `inputs` inputs
- * have its dims. */
+/* Calls range(make, outer, infos, begin, end) for parts of the batch. The first `inputs` inputs
+ * have the batch dims of input 0. */
 PT_NOINLINE int walk_batch(pt_call *call, int inputs, int64_t cost, const scratch<int> &infos,
                            const void *make,
                            void (*range)(const void *, const space<3> &, int *, int64_t, int64_t)) {
@@ -92,8 +92,8 @@ PT_NOINLINE int walk_batch(pt_call *call, int inputs, int64_t cost, const scratc
     return PT_OK;
 }
 
-/* Runs what make() gives, which has the workspaces of a thread, on every matrix and keeps its info.
- * The first K inputs have the batch dims of the first. */
+/* Calls run() of make()'s result, which holds one thread's workspaces, on every matrix and keeps
+ * the info. The first K inputs have the batch dims of input 0. */
 template <int K, class Make>
 inline int each_matrix(pt_call *call, int64_t cost, const scratch<int> &infos, const Make &make) {
     return walk_batch(call, K, cost, infos, &make,
@@ -106,7 +106,7 @@ inline int each_matrix(pt_call *call, int64_t cost, const scratch<int> &infos, c
                       });
 }
 
-/* PT_OK, or the error of the first matrix that failed; `what` says what a positive info means */
+/* PT_OK, or the error of the first matrix that failed; `what` is the message for a positive info */
 PT_NOINLINE int report(pt_call *call, const scratch<int> &infos, int64_t batch, const char *what) {
     for (int64_t b = 0; b < batch; ++b) {
         if (infos[b] == 0) continue;
@@ -117,7 +117,7 @@ PT_NOINLINE int report(pt_call *call, const scratch<int> &infos, int64_t batch, 
     return PT_OK;
 }
 
-/* Positive infos become the output `which` in place of an error. */
+/* Writes the positive infos to output `which`, instead of reporting them as errors. */
 PT_NOINLINE void keep_infos(pt_call *call, const scratch<int> &infos, int64_t batch, int which) {
     for (int64_t b = 0; b < batch; ++b) {
         if (infos[b] < 0) continue;
@@ -126,7 +126,7 @@ PT_NOINLINE void keep_infos(pt_call *call, const scratch<int> &infos, int64_t ba
     }
 }
 
-/* f(type_tag<T>) for the types LAPACK has, once the library is there */
+/* calls f(type_tag<T>) for a type that LAPACK supports, once the library is loaded */
 template <class F>
 int with_lapack(pt_call *call, F &&f) {
     const pt_view &x = call->in[0];

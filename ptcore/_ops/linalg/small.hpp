@@ -1,10 +1,10 @@
-/* Elimination and substitution in real matrices so small that a library's calls, or its copies into
- * blocks, would take most of the time.
+/* Elimination and substitution for real matrices so small that the calls of a library, or its
+ * copies into blocks, would take most of the time.
  *
- * A matrix lies row by row, in rows of a multiple of W elements, so that every loop along a row has
- * whole lanes and no rest; what pads a row is finite and its results are not read. The right-hand
- * sides stand behind the matrix in the same rows and are eliminated with it. Nothing here decides
- * what an error is: a pivot of zero or a NaN among the factors is told, and the caller asks LAPACK.
+ * A matrix is stored in rows of a multiple of W elements, so that every loop along a row has whole
+ * vectors and no remainder; what pads a row is finite, and its results are not used. The right-hand
+ * sides stand behind the matrix in the same rows and are eliminated with it. Errors are not decided
+ * here: the caller is told of a zero pivot or a NaN among the factors, and asks LAPACK.
  */
 #ifndef PTCORE_KERNELS_SMALL_HPP
 #define PTCORE_KERNELS_SMALL_HPP
@@ -13,7 +13,7 @@
 namespace {
 
 constexpr int64_t TINY =
-    4; /* up to this order a matrix is made one of this order, whose loops are unrolled */
+    4; /* smaller matrices are padded to this order, for which loops are unrolled */
 template <class T>
 constexpr int64_t SMALL = is_complex<T> ? 0 : 64;
 template <class T, int N>
@@ -22,21 +22,21 @@ constexpr int64_t WIDTH = N ? TINY : int64_t(32 / sizeof(T));
 template <class T, int N>
 inline int64_t padded(int64_t n) { return ceil_div(n, WIDTH<T, N>) * WIDTH<T, N>; }
 
-/* f(integral constant): TINY for a tiny matrix, else 0, which stands for any order. */
+/* f(integral constant): TINY for a tiny matrix, else 0, which means any order. */
 template <class F>
 inline auto by_order(int64_t n, F &&f) {
     return n <= TINY ? f(std::integral_constant<int, int(TINY)>{})
                      : f(std::integral_constant<int, 0>{});
 }
 
-/* Whether matrices of order n with k right-hand sides are small: their rows fit into the first
- * cache. */
+/* Whether matrices of order n with k right-hand sides are small: their
+ * rows fit into the L1 cache. */
 template <class T>
 inline bool is_small(int64_t n, int64_t k) {
     return n > 0 && n <= SMALL<T> && n * (n + k) * int64_t(sizeof(T)) <= 49152;
 }
 
-/* x -= f y, of n elements, a multiple of W */
+/* x -= f y, for n elements; n is a multiple of W */
 template <int64_t W, class T>
 inline void subtract(T *PT_RESTRICT x, const T *PT_RESTRICT y, T f, int64_t n) {
     for (int64_t c = 0; c < n; c += W)
@@ -57,8 +57,8 @@ inline void swap_rows(T *PT_RESTRICT x, T *PT_RESTRICT y, int64_t n) {
         }
 }
 
-/* `rows` rows of `columns` elements to rows of `width`, padded with zeros, and with rows of the
- * identity up to order N */
+/* Copies `rows` rows of `columns` elements to rows of `width`, padded with zeros; rows
+ * up to order N are zero too. */
 template <int N, class T>
 PT_NOINLINE void load_rows(T *PT_RESTRICT to, const T *PT_RESTRICT from, int64_t rows,
                            int64_t columns, int64_t down, int64_t across, int64_t width) {
@@ -95,9 +95,9 @@ PT_NOINLINE void store_rows_of(T *PT_RESTRICT to, const T *PT_RESTRICT from, int
         for (int64_t j = 0; j < columns; ++j) to[i * columns + j] = from[i * width + j];
 }
 
-/* Elimination with partial pivoting of n columns of rows of `width`; the multipliers stay below the
- * diagonal if KEEP. 0, the number of a pivot that is zero, or -1 where a multiplier is NaN. Pivots
- * count from 1. */
+/* Elimination with partial pivoting of n columns in rows of `width`; if KEEP, the multipliers
+ * stay below the diagonal. Returns 0, the number of a pivot that is zero (counted from 1), or
+ * -1 if a multiplier is NaN. */
 template <int N, bool KEEP, class T>
 PT_NOINLINE int eliminate(T *a, int64_t order, int64_t width, int *pivots) {
     constexpr int64_t W = WIDTH<T, N>;
@@ -147,8 +147,8 @@ PT_NOINLINE int eliminate(T *a, int64_t order, int64_t width, int *pivots) {
     return 0;
 }
 
-/* b = A^-1 b for a triangle A, of which element (i, j) lies at i * down + j * across; b has rows of
- * `width` */
+/* b = A^-1 b for a triangular A with element (i, j) at
+ * i * down + j * across; b has rows of `width`. */
 template <int N, class T, int64_t W = WIDTH<T, N>>
 PT_NOINLINE void substitute(const T *a, int64_t down, int64_t across, T *b, int64_t order,
                             int64_t width, int64_t columns, bool upper, bool unit) {
@@ -167,8 +167,8 @@ PT_NOINLINE void substitute(const T *a, int64_t down, int64_t across, T *b, int6
         }
 }
 
-/* The rows of U with A = U^T U, from the upper triangle of `a`; 0, or the order of a minor that is
- * not positive. What lies below the diagonal is overwritten. */
+/* The rows of U with A = U^T U, from the upper triangle of `a`. Returns 0, or the order of a minor
+ * that is not positive. Elements below the diagonal are overwritten. */
 template <int N, class T>
 PT_NOINLINE int factor_positive(T *a, int64_t order, int64_t width) {
     constexpr int64_t W = WIDTH<T, N>;

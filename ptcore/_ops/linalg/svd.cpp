@@ -2,15 +2,15 @@
  *
  *    _linalg_svd(A; full_matrices, compute_uv) -> U, S, Vh      A = U diag(S) Vh
  *
- * A row-major matrix is its transpose to LAPACK, and A^T = Vh^T diag(S) U^T: asked for the
- * decomposition of the transpose, gesdd writes Vh and U row-major where they belong. Matrices are
- * checked for NaN and inf before, which LAPACK libraries do not survive alike.
+ * LAPACK sees a row-major matrix as its transpose, and A^T = Vh^T diag(S) U^T: asked to decompose
+ * the transpose, gesdd writes Vh and U row-major where they belong. Matrices are checked for NaN
+ * and inf before, because LAPACK libraries differ in how they handle them.
  */
 #include "lapack.hpp"
 
 namespace {
 
-/* One decomposition of an m x n row-major matrix; lwork = -1 asks for the size of the workspace. */
+/* The SVD of an m x n row-major matrix; lwork = -1 asks for the size of the workspace. */
 template <class T>
 inline int gesdd(char job, int64_t m, int64_t n, T *a, real_type<T> *s, T *u, T *vh, T *work,
                  int64_t lwork, real_type<T> *rwork, int *iwork) {
@@ -50,7 +50,7 @@ struct svd_factor {
         std::swap(turned.down, turned.across);
         load_columns(a.data, call->in[0], turned, offset[0]);
         if (!all_finite(a.data, m * n)) return NOT_FINITE;
-        T *u = a.data, *vh = a.data;            /* not looked at without vectors */
+        T *u = a.data, *vh = a.data;            /* not used if there are no vectors */
         if (job != 'N') {
             u = output<T>(call) + number * m * (job == 'A' ? m : k);
             vh = output<T>(call, 2) + number * n * (job == 'A' ? n : k);
@@ -72,7 +72,7 @@ int svd(pt_call *call) {
     const int64_t m = x.sizes[x.ndim - 2], n = x.sizes[x.ndim - 1], k = min64(m, n),
                   batch = batch_of(x);
     const bool full = call->params[0].i != 0, vectors = call->params[1].i != 0;
-    if (k == 0 && vectors && full) { /* the factors of an empty matrix are any unitary ones */
+    if (k == 0 && vectors && full) { /* an empty matrix: its factors may be any unitary ones */
         fill_identity(output<T>(call), batch, m);
         fill_identity(output<T>(call, 2), batch, n);
     }

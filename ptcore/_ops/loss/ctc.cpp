@@ -1,13 +1,13 @@
 /* Connectionist temporal classification: the probability of a sequence of labels over all its
  * alignments.
  *
- *    ctc(log_probs, labels, input_lengths, target_lengths; blank) -> loss (N,), alpha (N, T, 2 S +
- * 1) ctc_backward(g, log_probs, labels, input_lengths, target_lengths, loss, alpha; blank) -> gx
+ *    ctc(log_probs, labels, input_lengths, target_lengths; blank) -> loss (N,), alpha (N, T, 2 S+1)
+ *    ctc_backward(g, log_probs, labels, input_lengths, target_lengths, loss, alpha; blank) -> gx
  *
  * log_probs (T, N, C), labels (N, S). A path goes through the states blank, label, blank, ...,
- * label, blank; alpha[n, t, s] is the logarithm of the probability of all ways to be in state s
- * after step t. Inputs are contiguous. Source: Graves et al., ICML 2006; here by log_probs, which
- * need no softmax.
+ * label, blank. alpha[n, t, s] is the log of the probability of all ways to be in state s
+ * after step t. Inputs are contiguous. Source: Graves et al., ICML 2006; here for log_probs,
+ * so that no softmax is needed.
  */
 #include "common.hpp"
 
@@ -31,7 +31,7 @@ template <class E>
 struct sequences {
     int64_t steps, n, classes, width, states, blank;
     const int64_t *labels, *input_lengths, *target_lengths;
-    const E *x;                 /* log_probs as E */
+    const E *x;                 /* log_probs, as elements of type E */
     scratch<E> wide;
 
     sequences(pt_call *call, int first)
@@ -49,8 +49,8 @@ struct sequences {
         }
     }
     int64_t label(int64_t i, int64_t s) const { return s & 1 ? labels[i * width + s / 2] : blank; }
-    /* whether a path may come to state s from two states before: past a blank, from another label
-     */
+    /* whether a path may go to state s from two states before: over a
+     * blank, from a different label */
     bool jumps(int64_t i, int64_t s) const {
         return (s & 1) && s > 1 && label(i, s) != blank && label(i, s) != label(i, s - 2);
     }
@@ -79,7 +79,7 @@ int forward(pt_call *call) {
                                            q.jumps(i, s) ? before[s - 2] : NOWHERE<E>);
                 }
             }
-            E loss = length == 1 ? E(0) : -NOWHERE<E>;             /* no steps say nothing */
+            E loss = length == 1 ? E(0) : -NOWHERE<E>;        /* no steps: no labels were emitted */
             if (steps > 0) {
                 const E *last = alphas + (i * q.steps + steps - 1) * q.states;
                 loss = -log_sum(last[length - 1], length > 1 ? last[length - 2] : NOWHERE<E>,
@@ -91,8 +91,8 @@ int forward(pt_call *call) {
     return PT_OK;
 }
 
-/* The derivative by log_probs[t, k] is minus the share of the paths that say k at t. A path's rest,
- * after step t in state s, is beta[s]. */
+/* The derivative by log_probs[t, k] is minus the share of the paths that emit k at step t. beta[s]
+ * covers the rest of a path: from state s at step t on. */
 template <class E>
 int backward(pt_call *call) {
     const sequences<E> q(call, 1);

@@ -2,9 +2,9 @@
  *
  *    nll_loss(input, target, weight?; reduction, ignore_index) -> out, total_weight
  *    nll_loss_backward(g, target, weight?, total_weight; reduction, ignore_index) -> gx
- *    cross_entropy(input, target, weight?; reduction, ignore_index, label_smoothing) -> out, lse,
- * total_weight cross_entropy_backward(g, input, target, weight?, lse, total_weight; reduction,
- * ignore_index, label_smoothing) -> gx
+ *    cross_entropy(input, target, weight?; the same, label_smoothing) -> out, lse, total_weight
+ *    cross_entropy_backward(g, input, target, weight?, lse, total_weight;
+ *        the same, label_smoothing) -> gx
  *
  * reduction: 0 none, 1 mean, 2 sum. total_weight is the sum of the targets' weights (mean divides
  * by it); lse is the log of the sum of exponentials per sample, saved for the derivative. Every
@@ -19,10 +19,10 @@ namespace {
 enum { NONE, MEAN, SUM };
 constexpr int64_t SAMPLE_BLOCK = 128;
 
-/* What is common to the four kernels: the walk over samples, the targets and the weights. */
+/* Shared by the four kernels: the walk over samples, the targets and the weights. */
 struct samples {
     const pt_view &target, &weight;
-    int64_t classes, count = 1;         /* C and the number of samples */
+    int64_t classes, count = 1;         /* C, and the number of samples */
     int64_t reduction, ignored;
     int64_t class_dim, class_stride = 0;
 
@@ -72,13 +72,13 @@ struct samples {
         for (int64_t c = 0; c < classes; ++c) sum += weight_of(c);
         return sum;
     }
-    /* strides of v without the class dim, for the walk over samples */
+    /* the stride of v in dim d of the samples, which have no class dim */
     int64_t sample_stride(const pt_view &v, int64_t d) const {
         return v.strides[d + (d >= class_dim)];
     }
 };
 
-/* Adds up the samples' losses; writes out unless reduction is none, and total_weight. */
+/* Adds up the losses; writes out (of each sample if reduction is none) and total_weight. */
 inline void reduce_losses(pt_call *call, const samples &s, const double *loss, const double *weight,
                           const pt_view &total_out) {
     double total = 0, sum = 0;
@@ -92,7 +92,7 @@ inline void reduce_losses(pt_call *call, const samples &s, const double *loss, c
     else put_real(call->out[0], 0, s.reduction == MEAN ? sum / total : sum);
 }
 
-/* d loss / d (sample's loss): g, divided by total_weight for the mean */
+/* d loss / d (loss of a sample): g, divided by total_weight for the mean */
 struct sample_gradient {
     const pt_view &g;
     double factor;
@@ -175,10 +175,10 @@ int nll_loss_backward_kernel(pt_call *call) {
 
 /* ---- cross_entropy ----------------------------------------------------------------------- */
 
-/* Blocks of neighbouring samples with all their classes, as E. x(j, c) is data[j + c * stride] in a
- * block of columns and data[c] in a row; a block that memory does not hold that way is copied. */
+/* Blocks of neighbouring samples with all their classes, as E. In a block of columns x(j, c) is
+ * data[j + c * stride], in a row it is data[c]. Blocks that do not lie so in memory are copied. */
 struct class_walk {
-    space<3> outer;             /* input, target, third operand (element offsets) */
+    space<3> outer;             /* element offsets of input, target and a third operand */
     int64_t width, side[3], blocks, block;
     bool rows;
 };
@@ -252,7 +252,7 @@ inline int cross_entropy_as(pt_call *call, const samples &s, double smoothing) {
                     loss[s.count + i] = wt;
                     loss[i] = 0;
                     if (t == s.ignored) continue;
-                    /* -log softmax, without the rounding of lse */
+                    /* -log softmax without rounding lse first */
                     auto cost = [&](int64_t c) {
                         return log_sum - (double(p[c * stride + j]) - double(top[j]));
                     };
@@ -319,8 +319,8 @@ inline int cross_entropy_backward_as(pt_call *call, const samples &s, double smo
                 const E *PT_RESTRICT p =
                     class_block<E>(input<T>(call, 1) + at.offset[0] + b, x.strides[s.class_dim],
                                    s.classes, w, copy.data, stride);
-                /* the block of the output, in E: sample i starts at (i / inner) inner C + i % inner
-                 */
+                /* the block in the output, as E: sample i starts at
+                 * (i / inner) inner C + i % inner */
                 const int64_t first = u / walk.blocks * walk.width + b,
                               place = first / inner * inner * s.classes + first % inner;
                 E *PT_RESTRICT q = copy.data + s.classes * walk.block;

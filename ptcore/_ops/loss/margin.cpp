@@ -2,9 +2,9 @@
  *
  *    multi_margin(input, target, weight; p, margin) -> loss of each row
  *    multi_margin_slope(the same) -> derivative of each row's loss by its scores
- *    multilabel_margin(input, target) -> loss of each row; labels stand before the first negative
- * one multilabel_margin_slope(the same) -> derivative Inputs are contiguous: (N, C), targets (N,)
- * and (N, C).
+ *    multilabel_margin(input, target) -> loss of each row; labels end at the first negative one
+ *    multilabel_margin_slope(the same) -> derivative
+ * Inputs are contiguous: input (N, C), targets (N,) and (N, C).
  */
 #include "common.hpp"
 

@@ -1,4 +1,4 @@
-/* Distances between rows: p-norms of their differences, which are never held.
+/* Distances between rows: p-norms of the rows' differences, which are never stored.
  *
  *    pair_distances(x1 (*, m, d), x2 (*, n, d); p) -> (*, m, n)
  *    pair_distances_slope(g, x1, x2, dist; p) -> (*, m, d)           the gradient by x1
@@ -6,7 +6,7 @@
  *    row_distances_slope(g, input, dist; p) -> (n, d)
  * All inputs are contiguous.
  *
- * A row of the gradient belongs to one thread, which adds up its pairs in their order.
+ * A row of the gradient is computed by one thread, which adds up its pairs in order.
  */
 #include "lanes.hpp"
 
@@ -82,7 +82,7 @@ inline void add_slope(E *PT_RESTRICT to, const E *PT_RESTRICT x, const E *PT_RES
     }
 }
 
-/* The elements of a contiguous tensor as E: as they are, or converted into `room`. */
+/* The elements of a contiguous tensor as E: in place, or converted into `room`. */
 template <class E, class T>
 inline const E *rows_of(const pt_view &x, scratch<E> &room) {
     const T *from = reinterpret_cast<const T *>(x.data);
@@ -145,7 +145,7 @@ int pair_distances_kernel(pt_call *call) {
     });
 }
 
-/* Writes the rows of a gradient, each the sum that add(row, sum) makes of `terms` others. */
+/* Writes the rows of a gradient; add(row, sum) adds the `terms` contributions to a row's sum. */
 template <class T, class E, class F>
 int slopes(pt_call *call, int64_t rows, int64_t d, int64_t terms, F &&add) {
     std::atomic<bool> enough(true);
@@ -189,7 +189,7 @@ int pair_distances_slope_kernel(pt_call *call) {
     });
 }
 
-/* where the pairs of row i and the later rows begin */
+/* the index of the first pair of row i with a later row */
 inline int64_t pairs_before(int64_t i, int64_t n) { return i * n - i * (i + 1) / 2; }
 
 inline int check_matrix(pt_call *call, const pt_view &x) {

@@ -1,19 +1,19 @@
 /* batch_norm, group_norm and their derivatives, on contiguous tensors (N, C, S...).
  *
- *    batch_norm(input, weight?, bias?; eps, momentum) -> out, mean, var               ((C,),
- * biased) batch_norm_given(input, mean, var, weight?, bias?; eps) -> out         (in any layout)
+ *    batch_norm(input, weight?, bias?; eps, momentum) -> out, mean, var      ((C,), biased)
+ *    batch_norm_given(input, mean, var, weight?, bias?; eps) -> out          (in any layout)
  *    batch_norm_backward(g, input, mean, var, weight?; eps) -> gx, gw, gb
  *    group_norm(input, weight?, bias?; groups, eps) -> out, mean, rstd                ((N, groups))
  *    group_norm_backward(g, input, mean, rstd, weight?; groups) -> gx, gw, gb
  *
- * A plane is what one sample has of one channel, S elements in a row. Planes of WIDE elements and
- * more are walked one after another; of narrower ones all channels of a sample go side by side,
- * with the channel's numbers repeated for each position. Sums are taken in E over runs that depend
- * on the shape only and in float64 beyond; half types are computed in float32. An output without
- * data is skipped.
+ * A plane is the S elements of one channel of one sample. Planes of at least WIDE elements are
+ * walked one after another. Of narrower planes all channels of a sample are walked side by
+ * side, with a channel's numbers repeated for each position. Sums are taken in E over runs that
+ * depend on the shape only, and in float64 between runs; half types are computed in float32. An
+ * output without data is skipped.
  *
- * batch_norm has running statistics as outputs 3 and 4: they are moved towards the mean and the
- * unbiased variance by a share of momentum.
+ * batch_norm has running statistics as outputs 3 and 4. They move towards the mean and the unbiased
+ * variance by the share `momentum`.
  */
 #include "rows.hpp"
 
@@ -30,7 +30,7 @@ struct shape {
     }
 };
 
-/* elements [first, first + n) of a contiguous tensor: where they are, or converted in the buffer */
+/* elements [first, first + n) of a contiguous tensor: in place, or converted into the buffer */
 template <class E>
 inline const E *fetch(const pt_view &v, int64_t first, int64_t n, E *buffer) {
     switch (v.dtype) {
@@ -51,7 +51,7 @@ inline const E *fetch(const pt_view &v, int64_t first, int64_t n, E *buffer) {
     }
 }
 
-/* f(p, q, i, m) for runs p[0..m) and q[0..m) of two tensors, i elements behind first */
+/* calls f(p, q, i, m) for runs p[0..m) and q[0..m) of two tensors, i elements after `first` */
 template <class E, class F>
 inline void runs(const pt_view &a, const pt_view &b, int64_t first, int64_t n, E *buffer, F &&f) {
     for (int64_t i = 0; i < n; i += ROW_RUN) {
@@ -61,7 +61,7 @@ inline void runs(const pt_view &a, const pt_view &b, int64_t first, int64_t n, E
     }
 }
 
-/* map(p, q, j) of each element of a run to the output */
+/* writes map(p, q, j) of each element of a run to the output */
 template <class E, class Map>
 inline void mapped(const pt_view &out, int64_t first, const E *PT_RESTRICT p,
                    const E *PT_RESTRICT q, int64_t m, E *buffer, Map &&map) {
@@ -77,7 +77,7 @@ inline double or_else(const pt_view &v, int64_t i, double other) {
 
 constexpr auto first_of = [](auto a, auto) { return a; };
 
-/* Outputs 3 and 4 of a call, which may be absent. */
+/* The running statistics, outputs 3 and 4 of a call, which may be absent. */
 struct running {
     const pt_view *mean = nullptr, *var = nullptr;
     double momentum = 0;
@@ -87,9 +87,9 @@ struct running {
         if (*this) momentum = call->params[call->nparams - 1].d;
     }
     explicit operator bool() const { return mean || var; }
-    /* In the steps of the ops that graphs have in its place (batch_norm_writes in
-     * decompositions.py), so that both give the same bits: volatile, as no product may be part of a
-     * fused sum. */
+    /* Rounds like the ops that graphs have instead (batch_norm_writes in
+     * decompositions.py), so that both give the same bits. The products are volatile,
+     * because they must not be fused into the sum. */
     template <class T>
     void move_as(const pt_view &v, int64_t c, double to, double factor) const {
         T *const data = reinterpret_cast<T *>(v.data);
@@ -104,8 +104,8 @@ struct running {
         default: put_real(*v, c, get_real(*v, c) * (1 - momentum) + to * factor);
         }
     }
-    /* towards the mean and the biased variance of `count` elements: of a single one there is no
-     * unbiased variance */
+    /* moves towards the mean and the biased variance of `count` elements, corrected to the unbiased
+     * one; for a single element that does not exist (NaN) */
     void move(int64_t c, double m, double biased, double count) const {
         move_one(mean, c, m, momentum);
         move_one(var, c, biased, count > 1 ? momentum * count / (count - 1) : NAN);
@@ -130,7 +130,7 @@ inline void column_sums(const pt_view &a, const pt_view &b, int64_t n, int64_t r
         for (int64_t j = 0; j < width; ++j) total[j] += double(part[j]);
     }
 }
-/* each column's number: the sum over the s columns of its channel, divided */
+/* for each column: the sum over the s columns of its channel, divided by `divisor` */
 template <class E>
 inline void spread(const double *total, int64_t s, int64_t width, double divisor, E *out) {
     for (int64_t j = 0; j < width; j += s) {
@@ -140,7 +140,7 @@ inline void spread(const double *total, int64_t s, int64_t width, double divisor
     }
 }
 
-/* body(first channel, number of channels, scratch of 4 runs) over blocks of channels */
+/* calls body(first channel, number of channels, scratch of 4 runs) for blocks of channels */
 template <class E, class Body>
 inline int over_channels(pt_call *call, const shape &x, Body &&body) {
     const int64_t block = x.s >= WIDE ? 1 : COLUMNS / x.s, blocks = ceil_div(x.c, block);
@@ -290,14 +290,14 @@ int batch_norm_backward_as(pt_call *call, double eps) {
 
 /* -- groups of channels ------------------------------------------------------------------------ */
 
-/* the numbers of a channel, one for each of its s positions */
+/* a channel's number, repeated for each of its s positions */
 template <class E>
 inline void repeat(const pt_view &v, int64_t channels, int64_t s, double other, E *out) {
     for (int64_t c = 0; c < channels; ++c)
         for (int64_t k = 0; k < s; ++k) out[c * s + k] = E(or_else(v, c, other));
 }
 
-/* body(sample, group, scratch of 4 runs) over all groups of all samples */
+/* calls body(sample, group, scratch of 4 runs) for all groups of all samples */
 template <class E, class Body>
 inline int over_groups(pt_call *call, int64_t samples, int64_t groups, int64_t size, Body &&body) {
     std::atomic<bool> starved{false};
@@ -365,7 +365,7 @@ int group_norm_backward_as(pt_call *call, int64_t groups) {
     const shape x(in);
     const int64_t channels = x.c / groups, size = channels * x.s;
     const bool wide = x.s >= WIDE;
-    /* of each sample's plane: the sums of g and of g (x - mean) */
+    /* for each plane of each sample: the sums of g and of g (x - mean) */
     scratch<double> sums(max64(1, 2 * x.n * x.c));
     scratch<E> affine(wide ? 1 : x.c * x.s);
     if (!sums || !affine) return no_memory(call, 2 * x.n * x.c * 8);
@@ -433,12 +433,12 @@ int group_norm_backward_as(pt_call *call, int64_t groups) {
 
 /* -- by statistics that are given -------------------------------------------------------------- */
 
-/* a channel's number of a vector in any layout */
+/* element c of a vector in any layout; `other` if it is absent */
 inline double of_channel(const pt_view &v, int64_t c, double other) {
     return present(v) ? get_real(v, c * v.strides[0]) : other;
 }
 
-/* In the steps of the ops that graphs have in its place (batch_norm_given in decompositions.py), so
+/* Rounds like the ops that graphs have instead (batch_norm_given in decompositions.py), so
  * that both give the same bits. */
 template <class E>
 struct factors {
@@ -451,8 +451,8 @@ struct factors {
     }
 };
 
-/* (x - mean) scale + shift of a run, each a function of the position; in two loops, so that no
- * product is part of a fused sum */
+/* (x - mean) scale + shift for a run; mean, scale and shift are functions of the position. In two
+ * loops, so that the product is not fused into the sum. */
 template <class E, class Mean, class Scale, class Shift>
 inline void normalized(const pt_view &out, int64_t first, const E *PT_RESTRICT p, int64_t m,
                        E *buffer, Mean &&mean, Scale &&scale, Shift &&shift) {
@@ -464,7 +464,7 @@ inline void normalized(const pt_view &out, int64_t first, const E *PT_RESTRICT p
     if (to == buffer) write(out, first, to, m);
 }
 
-/* whether the channels of each position lie side by side, and the positions in order */
+/* whether the channels of a position are neighbours, and the positions in order */
 inline bool channels_last(const pt_view &v) {
     int64_t step = v.sizes[1];
     if (v.strides[1] != 1) return false;
@@ -476,7 +476,7 @@ inline bool channels_last(const pt_view &v) {
     return true;
 }
 
-/* a plane that lies in any way, and so the result's */
+/* one plane in any layout, to an output plane in any layout */
 template <class E>
 inline void plane_as_it_lies(const pt_view &in, const pt_view &out, int64_t n, int64_t c,
                              const factors<E> &f, E *buffer) {
@@ -543,9 +543,9 @@ int batch_norm_given_as(pt_call *call, double eps) {
     });
 }
 
-/* Without an element: statistics are NaN, the gradients of weight and bias are zero. */
+/* For an empty input: sets statistics to NaN, and the gradients of weight and bias to zero. */
 inline int of_nothing(pt_call *call, double value) {
-    for (int i = 1; i < min64(3, call->nout); ++i)              /* running statistics stay */
+    for (int i = 1; i < min64(3, call->nout); ++i)            /* running statistics do not change */
         if (present(call->out[i]))
             for (int64_t j = 0; j < call->out[i].numel; ++j) put_real(call->out[i], j, value);
     return PT_OK;
@@ -553,8 +553,8 @@ inline int of_nothing(pt_call *call, double value) {
 
 /* -- entries ----------------------------------------------------------------------------------- */
 
-/* `statistics`: how many numbers there are of each kind that a derivative is given, 0 if it is none
- */
+/* `statistics`: how many numbers each kind of statistics has if
+ * this is a derivative; else 0 */
 inline int check(pt_call *call, int input, int64_t groups, int64_t statistics) {
     if (int status = check_floats(call)) return status;
     const pt_view &x = call->in[input];
@@ -569,7 +569,7 @@ inline int check(pt_call *call, int input, int64_t groups, int64_t statistics) {
         if (!call->in[i].contiguous && call->in[i].numel)
             return fail(call, PT_RUNTIME_ERROR, "expected contiguous tensors");
     bool fits = input == 0 || call->in[0].numel == x.numel;
-    for (int i = input + 1; i < call->nin; ++i)         /* statistics, then numbers of channels */
+    for (int i = input + 1; i < call->nin; ++i)         /* statistics, then per-channel numbers */
         fits = fits && (!present(call->in[i]) ||
                         call->in[i].numel == (input && i < 4 ? statistics : x.sizes[1]));
     return fits ? int(PT_OK)

@@ -1,8 +1,8 @@
 /* layer_norm and its derivative.
  *
  *    layer_norm(input, weight?, bias?; normalized_ndim, eps) -> out, mean, rstd
- *    layer_norm_backward(g, input, mean, rstd, weight?) -> gx, gw, gb      (an output without data
- * is skipped)
+ *    layer_norm_backward(g, input, mean, rstd, weight?) -> gx, gw, gb
+ * An output without data is skipped.
  *
  * Rows are the trailing dims, in any layout; half types are computed in float32 and have float32
  * mean and rstd. The sums over rows of gw and gb are taken in chunks that depend on the shape only.
@@ -13,7 +13,7 @@
 
 namespace {
 
-/* A floating tensor read row by row as E: in place where its memory allows. */
+/* A floating tensor read row by row as E: in place if its memory allows that. */
 template <class E>
 struct row_reader {
     const char *data;
@@ -21,7 +21,7 @@ struct row_reader {
     bool direct;
     space<1> outer, inner;
 
-    /* the last `ndim` dims of v are a row */
+    /* a row is the last `ndim` dims of v */
     void open(const pt_view &v, int ndim) {
         data = v.data;
         dtype = v.dtype;
@@ -155,7 +155,7 @@ inline void input_row(E *PT_RESTRICT q, const E *PT_RESTRICT g, const E *PT_REST
     const E a = E(first / double(n)), b = E(second / double(n)) * rstd * rstd;
     for (int64_t j = 0; j < n; ++j) q[j] = rstd * (g[j] * w[j] - a - (x[j] - mean) * b);
     if (n == 1)
-        q[0] = E(0) * (rstd * g[0] * w[0]); /* what cancels, without what rounding left of it */
+        q[0] = E(0) * (rstd * g[0] * w[0]); /* it cancels: 0 without the rounding errors, or NaN */
 }
 template <int ROWS, class E>
 inline void add_rows(E *PT_RESTRICT gw, E *PT_RESTRICT gb, const E *const *g, const E *const *x,
@@ -182,7 +182,7 @@ inline void add_rows(E *PT_RESTRICT gw, E *PT_RESTRICT gb, const E *const *g, co
 
 template <class E>
 int layer_norm_backward_as(pt_call *call, int ndim) {
-    constexpr int GROUP = 4;                    /* rows whose gw and gb are added together */
+    constexpr int GROUP = 4;                    /* rows that one pass adds to gw and gb */
     row_reader<E> g, x, w;
     g.open(call->in[0], ndim);
     x.open(call->in[1], ndim);
@@ -264,7 +264,7 @@ int layer_norm_backward_kernel(pt_call *call) {
     if (int status = check_floats(call)) return status;
     const pt_view &g = call->in[0], &x = call->in[1], &mean = call->in[2], &rstd = call->in[3],
                   &w = call->in[4];
-    /* a row is what weight, gw or gb cover, else the trailing dims of which mean has one element */
+    /* a row has the dims of weight, gw or gb, else the trailing dims where mean has one element */
     const pt_view *row = present(w) ? &w : nullptr;
     for (int i = 1; i < call->nout && !row; ++i)
         if (present(call->out[i])) row = &call->out[i];

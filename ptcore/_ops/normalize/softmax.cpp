@@ -1,8 +1,8 @@
 /* softmax, log_softmax and their derivatives along any dim, without a copy of the tensor.
  *
- * Where the dim is the innermost one of the output, rows are taken one by one; else blocks of
- * neighbouring columns are taken together. Operands whose elements are not the compute type side by
- * side (half types, odd strides) go through a scratch block of rows or columns.
+ * If the dim is the innermost one of the output, rows are taken one by one; else blocks of
+ * neighbouring columns are taken together. Operands that are not contiguous elements of the compute
+ * type (half types, odd strides) go through a scratch block of rows or columns.
  */
 #include "rows.hpp"
 
@@ -12,9 +12,9 @@
 namespace {
 
 constexpr int64_t COLUMN_BLOCK = 128;
-constexpr int64_t SMALL = 4096;         /* elements that are never split over threads */
+constexpr int64_t SMALL = 4096;         /* inputs with fewer elements stay on one thread */
 
-/* sum[j] over n rows that add(r, part) adds to part: float64 beyond 128 rows */
+/* sum[j] over n rows; add(r, part) adds row r to part. In float64 beyond 128 rows */
 template <class E, class Add>
 inline void columns_sum(E *sum, int64_t n, int64_t width, Add &&add) {
     constexpr int64_t ROWS = 128;
@@ -29,15 +29,15 @@ inline void columns_sum(E *sum, int64_t n, int64_t width, Add &&add) {
         for (int64_t j = 0; j < width; ++j) sum[j] = E(total[j]);
 }
 
-/* Each op: one row x[0][...n), and a block of columns. Inputs and out may be the same memory. */
+/* Each op works on one row x[0][...n) or a block of columns. Inputs and out may share memory. */
 template <class E, bool LOG>
 struct softmax_op {
     static constexpr int inputs = 1;
-    /* a row that one vector holds */
+    /* a row that fits one vector */
     static void short_row(const E *x, E *out, int n) {
         using V = simd<E>;
         const bool full = n == V::width;
-        /* filled up with an element: exp of a padding that is far away would cost more */
+        /* padded with an element of the row: exp of a far-away padding would take longer */
         const auto v = full ? V::load(x) : V::blend(V::load_part(x, n), V::fill(x[0]), n);
         E top;
         V::template fold<1>(v, &top, [](auto a, auto b) { return maximum(a, b); });
@@ -124,11 +124,11 @@ struct softmax_backward_op {
     }
 };
 
-/* An op at one dtype, seen through pointers: elements of `item` bytes, computed as `tile` bytes. */
+/* An op at one dtype, behind pointers: elements of `item` bytes, computed in `tile` bytes. */
 struct along_op {
     int inputs;
     int64_t item, tile;
-    bool same;                  /* stored as computed */
+    bool same;                  /* the stored type is the computed type */
     void (*row)(const void *const *in, void *out, int64_t n);
     void (*columns)(const void *const *in, const int64_t *stride, void *out, int64_t step,
                     int64_t n, int64_t width);
@@ -156,7 +156,7 @@ inline along_op along_of() {
     return op;
 }
 
-/* Rows of n elements of contiguous tensors, from element `at` to `end`. */
+/* Handles the rows of n elements of contiguous tensors from element `at` to `end`. */
 PT_INLINE void along_rows(const pt_call *call, const along_op &op, int64_t n, int64_t at,
                           int64_t end) {
     for (; at < end; at += n) {
@@ -180,7 +180,7 @@ int along(pt_call *call, const along_op &op, int64_t dim) {
         return PT_OK;
     }
     int64_t n = 1, step[3] = {}, contiguous[PT_MAX_DIM];
-    space<3> kept;              /* both inputs (the first twice if there is one), the output */
+    space<3> kept;         /* strides of the other dims: both inputs (or the first twice), output */
     for (int64_t d = shape.ndim - 1, s = 1; d >= 0; s *= shape.sizes[d--]) contiguous[d] = s;
     for (int d = 0; d < shape.ndim; ++d) {
         const int64_t s[3] = {call->in[0].strides[d], call->in[N - 1].strides[d], contiguous[d]};
@@ -196,7 +196,7 @@ int along(pt_call *call, const along_op &op, int64_t dim) {
     bool direct = op.same;
     for (int k = 0; k < N; ++k)
         direct = direct && (by_rows ? step[k] == 1 || n == 1 : side[k] == 1);
-    /* a scratch block stays within about 64 KB where n allows */
+    /* a scratch block has at most about 64 KB if n allows */
     const int64_t block = by_rows  ? 1
                           : direct ? COLUMN_BLOCK
                                    : min64(COLUMN_BLOCK, max64(16, 16384 / n));

@@ -1,5 +1,5 @@
-// Fused steps of optimizers. The arithmetic is sqrt and division alone, which vectorise at the base
-// level; large parameters are bound by memory, so one ISA level is enough.
+// Fused steps of optimizers. Beyond plain arithmetic they need only sqrt and division, which
+// vectorise at the base level; large parameters are limited by memory, so one ISA level is enough.
 #include "optimizers.h"
 
 #include <atomic>
@@ -23,7 +23,7 @@ template <template <class> class S, class T> void run(char *const *operands, int
     for (int k = 0; k <= written; k++) work.at[k] = reinterpret_cast<T *>(operands[k]);
     pt::parallel_for(n, GRAIN, [=](int64_t begin, int64_t end) {
         const Work w =
-            work;    // in registers: what it was captured in may lie where an operand does
+            work;    // in registers: `work` itself may alias an operand for the compiler
         PT_IVDEP
         for (int64_t i = begin; i < end; i++) {
             T x[written + 1];
@@ -49,7 +49,7 @@ const pt_step STEPS[] = {PT_STEPS(ROW)};
 template <class T> int unscale(T *x, int64_t n, T factor) {
     std::atomic<int> finite{1};
     pt::parallel_for(n, GRAIN, [=, &finite](int64_t begin, int64_t end) {
-        T bad = 0;                              /* 0 times anything finite; NaN once it is NaN */
+        T bad = 0;                          /* x * 0 is 0 for finite x; bad becomes NaN otherwise */
         PT_IVDEP
         for (int64_t i = begin; i < end; i++) {
             bad += x[i] * 0;

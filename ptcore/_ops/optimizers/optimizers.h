@@ -5,10 +5,10 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-enum { PT_STEP_ROOM = 16 };         /* the most of each of the counts below */
+enum { PT_STEP_ROOM = 16 };         /* the maximum of each count below */
 
-/* A step of _ops/table/steps.py, which says what its numbers are: `shared` ones, then `own`. `run`
- * takes the addresses of the `written` operands and of the gradient, n elements each. */
+/* A step of _ops/table/steps.py, where its numbers are explained: first `shared` ones, then `own`.
+ * `run` takes the addresses of the `written` operands and of the gradient, n elements each. */
 typedef struct pt_step {
     const char *name;
     int written, options, counters, shared, own;
@@ -17,13 +17,13 @@ typedef struct pt_step {
     void (*run_f64)(char *const *operands, int64_t n, const double *numbers);
 } pt_step;
 
-const pt_step *pt_step_named(const char *name);         /* NULL: there is none */
+const pt_step *pt_step_named(const char *name);         /* NULL: unknown name */
 
-/* Whether the memory of n dense views, of `item` bytes an element, has no byte in two of them. */
-/* Multiplies numbers in place; whether all of them were finite. */
+/* Multiplies the numbers by factor in place; returns whether all of them were finite.
+ */
 int pt_unscale_f32(float *x, int64_t n, float factor);
 int pt_unscale_f64(double *x, int64_t n, double factor);
-int pt_disjoint(const pt_view *views, int64_t n, int64_t item);
+int pt_disjoint(const pt_view *views, int64_t n, int64_t item); /* do no two dense views overlap? */
 #ifdef __cplusplus
 }
 #endif

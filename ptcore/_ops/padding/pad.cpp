@@ -1,8 +1,8 @@
 /* Padding with a number, or with the input's own elements.
  *
- *    pad_constant(input; pad, value) -> out         negative pads cut
+ *    pad_constant(input; pad, value) -> out         negative pads cut elements off
  *    pad_edges(input; pad, mode) -> out             mode 0 reflect, 1 replicate, 2 circular
- *    pad_edges_transposed(input; pad, mode) -> out  elements added up where theirs came from
+ *    pad_edges_transposed(input; pad, mode) -> out  adds each element to the one that it copies
  * pad holds pairs (before, after) for the last dims, the last dim first.
  */
 #include "common.hpp"
@@ -22,7 +22,7 @@ int constant_kernel(pt_call *call) {
         if constexpr (is_same<T, uint8_t>)
             if (x.dtype == PT_BOOL) value = call->params[1].d != 0;
         T *to = output<T>(call);
-        /* the box of the input that is kept, and where it begins in the output */
+        /* the kept part of the input, and its offsets in the input and in the output */
         int64_t box[PT_MAX_DIM], skip = 0, start = 0;
         bool any = true, whole = true;
         for (int d = 0; d < x.ndim; ++d) {
@@ -47,7 +47,7 @@ int constant_kernel(pt_call *call) {
         const int64_t n = any ? all.pop(step) : 0, rows = any ? all.numel() : 0;
         const bool runs =
             any &&
-            (n == 1 || step[1] == 1); /* each row fills what lies between it and the last one */
+            (n == 1 || step[1] == 1); /* each row fills the gap after the previous row */
         if (!runs && !whole)
             parallel_for(total, GRAIN,
                          [=](int64_t begin, int64_t end) { fill(to + begin, to + end); });
@@ -76,8 +76,8 @@ int constant_kernel(pt_call *call) {
 
 enum { REFLECT, REPLICATE, CIRCULAR };
 
-/* where element i of a padded dim comes from, of n; pads of more than n turn as often as they need
- */
+/* The element, of n, that element i of a padded dim copies; pads longer than n
+ * reflect or wrap repeatedly. */
 inline int64_t source(int64_t i, int64_t n, int64_t mode) {
     if (mode == REPLICATE || n == 1) return i < 0 ? 0 : i < n ? i : n - 1;
     if (mode == CIRCULAR) return (i % n + n) % n;
@@ -86,7 +86,7 @@ inline int64_t source(int64_t i, int64_t n, int64_t mode) {
     return i < n ? i : turn - i;
 }
 
-/* Rows of a padded contiguous tensor and where they come from in the inner one. */
+/* Rows of a padded contiguous tensor, and the rows of the inner tensor that they copy. */
 struct frame {
     int ndim;
     int64_t rows = 1, width, before, inside, mode;
@@ -107,7 +107,7 @@ struct frame {
         before = begin[ndim - 1];
         inside = inner[ndim - 1];
     }
-    /* where a column of the padded dim, before or behind the inner ones, comes from */
+    /* the inner column that each column before or behind the inner ones copies */
     bool columns(scratch<int64_t> &of) const {
         if (!of) return false;
         for (int64_t j = 0; j < before; ++j) of[j] = column(j);
@@ -117,7 +117,7 @@ struct frame {
     int64_t column(int64_t j) const { return source(j - before, inside, mode); }
 };
 
-/* The rows of a frame one after another: where each begins in the inner tensor. */
+/* The rows of a frame one after another: the offset of each in the inner tensor. */
 struct frame_row {
     const frame &in;
     int64_t index[PT_MAX_DIM], part[PT_MAX_DIM], at = 0;
@@ -194,7 +194,7 @@ int edges_transposed_kernel(pt_call *call) {
     const int64_t end_of_row = f.width - f.inside;
     scratch<int64_t> to_column(end_of_row);
     if (!f.columns(to_column)) return no_memory(call, 8 * end_of_row);
-    /* what is in front of the padded dims is split, so that nothing is added to by two threads */
+    /* threads split the dims in front of the padded ones, so that no two add to one element */
     const int padded = call->params[0].count / 2;
     int64_t parts = 1, part = 1;
     for (int d = 0; d < y.ndim - padded; ++d) parts *= y.sizes[d];

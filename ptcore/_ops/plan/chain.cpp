@@ -1,4 +1,4 @@
-/* Chains of arithmetic (chain.h), in eight vectors at a time. */
+/* Chains of arithmetic (chain.h), eight vectors at a time. */
 #include "chain.h"
 #include "ptcore/kernel.h"
 #include "ptcore/scalar.h"
@@ -8,7 +8,7 @@ namespace pt { namespace {
 
 #if PT_GNU_VECTORS
 
-/* Calls each(k) for the vectors of a block; the compiler keeps them in registers, as k is known. */
+/* The N vectors of a block. PT_EACH is unrolled over them, so that they stay in registers. */
 template<class T, int N> struct block {
     using V = typename simd<T>::vector;
     static constexpr int width = simd<T>::width;
@@ -91,7 +91,7 @@ template <class T, int N> int64_t blocks(const uint8_t *ops, char *const *operan
 }
 
 template<class T> void run(const uint8_t *ops, char *const *operands, int n, int64_t count) {
-    T numbers[PT_CHAIN_MOST];           /* what is stored may lie over a number */
+    T numbers[PT_CHAIN_MOST];           /* a copy: a store may overwrite the memory of a number */
     for (int k = 0; k < n; ++k)
         if (ops[k] >= PT_CHAIN_NUMBER) memcpy(&numbers[k], operands[k], sizeof(T));
     int64_t i = blocks<T, 8>(ops, operands, numbers, n, 0, count);

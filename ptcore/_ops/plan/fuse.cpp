@@ -1,10 +1,10 @@
-/* Groups of elementwise steps, which run through tiles: what one step of a group gives the next one
- * stays in the cache.
+/* Groups of elementwise steps, which run tile by tile: the result of one step that the next
+ * one reads stays in the cache.
  *
- * Every element of a step of a group depends on elements at the same place of the others alone,
- * counted in the order in which results lie in memory. The loops are those that the steps would run
- * by themselves, so are the results. Half types and conversions go through the same middle types as
- * in pt_elementwise_run.
+ * In a group, an element of a step depends only on elements at the same place of the other steps;
+ * places are counted in the order in which results lie in memory. A group calls the same loops as
+ * the separate steps, so the results are equal. Half types and conversions go through the same
+ * middle types as in pt_elementwise_run.
  */
 #include "plan.hpp"
 #include "../kernels/elementwise.hpp"
@@ -22,12 +22,12 @@ enum {
     MOST_BETWEEN = 16,
     MOST_LINKS = PT_CHAIN_MOST
 };
-enum { LEAST_ROW = 128 };               /* elements that are worth a loop with one number */
+enum { LEAST_ROW = 128 };               /* shorter rows are not worth a loop with one number */
 static_assert(MOST_LINKS >= 3 * MOST_STEPS, "each step adds at most a load, itself and a store");
 
 bool is_half(int dtype) { return dtype == PT_FLOAT16 || dtype == PT_BFLOAT16; }
 
-/* How operand k of a walk lies; false: in another way. */
+/* How operand k of a walk lies; false if none of the forms fits. */
 bool form_of(const plan &w, int k, int64_t itemsize, form *f) {
     int64_t n = 1;
     int d = 0;
@@ -37,7 +37,7 @@ bool form_of(const plan &w, int k, int64_t itemsize, form *f) {
         *f = {FLAT, n, 0, n * itemsize, 0};
         return true;
     }
-    if (d) {                                    /* a run that is repeated */
+    if (d) {                                    /* a run that repeats */
         for (int e = d; e < w.ndim; e++)
             if (stride[e]) return false;
         *f = {PERIODIC, n, 0, n * itemsize, 0};
@@ -52,7 +52,7 @@ bool form_of(const plan &w, int k, int64_t itemsize, form *f) {
     const int64_t step = stride[d];
     int64_t count = 1;
     for (; d < w.ndim && stride[d] == step * count; d++) count *= w.size[d];
-    for (; d < w.ndim; d++) /* all of it is repeated: a number for each channel of a batch */
+    for (; d < w.ndim; d++) /* the rest must repeat it: a number for each channel of a batch */
         if (stride[d]) return false;
     if (step < 0) return false;
     *f = {REPEATED, n, step, step * (count - 1) + itemsize, count};
@@ -66,7 +66,7 @@ struct use {
     bool written;
 };
 
-/* Whether two uses meet the same element at the same place only. */
+/* Whether two uses touch an element at the same place of the result only. */
 bool in_step(const use &a, const use &b) {
     return a.kind == FLAT && b.kind == FLAT && a.offset == b.offset && a.itemsize == b.itemsize;
 }
@@ -92,19 +92,19 @@ instruction cast(int from, int to, int slot, int place) {
     return in;
 }
 
-/* The dtypes of a step's loop. Half types are computed in float32. */
+/* The dtypes that a step's loop handles. Half types are computed in float32. */
 struct loop_dtypes {
     bool is_copy;
-    int compute;                                /* of the step */
-    int loop;                                   /* of what the loop reads */
-    int result;                                 /* of what it writes */
+    int compute;                                /* the step's compute dtype */
+    int loop;                                   /* the dtype that the loop reads */
+    int result;                                 /* the dtype that the loop writes */
 
     explicit loop_dtypes(const step &s)
         : is_copy(s.kind == COPY), compute(is_copy ? s.views[0].dtype : s.compute),
           loop(is_copy ? s.views[1].dtype : is_half(compute) ? int(PT_FLOAT32) : compute),
           result(is_copy ? compute : is_half(s.loop_out) ? int(PT_FLOAT32) : s.loop_out) {}
 
-    /* Whether the loop reads elements of a dtype as they are. */
+    /* Whether the loop can read elements of a dtype without a conversion. */
     bool reads(int from) const {
         return is_copy || (from == loop && (compute == from || !is_half(compute)));
     }
@@ -112,13 +112,13 @@ struct loop_dtypes {
 
 struct builder {
     group *g;
-    const std::vector<bool> &inside;            /* buffers that the group alone uses */
+    const std::vector<bool> &inside;            /* whether each buffer is used by the group alone */
     std::vector<int> free_slots;
     std::map<std::pair<int, int64_t>, int>
-        slot_of; /* memory that stays in tiles: (buffer, offset) -> slot */
+        slot_of; /* memory that stays in tiles: (buffer, offset) -> its slot */
     std::map<std::pair<int, int64_t>, size_t>
-        last; /* memory inside -> the last step that reads it */
-    bool by_rows = false; /* whether an operand is read in place because tiles are rows */
+        last; /* memory that stays in tiles -> the last step that reads it */
+    bool by_rows = false; /* an operand is read in place because tiles end with rows */
 
     builder(group *of, const std::vector<bool> &own) : g(of), inside(own) {}
 
@@ -149,8 +149,8 @@ struct builder {
                       const std::vector<int> &dying);
 };
 
-/* The op of a chain that a loop of n - 1 operands is; -1: none. Names are those of rows, which are
- * one rounding each. */
+/* The chain op that does the same as a loop of n - 1 operands; -1: none. The names are
+ * those of rows that round once. */
 int arithmetic_of(const std::string &name, int n) {
     static const struct { const char *name; int n, op;
     } ops[] = {{"add", 3, PT_CHAIN_ADD},   {"sub", 3, PT_CHAIN_SUB},      {"mul", 3, PT_CHAIN_MUL},
@@ -163,7 +163,7 @@ int arithmetic_of(const std::string &name, int n) {
 
 /* ---- chains ---- */
 
-/* Whether a slot's value is read behind instruction i. */
+/* Whether an instruction after i reads the present value of a slot. */
 bool read_later(const std::vector<instruction> &program, size_t i, int slot) {
     for (size_t k = i + 1; k < program.size(); k++) {
         for (int j = 1; j < program[k].count; j++)
@@ -173,13 +173,13 @@ bool read_later(const std::vector<instruction> &program, size_t i, int slot) {
     return false;
 }
 
-/* Puts runs of arithmetic, in which each step takes the result of the one before, into chains. */
+/* Makes chains of runs of arithmetic, in which each instruction reads the result of the last. */
 void chain_up(group *g) {
     const std::vector<instruction> old = std::move(g->program);
     g->program.clear();
     chain run;
-    size_t first = 0, taken = 0;                /* the instructions of the run: old[first], ... */
-    int at = 0;                                 /* the place of the running value */
+    size_t first = 0, taken = 0;       /* the run so far: `taken` instructions from old[first] on */
+    int at = 0;                                 /* where the running value would be stored */
     auto add = [&](int op, int place) {
         run.ops.push_back(uint8_t(op));
         run.places.push_back(place);
@@ -214,7 +214,7 @@ void chain_up(group *g) {
             first = i;
             run.wide = in.wide;
         } else if (at < 0 || (in.places[0] != at && read_later(old, i, at))) {
-            add(PT_CHAIN_STORE, at);            /* somebody else reads it as well */
+            add(PT_CHAIN_STORE, at);            /* a later instruction reads it as well */
         }
         const int reversed = in.arithmetic == PT_CHAIN_SUB ? int(PT_CHAIN_RSUB)
             : in.arithmetic == PT_CHAIN_DIV ? int(PT_CHAIN_RDIV) : in.arithmetic;
@@ -224,7 +224,7 @@ void chain_up(group *g) {
         } else if (both) {
             add(in.arithmetic == PT_CHAIN_ADD ? PT_CHAIN_DOUBLE : PT_CHAIN_SQUARE, at);
         } else {
-            /* The running value is the operand that joins, or else the first that is no number. */
+            /* The running value is the operand that joins, else the first that is not a number. */
             const bool second = joins ? right : in.one == 1;
             const int other = second ? 1 : 2;
             if (!joins) add(PT_CHAIN_LOAD, in.places[second ? 2 : 1]);
@@ -245,7 +245,7 @@ void builder::note_last_readers() {
             if (o.buffer >= 0 && inside[size_t(o.buffer)]) last[{o.buffer, o.offset}] = i;
 }
 
-/* The length of tiles: the shortest row that is worth a loop with one number. */
+/* Sets the length of rows: the shortest period that is worth a loop with one number. */
 void builder::choose_row(const std::vector<candidate> &candidates) {
     for (const candidate &c : candidates)
         for (const form &f : c.forms)
@@ -253,7 +253,7 @@ void builder::choose_row(const std::vector<candidate> &candidates) {
                 g->row = f.period;
 }
 
-/* Adds conversions of slot or stream `place` to another dtype; the new slot. */
+/* Adds conversions of slot or stream `place` to another dtype; returns the new slot. */
 int builder::convert(int place, int from, int middle, int to) {
     const bool two = is_half(middle) && middle != from && middle != to;
     const int chain[3] = {from, two ? middle : to, to};
@@ -266,8 +266,8 @@ int builder::convert(int place, int from, int middle, int to) {
     return place;
 }
 
-/* The instruction of a step without its places: the loop, which may take one operand as a number.
- */
+/* The instruction of a step, without its places: its loop, which may
+ * take one operand as a number. */
 instruction builder::loop_of(const step &s, const loop_dtypes &dtypes, const candidate &c) const {
     const int n = int(s.views.size()), loop = dtypes.loop;
     instruction in;
@@ -294,7 +294,7 @@ instruction builder::loop_of(const step &s, const loop_dtypes &dtypes, const can
     return in;
 }
 
-/* Sets the places of what step i reads; the slots that are free behind it. */
+/* Sets the places of what step i reads; returns the slots that are free behind it. */
 std::vector<int> builder::read_operands(size_t i, const loop_dtypes &dtypes, const candidate &c,
                                         instruction *in) {
     const step &s = g->steps[i];
@@ -313,7 +313,7 @@ std::vector<int> builder::read_operands(size_t i, const loop_dtypes &dtypes, con
             const bool in_place =
                 f.kind == FLAT || (k == in->one && direct) || (f.kind == PERIODIC && has_rows(f));
             if (!in_place)
-                t.slot = g->slots++; /* gathered before each tile, or once: never anybody else's */
+                t.slot = g->slots++; /* gathered before each tile, or once; never reused */
             by_rows |= in_place && f.kind >= PERIODIC;
             g->streams.push_back(t);
             in->places[k] = t.slot >= 0 ? t.slot : -int(g->streams.size());
@@ -326,8 +326,8 @@ std::vector<int> builder::read_operands(size_t i, const loop_dtypes &dtypes, con
     return dying;
 }
 
-/* Slots whose last reader step i is are free for its result: a loop may write over what it reads.
- */
+/* Frees the slots that step i reads last; its result may go there, as a loop
+ * may overwrite what it reads. */
 void builder::end_slots(size_t i, std::vector<int> *dying) {
     const operand &written = g->steps[i].operands[0];
     for (auto it = slot_of.begin(); it != slot_of.end();) {
@@ -342,7 +342,7 @@ void builder::end_slots(size_t i, std::vector<int> *dying) {
     }
 }
 
-/* Adds the loop of step i and the conversions of what it gives, to a slot or to memory. */
+/* Adds the loop of step i, and the conversions of its result, to a slot or to memory. */
 void builder::write_result(size_t i, const loop_dtypes &dtypes, instruction in,
                            const std::vector<int> &dying) {
     const step &s = g->steps[i];
@@ -351,7 +351,7 @@ void builder::write_result(size_t i, const loop_dtypes &dtypes, instruction in,
               result = dtypes.result;
     const bool stored_as_is = dtypes.is_copy || (to == result && result == rounded);
     const bool stays = inside[size_t(o.buffer)];
-    /* Element for element: where sizes differ, a loop would write over what it has yet to read. */
+    /* Only if sizes are equal: else a loop would overwrite elements that it has not read yet. */
     const bool over =
         stored_as_is && !dtypes.is_copy && (in.count == 1 || ITEMSIZE[dtypes.loop] == ITEMSIZE[to]);
     if (over) give(dying);
@@ -379,7 +379,7 @@ void builder::write_result(size_t i, const loop_dtypes &dtypes, instruction in,
         give(at);
     }
     if (!over) give(dying);
-    if (stays && last[{o.buffer, o.offset}] == i) {         /* nobody reads it */
+    if (stays && last[{o.buffer, o.offset}] == i) {         /* no step reads it */
         give(place);
         slot_of.erase({o.buffer, o.offset});
     }
@@ -414,8 +414,8 @@ candidate candidate_of(const step &s) {
     return c;
 }
 
-/* The program of g->steps, whose buffers in `inside` are used by them alone. False: it needs too
- * many slots. */
+/* Makes the program of g->steps; the buffers in `inside` are used by these steps alone.
+ * False: it needs too many slots. */
 static bool make_program(group *g, const std::vector<candidate> &candidates,
                          const std::vector<bool> &inside) {
     builder b(g, inside);
@@ -436,8 +436,8 @@ static bool make_program(group *g, const std::vector<candidate> &candidates,
     return true;
 }
 
-/* Some steps as a group, or nothing. `named` says of each buffer how many operands of all steps lie
- * in it. */
+/* Makes a group of some steps, or returns nothing. `named` counts, for each buffer, the operands of
+ * all steps that lie in it. */
 static std::unique_ptr<step> make_group(pt_plan *p, const std::vector<step *> &members,
                                         const std::vector<candidate> &own,
                                         const std::vector<int> &named) {
@@ -450,7 +450,7 @@ static std::unique_ptr<step> make_group(pt_plan *p, const std::vector<step *> &m
     for (const auto &of : count)
         inside[size_t(of.first)] = p->buffers[size_t(of.first)].kind == PT_BUFFER_TEMPORARY &&
                                    of.second == named[size_t(of.first)];
-    /* What is read in another order than it was written in, or in parts, stays memory. */
+    /* A buffer read in parts, or in another order than it was written in, stays in memory. */
     std::map<int, use> seen;
     for (size_t i = 0; i < members.size(); i++)
         for (const use &u : uses_of(*members[i], own[i])) {
@@ -462,12 +462,12 @@ static std::unique_ptr<step> make_group(pt_plan *p, const std::vector<step *> &m
     g->numel = own[0].numel;
     for (step *s : members)
         g->steps.push_back(
-            std::move(*s)); /* vectors keep their memory, and with it what points into them */
+            std::move(*s)); /* moved vectors keep their memory: pointers into them stay valid */
     if (!make_program(g.get(), own, inside)) {
         for (size_t k = 0; k < members.size(); k++) *members[k] = std::move(g->steps[k]);
         return nullptr;
     }
-    for (step &s : g->steps)                    /* memory that is never touched needs no place */
+    for (step &s : g->steps)                    /* buffers that stay in tiles need no memory */
         for (operand &o : s.operands)
             if (o.buffer >= 0 && inside[size_t(o.buffer)]) o.buffer = -1;
     auto whole = std::make_unique<step>();
@@ -502,13 +502,13 @@ void fuse(pt_plan *p) {
     const size_t n = p->steps.size();
     std::vector<std::unique_ptr<step>> order;
     for (size_t first = 0; first < n; first++) {
-        if (!p->steps[first]) continue;         /* it has gone first */
+        if (!p->steps[first]) continue;         /* it already went before an earlier group */
         if (!candidates[first].taken) {
             order.push_back(std::move(p->steps[first]));
             continue;
         }
-        /* Steps of other sizes that stand between members of the group and need none of them go
-         * before it. */
+        /* Steps of other sizes that stand between members, and do not depend on
+         * any, go before the group. */
         std::vector<use> uses = uses_of(*p->steps[first], candidates[first]);
         std::vector<size_t> members = {first}, between, ahead;
         for (size_t i = first + 1;
@@ -581,7 +581,7 @@ bool may_overwrite(const pt_plan *p, const step &s, int out, int in) {
         offset = o.offset;
         size = t.itemsize;
     }
-    /* In a tile all reads of the operand come before the result is stored, or in the same loop. */
+    /* In a tile, the operand must be read before the result is stored, or in the same loop. */
     bool stored = false;
     auto meets = [&](int place, int buffer) {
         if (place >= 0) return false;
@@ -606,7 +606,7 @@ bool may_overwrite(const pt_plan *p, const step &s, int out, int in) {
 
 /* ---- running ---- */
 
-/* c elements of a stream from element i on, into a slot. */
+/* Gathers c elements of a stream, from element i on, into a slot. */
 static void gather(const stream &t, const char *data, int64_t i, int64_t c, char *slot) {
     if (t.form == SINGLE) {
         load_block(slot, data, 1, c, 0, 0, t.itemsize);
@@ -627,11 +627,11 @@ static void gather(const stream &t, const char *data, int64_t i, int64_t c, char
 
 void run_tiles(const group &g, const char *const *data, int64_t begin, int64_t end) {
     struct alignas(64) { char bytes[MAX_SLOTS][SLOT_BYTES]; } slots;
-    const size_t n = g.slots ? g.streams.size() : 0;    /* of those that may have to be gathered */
+    const size_t n = g.slots ? g.streams.size() : 0;    /* streams that may need gathering */
     for (size_t k = 0; k < n; k++)
         if (g.streams[k].form == SINGLE && g.streams[k].slot >= 0)
             gather(g.streams[k], data[k], 0, TILE, slots.bytes[g.streams[k].slot]);
-    /* What needs no slots is one loop; rows are cut into tiles of one length. */
+    /* A single loop without slots needs no tiles; rows are cut into tiles of equal length. */
     const int64_t tiles = (g.row + TILE - 1) / TILE;
     const int64_t tile = !g.slots && g.program.size() == 1 ? end
                          : g.row                           ? (g.row + tiles - 1) / tiles

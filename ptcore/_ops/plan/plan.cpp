@@ -11,9 +11,9 @@ namespace {
 
 const int64_t ALIGNMENT = 64;
 const int64_t LEAST_GUEST =
-    65536;     /* bytes: to bind a smaller buffer at each run costs more than its memory */
+    65536;     /* bytes; for a smaller buffer, binding it at each run costs more than its memory */
 
-/* The buffer that an address lies in; -1: none. */
+/* The number of the buffer that an address lies in; -1: none. */
 int find(const pt_plan *p, const char *data) {
     auto it = p->by_address.upper_bound(data);
     if (it == p->by_address.begin()) return -1;
@@ -27,8 +27,8 @@ int spoil(pt_plan *p, const char *why) {
     return -1;
 }
 
-/* The places of all views of a step, and their sizes in memory of the step. False: memory that
- * nobody named. */
+/* Takes over the views of a step: the place of each, its sizes and its strides. False:
+ * a view lies in no buffer. */
 bool take_views(pt_plan *p, step *s, const pt_view *out, int nout, const pt_view *in, int nin,
                 const double *numbers[]) {
     s->nout = nout;
@@ -51,7 +51,7 @@ bool take_views(pt_plan *p, step *s, const pt_view *out, int nout, const pt_view
     }
     for (const pt_param &q : s->params)
         if (q.kind == PT_PARAM_INTS) room += size_t(q.count);
-    s->numbers.reserve(room);           /* so that nothing moves while addresses are taken */
+    s->numbers.reserve(room);           /* reserved, so that the addresses taken below stay valid */
     for (pt_view &v : s->views) {
         if (v.dtype == PT_NONE || !v.ndim) continue;
         const size_t at = s->numbers.size();
@@ -71,7 +71,7 @@ bool take_views(pt_plan *p, step *s, const pt_view *out, int nout, const pt_view
 
 void append(pt_plan *p, std::unique_ptr<step> s) { p->steps.push_back(std::move(s)); }
 
-/* Calls f(operand index) of each operand that lies in a buffer. */
+/* Calls f(operand index) for each operand that lies in a buffer. */
 template<class F> void each_operand(const step &s, F f) {
     for (size_t k = 0; k < s.operands.size(); k++)
         if (s.operands[k].buffer >= 0) f(k);
@@ -90,8 +90,8 @@ void note_uses(pt_plan *p) {
         });
 }
 
-/* Whether two buffers may share memory from the same place on: one is done with, or written over,
- * when the other begins. */
+/* Whether two buffers may start at the same place: the use of one ends before the other begins, or
+ * the step that begins the other may overwrite the first. */
 bool may_share(const pt_plan *p, const buffer &a, const buffer &b) {
     const buffer &before = a.last <= b.last ? a : b, &behind = &before == &a ? b : a;
     if (before.last < behind.first) return true;
@@ -100,7 +100,7 @@ bool may_share(const pt_plan *p, const buffer &a, const buffer &b) {
                          int(&before - p->buffers.data()));
 }
 
-/* Whether memory [at, at + nbytes) is free for a buffer, among those that have places there. */
+/* Whether memory [at, at + nbytes) is free for a buffer, given the buffers placed so far. */
 bool is_free(const pt_plan *p, const std::vector<buffer *> &placed, const buffer &b, int64_t at) {
     for (const buffer *other : placed)
         if (at < other->place + other->nbytes && other->place < at + b.nbytes &&
@@ -110,8 +110,8 @@ bool is_free(const pt_plan *p, const std::vector<buffer *> &placed, const buffer
     return true;
 }
 
-/* Places of temporary buffers: in a result that is written later, or else in the arena; large ones
- * first, each at the lowest place that is free while it lives. */
+/* Places the temporary buffers: in a result that is written later, or else in the arena. Large
+ * buffers come first; each gets the lowest place that is free during its lifetime. */
 void place(pt_plan *p) {
     std::vector<buffer *> temporary, placed;
     std::vector<std::vector<buffer *>> inside(p->buffers.size());
@@ -119,7 +119,7 @@ void place(pt_plan *p) {
         if (b.kind == PT_BUFFER_TEMPORARY && b.first >= 0) temporary.push_back(&b);
     std::stable_sort(temporary.begin(), temporary.end(), [](const buffer *a, const buffer *b) {
         return a->nbytes != b->nbytes ? a->nbytes > b->nbytes
-                                      : a->last > b->last; /* a result takes the last ones */
+                                      : a->last > b->last; /* a result hosts the latest ones */
     });
     p->arena_bytes = 0;
     p->guests.assign(p->buffers.size(), {});
@@ -222,8 +222,8 @@ int pt_plan_add_loops(pt_plan *p, const pt_elementwise *op, int compute, int loo
     s->op = op;
     s->compute = compute;
     s->loop_out = loop_out;
-    /* A number among the operands lies on the caller's stack: it is of no buffer, and no stride
-     * moves along it. */
+    /* A number among the operands lies on the caller's stack: in no
+     * buffer, and with strides of 0. */
     const double *numbers[PT_MAX_ELEMENTWISE_INPUTS] = {};
     for (int k = 0; k < nin; k++) {
         bool still = true;
@@ -310,7 +310,7 @@ void pt_plan_finish(pt_plan *p, int fused) {
             for (const step &inner : p->groups[size_t(s->group)]->steps)
                 p->work = std::max(p->work, work_of(inner));
     }
-    p->by_address.clear();              /* what was recorded may be freed now */
+    p->by_address.clear();              /* the recorded memory may be freed from here on */
 }
 
 int64_t pt_plan_arena_bytes(const pt_plan *p) { return p->arena_bytes; }
@@ -331,7 +331,7 @@ const char *pt_plan_step_name(const pt_plan *p, int64_t i) {
 int pt_plan_make_tile(pt_plan *p) {
     if (p->steps.size() != 1) return 0;
     if (candidate_of(*p->steps[0]).taken) {
-        const auto uses = uses_of_buffers(p); /* which reads the step: before it is moved from */
+        const auto uses = uses_of_buffers(p); /* counted before the step is moved */
         p->steps[0] = group_of_one(p, std::move(p->steps[0]), uses);
         collect_patches(p);
     }

@@ -1,4 +1,4 @@
-/* The parts of a plan, for the files that make and run one. */
+/* The parts of a plan, for the files that make and run plans. */
 #ifndef PTCORE_PLAN_HPP
 #define PTCORE_PLAN_HPP
 #include "chain.h"
@@ -13,18 +13,18 @@ namespace pt {
 
 enum { KERNEL, LOOPS, COPY, GROUP, ROWS, PAUSE };
 
-/* How the elements that an operand of a group has follow each other, in the order of the result. */
+/* How the elements of an operand of a group follow each other, in the order of the result. */
 enum { FLAT, SINGLE, PERIODIC, REPEATED };
 
 struct form {
     int kind;
-    int64_t period, stride, bytes; /* PERIODIC: elements; REPEATED: times an element counts; bytes
-                                      to the next; of all */
-    int64_t count = 0;                  /* REPEATED: elements until the first comes again */
+    int64_t period, stride, bytes; /* period: elements (PERIODIC), repeats of each (REPEATED);
+                                      stride: bytes to the next element; bytes: in all */
+    int64_t count = 0;                /* REPEATED: number of elements until the first comes again */
 };
 
 struct operand {
-    int buffer;                 /* -1: no memory of a buffer, as a number that the step holds */
+    int buffer;                 /* -1: in no buffer, such as a number that the step holds */
     int64_t offset;             /* bytes */
 };
 
@@ -37,41 +37,41 @@ struct step {
     int compute = 0, loop_out = 0;
     bool random = false;
     std::vector<pt_view> views;         /* outputs first */
-    std::vector<operand> operands;      /* of the views */
+    std::vector<operand> operands;      /* one for each view */
     std::vector<pt_param> params;
-    std::vector<int64_t> numbers;       /* what views and parameters point to */
+    std::vector<int64_t> numbers;       /* the arrays that views and parameters point to */
     std::vector<double>
-        values; /* of numbers among the operands of a loop, two each; then its parameters */
+        values; /* the numbers among a loop's operands, two doubles each; then its parameters */
     int nout = 0;
-    int group = -1;                     /* of a GROUP, or of ROWS */
+    int group = -1;                     /* the index of a GROUP or of ROWS */
 };
 
-/* A chain (chain.h): its ops, and where their operands are. */
+/* A chain (chain.h): its ops and the places of their operands. */
 struct chain {
-    bool wide;                          /* of doubles */
+    bool wide;                          /* whether it is of doubles */
     std::vector<uint8_t> ops;
     std::vector<int> places;
 };
 
-/* One loop of a group, or a chain. Places: 0 on are slots of a tile, -1 - k is stream k. */
+/* One loop of a group, or a chain. Places from 0 on are slots of a tile; -1 - k is stream k. */
 struct instruction {
     pt_loop loop;
     const void *params;
     int places[1 + PT_MAX_ELEMENTWISE_INPUTS];
     int count;
-    int arithmetic = -1;                /* the op of a chain that it is, or -1 */
-    int one = 0;                        /* the operand that is one number, or 0 */
+    int arithmetic = -1;                /* the chain op that does the same, or -1 */
+    int one = 0;                        /* the operand that is a single number, or 0 */
     bool wide = false;
     int chain = -1;
 };
 
-/* Memory that a group reads or writes: elements of a buffer, or a number of a step. */
+/* Memory that a group reads or writes: elements of a buffer, or a number held by a step. */
 struct stream {
-    int view_of_step, view;             /* whose address it is */
+    int view_of_step, view;             /* the view that has its address */
     int form;                           /* FLAT ... */
     int64_t period, stride, count;      /* as in a form */
     int itemsize;
-    int slot; /* where a stream that is no run of memory is gathered; -1 */
+    int slot; /* slot into which a stream that is not one run is gathered; -1: in place */
     bool written;
 };
 
@@ -81,52 +81,52 @@ struct group {
     std::vector<stream> streams;
     std::vector<chain> chains;
     int slots = 0;
-    int64_t row = 0; /* tiles end where this many elements do, so that streams that repeat need no
-                        slot; or 0 */
+    int64_t row = 0; /* tiles end at its multiples, so that streams that repeat need no slot;
+                        0: they do not */
     int64_t numel = 0, cost = 0;
 };
 
-/* An operand of a step that works row by row: `pitch` bytes from one row to the next, 0 where all
- * rows have the same. After `wrap` rows, if that is not 0, the first one comes again. */
+/* An operand of a step that works row by row: `pitch` bytes from one row to the next, 0 if all rows
+ * share its bytes. If `wrap` is not 0, row `wrap` is row 0 again. */
 struct piece {
     int buffer;
     int64_t offset, bytes, pitch, wrap;
     bool written;
-    int64_t local = -1;                 /* where a row group has it in memory of its own */
+    int64_t local = -1;                 /* its offset in the row group's own memory, or -1 */
 };
 
 inline bool in_step(const piece &a, const piece &b) {
     return a.pitch && a.pitch == b.pitch && a.wrap == b.wrap && a.offset == b.offset;
 }
 
-/* A step of a row group: a GROUP, or a kernel with its views of a whole block of rows and of the
- * last one. */
+/* A step of a row group: a GROUP, or a kernel with its views of a full block of rows and
+ * of the last, shorter block. */
 struct member {
     std::unique_ptr<step> of;
-    std::vector<piece> pieces;          /* of the streams, or of the views */
+    std::vector<piece> pieces;          /* one for each stream or view */
     std::vector<pt_view> views[2];
-    std::vector<int64_t> numbers[2];    /* what the views point to */
+    std::vector<int64_t> numbers[2];    /* the arrays that the views point to */
 };
 
 struct row_group {
     std::vector<member> members;
     int64_t rows = 0;
-    int64_t span = 0, block = 0; /* rows until one of an operand comes again, which end a block;
-                                    rows of a block */
+    int64_t span = 0, block = 0; /* span: rows until the rows of some operand repeat, where a block
+                                    ends; block: rows of a block */
     int64_t local_bytes = 0;
-    char error[256];                    /* of the kernel that failed */
+    char error[256];                    /* the message of the kernel that failed */
 };
 
 struct buffer {
     char *data = nullptr;
     int64_t nbytes = 0, place = 0;
     int kind = PT_BUFFER_TEMPORARY;
-    int host = -1; /* the result whose memory a temporary one is in before that is written */
-    int64_t first = -1, last = -1;      /* steps that name it */
+    int host = -1; /* the result in whose memory a temporary buffer lies, or -1 */
+    int64_t first = -1, last = -1;      /* first and last step that use it */
     bool written = false;
 };
 
-/* Where an address is to be put before a run. */
+/* An address that is set before a run. */
 struct patch {
     char **where;
     int64_t offset;
@@ -140,8 +140,8 @@ struct pt_plan {
     std::vector<std::unique_ptr<pt::step>> steps;
     std::vector<std::unique_ptr<pt::group>> groups;
     std::vector<std::unique_ptr<pt::row_group>> row_groups;
-    std::vector<std::vector<pt::patch>> patches;        /* of each buffer */
-    std::vector<std::vector<int>> guests; /* of each result: temporary buffers in its memory */
+    std::vector<std::vector<pt::patch>> patches;        /* for each buffer */
+    std::vector<std::vector<int>> guests; /* for each result: the temporary buffers in its memory */
     std::string spoilt;
     bool is_spoilt = false, is_dry = false;
     int64_t arena_bytes = 0, work = 0;
@@ -155,7 +155,7 @@ enum {
     MOST_STREAMS = MOST_STEPS * MOST_OPERANDS
 };
 
-/* Whether a step can be one of a group, and how its operands lie. */
+/* Whether a step can be part of a group, and how its operands lie. */
 struct candidate {
     form forms[MOST_OPERANDS];
     int64_t numel = 0;
@@ -163,7 +163,7 @@ struct candidate {
 };
 candidate candidate_of(const step &s);
 
-/* Calls f(step) of each step that touches memory, those of groups one by one. */
+/* Calls f(step) for each step that uses memory; the steps of a group one by one. */
 template<class F> void each_step(pt_plan *p, step &s, F f) {
     if (s.kind == GROUP) {
         for (step &inner : p->groups[size_t(s.group)]->steps) f(inner);
@@ -174,22 +174,22 @@ template<class F> void each_step(pt_plan *p, step &s, F f) {
     }
 }
 
-/* How many operands of all steps lie in each buffer. */
+/* For each buffer, the number of operands of all steps that lie in it. */
 std::vector<int> uses_of_buffers(pt_plan *p);
 /* Puts runs of elementwise steps into groups. */
 void fuse(pt_plan *p);
 /* Makes a group of one elementwise step. */
 std::unique_ptr<step> group_of_one(pt_plan *p, std::unique_ptr<step> s,
                                    const std::vector<int> &named);
-/* Puts steps that work row by row, and the elementwise ones around them, into row groups. */
+/* Puts steps that work row by row, with the elementwise steps around them, into row groups. */
 void fuse_rows(pt_plan *p);
 template<class Use> bool overlap(const Use &a, const Use &b) {
     return a.buffer >= 0 && a.buffer == b.buffer && a.offset < b.offset + b.bytes &&
            b.offset < a.offset + a.bytes;
 }
 
-/* Whether a step with some uses of buffers may join steps with others: what is written is used
- * elsewhere only in step, that is at the same place of the same tile or row. */
+/* Whether a step with the uses `more` may join steps with `uses`: memory that one writes, another
+ * uses only in step, at the same place of the same tile or row. */
 template<class Use> bool fits(const std::vector<Use> &uses, const std::vector<Use> &more) {
     for (const Use &a : more)
         for (const Use &b : uses)
@@ -197,7 +197,7 @@ template<class Use> bool fits(const std::vector<Use> &uses, const std::vector<Us
     return true;
 }
 
-/* Whether a step may run before steps that it stands behind, which have these uses. */
+/* Whether a step may move before steps that stand in front of it and have these uses. */
 template<class Use> bool may_go_first(pt_plan *p, step &s, const std::vector<Use> &uses) {
     bool may = s.kind != PAUSE && !s.random;
     each_step(p, s, [&](const step &inner) {
@@ -209,11 +209,11 @@ template<class Use> bool may_go_first(pt_plan *p, step &s, const std::vector<Use
     return may;
 }
 void run_group(const group &g);
-/* The elements [begin, end) of a group whose streams are at data[0], ... */
+/* Runs the elements [begin, end) of a group whose streams are at data[0], ... */
 void run_tiles(const group &g, const char *const *data, int64_t begin, int64_t end);
 int run_rows(row_group &g, const pt_plan *p);
-/* Whether a step may write one buffer over another one, which lies at the same address and which it
- * reads last. */
+/* Whether a step may write buffer `out` over buffer `in`, which has the same address and
+ * which it is the last to read. */
 bool may_overwrite(const pt_plan *p, const step &s, int out, int in);
 bool rows_may_overwrite(const row_group &g, int out, int in);
 }

@@ -1,10 +1,10 @@
-/* Row groups: kernels that work row by row, as softmax, norms and reductions of the last dims do,
- * and the elementwise steps around them. They run block by block of rows, so that what one step
- * gives the next one stays in the cache.
+/* Row groups: kernels that work row by row (softmax, norms, reductions of the last dims), and the
+ * elementwise steps around them. They run on blocks of rows, so that the result of one step is
+ * still in the cache for the next.
  *
- * A kernel is called with views of some of the rows: it must give each row the bits that it has in
- * a call of all rows. What is used by the steps of one row group alone has no memory in the plan,
- * but a block's in each thread.
+ * A kernel is called with views of some of the rows: it must give each row the same bits as in a
+ * call with all rows. A buffer that only the steps of one row group use has no memory in the plan,
+ * but memory for one block in each thread.
  */
 #include "plan.hpp"
 #include "loops.h"
@@ -22,25 +22,25 @@ using namespace pt;
 namespace {
 
 enum { MOST_MEMBERS = 32, MOST_BETWEEN = 16, MOST_VIEWS = 8 };
-const int64_t BLOCK_BYTES = 262144; /* of the rows that the members of a group work on at once */
-const int64_t ROW_BYTES = 524288;           /* of the largest row that is taken */
-const int64_t LEAST_BLOCK = 16384;          /* less is not worth the calls */
-const int64_t LEAST_BYTES = 524288;         /* smaller ones stay in the cache anyway */
+const int64_t BLOCK_BYTES = 262144; /* of the rows that the members of a group handle at once */
+const int64_t ROW_BYTES = 524288;           /* bytes of the largest row that is accepted */
+const int64_t LEAST_BLOCK = 16384;          /* smaller blocks are not worth the calls */
+const int64_t LEAST_BYTES = 524288;         /* smaller groups stay in the cache anyway */
 const int64_t ALIGNMENT = 64;
 
 /* ---- kernels that work row by row ---- */
 
-/* What of the first input is a row: the last dim (`dim`), the last ones (`count`, `dims`), or a
- * sample. Reductions add up rows of at most SHORT elements in one of two ways, by the number of
- * rows. */
+/* Which dims of the first input make a row: the last dim (`dim`), several last dims (`count`,
+ * `dims`), or a sample. A reduction of at most SHORT elements per row is not taken: it adds up in
+ * one of two ways, depending on the number of rows. */
 enum { DIM, REDUCED_DIM, REDUCED_DIMS, TRAILING, SAMPLE };
 const int64_t SHORT = 16;
 
 struct rowwise {
     const char *name;
-    int kind, param;            /* which parameter says it */
-    int inputs;                 /* the first ones have rows, the others are for all rows */
-    pt_kernel kernel = nullptr; /* the one in use */
+    int kind, param;            /* the parameter that gives the dims */
+    int inputs;                 /* the first `inputs` inputs have rows; all rows share the others */
+    pt_kernel kernel = nullptr; /* the implementation in use */
 };
 rowwise KERNELS[] = {{"softmax", DIM, 0, 1},
                      {"log_softmax", DIM, 0, 1},
@@ -67,17 +67,17 @@ rowwise KERNELS[] = {{"softmax", DIM, 0, 1},
 
 const rowwise *find_kernel(const step &s) {
     if (s.kind != KERNEL || s.random || s.views.size() > MOST_VIEWS) return nullptr;
-    if (s.nout > 3) return nullptr;             /* running statistics are of all rows */
+    if (s.nout > 3) return nullptr;             /* running statistics depend on all rows */
     for (const rowwise &k : KERNELS)
         if (s.kernel == k.kernel) return &k;
     return nullptr;
 }
 
-/* How many dims of the first input count its rows; 0: it is not taken by rows. */
+/* How many leading dims of the first input count its rows; 0: the step does not work by rows. */
 int leading_dims(const step &s, const rowwise &kernel) {
     const pt_view &x = s.views[size_t(s.nout)];
     const pt_param &q = s.params[size_t(kernel.param)];
-    int last = 0;               /* dims of a row */
+    int last = 0;               /* number of dims in a row */
     switch (kernel.kind) {
     case SAMPLE: return x.ndim > 1;
     case TRAILING: last = int(q.i); break;
@@ -101,8 +101,8 @@ int leading_dims(const step &s, const rowwise &kernel) {
     return n > SHORT || kernel.kind == DIM || kernel.kind == TRAILING ? x.ndim - last : 0;
 }
 
-/* The rows of a kernel, and how each of its views takes part in them; 0: it is not taken by rows.
- */
+/* The number of rows of a kernel, and a piece for each of its views; 0:
+ * it does not work by rows. */
 int64_t rows_of(const step &s, std::vector<piece> *pieces, int *leading) {
     const rowwise *kernel = find_kernel(s);
     *leading = kernel ? leading_dims(s, *kernel) : 0;
@@ -133,8 +133,8 @@ int64_t rows_of(const step &s, std::vector<piece> *pieces, int *leading) {
 
 /* ---- elementwise steps, by rows ---- */
 
-/* Whether an operand is one row of n elements behind the other, or the same for all; says it of a
- * piece. */
+/* Whether an operand is a sequence of rows of n elements, or the same for all
+ * rows; describes it in a piece. */
 bool has_rows(const form &f, int64_t n, int64_t itemsize, piece *of) {
     if (f.kind == FLAT) of->pitch = n * itemsize;
     if (f.kind == FLAT || f.kind == SINGLE) return true;
@@ -146,7 +146,7 @@ bool has_rows(const form &f, int64_t n, int64_t itemsize, piece *of) {
     return true;
 }
 
-/* The pieces of an elementwise step or a group, whose elements are those of so many rows. */
+/* The pieces of an elementwise step or a group whose elements make `rows` rows. */
 bool pieces_by_rows(const pt_plan *p, const step &s, int64_t rows, std::vector<piece> *pieces) {
     pieces->clear();
     auto add = [&](const operand &o, const form &f, int64_t numel, int64_t itemsize, bool written) {
@@ -180,9 +180,9 @@ bool pieces_by_rows(const pt_plan *p, const step &s, int64_t rows, std::vector<p
     return true;
 }
 
-/* ---- which steps are together ---- */
+/* ---- which steps go together ---- */
 
-/* Whether a step reads or writes rows that others read or write. */
+/* Whether a step shares rows, in step, with the steps that have these uses. */
 bool meets(const std::vector<piece> &uses, const std::vector<piece> &more) {
     for (const piece &a : more)
         for (const piece &b : uses)
@@ -193,7 +193,7 @@ bool meets(const std::vector<piece> &uses, const std::vector<piece> &more) {
 struct maker {
     pt_plan *p;
     std::vector<int> named;
-    std::vector<int64_t> rows;                  /* of kernels */
+    std::vector<int64_t> rows;                  /* the number of rows of each kernel */
     std::vector<std::vector<piece>> pieces;
     std::vector<int> leading;
 
@@ -207,7 +207,7 @@ struct maker {
         }
     }
 
-    /* The rows of the kernel that step i is, or that it writes to. */
+    /* The number of rows of step i if it is a kernel, else of a kernel that reads its result. */
     int64_t rows_from(size_t i) {
         if (rows[i] || !p->steps[i]) return rows[i];
         if (!pieces_by_rows(p, *p->steps[i], 1, &pieces[i])) return 0;
@@ -229,13 +229,13 @@ struct maker {
     void views_of(member *m, int dims, const row_group &g);
 };
 
-/* The views of a kernel, of a whole block of rows and of what is left behind those. */
+/* Makes the views of a kernel for a full block of rows and for the shorter block at the end. */
 void maker::views_of(member *m, int dims, const row_group &g) {
     const int64_t counts[2] = {g.block, g.span % g.block};
     for (int w = 0; w < 2; w++) {
         size_t room = 0;
         for (const pt_view &v : m->of->views) room += v.dtype == PT_NONE ? 0 : 2 * size_t(v.ndim);
-        m->numbers[w].reserve(room);            /* nothing moves while addresses are taken */
+        m->numbers[w].reserve(room);    /* reserved, so that the addresses taken below stay valid */
         for (size_t k = 0; k < m->of->views.size(); k++) {
             pt_view v = m->of->views[k];
             if (m->pieces[k].pitch) {
@@ -258,9 +258,9 @@ void maker::views_of(member *m, int dims, const row_group &g) {
     }
 }
 
-/* Some steps as a row group; nothing where that is not worth it. */
+/* Makes a row group of some steps; returns nothing if that is not worth it. */
 std::unique_ptr<step> maker::make(const std::vector<size_t> &members, int64_t n) {
-    std::map<int, piece> buffers;               /* a piece of each buffer that has rows */
+    std::map<int, piece> buffers;               /* one piece of each buffer that has rows */
     std::map<int, int> count;
     std::map<int, bool> own;
     bool kernels = false;
@@ -272,7 +272,7 @@ std::unique_ptr<step> maker::make(const std::vector<size_t> &members, int64_t n)
         });
         for (const piece &a : pieces[i]) {
             if (a.buffer < 0) continue;
-            auto known = own.insert({a.buffer, a.written}); /* it is written before it is read */
+            auto known = own.insert({a.buffer, a.written}); /* true: written before it is read */
             if (a.pitch && !a.wrap) {
                 auto first = buffers.insert({a.buffer, a});
                 if (in_step(first.first->second, a)) continue;
@@ -373,7 +373,7 @@ void fuse_rows(pt_plan *p) {
     p->steps = std::move(order);
 }
 
-/* Where the piece of a member lies, from row `row` on. */
+/* The address of a member's piece at row `row`. */
 static char *at_row(const piece &a, char *data, char *local, int64_t row) {
     return a.local >= 0 ? local + a.local : data + (a.wrap ? row % a.wrap : row) * a.pitch;
 }
@@ -424,8 +424,8 @@ int run_rows(row_group &g, const pt_plan *p) {
     return failed;
 }
 
-/* Whether rows of one buffer may be written where those of another one lie, which the group reads.
- */
+/* Whether the rows of one buffer may be written over the rows of another
+ * one that the group reads. */
 bool rows_may_overwrite(const row_group &g, int out, int in) {
     const piece *one = nullptr;
     bool stored = false;

@@ -1,15 +1,15 @@
-/* Windows of the spatial dims reduced: maximum with its position, mean, and the mean's transpose.
+/* Reductions of windows of the spatial dims: maximum with its position, mean, mean's transpose.
  *
  *    max_pool(input; kernel, stride, padding, dilation, size) -> values, indices
  *    fractional_max(input, samples; kernel, size) -> values, indices
  *    mean_pool(input; kernel, stride, padding, size, include_pad, divisor) -> out
  *    mean_pool_transposed(input; the same) -> out
  *
- * Without a kernel the windows are adaptive. A plane (one channel of one image) is worked on row by
- * row: for each tap of a window all columns at once where windows are regular and rows long enough,
- * else window by window. What lies outside the input belongs to no window. The first maximum
- * counts, except that a NaN comes before all numbers, as in PyTorch.
- */
+ * Without a kernel the windows are adaptive. A plane (one channel of one image)
+ * is walked row by row: if windows are regular and rows long enough, each tap
+ * is taken for all columns at once, else window by window. Places outside the
+ * input belong to no window. The first maximum counts, but a NaN comes before
+ * all numbers, as in PyTorch. */
 #include "spatial.hpp"
 
 #include <atomic>
@@ -20,7 +20,7 @@ struct pool_axis {
     int64_t in = 1, out = 1, kernel = 1, stride = 1, padding = 0, dilation = 1;
     bool adaptive = false;
 
-    /* of window o: its first place inside, where it ends, how many places count for a mean */
+    /* of window o: its first place inside the input, its end, the number of places in its mean */
     int64_t *start = nullptr, *stop = nullptr, *number = nullptr;
 
     void place(bool include_pad) {
@@ -38,7 +38,7 @@ struct pool_axis {
             if (adaptive || !include_pad) number[o] = max64(0, stop[o] - start[o]);
         }
     }
-    /* columns [lo, hi) whose tap k lies inside, of regular windows */
+    /* the columns [lo, hi) with tap k inside the input, for regular windows */
     void columns(int64_t k, int64_t &lo, int64_t &hi) const {
         const int64_t at = k * dilation - padding;
         lo = at < 0 ? ceil_div(-at, stride) : 0;
@@ -47,7 +47,7 @@ struct pool_axis {
 };
 struct pool {
     pool_axis dim[3];
-    bool by_rows = false;       /* all columns of a tap at once */
+    bool by_rows = false;       /* walk by taps, all columns at once */
     scratch<int64_t> tables;
 
     explicit pool(const pt_view &small) : tables(3 * windows(small)) {}
@@ -60,7 +60,7 @@ struct pool {
     int64_t outputs() const { return dim[0].out * dim[1].out * dim[2].out; }
 };
 
-/* window settings in params 0 to 2, dilation in `dilated` if there is one */
+/* reads the window settings from params 0 to 2, and dilation from param `dilated` if it is not 0 */
 inline int read_pool(pt_call *call, const pt_view &large, const pt_view &small, int dilated,
                      bool include_pad, pool &p) {
     if (large.ndim < 3 || large.ndim > 5 || small.ndim != large.ndim)
@@ -97,7 +97,7 @@ inline int read_pool(pt_call *call, const pt_view &large, const pt_view &small, 
     return PT_OK;
 }
 
-/* f(plane number, input plane, output plane) over all planes, as E in memory that is contiguous */
+/* calls f(plane number, input plane, output plane) for all planes, contiguous and as type E */
 template <class E, class S, class Out, class F>
 inline int each_plane(pt_call *call, int64_t cost, F &&f) {
     const pt_view &in = call->in[0];
@@ -211,8 +211,8 @@ int max_pool_kernel(pt_call *call) {
     const bool by_rows = p.by_rows && p.inputs() < INT_MAX;
     return visit<INTEGERS | FLOATS>(call, call->in[0].dtype, [&](auto tag) {
         using S = PT_TYPE(tag);
-        /* integers are compared as 64 bits, one window at a time: that is two loops for all of them
-         */
+        /* integers are compared as 64-bit integers, window by window:
+         * two loops serve all types */
         using E = std::conditional_t<std::is_integral<S>::value,
                                      std::conditional_t<is_same<S, uint64_t>, uint64_t, int64_t>,
                                      compute<S>>;
@@ -238,8 +238,8 @@ int max_pool_kernel(pt_call *call) {
 
 /* ---- maximum at random places ---------------------------------------------------------------- */
 
-/* Where window o of `out` begins: a multiple of the step, moved by the sample, each step rounded to
- * T. The last one ends where the input does. */
+/* Where window o of `out` begins: a multiple of the step, moved by the sample, with each step
+ * rounded to T. The last window ends where the input ends. */
 template <class T>
 inline int64_t fractional_start(T sample, int64_t o, int64_t out, int64_t in, int64_t kernel) {
     using E = compute<T>;
@@ -249,7 +249,7 @@ inline int64_t fractional_start(T sample, int64_t o, int64_t out, int64_t in, in
     const E end = convert<E>(convert<T>(convert<E>(convert<T>(E(u + E(o)))) * step)),
             begin = convert<E>(convert<T>(u * step));
     constexpr E FAR =
-        E(1e15); /* samples beyond [0, 1) are taken while their steps can be told apart */
+        E(1e15); /* samples beyond [0, 1) are accepted while steps can still be told apart */
     if (!(std::abs(end) < FAR && std::abs(begin) < FAR)) return 0;
     return min64(max64(int64_t(end) - int64_t(begin), 0), in - kernel);
 }
@@ -292,7 +292,7 @@ int fractional_kernel(pt_call *call) {
                     for (int64_t o = 0; o < out[d]; ++o) {
                         const int k =
                             d - 3 +
-                            n; /* the dim among those there are; two have their samples in turn */
+                            n; /* the dim among the tensor's; two dims have reversed samples */
                         start[d][o] = k < 0 ? 0
                                             : fractional_start(
                                                   sample[(n == 2 ? 1 - k : k) * samples.strides[2]],
@@ -322,7 +322,7 @@ int fractional_kernel(pt_call *call) {
 
 /* ---- mean -------------------------------------------------------------------------------- */
 
-/* integers wrap around */
+/* integers wrap */
 template <class E>
 inline E plus(E a, E b) {
     if constexpr (std::is_same_v<E, int64_t>) return int64_t(uint64_t(a) + uint64_t(b));

@@ -1,9 +1,9 @@
 /* Matrix products: mm, bmm, addmm, linear, mv, dot.
  *
  * Small and skinny products run in the kernels of gemm.hpp, larger float and complex ones in the
- * BLAS that dispatch has loaded (PT_NEED_BLAS before anything is written if it has not), on one
- * BLAS thread per tile: the tiles of the result are cut by shape alone and spread over the pool.
- * float16 and bfloat16 are multiplied in float32 and rounded once; integers wrap.
+ * BLAS that dispatch has loaded (else PT_NEED_BLAS is returned before anything is written). The
+ * result is cut into tiles by shape alone; the pool shares the tiles, and each runs on one BLAS
+ * thread. float16 and bfloat16 are multiplied in float32 and rounded once; integers wrap.
  */
 #include "blas.hpp"
 #include "gemm.hpp"
@@ -19,7 +19,7 @@ template <> pt_gemm blas_gemm<double>() { return pt_blas.dgemm; }
 template <> pt_gemm blas_gemm<complex64>() { return pt_blas.cgemm; }
 template <> pt_gemm blas_gemm<complex128>() { return pt_blas.zgemm; }
 
-/* BLAS takes a matrix with one unit stride and a 32-bit leading dimension of at least a row. */
+/* BLAS takes a matrix with a unit stride and a 32-bit leading dimension that is at least a row. */
 template <class T>
 inline bool fits_blas(const matrix<const T> &a, int64_t rows, int64_t columns) {
     auto fits = [](int64_t leading, int64_t length, int64_t count) {
@@ -86,8 +86,8 @@ inline void pack(T *to, const operand &x, int64_t batch, int64_t rows, int64_t c
                  columns == 1 ? 1 : x.column, columns);
     });
 }
-/* replaces an operand by its packed copy; a broadcast batch is packed once. One whose columns are
- * contiguous stays so: each run of memory is read from end to end. */
+/* replaces an operand by its packed copy; a broadcast batch is packed once. An operand with
+ * contiguous columns keeps them: each run of memory is read from end to end. */
 template <class T, class S>
 inline bool repack(scratch<T> &space, operand &x, int64_t batch, int64_t rows, int64_t columns) {
     if (!space) return false;
@@ -103,7 +103,7 @@ inline bool repack(scratch<T> &space, operand &x, int64_t batch, int64_t rows, i
     return true;
 }
 
-/* out = beta c, broadcast; false when there is nothing to add to */
+/* out = beta c, broadcast; false if there is no c to add */
 template <class T, class S>
 inline bool start_from_c(const task &t, T *out) {
     const T beta = t.beta ? scalar<T>(*t.beta) : convert<T>(1);
@@ -134,7 +134,7 @@ template <class T>
 inline void run_own(const task &t, T *out, T alpha, bool accumulate) {
     const bool wide = t.m >= t.n;
     const int64_t per_line = max64(1, (wide ? t.n : t.m) * t.k), lines = wide ? t.m : t.n;
-    if (t.batch == 1 && lines <= 192) {         /* one block whatever the numbers below say */
+    if (t.batch == 1 && lines <= 192) {         /* a single block, whatever the numbers below say */
         product<T> q = item(t, out, 0, alpha, accumulate);
         return own_gemm(q);
     }
@@ -185,11 +185,11 @@ inline int run_blas(pt_call *call, task t, T *out, T alpha, bool accumulate) {
     return PT_OK;
 }
 
-/* T: the type computed in; S: the type stored. */
+/* T: the type of the computation; S: the type stored. */
 template <class T, class S>
 inline int multiply_as(pt_call *call, task t) {
     if (t.batch * t.n * t.m == 0) return PT_OK;
-    if (t.m == 1 && t.n > 1) { /* a column: the same numbers as a row of the transposed product */
+    if (t.m == 1 && t.n > 1) { /* a column: computed as a row of the transposed product */
         auto flip = [](operand x) { return operand{x.data, x.column, x.row, x.batch}; };
         const operand a = t.a;
         t.a = flip(t.b);
@@ -199,7 +199,7 @@ inline int multiply_as(pt_call *call, task t) {
         t.n = 1;
     }
     if (t.n == 1)
-        t.a.row = t.k * t.a.column; /* strides of single rows and columns carry no meaning */
+        t.a.row = t.k * t.a.column; /* strides of single rows and columns have no meaning */
     if (t.k == 1) {
         t.a.column = 1;
         t.b.row = t.m * t.b.column;
@@ -252,7 +252,7 @@ inline int multiply(pt_call *call, const task &t) {
                         call->in[i].dtype < PT_NDTYPES ? DTYPE_NAME[call->in[i].dtype] : "?");
     return visit<INTEGERS | FLOATS | COMPLEXES>(call, dtype, [&](auto tag) {
         using T = PT_TYPE(tag);
-        /* integers wrap: the unsigned type of the size does for both signs */
+        /* integers wrap: the unsigned type of the same size serves both signs */
         if constexpr (std::is_integral<T>::value)
             return multiply_as<std::make_unsigned_t<T>, std::make_unsigned_t<T>>(call, t);
         else return multiply_as<compute<T>, T>(call, t);
@@ -261,7 +261,7 @@ inline int multiply(pt_call *call, const task &t) {
 
 /* ---- the kernels ------------------------------------------------------------------------- */
 
-/* the last two dims of a view, batch in front of them if there are three */
+/* the last two dims of a view, and the batch in front of them if there are three */
 inline operand operand_of(const pt_view &v) {
     const int d = v.ndim;
     return {v.data, d > 1 ? v.strides[d - 2] : 0, d > 0 ? v.strides[d - 1] : 0,
@@ -284,7 +284,7 @@ inline int expect(pt_call *call, int input, int ndim) {
                 call->in[input].ndim);
 }
 
-/* a (n, k) b (k, m), both the given inputs */
+/* checks a (n, k) b (k, m), the inputs ia and ib */
 inline int matrix_task(pt_call *call, int ia, int ib, int ndim, task &t) {
     if (int status = expect(call, ia, ndim)) return status;
     if (int status = expect(call, ib, ndim)) return status;
@@ -345,7 +345,7 @@ inline void copy_rows(T *to, const pt_view &x, const space<1> &outer, int64_t ro
 }
 int linear_kernel(pt_call *call) {
     const pt_view &x = call->in[0], &w = call->in[1], &bias = call->in[2];
-    const bool vector = w.ndim == 1;    /* one output feature, whose dimension is dropped */
+    const bool vector = w.ndim == 1;    /* one output feature; the result has no dim for it */
     if (!vector)
         if (int status = expect(call, 1, 2)) return status;
     const int64_t k = w.sizes[w.ndim - 1], m = vector ? 1 : w.sizes[0];
@@ -364,7 +364,7 @@ int linear_kernel(pt_call *call) {
     t.b = {w.data, w.strides[w.ndim - 1], vector ? 0 : w.strides[0], 0};
     t.c = broadcast_operand(bias, t.n, t.m);
     if (outer.ndim <= 1) return multiply(call, t);
-    /* leading dims that no single stride describes */
+    /* leading dims that one stride cannot describe */
     if (x.dtype >= PT_NDTYPES) return bad_dtype(call, x.dtype);
     scratch<char> packed(x.numel * ITEMSIZE[x.dtype]);
     if (!packed) return no_memory(call, x.numel * ITEMSIZE[x.dtype]);
@@ -378,7 +378,7 @@ int linear_kernel(pt_call *call) {
     return multiply(call, t);
 }
 
-/* dot: 32768-element chunks, each folded in lanes; floats are added in float64 beyond a tile */
+/* dot: chunks of 32768 elements, folded in lanes; floats are added in float64 beyond a tile */
 int dot_kernel(pt_call *call) {
     if (int status = expect(call, 0, 1)) return status;
     if (int status = expect(call, 1, 1)) return status;

@@ -1,8 +1,8 @@
 /* Random kernels on Philox (philox.h has the layout of the counter), one table per ISA level.
  *
- * call->seed is the key, call->offset the call offset. Outputs are contiguous; tensor inputs are
- * asked for contiguous. Results depend on neither thread count nor ISA level: this file is
- * compiled with -ffp-contract=off, and nothing in it is fused by name.
+ * call->seed is the key, call->offset the call offset. Outputs are contiguous, and tensor inputs
+ * are required to be. Results depend on neither thread count nor ISA level: this file is compiled
+ * with -ffp-contract=off, and nothing in it calls a fused operation.
  *
  *   random_uniform(from, to), random_normal(mean, std), random_exponential(lambd): floating out
  *   random_bits(): integer or bool out, every bit random
@@ -57,8 +57,8 @@ PT_NOINLINE void fill_words(uint32_t *w, uint64_t seed, uint64_t offset, uint64_
     }
 }
 
-/* Calls f(words, first element, count) for runs of elements, `per_block` (a divisor of 4) of them
- * to a block. Runs start at whole chunks, so that a word's place is always the same. */
+/* Calls f(words, first element, count) for runs of elements, with `per_block` elements (a divisor
+ * of 4) to a block. Runs start at whole chunks, so that an element always has the same words. */
 template<class F> void for_words(const pt_call *call, int64_t n, int per_block, F f) {
     uint64_t seed = call->seed, offset = call->offset;
     int64_t run = CHUNK_BLOCKS * per_block;
@@ -90,7 +90,7 @@ template<template<class> class F, class... A> int for_floating(pt_call *call, A.
     default: return wrong_dtype(call, "floating point");
     }
 }
-/* Whole numbers are made as int64 or bytes and converted to out's dtype, row by row. */
+/* Whole numbers are made as int64 or bytes and converted to out's dtype, run by run. */
 struct converter {
     pt_loop loop;
     char *out;
@@ -119,7 +119,7 @@ template<class T> struct uniform {
         float hi = widen(end), span = hi - lo;
         for_words(call, call->out[0].numel, 4, [=](const uint32_t *w, int64_t k, int64_t m) {
             for (int64_t i = 0; i < m; i++) {
-                /* the sum may round up to `to` */
+                /* the sum may be rounded up to `to` */
                 T r;
                 narrow(&r, uniform_of(T(), w[i]) * span + lo);
                 narrow(&out[k + i], widen(r) < hi ? widen(r) : lo);
@@ -265,7 +265,7 @@ int random_integers(pt_call *call) {
         for (int64_t i = 0; i < m; i++) {
             const uint32_t *u = w + 4 * i;
             uint64_t product = (uint64_t)u[0] * small, value = product >> 32;
-            /* a low half of at least `small` is accepted; below() has the exact test */
+            /* a low half >= `small` is surely accepted; below() has the exact test */
             if (PT_UNLIKELY(!small || (uint32_t)product < small))
                 value = below(range, {{u[0], u[1], u[2], u[3]}}, seed, offset, (uint64_t)(k + i));
             values[i] = (int64_t)((uint64_t)low + value);
@@ -404,14 +404,14 @@ int dropout(pt_call *call) {
 
 struct keyed { uint64_t key; int64_t index; };
 
-/* Sorted by (key, index): spread over about n/4 buckets by the leading bits, each sorted by
- * insertion. */
+/* Sorts by (key, index): spreads the keys over about n/4 buckets by their leading
+ * bits, then sorts by insertion. */
 void sort_keys(const keyed *a, keyed *b, int64_t *start, int bits, int64_t n) {
     int64_t buckets = (int64_t)1 << bits;
     for (int64_t i = 0; i < n; i++) start[(a[i].key >> (64 - bits)) + 1]++;
     for (int64_t i = 0; i < buckets; i++) start[i + 1] += start[i];
     for (int64_t i = 0; i < n; i++) b[start[a[i].key >> (64 - bits)]++] = a[i];
-    /* buckets were filled in the order of the index, and insertion keeps that of equal keys */
+    /* buckets keep the order of the index, and insertion does so for equal keys */
     for (int64_t i = 1; i < n; i++) {
         keyed x = b[i];
         int64_t j = i;

@@ -1,23 +1,23 @@
 /* One layer of a recurrent network in one direction, over all steps, and its derivative.
  *
- *    recurrent_layer(gates, hx, cx?, weight, bias?, projection?; batch_sizes, mode, reverse) ->
- * out, cells, kept recurrent_layer_backward(g, g_cells?, out, cells, kept, hx, cx?, weight,
- * projection?; batch_sizes, mode, reverse)
+ *    recurrent_layer(gates, hx, cx?, weight, bias?, projection?; batch_sizes, mode, reverse)
+ *        -> out, cells, kept
+ *    recurrent_layer_backward(g, g_cells?, out, cells, kept, hx, cx?, weight, projection?; ...)
  *        -> gates, hidden, previous, hx, cx, projected
  *
- * `gates` holds the products of the inputs of all steps, the steps one below the other; step t has
- * batch_sizes[t] rows, never more than the step before. The product of a state and the weight is
- * added here, from a copy of the weight laid out once for all steps. Rows are independent of one
- * another: they are cut into blocks by shape, and a block walks through all steps on its own. Half
- * types are float inside.
+ * `gates` holds the products of the inputs of all steps, one step below the other. Step t has
+ * batch_sizes[t] rows, never more than the step before. The product of a state and the weight
+ * is added here, with a copy of the weight that is packed once for all steps. Rows are
+ * independent: they are cut into blocks by shape, and each block goes through all steps by
+ * itself. Half types are computed in float.
  *
- * kept: the gates after their functions (lstm i f g o; gru r z n and the state's part of n), which
- * the derivative reads. `previous` is the state that each row started from, so that the gradient of
- * the weight is one product; `hidden` the gradient of the state's product where it differs from
- * that of `gates` (gru).
+ * kept: the activated gates that the derivative reads (lstm i f g o; gru r z n and the
+ * state's part of n). `previous` is the state from which each row started, so that the
+ * weight's gradient is one product. `hidden` is the gradient of the state's product, where it
+ * differs from that of `gates` (gru).
  *
- * The state of an lstm may be projected, from the width n of the cells to a smaller one:
- * `projection` is (width, n), and `projected` the gradient of its results.
+ * The state of an lstm may be projected from the width n of the cells to a smaller width:
+ * `projection` is (width, n), and `projected` is the gradient of the projected states.
  */
 #include "common.hpp"
 #include "gemm.hpp"
@@ -31,7 +31,7 @@ enum : int { MODE_TANH = 0, MODE_RELU, MODE_LSTM, MODE_GRU };
 inline int64_t gates_of(int mode) { return mode == MODE_LSTM ? 4 : mode == MODE_GRU ? 3 : 1; }
 inline int64_t kept_of(int mode) { return mode == MODE_LSTM || mode == MODE_GRU ? 4 : 0; }
 
-/* A matrix (k, m) in panels of one width, the last one filled up with zeros. */
+/* A matrix (k, m) in panels of one width; the last panel is padded with zeros. */
 template <class E>
 struct panels {
     static constexpr int64_t WIDTH = OUTER_VECTORS * simd<E>::width;
@@ -77,7 +77,7 @@ PT_NOINLINE void load_half(float *to, const pt_view &v) {
     if (v.dtype == PT_FLOAT16) load(to, reinterpret_cast<const half *>(v.data), 1, v.numel);
     else load(to, reinterpret_cast<const bfloat16 *>(v.data), 1, v.numel);
 }
-/* The elements of a contiguous input as E: where they lie, or converted. */
+/* The elements of a contiguous input as E: in place, or converted. */
 template <class E>
 struct operand_as {
     scratch<E> copy;
@@ -99,7 +99,7 @@ PT_NOINLINE void store_half(const pt_view &v, const float *from) {
     if (v.dtype == PT_FLOAT16) store(reinterpret_cast<half *>(v.data), from, v.numel);
     else store(reinterpret_cast<bfloat16 *>(v.data), from, v.numel);
 }
-/* An output computed as E, in place if its dtype is E's. */
+/* An output that is computed as E: in place if it has the dtype of E. */
 template <class E>
 struct result_as {
     const pt_view *view;
@@ -124,7 +124,7 @@ struct walk {
     int64_t steps, batch, total;
     bool reverse;
     const int64_t *start;       /* the first row of each step */
-    /* the row of step t's predecessor for row r, or -1: the initial state */
+    /* the row of the step before step t that continues in row r, or -1: the initial state */
     int64_t before(int64_t t, int64_t r) const {
         if (!reverse) return t == 0 ? -1 : start[t - 1] + r;
         return t + 1 < steps && r < sizes[t + 1] ? start[t + 1] + r : -1;
@@ -210,7 +210,7 @@ PT_NOINLINE void plain_row(const E *PT_RESTRICT x, const E *PT_RESTRICT p, int64
         for (int64_t j = 0; j < n; ++j) h[j] = pt::tanh(x[j] + p[j]);
 }
 
-/* d: gradient of the state; dc: of the cell, from what came after to what came before */
+/* d: the state's gradient; dc: the cell's gradient, from after the step to before it */
 template <class E>
 PT_NOINLINE void lstm_back(const E *PT_RESTRICT kept, const E *PT_RESTRICT cell,
                            const E *PT_RESTRICT before, const E *PT_RESTRICT d, int64_t n,
@@ -227,7 +227,7 @@ PT_NOINLINE void lstm_back(const E *PT_RESTRICT kept, const E *PT_RESTRICT cell,
         dc[j] = c * f;
     }
 }
-/* d becomes what goes straight to the state before */
+/* d becomes the part of the gradient that goes straight to the previous state */
 template <class E>
 PT_NOINLINE void gru_back(const E *PT_RESTRICT kept, const E *PT_RESTRICT before, int64_t n,
                           E *PT_RESTRICT d, E *PT_RESTRICT out, E *PT_RESTRICT hidden) {

@@ -1,7 +1,7 @@
 /* Reductions that choose: amax, amin, max_dim, min_dim (values and indices), argmax, argmin.
  *
- * A NaN wins, the first one if there are several; of equal values the first wins. Narrow integers
- * are compared as int32 or int64, half types as float32: both are exact.
+ * A NaN wins, and the first NaN among several; of equal values the first wins. Narrow integers are
+ * compared as int32 or int64, half types as float32: both conversions are exact.
  */
 #include "lanes.hpp"
 #include "reduce.hpp"
@@ -21,7 +21,7 @@ template <class E, bool MAX>
 struct choice {
     using fold_type = std::conditional_t<MAX, max_fold, min_fold>;
     static E worst() { return MAX ? limits<E>::lowest() : limits<E>::highest(); }
-    /* x comes after v: does it replace it? */
+    /* whether x, which comes after v, replaces it */
     static bool better(E x, E v) { return v == v && !(MAX ? x <= v : x >= v); }
 };
 
@@ -52,7 +52,7 @@ struct index_op {
     using pick = choice<E, MAX>;
     struct state {
         E value;
-        int64_t index;      /* -1: nothing seen yet */
+        int64_t index;      /* -1: no element yet */
     };
     static state identity() { return {pick::worst(), -1}; }
     static bool settled(const state &s) { return s.value != s.value; }
@@ -88,7 +88,7 @@ struct index_op {
               index[j] = take ? r : index[j];
           }
       }
-    /* first position of `best`, which is there; 64 at a time, then one by one */
+    /* the first position of `best`, which occurs in x: blocks of 64, then one by one */
     static int64_t find(const E *x, int64_t n, E best) {
         const bool nan = best != best;
         int64_t i = 0;

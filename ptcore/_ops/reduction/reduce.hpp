@@ -1,9 +1,9 @@
 /* The engine of all reductions: turns (layout, reduced dims) into runs of contiguous tiles, cuts
- * them into chunks that depend on the shape only, and merges the chunks' states in order.
+ * them into chunks that depend on the shape only, and merges the states of the chunks in order.
  *
- * The engine itself knows no type: it is compiled once and calls a `reducer` (an op at one element
- * type) and a `source` (how elements of the input's dtype reach a tile) through pointers, one call
- * per run of up to 8192 elements. An Op, made a reducer by reducer_of<Op>(), has
+ * The engine does not depend on types: it is compiled once and calls a `reducer` (an op at one
+ * element type) and a `source` (how elements of the input's dtype reach a tile) through pointers,
+ * one call per run of up to 8192 elements. reducer_of<Op>() makes a reducer of an Op, which has
  *    elem                       type of a tile's elements
  *    state                      trivially copyable partial result, at most STATE_BYTES
  *    static state identity()
@@ -20,21 +20,21 @@
 
 namespace {
 
-constexpr int64_t RUN = 8192;           /* elements that one run() may take */
-constexpr int64_t TILE = 2048;          /* elements gathered at once when a layout needs it */
-constexpr int64_t CHUNK = 32768;        /* reduced elements in one state of a row reduction */
+constexpr int64_t RUN = 8192;           /* the maximum number of elements in one run() */
+constexpr int64_t TILE = 2048;          /* elements gathered at once, for layouts that need it */
+constexpr int64_t CHUNK = 32768;        /* elements reduced to one state in a row reduction */
 constexpr int64_t COLUMN_ROWS = 128;
 constexpr int64_t COLUMN_WIDTH = 512;
 constexpr int64_t STATE_BYTES = 24;
-constexpr int64_t GROUP = 64;           /* rows that are reduced in one call */
-constexpr int64_t SMALL_ROWS = 1024;    /* elements of an input that is not worth a plan */
-constexpr int64_t TINY = 16;            /* rows this short are turned into columns */
+constexpr int64_t GROUP = 64;           /* rows reduced in one call */
+constexpr int64_t SMALL_ROWS = 1024;    /* inputs with at most this many elements get no plan */
+constexpr int64_t TINY = 16;            /* rows up to this length are turned into columns */
 
 struct reduction_plan {
     space<1> kept, reduced;
-    int64_t outputs, count;             /* sizes of the two spaces */
-    int64_t shift;                      /* where the walk over the reduced dims begins */
-    bool rows;                          /* row-major input whose last dims are reduced */
+    int64_t outputs, count;             /* sizes of `kept` and `reduced` */
+    int64_t shift;                      /* offset where the walk over the reduced dims begins */
+    bool rows;                          /* the input is row-major and its last dims are reduced */
 };
 
 /* Reads a dim list (empty: all dims) into a mask. */
@@ -52,8 +52,8 @@ inline int dims_mask(pt_call *call, const int64_t *list, int count, int ndim,
     return PT_OK;
 }
 
-/* `ordered`: positions must count in logical order; else the reduced dims are walked as memory
- * lies. */
+/* `ordered`: positions must count in logical order; else the reduced dims
+ * are walked in memory order. */
 inline void plan_reduction(const pt_view &in, const bool (&mask)[PT_MAX_DIM], bool ordered,
                            reduction_plan &plan) {
     plan.shift = 0;
@@ -83,7 +83,7 @@ inline void plan_reduction(const pt_view &in, const bool (&mask)[PT_MAX_DIM], bo
     plan.rows = false;
 }
 
-/* Plans for a row-major input whose last dims are those of the list; false if it is not so. */
+/* Plans for a row-major input that is reduced over its last dims; false if it is not so. */
 inline bool plan_rows(const pt_view &in, const int64_t *list, int count, reduction_plan &plan) {
     if (!in.contiguous || count > in.ndim) return false;
     const int first = count == 0 ? 0 : in.ndim - count;
@@ -103,8 +103,8 @@ inline bool plan_rows(const pt_view &in, const int64_t *list, int count, reducti
     return true;
 }
 
-/* Plans over the dims of parameter `which`. An empty list names all, or none where the output has
- * an element for each. */
+/* Plans over the dims of parameter `which`. An empty list means all dims, or none if the output has
+ * as many elements as the input. */
 inline int plan_dims(pt_call *call, int which, reduction_plan &plan) {
     const pt_param &p = call->params[which];
     const int count = p.kind == PT_PARAM_INTS ? p.count : 0;
@@ -125,7 +125,7 @@ struct reducer {
     void (*merge)(void *a, const void *b);
     bool (*settled)(const void *s);
     void (*run)(const void *op, void *s, const void *x, int64_t n, int64_t position);
-    /* run() on `count` rows, one state each */
+    /* run() on `count` rows; each has a state */
     void (*rows)(const void *op, void *s, const void *x, int64_t stride, int64_t n, int64_t count);
     void (*columns)(const void *op, void *s, const void *x, int64_t stride, int64_t rows,
                     int64_t width, int64_t position);
@@ -171,7 +171,7 @@ struct source {
     const char *data;
     int64_t itemsize;
     void (*fetch)(void *dst, const void *src, int64_t stride, int64_t n);   /* any stride */
-    bool direct; /* elements are the tile's */
+    bool direct; /* elements are of the tile's type */
 };
 template <class E, class T>
 inline void fetch_plain(void *dst, const void *src, int64_t stride, int64_t n) {
@@ -184,14 +184,14 @@ inline source source_of(const pt_view &v) {
     return {v.data, int64_t(sizeof(T)), fetch_plain<E, T>, is_same<E, T>};
 }
 
-/* Writes outputs [first, first + n) from their states. */
+/* Writes outputs [first, first + n) given their states. */
 struct sink {
     void (*write)(const sink &self, int64_t first, const void *states, int64_t n);
     char *out, *out2;
     double a, b;
 };
 
-/* Reduces positions [begin, end) of one output's elements. */
+/* Reduces the elements at positions [begin, end) of one output. */
 inline void reduce_row(const reducer &op, void *s, const source &from, int64_t offset,
                        const space<1> &outer, int64_t length, int64_t stride, int64_t begin,
                        int64_t end) {
@@ -249,7 +249,7 @@ inline void reduce_columns(const reducer &op, void *s, const source &from, int64
     }
 }
 
-/* Merges `chunks` states per output, `apart` bytes from one to the next, and writes the outputs. */
+/* Merges the `chunks` states of each output, which are `apart` bytes apart; writes the outputs. */
 inline void merge_chunks(const reducer &op, const sink &to, const char *states, int64_t outputs,
                          int64_t chunks, int64_t between, int64_t apart) {
     alignas(16) char s[STATE_BYTES];
@@ -261,9 +261,9 @@ inline void merge_chunks(const reducer &op, const sink &to, const char *states, 
     }
 }
 
-/* How a plan's elements lie: those of an output in runs of `length`, `stride` apart, which `outer`
- * walks through; the outputs' first elements in lines of `width`, `across` apart, which `kept`
- * walks through. */
+/* Where a plan's elements lie. The elements of an output: in runs of `length`, `stride` apart;
+ * `outer` walks over the runs. The first elements of the outputs: in lines of `width`, `across`
+ * apart; `kept` walks over the lines. */
 struct lines {
     space<1> outer, kept;
     int64_t length, stride, width, across;
@@ -277,8 +277,8 @@ struct lines {
     }
 };
 
-/* Outputs [begin, end), of neighbouring ones as many in one call as lie side by side: `tiny` rows
- * turned into columns, short rows in one piece. */
+/* Reduces outputs [begin, end); one call handles as many neighbours as lie side by side. `tiny`
+ * rows are turned into columns, other short rows are taken in one piece. */
 inline void reduce_together(const reducer &op, const source &from, const lines &at, int64_t count,
                             bool tiny, int64_t begin, int64_t end, const sink &to) {
     alignas(16) char s[GROUP * STATE_BYTES];
@@ -310,7 +310,7 @@ inline void reduce_together(const reducer &op, const source &from, const lines &
     }
 }
 
-/* Outputs [begin, end), one after the other. */
+/* Reduces outputs [begin, end), one after the other. */
 inline void reduce_apart(const reducer &op, const source &from, const reduction_plan &plan,
                          const lines &at, int64_t begin, int64_t end, const sink &to) {
     alignas(16) char s[GROUP * STATE_BYTES];
@@ -326,7 +326,7 @@ inline void reduce_apart(const reducer &op, const source &from, const reduction_
     }
 }
 
-/* Each output by itself, of many elements in chunks. */
+/* Reduces each output by itself; outputs of many elements in chunks. */
 inline int reduce_rows(pt_call *call, const reducer &op, const source &from,
                        const reduction_plan &plan, const lines &at, const sink &to) {
     const int64_t outputs = plan.outputs, count = plan.count, S = op.state_size,
@@ -357,7 +357,7 @@ inline int reduce_rows(pt_call *call, const reducer &op, const source &from,
     return PT_OK;
 }
 
-/* Outputs that are neighbours in memory in blocks, of many elements in chunks. */
+/* Reduces blocks of outputs that are neighbours in memory; those of many elements in chunks. */
 inline int reduce_blocks(pt_call *call, const reducer &op, const source &from,
                          const reduction_plan &plan, const lines &at, const sink &to) {
     const int64_t outputs = plan.outputs, count = plan.count, S = op.state_size, width = at.width;
@@ -387,7 +387,7 @@ inline int reduce_blocks(pt_call *call, const reducer &op, const source &from,
     return PT_OK;
 }
 
-/* Runs `op` over the plan and hands the outputs' states to the sink. */
+/* Runs `op` over the plan and passes the states of the outputs to the sink. */
 inline int reduce(pt_call *call, const reducer &op, source from, const reduction_plan &plan,
                   const sink &to) {
     from.data += plan.shift * from.itemsize;

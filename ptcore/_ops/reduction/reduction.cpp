@@ -9,8 +9,8 @@
 
 namespace {
 
-/* Columns of a fold: rows are taken four at a time to save trips to the accumulators, but for
- * selections, which nested this deep would become branches. */
+/* Folds columns. Rows are taken four at a time, for fewer loads of the accumulators; not for
+ * selections, which would become branches when nested this deep. */
 template <class Fold, class T>
 inline void fold_columns(T *PT_RESTRICT acc, const T *PT_RESTRICT x, int64_t stride, int64_t rows,
                          int64_t width) {
@@ -37,7 +37,7 @@ template <> struct wide<int64_t> { using type = int64_t; };
 template <> struct wide<complex64> { using type = complex128; };
 template <> struct wide<complex128> { using type = complex128; };
 
-/* signed arithmetic wraps: it is done unsigned */
+/* signed types are added as unsigned ones, so that they wrap */
 template <class E> struct lane_type { using type = E; };
 template <> struct lane_type<int64_t> { using type = uint64_t; };
 template <> struct lane_type<complex64> { using type = float; };
@@ -92,7 +92,7 @@ struct fold_op  {
     }
 };
 
-/* The sum of what is not NaN. */
+/* The sum of the elements that are not NaN. */
 template <class E>
 struct known_sum_op {
     using elem = E;
@@ -103,7 +103,7 @@ struct known_sum_op {
     void run(state &s, const E *x, int64_t n, int64_t) const {
         E sum;
         const auto zero = simd<E>::fill(E(0));
-        /* of a number one of the two is the number and the other 0; of NaN both are 0 */
+        /* for a number, one of the two is the number and the other 0; for NaN, both are 0 */
         fold_lanes<add_fold, 1>(x, x, n, E(0), &sum,
                                 [=](auto v, auto) { return maximum(zero, v) + minimum(zero, v); });
         s += double(sum);
@@ -123,7 +123,7 @@ struct known_sum_op {
 /* ---- var --------------------------------------------------------------------------------- */
 
 /* Chan's merge of (count, mean, sum of squared deviations); two passes inside a run. A complex
- * variance is that of the real and the imaginary parts together. */
+ * variance is the sum of those of the real and the imaginary parts. */
 template <class E>
 struct var_op  {
     using elem = E;
@@ -165,7 +165,7 @@ struct var_op  {
     }
 
   private:
-    /* adds a run whose deviations were taken from a rounded mean */
+    /* adds a run; its deviations are from a rounded mean, and are corrected here */
     void finish(state &s, double n, double mean, double first, double second) const {
         merge(s, {n, mean + first / n, second - first * (first / n)});
     }
@@ -175,7 +175,7 @@ struct var_op  {
 
 enum norm_kind { NORM_0, NORM_1, NORM_2, NORM_P, NORM_MAX, NORM_MIN };
 
-/* Everything is computed in float64 from |x|, so that float32 squares cannot overflow. */
+/* All is computed in float64 from |x|, so that squares of float32 cannot overflow. */
 template <class T>
 inline void fetch_magnitude(void *to, const void *from, int64_t stride, int64_t n) {
     double *PT_RESTRICT dst = static_cast<double *>(to);
@@ -228,7 +228,7 @@ struct norm_op {
     }
 };
 
-/* sum of squares of contiguous float32 without a tile: widened in the lanes */
+/* sum of squares of contiguous float32 elements, widened in the lanes without a tile */
 struct norm2_float {
     using elem = float;
     using state = double;
@@ -340,7 +340,7 @@ struct truth_op {
 
 /* ---- the kernels ------------------------------------------------------------------------- */
 
-/* How in[0] reaches tiles of E: as it is, or widened from any integer type. */
+/* The source of in[0] for tiles of E: unchanged, or widened from any integer type. */
 template <class E, class O>
 inline int integer_source(pt_call *call, source &from) {
     const pt_view &in = call->in[0];
@@ -356,7 +356,7 @@ inline int integer_source(pt_call *call, source &from) {
         });
 }
 
-/* to.a: what a floating result is divided by */
+/* to.a: the divisor of a floating result */
 struct fold_write {
     template <class O, class S>
     static void apply(O &out, const S &s, const sink &to, int64_t) {
@@ -407,15 +407,15 @@ int nansum_kernel(pt_call *call) {
     });
 }
 
-/* doubles all strides: complex data seen as interleaved reals */
+/* doubles all strides: complex data is read as interleaved reals */
 inline void as_reals(reduction_plan &plan) {
     for (int d = 0; d < plan.kept.ndim; ++d) plan.kept.stride[0][d] *= 2;
     for (int d = 0; d < plan.reduced.ndim; ++d) plan.reduced.stride[0][d] *= 2;
     plan.shift *= 2;
-    plan.rows = false;          /* elements of a row are now two apart */
+    plan.rows = false;          /* elements of a row are now 2 apart */
 }
 
-/* to.a: the correction; to.b: 1 when the result is to be added (imaginary parts) */
+/* to.a: the correction; to.b: 1 if the result is added to out (imaginary parts) */
 struct var_write {
     template <class O, class S>
     static void apply(O &out, const S &s, const sink &to, int64_t) {

@@ -3,11 +3,11 @@
  *    segments(data, offsets; axis, reduce, start, given) -> out
  *    segments_slope(g, data, out, offsets; axis, reduce, start, given) -> the gradient of data
  *
- * Piece i of a row of offsets, which are int64 and have the dims of data in front of the axis, is
- * [offsets[i], offsets[i + 1]). Parts of it that are outside the dim do not count. Each reduction
- * begins with `start`; a mean's divisor is the piece's length, at least 1 if the start was given.
- * Among extremes NaN wins, and equals share the gradient. All tensors are contiguous. Compiled for
- * the base level alone.
+ * Piece i of a row of offsets is [offsets[i], offsets[i + 1]). Offsets are int64 and have the
+ * dims of data in front of the axis. Parts of a piece outside the dim do not count. Each
+ * reduction begins with `start`; the divisor of a mean is the piece's length, at least 1 if
+ * `given`. Among extremes NaN wins, and equal elements share the gradient. All tensors are
+ * contiguous. Compiled for the base level alone.
  */
 #include "common.hpp"
 
@@ -33,7 +33,7 @@ struct pieces {
         start = call->params[2].d;
         given = call->params[3].i != 0;
     }
-    /* the first and behind the last element of a piece */
+    /* the first element of a piece, and the one behind its last */
     void bounds(int64_t row, int64_t piece, int64_t &first, int64_t &last) const {
         const int64_t *at = offsets + row * (count + 1) + piece;
         first = min64(max64(at[0], 0), size);
@@ -50,7 +50,7 @@ inline A wins(A a, A b, bool greatest) {
     return b != b || (a == a && (greatest ? b > a : b < a)) ? b : a;
 }
 
-/* the product or the extreme of neighbours, and `value` */
+/* folds the product or the extreme of n neighbouring elements into `value` */
 template <class T, class A>
 A along(const T *x, int64_t n, A value, int reduce) {
     if (reduce == PROD)
@@ -128,7 +128,7 @@ int slope(pt_call *call) {
     T *out = output<T>(call);
     memset(static_cast<void *>(out), 0, size_t(p.outer * p.size * p.inner) * sizeof(T));
     if (p.count < 1) return PT_OK;
-    /* pieces of a row may overlap if the user said so: a row is one thread's */
+    /* pieces of a row may overlap if the user's offsets do: each row is one thread's work */
     parallel_for(p.outer, grain_rows(p.size * p.inner), [&](int64_t begin, int64_t end) {
         for (int64_t i = begin * p.count; i < end * p.count; ++i) {
             int64_t first, last;
@@ -147,7 +147,7 @@ int slope(pt_call *call) {
                 const A up = convert<A>(g[i * p.inner + l]),
                         result = A(get_real(found, i * p.inner + l));
                 int64_t special = 0,
-                        unknown = 0; /* elements that are the extreme; zeros and NaN of a product */
+                        unknown = 0; /* extremes: number of equals; products: zeros, NaN */
                 A others = A(p.start);
                 const bool simple = p.reduce == PROD && result != 0 && result == result;
                 for (int64_t s = first; s < last && !simple; ++s) {

@@ -3,10 +3,10 @@
  *    grid_sample(input, grid; mode, padding_mode, align_corners) -> out
  *    grid_sample_backward(g, input, grid; the same) -> gradients of input and grid
  *
- * input is (N, C, [D,] H, W), grid (N, ..., 2 or 3) with positions in [-1, 1], the last dim's
+ * input is (N, C, [D,] H, W), grid (N, ..., 2 or 3) with positions in [-1, 1], that of the last dim
  * first. A point takes one, two or four neighbours along each dim, with weights that depend on the
- * position alone. Half types are computed in float32. The backward, whose operands are contiguous,
- * works on one sample at a time, in the order of the points.
+ * position alone. Half types are computed in float32. The backward needs contiguous operands; it
+ * handles one sample at a time, with the points in order.
  */
 #include "rows.hpp"
 #include "spatial.hpp"
@@ -23,10 +23,10 @@ struct settings {
     bool corners;
 };
 
-constexpr int POINTS = 64;              /* are worked on side by side */
+constexpr int POINTS = 64;              /* points that are handled side by side */
 constexpr int64_t NOWHERE = INT64_MIN;  /* no offset */
 
-/* A number and its derivative by the coordinate of the grid. */
+/* A number and its derivative by the grid coordinate. */
 template <class E>
 struct dual {
     E value, slope;
@@ -38,7 +38,7 @@ inline dual<E> clipped(dual<E> x, E last) {
             low = x.value > 0 ? x.value : E(0);
     return {low < last ? low : last, slope};
 }
-/* mirrored at low / 2 and high / 2 */
+/* x mirrored at low / 2 and high / 2 */
 template <class E>
 inline dual<E> reflected(dual<E> x, E low, E high) {
     const E least = low / 2, span = (high - low) / 2, from = x.value - least, away = pt::abs(from);
@@ -56,8 +56,8 @@ inline dual<E> padded(dual<E> x, E size, const settings &s) {
     return s.padding != ZEROS ? clipped(x, size - 1) : x;
 }
 
-/* The neighbours of positions along one dim: where they are, -1 if outside, weights and their
- * derivatives. */
+/* The neighbours of positions along one dim: their indices (-1 outside), weights and
+ * the weights' derivatives. */
 template <class E>
 struct neighbours {
     int count;
@@ -80,7 +80,7 @@ PT_NOINLINE void find(neighbours<E> &to, const E *coordinate, int64_t length, co
                               : dual<E>{(c * size - 1) / 2, size / 2};
         if (s.mode != BICUBIC) x = padded(x, size, s);
         if (!(pt::abs(x.value) < E(1e9)))
-            x = {E(-100), E(0)};      /* infinite or no number: nothing is there */
+            x = {E(-100), E(0)};      /* infinite or NaN: it has no neighbours */
         const E slope = x.slope;
         if (s.mode == NEAREST) {
             to.at[0][p] = inside(pt::round(x.value), size);
@@ -112,8 +112,8 @@ PT_NOINLINE void find(neighbours<E> &to, const E *coordinate, int64_t length, co
     }
 }
 
-/* All neighbours of the points: offsets in a channel, NOWHERE outside, weights, derivatives by each
- * coordinate of the grid. */
+/* All neighbours of the points: offsets in a channel (NOWHERE outside), weights, and the
+ * derivatives of these by each grid coordinate. */
 template <class E>
 struct taps {
     int count;
@@ -152,7 +152,7 @@ PT_NOINLINE void find_taps(taps<E> &t, const E (*position)[POINTS], int dims, co
             }
 }
 
-/* The points of one sample's grid, in logical order. */
+/* The points of one sample's grid, in row-major order. */
 struct points {
     const pt_view &grid;
     space<1> inner;
@@ -165,7 +165,7 @@ struct points {
             count *= g.sizes[d];
         }
     }
-    /* the positions from `at` on, which is moved behind them; those beyond m are 0 */
+    /* reads m positions from `at` on, and moves it behind them; places beyond m get 0 */
     template <class E>
     void read(E (*to)[POINTS], int64_t sample, cursor<1> &at, int m) const {
         for (int p = 0; p < POINTS; ++p) {
@@ -197,7 +197,7 @@ inline settings read(const pt_call *call) {
     return {int(call->params[0].i), int(call->params[1].i), call->params[2].i != 0};
 }
 
-/* The input's elements as E: where they lie, or converted to a contiguous copy. */
+/* The input's elements as E: in place, or converted to a contiguous copy. */
 template <class E>
 struct source {
     batch_view x;

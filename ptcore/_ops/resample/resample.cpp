@@ -1,13 +1,13 @@
 /* Sliding windows as columns, and resampling along a dim.
  *
  *    unfold_windows(input; kernel, dilation, padding, stride, blocks) -> out
- *    fold_windows(input; the same, size) -> out                  its transpose: overlaps are added
- * up resample(input; dim, size, mode, align_corners, scale) -> out resample_transposed(input; the
- * same) -> out
+ *    fold_windows(input; the same, size) -> out         the transpose: overlaps are added up
+ *    resample(input; dim, size, mode, align_corners, scale) -> out
+ *    resample_transposed(input; the same) -> out
  *
- * Resampling takes each result from one (nearest), two (linear) or four (cubic) numbers along the
- * dim; positions are worked out in the type computed in, as PyTorch does, since rounding decides
- * there.
+ * Resampling makes each result from one (nearest), two (linear) or four (cubic) numbers along the
+ * dim. Positions are computed in the type of the computation, as in PyTorch, since rounding
+ * decides which numbers are taken.
  */
 #include "spatial.hpp"
 
@@ -138,7 +138,7 @@ struct samples {
     }
 };
 
-/* to[0...n) (+)= weight * from */
+/* to[0...n) = weight * from if `first`, else to += weight * from */
 template <class E, class S>
 inline void add_run(E *PT_RESTRICT to, const S *PT_RESTRICT from, E weight, int64_t n, bool first) {
     if (first)
@@ -166,7 +166,7 @@ int resample_kernel(pt_call *call) {
         using E = std::conditional_t<is_same<S, double>, double, float>;
         const samples<E> of(small, large, mode, align, factor);
         if (!of.index || !of.weight) return no_memory(call, large * of.taps * 16);
-        /* pieces of the inner dims, so that the sums of a piece stay near */
+        /* the inner dims are cut into pieces whose sums stay in cache */
         const int64_t piece = min64(inner, 1024), pieces = ceil_div(inner, piece);
         std::atomic<bool> enough(true);
         parallel_for(

@@ -1,11 +1,11 @@
-/* Running reductions along a dim that are chains of comparisons and calls, which no vector speeds
- * up: logcumsumexp, cummax, cummin (values and indices). A NaN, once met, stays.
+/* Running reductions along a dim that consist of comparisons and calls, which do not vectorise:
+ * logcumsumexp, cummax, cummin (values and indices). Once a NaN is met, the results stay NaN.
  */
 #include "scan.hpp"
 
 namespace {
 
-/* log of the running sum: (top, sum of exp(x - top)) */
+/* log of the running sum of exp(x); the carry is (top, sum of exp(x - top)) */
 template <class T>
 struct logsumexp_scan {
     using out_type = T;
@@ -23,8 +23,8 @@ struct logsumexp_scan {
     }
 };
 
-/* The same of complex numbers, term by term: the imaginary part follows from that of the larger
- * term, and is not brought back between -pi and pi. */
+/* Likewise for complex numbers, term by term. The imaginary part continues that of the term with
+ * the larger real part, and is not brought back to [-pi, pi]. */
 template <class T>
 struct complex_logsumexp_scan {
     using out_type = T;
@@ -52,7 +52,7 @@ struct complex_logsumexp_scan {
     }
 };
 
-/* the last of equals wins, as in torch; a NaN beats numbers */
+/* the last of equal values wins, as in torch; a NaN beats numbers */
 template <class T, bool MAX>
 struct extremum_scan {
     using out_type = T;

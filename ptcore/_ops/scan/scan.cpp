@@ -1,14 +1,14 @@
 /* Running sums and products along a dim: cumsum, cumprod. running.cpp has the others.
  *
- * Floating sums run in float64 for float32 and half inputs, integers wrap in the output's type. A
- * NaN, once met, stays.
+ * Floating sums are computed in float64 for float32 and half inputs; integers wrap in the output's
+ * type. Once a NaN is met, the results stay NaN.
  */
 #include "lanes.hpp"
 #include "scan.hpp"
 
 namespace {
 
-/* carry type of a sum or product */
+/* type of the carry of a sum or product */
 template <class T, bool = std::is_integral<T>::value> struct carry_of { using type = double; };
 template <class T> struct carry_of<T, true> { using type = std::make_unsigned_t<T>; };
 template <> struct carry_of<boolean, false> { using type = boolean; };
@@ -26,7 +26,7 @@ struct fold_scan {
     }
 };
 
-/* the output's dtype is scanned; the input has it or is an integer type to be widened */
+/* computes in the output's dtype; the input has the same one, or an integer type that is widened */
 template <class Fold>
 int fold_kernel(pt_call *call) {
     if (int status = check_dim(call)) return status;
@@ -38,7 +38,7 @@ int fold_kernel(pt_call *call) {
     return visit<INTEGERS | FLOATS | COMPLEXES>(call, call->out[0].dtype, [&](auto tag) {
         using O = PT_TYPE(tag);
         if (from == call->out[0].dtype) {
-            if constexpr (std::is_integral<O>::value) {     /* both signs wrap alike */
+            if constexpr (std::is_integral<O>::value) {     /* both signs wrap equally */
                 using U = std::make_unsigned_t<O>;
                 return scan(call, scan_of<fold_scan<U, Fold>, U>());
             }

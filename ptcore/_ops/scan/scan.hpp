@@ -1,5 +1,5 @@
-/* The walk of running reductions along a dim: rows one by one where the dim is the output's
- * innermost; else blocks of neighbouring columns are carried along together. A Scan has
+/* The walk of running reductions along a dim. Rows are taken one by one if the dim is the output's
+ * innermost, else blocks of neighbouring columns are carried along together. A Scan has
  *
  *    out_type, carry, carry start(), void step(carry &, T x, int64_t i, T &out, int64_t *index)
  */
@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t COLUMNS = 256;
 
-/* ROWS rows side by side: their chains of carries overlap */
+/* ROWS rows side by side, so that their dependent carries overlap in time */
 template <class Scan, int ROWS, class T, class O>
 inline void scan_rows(const T *const *from, O *const *to, int64_t *const *index, int64_t n,
                       int64_t step) {
@@ -24,14 +24,14 @@ inline void scan_rows(const T *const *from, O *const *to, int64_t *const *index,
                        index[r] ? index[r] + i : &unused);
 }
 
-/* A scan at one pair of dtypes, seen through pointers. Strides are in elements. */
+/* A scan at one pair of dtypes, behind pointers. Strides are in elements. */
 constexpr int ROWS = 4;
 struct scan_op {
     int64_t in_item, out_item;
     void (*rows)(const void *const *from, void *const *to, int64_t *const *index, int64_t n,
                  int64_t step, int count);
-    /* n rows of w <= COLUMNS columns: `step` and `down` from row to row, `side` from column to
-     * column of the input */
+    /* n rows of w <= COLUMNS columns; `step` (input) and `down` (output) lead from row to row,
+     * `side` from column to column of the input */
     void (*columns)(const void *from, void *to, int64_t *index, int64_t n, int64_t step,
                     int64_t down, int64_t side, int64_t w);
 };

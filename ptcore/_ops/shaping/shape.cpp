@@ -1,9 +1,9 @@
 /* Kernels that rearrange or make elements: cat, flip, tril, triu, arange, linspace, eye.
  *
- *    cat(in...; dim)                flip(input; dims)
- *    tril(input; diagonal)          triu(input; diagonal)     (last two dims; all in front are
- * batch) complex_pair(real, imag) arange(; start, end, step)     linspace(; start, end, steps)
- * eye(; n, m)     full(; value) Shapes are those of out[0]. Elements are moved by size, whatever
+ *    cat(in...; dim)         flip(input; dims)        complex_pair(real, imag)
+ *    tril(input; diagonal)   triu(input; diagonal)    (last two dims; the dims in front are batch)
+ *    arange(; start, end, step)    linspace(; start, end, steps)    eye(; n, m)    full(; value)
+ * Shapes are those of out[0]. Elements are moved by size, whatever
  * their dtype.
  */
 #include "common.hpp"
@@ -13,8 +13,8 @@
 
 namespace {
 
-/* out[i...] = in at offset, row by row of the output's last dim; row(out row, element offset, index
- * of the row) */
+/* Calls row(first element of an output row, element offset in the input, number of the row) for all
+ * rows of the output's last dim. */
 template <class Row>
 inline void rows_of_output(const pt_view &out, const int64_t *strides, int64_t cost, Row &&row) {
     space<1> outer;
@@ -26,13 +26,13 @@ inline void rows_of_output(const pt_view &out, const int64_t *strides, int64_t c
     });
 }
 
-/* Walks the output in order: row after row, in each the inputs' pieces. */
+/* Fills the output in order: row after row, and in each row the pieces of the inputs. */
 inline void cat_contiguous(pt_call *call, int64_t dim, int64_t row, int64_t after) {
     const pt_view &out = call->out[0];
     const int64_t item = ITEMSIZE[out.dtype];
     parallel_for(out.numel, GRAIN, [&](int64_t begin, int64_t end) {
         int64_t r = begin ? begin / row : 0,
-                skip = begin - r * row;     /* small ones begin at 0: no division */
+                skip = begin - r * row;     /* small outputs begin at 0, without a division */
         char *to = out.data + begin * item, *stop = out.data + end * item;
         for (; to < stop; ++r)
             for (int i = 0; i < call->nin && to < stop; ++i) {
@@ -62,7 +62,7 @@ int cat_kernel(pt_call *call) {
         if (x.dtype != out.dtype)
             return fail(call, PT_RUNTIME_ERROR, "expected input %d of the output's dtype", i);
         if (x.ndim == 1 && x.sizes[0] == 0 && out.ndim != 1)
-            continue;      /* torch's legacy empty tensor */
+            continue;      /* torch's legacy empty tensor is ignored */
         bool fits = x.ndim == out.ndim;
         for (int d = 0; fits && d < out.ndim; ++d) fits = d == dim || x.sizes[d] == out.sizes[d];
         if (!fits)
@@ -143,7 +143,7 @@ int flip_kernel(pt_call *call) {
     });
 }
 
-/* LOWER keeps column <= row + diagonal, else column >= row + diagonal */
+/* LOWER keeps elements with column <= row + diagonal, else those with column >= row + diagonal */
 template <bool LOWER>
 int triangle_kernel(pt_call *call) {
     const pt_view &x = call->in[0], &out = call->out[0];
@@ -165,7 +165,7 @@ int triangle_kernel(pt_call *call) {
     });
 }
 
-/* ---- made from nothing ------------------------------------------------------------------- */
+/* ---- made without an input --------------------------------------------------------------- */
 
 /* start + i step: in 64-bit integers for integer outputs, else in float64 */
 int arange_kernel(pt_call *call) {
@@ -189,7 +189,7 @@ int arange_kernel(pt_call *call) {
     });
 }
 
-/* the second half counts from the end, as torch does: both ends are exact */
+/* the second half counts down from the end, as in torch: both ends are exact */
 int linspace_kernel(pt_call *call) {
     const pt_view &out = call->out[0];
     const int64_t n = out.numel;
@@ -260,7 +260,7 @@ void interleave(const pt_call *call) {
                           (x.strides[d] == out.strides[d] && y.strides[d] == out.strides[d]));
     }
     parallel_for(out.numel, GRAIN, [&](int64_t begin, int64_t end) {
-        if (alike) {            /* out has no gaps */
+        if (alike) {            /* and thus out has no gaps */
             for (int64_t i = begin; i < end; ++i) to[2 * i] = real[i], to[2 * i + 1] = imag[i];
             return;
         }

@@ -1,9 +1,9 @@
-/* Where elements go among sorted ones, by bisection.
+/* Positions of elements in a sorted sequence, by bisection.
  *
  *    places_among(sorted_sequence, input; right) -> int64 like input
  *
- * Both are contiguous. A sequence of one dim serves all of input; else its last dim does for that
- * of input, row by row. NaN counts as greater than every number. Compiled for the base level alone.
+ * Both are contiguous. A sequence of one dim serves all of input; otherwise each row serves the
+ * same row of input. NaN counts as greater than every number. Compiled for the base level alone.
  */
 #include "common.hpp"
 

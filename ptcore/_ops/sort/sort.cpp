@@ -1,17 +1,17 @@
 /* Sorting and order statistics along a dim: values and int64 indices.
  *
  *    sort(input; dim, descending, stable)      always stable
- *    topk(input; k, dim, largest, sorted)      always sorted, of equals the earlier ones
+ *    topk(input; k, dim, largest, sorted)      always sorted; of equal elements the earlier ones
  *    kth(input; k, dim, keepdim)               the k-th smallest, counted from 1
- *    median(input; skip_nan, dim, keepdim)     the lower one; the first NaN if there is one, or NaN
- * left out isin(input, tests; invert)                whether each element is among those of another
- * tensor mode(input; dim, keepdim)                 the smallest of the most frequent ones, and
- * where it is last
+ *    median(input; skip_nan, dim, keepdim)     the lower one; the first NaN, unless NaN are skipped
+ *    isin(input, tests; invert)                whether each element is among those of `tests`
+ *    mode(input; dim, keepdim)                 the smallest of the most frequent elements,
+ *                                              and its last position
  *
- * Every element becomes an unsigned key whose order is the wanted one: floats by their bits with
- * the sign folded in, -0 equal to 0, every NaN equal and greatest; complemented for descending
- * order. The key and the position make one entry, so that entries are never equal and any sort of
- * them is stable: insertion and merge sort for short lines, radix sort for long ones.
+ * Every element becomes an unsigned key with the wanted order: floats by their bits with the sign
+ * folded in, -0 equal to 0, every NaN equal and greatest; complemented for descending order. A key
+ * and a position make one entry. So entries are never equal and every way of sorting them is
+ * stable: insertion and merge sort for short lines, radix sort for long lines.
  */
 #include "common.hpp"
 
@@ -36,7 +36,7 @@ struct sort_key {
     }
 };
 
-/* Entries: a 32-bit key above a 32-bit position in one word, or two words. */
+/* Entries: one word with a 32-bit key above a 32-bit position, or two words. */
 struct short_entry {
     uint64_t word;
     static constexpr int digits = 4;
@@ -67,7 +67,7 @@ inline void insertion_sort(P *p, int64_t n) {
         p[j] = x;
     }
 }
-/* bottom-up from runs of 16; returns where the result lies (p or buffer) */
+/* bottom-up from runs of 16; returns the one of p and buffer that has the result */
 template <class P>
 inline P *merge_sort(P *p, P *buffer, int64_t n) {
     constexpr int64_t START = 16;
@@ -87,15 +87,15 @@ inline P *merge_sort(P *p, P *buffer, int64_t n) {
     }
     return p;
 }
-/* entries are in the order of their positions: least significant digit first, equal digits keep
- * their order */
+/* Entries come in the order of their positions. Sorts by the least significant digit first; entries
+ * with equal digits keep their order. */
 template <class P>
 inline P *radix_sort(P *p, P *buffer, int64_t n) {
     int64_t counts[P::digits][256] = {};
     for (int64_t i = 0; i < n; ++i)
         for (int d = 0; d < P::digits; ++d) ++counts[d][p[i].digit(d)];
     for (int d = 0; d < P::digits; ++d) {
-        if (counts[d][p[0].digit(d)] == n) continue;        /* one digit for all */
+        if (counts[d][p[0].digit(d)] == n) continue;        /* all entries have the same digit */
         int64_t sum = 0;
         for (int v = 0; v < 256; ++v) {
             const int64_t c = counts[d][v];
@@ -114,7 +114,7 @@ inline P *sort_entries(P *p, P *buffer, int64_t n) {
     return n < 1024 ? merge_sort(p, buffer, n) : radix_sort(p, buffer, n);
 }
 
-/* keeps the k smallest entries in p[0...k), a heap with the greatest on top */
+/* restores the heap below entry i; order() keeps the k smallest entries, the greatest on top */
 template <class P>
 inline void sift(P *heap, int64_t k, int64_t i) {
     const P x = heap[i];
@@ -126,7 +126,7 @@ inline void sift(P *heap, int64_t k, int64_t i) {
     heap[i] = x;
 }
 
-/* Sorts or selects along `dim`; k < 0: all of the line. */
+/* Sorts along `dim`, or selects the k first entries; k < 0: the whole line. */
 template <class T, class P>
 int order(pt_call *call, int64_t dim, int64_t k, bool descending) {
     using K = typename sort_key<T>::type;
@@ -176,7 +176,7 @@ int order(pt_call *call, int64_t dim, int64_t k, bool descending) {
                         sift(p, keep, 0);
                     }
                 }
-                /* radix sort relies on the order of positions, which a heap has lost */
+                /* radix sort needs entries in the order of positions, which a heap does not keep */
                 p = merge_sort(p, space.data + room, room);
             }
             else
@@ -213,8 +213,8 @@ inline int order_along(pt_call *call, const pt_param &dim_param, int64_t k, bool
 
 /* ---- one element of each line --------------------------------------------------------------- */
 
-/* chosen(entries, buffer, n, missing) -> the entry whose value is wanted, of a line of n, `missing`
- * of which are NaN. */
+/* chosen(entries, buffer, n, missing) returns the entry whose value is wanted, of a line of n
+ * entries, of which `missing` are NaN. */
 template <class T, class P, class Chosen>
 int one_of_each(pt_call *call, int64_t dim, Chosen &&chosen) {
     using K = typename sort_key<T>::type;
@@ -306,7 +306,7 @@ int median_kernel(pt_call *call) {
     });
 }
 
-/* NaN differ from one another, so that each of them is as rare as an element can be. */
+/* NaN differ from each other, so that each NaN occurs only once. */
 int mode_kernel(pt_call *call) {
     return one_along(call, 0, [](auto *p, auto *buffer, int64_t n, int64_t missing) {
         auto *sorted = sort_entries(p, buffer, n);
@@ -325,8 +325,8 @@ int mode_kernel(pt_call *call) {
 
 /* ---- sets ------------------------------------------------------------------------------------ */
 
-/* A key of a type of this file's own, so that what the library makes of it is this file's, at each
- * ISA level. */
+/* A key in a type of this file's own, so that the library's templates for it are compiled for this
+ * file and ISA level alone. */
 template <class K>
 struct own_key {
     K key;
@@ -334,12 +334,12 @@ struct own_key {
     friend bool operator==(own_key a, own_key b) { return a.key == b.key; }
 };
 
-/* NaN are equal to nothing: they are left out of the tests, and no number has their key. */
+/* NaN equals nothing: NaN are left out of the tests, and no number has their key. */
 template <class T>
 int among(pt_call *call, bool invert) {
     using K = typename sort_key<T>::type;
     const pt_view &x = call->in[0], &tests = call->in[1];
-    constexpr K missing = K(~K(0));         /* of NaN */
+    constexpr K missing = K(~K(0));         /* the key of NaN */
     scratch<own_key<K>> keys(tests.numel);
     if (!keys) return no_memory(call, tests.numel * int64_t(sizeof(K)));
     int64_t n = 0;

@@ -1,13 +1,13 @@
-/* Counts, or sums of weights, of rows of coordinates in boxes, and of integers.
+/* Histograms of rows of coordinates, and of integers: counts, or sums of weights.
  *
  *    binned(input, edges, weight; bins, places) -> counts
  *    counted(input, weight; bins) -> counts
  *
- * input is (n, k); edges holds those of each coordinate one after the other, bins[d] + 1 of them,
- * or the lowest and the highest alone where places is "computed". Bins have their lower edge, the
- * last one both. Sums are in double: no count stops at what a float holds. The rows are cut into
- * parts by their number alone. Compiled for the base level alone.
- */
+ * input is (n, k). edges holds the edges of each coordinate, one coordinate after the other:
+ * bins[d] + 1 edges each, or only the lowest and the highest if places is "computed". A bin
+ * includes its lower edge, the last bin both edges. Sums are in double, so that counts do
+ * not stop at float's precision. The rows are cut into parts by their number alone. Compiled
+ * for the base level alone. */
 #include "common.hpp"
 
 namespace {
@@ -22,10 +22,10 @@ struct ruler {
     C low, high, scale;
     int places;
 
-    /* the bin of x, which lies between the edges */
+    /* the bin of x, which lies between the lowest and the highest edge */
     int64_t operator()(C x) const {
         if (places == SEARCHED) {
-            const C *first = edges;                 /* by halves, without branches */
+            const C *first = edges;                 /* bisection without branches */
             int64_t n = bins + 1;
             for (; n > 1; n -= n / 2) first += n / 2 & -int64_t(first[n / 2 - 1] <= x);
             const int64_t below = first - edges + (*first <= x);
@@ -34,7 +34,7 @@ struct ruler {
         const C guess = places == EVEN ? (x - low) * scale : (x - low) * C(bins) / (high - low);
         int64_t at =
             guess >= 0 ? (guess < C(bins) ? min64(int64_t(guess), bins - 1) : bins - 1) : 0;
-        if (places == EVEN) {                       /* the edges decide, the guess may be one off */
+        if (places == EVEN) {                    /* the edges decide: the guess may be off by one */
             while (at > 0 && x < edges[at]) --at;
             while (at < bins - 1 && x >= edges[at + 1]) ++at;
         }
@@ -43,8 +43,8 @@ struct ruler {
     int64_t clamped(int64_t at) const { return at < 0 ? 0 : at < bins ? at : bins - 1; }
 };
 
-/* The sums of all parts, each of which calls tally(sums, part); compiled once for each type of
- * sums. */
+/* Adds up the sums of all parts; tally(sums, part) computes those of one part. Compiled
+ * once for each type of sums. */
 template <class S>
 PT_NOINLINE int add_parts(pt_call *call, int64_t parts, const void *of,
                           void (*tally)(const void *of, S *sums, int64_t part)) {
@@ -71,12 +71,12 @@ int in_parts(pt_call *call, int64_t parts, const Tally &tally) {
         (*static_cast<const Tally *>(of))(sums, part);
     });
 }
-/* By the number of rows alone, so that a sum's order does not depend on threads. */
+/* Depends on the number of rows alone, so that the order of a sum does not depend on threads. */
 int64_t parts_of(int64_t n, int64_t total) {
     return total <= 65536 ? max64(1, min64(16, n / 32768)) : 1;
 }
 
-/* Elements of a dtype as what it is computed in. */
+/* Reads elements as the type in which they are computed. */
 template <class T>
 void read_row(const pt_view &v, int64_t at, int64_t stride, int64_t n, compute<T> *to) {
     load(to, reinterpret_cast<const T *>(v.data) + at, stride, n);
@@ -125,7 +125,7 @@ int binned(pt_call *call,
     });
 }
 
-/* What is counted of each dtype, and weights, as one dtype: loops over these are compiled once. */
+/* Reads the counted numbers, or the weights, as one type, so that loops are compiled once. */
 template <class To, class From>
 void read_tile(const pt_view &v, int64_t first, int64_t n, To *to) {
     const From *from = reinterpret_cast<const From *>(v.data) + first * v.strides[0];
@@ -134,7 +134,7 @@ void read_tile(const pt_view &v, int64_t first, int64_t n, To *to) {
 template <class To>
 using reader = void (*)(const pt_view &, int64_t, int64_t, To *);
 
-/* Calls add(place, weight) for each number in bounds; one beyond int64's is as a negative one. */
+/* Calls add(number, weight) for numbers in bounds; one beyond int64 counts as negative. */
 template <class Add>
 void each_counted(const pt_call *call, reader<int64_t> numbers, reader<double> weights,
                   int64_t begin, int64_t end, const Add &add) {

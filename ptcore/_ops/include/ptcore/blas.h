@@ -1,9 +1,9 @@
-/* Pointers to the Fortran BLAS and LAPACK routines that kernels use. They are SciPy's, fetched by
- * dispatch at the first call that needs one; until then all are NULL and a kernel that needs one
- * returns PT_NEED_BLAS before it has written anything. Integers are 32 bits: larger sizes are split
- * by the caller.
+/* Pointers to the Fortran BLAS and LAPACK routines that kernels use. They are SciPy's; dispatch
+ * fetches them at the first call that needs a routine. Before that all are NULL, and a kernel
+ * that needs a routine returns PT_NEED_BLAS before it writes anything. Integers are 32 bits:
+ * the caller splits larger sizes.
  *
- * get_threads/set_threads are NULL when the BLAS is not known; it is then left alone.
+ * get_threads/set_threads are NULL for an unknown BLAS, whose thread number is then left alone.
  */
 #ifndef PTCORE_BLAS_H
 #define PTCORE_BLAS_H
@@ -16,7 +16,7 @@ extern "C" {
 typedef void (*pt_gemm)(char *transa, char *transb, int *m, int *n, int *k, void *alpha, void *a,
                         int *lda, void *b, int *ldb, void *beta, void *c, int *ldc);
 
-/* The other routines, by what they do; the kernels over lapack.hpp know their parameters. */
+/* The other routines, named by what they do; the kernels over lapack.hpp know their parameters. */
 enum pt_routine {
     PT_GESV,
     PT_GETRF,
@@ -44,14 +44,14 @@ typedef struct pt_blas_table {
 
 extern pt_blas_table pt_blas;
 
-/* The functions that tell and set the BLAS's number of threads; once, after the BLAS was loaded. */
+/* Sets the functions that get and set the BLAS's thread number; called once, after its loading. */
 void pt_blas_set_threads(int (*get)(void), void (*set)(int));
 
 /* by = 1 enters, by = -1 leaves a region in which the BLAS runs on one thread; regions nest and
- * overlap, and the last one out restores the user's setting. */
+ * overlap. The end of the last region restores the user's setting. */
 void pt_blas_one_thread(int by);
 
-/* In a forked child: the regions of other threads are over. */
+/* Called in a forked child: ends the regions of threads that do not exist there. */
 void pt_blas_forked(void);
 
 #ifdef __cplusplus

@@ -60,7 +60,7 @@ PT_C complex<T> sgn(complex<T> z) {
     T a = abs(z);
     return a == T(0) ? complex<T>(T(0)) : complex<T>(z.re / a, z.im / a);
 }
-/* i z and -i z, without a multiplication that could make NaN of infinity times 0 */
+/* i z and -i z, without a product of infinity and 0, which would be NaN */
 PT_C complex<T> times_i(complex<T> z) { return {-z.im, z.re}; }
 PT_C complex<T> over_i(complex<T> z) { return {z.im, -z.re}; }
 #undef PT_C
@@ -91,7 +91,7 @@ PT_NOINLINE double log_abs(complex128 z) {
     if (a < b) { double t = a; a = b; b = t; }
     if (a > 1e150 || b < 1e-150) {
         if (a > 1e150) return log(hypot(a * 0.25, b * 0.25)) + 1.3862943611198906;
-        /* b*b vanishes or is denormal; scale up when a is small as well */
+        /* b*b underflows; scale both if a is small as well */
         if (a < 1e-150) return log(hypot(a * 1e160, b * 1e160)) - 368.41361487904733;
         return log(a);
     }
@@ -123,7 +123,7 @@ PT_NOINLINE complex128 log1p(complex128 z) {
 
 PT_NOINLINE complex128 expm1(complex128 z) {
     if (!isfinite(z) || z.re > 700.0) return exp(z) - complex128(1.0);
-    /* (e^re - 1) cos im - 2 sin^2(im/2); a zero is positive, as the array API standard has it */
+    /* (e^re - 1) cos im - 2 sin^2(im/2); a zero result is positive, as in the array API standard */
     double e = expm1(z.re), s = sin(0.5 * z.im);
     return {e * cos(z.im) - 2.0 * s * s + 0.0, (e + 1.0) * sin(z.im)};
 }
@@ -320,7 +320,7 @@ PT_INLINE complex128 log10(complex128 z) {
 }
 PT_INLINE complex128 rsqrt(complex128 z) { return complex128(1.0) / sqrt(z); }
 PT_INLINE complex128 sigmoid(complex128 z) {
-    /* from the side on which the exponential does not overflow */
+    /* the form whose exponential does not overflow */
     if (z.re >= 0) return complex128(1.0) / (complex128(1.0) + exp(-z));
     complex128 e = exp(z);
     return e / (complex128(1.0) + e);
@@ -330,7 +330,7 @@ template<class T> PT_INLINE complex<T> between(complex<T> x, complex<T> y, compl
     return z.re * z.re + z.im * z.im < T(0.25) ? x + z * (y - x)
                                                : y - (y - x) * (complex<T>(T(1)) - z);
 }
-/* log(e^x + e^y) from the one with the larger real part */
+/* log(e^x + e^y) = log1p(e^(low - high)) + high; high has the larger real part */
 PT_INLINE complex128 logaddexp(complex128 x, complex128 y) {
     if (isnan(x.re) || isnan(x.im) || isnan(y.re) || isnan(y.im)) {
         const double nan = x.re + x.im + y.re + y.im;

@@ -1,5 +1,5 @@
-/* The compiler seen through one set of names: inlining, restrict, loop hints and bit
- * casts for gcc, clang, MSVC and NVRTC. GNU constructs live here and in simd.h only.
+/* One set of names for the features of compilers: inlining, restrict, loop hints and bit casts for
+ * gcc, clang, MSVC and NVRTC. GNU constructs live here and in simd.h only.
  *
  * Everything that the C++ headers of this directory define is in an unnamed namespace:
  * a kernel file is compiled once per ISA level, and a function with external linkage

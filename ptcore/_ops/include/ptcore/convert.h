@@ -1,5 +1,5 @@
-/* Conversion of one element between any two dtypes: element<From, To>::cast(x). One text for the
- * CPU's loops and CUDA.
+/* Conversion of one element between any two dtypes: element<From, To>::cast(x). The CPU's loops
+ * and CUDA compile the same text.
  *
  * Floats become integers by truncation; beyond int64, and for NaN, the smallest int64 results.
  * Integers wrap. Complex to real takes the real part; to bool is != 0. `boolean` is a byte of bool
@@ -14,7 +14,7 @@ namespace pt { namespace {
 
 struct boolean { uint8_t v; };
 
-/* Beyond int64, and for NaN, x86's answer: the smallest int64. */
+/* As x86 converts: the smallest int64 for NaN and for values beyond int64. */
 PT_INLINE int64_t to_int64(double x) {
     return x >= -9223372036854775808.0 && x < 9223372036854775808.0 ? (int64_t)x
                                                                     : (int64_t)((uint64_t)1 << 63);
@@ -25,7 +25,7 @@ PT_INLINE uint64_t to_uint64(double x) {
                : (uint64_t)to_int64(x);
 }
 
-/* Widening to the number that conversion starts from. */
+/* Widens a value to the type from which it is converted. */
 PT_INLINE float value(half x) { return to_float(x); }
 PT_INLINE float value(bfloat16 x) { return to_float(x); }
 PT_INLINE uint8_t value(boolean x) { return x.v != 0; }

@@ -1,6 +1,6 @@
-/* What one element makes of its random words (philox.h says which these are), for the distributions
- * that are no plain uniform. One text for the CPU's kernels and CUDA's, so that both draw the same.
- */
+/* How the distributions other than the plain uniform make an element from its random words
+ * (philox.h lays these out). The CPU's kernels and CUDA's compile the same text, so that
+ * both draw the same numbers. */
 #ifndef PTCORE_DRAWS_H
 #define PTCORE_DRAWS_H
 #include "half.h"
@@ -12,12 +12,12 @@ PT_INLINE uint64_t word64(const uint32_t *w, int64_t i) {
     return w[2 * i] | (uint64_t)w[2 * i + 1] << 32;
 }
 
-/* A half type's uniform has as many bits as it can hold, so that it stays below 1. */
+/* The uniform of a half type has only as many bits as the type holds, so that it stays below 1. */
 PT_INLINE float uniform_of(half, uint32_t w) { return (float)(int32_t)(w >> 21) * 0.00048828125f; }
 PT_INLINE float uniform_of(bfloat16, uint32_t w) { return (float)(int32_t)(w >> 24) * 0.00390625f; }
 PT_INLINE float uniform_of(float, uint32_t w) { return uniform_float(w); }
 
-/* -log(1 - u); u = 0 stands for half a step, so that no value is 0 */
+/* -log(1 - u); u = 0 is taken as half a step, so that no result is 0 */
 PT_INLINE float exponential_of(uint32_t w) {
     float u = uniform_float(w), e = -log(1.f - u);
     return u == 0.f ? 2.98023224e-08f : e;
@@ -34,9 +34,9 @@ PT_INLINE uint64_t multiply_high(uint64_t a, uint64_t b) {
     return ah * bh + (m >> 32) + (n >> 32);
 }
 
-/* Uniform below `range` (Lemire): the words of a block in order, then those of the next draw. An
- * element uses 32-bit words for a range up to 2^32. 2^24 draws fail with a probability of nought.
- */
+/* Uniform below `range` (Lemire): tries the words of a block in order, then those of the
+ * next draw. Ranges up to 2^32 use 32-bit words. Reaching the limit of 2^24 draws has
+ * practically no probability. */
 PT_NOINLINE uint64_t below(uint64_t range, philox_block b, uint64_t seed, uint64_t offset,
                            uint64_t element) {
     uint64_t reject64 = (0 - range) % range;
@@ -60,8 +60,8 @@ PT_NOINLINE uint64_t below(uint64_t range, philox_block b, uint64_t seed, uint64
     return value;
 }
 
-/* ---- Poisson: products of uniforms below a mean of 10, above it transformed rejection (Hoermann's
- * PTRS, 1993) ---- */
+/* ---- Poisson: products of uniforms for a mean below 10, else transformed rejection
+ * (Hoermann's PTRS, 1993) ---- */
 
 struct uniform_pairs {
     uint64_t seed, offset, block;
@@ -112,7 +112,7 @@ PT_INLINE double poisson_draw(double mean, uniform_pairs d) {
                                         : poisson_large(mean, d);
 }
 
-/* ---- binomial: trials between successes below a mean of 10, above it transformed rejection
+/* ---- binomial: sums of the gaps between successes for a mean below 10, else transformed rejection
  * (Hoermann's BTRS, 1993) ---- */
 
 PT_INLINE double trials_to_success(double u, double log_q) { return floor(log(1 - u) / log_q) + 1; }
@@ -153,7 +153,7 @@ PT_NOINLINE double binomial_large(double n, double p, uniform_pairs d) {
     return k;
 }
 
-/* Successes of n trials, n whole and p in [0, 1]; NaN where they are not. */
+/* The successes in n trials, for whole n and p in [0, 1]; NaN for other n or p. */
 PT_INLINE double binomial_draw(double n, double p, uniform_pairs d) {
     if (!(n >= 0 && n == floor(n) && isfinite(n) && p >= 0 && p <= 1)) return (n - n) / (n - n);
     const double rare = p <= 0.5 ? p : 1 - p;

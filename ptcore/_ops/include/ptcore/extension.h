@@ -9,9 +9,9 @@
  * Arguments and results are tensors, numbers, bools, strings, std::optional, std::vector,
  * std::tuple and pt::object of these; optional arguments at the end may be left out. A C++
  * exception becomes a Python one (std::invalid_argument a ValueError, std::out_of_range an
- * IndexError, pt::type_error a TypeError, std::bad_alloc a MemoryError, others a RuntimeError), and
- * a Python one a pt::error, which is raised again where nobody catches it. All of it needs the GIL,
- * which pt::no_gil gives away for a while.
+ * IndexError, pt::type_error a TypeError, std::bad_alloc a MemoryError, others a RuntimeError). A
+ * Python exception becomes a pt::error, which is raised in Python again if C++ does not catch it.
+ * All functions need the GIL, which pt::no_gil releases for a while.
  */
 #ifndef PTCORE_EXTENSION_H
 #define PTCORE_EXTENSION_H
@@ -35,7 +35,7 @@ namespace pt {
 
 /* ---- errors ---- */
 
-/* A Python exception, taken from the interpreter. */
+/* A Python exception, fetched from the interpreter. */
 class error : public std::exception {
     struct parts {
         PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
@@ -59,7 +59,7 @@ public:
         PyErr_Clear();
     }
     const char *what() const noexcept override { return held->text.c_str(); }
-    /* Whether it is of a class, such as PyExc_ValueError. */
+    /* Whether the exception is an instance of a class, such as PyExc_ValueError. */
     bool is(PyObject *type) const {
         return held->type && PyErr_GivenExceptionMatches(held->type, type);
     }
@@ -75,13 +75,13 @@ class type_error : public std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/* A new reference that a Python function gave, or its exception. */
+/* Returns the new reference that a Python function gave; throws its exception if it gave NULL. */
 inline PyObject *checked(PyObject *p) {
     if (!p) throw error();
     return p;
 }
 
-/* Sets the Python exception of the C++ one that is handled. */
+/* Sets the Python exception that belongs to the C++ exception being handled. */
 inline void set_python_error() noexcept {
     try {
         throw;
@@ -139,7 +139,7 @@ public:
     object attr(const char *name) const { return steal(checked(PyObject_GetAttrString(p, name))); }
 };
 
-/* While one of these lives other Python threads run: nothing of Python may be touched. */
+/* While a no_gil object lives, other Python threads run: do not touch Python objects. */
 class no_gil {
     PyThreadState *state = PyEval_SaveThread();
 
@@ -190,7 +190,7 @@ inline const char *dtype_name(int code) {
     return code >= 0 && code < PT_NDTYPES ? names[code] : "a dtype of a later release";
 }
 
-/* The elements of a tensor by their indices, of which none is checked: a[i][j]. */
+/* The elements of a tensor by their indices, unchecked: a[i][j]. */
 template<class T, int N> class accessor {
     T *data;
     const int64_t *sizes_, *strides_;
@@ -275,12 +275,12 @@ public:
         expect<T>("const_data_ptr");
         return static_cast<const T *>(address(pt_table->data_ptr));
     }
-    /* The same for writing, which counts as a write in place. */
+    /* The address for writing, which counts as a write in place. */
     template<class T> T *mutable_data_ptr() const {
         expect<T>("mutable_data_ptr");
         return static_cast<T *>(address(pt_table->mutable_data_ptr));
     }
-    /* As in PyTorch: what is written there autograd does not see. Memory that is read-only is
+    /* As in PyTorch: autograd does not see what is written there. Read-only memory is
      * refused unless T is const. */
     template<class T> T *data_ptr() const {
         expect<T>("data_ptr");
@@ -296,7 +296,7 @@ public:
     }
     template<class T> T item() const;
 
-    /* Any method by its name. */
+    /* Calls any method by its name. */
     template<class R = Tensor, class... A> R method(const char *name, const A &...args) const;
     Tensor contiguous() const { return is_contiguous() ? *this : method("contiguous"); }
     Tensor to(int dtype) const {
@@ -306,7 +306,7 @@ public:
     Tensor view(const std::vector<int64_t> &sizes) const { return method("view", sizes); }
     std::vector<Tensor> chunk(int64_t chunks, int64_t dim = 0) const;
     std::vector<Tensor> split(int64_t size, int64_t dim = 0) const;
-    /* Methods whose arguments and result are as Python's: x.sum(), x.sum(1), x.pow(2). */
+    /* Methods with the same arguments and results as in Python: x.sum(), x.sum(1), x.pow(2). */
 #define PT_METHOD(name) \
     template<class... A> Tensor name(const A &...args) const { return method(#name, args...); }
 #define PT_METHODS(each)                                                                          \
@@ -352,7 +352,7 @@ template<class R = object, class... A> R invoke(PyObject *f, const A &...args) {
         PyObject_Vectorcall(f, given + 1, sizeof...(A) | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr));
 }
 
-/* An op that was looked up once:  static const pt::op softmax("softmax");  softmax(x, 1) */
+/* An op that is looked up once:  static const pt::op softmax("softmax");  softmax(x, 1) */
 class op {
     int id;
 
@@ -369,7 +369,7 @@ public:
     template<class... A> Tensor operator()(const A &...args) const { return of<Tensor>(args...); }
 };
 
-/* A function of ptcore by its name: of an op, or as "nn.functional.gelu". */
+/* A function of ptcore by its name: the name of an op, or a path like "nn.functional.gelu". */
 template<class R, class... A> R call(const char *name, const A &...args) {
     object found = object::steal(checked(PyImport_ImportModule("ptcore")));
     for (const char *at = name; at;) {
@@ -436,7 +436,7 @@ PT_IN_PLACE(/=, PyNumber_InPlaceTrueDivide)
 
 /* ---- new tensors ---- */
 
-/* Memory that is not initialised. */
+/* A tensor with uninitialised memory. */
 inline Tensor empty(const std::vector<int64_t> &sizes, int dtype = PT_FLOAT32) {
     return Tensor::steal(checked(pt_new_empty(int(sizes.size()), sizes.data(), dtype)));
 }
@@ -455,7 +455,7 @@ inline Tensor ones(const std::vector<int64_t> &sizes, int dtype = PT_FLOAT32) {
 }
 inline Tensor zeros_like(const Tensor &x) { return call("zeros_like", x); }
 inline Tensor ones_like(const Tensor &x) { return call("ones_like", x); }
-/* A tensor over memory that `release` frees when nobody needs it. */
+/* A tensor over memory that `release` frees when no tensor uses it any more. */
 template <class T> Tensor from_blob(T *data, const std::vector<int64_t> &sizes,
                                     void (*release)(void *) = nullptr) {
     struct owned {
@@ -480,12 +480,12 @@ struct exported {
     PyMethodDef definition;
     void (*function)();
     std::string name, doc;
-    std::vector<std::string> names;         /* of the parameters, if they were given */
+    std::vector<std::string> names;         /* of the parameters, if the author gave them */
 };
 template<class T> struct is_optional : std::false_type {};
 template<class T> struct is_optional<std::optional<T>> : std::true_type {};
 
-/* How many of the last parameters are optional. */
+/* How many parameters at the end are optional. */
 template<class... T> constexpr size_t left_out() {
     const bool each[] = {false, is_optional<T>::value...};
     size_t n = 0;
@@ -516,7 +516,7 @@ PyObject *called(const exported *f, [[maybe_unused]] PyObject *const *args,
         return to_python<std::decay_t<R>>(function(static_cast<A>(std::get<I>(given))...));
     }
 }
-/* Puts arguments by keyword into their places; false with an exception set. */
+/* Puts keyword arguments into their places; false with an exception set. */
 inline bool place_words(const exported *f, PyObject *const *values, PyObject *words,
                         PyObject **given, size_t count, size_t all) {
     for (Py_ssize_t w = 0; w < PyTuple_GET_SIZE(words); w++) {
@@ -569,7 +569,7 @@ template <class R, class... A> PyObject *enter(PyObject *self, PyObject *const *
 
 }  /* namespace detail */
 
-/* What PT_MODULE fills. */
+/* The module that the body of PT_MODULE fills. */
 class module {
     PyObject *self;
 
@@ -585,7 +585,7 @@ class module {
             reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&detail::enter<R, A...>)),
             METH_FASTCALL | METH_KEYWORDS, made->doc.c_str()};
         const object capsule = object::steal(
-            checked(PyCapsule_New(made, nullptr, nullptr))); /* lives as long as the program */
+            checked(PyCapsule_New(made, nullptr, nullptr))); /* lives as long as the process */
         const object module_name = object::steal(checked(PyModule_GetNameObject(self)));
         const object function = object::steal(
             checked(PyCFunction_NewEx(&made->definition, capsule.get(), module_name.get())));
@@ -594,7 +594,7 @@ class module {
 
 public:
     explicit module(PyObject *self) : self(self) {}
-    /* Exports a function. With the names of its parameters it takes them by keyword as well. */
+    /* Exports a function. With the names of its parameters it also takes keyword arguments. */
     template <class R, class... A>
     module &def(const char *name, R (*f)(A...), const char *doc = "",
                 const std::vector<std::string> &names = {}) {
@@ -649,10 +649,10 @@ inline PyObject *make_module(PyModuleDef *definition, void (*fill)(module &)) {
         return pt::make_module(&definition, &pt_fill_##name);   \
     }                                                           \
     static void pt_fill_##name(pt::module &variable)
-/* The module of a shared object, whose functions are given to `variable`. */
+/* Defines the module of a shared object; the code behind it adds functions to `variable`. */
 #define PT_MODULE(name, variable) PT_MODULE_(name, variable)
 
-/* Throws an error of text and numbers unless a condition holds. */
+/* Throws an error whose message is made of text and numbers, unless a condition holds. */
 #define PT_CHECK(condition, ...) \
     do { \
         if (!(condition)) throw std::runtime_error(pt::text_of(__VA_ARGS__)); \

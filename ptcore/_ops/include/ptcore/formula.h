@@ -1,5 +1,5 @@
-// How a generated formula is called: op_NAME::apply with its parameters, which arrive in the
-// op-math type of the compute dtype. One text for the CPU's loops and CUDA.
+// How a generated formula is called: op_NAME::apply with its parameters, which have the op-math
+// type of the compute dtype. The CPU's loops and CUDA compile the same text.
 #pragma once
 #include "ptcore/config.h"
 #include "ptcore/scalar.h"
@@ -24,7 +24,7 @@ template <class T> struct Params {
     }
 };
 
-// The branch-free formula of an op that is in_blocks: NaN where it does not hold.
+// The branch-free formula of an op that is in_blocks; it gives NaN where it is not valid.
 template <class Op, class T, class... X>
 PT_INLINE auto apply_fast(const Params<T> &p, X... x) {
     if constexpr (Op::nparams == 0) return Op::template fast<T>(x...);
@@ -42,7 +42,7 @@ PT_INLINE auto apply(const Params<T> &p, X... x) {
 
 }  // namespace
 
-// The namespace of the functions that formulas call.
+// The namespace of the functions that formulas call; CUDA programs define another.
 #ifndef PT_MATH
 #  define PT_MATH pt
 #endif

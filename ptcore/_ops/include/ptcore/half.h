@@ -1,9 +1,9 @@
 /* float16 and bfloat16 as 16-bit storage: no arithmetic, only exact widening and
  * round-to-nearest-even narrowing. Kernels compute in float32.
  *
- * Invariants: a NaN stays a NaN of the same sign (made quiet); overflow gives
- * infinity; denormals of both formats round right. The scalar forms are branch-free and
- * equal the F16C instructions bit for bit, NaN payloads included.
+ * Invariants: a NaN stays a NaN of the same sign (made quiet); overflow gives infinity; denormals
+ * of both formats round correctly. The scalar forms are branch-free and equal the F16C instructions
+ * bit for bit, NaN payloads included.
  */
 #ifndef PTCORE_HALF_H
 #define PTCORE_HALF_H
@@ -19,7 +19,7 @@ struct bfloat16 { uint16_t bits; };
 
 PT_INLINE float to_float(half h) {
     uint32_t w = (uint32_t)h.bits << 16, sign = w & 0x80000000u, mag = (w & 0x7fffffffu) >> 3;
-    /* a normal number: move the exponent's bias; inf and NaN: move it twice */
+    /* a normal number: adjust the exponent's bias; inf and NaN: adjust it twice */
     uint32_t normal = mag + ((127u - 15u) << 23);
     normal += mag >= (31u << 23) ? ((127u - 15u) << 23) : 0u;
     normal |= mag > (31u << 23) ? 0x00400000u : 0u;
@@ -30,7 +30,7 @@ PT_INLINE float to_float(half h) {
 
 PT_INLINE half to_half(float f) {
     uint32_t b = to_bits(f), sign = b & 0x80000000u, mag = b & 0x7fffffffu;
-    /* normal: add half an ulp less one, and one more when the kept part is odd */
+    /* normal: add half an ulp minus 1, and 1 more when the kept part is odd */
     uint32_t normal = (mag - ((127u - 15u) << 23) + 0xfffu + ((mag >> 13) & 1u)) >> 13;
     /* denormal result: adding 0.5 leaves the rounded 24-bit multiple in the low bits */
     uint32_t tiny = to_bits(from_bits(mag) + 0.5f) - to_bits(0.5f);
@@ -48,7 +48,7 @@ PT_INLINE bfloat16 to_bfloat16(float f) {
     return bfloat16{(uint16_t)((b & 0x7fffffffu) > 0x7f800000u ? (b >> 16) | 0x40u : r)};
 }
 
-/* Rows, for the casting loops and the float32 tiles of half operands. */
+/* Conversions of whole rows, for the casting loops and the float32 tiles of half operands. */
 PT_INLINE void half_row_to_float(const half *PT_RESTRICT a, float *PT_RESTRICT r, int64_t n) {
     int64_t i = 0;
 #if defined(__F16C__) && !defined(__CUDACC_RTC__)

@@ -23,25 +23,25 @@
 extern "C" {
 #endif
 
-/* The version of all layouts here and in backend.h. It rises, and with it the number in the
- * name of pt_call, when a field of pt_view, pt_param, pt_call or pt_backend moves or changes its
- * meaning. What leaves compiled packages right keeps it: fields at the end of pt_call (which
- * dispatch allocates) and of pt_backend (which says its size), dtype codes behind the last: no
- * layout here has a number of entries that depends on PT_NDTYPES. */
+/* The version of all layouts here and in backend.h. It rises, and with it the number in the name of
+ * pt_call, when a field of pt_view, pt_param, pt_call or pt_backend moves or changes its meaning.
+ * Changes that compiled packages survive do not raise it: fields at the end of pt_call (which
+ * dispatch allocates) and of pt_backend (which has its size), dtype codes after the last. No layout
+ * here has a number of entries that depends on PT_NDTYPES. */
 #define PT_ABI 3
 #define PT_KERNEL_SIGNATURE "int (pt_call_3 *)"
 
-/* dtype codes. The numbers are part of the ABI, their order says nothing: a later release may have
- * more of any kind behind the last. */
+/* dtype codes. The numbers are part of the ABI, their order has no meaning: a later release may add
+ * dtypes of any kind after the last. */
 enum pt_dtype {
     PT_BOOL = 0, PT_UINT8, PT_INT8, PT_UINT16, PT_INT16, PT_UINT32, PT_INT32,
     PT_UINT64, PT_INT64, PT_FLOAT16, PT_BFLOAT16, PT_FLOAT32, PT_FLOAT64,
     PT_COMPLEX64, PT_COMPLEX128,
-    PT_NDTYPES = 15,            /* of this header */
+    PT_NDTYPES = 15,            /* the number of codes in this header */
     PT_NONE = 255
 };
 
-/* What the elements of a dtype are: sets of codes, a bit for each. */
+/* What the elements of a dtype are: sets of codes, with a bit for each code. */
 #define PT_BIT(code) (UINT32_C(1) << (code))
 #define PT_KIND_BOOL PT_BIT(PT_BOOL)
 #define PT_KIND_UNSIGNED \
@@ -52,12 +52,12 @@ enum pt_dtype {
     (PT_BIT(PT_FLOAT16) | PT_BIT(PT_BFLOAT16) | PT_BIT(PT_FLOAT32) | PT_BIT(PT_FLOAT64))
 #define PT_KIND_COMPLEX (PT_BIT(PT_COMPLEX64) | PT_BIT(PT_COMPLEX128))
 
-/* Whether a dtype is of one of the kinds; PT_NONE is of none. */
+/* Whether a dtype is in a set of kinds; PT_NONE is in none. */
 static inline int pt_is(int dtype, uint32_t kinds) {
     return (unsigned)dtype < 32 && (kinds >> dtype & 1);
 }
 
-/* NumPy's letter of the kind: b, u, i, f or c; 0 where the dtype is of none. */
+/* NumPy's letter of a dtype's kind: b, u, i, f or c; 0 for any other code. */
 static inline char pt_kind(int dtype) {
     return pt_is(dtype, PT_KIND_BOOL)       ? 'b'
            : pt_is(dtype, PT_KIND_UNSIGNED) ? 'u'
@@ -72,8 +72,8 @@ enum pt_layout { PT_STRIDED = 0, PT_N_LAYOUTS };
 
 enum { PT_MAX_DIM = 64, PT_MAX_ELEMENTWISE_INPUTS = 5, PT_TILE = 256 };
 
-/* What a kernel returns. Anything but PT_OK comes with a text in call->error
- * (without the op's name, which dispatch puts in front). */
+/* The result of a kernel. Anything but PT_OK comes with a text in call->error (without the op's
+ * name, which dispatch puts in front). */
 enum pt_status {
     PT_OK = 0,
     PT_RUNTIME_ERROR, PT_VALUE_ERROR, PT_INDEX_ERROR, PT_TYPE_ERROR,
@@ -90,8 +90,8 @@ typedef struct pt_view {
     uint8_t dtype;
     uint8_t contiguous;         /* C-contiguous (sizes of 1 and 0 disregarded) */
     uint8_t device;             /* index into the device column of the table */
-    int8_t device_index;        /* which device of that type; -1: the only one (CPU, meta) */
-    uint8_t layout; /* pt_layout; strided but for ops whose row has kernels of another layout */
+    int8_t device_index;        /* index of the device of its type; -1: the only one (CPU, meta) */
+    uint8_t layout; /* pt_layout; not strided only if the op's row has kernels of that layout */
     uint8_t reserved[7];
 } pt_view;
 
@@ -103,11 +103,11 @@ enum pt_param_kind {
     PT_PARAM_INTS
 };
 
-/* One non-tensor argument. bool and dtype arrive as PT_PARAM_INT, a choice of words
- * (reduction="mean") as the index in the row's list; an int fills both i and d. */
+/* One non-tensor argument. bool and dtype arrive as PT_PARAM_INT, and so does a choice of words
+ * (reduction="mean"), as the index in the row's list. An int fills both i and d. */
 typedef struct pt_param {
     int32_t kind;
-    int32_t count;              /* entries of list */
+    int32_t count;              /* number of entries of list */
     int64_t i;
     double d, im;
     const int64_t *list;
@@ -120,7 +120,7 @@ typedef struct pt_call_3 {
     pt_view *out;
     const pt_param *params;     /* the other arguments in signature order */
     uint64_t seed, offset;      /* random ops: Philox key, call offset */
-    void *stream;               /* what the backend's `stream` gave; NULL on the CPU */
+    void *stream;               /* the result of the backend's `stream`; NULL on the CPU */
     char error[256];
 } pt_call_3;
 

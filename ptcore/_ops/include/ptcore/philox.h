@@ -1,16 +1,16 @@
 /* Philox4x32-10 (Salmon et al., 2011) and how ptcore lays its counter out.
  *
  * key = seed. The 128-bit counter holds, from the lowest bit: block index (40), draw number (24),
- * call offset (64). A word depends on seed, offset, index and draw only, so a stream is the
- * same for every thread count, ISA level and device.
+ * call offset (64). A word depends on seed, offset, index and draw only, so a stream is the same
+ * for every thread count, ISA level and device.
  *
- *   32-bit words (float32, half types, probabilities): element i is word i mod 4 of block i/4, draw
- * 0; 64-bit words (float64, 64-bit integers): element i is words 2(i mod 2), +1 (low, high) of
- * block i/2; normals: the pair (2j, 2j+1) by Box-Muller from words 2(j mod 2), +1 of block j/2
- * (float32), from the two 64-bit words of block j (float64); rejection samplers: element i uses
- * block i alone, draw = 0, 1, 2, ...
+ *   32-bit words (float32, half types, probabilities): element i is word i mod 4 of block i/4;
+ *   64-bit words (float64, 64-bit integers): words 2(i mod 2), +1 (low, high) of block i/2;
+ *   normals: the pair (2j, 2j+1) by Box-Muller, from words 2(j mod 2), +1 of block j/2 (float32)
+ *   or from the two 64-bit words of block j (float64). All of these have draw 0.
+ *   Rejection samplers: element i uses block i alone, draw = 0, 1, 2, ...
  *
- * A file that makes normals is compiled with contraction off, so that they are equal too.
+ * Files that make normals are compiled with contraction off, so that all builds draw the same.
  */
 #ifndef PTCORE_PHILOX_H
 #define PTCORE_PHILOX_H
@@ -31,8 +31,8 @@ template <int ROUNDS> PT_INLINE philox_block philox_rounds(philox_block c, uint3
     else return philox_rounds<ROUNDS - 1>(d, k0 + 0x9E3779B9u, k1 + 0xBB67AE85u);
 }
 
-/* Ten rounds on the counter's words, lowest first; no loop, so that a loop over blocks vectorises.
- */
+/* Ten rounds on the counter's words, lowest word first. Unrolled, so that a
+ * loop over blocks vectorises. */
 PT_INLINE philox_block philox_raw(philox_block counter, uint32_t k0, uint32_t k1) {
     return philox_rounds<10>(counter, k0, k1);
 }
@@ -44,13 +44,13 @@ PT_INLINE philox_block philox(uint64_t seed, uint64_t offset, uint64_t block, ui
     return philox_raw(counter, (uint32_t)seed, (uint32_t)(seed >> 32));
 }
 
-/* [0, 1) in steps of 2^-24, 2^-53 */
+/* [0, 1) in steps of 2^-24 (float) and 2^-53 (double) */
 PT_INLINE float uniform_float(uint32_t w) {
     return (float)(int32_t)(w >> 8) * 5.9604644775390625e-08f;
 }
 PT_INLINE double uniform_double(uint64_t w) {
-    /* the top 52 bits in the significand of [1, 2), the next one added: exact, without a
-     * 64-bit conversion */
+    /* the top 52 bits make the significand of a number in [1, 2), then the next bit is added:
+     * exact, and without a 64-bit conversion */
     double u = from_bits((w >> 12) | fp<double>::one) - 1.0;
     return u + (double)(int32_t)((w >> 11) & 1u) * 1.1102230246251565e-16;
 }

@@ -7,7 +7,7 @@
 
 namespace pt {
 
-/* What an argument is not: the caller puts the function's name and the place in front. */
+/* What is wrong with an argument; the caller prepends the function's name and the position. */
 class wrong_value : public type_error {
 public:
     wrong_value(const std::string &expected, PyObject *got)
@@ -128,7 +128,7 @@ template<class T> struct convert<std::vector<T>> {
     static std::vector<T> from(PyObject *x) {
         if (!PyList_Check(x) && !PyTuple_Check(x)) throw wrong_value("a list or a tuple", x);
         const object items =
-            object::steal(checked(PySequence_Tuple(x))); /* a conversion may change the list */
+            object::steal(checked(PySequence_Tuple(x))); /* conversions may change a list */
         const Py_ssize_t n = PyTuple_GET_SIZE(items.get());
         std::vector<T> made;
         made.reserve(size_t(n));
@@ -190,7 +190,7 @@ template<class A, class B> struct convert<std::pair<A, B>> {
 template<class T> PyObject *to_python(const T &x) { return convert<T>::to(x); }
 template<class T> T from_python(PyObject *x) { return convert<T>::from(x); }
 
-/* A result of a call as what the caller wants. */
+/* Converts the result of a Python call to R. */
 template<class R> R result_of(PyObject *found) {
     const object held = object::steal(checked(found));
     if constexpr (!std::is_void_v<R>) return convert<R>::from(held.get());

@@ -1,14 +1,14 @@
-/* The scalar functions that op formulas are written in, for float, double and (where it
- * makes sense) integers; complex.h adds complex<T>. One text for CPU and CUDA.
+/* The scalar functions in which op formulas are written, for float, double and (where it makes
+ * sense) integers; complex.h adds complex<T>. CPU and CUDA compile the same text.
  *
  * Use: formula code stands in namespace pt and calls these by unqualified name; a literal is
  * cast, T(1). A simple loop over a function auto-vectorises (no branch, no call), except
  * fmod, remainder, floor_divide, the special functions in double, and sin, cos, tan, which leave
  * the vector path for |x| above a limit (see fast:: in scalar_trig.h).
  *
- * Invariants: at most 2.5 ulp (erfinv of doubles 2.6); NaN passes, infinities, signed zeros and
- * denormals are IEEE's; no -ffast-math is needed, -ffp-contract=fast is allowed: wherever a
- * rounding error is computed, the products in it are exact, so that contraction cannot change them.
+ * Invariants: at most 2.5 ulp (erfinv of doubles 2.6); NaN passes; infinities, signed zeros and
+ * denormals are IEEE's. -ffast-math is not needed and -ffp-contract=fast is allowed: wherever a
+ * rounding error is computed, its products are exact, so that contraction cannot change them.
  */
 #ifndef PTCORE_SCALAR_H
 #define PTCORE_SCALAR_H
@@ -16,8 +16,8 @@
 
 namespace pt { namespace {
 
-/* Format constants. `magic` is 1.5 * 2^mantissa: adding it rounds to an integer, which then
- * stands in the low bits; with the bias added, those bits are a biased exponent. */
+/* Format constants. `magic` is 1.5 * 2^mantissa: adding it to x rounds x to an integer, which is
+ * then in the low bits. With the exponent's bias added, the low bits are a biased exponent. */
 template<class T> struct fp;
 template<> struct fp<float> {
     typedef uint32_t bits;
@@ -112,8 +112,8 @@ template<class T> PT_INLINE T clamp_pass_nan(T x, T lo, T hi) {
     const T y = lo > x ? lo : x;
     return hi < y ? hi : y;
 }
-/* Between 0 and 1, by bits: with constant limits compilers would thread the two comparisons through
- * masks. */
+/* Clamps to [0, 1] through the bits: for constant limits, compilers would turn the
+ * two comparisons into masks. */
 PT_INLINE float clamp_to_one(float x) {
     const int32_t b = (int32_t)to_bits(x), low = b < 0 ? 0 : b, one = (int32_t)fp<float>::one;
     const float y = from_bits((uint32_t)(low > one ? one : low));
@@ -130,7 +130,7 @@ template<class T> PT_INLINE T nan_replaced(T x, T nan, T posinf, T neginf) {
     return x != x ? nan : y;
 }
 
-/* x = mantissa * 2^exponent, mantissa in [1/2, 1); of 0, NaN and the infinities x and 0 */
+/* x = mantissa * 2^exponent, mantissa in [1/2, 1); for 0, NaN and infinities x and 0 */
 template<class T> PT_INLINE T frexp_bits(T x, bool *tiny) {
     *tiny = abs(x) < fp<T>::min_normal;
     return *tiny ? x * (T(4) * from_bits((typename fp<T>::bits)fp<T>::two_to_mantissa)) : x;
@@ -152,12 +152,12 @@ template<class T> PT_INLINE T frexp_exponent(T x) {
     return x == T(0) || !isfinite(x) ? T(0) : y;
 }
 
-/* From x to y by the share z, from the nearer end. */
+/* x + z (y - x), computed from the nearer end. */
 template<class T> PT_INLINE T between(T x, T y, T z) {
     return abs(z) < T(0.5) ? x + z * (y - x) : y - (y - x) * (T(1) - z);
 }
 
-/* The next number towards y, by counting in the bits of the magnitude. */
+/* The next number after x towards y: one step in the bits of the magnitude. */
 template<class T> PT_INLINE T nextafter(T x, T y) {
     typedef typename fp<T>::bits U;
     const U b = to_bits(x), step = (x < y) == !signbit(x) ? b + 1 : b - 1;
@@ -175,7 +175,7 @@ PT_INLINE float fmod(float x, float y) {
     if (PT_UNLIKELY(!(a < b * 536870912.0))) return ::fmodf(x, y);
     double q = trunc(a / b);                    /* at most 29 bits: q * b is exact */
     double r = b < infinity<double>() ? a - q * b : a;
-    r = r < 0 ? r + b : r;                      /* the quotient was rounded up */
+    r = r < 0 ? r + b : r;                      /* the rounded quotient was one too large */
     return copysign((float)r, x);
 }
 PT_INLINE double fmod(double x, double y) {
@@ -189,15 +189,15 @@ PT_INLINE double fmod(double x, double y) {
     return ::fmod(x, y);
 }
 
-/* `step` where the signs of m and y differ, else 0: by bits, which compilers vectorise, unlike two
- * comparisons */
+/* `step` where the signs of m and y differ, else 0. Done on the bits, which compilers vectorise;
+ * they do not vectorise two comparisons. */
 template<class T> PT_INLINE T step_if_signs_differ(T m, T y, T step) {
     typedef typename fp<T>::bits U;
     const U differ = (to_bits(m) ^ to_bits(y)) & fp<T>::sign;
     return from_bits((U)(differ ? to_bits(step) : U(0)));
 }
-/* from m, the remainder that has the dividend's sign; a zero has the divisor's as well, as in NumPy
- * and Python */
+/* Python's remainder from fmod's m, which has the dividend's sign; a zero result also takes the
+ * divisor's sign, as in NumPy and Python */
 template<class T> PT_INLINE T remainder_of(T y, T m) {
     const T r = m + step_if_signs_differ(m, y, y);
     return m == T(0) ? copysign(T(0), y) : r;
@@ -217,9 +217,9 @@ template<class T> PT_INLINE T floor_quotient(T x, T y, T m) {
 PT_INLINE float floor_divide(float x, float y) { return floor_quotient(x, y, fmod(x, y)); }
 PT_INLINE double floor_divide(double x, double y) { return floor_quotient(x, y, fmod(x, y)); }
 
-/* Without a branch: NaN where the quotient or an operand is too large for one step, so that a loop
- * may repeat the block with the functions above. The quotient is right or one too large; its
- * product is exact, in a fused multiply-add or in double. */
+/* Branch-free versions: NaN where the quotient or an operand is too large for one step; a loop may
+ * repeat the block with the functions above. The quotient is right or one too large; its product
+ * with b is exact, in a fused multiply-add or in double. */
 namespace fast {
 PT_INLINE float fmod(float x, float y) {
     const float a = abs(x), b = abs(y);
@@ -245,7 +245,7 @@ template<class T> PT_INLINE T floor_divide(T x, T y) { return floor_quotient(x, 
 PT_INLINE float trunc_divide(float x, float y) { return trunc(x / y); }
 PT_INLINE double trunc_divide(double x, double y) { return trunc(x / y); }
 
-/* Unsigned twin of T, at least 32 bits wide so that promotion cannot make it signed. */
+/* The unsigned type of T's width, at least 32 bits so that promotion cannot make it signed. */
 template<class T> struct wrapping { typedef uint32_t type; };
 template<> struct wrapping<int64_t> { typedef uint64_t type; };
 template<> struct wrapping<uint64_t> { typedef uint64_t type; };
@@ -313,7 +313,7 @@ template<> PT_INLINE bool signbit(uint32_t) { return false; }
 template<> PT_INLINE bool signbit(int64_t x) { return x < 0; }
 template<> PT_INLINE bool signbit(uint64_t) { return false; }
 
-/* Publishes an implementation template for the two real types. */
+/* Defines `name` for float and double from the template real_NAME. */
 #define PT_REAL_1(name) \
     PT_INLINE float name(float x) { return real_##name(x); } \
     PT_INLINE double name(double x) { return real_##name(x); }
@@ -321,7 +321,7 @@ template<> PT_INLINE bool signbit(uint64_t) { return false; }
     PT_INLINE float name(float x, float y) { return real_##name(x, y); } \
     PT_INLINE double name(double x, double y) { return real_##name(x, y); }
 
-/* The same of a function of doubles alone. */
+/* Defines `name` from a function of doubles alone, NAME_slow. */
 #define PT_SLOW_1(name) \
     PT_INLINE float name(float x) { return (float)name##_slow((double)x); } \
     PT_INLINE double name(double x) { return name##_slow(x); }

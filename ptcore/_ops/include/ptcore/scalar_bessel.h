@@ -1,8 +1,8 @@
-/* Bessel functions of real arguments and the Airy function, in double: correct rather than
- * vectorised.
+/* Bessel functions of real arguments and the Airy function, in double: written for
+ * accuracy, not for vectorising.
  *
  * The rational approximations and Chebyshev series are those of Cephes (S. L. Moshier, release 2.8,
- * 2000). The series of the K are cut where float's precision ends when a float is wanted (`terms`).
+ * 2000). For a float result the series of K_0 and K_1 stop where float's precision ends (`terms`).
  */
 #ifndef PTCORE_SCALAR_BESSEL_H
 #define PTCORE_SCALAR_BESSEL_H
@@ -15,7 +15,7 @@ namespace pt { namespace {
 PT_NOINLINE double waves(double theta, double of_sine, double of_cosine) {
     return sin(theta) * of_sine + cos(theta) * of_cosine;
 }
-/* Hankel's expansion beyond 5: p and q times the cosine and sine of x - (2 * order + 1) pi / 4. */
+/* Hankel's expansion for x > 5: p and q times the cosine and sine of x - (2 * order + 1) pi / 4. */
 PT_INLINE double hankel(int order, bool second, double x, double p, double q) {
     const double u = order ? (second ? q - p : p + q) : (second ? p + q : p - q);
     const double v = order ? (second ? -(p + q) : q - p) : (second ? q - p : p + q);
@@ -70,7 +70,7 @@ PT_NOINLINE double bessel_j1_slow(double x) {
                 4749141220799.914, 22151159547.97925, 83514679.14319493, 256987.25675774884,
                 620.8364781180543, 1.0);
 }
-/* up to 5 less 2 / pi times log(x) J_n(x), which is smooth */
+/* up to 5: a fit of Y_n - 2 / pi log(x) J_n(x), which is smooth */
 PT_NOINLINE double bessel_y0_slow(double x) {
     if (!(x > 0)) return x == 0 ? -infinity<double>() : not_a_number<double>();
     if (x > 5.0) return hankel0(x, true);
@@ -96,9 +96,9 @@ PT_NOINLINE double bessel_y1_slow(double x) {
                     594.3015923461282, 1.0);
 }
 
-/* f_n of functions that follow f_(k + 1) = (2 k + shift) / x f_k - f_(k - 1) and fall where k > x,
- * from f_0 and f_1: upwards while that is stable, else by their ratios, which come downwards from
- * any start far above n. */
+/* f_n from f_0 and f_1, for functions with f_(k + 1) = (2 k + shift) / x f_k - f_(k - 1) that fall
+ * where k > x: upwards where that is stable (|x| > n), else by the ratios f_k / f_(k - 1), computed
+ * downwards from far above n with any start. */
 PT_NOINLINE double falling_order(int n, double x, double shift, double f0, double f1) {
     if (n < 2) return n ? f1 : f0;
     if (x == 0) return 0;
@@ -115,18 +115,18 @@ PT_NOINLINE double falling_order(int n, double x, double shift, double f0, doubl
         ratio = x / ((2 * k + shift) - ratio * x);
         if (k <= n) product *= ratio;
     }
-    /* f_1 over f_0 is a ratio too; the larger of the two is taken, for the other may be next to its
-     * zero */
+    /* f_1 / f_0 is such a ratio too. Scale by the larger of f_0 and f_1: the smaller may be close
+     * to a zero of its function, and inexact */
     return abs(f0) > abs(f1) ? product * f0 * (x / ((2 + shift) - ratio * x)) : product * f1;
 }
-/* J of a whole order, which derivatives of J_1 lead to */
+/* J of an integer order, which derivatives of J_1 need */
 PT_NOINLINE double bessel_j_of_slow(double x, double order) {
     const int n = (int)abs(order);
     const double f = falling_order(n, x, 0.0, bessel_j0_slow(x), bessel_j1_slow(x));
     return order < 0 && n % 2 ? -f : f;
 }
 
-/* Spherical ones of the first kind. */
+/* Spherical Bessel functions of the first kind. */
 template<class T> PT_INLINE T real_spherical_bessel_j0(T x) {
     return isinf(x) ? T(0) : x == T(0) ? T(1) : sin(x) / x;
 }
@@ -145,11 +145,11 @@ PT_NOINLINE double spherical_bessel_j_of_slow(double x, double order) {
                      : x * poly(z, 0.3333333333333333, -0.03333333333333333, 0.0011904761904761906,
                                 -2.2045855379188714e-05, 2.505210838544172e-07,
                                 -1.9270852604185938e-09, 1.0706029224547742e-11);
-    /* derivatives of j_0 ask for j_(-1) with the factor 0 */
+    /* derivatives of j_0 ask for j_(-1) and multiply it by 0 */
     return order < 0 ? 0.0 : falling_order((int)order, x, 1.0, f0, f1);
 }
 
-/* ---- modified, second kind; those of the first stand in scalar_special.h ---- */
+/* ---- modified, second kind; scalar_special.h has those of the first kind ---- */
 
 /* I_0(x) and I_1(x) / (x / 2) by their power series in (x / 2)^2 <= 1 */
 PT_INLINE double small_i0(double q) {
@@ -165,13 +165,13 @@ PT_INLINE double small_i1(double q) {
                 5.2300677879659946e-17);
 }
 
-/* log(x / 2), where the half of a denormal would be 0 too */
+/* log(x / 2); for small x without halving, which would underflow a denormal to 0 */
 PT_INLINE double log_half(double x) {
     return x < 1.0 ? log_called(x) - 0.6931471805599453 : log_called(0.5 * x);
 }
 
-/* K_0 and exp(x) K_0: up to 2 a series of K_0 + log(x / 2) I_0, beyond it one of exp(x) sqrt(x)
- * K_0. */
+/* K_0 and exp(x) K_0: for x <= 2 a series of K_0 + log(x / 2) I_0, else a
+ * series of exp(x) sqrt(x) K_0. */
 PT_NOINLINE double bessel_k0(double x, int terms, bool scaled) {
     static const double near[10] = {-0.2676636966169514,   0.3442898999246285,
                                     0.0359799365153615,    0.001264615411446926,
@@ -197,7 +197,7 @@ PT_NOINLINE double bessel_k0(double x, int terms, bool scaled) {
     const double y = chebyshev(far, terms, 4.0 / x - 1.0) / sqrt(x);
     return scaled ? y : y * exp_called(-x);
 }
-/* The same of K_1, up to 2 times x. */
+/* Likewise K_1; for x <= 2 the series is multiplied by x. */
 PT_NOINLINE double bessel_k1(double x, int terms, bool scaled) {
     static const double near[11] = {
         0.7626501136694739,     -0.3531559607765449,     -0.12261118082265715,
@@ -309,7 +309,7 @@ PT_NOINLINE double airy_ai_slope_slow(double x) {
     return -k * waves(theta, v, u);
 }
 
-/* 14 terms of the long series are enough for a float. */
+/* For a float result 14 terms of the long series are enough. */
 #define PT_BY_SERIES(name) \
     PT_INLINE double name(double x) { return name##_slow(x, 25); } \
     PT_INLINE float name(float x) { return (float)name##_slow((double)x, 14); }

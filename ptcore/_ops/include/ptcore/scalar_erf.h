@@ -42,14 +42,14 @@ PT_INLINE double erfcx_poly(double x, double *c0) {
                     -1.33829883707813e-08, -1.7175001759822705e-09);
 }
 
-/* erfc for x >= 1/2; above the clamp it rounds to 0 */
+/* erfc for x >= 1/2; above the clamp erfc rounds to 0 */
 template<class T> PT_INLINE T erfc_positive(T x) {
     const T top = sizeof(T) == 4 ? T(10.5) : T(28);
     T c = x > top ? top : x, h = high_half(c);
     T low = (c - h) * (c + h);                  /* c^2 = h^2 + low, h^2 exact */
     T n, r = exp_reduce(-(h * h), &n);
     T e = r - low;
-    /* y = P/d; p and d are sums whose rounding errors are put back: P is 1.2 within 7 % */
+    /* y = P/d; the rounding errors of the sums p and d are corrected: P is 1.2 within 7 % */
     T c0, s = erfcx_poly(c, &c0), p = c0 + s, d = T(1) + T(2) * c, y = p / d;
     T fix = T(0.83) * (((c0 - p) + s) - y * (T(1) - (d - T(2) * c)));
     return scale(y + y * (e + e * e * exp_tail(e) + fix), n);

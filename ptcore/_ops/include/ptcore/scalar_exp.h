@@ -1,4 +1,4 @@
-/* exp, log and what is made of them: exponentials, logarithms, hyperbolic functions and their
+/* exp, log and functions made from them: exponentials, logarithms, hyperbolic functions and their
  * inverses, the logistic family. Part of scalar.h.
  *
  * exp: x = n ln 2 + r, |r| <= ln(2)/2, e^r = 1 + r + r^2 (1/2 + r P(r)); 2^n in two factors, so
@@ -49,8 +49,8 @@ PT_INLINE double exp_reduce(double x, double *n) {
     return (x - *n * 0.6931471803691238) - *n * 1.9082149292705877e-10;
 }
 
-/* |x| cut at `limit` through its bits (also that of a NaN): compilers turn a comparison of floats
- * into masks around the whole function, this into one minimum. */
+/* min(|x|, limit) on the bits (of a NaN too): compilers turn a comparison of floats into masks
+ * around the whole function, and this into one minimum. */
 template<class T> PT_INLINE T clamp_bits(T x, T limit) {
     typedef typename fp<T>::bits U;
     U b = to_bits(x), m = b & ~fp<T>::sign, top = to_bits(limit);
@@ -72,8 +72,8 @@ template<class T> PT_INLINE T real_exp2(T x) {
 }
 PT_REAL_1(exp2)
 
-/* For x >= 0, or any x below 0 that is clamped where e^x - 1 has become -1: returns
- * (e^x - 1) / 2 and half of e^x from one reduction. n - 1 is at most the largest exponent. */
+/* Returns (e^x - 1) / 2, and e^x / 2 in *half_exp, from one reduction. x >= 0, or the caller clamps
+ * x < 0 where e^x - 1 has become -1. n - 1 is at most the largest exponent. */
 template<class T> PT_INLINE T half_expm1(T x, T *half_exp) {
     T c = clamp_pass_nan(x, sizeof(T) == 4 ? T(-18) : T(-39), exp_limit_high(x));
     T n, r = exp_reduce(c, &n);
@@ -90,7 +90,7 @@ PT_REAL_1(expm1)
 
 /* ---- logarithms ---- */
 
-/* e and f of x = 2^e (1 + f), for x > 0; anything else gives garbage */
+/* e and f of x = 2^e (1 + f), for x > 0; undefined for other x */
 template<class T, bool DENORMALS = true> PT_INLINE T log_split(T x, T *e) {
     typedef typename fp<T>::bits U;
     const int bias = sizeof(T) == 4 ? 127 : 1023, lift = fp<T>::mantissa + 2;
@@ -184,8 +184,8 @@ PT_REAL_1(log1p)
 
 template<class T> PT_INLINE T real_sinh(T x) {
     T a = abs(x), big = sizeof(T) == 4 ? T(12) : T(22);
-    /* halves: m = (e^a - 1)/2, sinh = m + m/(2m + 1); above `big` sinh is e^a/2, scaled so
-     * that it does not overflow before its time */
+    /* m = (e^a - 1)/2, sinh = m + m/(2m + 1); above `big` sinh is e^a/2, with a scaling that keeps
+     * it from overflowing too early */
     T h, m = half_expm1(a > big ? big : a, &h);
     T small = m + m / (T(2) * m + T(1));
     T limit = sizeof(T) == 4 ? T(90) : T(711);
@@ -249,7 +249,7 @@ PT_REAL_1(atanh)
 
 /* ---- logistic ---- */
 
-/* e^-|x|: n <= 0 needs no halving, only room for denormals */
+/* e^-|x|: n <= 0 is not halved as in scale(), it only needs room for denormals */
 template<class T> PT_INLINE T exp_minus_abs(T x) {
     const int room = fp<T>::mantissa + 2;
     T n, r = exp_reduce(-abs(clamp_bits(x, -exp_limit_low(x))), &n);

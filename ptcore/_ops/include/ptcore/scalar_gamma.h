@@ -5,7 +5,7 @@
 #include "scalar.h"
 
 #ifdef __APPLE__
-extern "C" double lgamma_r(double, int *);      /* math.h has it for _REENTRANT alone */
+extern "C" double lgamma_r(double, int *);      /* math.h declares it only with _REENTRANT */
 #endif
 
 namespace pt { namespace {
@@ -19,7 +19,7 @@ PT_INLINE double lgamma(double x) {             /* lgamma writes a global; lgamm
 }
 #endif
 
-/* exp and log as calls: functions of doubles alone are compiled for size. */
+/* exp and log as function calls: functions of doubles alone are compiled for small size. */
 PT_NOINLINE double exp_called(double x) { return exp(x); }
 PT_NOINLINE double log_called(double x) { return log(x); }
 
@@ -31,21 +31,21 @@ PT_INLINE double sine_of_turn(double w) {
                     0.00014832827396380304, -6.7270425170826265e-06);
 }
 
-/* of positive numbers that are neither denormal nor infinite */
+/* log of a positive number that is neither denormal nor infinite */
 PT_INLINE double log_of_normal(double x) {
     double e, f = log_split<double, false>(x, &e);
     return log_join(e, f, 0.0);
 }
 
-/* For floats, without a branch: Stirling's series at x + 8 or, from 8 on, at x, less what the
- * product x (x + 1) ... (x + 7) adds; below 1/2 by reflection. All in double, so that the zeros
- * keep a float's digits. */
+/* For floats, without a branch: Stirling's series at x + 8, minus the log of x (x + 1) ...
+ * (x + 7), or at x if x >= 8; below 1/2 by reflection. All in double, so that results near
+ * the zeros have a float's digits. */
 PT_INLINE float lgamma(float x_) {
     const double x = x_, w = x - round(x);
     const bool reflected = x < 0.5;
     const double a = reflected ? 1.0 - x : x;
     const bool shifted = a < 8.0;
-    /* the factors in pairs: (a + 1) (a + 6) is t + 6, then t + 10, t + 12 */
+    /* factors in pairs: with t = a (a + 7), (a + 1) (a + 6) is t + 6; then t + 10, t + 12 */
     const double b = shifted ? a + 8.0 : a, t = a * (a + 7.0);
     const double product = shifted ? t * (t + 6.0) * ((t + 10.0) * (t + 12.0)) : 1.0;
     const double i = 1.0 / b, q = i * i;
@@ -68,7 +68,7 @@ PT_NOINLINE double digamma_slow(double x) {
     if (x < 0.5) {
         double w = x - round(x);                /* exact */
         if (w == 0 || !isfinite(x)) return not_a_number<double>();
-        /* cotangent of pi w from the nearest integer or half */
+        /* cotangent of pi w, by the tangent at the nearer of 0 and 1/2 */
         const bool near = abs(w) < 0.25;
         const double c = tan(3.141592653589793 * (near ? w : copysign(0.5, w) - w));
         r = -3.141592653589793 * (near ? 1.0 / c : c);
@@ -81,7 +81,7 @@ PT_NOINLINE double digamma_slow(double x) {
                         0.08333333333333333);
     return x < infinity<double>() ? r + (log_called(x) - 0.5 / x - s) : x;
 }
-/* cot(pi w) pi for |w| <= 1/2 */
+/* pi cot(pi w) for |w| <= 1/2 */
 PT_INLINE double cotangent_of_turn(double w) {
     const double z = w * w;
     return poly(z, 1.0, -4.934802200544676, 4.058712126416497, -1.335262768843447,
@@ -110,7 +110,7 @@ PT_INLINE float digamma(float x_) {
                               : (float)r;
 }
 
-/* a^-s; small whole s by products, others for floats without the digits of pow */
+/* a^-s: by products for small whole s; else by pow, or by exp and log if `rough` */
 PT_NOINLINE double negative_power(double a, double s, bool rough) {
     if (s > 16.0 || s != floor(s))
         return rough && a > 0 && isfinite(s) ? exp_called(-s * log_called(a)) : pow(a, -s);
@@ -119,9 +119,9 @@ PT_NOINLINE double negative_power(double a, double s, bool rough) {
     for (double k = 1; k < s; k++) y *= i;
     return y;
 }
-/* Hurwitz' zeta(s, q): terms while a = q + k is at most `terms`, then Euler and Maclaurin's
- * remainder (as Cephes' zeta). As in torch it is NaN for s < 1, and for q < 0 where s is not whole.
- */
+/* Hurwitz' zeta(s, q): adds terms while a = q + k is at most `terms`, then the
+ * Euler-Maclaurin remainder (as Cephes' zeta). As in torch it is NaN for s < 1, and
+ * for q < 0 with s not whole. */
 PT_NOINLINE double zeta_slow(double s, double q, int terms) {
     const bool rough = terms < 8;
     const double precision = rough ? 1e-9 : 1e-17;
@@ -131,8 +131,8 @@ PT_NOINLINE double zeta_slow(double s, double q, int terms) {
         if (q == floor(q)) return infinity<double>();
         if (s != floor(s) || !isfinite(q)) return not_a_number<double>();
         if (!isfinite(s)) return infinity<double>();
-        /* The terms before 0 are those of 1 - f, 2 - f, ..., -q, where q = f - m and f is in (0,
-         * 1). */
+        /* The terms with q + k < 0 have the magnitudes 1 - f, 2 - f, ..., -q, where
+         * q = f - m and f is in (0, 1). */
         const double w = q - round(q), f = w > 0 ? w : 1.0 + w, g = w > 0 ? 1.0 - w : -w;
         const double behind = zeta_slow(s, 1.0 - q, terms);
         if (fmod(s, 2.0) == 0) return zeta_slow(s, f, terms) + (zeta_slow(s, g, terms) - behind);
@@ -188,7 +188,7 @@ PT_INLINE double polygamma(double n, double x) { return polygamma_slow(n, x, 10)
 PT_INLINE float polygamma(float n, float x) {
     return (float)polygamma_slow((double)n, (double)x, 4);
 }
-/* as a derivative's text has it */
+/* with the argument order of the texts of derivatives */
 template<class T> PT_INLINE T polygamma_of(T x, T n) { return polygamma(n, x); }
 
 }}  /* namespace pt, unnamed */

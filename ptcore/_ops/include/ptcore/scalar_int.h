@@ -14,11 +14,11 @@ template <class T> using real_of = typename RealOf<T>::type;
 PT_INLINE bool bitwise_not(bool x) { return !x; }
 template <class T> PT_INLINE T bitwise_not(T x) { return T(~x); }
 
-// sgn of complex numbers stands in complex.h; of real ones it is the sign.
+// sgn: complex.h has it for complex numbers; for real numbers it is the sign.
 template <class T> PT_INLINE T sgn(T x) { return sign(x); }
 
-// A shift that is negative or not below the width shifts everything out. Without branches, so that
-// loops get lanes.
+// A shift by a negative number, or by at least the width, shifts all bits out.
+// Branch-free, so that loops vectorise.
 template <class T> PT_INLINE T left_shift(T x, T y) {
     typedef typename wrapping<T>::type U;
     const U last = U(sizeof(T) * 8 - 1), n = U(y);
@@ -32,7 +32,7 @@ template <class T> PT_INLINE T right_shift(T x, T y) {
     return T(-1) > T(0) && n > last ? T(0) : shifted;
 }
 
-// Of absolute values; the lowest integer counts as the positive number it stands for.
+// gcd of absolute values; the lowest integer counts as the positive number of its magnitude.
 template <class U> PT_INLINE U unsigned_gcd(U x, U y) {
     while (y != U(0)) {
         U r = U(x % y);
@@ -52,7 +52,7 @@ template <class T> PT_INLINE T lcm(T x, T y) {
     return g == U(0) ? T(0) : T(a / g * b);
 }
 
-// The angle of reals: 0 or pi; of complex numbers it stands in complex.h.
+// The angle of a real number: 0 or pi; complex.h has it for complex numbers.
 PT_INLINE float angle(float x) { return x != x ? x : x < 0 ? 3.1415927410125732f : 0.f; }
 PT_INLINE double angle(double x) { return x != x ? x : x < 0 ? 3.141592653589793 : 0.; }
 

@@ -1,8 +1,8 @@
 /* Orthogonal polynomials by their recurrences, in double. Part of scalar.h.
  *
- * The degree is a number taken without its fractional part: below 0 the polynomial is 0, of NaN and
- * the infinities it is NaN. Recurrences that grow are scaled down on the way, so that what
- * overflows has its sign; degrees above 2^24, which only a loop could reach, give NaN.
+ * The degree n is a number whose fractional part is ignored. Degrees below 0 give 0; NaN and
+ * infinite degrees give NaN. Recurrences that grow are scaled down on the way, so that an overflow
+ * has the right sign. Degrees above 2^24, which only a loop could reach, give NaN.
  */
 #ifndef PTCORE_SCALAR_ORTHOGONAL_H
 #define PTCORE_SCALAR_ORTHOGONAL_H
@@ -12,7 +12,7 @@ namespace pt { namespace {
 
 PT_INLINE bool is_odd(double n) { return n - 2.0 * floor(0.5 * n) != 0; }
 
-/* Whether n and x leave nothing to compute; *value is the result then. `sign` is that of the
+/* Whether the result is known without a recurrence; it is then in *value. `sign` is the sign of the
  * leading coefficient of odd degrees. */
 PT_INLINE bool polynomial_is_known(double x, double n, double sign, double *value) {
     if (n > 0 && isfinite(n) && isfinite(x)) return false;
@@ -23,13 +23,13 @@ PT_INLINE bool polynomial_is_known(double x, double n, double sign, double *valu
                           : abs(x);
     return true;
 }
-/* A sum that overflowed is NaN; beyond the zeros the polynomial has the sign of its leading term.
- */
+/* A sum that overflowed is NaN; there, beyond the zeros, the polynomial has the
+ * sign of its leading term. */
 PT_INLINE double polynomial_value(double y, double x, double n, double sign) {
     return y == y ? y : (is_odd(n) ? copysign(infinity<double>(), sign * x) : infinity<double>());
 }
 
-/* Keeps two numbers of a recurrence below 2^512; *times counts by how often. */
+/* Keeps two terms of a recurrence below 2^512; *times counts the scalings. */
 PT_INLINE void scale_down(double *a, double *b, int *times) {
     const double limit = 1.3407807929942597e+154;
     if (PT_UNLIKELY(abs(*a) > limit || abs(*b) > limit)) {
@@ -43,10 +43,10 @@ PT_INLINE double scaled_up(double y, int times) {
     return y;
 }
 
-/* ---- Chebyshev's of the four kinds: one recurrence from the first degree on ----
- * At cos(t): cos(n t), sin((n + 1) t) / sin(t), cos((n + 1/2) t) / cos(t / 2), sin((n + 1/2) t) /
- * sin(t / 2), and the same of hyperbolic functions at cosh(t). At -x they are those at x with the
- * sign of the degree, V and W exchanged. */
+/* ---- Chebyshev's of the four kinds: one recurrence; only the first degree differs ----
+ * At x = cos(t): T is cos(n t), U sin((n + 1) t) / sin(t), V cos((n + 1/2) t) / cos(t / 2) and
+ * W sin((n + 1/2) t) / sin(t / 2); at x = cosh(t) the same with cosh and sinh. At -x each is its
+ * value at x times the sign of the degree, with V and W exchanged. */
 
 enum chebyshev_kind { CHEBYSHEV_T, CHEBYSHEV_U, CHEBYSHEV_V, CHEBYSHEV_W };
 
@@ -83,9 +83,9 @@ PT_NOINLINE double chebyshev_polynomial(chebyshev_kind kind, double x, double n)
     return polynomial_value(q, x, n, 1.0);
 }
 
-/* ---- Hermite's: NaN above degree 128 of floats and 512 of doubles, as in torch ---- */
+/* ---- Hermite's: NaN above degree 128 for floats and 512 for doubles, as in torch ---- */
 
-/* H has steps of 2 x and 2 k, He of x and k. */
+/* H has the steps 2 x and 2 k, He has x and k. */
 PT_NOINLINE double hermite_polynomial(double step, double x, double n, double limit) {
     n = trunc(n);
     double value;
@@ -103,8 +103,8 @@ PT_NOINLINE double hermite_polynomial(double step, double x, double n, double li
     return polynomial_value(scaled_up(q, times), x, n, 1.0);
 }
 
-/* ---- Laguerre's and Jacobi's, in differences from degree to degree, which are exact near 0 and 1
- * ---- */
+/* ---- Laguerre's and Jacobi's: sums of the differences between degrees, which
+ * are exact near 0 and 1 ---- */
 
 constexpr double highest_degree = 16777216.0;
 
@@ -125,8 +125,8 @@ PT_NOINLINE double laguerre(double x, double n, double alpha) {
     return polynomial_value(at_zero * scaled_up(p, times), x, n, -1.0);
 }
 
-/* Divided by the value at 1. Left of 0 it is that of the mirrored parameters, times the ratio of
- * the two ends: near -1 the differences would cancel. */
+/* Jacobi's polynomial divided by its value at 1. For x < 0 it is that of the mirrored parameters at
+ * -x, times the ratio of the two ends: near -1 the differences would cancel. */
 PT_NOINLINE double jacobi_ratio(double x, double n, double alpha, double beta) {
     n = trunc(n);
     double value;
@@ -151,7 +151,7 @@ PT_NOINLINE double jacobi_ratio(double x, double n, double alpha, double beta) {
     }
     return polynomial_value(ends * p, x, n, 1.0);
 }
-/* Jacobi's with both parameters 0 */
+/* Jacobi's polynomial with both parameters 0 */
 PT_NOINLINE double legendre(double x, double n) {
     n = trunc(n);
     double value;
@@ -185,7 +185,7 @@ PT_POLYNOMIAL(hermite_polynomial_he, hermite_polynomial(1.0, x, n, sizeof(T) == 
 PT_POLYNOMIAL(laguerre_polynomial_l, laguerre(x, n, 0.0))
 PT_POLYNOMIAL(legendre_polynomial_p, legendre(x, n))
 #undef PT_POLYNOMIAL
-/* as derivatives' texts have them */
+/* with the argument order of the texts of derivatives */
 template<class T> PT_INLINE T laguerre_of(T x, T n, T alpha) {
     return (T)laguerre((double)x, (double)n, (double)alpha);
 }

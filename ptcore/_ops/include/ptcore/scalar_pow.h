@@ -16,10 +16,10 @@ PT_INLINE double log2_special(double a, double l) {
     return l;
 }
 
-/* y * log2|x| with 1^(+-inf) = 1 */
+/* y * log2|x|, but 0 for log2|x| = 0, so that 1^(+-inf) = 1 */
 PT_INLINE double pow_exponent(double y, double l) { return l == 0.0 && y == y ? 0.0 : y * l; }
 
-/* The sign, the domain and the cases that hold for NaN too. r = |x|^y. */
+/* Sets the sign, the domain and the special cases, which hold for NaN too. r = |x|^y. */
 template<class T> PT_INLINE T pow_special(T x, T y, T r) {
     T half = y * T(0.5);
     bool integer = trunc(y) == y, odd = integer & (trunc(half) != half);

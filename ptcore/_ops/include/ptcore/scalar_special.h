@@ -1,8 +1,8 @@
-/* Bessel functions of an imaginary argument, the scaled complementary error function, the normal
- * distribution and the incomplete gamma functions: doubles correct rather than vectorised, floats
- * without a branch, by shorter polynomials in double. The coefficients were fitted with mpmath to
- * 40 digits. Part of scalar.h.
- */
+/* Bessel functions of an imaginary argument, the scaled complementary error
+ * function, the normal distribution and the incomplete gamma functions. Doubles
+ * are written for accuracy, not for vectorising; floats are branch-free, by
+ * shorter polynomials in double. The coefficients were fitted with mpmath to 40
+ * digits. Part of scalar.h. */
 #ifndef PTCORE_SCALAR_SPECIAL_H
 #define PTCORE_SCALAR_SPECIAL_H
 #include "scalar.h"
@@ -20,7 +20,7 @@ PT_INLINE double chebyshev(const double *c, int n, double t) {
     return t * a - b + c[0];
 }
 
-/* exp(-|x|) I_0(x), and I_1: up to 8 a polynomial, beyond it one in 16 / x over sqrt(x) */
+/* exp(-|x|) I_0(x) and I_1(x): for |x| <= 8 a polynomial, else one in 16 / x over sqrt(x) */
 PT_NOINLINE double bessel_i0_scaled(double x) {
     static const double near[29] = {
         0.33839763720473803,    -0.3046826723431984,     0.17162090152220877,
@@ -76,7 +76,7 @@ PT_NOINLINE double bessel_i1_scaled(double x) {
                               : chebyshev(far, 23, 16.0 / a - 1.0) / sqrt(a);
     return x < 0 ? -r : r;
 }
-/* exp(|x|) times them, in two factors: it overflows later than exp */
+/* Multiplies by exp(|x|) in two factors, so that it overflows later than exp does */
 PT_NOINLINE double grown(double scaled, double x) {
     const double half = exp_called(0.5 * abs(x));
     return x != x                         ? x
@@ -90,7 +90,7 @@ PT_INLINE double i1(double x) {
     return grown(x == -infinity<double>() ? -0.5 : bessel_i1_scaled(x), x);
 }
 
-/* The same for floats; r is that of |x| <= 8, or of what is beyond times sqrt(|x|). */
+/* For floats: `near` is the result for |x| <= 8, `far` is sqrt(|x|) times that for |x| > 8. */
 PT_INLINE double scaled_by_side(double a, double near, double far) {
     return a <= 8.0 ? near : far / sqrt(a);
 }
@@ -128,7 +128,7 @@ PT_INLINE float i1e(float x) {
     const float y = (float)float_i1e((double)abs(x));
     return x < 0 ? -y : y;
 }
-/* beyond 100 both are inf; exp is not asked for more */
+/* beyond 100 both are inf, so exp's argument is clamped */
 PT_INLINE float i0(float x) {
     const double a = abs(x), b = a > 100.0 ? 100.0 : a;
     return (float)(float_i0e(b) * exp(b));
@@ -154,7 +154,7 @@ PT_NOINLINE double erfcx_slow(double x) {
     if (x != x) return x;
     if (x == 0) return 1.0;                     /* exactly */
     if (x < -26.7) return infinity<double>();
-    if (x < 0) {                                /* the square's rounding error is made up for */
+    if (x < 0) {                                /* corrects the square's rounding error */
         const double high = (double)(float)x, rest = (x - high) * (x + high);
         return 2.0 * exp_called(high * high) * exp_called(rest) - erfcx_slow(-x);
     }
@@ -163,7 +163,7 @@ PT_NOINLINE double erfcx_slow(double x) {
 }
 PT_INLINE double erfcx(double x) { return erfcx_slow(x); }
 
-/* For floats: of |x|, and of any x with exp(-x^2), from which the rest follows. */
+/* For floats: erfcx(|x|). For x < 0 the callers combine it with an exponential. */
 PT_INLINE double float_erfcx(double a) {
     const double q = a < 1e18 ? (a - 3.75) / (a + 3.75) : 1.0;
     return poly(q, 1.2375126300030113, -0.1402405987127234, 0.0035854974289632052,
@@ -186,8 +186,8 @@ template<class T> PT_INLINE T real_entr(T x) {
 }
 PT_REAL_1(entr)
 
-/* log of the area below the density up to x: from the upper side by log1p, else by erfcx, which
- * does not underflow */
+/* log of the area below the density up to x: for x >= -1 by log1p of the upper area, else by
+ * erfcx, which does not underflow */
 PT_NOINLINE double log_ndtr_slow(double x) {
     const double t = x * 0.7071067811865476;
     return x < -1.0 ? log_called(0.5 * erfcx(-t)) - t * t : log1p(-0.5 * erfc(t));
@@ -200,7 +200,7 @@ PT_INLINE float log_ndtr(float x) {
     return (float)(x < 0 ? low : high);
 }
 
-/* d - log(x / a) for d = (x - a) / a, by its series where both are small */
+/* d - log(x / a) for d = (x - a) / a; by its series where d is small */
 PT_NOINLINE double log_gap(double a, double x) {
     const double d = (x - a) / a;
     if (!(abs(d) < 0.1)) return d - log_called(x / a);
@@ -208,7 +208,7 @@ PT_NOINLINE double log_gap(double a, double x) {
     for (int k = 2; k < 20; k++, power *= -d) gap += power / k;
     return gap;
 }
-/* x^a exp(-x) / Gamma(a + 1); for large a by Stirling's series, without the cancellation */
+/* x^a exp(-x) / Gamma(a + 1); for large a by Stirling's series, which avoids a cancellation */
 PT_NOINLINE double gamma_weight(double a, double x) {
     if (a < 16.0) return exp_called(a * log_called(x) - x - lgamma(a + 1.0));
     const double i = 1.0 / a, q = i * i;
@@ -218,10 +218,10 @@ PT_NOINLINE double gamma_weight(double a, double x) {
     return exp_called(-a * log_gap(a, x) - stirling) / sqrt(6.283185307179586 * a);
 }
 
-/* The regularised incomplete gamma functions: the lower one by its series up to a, or 1, else 1
- * less the continued fraction of the upper one, whose last terms are `close` of the whole. Both
- * take about 6 sqrt(a) steps where x is near a; beyond 2e5 Temme's expansion in 1 / a takes their
- * place, whose first two terms are enough there. */
+/* The regularised incomplete gamma functions. For x up to a, or 1, the lower one is summed by its
+ * series; beyond, the upper one by its continued fraction, until a step changes it by less than
+ * `close` of itself. Both take about 6 sqrt(a) steps for x near a; for a above 2e5 two terms of
+ * Temme's expansion in 1 / a are enough. */
 PT_NOINLINE double gamma_ratio(double a, double x, bool upper, double close) {
     if (a != a || x != x || a < 0 || x < 0) return not_a_number<double>();
     if (a == 0) return x > 0 ? (upper ? 0.0 : 1.0) : not_a_number<double>();
@@ -241,7 +241,7 @@ PT_NOINLINE double gamma_ratio(double a, double x, bool upper, double close) {
         const double half = 0.5 * erfc((upper ? eta : -eta) * sqrt(0.5 * a));
         return upper ? half + rest : half - rest;
     }
-    /* where 1 less the lower one would cancel */
+    /* here 1 minus the lower function would cancel */
     if (upper && x <= 1.1 && a <= (x <= 0.5 ? -0.4 / log_called(x) : 1.1 * x)) {
         double sum = 0, term = 1;
         for (int n = 1; n < 60 && abs(term) > 0.01 * close; n++) {
@@ -266,13 +266,13 @@ PT_NOINLINE double gamma_ratio(double a, double x, bool upper, double close) {
             term *= x / n;
             sum += term;
         }
-        /* near 0 the upper one is all that is left of 1 */
+        /* rounding may bring the sum slightly above 1, and 1 - sum below 0 */
         sum *= weight;
         sum = sum > 1.0 ? 1.0 : sum;
         return upper ? 1.0 - sum : sum;
     }
-    /* By the recurrence of numerators and denominators, which waits for no division; both are
-     * scaled down together. */
+    /* By the recurrences of numerator and denominator, which need no division per step; both
+     * are scaled down together. */
     double b = x + 1.0 - a + 1.0, p0 = 1, q0 = x, p1 = x + 1.0, q1 = b * x, h = p1 / q1;
     for (int k = 1; k < steps; k++) {
         b += 2.0;
@@ -295,8 +295,8 @@ PT_INLINE float igammac(float a, float x) {
     return (float)gamma_ratio((double)a, (double)x, true, 1e-9);
 }
 
-/* The inverse of the normal distribution function (Cephes' ndtri): a rational function of y - 1/2,
- * beyond 3/8 of it one of 1 / sqrt(-2 log y). */
+/* The inverse of the normal distribution function (Cephes' ndtri): a rational function of y - 1/2;
+ * where |y - 1/2| exceeds 3/8, one of 1 / sqrt(-2 log y). */
 PT_NOINLINE double ndtri_slow(double x) {
     const bool low = x <= 0.8646647167633873;
     const double y = low ? x : 1.0 - x;

@@ -18,7 +18,7 @@ PT_INLINE float trig_limit(float) { return 65536.f; }
 PT_INLINE double trig_limit(double) { return 1.0e6; }
 
 #if defined(__CUDACC_RTC__)
-#  define PT_LARGE PT_INLINE                    /* what calls it is a function of its own */
+#  define PT_LARGE PT_INLINE                    /* its caller is a function of its own */
 #  define PT_UNROLLED _Pragma("unroll")
 #else
 #  define PT_LARGE PT_NOINLINE
@@ -35,15 +35,15 @@ PT_TABLE uint32_t two_over_pi[40] = {
 
 template<class T> struct reduced { T hi, lo; uint32_t q; };
 
-/* For finite |x| >= 2^16: q mod 4, and r = hi + lo. All places in p are known when this is
- * compiled, so that a GPU keeps it in registers. */
+/* For finite |x| >= 2^16: q mod 4, and r = hi + lo. All indices into p are compile-time constants,
+ * so that a GPU keeps p in registers. */
 PT_LARGE reduced<double> reduce_large(double x) {
     uint64_t b = to_bits(abs(x)), m = (b & 0xfffffffffffffu) | 0x10000000000000u;
     int e = (int)(b >> 52) - 1075;              /* |x| = m 2^e */
-    /* Entry i counts 2^(-32(i+1)); entries whose product with m 2^e is a multiple of 4 drop
-     * out. The seven that follow leave an error below 2^-136. */
+    /* Entry i has the weight 2^(-32(i+1)). Entries whose product with m 2^e is a multiple of 4 are
+     * skipped. The seven entries used leave an error below 2^-136. */
     int first = e <= 2 ? 0 : (e - 2) / 32;
-    uint32_t p[10] = {0};                       /* m times the window, least first */
+    uint32_t p[10] = {0};                       /* m times the seven entries, lowest word first */
     PT_UNROLLED for (int half = 0; half < 2; half++) {
         uint64_t carry = 0, f = half ? m >> 32 : m & 0xffffffffu;
         PT_UNROLLED for (int i = 0; i < 7; i++) {
@@ -53,8 +53,8 @@ PT_LARGE reduced<double> reduce_large(double x) {
         }
         p[7 + half] = (uint32_t)carry;
     }
-    /* p counts 2^-fraction, which is 191 to 260; shift left until the binary point is below the
-     * last word */
+    /* p has the unit 2^-fraction, fraction from 191 to 260; shift p left until the binary point
+     * is just below the last word */
     int fraction = 32 * (first + 7) - e, words = (fraction + 31) / 32, up = 32 * words - fraction,
         more = 9 - words;
     PT_UNROLLED for (int step = 2; step; step--) {
@@ -64,7 +64,7 @@ PT_LARGE reduced<double> reduce_large(double x) {
     }
     PT_UNROLLED for (int i = 9; i >= 0; i--)
         p[i] = (uint32_t)((((uint64_t)p[i] << 32 | (i ? p[i - 1] : 0)) << up) >> 32);
-    bool negative = (p[8] >> 31) != 0;          /* nearest integer is above */
+    bool negative = (p[8] >> 31) != 0;          /* the nearest integer is above */
     uint32_t q = p[9] + negative;
     double h = 0, l = 0, unit = 1;
     PT_UNROLLED for (int i = 8; i >= 0; i--) {
@@ -93,8 +93,8 @@ PT_INLINE float cos_kernel(float r, float) {
     float z = r * r;
     return (1.f - 0.5f * z) + z * z * poly(z, 0.041666653, -0.00138876052, 2.44618932e-05);
 }
-/* a b + c, fused where that is one instruction. A compiler may fuse the product below or not, and
- * then differs from itself in the last bit between a loop and its rest. */
+/* a b + c, fused where that is one instruction. For the plain expression a compiler may fuse in a
+ * loop's vectors and not in its remainder, which then differ in the last bit. */
 PT_INLINE double muladd(double a, double b, double c) {
 #if PT_HAVE_FMA
     return PT_FMA(a, b, c);
@@ -246,7 +246,7 @@ PT_REAL_1(atan)
 
 template<class T> PT_INLINE T real_atan2(T y, T x) {
     T a = abs(y), b = abs(x), m = a > b ? a : b;
-    /* lower large arguments so that a + b cannot overflow, raise the others above denormals */
+    /* scale large arguments down so that a + b cannot overflow, and others up from the denormals */
     T k = m > T(1e30) ? T(0.25) : T(4) * from_bits(fp<T>::two_to_mantissa);
     T u = a * k, v = b * k;
     u = minimum(a, b) == infinity<T>() ? T(1) : u;

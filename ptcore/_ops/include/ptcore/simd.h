@@ -1,10 +1,10 @@
 /* Vectors of the width the file is compiled for: simd<T> gives the register type, its lane count
  * and the few operations that hand-blocked kernels (reductions, GEMM) need.
  *
- * With GNU C the register is a vector extension type; elsewhere (or with PT_PORTABLE_SIMD) it is a
- * small array, so that the same kernels build with any C++17 compiler. Lane counts need not show in
- * results: kernels that must agree between ISA levels fix their own number of virtual lanes.
- */
+ * With GNU C the register is a vector extension type; elsewhere (or with
+ * PT_PORTABLE_SIMD) it is a small array, so that the same kernels build with any C++17
+ * compiler. Lane counts do not have to affect results: kernels that must agree between
+ * ISA levels fix their own number of virtual lanes. */
 #ifndef PTCORE_SIMD_H
 #define PTCORE_SIMD_H
 #include "config.h"
@@ -106,7 +106,7 @@ struct simd {
         for (int l = 0; l < n; ++l) lane[l] = p[l];
         return load(lane);
     }
-    /* the first n < width lanes to memory; the rest of memory is not touched */
+    /* the first n < width lanes to memory; no other memory is written */
     static inline void store_part(T *p, vector v, int n) {
 #if PT_GNU_VECTORS && defined(__AVX512F__)
         if constexpr (sizeof(T) == 4)
@@ -146,8 +146,8 @@ struct simd {
         for (int l = 0; l < n; ++l) b[l] = a[l];
         return load(b);
     }
-    /* lanes 0, 2, 4... of a, then 1, 3, 5... of b: every other one of the 2 * width - 1 that two
-     * loads overlapping in one hold */
+    /* lanes 0, 2, 4... of a, then 1, 3, 5... of b: with b loaded one vector minus one element after
+     * a, every other element of the 2 * width - 1 */
     static inline vector every_other(vector a, vector b) {
 #if PT_SHUFFLE_VECTORS
         return chosen(
@@ -169,8 +169,8 @@ struct simd {
         store(to + width, chosen(a, b, second));
 #endif
     }
-    /* lanes folded in a fixed tree (l with l + width/2, and so on) down to KEEP lanes; f takes
-     * vectors of any width and scalars */
+    /* folds the lanes in a fixed tree (l with l + width/2, and so on) down to KEEP lanes; f is
+     * called with vectors of any width and with scalars */
     template <int KEEP, class F>
     static inline void fold(vector v, T *result, F f) {
 #if PT_SHUFFLE_VECTORS
@@ -190,7 +190,7 @@ struct simd {
     }
 
   private:
-    /* lane l is lane from(l) of a and b one after the other */
+    /* lane l of the result is lane from(l) of the concatenation of a and b */
 #if PT_SHUFFLE_VECTORS
     template <class F, int... L>
     static inline vector chosen(vector a, vector b, F from, std::integer_sequence<int, L...>) {
@@ -207,13 +207,13 @@ struct simd {
     }
 #endif
 #if PT_SHUFFLE_VECTORS
-    /* lanes FROM, FROM + 1... of v as a vector of their own; beyond the last one they start again
-     */
+    /* lanes FROM, FROM + 1... of v as a vector of their own, wrapping
+     * around after the last lane */
     template <int FROM, int COUNT, class V, int... L>
     static inline auto part(V v, std::integer_sequence<int, L...>) {
         return __builtin_shufflevector(v, v, ((FROM + L) % COUNT)...);
     }
-    /* halves become vectors down to 16 bytes, which are then turned in themselves */
+    /* folds halves as vectors down to 16 bytes, then a vector with its own rotation */
     template <int KEEP, int N, class V, class F>
     static inline void fold_halves(V v, T *result, F f) {
         if constexpr (N == KEEP) memcpy(result, &v, KEEP * sizeof(T));
@@ -241,8 +241,8 @@ struct simd {
 #endif
 };
 
-/* Selections, for vectors of any width and scalars alike. select_max and select_min keep the first
- * NaN; where b is NaN, maximum and minimum keep a, which are one instruction each. */
+/* Selections, for vectors of any width and for scalars. select_max and select_min keep the first
+ * NaN. maximum and minimum keep a where b is NaN; each is one instruction. */
 template <class V>
 inline V select_max(V a, V b) {
     return a != a ? a : b <= a ? a : b;

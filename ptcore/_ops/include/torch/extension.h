@@ -1,5 +1,5 @@
-/* Names of PyTorch's C++ interface for extensions that work on the CPU by tensors and accessors:
- * `torch::` is `pt::`. */
+/* PyTorch's C++ names for extensions that work on the CPU with tensors and
+ * accessors: `torch::` is `pt::`. */
 #ifndef PTCORE_TORCH_EXTENSION_H
 #define PTCORE_TORCH_EXTENSION_H
 #include "../ptcore/extension.h"
@@ -52,8 +52,8 @@ constexpr int kBool = PT_BOOL, kByte = PT_UINT8, kUInt8 = PT_UINT8, kChar = PT_I
               kFloat16 = PT_FLOAT16, kBFloat16 = PT_BFLOAT16, kFloat = PT_FLOAT32,
               kFloat32 = PT_FLOAT32, kDouble = PT_FLOAT64, kFloat64 = PT_FLOAT64;
 
-/* Functions whose arguments and result are as Python's: torch::sigmoid(x), torch::where(c, x, y).
- */
+/* Functions with the same arguments and results as in Python:
+ * torch::sigmoid(x), torch::where(c, x, y). */
 #define PT_FUNCTION(name)                                                  \
     template <class... A> Tensor name(const Tensor &x, const A &...args) { \
         return call(#name, x, args...);                                    \
