@@ -66,6 +66,6 @@ extern "C" void pt_blas_one_thread(int by) {
 }
 
 extern "C" void pt_blas_forked(void) {
-    if (regions && users_threads != 1) pt_blas.set_threads(users_threads);
-    regions = 0;
+    if (regions && !depth && users_threads != 1) pt_blas.set_threads(users_threads);
+    regions = depth;                    // the child has only the thread that forked
 }

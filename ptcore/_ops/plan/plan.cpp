@@ -296,6 +296,7 @@ int pt_plan_writes(const pt_plan *p, int k) {
 
 void pt_plan_finish(pt_plan *p, int fused) {
     note_uses(p);
+    for (const auto &s : p->steps) p->work = std::max(p->work, work_of(*s));
     if (fused) {
         fuse(p);
         fuse_rows(p);
@@ -303,13 +304,7 @@ void pt_plan_finish(pt_plan *p, int fused) {
     note_uses(p);
     place(p);
     collect_patches(p);
-    for (const auto &s : p->steps) {
-        p->draws |= s->random;
-        p->work = std::max(p->work, work_of(*s));
-        if (s->kind == GROUP)
-            for (const step &inner : p->groups[size_t(s->group)]->steps)
-                p->work = std::max(p->work, work_of(inner));
-    }
+    for (const auto &s : p->steps) p->draws |= s->random;
     p->by_address.clear();              /* the recorded memory may be freed from here on */
 }
 

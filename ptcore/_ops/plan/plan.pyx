@@ -538,6 +538,11 @@ cdef class Plan:
     def arena_bytes(self):
         return pt_plan_arena_bytes(self.p)
 
+    @property
+    def work(self):
+        """The elements that the largest recorded step reads and writes: above a limit, runs release the GIL."""
+        return pt_plan_work(self.p)
+
 
 cdef void set_planning(bint on):
     global pt_modes_seen
