@@ -10,11 +10,11 @@
  * once, and columns that are staged at once */
 enum { PT_ATTENTION_THREADS = 128, PT_ATTENTION_TILE = 64, PT_ATTENTION_FEW = 8 };
 
-/* Lines of a tile in shared memory, in packs of 16 bytes. Neighbouring lanes of a warp read others,
- * each beginning an odd number of packs after the last one: packs of eight neighbours lie in
- * different banks. Of owned lines and weights a warp reads two, an even one and the next: those
- * alone lie an odd number apart, which leaves the backward of heads of 128 floats within the 99 KiB
- * of smaller devices. */
+/* Lines of a tile in shared memory, in packs of 16 bytes. Neighbouring lanes of a warp read
+ * different lines of the other rows, which begin an odd number of packs apart: the packs of eight
+ * neighbours are in different banks. Of owned lines and weights a warp reads an even line and the
+ * next: only such two are an odd number of packs apart, which leaves the backward of heads of 128
+ * floats within the 99 KiB of smaller devices. */
 #define PT_ATTENTION_ODD(packs) ((packs) | 1)
 #define PT_ATTENTION_PAIR(packs) ((packs) + PT_ATTENTION_ODD(packs))
 
@@ -39,7 +39,7 @@ typedef struct AttentionArgs {
     uint64_t threshold;         /* random words below it are dropped; 0: no dropout */
     double scale, survivor;
     int32_t causal, wide_result;        /* wide_result: `result` is of the op-math type */
-    /* Of few queries, in ranges of `chunk` keys: results and log-sum-exps of each,
+    /* For few queries, in ranges of `chunk` keys: split_out and split_lse of each range,
      * [splits][all][l], in the op-math type; all: heads of all batches. */
     int64_t splits, chunk, all;
     Divisor by_l, by_heads;             /* `delta` */

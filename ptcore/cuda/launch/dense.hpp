@@ -9,7 +9,7 @@ inline bool present(const pt_view &v) { return v.dtype != PT_NONE && v.data; }
 inline bool floating(const pt_view &v) { return is_floating(v.dtype); }
 inline int moment_dtype(int dtype) { return dtype == PT_FLOAT64 ? PT_FLOAT64 : PT_FLOAT32; }
 
-// A view's elements in row-major order and of a dtype; of an absent one NULL.
+// A view's elements in row-major order and of a dtype; NULL for an absent view.
 class Dense {
 public:
     Dense(pt_call *c, const pt_view &src, int dtype)

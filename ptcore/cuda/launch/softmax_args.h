@@ -19,7 +19,7 @@ typedef struct SoftmaxArgs {
     void *partial;              /* parts, split: a state for each part and row */
     int64_t rows, n;
     Divisor inner;
-    int64_t chunk;              /* of these: elements of a part */
+    int64_t chunk;              /* elements of a row in a part */
     int64_t step[2];
     int32_t ndim, log2; /* 2**log2 threads share a row (rows), or as many columns lie side by side
                            (columns) */
