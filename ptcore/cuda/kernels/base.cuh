@@ -4,7 +4,7 @@
 // Kernels are header-free CUDA C++ for NVRTC; the tests compile the same text as host C++, where
 // shim.h defines the names that CUDA builds in. Both compilations rest on these rules:
 // (a) A kernel takes one struct by value, of at most 4000 bytes, whose layout the host half shares
-//     (launch/*_args.h). The struct stays where the launch put it (__grid_constant__), so that
+//     (launch/NAME_args.h). It stays where the launch put it (__grid_constant__), so that
 //     functions that are not inlined may take a reference to it.
 // (b) PT_KERNEL declares a kernel whose threads never wait for each other, PT_KERNEL_SYNC one with
 //     barriers or shuffles, PT_KERNEL_SYNC_BLOCKS one of which a multiprocessor holds more blocks.
