@@ -60,7 +60,7 @@ STRUCTURED = {
     "triangle": _one(_BY_SIZE), **{f"step:{name}": _one(_FLOATS) for name in STEPS},
 }
 
-# Files whose results must be the CPU's to the bit: compiled without contraction.
+# Files with results that must equal the CPU's bit for bit: compiled without contraction.
 EXACT = ("random", "random_whole")
 
 _headers = None

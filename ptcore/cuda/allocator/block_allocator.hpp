@@ -37,8 +37,8 @@ namespace pt_cuda {
 
 enum : int { DRIVER_OK = 0, DRIVER_OUT_OF_MEMORY = 2, DRIVER_NOT_READY = 600 };
 
-// What the allocators ask of the driver. Every function makes `device` current itself if the driver
-// needs that.
+// The functions of the driver that the allocators call. Every function makes `device` current
+// itself if the driver needs that.
 struct DriverMemory {
     int (*allocate)(int device, size_t nbytes, void **out);
     int (*release)(int device, void *data);    // waits for work on the device that may use it
@@ -91,7 +91,7 @@ struct AllocatorSettings {
     bool expandable = false;    // only for backend native; max_split_size then has no effect
     SegmentSource source;                       // of the common pool
     size_t max_split_size = SIZE_MAX;           // blocks of this size and above are not split
-    double garbage_collection_threshold = 0;    // of the cap; 0: never
+    double garbage_collection_threshold = 0;    // a fraction of the cap; 0: never
     uint8_t roundup_divisions[16] =
         {};    // of [1, 2) MiB, [2, 4) MiB, ... and the last for all above; 0: none
 };
@@ -104,7 +104,7 @@ bool parse_backend(const char *word, AllocatorSettings *settings, char *error, s
 
 // Why a request failed.
 struct AllocatorFailure {
-    int status;                 // the driver's; DRIVER_OUT_OF_MEMORY also for what the cap forbids
+    int status;                 // the driver's; DRIVER_OUT_OF_MEMORY also where the cap forbids it
     int device;                 // -1: pinned host memory
     size_t requested, segment;  // bytes asked for, bytes that were asked of the driver
     size_t device_free, device_total;
@@ -112,7 +112,7 @@ struct AllocatorFailure {
     size_t cap;                 // of set_memory_fraction; SIZE_MAX: none
     size_t largest_free;    // the largest cached block of the request's pool and stream; 0: none
 };
-// The text of an OutOfMemoryError, or of another failure, in PyTorch's manner.
+// The text of an OutOfMemoryError, or of another failure, in PyTorch's wording.
 void failure_text(const AllocatorFailure &why, char *text, size_t room);
 
 // One line of the statistics: a key such as "allocated_bytes.small_pool.peak", a string that is
@@ -200,7 +200,7 @@ public:
     void begin_capture();
     void end_capture();
 
-    // At most this part of the device's memory may be reserved; the driver's status.
+    // Limits the part of the device's memory that may be reserved; returns the driver's status.
     int set_memory_fraction(int device, double fraction);
     double memory_fraction(int device) const;
 
@@ -208,7 +208,7 @@ public:
     void reset_peak(int device);
     void reset_accumulated(int device);
     std::vector<BlockRow> snapshot(int device) const;
-    // Begins or ends the recording; what was recorded is forgotten at its end.
+    // Begins or ends the recording; at its end the recorded entries are dropped.
     void record_history(int device, const HistoryRules &rules, bool clear);
     std::vector<TraceEntry> history(int device) const;
     void note_snapshot(int device);             // adds an entry

@@ -82,7 +82,7 @@ struct Segment {
     Pool *pool = nullptr;
     bool large = false;
     uint32_t stack = 0;
-    bool cached = true;         // else it goes back as soon as nothing uses it
+    bool cached = true;         // false: it goes back as soon as nothing uses it
     Range *range =
         nullptr;    // of an expandable segment: its blocks tile the mapped part
     Block *first = nullptr, *last = nullptr;

@@ -240,7 +240,7 @@ struct BlockAllocator::Device {
         Range *range = s ? s->range : made.get();
         Block *last = s ? s->last : nullptr;
         const bool grows =
-            last && last->is_free();    // it is too small, as the search has not found it
+            last && last->is_free();    // it is too small: the search has not found it
         const size_t more = round_up(size - (grows ? last->size : 0), range->piece());
         *status = may_grow(more) ? range->grow(more) : DRIVER_OUT_OF_MEMORY;
         if (*status != DRIVER_OK) return nullptr;
@@ -273,7 +273,7 @@ struct BlockAllocator::Device {
         Block *b = s->last;
         const size_t pieces = b->size / s->range->piece(), gone = pieces * s->range->piece();
         if (!b->is_free() || b->whole() || !pieces) return DRIVER_OK;
-        int status = driver.device_synchronize(index);    // as work on the stream may still use it
+        int status = driver.device_synchronize(index);    // work on the stream may still use it
         if (status != DRIVER_OK) return status;
         set_taken(b);
         status = s->range->shrink(pieces);

@@ -1,6 +1,6 @@
-// What the allocator of a device has done, for the viewer of memory: a ring of entries. Private to
-// block_allocator.cpp but for what block_allocator.hpp declares; the device's mutex protects it.
-// While it is off, each step costs one branch.
+// The history of a device's allocator, for the memory viewer: a ring of entries. Private to
+// block_allocator.cpp except for what block_allocator.hpp declares; the device's mutex protects it.
+// While recording is off, each step costs one branch.
 #pragma once
 #include <chrono>
 #include <cstddef>

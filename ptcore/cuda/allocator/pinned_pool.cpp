@@ -104,7 +104,7 @@ struct PinnedPool::State {
                 const int status = releasing.run([&] { return driver.host_release(b->data); });
                 if (status != DRIVER_OK) {
                     failed = status;
-                    list[kept++] = b;           // still memory, and still the pool's
+                    list[kept++] = b;           // the driver did not take it: it stays in the pool
                     continue;
                 }
                 blocks_owned.subtract(1);

@@ -14,7 +14,7 @@ from ptcore.cuda.driver.loading import index_of, memory, runtime, started
 
 __all__ = ["CUDAPluggableAllocator", "MemPool", "change_current_allocator", "use_mem_pool"]
 
-_users = {}                             # (device, number) -> how many
+_users = {}                             # (device, number) -> how many users
 _lock = threading.RLock()               # a pool may be dropped by the garbage collection within another call here
 
 

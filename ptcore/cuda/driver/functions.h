@@ -165,7 +165,7 @@ PT_SOLVER4(sytrf_size, cusolverDnSsytrf_bufferSize, cusolverDnDsytrf_bufferSize,
 PT_SOLVER4(sytrf, cusolverDnSsytrf, cusolverDnDsytrf, cusolverDnCsytrf, cusolverDnZsytrf,
     (void *handle, int uplo, int n, void *a, int lda, int *pivots, void *work, int size, int *info))
 
-// cuDNN: convolution, then graphs, whose descriptors are of all kinds.
+// cuDNN: convolution, then graphs, which have descriptors of several kinds.
 PT_DNN(create, int, cudnnCreate, (void **handle))
 PT_DNN(set_stream, int, cudnnSetStream, (void *handle, void *stream))
 PT_DNN(tensor_create, int, cudnnCreateTensorDescriptor, (void **tensor))

@@ -6,7 +6,7 @@ import importlib.util
 
 from ptcore.cuda.driver.compiled import compiled
 
-allocator = None                        # of change_current_allocator
+allocator = None                        # set by change_current_allocator
 _started = None
 
 

@@ -345,7 +345,7 @@ template <Kind KIND, int R, int STAGES> PT_DEVICE void attend(const AttentionArg
                             static_cast<T *>(a.scores)[at + j] = down<T>(s[i][j]);
                     }
                 }
-                for (int j = 0; j < 4; j += PACK) {     // read after the barriers of the stage
+                for (int j = 0; j < 4; j += PACK) {     // read after the barriers of stage_rows
                     Pack w;
                     for (int v = 0; v < PACK; v++) w.v[v] = s[i][j + v];
                     store_pack<PACK>(weights + weighted.of(y) + i * weighted.step() + 4 * x + j, w);

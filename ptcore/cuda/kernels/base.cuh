@@ -65,7 +65,7 @@ using pt::complex128;
 
 namespace {
 
-// The type that elements of T are computed in, and the way there and back.
+// The type in which elements of T are computed, and the conversions to and from that type.
 template <class T> struct opmath { typedef T type; };
 template <> struct opmath<half> { typedef float type; };
 template <> struct opmath<bfloat16> { typedef float type; };
@@ -111,7 +111,7 @@ template <> struct down_to<bfloat16> {
 };
 template <class T, class C> PT_DEVICE T down(C x) { return down_to<T>::from(x); }
 
-// How a type lies in memory where it is converted: a byte of bool memory may have any value.
+// The type by which memory of T is converted: a byte of bool memory may have any value.
 template <class T> struct raw { typedef T type; };
 template <> struct raw<bool> { typedef pt::boolean type; };
 

@@ -37,7 +37,7 @@ template <class I, int ROWS, int COLUMNS, int DEPTH> PT_DEVICE void tile(const C
         depth *= taps[d];
         total *= a.axis[d].by_most.by;                  // later phases may have fewer results
     }
-    if (column >= total) return;                        // all threads of the block
+    if (column >= total) return;                        // the same for all threads of the block
 
     // The column that this thread gathers, from the position of the column's first tap on.
     const int mine = threadIdx.x % N, lowest = threadIdx.x / N * EACH;

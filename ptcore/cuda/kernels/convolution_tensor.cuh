@@ -39,7 +39,7 @@ template <int DOWN> PT_DEVICE void tensor_tile(const ConvolutionArgs &a, int64_t
         total *= a.axis[d].by_most.by;                  // later phases may have fewer results
         taps *= axis[d].taps;
     }
-    if (column >= total) return;                        // all threads of the block
+    if (column >= total) return;                        // the same for all threads of the block
     const int64_t image = a.axis[0].result * a.axis[1].result * a.axis[2].result;
     const int word = threadIdx.x & 7, line = threadIdx.x >> 3;
 

@@ -11,7 +11,7 @@ namespace {
 typedef PT_T T;
 typedef opmath<T>::type C;
 
-PT_DEVICE int size_of(int dtype) { return dtype == 12 ? 8 : dtype == 11 ? 4 : 2; }    // of a float
+PT_DEVICE int size_of(int dtype) { return dtype == 12 ? 8 : dtype == 11 ? 4 : 2; }    // bytes
 
 PT_DEVICE double weight_of(const LossArgs &a, int64_t c) {
     return a.weight ? load_from<double>(a.weight + c * a.weight_stride * size_of(a.weight_dtype),

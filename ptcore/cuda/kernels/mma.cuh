@@ -1,6 +1,6 @@
-// Products of small matrices by a warp: the tensor cores' instructions, which sm_80 and later have,
-// and the loads that feed them. Where the host compiles, the fragments' layouts of the PTX manual
-// (7.3, "mma.m16n8k16", "ldmatrix") are followed word by word, by exchanges within the warp.
+// Products of small matrices by a warp: the instructions of the tensor cores, which sm_80 and later
+// have, and the loads that feed them. The host's version follows the PTX manual's layouts of
+// fragments (7.3, "mma.m16n8k16", "ldmatrix") word by word, by exchanges within the warp.
 //
 // Of a lane, with g = lane / 4 and t = lane % 4:
 //      A, 16 x 16: words 0 and 1 are columns 2 t, 2 t + 1 of rows g and g + 8; words 2 and 3 are

@@ -4,7 +4,7 @@
 
 namespace {
 
-// Not inlined: pow is long and would stand in a kernel many times.
+// Not inlined: pow is long, and a kernel would contain it many times.
 PT_NOINLINE double power(double x, double p) {
     return p == 1 ? x : p == 0 ? double(x != 0) : pt::pow(x, p);
 }

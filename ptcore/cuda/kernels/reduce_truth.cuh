@@ -7,7 +7,7 @@ template <class T> PT_DEVICE bool truth(T x) { return x != T(0); }
 PT_DEVICE bool truth(half x) { return (x.bits & 0x7fff) != 0; }
 PT_DEVICE bool truth(bfloat16 x) { return (x.bits & 0x7fff) != 0; }
 
-enum { COUNT, ANY, ALL };               // a.a; a.b is the number of elements
+enum { COUNT, ANY, ALL };               // values of a.a; a.b is the number of elements
 
 template <class T> struct Truth {
     typedef int64_t State;              // the number of true elements

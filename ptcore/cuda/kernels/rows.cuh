@@ -13,7 +13,7 @@ struct Larger {
 
 // The threads that share a row: 2**log2 neighbours, part of a warp or the block.
 struct Row {
-    int lanes, lane, slot, slots;       // slot: which of the rows that the block works on at once
+    int lanes, lane, slot, slots;       // slot: number of the row among those of the block
     PT_DEVICE_MEMBER explicit Row(int log2)
         : lanes(1 << log2), lane(threadIdx.x & (lanes - 1)), slot(threadIdx.x >> log2),
           slots(blockDim.x >> log2) {}

@@ -50,7 +50,7 @@ PT_KERNEL_SYNC(topk_select, SortArgs, a, 512) {
         shift = 8 * (int)sizeof(T) - 8;
     const int there = needed;
     bool by_position = false;
-    if (needed == end - begin) needed = 0;              // all of them
+    if (needed == end - begin) needed = 0;              // all entries are kept
     while (needed) {
         for (int i = threadIdx.x; i < COPIES * DIGITS; i += THREADS) counts[i] = 0;
         __syncthreads();

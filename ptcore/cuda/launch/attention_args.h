@@ -26,12 +26,12 @@ typedef struct AttentionOperand {
 
 typedef struct AttentionArgs {
     AttentionOperand query, key, value, g;
-    const void *mask;           /* NULL: none; so are keep and state */
+    const void *mask;           /* NULL: none; the same for keep and state */
     const uint8_t *keep;
     const int64_t *state;
     const void *result;         /* of the forward, row-major, for `delta` */
     void *out, *key_out, *lse, *delta,
-        *scores; /* key_out: beside values' gradient, where one kernel makes both */
+        *scores; /* key_out: gradient of keys, if one kernel makes it and that of values */
     int64_t mask_step[4], keep_step[4], state_step;
     int64_t heads, held, group, l, s;
     int64_t blocks, parts;
@@ -42,7 +42,7 @@ typedef struct AttentionArgs {
     /* For few queries, in ranges of `chunk` keys: split_out and split_lse of each range,
      * [splits][all][l], in the op-math type; all: heads of all batches. */
     int64_t splits, chunk, all;
-    Divisor by_l, by_heads;             /* `delta` */
+    Divisor by_l, by_heads;             /* for the kernel `delta` */
     void *split_out, *split_lse;
 } AttentionArgs;
 

@@ -60,7 +60,7 @@ int check(pt_call *c, int input, int64_t groups) {
 int check_sizes(pt_call *c, int input, int64_t statistics) {
     const pt_view &x = c->in[input];
     bool fits = input == 0 || c->in[0].numel == x.numel;
-    for (int i = input + 1; i < c->nin; i++)            // statistics, then numbers of channels
+    for (int i = input + 1; i < c->nin; i++)            // statistics, then one number a channel
         fits = fits &&
                (!present(c->in[i]) || c->in[i].numel == (input && i < 4 ? statistics : x.sizes[1]));
     return fits ? (int)PT_OK

@@ -47,7 +47,7 @@ int check(pt_call *c) {
     return c->params[3].i < 1 ? bad(c, "expected a positive number of groups") : PT_OK;
 }
 
-// The axes of a call, and the largest number that a position is computed from.
+// Reads the axes of a call, and the largest number from which a position is computed.
 int read_axes(pt_call *c, ConvolutionArgs &a, const BatchView &x, const BatchView &weight,
               const BatchView &result, double &furthest) {
     furthest = 0;
@@ -389,7 +389,7 @@ int convolve_weight(pt_call *c) {
     int64_t blocks = a.row_tiles * a.column_tiles * a.groups;
     const bool each = a.filters * terms * 8 < a.row_tiles * a.column_tiles * span * span;
     if (each) blocks = made.numel;
-    // As many sums as occupy the device, if each has enough to add up.
+    // As many sums as occupy the device, if each sum has enough terms.
     const Kernel &kernel = each ? WEIGHT_EACH : furthest >= 2147483648.0 ? WEIGHT_FAR : WEIGHT;
     return in_parts(c, kernel, a, blocks, results,
                     ceil_div(4 * (int64_t)multiprocessors(c), blocks),

@@ -98,7 +98,7 @@ int handle_of(pt_call *c, Handle **found, Workspace *memory) {
     Handle &h = handles.at(device);
     if (!h.handle) status = blas.create(&h.handle);
     *memory = workspace_of(c);
-    // Setting a stream takes the workspace away.
+    // cuBLAS drops the workspace when a stream is set.
     if (!status && (h.stream != c->stream || h.workspace != memory->data)) {
         status = blas.set_stream(h.handle, c->stream);
         if (!status && memory->data)

@@ -16,8 +16,8 @@ struct Blas {
 };
 extern Blas blas;
 
-// cuBLASLt, likewise. Descriptors, layouts and preferences are opaque; attributes have the numbers
-// of cublasLt.h.
+// cuBLASLt, also as a table of pointers. Descriptors, layouts and preferences are opaque;
+// attributes have the numbers of cublasLt.h.
 struct BlasLt {
 #define PT_LT(field, result, name, parameters) result (*field) parameters;
 #include "functions.h"

@@ -1,4 +1,4 @@
-// Operands in row-major order and of one dtype: as they are, or copied.
+// Operands in row-major order and of one dtype: in place if they are so, else copied.
 #pragma once
 #include "launch.hpp"
 #include "walk.hpp"

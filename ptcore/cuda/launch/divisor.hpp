@@ -1,4 +1,4 @@
-// Divisors for kernels: of numbers below 2**31 in 32 bits, and of all that are not negative.
+// Divisors for kernels: for numbers below 2**31 in 32 bits, and for all that are not negative.
 #pragma once
 #include "divisor.h"
 

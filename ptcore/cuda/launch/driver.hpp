@@ -50,7 +50,7 @@ struct Driver {
 };
 extern Driver driver;
 
-// The text of this thread's last failure; "" after a call that succeeded says nothing.
+// The text of this thread's last failure, or "".
 extern thread_local char last_error[1024];
 
 // PT_INDEX_ERROR, with a text in `error`, if kernels of a device have reported a fault since the

@@ -1,4 +1,4 @@
-// Elimination by rows as other host halves ask for it.
+// Elimination by rows, for other host halves.
 #pragma once
 #include "solver.hpp"
 

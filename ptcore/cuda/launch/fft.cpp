@@ -51,7 +51,7 @@ struct Plans {
     std::map<Key, std::shared_ptr<Plan>> of;
     int64_t most = DEFAULT_PLANS;
 };
-std::mutex lock;    // guards what follows; never destroyed, as threads may outlive main
+std::mutex lock;    // guards `plans` and `calls`; never destroyed, as threads may outlive main
 Plans *plans = new Plans[MAX_DEVICES];
 uint64_t calls;
 

@@ -85,7 +85,7 @@ int clear(pt_call *c, void *data, int64_t nbytes);
 int copy(pt_call *c, const pt_view *dst, const pt_view *src);
 
 // A view of src's elements in row-major order: src itself, or a copy in scratch memory. ok() is
-// false if there was none.
+// false if there was no memory.
 class Contiguous {
 public:
     Contiguous(pt_call *c, const pt_view &src);

@@ -291,7 +291,7 @@ int dot(pt_call *c) {
 
 int linear(pt_call *c) {
     const pt_view &x = c->in[0], &w = c->in[1], &bias = c->in[2];
-    const bool vector = w.ndim == 1;    // one output feature, whose dimension is dropped
+    const bool vector = w.ndim == 1;    // one output feature; its dimension is dropped
     Product p;
     p.k = w.sizes[w.ndim - 1], p.m = vector ? 1 : w.sizes[0];
     if (w.ndim > 2 || x.ndim == 0 || x.sizes[x.ndim - 1] != p.k) return mismatch(c);

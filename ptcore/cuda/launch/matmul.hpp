@@ -1,4 +1,4 @@
-// Products of matrices as other host halves ask for them.
+// Products of matrices, for other host halves.
 #pragma once
 #include "launch.hpp"
 

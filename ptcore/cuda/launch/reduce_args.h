@@ -18,7 +18,7 @@ typedef struct ReduceArgs {
     int64_t outputs, count;     /* count: reduced elements of each output */
     int64_t
         chunk; /* reduced elements of a part; part blockIdx.y begins at blockIdx.y * chunk */
-    int32_t kept, reduced;      /* dims */
+    int32_t kept, reduced;      /* numbers of dims */
     int32_t log2; /* of threads: for one output (rows, finish); for neighbouring ones (columns) */
     int32_t packed; /* rows: runs of the innermost reduced dim are whole packs, at addresses that
                        they fit */

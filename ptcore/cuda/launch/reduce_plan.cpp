@@ -107,7 +107,7 @@ int plan_reduction(pt_call *c, const pt_view &in, const bool *mask, bool ordered
         a.dims.sizes[at] = in.sizes[d];
         a.strides[at] = s;
     }
-    if (reduced == 0) {                 // so that there is always one
+    if (reduced == 0) {                 // there is always a reduced dim
         a.dims.sizes[kept] = 1;
         a.strides[kept] = 1;
         reduced = 1;

@@ -1,6 +1,6 @@
-/* What the kernels of softmax and its like get (kernels/softmax.cuh): `rows` vectors of n elements,
- * in row-major order of the dims that are not reduced. Input k has strides[k] in these dims and
- * step[k] along a row; the output, which is row-major, has `inner` elements between those of a row.
+/* What the softmax kernels get (kernels/softmax.cuh): `rows` vectors of n elements, in row-major
+ * order of the dims that are not reduced. Input k has strides[k] in these dims and step[k] along a
+ * row; the output, which is row-major, has `inner` elements between those of a row.
  */
 #ifndef PTCORE_CUDA_SOFTMAX_ARGS_H
 #define PTCORE_CUDA_SOFTMAX_ARGS_H

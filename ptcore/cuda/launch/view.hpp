@@ -1,4 +1,4 @@
-// Views that host halves make of others: with strides of their own, dims added, moved or cut.
+// Views that host halves derive from others: with own strides, and dims added, moved or cut.
 #pragma once
 #include <cstring>
 

@@ -100,7 +100,7 @@ inline bool has_packs(const Walk &w, int width, char *const *data, const int *it
     return true;
 }
 
-// The walk over packs.
+// The walk over packs of `width` elements.
 inline Walk by_packs(Walk w, int width) {
     w.sizes[w.ndim - 1] /= width;
     for (int k = 0; k < w.operands; k++) w.strides[k][w.ndim - 1] *= width;
