@@ -270,7 +270,7 @@ int backward(pt_call *c) {
         a.scores = scores.data;
         if (a.causal)
             status = clear(c, scores.data,
-                           scores.numel * item_size(dtype));    // no query sees other tiles
+                           scores.numel * item_size(dtype));    // for tiles that no query sees
     }
     if (!status && fits_tensors(c, a, true) &&
         start(c, TENSOR_QUERY, a, n * a.heads, a.l, false) == PT_OK &&

@@ -1,6 +1,6 @@
-/* Arguments of the classification losses. The input is dense: (outer, classes, inner); of its outer
- * * inner samples, sample s has class c at (s / inner * classes + c) * inner + s % inner.
- * Per-sample arrays are dense. */
+/* Arguments of the classification losses. The input is dense: (outer, classes, inner). Sample s, of
+ * outer * inner samples, has class c at (s / inner * classes + c) * inner + s % inner. Per-sample
+ * arrays are dense. */
 #ifndef PTCORE_CUDA_LOSS_ARGS_H
 #define PTCORE_CUDA_LOSS_ARGS_H
 #include "divisor.h"

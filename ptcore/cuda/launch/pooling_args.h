@@ -7,7 +7,7 @@
 typedef struct PoolAxis {
     int64_t kernel, padding;
     int64_t x;
-    int64_t sample; /* windows at random places: the dim's place in a sample, and the mean step of
+    int64_t sample; /* random windows: the dim's place in a sample, and the mean step between
                        them */
     double step;
     Divisor in, out, stride, dilation;
