@@ -90,7 +90,7 @@ class device(_Exchanged):
 
 
 def _of_device(index):
-    """What makes a device the current one, for a context; a negative number changes nothing."""
+    """The changes by which a context makes a device the current one; none for a negative number."""
     if index < 0:
         return ()
     found = loading.runtime()

@@ -1,4 +1,4 @@
-"""Programs to machine code: NVRTC, and the files that keep what it made.
+"""Compiles programs to machine code with NVRTC, and keeps the results in files.
 
 A cubin is kept as ``$PTCORE_CACHE_DIR/kernels/ab/abcd....cubin`` (by default below ``$XDG_CACHE_HOME/ptcore`` or
 ``~/.cache/ptcore``); the name is the hash of everything that it depends on. A file that cannot be read, or whose check
@@ -21,8 +21,8 @@ class NVRTC:
     """The compiler of CUDA C++ to cubins, from the package nvidia-cuda-nvrtc.
 
     ``identity`` is what a cubin depends on beside its text and architecture: the version, the build (by the name and
-    size of the library's file, as the library itself does not tell) and the options. ``log`` is what was said of the
-    last program.
+    size of the library's file, as the library itself does not tell) and the options. ``log`` is the compiler's output
+    for the last program.
     """
 
     OPTIONS = ("-std=c++17", "-diag-suppress=186,177")
@@ -91,13 +91,13 @@ def compiler():
 
 
 def set_compiler(other):
-    """Another compiler in its place, with ``identity`` and ``compile(text, headers, architecture)``; None: NVRTC."""
+    """Sets a compiler with ``identity`` and ``compile(text, headers, architecture)`` in its place; None: NVRTC."""
     global _compiler
     _compiler = other
 
 
 def included(text, headers):
-    """Of ``headers`` those that a text includes, directly or through others."""
+    """The ``headers`` that a text includes, directly or through others."""
     found, queue = {}, [text]
     while queue:
         for name in _INCLUDE.findall(queue.pop()):
@@ -129,7 +129,7 @@ def _read(path):
 
 
 def write(path, data):
-    """Writes bytes to a file of another name, which then takes the name."""
+    """Writes bytes to a file of another name, and renames it to ``path``."""
     handle, name = tempfile.mkstemp(dir=Path(path).parent)
     try:
         with os.fdopen(handle, "wb") as f:

@@ -8,7 +8,7 @@ __all__ = ["clock_rate", "device_memory_used", "list_gpu_processes", "memory_usa
 
 
 def _nvml(device, op):
-    """The package, and its handle of a device, which is known by its UUID, as programs may see some of them only."""
+    """The package, and its handle of a device, found by UUID, because a program may see only some of the devices."""
     try:
         import pynvml
     except ImportError as e:

@@ -22,7 +22,7 @@ _FOLDS = ([(t, t) for t in CPP] + [(t, "int64_t") for t in _WHOLE if t != "int64
           + [(t, u) for t in ("bool", "uint8_t", "int64_t") for u in _FLOATS]
           + [(t, "double") for t in _FLOATS if t != "double"])
 _NORMS = [(t, t) for t in _FLOATS] + [("complex64", "float"), ("complex128", "double")]
-_ADDED = [(t,) for t in CPP if t not in _FLOATS[:2]] + [("float", t) for t in _FLOATS[:2]]       # halves to floats
+_ADDED = [(t,) for t in CPP if t not in _FLOATS[:2]] + [("float", t) for t in _FLOATS[:2]]       # halves into float
 _PAIRS = [(t, u) for t in _FLOATS for u in _FLOATS]
 
 
@@ -60,7 +60,7 @@ STRUCTURED = {
     "triangle": _one(_BY_SIZE), **{f"step:{name}": _one(_FLOATS) for name in STEPS},
 }
 
-# Files whose results must be the CPU's to the bit: compiled without contraction.
+# Files with results that must equal the CPU's bit for bit: compiled without contraction.
 EXACT = ("random", "random_whole")
 
 _headers = None

@@ -13,7 +13,7 @@ def _kind(device):
 
 
 class _Kind(type):
-    """A class that has those of the devices' own among its subclasses."""
+    """A class that counts the devices' own classes among its subclasses."""
 
     def __subclasscheck__(cls, other):
         return super().__subclasscheck__(other) or issubclass(other, getattr(streams, cls.__name__))

@@ -107,7 +107,7 @@ class CUDAGraph:
         captures_events.append(self._events)
 
     def _end(self):
-        """The driver's graph, after everything stands as before the capture."""
+        """Ends the capture, and restores what it changed; returns the driver's graph."""
         seed, offset = self._before
         generator, stream_ = self._generator, self._captured_on
         _random.let_go(generator)
@@ -266,7 +266,7 @@ class graph:
         try:
             if kind is None:
                 self.cuda_graph.capture_end()
-            else:                       # what went wrong is told, not that the capture has no end
+            else:                       # the error of the block is raised, not that of an unfinished capture
                 self.cuda_graph._abort()
         finally:
             self._context.__exit__()

@@ -75,7 +75,7 @@ def max_memory_reserved(device=None):
     return _one(device, "reserved_bytes.all.peak")
 
 
-memory_cached, max_memory_cached = memory_reserved, max_memory_reserved        # the names before
+memory_cached, max_memory_cached = memory_reserved, max_memory_reserved        # earlier names
 
 
 def reset_peak_memory_stats(device=None):

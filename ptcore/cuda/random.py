@@ -14,7 +14,7 @@ def _of(device, op):
 
 
 def _all():
-    """Those of all devices: none where none is available."""
+    """The generators of all devices; none if no device is available."""
     from ptcore.cuda import is_available
     return [_random.default_generator_of(1, i) for i in range(runtime().device_count())] if is_available() else []
 

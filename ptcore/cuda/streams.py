@@ -13,7 +13,7 @@ _POOL = 32
 _pools = {}                             # (device, priority) -> [the streams made so far, the number of the next]
 _lock = threading.Lock()
 
-# Of each capture under way, the external events that it records or waits for: the graph keeps them.
+# For each capture under way, a list of the external events that it records or waits for; its graph keeps them.
 captures_events = []
 
 
@@ -23,8 +23,8 @@ def _kept_by_graphs(event):
 
 
 def _pooled(index, priority):
-    """One of 32 streams of a device and priority in turn. They are never destroyed: what was allocated or recorded on a
-    stream refers to it by its address, which the driver would give to another one."""
+    """One of the 32 streams of a device and priority in turn. Streams are never destroyed: memory and records refer to
+    a stream by its address, which the driver would give to another stream."""
     least, greatest = runtime().stream_priority_range(index)
     priority = max(min(priority, least), greatest)
     with _lock:

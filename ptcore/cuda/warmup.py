@@ -46,7 +46,7 @@ def listed(path):
 
 
 def one(task):
-    """Compiles a program that is not in the cache; its name and what went wrong, if anything."""
+    """Compiles a program that is not in the cache; returns None, or the program's name and the error."""
     program, types, architecture = task
     try:
         _compile.cubin(program, types, architecture)
@@ -56,7 +56,7 @@ def one(task):
 
 
 def architectures(words):
-    """90 of sm_90; of the machine's devices if none is named."""
+    """90 for sm_90; the architectures of the machine's devices if none is named."""
     words = words or get_arch_list()
     if not words:
         raise SystemExit("warmup: there is no CUDA device here: name architectures, such as --arch sm_90")

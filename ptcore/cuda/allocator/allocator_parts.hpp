@@ -1,6 +1,6 @@
-// What both allocators are made of: counters, the table from addresses to blocks, and the queue of
-// blocks that wait for events. Private to block_allocator.cpp and pinned_pool.cpp; their mutex
-// protects it all.
+// Parts that both allocators share: counters, the table from addresses to blocks, and the queue of
+// blocks that wait for events. Private to block_allocator.cpp and pinned_pool.cpp; the mutexes of
+// the allocators protect these parts.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -52,7 +52,7 @@ public:
         size_t hole = place(data);
         Block *found = slots[hole];
         if (!found) return nullptr;
-        // whoever could not stand nearer to its home moves into the hole
+        // a block moves into the hole if the hole is not before the block's home
         for (size_t i = next(hole); slots[i]; i = next(i))
             if (((i - home(slots[i]->data)) & mask()) >= ((i - hole) & mask())) {
                 slots[hole] = slots[i];
@@ -68,7 +68,7 @@ public:
     }
 
 private:
-    std::vector<Block *> slots;         // a power of two of them
+    std::vector<Block *> slots;         // their number is a power of two
     size_t used;
     size_t mask() const { return slots.size() - 1; }
     size_t next(size_t i) const { return (i + 1) & mask(); }

@@ -143,11 +143,11 @@ ctypedef void (*ForeignRelease)(void *data, size_t size, int device, void *strea
 
 # -- the driver's functions ----------------------------------------------------------------------------------
 
-# What gives a device memory is no part of a graph; the driver refuses it while a stream captures one, as it may wait
-# for what the stream has not begun, unless the thread says that it knows.
+# Calls that allocate device memory are no part of a graph. The driver refuses them while a stream captures a graph,
+# because they may wait for work that the stream has not begun, unless the thread's capture mode is relaxed.
 
 cdef cu.CUstreamCaptureMode exchange(cu.CUstreamCaptureMode mode) noexcept nogil:
-    """Makes a mode the thread's; the one before."""
+    """Sets the thread's capture mode; returns the mode before."""
     cu.cuThreadExchangeStreamCaptureMode(&mode)
     return mode
 
@@ -217,7 +217,7 @@ cdef int device_synchronize(int device) noexcept nogil:
 
 
 cdef int any_context() noexcept nogil:
-    """Makes a device's context this thread's: the current device's, else that of any other which is in use."""
+    """Makes a device's context this thread's: that of the current device, else of any other device in use."""
     cdef int device, result = driver.set_device(thread_state().device)
     for device in range(MAX_DEVICES):
         if result != 201:
@@ -243,7 +243,7 @@ cdef int host_release(void *data) noexcept nogil:
 
 
 cdef void describe(cu.CUmemAllocationProp *memory, int device) noexcept nogil:
-    """Memory of a device, which no other process gets."""
+    """Describes memory of a device that no other process gets."""
     memset(memory, 0, sizeof(memory[0]))
     memory.type = cu.CUmemAllocationType_enum.CU_MEM_ALLOCATION_TYPE_PINNED
     memory.location.type = cu.CUmemLocationType_enum.CU_MEM_LOCATION_TYPE_DEVICE
@@ -305,7 +305,7 @@ cdef int map_memory(int device, void *data, size_t nbytes, uint64_t *handle) noe
 
 
 cdef int unmap_memory(int device, void *data, size_t nbytes, uint64_t handle) noexcept nogil:
-    """Under capture too: what could not be mapped whole, and nothing has used."""
+    """Unmaps memory, also under a capture: the part of a range that could not be mapped whole; nothing has used it."""
     cdef int result = driver.set_device(device), released
     cdef cu.CUstreamCaptureMode mode
     if result:
@@ -359,22 +359,22 @@ memory.foreign_release = foreign_release
 
 # -- what tensors are made of --------------------------------------------------------------------------------
 
-# In a forked child nothing is asked of the allocators: a thread that is not in it may have locked them.
+# In a forked child no allocator is called: a thread that does not exist in the child may have locked it.
 
 cdef int recorded = 0                   # HistoryRules.stacks of what is recorded now
 cdef dict _numbers = {}                 # (address of code, instruction, ...) -> a stack's number
 cdef list _stacks = [()]                # number -> ((code, instruction), ...), the innermost call first
-observers = []                          # of what runs out
-reclaim = []                            # functions that let memory go which others do not need any more, if any
+observers = []                          # called when memory runs out
+reclaim = []                            # functions that release memory that nothing needs any more; whether they did
 
 
 cdef uint32_t stack_here() except? 0:
-    """The number of the stack of Python that runs. Equal ones share it, and stay for the life of the process."""
+    """The number of the running Python stack. Equal stacks share a number, and stay for the life of the process."""
     cdef list key = [], found = []
     frame = _getframe()
     while frame is not None:
         code, place = frame.f_code, frame.f_lasti
-        key.append(<uintptr_t><void *>code)             # which lives as long as the stack is known
+        key.append(<uintptr_t><void *>code)             # `_stacks` keeps the code alive
         key.append(place)
         found.append((code, place))
         frame = frame.f_back
@@ -388,22 +388,22 @@ cdef uint32_t stack_here() except? 0:
 
 
 cdef void enter_stack() noexcept nogil:
-    """Tells the allocator from where it is called: not for scratch memory of kernels, as that is asked for under locks
-    with which one must not wait for the interpreter."""
+    """Tells the allocator the stack of its caller. Not for scratch memory of kernels: this is requested under locks
+    with which a thread must not wait for the interpreter."""
     cdef PyObject *kind = NULL
     cdef PyObject *error = NULL
     cdef PyObject *trace = NULL
     with gil:
-        PyErr_Fetch(&kind, &error, &trace)      # that may be on its way while a tensor ends
+        PyErr_Fetch(&kind, &error, &trace)      # an error may be set while a tensor is released
         try:
             (&stack_of_thread())[0] = stack_here()
-        except BaseException:           # too deep a recursion, no memory: the entry is without
+        except BaseException:           # recursion too deep, or no memory: the entry gets no stack
             pass
         PyErr_Restore(kind, error, trace)
 
 
 cdef bint reclaimed() noexcept nogil:
-    """Whether somebody has let memory go."""
+    """Whether any function of ``reclaim`` has released memory."""
     with gil:
         return _reclaim()
 
@@ -421,12 +421,12 @@ cdef void tell_observers(int device, const AllocatorFailure &why) noexcept nogil
         for observer in observers:
             try:
                 observer(device, why.segment, min(why.cap, why.device_total), why.device_free)
-            except BaseException:       # the request goes on as if it were not there
+            except BaseException:       # the request goes on as if there were no such observer
                 print_exc()
 
 
 cdef void *allocated(void *data, const AllocatorFailure &why) noexcept nogil:
-    """data; where it is NULL, with the reason in last_error."""
+    """Returns data; if it is NULL, last_error gets the reason."""
     cdef size_t used
     last_error[0] = 0
     if data == NULL:
@@ -533,7 +533,7 @@ def start(int devices, uintptr_t backend, chosen):
         raise RuntimeError(f"PTCORE_CUDA_ALLOC_CONF: {error.decode()}")
     if word and not parse_backend(word, &settings, error, 512):
         raise RuntimeError(f"PTCORE_CUDA_ALLOC: {error.decode()}")
-    if chosen is not None:              # which caches for itself if it will
+    if chosen is not None:              # it does its own caching, if any
         parse_backend(b"none", &settings, error, 512)
         settings.source = source_of(chosen)
     allocator = new BlockAllocator(memory, devices, settings)
@@ -572,14 +572,14 @@ def make_pool(int device, uint64_t pool, chosen, bint use_on_oom, bint no_split)
 
 
 def choose_pool(int device, uint64_t pool):
-    """Makes a pool the one that this thread's memory comes from; the one before."""
+    """Makes a pool the source of this thread's memory; returns the pool before."""
     before = thread_state().pools[device]
     thread_state().pools[device] = pool
     return before
 
 
 def retire_pool(int device, uint64_t pool):
-    """Memory of a pool goes back to the driver once nothing lies there."""
+    """The memory of a pool goes back to the driver once no block of it is in use."""
     if not driver.forked:
         allocator.retire_pool(device, pool)
 
@@ -633,7 +633,7 @@ def empty_cache(int device):
 
 
 def empty_retired(int device):
-    """The same for pools that nobody holds, unless a graph is being captured; what fails is left for later."""
+    """The same for pools that nobody holds, unless a graph is being captured; failures are left for later."""
     if not driver.forked:
         with nogil:
             allocator.empty_cache(device, True)
@@ -654,7 +654,7 @@ def fraction(int device):
 
 
 def allocate_raw(int device, size_t nbytes, uintptr_t stream):
-    """The address of memory that ``release_raw`` gives back; MemoryError's text if there is none."""
+    """The address of memory that ``release_raw`` gives back; OutOfMemoryError if there is none."""
     cdef AllocatorFailure why
     cdef char[1024] text
     cdef void *data
@@ -693,7 +693,7 @@ def snapshot(int device):
 
 
 def record_history(bint on, bint trace, int stacks, uint32_t skipped, size_t most, bint clear):
-    """Records what the allocators of all devices do, or no longer; see HistoryRules in block_allocator.hpp."""
+    """Begins or ends to record what the allocators of all devices do; see HistoryRules in block_allocator.hpp."""
     global recorded
     cdef HistoryRules rules
     rules.on, rules.trace, rules.stacks, rules.skipped, rules.most = on, trace, stacks, skipped, most

@@ -1,11 +1,11 @@
-// What the allocator of device memory is made of: blocks, segments, pools, and the counters of
+// Parts of the allocator of device memory: blocks, segments, pools, and the counters of
 // memory_stats. Private to block_allocator.cpp.
 //
-// A Segment is what the driver gave; its Blocks tile it, linked in order of addresses. A block is
-// allocated, pending (released, but events of other streams are still to come) or free; only free
-// blocks stand in a FreeSet, ordered by stream, size, address. A block owns one node of a FreeSet
-// for its whole life: while the block is not free it keeps the node itself, so that neither a hit
-// nor a release takes or gives memory of the host.
+// A Segment is memory that the driver gave; its Blocks tile it, linked in order of addresses. A
+// block is allocated, pending (released, but events of other streams are still to come) or free;
+// only free blocks are in a FreeSet, ordered by stream, size, address. A block owns one node of a
+// FreeSet for its whole life: while the block is not free it keeps the node itself, so that neither
+// a hit nor a release takes or gives memory of the host.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -51,15 +51,15 @@ struct Block {
     char *data = nullptr;
     size_t size = 0, requested = 0;
     Block *prev = nullptr,
-          *next = nullptr;    // neighbours in the segment; of spare blocks: the next spare one
+          *next = nullptr;    // neighbours in the segment; next of a spare block: the next spare
     Segment *segment = nullptr;
     bool allocated = false;
     uint32_t stack = 0;                         // where it was allocated
-    int events = 0;                             // that are recorded and not known to be done
+    int events = 0;                             // events recorded and not known to be done
     uint64_t since = 0;                         // value of `searches` when it became free
     std::vector<void *> uses;                   // other streams that use it
     Block *later = nullptr;
-    FreeSet::node_type node;    // empty exactly while the block stands in a set, at `place`
+    FreeSet::node_type node;    // empty exactly while the block is in a set, at `place`
     FreeSet::iterator place;
     bool whole() const { return !prev && !next; }
     bool is_free() const { return !allocated && !events && uses.empty(); }
@@ -70,7 +70,7 @@ struct Pool {
     const uint64_t id;
     size_t segments = 0;
     bool retired =
-        false;    // of a private pool: its whole free segments may go back, and it with the last
+        false;    // private: its whole free segments may go back, and the pool with the last
     PoolRules rules;
     FreeSet small, large;
 };
@@ -82,12 +82,12 @@ struct Segment {
     Pool *pool = nullptr;
     bool large = false;
     uint32_t stack = 0;
-    bool cached = true;         // else it goes back as soon as nothing uses it
+    bool cached = true;         // false: it goes back as soon as nothing uses it
     Range *range =
-        nullptr;    // of an expandable segment: what its blocks tile is what is mapped of it
+        nullptr;    // of an expandable segment: its blocks tile the mapped part
     Block *first = nullptr, *last = nullptr;
     Segment *before = nullptr,
-            *after = nullptr;    // all of the device; of spare ones: `after` is the next
+            *after = nullptr;    // all of the device; after of a spare segment: the next spare
     FreeSet &free_set() const { return large ? pool->large : pool->small; }
 };
 

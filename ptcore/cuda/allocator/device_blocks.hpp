@@ -1,5 +1,5 @@
-// The blocks of one device: requests, splits, merges, and what goes back to the driver. Of
-// block_allocator.cpp alone; block_allocator.hpp has the rules, block_parts.hpp the pieces.
+// The blocks of one device: requests, splits, merges, and what goes back to the driver. Only for
+// block_allocator.cpp; block_allocator.hpp has the rules, block_parts.hpp the parts.
 #ifndef PT_CUDA_DEVICE_BLOCKS_HPP
 #define PT_CUDA_DEVICE_BLOCKS_HPP
 
@@ -67,8 +67,8 @@ struct BlockAllocator::Device {
 
     // ---- blocks and segments as objects
 
-    // What one request may need at most, so that nothing fails half way: one segment, two blocks,
-    // room in the table.
+    // Makes all that one request may need at most, so that no request fails half way: one segment,
+    // two blocks, room in the table.
     void stock_up() {
         allocated.make_room();
         if (!spare_segments) {
@@ -132,8 +132,8 @@ struct BlockAllocator::Device {
 
     // ---- what is recorded
 
-    // `stack` is that of what had the memory, where it is given back: the entry has its own if it
-    // is known.
+    // `stack` is the stack that allocated the memory, if memory is given back. The entry gets the
+    // current stack in its place if this is recorded.
     void note(TraceEntry::Action action, const Segment *s, const char *data, size_t size,
               uint32_t stack = 0) {
         if (!history.on()) return;
@@ -150,7 +150,7 @@ struct BlockAllocator::Device {
 
     bool may_grow(size_t size) const { return size <= cap && reserved <= cap - size; }
 
-    // A new segment as one block that stands in no set, or NULL and the driver's status.
+    // A new segment as one block that is in no set, or NULL and the driver's status.
     Block *new_segment(Pool *pool, bool large, size_t size, void *stream, int *status,
                        bool cached) {
         *status = DRIVER_OUT_OF_MEMORY;
@@ -192,7 +192,7 @@ struct BlockAllocator::Device {
         return s;
     }
 
-    // A segment whose one block stands in no set goes back to the driver.
+    // Gives a segment back to the driver. The segment has one block, which is in no set.
     int release_segment(Segment *s) {
         int status;
         counters.device_frees += s->range ? int64_t(s->range->count()) : 1;
@@ -226,8 +226,8 @@ struct BlockAllocator::Device {
 
     // ---- expandable segments
 
-    // The free end of a pool's expandable segment, grown to `size` or more, as a block that stands
-    // in no set; or NULL and the driver's status.
+    // The free end of a pool's expandable segment, grown to `size` or more, as a block that is in
+    // no set; or NULL and the driver's status.
     Block *expand(Pool *pool, bool large, size_t size, void *stream, int *status) {
         Segment *s = segments;
         while (s && !(s->range && s->pool == pool && s->large == large && s->stream == stream))
@@ -240,7 +240,7 @@ struct BlockAllocator::Device {
         Range *range = s ? s->range : made.get();
         Block *last = s ? s->last : nullptr;
         const bool grows =
-            last && last->is_free();    // it is too small, as the search has not found it
+            last && last->is_free();    // it is too small: the search has not found it
         const size_t more = round_up(size - (grows ? last->size : 0), range->piece());
         *status = may_grow(more) ? range->grow(more) : DRIVER_OUT_OF_MEMORY;
         if (*status != DRIVER_OK) return nullptr;
@@ -268,12 +268,12 @@ struct BlockAllocator::Device {
         return last;
     }
 
-    // Takes the memory of whole pieces from the free end of a segment, part of which is in use.
+    // Unmaps whole pieces at the free end of a segment that is partly in use.
     int trim(Segment *s) {
         Block *b = s->last;
         const size_t pieces = b->size / s->range->piece(), gone = pieces * s->range->piece();
         if (!b->is_free() || b->whole() || !pieces) return DRIVER_OK;
-        int status = driver.device_synchronize(index);    // as work on the stream may still use it
+        int status = driver.device_synchronize(index);    // work on the stream may still use it
         if (status != DRIVER_OK) return status;
         set_taken(b);
         status = s->range->shrink(pieces);
@@ -302,7 +302,7 @@ struct BlockAllocator::Device {
         return release_segment(b->segment);
     }
 
-    // The whole free blocks of a set, all or those that `wanted` names.
+    // Releases the whole free segments of a set, if wanted(their block) is true.
     template <class F> int release_whole(FreeSet &set, F &&wanted) {
         int failed = DRIVER_OK;
         for (auto it = set.begin(); it != set.end();) {
@@ -337,8 +337,8 @@ struct BlockAllocator::Device {
                     pools.end());
     }
 
-    // With max_split_size, large blocks serve only large requests of about their size, so that
-    // giving back one that is large enough, or several, can be all that is needed.
+    // With max_split_size, large blocks serve only large requests of about their size: to give back
+    // one block that is large enough, or several blocks, can be all that is needed.
     bool release_oversize(Pool *pool, size_t size, void *stream) {
         if (captures || settings.max_split_size == SIZE_MAX || (pool->id && !pool->retired))
             return false;
@@ -356,14 +356,14 @@ struct BlockAllocator::Device {
             if (it->stream != uintptr_t(stream) || it->size < settings.max_split_size) break;
             Block *b = it->block;
             if (!b->whole()) continue;
-            ++it;                       // stays good when b goes
+            ++it;                       // stays valid when b is taken out
             released += b->size;
             release_cached(b);
         }
         return released >= need;
     }
 
-    // Gives back those whole large blocks that have been unused for longest, down to the threshold.
+    // Gives back the whole large blocks that have been unused for longest, down to the threshold.
     // PyTorch does so only where a cap is set; here the device's memory is the cap if there is
     // none.
     void collect_garbage() {
@@ -410,7 +410,7 @@ struct BlockAllocator::Device {
         b->later = until_captured;
         until_captured = b;
     }
-    // Events on all streams that use the block; where that fails, all of the device is waited for
+    // Records events on all streams that use the block; if this fails, waits for the whole device
     // instead.
     void defer(Block *b) {
         if (captures) {
@@ -480,7 +480,7 @@ struct BlockAllocator::Device {
         return nullptr;
     }
 
-    // A block of at least `size` that stands in no set.
+    // A block of at least `size` that is in no set.
     Block *find(Pool *pool, size_t size, void *stream, AllocatorFailure *why) {
         const bool large = size > SMALL_REQUEST;
         const bool cached = settings.backend == Backend::native && (caching || pool->id);
@@ -506,7 +506,7 @@ struct BlockAllocator::Device {
         if (settings.backend == Backend::async) driver.device_synchronize(index);
         ++counters.retries;
         b = cached ? search(pool, large, size, stream)
-                   : nullptr;    // what waited may be part of a segment
+                   : nullptr;    // a block that waited may be part of a segment
         if (!b) b = obtain();
         if (b || *status != DRIVER_OUT_OF_MEMORY || pool->id) return b;
         for (auto &p : pools)
@@ -567,7 +567,7 @@ struct BlockAllocator::Device {
         return true;
     }
 
-    // Joins b with its neighbour if that is free; the number of bytes that it had.
+    // Joins b with its neighbour if the neighbour is free; returns the neighbour's bytes, or 0.
     size_t join(Block *b, Block *neighbour) {
         if (!neighbour || !neighbour->is_free()) return 0;
         const size_t size = neighbour->size;

@@ -1,5 +1,5 @@
-// An expandable segment's addresses: more are reserved than the device has memory, and memory is
-// put behind the first of them, in pieces, as it is needed. Private to block_allocator.cpp.
+// The addresses of an expandable segment: more are reserved than the device has memory, and memory
+// is mapped to the first of them, in pieces, as it is needed. Private to block_allocator.cpp.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -45,8 +45,8 @@ public:
         room = wanted;
         return DRIVER_OK;
     }
-    // Puts memory behind the next `nbytes`, which are whole pieces: all of it or, with the driver's
-    // status, none. May take memory of the host (std::bad_alloc), before anything changes.
+    // Maps memory to the next `nbytes` (whole pieces): to all of them or, with the driver's status,
+    // to none. May take memory of the host (std::bad_alloc), before anything changes.
     int grow(size_t nbytes) {
         const size_t before = pieces.size(), more = nbytes / size_of_piece;
         if (nbytes > room - size()) return DRIVER_OUT_OF_MEMORY;
@@ -62,7 +62,7 @@ public:
         }
         return DRIVER_OK;
     }
-    // Takes the memory of the last pieces away, which nothing uses any more.
+    // Unmaps the last n pieces, which nothing uses any more.
     int shrink(size_t n) {
         int failed = DRIVER_OK;
         for (; n; --n) {

@@ -1,6 +1,6 @@
-// What the allocator of a device has done, for the viewer of memory: a ring of entries. Private to
-// block_allocator.cpp but for what block_allocator.hpp declares; the device's mutex protects it.
-// While it is off, each step costs one branch.
+// The history of a device's allocator, for the memory viewer: a ring of entries. Private to
+// block_allocator.cpp except for what block_allocator.hpp declares; the device's mutex protects it.
+// While recording is off, each step costs one branch.
 #pragma once
 #include <chrono>
 #include <cstddef>
@@ -15,15 +15,15 @@ namespace pt_cuda {
 class History {
 public:
     bool on() const { return rules.on; }
-    // The stack of what happens now, and another, where as much is asked for
-    // (HistoryRules::stacks).
+    // The current stack, and a given stack, if the stacks of such events are recorded
+    // (HistoryRules::stacks); else 0.
     uint32_t stack(int least) const { return keep(least, stack_of_thread()); }
     uint32_t keep(int least, uint32_t stack) const { return rules.stacks >= least ? stack : 0; }
 
     void start(const HistoryRules &wanted, bool clear) {
         rules = wanted.on ? wanted : HistoryRules();
         if (!rules.most) rules.most = 1;
-        std::vector<TraceEntry> kept;           // of what there is the latest
+        std::vector<TraceEntry> kept;           // the latest of the entries so far
         if (rules.on && !clear) {
             kept = entries();
             if (kept.size() > rules.most)
@@ -52,7 +52,7 @@ public:
         }
     }
 
-    // From the first to the last.
+    // The entries, the oldest first.
     std::vector<TraceEntry> entries() const {
         std::vector<TraceEntry> all(ring.begin() + std::ptrdiff_t(next), ring.end());
         all.insert(all.end(), ring.begin(), ring.begin() + std::ptrdiff_t(next));

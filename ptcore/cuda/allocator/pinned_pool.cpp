@@ -12,7 +12,7 @@
 namespace pt_cuda {
 namespace {
 
-constexpr int SMALLEST = 9;    // 512 bytes: at least a line of any cache, on whole addresses
+constexpr int SMALLEST = 9;    // 512 bytes: at least a line of any cache, and aligned
 constexpr int CLASSES = 60;
 
 struct Use {
@@ -53,7 +53,7 @@ struct PinnedPool::State {
     std::vector<HostBlock *> free[CLASSES];     // with room for all blocks of their size
     size_t made[CLASSES] = {};
     EventQueue<HostBlock> pending;
-    int captures = 0;                           // under way: the driver is asked for no event
+    int captures = 0;                           // under way: no event is asked of the driver
     std::vector<HostBlock *> until_captured;
     Counter blocks_owned, bytes_owned, requests, bytes_in_use;
     Timer allocating, releasing;
@@ -71,7 +71,7 @@ struct PinnedPool::State {
         bytes_in_use.subtract(int64_t(b->size()));
         free[b->log2].push_back(b);
     }
-    // A block that nobody has any more: free when what its streams have been given is done.
+    // A block after its release: it becomes free when the work that its streams have is done.
     void defer(HostBlock *b) {
         bool lost = false;
         for (const Use &use : b->uses) {
@@ -104,7 +104,7 @@ struct PinnedPool::State {
                 const int status = releasing.run([&] { return driver.host_release(b->data); });
                 if (status != DRIVER_OK) {
                     failed = status;
-                    list[kept++] = b;           // still memory, and still the pool's
+                    list[kept++] = b;           // the driver did not take it: it stays in the pool
                     continue;
                 }
                 blocks_owned.subtract(1);
@@ -143,7 +143,7 @@ struct PinnedPool::State {
 };
 
 PinnedPool::PinnedPool(const DriverMemory &driver) : state(new State(driver)) {}
-PinnedPool::~PinnedPool() = default;            // as of the device: the driver may be gone
+PinnedPool::~PinnedPool() = default;            // as for the device: the driver may be gone
 
 void *PinnedPool::allocate(size_t nbytes, AllocatorFailure *why) {
     State &s = *state;

@@ -14,18 +14,18 @@ from ptcore.cuda.driver.loading import index_of, memory, runtime, started
 
 __all__ = ["CUDAPluggableAllocator", "MemPool", "change_current_allocator", "use_mem_pool"]
 
-_users = {}                             # (device, number) -> how many
+_users = {}                             # (device, number) -> how many users
 _lock = threading.RLock()               # a pool may be dropped by the garbage collection within another call here
 
 
 def hold(index, number):
-    """One user more of a pool on a device."""
+    """Adds a user of a pool on a device."""
     with _lock:
         _users[index, number] = _users.get((index, number), 0) + 1
 
 
 def drop(index, number):
-    """One user less."""
+    """Removes a user; the pool is retired with its last user."""
     with _lock:
         left = _users[index, number] = _users[index, number] - 1
         if not left:
@@ -34,7 +34,7 @@ def drop(index, number):
 
 
 def _leave(index, number):
-    """What is done where a MemPool ends: what nothing uses goes back at once."""
+    """Called when a MemPool ends: memory that nothing uses goes back at once."""
     drop(index, number)
     if (index, number) not in _users:
         memory().empty_retired(index)
@@ -71,7 +71,7 @@ class CUDAPluggableAllocator:
     """
 
     def __init__(self, path_to_so_file, alloc_fn_name, free_fn_name):
-        library = ctypes.CDLL(path_to_so_file)          # which ctypes never closes
+        library = ctypes.CDLL(path_to_so_file)          # ctypes never closes it
         self._allocate, self._release = (ctypes.cast(getattr(library, name), ctypes.c_void_p).value
                                          for name in (alloc_fn_name, free_fn_name))
 

@@ -4,7 +4,7 @@ from ptcore.cuda.driver import loading
 
 
 def frames_of():
-    """A function that makes of a stack's number a list of calls; equal calls are one dictionary."""
+    """Returns a function that turns a stack's number into a list of calls; equal calls share a dictionary."""
     memory, calls, known = loading.memory(), {}, {0: []}
 
     def call(code, place):

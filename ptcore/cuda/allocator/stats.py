@@ -1,8 +1,8 @@
-"""What the allocators count, in PyTorch's forms.
+"""The statistics of the allocators, in PyTorch's forms.
 
 The C++ allocators give flat pairs ``(key, number)`` and rows of blocks (``block_allocator.hpp``); here they become
-the dictionaries, the table and the snapshot that `ptcore.cuda`'s functions return. Their errors are texts already
-(``failure_text``), since they can arise where there is no interpreter.
+the dictionaries, the table and the snapshot that `ptcore.cuda`'s functions return. Errors are already texts
+(``failure_text``), because they can arise where there is no interpreter.
 """
 from collections import OrderedDict
 
@@ -89,8 +89,8 @@ def segments(rows, device, frames=lambda stack: []):
     """`memory_snapshot`: a dictionary for each segment, with its blocks.
 
     A row is ``(segment, segment_size, address, size, requested, stream, pool, large, state, stack, stack of the
-    segment, expandable)``, the fields of a ``BlockRow``; rows come in order of addresses. ``frames`` makes of a stack's
-    number what is known of its calls.
+    segment, expandable)``, the fields of a ``BlockRow``; rows come in order of addresses. ``frames`` turns a stack's
+    number into the list of its calls.
     """
     out = {}
     for segment, segment_size, address, size, requested, stream, pool, large, state, *stacks, expandable in rows:

@@ -1,1 +1,1 @@
-"""What talks to the driver of CUDA and to its libraries, and the compiled half of the backend."""
+"""The calls of CUDA's driver and of its libraries, and the compiled half of the backend."""

@@ -1,8 +1,8 @@
-// The functions of CUDA's libraries that the backend calls: one list, of which the tables of
-// pointers are made (`struct Blas` and the others) and the names by which library_tables.pyx looks
-// them up. It has no guard: each includer defines what an entry is. PT_BLAS(field, result, name,
-// parameters) is one function; PT_BLAS4(field, names, parameters) are four, of float, double and
-// their complex types, all of which return a status.
+// The functions of CUDA's libraries that the backend calls: one list, from which the tables of
+// pointers (`struct Blas` and the others) are made, and the names by which library_tables.pyx looks
+// the functions up. It has no guard: each includer defines what an entry is. PT_BLAS(field, result,
+// name, parameters) is one function; PT_BLAS4(field, names, parameters) are four, for float, double
+// and their complex types, all of which return a status.
 #ifndef PT_BLAS
 #define PT_BLAS(...)
 #endif
@@ -83,7 +83,7 @@ PT_FFT(set_work_area, int, cufftSetWorkArea, (int plan, void *work))
 PT_FFT(execute, int, cufftXtExec, (int plan, void *in, void *out, int direction))
 PT_FFT(destroy, int, cufftDestroy, (int plan))
 
-// cuSOLVER. The function before one says what room it takes.
+// cuSOLVER. The function before a routine returns the size of the routine's workspace.
 PT_SOLVER(create, int, cusolverDnCreate, (void **handle))
 PT_SOLVER(set_stream, int, cusolverDnSetStream, (void *handle, void *stream))
 PT_SOLVER(create_params, int, cusolverDnCreateParams, (void **params))
@@ -165,7 +165,7 @@ PT_SOLVER4(sytrf_size, cusolverDnSsytrf_bufferSize, cusolverDnDsytrf_bufferSize,
 PT_SOLVER4(sytrf, cusolverDnSsytrf, cusolverDnDsytrf, cusolverDnCsytrf, cusolverDnZsytrf,
     (void *handle, int uplo, int n, void *a, int lda, int *pivots, void *work, int size, int *info))
 
-// cuDNN: convolution, then graphs, whose descriptors are of all kinds.
+// cuDNN: convolution, then graphs, which have descriptors of several kinds.
 PT_DNN(create, int, cudnnCreate, (void **handle))
 PT_DNN(set_stream, int, cudnnSetStream, (void *handle, void *stream))
 PT_DNN(tensor_create, int, cudnnCreateTensorDescriptor, (void **tensor))

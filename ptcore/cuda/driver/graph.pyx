@@ -1,7 +1,7 @@
-"""Graphs of CUDA over the driver: what a stream is given between two calls, kept and launched again as a whole.
+"""CUDA graphs over the driver: the work that a stream is given between two calls, kept and launched again as a whole.
 
 One capture at a time runs on a device. Meanwhile the streams that take part get memory of the graph's pool, and kernels
-that draw random numbers read where in the stream of numbers they are from memory (``launch/driver.hpp``).
+that draw random numbers read their place in the stream of numbers from memory (``launch/driver.hpp``).
 """
 from cuda.bindings cimport cydriver as cu
 from libc.stdint cimport uint64_t, uintptr_t
@@ -16,7 +16,7 @@ cdef uint64_t _pools = 0
 
 
 def new_pool():
-    """The number of a pool that no other graph has."""
+    """The number of a new pool, which no other graph has."""
     global _pools
     _pools += 1
     return _pools
@@ -43,7 +43,7 @@ def begin(int device, uintptr_t stream, uint64_t pool, int mode, uintptr_t rando
 
 
 def end(int device, uintptr_t stream):
-    """Ends it: the graph's handle, and how many nodes it has."""
+    """Ends a capture; returns the graph's handle and its number of nodes."""
     cdef cu.CUgraph graph = NULL
     cdef size_t nodes = 0
     cdef int result
@@ -71,7 +71,7 @@ def launch(int device, uintptr_t program, uintptr_t stream):
 
 
 def write_state(int device, uintptr_t stream, uintptr_t state, uint64_t seed, uint64_t offset):
-    """Seed and offset, in the order of a stream."""
+    """Writes seed and offset, in the order of a stream."""
     cdef unsigned[4] words
     cdef int i
     words[0], words[1], words[2], words[3] = seed & 0xffffffff, seed >> 32, offset & 0xffffffff, offset >> 32

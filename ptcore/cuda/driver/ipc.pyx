@@ -8,7 +8,7 @@ from ptcore.cuda.driver.runtime cimport check, driver, use_device
 
 
 def memory_handle(int device, uintptr_t address):
-    """(handle of the segment that an address lies in, how far behind its beginning).
+    """(handle of the segment of an address, offset of the address in the segment).
 
     Raises
     ------
@@ -37,7 +37,7 @@ def _why(int result):
 
 
 def open_memory(int device, bytes handle not None):
-    """The address where this process has the segment of another one."""
+    """The address at which this process has a segment of another process."""
     cdef cu.CUdeviceptr base = 0
     cdef cu.CUipcMemHandle h
     memcpy(h.reserved, <const char *>handle, 64)
@@ -51,7 +51,7 @@ def open_memory(int device, bytes handle not None):
 
 
 def close_memory(int device, uintptr_t base):
-    """Waits for the device, and leaves the segment; what fails is left."""
+    """Waits for the device, and unmaps the segment; failures are ignored."""
     if driver.set_device(device) == 0:
         with nogil:
             cu.cuCtxSynchronize()

@@ -1,16 +1,16 @@
 """Where CUDA's libraries are: found by cuda.pathfinder, the packages of NVIDIA in this environment first."""
 _EXTRAS = {"nvrtc": "cuda13", "cublas": "cuda13", "cublasLt": "cuda13", "cufft": "cuda13-fft",
            "cusolver": "cuda13-solver", "cudnn": "cuda13-dnn", "nccl": "cuda13-dist"}
-_paths = {}                             # given in the place of what would be found
+_paths = {}                             # files given in the place of those that would be found
 
 
 def set_library(name, path):
-    """Another file in a library's place, before its first use; "": there is none; None: what is found again."""
+    """Sets another file for a library before its first use; "": the library is missing; None: the found file again."""
     _paths[name] = path
 
 
 def extra_of(name):
-    """What pip is to be told for a library."""
+    """The requirement that pip installs for a library."""
     return f"'ptcore[{_EXTRAS[name]}]'"
 
 

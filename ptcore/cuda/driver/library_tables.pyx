@@ -45,7 +45,7 @@ cdef extern from "cudnn.hpp" namespace "pt_cuda" nogil:
     int64_t attention_room(const DnnAttention &a, const char *device)
 
 
-# A library's name -> those of its functions, in the order of its table.
+# A library's name -> the names of its functions, in the order of its table.
 TABLES = {libraries[k].name.decode(): tuple([libraries[k].functions[i].decode() for i in range(libraries[k].count)])
           for k in range(LIBRARIES)}
 
@@ -71,7 +71,7 @@ def load(str name):
 
 
 def load_if_found(str name):
-    """Loads a library that is used where it is installed: 0, or 1 where it is not; warns where it is of no use."""
+    """Loads an optional library: 0, or 1 if it is not installed or, with a warning, if it cannot be used."""
     try:
         library_path(name)
     except RuntimeError:
@@ -121,7 +121,7 @@ def start():
 
 
 def set_setting(str name, bint value):
-    """One of ``_precision.matmul``, for the products that come."""
+    """Sets a setting of ``_precision.matmul`` for the products that follow."""
     if name == "tf32":
         blas_settings.tf32 = value
     elif name == "reduced_half":
@@ -156,29 +156,29 @@ def handle(str name, int device):
 # -- plans of transforms, of a device that is open ----------------------------------------------------------
 
 def plans(int device):
-    """How many are kept."""
+    """The number of plans that are kept."""
     return fft_plans(device)
 
 
 def plan_limit(int device):
-    """How many may be kept."""
+    """The most plans that may be kept."""
     return fft_plan_limit(device)
 
 
 def set_plan_limit(int device, int64_t most):
-    """Gives those up that were not used for longest."""
+    """Sets the limit, and drops the plans above it that were not used for longest."""
     set_fft_plan_limit(device, most)
 
 
 def forget_plans(int device):
-    """Gives all up."""
+    """Drops all plans."""
     forget_fft_plans(device)
 
 
 # -- plans of attention, for a device that is not there ------------------------------------------------------
 
 def room_for_attention(str device, sizes, bint backward=False, bint causal=False, bint deterministic=False):
-    """The workspace of cuDNN's plan for bfloat16 on a device that its text tells of; below 0 where there is none.
+    """The workspace of cuDNN's plan for bfloat16 on the device that a text describes; below 0 if there is no plan.
 
     ``sizes``: of batch, heads, heads of keys, queries, keys, a query and a value.
     """

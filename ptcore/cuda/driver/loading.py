@@ -1,12 +1,12 @@
 """The compiled half of the backend, started at the first use of a device.
 
-What the runtime calls and stands above it, memory and the compiler of programs, is handed to it here.
+The runtime gets the modules above it that it calls, memory and the compiler of programs, from here.
 """
 import importlib.util
 
 from ptcore.cuda.driver.compiled import compiled
 
-allocator = None                        # of change_current_allocator
+allocator = None                        # set by change_current_allocator
 _started = None
 
 

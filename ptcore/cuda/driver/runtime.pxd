@@ -1,4 +1,4 @@
-# What other compiled modules of the backend use of the runtime. See runtime.pyx.
+# Declarations of the runtime for other compiled modules of the backend. See runtime.pyx.
 from cuda.bindings cimport cydriver as cu
 from libc.stdint cimport int32_t, int64_t, uint64_t, uintptr_t
 from ptcore._types cimport pt_view

@@ -1,8 +1,8 @@
 """The CUDA driver through cuda.bindings: devices and their contexts, streams, events, kernels, and the backend's entry.
 
 Imported at the first use of a CUDA device: importing it imports cuda-python. Contexts are the devices' primary ones,
-shared with every other library of the process; the current one is asked for before each call, as others may have
-changed it.
+shared with every other library of the process; the current context is checked before each call, as other libraries
+may have changed it.
 """
 import os
 import threading
@@ -103,7 +103,7 @@ def initialise():
             raise RuntimeError(f"cuda: no NVIDIA driver was found on this machine ({e})") from None
         if result == 100:
             raise RuntimeError("cuda: no CUDA device is available on this machine")
-        if result == 3:                 # the parent has asked for devices without using one: so says the driver
+        if result == 3:                 # from the driver, if the parent has asked for devices without using one
             raise RuntimeError(f"cuda: {FORKED.decode()}")
         check(result, "cuInit")
         check(cu.cuDriverGetVersion(&_driver_version), "cuDriverGetVersion")
@@ -148,7 +148,7 @@ cdef int open_device(int device) except -1:
                                f"{capability % 10}; CUDA 13, and with it ptcore, supports 7.5 and above")
         check(cu.cuDevicePrimaryCtxRetain(&context, _devices[device]), f"cuda:{device}")
         check(cu.cuCtxSetCurrent(context), f"cuda:{device}")
-        check(cu.cuMemHostAlloc(&fault, sizeof(Fault), 3), "cuMemHostAlloc")       # of all contexts, mapped
+        check(cu.cuMemHostAlloc(&fault, sizeof(Fault), 3), "cuMemHostAlloc")       # portable to all contexts, mapped
         memset(fault, 0, sizeof(Fault))
         driver.devices[device].fault = <Fault *>fault
         _contexts[device] = context
@@ -178,7 +178,7 @@ cdef int set_context(int device) noexcept nogil:
     cdef int result
     if driver.forked:
         return 3
-    if _contexts[device] == NULL:       # none of another library's is taken for it
+    if _contexts[device] == NULL:       # a context of another library is not taken in its place
         return 201
     result = cu.cuCtxGetCurrent(&now)
     if result == 0 and now != _contexts[device]:
@@ -189,7 +189,7 @@ cdef int set_context(int device) noexcept nogil:
 # -- the driver as the C++ half calls it ---------------------------------------------------------------------
 
 cdef cu.CUstream handle_of(void *stream) noexcept nogil:
-    """The default stream by its own handle: NULL means another one in each thread where the environment asks
+    """The default stream by its explicit handle: NULL means a stream of each thread's own where the environment asks
     cuda.bindings for that (CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM)."""
     return <cu.CUstream>(<void *>1 if stream == NULL else stream)
 
@@ -285,7 +285,7 @@ cdef int wait_for(int device, void *waiting, int other, void *stream) noexcept n
 
 
 cdef int found_wait(char *error) noexcept nogil:
-    """What ``set_sync_debug_mode`` asks for where a copy waits."""
+    """Does what ``set_sync_debug_mode`` asks for where a copy waits."""
     with gil:
         snprintf(error, 256, "called a synchronizing CUDA operation")
         if driver.sync_mode == 2:
@@ -300,13 +300,13 @@ cdef int found_wait(char *error) noexcept nogil:
 
 cdef int capturing(void *stream) noexcept nogil:
     cdef cu.CUstreamCaptureStatus status = cu.CUstreamCaptureStatus.CU_STREAM_CAPTURE_STATUS_NONE
-    if stream == NULL:                  # which cannot
+    if stream == NULL:                  # the default stream cannot capture
         return 0
     return cu.cuStreamIsCapturing(<cu.CUstream>stream, &status) == 0 and <int>status == 1
 
 
 cdef int synchronize_device(int device) noexcept nogil:
-    """Not while a graph is captured, on whichever device: it would end the capture."""
+    """Waits for a device, unless a graph is being captured on any device: waiting would end the capture."""
     cdef int k, result = set_context(device)
     for k in range(MAX_DEVICES):
         if driver.devices[k].capture_pool:
@@ -352,7 +352,7 @@ cdef object _cubin = None                   # (program, codes of dtypes, capabil
 
 
 def register(start_memory, cubin):
-    """Enters the backend and its kernels into the tables of the devices' column.
+    """Registers the backend, and its kernels in the column of CUDA devices.
 
     ``start_memory`` gets the number of devices and the backend's address, and enters the allocators there.
     """
@@ -376,7 +376,7 @@ def op_dtypes(str name):
 
 
 def kernel_names():
-    """The rows' ``kernel`` columns that have a kernel here."""
+    """The names in the rows' column ``kernel`` for which a kernel is here."""
     cdef int i = 0, k
     names = set()
     while kernels[i] != NULL:
@@ -394,12 +394,12 @@ cdef dict _libraries = {}                   # (program, types, capability) -> CU
 
 
 def programs():
-    """(program, codes of dtypes) of what has been loaded."""
+    """(program, codes of dtypes) of the programs that have been loaded."""
     return sorted({(program, codes) for program, codes, _ in _libraries})
 
 
 def sources():
-    """The texts that programs are made of, by the names they are included by."""
+    """The texts of which programs are made, by the names in their include lines."""
     cdef int i = 0
     result = {}
     while texts[i].name != NULL:
@@ -431,7 +431,7 @@ def _function(str program, str name, uint64_t types, int device):
         library = <cu.CUlibrary><uintptr_t>_libraries[key]
         check(cu.cuLibraryGetKernel(&kernel, library, name.encode()), f"the kernel {name}")
         check(cu.cuKernelGetFunction(&function, kernel), f"the kernel {name}")
-        # Its dynamic shared memory may be what the device has beside its variables, not 48 KiB alone.
+        # A kernel may use all shared memory that the device has beside the kernel's variables, not 48 KiB alone.
         check(cu.cuFuncGetAttribute(&shared, <cu.CUfunction_attribute>1, function), f"the kernel {name}")
         check(cu.cuFuncSetAttribute(function, <cu.CUfunction_attribute>8, driver.devices[device].shared_limit - shared),
               f"the kernel {name}")
@@ -507,7 +507,7 @@ def can_access_peer(int device, int peer):
 
 
 def profiler(bint on):
-    """Tells the tool that the process runs under to record, or to stop."""
+    """Tells the tool under which the process runs to record, or to stop."""
     use_device(thread_state().device)
     check(cu.cuProfilerStart() if on else cu.cuProfilerStop(), "cuda.profiler")
 
@@ -554,7 +554,7 @@ def stream_query(int device, uintptr_t stream):
 
 
 def stream_wait_event(int device, uintptr_t stream, uintptr_t event, bint external=False):
-    """Whether the wait became one of a graph's, for the event's newest record at each launch."""
+    """Returns whether the wait became part of a graph: each launch then waits for the event's newest record."""
     cdef unsigned int flags
     use_device(device)
     flags = external and capturing(<void *>stream)
@@ -575,7 +575,7 @@ def event_destroy(uintptr_t event):
 
 
 def event_record(int device, uintptr_t event, uintptr_t stream, bint external=False):
-    """Whether the record became one of a graph's, which each launch repeats."""
+    """Returns whether the record became part of a graph, which repeats it at each launch."""
     cdef unsigned int flags
     use_device(device)
     flags = external and capturing(<void *>stream)

@@ -1,4 +1,4 @@
-// The tables of CUDA's libraries with the names of what stands in them, both from functions.h.
+// The tables of CUDA's libraries and the names of their functions, both from functions.h.
 #include "cublas.hpp"
 #include "cudnn.hpp"
 #include "cufft.hpp"

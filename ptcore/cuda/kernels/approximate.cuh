@@ -1,7 +1,7 @@
-// Functions of float for results that are rounded to 16 bits, by the instructions for 2^x, log2(x)
-// and 1/x of the device's special function units: relative errors below 2^-15, unless it says
-// otherwise. What is not here is as precise as elsewhere. `math` is this namespace where a
-// program's elements have 16 bits, else pt.
+// Functions of float for results that are rounded to 16 bits. They use the instructions for 2^x,
+// log2(x) and 1/x of the device's special function units. Relative errors are below 2^-15, unless
+// a comment says otherwise. Functions that are not defined here are those of pt. `math` is this
+// namespace in programs whose elements have 16 bits, and pt in all others.
 #pragma once
 #include "base.cuh"
 
@@ -10,8 +10,8 @@ namespace approximate {
 using namespace pt;
 
 #if defined(__CUDACC_RTC__)
-// Relative errors of at most 2^-22 and 2^-23, of log2 between 0.5 and 2 absolute ones. Of exp2_or_0
-// and reciprocal denormal results are 0, and cost nothing.
+// Relative errors: 2^-22 for exp2 and log2 (absolute between 0.5 and 2), 2^-23 for reciprocal.
+// exp2_or_0 and reciprocal return 0 for denormal results, at no cost.
 PT_DEVICE float exp2(float x) {
     float y;
     asm("ex2.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
@@ -39,24 +39,24 @@ PT_DEVICE float log2(float x) { return pt::log2(x); }
 PT_DEVICE float reciprocal(float x) { return 1.f / x; }
 #endif
 
-PT_DEVICE double exp2(double) = delete;           // no argument is narrowed
+PT_DEVICE double exp2(double) = delete;           // a double argument is an error, not narrowed
 PT_DEVICE double log2(double) = delete;
 PT_DEVICE double exp(double) = delete;
 PT_DEVICE double sigmoid(double) = delete;
 PT_DEVICE double tanh(double) = delete;
 
-// The exponent's rounding is at most 2^-18 where e^x is finite.
+// The exponent is rounded by at most 2^-18 where e^x is finite.
 PT_DEVICE float exp(float x) { return exp2(x * 1.44269504f); }
 
-// e / (1 + e) with e = e^-|x| below 0, where a sum of 1 and a large number would have no digits
-// left.
+// Below 0 this is e / (1 + e) with e = e^-|x|: 1 / (1 + e^-x) would add 1 to a large number, and
+// the 1 would be lost.
 PT_DEVICE float sigmoid_by(float x, float e) {
     const float r = reciprocal(1.f + e);
     return x < 0.f ? e * r : r;
 }
 PT_DEVICE float sigmoid(float x) { return sigmoid_by(x, exp(-pt::abs(x))); }
 
-// 1 - 2 / (e^2x + 1), and two terms of the series where that has few digits.
+// 1 - 2 / (e^2x + 1); near 0, where the difference has few digits, two terms of the series.
 PT_DEVICE float tanh(float x) {
     const float y = 1.f - 2.f * reciprocal(exp2_or_0(x * 2.88539008f) + 1.f);
     return pt::abs(x) < 0.03125f ? x * (1.f - x * x * 0.33333333f) : y;
@@ -86,16 +86,16 @@ PT_DEVICE float gelu_tanh_grad(float x) {
     return s + x * (s * e) * (1.59576912f + 0.214064449f * x * x);
 }
 
-// As pt::pow. The relative error of log2|x| is 2^-18 at most, which leaves 2^-11 of a bfloat16's
-// result and 2^-14 of a half's: near 1 it is a polynomial's, whose argument is exact. What only
-// negative x have stands apart.
+// As pt::pow. The relative error of log2|x| is at most 2^-18, which makes that of a bfloat16's
+// result 2^-11 and that of a half's 2^-14. Near 1, log2|x| is a polynomial of |x| - 1, which is
+// exact. The cases of negative x are separate.
 PT_DEVICE float pow(float x, float y) {
     const float a = pt::abs(x), f = a - 1.f;
     const float l = pt::abs(f) < 0.0625f
                         ? f * poly(f, 1.44269454, -0.721346498, 0.482028395, -0.361804277)
                         : log2(a);
     float r =
-        exp2(l == 0.f || y == 0.f ? 0.f : y * l);    // 1 to any power is 1, as is anything to none
+        exp2(l == 0.f || y == 0.f ? 0.f : y * l);    // 1^y and x^0 are 1
     if (signbit(x)) {
         const float half = y * 0.5f;
         const bool integer = pt::trunc(y) == y;

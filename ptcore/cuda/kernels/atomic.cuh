@@ -1,6 +1,6 @@
-// Elements changed in memory that other threads change as well. Addition, for every dtype but
-// halves, by the hardware's where there is one; else by exchanging the word that the element lies
-// in.
+// Atomic changes of elements in memory. Additions of every dtype but halves use the hardware's
+// atomic instruction where there is one; the others exchange the whole word that holds the
+// element.
 #pragma once
 #include "base.cuh"
 
@@ -22,7 +22,7 @@ template <class T, class F> PT_DEVICE void atomic_small(T *p, F change) {
     } while (seen != assumed);
 }
 
-// The same of 4 or 8 bytes, a whole word.
+// Replaces an element of 4 or 8 bytes, which is a whole word, by change(element).
 template <class W, class T, class F> PT_DEVICE void atomic_word(T *p, F change) {
     W *word = reinterpret_cast<W *>(p), seen = *const_cast<volatile W *>(word), assumed, wanted;
     do {

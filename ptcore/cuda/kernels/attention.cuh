@@ -1,4 +1,4 @@
-// Attention's forward: up to one or two stages of columns of values at once, and for few queries.
+// Attention's forward, for one or two stages of columns of values, and for few queries.
 #include "attention_base.cuh"
 
 #define PT_ATTEND(name, rows, stages) \
@@ -10,8 +10,8 @@ PT_ATTEND(attention_narrow, ROWS, 1)
 PT_ATTEND(attention_wide, ROWS, 2)
 PT_ATTEND(attention_few, 1, 2)
 
-// One result of those of ranges of keys: weighted by e^(their log-sum-exp - that of all). A warp
-// for each query.
+// Combines the results of ranges of keys: each is weighted by e^(the range's log-sum-exp - that of
+// all keys). A warp computes a query.
 PT_KERNEL_SYNC(attention_combine, AttentionArgs, a, PT_ATTENTION_THREADS) {
     const C *const each_lse = static_cast<const C *>(a.split_lse), *const each =
                                                                        static_cast<const C *>(

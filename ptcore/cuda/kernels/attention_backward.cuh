@@ -1,5 +1,5 @@
 // Attention's gradients by query, key and value, for results of one stage of columns;
-// attention_backward_wide.cuh has those of more.
+// attention_backward_wide.cuh is for wider results.
 #include "attention_base.cuh"
 #include "divide.cuh"
 
@@ -20,7 +20,7 @@ PT_ATTEND(query, QUERY)
 PT_ATTEND(key, KEY)
 PT_ATTEND(value, VALUE)
 
-// delta = g . result of each query, by a warp; the result is of type R.
+// delta = g . result for each query; a warp computes a query. The result is of type R.
 template <class R> PT_DEVICE void delta_of_rows(const AttentionArgs &a) {
     const int64_t rows = a.blocks, warps = PT_ATTENTION_THREADS / 32;
     for (int64_t base = blockIdx.x * warps; base < rows; base += gridDim.x * warps) {

@@ -1,21 +1,21 @@
 // Tiles of attention, for the forward and the three gradients: no matrix of scores is made.
 //
 // A block owns a tile of queries (FORWARD, QUERY) or keys (KEY, VALUE) of one head, and up to two
-// stages of columns of its result. It walks through tiles of the others: their products with what
-// it owns are scores, the scores become weights, and the weights times rows of the others are added
-// up in registers:
+// stages of columns of its result. It walks through tiles of the other rows (keys or queries).
+// Products of owned and other rows are scores; the scores become weights; the sums of weights times
+// other rows are kept in registers:
 //      FORWARD  out = e^(scores - top) z values            VALUE  dv = (p z)^T g
 //      QUERY    dq = ds keys                               KEY    dk = ds^T queries
-// with p = e^(scores - lse), z the factors of dropout and ds = p (z (g v^T) - delta). What a block
-// adds up, and in what order, depends on the shapes alone: nothing is added by atomics, and the
-// heads of a group are walked through by the owner of their keys. Where queries are few, a block
-// has a range of the keys (in an order that depends on the device's size as well), and
-// attention_combine.cuh makes one result of theirs.
+// with p = e^(scores - lse), z the factors of dropout and ds = p (z (g v^T) - delta). The terms of
+// a sum and their order depend on the shapes alone: there are no atomics, and the block that owns
+// the keys of a group walks through all query heads of the group. Where queries are few, a block
+// has a range of the keys (the ranges depend on the device's size as well), and the kernel
+// attention_combine combines the results of the ranges.
 //
-// 16 lanes share a line of the owned tile, 8 lines are at work at once: thread (x, y) has scores of
-// lines y, y + 8, ... and of others 4 x to 4 x + 3. Products are multiply-adds of the op-math type;
-// `multiply` and `add_product` are all that a path by matrix instructions would replace. Loops over
-// a thread's lines are unrolled, as they index registers.
+// 16 lanes share a line of the owned tile, and a block works on 8 lines at once: thread (x, y) has
+// the scores of lines y, y + 8, ... with other rows 4 x to 4 x + 3. Products are multiply-adds in
+// the op-math type; a path by matrix instructions would replace `multiply` and `add_product` alone.
+// Loops over a thread's lines are unrolled, because they index registers.
 #pragma once
 #include "pack.cuh"
 #include "attention_args.h"
@@ -40,7 +40,7 @@ enum {
 };
 enum {
     ROWS = sizeof(C) == 8 ? 4 : 8
-};    // of the owned tile for each thread, where there are many
+};    // lines of the owned tile for each thread, if there are many queries
 typedef Elements<C, PACK> Pack;
 typedef Elements<C, 4> Pack4;
 
@@ -48,14 +48,14 @@ PT_DEVICE int lane() { return threadIdx.x % LANES; }
 PT_DEVICE int line() { return threadIdx.x / LANES; }
 PT_DEVICE int at_most(int64_t n, int most) { return n < most ? (int)n : most; }
 
-// Where lines are in shared memory: elements from an even line to the next, and to the next even
-// one.
+// Positions of lines in shared memory: `odd` elements lead from an even line to the next line,
+// `pair` elements to the next even line.
 struct Lines {
     int odd, pair;
     PT_DEVICE_MEMBER int of(int r) const { return (r >> 1) * pair + (r & 1) * odd; }
     PT_DEVICE_MEMBER int step() const {
         return LINES / 2 * pair;
-    }    // to the next line of a thread
+    }    // from a thread's line to its next line
 };
 PT_DEVICE Lines owned_lines(int width) {
     const int packs = (width + PACK - 1) / PACK;
@@ -64,9 +64,9 @@ PT_DEVICE Lines owned_lines(int width) {
 
 // ---- tiles in shared memory ---------------------------------------------------------------------
 
-// `rows` lines of `width` columns, times a factor, from rows that lie `stride` apart, of which
-// `there` are; other lines and what fills the last pack are 0. BY_LANE: others 4 x + j become line
-// 16 j + x, for lanes to read neighbours.
+// Loads `rows` lines of `width` columns, times a factor, from rows `stride` elements apart. The
+// first `there` lines exist; further lines, and columns that fill the last pack, become 0. BY_LANE:
+// row 4 x + j becomes line 16 j + x, so that neighbouring lanes read neighbouring lines.
 template <bool BY_LANE, int N>
 PT_DEVICE void fetch_packs(C *to, Lines lines, const T *from, int64_t stride, int rows, int there,
                            int width, C factor) {
@@ -109,7 +109,7 @@ PT_NOINLINE void fetch(C *to, Lines lines, const T *from, int64_t stride, bool p
     else fetch_packs<BY_LANE, 1>(to, lines, from, stride, rows, there, width, factor);
 }
 
-// TILE rows of others, to where the last ones were.
+// Loads TILE other rows over the previous ones.
 template <bool BY_LANE>
 PT_DEVICE void stage_rows(C *stage, const T *from, const AttentionOperand &o, int there,
                           int width) {
@@ -124,7 +124,7 @@ PT_DEVICE const T *head_of(const AttentionOperand &o, int64_t n, int64_t h) {
 
 // ---- products -----------------------------------------------------------------------------------
 
-// sum[i][j] += line i of the owned tile times the j-th of this thread's others, over staged
+// sum[i][j] += line i of the owned tile times this thread's other row j, over the staged
 // columns.
 template <int R> PT_DEVICE void multiply(C (&sum)[R][4], const C *own, Lines lines, const C *stage,
                                          int width) {
@@ -159,7 +159,7 @@ template <int R> PT_DEVICE void add_product(C (&sum)[ACROSS][R][PACK], const C *
     }
 }
 
-// All columns of the owned tile times TILE others.
+// sum = products of the owned tile and TILE other rows, over all columns.
 template <int R>
 PT_DEVICE void product(C (&sum)[R][4], const C *own, Lines lines, C *stage, const T *other,
                        const AttentionOperand &o, int there, int width) {
@@ -174,7 +174,7 @@ PT_DEVICE void product(C (&sum)[R][4], const C *own, Lines lines, C *stage, cons
 
 // ---- scores -------------------------------------------------------------------------------------
 
-// A head of queries: its masks, the number of its first score, and what dropout draws from.
+// A head of queries: its masks, the number of its first score, and the seed and offset of dropout.
 struct Head {
     const T *mask;
     const uint8_t *keep;
@@ -189,7 +189,7 @@ PT_DEVICE Head masks_of(const AttentionArgs &a, int64_t n, int64_t h) {
     return r;
 }
 
-// Scores of query q and key k and of N - 1 more: the next keys or, BY_KEY, the next queries.
+// Masks the scores of query q with key k and of N - 1 more: the next keys or, BY_KEY, queries.
 template <bool BY_KEY, int N>
 PT_NOINLINE Elements<C, N> masked(const AttentionArgs &a, const Head &head, int64_t q, int64_t k,
                                   Elements<C, N> score) {
@@ -210,8 +210,8 @@ PT_DEVICE uint32_t word(const pt::philox_block &b, unsigned i) {
     return i == 0 ? b.w[0] : i == 1 ? b.w[1] : i == 2 ? b.w[2] : b.w[3];
 }
 
-// What dropout multiplies the probabilities of N scores `at`, `at` + step, ... by; step is 1 or
-// large.
+// The factors by which dropout multiplies the probabilities of scores `at`, `at` + step, ... (N);
+// step is 1 or large.
 template <int N>
 PT_NOINLINE Elements<C, N> survivors(const AttentionArgs &a, uint64_t seed, uint64_t offset,
                                      int64_t at, int64_t step) {
@@ -226,8 +226,8 @@ PT_NOINLINE Elements<C, N> survivors(const AttentionArgs &a, uint64_t seed, uint
     return z;
 }
 
-// The log-sum-exp of a query that its scores are shifted by; infinite, so that probabilities are 0,
-// without a key.
+// The log-sum-exp that is subtracted from a query's scores. It is infinite for a query without
+// keys, so that the query's probabilities are 0.
 PT_DEVICE C shift_of(const AttentionArgs &a, int64_t first, int64_t q) {
     const C lse = q < a.l ? static_cast<const C *>(a.lse)[first + q] : -pt::infinity<C>();
     return lse == -pt::infinity<C>() ? pt::infinity<C>() : lse;
@@ -241,12 +241,12 @@ PT_DEVICE C delta_of(const AttentionArgs &a, int64_t first, int64_t q) {
 template <Kind KIND, int R, int STAGES> PT_DEVICE void attend(const AttentionArgs &a, C *memory) {
     constexpr bool BY_KEY = KIND == KEY || KIND == VALUE, SLOPE = KIND == QUERY || KIND == KEY;
     constexpr bool OF_VALUES =
-        KIND == FORWARD || KIND == VALUE;    // what is added up: rows of values or of g
-    constexpr bool SPLIT = KIND == FORWARD && R == 1;                   // of few queries
+        KIND == FORWARD || KIND == VALUE;    // the rows that are added up are values or g
+    constexpr bool SPLIT = KIND == FORWARD && R == 1;                   // few queries
     constexpr int OWN = LINES * R;
     const int x = lane(), y = line(), width = OF_VALUES ? a.v : a.e;
     const int64_t count = BY_KEY ? a.s : a.l;
-    // A grid has fewer than 2**31 blocks, and none of these numbers is above theirs.
+    // A grid has fewer than 2**31 blocks, and each number below is smaller than that.
     const unsigned rest = blockIdx.x / (unsigned)a.blocks, piece = rest / (unsigned)a.parts,
                    part = rest - piece * (unsigned)a.parts;
     const unsigned split = SPLIT ? piece / (unsigned)a.all : 0,
@@ -255,7 +255,7 @@ template <Kind KIND, int R, int STAGES> PT_DEVICE void attend(const AttentionArg
                    h = number - n * heads;
     int64_t block = blockIdx.x - rest * (unsigned)a.blocks;
     if (!BY_KEY)
-        block = a.blocks - 1 - block;    // where a query sees the keys before it: the longest first
+        block = a.blocks - 1 - block;    // if causal, the queries with the most keys come first
     const int64_t own = block * OWN, column = part * STAGES * TILE;
     const int here = at_most(count - own, OWN);
 
@@ -273,7 +273,7 @@ template <Kind KIND, int R, int STAGES> PT_DEVICE void attend(const AttentionArg
                      my_values.packed, OWN, here, a.v, C(1));
 
     C sum[STAGES][ACROSS][R][PACK] = {};
-    C top[R], total[R];    // FORWARD: of the scores so far; QUERY: shift and delta
+    C top[R], total[R];    // FORWARD: maximum and sum so far; QUERY: shift and delta
 #pragma unroll
     for (int i = 0; i < R; i++) {
         top[i] = -pt::infinity<C>(), total[i] = 0;
@@ -288,7 +288,7 @@ template <Kind KIND, int R, int STAGES> PT_DEVICE void attend(const AttentionArg
         const T *other = head_of(others, n, BY_KEY ? hq : hk),
                 *values = head_of(their_values, n, BY_KEY ? hq : hk);
         const int64_t from =
-            BY_KEY && a.causal ? own : split * a.chunk;    // no query before it sees the key
+            BY_KEY && a.causal ? own : split * a.chunk;    // earlier queries do not see the key
         int64_t until = BY_KEY ? a.l : a.causal && own + here < a.s ? own + here : a.s;
         if (SPLIT && from + a.chunk < until) until = from + a.chunk;
         for (int64_t o = from; o < until; o += TILE) {
@@ -300,7 +300,7 @@ template <Kind KIND, int R, int STAGES> PT_DEVICE void attend(const AttentionArg
                            there, a.v);
             const bool crossed = a.causal && (BY_KEY ? own + OWN > o + 1 : o + TILE > own + 1);
             const bool masks = a.mask || a.keep || crossed || there < TILE || here < OWN;
-            __syncwarp();    // who still reads weights: rows of no size are not staged
+            __syncwarp();    // waits for readers of `weights`: at width 0 product() has no barrier
             C shift[4], delta[4];                       // BY_KEY: of this thread's queries
             for (int j = 0; j < 4; j++) {
                 if (BY_KEY) shift[j] = shift_of(a, first, o + 4 * x + j);
@@ -345,7 +345,7 @@ template <Kind KIND, int R, int STAGES> PT_DEVICE void attend(const AttentionArg
                             static_cast<T *>(a.scores)[at + j] = down<T>(s[i][j]);
                     }
                 }
-                for (int j = 0; j < 4; j += PACK) {     // read after the barriers of the stage
+                for (int j = 0; j < 4; j += PACK) {     // read after the barriers of stage_rows
                     Pack w;
                     for (int v = 0; v < PACK; v++) w.v[v] = s[i][j + v];
                     store_pack<PACK>(weights + weighted.of(y) + i * weighted.step() + 4 * x + j, w);
@@ -372,7 +372,7 @@ template <Kind KIND, int R, int STAGES> PT_DEVICE void attend(const AttentionArg
             for (int step = LANES / 2; step; step >>= 1) all += shuffle_xor(all, step);
             factor = all == C(0)
                          ? C(0)
-                         : C(1) / all;    // without a key the row is 0; what is NaN stays so
+                         : C(1) / all;    // a row without keys is 0; NaN stays NaN
             C *const lse = static_cast<C *>(SPLIT && a.splits > 1 ? a.split_lse : a.lse);
             if (x == 0 && part == 0 && r < count)
                 lse[piece * a.l + r] = all == C(0) ? -pt::infinity<C>() : top[i] + pt::log(all);

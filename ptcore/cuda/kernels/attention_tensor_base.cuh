@@ -2,11 +2,11 @@
 // of attention_base.cuh (FlashAttention-2, Dao, 2023), where both sizes of a head are at most HEAD
 // and all rows begin at multiples of 16 bytes.
 //
-// A block owns WARPS * 16 * DOWN lines of one head, of which each warp has 16 * DOWN; the others
-// come through shared memory in tiles of OTHERS lines, two of which are there at once. FORWARD and
-// QUERY own queries, KEY owns keys, and makes the gradients of keys and values. Masks, dropout and
-// scales below 0 are for programs of their own (PT_ATTENTION_MASKED): what they need room for would
-// slow the others down. Tiles lie as mma.cuh has them.
+// A block owns WARPS * 16 * DOWN lines of one head, 16 * DOWN lines for each warp. The other rows
+// come through shared memory in tiles of OTHERS lines; two tiles are there at once. FORWARD and
+// QUERY own queries; KEY owns keys and computes the gradients of keys and values. Masks, dropout
+// and scales not above 0 have programs of their own (PT_ATTENTION_MASKED), because their registers
+// would slow the others down. mma.cuh describes the layout of tiles.
 #pragma once
 #include "attention_base.cuh"
 #include "mma.cuh"
@@ -25,8 +25,8 @@ constexpr int PER_WORD = 16 / sizeof(T);
 // Bytes of a tile's line.
 template <int HEAD> struct Line { enum { BYTES = HEAD * (int)sizeof(T) }; };
 
-// The words of 16 bytes of a tile that a thread fetches: word c of line r and of each `DOWN`th line
-// from it on.
+// The words of 16 bytes of a tile that a thread fetches: word c of line r and of every `DOWN`th
+// line after r.
 template <int HEAD, int MANY> struct Words {
     static constexpr int EACH = HEAD / PER_WORD, DOWN = MANY / EACH;
     const int r = threadIdx.x / EACH, c = threadIdx.x % EACH;
@@ -36,8 +36,8 @@ template <int HEAD, int MANY> struct Words {
     }
 };
 
-// `rows` lines of a tile, of which `there` are, from rows that lie `stride` apart; what is beyond
-// `width` is 0.
+// Fetches ROWS lines of a tile from rows `stride` elements apart. The first `there` lines exist;
+// further lines, and columns beyond `width`, are 0.
 template <int HEAD, int ROWS, int MANY>
 PT_DEVICE void fetch_words(Place tile, const T *from, int64_t stride, int there, int width) {
     const Words<HEAD, MANY> w;
@@ -50,7 +50,7 @@ PT_DEVICE void fetch_words(Place tile, const T *from, int64_t stride, int there,
     }
 }
 
-// Floats of a tile, rounded to TF32 where they lie: by each thread those that it has fetched.
+// Rounds a tile's floats to TF32 in place: each thread rounds the words that it has fetched.
 template <int HEAD, int ROWS, int MANY> PT_DEVICE void round_words(Place tile) {
     const Words<HEAD, MANY> w;
     PT_UNROLL for (int i = 0; i < ROWS / w.DOWN; i++) round_16(w.place(tile, i));
@@ -99,9 +99,9 @@ PT_DEVICE void add_weighted_halves(float (&sum)[DOWN][HEAD / 8][4],
         }
     }
 }
-// Of floats a product has columns 2 t and 2 t + 1 where a factor has t and t + 4: the other
-// factor's lines are taken in that order, and eight lanes' numbers of four such lines are in
-// different banks.
+// Floats: a lane has columns 2 t and 2 t + 1 of a product, but columns t and t + 4 of a factor. The
+// other factor's lines are therefore taken in the order 2 t, 2 t + 1. The words that eight lanes
+// read from four such lines are in different banks.
 template <int HEAD, int DOWN, int ACROSS>
 PT_DEVICE void add_weighted_floats(float (&sum)[DOWN][HEAD / 8][4],
                                    const float (&weights)[DOWN][ACROSS][4], Place other) {
@@ -124,7 +124,7 @@ PT_DEVICE void add_weighted_floats(float (&sum)[DOWN][HEAD / 8][4],
     }
 }
 
-// sum += weights times lines of the tile `other`; weights are a product as it came.
+// sum += weights times lines of the tile `other`; weights have the layout of a product.
 template <int HEAD, int DOWN, int ACROSS, class E = T>
 PT_DEVICE void add_weighted(float (&sum)[DOWN][HEAD / 8][4],
                             const float (&weights)[DOWN][ACROSS][4], Place other) {
@@ -150,7 +150,7 @@ PT_DEVICE void put_lines(T *out, const float (&sum)[DOWN][HEAD / 8][4],
             const int64_t r = first + 16 * d + 8 * h + lane / 4;
             if (r >= count) continue;
             PT_UNROLL
-            for (int j = 0; j < HEAD / 8; j++)        // of halves a width is a multiple of 8
+            for (int j = 0; j < HEAD / 8; j++)        // a width of halves is a multiple of 8
                 if (8 * j + (IS_FLOAT ? lane % 4 * 2 : 0) < width)
                     put_two(out + r * width + 8 * j + lane % 4 * 2, sum[d][j][2 * h] * factor[d][h],
                             sum[d][j][2 * h + 1] * factor[d][h]);
@@ -170,7 +170,7 @@ template <Kind KIND, int HEAD, int WARPS_, int DOWN, int OTHERS> struct Attend {
         int64_t block = blockIdx.x % (unsigned)a.blocks;
         if (!BY_KEY)
             block =
-                a.blocks - 1 - block;    // where a query sees the keys before it: the longest first
+                a.blocks - 1 - block;    // if causal, the queries with the most keys come first
         const int64_t own = block * OWN;
         const int here = at_most(count - own, OWN);
 
@@ -195,7 +195,7 @@ template <Kind KIND, int HEAD, int WARPS_, int DOWN, int OTHERS> struct Attend {
                                other_sum[KIND == KEY ? DOWN : 1][KIND == KEY ? HEAD / 8 : 1][4] =
                                    {};
         float top[DOWN][2],
-            total[DOWN][2];    // FORWARD: of the scores so far; QUERY: shift and delta
+            total[DOWN][2];    // FORWARD: maximum and sum so far; QUERY: shift and delta
         PT_UNROLL for (int d = 0; d < DOWN; d++)
             PT_UNROLL for (int i = 0; i < 2; i++) {
                 const int64_t q = own + mine + 16 * d + 8 * i + g;
@@ -204,22 +204,22 @@ template <Kind KIND, int HEAD, int WARPS_, int DOWN, int OTHERS> struct Attend {
                 total[d][i] = KIND == QUERY ? delta_of(a, number * a.l, q) : 0;
             }
             const int64_t from = BY_KEY && a.causal ? own / OTHERS * OTHERS
-                                                    : 0;    // no query before it sees the key
+                                                    : 0;    // earlier queries do not see the key
             const int64_t until = BY_KEY ? a.l : a.causal && own + here < a.s ? own + here : a.s;
             const int64_t tiles = until > from ? (until - from + OTHERS - 1) / OTHERS : 0,
                           all = tiles * (BY_KEY ? a.group : 1);
-            // Scores are in units of the logarithm to base 2 over `unit`.
+            // A score times `unit` is the exponent of a power of 2.
             const float scale = (float)a.scale * LOG2_E, unit = MASKED ? 1.f : scale;
             const int64_t shared =
                 BY_KEY ? h * a.group
-                       : h / (unsigned)a.group;    // the first query's head, or the key's
-            // Tile i's query head beside the first; there are below 2**32 tiles of what fits into a
-            // device's memory.
+                       : h / (unsigned)a.group;    // the first query head, or the key head
+            // The query head of tile i, counted from the first. A tensor that fits into a device's
+            // memory has fewer than 2**32 tiles.
             auto head_at = [&](int64_t i) {
                 return BY_KEY ? (int64_t)((uint32_t)i / (uint32_t)tiles) : 0;
             };
 
-            auto stage = [&](int64_t i) {    // starts to bring tile i
+            auto stage = [&](int64_t i) {    // starts the copies of tile i
                 if (i < all) {
                     const int64_t m = head_at(i), o = from + (i - m * tiles) * OTHERS,
                                   other = shared + m;
@@ -249,7 +249,7 @@ template <Kind KIND, int HEAD, int WARPS_, int DOWN, int OTHERS> struct Attend {
                     if (i == 0) round_words<HEAD, OWN, MANY>(left);
                     if (SLOPE && i == 0) round_words<HEAD, OWN, MANY>(right);
                 }
-                __syncthreads();    // all see tile i, and none reads the one before it any more
+                __syncthreads();    // all threads see tile i, and none reads tile i - 1 any more
                 stage(i + 1);
                 const int64_t m = head_at(i), o = from + (i - m * tiles) * OTHERS;
                 const int64_t hq = BY_KEY ? shared + m : h;
@@ -278,9 +278,9 @@ template <Kind KIND, int HEAD, int WARPS_, int DOWN, int OTHERS> struct Attend {
                         x = two.v[0] * LOG2_E, y = two.v[1] * LOG2_E;
                     }
                 } else if (crossed || (!BY_KEY && there < OTHERS)) {
-                    // Columns from `first` on, or BY_KEY before it, do not count. Of queries that
-                    // are not there shifts are infinite, and lines of the owned tile that are not
-                    // there are not written.
+                    // Columns from `first` on (BY_KEY: before `first`) do not count. Queries beyond
+                    // the last have infinite shifts, and lines of the owned tile beyond the last
+                    // are not written.
                     PT_UNROLL
                     for (int d = 0; d < DOWN; d++) PT_UNROLL
                     for (int u = 0; u < 2; u++) {
@@ -329,8 +329,8 @@ template <Kind KIND, int HEAD, int WARPS_, int DOWN, int OTHERS> struct Attend {
                         exp2_fast(s[d][j][v] * unit -
                                   (BY_KEY ? numbers[8 * j + 2 * t + v % 2] : top[d][v / 2]));
             }
-            // From here on s are probabilities; `weights` become what multiplies values (or g),
-            // `slope` keys (or queries).
+            // From here on s are probabilities. s times the factors of dropout multiplies values
+            // (or g), and `slope` multiplies keys (or queries).
             if (MASKED && a.threshold) {
                 const Head head = masks_of(a, n, hq);
                 PT_UNROLL for (int d = 0; d < DOWN; d++)
@@ -387,7 +387,7 @@ template <Kind KIND, int HEAD, int WARPS_, int DOWN, int OTHERS> struct Attend {
                 PT_UNROLL for (int step = 2; step; step >>= 1) whole += shuffle_xor(whole, step);
                 factor[d][u] =
                     whole == 0 ? 0.f
-                               : 1 / whole;    // without a key the row is 0; what is NaN stays so
+                               : 1 / whole;    // a row without keys is 0; NaN stays NaN
                 const int64_t r = own + mine + 16 * d + 8 * u + g;
                 if (t == 0 && r < count)
                     static_cast<float *>(a.lse)[number * a.l + r] =

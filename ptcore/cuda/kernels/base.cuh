@@ -1,21 +1,21 @@
-// What every CUDA kernel file begins with: types by name, the declaration of kernels, indices,
+// The beginning of every CUDA kernel file: types by name, the declaration of kernels, indices,
 // warps and blocks.
 //
-// Kernels are header-free CUDA C++ for NVRTC; the same text is compiled as host C++ by the tests,
-// where shim.h stands for what CUDA builds in. Rules that both rest on:
-//  (a) a kernel takes one struct by value, of at most 4000 bytes, whose layout the host half shares
-//  (launch/*.hpp); it stays
-//      where the launch put it (__grid_constant__), so that functions that are not inlined may be
-//      given a reference to it;
-//  (b) PT_KERNEL declares a kernel whose threads never wait for each other, PT_KERNEL_SYNC one with
-//  barriers or shuffles,
-//      PT_KERNEL_SYNC_BLOCKS one of whose blocks a multiprocessor is to hold several;
-//  (c) a block has the number of threads that the declaration names; the grid is the host half's
-//  choice; (d) __shared__ and the built-in variables are used through CUDA's own names, warps have
-//  32 threads; (e) shared memory whose size the launch names is PT_DYNAMIC_SHARED(T, name), at most
-//  once in a kernel; (f) PT_UNROLL stands before a loop over what has to stay in registers: without
-//  it an array may go to memory; (g) every thread of a block reaches each barrier, every lane of a
-//  mask each meeting of its warp: none returns before.
+// Kernels are header-free CUDA C++ for NVRTC; the tests compile the same text as host C++, where
+// shim.h defines the names that CUDA builds in. Both compilations rest on these rules:
+// (a) A kernel takes one struct by value, of at most 4000 bytes, whose layout the host half shares
+//     (launch/NAME_args.h). It stays where the launch put it (__grid_constant__), so that
+//     functions that are not inlined may take a reference to it.
+// (b) PT_KERNEL declares a kernel whose threads never wait for each other, PT_KERNEL_SYNC one with
+//     barriers or shuffles, PT_KERNEL_SYNC_BLOCKS one of which a multiprocessor holds more blocks.
+// (c) A block has the number of threads that the declaration names; the host half chooses the grid.
+// (d) __shared__ and the built-in variables have CUDA's own names; a warp has 32 threads.
+// (e) PT_DYNAMIC_SHARED(T, name) is shared memory whose size the launch names; a kernel declares it
+//     at most once.
+// (f) PT_UNROLL stands before a loop over values that have to stay in registers: without PT_UNROLL
+//     the compiler may put an array into memory.
+// (g) Every thread of a block reaches each barrier, and every lane of a mask each shuffle or vote
+//     of its warp: no thread returns before.
 #pragma once
 #include "ptcore/config.h"
 #include "ptcore/convert.h"
@@ -65,15 +65,15 @@ using pt::complex128;
 
 namespace {
 
-// The type that elements of T are computed in, and the way there and back.
+// The type in which elements of T are computed, and the conversions to and from that type.
 template <class T> struct opmath { typedef T type; };
 template <> struct opmath<half> { typedef float type; };
 template <> struct opmath<bfloat16> { typedef float type; };
 
 template <class T> PT_DEVICE T up(T x) { return x; }
 #if defined(__CUDACC_RTC__)
-// Instructions where half.h needs a dozen: they agree but for the payload and the sign of a NaN
-// that is narrowed.
+// One instruction where half.h needs a dozen. Results agree but for the payload and the sign of a
+// NaN that is narrowed.
 PT_DEVICE float up(half x) {
     float r;
     asm("cvt.f32.f16 %0, %1;" : "=f"(r) : "h"(x.bits));
@@ -111,7 +111,7 @@ template <> struct down_to<bfloat16> {
 };
 template <class T, class C> PT_DEVICE T down(C x) { return down_to<T>::from(x); }
 
-// How a type lies in memory where it is converted: a byte of bool memory may have any value.
+// The type by which memory of T is converted: a byte of bool memory may have any value.
 template <class T> struct raw { typedef T type; };
 template <> struct raw<bool> { typedef pt::boolean type; };
 
@@ -121,8 +121,8 @@ PT_DEVICE bool load(const bool *p, int64_t i) {
     return reinterpret_cast<const uint8_t *>(p)[i] != 0;
 }
 
-// A store to an element that other threads may store to at the same time: the value of one of them
-// stays. Where the tests check for races, others are failures.
+// A store to an element that other threads may store to at the same time: one thread's value stays.
+// Where the tests check for races, any other store of this kind is a failure.
 #if defined(PT_HOST_RACES)
 template <class T> __attribute__((noinline, no_sanitize("thread"))) void store_any(T *p, T x) {
     pt_host->access(p, sizeof(T), PT_ATOMIC_ACCESS, __builtin_return_address(0));
@@ -135,8 +135,8 @@ template <class T> PT_DEVICE void store_any(T *p, T x) { *p = x; }
 PT_DEVICE int64_t thread_index() { return (int64_t)blockIdx.x * blockDim.x + threadIdx.x; }
 PT_DEVICE int64_t thread_count() { return (int64_t)gridDim.x * blockDim.x; }
 
-// The loop of a grid's threads over n elements. It stays rolled: to unroll it, the compiler would
-// begin with a division of 64 bits, of the number of rounds, which takes longer than a round does.
+// The loop of a grid's threads over n elements. It stays rolled: an unrolled loop would begin with
+// a division of 64 bits, for the number of rounds, which takes longer than a round does.
 #define PT_GRID_STRIDE(i, n) \
     PT_UNROLL_BY(1) for (int64_t i = thread_index(); i < (n); i += thread_count())
 
@@ -154,7 +154,7 @@ PT_DEVICE int64_t thread_count() { return (int64_t)gridDim.x * blockDim.x; }
 PT_SHUFFLE(shuffle, __shfl_sync, int)               // from lane `from`
 PT_SHUFFLE(shuffle_xor, __shfl_xor_sync, int)       // from lane ^ `from`
 PT_SHUFFLE(shuffle_up, __shfl_up_sync,
-           unsigned)    // from lane - `from`, one's own where there is none
+           unsigned)    // from lane - `from`; lanes below `from` get their own value
 PT_SHUFFLE(shuffle_down, __shfl_down_sync, unsigned)
 #undef PT_SHUFFLE
 
@@ -166,7 +166,7 @@ template <class T, class F> PT_DEVICE T warp_reduce(T x, F combine) {
     return x;
 }
 
-// The sum of a warp's lanes up to one's own.
+// The sum over the warp's lanes up to and including the calling lane.
 template <class N> PT_DEVICE N running_sum(N x) {
     for (unsigned step = 1; step < 32; step *= 2) {
         const N y = shuffle_up(x, step);
@@ -181,7 +181,7 @@ template <class T, class F> PT_DEVICE T block_reduce(T x, F combine, T identity)
     __shared__ T partial[32];
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, warps = (blockDim.x + 31) >> 5;
     x = warp_reduce(x, combine);
-    __syncthreads();                    // who still reads the last call's results
+    __syncthreads();                    // waits for readers of the last call's `partial`
     if (lane == 0) partial[warp] = x;
     __syncthreads();
     x = lane < warps ? partial[lane] : identity;

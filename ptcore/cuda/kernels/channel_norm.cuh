@@ -1,8 +1,8 @@
-// batch_norm, group_norm and their derivatives: sums over sets of elements by the engine of
-// reductions, one kernel that adds their parts up in order and makes factors for each channel or
-// plane, and one that applies them. Elements that lie side by side are added up in the dtype of
-// computation, and such sums in float64: of distances from a number of the set, so that one pass
-// gives the variance. PT_T is x, PT_U the gradient.
+// batch_norm, group_norm and their derivatives. The engine of reductions sums over sets of
+// elements; a second kernel adds up the parts of each sum in order and computes factors for each
+// channel or plane; a third kernel applies the factors. Neighbouring elements are added up in the
+// dtype of computation, and these sums in float64. The summands are distances from a number of the
+// set, so that one pass gives the variance. PT_T is x, PT_U the gradient.
 #include "channel_norm_args.h"
 #include "reduce.cuh"
 
@@ -39,7 +39,7 @@ PT_DEVICE void put(const RealArgs &v, int64_t i, double x) {
 
 // -- sums -----------------------------------------------------------------------------------------
 
-// Of a set: sums, and the number from which distances are taken.
+// Sums over a set, and the number from which distances are measured.
 struct Sums {
     double first, second;
     C center;
@@ -59,7 +59,7 @@ struct OfSets {
     static PT_DEVICE_MEMBER void store(const ReduceArgs &a, int64_t set, Sums s) {
         static_cast<Sums *>(a.out)[set] = s;
     }
-    // `factor` of each element, and that times its distance.
+    // Adds the `factor` of each element, and `factor` times the element's distance from the center.
     template <class X, class F> static PT_DEVICE_MEMBER void add_each(Sums &s, const X *x, int n,
                                                                       F factor) {
         C first = 0, second = 0;
@@ -74,7 +74,7 @@ struct OfSets {
     }
 };
 
-// Distances from one of the set's elements, or from 0 where that is not finite, and their squares.
+// Sums of distances and of their squares, from an element of the set (from 0 if it is not finite).
 struct MomentSums : OfSets {
     static PT_DEVICE_MEMBER Sums identity(const ReduceArgs &a, int64_t set) {
         const C x = (C)up(static_cast<const T *>(a.in)[kept_offset(a, set)]);
@@ -86,7 +86,7 @@ struct MomentSums : OfSets {
     }
 };
 
-// The gradient g, and g times the distance of x from the mean.
+// Sums of the gradient g, and of g times the distance of x from the mean.
 struct GradientSums : OfSets {
     static PT_DEVICE_MEMBER Sums identity(const ReduceArgs &a, int64_t set) {
         return {0, 0, (C)number(a.known, a.known_dtype, divided(set, a.sharing))};
@@ -131,8 +131,8 @@ PT_DEVICE Moments moments(const ChannelNormArgs &a, int64_t set) {
 PT_DEVICE void move(const RealArgs &v, int64_t c, double to, double momentum) {
     if (v.data) put(v, c, get(v, c) * (1 - momentum) + to * momentum);
 }
-// Running statistics towards a mean and a biased variance: of a single element there is no unbiased
-// one.
+// Moves the running statistics towards a mean and the unbiased variance, which is NaN for a single
+// element; `var` is biased.
 PT_DEVICE void move(const ChannelNormArgs &a, int64_t c, double mean, double var) {
     const double count = (double)a.count;
     move(a.running_mean, c, mean, a.momentum);
@@ -165,7 +165,7 @@ PT_DEVICE void group_forward(const ChannelNormArgs &a) {
     }
 }
 
-// By statistics that are given.
+// Factors from given statistics.
 PT_DEVICE void given(const ChannelNormArgs &a) {
     PT_GRID_STRIDE(c, a.c) {
         const double scale = get_or(a.weight, c, 1) / pt::sqrt(get(a.spread, c) + a.eps);
@@ -231,13 +231,13 @@ PT_DEVICE C result(T x, U g, const Factors &f, bool backward) {
     const C from = up(x) - f.mean;
     return backward ? f.scale * (C)up(g) - f.shift - from * f.slope : from * f.scale + f.shift;
 }
-// The factors of an element's plane.
+// The factors of element i's plane.
 PT_DEVICE Factors factors_of(const ChannelNormArgs &a, uint32_t i) {
     const uint32_t plane = a.first_plane + divided(i, a.by_plane[0], a.by_plane[1]);
     return factors(a)[plane - divided(plane, a.by_period[0], a.by_period[1]) * (uint32_t)a.period];
 }
 
-// ONE: a pack's elements are of one plane.
+// ONE: all elements of a pack are in one plane.
 template <int V, bool ONE> PT_DEVICE void apply(const ChannelNormArgs &a) {
     const T *const x = reinterpret_cast<const T *>(a.x);
     const U *const g = reinterpret_cast<const U *>(a.g);

@@ -1,15 +1,15 @@
 // Convolution and its transpose as one product of matrices for each group: filters x (channels and
-// taps) times (channels and taps) x results. Tiles of both are gathered into shared memory, a
-// thread sums ROWS x COLUMNS results in registers. Of the transpose, results that have the same
-// taps are a product of their own.
+// taps) times (channels and taps) x results. Tiles of both are gathered into shared memory, and a
+// thread sums ROWS x COLUMNS results in registers. In the transpose, the results that have the same
+// taps (a phase) form a product of their own.
 #include "convolution_base.cuh"
 
 namespace {
 
 enum { SIDE = 16, THREADS = SIDE * SIDE };
 
-// I: int32_t where all positions in an image fit it. DEPTH: of a step, which is as large as
-// registers for its elements allow.
+// I is int32_t where it holds all positions in an image. DEPTH is the depth of a step, as large as
+// the registers for its elements allow.
 template <class I, int ROWS, int COLUMNS, int DEPTH> PT_DEVICE void tile(const ConvolutionArgs &a,
                                                                          int64_t number) {
     enum {
@@ -35,11 +35,11 @@ template <class I, int ROWS, int COLUMNS, int DEPTH> PT_DEVICE void tile(const C
         axis[d] = axis_of<I>(a.axis[d], phase[d], a.transposed);
         taps[d] = (uint32_t)axis[d].taps;
         depth *= taps[d];
-        total *= a.axis[d].by_most.by;                  // of which later phases have not all
+        total *= a.axis[d].by_most.by;                  // later phases may have fewer results
     }
-    if (column >= total) return;                        // all threads of the block
+    if (column >= total) return;                        // the same for all threads of the block
 
-    // The column that this thread gathers, from the place where its first tap would be.
+    // The column that this thread gathers, from the position of the column's first tap on.
     const int mine = threadIdx.x % N, lowest = threadIdx.x / N * EACH;
     const T *x = reinterpret_cast<const T *>(a.x) + group * a.channels * a.x_channel;
     bool there = column + mine < total;
@@ -60,13 +60,13 @@ template <class I, int ROWS, int COLUMNS, int DEPTH> PT_DEVICE void tile(const C
 
     const uint32_t step = DEPTH;
     const Digits<uint32_t> stride = digits_of<uint32_t>(step, taps);
-    const uint32_t k = threadIdx.x % DEPTH;             // of the filters that it gathers
+    const uint32_t k = threadIdx.x % DEPTH;             // the depth at which it gathers filters
     Digits<uint32_t> of_left = digits_of<uint32_t>(k, taps),
                      of_right = digits_of<uint32_t>(lowest, taps);
     const T *w = reinterpret_cast<const T *>(a.w) + group * a.w_group;
     for (int d = 0; d < 3; d++) w += axis[d].first * a.axis[d].w;
 
-    // The next step's elements are on their way while this one's are multiplied.
+    // The next step's elements are loaded while this step's are multiplied.
     C l_next[LEFT], r_next[EACH];
     const auto gather = [&](uint32_t k0) {
         int64_t from = of_left.first * a.w_channel;
@@ -111,7 +111,7 @@ template <class I, int ROWS, int COLUMNS, int DEPTH> PT_DEVICE void tile(const C
         }
         __syncthreads();
     }
-    if (depth == 0) __syncthreads();                    // the places
+    if (depth == 0) __syncthreads();                    // `places` is complete
 
     const int64_t image = a.axis[0].result * a.axis[1].result * a.axis[2].result;
     for (int i = 0; i < ROWS; i++) {
@@ -130,12 +130,12 @@ template <class I, int ROWS, int COLUMNS, int DEPTH> PT_DEVICE void convolve(
     const ConvolutionArgs &a) {
     for (int64_t number = blockIdx.x; number < a.tiles; number += gridDim.x) {
         tile<I, ROWS, COLUMNS, DEPTH>(a, number);
-        __syncthreads();                                // who still reads the places
+        __syncthreads();                                // waits for readers of `places`
     }
 }
 
-// One result after another, where groups have so few filters that a tile would be empty for the
-// most part.
+// Computes each result on its own, where groups have so few filters that a tile would be mostly
+// empty.
 template <class I> PT_DEVICE void each(const ConvolutionArgs &a) {
     PT_GRID_STRIDE(i, a.tiles) {
         int64_t rest = i;

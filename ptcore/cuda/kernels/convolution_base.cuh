@@ -1,5 +1,5 @@
-// What the kernels of convolution share: the type computed in, places counted in several digits,
-// the taps of a result.
+// Shared by the kernels of convolution: the type of computation, indices as several digits, the
+// taps of a result.
 #pragma once
 #include "convolution_args.h"
 #include "divide.cuh"
@@ -22,7 +22,7 @@ typedef summed<T>::type C;
 PT_DEVICE C element(const T *p, int64_t i) { return (C)up(p[i]); }
 PT_DEVICE C madd(C sum, C x, C y) { return sum + x * y; }
 
-// A number in digits, the last of which runs fastest. The first has no limit.
+// An index as digits: the last digit runs fastest, the first has no limit.
 template <class I> struct Digits {
     I first, at[3];
 };
@@ -64,8 +64,8 @@ template <class I> PT_DEVICE void advance(Digits<I> &p, const I (&size)[3]) {
     p.first++;
 }
 
-// One dim for the results of one phase: of these, result t reads position t * step + base + j *
-// slope for its tap number j, which is tap first + j * period of the weight.
+// One dim of one phase: tap number j of result t reads position t * step + base + j * slope, and is
+// tap first + j * period of the weight.
 template <class I> struct Axis {
     I results, taps, step, base, slope;
     int64_t first;
@@ -87,11 +87,11 @@ template <class I> PT_DEVICE Axis<I> axis_of(const ConvolutionAxis &a, int64_t p
     r.taps = first < tried ? (kernel - 1 - first) / period + 1 : 0;
     r.step = 1;
     r.base = from / stride;
-    r.slope = -(dilation / (stride / period));        // the second is gcd(stride, dilation)
+    r.slope = -(dilation / (stride / period));        // stride / period is gcd(stride, dilation)
     return r;
 }
 
-// An image and a place among the results of a phase.
+// Result number i of a phase, as an image and a place in the image.
 PT_DEVICE Digits<int64_t> by_results(const ConvolutionArgs &a, int64_t i) {
     return digits_of(i, a.axis[0].by_most, a.axis[1].by_most, a.axis[2].by_most);
 }

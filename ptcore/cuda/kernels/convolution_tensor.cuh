@@ -1,7 +1,7 @@
 // Convolution and its transpose by tensor cores, of half types and of floats rounded to TF32:
 // filters x (taps and channels) times (taps and channels) x results, where channels are neighbours
-// in memory, EACH to a word of 16 bytes: a place and a tap have a.words of them, and filters are
-// stored the same way. Three steps of eight words of both come through shared memory.
+// in memory, EACH to a word of 16 bytes: each place and each tap has a.words words, and filters are
+// stored the same way. Three steps of eight words of both factors are in shared memory at once.
 #include "convolution_base.cuh"
 #include "mma.cuh"
 
@@ -16,7 +16,7 @@ enum {
     EACH = 16 / sizeof(T)
 };         // LINE: bytes of eight words
 
-// Two neighbours by one store, if they are a word.
+// Stores two neighbours at once if they are an aligned word; else returns false.
 template <class E> PT_DEVICE bool put_two(E *p, float first, float second) {
     if (reinterpret_cast<uint64_t>(p) % 4) return false;
     *reinterpret_cast<uint32_t *>(p) = word_from(first, second, E());
@@ -36,14 +36,14 @@ template <int DOWN> PT_DEVICE void tensor_tile(const ConvolutionArgs &a, int64_t
     for (int d = 2; d >= 0; d--) {
         phase[d] = take_rest(number, a.axis[d].by_phases);
         axis[d] = axis_of<int32_t>(a.axis[d], phase[d], a.transposed);
-        total *= a.axis[d].by_most.by;                  // of which later phases have not all
+        total *= a.axis[d].by_most.by;                  // later phases may have fewer results
         taps *= axis[d].taps;
     }
-    if (column >= total) return;                        // all threads of the block
+    if (column >= total) return;                        // the same for all threads of the block
     const int64_t image = a.axis[0].result * a.axis[1].result * a.axis[2].result;
     const int word = threadIdx.x & 7, line = threadIdx.x >> 3;
 
-    // Of the results whose words this thread brings: where they begin, and their first positions.
+    // For the results whose words this thread fetches: address and position of the first tap.
     const T *x = reinterpret_cast<const T *>(a.x) + group * a.words * EACH, *from[N / 32];
     int32_t position[N / 32][3];
     PT_UNROLL for (int i = 0; i < N / 32; i++) {
@@ -108,7 +108,7 @@ template <int DOWN> PT_DEVICE void tensor_tile(const ConvolutionArgs &a, int64_t
     for (int s = 0; s < STAGES - 1; s++) stage(s);
     for (uint32_t s = 0; s < steps; s++) {
         wait_for_copies<STAGES - 2>();
-        __syncthreads();    // all see step s, and none reads the one before it any more
+        __syncthreads();    // all threads see step s, and none reads step s - 1 any more
         stage(s + STAGES - 1);
         const Place left = left_at + s % STAGES * STAGE, others = right_at + s % STAGES * STAGE;
         PT_UNROLL for (int k = 0; k < 4; k++) {
@@ -122,7 +122,7 @@ template <int DOWN> PT_DEVICE void tensor_tile(const ConvolutionArgs &a, int64_t
         }
     }
     wait_for_copies<0>();
-    __syncthreads();                                    // the places, if there was no step
+    __syncthreads();                                    // `places` is complete, even without a step
 
     PT_UNROLL for (int d = 0; d < DOWN; d++)
         PT_UNROLL for (int h = 0; h < 2; h++) {
@@ -147,7 +147,7 @@ template <int DOWN> PT_DEVICE void convolve_by_tensors(const ConvolutionArgs &a,
                                                        unsigned char *memory) {
     for (int64_t number = blockIdx.x; number < a.tiles; number += gridDim.x) {
         tensor_tile<DOWN>(a, number, memory);
-        __syncthreads();    // who still reads the places and the last step
+        __syncthreads();    // waits for readers of `places` and of the last step
     }
 }
 

@@ -1,5 +1,5 @@
 // The gradient of a convolution's weight as one product of matrices for each group: filters x
-// results times results x (channels and taps). The results are dealt to several sums, which are
+// results times results x (channels and taps). The results are split into several sums, which are
 // added up in order.
 #include "convolution_base.cuh"
 
@@ -7,7 +7,7 @@ namespace {
 
 enum { DEPTH = 16, SIDE = 16, EACH = 4, SPAN = SIDE * EACH };
 
-// Where number `part` of the sums begins and ends.
+// The results that sum number `number` adds up.
 struct Part {
     int64_t begin, end;
 };
@@ -17,7 +17,7 @@ PT_DEVICE Part part_of(const ConvolutionArgs &a, int64_t number) {
     return {begin < all ? begin : all, end < all ? end : all};
 }
 
-// The only sum is the result; several are kept as they are computed.
+// A single sum is the result; several sums are stored in the type of computation.
 PT_DEVICE void keep(const ConvolutionArgs &a, int64_t part, int64_t i, C sum) {
     const int64_t n =
         a.groups * a.filters * a.channels * a.axis[0].kernel * a.axis[1].kernel * a.axis[2].kernel;
@@ -35,7 +35,7 @@ template <class I> PT_DEVICE void tile(const ConvolutionArgs &a, int64_t number)
     const int64_t terms = a.channels * a.axis[0].kernel * a.axis[1].kernel * a.axis[2].kernel;
     const Part range = part_of(a, part);
 
-    // Of the columns that this thread gathers: the channel, and what the tap adds to a position.
+    // For each column that this thread gathers: the offsets of its channel and tap.
     const int k = threadIdx.x % DEPTH, lowest = threadIdx.x / DEPTH;
     const T *g = reinterpret_cast<const T *>(a.g) + (group * a.filters + row) * a.g_channel;
     const T *x = reinterpret_cast<const T *>(a.x) + group * a.channels * a.x_channel;
@@ -54,7 +54,7 @@ template <class I> PT_DEVICE void tile(const ConvolutionArgs &a, int64_t number)
 
     const Digits<int64_t> stride = by_results(a, DEPTH);
     Digits<int64_t> at = by_results(a, range.begin + k);
-    // The next step's elements are on their way while this one's are multiplied.
+    // The next step's elements are loaded while this step's are multiplied.
     C l_next[EACH], r_next[EACH];
     const auto gather = [&](int64_t q) {
         const bool fine = q + k < range.end;
@@ -113,8 +113,8 @@ struct Plus {
     PT_DEVICE_MEMBER C operator()(C x, C y) const { return x + y; }
 };
 
-// A block for each element of the weight, where groups have so few that a tile would be empty for
-// the most part.
+// A block for each element of the weight, where groups have so few elements that a tile would be
+// mostly empty.
 PT_DEVICE void each(const ConvolutionArgs &a) {
     const int64_t results[3] = {a.axis[0].result, a.axis[1].result, a.axis[2].result};
     const Digits<int64_t> stride = by_results(a, blockDim.x);

@@ -1,8 +1,8 @@
 // The gradient of a convolution's weight by tensor cores, of half types and of floats rounded to
-// TF32: filters x results times results x (taps and channels). Of g and x channels are neighbours
-// in memory, EACH to a word of 16 bytes: a result has a.filter_words of a group's filters in g, a
-// place a.words of its channels in x. The results are dealt to several sums as in
-// convolution_weight.cuh, each of 32-bit floats.
+// TF32: filters x results times results x (taps and channels). In g and x, channels are neighbours
+// in memory, EACH to a word of 16 bytes: of each group, a result has a.filter_words words in g, and
+// a place has a.words words in x. The results are split into several sums as in
+// convolution_weight.cuh; each sum is in 32-bit floats.
 #include "convolution_base.cuh"
 #include "mma.cuh"
 
@@ -38,8 +38,8 @@ template <int DOWN> PT_DEVICE void weight_tile(const ConvolutionArgs &a, int64_t
     const int64_t begin = part * a.part, end = begin + a.part < pixels ? begin + a.part : pixels;
     const uint32_t steps = end > begin ? (uint32_t)((end - begin + DEPTH - 1) / DEPTH) : 0;
 
-    // The words of x that this thread brings are of one tap, from line on of a step and STEP
-    // further.
+    // The words of x that this thread fetches are of one tap: in each step, those of lines `line`
+    // and `line` + STEP.
     const int word = threadIdx.x % WORDS, line = threadIdx.x / WORDS;
     const Digits<int64_t> tap =
         digits_of(column + word, a.axis[1].by_kernel, a.axis[2].by_kernel, a.by_words);
@@ -102,7 +102,7 @@ template <int DOWN> PT_DEVICE void weight_tile(const ConvolutionArgs &a, int64_t
     for (int s = 0; s < STAGES - 1; s++) stage(s);
     for (uint32_t s = 0; s < steps; s++) {
         wait_for_copies<STAGES - 2>();
-        __syncthreads();    // all see step s, and none reads the one before it any more
+        __syncthreads();    // all threads see step s, and none reads step s - 1 any more
         stage(s + STAGES - 1);
         const int shift = s % STAGES * STAGE;
         PT_UNROLL for (int k = 0; k < DEPTH; k += 2 * EACH) {
@@ -138,7 +138,7 @@ template <int DOWN> PT_DEVICE void weight_by_tensors(const ConvolutionArgs &a,
                                                      unsigned char *memory) {
     for (int64_t number = blockIdx.x; number < a.tiles; number += gridDim.x) {
         weight_tile<DOWN>(a, number, memory);
-        __syncthreads();                                // who still reads the last step
+        __syncthreads();                                // waits for readers of the last step
     }
 }
 

@@ -42,8 +42,8 @@ PT_DEVICE void strided(const CopyArgs &a) {
     }
 }
 
-// By packs of neighbours along the innermost dim; the source's are one element for all where its
-// stride there is 0.
+// Copies packs of neighbours along the innermost dim. Where the source's stride in this dim is 0,
+// one source element fills the pack.
 PT_DEVICE void packed(const CopyArgs &a) {
     constexpr int V = 16 / (sizeof(To) > sizeof(From) ? sizeof(To) : sizeof(From));
     const uint32_t first = blockIdx.x * (256 * PT_PER_THREAD) + threadIdx.x;

@@ -1,4 +1,4 @@
-// Elements whose dtype (its code in ptcore/kernel.h) is known when the kernel runs.
+// Elements of a dtype (a code of ptcore/kernel.h) that is known only when the kernel runs.
 #pragma once
 #include "base.cuh"
 

@@ -16,7 +16,7 @@ PT_DEVICE void dense(const ElementwiseArgs &a) {
     constexpr int V = 16 / sizeof(T);
     const int64_t first = ((int64_t)blockIdx.x * blockDim.x * PT_PER_THREAD + threadIdx.x) * V;
     if (first >= a.n)
-        return;    // before a single operand is read, which may be the output of one element
+        return;    // before single() reads an operand: a one-element output may be the operand
     const Params<C> p(a.params, PT_OP::nparams);
     Inputs fixed = {};
     for (int k = 0; k < NIN; k++)
@@ -68,8 +68,8 @@ PT_DEVICE void strided(const ElementwiseArgs &a) {
     }
 }
 
-// By packs of neighbours, which the innermost dim has: an input's are loaded by one instruction, or
-// are one element for all.
+// Computes packs of neighbours along the innermost dim. An input's pack is loaded by one
+// instruction, or is one element for all (stride 0).
 PT_DEVICE void packed(const ElementwiseArgs &a) {
     constexpr int V = 16 / sizeof(T);
     const Params<C> p(a.params, PT_OP::nparams);

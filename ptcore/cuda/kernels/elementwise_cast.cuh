@@ -6,8 +6,8 @@
 
 namespace {
 
-// Sums and products that wrap are computed without a sign (C) and have T's again where they are
-// converted.
+// Ops that wrap are computed in the unsigned type C; their results are read as T again before they
+// are converted.
 template <class A, class B> struct same { enum { yes = false }; };
 template <class A> struct same<A, A> { enum { yes = true }; };
 template <bool WRAPS> struct converted { typedef Out type; };

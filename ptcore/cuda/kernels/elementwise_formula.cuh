@@ -1,5 +1,5 @@
-// An op's formula as the elementwise kernels call it. The program defines PT_OP (op_NAME, whose
-// text stands in front) and PT_T.
+// An op's formula as the elementwise kernels call it. The program defines PT_T and PT_OP (op_NAME;
+// its text precedes this file).
 #pragma once
 #include "elementwise_args.h"
 #include "walk.cuh"
@@ -17,7 +17,7 @@ template <class T> struct computed<true, T> {
 };
 
 typedef PT_T T;                                             // elements
-typedef computed<PT_OP::wraps, T>::type C;                  // what they are computed in
+typedef computed<PT_OP::wraps, T>::type C;                  // the type of computation
 enum { NIN = PT_OP::ninputs };
 
 struct Inputs { C x[NIN]; };
@@ -33,13 +33,13 @@ template <int N, class In> PT_DEVICE auto formula(const Params<C> &p, const In &
 
 typedef decltype(formula<NIN>(Params<C>(nullptr, 0), Inputs())) Result;
 
-// What a result is stored as: half types as themselves, all else as it is.
+// The type in which a result is stored: a float result of half types in T, all else as it is.
 template <class R, class S> struct stored { typedef R type; };
 template <> struct stored<float, half> { typedef half type; };
 template <> struct stored<float, bfloat16> { typedef bfloat16 type; };
 typedef stored<Result, T>::type Out;
 
-// A number by value lies in its own type; as C it has the same bytes.
+// A number that is passed by value: its bytes are the same in C as in the signed type.
 PT_DEVICE C number(const ElementwiseArgs &a, int k) {
     return *reinterpret_cast<const C *>(a.values[k]);
 }

@@ -15,7 +15,7 @@ template <class C> PT_DEVICE ExpSum<C> merge_exp_sums(ExpSum<C> x, ExpSum<C> y) 
     return ExpSum<C>{top, x.sum * math::exp(x.top - top) + y.sum * math::exp(y.top - top)};
 }
 
-// Of a NaN or of infinity the sum becomes NaN, and with it all results.
+// A NaN or infinity among x makes the sum NaN, and with it all results.
 template <int V, class C> PT_DEVICE void add_exps(ExpSum<C> &s, const C *x) {
     C top = s.top;
     PT_UNROLL for (int v = 0; v < V; v++) top = x[v] > top ? x[v] : top;

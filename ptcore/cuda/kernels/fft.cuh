@@ -1,4 +1,4 @@
-// What cuFFT leaves to do: the factor of a normalisation and the conjugate, in place. Complex
+// The steps after cuFFT: the factor of a normalisation and the conjugate, in place. Complex
 // numbers are pairs of T.
 #include "fft_args.h"
 #include "pack.cuh"

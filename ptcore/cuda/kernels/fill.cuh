@@ -17,7 +17,7 @@ PT_DEVICE void put_range(const FillArgs &a) {
     }
 }
 
-// The second half counts from the end, so that both ends are exact.
+// The second half is computed from the end, so that both ends are exact.
 PT_DEVICE void put_pieces(const FillArgs &a) {
     const double pieces = (double)(a.n > 1 ? a.n - 1 : 1);
     PT_GRID_STRIDE(i, a.n) {

@@ -1,5 +1,5 @@
-// Sampling at given positions, and its gradients: a thread for each point, whose neighbours and
-// weights all channels share. The gradient of x is added up in any order.
+// Sampling at given positions, and its gradients. A thread computes a point; all channels share the
+// point's neighbours and weights. The gradient of x is added up in any order.
 #include "atomic.cuh"
 #include "divide.cuh"
 #include "grid_sample_args.h"
@@ -9,7 +9,7 @@ namespace {
 typedef PT_T T;
 typedef opmath<T>::type E;
 
-// A number and its derivative by the coordinate of the grid.
+// A number and its derivative by the grid's coordinate.
 struct Dual {
     E value, slope;
 };
@@ -37,8 +37,8 @@ PT_DEVICE int64_t inside(E place, E size) {
     return place >= 0 && place <= size - 1 ? (int64_t)place : (int64_t)-1;
 }
 
-// The neighbours of a position along one dim: where they are, -1 if outside, weights and their
-// derivatives.
+// The neighbours of a position along one dim: their indices (-1 if outside), weights and the
+// weights' derivatives.
 template <int N> struct Neighbours {
     int64_t at[N];
     E weight[N], slope[N];
@@ -51,7 +51,7 @@ template <int N> PT_DEVICE Neighbours<N> neighbours(const GridSampleArgs &a, E c
         a.corners ? Dual{c / 2 * (size - 1), (size - 1) / 2} : Dual{(c * size - 1) / 2, size / 2};
     if (N != 4) x = padded(x, size, a);
     if (!(pt::abs(x.value) < E(1e9)))
-        x = {E(-100), E(0)};      // infinite or no number: nothing is there
+        x = {E(-100), E(0)};      // infinite or NaN: no neighbour is inside
     if constexpr (N == 1) {
         r.at[0] = inside(pt::round(x.value), size);
         r.weight[0] = 1, r.slope[0] = 0;
@@ -67,7 +67,7 @@ template <int N> PT_DEVICE Neighbours<N> neighbours(const GridSampleArgs &a, E c
         } else {
             const E A = E(-0.75);
             for (int k = 0; k < 4; k++) {
-                // How far neighbour k is, and which way that grows with t.
+                // The distance of neighbour k, and the sign of its derivative by t.
                 const E u = k == 0   ? t + 1
                             : k == 1 ? t
                             : k == 2 ? 1 - t
@@ -86,7 +86,7 @@ template <int N> PT_DEVICE Neighbours<N> neighbours(const GridSampleArgs &a, E c
     }
 }
 
-// All neighbours of point number p of image n; without depth there is one plane.
+// All neighbours of point number p of image n; in two dims the depth is one plane.
 template <int N, int DIMS> struct Point {
     Neighbours<DIMS == 3 ? N : 1> depth;
     Neighbours<N> height, width;
@@ -99,7 +99,7 @@ template <int N, int DIMS> struct Point {
         if constexpr (DIMS == 3) depth = neighbours<N>(a, up(grid[2 * a.grid_number]), a.size[0]);
         else depth.at[0] = 0, depth.weight[0] = 1, depth.slope[0] = 0;
     }
-    // f(depth, height, width, and their numbers i, j, k) of the neighbours that are inside
+    // calls f(depth, height, width, and their numbers i, j, k) for the neighbours that are inside
     template <class F> PT_DEVICE_MEMBER void each(F f) const {
         for (int i = 0; i < (DIMS == 3 ? N : 1); i++)
             for (int j = 0; j < N; j++)

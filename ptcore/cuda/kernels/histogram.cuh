@@ -1,6 +1,6 @@
-// Counts, or sums of weights, of rows of coordinates in boxes, and of integers. A block counts in
-// shared memory where the bins have room there, each warp or a few in bins of their own, and then
-// adds to those of all blocks. PT_T is what is counted, PT_U the weights.
+// Counts, or sums of weights, of rows of coordinates in boxes, and of integers. Where the bins fit
+// into shared memory, a block counts there, with a copy of the bins for one warp or a few, and then
+// adds its counts to those of all blocks. PT_T is the type of x, PT_U that of the weights.
 #include "atomic.cuh"
 #include "histogram_args.h"
 
@@ -24,7 +24,7 @@ PT_DEVICE int64_t clamped(int64_t at, int64_t bins) {
     return at < 0 ? 0 : at < bins ? at : bins - 1;
 }
 
-// The bin of x, which lies between the edges, as _ops/statistics/histogram.cpp.
+// The bin of x, which lies between the outer edges; as in _ops/statistics/histogram.cpp.
 PT_DEVICE int64_t bin_of(const Ruler &r, int places, C x) {
     if (places == PT_SEARCHED) {
         const C *first = r.edges;
@@ -42,7 +42,7 @@ PT_DEVICE int64_t bin_of(const Ruler &r, int places, C x) {
     return at;
 }
 
-// The box of a row, -1: none.
+// The box of a row; -1 if it is in none.
 PT_DEVICE int64_t box_of(const HistogramArgs &a, const Ruler *rulers, int64_t row) {
     const T *const x = reinterpret_cast<const T *>(a.x) + row * a.coordinates;
 #if PT_TCODE <= 8
@@ -58,7 +58,7 @@ PT_DEVICE int64_t box_of(const HistogramArgs &a, const Ruler *rulers, int64_t ro
 #endif
 }
 
-// N: a count, or a sum, in shared memory; M: in that of all blocks.
+// N is the type of a count or sum in shared memory, M that in the result of all blocks.
 template <bool WEIGHED, class N, class M> PT_DEVICE void tally(const HistogramArgs &a, N *own) {
     __shared__ Ruler rulers[PT_HISTOGRAM_COORDINATES];
 #if PT_TCODE > 8

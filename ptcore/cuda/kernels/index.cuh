@@ -1,5 +1,5 @@
-// Elements taken from or put at the places of an index, by their size alone, and several indices as
-// one of byte offsets.
+// Elements taken from or put at the places of an index, by their size alone, and several indices
+// made into one index of byte offsets.
 #include "index_base.cuh"
 #include "pack.cuh"
 
@@ -39,7 +39,7 @@ PT_DEVICE void places(const IndexArgs &a) {
 PT_KERNEL(index_take, IndexArgs, a, 256) { take<PT_T>(a); }
 PT_KERNEL(index_put, IndexArgs, a, 256) { each_place<PT_T>(a, Put()); }
 PT_KERNEL(index_places, IndexArgs, a, 256) { places(a); }
-#if PT_TCODE == 14          // words of 16 bytes: complex numbers may lie at multiples of 8
+#if PT_TCODE == 14          // aligned words of 16 bytes; complex numbers may lie at multiples of 8
 PT_KERNEL(index_take_words, IndexArgs, a, 256) { take<word_of<16>::type>(a); }
 PT_KERNEL(index_put_words, IndexArgs, a, 256) { each_place<word_of<16>::type>(a, Put()); }
 #endif

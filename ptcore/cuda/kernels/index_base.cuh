@@ -1,4 +1,4 @@
-// The step that all indexing kernels share: an index checked, its place found.
+// The step that all indexing kernels share: to check an index and find its place.
 #pragma once
 #include "index_args.h"
 #include "report.cuh"
@@ -6,7 +6,7 @@
 
 namespace {
 
-// The bytes that an index moves its tensor by; false if it is out of bounds, which is reported
+// `by` becomes the byte offset of an index. Returns false for an index out of bounds and reports it
 // (once, where it is found).
 PT_DEVICE bool moved(const IndexArgs &a, int64_t index, int64_t &by) {
     if (a.size == 0) {
@@ -21,7 +21,7 @@ PT_DEVICE bool moved(const IndexArgs &a, int64_t index, int64_t &by) {
     return true;
 }
 
-// f(place in the tensor, value) for every element of the walk whose index is good.
+// Calls f(place in the tensor, value) for every element of the walk whose index is in bounds.
 template <class T, class Value = T, class F> PT_DEVICE void each_place(const IndexArgs &a, F f) {
     const uint32_t step = gridDim.x * blockDim.x;
     for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < a.n; i += step) {

@@ -1,5 +1,5 @@
-// layer_norm of PT_T with weight and bias of PT_U. A row is kept in shared memory, so that the
-// variance is that around the mean; rows too long for that are read three times (streamed).
+// layer_norm of PT_T with weight and bias of PT_U. A row is kept in shared memory or registers, so
+// that the variance is computed around the mean; longer rows are read three times (streamed).
 #include "normalize_args.h"
 #include "rows.cuh"
 
@@ -51,7 +51,7 @@ PT_DEVICE void apply_to_kept(const LayerNormArgs &, const Row &row, Registers<C,
     }
 }
 
-// Whether element k is one of the row. Of packs all or none are.
+// Whether kept element k is inside the row. A pack is inside as a whole or not at all.
 template <class X> PT_DEVICE bool within(const LayerNormArgs &a, const Row &row, const X &, int k,
                                          int64_t n) {
     return place(row, k, a.packed ? vector_of<PT_T>::size : 1) < n;

@@ -1,7 +1,7 @@
 // The gradients of layer_norm: g and input of PT_T, weight and its gradients of PT_U. With xhat =
-// (x - mean) rstd and h = g weight that of a row is rstd (h - mean(h) - xhat mean(h xhat)); those
-// of weight and bias are sums over the rows of g xhat and g, taken in parts of rows that are added
-// in order.
+// (x - mean) rstd and h = g weight the gradient of a row is rstd (h - mean(h) - xhat mean(h xhat)).
+// The gradients of weight and bias are the sums over all rows of g xhat and of g; they are computed
+// in parts of rows, which are added in order.
 #include "normalize_args.h"
 #include "rows.cuh"
 
@@ -78,7 +78,7 @@ PT_KERNEL_SYNC(layer_norm_backward_streamed, LayerNormArgs, a, PT_NORM_STREAM_TH
     }
 }
 
-// One part of rows (blockIdx.y) of 32 neighbouring columns.
+// One part of the rows (blockIdx.y), for 32 neighbouring columns.
 PT_KERNEL_SYNC(layer_norm_backward_sums, LayerNormArgs, a, PT_NORM_THREADS) {
     constexpr int HEIGHT = PT_NORM_THREADS / PT_NORM_COLUMNS;
     __shared__ Two partial[PT_NORM_THREADS];

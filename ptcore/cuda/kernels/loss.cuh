@@ -11,7 +11,7 @@ namespace {
 typedef PT_T T;
 typedef opmath<T>::type C;
 
-PT_DEVICE int size_of(int dtype) { return dtype == 12 ? 8 : dtype == 11 ? 4 : 2; }    // of a float
+PT_DEVICE int size_of(int dtype) { return dtype == 12 ? 8 : dtype == 11 ? 4 : 2; }    // bytes
 
 PT_DEVICE double weight_of(const LossArgs &a, int64_t c) {
     return a.weight ? load_from<double>(a.weight + c * a.weight_stride * size_of(a.weight_dtype),
@@ -41,7 +41,7 @@ PT_DEVICE void put_loss(const LossArgs &a, int64_t s, double loss) {
     if (a.reduction == 0) reinterpret_cast<T *>(a.result)[s] = down<T>((C)loss);
 }
 
-// What is known of a sample once its largest input and its sum of exponentials are.
+// Stores a sample's results, once its largest input and its sum of exponentials are known.
 PT_DEVICE void finish(const LossArgs &a, int64_t s, ExpSum<C> e, double smooth_sum) {
     const double log_sum = pt::log((double)e.sum);
     const int64_t t = class_of(a, s);
@@ -59,8 +59,8 @@ PT_DEVICE void finish(const LossArgs &a, int64_t s, ExpSum<C> e, double smooth_s
 
 enum { V = vector_of<T>::size };
 
-// A row of neighbours: one(i) for those before the first pack and after the last, pack(i) for each
-// pack's first.
+// Walks through a contiguous row: one(i) for each element before the first pack and after the last,
+// pack(i) for the first element of each pack.
 template <class One, class Many>
 PT_DEVICE void each_of_row(const T *row, int64_t n, int lane, int lanes, bool packed, One one,
                            Many pack) {
@@ -72,7 +72,7 @@ PT_DEVICE void each_of_row(const T *row, int64_t n, int lane, int lanes, bool pa
     for (int64_t i = body + lane; i < n; i += lanes) one(i);
 }
 
-// A warp for each sample, or, of many classes, a block: its classes are neighbours.
+// A warp (a block if there are many classes) for each sample; a sample's classes are neighbours.
 template <bool BLOCK> PT_DEVICE void rows(const LossArgs &a) {
     const int lane = BLOCK ? threadIdx.x : threadIdx.x & 31, lanes = BLOCK ? PT_LOSS_THREADS : 32;
     const int64_t step = BLOCK ? gridDim.x : thread_count() >> 5;
@@ -102,7 +102,7 @@ template <bool BLOCK> PT_DEVICE void rows(const LossArgs &a) {
     }
 }
 
-// A thread for each sample: neighbouring samples are neighbours.
+// A thread for each sample; neighbouring samples are neighbours in memory.
 PT_DEVICE void columns(const LossArgs &a) {
     PT_GRID_STRIDE(s, a.samples) {
         const T *column = reinterpret_cast<const T *>(a.x) + place(a, s, 0);
@@ -133,7 +133,7 @@ PT_DEVICE void nll(const LossArgs &a) {
     }
 }
 
-// Over samples: the sums of their losses and weights, of which the results are made. a.a: the
+// The sums over samples of losses and weights, from which the results are computed. a.a: the
 // reduction; a.b: the weights' sum has the type of the loss, not that of computation.
 struct Total {
     typedef Pair<double, double> State;
@@ -153,7 +153,7 @@ struct Total {
 };
 typedef TwoTensors<double, double> LossesAndWeights;
 
-// d loss / d (a sample's loss)
+// d loss / d (loss of sample s)
 PT_DEVICE double scale_of(const LossArgs &a, int64_t s) {
     const double g =
         load_from<double>(a.g + (a.reduction == 0 ? s * size_of(a.g_dtype) : 0), a.g_dtype);
@@ -175,7 +175,7 @@ template <bool SMOOTH> struct Entropy {
         hit = (C)(scale * w);
         even = (C)(scale * e);
     }
-    // Of class c, which is the sample's own if `own`.
+    // The gradient by class c; `own`: c is the sample's class.
     PT_DEVICE_MEMBER C operator()(const LossArgs &a, C x, int64_t c, bool own) const {
         C r = math::exp(x - lse) * factor;
         if (own) r -= hit;
@@ -194,7 +194,7 @@ struct Likelihood {
     }
 };
 
-// As rows().
+// Threads as in rows().
 template <class G, bool BLOCK> PT_DEVICE void gradient_rows(const LossArgs &a) {
     const int lane = BLOCK ? threadIdx.x : threadIdx.x & 31, lanes = BLOCK ? PT_LOSS_THREADS : 32;
     const int64_t step = BLOCK ? gridDim.x : thread_count() >> 5;
@@ -216,7 +216,7 @@ template <class G, bool BLOCK> PT_DEVICE void gradient_rows(const LossArgs &a) {
     }
 }
 
-// A thread for some classes (of blockIdx.y) of a sample: neighbouring samples are neighbours.
+// A thread for some classes (of blockIdx.y) of a sample; neighbouring samples are neighbours.
 template <class G> PT_DEVICE void gradient_columns(const LossArgs &a) {
     const int64_t begin = blockIdx.y * a.each,
                   end = begin + a.each < a.classes ? begin + a.each : a.classes;

@@ -24,7 +24,7 @@ PT_KERNEL(many_scale, ManyArgs, a, PT_MANY_THREADS) {
 }
 PT_KERNEL(many_zero, ManyArgs, a, PT_MANY_THREADS) { over_chunks<1, 1>(a, Zero()); }
 
-// Sums do not depend on the grid: one for each chunk.
+// There is one sum for each chunk, so that sums do not depend on the grid.
 PT_KERNEL_SYNC(many_squares, ManyArgs, a, PT_MANY_THREADS) {
     for (int64_t chunk = blockIdx.x; chunk < a.chunks; chunk += gridDim.x) {
         double sum = 0;

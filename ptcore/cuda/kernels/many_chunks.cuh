@@ -1,5 +1,5 @@
-// Of kernels over many tensors at once: a block takes one chunk after another and looks up the
-// tensor that it lies in.
+// For kernels over many tensors at once: a block takes one chunk after another and looks up the
+// tensor of each chunk.
 #pragma once
 #include "many_args.h"
 #include "pack.cuh"
@@ -9,7 +9,7 @@ namespace {
 typedef PT_T T;
 typedef typename opmath<T>::type C;
 
-// The record of the tensor that a chunk lies in: the last one whose first chunk is not behind it.
+// The record of a chunk's tensor: the last record whose first chunk is not after the chunk.
 PT_DEVICE const uint64_t *record_of(const ManyArgs &a, int64_t chunk) {
     int low = 0, high = a.count;
     while (high - low > 1) {
@@ -20,8 +20,8 @@ PT_DEVICE const uint64_t *record_of(const ManyArgs &a, int64_t chunk) {
     return a.records + low * a.words;
 }
 
-// For all elements of a chunk f(x): x[k] is that of operand k. The first WRITTEN operands are
-// stored.
+// Calls f(x) for all elements of a chunk; x[k] is the element of operand k. The first WRITTEN
+// operands are stored.
 template <int OPERANDS, int WRITTEN, class F> PT_DEVICE void over_chunk(const uint64_t *record,
                                                                         int64_t chunk, F f) {
     constexpr int V = vector_of<T>::size;
@@ -57,7 +57,7 @@ template <int OPERANDS, int WRITTEN, class F> PT_DEVICE void over_chunk(const ui
     }
 }
 
-// What a kernel does for a chunk: make(record) is its f.
+// Calls over_chunk for the grid's chunks; f is make(record).
 template <int OPERANDS, int WRITTEN, class M> PT_DEVICE void over_chunks(const ManyArgs &a,
                                                                          M make) {
     for (int64_t chunk = blockIdx.x; chunk < a.chunks; chunk += gridDim.x) {

@@ -1,5 +1,5 @@
-// Elements of x where a mask holds, one after another; and the way back, into a copy. PT_T:
-// elements by their size.
+// Collects the elements of x where a mask is true, and scatters elements of a source to those
+// places, into a copy of x. PT_T: elements by their size.
 #include "nonzero_base.cuh"
 #include "report.cuh"
 
@@ -24,7 +24,7 @@ PT_DEVICE void scatter(const NonzeroArgs &a) {
                                                              reinterpret_cast<const T *>(a.source);
     T *const y = reinterpret_cast<T *>(a.y);
     __shared__ int
-        from[PT_NONZERO_PIECE];    // which element of the source, counted in the piece; -1: none
+        from[PT_NONZERO_PIECE];    // the source's element, counted from the piece's first; -1: none
     each_piece<bool>(a, [&](int64_t piece, int64_t first, int many, const uint16_t *places) {
         const int64_t begin = piece * PT_NONZERO_PIECE, left = a.n - begin;
         const int n = left < PT_NONZERO_PIECE ? (int)left : PT_NONZERO_PIECE;

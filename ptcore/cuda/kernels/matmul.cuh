@@ -1,5 +1,5 @@
-// Products of integer matrices, which wrap; floats and complex numbers are cuBLAS's. Tiles of both
-// operands in shared memory.
+// Products of integer matrices, which wrap; cuBLAS multiplies floats and complex numbers. Tiles of
+// both operands are in shared memory.
 #include "base.cuh"
 #include "matmul_args.h"
 

@@ -1,4 +1,4 @@
-// What an exponential of matrices is made of beside products and a solve.
+// The steps of an exponential of matrices, except products and a solve.
 #include "divide.cuh"
 #include "matrix_exp_args.h"
 #include "parts.cuh"
@@ -58,7 +58,7 @@ PT_KERNEL(exp_combine, MatrixExpArgs, a, 256) {
     }
 }
 
-// The difference of two matrices, and their sum in the place of the second.
+// v becomes v - u, and u becomes v + u.
 PT_KERNEL(exp_parts, MatrixExpArgs, a, 256) {
     T *const v = reinterpret_cast<T *>(a.to), *const u = reinterpret_cast<T *>(a.other);
     PT_GRID_STRIDE(i, a.n) {
@@ -68,8 +68,8 @@ PT_KERNEL(exp_parts, MatrixExpArgs, a, 256) {
     }
 }
 
-// The square of those that are to be squared as often; at the end NaN for those that are not
-// finite.
+// Takes over the squares (a.other) of matrices that need more than a.round squarings. The last call
+// (without a.other) sets matrices that are not finite to NaN.
 PT_KERNEL(exp_square, MatrixExpArgs, a, 256) {
     T *const to = reinterpret_cast<T *>(a.to);
     PT_GRID_STRIDE(i, a.n) {

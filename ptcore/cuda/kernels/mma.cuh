@@ -1,12 +1,12 @@
-// Products of small matrices by a warp: the tensor cores' instructions, which sm_80 and later have,
-// and the loads that feed them. Where the host compiles, the fragments' layouts of the PTX manual
-// (7.3, "mma.m16n8k16", "ldmatrix") are followed word by word, by exchanges within the warp.
+// Products of small matrices by a warp: the instructions of the tensor cores, which sm_80 and later
+// have, and the loads that feed them. The host's version follows the PTX manual's layouts of
+// fragments (7.3, "mma.m16n8k16", "ldmatrix") word by word, by exchanges within the warp.
 //
-// Of a lane g = lane / 4 and t = lane % 4:
-//      A, 16 x 16: words 0 to 3 are columns 2 t and 2 t + 1 of row g, of row g + 8, and columns 2 t
-//      + 8 and + 9 of these B, 16 x 8: words 0 and 1 are rows 2 t, 2 t + 1 and 2 t + 8, 2 t + 9 of
-//      column g D, 16 x 8: numbers 0, 1 are columns 2 t, 2 t + 1 of row g, 2 and 3 those of row g +
-//      8
+// Of a lane, with g = lane / 4 and t = lane % 4:
+//      A, 16 x 16: words 0 and 1 are columns 2 t, 2 t + 1 of rows g and g + 8; words 2 and 3 are
+//          columns 2 t + 8, 2 t + 9 of the same rows
+//      B, 16 x 8: words 0 and 1 are rows 2 t, 2 t + 1 and rows 2 t + 8, 2 t + 9 of column g
+//      D, 16 x 8: numbers 0, 1 are columns 2 t, 2 t + 1 of row g; 2, 3 those of row g + 8
 #pragma once
 #include "base.cuh"
 
@@ -21,8 +21,8 @@ PT_DEVICE Place place_of(const void *p) {
     return r;
 }
 
-// d += a b. Of floats A is 16 x 8 and B 8 x 8: words 0 to 3 are column t of row g and of row g + 8,
-// and column t + 4 of these; words 0 and 1 of B rows t and t + 4 of column g. They are multiplied
+// d += a b. For floats A is 16 x 8 and B 8 x 8: words 0 and 1 of A are column t of rows g and g +
+// 8, words 2 and 3 column t + 4; words 0 and 1 of B are rows t and t + 4 of column g. Factors count
 // with 11 bits, to which `rounded` rounds them.
 #  if __CUDA_ARCH__ >= 800
 #    define PT_MMA(E, shape)                                                                     \
@@ -83,8 +83,8 @@ PT_DEVICE uint32_t word_from(float first, float second, bfloat16) {
     return r;
 }
 
-// Four matrices of 8 x 8 elements of 2 bytes: lane 8 i + r says where row r of matrix i is, in
-// shared memory. Word i of a lane are the columns 2 t and 2 t + 1 of row g of matrix i; turned,
+// Loads four matrices of 8 x 8 elements of 2 bytes: lane 8 i + r has the address of row r of matrix
+// i in shared memory. Word i of a lane is columns 2 t and 2 t + 1 of row g of matrix i; turned,
 // rows 2 t and 2 t + 1 of column g.
 PT_DEVICE void load_matrices(uint32_t (&r)[4], Place row) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -95,8 +95,8 @@ PT_DEVICE void load_turned_matrices(uint32_t (&r)[4], Place row) {
                  : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(row) : "memory");
 }
 
-// 16 bytes to shared memory behind the thread's back, or 16 of 0. Copies are closed into groups;
-// wait<n> waits until at most n groups are under way.
+// Copies 16 bytes to shared memory asynchronously, 16 zeros unless `here`. close_copies ends a
+// group of copies; wait_for_copies<n> waits until at most n groups are under way.
 PT_DEVICE void copy_16(Place to, const void *from, bool here) {
 #  if __CUDA_ARCH__ >= 800
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from),
@@ -133,8 +133,8 @@ template <class E> PT_DEVICE uint32_t word_from(float first, float second, E) {
     return down<E>(first).bits | (uint32_t)down<E>(second).bits << 16;
 }
 
-// What a lane's rows g of A and columns 2 t and 2 t + 1 of B are made of: the fragments of other
-// lanes. None goes on before all have read.
+// The fragments of other lanes that hold a lane's rows g, g + 8 of A and columns 2 t, 2 t + 1 of B.
+// No lane goes on before all lanes have read.
 struct Fragments { uint32_t a[4], b[2]; };
 struct Needed {
     const Fragments *rows[4], *columns[2][4];
@@ -149,8 +149,8 @@ struct Needed {
     ~Needed() { __syncwarp(); }
 };
 
-// Two elements of a word for half types, one for floats: K of a step, and element k of it in the
-// lane that has it.
+// A word has two elements of a half type, or one float. K is the depth of a step; lane(k) is the
+// lane that holds element k, and number(word, k) takes the element from its word.
 template <class E> struct Step {
     enum { K = 16 };
     static float number(uint32_t word, int k) { return element_of(word, k & 1, E()); }
@@ -216,12 +216,12 @@ template <int N> PT_DEVICE void wait_for_copies() {}
 PT_DEVICE float exp2_fast(float x) { return exp2f(x); }
 #endif
 
-// Tiles of lines of HEAD elements of 2 bytes, 64, 128 or 256, begin at multiples of a line's bytes.
-// A line's words of 16 bytes lie in another order, word c of line r at place c ^ (r & 7), so that
-// eight lines' words c are in different banks. Where a lane's row of four matrices is, of the first
-// words and lines: those from word c on, an even one, are at this ^ c << 4, those further down at
-// more. left_place: 16 lines, the next two matrices are the next word's. right_place: the second
-// matrix is the next word's, the last two are eight lines down.
+// A tile has lines of HEAD elements of 2 bytes (64, 128 or 256) and begins at a multiple of a
+// line's bytes. Word c (16 bytes) of line r is at place c ^ (r & 7) of the line: words c of 8 lines
+// are in different banks. left_place, right_place: a lane's row for load_matrices, of the first
+// words and lines; for an even word c on, this ^ c << 4; further lines: this plus their bytes.
+// left_place: matrices 0, 1 are 16 lines of a word, 2, 3 of the next word. right_place: matrices 0,
+// 1 are two words of 8 lines, 2, 3 of the next 8.
 template <int HEAD> PT_DEVICE Place left_place(Place tile) {
     const int lane = threadIdx.x & 31;
     return tile + (lane & 15) * HEAD * 2 + (((lane >> 4) ^ (lane & 7)) << 4);
@@ -236,7 +236,7 @@ PT_DEVICE void rounded(uint32_t (&r)[4], float) {
     PT_UNROLL for (int i = 0; i < 4; i++) r[i] = round_word(r[i]);
 }
 
-// sum += words of A, 16 lines for each, times words of B, two neighbours' for each.
+// sum += fragments of A, of 16 lines each, times fragments of B, of two neighbours each.
 template <class E, int DOWN, int ACROSS>
 PT_DEVICE void add_products(float (&sum)[DOWN][ACROSS][4], uint32_t (&a)[DOWN][4],
                             uint32_t (&b)[ACROSS / 2][4]) {
@@ -247,10 +247,10 @@ PT_DEVICE void add_products(float (&sum)[DOWN][ACROSS][4], uint32_t (&a)[DOWN][4
             multiply_add(sum[d][j], a[d], b[j / 2][j % 2 * 2], b[j / 2][j % 2 * 2 + 1], E());
 }
 
-// A tile whose lines are rows of B, or columns of A, of BYTES: words of A and of two neighbours in
-// B, from line k and element `first` on (multiples of what a step has, and of 16). Of floats, for
-// which no instruction turns matrices, word c of line r lies at place c ^ (r & 3) << 1: eight
-// columns of four lines are in different banks.
+// A tile whose lines (of BYTES) are columns of A or rows of B. Loads fragments of A, or of two
+// neighbours in B, from line k and element `first` on (multiples of a step's depth, and of 16). No
+// instruction turns matrices of floats; word c of line r lies at place c ^ (r & 3) << 1, so that
+// eight columns of four lines are in different banks.
 template <class E, int BYTES> struct Turned {
     Place left, right;
     PT_DEVICE_MEMBER explicit Turned(Place tile)

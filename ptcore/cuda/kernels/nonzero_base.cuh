@@ -1,5 +1,5 @@
-// Where the elements of a dense tensor are not zero, in order: pieces are counted, the counts
-// summed, and a block goes through a piece's places again. A thread has PT_NONZERO_EACH neighbours.
+// Finds the nonzero elements of a dense tensor, in order: one kernel counts them in each piece, one
+// sums the counts, and one goes through each piece again. A thread has PT_NONZERO_EACH neighbours.
 #pragma once
 #include "nonzero_args.h"
 #include "walk.cuh"
@@ -12,7 +12,7 @@ PT_DEVICE bool truth(bfloat16 x) { return (x.bits & 0x7fff) != 0; }
 PT_DEVICE bool truth(complex64 x) { return x.re != 0 || x.im != 0; }
 PT_DEVICE bool truth(complex128 x) { return x.re != 0 || x.im != 0; }
 
-// Bit k: element first + k, of a thread's.
+// Bit k: whether the thread's element first + k is nonzero.
 template <class E> PT_DEVICE unsigned hits(const NonzeroArgs &a, int64_t first) {
     constexpr int V = 16 / sizeof(E);
     const E *const in = reinterpret_cast<const E *>(a.in) + first;
@@ -38,7 +38,7 @@ template <class E> PT_DEVICE void count(const NonzeroArgs &a) {
     }
 }
 
-// What comes before each piece: by one block, of which each thread takes neighbouring pieces.
+// Replaces each count by the sum of the counts before it. One block; a thread has neighbours.
 PT_DEVICE void sum(const NonzeroArgs &a) {
     __shared__ int64_t warps[32];
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
@@ -60,9 +60,9 @@ PT_DEVICE void sum(const NonzeroArgs &a) {
     if (threadIdx.x == PT_NONZERO_SUM_THREADS - 1) a.counts[a.pieces] = before;
 }
 
-// For each piece use(piece, first, many, places): `many` hits, the first of which is number `first`
-// of all; places[j] says which element of the piece hit j is. All threads of a block call; `places`
-// stays until the next meeting of the block.
+// Calls use(piece, first, many, places) for each piece: it has `many` hits, and the first is hit
+// number `first` of all; places[j] is the place of hit j in the piece. All threads of a block call.
+// `places` is valid until the block's next barrier.
 template <class E, class Use> PT_DEVICE void each_piece(const NonzeroArgs &a, Use use) {
     __shared__ uint16_t places[PT_NONZERO_PIECE];
     __shared__ int warps[PT_NONZERO_THREADS / 32];
@@ -71,7 +71,7 @@ template <class E, class Use> PT_DEVICE void each_piece(const NonzeroArgs &a, Us
         unsigned found = hits<E>(a, p * PT_NONZERO_PIECE + (int64_t)threadIdx.x * PT_NONZERO_EACH);
         const int mine = __popc(found);
         const int upto = running_sum(mine);
-        __syncthreads();                // who still reads the last piece's
+        __syncthreads();                // waits for readers of the last piece's `places`
         if (lane == 31) warps[warp] = upto;
         __syncthreads();
         int at = upto - mine, all = 0;

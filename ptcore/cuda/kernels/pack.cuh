@@ -4,7 +4,7 @@
 
 namespace {
 
-// As many elements as one load of 16 bytes brings.
+// The number of elements that one load of 16 bytes brings.
 template <class T> struct vector_of { static constexpr int size = 16 / sizeof(T); };
 
 template <int BYTES> struct word_of { typedef uint8_t type; };
@@ -15,15 +15,15 @@ template <> struct word_of<16> { typedef uint4 type; };
 
 template <class T, int V> struct Elements { T v[V]; };
 
-// A device traps at a wide access to an odd address, the host's processor does not.
+// A device traps at a misaligned wide access; the host's processor does not.
 #if defined(__CUDACC_RTC__)
 #  define PT_ALIGNED(p, n)
 #else
 #  define PT_ALIGNED(p, n) assert(reinterpret_cast<uintptr_t>(p) % (n) == 0)
 #endif
 
-// V neighbours of at most 16 bytes, at an address that is a multiple of their size; larger ones
-// word by word.
+// V neighbours of at most 16 bytes, at an address that is a multiple of their size; more bytes are
+// moved word by word.
 template <class T, int V> struct packs {
     static constexpr int BYTES = sizeof(T) * V < 16 ? sizeof(T) * V : 16,
                          WORDS = sizeof(T) * V / BYTES;
@@ -43,7 +43,7 @@ template <class T, int V> struct packs {
         for (int i = 0; i < WORDS; i++) reinterpret_cast<word *>(p)[i] = w[i];
     }
 };
-template <int V> struct packs<bool, V> {        // whose memory may hold any byte
+template <int V> struct packs<bool, V> {        // bool memory may hold any byte
     static PT_DEVICE_MEMBER Elements<bool, V> load(const bool *p) {
         const Elements<uint8_t, V> bytes =
             packs<uint8_t, V>::load(reinterpret_cast<const uint8_t *>(p));

@@ -1,5 +1,5 @@
-// Padding: a number everywhere, a tensor's own elements at its edges, and these added up where they
-// came from.
+// Padding by a number, padding by a tensor's own elements, and the transpose of the latter, which
+// adds padded elements to their sources.
 #include "pack.cuh"
 #include "pad_args.h"
 
@@ -7,8 +7,8 @@ namespace {
 
 typedef PT_T T;
 
-// An output's place among the elements of one innermost line: its number there, the line's input
-// and whether it has one.
+// The position of an output element in its innermost line (j), the offset of the line's input
+// (base), and whether the line has an input (inside).
 struct Place {
     int64_t j, base;
     bool inside;
@@ -29,8 +29,8 @@ template <class I> PT_DEVICE Place place_of(const PadArgs &a, I k) {
     return p;
 }
 
-// Each thread has a few neighbours, so that there are as few divisions and stores; I counts all
-// elements.
+// A thread computes a few neighbours, which saves divisions and stores. I is a type that can count
+// all elements.
 template <class I> PT_DEVICE void constant(const PadArgs &a) {
     constexpr int V = vector_of<T>::size > 4 ? 4 : vector_of<T>::size;
     const PadAxis &inner = a.axis[a.ndim - 1];
@@ -57,15 +57,15 @@ template <class I> PT_DEVICE void constant(const PadArgs &a) {
     }
 }
 
-// I has room for x without its sign, and for n.
+// I can hold the absolute value of x, and n.
 template <class I> PT_DEVICE int64_t modulo(int64_t x, int64_t n) {
-    if (x >= 0 && x < n) return x;                      // most: no division
+    if (x >= 0 && x < n) return x;                      // most cases: no division
     const int64_t r = (int64_t)((I)(x < 0 ? -x : x) % (I)n);
     return x < 0 && r ? n - r : r;
 }
 
-// Where place j of the padded dim comes from; pads of more than there is turn as often as they
-// need.
+// The input index from which index j of the padded dim comes. Pads larger than the input go round
+// as often as they need.
 template <class I> PT_DEVICE int64_t source(const PadAxis &a, int64_t j, int mode) {
     int64_t i = j - a.before;
     if (mode == PT_PAD_REPLICATE || a.small == 1) return i < 0 ? 0 : i < a.small ? i : a.small - 1;
@@ -75,7 +75,7 @@ template <class I> PT_DEVICE int64_t source(const PadAxis &a, int64_t j, int mod
     return i < a.small ? i : turn - i;
 }
 
-// The first place from j on that comes from place i; a.large or more if there is none.
+// The first padded index from j on that comes from input index i; a.large or more if none does.
 template <class I> PT_DEVICE int64_t next(const PadAxis &a, int64_t i, int64_t j, int mode) {
     if (a.small == 1) return j;
     if (mode == PT_PAD_REPLICATE) {
@@ -105,7 +105,7 @@ template <class I> PT_DEVICE void edges(const PadArgs &a) {
 }
 
 #if PT_TCODE > 8
-// Places are added up in the order that they have in memory.
+// The elements of a sum are added in their order in memory.
 template <class I> PT_DEVICE void edges_transposed(const PadArgs &a) {
     typedef opmath<T>::type C;
     const T *x = reinterpret_cast<const T *>(a.x);
@@ -144,7 +144,7 @@ template <class I> PT_DEVICE void edges_transposed(const PadArgs &a) {
 
 }  // namespace
 
-// The kernels named far are for more elements, inside or out, than 32 bits count.
+// The kernels named far are for more elements, inside or out, than 32 bits can count.
 PT_KERNEL(pad_constant, PadArgs, a, 256) { constant<uint32_t>(a); }
 PT_KERNEL(pad_constant_far, PadArgs, a, 256) { constant<int64_t>(a); }
 PT_KERNEL(pad_edges, PadArgs, a, 256) { edges<uint32_t>(a); }

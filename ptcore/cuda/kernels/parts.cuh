@@ -1,4 +1,4 @@
-// PT_T as T, and as R the real numbers that its elements are made of.
+// PT_T as T, and as R the type of its real numbers (the parts of a complex number).
 #pragma once
 #include "ptcore/complex.h"
 #include "base.cuh"

@@ -1,4 +1,4 @@
-// A random permutation: the order of random 64-bit words, the CPU's. PT_T is the output's.
+// A random permutation: the order of random 64-bit words, as on the CPU. PT_T: the output's type.
 #include "sort_args.h"
 #include "stream_place.cuh"
 

@@ -1,6 +1,6 @@
-// Windows reduced to their maximum, with its position, or mean, and the mean's transpose; maxima
-// also at random places. What lies outside of the input belongs to no window. A result is gathered
-// by one thread, in the order of the places.
+// Reduces windows to their maximum (with its position) or mean, and transposes the mean; windows
+// for maxima may lie at random places. Places outside of the input belong to no window. One thread
+// computes a result, in the order of the window's places.
 #include "divide.cuh"
 #include "pooling_args.h"
 
@@ -13,7 +13,7 @@ PT_DEVICE int64_t ceil_div(int64_t x, const Divisor &y) { return divided(x + y.b
 PT_DEVICE int64_t smaller(int64_t x, int64_t y) { return x < y ? x : y; }
 PT_DEVICE int64_t larger(int64_t x, int64_t y) { return x > y ? x : y; }
 
-// Of a window: its first place inside, where it ends, how many places count for a mean.
+// A window in one dim: its first place inside, its end, the number of places that count for a mean.
 struct Window {
     int64_t start, stop, number;
 };
@@ -35,7 +35,7 @@ PT_DEVICE Window window_of(const PoolArgs &a, int d, int64_t o) {
     return w;
 }
 
-// The plane of an element and its place in there, of the sizes `in` or `out`.
+// The plane of an element, and its place in the plane by the sizes `in` (large) or `out`.
 struct Place {
     int64_t plane, at[3];
 };
@@ -50,15 +50,15 @@ PT_DEVICE const T *plane_of(const PoolArgs &a, int64_t plane) {
     return reinterpret_cast<const T *>(a.x) + plane * a.x_image + channel * a.x_channel;
 }
 
-// A window at a random place: where the sample of its plane puts it. Each result is rounded to T,
-// so that the places are the CPU's.
+// A window at a random place, which the sample of its plane decides. Each result is rounded to T,
+// so that the places are those of the CPU.
 PT_DEVICE Window random_window(const PoolArgs &a, int d, int64_t plane, int64_t o) {
     const PoolAxis &s = a.axis[d];
     const int64_t most = s.in.by - s.kernel, channel = take_rest(plane, a.channels);
     const C sample = up(reinterpret_cast<const T *>(
         a.samples)[plane * a.sample_image + channel * a.sample_channel + s.sample]);
     const C step = up(down<T>((C)s.step)),
-            far = C(1e15);    // samples beyond [0, 1) are taken while steps can be told apart
+            far = C(1e15);    // a sample outside [0, 1) counts while positions are below 1e15
     const C end = up(down<T>(C(up(down<T>(C(sample + C(o)))) * step))),
             begin = up(down<T>(C(sample * step)));
     const bool known = end < far && end > -far && begin < far && begin > -far;
@@ -68,7 +68,7 @@ PT_DEVICE Window random_window(const PoolArgs &a, int d, int64_t plane, int64_t 
     return {first, first + s.kernel, s.kernel};
 }
 
-// The maximum of no places.
+// The maximum of an empty window.
 template <class N> PT_DEVICE N least(N) { return N(0); }
 PT_DEVICE float least(float) { return -pt::infinity<float>(); }
 PT_DEVICE double least(double) { return -pt::infinity<double>(); }
@@ -119,7 +119,7 @@ PT_DEVICE void mean(const PoolArgs &a) {
     }
 }
 
-// The windows [first, last] that a place of the large tensor belongs to.
+// The windows [first, last] that contain place p of the large tensor.
 struct Covering {
     int64_t first, last;
 };

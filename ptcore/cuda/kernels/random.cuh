@@ -1,6 +1,6 @@
-// Random floats, and dropout: the CPU's bits, from the same text. Compiled without contraction.
+// Random floats and dropout: the same text and bits as on the CPU. Compiled without contraction.
 #include "ptcore/config.h"
-#undef PT_HAVE_FMA                       // nothing is fused by name either
+#undef PT_HAVE_FMA                       // no explicit fused operations either
 #define PT_HAVE_FMA 0
 #include "pack.cuh"
 #include "random_args.h"
@@ -12,7 +12,7 @@ typedef PT_T T;
 typedef opmath<T>::type C;
 enum { WIDE = sizeof(C) == 8, EACH = WIDE ? 2 : 4 };
 
-// Stores f(block, values), which makes the EACH numbers of a block of words, for every block.
+// For every block of words, stores the EACH numbers that f(block, values) makes.
 template <int EACH, class F> PT_DEVICE void for_blocks(const RandomArgs &a, F f) {
     const StreamPlace at = stream_place(a);
     const int64_t blocks = (a.n + EACH - 1) / EACH;
@@ -28,14 +28,14 @@ template <int EACH, class F> PT_DEVICE void for_blocks(const RandomArgs &a, F f)
     }
 }
 
-// Element i of a block, by the type that is computed in.
+// Element i of a block, by the type of computation.
 PT_DEVICE double uniform_from(const pt::philox_block &b, int i, const RandomArgs &a, double) {
     const double v = pt::uniform_double(pt::word64(b.w, i)) * (a.b - a.a) + a.a;
     return v < a.b ? v : a.a;
 }
 template <class S> PT_DEVICE S uniform_from(const pt::philox_block &b, int i, const RandomArgs &a,
                                             S) {
-    // Ends are of the dtype; the sum may round up to the upper one.
+    // The ends are rounded to the dtype; the sum may round up to the upper end, which is excluded.
     const float lo = up(down<S>((float)a.a)), hi = up(down<S>((float)a.b));
     const float r = up(down<S>(pt::uniform_of(S(), b.w[i]) * (hi - lo) + lo));
     return down<S>(r < hi ? r : lo);
@@ -81,7 +81,7 @@ struct Exponential {
     }
 };
 
-// The output and the mask from N blocks of four words, which a thread has in flight together.
+// Computes output and mask from N blocks of four words, which a thread has in flight together.
 template <int N> PT_DEVICE void dropout(const RandomArgs &a) {
     enum { MANY = 4 * N };
     const StreamPlace at = stream_place(a);

@@ -1,6 +1,6 @@
-// Random integers, bits and truth values of any real dtype: the CPU's bits, from the same text.
+// Random integers, bits and truth values of any real dtype: the same text and bits as on the CPU.
 #include "ptcore/config.h"
-#undef PT_HAVE_FMA                       // nothing is fused by name either
+#undef PT_HAVE_FMA                       // no explicit fused operations either
 #define PT_HAVE_FMA 0
 #include "random_args.h"
 #include "stream_place.cuh"
@@ -53,7 +53,7 @@ PT_DEVICE void chances(const RandomArgs &a) {
     }
 }
 
-// Where attention's dropout keeps an element: its seed and offset are data.
+// The elements that attention's dropout keeps. Seed and offset are read from memory.
 PT_DEVICE void keep(const RandomArgs &a) {
     const uint64_t seed = (uint64_t)a.state[0], offset = (uint64_t)a.state[a.state_step];
     PT_GRID_STRIDE(k, (a.n + 3) / 4) {

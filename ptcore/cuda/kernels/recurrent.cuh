@@ -1,4 +1,4 @@
-// One step of a recurrent layer, after the product of its state and the weight: a thread for each
+// One step of a recurrent layer, after the product of its state and the weight. A thread computes a
 // cell. The formulas are those of _ops/recurrent/recurrent.cpp.
 #include "base.cuh"
 #include "recurrent_args.h"
@@ -8,7 +8,7 @@ namespace {
 typedef PT_T T;
 typedef opmath<T>::type C;
 
-// Element i of memory of T, 0 where there is none, and of memory of C.
+// of: element i of memory of T, 0 without memory. wide: element i of memory of C.
 PT_DEVICE C of(const void *p, int64_t i) { return p ? (C)up(static_cast<const T *>(p)[i]) : C(0); }
 PT_DEVICE void put(void *p, int64_t i, C x) { static_cast<T *>(p)[i] = down<T>(x); }
 PT_DEVICE C &wide(void *p, int64_t i) { return static_cast<C *>(p)[i]; }
@@ -19,7 +19,7 @@ PT_DEVICE void keep(void *p, int64_t i, int64_t n, C x, C y, C z, C w) {
 
 struct Step {
     uint32_t row, j;
-    int64_t gates, kept;        // where this cell's first gate is
+    int64_t gates, kept;        // the place of this cell's first gate
     PT_DEVICE_MEMBER Step(const RecurrentArgs &a, uint32_t i) : row(i / a.n), j(i % a.n) {
         gates = (int64_t)row * (a.mode == PT_RNN_LSTM ? 4 : a.mode == PT_RNN_GRU ? 3 : 1) * a.n + j;
         kept = (int64_t)row * 4 * a.n + j;

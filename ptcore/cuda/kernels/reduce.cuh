@@ -1,17 +1,17 @@
-// The engine of reductions. An Op, at the elements that a source has, has
-//    State                                   trivially copyable, at most PT_REDUCE_STATE bytes
-//    static State identity(const ReduceArgs &a, int64_t output)              with what is known of
-//    the output static void add(State &s, const Element *x, int n, int64_t position, int64_t step,
-//    const ReduceArgs &a)
-//                                            n elements, the i-th at position + i * step of the
-//                                            reduced ones
-//    static State merge(State x, State y)    in any order
-//    static void store(const ReduceArgs &a, int64_t output, State s)         if anything is stored
-//    but parts
-// Each output is reduced by 2**log2 neighbouring threads (reduce_rows), where the reduced elements
-// are the near ones in memory, or by a column of threads (reduce_columns), where neighbouring
-// outputs are. Few outputs are cut into parts, whose states reduce_finish merges. Results depend on
-// shapes and on the number of multiprocessors only.
+// The engine of reductions. For the elements of a Source, an Op has
+//    State: trivially copyable, at most PT_REDUCE_STATE bytes
+//    static State identity(const ReduceArgs &a, int64_t output): may depend on the output
+//    static void add(State &s, const Element *x, int n, int64_t position, int64_t step,
+//                    const ReduceArgs &a): adds n elements; the i-th is number position + i * step
+//                    of the output's elements
+//    static State merge(State x, State y): in any order
+//    static void store(const ReduceArgs &a, int64_t output, State s): not needed if only parts are
+//                    stored
+// Where the elements of an output are neighbours in memory, 2**log2 neighbouring threads reduce the
+// output (reduce_rows). Where neighbouring outputs are neighbours in memory, a column of threads
+// does (reduce_columns). Few outputs are cut into parts, and reduce_finish merges the states of the
+// parts. Results depend on shapes and on the number of multiprocessors only.
+//
 #pragma once
 #include "divide.cuh"
 #include "pack.cuh"
@@ -31,7 +31,7 @@ template <class T> struct OneTensor {
     template <int V> PT_DEVICE_MEMBER Elements<T, V> pack(int64_t i) const {
         return load_pack<V>(first + i);
     }
-    // How many elements lie before one with which packs may begin, of n that are neighbours.
+    // The number of elements, of n neighbours, before the first address at which a pack may begin.
     PT_DEVICE_MEMBER int64_t before_packs(int64_t n) const {
         const int64_t head = (int64_t)((16 - (uint64_t)first % 16) % 16 / sizeof(T));
         return head < n ? head : n;
@@ -61,7 +61,7 @@ template <class T, class U> struct TwoTensors {
         PT_UNROLL for (int v = 0; v < V; v++) pairs.v[v] = Element{x.v[v], y.v[v]};
         return pairs;
     }
-    // All, where no element begins a pack in both.
+    // n, if no element can begin a pack in both tensors.
     PT_DEVICE_MEMBER int64_t before_packs(int64_t n) const {
         const uint64_t x = (uint64_t)first / sizeof(T) % WIDTH,
                        y = (uint64_t)second / sizeof(U) % WIDTH;
@@ -70,7 +70,7 @@ template <class T, class U> struct TwoTensors {
     }
 };
 
-// Of an output's number, and of an element's among those of an output, the offset in elements.
+// Offsets in elements: of output number i, and of element number i among an output's elements.
 PT_DEVICE int64_t offset_among(const ReduceArgs &a, int first, int n, int64_t i) {
     int64_t offset = 0;
     each_coordinate<1>(a.dims, first, n, i,
@@ -92,7 +92,7 @@ template <class Op> PT_DEVICE typename Op::State merge_group(typename Op::State 
     if (log2 > 5) {
         __shared__ typename Op::State partial[PT_REDUCE_THREADS / 32];
         const int warp = threadIdx.x >> 5, warps = 1 << (log2 - 5);
-        __syncthreads();                // who still reads the last call's results
+        __syncthreads();                // waits for readers of the last call's `partial`
         if ((threadIdx.x & 31) == 0) partial[warp] = s;
         __syncthreads();
         if ((threadIdx.x & ((1 << log2) - 1)) == 0)
@@ -107,7 +107,7 @@ template <class Op> PT_DEVICE void put(const ReduceArgs &a, int64_t output, type
     else Op::store(a, output, s);
 }
 
-// n elements of row that lie side by side: packs from the first address on that is a multiple of 16
+// Adds n neighbouring elements of row: in packs from the first address on that is a multiple of 16
 // bytes.
 template <class Op, class Source>
 PT_DEVICE void add_dense(typename Op::State &s, Source row, int64_t n, int64_t position, int lane,
@@ -143,8 +143,8 @@ PT_DEVICE void add_dense(typename Op::State &s, Source row, int64_t n, int64_t p
     }
 }
 
-// Elements [begin, end) of those of an output, V side by side: one, or a pack where runs of the
-// innermost dim have whole ones (a.packed).
+// Adds elements [begin, end) of an output, V neighbours at a time: a single element, or a pack
+// where runs of the innermost dim have whole packs (a.packed).
 template <class Op, int V, class Source>
 PT_DEVICE void add_strided(typename Op::State &s, const Source &row, int64_t begin, int64_t end,
                            int lane, int lanes, const ReduceArgs &a) {
@@ -176,7 +176,7 @@ template <class Op, class Source> PT_DEVICE void reduce_rows(const ReduceArgs &a
     for (int64_t base = (int64_t)blockIdx.x * slots; base < a.outputs;
          base += (int64_t)gridDim.x * slots) {
         const int64_t output = base + slot;
-        typename Op::State s = typename Op::State();    // of a thread without an output: nobody's
+        typename Op::State s = typename Op::State();    // unused in a thread without an output
         if (output < a.outputs) {
             s = Op::identity(a, output);
             Source row(a);
@@ -195,7 +195,7 @@ template <class Op, class Source> PT_DEVICE void reduce_rows(const ReduceArgs &a
     }
 }
 
-// V outputs of a thread lie side by side: the innermost kept dim has stride 1 and a multiple of V
+// A thread has V neighbouring outputs: the innermost kept dim has stride 1 and a multiple of V
 // elements, and all other strides and the address are multiples of V elements.
 template <class Op, class Source, int V> PT_DEVICE void reduce_columns(const ReduceArgs &a) {
     typedef typename Op::State State;
@@ -231,7 +231,7 @@ template <class Op, class Source, int V> PT_DEVICE void reduce_columns(const Red
             for (int v = 0; v < V; v++) s[v] = State();
         }
         for (int step = height >> 1; step; step >>= 1) {
-            __syncthreads();            // who still reads what the last step or round left
+            __syncthreads();            // waits for readers of the last step or round
             if (y >= step && y < 2 * step)
                 for (int v = 0; v < V; v++) partial[((y - step) * width + x) * V + v] = s[v];
             __syncthreads();
@@ -244,7 +244,7 @@ template <class Op, class Source, int V> PT_DEVICE void reduce_columns(const Red
     }
 }
 
-// Merges a.count parts of each output; a.in are their states.
+// Merges the a.count parts of each output; a.in are the states of the parts.
 template <class Op> PT_DEVICE void reduce_finish(const ReduceArgs &a) {
     typedef typename Op::State State;
     const int lanes = 1 << a.log2, lane = threadIdx.x & (lanes - 1), slot = threadIdx.x >> a.log2;
@@ -266,8 +266,8 @@ template <class Op> PT_DEVICE void reduce_finish(const ReduceArgs &a) {
 
 }  // namespace
 
-// The kernels of an op at the elements of a source: name_rows, name_columns (one output a thread)
-// and name_vectors (several), which may leave parts, and name_finish.
+// The kernels of an op for the elements of a source: name_rows, name_columns (a thread has one
+// output) and name_vectors (several outputs), which may store parts, and name_finish.
 #define PT_REDUCTION_ROWS(name, Source, Op) \
     static_assert(sizeof(Op::State) <= PT_REDUCE_STATE, "scratch memory is measured by this"); \
     PT_KERNEL_SYNC(name##_rows, ReduceArgs, a, PT_REDUCE_THREADS) { reduce_rows<Op, Source>(a); }

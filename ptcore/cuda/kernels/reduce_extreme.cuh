@@ -4,7 +4,7 @@
 
 namespace {
 
-// The larger or smaller one; NaN wins.
+// The larger or the smaller number; NaN wins.
 template <bool MAX, class C> PT_DEVICE C of_two(C x, C y) {
     return x != x || (MAX ? x > y : x < y) ? x : y;
 }

@@ -1,6 +1,6 @@
-// The index of the largest or smallest of PT_T's elements, the first of equal ones, and its value
-// where that is asked for (out the values, out2 the indices; out NULL: indices only). A NaN wins,
-// the first one.
+// The index of the largest or smallest element of PT_T, the first of equal elements, and the value
+// if it is asked for (out: values, NULL for indices only; out2: indices). The first NaN wins over
+// all numbers.
 #include "reduce.cuh"
 
 namespace {
@@ -9,7 +9,7 @@ template <class T, bool MAX> struct Index {
     typedef typename opmath<T>::type C;
     struct State {
         C value;
-        int64_t index;          // -1: nothing yet
+        int64_t index;          // -1: no element yet
     };
     static PT_DEVICE_MEMBER State identity(const ReduceArgs &, int64_t) { return State{C(), -1}; }
     static PT_DEVICE_MEMBER bool better(C x, C y) { return MAX ? x > y : x < y; }
@@ -21,7 +21,7 @@ template <class T, bool MAX> struct Index {
         if (!nan_x && x.value != y.value) return better(x.value, y.value) ? x : y;
         return x.index < y.index ? x : y;
     }
-    // A thread meets its elements in rising order: only what is truly better replaces.
+    // A thread adds its elements in rising order: only a strictly better element replaces s.
     static PT_DEVICE_MEMBER void add(State &s, const T *x, int n, int64_t position, int64_t step,
                                      const ReduceArgs &) {
         for (int i = 0; i < n; i++) {

@@ -1,4 +1,4 @@
-// log(sum(exp(x))) of PT_T: the largest element met so far, and the sum of exp(x - it).
+// log(sum(exp(x))) of PT_T: the largest element so far (top), and the sum of exp(x - top).
 #include "reduce.cuh"
 
 namespace {
@@ -6,7 +6,7 @@ namespace {
 template <class T> struct LogSum {
     typedef typename opmath<T>::type C;
     struct State {
-        C top, sum;    // sum is 0 where top is no number or infinite: then top is the result
+        C top, sum;    // sum is 0 where top is NaN or infinite; top is then the result
     };
     static PT_DEVICE_MEMBER bool special(C top) { return !pt::isfinite(top); }
     static PT_DEVICE_MEMBER State identity(const ReduceArgs &, int64_t) {
@@ -14,7 +14,7 @@ template <class T> struct LogSum {
     }
     static PT_DEVICE_MEMBER State merge(State x, State y) {
         const bool first =
-            x.top != x.top || x.top > y.top;    // values, as references would put both on the stack
+            x.top != x.top || x.top > y.top;    // copies: references would put both on the stack
         const C top = first ? x.top : y.top, sum = first ? x.sum : y.sum,
                 less = first ? y.sum : x.sum;
         if (special(top)) return State{top, C(0)};

@@ -1,10 +1,10 @@
-// The p-norm of |x|, x of PT_T, to PT_U: a.a is p. Sums are of float64, as the CPU's, so that the
-// powers of no float32 overflow.
+// The p-norm of |x|, x of PT_T, to PT_U: a.a is p. Sums are float64 as on the CPU, so that powers
+// of float32 do not overflow.
 #include "reduce.cuh"
 
 namespace {
 
-// Not inlined: pow is long and would stand in a kernel many times.
+// Not inlined: pow is long, and a kernel would contain it many times.
 PT_NOINLINE double power(double x, double p) {
     return p == 1 ? x : p == 0 ? double(x != 0) : pt::pow(x, p);
 }
@@ -16,7 +16,7 @@ PT_DEVICE double size_of(double x) { return pt::abs(x); }
 PT_DEVICE double size_of(complex64 x) { return pt::abs(complex128(x.re, x.im)); }
 PT_DEVICE double size_of(complex128 x) { return pt::abs(x); }
 
-enum { TWO, POWER, MOST, LEAST };       // of POWER, 0 and 1 are told apart where they run
+enum { TWO, POWER, MOST, LEAST };       // POWER: `power` handles p = 0 and p = 1
 
 template <class T, class U, int KIND> struct Norm {
     typedef double State;

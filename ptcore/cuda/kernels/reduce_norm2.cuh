@@ -1,3 +1,3 @@
-// The Euclidean norm, which is asked for most.
+// The Euclidean norm, which is used most.
 #define PT_REDUCE_NORM 2
 #include "reduce_norm.cuh"

@@ -1,4 +1,4 @@
-// The ends of ordered types.
+// The least and the greatest value of ordered types.
 #pragma once
 #include "base.cuh"
 

@@ -7,10 +7,10 @@ template <class T> PT_DEVICE bool truth(T x) { return x != T(0); }
 PT_DEVICE bool truth(half x) { return (x.bits & 0x7fff) != 0; }
 PT_DEVICE bool truth(bfloat16 x) { return (x.bits & 0x7fff) != 0; }
 
-enum { COUNT, ANY, ALL };               // a.a; a.b is the number of elements
+enum { COUNT, ANY, ALL };               // values of a.a; a.b is the number of elements
 
 template <class T> struct Truth {
-    typedef int64_t State;              // how many are true
+    typedef int64_t State;              // the number of true elements
     static PT_DEVICE_MEMBER State identity(const ReduceArgs &, int64_t) { return 0; }
     static PT_DEVICE_MEMBER State merge(State x, State y) { return x + y; }
     static PT_DEVICE_MEMBER void add(State &s, const T *x, int n, int64_t, int64_t,

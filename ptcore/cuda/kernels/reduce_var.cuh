@@ -1,6 +1,6 @@
 // The variance of PT_T, complex numbers as pairs: a.a is the correction, a.b the number of
-// elements. These are taken in small groups, whose mean and squared deviations are merged into the
-// state (Chan, Golub and LeVeque, 1979).
+// elements. The elements are added in small groups; the mean and squared deviations of each group
+// are merged into the state (Chan, Golub and LeVeque, 1979).
 #include "reduce.cuh"
 
 namespace {
@@ -29,7 +29,7 @@ template <class T> struct Variance {
     }
     static PT_DEVICE_MEMBER void add(State &s, const T *x, int n, int64_t, int64_t,
                                      const ReduceArgs &) {
-        // around the first element, so that the sum of what is far from 0 loses nothing
+        // Sums distances from the first element, so that numbers far from 0 lose no digits.
         const C first = up(x[0]);
         C sum = C(R(0));
         for (int i = 1; i < n; i++) sum = sum + (up(x[i]) - first);

@@ -1,11 +1,11 @@
-// A bad index found in a kernel's data, told to the host (launch/fault.h).
+// Reports a bad index in a kernel's data to the host (launch/fault.h).
 #pragma once
 #include "base.cuh"
 #include "fault.h"
 
 namespace {
 
-// The first fault since the host last looked is kept; it counts as found when all of it is written.
+// Keeps the first fault since the host last looked; `found` becomes 1 when all of it is written.
 PT_DEVICE void report(Fault *fault, int op, int64_t index, int64_t dim, int64_t size) {
     if (atomicCAS(reinterpret_cast<unsigned *>(&fault->found), 0u, 2u) != 0u) return;
     fault->op = op;

@@ -1,6 +1,6 @@
-// Resampling along a dim: each result is made of one number (nearest), two (linear) or four
-// (cubic). Positions are worked out in the type computed in, step by step as on the CPU, since
-// rounding decides there: no product is contracted with what follows.
+// Resampling along a dim: a result is made of one number (nearest), two (linear) or four (cubic).
+// Positions are computed in type E, step by step as on the CPU, because rounding decides them: no
+// product is contracted with the next operation.
 #include "divide.cuh"
 #include "resample_args.h"
 
@@ -25,8 +25,8 @@ PT_DEVICE int64_t clamped(const ResampleArgs &a, int64_t i) {
 
 struct Samples {
     int taps;
-    int64_t first;              // of the nearest or the lower neighbour; cubic begins one before it
-    E offset;                   // from there
+    int64_t first;              // the nearest or lower neighbour; cubic begins one before it
+    E offset;                   // from the lower neighbour
 };
 PT_DEVICE Samples samples_of(const ResampleArgs &a, E scale, int64_t o) {
     if (a.mode == PT_NEAREST) return {1, clamped(a, (int64_t)product(E(o), scale)), E(0)};
@@ -71,8 +71,8 @@ PT_DEVICE void forward(const ResampleArgs &a) {
     }
 }
 
-// Positions never decrease: the results that a number takes part in follow each other, and halving
-// finds the first of them.
+// Positions never decrease: the results that use a number follow each other, and bisection finds
+// the first of these results.
 PT_DEVICE void backward(const ResampleArgs &a) {
     const T *x = reinterpret_cast<const T *>(a.x);
     const E scale = scale_of(a);

@@ -1,6 +1,6 @@
-// Rows that are read once: each of the threads that share a row keeps its elements in registers,
-// where they are 1, 2 or 4 packs, else in shared memory, where no other thread looks, so that they
-// need no barrier.
+// Rows that are read once. Several threads share a row; each keeps its elements in registers if
+// these are 1, 2 or 4 packs, else in shared memory. No other thread reads these elements, so that
+// no barrier is needed.
 #pragma once
 #include "pack.cuh"
 
@@ -13,7 +13,7 @@ struct Larger {
 
 // The threads that share a row: 2**log2 neighbours, part of a warp or the block.
 struct Row {
-    int lanes, lane, slot, slots;       // slot: which of the rows that the block works on at once
+    int lanes, lane, slot, slots;       // slot: number of the row among those of the block
     PT_DEVICE_MEMBER explicit Row(int log2)
         : lanes(1 << log2), lane(threadIdx.x & (lanes - 1)), slot(threadIdx.x >> log2),
           slots(blockDim.x >> log2) {}
@@ -44,14 +44,14 @@ template <class C, int V, int P> struct Registers {
     PT_DEVICE_MEMBER C &operator[](int k) { return at[k]; }
 };
 
-// `which`: of several inputs. A pack's neighbours are at kept k, k + 1, ...
+// `which` is the number of an input. The elements of a pack are kept at k, k + 1, ...
 template <class C> PT_DEVICE Kept<C> kept(C *memory, const Row &row, int count, int which,
                                           int inputs) {
     return Kept<C>{memory + ((row.slot * inputs + which) * count) * row.lanes + row.lane, row.lanes,
                    count};
 }
 
-// Of the k-th element that a thread keeps the place in the row, which is n or more for filling.
+// The place in the row of the k-th element that a thread keeps; n or more for filling.
 PT_DEVICE int64_t place(const Row &row, int k, int v) {
     return ((int64_t)(k / v) * row.lanes + row.lane) * v + k % v;
 }
@@ -74,7 +74,7 @@ PT_DEVICE void keep_packs(const Kept<C> &x, const Row &row, const T *from, int64
     }
 }
 
-// Elements of a row: `packed` if they are neighbours, at addresses and of a number that packs fit.
+// Keeps a row. `packed`: its elements are neighbours, and packs fit its address and length.
 template <class T, class C>
 PT_DEVICE void keep(const Kept<C> &x, const Row &row, const T *from, int64_t step, int64_t n,
                     bool packed, C filling) {

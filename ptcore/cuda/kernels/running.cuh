@@ -38,7 +38,7 @@ struct LogSum {
     static PT_DEVICE_MEMBER Carry of(T x, int64_t) { return Carry{(double)up(x), 1}; }
     static PT_DEVICE_MEMBER Carry join(const ScanArgs &, const Carry &x, const Carry &y) {
         if (x.top != x.top || y.top != y.top) return x.top != x.top ? x : y;
-        const bool first = x.top >= y.top;    // values, as references would put both on the stack
+        const bool first = x.top >= y.top;    // copies: references would put both on the stack
         const double top = first ? x.top : y.top, sum = first ? x.sum : y.sum;
         if (!pt::isfinite(top)) return Carry{top, sum};
         return Carry{top, sum + (first ? y.sum : x.sum) * pt::exp((first ? y.top : x.top) - top)};

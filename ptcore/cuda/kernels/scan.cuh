@@ -1,9 +1,9 @@
 // A running combination along lines. Each line is cut into pieces: one kernel combines the elements
-// of each piece, one the pieces before each, and one writes. Where a line's elements are neighbours
-// a block takes a piece (in tiles of PT_SCAN_TILE elements), else a thread does, beside those of
-// neighbouring lines. Short or many lines are one piece each, and need the last kernel alone. A
-// scan is a struct: Carry, `of(element, position)`, `join(a, earlier, later)`, `put(a, carry,
-// place)`.
+// of each piece, one combines the pieces before each piece, and one writes. Where a line's elements
+// are neighbours, a block takes a piece (in tiles of PT_SCAN_TILE elements); else a thread does,
+// and neighbouring threads take neighbouring lines. Short or many lines are one piece each, and
+// need the last kernel alone. A scan is a struct: Carry, `of(element, position)`, `join(a, earlier,
+// later)`, `put(a, carry, place)`.
 #pragma once
 #include "base.cuh"
 #include "scan_args.h"
@@ -15,7 +15,7 @@ template <class S> PT_DEVICE typename S::Carry *carries_of(const ScanArgs &a) {
     return static_cast<typename S::Carry *>(a.carries);
 }
 
-// The piece of a line by one thread: neighbouring threads have neighbouring lines.
+// A thread scans a piece of a line; neighbouring threads have neighbouring lines.
 template <class S, bool WRITE> PT_DEVICE void scan_by_thread(const ScanArgs &a) {
     typedef typename S::Carry Carry;
     PT_GRID_STRIDE(i, a.lines.by * a.pieces.by) {
@@ -33,7 +33,7 @@ template <class S, bool WRITE> PT_DEVICE void scan_by_thread(const ScanArgs &a) 
             Carry x[PT_SCAN_EACH];
             PT_UNROLL
             for (int k = 0; k < PT_SCAN_EACH;
-                 k++)    // all are on their way before the first is used
+                 k++)    // all loads begin before the first is used
                 if (j + k < end) x[k] = S::of(load(in, at + k * a.inner.by), j + k);
             PT_UNROLL for (int k = 0; k < PT_SCAN_EACH; k++)
                 if (j + k < end) {
@@ -45,8 +45,8 @@ template <class S, bool WRITE> PT_DEVICE void scan_by_thread(const ScanArgs &a) 
     }
 }
 
-// Of a thread's value in a block, where those of the first `valid` threads count: what comes before
-// it (if anything does), and all of them.
+// For a thread of a block in which the first `valid` threads have values: the combination of the
+// values before its own (if there are any), and of all values.
 template <class S> struct Before {
     typename S::Carry before, all;
     bool any;
@@ -61,14 +61,14 @@ template <class S> PT_DEVICE Before<S> scan_block(const ScanArgs &a, const typen
         const Carry x = shuffle_up(upto, step);
         if (lane >= step && me < valid) upto = S::join(a, x, upto);
     }
-    __syncthreads();                    // who still reads the last call's results
+    __syncthreads();                    // waits for readers of the last call's `ends`
     if (me < valid && (lane == 31 || me == valid - 1)) ends[warp] = upto;
     __syncthreads();
     Before<S> r;
     r.any = me > 0;
     r.before =
         shuffle_up(upto,
-                   1);    // of a warp's first lane: what other warps have, which is all before it
+                   1);    // below, a warp's first lane gets the combination of the other warps
     const int warps = (valid + 31) >> 5;
     Carry sum = ends[0];
     for (int w = 0; w < warps; w++) {
@@ -79,9 +79,9 @@ template <class S> PT_DEVICE Before<S> scan_block(const ScanArgs &a, const typen
     return r;
 }
 
-// PT_SCAN_TILE elements of a line by a block, from `begin` on, of which a thread has PT_SCAN_EACH
-// neighbours. `sofar` is what comes before them, where `any` does, and then what comes before the
-// next.
+// A block scans PT_SCAN_TILE elements of a line from `begin` on; a thread has PT_SCAN_EACH
+// neighbours. `sofar` is the combination of what comes before the tile (if `any` is true), and
+// becomes that of what comes before the next tile.
 template <class S, bool WRITE> PT_DEVICE void scan_tile(const ScanArgs &a, int64_t line,
                                                         int64_t begin, int64_t here,
                                                         typename S::Carry &sofar, bool any) {
@@ -123,7 +123,7 @@ template <class S, bool WRITE> PT_DEVICE void scan_tile(const ScanArgs &a, int64
     sofar = any ? S::join(a, sofar, b.all) : b.all;
 }
 
-// The piece of a line by a block, one tile after the other.
+// A block scans a piece of a line, one tile after the other.
 template <class S, bool WRITE> PT_DEVICE void scan_by_block(const ScanArgs &a) {
     for (int64_t i = blockIdx.x; i < a.lines.by * a.pieces.by; i += gridDim.x) {
         int64_t line = i;
@@ -140,7 +140,7 @@ template <class S, bool WRITE> PT_DEVICE void scan_by_block(const ScanArgs &a) {
     }
 }
 
-// In place of each piece's carry what comes before the piece: by a block for each line.
+// Replaces each piece's carry by the combination of the pieces before it; a block for each line.
 template <class S> PT_DEVICE void scan_carries_by_block(const ScanArgs &a) {
     typedef typename S::Carry Carry;
     for (int64_t line = blockIdx.x; line < a.lines.by; line += gridDim.x) {
@@ -170,7 +170,7 @@ template <class S> PT_DEVICE void scan_carries_by_block(const ScanArgs &a) {
     }
 }
 
-// The same by a thread for each line.
+// The same with a thread for each line.
 template <class S> PT_DEVICE void scan_carries_by_thread(const ScanArgs &a) {
     typedef typename S::Carry Carry;
     PT_GRID_STRIDE(line, a.lines.by) {

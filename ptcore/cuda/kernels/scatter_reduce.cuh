@@ -1,13 +1,13 @@
-// Products and extremes gathered at the places of an index, in any order; each step rounds to the
-// element type, NaN wins among extremes. What no exchange of a word can change (complex128) is done
-// by one thread for each line along the dim.
+// Products and extremes gathered at the places of an index, in any order. Each step rounds to the
+// element type; NaN wins among extremes. No exchange of a word can change a complex128: one thread
+// for each line along the dim multiplies them.
 #include "atomic.cuh"
 #include "index_base.cuh"
 
 namespace {
 
 #if PT_TCODE == 0
-typedef uint8_t T;                      // of which 0 is false
+typedef uint8_t T;                      // 0 is false, all else is true
 PT_DEVICE T value_at(const T *p) { return *p != 0; }
 #else
 typedef PT_T T;

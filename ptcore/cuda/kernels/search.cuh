@@ -1,4 +1,4 @@
-// Where elements go among sorted ones, by bisection; NaN counts as greater than every number.
+// The places of elements among sorted ones, by bisection; NaN is greater than every number.
 #include "divide.cuh"
 #include "sort_args.h"
 

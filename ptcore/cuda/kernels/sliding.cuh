@@ -1,5 +1,5 @@
-// Sliding windows of (planes, height, width) as columns, and columns added up where their windows
-// stand.
+// Unfolds sliding windows of (planes, height, width) into columns, and folds columns: adds them up
+// at the places of their windows.
 #include "divide.cuh"
 #include "resample_args.h"
 
@@ -24,7 +24,7 @@ PT_DEVICE void unfold(const SlidingArgs &a) {
     }
 }
 
-// The blocks [first, last] whose tap stands on a place: one or none, but with a stride of 0 all or
+// The blocks [first, last] with this tap on a place: one or none; with a stride of 0, all or
 // none.
 struct Blocks {
     int64_t first, last;

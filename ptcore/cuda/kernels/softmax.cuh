@@ -1,8 +1,8 @@
-// softmax and its like: the four programs differ in PT_SOFTMAX_LOG and PT_SOFTMAX_BACKWARD. A row
-// is kept in shared memory by part of a warp or by a block (rows, wide). One that is too long for
-// that is read twice by a block (columns); where a row's elements are no neighbours, the threads of
-// a warp take neighbouring rows. Too few of them to fill the device are cut into parts: one kernel
-// leaves the parts' states, which all blocks of the next one merge (parts, split).
+// softmax, log_softmax and their derivatives, by PT_SOFTMAX_LOG and PT_SOFTMAX_BACKWARD. Part of a
+// warp or a block keeps a row in shared memory (rows, wide) or in registers (one, two, four). A
+// block reads longer rows twice (columns); where the elements of a row are not neighbours, the
+// threads of a warp take neighbouring rows. Rows too few to fill the device are cut into parts: one
+// kernel stores the parts' states, and all blocks of the next one merge them (parts, split).
 #include "divide.cuh"
 #include "exp_sum.cuh"
 #include "rows.cuh"
@@ -28,7 +28,7 @@ enum { INPUTS = 2 };
 enum { INPUTS = 1 };
 #endif
 
-// The inputs at row r; of a row that there is not, NULL.
+// The inputs at row r; NULL if there is no row r.
 struct Inputs {
     const PT_T *first, *second;
     PT_DEVICE_MEMBER Inputs(const SoftmaxArgs &a, int64_t r, bool here)
@@ -85,7 +85,7 @@ PT_DEVICE State finished(State s) { return State{s.top, C(1) / s.sum}; }
 PT_DEVICE C value(C x, C, State s) { return math::exp(x - s.top) * s.sum; }
 #endif
 
-// Filling is -infinity, whose exp is 0, or NaN where the whole row is.
+// Filling is -infinity: its exp is 0, or NaN where the whole row is -infinity.
 template <class X> PT_DEVICE void kept_row(const SoftmaxArgs &a, int64_t r, bool here,
                                            const Row &row, X &x, X &) {
     const int64_t n = here ? a.n : 0;
@@ -150,8 +150,8 @@ PT_KERNEL_SYNC(PT_SOFTMAX(wide), SoftmaxArgs, a, PT_WIDE_THREADS) {
 
 namespace {
 
-// A thread's column, shared with `height` threads of the block, and the elements of it that they
-// take.
+// A thread's column, which `height` threads of the block share, and the range of its elements that
+// they take.
 struct Column {
     const SoftmaxArgs &a;
     int x, y, width, height;
@@ -167,9 +167,9 @@ struct Column {
             add(s, up(in.first[i * a.step[0]]), second(in.second, i * a.step[1]));
         return s;
     }
-    // Merges what the column's threads have; all threads of the block call.
+    // Merges the states of the column's threads; all threads of the block call.
     PT_DEVICE_MEMBER State joined(State s, State *partial) const {
-        __syncthreads();                // who still reads the last round's
+        __syncthreads();                // waits for readers of the last round's `partial`
         partial[threadIdx.x] = s;
         __syncthreads();
         for (int step = height >> 1; step; step >>= 1) {

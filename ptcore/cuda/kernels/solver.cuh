@@ -1,4 +1,4 @@
-// What cuSOLVER leaves to do: triangles, identities, addresses of a batch, pivots, determinants,
+// The steps around cuSOLVER's: triangles, identities, addresses of a batch, pivots, determinants,
 // complex eigenvectors.
 #include "divide.cuh"
 #include "parts.cuh"
@@ -12,7 +12,7 @@ struct times { template <class X> PT_DEVICE_MEMBER X operator()(X x, X y) const 
 template <class X> PT_DEVICE X mirrored(X x) { return x; }
 template <class X> PT_DEVICE pt::complex<X> mirrored(pt::complex<X> x) { return pt::conj(x); }
 
-// Its direction, 0 of 0.
+// x / size, which is the direction of x; 0 if size is 0.
 template <class X> PT_DEVICE X over(X x, double size) {
     return size == 0 ? X(0) : X((double)x / size);
 }
@@ -21,7 +21,7 @@ template <class X> PT_DEVICE pt::complex<X> over(pt::complex<X> x, double size) 
                      : pt::complex<X>(X((double)x.re / size), X((double)x.im / size));
 }
 
-// A pivot, or 1 in the place of one that is no row.
+// Pivot i; 1, with a report, if it is not the number of a row.
 PT_DEVICE int64_t pivot_at(const PivotArgs &a, int64_t i) {
     const int64_t p = a.in[i];
     if (p >= 1 && p <= a.rows.by) return p;
@@ -42,7 +42,7 @@ PT_KERNEL(solver_triangle, MatrixArgs, a, 256) {
         const int64_t column = take_rest(matrix, a.columns), row = take_rest(matrix, a.rows);
         if (a.lower ? column > row : column < row) data[i] = T(R(0));
         if (column != row || !a.infos || !pt::isnan(data[i])) continue;
-        // The first of them, unless something else was found before.
+        // info becomes the number of the first such row, unless it is a lower number already.
         unsigned *const info = reinterpret_cast<unsigned *>(a.infos + matrix);
         unsigned seen = atomicCAS(info, 0u, (unsigned)row + 1);
         while (seen != 0 && seen > (unsigned)row + 1) {
@@ -104,7 +104,7 @@ PT_KERNEL_SYNC(solver_determinant, DeterminantArgs, a, 128) {
     if (a.logarithm) reinterpret_cast<R *>(a.logarithm)[b] = (R)sum;
 }
 
-// Each row follows where the swaps take it.
+// Follows each row through all swaps.
 PT_KERNEL(solver_order, PivotArgs, a, 256) {
     PT_GRID_STRIDE(i, a.n * a.rows.by) {
         int64_t b = i;
@@ -126,8 +126,8 @@ PT_KERNEL(solver_pivots, PivotArgs, a, 256) {
     }
 }
 
-// Of LDL: each matrix by one thread, as it depends on those before which of two negative ones is
-// the first of a block.
+// LDL: one thread for each matrix, because the pivots before two negative pivots decide which of
+// the two is the first of a block.
 PT_KERNEL(solver_blocks, PivotArgs, a, 256) {
     PT_GRID_STRIDE(b, a.n)
         for (int64_t i = 0; i < a.length; i++) {
@@ -144,7 +144,7 @@ PT_KERNEL(solver_blocks, PivotArgs, a, 256) {
         }
 }
 
-// Of real matrices alone: T are their elements.
+// For real matrices only; T is the type of their elements.
 PT_KERNEL(solver_vectors, VectorArgs, a, 256) {
     typedef pt::complex<R> C;
     const R *const packed = reinterpret_cast<const R *>(a.packed);
@@ -153,7 +153,7 @@ PT_KERNEL(solver_vectors, VectorArgs, a, 256) {
         const int64_t order = a.order.by, j = take_rest(b, a.order), row = take_rest(b, a.order);
         const R side = reinterpret_cast<const C *>(a.values)[b * order + j].im;
         const int64_t first =
-            side < 0 && j > 0 ? j - 1 : j;            // the second of a pair has the conjugate
+            side < 0 && j > 0 ? j - 1 : j;            // the second of a pair is the conjugate
         const R *const column = packed + b * order * order + first * order + row;
         const R im = side == 0 || first + 1 == order ? R(0) : column[order];
         reinterpret_cast<C *>(a.out)[i] = C(*column, side < 0 ? -im : im);

@@ -1,4 +1,4 @@
-// Elements to entries whose order is the wanted one, and back.
+// Converts elements to entries that compare in the wanted order, and back.
 #include "sort_keys.cuh"
 
 namespace {
@@ -8,7 +8,7 @@ PT_DEVICE void open(const SortArgs &a) {
     PT_GRID_STRIDE(i, n) {
         int64_t line = i;
         const int64_t j = take_rest(line, a.size);
-        // padding comes behind all by its position
+        // padding comes last because of its position
         put_entry(a, i,
                   j < a.length ? ordered(a, load(reinterpret_cast<const T *>(a.in),
                                                  place(a, line, j, a.length)))
@@ -17,7 +17,7 @@ PT_DEVICE void open(const SortArgs &a) {
     }
 }
 
-// The element comes from its key, as where it lies in the input is anywhere.
+// The element is computed from its key, because reading it from the input is a scattered access.
 PT_DEVICE void close(const SortArgs &a) {
     const int64_t n = a.lines * a.kept.by;
     PT_GRID_STRIDE(i, n) {

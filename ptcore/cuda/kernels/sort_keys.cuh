@@ -1,6 +1,6 @@
-// The order of elements as that of whole numbers, and back: floats by their bits with the sign
-// folded in, -0 equal to 0, every NaN equal and greatest; complemented for descending order. A key
-// has as many bits as an element.
+// Converts elements to whole numbers of the same order (keys), and back: floats by their bits with
+// the sign folded in, -0 equal to 0, every NaN equal and greatest; complemented for descending
+// order. A key has as many bits as an element.
 #pragma once
 #include "divide.cuh"
 #include "sort_args.h"
@@ -63,7 +63,7 @@ PT_DEVICE bool of_key(bfloat16 *x, uint64_t key) { return of_folded(x, (uint16_t
 PT_DEVICE bool of_key(float *x, uint64_t key) { return of_folded(x, (uint32_t)key); }
 PT_DEVICE bool of_key(double *x, uint64_t key) { return of_folded(x, key); }
 
-// Writes the element of a key; false where several have it (zeros, NaN): then it has to be read.
+// Writes the element of a key. False if several elements have the key (zeros, NaN): read it then.
 PT_DEVICE bool element_of(const SortArgs &a, raw<T>::type *x, uint64_t key) {
     return of_key(x, a.descending ? ~key & ~(uint64_t)0 >> (64 - 8 * sizeof(T)) : key);
 }

@@ -1,12 +1,12 @@
 // Sorting entries of a key and a position: short lines by a bitonic network in a block's shared
-// memory (Batcher, 1968), long ones by their digits of 8 bits, the lowest first. Of PT_T = int32 an
-// entry is one word, a key of 32 bits above a position; of int64 it is a SortEntry.
+// memory (Batcher, 1968), long ones by their digits of 8 bits, the lowest first. If PT_T is int32,
+// an entry is one word, a key of 32 bits above a position; if int64, a SortEntry.
 //
-// A digit takes three kernels: tiles count how often each digit occurs in them, the counts of a
-// digit are summed over the tiles of its line, and each tile puts its entries where those before
-// them end. Within a tile warps have entries that follow each other, so that equal digits keep
-// their order; the tile is put into the order of its digits in shared memory, so that neighbours
-// there are written to neighbours.
+// A digit takes three kernels: one counts each digit in each tile, one sums the counts of a digit
+// over the tiles of a line, and one writes the entries of a tile after all entries that come before
+// them. Within a tile, a warp has consecutive entries, so that equal digits keep their order. The
+// tile is first ordered by digit in shared memory, so that neighbours there are written to
+// neighbours.
 #include "divide.cuh"
 #include "sort_args.h"
 
@@ -46,17 +46,17 @@ struct Tile {
         entries = static_cast<const Entry *>(a.entries) + line * a.length + begin;
         n = left < TILE ? (int)left : TILE;
     }
-    // Of entry i; one that no entry has behind the last.
+    // The digit of entry i; DIGITS, which no entry has, beyond the last entry.
     PT_DEVICE_MEMBER unsigned digit(int i, int shift) const {
         return i < n ? digit_of(entries[i], shift) : DIGITS;
     }
 };
 
-// The lanes that have one's own digit, a bit after the other: the instruction for it takes as long
-// as there are digits.
+// The lanes with the same digit as this lane, found bit by bit: the instruction for this takes time
+// in proportion to the number of different digits.
 PT_DEVICE unsigned lanes_of(unsigned digit) {
     unsigned peers = 0xffffffffu;
-    PT_UNROLL for (int bit = 0; bit < 9; bit++) {       // DIGITS has the ninth
+    PT_UNROLL for (int bit = 0; bit < 9; bit++) {       // DIGITS alone has the ninth
         const bool one = digit >> bit & 1;
         const unsigned ones = __ballot_sync(0xffffffffu, one);
         peers &= one ? ones : ~ones;
@@ -67,7 +67,7 @@ PT_DEVICE bool leads(unsigned peers) { return (peers & ((1u << (threadIdx.x & 31
 
 }  // namespace
 
-// Each block: PT_SORT_BLOCK entries that follow each other, of lines of a.size.by, a power of two.
+// A block sorts PT_SORT_BLOCK consecutive entries, in lines of a.size.by, a power of two.
 PT_KERNEL_SYNC(sort_block, SortArgs, a, 256) {
     __shared__ Entry e[PT_SORT_BLOCK];
     Entry *const entries = static_cast<Entry *>(a.entries);
@@ -100,7 +100,7 @@ PT_KERNEL_SYNC(sort_count, SortArgs, a, 256) {
         for (int first = 0; first < TILE; first += THREADS) {
             const unsigned digit = tile.digit(first + threadIdx.x, a.shift);
             if (__all_sync(0xffffffffu,
-                           digit == shuffle(digit, 0))) {      // as high digits often are
+                           digit == shuffle(digit, 0))) {      // frequent for high digits
                 if (digit < DIGITS && (threadIdx.x & 31) == 0) atomicAdd(&counts[digit], 32u);
             } else if (digit < DIGITS) {
                 atomicAdd(&counts[digit], 1u);
@@ -112,8 +112,8 @@ PT_KERNEL_SYNC(sort_count, SortArgs, a, 256) {
     }
 }
 
-// A warp: the counts of a digit of a line become how many there are in the tiles before, and
-// a.totals their sum.
+// A warp for each digit of a line: each tile's count becomes the sum of the counts in the tiles
+// before, and a.totals the sum of all counts.
 PT_KERNEL_SYNC(sort_sum, SortArgs, a, 256) {
     const int lane = threadIdx.x & 31;
     const int64_t rows = a.lines * DIGITS, warps = (int64_t)gridDim.x * WARPS;
@@ -132,9 +132,9 @@ PT_KERNEL_SYNC(sort_sum, SortArgs, a, 256) {
 PT_KERNEL_SYNC_BLOCKS(sort_place, SortArgs, a, 256, 3) {
     __shared__ Entry staged[TILE];
     __shared__ int starts[WARPS]
-                         [DIGITS];    // of a warp's entries with a digit, in the tile's order
-    __shared__ int64_t places[DIGITS];    // in the line of an entry with a digit, less its place in
-                                          // the tile's order
+                         [DIGITS];    // start of a warp's entries of a digit, in the tile's order
+    __shared__ int64_t places[DIGITS];    // by digit: an entry's place in the line, less its place
+                                          // in the tile's order
     __shared__ int64_t sums[WARPS];
     __shared__ int sizes[WARPS];
     const int lane = threadIdx.x & 31, warp = threadIdx.x / 32;
@@ -185,6 +185,6 @@ PT_KERNEL_SYNC_BLOCKS(sort_place, SortArgs, a, 256, 3) {
         Entry *out = static_cast<Entry *>(a.other) + tile.line * a.length;
         for (int i = threadIdx.x; i < tile.n; i += THREADS)
             out[places[digit_of(staged[i], a.shift)] + i] = staged[i];
-        __syncthreads();                // who still reads this tile's
+        __syncthreads();                // waits for readers of this tile's arrays
     }
 }

@@ -1,6 +1,6 @@
-// The step of an optimizer, PT_STEP, over many tensors at once. What follows from counters, such as
-// Adam's corrections, comes from the host by value; or the counters lie on the device, for graphs:
-// one kernel works it out and steps, one counts.
+// The step of an optimizer, PT_STEP, over many tensors at once. Numbers that depend on counters,
+// such as Adam's corrections, come from the host by value. In graphs the counters lie on the
+// device: one kernel computes the numbers and steps, one counts.
 #include "many_chunks.cuh"
 
 namespace {
@@ -12,8 +12,8 @@ struct Apply {
     PT_DEVICE_MEMBER void operator()(C *x) const { step.apply(x); }
 };
 
-// The numbers of a tensor: those of all, then its own, which lie behind the addresses in its
-// record.
+// The numbers of a tensor's step: first those that all tensors share, then the tensor's own, which
+// follow the addresses in its record.
 struct MakeStep {
     const ManyArgs &a;
     PT_DEVICE_MEMBER Apply operator()(const uint64_t *record) const {
@@ -26,8 +26,8 @@ struct MakeStep {
     }
 };
 
-// A tensor's counters, whose addresses lie behind the operands' in its record, and the numbers that
-// follow from them.
+// A tensor's counters, and the numbers computed from them. The counters' addresses follow those of
+// the operands in the tensor's record.
 struct Counted {
     double counters[Step::counters + 1], numbers[Step::shared + Step::own];
     PT_DEVICE_MEMBER Counted(const ManyArgs &a, const uint64_t *record) {
@@ -55,7 +55,7 @@ PT_KERNEL_SYNC(step_counted, ManyArgs, a, PT_MANY_THREADS) {
     __shared__ C numbers[Step::shared + Step::own];
     for (int64_t chunk = blockIdx.x; chunk < a.chunks; chunk += gridDim.x) {
         const uint64_t *record = record_of(a, chunk);
-        __syncthreads();                // who still reads the last tensor's
+        __syncthreads();                // waits for readers of the last tensor's numbers
         if (threadIdx.x == 0) {
             const Counted counted(a, record);
             for (int k = 0; k < Step::shared + Step::own; k++) numbers[k] = (C)counted.numbers[k];

@@ -1,5 +1,5 @@
-// Where in the stream of random numbers a kernel draws: by value, or of a graph's launch from
-// memory.
+// The place in the stream of random numbers at which a kernel draws: given by value or, in a graph,
+// read from memory.
 #pragma once
 #include "base.cuh"
 #include "ptcore/draws.h"

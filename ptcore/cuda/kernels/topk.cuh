@@ -1,14 +1,14 @@
-// The first `kept` entries of long lines by their digits of 8 bits, the highest first: of a part of
-// a line a block finds a bound below which there are as many (Alabi, Blanchard, Gordon, Steinbach,
-// 2012), and writes what lies below, in any order. Entries differ by their positions, so that the
-// bound exists where elements are equal: those that come first are taken.
+// The first `kept` entries of long lines by their digits of 8 bits, the highest first (Alabi,
+// Blanchard, Gordon, Steinbach, 2012): in a part of a line, a block finds the bound below which
+// there are `kept` entries, and writes these in any order. Positions make all entries different, so
+// that the bound exists; of equal elements the first ones are taken.
 #include "sort_keys.cuh"
 
 namespace {
 
 enum { THREADS = 512, DIGITS = 256, COPIES = 4, AT_ONCE = 4 };
 
-// An entry's bits that have been decided, by key and position.
+// The bits of the bound that have been decided, of key and position.
 struct Bound {
     uint64_t key, key_mask, position, position_mask;
     PT_DEVICE_MEMBER bool has(uint64_t k, uint64_t p) const {
@@ -37,8 +37,8 @@ template <class Use> PT_DEVICE void walk(const SortArgs &a, const T *line, int64
 
 }  // namespace
 
-// A block for each part of a line; what it keeps lies at the part's place among a.size.by entries
-// of the line.
+// A block for each part of a line; the entries that it keeps go to the part's place among the
+// line's a.size.by entries.
 PT_KERNEL_SYNC(topk_select, SortArgs, a, 512) {
     __shared__ int counts[COPIES * DIGITS], found[2];
     const int64_t line = blockIdx.x / (unsigned)a.parts, part = blockIdx.x % (unsigned)a.parts;
@@ -50,7 +50,7 @@ PT_KERNEL_SYNC(topk_select, SortArgs, a, 512) {
         shift = 8 * (int)sizeof(T) - 8;
     const int there = needed;
     bool by_position = false;
-    if (needed == end - begin) needed = 0;              // all of them
+    if (needed == end - begin) needed = 0;              // all entries are kept
     while (needed) {
         for (int i = threadIdx.x; i < COPIES * DIGITS; i += THREADS) counts[i] = 0;
         __syncthreads();
@@ -79,14 +79,14 @@ PT_KERNEL_SYNC(topk_select, SortArgs, a, 512) {
         __syncthreads();
         (by_position ? bound.position : bound.key) |= (uint64_t)found[0] << shift;
         (by_position ? bound.position_mask : bound.key_mask) |= (uint64_t)255 << shift;
-        needed = found[1];    // none: all that have the bound's bits are taken
+        needed = found[1];    // 0: all entries with the bound's bits are taken
         if (shift) {
             shift -= 8;
-        } else {    // equal elements: by position, which ends it
+        } else {    // equal elements: positions decide
             by_position = true;
             for (shift = 24; shift && !((a.length - 1) >> shift);) shift -= 8;
         }
-        __syncthreads();                                // who still reads what was found
+        __syncthreads();                                // waits for readers of `found`
     }
     if (threadIdx.x == 0) found[0] = 0;
     __syncthreads();

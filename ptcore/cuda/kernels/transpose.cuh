@@ -1,4 +1,4 @@
-// Matrices turned through tiles in shared memory, so that reads and writes both run along memory.
+// Transposes matrices through tiles in shared memory, so that both reads and writes are contiguous.
 // PT_T is any type of its size.
 #include "base.cuh"
 #include "copy_args.h"
@@ -8,8 +8,8 @@ namespace {
 enum { TILE = PT_TRANSPOSE_TILE(sizeof(PT_T)), THREADS = 256, DOWN = THREADS / 32 };
 
 #if PT_TCODE == 4
-// Elements of 2 bytes whose neighbours lie in one word of both matrices, in an even number of rows
-// and columns.
+// Elements of 2 bytes, of which two neighbours are one word in both matrices; rows and columns are
+// even in number.
 PT_DEVICE void turn_pairs(const TransposeArgs &a, const PT_T *src, PT_T *dst) {
     __shared__ PT_T tile[TILE][TILE + 2];
     const uint32_t lane = threadIdx.x % 32, first = threadIdx.x / 32, row = blockIdx.y * TILE,
@@ -35,7 +35,7 @@ PT_DEVICE void turn_pairs(const TransposeArgs &a, const PT_T *src, PT_T *dst) {
 #endif
 
 PT_DEVICE void turn(const TransposeArgs &a, const PT_T *src, PT_T *dst) {
-    __shared__ PT_T tile[TILE][TILE + 1];               // one more: columns lie in different banks
+    __shared__ PT_T tile[TILE][TILE + 1];               // one more: columns are in different banks
     const uint32_t lane = threadIdx.x % 32, first = threadIdx.x / 32, row = blockIdx.y * TILE,
                    column = blockIdx.x * TILE;
     PT_UNROLL for (uint32_t k = 0; k < TILE; k += DOWN)

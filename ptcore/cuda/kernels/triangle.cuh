@@ -1,4 +1,4 @@
-// A triangle of each matrix, zeros in the other. PT_T is any type of its size.
+// Keeps a triangle of each matrix and fills the other with zeros. PT_T is any type of its size.
 #include "shape_args.h"
 #include "walk.cuh"
 

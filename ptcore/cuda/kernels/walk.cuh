@@ -1,4 +1,4 @@
-// An element's number to its operands' byte offsets; see launch/walk_args.h.
+// Converts an element's number to its operands' byte offsets; see launch/walk_args.h.
 #pragma once
 #include "divide.cuh"
 #include "walk_args.h"
@@ -7,7 +7,7 @@ namespace {
 
 template <int N> struct Offsets { int64_t at[N]; };
 
-// Of D dims, with offsets of 32 bits.
+// For D dims, with offsets of 32 bits.
 template <int N, int D> PT_DEVICE Offsets<N> small_offsets(const WalkArgs &w, uint32_t i) {
     int32_t at[N] = {};
     PT_UNROLL for (int d = 0; d < D; d++) {
@@ -40,7 +40,7 @@ template <int N> PT_DEVICE Offsets<N> offsets_of(const WalkArgs &w, uint32_t i) 
     return r;
 }
 
-// 16 bytes of elements, moved by one instruction; outputs of other sizes get as many elements.
+// 16 bytes of input elements, moved by one instruction; a pack of outputs has as many elements.
 template <class T, int V> struct alignas(sizeof(T) * V < 16 ? sizeof(T) * V : 16) Pack { T v[V]; };
 
 }  // namespace

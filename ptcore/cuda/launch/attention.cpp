@@ -1,6 +1,6 @@
-// The host halves of attention (kernels/attention_base.cuh), whose calls are those of
-// _ops/attention/attention.cpp. Heads that shared memory does not hold a tile of are left to the
-// decomposition.
+// The host halves of attention (kernels/attention_base.cuh), with the calls of
+// _ops/attention/attention.cpp. Heads for which shared memory has no room for a tile are left to
+// the decomposition.
 #include <climits>
 #include <cmath>
 
@@ -14,7 +14,7 @@
 namespace pt_cuda {
 namespace {
 
-// Programs of their own, as they take long to compile.
+// The gradients of narrow and of wide results are separate programs, as they take long to compile.
 #define PT_BOTH(which)                                     \
     {{"attention_backward", "attention_" which "_narrow"}, \
      {"attention_backward_wide", "attention_" which "_wide"}}
@@ -30,7 +30,7 @@ bool has_shape(const pt_view &v, int64_t n, int64_t h, int64_t rows, int64_t col
            v.sizes[3] == columns;
 }
 
-// A view of four dims as the kernels read it: where it lies if its last dim is dense, else a copy.
+// A view of four dims as the kernels read it: in place if its last dim is dense, else a copy.
 class Operand {
 public:
     Operand(pt_call *c, const pt_view &v) : dense(c, claimed(v)) {
@@ -52,7 +52,7 @@ private:
     Contiguous dense;
 };
 
-// in: query, key, value, mask, keep, state from `first` on.
+// Reads query, key, value, mask, keep and state, which are the inputs from `first` on.
 int read(pt_call *c, int first, AttentionArgs &a) {
     const pt_view *in = c->in + first;
     const pt_view &q = in[0], &k = in[1], &v = in[2], &state = in[5];
@@ -96,14 +96,14 @@ int read(pt_call *c, int first, AttentionArgs &a) {
     return PT_OK;
 }
 
-// One kernel over blocks that own `own` of `count` lines each, of `heads` heads.
+// A kernel for `heads` heads of `count` lines each; a block owns `own` lines.
 struct Part {
     const Kernel *kernels;      // for results of one stage of columns, and of more
     int64_t heads, count;
     int own, width;             // width: columns of the result
     bool slope;                 // a block holds lines of values beside those of keys
 };
-// With `run` false it only says whether the kernel can be started.
+// With `run` false, start() only says whether the kernel can be started.
 int start(pt_call *c, const Part &p, AttentionArgs &a, void *out, bool run) {
     const int dtype = c->out[0].dtype, pack = dtype == PT_FLOAT64 ? 2 : 4;
     const int64_t tile = PT_ATTENTION_TILE / pack, e = ceil_div(a.e, pack), v = ceil_div(a.v, pack);
@@ -120,12 +120,12 @@ int start(pt_call *c, const Part &p, AttentionArgs &a, void *out, bool run) {
                   Grid{(unsigned)all, 1, 1}, PT_ATTENTION_THREADS, a, (unsigned)shared);
 }
 
-// By tensor cores: kernels for heads of at most 64 and of at most 128, and such with masks, dropout
-// or a scale below 0.
+// Kernels by tensor cores, for heads of at most 64 and of at most 128 elements, without and with
+// masks, dropout or a scale that is not above 0.
 struct TensorPart {
     Kernel kernels[2][2];
     int own[2], others[2],
-        float_others[2];    // lines of a tile; others: of half types, or of floats
+        float_others[2];    // lines of a tile; others: half types, float_others: floats
     bool slope, key;
 };
 #define PT_TENSOR(program, name) \
@@ -139,7 +139,7 @@ const TensorPart TENSOR_FORWARD = {PT_TENSOR("attention_tensor", "attention_tens
                                {64, 64}, {64, 32}, {64, 16}, true, true};
 #undef PT_TENSOR
 
-// Without a mask or dropout, of scores that grow with products.
+// No mask, no dropout, and scores that grow with the products.
 bool is_plain(const AttentionArgs &a) { return !a.mask && !a.keep && !a.threshold && a.scale > 0; }
 
 bool fits_tensors(const pt_call *c, const AttentionArgs &a, bool backward) {
@@ -150,14 +150,14 @@ bool fits_tensors(const pt_call *c, const AttentionArgs &a, bool backward) {
            a.value.packed && (!backward || a.g.packed);
 }
 
-// `heads` of `count` lines; with `run` false it only says whether the kernel can be started.
+// `heads` heads of `count` lines; with `run` false, start() only says whether it can be started.
 int start(pt_call *c, const TensorPart &p, AttentionArgs &a, int64_t heads, int64_t count,
           bool run) {
     const bool wide = a.e > 64 || a.v > 64;
     const int head = wide ? 128 : 64, own = p.own[wide], item = item_size(c->out[0].dtype);
     const int others = (item == 4 ? p.float_others : p.others)[wide];
-    // Shifts and deltas behind the tiles have room for a line, as memory that begins at a multiple
-    // of it does not end elsewhere.
+    // The shifts and deltas behind the tiles take at least one line, so that the memory, which
+    // begins at a multiple of a line, also ends at one.
     const int numbers = p.key ? (16 * others > item * head ? 16 * others : item * head) : 0;
     const int shared = item * head * (own * (p.slope ? 2 : 1) + 4 * others) + numbers;
     a.blocks = ceil_div(count, own);
@@ -170,7 +170,7 @@ int start(pt_call *c, const TensorPart &p, AttentionArgs &a, int64_t heads, int6
 
 int rows_of(int dtype) { return PT_ATTENTION_FEW * (dtype == PT_FLOAT64 ? 4 : 8); }
 
-// Ranges of keys, of `chunk` each, that give the device enough blocks where queries are few.
+// Ranges of `chunk` keys, so many that the device has enough blocks where queries are few.
 int64_t ranges(const pt_call *c, AttentionArgs &a) {
     enum { SHORTEST = 4 * PT_ATTENTION_TILE, MOST = 64 };
     const int64_t blocks = a.all * ceil_div(a.v, PT_ATTENTION_TILE * 2),
@@ -221,8 +221,8 @@ int forward(pt_call *c) {
                   blocks_for(c, a.all * a.l * 32, PT_ATTENTION_THREADS), PT_ATTENTION_THREADS, a);
 }
 
-// in: gradient, query, key, value, mask, keep, state, result, lse; out: of query, key, value,
-// scores
+// in: gradient, query, key, value, mask, keep, state, result, lse; out: gradients of query, key,
+// value, and of scores
 int backward(pt_call *c) {
     AttentionArgs a = {};
     int status = read(c, 1, a);
@@ -270,7 +270,7 @@ int backward(pt_call *c) {
         a.scores = scores.data;
         if (a.causal)
             status = clear(c, scores.data,
-                           scores.numel * item_size(dtype));    // tiles that no query sees
+                           scores.numel * item_size(dtype));    // for tiles that no query sees
     }
     if (!status && fits_tensors(c, a, true) &&
         start(c, TENSOR_QUERY, a, n * a.heads, a.l, false) == PT_OK &&

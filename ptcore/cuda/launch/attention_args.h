@@ -10,11 +10,11 @@
  * once, and columns that are staged at once */
 enum { PT_ATTENTION_THREADS = 128, PT_ATTENTION_TILE = 64, PT_ATTENTION_FEW = 8 };
 
-/* Lines of a tile in shared memory, in packs of 16 bytes. Neighbouring lanes of a warp read others,
- * each beginning an odd number of packs after the last one: packs of eight neighbours lie in
- * different banks. Of owned lines and weights a warp reads two, an even one and the next: those
- * alone lie an odd number apart, which leaves the backward of heads of 128 floats within the 99 KiB
- * of smaller devices. */
+/* Lines of a tile in shared memory, in packs of 16 bytes. Neighbouring lanes of a warp read
+ * different lines of the other rows, which begin an odd number of packs apart: the packs of eight
+ * neighbours are in different banks. Of owned lines and weights a warp reads an even line and the
+ * next: only such two are an odd number of packs apart, which leaves the backward of heads of 128
+ * floats within the 99 KiB of smaller devices. */
 #define PT_ATTENTION_ODD(packs) ((packs) | 1)
 #define PT_ATTENTION_PAIR(packs) ((packs) + PT_ATTENTION_ODD(packs))
 
@@ -26,12 +26,12 @@ typedef struct AttentionOperand {
 
 typedef struct AttentionArgs {
     AttentionOperand query, key, value, g;
-    const void *mask;           /* NULL: none; so are keep and state */
+    const void *mask;           /* NULL: none; the same for keep and state */
     const uint8_t *keep;
     const int64_t *state;
     const void *result;         /* of the forward, row-major, for `delta` */
     void *out, *key_out, *lse, *delta,
-        *scores; /* key_out: beside values' gradient, where one kernel makes both */
+        *scores; /* key_out: gradient of keys, if one kernel makes it and that of values */
     int64_t mask_step[4], keep_step[4], state_step;
     int64_t heads, held, group, l, s;
     int64_t blocks, parts;
@@ -39,10 +39,10 @@ typedef struct AttentionArgs {
     uint64_t threshold;         /* random words below it are dropped; 0: no dropout */
     double scale, survivor;
     int32_t causal, wide_result;        /* wide_result: `result` is of the op-math type */
-    /* Of few queries, in ranges of `chunk` keys: results and log-sum-exps of each,
+    /* For few queries, in ranges of `chunk` keys: split_out and split_lse of each range,
      * [splits][all][l], in the op-math type; all: heads of all batches. */
     int64_t splits, chunk, all;
-    Divisor by_l, by_heads;             /* `delta` */
+    Divisor by_l, by_heads;             /* for the kernel `delta` */
     void *split_out, *split_lse;
 } AttentionArgs;
 

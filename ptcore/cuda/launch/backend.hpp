@@ -10,7 +10,7 @@ int elementwise(int op, const char *name, int compute, int loop_out, const pt_vi
 int copy_views(const pt_view *dst, const pt_view *src);
 int copy_views_async(const pt_view *dst, const pt_view *src);
 pt_kernel kernel_by_name(const char *name);
-void forget_workspaces(int device, uint64_t pool);  // of cuBLAS, that a capture with this pool made
+void forget_workspaces(int device, uint64_t pool);  // cuBLAS workspaces of captures with this pool
 
 extern const pt_kernel_entry *const
     kernels[];    // the tables of structured kernels; ends with NULL

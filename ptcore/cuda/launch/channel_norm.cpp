@@ -15,7 +15,7 @@ namespace {
 enum { THREADS = 256, MOST_PARTS = 256 };
 const char *const PROGRAM = "channel_norm";
 const Reduction MOMENTS = PT_REDUCTION_OF("channel_norm",
-                                          "channel_moments"),    // whose finish nobody launches
+                                          "channel_moments"),    // its finish kernel is not used
     GRADIENTS = PT_REDUCTION_OF("channel_norm", "channel_gradients");
 const Kernel BATCH = {PROGRAM, "batch_norm_factors"}, GROUP = {PROGRAM, "group_norm_factors"},
              GIVEN = {PROGRAM, "batch_norm_given_factors"},
@@ -27,7 +27,7 @@ const Kernel BATCH = {PROGRAM, "batch_norm_factors"}, GROUP = {PROGRAM, "group_n
 
 int64_t smaller(int64_t x, int64_t y) { return x < y ? x : y; }
 
-// A small tensor as kernels read it; the copy of one that is not dense lives as long as this.
+// A small tensor as kernels read it; if it is not dense, a copy that lives as long as this object.
 class Real {
 public:
     Real(pt_call *c, const pt_view &v) : dense(c, v) {
@@ -41,8 +41,8 @@ private:
 };
 RealArgs made(const pt_view &v) { return present(v) ? RealArgs{v.data, v.dtype} : RealArgs{}; }
 
-// `input`: its number in the call; `statistics`: how many numbers there are of each kind that a
-// derivative is given.
+// `input` is the number of x among the inputs; `statistics` is the number of elements of each
+// statistic that a derivative is given.
 int check(pt_call *c, int input, int64_t groups) {
     const pt_view &x = c->in[input];
     for (int i = 0; i < c->nin; i++)
@@ -60,14 +60,14 @@ int check(pt_call *c, int input, int64_t groups) {
 int check_sizes(pt_call *c, int input, int64_t statistics) {
     const pt_view &x = c->in[input];
     bool fits = input == 0 || c->in[0].numel == x.numel;
-    for (int i = input + 1; i < c->nin; i++)            // statistics, then numbers of channels
+    for (int i = input + 1; i < c->nin; i++)            // statistics, then one number a channel
         fits = fits &&
                (!present(c->in[i]) || c->in[i].numel == (input && i < 4 ? statistics : x.sizes[1]));
     return fits ? (int)PT_OK
                 : failed(c, PT_RUNTIME_ERROR, "gradient, statistics and weight do not fit input");
 }
 
-// Without an element: statistics are NaN, the gradients of weight and bias are zero.
+// For an x without elements: statistics are NaN, the gradients of weight and bias are zero.
 int of_nothing(pt_call *c, double value) {
     for (int i = 1; i < c->nout && i < 3; i++) {         // running statistics stay
         const ChannelFillArgs a = {made(c->out[i]), c->out[i].numel, value};
@@ -86,8 +86,8 @@ ChannelNormArgs arguments(const pt_view &x, int64_t groups) {
     for (int d = 2; d < x.ndim; d++) a.s *= x.sizes[d];
     return a;
 }
-// The result by the factors, in launches of fewer than 2**31 elements: of whole planes, or of parts
-// of one. `each`: bytes of a plane's factors.
+// Applies the factors, in launches of fewer than 2**31 elements: of whole planes, or of parts of
+// one plane. `each`: bytes of a plane's factors.
 int apply(pt_call *c, const ChannelNormArgs &all, uint64_t kinds, int width, int64_t each) {
     const int64_t most = (int64_t)1 << 29, planes = all.n * all.c,
                   together = all.s <= most ? most / all.s : 1;
@@ -123,8 +123,8 @@ int apply(pt_call *c, const ChannelNormArgs &all, uint64_t kinds, int width, int
     return PT_OK;
 }
 
-// x as a tensor whose dims 0 and 2 the kernels of sums reduce: with a set for each channel, or for
-// each run of neighbours.
+// x as a tensor of 3 dims; the kernels of sums reduce dims 0 and 2. A set is a channel, or a run of
+// neighbours.
 struct Sets {
     Sets(const pt_view &x, int64_t images, int64_t sets, int64_t length) : view(x) {
         view.v.ndim = 0;
@@ -136,8 +136,8 @@ struct Sets {
     View view;
 };
 
-// Sums of all sets, then `steps` that make factors of them, then the result. `sharing`:
-// neighbouring sets with one mean.
+// Computes the sums of all sets, then the factors by the kernels `steps`, then the result.
+// `sharing`: the number of neighbouring sets with one mean.
 int normalize(pt_call *c, ChannelNormArgs a, const Sets &of, int64_t sharing, uint64_t kinds,
               const Kernel *const *steps, const int64_t *threads) {
     const bool mask[] = {true, false, true};
@@ -188,7 +188,7 @@ int forward(pt_call *c, int64_t groups, double eps, bool batch) {
 int batch_norm(pt_call *c) { return forward(c, 1, c->params[0].d, true); }
 int group_norm(pt_call *c) { return forward(c, c->params[0].i, c->params[1].d, false); }
 
-// Whether the channels of each position lie side by side, and the positions in order.
+// Whether the channels of each position are neighbours, and the positions are in order.
 bool channels_last(const pt_view &v) {
     int64_t step = v.sizes[1];
     if (v.strides[1] != 1) return false;

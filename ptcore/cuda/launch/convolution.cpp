@@ -1,5 +1,5 @@
 // The host halves of convolution, its transpose and the gradient of its weight, in 1 to 3 dims.
-// What is read outside of the input is 0; the sizes of the output say how much there is of it.
+// Elements read outside of the input are 0; the output's sizes decide how many results there are.
 #include <initializer_list>
 
 #include "convolution_args.h"
@@ -47,7 +47,7 @@ int check(pt_call *c) {
     return c->params[3].i < 1 ? bad(c, "expected a positive number of groups") : PT_OK;
 }
 
-// The axes of a call, and the largest number that a position is computed from.
+// Reads the axes of a call, and the largest number from which a position is computed.
 int read_axes(pt_call *c, ConvolutionArgs &a, const BatchView &x, const BatchView &weight,
               const BatchView &result, double &furthest) {
     furthest = 0;
@@ -70,7 +70,7 @@ int read_axes(pt_call *c, ConvolutionArgs &a, const BatchView &x, const BatchVie
     return taps >= 2147483648.0 ? bad(c, "a filter has more than 2**31 elements") : PT_OK;
 }
 
-// Of what the kernels divide by.
+// Sets the divisors that the kernels use.
 void set_divisors(ConvolutionArgs &a) {
     a.by_rows = divisor(a.row_tiles), a.by_columns = divisor(a.column_tiles),
     a.by_groups = divisor(a.groups);
@@ -85,7 +85,7 @@ void set_divisors(ConvolutionArgs &a) {
 
 Grid grid_of(int64_t blocks) { return Grid{(unsigned)smaller(blocks, MOST_GRID), 1, 1}; }
 
-// Tiles of rows x columns, as many as the first phase has: no other has more results.
+// Tiles of rows x columns; every phase gets as many as the first phase, which has most results.
 int by_tiles(pt_call *c, const Kernel &kernel, ConvolutionArgs a, int64_t rows, int64_t columns,
              unsigned shared = 0) {
     int64_t results = a.n, phases = 1;
@@ -108,14 +108,14 @@ const Kernel TENSOR = {"convolution_tensor", "convolve_tensor", 80},
              WEIGHT_TENSOR_FEW = {"convolution_weight_tensor", "convolve_weight_tensor_few", 80};
 enum { TENSOR_COLUMNS = 128, TENSOR_STAGES = 3, WEIGHT_STAGES = 4 };
 
-// Of a result.
+// The number of products in a result.
 double terms_of(const ConvolutionArgs &a) {
     return (double)a.channels * (double)a.axis[0].kernel * (double)a.axis[1].kernel *
            (double)a.axis[2].kernel;
 }
 
-// Half types, and floats if TF32 is allowed, on a device that has the instructions, where words of
-// channels are not filling for the most part.
+// For half types, and for floats if TF32 is allowed, on a device that has the instructions, where
+// the words of channels are not mostly filling.
 bool for_tensors(const pt_call *c, const ConvolutionArgs &a, double furthest) {
     const int dtype = c->out[0].dtype;
     if (dtype != PT_FLOAT16 && dtype != PT_BFLOAT16 &&
@@ -126,9 +126,9 @@ bool for_tensors(const pt_call *c, const ConvolutionArgs &a, double furthest) {
     return a.groups > 1 ? a.filters >= 8 && a.channels >= 4 : (double)a.filters * terms_of(a) >= 64;
 }
 
-// (outer, groups, channels, a, b, c) with the channels of each group as neighbours, filled up to
-// words with 0: `strides` are the source's, in elements. Where it lies so already it is used as it
-// is.
+// A tensor (outer, groups, channels, a, b, c) arranged so that the channels of each group are
+// neighbours, filled up to words with 0. `strides` are the source's, in elements. A source that is
+// arranged so already is used in place.
 class Words {
 public:
     Words(pt_call *c, const pt_view &src, char *data, const int64_t (&sizes)[6],
@@ -185,8 +185,8 @@ int by_tensors(pt_call *c, ConvolutionArgs a, const BatchView &x, const BatchVie
     const int64_t w_sizes[6] = {a.groups * a.filters, 1, a.channels, weight.size[2], weight.size[3],
                                 weight.size[4]};
     int64_t w_strides[6] = {a.w_filter, 0, a.w_channel, a.axis[0].w, a.axis[1].w, a.axis[2].w};
-    // Of the transpose filters of a group are not beside those of the next: each group is packed by
-    // itself.
+    // In the transpose, the filters of one group are not beside those of the next: the weight is
+    // first copied by groups.
     const Words images(c, c->in[0], x.data, x_sizes, x_strides, false);
     if (!images.ok()) return PT_MEMORY_ERROR;
     const bool apart = a.groups > 1 && a.w_group != a.filters * a.w_filter;
@@ -224,8 +224,8 @@ int by_tensors(pt_call *c, ConvolutionArgs a, const BatchView &x, const BatchVie
                     (rows + TENSOR_COLUMNS) * 128 * TENSOR_STAGES);
 }
 
-// Of a kernel of one tap without stride and padding each image is a product of matrices, where its
-// places follow each other.
+// With a kernel of one tap, without stride and padding, each image is a product of matrices if its
+// places follow each other in memory.
 bool is_product(const pt_call *c, const ConvolutionArgs &a) {
     const int dtype = c->out[0].dtype;
     if (!is_floating(dtype) || a.groups != 1 || a.bias) return false;
@@ -269,7 +269,7 @@ int convolve_as(pt_call *c, bool transposed) {
         return bad(c, "expected a bias with a number for each channel of the result");
     if (c->out[0].numel == 0) return PT_OK;
     a.channels = x.size[1] / a.groups, a.filters = out.size[1] / a.groups;
-    if (a.channels == 0)    // whatever sizes a kernel without numbers has
+    if (a.channels == 0)    // a kernel without elements may have any sizes
         for (int d = 0; d < 3; d++) weight.size[d + 2] = 1;
     a.transposed = transposed;
     a.out = out.data, a.x = x.data, a.w = weight.data;
@@ -295,7 +295,7 @@ int convolve_as(pt_call *c, bool transposed) {
     }
     if (far) return by_tiles(c, FAR, a, 4 * SIDE, 4 * SIDE);
     if (a.filters <= SIDE) return by_tiles(c, NARROW, a, SIDE, 8 * SIDE);
-    // The largest tiles where enough of them are full to occupy the device.
+    // The largest tiles, if enough of them are full to occupy the device.
     const int64_t large = 8 * SIDE, full = c->out[0].numel / (large * large);
     const int dtype = c->out[0].dtype;
     const bool single = is_floating(dtype) && dtype != PT_FLOAT64;
@@ -305,18 +305,18 @@ int convolve_as(pt_call *c, bool transposed) {
 int convolve(pt_call *c) { return convolve_as(c, false); }
 int convolve_transposed(pt_call *c) { return convolve_as(c, true); }
 
-// The bytes of a number as sums are kept.
+// The bytes of a number in the type in which sums are stored.
 int sum_size(int dtype) {
     const int item = item_size(dtype);
     return !is_floating(dtype) && !is_complex(dtype) ? 8 : item < 4 ? 4 : item;
 }
 
-// The kernel over parts of the results, and their sum.
+// Runs the kernel over parts of the results, then adds up the sums of the parts.
 int in_parts(pt_call *c, const Kernel &kernel, ConvolutionArgs a, int64_t blocks, int64_t results,
              int64_t wanted, int64_t worth, int64_t step, unsigned shared) {
     const pt_view &made = c->out[0];
     const int64_t room = ((int64_t)64 << 20) /
-                         (made.numel * sum_size(made.dtype));    // what is kept stays below 64 MiB
+                         (made.numel * sum_size(made.dtype));    // the sums stay below 64 MiB
     const int64_t parts = smaller(wanted, smaller(worth, room));
     a.part = ceil_div(ceil_div(results, parts < 1 ? 1 : parts), step) * step;
     a.parts = ceil_div(results, a.part);
@@ -389,7 +389,7 @@ int convolve_weight(pt_call *c) {
     int64_t blocks = a.row_tiles * a.column_tiles * a.groups;
     const bool each = a.filters * terms * 8 < a.row_tiles * a.column_tiles * span * span;
     if (each) blocks = made.numel;
-    // As many sums as occupy the device, if each has enough to add up.
+    // As many sums as occupy the device, if each sum has enough terms.
     const Kernel &kernel = each ? WEIGHT_EACH : furthest >= 2147483648.0 ? WEIGHT_FAR : WEIGHT;
     return in_parts(c, kernel, a, blocks, results,
                     ceil_div(4 * (int64_t)multiprocessors(c), blocks),

@@ -5,17 +5,17 @@
 #define PTCORE_CUDA_CONVOLUTION_ARGS_H
 #include "divisor.h"
 
-/* One spatial dim: result t of the convolution and tap k meet at position t * stride - padding + k
- * * dilation of x; of its transpose, position t of x and tap k meet at that position of the result.
+/* One spatial dim: result t of the convolution and tap k meet at position k * dilation + t * stride
+ * - padding of x; in the transpose, position t of x and tap k meet at that position of the result.
  */
 typedef struct ConvolutionAxis {
     int64_t source, result, kernel;
     int64_t stride, padding, dilation;
-    int64_t phases; /* transposed: results of one residue by this have the same taps, else 1 */
-    int64_t period; /* and these are as far apart: stride / gcd(stride, dilation), else 1 */
+    int64_t phases; /* transposed: results with one residue by it have the same taps; else 1 */
+    int64_t period; /* distance of such taps: stride / gcd(stride, dilation), else 1 */
     int64_t x, w, g;                /* strides */
     Divisor by_result, by_phases, by_most,
-        by_kernel; /* by_most: by the results of the first phase, which has most */
+        by_kernel; /* by_most: the results of the first phase, which has most */
 } ConvolutionAxis;
 
 typedef struct ConvolutionArgs {
@@ -25,11 +25,11 @@ typedef struct ConvolutionArgs {
     int64_t x_image, x_channel, w_group, w_filter, w_channel, bias_stride, g_image, g_channel;
     int64_t row_tiles, column_tiles, tiles;
     int64_t parts,
-        part; /* gradient of w: into how many sums the results are dealt, and of how many each */
+        part; /* gradient of w: the number of sums, and the results that one sum has */
     int64_t words,
-        filter_words; /* by tensor cores: of 16 bytes, that a place of x and of g has for a group */
+        filter_words; /* tensor cores: words of 16 bytes for a group, in a place of x and of g */
     Divisor by_rows, by_columns, by_groups, by_parts, by_words, by_filters,
-        by_channels; /* by_rows: by row_tiles */
+        by_channels; /* by_rows: row_tiles */
     int32_t transposed;
     ConvolutionAxis axis[3];
 } ConvolutionArgs;

@@ -22,8 +22,8 @@ uint64_t copy_types(int dst, int src) {
     return types(by, by);
 }
 
-// The walk is a batch of matrices that dst has by rows and src by columns: d is the dim that src is
-// dense along.
+// Whether the walk is a batch of matrices, by rows in dst and by columns in src; src is dense along
+// dim d.
 bool is_transpose(const Walk &w, int item, int &d) {
     if (w.ndim < 2 || w.ndim > 3 || w.strides[0][w.ndim - 1] != item) return false;
     for (d = 0; d < w.ndim - 1; d++)
@@ -83,14 +83,14 @@ struct HostBuffer {
     char *data;
 };
 
-// Whether the caller may go on before a copy is done that the driver reads or writes `host` for:
-// where the host's memory is the driver's own, or, of a source, staged by it.
+// Whether the caller may go on before the driver has read or written `host`: if `host` is
+// page-locked memory or, as a source, staged by the driver.
 bool may_go_on(pt_call *c, bool async, const pt_view *host, const pt_view *there, bool source) {
     if (!async || !host->contiguous) return false;
     return driver.keep_host(host->data, there->device_index, c->stream) || (source && !captures(c));
 }
 
-// A copy between host and device is going to wait for the device.
+// Called before a copy between host and device waits for the device.
 int copy_waits(pt_call *c) {
     return waits(c, "a copy waits for the device, which cannot become part of a CUDA graph: read "
                     "and write values before the "
@@ -157,8 +157,8 @@ int to_host(pt_call *c, const pt_view *dst, const pt_view *src, bool async) {
     return status;
 }
 
-// The copy runs on the source's stream, behind what both streams have been given, and before what
-// comes next on either.
+// The copy runs on the source's stream, after the work that both streams have been given, and
+// before the next work of either stream.
 int to_peer(pt_call *c, const pt_view *dst, const pt_view *src) {
     int64_t strides[PT_MAX_DIM], there[PT_MAX_DIM];
     const int to = dst->device_index, from = src->device_index;

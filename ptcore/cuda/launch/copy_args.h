@@ -20,7 +20,7 @@ typedef struct TransposeArgs {
     const char *src;
     uint32_t rows, columns;
     int64_t dst_row, src_column, dst_batch, src_batch;
-    int32_t pairs; /* of 2 bytes: all sizes, strides and addresses are even numbers of elements */
+    int32_t pairs; /* 2-byte elements: sizes, strides and addresses are even numbers of elements */
 } TransposeArgs;
 
 #endif

@@ -1,8 +1,8 @@
 // Handles and workspaces of cuBLAS, and the products with a bias that cuBLASLt computes in one
 // kernel.
 //
-// Work of one stream runs in order, so all handles that are set to it share one workspace; what one
-// call enqueues stays together (blas_turn).
+// Work of one stream runs in order, so all handles that are set to it share one workspace; the
+// kernels of one call are enqueued together (blas_turn).
 #include "cublas.hpp"
 
 #include <algorithm>
@@ -41,15 +41,15 @@ struct Workspace {
 struct Owned {
     int device;
     void *stream;
-    uint64_t pool;                              // of the capture whose work has it; 0: of none
+    uint64_t pool;                              // of the capture that uses it; 0: no capture
     Workspace memory;
 };
 std::mutex lock;    // guards what follows; never destroyed, as threads may outlive main
 std::vector<Owned> &workspaces = *new std::vector<Owned>;
 
 // NVIDIA's advice: 32 MiB from Hopper on, 4 MiB before. Without memory for it the product runs
-// without a workspace. A graph has its own, which lies in its pool; else it is memory of the common
-// pool, as it stays whatever pool the thread has chosen.
+// without a workspace. A graph has a workspace of its own in the graph's pool; any other is in the
+// common pool, whatever pool the thread has chosen, because the workspace stays.
 Workspace workspace_of(const pt_call *c) {
     const int device = c->out[0].device_index;
     const uint64_t pool = captures(c) ? driver.devices[device].capture_pool : 0;
@@ -89,7 +89,7 @@ thread_local Handles<Handle> handles;
 // This thread's handle for the call's device and stream, with the stream's workspace.
 int handle_of(pt_call *c, Handle **found, Workspace *memory) {
     const int device = c->out[0].device_index;
-    if (!blas.gemm_batched) {                           // the last of the table
+    if (!blas.gemm_batched) {                           // the last pointer of the table
         int status = load_library(LIBRARY_BLAS, c->error);
         if (status) return status;
     }
@@ -98,7 +98,7 @@ int handle_of(pt_call *c, Handle **found, Workspace *memory) {
     Handle &h = handles.at(device);
     if (!h.handle) status = blas.create(&h.handle);
     *memory = workspace_of(c);
-    // Setting a stream takes the workspace away.
+    // cuBLAS drops the workspace when a stream is set.
     if (!status && (h.stream != c->stream || h.workspace != memory->data)) {
         status = blas.set_stream(h.handle, c->stream);
         if (!status && memory->data)
@@ -115,7 +115,7 @@ int alignment_of(const void *p) {
     return (int)std::min((uintptr_t)256, (uintptr_t)p & (~(uintptr_t)p + 1));
 }
 
-// Everything that the choice of an algorithm depends on; all of it integers, so that bytes compare.
+// Everything that the choice of an algorithm depends on, as integers, so that bytes compare.
 struct Key {
     int device, type, compute, turn_a, turn_b, m, n, k, lead_a, lead_b, lead_out, reduced;
     int alignment[3], bias_alignment;
@@ -135,7 +135,7 @@ struct Plan {
     Key key;
     void *operation = nullptr, *layouts[3] = {};        // a, b, out
     uint64_t algorithm[8] = {};
-    int status = 0;                                     // what the library said of it
+    int status = 0;                                     // the library's status for this plan
 };
 
 // A thread's plans: a full slot is overwritten, so that changing shapes do not add up.
@@ -153,7 +153,7 @@ std::unique_ptr<Plan> &slot_of(const Key &key) {
     return plans->slots[h >> 56];
 }
 
-// Descriptors and the first algorithm of the library's heuristic.
+// Makes the descriptors and takes the first algorithm of the library's heuristic.
 int make(Plan &plan, void *handle, const void *bias) {
     struct Result {                                     // cublasLtMatmulHeuristicResult_t
         uint64_t algorithm[8];
@@ -264,7 +264,7 @@ int product_with_bias(pt_call *c, const BiasProduct &p) {
                      alignment_of(p.bias),
                      memory.nbytes};
     std::unique_ptr<Plan> &plan = slot_of(key);
-    // A handle of cuBLAS is one of cuBLASLt too.
+    // A handle of cuBLAS is also a handle of cuBLASLt.
     if (!plan || std::memcmp(&plan->key, &key, sizeof(key))) {
         plan.reset(new Plan(key));
         plan->status = make(*plan, h->handle, p.bias);

@@ -1,5 +1,5 @@
-// cuBLAS as a table of pointers that library_tables.pyx fills from the library cuda.pathfinder
-// finds. Statuses are cublasStatus_t; data and compute types have CUDA's numbers.
+// cuBLAS as a table of pointers, which library_tables.pyx fills from the library that
+// cuda.pathfinder finds. Statuses are cublasStatus_t; data and compute types have CUDA's numbers.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -16,8 +16,8 @@ struct Blas {
 };
 extern Blas blas;
 
-// cuBLASLt, likewise. Descriptors, layouts and preferences are opaque; attributes have the numbers
-// of cublasLt.h.
+// cuBLASLt, also as a table of pointers. Descriptors, layouts and preferences are opaque;
+// attributes have the numbers of cublasLt.h.
 struct BlasLt {
 #define PT_LT(field, result, name, parameters) result (*field) parameters;
 #include "functions.h"
@@ -41,12 +41,12 @@ int blas_failed(pt_call *c, int status);
 // This thread's handle of cuBLAS for the call's device, set to its stream and a workspace.
 int blas_handle(pt_call *c, int math_mode, void **handle);
 
-// To be held while a call of cuBLAS enqueues its kernels, which leave things for each other in the
-// stream's workspace: another thread's must not come between. Who holds it must not wait for the
-// interpreter.
+// The lock to hold while a call of cuBLAS enqueues its kernels: they leave data for each other in
+// the stream's workspace, and no other thread's kernels may come between. The holder must not wait
+// for the interpreter.
 std::mutex &blas_turn(const pt_call *c);
 
-// out = alpha op(a) op(b), by columns, plus `bias`, whose m elements are added to each column.
+// out = alpha op(a) op(b), by columns, plus the m elements of `bias`, added to each column.
 // Scalars are on the host, of the type that `compute` names.
 struct BiasProduct {
     int type, compute, turn_a, turn_b, m, n, k, lead_a, lead_b, lead_out;
@@ -55,7 +55,7 @@ struct BiasProduct {
     void *out;
 };
 enum { BLAS_DECLINES = -1 };
-// By cuBLASLt in one kernel; BLAS_DECLINES if it has none for such a product.
+// By cuBLASLt in one kernel; BLAS_DECLINES if cuBLASLt has no kernel for the product.
 int product_with_bias(pt_call *c, const BiasProduct &p);
 
 }  // namespace pt_cuda

@@ -1,5 +1,5 @@
-// Convolution by cuDNN: a plan (descriptors and the algorithm that cuDNN's heuristics choose) is
-// made once for sizes, dtype and settings, and kept. Tensors are row-major; what lies otherwise is
+// Convolution by cuDNN: a plan (descriptors and the algorithm that cuDNN's heuristics choose)
+// is made once for sizes, dtype and settings, and kept. Tensors are row-major; others are
 // copied.
 #include "cudnn.hpp"
 
@@ -28,7 +28,7 @@ enum { MOST_PLANS = 4096, CHOICES = 8 };
 
 thread_local Handles<DnnHandle> handles;
 
-// Everything that a plan depends on; all of it ints, so that bytes compare.
+// Everything that a plan depends on, as ints, so that bytes compare.
 struct Key {
     int device, kind, type, math, deterministic, groups, ndim;
     int x[5], w[5], y[5], padding[3], stride[3], dilation[3];
@@ -54,7 +54,7 @@ std::mutex lock;
 std::unordered_map<std::string, Shared> &plans =
     *new std::unordered_map<std::string, Shared>;      // threads may outlive main
 
-// Whether the library is there: it is looked for once. Without it nothing is wrong.
+// Whether the library is installed, which is looked up once. Its absence is no error.
 bool is_there() {
     static std::atomic<int> known{0};
     int state = known.load(std::memory_order_acquire);
@@ -66,8 +66,8 @@ bool is_there() {
     return state > 0;
 }
 
-// A view's sizes with at least two spatial dims, of which a first one is added; false where an int
-// does not hold them.
+// A view's sizes with at least two spatial dims (a single one gets a first one of size 1); false if
+// an int cannot hold them.
 bool read_sizes(const pt_view &v, int (&sizes)[5], int &ndim) {
     const int added = v.ndim == 3;
     ndim = v.ndim + added;
@@ -112,8 +112,8 @@ int describe(const Key &k, Plan &p) {
     return status ? status : dnn.convolution_math(p.convolution, k.math);
 }
 
-// The first of what cuDNN proposes, fastest first, that works and repeats itself if that is asked
-// for.
+// Takes the first of cuDNN's proposals (fastest first) that works and that is deterministic if this
+// is asked for.
 Shared made(void *handle, const Key &k) {
     const auto plan = std::make_shared<Plan>();
     Plan &p = *plan;
@@ -143,7 +143,7 @@ Shared plan_for(void *handle, const Key &k) {
     const auto at = plans.find(bytes);
     if (at != plans.end()) return at->second;
     const Shared p = made(handle, k);
-    if (plans.size() >= MOST_PLANS) plans.clear();      // programs of so many sizes begin anew
+    if (plans.size() >= MOST_PLANS) plans.clear();      // a program with more sizes begins anew
     plans.emplace(bytes, p);
     return p;
 }
@@ -195,7 +195,7 @@ int convolve_by_cudnn(pt_call *c, DnnKind kind) {
     if (!first.ok() || !second.ok()) return PT_MEMORY_ERROR;
     if (p.room && !room.data) return DNN_DECLINES;
     const bool biased = kind != DNN_FILTER && c->in[2].dtype != PT_NONE;
-    if (biased) {                               // the result begins as it
+    if (biased) {                               // the result begins as the bias
         View bias(out);
         bias.v.data = c->in[2].data;
         for (int d = 0; d < out.ndim; d++) bias.strides[d] = d == 1 ? c->in[2].strides[0] : 0;

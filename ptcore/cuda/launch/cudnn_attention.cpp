@@ -1,6 +1,6 @@
-// Attention by cuDNN: a graph of one operation, whose plan (the first of what cuDNN's heuristics
-// propose that can be built) is made once for sizes, strides, dtype and settings, and kept. To
-// build one takes a second, as cuDNN compiles its kernel.
+// Attention by cuDNN: a graph of one operation. Its plan, the first proposal of cuDNN's heuristics
+// that can be built, is made once for sizes, strides, dtype and settings, and kept. Building a plan
+// takes a second, because cuDNN compiles a kernel.
 #include <cmath>
 #include <cstring>
 #include <memory>
@@ -97,10 +97,10 @@ enum {
     POINTWISE_CMP_GE = 303,
     NUMERICAL_NOTE_NONDETERMINISTIC = 4
 };
-enum { FIRST_VERSION = 92100 };    // of cuDNN, in which attention has a graph of its own for masks
+enum { FIRST_VERSION = 92100 };    // of cuDNN with a subgraph for masks in attention
 enum { MOST_PLANS = 512 };
 
-// What a descriptor of cuDNN was told; once something fails it is told nothing more.
+// A descriptor of cuDNN. After a call has failed, no further call is made.
 class Descriptor {
 public:
     explicit Descriptor(int kind) { status = dnn.descriptor_create(kind, &made); }
@@ -131,7 +131,7 @@ public:
     int status;
 };
 
-// Tensors are named by these numbers in a graph and where it is run.
+// The numbers that name tensors in a graph and when it is run.
 enum {
     NONE,
     QUERY,
@@ -151,7 +151,7 @@ enum {
 };
 
 struct Slot {
-    int name, forward, backward;        // the attribute of either operation, or 0
+    int name, forward, backward;        // the operation's attribute, or 0
 };
 const Slot SLOTS[] = {{QUERY, OPERATION_SDPA_FWD_QDESC, OPERATION_SDPA_BWD_QDESC},
                       {KEY, OPERATION_SDPA_FWD_KDESC, OPERATION_SDPA_BWD_KDESC},
@@ -164,8 +164,8 @@ const Slot SLOTS[] = {{QUERY, OPERATION_SDPA_FWD_QDESC, OPERATION_SDPA_BWD_QDESC
                       {GRAD_KEY, 0, OPERATION_SDPA_BWD_DKDESC},
                       {GRAD_VALUE, 0, OPERATION_SDPA_BWD_DVDESC}};
 
-// A graph's plan with all that it was made of. It lives as long as the process: a kernel of it may
-// still be running.
+// A plan, with all descriptors that it was made of. It lives as long as the process, because its
+// kernel may still be running.
 struct Plan {
     std::vector<std::unique_ptr<Descriptor>> parts;
     const Descriptor *plan = nullptr;   // NULL: cuDNN has none
@@ -185,7 +185,7 @@ void pack_strides(const int64_t (&sizes)[4], int64_t (&strides)[4]) {
     for (int d = 3; d >= 0; d--) strides[d] = step, step *= sizes[d];
 }
 
-// virtual: no memory holds it; by_value: the host says it when the graph is run.
+// VIRTUAL: the tensor has no memory; BY_VALUE: the host gives its value when the graph is run.
 enum Kind { IN_MEMORY, VIRTUAL, BY_VALUE };
 const Descriptor &tensor(Plan &p, int name, int type, const int64_t (&sizes)[4],
                          const int64_t (&strides)[4], Kind kind) {
@@ -204,7 +204,7 @@ const Descriptor &packed_tensor(Plan &p, int name, int type, const int64_t (&siz
 }
 const int64_t ONE[4] = {1, 1, 1, 1};
 
-// Query i sees the keys up to i: the scores on the way to their softmax.
+// Adds a subgraph that masks the scores before their softmax: query i sees the keys up to i.
 void look_back(Plan &p, const DnnAttention &k, Descriptor &operation, int attribute) {
     const int64_t sizes[4] = {k.n, k.heads, k.l, k.s};
     Descriptor &mask = p.part(OPERATION_DIAGONAL_BAND_MASK), &graph = p.part(OPERATIONGRAPH);
@@ -267,7 +267,7 @@ bool repeats_itself(const Descriptor &config) {
     return count <= MOST;
 }
 
-// By a device's handle, or for a device that a descriptor tells of.
+// A plan for the device of `handle`, or for the device that the descriptor `device` describes.
 std::unique_ptr<const Plan> made(const DnnAttention &k, void *handle, const Descriptor *device) {
     enum { CHOICES = 16 };
     std::unique_ptr<Plan> p(new Plan);
@@ -319,7 +319,7 @@ bool read_strides(const pt_view &v, int64_t (&strides)[4]) {
     if (v.sizes[3] > 1 && v.strides[3] != 1) return false;
     if ((uintptr_t)v.data % 16) return false;
     int64_t packed = v.sizes[3];
-    for (int d = 2; d >= 0; d--) {      // of a dim of one element the stride says nothing
+    for (int d = 2; d >= 0; d--) {      // the stride of a dim of one element means nothing
         strides[d] = v.sizes[d] > 1 ? v.strides[d] : packed;
         if (strides[d] % 8 || strides[d] < 0) return false;
         packed = strides[d] * v.sizes[d];
@@ -338,7 +338,7 @@ int attend_by_cudnn(pt_call *c, int first, float scale, bool causal) {
     if (!dnn_settings.enabled || !dnn_settings.attention) return DNN_DECLINES;
     if (dtype != PT_FLOAT16 && dtype != PT_BFLOAT16) return DNN_DECLINES;
     if (capability / 10 != 9 && capability / 10 != 10)
-        return DNN_DECLINES;    // others have the instructions that ours use
+        return DNN_DECLINES;    // on others, our kernels use the same instructions
     DnnAttention a = {};
     a.backward = backward, a.causal = causal, a.deterministic = dnn_settings.repeats();
     a.type = dtype == PT_FLOAT16 ? TYPE_HALF : TYPE_BFLOAT16;

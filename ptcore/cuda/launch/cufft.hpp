@@ -16,8 +16,8 @@ extern Fft fft;
 
 enum { FFT_FORWARD = -1, FFT_INVERSE = 1 };
 
-// The plans of a device that are kept, the most that may be, and what gives them up. They cost
-// milliseconds to make.
+// The number of plans that are kept for a device, its limit, and functions that set the limit and
+// drop the plans. A plan takes milliseconds to make.
 int64_t fft_plans(int device);
 int64_t fft_plan_limit(int device);
 void set_fft_plan_limit(int device, int64_t most);

@@ -1,7 +1,7 @@
 // Orthogonal factors, singular values, eigenvalues and LDL by cuSOLVER; the ops are those of
 // _ops/linalg/lapack.cpp, svd.cpp and decompose.cpp.
 //
-// What of a batch has no routine for all of its matrices goes through them one by one, in the
+// Where cuSOLVER has no routine for a whole batch, the matrices are factored one by one, in the
 // stream's order.
 #include "divisor.hpp"
 #include "driver.hpp"
@@ -25,12 +25,12 @@ char *behind(void *data, int64_t n, int dtype) {
 
 // -- reflectors -----------------------------------------------------------------------------------
 
-// In place: R on and above the diagonals of the first `columns`, reflectors below them, whose sizes
-// are `tau`.
+// In place: R on and above the diagonals of the first `columns` columns, reflectors below them;
+// `tau` gets the scalar factors of the reflectors.
 int reflectors(pt_call *c, const Columns &a, int64_t columns, void *tau) {
     const int64_t m = a.rows, k = m < columns ? m : columns;
     const int dtype = a.dtype, type = solver_type(dtype);
-    const Infos infos(c, 1, nullptr);           // of wrong arguments alone
+    const Infos infos(c, 1, nullptr);           // reports wrong arguments only
     if (infos.status) return infos.status;
     return with_solver(
         c,
@@ -48,7 +48,7 @@ int reflectors(pt_call *c, const Columns &a, int64_t columns, void *tau) {
         });
 }
 
-// In place: the first columns of the product of k reflectors.
+// In place: the first `columns` columns of the product of k reflectors.
 int product(pt_call *c, const Columns &a, int64_t columns, int64_t k, void *tau) {
     const int dtype = a.dtype, which = type_number(dtype), m = (int)a.rows;
     const Infos infos(c, 1, nullptr);
@@ -116,8 +116,8 @@ int householder(pt_call *c) {
 
 // -- singular values ------------------------------------------------------------------------------
 
-// Of small matrices all at once, A = U S V^H: what V is by columns, by rows, is Vh but for the
-// conjugate.
+// All small matrices of a batch at once, A = U S V^H: cuSOLVER writes V by columns; read by rows,
+// it is Vh but for the conjugate.
 int small_svd(pt_call *c, int64_t m, int64_t n, int64_t batch, bool vectors) {
     const pt_view &x = c->in[0], &u = c->out[0], &vh = c->out[2];
     const int dtype = x.dtype, which = type_number(dtype), real = real_dtype(dtype), im = (int)m,
@@ -133,7 +133,7 @@ int small_svd(pt_call *c, int64_t m, int64_t n, int64_t batch, bool vectors) {
     int status = a.load(c, x);
     if (!status) status = infos.leave_out(c, dtype, a.data, a.step);
     if (status) return status;
-    // As many at once as have fewer than 2**31 elements.
+    // Each call takes matrices with fewer than 2**31 elements in all.
     status = with_elements(
         c, dtype,
         [&](const SolverHandle &s, int *size) {
@@ -156,8 +156,8 @@ int small_svd(pt_call *c, int64_t m, int64_t n, int64_t batch, bool vectors) {
     return status ? status : infos.report(c, NO_SINGULAR_VALUES);
 }
 
-// cuSOLVER takes no more columns than rows. A wide matrix goes to it transposed, as it lies: A^T =
-// Vh^T S U^T, and what it writes by columns is Vh and U by rows.
+// cuSOLVER takes no more columns than rows. A wide matrix is passed as it lies, which by columns is
+// A^T = Vh^T S U^T; the factors that cuSOLVER writes by columns are Vh and U by rows.
 int svd(pt_call *c) {
     const pt_view &x = c->in[0], &u = c->out[0], &vh = c->out[2];
     if (int status = check_matrices(c, false)) return status;
@@ -167,7 +167,7 @@ int svd(pt_call *c) {
     const int dtype = x.dtype, real = real_dtype(dtype), type = solver_type(dtype),
               type_s = solver_type(real);
     int status = PT_OK;
-    if (k == 0 && vectors && full) {    // the factors of an empty matrix are any unitary ones
+    if (k == 0 && vectors && full) {    // any unitary matrices are factors of an empty one
         status = fill_identity(c, dtype, u.data, batch, m, m);
         if (!status) status = fill_identity(c, dtype, vh.data, batch, n, n);
     }
@@ -225,7 +225,7 @@ int eigh(pt_call *c) {
     int status = a.load(c, x);
     if (!status) status = infos.leave_out(c, dtype, a.data, a.step);
     if (status) return status;
-    // Of small ones many at once, as many as have fewer than 2**31 elements.
+    // Small matrices go many at once, with fewer than 2**31 elements in all.
     const int64_t most = batch > 1 && n <= BATCHED_ORDER ? INT32_MAX / (n * n) : 1,
                   each = batch < most ? batch : most;
     status = with_solver(
@@ -299,7 +299,7 @@ int eig(pt_call *c) {
 
 // -- LDL ------------------------------------------------------------------------------------------
 
-// cuSOLVER has the factors of matrices that equal their transpose.
+// cuSOLVER's LDL factors matrices that equal their transpose, not Hermitian ones.
 int check_symmetric(pt_call *c, bool hermitian) {
     const int dtype = c->in[0].dtype;
     if (hermitian && (dtype == PT_COMPLEX64 || dtype == PT_COMPLEX128))
@@ -346,7 +346,7 @@ int ldl_solve(pt_call *c) {
     Columns a(c, dtype, batch, n, n), b(c, dtype, batch, n, k);
     const Scratch pivots(c, 8 * batch * n);
     const Contiguous given(c, p);
-    const Infos infos(c, 1, nullptr);           // of wrong arguments alone
+    const Infos infos(c, 1, nullptr);           // reports wrong arguments only
     if (!pivots.data || !given.ok() || infos.status) return PT_MEMORY_ERROR;
     int64_t *const at = static_cast<int64_t *>(pivots.data);
     PivotArgs args = {};

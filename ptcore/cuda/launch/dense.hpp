@@ -1,4 +1,4 @@
-// Operands in row-major order and of one dtype: as they are, or copied.
+// Operands in row-major order and of one dtype: in place if they are so, else copied.
 #pragma once
 #include "launch.hpp"
 #include "walk.hpp"
@@ -9,7 +9,7 @@ inline bool present(const pt_view &v) { return v.dtype != PT_NONE && v.data; }
 inline bool floating(const pt_view &v) { return is_floating(v.dtype); }
 inline int moment_dtype(int dtype) { return dtype == PT_FLOAT64 ? PT_FLOAT64 : PT_FLOAT32; }
 
-// A view's elements in row-major order and of a dtype; of an absent one NULL.
+// A view's elements in row-major order and of a dtype; NULL for an absent view.
 class Dense {
 public:
     Dense(pt_call *c, const pt_view &src, int dtype)

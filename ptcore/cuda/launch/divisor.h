@@ -10,7 +10,7 @@ typedef struct Divisor {
     int64_t shift;
 } Divisor;
 
-/* Sizes of so many dims, outermost first, and what Divisor has of them. */
+/* The sizes of n dims, outermost first, with the multiplier and shift of each. */
 #define PT_DIVISORS(n) \
     struct { \
         int64_t sizes[n]; \

@@ -1,4 +1,4 @@
-// Divisors for kernels: of numbers below 2**31 in 32 bits, and of all that are not negative.
+// Divisors for kernels: for numbers below 2**31 in 32 bits, and for all that are not negative.
 #pragma once
 #include "divisor.h"
 
@@ -25,7 +25,7 @@ inline uint64_t quotient_of_two_words(uint64_t high, uint64_t d) {
 #endif
 }
 
-// Of a size, or 1 for none: there is nothing to divide then.
+// The divisor for a size; for a size of 0 it is 1, as nothing is divided then.
 inline Divisor divisor(int64_t size) {
     Divisor r = {size > 0 ? size : 1, 0, 0};
     const uint64_t d = (uint64_t)r.by;
@@ -35,8 +35,8 @@ inline Divisor divisor(int64_t size) {
     return r;
 }
 
-// What kernels need to divide by n sizes, but the first and that at `other`: the outermost ones,
-// which nothing is divided by.
+// Sets multipliers and shifts for n sizes, except those at 0 and at `other`: nothing is divided by
+// these outermost sizes.
 template <class Dims> void divide_by_sizes(Dims &dims, int n, int other = 0) {
     for (int d = 1; d < n; d++) {
         if (d == other) continue;

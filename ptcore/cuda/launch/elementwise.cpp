@@ -19,8 +19,8 @@ struct Kernels {
     Kernel dense, packed, strided, cast;
 };
 
-// By the ops' numbers. An entry is written once and never freed, so that a launch reads it without
-// a lock.
+// The kernels by op number. An entry is written once and never freed, so that a launch reads it
+// without a lock.
 std::atomic<const Kernels *> *known;
 
 const Kernels &add_kernels(int op, const char *name) {
@@ -35,7 +35,7 @@ const Kernels &add_kernels(int op, const char *name) {
     if (known[op].compare_exchange_strong(first, k, std::memory_order_release,
                                           std::memory_order_acquire))
         return *k;
-    delete k;    // another thread was first: loaded kernels are known by its addresses
+    delete k;    // another thread was first: loaded kernels are found by its addresses
     return *first;
 }
 
@@ -44,8 +44,8 @@ const Kernels &kernels_of(int op, const char *name) {
     return k ? *k : add_kernels(op, name);
 }
 
-// One host element as a number of the type that the compute dtype is computed in; with `rounded`,
-// as one of that dtype.
+// Converts one host element to the op-math type of the compute dtype; with `rounded`, by way of the
+// compute dtype.
 int value_of(const pt_view &host, int compute, bool rounded, unsigned char *value) {
     pt_view src = host, dst = host;
     src.ndim = dst.ndim = 0;
@@ -91,7 +91,7 @@ int elementwise(int op, const char *name, int compute, int loop_out, const pt_vi
         if (one) a.single |= 2u << k;
         if (in[k].device == 0) {
             int status = value_of(in[k], compute, loop_out == PT_BOOL,
-                                  a.values[k + 1]);    // what is compared has the dtype
+                                  a.values[k + 1]);    // comparisons use values of the dtype
             if (status) return status;
             a.dtypes[k + 1] = (unsigned char)compute;
             continue;

@@ -1,9 +1,9 @@
 // Equations, triangles and determinants by cuSOLVER, and by cuBLAS where a batch has small
-// matrices. The ops are those of _ops/linalg/elimination.cpp; numbers of what is singular are those
-// of the CPU.
+// matrices. The ops are those of _ops/linalg/elimination.cpp; the numbers that tell of singular
+// matrices are those of the CPU.
 //
-// LU factors are worked out by columns, into which a matrix is copied. Cholesky's and triangles
-// need no copy: what a row-major matrix is by columns is its transpose, and an upper triangle in
+// LU factors are computed by columns, and a matrix is copied for this. Cholesky's and triangles
+// need no copy: a row-major matrix, read by columns, is its transpose, with an upper triangle in
 // the place of a lower one.
 #include "elimination.hpp"
 
@@ -63,7 +63,7 @@ int cholesky(pt_call *c) {
                 return failed;
             });
     }
-    // A NaN is not told by all of them.
+    // Not all of these routines report a NaN.
     if (!status) status = keep_triangle(c, dtype, out.data, batch, n, n, !upper, infos.data());
     return status || !check ? status : infos.report(c, NOT_POSITIVE);
 }
@@ -74,7 +74,7 @@ int copy_pivots(pt_call *c, const Pivots &pivots) {
     found.dtype = pivots.batched ? PT_INT32 : PT_INT64;
     return copy(c, &c->out[1], &found);
 }
-// Each row stays where it is: 1, 2, ..., for which there is room for one matrix.
+// The pivots 1, 2, ... of rows that stay in place; `room` has space for those of one matrix.
 int unmoved(pt_call *c, void *room) {
     View found(c->out[1]);
     FillArgs a = {};
@@ -156,7 +156,7 @@ int lu_solve(pt_call *c) {
     return status ? status : b.store(c, out);
 }
 
-// X^T A^T = B^T, with what the rows of all three are by columns.
+// X^T A^T = B^T: read by columns, the three row-major matrices are their transposes.
 int solve_triangular(pt_call *c) {
     const pt_view &x = c->in[0], &out = c->out[0];
     if (int status = check_matrices(c, true)) return status;
@@ -309,7 +309,7 @@ int solve_factored(pt_call *c, int dtype, const char *a, int64_t batch, int64_t 
                                                    of_b.data(), (int)order, &refused, (int)batch);
         return status ? blas_failed(c, status) : wait_if_blocking(c, "linalg");
     }
-    Infos infos(c, 1, nullptr);                 // of wrong arguments alone
+    Infos infos(c, 1, nullptr);                 // reports wrong arguments only
     if (infos.status) return infos.status;
     return with_solver(c, no_room, [&](const SolverHandle &s, const Workspace &) {
         int status = 0;

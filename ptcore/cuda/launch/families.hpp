@@ -1,4 +1,4 @@
-// The tables of structured kernels, one for each file: by the rows' `kernel` column, as the CPU's.
+// The tables of structured kernels, one for each file, named as in the rows' column `kernel`.
 #pragma once
 #include "ptcore/kernel.h"
 

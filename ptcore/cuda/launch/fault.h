@@ -1,5 +1,5 @@
-/* What a kernel found wrong with its data, such as an index out of bounds: the first one since the
- * host last looked. It lies in host memory that the device can write; the kernel leaves the bad
+/* A fault that a kernel found in its data, such as an index out of bounds: the first fault since
+ * the host last looked. It lies in host memory that the device can write; the kernel leaves the bad
  * element out and goes on. */
 #ifndef PTCORE_CUDA_FAULT_H
 #define PTCORE_CUDA_FAULT_H

@@ -1,5 +1,5 @@
-// Fourier transforms: cuFFT's plans over at most three dims, which lie innermost in memory, with
-// copies where they do not.
+// Fourier transforms: cuFFT's plans over at most three dims, which have to be innermost in memory;
+// other tensors are copied.
 //
 // A transform of more dims is made of several. cuFFT neither divides nor conjugates: fft_scale does
 // both. A plan serves one thread at a time; its work area is taken for the call, in the stream's
@@ -30,7 +30,7 @@ const Kernel SCALE = {"fft", "fft_scale"};
 
 // -- plans ----------------------------------------------------------------------------------------
 
-// What a plan is made of; all of it integers without padding, so that bytes compare.
+// Everything that a plan depends on, as integers without padding, so that bytes compare.
 struct Key {
     int64_t in_type, out_type, rank, n[RANK], batch;
     bool operator<(const Key &o) const { return std::memcmp(this, &o, sizeof(Key)) < 0; }
@@ -40,7 +40,7 @@ struct Plan {
     ~Plan() {
         if (made) fft.destroy(handle);
     }
-    std::mutex lock;                            // of handle's settings
+    std::mutex lock;                            // guards the handle's settings
     bool made = false;
     int handle = 0, status = 0;
     size_t work = 0;
@@ -51,7 +51,7 @@ struct Plans {
     std::map<Key, std::shared_ptr<Plan>> of;
     int64_t most = DEFAULT_PLANS;
 };
-std::mutex lock;    // guards what follows; never destroyed, as threads may outlive main
+std::mutex lock;    // guards `plans` and `calls`; never destroyed, as threads may outlive main
 Plans *plans = new Plans[MAX_DEVICES];
 uint64_t calls;
 
@@ -71,7 +71,7 @@ int make(Plan &plan, const Key &key) {
     long long n[RANK];
     for (int i = 0; i < key.rank; i++) n[i] = key.n[i];
     status = fft.set_auto_allocation(plan.handle, 0);
-    // Without embedding the numbers lie densely, and strides and distances are not looked at.
+    // Without embedding the numbers are dense, and cuFFT ignores strides and distances.
     return status
                ? status
                : fft.make_plan(plan.handle, (int)key.rank, n, nullptr, 1, 1, (int)key.in_type,
@@ -88,7 +88,7 @@ std::shared_ptr<Plan> plan_of(int device, const Key &key) {
     if (!plan) {
         plan = std::make_shared<Plan>();
         plan->status = make(*plan, key);
-        if (!plan->status && p.most > 0) {      // another call may go well
+        if (!plan->status && p.most > 0) {      // another call may succeed where this failed
             make_room(p, p.most - 1);
             p.of[key] = plan;
         }
@@ -123,7 +123,7 @@ int fft_failed(pt_call *c, int status) {
 
 int execute(pt_call *c, const Key &key, void *in, void *out, bool forward) {
     const int device = device_of(c);
-    if (!fft.destroy) {                         // the last of the table
+    if (!fft.destroy) {                         // the last pointer of the table
         const int status = load_library(LIBRARY_FFT, c->error);
         if (status) return status;
     }
@@ -142,7 +142,7 @@ int execute(pt_call *c, const Key &key, void *in, void *out, bool forward) {
 
 // -- where numbers lie ----------------------------------------------------------------------------
 
-// The order of dims in which those of a transform lie innermost, as they are listed.
+// An order of dims in which those of a transform are innermost, as they are listed.
 struct Order {
     Order(int ndim, const int64_t *dims, int count) : ndim(ndim), count(count) {
         bool listed[PT_MAX_DIM] = {};
@@ -150,7 +150,7 @@ struct Order {
         for (int d = 0, to = 0; d < ndim; d++)
             if (!listed[d]) at[to++] = d;
     }
-    // A view's elements densely in this order, at `data`.
+    // A dense view of the same sizes in this order, at `data`.
     View dense(const pt_view &sizes, void *data, int dtype) const {
         View r(sizes);
         int64_t step = 1;
@@ -159,7 +159,7 @@ struct Order {
         r.settle();
         return r;
     }
-    // Whether a view is so, and at an address that cuFFT takes for complex numbers.
+    // Whether a view is dense in this order, at an address that cuFFT accepts for complex numbers.
     bool is(const pt_view &v, int complex_dtype) const {
         int64_t step = 1;
         for (int i = ndim - 1; i >= 0; i--) {
@@ -171,8 +171,8 @@ struct Order {
     int ndim, count, at[PT_MAX_DIM];
 };
 
-// A view's elements in an order, as numbers of a dtype: where they lie, or in memory of its own
-// (`apart`: always).
+// A view's elements in an order, as numbers of a dtype: in place if possible, else in memory of its
+// own (`apart`: always).
 struct Arranged {
     Arranged(pt_call *c, const Order &order, const pt_view &v, int dtype, int complex_dtype,
              bool apart = false)
@@ -200,7 +200,7 @@ int type_of(int dtype) {
                                    : C_64F;
 }
 
-// `sizes` are those of the transform: of the real numbers, where there are some.
+// `sizes` are the sizes of the transform: those of the real numbers, if there are any.
 Key key_of(int in_dtype, int out_dtype, const Order &order, const pt_view &sizes) {
     Key key = {type_of(in_dtype), type_of(out_dtype), order.count, {0, 0, 0}, 1};
     for (int i = 0; i < order.ndim; i++) {
@@ -225,8 +225,8 @@ double factor_of(int64_t normalization, double n) {
 
 // -- transforms -----------------------------------------------------------------------------------
 
-// `from`, complex or real numbers, transformed along dims into `to`, times a factor. What lies in
-// `own`, if it is given, may be overwritten.
+// Transforms `from`, complex or real, along dims into `to`, times a factor. The memory in `own`, if
+// it is given, may be overwritten.
 int transform(pt_call *c, const pt_view &from, const pt_param &dims, int count, bool forward,
               const pt_view &to, double factor, bool conjugate,
               std::unique_ptr<Scratch> own = nullptr) {
@@ -277,8 +277,8 @@ int c2c(pt_call *c) {
                      factor_of(c->params[1].i, points(dims, x)), false);
 }
 
-// Half a spectrum by transforms of real numbers, whose inverse is the conjugate; a whole one by
-// those of complex numbers.
+// Half a spectrum by transforms of real numbers (the inverse is the conjugate of the forward); a
+// whole spectrum by transforms of complex numbers.
 int r2c(pt_call *c) {
     const pt_view &x = c->in[0], &out = c->out[0];
     const pt_param &dims = c->params[0];
@@ -304,9 +304,9 @@ int r2c(pt_call *c) {
     return status ? status : spectrum.store(c, out);
 }
 
-// The last dim alone is transformed to real numbers: of an input whose other half would not be
-// conjugate, cuFFT's transform of several dims gives something else than the transform of one after
-// the other.
+// Only the last dim is transformed to real numbers: if the input is not half of a
+// conjugate-symmetric spectrum, cuFFT's transform of several dims differs from transforms of one
+// dim after the other.
 int c2r(pt_call *c) {
     const pt_view &x = c->in[0], &out = c->out[0];
     const pt_param &dims = c->params[0];

@@ -5,9 +5,9 @@
 
 typedef struct FftScaleArgs {
     char *data;
-    int64_t n;                      /* real numbers, of which a complex one is two */
+    int64_t n;                      /* real numbers; a complex number is two */
     double factor;
-    int32_t conjugate;              /* every second one changes its sign */
+    int32_t conjugate;              /* every second number changes its sign */
 } FftScaleArgs;
 
 #endif

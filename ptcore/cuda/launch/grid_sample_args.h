@@ -9,14 +9,14 @@ enum { PT_GRID_ZEROS, PT_GRID_BORDER, PT_GRID_REFLECTION };
 
 typedef struct GridSampleArgs {
     char *out;                      /* backward: the gradient of grid */
-    char *gx; /* backward: the gradient of x in the type computed in, 0 at first */
+    char *gx; /* backward: the gradient of x in the type of computation, zeros at first */
     const char *x, *grid, *g;
     int64_t n, channels, size[3];
     int64_t x_image, x_channel, x_stride[3];
     int64_t grid_image, grid_number, grid_stride[3];
     Divisor points, grid_size[3];
     int64_t together;               /* channels that a thread takes */
-    Divisor blocks;                 /* of so many */
+    Divisor blocks;                 /* blocks of `together` channels */
     int32_t mode, padding, corners;
 } GridSampleArgs;
 

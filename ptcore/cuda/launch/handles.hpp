@@ -8,8 +8,8 @@
 
 namespace pt_cuda {
 
-// Of each library one that is thread_local. H is what is kept of a handle, of which H::handle is
-// NULL until it is made.
+// Each library has one thread_local object. H is the record of a handle; H::handle is NULL until
+// the handle is made.
 template <class H> class Handles {
 public:
     Handles() = default;
@@ -20,7 +20,7 @@ public:
         for (int i = 0; i < MAX_DEVICES; i++)
             if (of[i].handle) pool().idle[i].push_back(of[i]);
     }
-    // The thread's, or one that no thread has, or one that is still to be made.
+    // The thread's record; if that is empty, an idle handle, or a record to make a handle in.
     H &at(int device) {
         H &h = of[device];
         if (h.handle) return h;

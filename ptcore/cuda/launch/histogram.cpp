@@ -12,9 +12,9 @@ const Kernel COUNT = {"histogram", "histogram_count"}, WEIGH = {"histogram", "hi
 enum {
     WARPS = PT_HISTOGRAM_THREADS / 32,
     MOST_SHARED = 48 * 1024 - 4096
-};    // several blocks on a multiprocessor
+};    // so that a multiprocessor holds several blocks
 
-// Fills a.sums and has the output take them. `bins` and `x` are set.
+// Computes the sums and stores them in the output's dtype. The caller has set the bins.
 int tally(pt_call *c, HistogramArgs a, const pt_view &x, const pt_view &weights) {
     pt_view &out = c->out[0];
     const bool weighed = weights.dtype != PT_NONE;

@@ -5,13 +5,13 @@
 #include "ptcore/config.h"
 
 enum { PT_HISTOGRAM_THREADS = 256, PT_HISTOGRAM_EACH = 4, PT_HISTOGRAM_COORDINATES = 32 };
-/* Where a coordinate's bin is: between edges that rise, the same after a guess, worked out from the
- * first and the last. */
+/* How a coordinate's bin is found: by a search among rising edges, by a guess that the edges
+ * correct, or computed from the first and the last edge. */
 enum { PT_SEARCHED = 0, PT_EVEN, PT_COMPUTED };
 
 typedef struct HistogramArgs {
     const char *x, *edges, *weights;    /* dense; weights: NULL for counts */
-    char *sums;                         /* zeros: int64 counts, or doubles */
+    char *sums;                         /* zeros at first; int64 counts, or doubles */
     int64_t n, total;                   /* rows, bins of all coordinates */
     int32_t coordinates, places;
     int32_t copies; /* of the bins in a block's shared memory; 0: there is none */

@@ -1,7 +1,7 @@
 // Indexing: gather, scatter, index_select, index_add, embedding, and indexing by several tensors.
 // All are one walk over (values or output, tensor, index) in which the index moves the tensor's
-// address; several indices are first made one of byte offsets. A bad index is left out by the
-// kernel and reported (fault.h): the host raises at its next synchronisation.
+// address; several indices are first made one index of byte offsets. The kernel leaves a bad index
+// out and reports it (fault.h): the host raises at its next synchronisation.
 #include "dense.hpp"
 #include "families.hpp"
 #include "index_args.h"
@@ -19,7 +19,7 @@ const Kernel TAKE = {"index", "index_take"}, PUT = {"index", "index_put"},
              LINES = {"scatter_reduce", "scatter_prod_lines"},
              AMAX = {"scatter_reduce", "scatter_amax"}, AMIN = {"scatter_reduce", "scatter_amin"};
 
-// Where an index stands for rows of whole words of 16 bytes, the walk over these words.
+// If an index stands for rows of whole words of 16 bytes, w becomes the walk over these words.
 bool row_by_words(Walk &w, const IndexArgs &a, int item) {
     const int inner = w.ndim - 1;
     if (item == 16 || inner < 0 || w.strides[2][inner] || w.sizes[inner] * item % 16 ||
@@ -35,8 +35,8 @@ bool row_by_words(Walk &w, const IndexArgs &a, int item) {
     return true;
 }
 
-// One kernel over the walk of three views of equal sizes (the first one's count); a.size and the
-// like are the caller's.
+// Launches a kernel over the walk of three views of equal sizes (the first view's count). The
+// caller sets a.size and the other fields of the index.
 int over(pt_call *c, const Kernel &kernel, uint64_t kinds, IndexArgs a, const View &first,
          const View &moved, const View &index, const Kernel *by_words = nullptr) {
     const pt_view *views[3] = {&first.v, &moved.v, &index.v};
@@ -73,8 +73,8 @@ IndexArgs along(const View &tensor, int dim) {
     return a;
 }
 
-// The tensor as the walk over `shape` sees it: the indexed dim stands still, the others as they
-// are.
+// The tensor in the walk over `shape`: the indexed dim has stride 0, the other dims keep their
+// strides.
 View standing(const View &tensor, const View &shape, int dim) {
     View r(tensor);
     for (int d = 0; d < r.v.ndim; d++) r.sizes[d] = shape.sizes[d];
@@ -82,7 +82,7 @@ View standing(const View &tensor, const View &shape, int dim) {
     return r;
 }
 
-// Of v no more than the sizes of `shape`.
+// The first elements of v, with the sizes of `shape`.
 View cut(const View &v, const View &shape) {
     View r(v);
     for (int d = 0; d < r.v.ndim; d++) r.sizes[d] = shape.sizes[d];
@@ -90,7 +90,7 @@ View cut(const View &v, const View &shape) {
 }
 
 int gather(pt_call *c) {
-    if (c->in[1].numel == 0) return PT_OK;              // of any number of dims
+    if (c->in[1].numel == 0) return PT_OK;              // it may have any number of dims
     View x = at_least_1d(c->in[0]), index = at_least_1d(c->in[1]), out = at_least_1d(c->out[0]);
     int dim, status = dim_of(c, x.v.ndim, dim);
     if (status) return status;
@@ -105,8 +105,8 @@ int start(pt_call *c) {
     return c->out[0].data == c->in[0].data ? (int)PT_OK : copy(c, &c->out[0], &c->in[0]);
 }
 
-// Where values are added up: the output, and for halves float32 in its place, as on the CPU, which
-// is rounded once.
+// The tensor in which values are added up: the output or, for half types, a float32 tensor, which
+// is rounded once, as on the CPU.
 class Sums {
     pt_call *const c;
     const pt_view &out;
@@ -131,7 +131,7 @@ public:
         : c(c), out(out), wide(floating(out) && item_size(out.dtype) == 2),
           room(c, wide ? out.numel * 4 : 0), dense(of(out, room.data)), view(wide ? dense.v : out),
           kinds(wide ? types(PT_FLOAT32, out.dtype) : types(out.dtype)) {}
-    // From the values of a tensor; NULL: from 0.
+    // Starts from the values of a tensor; NULL: from 0.
     int begin(const pt_view *from) {
         if (wide && out.numel && !room.data) return PT_MEMORY_ERROR;
         if (!from) return clear(c, view.data, view.numel * item_size(view.dtype));
@@ -141,7 +141,7 @@ public:
 };
 
 int scatter_by(pt_call *c, const Kernel &kernel, uint64_t kinds, const pt_view &result) {
-    if (c->in[1].numel == 0) return PT_OK;              // of any number of dims
+    if (c->in[1].numel == 0) return PT_OK;              // it may have any number of dims
     View index = at_least_1d(c->in[1]), src = at_least_1d(c->in[2]), out = at_least_1d(result);
     int dim, status = dim_of(c, out.v.ndim, dim);
     if (status) return status;
@@ -212,7 +212,7 @@ int index_add(pt_call *c) {
     return status ? status : sums.end();
 }
 
-// rows (index's dims, n) of a weight (count, n), whose first dim the index stands for
+// Rows (index's dims, n) of a weight (count, n); the index stands for the weight's first dim.
 View rows_of(const pt_view &weight, const pt_view &index) {
     View r(index);
     r.v.data = weight.data, r.v.dtype = weight.dtype;
@@ -254,7 +254,7 @@ bool stands_for(const pt_param &dims, int d) {
     return false;
 }
 
-// The index tensors as one of byte offsets into x.
+// Combines the index tensors into one index of byte offsets into x.
 int fill_places(pt_call *c, const pt_view &x, int first, int64_t *place) {
     const pt_param &dims = c->params[0];
     for (int i = 0; i < dims.count; i++) {
@@ -274,7 +274,7 @@ int fill_places(pt_call *c, const pt_view &x, int first, int64_t *place) {
     return PT_OK;
 }
 
-// x and the places as the walk over the indexed shape sees them.
+// x and the places in the walk over the indexed shape.
 void spread_places(pt_call *c, const pt_view &x, int first, int64_t *place, View &tensor,
                    View &places) {
     const pt_param &dims = c->params[0];
@@ -301,7 +301,7 @@ void spread_places(pt_call *c, const pt_view &x, int first, int64_t *place, View
     }
 }
 
-// The arguments for places of x: all are multiples of what divides `stride`.
+// The arguments for places of x. Each power of 2 that divides `stride` divides all places.
 IndexArgs by_places(const pt_call *c, const pt_view &x) {
     const pt_param &dims = c->params[0];
     IndexArgs a = {};

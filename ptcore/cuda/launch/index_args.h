@@ -15,8 +15,8 @@ typedef struct IndexArgs {
     char *data[3];
     int64_t size, stride; /* size 0: the index is a byte offset that was checked, or PT_NOWHERE */
     int32_t negative;           /* whether -size... -1 are allowed */
-    int32_t again;              /* places: add to what stands there */
-    int64_t skipped;            /* an index that values are left out for; -1: none */
+    int32_t again;              /* places: add to the places that are there */
+    int64_t skipped;            /* values for this index are left out; -1: none */
     double alpha[2];
     int64_t whole_alpha;
     int64_t line,

@@ -124,7 +124,7 @@ void draw_from(const pt_call *c, const uint64_t *&base, uint64_t &seed, uint64_t
 
 Fault *fault_of(const pt_call *c) { return driver.devices[device_of(c)].fault; }
 int multiprocessors(const pt_call *c) { return driver.devices[device_of(c)].multiprocessors; }
-// The rest is for the kernels' own variables: row_plan.hpp, which needs more of it, says so.
+// 1 KiB is left for the kernels' own variables; row_plan.hpp leaves more.
 int shared_limit(const pt_call *c) { return driver.devices[device_of(c)].shared_limit - (1 << 10); }
 
 Scratch::Scratch(pt_call *c, int64_t n) : data(nullptr), nbytes(n), device(device_of(c)) {

@@ -1,5 +1,5 @@
 // What the host half of a CUDA kernel calls: find a kernel, start it, take scratch memory. No CUDA
-// header is needed here: driver/runtime.pyx implements it over cuda.bindings.
+// header is needed: driver/runtime.pyx implements these functions over cuda.bindings.
 //
 // The host half of an op is a pt_kernel (ptcore/kernel.h): it reads the call's views, whose data
 // are device addresses, fills the kernel's struct of arguments and launches on the call's stream.
@@ -15,9 +15,9 @@
 namespace pt_cuda {
 
 // A kernel of a program: kernels/<program>.cuh, compiled once for each tuple of types. Its address
-// is its identity. `since`: the least capability of devices that it is written for, such as 80
-// where it needs instructions of sm_80. Of kernels that do the same for ever newer devices a host
-// half takes the last that runs_on its call's.
+// is its identity. `since`: the least capability of the devices that it is written for, such as 80
+// if it needs instructions of sm_80. Where several kernels do the same for ever newer devices, a
+// host half takes the last one that runs_on the call's device.
 struct Kernel {
     const char *program, *name;
     int since = 0;
@@ -35,9 +35,9 @@ inline uint64_t types(int t, int u = 255, int v = 255, int w = 255) {
            0xffffffff00000000u;
 }
 
-// Starts a kernel; compiles and loads it if it has not been yet. PT_OK, or a status with a text in
-// c->error. `args` are `nargs` bytes, copied before this returns. `shared` are bytes of dynamic
-// shared memory.
+// Starts a kernel; compiles and loads it before its first start. Returns PT_OK, or a status with a
+// text in c->error. `args` are `nargs` bytes, copied before this returns. `shared` are bytes of
+// dynamic shared memory.
 int launch(pt_call *c, const Kernel &kernel, uint64_t types, Grid grid, unsigned threads,
            unsigned shared, const void *args, size_t nargs);
 template <class A>
@@ -51,20 +51,20 @@ inline bool is_integral(int dtype) { return pt_is(dtype, PT_KIND_INTEGRAL); }
 inline bool is_floating(int dtype) { return pt_is(dtype, PT_KIND_FLOATING); }
 inline bool is_complex(int dtype) { return pt_is(dtype, PT_KIND_COMPLEX); }
 
-// Where the call's device reports what it finds wrong; never NULL once the device is open.
+// The place for faults that the call's device finds; never NULL once the device is open.
 ::Fault *fault_of(const pt_call *c);
 
-// Of the call's device.
+// Properties of the call's device.
 int device_of(const pt_call *c);
 int multiprocessors(const pt_call *c);
-// Where a call draws in the stream of random numbers, for the fields `base`, `seed` and `offset` of
-// its kernel's arguments.
+// Sets the fields `base`, `seed` and `offset` of a kernel's arguments: the call's place in the
+// stream of random numbers.
 void draw_from(const pt_call *c, const uint64_t *&base, uint64_t &seed, uint64_t &offset);
 int shared_limit(const pt_call *c);         // bytes of dynamic shared memory that a block may have
 
 // Memory of the call's device that the next kernels on its stream may use, until this object ends;
-// data is NULL, and c->error says so, where there is none left. Nothing waits: what is freed is
-// reused in the stream's order.
+// if no memory is left, data is NULL and c->error has a text. Nothing waits: freed memory is reused
+// in the stream's order.
 class Scratch {
 public:
     Scratch(pt_call *c, int64_t nbytes);
@@ -85,7 +85,7 @@ int clear(pt_call *c, void *data, int64_t nbytes);
 int copy(pt_call *c, const pt_view *dst, const pt_view *src);
 
 // A view of src's elements in row-major order: src itself, or a copy in scratch memory. ok() is
-// false if there was none.
+// false if there was no memory.
 class Contiguous {
 public:
     Contiguous(pt_call *c, const pt_view &src);
@@ -105,8 +105,8 @@ inline int failed(pt_call *c, int status, const char *text) {
 inline int bad(pt_call *c, const char *text) { return failed(c, PT_RUNTIME_ERROR, text); }
 inline int64_t ceil_div(int64_t n, int64_t by) { return (n + by - 1) / by; }
 
-// Blocks of `threads` for n elements, at most `per` of them for each multiprocessor: kernels go on
-// in steps of the grid.
+// A grid for n elements: blocks of `threads` threads, at most `per` blocks for each multiprocessor;
+// kernels go on in steps of the grid.
 inline Grid blocks_for(const pt_call *c, int64_t n, int threads, int per = 8) {
     int64_t blocks = ceil_div(n, threads), most = (int64_t)multiprocessors(c) * per;
     return Grid{(unsigned)(blocks < 1 ? 1 : blocks < most ? blocks : most), 1, 1};

@@ -1,5 +1,5 @@
-// The libraries of CUDA, each a table of pointers that library_tables.pyx fills from what
-// cuda.pathfinder finds.
+// The libraries of CUDA, each a table of pointers, which library_tables.pyx fills from the
+// libraries that cuda.pathfinder finds.
 #pragma once
 
 namespace pt_cuda {
@@ -9,12 +9,12 @@ enum { LIBRARY_BLAS, LIBRARY_BLAS_LT, LIBRARY_FFT, LIBRARY_SOLVER, LIBRARY_DNN, 
 struct Library {
     const char *name;                   // as cuda.pathfinder calls it
     void **table;                       // struct Blas and the others
-    const char *const *functions;       // what stands there, by the library's names
+    const char *const *functions;       // the library's names of the table's functions
     int count;
 };
 extern const Library libraries[LIBRARIES];
-// Fills a table, for which it takes the GIL: not to be called with a lock. A pt_status with a text
-// in error[256].
+// Fills a table. It takes the GIL, so the caller must hold no lock. A pt_status with a text in
+// error[256].
 extern int (*load_library)(int library, char *error);
 
 // This thread's handle of LIBRARY_BLAS or LIBRARY_SOLVER for a device, set to its current stream: a

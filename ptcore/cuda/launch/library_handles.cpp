@@ -1,4 +1,4 @@
-// Handles of libraries for a program's own calls of them.
+// Handles of libraries, for calls that a program makes itself.
 #include "cublas.hpp"
 #include "driver.hpp"
 #include "libraries.hpp"

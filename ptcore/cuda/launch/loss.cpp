@@ -21,10 +21,10 @@ const Kernel ROWS = {"loss", "cross_entropy_rows"}, WIDE = {"loss", "cross_entro
                                 {"loss", "nll_gradient_wide"},
                                 {"loss", "nll_gradient_columns"}};
 const Reduction TOTAL = PT_REDUCTION_OF(
-                    "loss", "loss_total"),    // of two arrays without a gap: rows and finish
+                    "loss", "loss_total"),    // over two contiguous arrays: rows and finish only
     SUM = PT_REDUCTION_OF("reduce_sum", "sum");
 
-// Sizes, target and weight, common to all; `shape` is the view of (N, C, ...) or (C,).
+// Reads sizes, target and weight, as all losses have; `shape` is the view of (N, C, ...) or (C,).
 int open(pt_call *c, const pt_view &shape, const pt_view &target, const pt_view &weight,
          LossArgs &a) {
     if (!floating(shape) || shape.ndim == 0)
@@ -57,7 +57,7 @@ int smoothing_of(pt_call *c, double &smoothing) {
                : failed(c, PT_RUNTIME_ERROR, "label_smoothing must be in [0, 1]");
 }
 
-// All elements of a vector.
+// Plans a reduction over all elements of a vector.
 int plan_vector(pt_call *c, const void *data, int dtype, int64_t size, int64_t stride,
                 ReduceArgs &r) {
     const bool mask[] = {true};
@@ -67,8 +67,8 @@ int plan_vector(pt_call *c, const void *data, int dtype, int64_t size, int64_t s
     return plan_reduction(c, v, mask, false, r);
 }
 
-// The sum of the classes' weights, where labels are smoothed: each class has a part in a sample's
-// loss then.
+// Computes the sum of the classes' weights if labels are smoothed: each class then has a part in a
+// sample's loss.
 int add_weights(pt_call *c, LossArgs &a, Scratch &room) {
     if (!(a.smoothing > 0)) return PT_OK;
     if (!room.data) return PT_MEMORY_ERROR;
@@ -85,7 +85,7 @@ int add_weights(pt_call *c, LossArgs &a, Scratch &room) {
     return status ? status : reduce(c, SUM, types(a.weight_dtype, PT_FLOAT64), r);
 }
 
-// The results, of the samples' losses and weights.
+// Computes the results from the samples' losses and weights.
 int add_up(pt_call *c, const LossArgs &a, const pt_view &total, uint64_t kinds) {
     if (a.reduction == NONE) return clear(c, total.data, item_size(total.dtype));
     ReduceArgs r;
@@ -163,7 +163,7 @@ int backward(pt_call *c, bool entropy) {
     }
     Grid grid = blocks_for(c, a.samples, THREADS, 16);
     const int64_t busy =
-        (int64_t)multiprocessors(c) * 16 / grid.x;    // few samples: their classes are shared out
+        (int64_t)multiprocessors(c) * 16 / grid.x;    // few samples: blocks share their classes
     grid.y = (unsigned)(busy < 1 ? 1 : busy < a.classes ? busy : a.classes);
     a.each = (a.classes + grid.y - 1) / grid.y;
     return launch(c, kernels[2], kinds, grid, THREADS, a);

@@ -1,5 +1,5 @@
-/* Arguments of the classification losses. The input is dense: (outer, classes, inner); sample s of
- * outer * inner ones has its class c at (s / inner * classes + c) * inner + s % inner. Per-sample
+/* Arguments of the classification losses. The input is dense: (outer, classes, inner). Sample s, of
+ * outer * inner samples, has class c at (s / inner * classes + c) * inner + s % inner. Per-sample
  * arrays are dense. */
 #ifndef PTCORE_CUDA_LOSS_ARGS_H
 #define PTCORE_CUDA_LOSS_ARGS_H
@@ -18,7 +18,7 @@ typedef struct LossArgs {
     char *lse, *result;
     const double *weight_sum;
     int64_t samples, classes, ignored, weight_stride;
-    int64_t each; /* so many classes has a block of the gradient, where inner is not 1 */
+    int64_t each; /* classes that a block of the gradient takes, if inner is not 1 */
     Divisor inner;
     double smoothing;
     int32_t reduction, op;              /* reduction: 0 none, 1 mean, 2 sum */

@@ -1,5 +1,5 @@
-// The host halves of kernels over many tensors (ptcore/backend.h says how they are called): their
-// records fill as many launches as they need.
+// The host halves of kernels over many tensors (ptcore/backend.h says how they are called). The
+// records of the tensors are split over as many launches as needed.
 #include <cstring>
 
 #include "backend.hpp"
@@ -63,9 +63,9 @@ template <template <class> class S, class C> int step(pt_call *c, const Kernel &
     });
 }
 
-// A step whose counters lie on the device: they are its last outputs. Its parameters are the
-// options, a float or, of one that is a tensor, where among the inputs that follow the gradients it
-// stands.
+// A step with counters on the device, which are its last outputs. Its parameters are the options: a
+// float or, for an option that is a tensor, the number of the tensor among the inputs after the
+// gradients.
 template <template <class> class S> int step_counted(pt_call *c, const Kernel &kernel,
                                                      const Kernel &count) {
     typedef S<double> D;

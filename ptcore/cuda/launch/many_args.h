@@ -1,6 +1,6 @@
 /* Kernels over many tensors at once (kernels/many_chunks.cuh): each tensor is cut into chunks,
- * which all are counted through, and has a record of words: the number of its first chunk, that of
- * its elements, the addresses of its operands, and what the op knows of it beside. */
+ * which are numbered through all tensors, and has a record of words: the number of its first chunk,
+ * the number of its elements, the addresses of its operands, and further numbers for the op. */
 #ifndef PTCORE_CUDA_MANY_ARGS_H
 #define PTCORE_CUDA_MANY_ARGS_H
 #include "ptcore/config.h"
@@ -14,9 +14,9 @@ enum {
 typedef struct ManyArgs {
     int64_t chunks;
     int32_t count, words;           /* records, words of each */
-    double numbers[12]; /* of a step, the same for all tensors: of the type that is computed in */
-    /* Of a step that counts on the device the options stand there. Bit k: option k is a tensor,
-     * whose address stands there; it is float64. And whether counters are float32. */
+    double numbers[12]; /* of a step, shared by all tensors, in the type of computation */
+    /* If a step counts on the device, `numbers` are its options. Bit k: option k is a tensor (and
+     * its address is there); it is float64. single: the counters are float32. */
     int16_t option_at, wide_option;
     int32_t single;
     const void *number;             /* scale: the factor */

@@ -25,7 +25,7 @@ bool fits(int64_t leading, int64_t length, int64_t count) {
     return count == 1 || (leading >= length && leading <= INT_MAX);
 }
 
-// Whether cuBLAS can read an operand of rows x columns as it lies; `turned` if its rows are dense.
+// Whether cuBLAS can read an operand of rows x columns as it lies; `turned`: by its columns.
 bool readable(const Matrix &x, int64_t rows, int64_t columns, bool &turned, int &leading) {
     const bool by_rows = x.column == 1 || columns == 1;
     if (by_rows && fits(x.row, columns, rows)) {
@@ -216,7 +216,7 @@ int by_kernel(pt_call *c, const Product &p) {
     return PT_OK;
 }
 
-// The call's result, of operands of its dtype.
+// Computes the call's result; its operands have its dtype.
 int multiply_into_result(pt_call *c, Product p) {
     const pt_view &out = c->out[0];
     for (int i = 0; i < c->nin; i++)
@@ -291,7 +291,7 @@ int dot(pt_call *c) {
 
 int linear(pt_call *c) {
     const pt_view &x = c->in[0], &w = c->in[1], &bias = c->in[2];
-    const bool vector = w.ndim == 1;    // one output feature, whose dimension is dropped
+    const bool vector = w.ndim == 1;    // one output feature; its dimension is dropped
     Product p;
     p.k = w.sizes[w.ndim - 1], p.m = vector ? 1 : w.sizes[0];
     if (w.ndim > 2 || x.ndim == 0 || x.sizes[x.ndim - 1] != p.k) return mismatch(c);

@@ -1,4 +1,4 @@
-// Products of matrices as other host halves ask for them.
+// Products of matrices, for other host halves.
 #pragma once
 #include "launch.hpp"
 
@@ -10,9 +10,9 @@ struct Matrix {
     int64_t row = 0, column = 0, batch = 0;
 };
 
-// out (batch, n, m), row-major and of out_dtype, = alpha a (batch, n, k) b (batch, k, m) + beta c,
-// where c is a matrix that is broadcast, or what out holds if it has no data. Of whole numbers
-// alpha and beta are the whole ones. out_dtype is dtype, or float32 for half types.
+// out (batch, n, m), row-major and of out_dtype, = alpha a (batch, n, k) b (batch, k, m) + beta c.
+// c is a matrix that is broadcast or, without data, what out holds. For integers alpha and beta are
+// whole_alpha and whole_beta. out_dtype is dtype, or float32 for half types.
 struct Product {
     int64_t batch = 1, n = 1, m = 1, k = 1;
     Matrix a, b, c;
@@ -20,7 +20,7 @@ struct Product {
     int64_t whole_alpha = 1, whole_beta = 0;
     void *out = nullptr;
     int dtype = PT_NONE, out_dtype = PT_NONE;
-    bool tf32 = false;    // float32 may be rounded to it, whatever products by themselves may do
+    bool tf32 = false;    // float32 may be rounded to TF32, whatever the setting for products
     bool adds() const { return beta[0] != 0 || beta[1] != 0 || whole_beta != 0; }
 };
 

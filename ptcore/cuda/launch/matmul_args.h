@@ -1,5 +1,5 @@
-/* out (batch, n, m) = a (batch, n, k) b (batch, k, m) + (beta ? out : 0), for types that cuBLAS has
- * no product of. Strides in elements; out is dense. */
+/* out (batch, n, m) = alpha a (batch, n, k) b (batch, k, m) + (beta ? beta out : 0), for types for
+ * which cuBLAS has no product. Strides in elements; out is dense. */
 #ifndef PTCORE_CUDA_MATMUL_ARGS_H
 #define PTCORE_CUDA_MATMUL_ARGS_H
 #include "ptcore/config.h"

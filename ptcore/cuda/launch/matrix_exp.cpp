@@ -1,6 +1,6 @@
-// Exponentials of matrices, as _ops/linalg/decompose.cpp works them out: scaled until a Pade
-// approximant is exact to rounding, which a product and an elimination give, then squared as often.
-// How often is looked at, for which the host waits.
+// Exponentials of matrices, as in _ops/linalg/decompose.cpp: a matrix is scaled until a Pade
+// approximant (by products and an elimination) is exact to rounding, and the result is squared as
+// often. The host waits to read the number of squarings.
 #include <memory>
 #include <new>
 
@@ -19,7 +19,7 @@ const Kernel SUMS = {"matrix_exp", "exp_sums"}, SQUARINGS = {"matrix_exp", "exp_
              SCALE = {"matrix_exp", "exp_scale"}, COMBINE = {"matrix_exp", "exp_combine"},
              PARTS = {"matrix_exp", "exp_parts"}, SQUARE = {"matrix_exp", "exp_square"};
 
-// The matrices of one call, and the first failure: what comes behind it does nothing.
+// The matrices of one call, and the first failure, after which nothing more is launched.
 class Exponential {
 public:
     Exponential(pt_call *c, int dtype, int64_t batch, int64_t order)
@@ -47,7 +47,7 @@ public:
         a.round = round;
         run(kernel, a);
     }
-    // How often each matrix is squared is left on the device; the most of them.
+    // Leaves the number of squarings of each matrix on the device; returns the largest.
     int most_squarings(char *x, double limit) {
         MatrixExpArgs a = arguments(x, nullptr);
         a.limit = limit;
@@ -66,8 +66,8 @@ public:
             most = found[(size_t)b] > most ? found[(size_t)b] : most;
         return most;
     }
-    // u becomes X of v X = u. The two are functions of one matrix, so that their order does not
-    // matter, and what is solved by columns, with the transposes of both, is X by rows.
+    // u becomes X of v X = u. Both are functions of one matrix and therefore commute: the solution
+    // by columns, with the transposes of both, is X by rows.
     void solve(char *v, char *u) {
         const Pivots pivots(c, batch, order, order);
         const Infos infos(c, batch, nullptr);

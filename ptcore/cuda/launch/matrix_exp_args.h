@@ -8,10 +8,10 @@ typedef struct MatrixExpArgs {
     const char *from[3];                /* a2, a4 and a6 of a combination */
     int64_t n, batch;
     Divisor order;
-    double c0, c[3];                    /* of the identity, and of these */
-    double *sums;                       /* of the moduli in each column */
+    double c0, c[3];                    /* coefficients of the identity, and of `from` */
+    double *sums;                       /* sums of the moduli in each column */
     int32_t *squarings;                 /* of each matrix; -1: it is not finite */
-    double limit;                       /* up to which norm none is needed */
+    double limit;                       /* matrices up to this norm are not squared */
     int32_t add, round;
 } MatrixExpArgs;
 

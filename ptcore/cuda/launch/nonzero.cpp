@@ -1,4 +1,4 @@
-// nonzero of a known count, and what a mask chooses; the calls are those of
+// nonzero with a known count, and elements chosen by a mask; the calls are those of
 // _ops/index/advanced_index.cpp and place.cpp.
 #include <algorithm>
 
@@ -14,7 +14,7 @@ const Kernel COUNT = {"nonzero", "nonzero_count"}, SUM = {"nonzero", "nonzero_su
              WRITE = {"nonzero", "nonzero_write"}, COLLECT = {"mask", "mask_collect"},
              SCATTER = {"mask", "mask_scatter"};
 
-// Counts what is not zero in a dense tensor, then run(grid) launches what goes through it.
+// Counts the nonzero elements of a dense tensor; run(grid) then launches what uses the counts.
 template <class Run> int through(pt_call *c, const pt_view &in, NonzeroArgs &a, Run run) {
     a.in = in.data, a.n = in.numel;
     a.packed = (uintptr_t)a.in % 16 == 0;

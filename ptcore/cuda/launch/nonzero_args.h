@@ -1,5 +1,5 @@
-/* Arguments of nonzero and of masks: a dense tensor's elements in pieces, their counts, and what
- * comes before each. */
+/* Arguments of nonzero and of masks: a dense tensor's elements in pieces, the counts of the pieces,
+ * and the sums before them. */
 #ifndef PTCORE_CUDA_NONZERO_ARGS_H
 #define PTCORE_CUDA_NONZERO_ARGS_H
 #include "divisor.h"
@@ -14,7 +14,7 @@ enum {
 };
 
 typedef struct NonzeroArgs {
-    const char *in;                     /* of a mask: bool */
+    const char *in;                     /* bool for a mask */
     int64_t *out,
         *counts; /* counts: of pieces, then the sums before them; at last the sum of all */
     int64_t n, pieces, expected;
@@ -23,8 +23,8 @@ typedef struct NonzeroArgs {
     char *y;
     Fault *fault;
     int32_t op, ndim, packed;           /* packed: `in` lies at a multiple of 16 bytes */
-    int32_t first, dims;                /* of the coordinates that a launch writes */
-    Divisor behind, sizes[PT_NONZERO_DIMS];     /* elements of all further dims; of these */
+    int32_t first, dims;                /* dims of the coordinates that a launch writes */
+    Divisor behind, sizes[PT_NONZERO_DIMS];     /* elements of all further dims; sizes of these */
 } NonzeroArgs;
 
 #endif

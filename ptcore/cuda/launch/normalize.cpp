@@ -1,5 +1,5 @@
-// The host halves of layer_norm and its gradients. What is not row-major, or of another dtype than
-// its like, is copied.
+// The host halves of layer_norm and its gradients. Tensors that are not row-major, or that differ
+// in dtype from the others of their kind, are copied.
 #include "dense.hpp"
 #include "families.hpp"
 #include "normalize_args.h"
@@ -85,8 +85,8 @@ int layer_norm_backward(pt_call *c) {
     a.out = c->out[0].dtype != PT_NONE ? c->out[0].data : nullptr;
     const pt_view *gradient[2] = {c->nout > 1 && present(c->out[1]) ? &c->out[1] : nullptr,
                                   c->nout > 2 && present(c->out[2]) ? &c->out[2] : nullptr};
-    // a row is what weight or its gradients cover, else the trailing dims of which mean has one
-    // element
+    // A row covers what weight or its gradients cover; without these, a row is the trailing dims
+    // for which mean has one element.
     const pt_view *row = present(w) ? &w : gradient[0] ? gradient[0] : gradient[1];
     int ndim = 0;
     a.n = 1;

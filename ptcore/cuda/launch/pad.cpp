@@ -1,5 +1,5 @@
-// The host halves of padding: with a number, with the tensor's own elements, and that one's
-// transpose.
+// The host halves of padding: with a number, with the tensor's own elements, and the transpose of
+// the latter.
 #include <algorithm>
 
 #include "families.hpp"
@@ -27,8 +27,8 @@ int64_t after(const pt_param &pad, int ndim, int d) {
     return 2 * (ndim - 1 - d) + 1 < pad.count ? pad.list[2 * (ndim - 1 - d) + 1] : 0;
 }
 
-// Dims without pads are one where the tensor that is read allows it. `cut`: pads may be negative,
-// and the input empty.
+// Neighbouring dims without pads are merged where the strides of the input allow it. `cut`: pads
+// may be negative, and the input may be empty.
 int pad_args(pt_call *c, const pt_view &small, const pt_view &large, bool cut, PadArgs &a) {
     const pt_view &x = c->in[0];
     const pt_param &pad = c->params[0];

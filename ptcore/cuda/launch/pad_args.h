@@ -1,5 +1,5 @@
-/* A padded dim: `large` places made of `small` elements, before the first of which are `before`
- * places, or which lacks so many where that is negative (constant). */
+/* A padded dim: `large` places, of which `before` are before the `small` elements; if `before` is
+ * negative (constant), as many elements are left out. */
 #ifndef PTCORE_CUDA_PAD_ARGS_H
 #define PTCORE_CUDA_PAD_ARGS_H
 #include "ptcore/config.h"

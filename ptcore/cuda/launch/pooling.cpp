@@ -80,7 +80,7 @@ int fractional_max(pt_call *c) {
         if (s.kernel < 1 || s.kernel > in || out > in - s.kernel + 1)
             return bad(c, "windows do not fit in the input");
         s.in = divisor(in), s.out = divisor(out), s.dilation = divisor(1);
-        const int k = d - 3 + n;    // the dim among those there are; two have their samples in turn
+        const int k = d - 3 + n;    // number among the n dims; two dims have their samples in turn
         s.x = x.stride[d + 2], s.sample = k < 0 ? 0 : (n == 2 ? 1 - k : k) * samples.strides[2];
         s.step = out > 1 ? (double)(in - s.kernel) / (double)(out - 1) : 0;
     }

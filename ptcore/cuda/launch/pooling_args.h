@@ -1,5 +1,5 @@
-/* Windows of the spatial dims: of `in` places, of which there are `out`. Strides are the input's,
- * in elements; outputs are dense. Without a kernel the windows are adaptive. */
+/* Windows of the spatial dims: `out` windows over `in` places. Strides are the input's, in
+ * elements; outputs are dense. Without a kernel the windows are adaptive. */
 #ifndef PTCORE_CUDA_POOLING_ARGS_H
 #define PTCORE_CUDA_POOLING_ARGS_H
 #include "divisor.h"
@@ -7,7 +7,7 @@
 typedef struct PoolAxis {
     int64_t kernel, padding;
     int64_t x;
-    int64_t sample; /* windows at random places: where its number stands, and the mean step between
+    int64_t sample; /* random windows: the dim's place in a sample, and the mean step between
                        them */
     double step;
     Divisor in, out, stride, dilation;

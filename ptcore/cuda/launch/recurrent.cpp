@@ -1,6 +1,6 @@
-// The host halves of recurrent layers, whose calls are those of _ops/recurrent/recurrent.cpp: for
-// each step a product of the states and the weight, and a kernel for all cells. Products of half
-// types are left in float32, as are the cells of an lstm and, backward, the gradients of states and
+// The host halves of recurrent layers, with the calls of _ops/recurrent/recurrent.cpp: for each
+// step, a product of the states and the weight, and a kernel for all cells. Products of half
+// types stay in float32, as do the cells of an lstm and, backward, the gradients of states and
 // cells.
 #include <climits>
 
@@ -17,8 +17,8 @@ enum { THREADS = 256 };
 const Kernel FORWARD = {"recurrent", "recurrent_forward"},
              BACKWARD = {"recurrent", "recurrent_backward"}, SUM = {"recurrent", "recurrent_sum"};
 
-// Rows of one step, and those of the step that the layer takes before it, as far as they go on in
-// this one.
+// The rows of one step, and those rows of the layer's previous step that continue in this
+// step.
 struct Step {
     int64_t start, rows, earlier, earlier_rows;
 };
@@ -40,8 +40,8 @@ struct Layer {
         gates = (lstm ? 4 : gru ? 3 : 1) * n, kept = lstm || gru ? 4 * n : 0;
     }
 
-    // f(step) for all that have rows, from the first that the layer takes on or, `back`, from the
-    // last.
+    // Calls f(step) for all steps that have rows, in the order in which the layer takes them or, if
+    // `back`, in reverse.
     template <class F> int each(bool back, F f) const {
         const bool down = reverse != back;              // by falling numbers
         int64_t start = down ? total : 0;
@@ -178,8 +178,8 @@ int forward(pt_call *c) {
     });
 }
 
-// to's rows = the states that each row of a step started from: runs of rows that follow each other
-// are copied at once.
+// Fills `to` with the states from which the rows of each step started; runs of consecutive rows are
+// copied at once.
 int previous_states(pt_call *c, const Layer &l, const pt_view &states, const pt_view &hx,
                     const pt_view &to) {
     const char *from = nullptr;
@@ -224,7 +224,7 @@ int backward(pt_call *c) {
     int status = l.check(c);
     if (status) return status;
     const bool narrow =
-        l.dtype != l.wide_dtype;    // gradients of states and cells are made beside the results
+        l.dtype != l.wide_dtype;    // gradients of states and cells are made in scratch memory
     const int64_t state_bytes = l.batch * l.width * l.wide_item,
                   cell_bytes = l.lstm ? l.batch * l.n * l.wide_item : 0;
     const Scratch wide_d(c, narrow ? state_bytes : 0), wide_cell(c, narrow ? cell_bytes : 0),

@@ -1,6 +1,6 @@
 /* What the kernels of reductions get (kernels/reduce.cuh). Sizes and strides, in elements of the
- * input, stand outermost first: those of the kept dims, which count the outputs in row-major order,
- * then those of the reduced ones. */
+ * input, are listed outermost first: those of the kept dims, which count the outputs in row-major
+ * order, then those of the reduced dims. */
 #ifndef PTCORE_CUDA_REDUCE_ARGS_H
 #define PTCORE_CUDA_REDUCE_ARGS_H
 #include "divisor.h"
@@ -15,18 +15,18 @@ typedef struct ReduceArgs {
     const void *in, *in2;       /* in2: of the same layout, for ops of two tensors */
     void *out, *out2;
     void *partial;              /* parts x outputs states; NULL: this launch writes the outputs */
-    int64_t outputs, count;     /* of each output: elements that are reduced */
+    int64_t outputs, count;     /* count: reduced elements of each output */
     int64_t
-        chunk; /* of these the part blockIdx.y takes so many, from its number times as many on */
-    int32_t kept, reduced;      /* dims */
-    int32_t log2; /* rows, finish: of the threads for one output; columns: of those side by side */
+        chunk; /* reduced elements of a part; part blockIdx.y begins at blockIdx.y * chunk */
+    int32_t kept, reduced;      /* numbers of dims */
+    int32_t log2; /* of threads: for one output (rows, finish); for neighbouring ones (columns) */
     int32_t packed; /* rows: runs of the innermost reduced dim are whole packs, at addresses that
                        they fit */
-    double a, b;                /* the op's */
+    double a, b;                /* parameters of the op */
     const char *known;          /* numbers of outputs, where the op asks for them */
     int32_t known_dtype;
     uint8_t item, item2;        /* bytes of an element of in, of in2 */
-    Divisor sharing;            /* neighbouring outputs that share one */
+    Divisor sharing;            /* neighbouring outputs that share a number of `known` */
     int64_t strides[PT_REDUCE_DIMS];
     PT_DIVISORS(PT_REDUCE_DIMS) dims;
 } ReduceArgs;

@@ -7,7 +7,7 @@ namespace {
 
 int64_t size_of_stride(int64_t s) { return s < 0 ? -s : s; }
 
-// Dims [first, first + n): neighbours that are one walk become one.
+// Merges neighbours among dims [first, first + n) that are one walk; returns how many remain.
 int merged(ReduceArgs &a, int first, int n) {
     int last = first - 1;
     for (int d = first; d < first + n; d++) {
@@ -23,8 +23,8 @@ int merged(ReduceArgs &a, int first, int n) {
     return last - first + 1;
 }
 
-// Whether packs of n elements lie at addresses that they fit, at each place that strides lead to
-// but that of dim `near`, whose neighbours they are.
+// Whether packs of n neighbours along dim `near` are aligned at every place that the other strides
+// lead to.
 bool fits(const ReduceArgs &a, int near, int n) {
     if (a.strides[near] != 1 || a.dims.sizes[near] % n) return false;
     for (int d = 0; d < a.kept + a.reduced; d++)
@@ -41,7 +41,7 @@ int reduced_dims(pt_call *c, int which, int ndim, bool (&mask)[PT_MAX_DIM]) {
     const pt_param &p = c->params[which];
     const int64_t *list = p.kind == PT_PARAM_INTS ? p.list : &p.i;
     const int count = p.kind == PT_PARAM_INTS ? p.count : p.kind == PT_PARAM_NONE ? 0 : 1;
-    // An empty list names all dims, or none where the output has an element for each.
+    // An empty list names all dims, or no dim if the output has an element for each of the input.
     const bool each = ndim && c->out[0].numel == c->in[0].numel;
     for (int d = 0; d < ndim; d++) mask[d] = count == 0 && !each;
     for (int i = 0; i < count; i++) {
@@ -70,7 +70,7 @@ int plan_reduction(pt_call *c, const pt_view &in, const bool *mask, bool ordered
     a.packed = a.item2 = 0;
     const auto skipped = [&](int d) {
         return in.sizes[d] == 1 || in.numel == 0;
-    };     // of no elements no place is asked for
+    };     // without elements no place is needed
     int dims = 0;
     for (int d = 0; d < in.ndim; d++) dims += !skipped(d);
     if (dims > PT_REDUCE_DIMS)
@@ -107,7 +107,7 @@ int plan_reduction(pt_call *c, const pt_view &in, const bool *mask, bool ordered
         a.dims.sizes[at] = in.sizes[d];
         a.strides[at] = s;
     }
-    if (reduced == 0) {                 // so that there is always one
+    if (reduced == 0) {                 // there is always a reduced dim
         a.dims.sizes[kept] = 1;
         a.strides[kept] = 1;
         reduced = 1;
@@ -121,7 +121,7 @@ int plan_reduction(pt_call *c, const pt_view &in, const bool *mask, bool ordered
 
 Spread spread_reduction(pt_call *c, const Reduction &op, int64_t most, ReduceArgs &a) {
     const int item = a.item > a.item2 ? a.item : a.item2, vector = item > 16 ? 1 : 16 / item;
-    int64_t near = a.strides[a.kept];           // of reduced elements
+    int64_t near = a.strides[a.kept];           // the smallest among reduced dims
     for (int d = a.kept; d < a.kept + a.reduced; d++)
         if (size_of_stride(a.strides[d]) < size_of_stride(near)) near = a.strides[d];
     const bool columns =

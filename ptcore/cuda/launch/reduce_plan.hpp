@@ -18,26 +18,26 @@ struct Reduction {
      {program, name "_vectors"},       \
      {program, name "_finish"}}
 
-// Whether dim d of `ndim` is among those of the call's parameter `which`: a list (empty or absent:
-// all) or one number.
+// mask[d]: whether the call's parameter `which` names dim d of `ndim`. It is a list (empty or
+// absent: all) or one number.
 int reduced_dims(pt_call *c, int which, int ndim, bool (&mask)[PT_MAX_DIM]);
 
-// sizes, strides and counts: of c->in[0] by the call's parameter `which`, or of a tensor whose dims
-// with `mask` are reduced; there is no second tensor, and what the caller sets is 0. `ordered`:
-// reduced elements are counted in logical order; else any order will do.
+// Sets sizes, strides and counts, for c->in[0] by the call's parameter `which`, or for a tensor by
+// `mask` (reduced dims); there is no second tensor, and the fields for the caller are 0. `ordered`:
+// reduced elements are counted in logical order; else in any order.
 int plan_reduction(pt_call *c, int which, bool ordered, ReduceArgs &a);
 int plan_reduction(pt_call *c, const pt_view &in, const bool *mask, bool ordered, ReduceArgs &a);
 
-// The kernel for the inputs, and its grid, of which y is the number of parts, at most `most`. The
-// caller launches it, with room for parts x outputs states if there are several.
+// The kernel for the inputs, and its grid; grid.y is the number of parts, at most `most`. The
+// caller launches it, with room for parts x outputs states if there are several parts.
 struct Spread {
     const Kernel *kernel;
     Grid grid;
 };
 Spread spread_reduction(pt_call *c, const Reduction &op, int64_t most, ReduceArgs &a);
 
-// Launches; a.out, a.out2, a.a and a.b are the caller's, and of two tensors a.in2 and a.item2.
-// Nothing happens where there is no output.
+// Launches a reduction. The caller sets a.out, a.out2, a.a and a.b and, for two tensors, a.in2 and
+// a.item2. Without outputs nothing is launched.
 int reduce(pt_call *c, const Reduction &op, uint64_t types, ReduceArgs &a);
 
 inline int ceil_log2(int64_t n) {

@@ -22,8 +22,8 @@ typedef struct ResampleArgs {
     const char *x;
     int64_t total;
     Divisor inner;
-    Divisor small, large; /* sizes of the dim: results number o of `large` are made from `small` */
-    double factor;                  /* large / small as it was given; 0: it was not */
+    Divisor small, large; /* sizes of the dim: results of `large` are made from those of `small` */
+    double factor;                  /* large / small if it was given, else 0 */
     int32_t mode, corners;
 } ResampleArgs;
 

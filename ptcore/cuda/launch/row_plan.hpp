@@ -1,12 +1,12 @@
-// How rows are spread over threads where each is kept in shared memory (kernels/rows.cuh).
+// How rows are spread over threads that keep them (kernels/rows.cuh).
 #pragma once
 #include "reduce_plan.hpp"
 
 namespace pt_cuda {
 
-// A block's memory for rows: 48 KiB that every kernel may have, or what the device has for a block
-// of 1024 threads (wide), less room for the kernels' own variables. (Less than 2 KiB; the stand-in
-// counts those of a whole program.)
+// A block's memory for rows: of the 48 KiB that every kernel may have, or of what the device has
+// for a block of 1024 threads (wide), less room for the kernels' own variables. (These take less
+// than 2 KiB; the tests' stand-in counts the variables of a whole program.)
 enum { ROW_THREADS = 256, WIDE_THREADS = 1024, ROW_MEMORY = 46 << 10, WIDE_ROOM = 7 << 10 };
 
 struct RowPlan {
@@ -18,7 +18,7 @@ struct RowPlan {
     int64_t blocks;
 };
 
-// Rows of n elements, of which `inputs` copies of `item` bytes are kept, loaded `vector` at a time.
+// For rows of n elements, loaded `vector` at a time; `inputs` rows are kept, in `item` bytes each.
 inline RowPlan plan_rows(const pt_call *c, int64_t rows, int64_t n, int vector, int item,
                          int inputs) {
     RowPlan p;

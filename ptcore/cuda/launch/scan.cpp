@@ -19,8 +19,8 @@ const Scan SUM = PT_SCAN("cumulate", "cumsum"), PRODUCT = PT_SCAN("cumulate", "c
            EXTREME = PT_SCAN("running", "extreme"), LOG_SUM = PT_SCAN("running", "logsum");
 #undef PT_SCAN
 
-// `first` combines each piece, `second` the pieces before each, where there are several; `last`
-// writes.
+// `first` combines each piece and `second` the pieces before each piece, if there are several
+// pieces; `last` writes.
 int carried(pt_call *c, const Kernel &first, const Kernel &second, const Kernel &last,
             uint64_t kinds, Grid grid, Grid lines, ScanArgs a) {
     Scratch carries(c, a.pieces.by > 1 ? a.lines.by * a.pieces.by * PT_SCAN_CARRY : 0);
@@ -60,7 +60,7 @@ int scan(pt_call *c, const Scan &kernels, ScanArgs a) {
         const int item = item_size(out.dtype),
                   width = 16 / item < PT_SCAN_EACH ? 16 / item : PT_SCAN_EACH;
         a.packed = a.length % width == 0 && (uintptr_t)a.in % 16 == 0 && (uintptr_t)a.out % 16 == 0;
-        // As many pieces as give the device enough blocks, of whole tiles.
+        // As many pieces, of whole tiles, as give the device enough blocks.
         const int64_t tiles = ceil_div(a.length, PT_SCAN_TILE),
                       blocks = (int64_t)multiprocessors(c) * 8;
         const int64_t each = std::max<int64_t>(1, tiles * lines / blocks);

@@ -19,7 +19,7 @@ typedef struct ScanArgs {
                     */
     int64_t length;
     Divisor lines, inner, pieces;       /* pieces: of a line */
-    int64_t piece; /* elements of one, for blocks whole tiles of PT_SCAN_TILE */
+    int64_t piece; /* elements of a piece; for blocks, whole tiles of PT_SCAN_TILE */
     int32_t largest, packed;            /* packed: in, out and the length are multiples of a pack */
 } ScanArgs;
 

@@ -19,7 +19,7 @@ int cat(pt_call *c) {
     int64_t at = 0;
     for (int i = 0; i < c->nin; i++) {
         const pt_view &x = c->in[i];
-        if (x.ndim == 1 && x.sizes[0] == 0) continue;           // an empty vector joins anything
+        if (x.ndim == 1 && x.sizes[0] == 0) continue;           // an empty vector fits any tensor
         if (x.ndim != out.ndim)
             return failed(c, PT_RUNTIME_ERROR, "expected tensors of equally many dims");
         View part(out);

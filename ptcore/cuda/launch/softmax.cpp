@@ -20,8 +20,8 @@ const Softmax FORWARD = PT_SOFTMAX("softmax"), LOG_FORWARD = PT_SOFTMAX("log_sof
               BACKWARD = PT_SOFTMAX("softmax_backward"),
               LOG_BACKWARD = PT_SOFTMAX("log_softmax_backward");
 
-// The dims but `dim` of all inputs, merged where that changes no input's walk; false where there
-// are too many.
+// Sets the dims except `dim` of all inputs, merged where this changes no input's walk; false if
+// they are too many.
 bool kept_dims(const pt_call *c, int64_t dim, SoftmaxArgs &a) {
     const pt_view &out = c->out[0];
     a.ndim = 0;
@@ -55,8 +55,8 @@ bool packed(const pt_call *c, const SoftmaxArgs &a, int vector) {
     return true;
 }
 
-// 2**a.log2 columns to a block; where these are too few to fill the device, in parts of many
-// elements for each thread.
+// A block has 2**a.log2 columns. If these blocks are too few to fill the device, the columns are
+// cut into parts with many elements for each thread.
 int by_columns(pt_call *c, const Softmax &op, uint64_t t, SoftmaxArgs &a) {
     const int64_t blocks = ceil_div(a.rows, (int64_t)1 << a.log2),
                   step = (int64_t)(PT_ROW_THREADS >> a.log2) * 16;
@@ -75,7 +75,7 @@ int by_columns(pt_call *c, const Softmax &op, uint64_t t, SoftmaxArgs &a) {
 
 int softmax(pt_call *c, const Softmax &op);
 
-// Of copies of the inputs, whose dims merge.
+// Works on copies of the inputs; the dims of copies merge.
 int of_copies(pt_call *c, const Softmax &op) {
     const Contiguous first(c, c->in[0]), second(c, c->in[c->nin - 1]);
     if (!first.ok() || !second.ok()) return PT_MEMORY_ERROR;

@@ -1,6 +1,6 @@
-/* What the kernels of softmax and its like get (kernels/softmax.cuh): `rows` vectors of n elements,
- * in row-major order of the dims that are not reduced. Input k has strides[k] in these dims and
- * step[k] along a row; the output, which is row-major, has `inner` elements between those of a row.
+/* What the softmax kernels get (kernels/softmax.cuh): `rows` vectors of n elements, in row-major
+ * order of the dims that are not reduced. Input k has strides[k] in these dims and step[k] along a
+ * row; the output, which is row-major, has `inner` elements between those of a row.
  */
 #ifndef PTCORE_CUDA_SOFTMAX_ARGS_H
 #define PTCORE_CUDA_SOFTMAX_ARGS_H
@@ -19,7 +19,7 @@ typedef struct SoftmaxArgs {
     void *partial;              /* parts, split: a state for each part and row */
     int64_t rows, n;
     Divisor inner;
-    int64_t chunk;              /* of these: elements of a part */
+    int64_t chunk;              /* elements of a row in a part */
     int64_t step[2];
     int32_t ndim, log2; /* 2**log2 threads share a row (rows), or as many columns lie side by side
                            (columns) */

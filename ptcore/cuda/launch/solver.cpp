@@ -52,7 +52,7 @@ int solver_failed(pt_call *c, int status) {
 
 int solver_handle(pt_call *c, SolverHandle *found) {
     const int device = device_of(c);
-    if (!solver.sytrf[3]) {                     // the last of the table
+    if (!solver.sytrf[3]) {                     // the last pointer of the table
         const int status = load_library(LIBRARY_SOLVER, c->error);
         if (status) return status;
     }

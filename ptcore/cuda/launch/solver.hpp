@@ -1,5 +1,5 @@
-// cuSOLVER as a table of pointers, and what the ops of linear algebra share: handles, the room of a
-// routine, matrices by columns, what is told of those that failed. Statuses are cusolverStatus_t;
+// cuSOLVER as a table of pointers, and what the ops of linear algebra share: handles, workspaces of
+// routines, matrices by columns, reports of matrices that failed. Statuses are cusolverStatus_t;
 // data types have CUDA's numbers (cublas.hpp).
 #pragma once
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace pt_cuda {
 
-// Sizes are in bytes but for those that are int: these are in elements, of functions for float,
+// Sizes are in bytes, except those of type int: these are in elements, in the functions for float,
 // double and their complex types.
 struct Solver {
 #define PT_SOLVER(field, result, name, parameters) result (*field) parameters;
@@ -21,12 +21,12 @@ struct Solver {
 extern Solver solver;
 
 enum { UPLO_LOWER = 0, UPLO_UPPER = 1, OP_AS_IT_IS = 0, OP_TURNED = 1, SIDE_RIGHT = 1 };
-// Up to which matrices of a batch go to one routine for all of them; of singular values cuSOLVER's
-// limit.
+// Batches of matrices up to this order go to one routine for the whole batch; for singular values
+// it is cuSOLVER's limit.
 enum { BATCHED_ORDER = 64, JACOBI_ORDER = 32 };
 
-// Of one of the four dtypes: CUDA's number, the place among typed functions, and those of its real
-// numbers.
+// Of one of the four dtypes: the place among typed functions, CUDA's number, and the dtype of the
+// real numbers.
 inline int type_number(int dtype) {
     return dtype == PT_FLOAT32 ? 0 : dtype == PT_FLOAT64 ? 1 : dtype == PT_COMPLEX64 ? 2 : 3;
 }
@@ -52,7 +52,7 @@ int check_matrices(pt_call *c, bool square);
 // dtype.
 int check_factors(pt_call *c);
 
-// The room of a routine; the host's is plain memory.
+// The workspace of a routine, on the device and on the host (plain memory there).
 class Workspace {
 public:
     Workspace(pt_call *c, size_t on_device, size_t on_host)
@@ -80,7 +80,7 @@ struct SolverHandle {
 int solver_handle(pt_call *c, SolverHandle *s);
 int solver_failed(pt_call *c, int status);
 
-// run(handle, workspace) after size(handle, &on_device, &on_host), which both return cuSOLVER's
+// Calls size(handle, &on_device, &on_host), then run(handle, workspace). Both return cuSOLVER's
 // statuses.
 template <class Size, class Run> int with_solver(pt_call *c, Size size, Run run) {
     SolverHandle s;
@@ -95,7 +95,7 @@ template <class Size, class Run> int with_solver(pt_call *c, Size size, Run run)
     return status ? solver_failed(c, status) : wait_if_blocking(c, "linalg");
 }
 inline int no_room(const SolverHandle &, size_t *, size_t *) { return 0; }
-// The same, of a function that counts its room in elements.
+// The same for a function that counts its workspace in elements.
 template <class Size, class Run> int with_elements(pt_call *c, int dtype, Size size, Run run) {
     int count = 0;
     return with_solver(c, [&](const SolverHandle &s, size_t *on_device, size_t *) {
@@ -105,7 +105,7 @@ template <class Size, class Run> int with_elements(pt_call *c, int dtype, Size s
     }, [&](const SolverHandle &s, const Workspace &w) { return run(s, w.device, count); });
 }
 
-// A batch of matrices by columns, one behind the other, in scratch memory.
+// A batch of matrices by columns, one after the other, in scratch memory.
 class Columns {
 public:
     Columns(pt_call *c, int dtype, int64_t batch, int64_t rows, int64_t columns)
@@ -113,7 +113,7 @@ public:
           scratch(c, batch * rows * columns * item_size(dtype)),
           data(static_cast<char *>(scratch.data)), good(batch * rows * columns == 0 || data) {}
     char *at(int64_t b) const { return data + b * step * item_size(dtype); }
-    // The first rows and columns, as many as `like` has; `turned`: of the transposes.
+    // A view of the first rows and columns, as many as `like` has; `turned`: of the transposes.
     View as(const pt_view &like, bool turned = false) const {
         View v(like);
         const int n = v.v.ndim;
@@ -156,11 +156,11 @@ private:
 class Infos {
 public:
     Infos(pt_call *c, int64_t batch, const pt_view *output);
-    // Waits for the device; the error of the first matrix that failed, of which a positive number
-    // says `what`.
+    // Waits for the device; returns the error of the first matrix that failed. `what` tells what a
+    // positive number means.
     int report(pt_call *c, const char *what) const;
-    // Marks matrices of `per` elements that are not finite, and makes zeros of them: routines might
-    // not end. Without an output.
+    // Marks matrices of `per` elements that are not finite, and fills them with zeros, because
+    // routines might not end. Only without an output.
     int leave_out(pt_call *c, int dtype, char *matrices, int64_t per);
     int *data() const { return at; }
     int status;
@@ -171,14 +171,14 @@ private:
     int *at;
 };
 
-// From the device to the host, which waits.
+// Copies from the device to the host and waits.
 int read_back(pt_call *c, void *to, const void *from, int64_t nbytes);
 
-// In place: zeros but for a triangle of dense row-major matrices. With infos, the first NaN of a
-// diagonal becomes one.
+// In place: fills dense row-major matrices with zeros except one triangle. With infos, the number
+// of the first NaN on a diagonal becomes the matrix's info.
 int keep_triangle(pt_call *c, int dtype, void *data, int64_t batch, int64_t rows, int64_t columns,
                   bool lower, int *infos = nullptr);
-// In place, of dense complex numbers; of real ones nothing is done.
+// Conjugates dense complex numbers in place; does nothing with real numbers.
 int conjugate(pt_call *c, int dtype, void *data, int64_t n);
 // The first columns of identity matrices, dense.
 int fill_identity(pt_call *c, int dtype, void *data, int64_t batch, int64_t rows, int64_t columns);

@@ -20,7 +20,7 @@ typedef struct MatrixArgs {
     int32_t *infos;                     /* may be NULL */
 } MatrixArgs;
 
-/* From the factors of matrices and the rows that were swapped, one of the two kinds of numbers. */
+/* Determinants from the factors and the swapped rows of matrices, in wide or narrow numbers. */
 typedef struct DeterminantArgs {
     const char *factors;
     const int64_t *wide;
@@ -30,20 +30,20 @@ typedef struct DeterminantArgs {
         *logarithm; /* NULL: the determinant itself; else its direction and log of its modulus */
 } DeterminantArgs;
 
-/* Pivots that may be anybody's: numbers from 1 to `rows`; of LDL negative ones too, for a block of
- * two rows. */
+/* Pivots that a caller may have changed: numbers from 1 to `rows`; in LDL also negative numbers,
+ * for a block of two rows. */
 typedef struct PivotArgs {
     const int32_t *in;
     int64_t *out; /* where row i comes from, or the pivots as cuSOLVER has them */
-    int32_t *narrow;                    /* these in 32 bits, in its place */
+    int32_t *narrow;                    /* the pivots in 32 bits, in place of `out` */
     int64_t n, length;                  /* matrices, and pivots of each */
     Divisor rows;
     int32_t op;
     Fault *fault;
 } PivotArgs;
 
-/* Vectors of a real matrix: a pair of conjugate ones stands as two columns, their real and their
- * imaginary part. */
+/* Eigenvectors of a real matrix: a pair of conjugate vectors is stored as two columns, the real and
+ * the imaginary part. */
 typedef struct VectorArgs {
     const char *packed, *values;        /* by columns; complex */
     char *out;                          /* by rows; complex */

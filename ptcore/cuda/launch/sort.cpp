@@ -18,15 +18,15 @@ const Kernel OPEN = {"sort", "sort_open"}, CLOSE = {"sort", "sort_close"},
              PLACE = {"sort_stages", "sort_place"}, SHUFFLE = {"permute", "permute_open"},
              SHUFFLED = {"permute", "permute_close"}, SEARCH = {"search", "search_places"};
 
-// The least above 1 that is not below n.
+// The least power of two that is above 1 and not below n.
 int64_t power_of_two(int64_t n) {
     int64_t p = 2;
     while (p < n) p *= 2;
     return p;
 }
 
-// Sorts lines by keys of `bytes`: open(a) launches what fills a.entries, close(a) what reads them.
-// Lines that a block can sort are padded to a power of two.
+// Sorts lines by keys of `bytes`: open(a) launches the kernel that fills a.entries, close(a) the
+// kernel that reads them. Lines that a block can sort are padded to a power of two.
 template <class Open, class Close> int sort_entries(pt_call *c, SortArgs &a, int bytes, Open open,
                                                     Close close) {
     const bool block = a.length <= PT_SORT_BLOCK;
@@ -56,7 +56,7 @@ template <class Open, class Close> int sort_entries(pt_call *c, SortArgs &a, int
     return status ? status : close(a);
 }
 
-// The first entries of long lines: parts of them give theirs, which a block sorts.
+// The first entries of long lines: each part selects its first entries, and a block sorts them.
 template <class Close> int select_entries(pt_call *c, SortArgs &a, uint64_t kinds, Close close) {
     const int64_t kept = a.kept.by,
                   most = std::min<int64_t>(PT_SORT_BLOCK / kept, a.length / PT_SORT_TILE);

@@ -7,7 +7,7 @@
 
 enum {
     PT_SORT_BLOCK = 2048,               /* entries that a block sorts */
-    PT_SORT_TILE = 4096 /* entries whose digits a block counts; half as many that are not brief */
+    PT_SORT_TILE = 4096 /* entries of which a block counts digits; half as many if not brief */
 };
 
 typedef struct SortEntry {
@@ -24,7 +24,7 @@ typedef struct SortArgs {
     Divisor kept, inner;
     Divisor size; /* entries of a line: length, or more for a block's network */
     Divisor tiles;                      /* of a line */
-    int64_t parts, part; /* of a line whose first entries are selected, elements of one */
+    int64_t parts, part; /* parts of a line of which the first entries are selected */
     const uint64_t *base;               /* as of RandomArgs */
     uint64_t seed, offset;
     int32_t descending, brief, shift;

@@ -1,5 +1,5 @@
-// The texts that programs are made of, by the names they are included by; the build writes them
-// into the library.
+// The texts of which programs are made, by the names in their include lines; the build writes the
+// texts into the library.
 #pragma once
 
 namespace pt_cuda {

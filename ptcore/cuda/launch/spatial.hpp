@@ -20,7 +20,7 @@ struct BatchView {
     }
 };
 
-// The number for spatial dim d of 3 in a parameter that has one for each dim there is.
+// The number for spatial dim d of 3, in a parameter with a number for each dim that exists.
 inline int64_t setting(const pt_call *c, int p, int d, int64_t absent) {
     const pt_param &of = c->params[p];
     return d - 3 + of.count < 0 ? absent : of.list[d - 3 + of.count];

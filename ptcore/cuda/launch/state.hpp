@@ -1,5 +1,5 @@
-// What each thread has of its own: the current device, and of every device the current stream
-// (NULL: the default stream) and the private pool that memory comes from (0: the common one).
+// The state of a thread: the current device and, for every device, the current stream (NULL: the
+// default stream) and the private pool for its memory (0: the common pool).
 #pragma once
 #include "driver.hpp"
 

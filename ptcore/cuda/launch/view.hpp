@@ -1,4 +1,4 @@
-// Views that host halves make of others: with strides of their own, dims added, moved or cut.
+// Views that host halves derive from others: with own strides, and dims added, moved or cut.
 #pragma once
 #include <cstring>
 
@@ -40,7 +40,7 @@ private:
     void at() { v.sizes = sizes, v.strides = strides; }
 };
 
-// A 0-d view as one of one dim.
+// A 0-d view as a view of one dim.
 inline View at_least_1d(const pt_view &v) {
     View r(v);
     if (v.ndim == 0) r.push(1, 1);
@@ -55,7 +55,7 @@ inline uint64_t by_size(int dtype) {
     return types(of[dtype]);
 }
 
-// `dim` of a call's first parameter, counted from the front.
+// The dim in a call's parameter number `param`, counted from the front.
 inline int dim_of(pt_call *c, int ndim, int &dim, int param = 0) {
     const int64_t given = c->params[param].i;
     dim = (int)(given < 0 ? given + ndim : given);

@@ -20,7 +20,7 @@ struct Walk {
     }
 };
 
-// Bytes of an element; none of a tensor that is absent.
+// Bytes of an element; 0 for an absent tensor.
 inline int item_size(int dtype) {
     static const unsigned char sizes[256] = {1, 1, 1, 2, 2, 4, 4, 8, 8, 2, 2, 4, 8, 8, 16};
     return sizes[dtype & 255];
@@ -67,7 +67,7 @@ inline Walk walk_of(const pt_view *const *views, int operands) {
     return w;
 }
 
-// Of a walk with at most PT_WALK_DIMS dims and fewer than 2**31 elements.
+// Writes a walk with at most PT_WALK_DIMS dims and fewer than 2**31 elements into `a`.
 inline void pack(const Walk &w, WalkArgs &a) {
     a.ndim = w.ndim;
     a.small = w.ndim <= 4 ? w.ndim : 0;
@@ -85,8 +85,8 @@ inline void pack(const Walk &w, WalkArgs &a) {
 }
 
 // Whether `width` neighbours along the innermost dim are one pack of each operand (data[k],
-// items[k] bytes an element), or one element for all of them (of an input alone; data[k] may be
-// NULL then).
+// items[k] bytes an element), or are one element for all of them (inputs only; data[k] may then be
+// NULL).
 inline bool has_packs(const Walk &w, int width, char *const *data, const int *items) {
     if (w.ndim == 0 || w.sizes[w.ndim - 1] % width) return false;
     for (int k = 0; k < w.operands; k++) {
@@ -100,7 +100,7 @@ inline bool has_packs(const Walk &w, int width, char *const *data, const int *it
     return true;
 }
 
-// The walk over packs.
+// The walk over packs of `width` elements.
 inline Walk by_packs(Walk w, int width) {
     w.sizes[w.ndim - 1] /= width;
     for (int k = 0; k < w.operands; k++) w.strides[k][w.ndim - 1] *= width;
