@@ -11,6 +11,7 @@ __all__ = ["Event", "ExternalStream", "Stream", "StreamContext", "current_stream
 
 _POOL = 32
 _pools = {}                             # (device, priority) -> [the streams made so far, the number of the next]
+_priorities = {}                        # stream -> its priority, where it is not 0
 _lock = threading.Lock()
 
 # For each capture under way, a list of the external events that it records or waits for; its graph keeps them.
@@ -31,6 +32,8 @@ def _pooled(index, priority):
         streams, next_one = _pools.setdefault((index, priority), ([], 0))
         if len(streams) < _POOL:
             streams.append(runtime().stream_create(index, priority))
+            if priority:
+                _priorities[streams[-1]] = priority
         _pools[index, priority] = streams, next_one + 1
         return streams[next_one % _POOL], priority
 
@@ -60,7 +63,7 @@ class Stream:
     @classmethod
     def _of(cls, index, handle):
         self = Stream.__new__(cls)
-        self._index, self._handle, self.priority = index, handle, 0
+        self._index, self._handle, self.priority = index, handle, _priorities.get(handle, 0)
         return self
 
     @property

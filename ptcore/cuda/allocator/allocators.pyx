@@ -507,7 +507,7 @@ cdef int owns_host(const void *data) noexcept nogil:
 
 
 cdef int keep_host(void *data, int device, void *stream) noexcept nogil:
-    return pinned.record_stream(data, device, stream)
+    return 0 if driver.forked else pinned.record_stream(data, device, stream)
 
 
 cdef int keep(void *data, int device, void *stream) noexcept nogil:

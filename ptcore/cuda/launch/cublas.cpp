@@ -82,6 +82,7 @@ namespace {
 
 struct Handle {
     void *handle = nullptr, *stream = nullptr, *workspace = nullptr;
+    bool is_set = true;                 // the stream and the workspace are those of the handle
     int math_mode = 0;
 };
 thread_local Handles<Handle> handles;
@@ -99,11 +100,12 @@ int handle_of(pt_call *c, Handle **found, Workspace *memory) {
     if (!h.handle) status = blas.create(&h.handle);
     *memory = workspace_of(c);
     // cuBLAS drops the workspace when a stream is set.
-    if (!status && (h.stream != c->stream || h.workspace != memory->data)) {
+    if (!status && (!h.is_set || h.stream != c->stream || h.workspace != memory->data)) {
         status = blas.set_stream(h.handle, c->stream);
         if (!status && memory->data)
             status = blas.set_workspace(h.handle, memory->data, (size_t)memory->nbytes);
-        h.stream = c->stream, h.workspace = memory->data;
+        // After an error both are set again by the next call.
+        h.stream = c->stream, h.workspace = memory->data, h.is_set = !status;
     }
     *found = &h;
     return status ? blas_failed(c, status) : PT_OK;
@@ -236,7 +238,7 @@ int blas_handle(pt_call *c, int math_mode, void **handle) {
     if (status) return status;
     if (h->math_mode != math_mode) {
         status = blas.set_math_mode(h->handle, math_mode);
-        h->math_mode = math_mode;
+        if (!status) h->math_mode = math_mode;
     }
     *handle = h->handle;
     return status ? blas_failed(c, status) : PT_OK;

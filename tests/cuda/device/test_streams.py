@@ -84,7 +84,10 @@ def test_streams_run_beside_each_other():
     assert done.query()
     with cuda.stream(None):
         assert cuda.current_stream() == cuda.default_stream()
-    assert cuda.Stream(priority=-1) != side
+    urgent = cuda.Stream(priority=-1)
+    assert urgent != side and urgent.priority == -1 and side.priority == 0
+    with cuda.stream(urgent):
+        assert cuda.current_stream() == urgent and cuda.current_stream().priority == -1
     assert side == cuda.ExternalStream(side.cuda_stream)
     least, greatest = cuda.Stream.priority_range()
     assert greatest <= 0 <= least
