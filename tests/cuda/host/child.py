@@ -333,6 +333,7 @@ def pointer(array):
 
 
 if __name__ == "__main__":
+    sys.path.append(str(Path(__file__).parents[2]))     # what test files import beside this folder
     build()
     driver = standin.load(folder())
     driver.init()
