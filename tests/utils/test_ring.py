@@ -266,7 +266,9 @@ def test_mappings_are_kept(context):
         for k, batch in enumerate(loader):
             assert right(k, batch)
             seen.add(address(batch))
-    assert len(seen) < 80                               # of 1200 batches
+    # Without reuse there would be 1200. How many files are made depends on how the processes take turns: idle files
+    # are given up, and where all are in use another one is made (4 to 97 were seen).
+    assert len(seen) < 300
     assert 0 < len(mapped()) - len(before) < 80
     del batch, loader
     gc.collect()
