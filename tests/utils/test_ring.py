@@ -267,7 +267,7 @@ def test_mappings_are_kept(context):
             assert right(k, batch)
             seen.add(address(batch))
     # Without reuse there would be 1200. How many files are made depends on how the processes take turns: idle files
-    # are given up, and where all are in use another one is made (4 to 97 were seen).
+    # are given up, and where all are in use another one is made (97 were seen).
     assert len(seen) < 300
     assert 0 < len(mapped()) - len(before) < 80
     del batch, loader
