@@ -4,8 +4,6 @@ Graphs are printed by this table, and captures and scripts know the operators of
 """
 import operator
 
-__all__ = ["COMPARED", "INFIX", "INPLACE", "OPERATORS", "Operator"]
-
 
 class Operator:
     """An operator of Python.

@@ -3,8 +3,6 @@ import enum
 
 from ptcore.fx.node import Node
 
-__all__ = ["ValueWriter"]
-
 
 class ValueWriter:
     """Writes arguments. A dialect has ``leaf`` for what holds no other values, and its own forms of some others."""

@@ -99,6 +99,10 @@ def test_a_module_has_its_own_call_alone():
     module = pt.compile(pt.nn.Linear(6, 2))
     warm(module, X)
     assert frames(module, X) == ["OptimizedModule.__call__"]
+    pt.nn.modules.module.register_module_forward_hook(lambda *args: None).remove()     # leaves an empty OrderedDict
+    module = pt.compile(pt.nn.Linear(6, 2))
+    warm(module, X)
+    assert frames(module, X) == ["OptimizedModule.__call__"]
 
 
 def test_many_inputs_and_results():

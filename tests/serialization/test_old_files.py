@@ -172,7 +172,6 @@ LEFT_OUT = {
         monitor.EventHandlerHandle monitor.Stat monitor.TensorboardEventHandler nn.parallel.DistributedDataParallel
         utils.benchmark.Timer
         utils.tensorboard.SummaryWriter""",
-    "they write the text of graphs": "fx.operators.Operator fx.writer.ValueWriter",
     "a pickle of that commit could not be read": "cuda.CudaError",
     "jit.save writes them": "jit.CompilationUnit jit.RecursiveScriptModule jit.ScriptFunction",
     "tensors have them": "storage.UntypedStorage serialization.TypedStorage storage.TypedStorage",

@@ -548,7 +548,9 @@ class Recorder(Operators):
                 keys = list(x)
                 if not all(type(k) in VALUES or isinstance(k, OBJECTS) for k in keys):
                     self.unsupported(f"the keys of {source} are no plain values")
-                self.guard("dict keys" if type(x) in (dict, defaultdict, Registry) else "keys", source, keys)
+                # An OrderedDict may have another order than the dict that it is a subclass of, unless it is empty.
+                plain = type(x) in (dict, defaultdict, Registry) or (type(x) is OrderedDict and not keys)
+                self.guard("dict keys" if plain else "keys", source, keys)
                 self.known_keys(keys)
                 found = {k: self.track(x[k], self.source("item", source, k, f"{source}[{k!r}]")) for k in keys}
             elif type(x) in SETS:
