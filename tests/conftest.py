@@ -2,6 +2,7 @@
 
 The suite runs by two workers, ``-n 2 --dist worksteal``, or in one process.
 """
+import gc
 import os
 import sys
 from pathlib import Path
@@ -57,6 +58,19 @@ def pytest_handlecrashitem(crashitem, report, sched):
 def pytest_unconfigure():
     if not _alone.WORKER:
         _walk.forget()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session):
+    """The tests themselves are millions of objects that live to the end: they are made without Python's collector,
+    and no ``gc.collect()`` of a test walks them again."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.collect()
+        gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter):
