@@ -4,6 +4,7 @@ The suite runs by two workers, ``-n 2 --dist worksteal``, or in one process.
 """
 import gc
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -40,6 +41,8 @@ def pytest_configure_node(node):
 def pytest_configure(config):
     if hasattr(config, "workerinput"):
         _alone.WORKER, _walk.FOLDER = True, Path(config.workerinput["ptcore_folder"])
+    # The inner loop is what is marked as core, without what takes seconds.
+    config.option.markexpr = re.sub(r"\bcore\b", "(core and not slow and not outer)", config.option.markexpr)
     if config.getoption("--rows"):
         _walk.ROWS = set(config.getoption("--rows").split(","))
     # From Python 3.15 on a fork beside another thread raises where warnings are errors: xdist's worker has one, and
@@ -80,8 +83,7 @@ def pytest_terminal_summary(terminalreporter):
 
 
 def pytest_collection_modifyitems(config, items):
-    """What counts, by its folder; what compares with torch and may warn, by its name. A module that says
-    ``core_unless_slow = True`` is in the inner loop but for its slow part."""
+    """What counts, by its folder; what compares with torch and may warn, by its name."""
     if _walk.ROWS is not None:
         config.hook.pytest_deselected(items=[item for item in items if not _walk.rows_of(item) & _walk.ROWS])
         items[:] = [item for item in items if _walk.rows_of(item) & _walk.ROWS]
@@ -93,9 +95,6 @@ def pytest_collection_modifyitems(config, items):
             item.add_marker(pytest.mark.parity)
             for text in _torch_warnings.FILTERS:
                 item.add_marker(pytest.mark.filterwarnings(text), append=False)
-        if getattr(getattr(item, "module", None), "core_unless_slow", False) and (
-                not item.get_closest_marker("slow")):
-            item.add_marker(pytest.mark.core)
     items.sort(key=_alone.place)
 
 

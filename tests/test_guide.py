@@ -18,6 +18,7 @@ pytestmark = [pytest.mark.core, pytest.mark.skipif(not GUIDE.exists(), reason="n
 
 
 @pytest.mark.parametrize("page", [p for p in PAGES + DEVELOPERS if ">>>" in p.read_text()], ids=lambda p: p.stem)
+@pytest.mark.outer
 def test_page(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     if page.stem == "torch_programs":           # other tests have PyTorch itself imported

@@ -34,6 +34,7 @@ def layer(module):
 
 
 @SOURCE_ONLY
+@pytest.mark.outer
 def test_no_import_climbs():
     climbing = []
     for path in sources():
@@ -44,6 +45,7 @@ def test_no_import_climbs():
 
 
 @SOURCE_ONLY
+@pytest.mark.outer
 def test_the_lazy_table_is_for_users():
     """Names that it holds are taken from their files."""
     lazy = {(package, name) for package, files in TABLE.items() for names in files.values() for name in names}

@@ -99,6 +99,7 @@ def contexts_in_python(tree):
 
 
 @SOURCE_ONLY
+@pytest.mark.outer
 def test_contexts_that_set_a_mode_are_in_c():
     found = {f"{name}:{one}" for path in sorted(PACKAGE.rglob("*.py"))
              if not (name := path.relative_to(PACKAGE).as_posix()).startswith(("_build/", "examples/"))
@@ -203,6 +204,7 @@ def module_of(path):
 
 
 @SOURCE_ONLY
+@pytest.mark.outer
 def test_no_module_holds_a_stack():
     found, of_python, files = set(), [], {}
     for path in sorted(PACKAGE.rglob("*")):

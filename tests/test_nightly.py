@@ -161,6 +161,7 @@ def test_parts(script):
     assert all((ROOT / word).exists() for word in words if word.startswith(("tests/", "tools/")))
 
 
+@pytest.mark.outer
 def test_part_is_run_and_counted(script, tmp_path):
     test = tmp_path / "test_it.py"
     test.write_text("import os, pytest\ndef test_a(): assert os.environ['NIGHTLY_X'] == '5'\n"

@@ -149,6 +149,7 @@ def is_private(name):
     return name.startswith("_") and not name.startswith("__")
 
 
+@pytest.mark.outer
 def test_private_names_stay_in_their_room():
     """Names and modules; those of the ground's files are public to the package, and private ops are ops."""
     wrong, kept = [], set()

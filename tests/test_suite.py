@@ -82,6 +82,7 @@ def test_no_case_is_a_failure():
         pass
 
 
+@pytest.mark.outer
 def test_the_running_case_is_told(pytester_script):
     """After a crash, and with a time limit."""
     said = pytester_script("""
@@ -118,6 +119,7 @@ def pytester_script(tmp_path):
 
 
 @pytest.mark.parametrize("counting", [20, 80])
+@pytest.mark.outer
 def test_what_runs_beside_what(pytester_script, counting):
     """A test alone has the machine; those that count run one after another, also where both workers have some."""
     said = pytester_script(f"""

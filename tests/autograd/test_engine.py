@@ -450,6 +450,7 @@ def test_modes_belong_to_a_thread():
 # -- size and memory -----------------------------------------------------------------------------
 
 
+@pytest.mark.outer
 def test_a_chain_of_a_million_nodes():
     x = leaf(1.0)
     y = x
@@ -460,6 +461,7 @@ def test_a_chain_of_a_million_nodes():
     del y
 
 
+@pytest.mark.outer
 def test_a_retained_million_is_dropped_without_recursion():
     x = leaf(1.0)
     y = x

@@ -178,6 +178,7 @@ for cls in (Mine, Reader, Style, Both, Pipe):
 """)
 
 
+@pytest.mark.outer
 def test_what_pytorch_has_not_stays_an_import_error():
     run("""
 import importlib, importlib.util

@@ -48,6 +48,7 @@ PROGRAM = """
 
 
 @pytest.mark.parametrize("backend", ["loky", "threading"])
+@pytest.mark.outer
 def test_children_have_the_hook(tmp_path, backend):
     script = tmp_path / "program.py"
     script.write_text(textwrap.dedent(PROGRAM))
@@ -56,6 +57,7 @@ def test_children_have_the_hook(tmp_path, backend):
     assert out.returncode == 0, out.stderr
 
 
+@pytest.mark.outer
 def test_installed_after_joblib(tmp_path):
     """The hook follows what was imported before it, and leaves it as it was."""
     script = tmp_path / "program.py"

@@ -14,6 +14,7 @@ def run(text):
     assert out.returncode == 0, out.stderr
 
 
+@pytest.mark.outer
 def test_every_name_is_there():
     run("""
 import importlib, sys

@@ -154,6 +154,7 @@ def test_pytorch_itself_is_not_replaced(tmp_path):
     """)
 
 
+@pytest.mark.outer
 def test_ways_to_run(tmp_path):
     text = """
         import sys, os, inspect
@@ -251,11 +252,13 @@ SPAWNED = """
 
 
 @pytest.mark.parametrize("method", ["spawn", "forkserver", "fork"])
+@pytest.mark.outer
 def test_children_have_the_hook(tmp_path, method):
     out = run(tmp_path, SPAWNED, method)
     assert json.loads(out) == [[0, 1, 4], [9, 16, 25]]
 
 
+@pytest.mark.outer
 def test_pickles_are_ptcores(tmp_path):
     run(tmp_path, """
         import pickle, torch
@@ -338,6 +341,7 @@ def test_what_it_costs(tmp_path):
     assert int(count) <= 8 and spawn == "False", out
 
 
+@pytest.mark.outer
 def test_what_packages_ask_at_import(tmp_path):
     """Names that stand in annotations, tables and guards of packages; they raise where they are used."""
     run(tmp_path, """
@@ -399,6 +403,7 @@ def test_names_that_are_printed(tmp_path):
     """)
 
 
+@pytest.mark.outer
 def test_what_more_packages_ask(tmp_path):
     """Names and habits that packages beside those of ``test_packages.py`` rest on."""
     run(tmp_path, """

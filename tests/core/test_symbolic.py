@@ -79,6 +79,7 @@ def test_expressions_have_the_values_of_pythons_ints(tree, hints, others):
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
 @given(trees(5), trees(5), st.sampled_from(["lt", "le", "eq", "ne", "gt", "ge"]), VALUES,
        st.lists(VALUES, min_size=5, max_size=5))
+@pytest.mark.outer
 def test_what_is_known_without_a_guard_holds_for_all_values(left, right, relation, hints, others):
     env = ShapeEnv(duck_shape=False)
     leaves = symbols(env, hints)
@@ -98,6 +99,7 @@ def test_what_is_known_without_a_guard_holds_for_all_values(left, right, relatio
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
 @given(st.lists(st.tuples(trees(4), trees(4), st.sampled_from(["lt", "le", "eq", "ne"])), min_size=2, max_size=4), VALUES,
        st.lists(VALUES, min_size=8, max_size=8))
+@pytest.mark.outer
 def test_branches_after_branches_answer_as_the_guards_say(asked, hints, others):
     """What follows from earlier guards must follow from them at other values too."""
     env = ShapeEnv(duck_shape=False)

@@ -33,6 +33,7 @@ TRACES = {
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
 @pytest.mark.parametrize("trace", TRACES)
+@pytest.mark.outer
 def test_random_trace_equals_model(start, trace, seed):
     options = dict(TRACES[trace])
     driver = start(options.pop("settings", ""), limit=options["limit"])

@@ -19,6 +19,7 @@ def run(folder, *extra):
 
 
 @pytest.mark.parametrize("method", METHODS)
+@pytest.mark.outer
 def test_four_processes_learn_together(method, tmp_path, capsys):
     """Each takes all its steps on the weights of all."""
     result = run(tmp_path, "--epochs", "3", "--start-method", method)

@@ -191,6 +191,7 @@ def check(seed):
 
 
 @pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.outer
 def test_programs(part):
     for seed in range(SEED + part, SEED + PROGRAMS, PARTS):
         try:

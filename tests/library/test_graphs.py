@@ -348,6 +348,7 @@ def test_autocast_in_graphs():
         assert g(x).dtype is pt.bfloat16 and g(x).tolist() == [[3, 3], [3, 3]]
 
 
+@pytest.mark.outer
 def test_random_programs(square, accumulate):
     """Programs of custom ops and others, traced and compiled, give what they give line by line; so do their writes."""
     rng = np.random.default_rng(0)

@@ -53,6 +53,7 @@ def exchange(strategy, given, q, r, pipe):
 @pytest.mark.core
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("kind", ["Queue", "JoinableQueue", "SimpleQueue"])
+@pytest.mark.outer
 def test_exchange(method, kind, strategy):
     context = mp.get_context(method)
     q, r = getattr(context, kind)(), getattr(context, kind)()
@@ -113,6 +114,7 @@ def add_up(pipe, *given):
 
 @pytest.mark.core
 @pytest.mark.parametrize("method", METHODS)
+@pytest.mark.outer
 def test_what_a_process_is_started_with(method, strategy):
     """Also copies that only the message needs: of memory whose address is known to NumPy."""
     context = mp.get_context(method)
@@ -353,6 +355,7 @@ def compute(pipe):
 
 @pytest.mark.core
 @pytest.mark.skipif("fork" not in METHODS, reason="no fork")
+@pytest.mark.outer
 def test_ops_in_children_forked_while_others_compute():
     # Once before: a child that is forked while another thread imports a module waits for it for ever, in any program.
     here, there = mp.Pipe()

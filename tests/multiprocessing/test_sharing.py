@@ -514,6 +514,7 @@ assert descriptors < 200 and len(os.listdir("/proc/self/fd")) < 200, descriptors
 
 @LINUX
 @pytest.mark.parametrize("size", [10, 3000])
+@pytest.mark.outer
 def test_ten_thousand_tensors(size, strategy):
     """Living ones, in processes that may open 256 files."""
     if strategy == "file_descriptor":

@@ -59,6 +59,7 @@ def start(fn, x, **options):
 
 
 @pytest.mark.parametrize("method", [m for m in ("spawn", "forkserver") if m in mp.get_all_start_methods()])
+@pytest.mark.outer
 def test_each_process_gets_its_number(method):
     x = pt.zeros(3).share_memory_()
     call = mp.spawn if method == "spawn" else lambda *args, **k: mp.start_processes(*args, start_method=method, **k)

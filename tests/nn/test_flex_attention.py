@@ -132,6 +132,7 @@ def test_halves_are_computed_in_single_precision(dtype, rng, way):
 
 @pytest.mark.parametrize("mask", ["none", "window", "empty rows"])
 @pytest.mark.parametrize("gqa", [False, True])
+@pytest.mark.outer
 def test_gradients(mask, gqa, rng, monkeypatch):
     """To q, k, v and what score_mod holds; rows without a key have none."""
     arrays = inputs(rng, heads=2, shared=1 if gqa else 2, length=8, keys=9, width=3, out=2)

@@ -103,6 +103,7 @@ def run_apart(code):
         cwd=here, timeout=300)
 
 
+@pytest.mark.outer
 def test_absurd_arguments():
     """No crash, no stray exception class, no message without the op's and an argument's name and what was given."""
     code = ("import json, sys; sys.path[:0] = ['.', '..']\n"

@@ -8,8 +8,7 @@ from native import address, build, isa_levels, needs_compiler, ulp_error
 
 mpmath = pytest.importorskip("mpmath")
 mp = mpmath.mp
-pytestmark = needs_compiler
-core_unless_slow = True
+pytestmark = [pytest.mark.core, needs_compiler]
 QUICK = ("exp", "log", "tanh", "sin", "gelu_erf", "lgamma", "pow", "fmod")
 
 FLOATS = {"f": np.float32, "d": np.float64}
@@ -161,6 +160,7 @@ ACCURATE = ("exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh
 
 @pytest.mark.parametrize("code", FLOATS)
 @pytest.mark.parametrize("name", quick(ACCURATE))
+@pytest.mark.outer
 def test_accuracy(header, name, code):
     x = points(name, code)
     if name in SATURATING:

@@ -101,6 +101,7 @@ def test_damaged_pickles(body):
         load_pickle(body)
 
 
+@pytest.mark.outer
 def test_bombs():
     """What grows far beyond the file: copies of what was read, keys that take for ever, deflated zeros."""
     text_1m = text("x" * 1_000_000)

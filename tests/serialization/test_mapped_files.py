@@ -10,7 +10,7 @@ import pytest
 
 import ptcore as pt
 
-core_unless_slow = True
+pytestmark = pytest.mark.core
 
 DTYPES = ("bool uint8 uint16 uint32 uint64 int8 int16 int32 int64 "
           "float16 bfloat16 float32 float64 complex64 complex128").split()

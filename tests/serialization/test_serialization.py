@@ -12,7 +12,7 @@ import pytest
 import ptcore as pt
 from ptcore import nn, optim
 
-core_unless_slow = True
+pytestmark = pytest.mark.core
 
 DTYPES = (
     "bool uint8 uint16 uint32 uint64 int8 int16 int32 int64 "
@@ -236,6 +236,7 @@ def test_truncated_files(path):
         assert str(path) in str(info.value)
 
 
+@pytest.mark.outer
 def test_damaged_files_never_crash(path):
     pt.save({"w": pt.arange(10.0), "n": {"k": pt.ones(3, dtype=pt.int16)}}, path)
     whole = path.read_bytes()

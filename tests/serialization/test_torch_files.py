@@ -18,7 +18,7 @@ from ptcore.nn import Parameter
 from ptcore.serialization import CorruptFileError
 from ptcore.serialization import files as _files
 
-core_unless_slow = True
+pytestmark = pytest.mark.core
 
 
 @pytest.fixture(autouse=True)

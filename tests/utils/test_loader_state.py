@@ -171,6 +171,7 @@ def test_before_the_first_batch():
 
 
 @pytest.mark.parametrize("own", [False, True])
+@pytest.mark.outer
 def test_workers_change_no_order(own):
     """A seed for workers is drawn without them as well."""
     orders = []

@@ -405,6 +405,7 @@ print(pocketfft.by_extension())
 
 
 @pytest.mark.parametrize("hidden", [False, True], ids=["extension", "public functions"])
+@pytest.mark.outer
 def test_with_and_without_the_extension_module(hidden):
     """Where SciPy keeps its functions elsewhere, the public ones give the same."""
     done = subprocess.run([sys.executable, "-P", "-c", WITHOUT.format(hidden=hidden)], capture_output=True, text=True)

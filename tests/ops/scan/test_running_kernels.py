@@ -78,6 +78,7 @@ print(items, [float(x[k << 24]) for k in range(3)], [float(x[(k << 24) - 1]) for
 """
 
 
+@pytest.mark.outer
 def test_a_list_that_is_cleared_while_it_is_concatenated():
     run = subprocess.run([sys.executable, "-X", "faulthandler", "-P", "-c", CLEARED], capture_output=True, text=True,
                          timeout=120)

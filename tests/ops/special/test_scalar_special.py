@@ -10,8 +10,7 @@ from scipy import special
 
 mpmath = pytest.importorskip("mpmath")
 mp = mpmath.mp
-pytestmark = needs_compiler
-core_unless_slow = True
+pytestmark = [pytest.mark.core, needs_compiler]
 
 FLOATS = {"f": np.float32, "d": np.float64}
 inf, nan = np.inf, np.nan
@@ -91,6 +90,7 @@ def exact(name, code):
 
 @pytest.mark.parametrize("code", FLOATS)
 @pytest.mark.parametrize("name", ONE)
+@pytest.mark.outer
 def test_accuracy(header, name, code):
     """Floats are rounded once; doubles have the error that the table states."""
     x, want = exact(name, code)
