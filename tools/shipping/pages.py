@@ -55,7 +55,7 @@ def html(options):
     nitpicky = "-n" if inventories(options) else ""
     shutil.rmtree(DOC / "build", ignore_errors=True)
     shutil.rmtree(DOC / "source" / "getting_started", ignore_errors=True)
-    said, seconds = make("html", options, f"SPHINXOPTS=-q -W {nitpicky} --keep-going")
+    said, seconds = make("html", options, f"SPHINXOPTS=-q -W {nitpicky} --keep-going -j auto")
     if said:
         raise Broken(f"it says: {said[-3000:]}")
     names = run(python(options), "-P", DOC / "source" / "_reference.py", HTML / "objects.inv").strip()
