@@ -54,7 +54,10 @@ def end(int device, uintptr_t stream):
     driver.devices[device].random_state = NULL
     allocators.end_capture()
     check(result, "CUDAGraph.capture_end")
-    check(cu.cuGraphGetNodes(graph, NULL, &nodes), "CUDAGraph.capture_end")
+    result = cu.cuGraphGetNodes(graph, NULL, &nodes)
+    if result:
+        cu.cuGraphDestroy(graph)
+        check(result, "CUDAGraph.capture_end")
     return <uintptr_t>graph, nodes
 
 

@@ -77,7 +77,7 @@ int softmax(pt_call *c, const Softmax &op);
 
 // Works on copies of the inputs; the dims of copies merge.
 int of_copies(pt_call *c, const Softmax &op) {
-    const Contiguous first(c, c->in[0]), second(c, c->in[c->nin - 1]);
+    const Contiguous first(c, c->in[0]), second(c, c->nin > 1 ? c->in[1] : first.view);
     if (!first.ok() || !second.ok()) return PT_MEMORY_ERROR;
     const pt_view copies[2] = {first.view, second.view};
     pt_call of = *c;
