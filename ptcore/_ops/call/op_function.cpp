@@ -46,6 +46,13 @@ int slot_of(const pt_function *f, PyObject *keyword) {
     return -1;
 }
 
+bool holds_tensors(PyObject *tuple) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); i++)
+        if (!PyObject_TypeCheck(PyTuple_GET_ITEM(tuple, i), (PyTypeObject *)pt_hooks.tensor))
+            return false;
+    return true;
+}
+
 /* Whether a value already has the plain form that its slot's check asks for. */
 inline bool is_plain(char check, PyObject *x) {
     switch (check) {
@@ -68,10 +75,12 @@ inline bool is_plain(char check, PyObject *x) {
     }
     case 'l':
         return PyTuple_CheckExact(x);
+    case 'L':
+        return PyTuple_CheckExact(x) && holds_tensors(x);
     case 't':
         return x == Py_None;
     default:
-        return false;           /* 'T', 'X', 'L': plain() returns a plain value unchanged */
+        return false;           /* 'T', 'X': plain() returns a plain value unchanged */
     }
 }
 

@@ -71,10 +71,8 @@ int by_begin(const void *x, const void *y) {
 
 }  // namespace
 
-extern "C" const pt_step *pt_step_named(const char *name) {
-    for (const pt_step &step : STEPS)
-        if (!strcmp(step.name, name)) return &step;
-    return nullptr;
+extern "C" const pt_step *pt_step_at(int k) {
+    return k >= 0 && k < (int)(sizeof(STEPS) / sizeof(STEPS[0])) ? &STEPS[k] : nullptr;
 }
 
 extern "C" int pt_unscale_f32(float *x, int64_t n, float factor) { return unscale(x, n, factor); }

@@ -17,7 +17,7 @@ typedef struct pt_step {
     void (*run_f64)(char *const *operands, int64_t n, const double *numbers);
 } pt_step;
 
-const pt_step *pt_step_named(const char *name);         /* NULL: unknown name */
+const pt_step *pt_step_at(int k);       /* NULL: there are not as many */
 
 /* Multiplies the numbers by factor in place; returns whether all of them were finite.
  */

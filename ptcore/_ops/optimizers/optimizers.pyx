@@ -1,28 +1,37 @@
 """Steps of optimizers over lists of parameters: one call for a group, one fused pass for each parameter.
 
-The steps and their formulas are in ``table/steps.py``. A step writes to the parameters and the state in place and
-counts their versions. On the CPU each dense tensor of one dtype goes through a fused loop, a complex tensor as pairs of
-reals. A device's backend takes all tensors of one dtype at once (``kernel`` in ``ptcore/backend.h``). Other cases
-(half types on the CPU, operands with other strides) run as ops, and so do steps that interpreters must see.
+The steps and their formulas are in ``table/steps.py``. Each is the body of a row (``rows.py``), so that modes and
+interpreters are offered a step as one op. It writes to the parameters and the state in place and counts their versions.
+On the CPU each dense tensor of one dtype goes through a fused loop, a complex tensor as pairs of reals. A device's
+backend takes all tensors of one dtype at once (``kernel`` in ``ptcore/backend.h``). Other cases (half types on the CPU,
+operands with other strides) run as ops, and so do steps that a mode or an interpreter has not run as one op.
 """
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
+from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE, PyTuple_New, PyTuple_SET_ITEM
 
 from ptcore._types cimport *
 from ptcore._device cimport BACKENDS
 from ptcore._dtype cimport CATEGORY, ITEMSIZE, REAL_OF
-from ptcore._gil cimport PyThreadState, release_gil, restore_gil
+from ptcore._gil cimport SMALL, PyThreadState, release_gil, restore_gil
 from ptcore._shape cimport is_dense, same_sizes
 from ptcore._tensor cimport *
-from ptcore._ops.table.ids cimport run_kernel
+from ptcore._ops.table.ids cimport FUNCTIONS, arg_name, info, run_kernel
 from ptcore._ops.call.offer cimport asks
+from ptcore._ops.table.ids import op_id
+
+cdef extern from "Python.h":
+    object PyObject_Vectorcall(PyObject *, PyObject **, size_t, PyObject *)
 
 cdef extern from "optimizers/optimizers.h" nogil:
     ctypedef struct pt_step:
+        const char *name
         int written, options, counters, shared, own
         void (*numbers)(const double *options, double *counters, bint single, double *numbers) noexcept nogil
         void (*run_f32)(char **operands, int64_t n, const double *numbers) noexcept nogil
         void (*run_f64)(char **operands, int64_t n, const double *numbers) noexcept nogil
-    const pt_step *pt_step_named(const char *name)
+    const pt_step *pt_step_at(int k)
     int pt_unscale_f32(float *x, int64_t n, float factor)
     int pt_unscale_f64(double *x, int64_t n, double factor)
     int pt_disjoint(const pt_view *views, int64_t n, int64_t item)
@@ -227,32 +236,18 @@ cdef inline bint lies_here(Tensor t) noexcept:
     return t.dt == PT_FLOAT32 and t.count == 1 and t.storage.device == DEVICE_CPU and not t.flags & PT_INTERPOSED
 
 
-cdef inline bint lies_there(object counter, Tensor p, object first) noexcept:
+cdef inline bint lies_there(Tensor t, Tensor p, Tensor first) noexcept:
     """Whether a counter is a float on the device of p, with the dtype of the counter ``first``."""
-    cdef Tensor t
-    if not isinstance(counter, Tensor):
-        return False
-    t = <Tensor>counter
-    return (t.count == 1 and taken(t) and ITEMSIZE[t.dt] > 2 and t.dt == (<Tensor>first).dt
+    return (t.count == 1 and taken(t) and ITEMSIZE[t.dt] > 2 and t.dt == first.dt
             and t.storage.device == p.storage.device and t.storage.device_index == p.storage.device_index)
 
 
-cdef double read_counter(object counter, bint *single) except? -1:
-    cdef Tensor t
-    if isinstance(counter, Tensor):
-        t = <Tensor>counter
-        single[0] = t.dt == PT_FLOAT32
-        if lies_here(t):
-            return (<float *>address(t))[0]
-    return counter
+cdef double read_counter(Tensor t, bint *single) except? -1:
+    single[0] = t.dt == PT_FLOAT32
+    return (<float *>address(t))[0] if lies_here(t) else t.item()
 
 
-cdef int write_counter(object counter, double value) except -1:
-    """Stores the new value; a counter that is a number is updated by the caller."""
-    cdef Tensor t
-    if not isinstance(counter, Tensor):
-        return 0
-    t = <Tensor>counter
+cdef int write_counter(Tensor t, double value) except -1:
     if lies_here(t) and not t.storage.flags & PT_STORAGE_READONLY:
         (<float *>address(t))[0] = <float>value
         count_write(t)
@@ -261,86 +256,166 @@ cdef int write_counter(object counter, double value) except -1:
     return 0
 
 
-def step_(str name, tuple options, list params, list grads, list states, tuple names, tuple counters):
-    """One step for each parameter.
+cdef class Step:
+    """The body of a step's row: a call has lists of as many tensors, then the options."""
+    cdef const pt_step *s
+    cdef str name
+    cdef bytes kernel, counted          # what backends call it
+    cdef int op
 
-    ``states`` are dictionaries. ``names`` are the keys of the operands that the step writes beside the parameter,
-    ``counters`` those of 0-d tensors that get their new values here. Without either, states are not read. If grad
-    mode is on the step is recorded.
-    """
-    cdef bytes encoded = name.encode()
-    cdef const pt_step *s = pt_step_named(encoded)
+    def __cinit__(self, int k):
+        self.s = pt_step_at(k)
+        if self.s == NULL:
+            raise IndexError(f"Step: there is no step {k}")
+        self.name = self.s.name.decode()
+        self.kernel, self.counted = b"step:" + <bytes>self.s.name, b"step_counted:" + <bytes>self.s.name
+        self.op = op_id(f"step_{self.name}")
+
+    def __call__(self, *args):
+        cdef int k, lists = self.s.written + 1 + self.s.counters
+        cdef Py_ssize_t n = len(<tuple?>args[0])
+        for k in range(1, lists):
+            if len(<tuple?>args[k]) != n:
+                raise ValueError(f"{info(self.op).name.decode()}: {arg_name(self.op, k)} must hold a tensor for each "
+                                 f"of {n} parameters, got {len(<tuple>args[k])}")
+        for p in <tuple>args[0]:
+            if CATEGORY[(<Tensor>p).dt] < 2:
+                raise RuntimeError(f"{info(self.op).name.decode()}: parameters must be floating or complex, got "
+                                   f"{p.dtype}")
+        step(self, args)
+
+
+cdef inline Tensor at(tuple lists, int k, Py_ssize_t i):
+    """The tensor of a parameter in one of the lists, which have one length."""
+    return <Tensor>PyTuple_GET_ITEM(<tuple>PyTuple_GET_ITEM(lists, k), i)
+
+
+cdef int step(Step step, tuple lists) except -1:
+    """One step for each parameter. If grad mode is on the step is recorded. The options are behind the lists."""
+    cdef const pt_step *s = step.s
     cdef double[ROOM] given, counted, numbers
     cdef (char *)[ROOM] addresses
     cdef Py_ssize_t i
-    cdef int k, operands
-    cdef bint single, fused
+    cdef int k, operands = s.written + 1
+    cdef bint single, fused, read = False
     cdef uint32_t key
     cdef Tensor p, x
-    cdef object state = None
-    cdef list held
     cdef dict groups = None, counting = None
-    cdef bint read = False
-    if s == NULL or len(options) != s.options or len(names) + 1 != s.written or len(counters) != s.counters:
-        raise ValueError(f"{name}: there is no step of {len(options)} options, {len(names) + 1} written operands and "
-                         f"{len(counters)} counters")
-    if pt_tls.grad_enabled:
-        from ptcore._ops.table.steps import STEPS
-        STEPS[name].recorded(options, params, grads, states, names, counters)
-        return
-    operands = s.written + 1
-    held = [None] * operands                            # keeps operands if other threads change lists or the state
-    for i in range(len(params)):
-        p = params[i]
-        if CATEGORY[p.dt] < 2:
-            raise RuntimeError(f"{name}: parameters must be floating or complex, got {p.dtype}")
-        if operands > 2 or s.counters:
-            state = states[i]
-        if s.counters and counts_there(s, p, state, names, counters, grads[i]):
+    for i in range(PyTuple_GET_SIZE(<tuple>PyTuple_GET_ITEM(lists, 0))):
+        if pt_tls.grad_enabled:
+            from ptcore._ops.table.steps import STEPS
+            STEPS[step.name].recorded(of_one(lists, 0, operands, i), of_one(lists, operands, s.counters, i),
+                                      lists[operands + s.counters:])
+            continue
+        p = at(lists, 0, i)
+        if s.counters and counts_there(step, p, lists, i):
             if counting is None:
                 counting = {}
-            add_counting(counting, s, p, state, names, counters, grads[i])
+            add_counting(counting, s, p, lists, i)
             continue
         if not read:
             for k in range(s.options):
-                given[k] = options[k]
+                given[k] = lists[operands + s.counters + k]
             read = True
         single = False
         for k in range(s.counters):
-            counted[k] = read_counter(state[counters[k]], &single)
+            counted[k] = read_counter(at(lists, operands + k, i), &single)
         s.numbers(given, counted, single, numbers)
         for k in range(s.counters):
-            write_counter(state[counters[k]], counted[k])
+            write_counter(at(lists, operands + k, i), counted[k])
         key, fused = pt_tls.mode, dense(p)
         for k in range(operands):
-            x = p if k == 0 else grads[i] if k == s.written else state[names[k - 1]]
+            x = at(lists, k, i)
             key |= x.flags
             fused = fused and alike(x, p) and (k == s.written or not x.storage.flags & PT_STORAGE_READONLY)
             addresses[k] = address(x)
-            held[k] = x
         fused = fused and not asks(key)
         if fused and p.storage.device == DEVICE_CPU and ITEMSIZE[p.dt] > 2:
             run(s, p, addresses, numbers)
             for k in range(s.written):
-                count_write(<Tensor>held[k])
+                count_write(at(lists, k, i))
         elif fused and has_kernels(p):
             if groups is None:
                 groups = {}
-            add(groups, s, held, numbers)
+            add(groups, s, lists, i, numbers)
         else:
             from ptcore._ops.table.steps import STEPS
-            STEPS[name].run(held, [numbers[k] for k in range(s.shared + s.own)])
+            STEPS[step.name].run(of_one(lists, 0, operands, i), [numbers[k] for k in range(s.shared + s.own)])
     if groups is not None:
         for written, of_group, shared, own in groups.values():
-            call_many(b"step:" + encoded, written, of_group, shared, own)
+            call_many(step.kernel, written, of_group, shared, own)
             for operand in written:
                 count_writes(operand)
     if counting is not None:
         for written, of_group in counting.values():
-            call_many(b"step_counted:" + encoded, written, of_group,
-                      tuple([there(option, written[0][0]) for option in options]))
+            call_many(step.counted, written, of_group,
+                      tuple([there(x, written[0][0]) for x in lists[operands + s.counters:]]))
             for operand in written:
                 count_writes(operand)
+    return 0
+
+
+cdef list of_one(tuple lists, int first, int n, Py_ssize_t i):
+    """The tensors of a parameter in n lists."""
+    cdef int k
+    return [at(lists, first + k, i) for k in range(n)]
+
+
+cdef tuple entries(list states, object key):
+    """The entry of each state."""
+    cdef Py_ssize_t i, n = len(states)
+    cdef tuple made = PyTuple_New(n)
+    for i in range(n):
+        x = states[i][key]
+        Py_INCREF(x)
+        PyTuple_SET_ITEM(made, i, x)
+    return made
+
+
+cdef dict _steps = {}
+
+
+def step_(str name, tuple options, list params, list grads, list states, tuple names, tuple counters):
+    """One step for each parameter, by the op of the formula.
+
+    ``states`` are dictionaries. ``names`` are the keys of the operands that the step writes beside the parameter,
+    ``counters`` those of 0-d tensors that get their new values here. Without either, states are not read.
+    """
+    cdef Step step = <Step>_steps[name]
+    cdef (PyObject *)[3 * ROOM] args
+    cdef list held = [tuple(params)]
+    cdef int n = 0
+    if len(options) != step.s.options or len(names) + 1 != step.s.written or len(counters) != step.s.counters:
+        raise ValueError(f"{name}: there is no step of {len(options)} options, {len(names) + 1} written operands and "
+                         f"{len(counters)} counters")
+    if not params:
+        return
+    for key in names:
+        held.append(entries(states, key))
+    held.append(tuple(grads))
+    for key in counters:
+        held.append(entries(states, key))
+    for x in held:
+        args[n] = <PyObject *>x
+        n += 1
+    for x in options:
+        args[n] = <PyObject *>x
+        n += 1
+    PyObject_Vectorcall(<PyObject *>FUNCTIONS[step.op], args, n, NULL)
+
+
+cdef int fill() except -1:
+    """Makes the bodies, under the names of the rows."""
+    cdef int k = 0
+    cdef Step made
+    while pt_step_at(k) != NULL:
+        made = Step(k)
+        _steps[made.name] = globals()[f"step_{made.name}"] = made
+        k += 1
+    return 0
+
+
+fill()
 
 
 cdef object there(object option, Tensor p):
@@ -356,53 +431,49 @@ cdef object there(object option, Tensor p):
     return option.to(p.device, "float32")
 
 
-cdef bint counts_there(const pt_step *s, Tensor p, object state, tuple names, tuple counters, Tensor grad) except -1:
+cdef bint counts_there(Step step, Tensor p, tuple lists, Py_ssize_t i) except -1:
     """Whether the counters of a parameter are on its device and a kernel can take the whole step."""
+    cdef const pt_step *s = step.s
     cdef int k
-    cdef Tensor x
-    first = state[counters[0]]
-    if not isinstance(first, Tensor) or not has_kernels(p) or not taken(p) or asks(p.flags | grad.flags | pt_tls.mode):
+    cdef Tensor x, first = at(lists, s.written + 1, i)
+    if not has_kernels(p) or not taken(p) or p.count == 0 or asks(p.flags | pt_tls.mode):
         return False
-    if p.count == 0 or not alike(grad, p) or BACKENDS[p.storage.device].kernel(b"step_counted:adam") == NULL:
+    if BACKENDS[p.storage.device].kernel(step.counted) == NULL:
         return False
-    for name in counters:
-        if not lies_there(state[name], p, first):
+    for k in range(s.written + 1, s.written + 1 + s.counters):
+        if not lies_there(at(lists, k, i), p, first):
             return False
-    for k in range(1, s.written):
-        x = <Tensor?>state[names[k - 1]]
-        if not alike(x, p) or x.storage.flags & PT_STORAGE_READONLY or asks(x.flags):
+    for k in range(1, s.written + 1):
+        x = at(lists, k, i)
+        if not alike(x, p) or asks(x.flags) or (k < s.written and x.storage.flags & PT_STORAGE_READONLY):
             return False
     return True
 
 
-cdef int add_counting(dict groups, const pt_step *s, Tensor p, object state, tuple names, tuple counters,
-                      Tensor grad) except -1:
+cdef int add_counting(dict groups, const pt_step *s, Tensor p, tuple lists, Py_ssize_t i) except -1:
     """Adds a parameter to the group of its device and dtypes: lists of written tensors, counters last, gradients."""
-    cdef tuple key = group_of(p) + ((<Tensor>state[counters[0]]).dt,)
+    cdef tuple key = group_of(p) + (at(lists, s.written + 1, i).dt,)
     cdef int k
     group = groups.get(key)
     if group is None:
         group = groups[key] = [[] for _ in range(s.written + s.counters)], []
-    group[0][0].append(p)
-    for k in range(s.written - 1):
-        group[0][k + 1].append(state[names[k]])
-    for k in range(s.counters):
-        group[0][s.written + k].append(state[counters[k]])
-    group[1].append(grad)
+    for k in range(s.written + s.counters):
+        (<list>group[0][k]).append(at(lists, k + (k >= s.written), i))
+    group[1].append(at(lists, s.written, i))
     return 0
 
 
-cdef int add(dict groups, const pt_step *s, list operands, const double *numbers) except -1:
+cdef int add(dict groups, const pt_step *s, tuple lists, Py_ssize_t i, const double *numbers) except -1:
     """Adds a parameter to a group that a backend takes at once: lists for each operand, the gradients, and numbers."""
     cdef int k
-    cdef tuple key = group_of(<Tensor>operands[0])
+    cdef tuple key = group_of(at(lists, 0, i))
     group = groups.get(key)
     if group is None:
         shared = tuple([numbers[k] for k in range(s.shared)])
         group = groups[key] = [[] for _ in range(s.written)], [], shared, []
     for k in range(s.written):
-        group[0][k].append(operands[k])
-    group[1].append(operands[s.written])
+        (<list>group[0][k]).append(at(lists, k, i))
+    group[1].append(at(lists, s.written, i))
     group[3].append(tuple([numbers[s.shared + k] for k in range(s.own)]))
     return 0
 
@@ -418,7 +489,7 @@ cdef int run(const pt_step *s, Tensor p, char **addresses, const double *numbers
     """The CPU's fused loop over operands with the strides of p."""
     cdef bint single = p.dt == PT_FLOAT32 or p.dt == PT_COMPLEX64
     cdef int64_t n = p.count * (2 if p.dt == PT_COMPLEX64 or p.dt == PT_COMPLEX128 else 1)
-    cdef PyThreadState *held = release_gil(True)
+    cdef PyThreadState *held = release_gil(n > SMALL)
     loop(s, single, addresses, n, numbers)
     restore_gil(held)
     return 0

@@ -82,20 +82,16 @@ class Step:
         for name, x in zip(self.written, tensors, strict=False):
             x.copy_(values[name])
 
-    def recorded(self, options, params, grads, states, names, counters):
-        """The step for each parameter, in a form that autograd records: an option may be a tensor that requires grad.
-        ``names`` are the keys of the written state, ``counters`` those of the counters."""
-        for k, (p, g) in enumerate(zip(params, grads, strict=True)):
-            state = states[k] if names or counters else {}
-            values = {name: _number(x) for name, x in zip(self.options, options, strict=True)}
-            values.update({name: _number(state[c]) for name, c in zip(self.counters, counters, strict=True)})
-            values["single"] = any(getattr(state[c], "dtype", None) is not None and state[c].dtype.itemsize == 4
-                                   for c in counters)
-            exec(self.code()[0], {"sqrt": _sqrt, "power": pow, "maximum": max, "rounded": _rounded}, values)
-            for name, c in zip(self.counters, counters, strict=True):
-                if hasattr(state[c], "fill_"):
-                    (state[c].copy_ if hasattr(values[name], "dtype") else state[c].fill_)(values[name])
-            self.run([p, *[state[n] for n in names], g], [values[n] for n in self.shared + self.own])
+    def recorded(self, operands, counters, options):
+        """The step of one parameter, in a form that autograd records: an option may be a tensor that requires grad.
+        ``operands`` are what is written, and the gradient."""
+        values = {name: _number(x) for name, x in zip(self.options, options, strict=True)}
+        values.update({name: _number(c) for name, c in zip(self.counters, counters, strict=True)})
+        values["single"] = any(c.dtype.itemsize == 4 for c in counters)
+        exec(self.code()[0], {"sqrt": _sqrt, "power": pow, "maximum": max, "rounded": _rounded}, values)
+        for name, c in zip(self.counters, counters, strict=True):
+            (c.copy_ if hasattr(values[name], "dtype") else c.fill_)(values[name])
+        self.run(operands, [values[n] for n in self.shared + self.own])
 
 
 def _number(x):

@@ -72,6 +72,9 @@ typedef struct pt_backend {
      * operand, then all of the second, .... Views have one dim; outputs are read and written.
      *    step:NAME   in: gradients; out: the operands that the step of _ops/table/steps.py writes
      *                params: its shared numbers, then the own numbers of each tensor
+     *    step_counted:NAME  a step whose counters lie on the device
+     *                in: gradients, then options that are tensors; out: as above, then the counters
+     *                params: the options, an int for one that is a tensor: its place among those
      *    total_norm  in: tensors; out: one element, their Euclidean norm
      *    scale       in: one element; out: tensors
      *    zero        out: tensors */
