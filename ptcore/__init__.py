@@ -14,7 +14,7 @@ except ImportError as e:
 
 _core.install(_core.__file__)
 
-from ptcore import _device, _lazy, _random, _untyped_storage  # noqa: E402
+from ptcore import _device, _lazy, _untyped_storage  # noqa: E402
 from ptcore import _dtype as _d  # noqa: E402
 from ptcore._device import device, get_default_device, set_default_device  # noqa: E402
 from ptcore._dtype import can_cast, dtype, finfo, get_default_dtype, iinfo, promote_types, set_default_dtype  # noqa: E402
@@ -27,7 +27,6 @@ from ptcore._memory_format import (  # noqa: E402
     preserve_format,
 )
 from ptcore._ops import levels as _levels  # noqa: E402
-from ptcore._ops.call import run as _run  # noqa: E402
 from ptcore._ops.call.offer import overridable as _overridable  # noqa: E402
 from ptcore._ops.call.operands import result_type  # noqa: E402
 from ptcore._ops.index import indexing as _indexing  # noqa: E402
@@ -62,7 +61,6 @@ cfloat, cdouble = complex64, complex128
 bool = _d.as_dtype("bool")
 
 _lazy.attach(Tensor)
-_run.set_random_source(_random.next_random)
 
 from ptcore._names import methods as _tensor_ops  # noqa: E402
 from ptcore._names.root import *  # noqa: E402, F403

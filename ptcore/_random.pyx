@@ -152,8 +152,8 @@ cdef int check_held(Generator g, int column, int index) except -1:
     return 0
 
 
-def next_random(generator, int column, int index):
-    """(seed, offset) for one random call that fills a tensor of a device; advances the stream."""
+cdef int next_random(object generator, int column, int index, uint64_t *seed, uint64_t *offset) except -1:
+    """Seed and offset of one random call that fills a tensor of a device; advances the stream."""
     cdef Generator g
     if generator is None:
         generator = default_generator_of(column, index)
@@ -165,8 +165,9 @@ def next_random(generator, int column, int index):
     if g.device.column != column and column != DEVICE_META:
         raise DeviceError(f"generator: it must be one of the tensor's device, {device_of(column, index)}, got one of "
                           f"{g.device}")
+    seed[0], offset[0] = g.seed_, g.offset_
     g.offset_ += 1
-    return g.seed_, g.offset_ - 1
+    return 0
 
 
 def manual_seed(seed):

@@ -16,7 +16,8 @@ from ptcore._tensor cimport Tensor
 from ptcore._ops.view cimport views
 from ptcore._ops.call.elementwise cimport (binary, elementwise, elementwise_inplace, inplace_binary, overwrite, unary,
                                            unwritten)
-from ptcore._ops.call.offer cimport PT_VARIANT_PLAIN, as_given, asks, before_call, flags_of_all, is_foreign, offer
+from ptcore._ops.call.offer cimport (PT_VARIANT_PLAIN, as_given, ask_functions, asks, asks_functions, before_call,
+                                     flags_of_all, is_foreign, offer)
 from ptcore._ops.call.run cimport call, over_first
 from ptcore._ops.plan.hooks cimport dry, planning, spoil
 from ptcore._ops.table.ids cimport info
@@ -166,20 +167,36 @@ cdef inline object out_of(pt_function *f, PyObject **slots):
     return <object>slots[f.spec.out] if f.spec.out != PT_NO_SLOT else None
 
 
+cdef object offered_whole(pt_function *f, PyObject **slots, uint32_t key):
+    """Offers a call that runs as another op, or as several, to modes and classes: they see the function that the user
+    called. ``key`` has the flags of the arguments and of the thread. NotImplemented: the call goes on."""
+    cdef const pt_function_spec *s = f.spec
+    cdef dict named
+    cdef int k
+    if not asks_functions(key) or key & PT_FOREIGN:
+        return NotImplemented
+    named = {<object>f.names[k]: <object>slots[k] for k in range(s.npositional, s.nslots)
+             if k != s.out and slots[k] != f.values[k]}
+    args = tuple([<object>slots[k] for k in range(s.npositional)])
+    return ask_functions(<object><PyObject *>f, info(s.op).name, args, named, out_of(f, slots), key)
+
+
 # -- entries -------------------------------------------------------------------------------------
 
 cdef object elementwise_entry(pt_function *f, PyObject **slots):
     cdef const pt_function_spec *s = f.spec
     cdef object out
     if s.inplace != PT_NO_SLOT and slots[s.inplace] != <PyObject *>False and <object>slots[s.inplace]:
-        return elementwise_inplace(s.op, slots, s.nargs)
+        result = offered_whole(f, slots, flags_of_all(slots, s.nargs))
+        return elementwise_inplace(s.op, slots, s.nargs) if result is NotImplemented else result
     if s.choice != PT_NO_SLOT and slots[s.choice] != f.values[s.choice]:
         result = chosen(f, slots, False)
         if result is not NotImplemented:
             return result
     out = out_of(f, slots)
     if s.absent != PT_NO_SLOT and out is None and all_none(slots, s.absent, s.nargs):
-        return helper(f)(<object>slots[0])
+        result = offered_whole(f, slots, flags_of_all(slots, s.nargs))
+        return helper(f)(<object>slots[0]) if result is NotImplemented else result
     if out is None and s.form == PT_FORM_UNARY:
         return unary(s.op, <object>slots[0])
     if out is None and s.form == PT_FORM_BINARY:
@@ -228,6 +245,9 @@ cdef object chosen(pt_function *f, PyObject **slots, bint inplace):
     cdef int n
     if type(value) is type(default) and value == default:
         return NotImplemented
+    result = offered_whole(f, slots, flags_of_all(slots, s.nargs))
+    if result is not NotImplemented:
+        return result
     if "=" in extra:
         choices = dict([item.split("=") for item in extra.split(",")])
         name = choices.get(value) if isinstance(value, str) else None
@@ -337,10 +357,14 @@ cdef object inplace_other_entry(pt_function *f, PyObject **slots):
     cdef pt_function *base = <pt_function *>(<PyObject *>_functions[s.op])
     cdef (PyObject *)[24] given
     cdef object x = <object>slots[0], before, result
+    cdef uint32_t key = flags_of_all(slots, s.nargs)
     cdef int k
     if not isinstance(x, Tensor):
         raise TypeError(f"{info(s.op).name.decode()}_: {<object>f.names[0]} must be a Tensor, got {type(x).__name__}")
-    if s.body_out and not asks(flags_of_all(slots, s.nargs)):
+    result = offered_whole(f, slots, key)
+    if result is not NotImplemented:
+        return result
+    if s.body_out and not asks(key):
         body_of(f, "_")
         result = PyObject_Vectorcall(f.body, slots, s.nargs, NULL)
         if result is not None:

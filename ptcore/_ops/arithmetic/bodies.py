@@ -49,8 +49,10 @@ def _fits(number, input):
         return kind == "f"
     if type(number) is not int:
         return False
+    if kind == "u":
+        return 0 <= number < 1 << 8 * input.dtype.itemsize
     limit = 1 << 53 if kind == "f" else 1 << 8 * input.dtype.itemsize - 1
-    return kind in "iuf" and (0 if kind == "u" else -limit) <= number < limit
+    return kind in "if" and -limit <= number < limit
 
 
 def clamp_(input, min, max):

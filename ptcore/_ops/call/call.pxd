@@ -64,6 +64,18 @@ cdef inline void begin(Call *c, int op, PyObject **args, int n) noexcept:
     c.made = c.written = c.before = NULL
 
 
+cdef inline void begin_new(Call *c, int op, int dt, int column, int number) noexcept:
+    """A call without tensors: what it makes has this dtype, and lies on this device. Its sizes and numbers are not read
+    yet."""
+    begin(c, op, NULL, 0)
+    c.key = 0
+    c.nin = c.nparams = 0
+    c.nout = 1
+    c.column, c.number = column, number
+    c.outs[0].dt = dt
+    c.outs[0].laid = False
+
+
 cdef inline int out_dtype(int op, int dt) noexcept:
     """The result dtype of an elementwise loop that computes in dtype dt."""
     cdef int rule = info(op).out

@@ -15,6 +15,8 @@ cdef bint is_foreign(object x)
 cdef uint32_t flags_of(object x)
 cdef uint32_t flags_of_all(PyObject **args, int n)
 cdef bint asks(uint32_t key) noexcept
+cdef bint asks_functions(uint32_t key) noexcept
+cdef object ask_functions(object func, const char *name, tuple args, dict kwargs, object out, uint32_t key)
 cdef tuple as_given(PyObject **args, Py_ssize_t n, PyObject *keywords)
 cdef object offer(int op, PyObject **args, int n, uint32_t key, object out, int variant)
 cdef object interpret(int op, PyObject **args, int n, object out, int variant)

@@ -82,14 +82,15 @@ cdef object offer(int op, PyObject **given, int n, uint32_t key, object out, int
             raise NotImplementedError(f"{info(op).name.decode()}: there is no kernel for tensors that are not strided")
         return NotImplemented
     args = tuple([<object>given[k] for k in range(n)])
-    if not pt_tls.torch_function_off and key & (PT_SUBCLASS | PT_MODE_FUNCTION):
-        if key & PT_MODE_FUNCTION:
-            result = _by_mode(op, args, out, variant)
+    if asks_functions(key):
+        func = INPLACE_FUNCTIONS[op] if variant == PT_VARIANT_INPLACE else FUNCTIONS[op]
+        if func is not None:
+            names = info(op).argnames.decode().split(",")
+            npositional = info(op).npositional
+            result = ask_functions(func, info(op).name, args[:npositional],
+                                   {names[k]: args[k] for k in range(npositional, n)}, out, key)
             if result is not NotImplemented:
                 return result
-        result = _torch_function(op, args, out, variant)
-        if result is not NotImplemented:
-            return result
     if key & PT_INTERPOSED:
         return _interpret(op, args, out, variant)
     return NotImplemented
@@ -165,29 +166,31 @@ cdef object _interpret(int op, tuple args, object out, int variant):
         pt_tls.mode |= PT_INTERPOSED
 
 
-cdef object _by_mode(int op, tuple args, object out, int variant):
-    """The result of the innermost TorchFunctionMode for a call. It runs with that mode taken off."""
-    func = INPLACE_FUNCTIONS[op] if variant == PT_VARIANT_INPLACE else FUNCTIONS[op]
-    if func is None:
-        return NotImplemented
-    cdef pt_opinfo *o = info(op)
-    names = o.argnames.decode().split(",")
-    kwargs = {names[k]: args[k] for k in range(o.npositional, len(args))}
-    if out is not None:
-        kwargs["out"] = out
-    from ptcore._overrides import ask_mode
-    return ask_mode(func, args[:o.npositional], kwargs)
+cdef bint asks_functions(uint32_t key) noexcept:
+    """Whether ``__torch_function__`` of a mode or of a class must be asked."""
+    return key & (PT_SUBCLASS | PT_MODE_FUNCTION) != 0 and not pt_tls.torch_function_off
 
 
-cdef object _torch_function(int op, tuple args, object out, int variant):
-    cdef pt_opinfo *o = info(op)
+cdef object ask_functions(object func, const char *name, tuple args, dict kwargs, object out, uint32_t key):
+    """What ``__torch_function__`` of the innermost mode, then of the classes of arguments, answers to a call. A mode
+    runs with itself taken off.
+
+    Returns NotImplemented if a mode alone was asked and leaves the call to dispatch.
+    """
     cdef list types = [], owners = []
     cdef list flat = []
-    for x in args:
+    for x in (*args, *kwargs.values()):
         if isinstance(x, (list, tuple)):
             flat.extend(x)
         else:
             flat.append(x)
+    if out is not None:
+        kwargs["out"] = out
+    if key & PT_MODE_FUNCTION:
+        from ptcore._overrides import ask_mode
+        result = ask_mode(func, args, kwargs)
+        if result is not NotImplemented:
+            return result
     for x in flat:
         if isinstance(x, Tensor) and (<Tensor>x).flags & PT_SUBCLASS and type(x) not in types:
             # subclasses come before their bases
@@ -199,20 +202,12 @@ cdef object _torch_function(int op, tuple args, object out, int variant):
             else:
                 types.append(type(x))
                 owners.append(x)
-    func = INPLACE_FUNCTIONS[op] if variant == PT_VARIANT_INPLACE else FUNCTIONS[op]
-    if func is None:
-        return NotImplemented
-    names = o.argnames.decode().split(",")
-    kwargs = {names[k]: args[k] for k in range(o.npositional, len(args))}
-    if out is not None:
-        kwargs["out"] = out
     for owner in owners:
-        result = type(owner).__torch_function__(func, tuple(types), args[:o.npositional], kwargs)
+        result = type(owner).__torch_function__(func, tuple(types), args, kwargs)
         if result is not NotImplemented:
             return result
     if owners:
-        raise TypeError(f"{o.name.decode()}: no implementation found for types "
-                        f"{[t.__name__ for t in types]}")
+        raise TypeError(f"{name.decode()}: no implementation found for types {[t.__name__ for t in types]}")
     return NotImplemented
 
 

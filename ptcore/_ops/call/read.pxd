@@ -6,6 +6,7 @@ from ptcore._tensor cimport Tensor
 from ptcore._ops.call.call cimport Call
 
 cdef int read(Call *c) except -1
+cdef bint read_numbers(Call *c, tuple numbers) noexcept
 cdef tuple read_plain(Call *c, uint32_t key)
 cdef Tensor as_tensor_like(object value, Tensor like)
 cdef int common_device(int op, Tensor t, int *place, bint scalars) except -1

@@ -252,6 +252,17 @@ cdef int read(Call *c) except -1:
     return c.normal or plain(c)
 
 
+cdef bint read_numbers(Call *c, tuple numbers) noexcept:
+    """Reads the numbers that the arguments of a call without tensors begin with. False: one is not plain."""
+    cdef int k
+    for k in range(<int>PyTuple_GET_SIZE(numbers)):
+        c.params[k] = no_param
+        if not read_param(c, &c.params[k], <object>PyTuple_GET_ITEM(numbers, k), c.o.letters[k], k, NULL):
+            return False
+        c.nparams += 1
+    return True
+
+
 cdef bint is_cast(Call *c) noexcept:
     """Whether autocast would leave all arguments as they are: most were cast when they were made."""
     cdef int rule = c.o.autocast[c.column != DEVICE_CPU], k, dt

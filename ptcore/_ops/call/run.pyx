@@ -15,6 +15,7 @@ from ptcore._types cimport *
 from ptcore._device cimport BACKENDS, PT_DECOMPOSE, as_device, device, device_of, memory_failure
 from ptcore._dtype cimport as_code, dtype_of
 from ptcore._gil cimport SMALL, PyThreadState, release_gil, restore_gil
+from ptcore._random cimport next_random
 from ptcore._shape cimport channels_dim, is_channels_last, read_sizes, same_sizes, strides_like
 from ptcore._tensor cimport *
 from ptcore._ops.table.ids cimport *
@@ -35,12 +36,6 @@ cdef enum:
     LAYOUT = 4
 
 cdef int OP_TO_DTYPE = op_id("to_dtype")
-_next_random = None             # (generator, column, index) -> (seed, offset), installed by the generator module
-
-
-def set_random_source(f):
-    global _next_random
-    _next_random = f
 
 
 def call_op(int op, tuple args, out=None):
@@ -133,6 +128,20 @@ cdef inline object complete(Call *c, object out):
     if c.key & (PT_REQUIRES_GRAD | PT_RECORD_SLOW) and pt_tls.grad_enabled and c.o.differentiable:
         record(c, results)
     return r
+
+
+cdef Tensor complete_new(Call *c):
+    """The result of a call without tensors that ``begin_new`` has begun; such a call has no history."""
+    cdef Tensor r = new_tensor(c.outs[0].dt, c.outs[0].ndim, c.outs[0].sizes, c.column, c.number)
+    launch_over(c, r)
+    return r
+
+
+cdef int launch_over(Call *c, Tensor x) except -1:
+    """Runs the kernel of a call without tensors over x, which is one plain run of memory."""
+    cdef (PyObject *)[8] results
+    results[0] = <PyObject *>x
+    return launch(c, results)
 
 
 cdef tuple complete_several(Call *c):
@@ -394,7 +403,9 @@ cdef int launch(Call *c, PyObject **results) except -1:
     kernel = kernel_of(c.op, c.column)
     if kernel == NULL:
         return without_kernel(c, results)
-    if c.o.prefill or c.o.random or (c.o.contiguous & ROW_MAJOR and c.key & PT_NONCONTIGUOUS):
+    if c.o.random and not c.nin:            # Python code that runs here can change no tensor of the call
+        take_numbers(c, results, &k)
+    elif c.o.prefill or c.o.random or (c.o.contiguous & ROW_MAJOR and c.key & PT_NONCONTIGUOUS):
         copies = []
         prepare(c, results, copies, &k)
     for i in range(c.nin):
@@ -560,11 +571,17 @@ cdef int prepare(Call *c, PyObject **results, list copies, pt_call *k) except -1
             if t is not None and t.flags & PT_NONCONTIGUOUS:
                 copies.append((i, contiguous(t)))
     if c.o.random:
-        k.seed, k.offset = _next_random(<object>c.args[c.n - 1], c.column, (<Tensor>results[0]).storage.device_index)
+        take_numbers(c, results, k)
     look_again(c, seen)
     for i, t in copies:
         fill_view(t, &c.inputs[i])
     return 0
+
+
+cdef int take_numbers(Call *c, PyObject **results, pt_call *k) except -1:
+    """The call's part of the stream of random numbers. The generator is the last argument."""
+    return next_random(<object>c.args[c.n - 1], c.column, (<Tensor>results[0]).storage.device_index, &k.seed,
+                       &k.offset)
 
 
 cdef tuple plain_args(Call *c):

@@ -3,11 +3,11 @@ from ptcore._types cimport *
 from ptcore._tensor cimport Tensor
 from ptcore._ops.call.offer cimport is_foreign
 
-cdef int read_size_args(object size, tuple rest, int64_t *out, const char *op) except -1
 cdef Tensor fresh(object size, tuple rest, object dtype, object where, const char *op)
+cdef Tensor created(int op, tuple numbers, object size, tuple rest, object dtype, object where, const char *name,
+                    tuple others=*)
 cdef object made(Tensor t, const char *op, object out, object layout, object pin_memory, object memory_format,
                  object requires_grad)
-cdef tuple size_as_given(object size, tuple rest)
 cdef object dtype_for(object dtype, object out, const char *op)
 
 cdef inline bint asks_class(object x):

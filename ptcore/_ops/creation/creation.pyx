@@ -1,15 +1,17 @@
 """Creation of tensors: empty, filled, ranges; and the in-place fills."""
+from cpython.sequence cimport PySequence_Fast_ITEMS
 from libc.string cimport memset
 
 from ptcore._types cimport *
 from ptcore._device cimport as_device, device as Device
 from ptcore._dtype cimport CATEGORY, ITEMSIZE, as_code, default_complex, default_float, dtype_of
-from ptcore._shape cimport MAX_DIM, is_symbolic, is_symbolic_number, read_index, read_sizes, same_sizes, sizes_tuple
-from ptcore._shape cimport is_dense, strides_like
+from ptcore._shape cimport (MAX_DIM, any_symbolic, is_dense, is_symbolic, is_symbolic_number, read_index, read_sizes,
+                            same_sizes, sizes_tuple, strides_like)
 from ptcore._tensor cimport *
 from ptcore._ops import checked as _arguments
-from ptcore._ops.call.run cimport call_with as call
-from ptcore._ops.call.read cimport switch
+from ptcore._ops.call.call cimport Call, Out, begin_new
+from ptcore._ops.call.run cimport call_with as call, complete_new
+from ptcore._ops.call.read cimport read_numbers, switch
 from ptcore._ops.plan.hooks cimport planning
 from ptcore._ops.call.offer import seen_by_modes
 from ptcore._ops.history cimport *
@@ -32,15 +34,16 @@ cdef int OP_FULL = op_id("fill_full")
 
 
 cdef int read_size_args(object size, tuple rest, int64_t *out, const char *op) except -1:
-    """Fills ``out`` from ``f(2, 3)`` as well as ``f((2, 3))``; returns the number of sizes."""
+    """Fills ``out``, which has room for all dims, from ``f(2, 3)`` as well as ``f((2, 3))``; returns the number of
+    sizes."""
     cdef int i, n
     if rest:
+        if len(rest) >= MAX_DIM:
+            raise ValueError(f"{op.decode()}: at most {MAX_DIM} dimensions are supported, got {1 + len(rest)}")
         n = 1 + read_sizes(rest, out + 1, op, b"size")
         out[0] = read_index(size, op, b"size")
     else:
         n = read_sizes(size, out, op, b"size")
-    if n > MAX_DIM:
-        raise ValueError(f"{op.decode()}: at most {MAX_DIM} dimensions are supported, got {n}")
     for i in range(n):
         if out[i] < 0:
             raise ShapeError(f"{op.decode()}: sizes must be non-negative, got {list(sizes_tuple(n, out))}")
@@ -49,7 +52,7 @@ cdef int read_size_args(object size, tuple rest, int64_t *out, const char *op) e
 
 cdef Tensor fresh(object size, tuple rest, object dtype, object where, const char *op):
     """Uninitialised memory from the (*size, dtype, device) arguments that creation functions share."""
-    cdef int64_t[65] sizes
+    cdef int64_t[64] sizes
     cdef int n, code
     cdef Device d
     n = read_size_args(size, rest, sizes, op)
@@ -58,6 +61,35 @@ cdef Tensor fresh(object size, tuple rest, object dtype, object where, const cha
         return new_tensor(code, n, sizes, DEVICE_CPU, -1)
     d = as_device(where, op)
     return new_tensor(code, n, sizes, d.column, d.number)
+
+
+cdef Tensor created(int op, tuple numbers, object size, tuple rest, object dtype, object where, const char *name,
+                    tuple others=()):
+    """What the row of an op without tensors makes; ``others`` holds the generator of a random one.
+
+    A call that nobody is offered, on the CPU, is bound at once. It is a prefix of what ``call`` does.
+    """
+    cdef Call c
+    cdef Out *o = &c.outs[0]
+    cdef tuple sizes
+    if where is None and not pt_tls.device_set and not pt_tls.mode & PT_SLOW and kernel_of(op, DEVICE_CPU) != NULL:
+        begin_new(&c, op, PT_NONE, DEVICE_CPU, -1)
+        if read_numbers(&c, numbers):
+            o.ndim = read_size_args(size, rest, o.sizes, name)
+            o.dt = default_float() if dtype is None else as_code(dtype, name, b"dtype")
+            c.args, c.n = PySequence_Fast_ITEMS(others), <int>len(others)
+            return complete_new(&c)
+    sizes = new_sizes(size, rest, name)
+    dtype = dtype_of(default_float() if dtype is None else as_code(dtype, name, b"dtype"))
+    return <Tensor>call(op, numbers + (sizes, dtype, as_device(where, name)) + others, None)
+
+
+cdef tuple new_sizes(object size, tuple rest, const char *name):
+    """The sizes of ``f(2, 3)`` as well as ``f((2, 3))``, for interpreters as they are given."""
+    cdef int64_t[64] sizes
+    if pt_tls.mode & PT_INTERPOSED and any_symbolic(size_as_given(size, rest)):
+        return size_as_given(size, rest)
+    return sizes_tuple(read_size_args(size, rest, sizes, name), sizes)
 
 
 cdef Tensor fresh_like(object x, object dtype, object where, object memory_format, const char *op):
@@ -414,8 +446,8 @@ def arange(start, end=None, step=1, *, out=None, dtype=None, layout=None, device
         # PyTorch computes the length from the numbers as given, except for int64
         whole = arange_length(start, end, step)
         n = whole if dtype.name == "int64" else n
-    return made(<Tensor>call(OP_ARANGE, (start, end, step, (n,), dtype, as_device(device, b"arange")),
-                             None), b"arange", out, layout, pin_memory, None, requires_grad)
+    return made(created(OP_ARANGE, (start, end, step), (n,), (), dtype, device, b"arange"), b"arange", out, layout,
+                pin_memory, None, requires_grad)
 
 
 cdef object count_of(object n, const char *op, const char *name):
@@ -452,9 +484,7 @@ def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=Non
     check_numeric(code, b"linspace")
     if CATEGORY[code] < 2:                  # the ends become integers of the dtype, as in PyTorch
         numbers = [int(x) for x in numbers]
-    args = (numbers[0], numbers[1], steps, (steps,),
-            dtype_of(code), as_device(device, b"linspace"))
-    numbers_of = <Tensor>call(OP_LINSPACE, args, None)
+    numbers_of = created(OP_LINSPACE, (numbers[0], numbers[1], steps), (steps,), (), dtype, device, b"linspace")
     if isinstance(out, Tensor) and (<Tensor>out).count == numbers_of.count:     # out keeps its shape, as in PyTorch
         numbers_of = numbers_of.view(shape_of(<Tensor>out))
     return made(numbers_of, b"linspace", out, layout, pin_memory, None,
@@ -478,9 +508,8 @@ def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, pin_memory
     m = n if m is None else count_of(m, b"eye", b"m")
     if n < 0 or m < 0:
         raise RuntimeError(f"eye: n and m must be non-negative, got {n} and {m}")
-    return made(<Tensor>call(
-        OP_EYE, ((n, m), dtype_of(default_float()) if dtype is None else dtype,
-                 as_device(device, b"eye")), None), b"eye", out, layout, pin_memory, None, requires_grad)
+    return made(created(OP_EYE, (), (n, m), (), dtype, device, b"eye"), b"eye", out, layout, pin_memory, None,
+                requires_grad)
 
 
 # -- fills, as methods ---------------------------------------------------------------------------

@@ -3,21 +3,21 @@
 A fill writes to a tensor's own memory, without a temporary, if that memory is one plain run. It uses the kernel of
 the row that makes a new tensor, so that both give the same numbers.
 """
+from cpython.object cimport PyObject
 from libc.math cimport log1p, sqrt
 
 from ptcore._types cimport *
-from ptcore._device cimport as_device
 from ptcore._dtype cimport CATEGORY, REAL_OF, as_code, default_float, dtype_of
 from ptcore._dtype import finfo, iinfo
-from ptcore._gil cimport SMALL
-from ptcore._random import next_random
-from ptcore._shape cimport any_symbolic, read_index, sizes_tuple
+from ptcore._shape cimport read_index
 from ptcore._tensor cimport *
-from ptcore._ops.creation.creation cimport asks_class, dtype_for, fresh, made, read_size_args, size_as_given
+from ptcore._ops.creation.creation cimport asks_class, created, dtype_for, fresh, made
 from ptcore._ops.call.elementwise cimport write_to
 from ptcore._ops.call.operands cimport fitting
 from ptcore._ops.call.offer import seen_by_modes
-from ptcore._ops.call.run cimport call_with as call
+from ptcore._ops.call.call cimport Call, begin_new
+from ptcore._ops.call.read cimport read_numbers
+from ptcore._ops.call.run cimport call_with as call, launch_over
 from ptcore._ops.view.views cimport view_as_complex, view_as_real
 from ptcore._ops.history cimport *
 from ptcore._ops.table.ids cimport *
@@ -39,30 +39,20 @@ cdef int OP_VIEW_AS_REAL = op_id("view_as_real")
 cdef int OP_VIEW_AS_COMPLEX = op_id("view_as_complex")
 
 
-cdef tuple size_of(object size, tuple rest, const char *op):
-    cdef int64_t[65] dims
-    cdef int n
-    if pt_tls.mode & PT_INTERPOSED and any_symbolic(size_as_given(size, rest)):
-        return size_as_given(size, rest)
-    n = read_size_args(size, rest, dims, op)
-    return sizes_tuple(n, dims)
-
-
-cdef object drawn(int op, tuple params, object size, object dtype, object where, object generator,
-                  const char *name, object out, object layout, object pin_memory,
-                  object requires_grad):
+cdef object drawn(int op, tuple params, object size, tuple rest, object dtype, object where, object generator,
+                  const char *name, object out, object layout, object pin_memory, object requires_grad):
     cdef Tensor t
     cdef int code
     dtype = dtype_for(dtype, out, name)
     code = default_float() if dtype is None else as_code(dtype, name, b"dtype")
     if CATEGORY[code] == 3 and (op == OP_UNIFORM or op == OP_NORMAL):
-        t = fresh(size, (), dtype, where, name)
+        t = fresh(size, rest, dtype, where, name)
         refill(t, op, params, generator, name)
         t.storage.version = 0
     else:
         if CATEGORY[code] != 2 and (op == OP_UNIFORM or op == OP_NORMAL):
             raise UnsupportedDTypeError(f"{name.decode()}: dtype must be floating point, got {dtype_of(code).name}")
-        t = <Tensor>call(op, params + (size, dtype_of(code), as_device(where, name), generator), None)
+        t = created(op, params, size, rest, dtype, where, name, (generator,))
     return made(t, name, out, layout, pin_memory, None, requires_grad)
 
 
@@ -77,7 +67,7 @@ def rand(size, *sizes, generator=None, out=None, dtype=None, layout=None, device
     >>> bool((ptcore.rand(100) < 1).all())
     True
     """
-    return drawn(OP_UNIFORM, (0.0, 1.0), size_of(size, sizes, b"rand"), dtype, device, generator,
+    return drawn(OP_UNIFORM, (0.0, 1.0), size, sizes, dtype, device, generator,
                  b"rand", out, layout, pin_memory, requires_grad)
 
 
@@ -92,7 +82,7 @@ def randn(size, *sizes, generator=None, out=None, dtype=None, layout=None, devic
     >>> ptcore.randn(2, 3).shape
     ptcore.Size([2, 3])
     """
-    return drawn(OP_NORMAL, (0.0, 1.0), size_of(size, sizes, b"randn"), dtype, device, generator,
+    return drawn(OP_NORMAL, (0.0, 1.0), size, sizes, dtype, device, generator,
                  b"randn", out, layout, pin_memory, requires_grad)
 
 
@@ -128,7 +118,7 @@ def randint(low=None, high=None, size=None, *, generator=None, out=None, dtype=N
     dtype = dtype_for(dtype, out, b"randint")
     check_range(default_float() if dtype is None else as_code(dtype, b"randint", b"dtype"), low, high, b"randint",
                 "low", "high")
-    return drawn(OP_INTEGERS, (low, high), size_of(size, (), b"randint"), dtype, device, generator,
+    return drawn(OP_INTEGERS, (low, high), size, (), dtype, device, generator,
                  b"randint", out, layout, pin_memory, requires_grad)
 
 
@@ -162,7 +152,7 @@ def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=Non
     n = read_index(n, b"randperm", b"n")
     if n < 0:
         raise RuntimeError(f"randperm: n must be non-negative, got {n}")
-    return drawn(OP_RANDPERM, (n,), (n,), dtype_of(PT_INT64) if dtype is None and out is None else dtype,
+    return drawn(OP_RANDPERM, (n,), (n,), (), dtype_of(PT_INT64) if dtype is None and out is None else dtype,
                  device, generator, b"randperm", out, layout, pin_memory, requires_grad)
 
 
@@ -177,7 +167,7 @@ cdef object alike(int op, object input, object dtype, object where, object gener
             t = contiguous(alike(op, input, dtype, where, generator, name, layout, pin_memory, None, False),
                            memory_format, name.decode())
             return t.requires_grad_(requires_grad)
-    return drawn(op, (0.0, 1.0), tuple(input.shape), input.dtype if dtype is None else dtype,
+    return drawn(op, (0.0, 1.0), tuple(input.shape), (), input.dtype if dtype is None else dtype,
                  input.device if where is None else where, generator, name, None, layout, pin_memory,
                  requires_grad)
 
@@ -267,7 +257,7 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
         raise TypeError("normal: size is required when mean and std are numbers")
     if std < 0:
         raise RuntimeError(f"normal: std must be non-negative, got {std}")
-    return drawn(OP_NORMAL, (float(mean), float(std)), size_of(size, (), b"normal"), dtype, device,
+    return drawn(OP_NORMAL, (float(mean), float(std)), size, (), dtype, device,
                  generator, b"normal", out, layout, pin_memory, requires_grad)
 
 
@@ -318,31 +308,19 @@ def bernoulli(input, p=None, *, generator=None, out=None):
 cdef bint drawn_into(Tensor t, int op, tuple params, object generator, const char *name) except -1:
     """Fills t by the kernel of a random row. False, with nothing done, if t is not one plain
     run of memory or the call is to be offered."""
-    cdef pt_call k
-    cdef pt_view out
-    cdef pt_param[2] given
-    cdef pt_kernel kernel = kernel_of(op, DEVICE_CPU)
-    cdef int64_t n = t.count, step = 1
-    cdef int i
-    if (t.flags | pt_tls.mode) & (PT_SLOW | PT_NON_CPU | PT_NONCONTIGUOUS) or kernel == NULL:
+    cdef Call c
+    cdef (PyObject *)[1] args
+    if (t.flags | pt_tls.mode) & (PT_SLOW | PT_NON_CPU | PT_NONCONTIGUOUS) or kernel_of(op, DEVICE_CPU) == NULL:
         return False
     if pt_tls.grad_enabled and needs_grad(t):
         return False
+    begin_new(&c, op, t.dt, DEVICE_CPU, -1)
+    if not read_numbers(&c, params):
+        return False
     check_inplace(t, name, False)
-    for i in range(<int>len(params)):
-        given[i].kind, given[i].i, given[i].d = PT_PARAM_FLOAT, 0, params[i]
-        if type(params[i]) is int:
-            given[i].kind, given[i].i = PT_PARAM_INT, params[i]
-    k.seed, k.offset = next_random(generator, DEVICE_CPU, -1)
-    fill_view(t, &out)
-    out.ndim, out.sizes, out.strides = 1, &n, &step
-    k.op, k.nin, k.nout, k.nparams = op, 0, 1, <int>len(params)
-    (<const pt_view **>&k.inputs)[0] = NULL
-    k.out = &out
-    (<const pt_param **>&k.params)[0] = given
-    k.stream = NULL
-    k.error[0] = 0
-    run_kernel(kernel, &k, name, n > SMALL)
+    args[0] = <PyObject *>generator
+    c.args, c.n = args, 1
+    launch_over(&c, t)
     finish_inplace(t, None)
     return True
 

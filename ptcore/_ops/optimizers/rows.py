@@ -10,8 +10,9 @@ from ptcore._ops.table.steps import STEPS
 _OF = {"amsgrad": "adam"}
 
 for _name, _step in STEPS.items():
-    _lists = [f"{n}: Tensors" for n in (*_step.written, "g", *_step.counters)]
+    _parameters = [f"{n}: Tensors" for n in (*_step.written, "g", *_step.counters)]
+    _parameters += [f"{n}: Obj" for n in _step.options]
     composite(
-        f"step_{_name}({', '.join([*_lists, *[f'{n}: Obj' for n in _step.options]])})", internal=True, method=False,
-        called=_OF.get(_name, _name.partition("_")[0]), mutates=(*_step.written, *_step.counters), file="optimizers", returns="None",
+        f"step_{_name}({', '.join(_parameters)})", internal=True, method=False, file="optimizers", returns="None",
+        called=_OF.get(_name, _name.partition("_")[0]), mutates=(*_step.written, *_step.counters),
         doc=f"One step of the formula {_name} for each parameter in p, with its gradient in g.")

@@ -22,7 +22,7 @@ from ptcore._gil cimport SMALL, PyThreadState, release_gil, restore_gil
 from ptcore._memory.allocate cimport allocate
 from ptcore._shape cimport same_sizes
 from ptcore._tensor cimport *
-from ptcore._random import next_random
+from ptcore._random cimport next_random
 from ptcore._ops.plan.hooks cimport *
 from ptcore._ops.table.ids cimport raise_status
 
@@ -428,7 +428,7 @@ cdef class Plan:
     cdef int execute(self, PyObject **inputs, object others) except -1:
         cdef int64_t at = 0
         cdef int status
-        cdef uint64_t seed = 0, offset = 0
+        cdef uint64_t seed = 0, offset = 0, unused
         cdef int64_t draws
         cdef const char *error = NULL
         cdef bint released = pt_plan_work(self.p) > SMALL
@@ -441,9 +441,9 @@ cdef class Plan:
             while at != PT_PLAN_DONE:
                 draws = pt_plan_draws(self.p, at)
                 if draws:
-                    seed, offset = next_random(None, DEVICE_CPU, -1)
+                    next_random(None, DEVICE_CPU, -1, &seed, &offset)
                     for _ in range(draws - 1):
-                        next_random(None, DEVICE_CPU, -1)
+                        next_random(None, DEVICE_CPU, -1, &unused, &unused)
                 held = release_gil(released)
                 status = pt_plan_run(self.p, &at, seed, offset, &error)
                 restore_gil(held)
