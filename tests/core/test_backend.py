@@ -9,6 +9,7 @@ from native import build, needs_compiler
 
 import ptcore as pt
 from ptcore._ops.calling import run
+from ptcore._ops.optimizers import optimizers
 
 pytestmark = [pytest.mark.core, needs_compiler]
 
@@ -129,6 +130,20 @@ def test_a_backend_of_another_version_is_refused(stub, name, error, text):
         pt.ops.register_backend("fresh", address)
     with pytest.raises(RuntimeError, match="type must be one of"):
         pt.device("fresh")
+
+
+def test_a_step_asks_for_its_own_kernel(stub):
+    """A backend that counts the steps of one formula runs the others by ops."""
+    stub.stub_asked.restype = ctypes.c_char_p
+    p, a, g = (pt.tensor(values).to("stub") for values in ([1.0, 2.0], [0.0, 0.0], [0.5, 0.5]))
+    counters = [pt.tensor(value).to("stub") for value in (0.0, 0.5, 1.0)]
+    step = pt._ops.function("step_asgd")
+    with pt.no_grad():
+        step([p], [a], [g], *[[c] for c in counters], 0.5, 0.0, 0.75, 1e6, 0.0, False)
+    assert {*stub.stub_asked().decode().split()} == {"step_counted:asgd", "step:asgd"}
+    assert p.tolist() == [0.75, 1.75] and counters[0].item() == 1
+    optimizers.zero_([p])
+    assert p.tolist() == [0, 0]
 
 
 def test_errors(stub):

@@ -455,6 +455,7 @@ CASES.update({f"{_view}_copy": CASES[_view] for _view in (
     "diagonal", "narrow", "permute", "select", "split_with_sizes", "squeeze", "t", "transpose", "unbind",
     "unfold", "unsqueeze", "view", "view_as_real", "view_as_complex")})
 CASES.update({r.name: [] for r in ROWS.values() if r.spells})      # tests/ops/test_spellings.py calls these
+CASES.update({r.name: [] for r in ROWS.values() if r.family == "optimizers"})      # tests/optim calls these
 CASES["slice_copy"] = [case for case in CASES["slice"] if case[4] > 0]
 
 

@@ -2,8 +2,10 @@
 import mpmath as mp
 import numpy as np
 import pytest
+from interpreters import Tracer
 
 import ptcore as pt
+from ptcore.profiler import profile
 
 pytestmark = pytest.mark.core
 
@@ -61,6 +63,28 @@ def test_clamp_between_numbers(dtype, bounds):
     assert x.clamp_(*bounds) is x
     assert x._version == version + 1
     np.testing.assert_array_equal(x.numpy(), want)
+
+
+@pytest.mark.parametrize("dtype", [pt.uint8, pt.int8, pt.uint16, pt.int16, pt.uint32, pt.int32, pt.uint64, pt.int64])
+def test_clamp_at_both_ends_of_the_range(dtype):
+    """Bounds that the dtype holds take one pass, which an interpreter sees as one op."""
+    low, high = pt.iinfo(dtype).min, pt.iinfo(dtype).max
+    values = np.array([low, low + 1, low // 2 + high // 2, high - 1, high], dtype.name)
+    for bounds in ((low, high), (low + 1, high - 1), (high - 1, high), (low, low + 1), (high, high)):
+        for least, most in (bounds, (bounds[0], None), (None, bounds[1])):
+            want = np.clip(values, *[None if b is None else np.array(b, dtype.name) for b in (least, most)])
+            x = pt.from_numpy(values.copy())
+            with Tracer() as tracer:
+                got = x.clamp(least, most)
+            assert len(tracer.tape) == 1 and got.dtype is dtype
+            np.testing.assert_array_equal(got.numpy(), want)
+            with profile() as prof:
+                assert x.clamp_(least, most) is x
+            assert len(prof.events()) == 2      # the function, and the op in place that it calls
+            np.testing.assert_array_equal(x.numpy(), want)
+    for outside in (high + 1, *([low - 1] if low else [])):     # -1 wraps around beside unsigned tensors
+        with pytest.raises((RuntimeError, OverflowError), match="clamp"):
+            pt.zeros(2, dtype=dtype).clamp_(outside, outside)
 
 
 def test_clamp_of_other_kinds_and_bounds():

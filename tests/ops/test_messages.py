@@ -15,7 +15,8 @@ ROWS = {row.name: row for row in rows() if row.family != "registered"}
 OPS = _table.n_ops()                    # tests define more, under one name again and again
 INTERNAL = sorted(name for name, row in ROWS.items() if row.internal)
 # Said by what is no function.
-WORDS = {"index": pt.Tensor.__getitem__, "rnn": pt.nn.RNN}
+WORDS = {"index": pt.Tensor.__getitem__, "rnn": pt.nn.RNN,
+         **{name.lower(): getattr(pt.optim, name) for name in pt.optim.__all__}}
 
 
 def public(name):
@@ -47,6 +48,24 @@ def test_every_op_has_a_name_of_its_own_and_one_to_say():
 X, WHOLE, META = pt.ones(3), pt.tensor([1, 2, 3]), pt.tensor([0], device="meta")
 COMPLEX = pt.ones(2, 2, dtype=pt.complex64)
 BITS = pt.ones(1, 1, 2, 2, dtype=pt.bool)
+
+
+def whole_step(make, **options):
+    """A step of integers."""
+    p = pt.zeros(2, dtype=pt.int64)
+    p.grad = pt.zeros(2, dtype=pt.int64)
+    make([p], **options).step()
+
+
+STEPS = {"sgd": (pt.optim.SGD, {}), "sgd_momentum": (pt.optim.SGD, {"momentum": 0.5}),
+         "sgd_nesterov": (pt.optim.SGD, {"momentum": 0.5, "nesterov": True}), "adam": (pt.optim.Adam, {}),
+         "amsgrad": (pt.optim.Adam, {"amsgrad": True}), "rmsprop": (pt.optim.RMSprop, {}),
+         "rmsprop_momentum": (pt.optim.RMSprop, {"momentum": 0.5}),
+         "rmsprop_centered": (pt.optim.RMSprop, {"centered": True}),
+         "rmsprop_momentum_centered": (pt.optim.RMSprop, {"momentum": 0.5, "centered": True}),
+         **{make.__name__.lower(): (make, {}) for make in (
+             pt.optim.Adadelta, pt.optim.Adagrad, pt.optim.Adamax, pt.optim.ASGD, pt.optim.NAdam, pt.optim.RAdam,
+             pt.optim.Rprop)}}
 CALLS = {
     "add_scaled": ("add", lambda: pt.add(WHOLE, WHOLE, alpha=1.5)),
     "sub_scaled": ("sub", lambda: WHOLE.sub(WHOLE, alpha=1e39)),
@@ -161,6 +180,8 @@ CALLS = {
     "resample": ("interpolate", lambda: F.interpolate(BITS, 3)),
     "attention_stats": ("scaled_dot_product_attention", lambda: F.scaled_dot_product_attention(BITS, BITS, BITS)),
     "grid_sampled": ("grid_sample", lambda: F.grid_sample(X, X)),
+    **{f"step_{name}": (make.__name__.lower(), lambda make=make, options=options: whole_step(make, **options))
+       for name, (make, options) in STEPS.items()},
     # not a row of their own, or shared by functions
     "by uniform_": ("uniform_", lambda: WHOLE.clone().uniform_()),
     "by normal_": ("normal_", lambda: WHOLE.clone().normal_()),

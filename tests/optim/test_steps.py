@@ -6,7 +6,13 @@ from interpreters import Tracer
 from test_more_optimizers import CASES
 
 import ptcore as pt
+from ptcore import _ops as ops
 from ptcore import optim
+from ptcore._interpret import Interpreter
+from ptcore._ops.calling import run
+from ptcore._ops.table.steps import STEPS
+from ptcore.overrides import TorchFunctionMode
+from ptcore.profiler import profile
 
 pytestmark = pytest.mark.core
 
@@ -163,10 +169,121 @@ def test_an_interpreter_sees_a_step(make, options, dtype):
     with Tracer() as tracer:
         walk(make, options, [q], lambda step, i: grads[step])
     np.testing.assert_allclose(q.tolist(), p.tolist(), rtol=1e-12)
-    ops = [op for op, _, _ in tracer.tape]
-    assert {"mul", "sub"} <= {*ops}
+    assert {"mul", "sub"} <= {op for op, _, _ in tracer.tape}
     if dtype is pt.float64:
         assert sum(op == "assign" and args[0] is q for op, args, _ in tracer.tape) == 4
+
+
+class Watching(Interpreter):
+    """Runs steps as one op, or leaves them and all others to dispatch."""
+
+    def __init__(self, answers):
+        self.answers, self.seen, self.lists = answers, [], None
+
+    def call(self, op, args, out, variant):
+        row = ops.row(op)
+        self.seen.append(row.name)
+        if row.family == "optimizers":
+            self.lists = {a.name: x for a, x in zip(row.args, args, strict=True) if a.letter == "L"}
+            if self.answers:
+                return run(op, args)
+        return NotImplemented
+
+
+class Log(TorchFunctionMode):
+    def __init__(self, answers):
+        self.answers, self.seen = answers, []
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        self.seen.append(func.__name__)
+        if func.__name__.startswith("step_") and not self.answers:
+            return NotImplemented
+        return func(*args, **(kwargs or {}))
+
+
+def test_every_formula_is_a_row():
+    assert {row.name for row in ops.rows() if row.family == "optimizers"} == {f"step_{name}" for name in STEPS}
+    for name, step in STEPS.items():
+        names = [a.name for a in ops.row(f"step_{name}").args]
+        assert names == [*step.written, "g", *step.counters, *step.options]
+
+
+@each_optimizer
+@pytest.mark.parametrize("watch", [Watching, Log])
+@pytest.mark.parametrize("answers", [True, False])
+def test_a_step_is_offered_as_one_op(make, options, watch, answers):
+    """By its id, with its tensors; who leaves it to dispatch sees the ops that it is made of."""
+    values, *grads = arrays((3,), 5)
+    plain, watched = ([pt.tensor(values).requires_grad_() for _ in range(2)] for _ in range(2))
+    first, second = (make(params, **options) for params in (plain, watched))
+    watching = watch(answers)
+    for g in grads:
+        for p in (*plain, *watched):
+            p.grad = pt.tensor(g)
+        first.step()
+        watching.seen.clear()
+        with watching:
+            second.step()
+        (place,) = [k for k, name in enumerate(watching.seen) if name.startswith("step_")]
+        after = watching.seen[place + 1:]
+        assert after == [] if answers else {"mul", "sub"} <= {name.removesuffix("_") for name in after}
+        if watch is Watching:
+            assert all(len(x) == 2 for x in watching.lists.values())
+            assert all(x is y for x, y in zip(watching.lists["p"], watched, strict=True))
+            assert all(x is y.grad for x, y in zip(watching.lists["g"], watched, strict=True))
+    for p, q in zip(plain, watched, strict=True):
+        np.testing.assert_allclose(q.tolist(), p.tolist(), rtol=1e-12)
+        for key, value in first.state[p].items():
+            np.testing.assert_allclose(second.state[q][key].tolist(), value.tolist(), rtol=1e-12)
+
+
+def test_a_class_of_tensors_is_offered_a_step():
+    class Sees(pt.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            seen.append(func.__name__)
+            return super().__torch_function__(func, types, args, kwargs)
+    seen = []
+    p, q = pt.ones(3).requires_grad_(), pt.ones(3).as_subclass(Sees).requires_grad_()
+    p.grad, q.grad = pt.ones(3), pt.ones(3)
+    made = optim.SGD([p], lr=0.5), optim.SGD([q], lr=0.5)
+    seen.clear()
+    for optimizer in made:
+        optimizer.step()
+    assert seen == ["step_sgd"] and q.tolist() == p.tolist() == [0.5] * 3
+
+
+def test_a_profile_has_a_step_as_one_event():
+    p = pt.ones(3).requires_grad_()
+    p.grad = pt.ones(3)
+    optimizer = optim.Adam([p])
+    optimizer.step()
+    with profile() as prof:
+        optimizer.step()
+    assert [e.name for e in prof.events() if e.name.startswith("aten::")] == ["aten::step_adam"]
+
+
+def test_calls_of_a_row():
+    step = ops.function("step_sgd_momentum")
+    p, m, g = pt.ones(2), pt.zeros(2), pt.ones(2)
+    assert step([p], [m], [g], 0.5, 0.5, 0.0, 0.0, False, False) is None
+    assert (p.tolist(), m.tolist(), g.tolist()) == ([0.5] * 2, [1.0] * 2, [1.0] * 2)
+    numbers = (0.5, 0.5, 0.0, 0.0, False, False)
+    with pytest.raises(ValueError, match="sgd: g must hold a tensor for each of 1 parameters, got 2"):
+        step([p], [m], [g, g], *numbers)
+    with pytest.raises(TypeError, match="sgd: m must hold Tensors, got int"):
+        step([p], [0], [g], *numbers)
+    with pytest.raises(TypeError, match="sgd: p must be a sequence of Tensors, got Tensor"):
+        step(p, [m], [g], *numbers)
+    with pytest.raises(TypeError, match="sgd: lr must be float, got str"):
+        step([p], [m], [g], "fast", *numbers[1:])
+    step([p], [m], [g], np.float32(0.5), *numbers[1:])
+    step([], [], [], *numbers)
+    for other in (pt.ones(3), pt.ones(2, dtype=pt.float64), pt.ones(2, 2), pt.ones(())):   # any sizes and dtypes
+        try:
+            step([p.clone()], [m.clone()], [other], *numbers)
+        except (RuntimeError, TypeError, ValueError):
+            pass
 
 
 def test_bad_calls():

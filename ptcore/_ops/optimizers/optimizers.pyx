@@ -19,6 +19,7 @@ from ptcore._shape cimport is_dense, same_sizes
 from ptcore._tensor cimport *
 from ptcore._ops.table.ids cimport FUNCTIONS, arg_name, info, run_kernel
 from ptcore._ops.call.offer cimport asks
+from ptcore._ops import checked
 from ptcore._ops.table.ids import op_id
 
 cdef extern from "Python.h":
@@ -48,14 +49,15 @@ cdef inline bint dense(Tensor t) noexcept:
             and (not t.flags & PT_NONCONTIGUOUS or is_dense(t.rank, t.dims, t.dims + t.rank)))
 
 
-cdef inline bint has_kernels(Tensor t) noexcept:
-    cdef int column = t.storage.device
-    return column != DEVICE_CPU and BACKENDS[column] != NULL and BACKENDS[column].kernel != NULL
+cdef bint has_kernel(int column, const char *name) noexcept:
+    """Whether the backend of a column has the kernel of a name for lists of tensors."""
+    return (column != DEVICE_CPU and BACKENDS[column] != NULL and BACKENDS[column].kernel != NULL
+            and BACKENDS[column].kernel(name) != NULL)
 
 
-cdef inline bint taken(Tensor t) noexcept:
-    """Whether a backend can take t in a list of tensors: a dense tensor of real floats."""
-    return has_kernels(t) and CATEGORY[t.dt] == 2 and dense(t)
+cdef inline bint fits_a_list(Tensor t) noexcept:
+    """Whether t can be one of the tensors that a backend takes at once: it is dense and has real floats."""
+    return t.storage.device != DEVICE_CPU and CATEGORY[t.dt] == 2 and dense(t)
 
 
 cdef inline bint alike(Tensor x, Tensor t) noexcept:
@@ -137,13 +139,13 @@ cdef int count_writes(list tensors) except -1:
     return 0
 
 
-cdef object grouped(list tensors):
-    """(groups of tensors that a backend takes at once, the other tensors)"""
+cdef object grouped(const char *name, list tensors):
+    """(groups of tensors that a backend's kernel takes at once, the other tensors)"""
     cdef dict groups = {}
     cdef list others = []
     cdef Tensor t
     for t in tensors:
-        if taken(t):
+        if fits_a_list(t) and has_kernel(t.storage.device, name):
             groups.setdefault(group_of(t), []).append(t)
         else:
             others.append(t)
@@ -177,7 +179,7 @@ def norms(list tensors):
     """Euclidean norms, 0-d: one for all tensors that a device takes at once, one for each of the others."""
     from ptcore._ops.functions import vector_norm
     cdef Tensor r
-    groups, others = grouped(tensors)
+    groups, others = grouped(b"total_norm", tensors)
     results = []
     for group in groups:
         r = new_tensor((<Tensor>group[0]).dt, 0, NULL, (<Tensor>group[0]).storage.device,
@@ -189,7 +191,7 @@ def norms(list tensors):
 
 def scale_(list tensors, factor):
     """Multiplies in place by a 0-d tensor."""
-    groups, others = grouped(tensors)
+    groups, others = grouped(b"scale", tensors)
     for group in groups:
         call_many(b"scale", [group], [factor.to(group[0].device, group[0].dtype)])
         count_writes(group)
@@ -199,7 +201,7 @@ def scale_(list tensors, factor):
 
 def zero_(list tensors):
     """Fills with zeros."""
-    groups, others = grouped(tensors)
+    groups, others = grouped(b"zero", tensors)
     for group in groups:
         call_many(b"zero", [group], [])
         count_writes(group)
@@ -238,7 +240,7 @@ cdef inline bint lies_here(Tensor t) noexcept:
 
 cdef inline bint lies_there(Tensor t, Tensor p, Tensor first) noexcept:
     """Whether a counter is a float on the device of p, with the dtype of the counter ``first``."""
-    return (t.count == 1 and taken(t) and ITEMSIZE[t.dt] > 2 and t.dt == first.dt
+    return (t.count == 1 and fits_a_list(t) and ITEMSIZE[t.dt] > 2 and t.dt == first.dt
             and t.storage.device == p.storage.device and t.storage.device_index == p.storage.device_index)
 
 
@@ -282,6 +284,9 @@ cdef class Step:
             if CATEGORY[(<Tensor>p).dt] < 2:
                 raise RuntimeError(f"{info(self.op).name.decode()}: parameters must be floating or complex, got "
                                    f"{p.dtype}")
+        for k in range(lists, lists + self.s.options):
+            if not isinstance(args[k], (float, int, Tensor)):
+                checked.real(info(self.op).name.decode(), arg_name(self.op, k), args[k])
         step(self, args)
 
 
@@ -296,8 +301,8 @@ cdef int step(Step step, tuple lists) except -1:
     cdef double[ROOM] given, counted, numbers
     cdef (char *)[ROOM] addresses
     cdef Py_ssize_t i
-    cdef int k, operands = s.written + 1
-    cdef bint single, fused, read = False
+    cdef int k, operands = s.written + 1, column = DEVICE_CPU
+    cdef bint single, fused, read = False, many = False, counts = False    # whether that column has the kernels
     cdef uint32_t key
     cdef Tensor p, x
     cdef dict groups = None, counting = None
@@ -308,7 +313,10 @@ cdef int step(Step step, tuple lists) except -1:
                                       lists[operands + s.counters:])
             continue
         p = at(lists, 0, i)
-        if s.counters and counts_there(step, p, lists, i):
+        if p.storage.device != column:
+            column = p.storage.device
+            many, counts = has_kernel(column, step.kernel), s.counters and has_kernel(column, step.counted)
+        if counts and counts_there(s, p, lists, i):
             if counting is None:
                 counting = {}
             add_counting(counting, s, p, lists, i)
@@ -334,7 +342,7 @@ cdef int step(Step step, tuple lists) except -1:
             run(s, p, addresses, numbers)
             for k in range(s.written):
                 count_write(at(lists, k, i))
-        elif fused and has_kernels(p):
+        elif fused and many:
             if groups is None:
                 groups = {}
             add(groups, s, lists, i, numbers)
@@ -426,19 +434,16 @@ cdef object there(object option, Tensor p):
     t = <Tensor>option
     if t.storage.device == DEVICE_CPU:
         return float(option)
-    if t.count == 1 and taken(t) and ITEMSIZE[t.dt] > 2:
+    if t.count == 1 and fits_a_list(t) and ITEMSIZE[t.dt] > 2:
         return t
     return option.to(p.device, "float32")
 
 
-cdef bint counts_there(Step step, Tensor p, tuple lists, Py_ssize_t i) except -1:
-    """Whether the counters of a parameter are on its device and a kernel can take the whole step."""
-    cdef const pt_step *s = step.s
+cdef bint counts_there(const pt_step *s, Tensor p, tuple lists, Py_ssize_t i) noexcept:
+    """Whether the counters of a parameter are on its device, so that a kernel can take the whole step."""
     cdef int k
     cdef Tensor x, first = at(lists, s.written + 1, i)
-    if not has_kernels(p) or not taken(p) or p.count == 0 or asks(p.flags | pt_tls.mode):
-        return False
-    if BACKENDS[p.storage.device].kernel(step.counted) == NULL:
+    if not fits_a_list(p) or p.count == 0 or asks(p.flags | pt_tls.mode):
         return False
     for k in range(s.written + 1, s.written + 1 + s.counters):
         if not lies_there(at(lists, k, i), p, first):
