@@ -42,7 +42,7 @@ NO_ROWS = {
         "Tensor": """astype as_subclass bfloat16 bool byte cdouble cfloat char contiguous cpu cuda double float half int
             long pin_memory short to to_dense to_device type""",
     },
-    "As a row its in-place form would be seen as the plain one, of which it is no copy.": {
+    "As a row its in-place form would be offered to interpreters as the plain one, of which it is no copy.": {
         "ptcore": "conj_physical_ index_put index_put_",
         "Tensor": "conj_physical conj_physical_ fill_diagonal_ float_power_ index_put index_put_",
     },

@@ -17,7 +17,7 @@ from ptcore._ops.view cimport views
 from ptcore._ops.call.elementwise cimport (binary, elementwise, elementwise_inplace, inplace_binary, overwrite, unary,
                                            unwritten)
 from ptcore._ops.call.offer cimport (PT_VARIANT_PLAIN, as_given, ask_functions, asks, asks_functions, before_call,
-                                     flags_of_all, is_foreign, offer)
+                                     flags_of_all, is_foreign, offer, refuse_foreign)
 from ptcore._ops.call.run cimport call, over_first
 from ptcore._ops.plan.hooks cimport dry, planning, spoil
 from ptcore._ops.table.ids cimport info
@@ -173,7 +173,8 @@ cdef object offered_whole(pt_function *f, PyObject **slots, uint32_t key):
     cdef const pt_function_spec *s = f.spec
     cdef dict named
     cdef int k
-    if not asks_functions(key) or key & PT_FOREIGN:
+    refuse_foreign(s.op, key)
+    if not asks_functions(key):
         return NotImplemented
     named = {<object>f.names[k]: <object>slots[k] for k in range(s.npositional, s.nslots)
              if k != s.out and slots[k] != f.values[k]}

@@ -68,6 +68,38 @@ def test_calls_have_ids_and_the_variant():
     assert names == [("add", 0, False), ("add", 1, False), ("exp", 0, True), ("mm", 0, False)]
 
 
+MADE = {
+    "empty": (lambda: pt.empty(3), ["fill_full"]), "zeros": (lambda: pt.zeros(2, 3), ["fill_full"]),
+    "ones": (lambda: pt.ones((3,)), ["fill_full"]), "full": (lambda: pt.full((3,), 1.5), ["fill_full"]),
+    "arange": (lambda: pt.arange(3), ["fill_arange"]), "linspace": (lambda: pt.linspace(0, 1, 3), ["fill_linspace"]),
+    "eye": (lambda: pt.eye(3), ["fill_eye"]), "rand": (lambda: pt.rand(3), ["random_uniform"]),
+    "randn": (lambda: pt.randn(3, dtype=pt.float64), ["random_normal"]),
+    "randint": (lambda: pt.randint(0, 9, (3,)), ["random_integers"]),
+    "randperm": (lambda: pt.randperm(3), ["randperm_values"]),
+    "bernoulli": (lambda: pt.bernoulli(X), ["bernoulli_of"]),
+    "normal_": (lambda: X.clone().normal_(), ["clone", "random_normal", "assign"]),
+    "uniform_": (lambda: X.clone().uniform_(), ["clone", "random_uniform", "assign"]),
+    "exponential_": (lambda: X.clone().exponential_(), ["clone", "random_exponential", "assign"]),
+    "random_": (lambda: X.clone().random_(9), ["clone", "random_integers", "assign"]),
+    "multinomial": (lambda: pt.multinomial(X, 2)[:0], ["multinomial"]),
+}
+X = pt.tensor([0.25, 0.5, 0.75])
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_creation_and_draws_are_offered_by_id(name):
+    """What is made of no tensor, and what is drawn, is seen as every op is, with the values that it has without."""
+    call, ops_seen = MADE[name]
+    pt.manual_seed(3)
+    plain = call()
+    pt.manual_seed(3)
+    with Noting() as noting:
+        watched = call()
+    assert [n[0] for n in noting.notes][:len(ops_seen)] == ops_seen
+    assert watched.dtype is plain.dtype and watched.shape == plain.shape
+    assert name == "empty" or watched.equal(plain)
+
+
 def test_what_is_no_op_is_told():
     x = pt.ones(2)
     with Noting() as noting:

@@ -84,6 +84,15 @@ CALLS = {
     "index_put": lambda m, F, x: m.index_put(x, (m.tensor([0]),), m.tensor(1.0)),
     "lstm_cell": lambda m, F, x: m.lstm_cell(x[0], (m.ones(3, 2), m.ones(3, 2)), m.ones(8, 4), m.ones(8, 2)),
     "gru_cell": lambda m, F, x: m.gru_cell(x[0], m.ones(3, 2), m.ones(6, 4), m.ones(6, 2)),
+    # -- rows that run as others
+    "add alpha": lambda m, F, x: m.add(x, x, alpha=2), "sub alpha": lambda m, F, x: m.sub(x, x, alpha=2),
+    "div floor": lambda m, F, x: m.div(x, x, rounding_mode="floor"),
+    "div trunc": lambda m, F, x: m.div(x, x, rounding_mode="trunc"),
+    "gelu tanh": lambda m, F, x: F.gelu(x, approximate="tanh"), "round decimals": lambda m, F, x: m.round(x, decimals=1),
+    "where of one": lambda m, F, x: m.where(x), "relu in place": lambda m, F, x: F.relu(x, inplace=True),
+    "elu in place": lambda m, F, x: F.elu(x, inplace=True), "silu in place": lambda m, F, x: F.silu(x, inplace=True),
+    "dropout in place": lambda m, F, x: F.dropout(x, inplace=True), "clamp": lambda m, F, x: m.clamp(x, 0, 1),
+    "prod": lambda m, F, x: m.prod(x, 0), "max": lambda m, F, x: m.max(x, 0), "std": lambda m, F, x: m.std(x),
     # -- rows
     "add": lambda m, F, x: m.add(x, 1), "cat": lambda m, F, x: m.cat([x, x]), "where": lambda m, F, x: m.where(
         m.tensor(True), x, 1.0), "matmul": lambda m, F, x: m.matmul(x, m.ones(4, 2)), "sum": lambda m, F, x: m.sum(x),
@@ -115,6 +124,9 @@ METHODS = {
     "fill_diagonal_": lambda m, x: x[0, :3, :3].clone().fill_diagonal_(0.0), "data_ptr": lambda m, x: x.data_ptr(),
     "sum_to_size": lambda m, x: x.sum_to_size(3, 4), "polygamma": lambda m, x: x.polygamma(1),
     "float_power_": lambda m, x: x.double().float_power_(2), "bernoulli": lambda m, x: x.bernoulli(0.5),
+    "add_ alpha": lambda m, x: x.add_(x, alpha=2), "sub_ alpha": lambda m, x: x.sub_(x, alpha=2),
+    "div_ floor": lambda m, x: x.div_(x, rounding_mode="floor"), "round_ decimals": lambda m, x: x.round_(decimals=1),
+    "x += x": lambda m, x: x.__iadd__(x), "max(axis)": lambda m, x: x.max(1), "clamp_": lambda m, x: x.clamp_(0, 1),
     "sum": lambda m, x: x.sum(), "view": lambda m, x: x.view(-1), "add_": lambda m, x: x.add_(1),
     "register_hook": lambda m, x: x.register_hook(print), "retain_grad": lambda m, x: x.retain_grad(),
     "is_same_size": lambda m, x: x.is_same_size(m.ones(1)), "get_device": lambda m, x: x.get_device(),

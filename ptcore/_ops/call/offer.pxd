@@ -15,6 +15,7 @@ cdef bint is_foreign(object x)
 cdef uint32_t flags_of(object x)
 cdef uint32_t flags_of_all(PyObject **args, int n)
 cdef bint asks(uint32_t key) noexcept
+cdef int refuse_foreign(int op, uint32_t key) except -1
 cdef bint asks_functions(uint32_t key) noexcept
 cdef object ask_functions(object func, const char *name, tuple args, dict kwargs, object out, uint32_t key)
 cdef tuple as_given(PyObject **args, Py_ssize_t n, PyObject *keywords)

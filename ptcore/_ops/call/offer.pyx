@@ -75,8 +75,7 @@ cdef object offer(int op, PyObject **given, int n, uint32_t key, object out, int
     Returns NotImplemented if nothing takes the call; dispatch then goes on.
     """
     cdef tuple args
-    if key & PT_FOREIGN:                # the caller hands the call to it: see handed_over in op_function.cpp
-        raise TypeError(f"{info(op).name.decode()}: __torch_function__ of an argument is to be asked")
+    refuse_foreign(op, key)
     if not asks(key):
         if key & PT_LAYOUT and info(op).sparse == NULL:
             raise NotImplementedError(f"{info(op).name.decode()}: there is no kernel for tensors that are not strided")
@@ -164,6 +163,14 @@ cdef object _interpret(int op, tuple args, object out, int variant):
     finally:
         stack.append(top)
         pt_tls.mode |= PT_INTERPOSED
+
+
+cdef int refuse_foreign(int op, uint32_t key) except -1:
+    """Raises if an argument is no tensor and has a ``__torch_function__``: the caller hands the call to it (see
+    ``handed_over`` in op_function.cpp)."""
+    if key & PT_FOREIGN:
+        raise TypeError(f"{info(op).name.decode()}: __torch_function__ of an argument is to be asked")
+    return 0
 
 
 cdef bint asks_functions(uint32_t key) noexcept:

@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 
 import ptcore as pt
+from ptcore._interpret import Interpreter
 
 pytestmark = pytest.mark.core
 
@@ -23,6 +24,38 @@ MAKERS = {
 }
 LIKE = ("empty_like", "zeros_like", "ones_like", "rand_like", "randn_like")
 names = pytest.mark.parametrize("name", MAKERS)
+
+
+DTYPES = [pt.bool, pt.uint8, pt.int8, pt.uint16, pt.int16, pt.uint32, pt.int32, pt.uint64, pt.int64, pt.float16,
+          pt.bfloat16, pt.float32, pt.float64, pt.complex64, pt.complex128]
+
+
+@names
+@pytest.mark.parametrize("dtype", [None, *DTYPES], ids=str)
+def test_a_call_that_is_bound_at_once_gives_what_the_others_do(name, dtype):
+    """A device, and an interpreter, send a call the long way."""
+    def made(**given):
+        pt.manual_seed(5)
+        try:
+            x = MAKERS[name][0](dtype=dtype, **given)
+        except (RuntimeError, TypeError, ValueError) as error:
+            return type(error), str(error)
+        return x.dtype, x.device, x.shape, x.stride(), None if name == "empty" else x.tolist()
+    plain = made()
+    assert made(device="cpu") == plain
+    with Interpreter():
+        assert made() == plain
+    assert made(generator=pt.Generator().manual_seed(5)) == plain if "rand" in name or name == "normal" else True
+
+
+def test_sizes_at_their_limits():
+    for make in (pt.empty, pt.zeros, pt.rand, lambda *size: pt.randint(3, size)):
+        assert make(*[1] * 64).ndim == 64
+        for size in ([1] * 65, [1] * 200):
+            with pytest.raises((ValueError, RuntimeError), match="at most 64"):
+                make(*size)
+        with pytest.raises(RuntimeError, match="sizes must be non-negative"):
+            make(2, -1)
 
 
 @names
