@@ -10,7 +10,7 @@ from ptcore._types cimport *
 from ptcore._tensor cimport Tensor, TensorExtras
 from ptcore._ops.call.autocast cimport cast_arguments, casts, pause, resume
 from ptcore._ops.call.record cimport record_taken
-from ptcore._ops.table.ids cimport FUNCTIONS, INPLACE_FUNCTIONS, info, pt_opinfo
+from ptcore._ops.table.ids cimport FUNCTIONS, INPLACE_FUNCTIONS, info
 from ptcore._interpret cimport Interpreter
 from ptcore._state cimport interpreter_stack
 from ptcore._errors import here
