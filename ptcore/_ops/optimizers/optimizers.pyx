@@ -357,7 +357,7 @@ cdef int step(Step step, tuple lists) except -1:
     if counting is not None:
         for written, of_group in counting.values():
             call_many(step.counted, written, of_group,
-                      tuple([there(x, written[0][0]) for x in lists[operands + s.counters:]]))
+                      tuple([there(option, written[0][0]) for option in lists[operands + s.counters:]]))
             for operand in written:
                 count_writes(operand)
     return 0
