@@ -9,8 +9,8 @@ arithmetic (``item``, ``bool``, ``detach``, ``empty``) over ten instructions mor
 With ``--cuda`` the tensors are on a device of the stand-in driver (tests/cuda/host), which does nothing with what is
 launched, and the count is that of ptcore's own libraries: what a launch costs the host beside the driver.
 
-``backward`` is that of ten nodes. A call's count is the difference of two loops of it, of which one has COUNT more
-turns, less that of an empty loop.
+``backward`` is that of ten nodes, ``adam`` a step of eight parameters. A call's count is the difference of two loops of
+it, of which one has COUNT more turns, less that of an empty loop.
 """
 import argparse
 import os
@@ -35,11 +35,17 @@ leaf = x.clone().requires_grad_()
 end = leaf
 for _ in range(5):
     end = (end * y).relu()
+noise, weights = ptcore.empty(8), [ptcore.ones(4).requires_grad_() for _ in range(8)]
+for w in weights:
+    w.grad = ptcore.ones(4)
+adam = ptcore.optim.Adam(weights)
+adam.step()
 """
 CALLS = {"nothing": "pass", "add": "x + y", "mul": "x * y", "relu": "ptcore.relu(x)", "sum": "x.sum()",
          "softmax": "x.softmax(1)", "matmul": "x @ y", "linear": "F.linear(x, y, b)", "cat": "ptcore.cat((x, y))",
          "a[1]": "x[1]", "backward": "end.backward(y, retain_graph=True)", "item": "one.item()", "bool": "bool(true)",
-         "detach": "x.detach()", "empty": "ptcore.empty(8, 8)"}
+         "detach": "x.detach()", "empty": "ptcore.empty(8, 8)", "zeros": "ptcore.zeros(8)", "rand": "ptcore.rand(8)",
+         "normal_": "noise.normal_()", "adam": "adam.step()"}
 CUDA_SETUP = f"""
 sys.path.insert(0, {str(ROOT / "tests" / "cuda" / "host")!r})
 import load
@@ -64,7 +70,8 @@ def measure(loop):
     os.getppid()
 for text in {calls}:
     scope = {{}}
-    exec("def loop(n, ptcore=ptcore, F=F, x=x, y=y, b=b, one=one, true=true, end=end):\\n"
+    exec("def loop(n, ptcore=ptcore, F=F, x=x, y=y, b=b, one=one, true=true, end=end, noise=noise, "
+         "adam=adam):\\n"
          "    for _ in range(n):\\n        " + text, globals(), scope)
     measure(scope["loop"])
 """

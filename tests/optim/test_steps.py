@@ -1,5 +1,7 @@
 """Steps however parameters lie, share memory or are watched: as of plain ones. Complex parameters as pairs of reals."""
 
+import random
+
 import numpy as np
 import pytest
 from interpreters import Tracer
@@ -284,6 +286,35 @@ def test_calls_of_a_row():
             step([p.clone()], [m.clone()], [other], *numbers)
         except (RuntimeError, TypeError, ValueError):
             pass
+
+
+def test_no_call_of_a_row_crashes():
+    """Any tensors, counters and options: a result or an error."""
+    rng, whole = random.Random(3), pt.ones(8)
+    fixed = np.ones(3, np.float32)
+    fixed.flags.writeable = False
+    tensors = [*[pt.ones(3)] * 9, pt.ones(2, 3), pt.ones(3, 2).t(), pt.ones(1).expand(3), pt.ones(3, dtype=pt.float64),
+               pt.ones(3, dtype=pt.complex64), pt.ones(3, dtype=pt.float16), pt.ones(3, dtype=pt.int64),
+               pt.ones(3, device="meta"), pt.empty(0), pt.ones(()), pt.from_numpy(fixed), whole[1:4], whole[:3],
+               pt.ones((1,) * 64)]
+    others = [-1, float("nan"), 2**70, "x", None, 1j, pt.tensor(0.5), pt.ones(2), (), [], object()]
+    done = 0
+    for _ in range(2000):
+        row, n = ops.row(f"step_{rng.choice([*STEPS])}"), rng.randrange(3)
+        args = []
+        for a in row.args:
+            given = rng.choice([0.1, 0.5, False, True])
+            if a.letter == "L":
+                given = [pt.tensor(1.0) if a.name in ("step", "eta", "mu", "mu_product") else rng.choice(tensors)
+                         for _ in range(n if rng.random() < 0.97 else 1)]
+            args.append(given if rng.random() < 0.98 else rng.choice(others))
+        try:
+            with pt.set_grad_enabled(rng.random() < 0.1):
+                ops.function(row.name)(*args)
+            done += 1
+        except (TypeError, ValueError, RuntimeError, IndexError, OverflowError, NotImplementedError, ZeroDivisionError):
+            pass
+    assert 200 < done < 1900
 
 
 def test_bad_calls():
