@@ -25,7 +25,6 @@ ALLOWED = {
     "_ops/namespaces.py:custom": "the ops that there are, by name",
     "_ops/table/ids.pyx:_id_by_name": "the ids of rows, which go with their library",
     "_ops/table/ids.pyx:_python_kernels": "kernels of rows, which go with their library",
-    "_ops/table/schema.py:_rows": "the rows of the file that is being read, under the lock of its import",
     "autograd/engine.py:_live": "numbers of the backwards that run, on whatever thread",
     "autograd/engine.py:_watched": "hooks on tensors until they are removed",
     "autograd/recording.pyx:_methods": "the methods that a profile, which is the process's, has exchanged",
