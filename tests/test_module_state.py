@@ -28,7 +28,7 @@ ALLOWED = {
     "autograd/engine.py:_live": "numbers of the backwards that run, on whatever thread",
     "autograd/engine.py:_watched": "hooks on tensors until they are removed",
     "autograd/recording.pyx:_methods": "the methods that a profile, which is the process's, has exchanged",
-    "autograd/profiler.py:KinetoStepTracker._step_dict": "steps of a profile, which is the process's, by who counts them",
+    "autograd/profiler.py:KinetoStepTracker._step_dict": "the steps of a profile, which is the process's",
     "autograd/profiler.py:_is_profiler_enabled": "a profile is the process's, as in PyTorch",
     "autograd/ranges.py:_exchanged": "the entries of functions that a profile, which is the process's, has exchanged",
     "compat/torch/_finder.py:_added": "paths of the importer while torch is ptcore",
