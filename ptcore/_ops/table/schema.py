@@ -299,17 +299,16 @@ def shape_rule(out):
     return node.func.id, [a.id for a in node.args]
 
 
-_rows = {}                              # topic -> the rows that its file has declared
-
-
 def declare(kind, signature, **columns):
-    """A row of the topic whose ``rows.py`` calls one of the constructors below."""
+    """A row of the topic whose ``rows.py`` calls one of the constructors below. The module of that file holds the row:
+    another thread may read the table at the same time, and anybody may have imported the file before.
+    """
     row = Row(kind, signature, **columns)
     caller = sys._getframe(1)
     while caller.f_globals is globals():
         caller = caller.f_back
     row.family = caller.f_globals["__name__"].split(".")[-2]        # ptcore._ops.<topic>.rows
-    _rows.setdefault(row.family, []).append(row)
+    caller.f_globals.setdefault("DECLARED", []).append(row)
     return row
 
 
@@ -420,12 +419,9 @@ def nondifferentiable(signature, **columns):
     return declare("nondifferentiable", signature, **columns)
 
 
-def declared(family):
-    """The rows of a topic, whose ``rows.py`` has been imported.
-
-    They are kept: another thread may read the table at the same time, and anybody may have imported the file before.
-    """
-    return _rows.get(family, ())
+def declared(module):
+    """The rows that a ``rows.py`` declares, in order; ``module`` is the module of that file."""
+    return vars(module).get("DECLARED", ())
 
 
 def derived(row):
