@@ -44,23 +44,25 @@ cdef class device:
     def __cinit__(self, type, index=None):
         text = type
         if isinstance(type, device):
+            if index is not None:
+                raise TypeError(f"device: a device and an index exclude each other, got {str(type)!r} and {index!r}")
             self.type, self.column, self.number = (
                 (<device>type).type, (<device>type).column, (<device>type).number)
             return
-        if isinstance(type, int) and index is None:
+        if isinstance(type, int) and not isinstance(type, bool) and index is None:
             self.type, self.column, self.number = "cuda", DEVICE_CUDA, index_of(type)
             return
         if not isinstance(type, str):
             raise TypeError(f"device: type must be str, got {_type_name(type)}")
-        kind, _, number = text.partition(":")
+        kind, colon, number = text.partition(":")
         if kind not in _columns:
             raise RuntimeError(f"device: type must be one of {', '.join(sorted(_columns))}, "
                                f"got {text!r}")
         self.type = kind
         self.column = _columns[kind]
         self.number = -1
-        if number:
-            if not number.isdecimal():
+        if colon:
+            if not (number.isascii() and number.isdecimal()) or (number[0] == "0" and number != "0"):
                 raise RuntimeError(f"device: index must be a number, got {text!r}")
             if index is not None:
                 raise RuntimeError(f"device: index given twice, in {text!r} and as {index!r}")
@@ -106,7 +108,10 @@ cdef class device:
 
 
 cdef int index_of(object index) except? -1:
-    if index < -1 or index > 127:
+    if isinstance(index, bool) or not hasattr(index, "__index__"):
+        raise TypeError(f"device: index must be int, got {_type_name(index)}")
+    index = index.__index__()
+    if index < 0 or index > 127:
         raise RuntimeError(f"device: index must be in [0, 127], got {index}")
     return index
 
@@ -329,7 +334,7 @@ def device_of_address(device d not None, size_t address):
     """The number of the device that holds the memory at an address; for address 0, the number of ``d`` itself."""
     cdef int index
     d = as_device(d, b"device_of_address")
-    if address == 0 or BACKENDS[d.column].device_of == NULL:
+    if address == 0 or BACKENDS[d.column] == NULL or BACKENDS[d.column].device_of == NULL:
         return d.number
     index = BACKENDS[d.column].device_of(<void *>address)
     if index < 0:
@@ -337,16 +342,25 @@ def device_of_address(device d not None, size_t address):
     return index
 
 
+cdef backend_pointer backend_with_streams(str op, int column) except NULL:
+    """The backend of a column of the kernel table. RuntimeError if it has no streams."""
+    cdef backend_pointer backend = BACKENDS[column] if 0 <= column < N_DEVICES else NULL
+    if backend == NULL or backend.set_stream == NULL or backend.wait == NULL:
+        raise RuntimeError(f"{op}: column must be that of a device with streams, got {column}")
+    return backend
+
+
 def set_stream(int column, int index, size_t stream):
     """Makes a stream the current stream of this thread on a device; 0 is the default stream."""
     global streams_used
+    cdef backend_pointer backend = backend_with_streams("set_stream", column)
     if stream:
         streams_used = True
-    if BACKENDS[column].set_stream(index, <void *>stream):
+    if backend.set_stream(index, <void *>stream):
         raise RuntimeError(f"set_stream: {device_of(column, index)}{backend_error(column)}")
 
 
 def wait_stream(int column, int index, size_t waiting, int other, size_t stream):
     """Work given to ``waiting`` from now on runs after the work that ``stream``, of device ``other``, already has."""
-    if BACKENDS[column].wait(index, <void *>waiting, other, <void *>stream):
+    if backend_with_streams("wait_stream", column).wait(index, <void *>waiting, other, <void *>stream):
         raise RuntimeError(f"wait_stream: {device_of(column, index)}{backend_error(column)}")

@@ -245,10 +245,9 @@ cdef class GradMode:
     """The shared part of no_grad, enable_grad and set_grad_enabled."""
     cdef uint8_t wanted, before
 
-    # Under inference mode nothing is recorded, whatever the grad mode is, as in PyTorch.
     def __enter__(self):
         self.before = pt_tls.grad_enabled
-        pt_tls.grad_enabled = self.wanted and not pt_tls.inference
+        put_grad_enabled(self.wanted)
 
     def __exit__(self, kind, value, trace):
         pt_tls.grad_enabled = self.before
@@ -297,10 +296,10 @@ cdef class set_grad_enabled(GradMode):
     def __cinit__(self, mode):
         self.wanted = bool(mode)
         self.before = pt_tls.grad_enabled
-        pt_tls.grad_enabled = self.wanted
+        put_grad_enabled(self.wanted)
 
     def __enter__(self):
-        pt_tls.grad_enabled = self.wanted
+        put_grad_enabled(self.wanted)
 
     def __call__(self, function):
         pt_tls.grad_enabled = self.before
@@ -364,7 +363,8 @@ def is_inference_mode_enabled():
 
 
 cpdef void put_grad_enabled(bint mode) noexcept:
-    pt_tls.grad_enabled = mode
+    """Records operations of this thread, or not. Under inference mode nothing is recorded, as in PyTorch."""
+    pt_tls.grad_enabled = mode and not pt_tls.inference
 
 
 cdef void set_bit(uint32_t bit, bint on) noexcept:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 PACKAGE = Path(__file__).resolve().parent.parent / "ptcore"
 CYTHON = re.compile(r"^[ \t]*(?:from[ \t]+(ptcore[\w.]*)[ \t]+c?import[ \t]+(\([^)]*\)|[^#\n]*)"
                     r"|c?import[ \t]+(ptcore[\w.]*)(?:[ \t]+as[ \t]+(\w+))?)", re.M)
-BY_NAME = re.compile(r"\bimport_module\(f?\"(ptcore\.[\w.]*)")
+BY_NAME = re.compile(r"""\b(?:import_module|__import__)\(f?["'](ptcore\.[\w.]*)""")
 
 
 class Import(NamedTuple):

@@ -122,7 +122,9 @@ def walk(names, values, by=family):
             *(value if len(names) > 1 else (value,)))
         assert not value.marks, "a mark belongs to a test, not to a case"
         label = value.id or "-".join(str(getattr(v, "name", getattr(v, "__name__", v))) for v in value.values)
-        groups.setdefault(str(by(value.values[0])), {})[label] = value.values
+        cases = groups.setdefault(str(by(value.values[0])), {})
+        assert label not in cases, f"two cases are called {label}"
+        cases[label] = value.values
 
     def decorate(f):
         def test(group, **fixtures):

@@ -99,7 +99,7 @@ def test_ops_give_up_the_gil_in_one_place():
 
 @SOURCE_ONLY
 def test_no_file_over_800_lines():
-    for suffix in ("*.py", "*.pyx", "*.pxd", "*.hpp", "*.h", "*.cpp", "*.cuh"):
+    for suffix in ("*.py", "*.pyx", "*.pxd", "*.hpp", "*.h", "*.c", "*.cpp", "*.cuh"):
         for path in PACKAGE.rglob(suffix):
             assert len(path.read_text().splitlines()) <= 800, path
 

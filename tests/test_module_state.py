@@ -25,10 +25,10 @@ ALLOWED = {
     "_ops/namespaces.py:custom": "the ops that there are, by name",
     "_ops/table/ids.pyx:_id_by_name": "the ids of rows, which go with their library",
     "_ops/table/ids.pyx:_python_kernels": "kernels of rows, which go with their library",
-    "_ops/table/schema.py:_rows": "the rows of the file that is being read, under the lock of its import",
     "autograd/engine.py:_live": "numbers of the backwards that run, on whatever thread",
     "autograd/engine.py:_watched": "hooks on tensors until they are removed",
     "autograd/recording.pyx:_methods": "the methods that a profile, which is the process's, has exchanged",
+    "autograd/profiler.py:KinetoStepTracker._step_dict": "the steps of a profile, which is the process's",
     "autograd/profiler.py:_is_profiler_enabled": "a profile is the process's, as in PyTorch",
     "autograd/ranges.py:_exchanged": "the entries of functions that a profile, which is the process's, has exchanged",
     "compat/torch/_finder.py:_added": "paths of the importer while torch is ptcore",
@@ -125,12 +125,7 @@ def places(tree, here):
         elif isinstance(node, ast.Import):
             found |= {a.asname: (a.name.rpartition(".")[0], a.name.rpartition(".")[2]) for a in node.names
                       if a.asname and a.name.startswith("ptcore.")}
-    for statement in tree.body:
-        targets = statement.targets if isinstance(statement, ast.Assign) else (
-            [statement.target] if isinstance(statement, ast.AnnAssign) else [])
-        found |= {name.id: (here, name.id) for target in targets for name in ast.walk(target)
-                  if isinstance(name, ast.Name)}
-    return found
+    return found | {name: (here, name) for name in bound_in(tree.body)}
 
 
 def is_context(function):
@@ -138,15 +133,30 @@ def is_context(function):
         "contextmanager" in ast.unparse(d) for d in function.decorator_list))
 
 
+def bound_in(body):
+    """The names that statements bind to values."""
+    targets = [target for statement in body for target in (
+        statement.targets if isinstance(statement, ast.Assign) else
+        [statement.target] if isinstance(statement, ast.AnnAssign) else [])]
+    return {name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)}
+
+
 def changes(tree, here="here"):
-    """((module, name), what is done) of each change of a module's value by a function."""
+    """((module, name), what is done) of each change of a module's value, or a class's, by a function."""
     known = places(tree, here)
+    classes = {node.name: bound_in(node.body) for node in tree.body if isinstance(node, ast.ClassDef)}
+    classes_of = {f: node.name for node in tree.body if isinstance(node, ast.ClassDef) for f in ast.walk(node)}
 
     def place(node):
         if isinstance(node, ast.Name):
             return known.get(node.id)
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in known:
-            return ".".join(known[node.value.id]), node.attr
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            owner = node.value.id
+            if owner in known:
+                return ".".join(known[owner]), node.attr
+            owner = classes_of.get(node) if owner == "cls" else owner
+            if node.attr in classes.get(owner, ()):
+                return here, f"{owner}.{node.attr}"
         return None
     for function in ast.walk(tree):
         if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
@@ -236,6 +246,9 @@ def test_no_counter_of_a_thread_by_its_number():
     "on = False\nclass mode:\n    def __enter__(self):\n        global on\n        on = True",
     "on = False\n@contextlib.contextmanager\ndef mode():\n    global on\n    on = True\n    yield\n    on = False",
     "kept = {}\ndef f(k):\n    kept[k] = 1\ndef g(k):\n    del kept[k]",
+    "class A:\n    hooks = []\n    def f(x):\n        A.hooks.append(x)\n    @classmethod\n    def g(cls):\n"
+    "        cls.hooks.pop()",
+    "class mode:\n    on = False\n    def __enter__(self):\n        mode.on = True",
     "from ptcore._ops._record import hooks\ndef f(x):\n    hooks.append(x)\ndef g():\n    hooks.pop()",
     "from ptcore.jit import _compile\nclass stance:\n    def __enter__(self):\n        _compile.stance[0] = 1"])
 def test_what_is_found(text):

@@ -1,12 +1,13 @@
 """The functions of rows as data: the C table that OpFunction reads, the modules of public names."""
 import json
 
-from tables import schema, signature
+from tables import OPS, schema, signature
 
 FORMS = ("unary", "binary", "elementwise", "structured", "view", "composite", "inplace_binary",
          "inplace_elementwise", "inplace_other", "numpy")
 ROLES = (signature.FUNCTION, signature.INPLACE, signature.METHOD)
 NONE = 255
+RESULTS = (OPS / "results.pyx").read_text()
 
 # letter -> how a value is made plain (plain_of in functions.pyx); what is not here, dispatch reads itself.
 CHECKS = {"s": "s", "b": "b", "f": "f", "g": "g", "i": "i"}
@@ -130,6 +131,10 @@ def spec(op, role, names, values, slots):
     choice = next((where[name] for name in row.select or ()), NONE)
     absent = where[row.absent[0][0]] if row.absent else NONE
     result = op.name if row.fields and len(row.fields) > 1 and not row.internal and row.kind != "composite" else None
+    if result is not None:
+        made = f"_result_type({', '.join(map(json.dumps, (result, *row.fields)))})"
+        if f"\n{result} = {made}\n" not in RESULTS:
+            raise ValueError(f"{row.name}: the class of its results is missing in _ops/results.pyx: {made}")
     # A public function has the name that messages say: an op may have taken the row's.
     name = (row.called.replace(".", "_") if row.public else row.name) + ("_" if role == signature.INPLACE else "")
     if len(found) > 20:

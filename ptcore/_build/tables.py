@@ -69,8 +69,7 @@ class Op:
 def read_rows():
     ops = []
     for family in topics():
-        _load(f"ptcore._ops.{family}.rows", OPS / family / "rows.py")
-        for row in schema.collect(family):
+        for row in schema.declared(_load(f"ptcore._ops.{family}.rows", OPS / family / "rows.py")):
             ops.append(Op(row, len(ops)))
     names = [op.name for op in ops]
     twice = {n for n in names if names.count(n) > 1}

@@ -111,10 +111,19 @@ int64_t cap() {
     return cache.cap;
 }
 
+// Whether the bytes lie behind the storage's header: they are neither foreign nor moved, and there
+// are some.
+inline bool is_own(const pt_storage *s) { return !s->deleter && !(s->flags & PT_STORAGE_META); }
+
+// A storage with memory of its own has got so many bytes more.
+inline void tell_watcher(int64_t bytes) {
+    if (watcher != nullptr && bytes != 0) watcher(bytes);
+}
+
 // Called before the first block is freed, and before every free while a watcher is set.
 PT_NOINLINE void make_ready(const pt_storage *s) {
     cap();
-    if (watcher != nullptr && s->deleter == nullptr && s->nbytes != 0) watcher(-s->nbytes);
+    if (is_own(s)) tell_watcher(-s->nbytes);
 }
 
 void *system_alloc(int64_t bytes) {
@@ -249,7 +258,7 @@ pt_storage *pt_storage_new(int64_t nbytes) {
     s->size_class = c;
     count_in(bytes);
     if (pt_modes_seen & (PT_MODE_PLANNING | PT_SEEN_WATCH)) {
-        if (watcher != nullptr && nbytes != 0) watcher(nbytes);
+        tell_watcher(nbytes);
         if (pt_tls.mode & PT_MODE_PLANNING) pt_on_storage(s);
     }
     return s;
@@ -343,6 +352,7 @@ int pt_storage_move(pt_storage *s, int64_t nbytes) {
     // A block is never exchanged for a smaller one: views may still show the whole block.
     if (nbytes <= capacity_of(s)) {
         if (nbytes > s->nbytes) std::memset(s->data + s->nbytes, 0, size_t(nbytes - s->nbytes));
+        if (is_own(s)) tell_watcher(nbytes - s->nbytes);
         s->nbytes = nbytes;
         return 0;
     }
@@ -351,10 +361,12 @@ int pt_storage_move(pt_storage *s, int64_t nbytes) {
     int64_t keep = s->nbytes < nbytes ? s->nbytes : nbytes;
     if (keep > 0) std::memcpy(block->data, s->data, size_t(keep));
     if (nbytes > keep) std::memset(block->data + keep, 0, size_t(nbytes - keep));
+    const bool own = is_own(s);
     if (give_up(s)) {
         pt_storage_free(block);
         return -1;
     }
+    if (own) tell_watcher(-s->nbytes);
     s->data = block->data;
     s->nbytes = nbytes;
     s->owner = block;
@@ -391,7 +403,9 @@ int pt_storage_share(pt_storage *s, char *data, int fd, int64_t offset, void *ow
 #else
     (void)fd, (void)offset;
 #endif
+    const bool own = is_own(s);
     if (give_up(s)) return -1;
+    if (own) tell_watcher(-s->nbytes);
     s->data = data;
     s->owner = owner;
     s->deleter = deleter;

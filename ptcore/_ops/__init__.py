@@ -14,9 +14,7 @@ def _load():
     from ptcore._ops.table import ids as _table
     from ptcore._ops.table import schema
     for family in _table.families():
-        schema.collect(None)
-        importlib.import_module(f"ptcore._ops.{family}.rows")
-        for r in schema.collect(family):
+        for r in schema.declared(importlib.import_module(f"ptcore._ops.{family}.rows")):
             _rows[r.name] = r
     _loaded = True
 

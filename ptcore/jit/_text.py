@@ -30,6 +30,7 @@ from ptcore._dtype import dtype as _dtype
 from ptcore._ops import function as function_of_row
 from ptcore._ops import row
 from ptcore._ops.table.ids import op_name
+from ptcore._ops.table.schema import DTYPES
 from ptcore.fx import blocks as _blocks
 from ptcore.fx.graph import Graph
 from ptcore.fx.node import Node, OpFunction
@@ -195,6 +196,7 @@ _TOKEN = re.compile(r"""\s*(?:
 _PLAIN = {"None": None, "True": True, "False": False, "inf": math.inf, "nan": math.nan}
 _KINDS = ("Tensor", "int", "float", "bool", "complex", "str", "None", "device", "dtype", "memory_format", "Generator",
           "Any", "number", "List", "Dict", "Tuple", "Union", "Future", "context", "finfo", "iinfo")
+_MEMORY_FORMATS = ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d")
 _DEPTH, _DIGITS = 200, 4000
 
 
@@ -238,10 +240,6 @@ def parse_type(text, classes=None):
     found = reader.type()
     reader.end()
     return found
-
-
-def known_keys(pairs):
-    return [key for key, _ in pairs]
 
 
 class _Reader:
@@ -443,15 +441,15 @@ class _Reader:
 
     def container(self, known, depth):
         start = self.take("sign")
-        end, items, commas = _PARENS[start], [], 0
+        end, items, keys, commas = _PARENS[start], [], set(), 0
         while not self.skip(end):
             item = self.value(known, depth + 1)
             if start == "{":
+                if not isinstance(item, (str, int, float, complex, Node)) or item in keys:
+                    self.error("a key is no text, number or value, or stands twice")
+                keys.add(item)
                 self.take("sign", ":")
                 item = item, self.value(known, depth + 1)
-            if start == "{" and (not isinstance(item[0], (str, int, float, complex, Node)) or item[0] in known_keys(
-                    items)):
-                self.error("a key is no text, number or value, or stands twice")
             items.append(item)
             if not self.skip(","):
                 self.take("sign", end)
@@ -478,10 +476,9 @@ class _Reader:
 
     def read_dtype(self, known, depth):
         name = self.string()
-        found = getattr(ptcore, name, None)
-        if not isinstance(found, _dtype):
+        if name not in DTYPES:
             self.error(f"there is no dtype {name!r}")
-        return found
+        return getattr(ptcore, name)
 
     def read_device(self, known, depth):
         name = self.string()
@@ -491,10 +488,10 @@ class _Reader:
             self.error(f"there is no device {name!r}")
 
     def read_memory_format(self, known, depth):
-        found = getattr(ptcore, self.string(), None)
-        if not isinstance(found, ptcore.memory_format):
-            self.error("there is no such memory format")
-        return found
+        name = self.string()
+        if name not in _MEMORY_FORMATS:
+            self.error(f"there is no memory format {name!r}")
+        return getattr(ptcore, name)
 
     def read_layout(self, known, depth):
         if self.string() != "strided":

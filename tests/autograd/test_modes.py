@@ -152,10 +152,24 @@ def test_inference_mode_false_records_again():
         assert not (x * 2).requires_grad
 
 
-def test_enable_grad_does_not_record_under_inference():
+def switched_on(x, loss):
+    pt.set_grad_enabled(True)
+    return x * 2
+
+
+@pytest.mark.parametrize("double", [
+    pytest.param(pt.enable_grad(lambda x, loss: x * 2), id="enable_grad"),
+    pytest.param(pt.set_grad_enabled(True)(lambda x, loss: x * 2), id="set_grad_enabled"),
+    pytest.param(switched_on, id="at once"),
+    pytest.param(lambda x, loss: pt.autograd.grad(loss, x, create_graph=True)[0], id="create_graph")])
+def test_nothing_is_recorded_under_inference(double):
     x = pt.ones(2, requires_grad=True)
-    with pt.inference_mode(), pt.enable_grad():
-        assert not (x * 2).requires_grad
+    loss = (x * x).sum()
+    with pt.inference_mode():
+        y = double(x, loss)
+        assert y.tolist() == [2, 2] and y.is_inference() and not y.requires_grad and y.grad_fn is None
+        assert not pt.is_grad_enabled()
+    assert pt.is_grad_enabled()
 
 
 def test_inference_tensor():

@@ -504,6 +504,21 @@ def inference_decorators(T):
 
 
 @program
+def inference_of_grad_modes(T):
+    x = leaf(T)
+    loss = (x * x).sum()
+    with T.inference_mode():
+        with T.enable_grad():
+            a = x * 2
+        with T.set_grad_enabled(True):
+            b = x * 2
+        c = T.autograd.grad(loss, x, create_graph=True)[0]
+        T.set_grad_enabled(True)
+        d = x * 2
+    return [(y.requires_grad, y.is_inference()) for y in (a, b, c, d)], T.is_grad_enabled(), (x * 2).requires_grad
+
+
+@program
 def inference_false_inside(T):
     with T.inference_mode():
         with T.inference_mode(False):

@@ -71,6 +71,25 @@ else:
 """)
 
 
+def test_wrapper_subclasses_are_tensors():
+    run("""
+import torch
+from torch.utils._python_dispatch import is_traceable_wrapper_subclass, is_traceable_wrapper_subclass_type
+class Flat:
+    def __tensor_flatten__(self):
+        return [], None
+    @staticmethod
+    def __tensor_unflatten__(inner, meta, size, stride):
+        return None
+class Wrapped(Flat, torch.Tensor):
+    pass
+wrapped = torch.ones(2).as_subclass(Wrapped)
+assert is_traceable_wrapper_subclass(wrapped) and is_traceable_wrapper_subclass_type(Wrapped)
+assert not is_traceable_wrapper_subclass(Flat()) and not is_traceable_wrapper_subclass_type(Flat)
+assert not is_traceable_wrapper_subclass(torch.ones(2)) and not is_traceable_wrapper_subclass_type(torch.Tensor)
+""")
+
+
 def test_an_optimiser_as_pytorch_writes_them():
     run("""
 import torch

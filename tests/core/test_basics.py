@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import ptcore
+from ptcore import _device
 from ptcore._lazy import MODULES
 
 pytestmark = pytest.mark.core
@@ -82,6 +83,34 @@ def test_device():
         ptcore.device("cuda:1", 1)
     with pytest.raises(TypeError, match=r"^device: type must be str"):
         ptcore.device(1.5)
+    for text in ("cuda:", "cuda:01", "cuda:\u0663"):
+        with pytest.raises(RuntimeError, match=r"^device: index must be a number"):
+            ptcore.device(text)
+    assert ptcore.device("cuda", np.int64(1)) == d
+
+
+@pytest.mark.parametrize("index", [1.5, 1.0, True, "1"])
+def test_an_index_of_a_device_is_an_int(index):
+    with pytest.raises(TypeError, match=rf"^device: index must be int, got {type(index).__name__}"):
+        ptcore.device("cuda", index)
+
+
+def test_arguments_that_are_no_device():
+    with pytest.raises(RuntimeError, match=r"^device: index must be in \[0, 127\], got -1"):
+        ptcore.device("cuda", -1)
+    with pytest.raises(TypeError, match=r"^device: a device and an index exclude each other, got 'cuda' and 1"):
+        ptcore.device(ptcore.device("cuda"), 1)
+    with pytest.raises(TypeError, match=r"^device: type must be str, got bool"):
+        ptcore.device(True)
+
+
+def test_columns_without_streams():
+    for column in (-1, 0, 100):
+        with pytest.raises(RuntimeError, match=r"^set_stream: column must be that of a device with streams"):
+            _device.set_stream(column, 0, 0)
+        with pytest.raises(RuntimeError, match=r"^wait_stream: column must be that of a device with streams"):
+            _device.wait_stream(column, 0, 0, 0, 0)
+    assert _device.device_of_address(ptcore.device("cpu"), 64) == -1
 
 
 def test_default_device():

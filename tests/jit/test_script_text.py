@@ -2,6 +2,7 @@
 import copy
 import enum
 import random
+import subprocess
 import sys
 from pathlib import Path
 from typing import List  # noqa: UP035
@@ -138,6 +139,11 @@ BAD = [
     'graph { return enum "a:B" "C" }',
     'graph { return dtype "os" }',
     'graph { return dtype "nn" }',
+    'graph { return memory_format "strided" }',
+    'graph { return memory_format 1 }',
+    'graph { return {"a": 1, "a": 2} }',
+    'graph { return {[1]: 1} }',
+    'graph { return {1: 1, True: 2} }',
     'graph { return object "builtins.exec" }',
     'graph { return device "nowhere" }',
     'graph { %x = jump "a" return 1 }',
@@ -156,6 +162,20 @@ BAD = [
 def test_bad_texts(text):
     with pytest.raises(TextError, match="line 1 of a graph's text"):
         parse(text)
+
+
+def test_a_text_imports_nothing():
+    done = subprocess.run([sys.executable, "-P", "-c", """
+import sys
+from ptcore.jit._text import TextError, parse
+for word in ("dtype", "memory_format"):
+    try:
+        parse(f'graph {{ return {word} "distributions" }}')
+    except TextError:
+        pass
+print("ptcore.distributions" in sys.modules)
+"""], capture_output=True, text=True)
+    assert done.stdout.strip() == "False", done.stdout + done.stderr
 
 
 def test_damaged_texts():

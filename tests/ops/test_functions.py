@@ -5,6 +5,8 @@ import functools
 import inspect
 import pickle
 import pydoc
+import subprocess
+import sys
 import weakref
 
 import pytest
@@ -128,6 +130,32 @@ def test_binding():
 def test_errors(call, text):
     with pytest.raises((TypeError, AttributeError), match=text):
         call(pt.ones(2))
+
+
+READS_THE_TABLE = """
+import importlib, sys, threading, time
+from ptcore import _ops
+from ptcore._ops.table import ids
+if sys.argv[1] == "a file first":
+    importlib.import_module("ptcore._ops.activation.rows")
+else:
+    importlib.import_module("ptcore._ops.table.schema")
+    sys.setswitchinterval(1e-6)
+    readers = [threading.Thread(target=lambda k=k: (time.sleep(0.003 * k), _ops.rows())) for k in range(8)]
+    for reader in readers:
+        reader.start()
+    for reader in readers:
+        reader.join()
+print(len(_ops.rows()), len({row.family for row in _ops.rows()}), len(ids.families()))
+"""
+
+
+@pytest.mark.parametrize("how", ["a file first", "threads"])
+def test_no_row_is_lost(how):
+    """Not where a file of rows has been imported before, nor where threads read the table for the first time."""
+    done = subprocess.run([sys.executable, "-P", "-c", READS_THE_TABLE, how], capture_output=True, text=True)
+    families = {row.family for row in ROWS}
+    assert done.stdout.split() == [str(len(ROWS)), str(len(families)), str(len(families))], done.stdout + done.stderr
 
 
 def test_keywords_that_are_not_interned():

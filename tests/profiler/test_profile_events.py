@@ -153,6 +153,17 @@ def test_gradients_are_not_copied_for_it():
     assert run(True)[0] == run(False)[0] and ptcore.equal(run(True)[1], run(False)[1])
 
 
+@pytest.mark.parametrize("change", [
+    pytest.param(lambda x: x.resize_(100_000), id="grows"), pytest.param(lambda x: x.resize_(2), id="shrinks"),
+    pytest.param(lambda x: x.resize_(100_000).resize_(200_000).resize_(7), id="moves twice"),
+    pytest.param(lambda x: x.share_memory_(), id="shared"), pytest.param(lambda x: x.to("meta"), id="meta")])
+def test_every_byte_that_is_allocated_is_freed(change):
+    with profile(profile_memory=True) as prof:
+        change(ptcore.empty(10))
+    told = [e.cpu_memory_usage for e in prof.events() if e.cpu_parent is None]
+    assert sum(told) == 0 and max(told) >= 40, told
+
+
 def test_custom_function_and_hooks():
     class Twice(ptcore.autograd.Function):
         @staticmethod

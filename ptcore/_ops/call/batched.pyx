@@ -348,8 +348,7 @@ cdef bint whole(list given) except -1:
 
 cdef object samples_of(object result, Interpreter owner):
     if isinstance(result, tuple):
-        found = [sample_of(<Tensor?>r, owner) for r in <tuple>result]
-        return type(result)(*found) if hasattr(result, "_fields") else tuple(found)
+        return tuple([sample_of(<Tensor?>r, owner) for r in <tuple>result])
     return sample_of(<Tensor?>result, owner)
 
 

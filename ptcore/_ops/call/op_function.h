@@ -34,15 +34,14 @@ typedef struct pt_slot {
     uint16_t name;          /* in the pool of names */
     uint8_t value;          /* the default, in the pool of values; PT_REQUIRED: none */
     uint8_t second;         /* the slot that this one is an alias of, or PT_NO_SLOT */
-    char check; /* the plain form of a value (plain_of in functions.pyx); '.': any value */
+    char check;             /* the plain form (plain_of in functions.pyx); '.': any value */
 } pt_slot;
 
 typedef struct pt_function_spec {
     const char *name;       /* __name__ */
     const char *qualname;   /* its qualified name in `module` */
     const char *module;
-    const char
-        *extra; /* what else the form needs: a body, the target of a choice; NULL: nothing */
+    const char *extra;      /* what else the form needs: a body, the target of a choice, or NULL */
     const char *result;     /* the class of a result of several tensors; NULL: none */
     const pt_slot *slots;
     int16_t op;
@@ -50,7 +49,7 @@ typedef struct pt_function_spec {
     uint8_t nslots;
     uint8_t npositional;
     uint8_t nargs;          /* the op's own arguments: the first slots */
-    uint8_t rest; /* the slot that takes all further positional arguments, or PT_NO_SLOT */
+    uint8_t rest;           /* the slot of all further positional arguments, or PT_NO_SLOT */
     uint8_t spread;         /* methods: one argument there may be a sequence of all the rest */
     uint8_t out, inplace, choice, absent; /* slots with a special meaning, or PT_NO_SLOT */
     uint8_t role;           /* pt_role */

@@ -1,5 +1,5 @@
-/* Products and extremes scattered along a dim: like scatter_add in index.cpp, but
- * slower, and each step rounds to the element type. Among extremes NaN wins.
+/* Products and extremes scattered along a dim: like scatter_add in index.cpp, but each step rounds
+ * to the element type. Among extremes NaN wins.
  * Compiled for the base level alone.
  */
 #include "indexing.hpp"
@@ -10,12 +10,10 @@ struct times {
     template <class T> static T apply(T a, T b) {
         if constexpr (is_complex<T> || is_same<T, boolean>) return a * b;
         else if constexpr (is_half<T>) return convert<T>(convert<float>(a) * convert<float>(b));
-        else if constexpr (
-            std::is_integral<T>::value) { /* without a sign and at least 32 bits wide: it wraps */
-            using U = typename pt::wrapping<T>::type;
+        else if constexpr (std::is_integral<T>::value) {
+            using U = typename pt::wrapping<T>::type;   /* unsigned, at least 32 bits: it wraps */
             return T(U(a) * U(b));
-        } else
-            return a * b;
+        } else return a * b;
     }
 };
 template <bool MAX>

@@ -86,8 +86,6 @@ PT_SAME_BITS(int8_t, uint8_t, boolean)
 PT_SAME_BITS(int16_t, uint16_t, boolean)
 PT_SAME_BITS(int32_t, uint32_t, boolean)
 PT_SAME_BITS(int64_t, uint64_t, boolean)
-PT_SAME_BITS(uint64_t, uint64_t, int64_t)
-PT_SAME_BITS(uint32_t, uint32_t, int64_t)
 #undef PT_SAME_BITS
 
 #if PT_WITH_COMPLEX

@@ -30,6 +30,7 @@ Obj         anything else (a Generator); kernels do not see it        o
 =========== ======================================================== ======
 """
 import ast
+import sys
 
 from ptcore._ops.table import expr
 
@@ -140,7 +141,7 @@ class Row:
         self.kind = kind
         self.signature = signature
         self.name, self.args = columns.pop("parsed", None) or parse_signature(signature)
-        self.family = None                      # set by collect()
+        self.family = None                      # the topic; set by declare()
         self.types = columns.pop("types", ALL)
         self.formula = columns.pop("formula", None)
         self.partial = columns.pop("partial", None)
@@ -298,12 +299,16 @@ def shape_rule(out):
     return node.func.id, [a.id for a in node.args]
 
 
-_rows = []
-
-
-def _row(kind, signature, **columns):
+def declare(kind, signature, **columns):
+    """A row of the topic whose ``rows.py`` calls one of the constructors below. The module of that file holds the row:
+    another thread may read the table at the same time, and anybody may have imported the file before.
+    """
     row = Row(kind, signature, **columns)
-    _rows.append(row)
+    caller = sys._getframe(1)
+    while caller.f_globals is globals():
+        caller = caller.f_back
+    row.family = caller.f_globals["__name__"].split(".")[-2]        # ptcore._ops.<topic>.rows
+    caller.f_globals.setdefault("DECLARED", []).append(row)
     return row
 
 
@@ -322,7 +327,7 @@ def elementwise(signature, **columns):
     a function of that module), ``absent`` (parameters, and the function of methods.pyx that is called with the first
     argument if none of them is given).
     """
-    return _row("elementwise", signature, **columns)
+    return declare("elementwise", signature, **columns)
 
 
 def structured(signature, **columns):
@@ -339,27 +344,27 @@ def structured(signature, **columns):
     of methods.pyx}: called with the
     tensors and any value except the default).
     """
-    return _row("structured", signature, **columns)
+    return declare("structured", signature, **columns)
 
 
 def linear(signature, **columns):
     """A structured op that is linear in its first tensor: its JVP is the op itself."""
-    return _row("linear", signature, **columns)
+    return declare("linear", signature, **columns)
 
 
 def bilinear(signature, **columns):
     """A structured op that is linear in each of two tensors: vjp holds the two transposes."""
-    return _row("bilinear", signature, **columns)
+    return declare("bilinear", signature, **columns)
 
 
 def view(signature, **columns):
     """A window of the input's memory, made by the function of the same name in views.pyx."""
-    return _row("view", signature, **columns)
+    return declare("view", signature, **columns)
 
 
 def composite(signature, **columns):
     """A Python function of other ops in the topic's bodies.py; derivatives are inherited."""
-    return _row("composite", signature, **columns)
+    return declare("composite", signature, **columns)
 
 
 def made(signature, reference, text, example, result, **columns):
@@ -384,7 +389,7 @@ def spelling(base, signature, where="", columns=(), **given):
     method = columns.setdefault("method", False)
     own = f"{name}inplace" if name.endswith("_") else name if where or method else f"{name}__top"
     home = "" if method else "nn.functional."
-    return _row("composite", signature, parsed=(own, args), called=name, spells=(base, given),
+    return declare("composite", signature, parsed=(own, args), called=name, spells=(base, given),
                 public=[] if method else [f"{where}.{name}" if where else name],
                 returns=ast.unparse(node.returns) if node.returns else None,
                 doc=f"See :func:`ptcore.{home}{base.removesuffix('_function')}`.", **columns)
@@ -411,16 +416,12 @@ def functional(signature, doc, reference, also_top=True, **columns):
 
 def nondifferentiable(signature, **columns):
     """A structured op without a gradient (integer results, random fills, creation)."""
-    return _row("nondifferentiable", signature, **columns)
+    return declare("nondifferentiable", signature, **columns)
 
 
-def collect(family):
-    """The rows declared since the last call, marked with their family."""
-    rows = list(_rows)
-    _rows.clear()
-    for row in rows:
-        row.family = family
-    return rows
+def declared(module):
+    """The rows that a ``rows.py`` declares, in order; ``module`` is the module of that file."""
+    return vars(module).get("DECLARED", ())
 
 
 def derived(row):

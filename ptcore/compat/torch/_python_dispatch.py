@@ -1,4 +1,6 @@
 """``torch.utils._python_dispatch``: base classes for programs; ptcore has no ``__torch_dispatch__``."""
+from ptcore._tensor import Tensor
+
 __all__ = ["BaseTorchDispatchMode", "TorchDispatchMode", "is_traceable_wrapper_subclass"]
 
 _SENTENCE = ("ptcore has no __torch_dispatch__; overrides.TorchFunctionMode sees the calls of a thread, "
@@ -29,14 +31,14 @@ class BaseTorchDispatchMode(TorchDispatchMode):
 
 
 def is_traceable_wrapper_subclass(t):
-    """Whether a tensor's class wraps others by ``__tensor_flatten__``; ptcore cannot use such a tensor.
-    """
-    return hasattr(t, "__tensor_flatten__") and hasattr(t, "__tensor_unflatten__")
+    """Whether a tensor's class wraps others by ``__tensor_flatten__``; ptcore cannot use such a tensor."""
+    return is_traceable_wrapper_subclass_type(type(t))
 
 
 def is_traceable_wrapper_subclass_type(t):
     """:func:`is_traceable_wrapper_subclass` for a class."""
-    return is_traceable_wrapper_subclass(t)
+    return (issubclass(t, Tensor) and t is not Tensor and hasattr(t, "__tensor_flatten__")
+            and hasattr(t, "__tensor_unflatten__"))
 
 
 def _get_current_dispatch_mode():

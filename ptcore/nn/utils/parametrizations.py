@@ -216,7 +216,8 @@ class _Orthogonal(Module):
         else:
             q = q.clone() if _is_orthonormal(q) else _orthonormal(q)
         self.base = q
-        # The reflections use the diagonal as signs, and ones there make the rest an identity.
+        # The map of this matrix is the identity: its skew part is 0. With reflections, each of the vectors that are 0
+        # has tau 2 and changes the sign of one column, which the sign -1 on the diagonal changes back.
         result = ptcore.zeros_like(given)
         result.diagonal(dim1=-2, dim2=-1).fill_(-1.0)
         return result
