@@ -28,4 +28,5 @@ cdef class Recording(Mode):
 
 
 cdef object told(int what, str kind, object t)
+cdef int told_owner(Interpreter owner, object x, object view) except -1
 cdef bint is_differentiated() except -1

@@ -146,7 +146,13 @@ cdef class Interpreter(Mode):
         return None
 
     def changed(self, kind, x):
-        """The program set ``kind`` of ``x``: "requires_grad", "grad" or "data"."""
+        """The program set ``kind`` of ``x``: "requires_grad", "grad" or "data"; or it is about to change the "dims" of
+        a plain tensor in place."""
+        return None
+
+    def becomes(self, x, view):
+        """The program changes the dims of ``x``, a stand-in of this interpreter, in place: ``x`` is about to get the
+        dims and the payload of ``view``, which the interpreter has made for this alone."""
         return None
 
     cdef object interpret(self, int op, tuple args, object out, int variant):
@@ -200,6 +206,25 @@ cdef object told(int what, str kind, object t):
         stack[:] = whole
         set_bit(PT_INTERPOSED, len(whole) > 0)
     return t
+
+
+cdef int told_owner(Interpreter owner, object x, object view) except -1:
+    """Calls ``becomes`` of an interpreter, with only the interpreters outside it on the stack."""
+    cdef list stack = interpreter_stack(), whole = list(stack)
+    cdef Py_ssize_t k
+    for k in range(len(whole)):
+        if whole[k] is owner:
+            break
+    else:
+        return 0                        # it has ended
+    try:
+        stack[:] = whole[:k]
+        set_bit(PT_INTERPOSED, k > 0)
+        owner.becomes(x, view)
+    finally:
+        stack[:] = whole
+        set_bit(PT_INTERPOSED, len(whole) > 0)
+    return 0
 
 
 def values_read(kind, t):

@@ -28,10 +28,9 @@ NO_ROWS = {
             ndimension nelement numel numpy size storage_offset stride to_numpy tobytes tolist untyped_storage""",
     },
     "It changes the tensor's own memory, sizes or history, which no graph holds.": {
-        "ptcore": "as_strided_ detach_ resize_as_",
-        "Tensor": """as_strided_ backward detach_ module_load record_stream register_hook
-            register_post_accumulate_grad_hook requires_grad_ resize_ resize_as_ retain_grad set_ share_memory_ squeeze_
-            swapaxes_ swapdims_ t_ transpose_ unsqueeze_""",
+        "ptcore": "detach_ resize_as_",
+        "Tensor": """backward detach_ module_load record_stream register_hook register_post_accumulate_grad_hook
+            requires_grad_ resize_ resize_as_ retain_grad set_ share_memory_""",
     },
     "It writes to all of the tensor: the ground fills and draws, below all ops.": {
         "ptcore": "fill_ zero_",
@@ -54,8 +53,8 @@ NO_ROWS = {
         "Tensor": "sum_to_size",
     },
     "It has forms that a row has not, or looks at memory.": {
-        "ptcore": "as_strided detach",
-        "Tensor": "as_strided detach where",
+        "ptcore": "detach",
+        "Tensor": "detach where",
         "nn.functional": "upsample upsample_bilinear upsample_nearest",
     },
     "It calls a function of Python.": {"ptcore": "compile vmap", "Tensor": "apply_ map2_ map_"},
@@ -108,4 +107,4 @@ def test_what_is_no_row_and_takes_tensors_is_offered():
     """All of it that ``__torch_function__`` may be asked about: see tests/core/test_overrides.py."""
     kinds = {name: type(f) for name, f in callables(pt.Tensor)}
     assert {name for name in named("Tensor") if kinds[name] is Overridable} >= {
-        "as_strided_", "copy_", "squeeze_", "where", "float", "is_conj", "index_put"}
+        "copy_", "resize_as_", "where", "float", "is_conj", "index_put"}

@@ -4,7 +4,7 @@ import json
 from tables import OPS, schema, signature
 
 FORMS = ("unary", "binary", "elementwise", "structured", "view", "composite", "inplace_binary",
-         "inplace_elementwise", "inplace_other", "numpy")
+         "inplace_elementwise", "inplace_other", "inplace_view", "numpy")
 ROLES = (signature.FUNCTION, signature.INPLACE, signature.METHOD)
 NONE = 255
 RESULTS = (OPS / "results.pyx").read_text()
@@ -57,7 +57,7 @@ def form_of(op, role):
     plain = not op.params and len(op.tensors) in (1, 2)
     if role == signature.INPLACE:
         if row.kind != "elementwise":
-            return "inplace_other"
+            return "inplace_view" if row.kind == "view" else "inplace_other"
         return "inplace_binary" if plain and len(op.tensors) == 2 else "inplace_elementwise"
     if role == signature.METHOD and row.numpy:
         return "numpy"

@@ -13,10 +13,10 @@ from libc.string cimport strcmp
 from ptcore._types cimport *
 from ptcore._shape cimport is_symbolic_number
 from ptcore._tensor cimport Tensor
-from ptcore._ops.view cimport views
+from ptcore._ops.view cimport inplace, views
 from ptcore._ops.call.elementwise cimport (binary, elementwise, elementwise_inplace, inplace_binary, overwrite, unary,
                                            unwritten)
-from ptcore._ops.call.offer cimport (PT_VARIANT_PLAIN, as_given, ask_functions, asks, asks_functions, before_call,
+from ptcore._ops.call.offer cimport (PT_VARIANT_PLAIN, as_given, ask_functions, asks_functions, before_call,
                                      flags_of_all, is_foreign, offer, refuse_foreign)
 from ptcore._ops.call.run cimport call, over_first
 from ptcore._ops.plan.hooks cimport dry, planning, spoil
@@ -37,7 +37,7 @@ cdef extern from "call/op_function.h":
     enum: PT_NO_SLOT, PT_REQUIRED
     enum: PT_FORM_UNARY, PT_FORM_BINARY, PT_FORM_ELEMENTWISE, PT_FORM_STRUCTURED, PT_FORM_VIEW
     enum: PT_FORM_COMPOSITE, PT_FORM_INPLACE_BINARY, PT_FORM_INPLACE_ELEMENTWISE, PT_FORM_INPLACE_OTHER, PT_FORM_NUMPY
-    enum: PT_FORM_CUSTOM
+    enum: PT_FORM_INPLACE_VIEW, PT_FORM_CUSTOM
     enum: PT_ROLE_FUNCTION, PT_ROLE_INPLACE, PT_ROLE_METHOD
     ctypedef struct pt_slot:
         uint16_t name
@@ -365,9 +365,13 @@ cdef object inplace_other_entry(pt_function *f, PyObject **slots):
     result = offered_whole(f, slots, key)
     if result is not NotImplemented:
         return result
-    if s.body_out and not asks(key):
+    if s.body_out:                      # an interpreter gets the ops of the body
         body_of(f, "_")
-        result = PyObject_Vectorcall(f.body, slots, s.nargs, NULL)
+        try:
+            result = PyObject_Vectorcall(f.body, slots, s.nargs, NULL)
+        except Exception as e:
+            called_as(e, info(s.op).name.decode() + "_")
+            raise
         if result is not None:
             return result
     args = packed(f, slots)
@@ -378,6 +382,10 @@ cdef object inplace_other_entry(pt_function *f, PyObject **slots):
         given[k] = slots[k] if k < s.nargs else base.values[k]
     given[0] = <PyObject *>before
     return overwrite(<Tensor>x, base.entry(base, given), info(s.op).name)
+
+
+cdef object inplace_view_entry(pt_function *f, PyObject **slots):
+    return inplace.run_view_inplace(f.spec.op, slots, f.spec.nargs)
 
 
 cdef object numpy_entry(pt_function *f, PyObject **slots):
@@ -539,6 +547,7 @@ pt_hooks.entries[PT_FORM_COMPOSITE] = composite_entry
 pt_hooks.entries[PT_FORM_INPLACE_BINARY] = inplace_elementwise_entry
 pt_hooks.entries[PT_FORM_INPLACE_ELEMENTWISE] = inplace_elementwise_entry
 pt_hooks.entries[PT_FORM_INPLACE_OTHER] = inplace_other_entry
+pt_hooks.entries[PT_FORM_INPLACE_VIEW] = inplace_view_entry
 pt_hooks.entries[PT_FORM_NUMPY] = numpy_entry
 pt_hooks.entries[PT_FORM_CUSTOM] = custom_entry
 pt_hooks.unary = unary

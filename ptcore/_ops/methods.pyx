@@ -1,5 +1,5 @@
 """Methods and functions that are not ops themselves: detach, to and its short forms,
-contiguous, transposes as properties, nonzero, as_strided, einsum.
+contiguous, transposes as properties, nonzero.
 """
 
 from cpython.object cimport PyObject
@@ -22,10 +22,11 @@ from ptcore._ops.writing cimport *
 from ptcore._ops.call.offer import overridable
 from ptcore._state cimport is_asked
 from ptcore._ops.table.ids import op_id
-from ptcore._ops.functions import as_strided_of, permute, squeeze, transpose, unbind, unsqueeze
+from ptcore._ops.functions import permute, transpose, unbind
 from ptcore._ops.functions import where as _where
 from ptcore._ops.functions import instead, round_to, round_to_, row_major
 from ptcore._ops.functions import adjoint, broadcast_to, conj, masked_select  # no-cython-lint: pickles name them here
+from ptcore._ops.functions import as_strided, as_strided_  # no-cython-lint: pickles name them here
 from ptcore._memory_format import checked as format_of
 from ptcore._memory_format import contiguous as contiguous_as
 from ptcore._memory_format import preserve_format
@@ -276,29 +277,6 @@ def contiguous_method(Tensor self not None, memory_format=None):
     return row_major(self) if self.flags & PT_NONCONTIGUOUS else self
 
 
-@overridable
-def as_strided(Tensor input not None, size, stride, storage_offset=None):
-    """A window of the input's storage with given sizes, strides and offset, in elements.
-
-    Raises
-    ------
-    RuntimeError
-        If the window leaves the storage.
-
-    Examples
-    --------
-    >>> import ptcore
-    >>> ptcore.as_strided(ptcore.arange(4), (3, 2), (1, 1))
-    tensor([[0, 1],
-            [1, 2],
-            [2, 3]])
-    """
-    offset = input.storage_offset() if storage_offset is None else storage_offset
-    if (input.flags | pt_tls.mode) & PT_SLOW:       # an interpreter's rule needs the input's geometry
-        return as_strided_of(input, size, stride, offset, input.stride(), input.storage_offset())
-    return as_strided_of(input, size, stride, offset, (), 0)
-
-
 def reinterpret(Tensor x, dtype):
     """The same bytes read as another dtype (``x.view(dtype)``)."""
     cdef int code = as_code(dtype, b"view", b"dtype")
@@ -507,74 +485,6 @@ def untyped_nbytes(Tensor self not None):
     return self.storage.nbytes
 
 
-# -- views in place: the tensor itself gets other dims -------------------------------------------------
-
-cdef Tensor redimensioned(Tensor t, Tensor v, const char *name, bint recording):
-    """t with the geometry of v, a view of it, and v's history. This counts as a write, so that a backward
-    raises if it saved t with the old dims."""
-    cdef uint32_t keep = t.flags & ~PT_NONCONTIGUOUS
-    if t.flags & PT_INTERPOSED:
-        raise RuntimeError(f"{name.decode()}: the dims of a tensor that is traced or batched cannot be changed")
-    if recording:
-        check_inplace(t, name, True)
-    adopt(t, v)
-    t.flags = keep | (v.flags & PT_NONCONTIGUOUS)
-    count_write(t)
-    if recording:
-        set_node(t, v.node, v.out_nr)
-    t.attr_version = version_of(t)
-    return t
-
-
-cdef object in_place(Tensor t, const char *name, object view, tuple args):
-    cdef bint recording = pt_tls.grad_enabled and needs_grad(t)
-    return redimensioned(t, <Tensor?>view(t, *args), name, recording)
-
-
-@overridable
-def squeeze_(Tensor self not None, dim=None):
-    """``squeeze`` in place."""
-    return in_place(self, b"squeeze_", squeeze, () if dim is None else (dim,))
-
-
-@overridable
-def unsqueeze_(Tensor self not None, dim):
-    """``unsqueeze`` in place."""
-    return in_place(self, b"unsqueeze_", unsqueeze, (dim,))
-
-
-@overridable
-def transpose_(Tensor self not None, dim0, dim1):
-    """``transpose`` in place."""
-    return in_place(self, b"transpose_", transpose, (dim0, dim1))
-
-
-@overridable
-def swapaxes_(Tensor self not None, axis0, axis1):
-    """``swapaxes`` in place."""
-    return in_place(self, b"swapaxes_", transpose, (axis0, axis1))
-
-
-@overridable
-def swapdims_(Tensor self not None, dim0, dim1):
-    """``swapdims`` in place."""
-    return in_place(self, b"swapdims_", transpose, (dim0, dim1))
-
-
-@overridable
-def t_(Tensor self not None):
-    """``t`` in place."""
-    if self.rank > 2:
-        raise ShapeError(f"t_: expects a tensor with <= 2 dimensions, but self is {self.rank}D")
-    return self if self.rank < 2 else in_place(self, b"t_", transpose, (0, 1))
-
-
-@overridable
-def as_strided_(Tensor self not None, size, stride, storage_offset=None):
-    """``as_strided`` in place."""
-    return in_place(self, b"as_strided_", as_strided, (size, stride, storage_offset))
-
-
 # -- what NumPy's users ask of an array ----------------------------------------------------------------
 
 def astype(Tensor self not None, dtype, *, copy=True):
@@ -640,9 +550,7 @@ def cuda_array_interface(self):
 
 
 # What this module adds to Tensor.
-for _f in (squeeze_, unsqueeze_, transpose_, swapaxes_, swapdims_, t_, as_strided_,
-           detach, detach_, to, cpu, cuda, is_same_size, get_device, new, size, as_strided, nonzero, astype, to_numpy,
-           tobytes):
+for _f in (detach, detach_, to, cpu, cuda, is_same_size, get_device, new, size, nonzero, astype, to_numpy, tobytes):
     setattr(Tensor, _f.__name__, _f)
 detach = overridable(detach)            # the function; the method asks modes and classes itself
 for _n, _c in (("float", "float32"), ("double", "float64"), ("half", "float16"),

@@ -61,7 +61,8 @@ class Forward(Pushing):
         if payload is not None:
             if payload.shows is None:
                 return payload.tangent
-            if payload.shows[1] != WINDOW:         # the strides describe the value's memory
+            source = carried_by(payload.shows[0], self)
+            if payload.shows[1] != WINDOW and (source is None or not source.moved):     # strides are of the value
                 return self.shown(*payload.shows)
         base = x._base
         whole = None if base is None else carried_by(base, self)
@@ -94,6 +95,19 @@ class Forward(Pushing):
             become(x, Dual(value, None, self, (base, WINDOW, (), None)))
         else:
             become(x, Dual(become(x), None, self))
+
+    def becomes(self, x, view):
+        """``x`` keeps its place: a view stays a window of its base, another tensor gets a tangent of its own."""
+        base, payload = x._base, carried_by(view, self)
+        if payload.shows is not None and payload.shows[1] == WINDOW:
+            raise RuntimeError("as_strided: a tensor with a tangent cannot show other memory in place")
+        if base is None:
+            payload.tangent, payload.shows = self.tangent(view), None
+        elif base.dtype is x.dtype:
+            payload.shows = base, WINDOW, (), None
+        else:
+            raise RuntimeError("view: the dims of a view as another dtype cannot be changed in place in forward mode")
+        payload.moved = True
 
     def overwrite(self, x, t):
         """Sets the tangent of a tensor that was written to. The base's tangent is written in place if it is owned here

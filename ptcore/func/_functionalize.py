@@ -385,5 +385,7 @@ def functionalize(func, *, remove="mutations"):
             if payload is not None and payload.memory.version:
                 x.copy_(payload.memory.value)
                 payload.memory.version = 0
+            for op, rest, _ in () if payload is None else payload.views:    # of an argument: its dims were changed
+                run(op, (x, *rest), True)
         return result
     return wrapped

@@ -13,7 +13,7 @@ from ptcore._state import no_grad
 from ptcore._tensor import Tensor
 from ptcore._trees.tree import tree_flatten, tree_leaves, tree_map
 from ptcore.fx.node import Node, attribute_at, map_arg
-from ptcore.jit.passes import Memory, row_of
+from ptcore.jit.passes import Memory, changes_dims, row_of
 
 __all__ = ["Planned", "Program"]
 
@@ -114,6 +114,8 @@ class Program:
         for node in nodes:
             if node.op not in ("placeholder", "get_attr", "call_function", "output"):
                 self.refused = f"{node} calls a {node.op.partition('_')[2]}"
+            elif changes_dims(node):
+                self.refused = f"{node} changes the dims of a tensor in place"
         memory = Memory(nodes)
         self.writes_outside = any([memory.group(n) in memory.written for n in (*self.placeholders, *self.attributes)])
         self.last_use = {}

@@ -291,6 +291,7 @@ def traced(name, function, args, kwargs, root, names, strict):
                                    f"results of a traced program, got {type(x).__name__}")
         _check_nesting(result, strict)
         outs = [tracer.argument(x)[1] for x in found]
+        tracer.move_arguments(inside, nodes)
         tracer.env.check_guards()
     tracer.graph.output(tuple(outs))
     tracer.graph.eliminate_dead_code()

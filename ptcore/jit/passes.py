@@ -41,6 +41,12 @@ def is_size(node):
     return node.op == "call_function" and type(node.target) is not OpFunction and node.target in of_sizes()
 
 
+def changes_dims(node):
+    """Whether a node is the in-place form of a view: its tensor gets other dims, which no plan repeats."""
+    own = row_of(node)
+    return own is not None and own.family == "view" and node.target is not function_of_row(own.name)
+
+
 class Memory:
     """Groups of nodes that may share memory, with the groups that are exposed or written to."""
 

@@ -40,6 +40,9 @@ cdef class Dual(Payload):
         None. Such a payload has no tangent of its own.
     own : bool
         Whether no other tensor shares the tangent's memory.
+    moved : bool
+        Whether the tensor's dims were changed in place: the ops by which its views were made no longer give their
+        tangents, their strides do.
     """
     known = True
 

@@ -5,6 +5,8 @@ from cython.cimports.ptcore._ops._common import divided_dim, wrap_dim
 from ptcore._errors import DTypeError, OutOfRangeError, ShapeError
 from ptcore._ops import checked
 from ptcore._ops.functions import (
+    as_strided_of,
+    as_strided_of_,
     conj_physical,
     diagonal,
     expand,
@@ -21,6 +23,7 @@ from ptcore._ops.functions import (
     squeeze,
     t,
     transpose,
+    transpose_,
     unbind,
     unfold,
     unsqueeze,
@@ -29,7 +32,7 @@ from ptcore._ops.functions import (
     view_as_real,
 )
 from ptcore._ops.history import has_values
-from ptcore._ops.methods import as_strided, detach, reinterpret
+from ptcore._ops.methods import detach, reinterpret
 from ptcore._ops.table.shapes import broadcast_shapes
 from ptcore._tensor import Tensor
 
@@ -161,6 +164,21 @@ def _chunk(op, input, chunks, dim, evenly, by_sizes):
 def swapaxes(input, axis0, axis1):
     axis0 = wrap_dim("swapaxes", axis0, input.ndim, "axis0")
     return transpose(input, axis0, wrap_dim("swapaxes", axis1, input.ndim, "axis1"))
+
+
+def swapaxes_(input, axis0, axis1):
+    axis0 = wrap_dim("swapaxes_", axis0, input.ndim, "axis0")
+    return transpose_(input, axis0, wrap_dim("swapaxes_", axis1, input.ndim, "axis1"))
+
+
+def as_strided(input, size, stride, storage_offset):
+    offset = input.storage_offset() if storage_offset is None else storage_offset
+    return as_strided_of(input, size, stride, offset, input.stride(), input.storage_offset())
+
+
+def as_strided_(input, size, stride, storage_offset):
+    offset = input.storage_offset() if storage_offset is None else storage_offset
+    return as_strided_of_(input, size, stride, offset, input.stride(), input.storage_offset())
 
 
 # -- parts --------------------------------------------------------------------------------------

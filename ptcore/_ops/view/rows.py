@@ -40,7 +40,7 @@ tensor([[1, 1],
 
 view(
     "transpose(input, dim0: Dim, dim1: Dim)", vjp=["transpose(g, dim0, dim1)"],
-    reference="swapaxes(x, dim0, dim1)", alias=("swapdims",),
+    reference="swapaxes(x, dim0, dim1)", alias=("swapdims",), inplace=True,
     doc="""Two dims exchanged.
 
 >>> import ptcore
@@ -50,7 +50,7 @@ tensor([[1],
 """)
 
 view(
-    "t(input)", vjp=["t(g)"], batch="decompose", reference="transpose(x)",
+    "t(input)", vjp=["t(g)"], batch="decompose", reference="transpose(x)", inplace=True,
     doc="""The transpose of a matrix; vectors and 0-d tensors as they are.
 
 >>> import ptcore
@@ -70,7 +70,7 @@ ptcore.Size([4, 2, 3])
 
 view(
     "squeeze(input, dim: Obj = None)", vjp=["reshape(g, x.shape)"], batch="squeeze",
-    reference="_squeeze(x, dim)",
+    reference="_squeeze(x, dim)", inplace=True,
     doc="""Without its dims of size 1: all of them, or those named (others are left alone).
 
 >>> import ptcore
@@ -80,7 +80,7 @@ ptcore.Size([2])
 
 view(
     "unsqueeze(input, dim: NewDim)", vjp=["reshape(g, x.shape)"],
-    reference="expand_dims(x, dim)",
+    reference="expand_dims(x, dim)", inplace=True,
     doc="""With a new dim of size 1 at position ``dim``.
 
 >>> import ptcore
@@ -128,7 +128,7 @@ view(
     "input_offset: Int)", internal=True, called="as_strided", method=False,
     vjp=["as_strided_backward(g, x.shape, size, stride, storage_offset, input_stride, "
          "input_offset)"],
-    batch="strided", jvp="rule",
+    batch="strided", jvp="rule", inplace=True,
     reference="_as_strided(x, size, stride, storage_offset)",
     doc="A window of given sizes, strides and offset; the input's geometry is for the gradient.")
 
@@ -248,7 +248,24 @@ made("ravel(input)", "ravel(x)", "All elements as one dim; a view where strides 
      "ptcore.ravel(ptcore.ones(2, 2)).shape", "ptcore.Size([4])")
 
 made("swapaxes(input, axis0: Int, axis1: Int)", "swapaxes(x, axis0, axis1)", "Two dims exchanged, under NumPy's name.",
-     "ptcore.swapaxes(ptcore.tensor([[1, 2]]), 0, 1)", "tensor([[1],\n        [2]])")
+     "ptcore.swapaxes(ptcore.tensor([[1, 2]]), 0, 1)", "tensor([[1],\n        [2]])", inplace="inside")
+
+composite(
+    "as_strided(input, size: Sizes, stride: Sizes, storage_offset: OptInt = None)", inplace="inside",
+    reference="_as_strided(x, size, stride, storage_offset or 0)",
+    doc="""A window of the input's storage with given sizes, strides and offset, in elements.
+
+Raises
+------
+RuntimeError
+    If the window leaves the storage.
+
+>>> import ptcore
+>>> ptcore.as_strided(ptcore.arange(4), (3, 2), (1, 1))
+tensor([[0, 1],
+        [1, 2],
+        [2, 3]])
+""")
 
 # -- parts --------------------------------------------------------------------------------------
 made("tensor_split(input, indices_or_sections: Obj, dim=0)", "_array_split(x, indices_or_sections, dim)",

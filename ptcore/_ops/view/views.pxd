@@ -5,6 +5,8 @@ from ptcore._types cimport *
 from ptcore._tensor cimport Tensor
 
 cdef object run_view(int op, PyObject **args, int n)
+cdef object made_view(int op, PyObject **args, int n)
+cdef object view_taken(int op, PyObject **args, int n, object result)
 cdef object view(int op, object x, object shape)
 cdef object reshape(int op, object x, object shape)
 cdef object expand(int op, object x, object size)

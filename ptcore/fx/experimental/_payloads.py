@@ -8,15 +8,15 @@ class Traced(Payload):
     """The payload of a stand-in: its value, on the meta device if only its sizes are known, and the node that gives it.
 
     ``device`` is the device of the value. ``constant`` is the value if no argument decides it, and None otherwise; it
-    counts only while the tensor's version is ``count``.
+    counts only while the tensor's version is ``count``. ``moves`` are the nodes of the views that the stand-in has become.
     """
 
-    __slots__ = ("constant", "count", "device", "node", "tensor")
+    __slots__ = ("constant", "count", "device", "moves", "node", "tensor")
     known = False               # no rule may read values, since they differ for other arguments
 
     def __init__(self, tensor, node, owner, device):
         super().__init__(owner)
-        self.tensor, self.node, self.device, self.constant = tensor, node, device, None
+        self.tensor, self.node, self.device, self.constant, self.moves = tensor, node, device, None, ()
 
     def known_value(self):
         """The value as a plain tensor if it does not depend on arguments; otherwise None."""

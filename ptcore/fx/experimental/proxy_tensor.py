@@ -305,6 +305,27 @@ class ProxyTracer(Interpreter):
             payload.constant, payload.count = copied if self.mode == "real" else x.clone(), copied._version
         return s
 
+    def changed(self, kind, x):
+        if kind == "dims":
+            raise RuntimeError("make_fx: the program changes the dims of a tensor from outside in place, which a graph does not "
+                               "hold; make it an argument" + here())
+
+    def becomes(self, x, view):
+        made = carried_by(view, self)
+        made.moves = *carried_by(x, self).moves, made.node
+
+    def move_arguments(self, stand_ins, nodes):
+        """Changes the dims of arguments in place as the program has done. In the graph this comes last: other nodes of
+        an argument see its first dims."""
+        for s, node in zip(stand_ins, nodes):
+            payload = carried_by(s, self)
+            for move in () if payload is None else payload.moves:
+                op = getattr(move.target, "op", None)
+                function = None if op is None else ops.function(op, True)
+                if function is None:
+                    raise RuntimeError("make_fx: the dims of an argument are changed in place by an op that is decomposed")
+                node = self.node("call_function", function, (node, *move.args[1:]), move.kwargs, f"{move.name}_")
+
     def value_read(self, payload):
         """The value of a tensor that the program reads; None refuses the read."""
         return None
@@ -401,6 +422,7 @@ def _trace(f, args, mode, decompositions, record_stack_traces):
         result = f(*tree_unflatten(inside, spec))
         found, out_spec = tree_flatten(result)
         found = [tracer.argument(x)[1] if tracer.is_traced(x) else x for x in found]
+        tracer.move_arguments(inside, [node for _, node in given])
         if tracer.env is not None:
             tracer.env.check_guards()
     nested = any([n != 1 or isinstance(a, (tuple, list, dict)) for n, a in zip(counts, args)])

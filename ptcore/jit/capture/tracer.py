@@ -332,6 +332,10 @@ class CaptureTracer(ProxyTracer):
     def lift(self, x):
         return self.capture.unknown(x)
 
+    def becomes(self, x, view):
+        if any(carried_by(x, self) is mine for mine, _ in self.capture.inputs):
+            raise Unsupported("the dims of an input are changed in place")
+
     def changed(self, kind, x):
         payload = carried_by(x, self)
         if kind == "requires_grad":
