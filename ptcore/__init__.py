@@ -90,7 +90,7 @@ from ptcore._ops.creation.draws import (  # noqa: E402
     randperm,
 )
 from ptcore._ops.levels import get_num_threads, set_num_threads  # noqa: E402
-from ptcore._ops.methods import detach, nonzero  # noqa: E402
+from ptcore._ops.methods import detach  # noqa: E402
 from ptcore.autograd import tensor_methods as _tensor_methods  # noqa: E402
 
 

@@ -70,13 +70,12 @@ TABLE = {
         "_exchange.dlpack": ("__dlpack__", "__dlpack_device__"),
         "_exchange.printing": ("__repr__",),
         "_memory.host": ("is_pinned", "pin_memory", "record_stream"),
-        "_ops.arithmetic.functions": ("apply_", "float_power_", "map2_", "map_"),
+        "_ops.arithmetic.functions": ("apply_", "map2_", "map_"),
         "_ops.compare.functions": ("is_nonzero",),
         "_ops.creation.functions": ("new_empty_strided",),
-        "_ops.math.functions": ("conj_physical", "conj_physical_", "is_conj", "is_neg", "to_dense"),
+        "_ops.math.functions": ("is_conj", "is_neg"),
         "_ops.random.functions": ("bernoulli",),
-        "_ops.view.functions": ("__reversed__", "const_data_ptr", "dim_order", "fill_diagonal_", "module_load",
-                                "sum_to_size"),
+        "_ops.view.functions": ("__reversed__", "const_data_ptr", "dim_order", "module_load"),
         "array_api._methods": ("__array_namespace__", "to_device"),
     },
     "ptcore.autograd": {
@@ -168,10 +167,9 @@ MODULES = {
                      "tensorboard"),
 }
 # Methods that are functions of the top level as well.
-METHODS = ("arccos_", "arccosh_", "arcsin_", "arcsinh_", "arctan_", "arctanh_", "clip_",
-           "conj_physical_", "detach_", "fill_", "fix_", "get_device", "index_put",
-           "index_put_", "is_conj", "is_inference", "is_neg", "is_same_size", "is_signed", "negative_",
-           "resize_as_", "zero_")
+METHODS = ("arccos_", "arccosh_", "arcsin_", "arcsinh_", "arctan_", "arctanh_", "clip_", "detach_", "fill_", "fix_",
+           "get_device", "is_conj", "is_inference", "is_neg", "is_same_size", "is_signed", "negative_", "resize_as_",
+           "zero_")
 
 # Old paths of modules, which pickles and files may name -> present paths.
 MOVED = {
@@ -187,6 +185,7 @@ MOVED = {
     "ptcore._ops._select": "ptcore._ops.levels",
     "ptcore._ops._writing": "ptcore._ops.writing",
     "ptcore._ops.activation.functions": "ptcore.nn.functional",
+    "ptcore._ops.attention.functions": "ptcore.nn.functional",
     "ptcore._ops.linalg.functions": "ptcore",
     "ptcore._ops.loss.functions": "ptcore.nn.functional",
     "ptcore._ops.loss.toplevel": "ptcore",

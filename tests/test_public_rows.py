@@ -39,26 +39,16 @@ NO_ROWS = {
     },
     "Its arguments say which row is called (to_dtype, to_device, clone, row_major), or it gives the tensor itself.": {
         "Tensor": """astype as_subclass bfloat16 bool byte cdouble cfloat char contiguous cpu cuda double float half int
-            long pin_memory short to to_dense to_device type""",
+            long pin_memory short to to_device type""",
     },
-    "As a row its in-place form would be offered to interpreters as the plain one, of which it is no copy.": {
-        "ptcore": "conj_physical_ index_put index_put_",
-        "Tensor": "conj_physical conj_physical_ fill_diagonal_ float_power_ index_put index_put_",
-    },
-    "Its result is a tensor or a tuple, and its ``out=`` belongs to one of these.": {
-        "ptcore": "nonzero",
-        "Tensor": "nonzero",
-    },
-    "It calls a row or gives the tensor itself, by its sizes: autocast, whose rule is a column, sees the row.": {
-        "Tensor": "sum_to_size",
-    },
-    "It has forms that a row has not, or looks at memory.": {
+    "It gives the tensor itself or an alias without history, which no graph holds (an interpreter is asked for it).": {
         "ptcore": "detach",
-        "Tensor": "detach where",
+        "Tensor": "detach",
+    },
+    "It warns and calls ``interpolate``, which modes see, as in PyTorch.": {
         "nn.functional": "upsample upsample_bilinear upsample_nearest",
     },
     "It calls a function of Python.": {"ptcore": "compile vmap", "Tensor": "apply_ map2_ map_"},
-    "It has more parameters than an OpFunction binds.": {"nn.functional": "multi_head_attention_forward"},
     "It reads or sets what is the thread's, the process's or a file's.": {
         "ptcore": """are_deterministic_algorithms_enabled autocast_decrement_nesting autocast_increment_nesting
             clear_autocast_cache get_autocast_cpu_dtype get_autocast_dtype get_autocast_gpu_dtype get_default_device
@@ -107,4 +97,4 @@ def test_what_is_no_row_and_takes_tensors_is_offered():
     """All of it that ``__torch_function__`` may be asked about: see tests/core/test_overrides.py."""
     kinds = {name: type(f) for name, f in callables(pt.Tensor)}
     assert {name for name in named("Tensor") if kinds[name] is Overridable} >= {
-        "copy_", "resize_as_", "where", "float", "is_conj", "index_put"}
+        "copy_", "resize_as_", "float", "is_conj"}

@@ -153,7 +153,7 @@ def test_reference_pages(tmp_path):
     for row in pt.ops.values():
         if row.internal or row.family == "registered":
             continue
-        where = f"ptcore.{row.public[0]}" if row.public else f"ptcore.Tensor.{row.name}"
+        where = f"ptcore.{row.public[0]}" if row.public else f"ptcore.Tensor.{row.method_name}"
         assert f":: {where}\n" in text, row.name
     entries = dict(re.findall(r"^\.\. auto\w+:: ptcore\.(\S+)\n(.*?)(?=^\.\. auto|\Z)", text, re.M | re.S))
     for row in pt.ops.values():

@@ -143,7 +143,7 @@ def constants(module):
 
 def front_page(rows, seen):
     """Tensor's own methods and attributes, and the functions of the package that are no ops."""
-    methods = {name + end for name in (row.name for row in rows if not row.internal) for end in ("", "_")}
+    methods = {name + end for name in (row.method_name for row in rows if not row.internal) for end in ("", "_")}
     aliases = {name for row in rows for name in row.alias}
     text = ["Tensors", "=======", "", ".. autoclass:: ptcore.Tensor", ""]
     for name, thing in inspect.getmembers_static(ptcore.Tensor):
@@ -246,8 +246,8 @@ def other_names(shown):
             continue
     for op in rows_of_ops():
         row = op.row
-        where = f"ptcore.{row.public[0]}" if row.public else f"ptcore.Tensor.{row.name}"
-        for name in (row.name, *row.alias):
+        where = f"ptcore.{row.public[0]}" if row.public else f"ptcore.Tensor.{row.method_name}"
+        for name in (row.method_name, *row.alias):
             by_name.setdefault(name, where)
     found = {}
     for path, thing in names.items():

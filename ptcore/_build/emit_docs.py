@@ -51,12 +51,12 @@ def derivative(op):
 
 def entry(op):
     row = op.row
-    path = row.public[0] if row.public else f"Tensor.{op.name}"
+    path = row.public[0] if row.public else f"Tensor.{row.method_name}"
     lines = [f".. auto{'function' if row.public else 'method'}:: ptcore.{path}", ""]
     notes = [KIND[row.kind]] if row.kind in KIND else []
     notes.append("Dtypes: " + ", ".join(row.types) + ".")
     if row.inplace:
-        notes.append(f"In place: ``{f'Tensor.{op.name}' if row.method else path}_``.")
+        notes.append(f"In place: ``{f'Tensor.{row.method_name}' if row.method else path}_``.")
     others = [*row.alias, *row.public[1:]]
     if others:
         notes.append("Other names: " + ", ".join(f"``{n}``" for n in others) + ".")

@@ -73,7 +73,7 @@ def place(op, role):
     row = op.row
     suffix = "_" if role == signature.INPLACE else ""
     if role == signature.METHOD or (not row.public and row.method and not row.internal):
-        return "ptcore", f"Tensor.{row.name}{suffix}"
+        return "ptcore", f"Tensor.{row.method_name}{suffix}"
     if not row.public:
         return "ptcore._ops.functions", row.name + suffix
     where, _, name = row.public[0].rpartition(".")
@@ -120,7 +120,7 @@ def spec(op, role, names, values, slots):
         value = p.default
         if numpy and p.name == "out":
             value = NOT_GIVEN
-        required = value is signature.REQUIRED or (p.arg is not None and p.arg.required and p.name in pairs)
+        required = value is signature.REQUIRED or (role == signature.METHOD and p.kind == signature.REST) or (p.arg is not None and p.arg.required and p.name in pairs)
         check = checks.get(p.arg.letter, ".") if p.arg is not None and p.kind != signature.REST else "."
         if len(slots) == first and role == signature.INPLACE:
             check = "."         # the entry says that it must be a Tensor
@@ -136,8 +136,9 @@ def spec(op, role, names, values, slots):
         if f"\n{result} = {made}\n" not in RESULTS:
             raise ValueError(f"{row.name}: the class of its results is missing in _ops/results.pyx: {made}")
     # A public function has the name that messages say: an op may have taken the row's.
-    name = (row.called.replace(".", "_") if row.public else row.name) + ("_" if role == signature.INPLACE else "")
-    if len(found) > 20:
+    name = (row.called.replace(".", "_") if row.public or row.method_name != row.name else row.name)
+    name += "_" if role == signature.INPLACE else ""
+    if len(found) > 28:
         raise ValueError(f"{row.name}: more parameters than OpFunction binds")
     return (f"    {{{text(name)}, {text(qualname)}, {text(module)}, {text(extra(op, role))}, {text(result)}, "
             f"pt_slots + {first}, {op.id}, {FORMS.index(form_of(op, role))}, {len(found)}, "
@@ -175,9 +176,9 @@ def names(ops):
         roles = functions_of(op)
         if row.method:
             own = f"_method_{op.name}" if signature.METHOD in roles else op.name
-            found.setdefault("Tensor", []).extend((n, own) for n in (op.name, *row.alias))
+            found.setdefault("Tensor", []).extend((n, own) for n in (row.method_name, *row.alias))
             if row.inplace:
-                found["Tensor"] += [(f"{n}_", f"{op.name}_") for n in (op.name, *row.alias)]
+                found["Tensor"] += [(f"{n}_", f"{op.name}_") for n in (row.method_name, *row.alias)]
         for path in row.public:
             where, _, name = path.rpartition(".")
             place = found.setdefault(where, [])

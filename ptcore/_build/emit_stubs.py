@@ -102,10 +102,10 @@ def methods(ops):
         if row.method:
             text = (arguments(op, out=False, method=True, spread=row.varargs) if row.varargs
                     else arguments(op, out=op.row.out_argument, method=True))
-            lines += [f"    def {n}({text}) -> {result(op)}: ..." for n in (op.name, *row.alias)]
+            lines += [f"    def {n}({text}) -> {result(op)}: ..." for n in (row.method_name, *row.alias)]
         if row.inplace and row.method:
             text = arguments(op, out=False, method=True)
-            lines += [f"    def {n}_({text}) -> Tensor: ..." for n in (op.name, *row.alias)]
+            lines += [f"    def {n}_({text}) -> Tensor: ..." for n in (row.method_name, *row.alias)]
     return lines
 
 
@@ -159,7 +159,7 @@ def later(namespace, known=()):
 
 def methods_as_functions(ops, text):
     """The methods that the lazy table says are functions as well, from the stubs of a class."""
-    by_name = {n: op for op in ops if op.row.method for n in (op.name, *op.row.alias)}
+    by_name = {n: op for op in ops if op.row.method for n in (op.row.method_name, *op.row.alias)}
     given = {n.name: n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.FunctionDef)}
     for name in lazy("METHODS"):
         if name in given:

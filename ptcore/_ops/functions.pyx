@@ -13,7 +13,8 @@ from libc.string cimport strcmp
 from ptcore._types cimport *
 from ptcore._shape cimport is_symbolic_number
 from ptcore._tensor cimport Tensor
-from ptcore._ops.view cimport inplace, views
+from ptcore._ops.view cimport views
+from ptcore._ops.view.inplace cimport run_view_inplace
 from ptcore._ops.call.elementwise cimport (binary, elementwise, elementwise_inplace, inplace_binary, overwrite, unary,
                                            unwritten)
 from ptcore._ops.call.offer cimport (PT_VARIANT_PLAIN, as_given, ask_functions, asks_functions, before_call,
@@ -101,6 +102,8 @@ cdef object plain(pt_function *f, int slot, object value):
     elif is_foreign(value):
         raise TypeError(f"{info(f.spec.op).name.decode()}: __torch_function__ of {type(value).__name__} is to be asked")
     op, name = info(f.spec.op).name.decode(), <str><object>f.names[slot]
+    if f.spec.role == PT_ROLE_INPLACE:
+        op += "_"
     if check == c'X':
         return checked.tensor(op, name, value)
     if check == c'T':
@@ -310,7 +313,7 @@ cdef object composite_again(int op, PyObject **args, int n, object out):
 cdef object composite(pt_function *f, PyObject **args, object out):
     """Runs the body of a composite on the op's own arguments."""
     cdef const pt_function_spec *s = f.spec
-    cdef (PyObject *)[24] given
+    cdef (PyObject *)[32] given
     cdef object result
     cdef int k
     cdef uint32_t key = flags_of_all(args, s.nargs)
@@ -356,7 +359,7 @@ cdef object inplace_other_entry(pt_function *f, PyObject **slots):
     """``x.op_()`` of a row with an op that makes a new result: a kernel overwrites x, or the result is copied to x."""
     cdef const pt_function_spec *s = f.spec
     cdef pt_function *base = <pt_function *>(<PyObject *>_functions[s.op])
-    cdef (PyObject *)[24] given
+    cdef (PyObject *)[32] given
     cdef object x = <object>slots[0], before, result
     cdef uint32_t key = flags_of_all(slots, s.nargs)
     cdef int k
@@ -385,7 +388,7 @@ cdef object inplace_other_entry(pt_function *f, PyObject **slots):
 
 
 cdef object inplace_view_entry(pt_function *f, PyObject **slots):
-    return inplace.run_view_inplace(f.spec.op, slots, f.spec.nargs)
+    return run_view_inplace(f.spec.op, slots, f.spec.nargs)
 
 
 cdef object numpy_entry(pt_function *f, PyObject **slots):

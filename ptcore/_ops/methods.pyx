@@ -1,10 +1,9 @@
 """Methods and functions that are not ops themselves: detach, to and its short forms,
-contiguous, transposes as properties, nonzero.
+contiguous, transposes as properties.
 """
 
 from cpython.object cimport PyObject
 
-from ptcore._errors import ShapeError
 from ptcore._types cimport *
 from ptcore._events cimport PT_SEEN_PROFILE, as_event
 from ptcore._device cimport CPU, as_device, device as Device
@@ -23,10 +22,9 @@ from ptcore._ops.call.offer import overridable
 from ptcore._state cimport is_asked
 from ptcore._ops.table.ids import op_id
 from ptcore._ops.functions import permute, transpose, unbind
-from ptcore._ops.functions import where as _where
 from ptcore._ops.functions import instead, round_to, round_to_, row_major
 from ptcore._ops.functions import adjoint, broadcast_to, conj, masked_select  # no-cython-lint: pickles name them here
-from ptcore._ops.functions import as_strided, as_strided_  # no-cython-lint: pickles name them here
+from ptcore._ops.functions import as_strided, as_strided_, nonzero  # no-cython-lint: pickles name them here
 from ptcore._memory_format import checked as format_of
 from ptcore._memory_format import contiguous as contiguous_as
 from ptcore._memory_format import preserve_format
@@ -308,51 +306,6 @@ def reinterpret(Tensor x, dtype):
     return r
 
 
-@overridable
-def nonzero(Tensor input not None, *, as_tuple=False, out=None):
-    """The coordinates of the nonzero elements: ``(count, ndim)``, or one vector a dim.
-
-    Examples
-    --------
-    >>> import ptcore
-    >>> ptcore.nonzero(ptcore.tensor([0, 3, 4]))
-    tensor([[1],
-            [2]])
-    """
-    as_tuple = switch("nonzero", "as_tuple", as_tuple)
-    from ptcore._ops.functions import nonzero_of
-    from ptcore._ops.functions import count_nonzero
-    found = nonzero_of(input.detach(), int(count_nonzero(input.detach())))
-    if out is not None:
-        if as_tuple:
-            raise TypeError("nonzero: out and as_tuple=True cannot be given together")
-        return written(found, out, b"nonzero")
-    if as_tuple:
-        return tuple([found[:, i] for i in range(input.rank)]) if input.rank else (
-            found.new_zeros((found.shape[0],)),)
-    return found
-
-
-cdef object written(Tensor value, object out, const char *op):
-    """Writes a result that always has this size to the user's out=."""
-    if not isinstance(out, Tensor):
-        raise TypeError(f"{op.decode()}: out must be a Tensor, got {type(out).__name__}")
-    if (<Tensor>out).dt != value.dt:
-        from ptcore._errors import DTypeError
-        raise DTypeError(f"{op.decode()}: out must have dtype {value.dtype.name}, got {out.dtype.name}")
-    if value.requires_grad:
-        raise RuntimeError(f"{op.decode()}: out= does not support automatic differentiation, but one of the "
-                           "arguments requires grad")
-    write_out(<Tensor>out, value, op)
-    return out
-
-
-@overridable
-def where_method(Tensor self not None, condition, other):
-    """The elements of this tensor where condition holds, of other elsewhere."""
-    return _where(condition, self, other)
-
-
 def transposed(Tensor self not None):
     """The dims reversed."""
     return permute(self, tuple(range(self.rank - 1, -1, -1)))
@@ -550,7 +503,7 @@ def cuda_array_interface(self):
 
 
 # What this module adds to Tensor.
-for _f in (detach, detach_, to, cpu, cuda, is_same_size, get_device, new, size, nonzero, astype, to_numpy, tobytes):
+for _f in (detach, detach_, to, cpu, cuda, is_same_size, get_device, new, size, astype, to_numpy, tobytes):
     setattr(Tensor, _f.__name__, _f)
 detach = overridable(detach)            # the function; the method asks modes and classes itself
 for _n, _c in (("float", "float32"), ("double", "float64"), ("half", "float16"),
@@ -558,7 +511,7 @@ for _n, _c in (("float", "float32"), ("double", "float64"), ("half", "float16"),
                ("char", "int8"), ("byte", "uint8"), ("bool", "bool"), ("cfloat", "complex64"),
                ("cdouble", "complex128")):
     setattr(Tensor, _n, _short(_n, _c))
-for _n, _f in (("type", type_), ("where", where_method), ("contiguous", contiguous_method)):
+for _n, _f in (("type", type_), ("contiguous", contiguous_method)):
     _f.__name__ = _n
     setattr(Tensor, _n, _f)
 Tensor.T = property(transposed)

@@ -1,7 +1,6 @@
 """Functions of neural networks: the compiled ops themselves, and a few that are made of them."""
 from ptcore import _lazy
 from ptcore._names.functional import *
-from ptcore._ops.attention.functions import multi_head_attention_forward as multi_head_attention_forward
 from ptcore._ops.functions import sigmoid as sigmoid
 from ptcore._ops.functions import tanh as tanh
 

@@ -475,7 +475,7 @@ TYPES = {"argsort": schema.ORDERED, "embedding": schema.ALL, "einsum": schema.NU
          **_cases_window.TYPES, **_cases_attention.TYPES, **_cases_factor.TYPES, **_cases_fft.TYPES,
          "linalg_vecdot": schema.FLOATING}
 # ops whose result depends on strides, which fail where a copy would be needed
-FIXED_LAYOUT = ("view", "view_as", "as_strided_of", "as_strided_scatter", "as_strided_copy", "view_as_complex",
+FIXED_LAYOUT = ("view", "view_as", "as_strided", "as_strided_of", "as_strided_scatter", "as_strided_copy", "view_as_complex",
                 "view_as_complex_copy")
 
 

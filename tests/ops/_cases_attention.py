@@ -7,7 +7,8 @@ from ptcore._ops.table import schema
 
 TYPES = {"scaled_dot_product_attention": schema.REAL, "keep_mask": ("int64",), "grid_sample": schema.REAL,
          **dict.fromkeys(("grid_sampler", "grid_sampler_2d", "grid_sampler_3d"), schema.REAL),
-         "affine_grid": schema.REAL, "bilinear": schema.NUMERIC}
+         "affine_grid": schema.REAL, "bilinear": schema.NUMERIC,
+         "multi_head_attention_forward": ("float32", "float64")}
 
 
 def keys(*shape):
@@ -33,7 +34,19 @@ def cases(F, Of):
     flat = [[F(1, 2, 3, 4), F(1, 3, 2, 2, domain=around), *way] for way in ways]
     deep = [[F(2, 1, 2, 3, 4), F(2, 1, 2, 2, 3, domain=around), *way] for way in ways[:12]]
 
+    def heads(query, keys, bias, more, zero, *rest):
+        """Of 2 heads, with dropout 0."""
+        n = query.shape[-1]
+        extra = F(1, 1, n) if more else None, F(1, 1, n) if more else None
+        return [query, keys, F(*keys.shape), n, 2, F(3 * n, n), F(3 * n) if bias else None, *extra, zero, 0.0, F(n, n),
+                F(n) if bias else None, *rest]
+
     return {
+        "multi_head_attention_forward": [
+            heads(F(3, 2, 4), F(5, 2, 4), True, False, False),
+            heads(F(3, 4), F(5, 4), False, False, True, True, None, True, F(3, 5), False, *[None] * 5, False),
+            heads(F(2, 2, 4), F(3, 2, 4), True, True, False, True, I([[False, True, False], [False, False, True]])),
+            heads(F(3, 1, 4), F(3, 1, 4), True, False, False, False, None, True, I(np.tri(3) == 0))],
         "grid_sampled": [*flat, *deep, [F(1, 2, 1, 1), F(1, 2, 2, 2, domain=around), "bilinear", "reflection", True],
                          [F(0, 2, 3, 3), F(0, 2, 2, 2), "bilinear", "zeros", False],
                          [F(1, 2, 3, 3), F(1, 0, 2, 2), "bilinear", "zeros", False]],

@@ -54,6 +54,10 @@ SHAPING = {
     "expand_as": [[F(3, 1), C(2, 3, 4)], [F(2), C(2)]], "type_as": [[F(2, 3), C(2)]],
     "broadcast_to": [[F(3, 1), (2, 3, 4)], [F(), (2,)]], "conj": [[F(2, 3)], [F()]],
     "adjoint": [[F(2, 3)], [F(2, 3, 4)]], "resolve_conj": [[F(2, 3)]], "resolve_neg": [[F(2, 3)]],
+    "as_strided": [[F(12), (3, 2), (4, 1), 1], [F(12), (3, 4), (2, 1)]],
+    "sum_to_size": [[F(2, 3), (1, 3)], [F(2, 3), (3,)], [F(2, 1, 3), (1, 1)], [F(3), ()]],
+    "to_dense": [[F(2, 3)]], "where_method": [[F(2, 3), B(2, 3), F(2, 3)], [F(3), B(2, 3), 2]],
+    "fill_diagonal_inplace": [],                    # in place: test_parity_small_methods.py
     "masked_select": [[F(2, 3), B(2, 3)], [F(2, 3), I([True, False, True])], [F(3), B(2, 3)]],
     "constant_pad_nd": [[F(2, 3), (1, 2)], [F(3, 4), (0, 1, 2, -1), 2]],
     "view_as_real": [[F(2, 3)], [F()]], "view_as_complex": [[F(3, 2)], [F(2)]],
@@ -73,7 +77,9 @@ SELECTION = {
     "put": [[F(2, 3), I([0, -1]), F(2)], [F(2, 3), I([1, 1]), F(2), True]],
     "take_along_dim": [[F(2, 3), PLACES, 1], [F(2, 3), I([[2]]), 1], [F(2, 3), I([5, 0]), None]],
     "masked_scatter": [[F(2, 3), B(2, 3), F(6)], [F(2, 3), B(3), F(3, 2)]],
-    "argwhere": [[F(2, 3)]], "nonzero_static": [[F(2, 3), 4], [F(2, 3), 8, 5], [F(), 0]],
+    "argwhere": [[F(2, 3)]], "nonzero": [[F(2, 3)], [F()], [F(0, 2)]],
+    "index_put": [[F(4, 3), [I([2, 0])], F(2, 3)], [F(4, 3), [I([2, 0]), I([1, 1])], F(2), True],
+                  [F(3, 4), [I([1, 1]), None], F(2, 4), True], [F(3), [I([True, False, True])], F()]], "nonzero_static": [[F(2, 3), 4], [F(2, 3), 8, 5], [F(), 0]],
     "fill": [[F(2, 3), 2], [F(), 1], [F(0, 2), 3]],
     "searchsorted": [], "bucketize": [], "places_among": [],       # of sorted data: test_order.py
     "renorm": [[F(3, 4), 2, 0, 1.5], [F(3, 4), 1, 1, 2.0], [F(2, 3, 2), 3, -1, 100.0]],
@@ -233,12 +239,12 @@ TYPES = {
 }
 
 # Results that are no real tensors, or are steps: nothing to difference.
-NO_GRADIENT = {"argwhere", "searchsorted", "bucketize", "isreal", "unique", "unique_consecutive", "bincount", "histc",
+NO_GRADIENT = {"argwhere", "nonzero", "searchsorted", "bucketize", "isreal", "unique", "unique_consecutive", "bincount", "histc",
                "one_hot", "tril_indices", "triu_indices", "isin", "histogram", "histogramdd", "unravel_index",
                "nonzero_static", "fill", "detach_copy", "hash_tensor"}
 # The data decide the result's shape, or the call itself.
-NEED_DATA = {"repeat_interleave", "combinations", "one_hot", "argwhere", "unique", "unique_consecutive", "bincount",
-             "histc", "renorm", "embedding_bag", "embedding_function", "tril_indices", "triu_indices", "ctc_loss",
+NEED_DATA = {"repeat_interleave", "combinations", "one_hot", "argwhere", "nonzero", "unique", "unique_consecutive",
+             "bincount", "histc", "renorm", "embedding_bag", "embedding_function", "tril_indices", "triu_indices", "ctc_loss",
              "isin", "histogram", "histogramdd", "masked_select"}
 # Made of float64 on the way, or of a decomposition: half types and exact comparison do not apply.
 assert ptcore

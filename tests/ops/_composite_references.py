@@ -510,6 +510,28 @@ def _as_strided_scatter(x, src, size, stride, storage_offset):
     return result.reshape(x.shape)
 
 
+def _sum_to_size(x, size):
+    lead = x.ndim - len(size)
+    dims = tuple(d for d in range(x.ndim) if d < lead or size[d - lead] == 1)
+    return np.sum(x, axis=dims).reshape(size)
+
+
+def _fill_diagonal(x, fill_value, wrap):
+    result = x.copy()
+    np.fill_diagonal(result, fill_value, wrap)
+    return result
+
+
+def _index_put(x, indices, values, accumulate):
+    result = x.copy()
+    at = tuple(slice(None) if i is None else i for i in indices)
+    if accumulate:
+        np.add.at(result, at, values)
+    else:
+        result[at] = values
+    return result
+
+
 def _gradient(x, spacing, dim, edge_order):
     dims = tuple(range(x.ndim)) if dim is None else dim if isinstance(dim, tuple) else (dim,)
     spacing = spacing if isinstance(spacing, list) else [spacing] * len(dims)

@@ -183,6 +183,38 @@ def bilinear(input1, input2, weight, bias):
     return out if bias is None else out + bias
 
 
-NAMES = {"_attention": attention, "_attention_backward": attention_backward, "_public_attention": public_attention,
+def multi_head_attention(query, key, value, heads, weight, bias, bias_k, bias_v, zero, out_weight, out_bias, padding,
+                         need_weights, mask, average):
+    """One sample and one head after another."""
+    if query.ndim == 2:
+        given = [t[:, None] for t in (query, key, value)]
+        out, p = multi_head_attention(*given, heads, weight, bias, bias_k, bias_v, zero, out_weight, out_bias,
+                                      None if padding is None else padding[None], need_weights, mask, average)
+        return out[:, 0], p[0]
+    size = query.shape[2]
+    biases = np.zeros(3 * size) if bias is None else bias
+    out, weights = np.zeros(query.shape), []
+    for n in range(query.shape[1]):
+        q, k, v = (t[:, n] @ weight[j * size:(j + 1) * size].T + biases[j * size:(j + 1) * size]
+                   for j, t in enumerate((query, key, value)))
+        seen = np.zeros((len(q), len(k)))
+        if mask is not None:
+            seen = seen + (np.where(mask, -np.inf, 0) if mask.dtype == bool else mask)
+        if padding is not None:
+            seen = seen + np.where(padding[n], -np.inf, 0)
+        for one in ([] if bias_k is None else [(bias_k[0], bias_v[0])]) + [(np.zeros((1, size)),) * 2] * bool(zero):
+            k, v = np.concatenate([k, one[0]]), np.concatenate([v, one[1]])
+            seen = np.concatenate([seen, np.zeros((len(q), 1))], 1)
+        made, each = [], size // heads
+        for h in range(heads):
+            part = slice(h * each, (h + 1) * each)
+            p = special.softmax(q[:, part] @ k[:, part].T / np.sqrt(each) + seen, axis=1)
+            made.append(p)
+            out[:, n, part] = p @ v[:, part]
+        weights.append(np.mean(made, axis=0) if average else np.array(made))
+    return out @ out_weight.T + (0 if out_bias is None else out_bias), np.array(weights)
+
+
+NAMES = {"_multi_head_attention": multi_head_attention, "_attention": attention, "_attention_backward": attention_backward, "_public_attention": public_attention,
          "_keep_mask": keep_mask, "_grid_sample": grid_sample, "_grid_sample_backward": grid_sample_backward,
          "_affine_grid": affine_grid, "_bilinear": bilinear}

@@ -123,7 +123,7 @@ def names(row):
         assert parameters["axis"].kind is inspect.Parameter.KEYWORD_ONLY
     assert found.__doc__.startswith(row.doc.strip().partition("\n")[0])
     if row.method and not row.varargs and not row.numpy:
-        assert inspect.getattr_static(ptcore.Tensor, row.name) is found
+        assert inspect.getattr_static(ptcore.Tensor, row.method_name) is found
     for alias in row.alias:
         if row.method:
             assert hasattr(ptcore.Tensor, alias)

@@ -136,6 +136,17 @@ def float_power(input, exponent):
                 device=b.device) ** b
 
 
+def float_power_(input, exponent):
+    result = float_power(input, exponent)
+    if result.dtype is not input.dtype:
+        raise DTypeError(f"float_power_: the tensor must be {result.dtype.name}, got {input.dtype.name}")
+    return input.copy_(result)
+
+
+def where_method(input, condition, other):
+    return where(condition, input, other)
+
+
 def builtin_any(flags):
     for flag in flags:
         if flag:

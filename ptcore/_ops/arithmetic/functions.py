@@ -1,18 +1,8 @@
-"""Methods that are short and rarely called: powers in place, Python functions of elements."""
-from ptcore._errors import DTypeError
+"""Methods that call a Python function for each element."""
 from ptcore._exchange.convert import mapped
 from ptcore._ops.call.offer import overridable
 from ptcore._ops.checked import need_tensors
 from ptcore._tensor import Tensor
-
-
-@overridable
-def float_power_(self, exponent):
-    """``float_power`` in place, on float64 or complex128."""
-    result = self.float_power(exponent)
-    if result.dtype is not self.dtype:
-        raise DTypeError(f"float_power_: the tensor must be {result.dtype.name}, got {self.dtype.name}")
-    return self.copy_(result)
 
 
 def _called(op, function, first, others):

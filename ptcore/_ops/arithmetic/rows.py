@@ -484,7 +484,18 @@ made("frexp(input)", "_frexp(x)",
 
 made("float_power(input: Obj, exponent: Obj)", "power(input * 1.0, exponent)",
      "Power in float64 (complex128 for complex arguments); negative exponents of integers are fractions.",
-     "ptcore.float_power(ptcore.tensor([2]), -1)", "tensor([0.5000], dtype=ptcore.float64)", out_argument=True)
+     "ptcore.float_power(ptcore.tensor([2]), -1)", "tensor([0.5000], dtype=ptcore.float64)", out_argument=True,
+     inplace="inside")
+
+composite(
+    "where_method(input, condition: Obj, other: Obj)", method="where", called="where", public=[],
+    reference="where(condition, x, other)",
+    doc="""The elements of the tensor where ``condition`` holds, of ``other`` elsewhere.
+
+>>> import ptcore
+>>> ptcore.tensor([1, 2]).where(ptcore.tensor([True, False]), 0)
+tensor([1, 0])
+""")
 
 made("rsub(input, other: Obj, *, alpha: Scalar = 1)", "other - alpha * x", "``other - alpha * input``.",
      "ptcore.rsub(ptcore.tensor([1.]), 3)", "tensor([2.])")

@@ -11,6 +11,7 @@ from ptcore._ops.functions import (
     cat,
     clamp_max,
     clone,
+    count_nonzero,
     cumsum,
     div,
     expand,
@@ -20,6 +21,7 @@ from ptcore._ops.functions import (
     isnan,
     masked_fill,
     masked_write,
+    nonzero_of,
     places_among,
     remainder,
     reshape,
@@ -35,7 +37,6 @@ from ptcore._ops.functions import (
 from ptcore._ops.functions import index_add as index_add_to
 from ptcore._ops.functions import scatter_add as scatter_add_to
 from ptcore._ops.history import has_values
-from ptcore._ops.methods import nonzero
 from ptcore._ops.table.shapes import broadcast_shapes, index_dtype
 from ptcore._state import no_grad
 from ptcore._tensor import Tensor
@@ -218,7 +219,7 @@ def masked_scatter(input, mask, source):
 
 
 def argwhere(input):
-    return nonzero(input)
+    return nonzero(input, False)
 
 
 # -- embedding ----------------------------------------------------------------------------------
@@ -386,6 +387,16 @@ def embedding_function(input, weight, padding_idx, max_norm, norm_type, scale_gr
 
 
 # -- all elements -------------------------------------------------------------------------------
+def nonzero(input, as_tuple, out=None):
+    input = input.detach()
+    found = nonzero_of(input, int(count_nonzero(input)))
+    if not as_tuple:
+        return found
+    if out is not None:
+        raise TypeError("nonzero: out and as_tuple=True cannot be given together")
+    return tuple([found[:, i] for i in range(input.ndim)]) if input.ndim else (found.new_zeros((found.shape[0],)),)
+
+
 def nonzero_static(input, size, fill_value):
     """Writes each nonzero element's place to the row of its rank; others go to a last row, which is cut off."""
     if size < 0:

@@ -14,7 +14,6 @@ from ptcore._dtype cimport CATEGORY, ITEMSIZE, dtype_of
 from ptcore._shape cimport any_symbolic, hinted, is_symbolic, is_symbolic_number, read_sizes, same_sizes, sizes_tuple
 from ptcore._tensor cimport *
 from ptcore._ops.writing cimport beside
-from ptcore._ops.call.read cimport switch
 from ptcore._ops.call.run cimport call_with as call, over_first
 from ptcore._ops.call.elementwise cimport overwrite, write_to
 from ptcore._ops.call.offer cimport flags_of, is_foreign
@@ -23,7 +22,6 @@ from ptcore._ops.table.ids cimport kernel_of
 from ptcore._ops.view cimport views
 from ptcore._ops import checked
 from ptcore._ops.history import has_values
-from ptcore._ops.call.offer import overridable
 from ptcore._ops.table.ids import op_id
 from ptcore._errors import IndexTypeError, ShapeError, warn
 
@@ -303,7 +301,7 @@ cdef Tensor as_index(object item):
 
 cdef list positions(Tensor mask):
     """The coordinates of a mask's true elements, one int64 vector for each dim."""
-    from ptcore._ops.methods import nonzero
+    from ptcore._ops.functions import nonzero
     cdef Tensor found = <Tensor>nonzero(mask)
     return [select_at(found, 1, i) for i in range(mask.rank)]
 
@@ -470,20 +468,16 @@ cdef tuple index_tensors(str name, Tensor x, object indices):
     return r, advanced
 
 
-@overridable
-def index_put_(Tensor self not None, indices, values, accumulate=False):
-    """Writes (or adds) values at the positions that the index tensors name."""
-    accumulate = switch("index_put_", "accumulate", accumulate)
-    found = index_tensors("index_put_", self, indices)
+def index_put_(Tensor input not None, indices, values, accumulate):
+    """The body of ``index_put_``."""
+    found = index_tensors("index_put_", input, indices)
     if found is not None:
         write(<Tensor>found[0], found[1], values, accumulate)
-    return self
+    return input
 
 
-@overridable
-def index_put(Tensor input not None, indices, values, accumulate=False):
-    """``index_put_`` on a copy."""
-    accumulate = switch("index_put", "accumulate", accumulate)
+def index_put(Tensor input not None, indices, values, accumulate):
+    """The body of ``index_put``."""
     found = index_tensors("index_put", input, indices)
     if found is None:
         return input.clone()
@@ -493,6 +487,3 @@ def index_put(Tensor input not None, indices, values, accumulate=False):
 
 table.getitem = getitem
 table.setitem = setitem
-Tensor.index_put_ = index_put_
-Tensor.index_put = index_put
-PUBLIC = {"": {"index_put": index_put, "index_put_": index_put_}}

@@ -1,5 +1,15 @@
 """Rows: reading and writing by positions and masks."""
-from ptcore._ops.table.schema import ALL, INTEGRAL, ORDERED, REAL, linear, made, nondifferentiable, structured
+from ptcore._ops.table.schema import (
+    ALL,
+    INTEGRAL,
+    ORDERED,
+    REAL,
+    composite,
+    linear,
+    made,
+    nondifferentiable,
+    structured,
+)
 
 linear(
     "gather(input, dim: Dim, index: Index)", kernel="gather",
@@ -110,6 +120,27 @@ nondifferentiable(
     out="places_of", reference="_nonzero(x)",
     batch="refused: the number of nonzero elements may differ between samples",
     doc="Coordinates of the nonzero elements, whose number is known.")
+
+composite(
+    "nonzero(input, *, as_tuple=False)", out_argument="inside", reference="_nonzero(x)",
+    returns="Tensor | tuple[Tensor, ...]",
+    doc="""The coordinates of the nonzero elements: ``(count, ndim)``, or with ``as_tuple`` one vector a dim.
+
+>>> import ptcore
+>>> ptcore.nonzero(ptcore.tensor([0, 3, 4]))
+tensor([[1],
+        [2]])
+""")
+
+composite(
+    "index_put(input, indices: Obj, values, accumulate=False)", inplace="inside", file="indexing",
+    autocast=(None, "widest"), reference="_index_put(x, indices, values, accumulate)",
+    doc="""A copy of ``input`` with values written (or added) at the positions that index tensors name.
+
+>>> import ptcore
+>>> ptcore.index_put(ptcore.zeros(3), (ptcore.tensor([2, 0]),), ptcore.tensor([1., 2.]))
+tensor([2., 0., 1.])
+""")
 
 structured(
     "scatter_prod(input, dim: Dim, index: Index, src)", node="ScatterReduceBackward0", types=ALL, kernel="scatter_prod",

@@ -1,7 +1,8 @@
 """Conjugation and its flags: it is carried out at once, and no tensor is marked as conjugated."""
 from ptcore._ops.call.offer import overridable
 from ptcore._ops.checked import need_tensors
-from ptcore._ops.functions import resolve_conj, resolve_neg  # noqa: F401  (pickles name them here)
+from ptcore._ops.functions import conj_physical_function_ as conj_physical_  # noqa: F401  (pickles name them here)
+from ptcore._ops.functions import resolve_conj, resolve_neg  # noqa: F401
 
 
 @overridable
@@ -16,23 +17,3 @@ def is_neg(self):
     """Always False: negation is carried out, never marked."""
     need_tensors("is_neg", input=self)
     return False
-
-
-@overridable
-def to_dense(self, *args):
-    """The tensor itself, which is dense."""
-    return self
-
-
-@overridable
-def conj_physical(self):
-    """Complex conjugates; a real tensor is returned as it is."""
-    return self.conj()
-
-
-@overridable
-def conj_physical_(self):
-    """Complex conjugates in place."""
-    need_tensors("conj_physical_", input=self)
-    return self.copy_(self.conj()) if self.dtype.is_complex else self
-

@@ -78,7 +78,7 @@ elementwise(
 
 made("conj_physical_function(input)", "conj(x)", "Complex conjugates; real tensors are themselves.",
      "ptcore.conj_physical(ptcore.tensor([1 + 2j]))", "tensor([1.-2.j])", public=["conj_physical"],
-     called="conj_physical", method=False, out_argument=True)
+     called="conj_physical", method="conj_physical", out_argument=True, inplace="inside")
 
 elementwise(
     "angle(input)", types=FLOATING, promote="float", out="real", formula="angle(x)",

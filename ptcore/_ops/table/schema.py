@@ -106,6 +106,8 @@ class Row:
     ``numpy``: the function that NumPy's function of this name corresponds to. NumPy calls the method with
     ``axis`` and an explicit ``out``, which no method of PyTorch takes.
 
+    ``method``: whether the function is a method of Tensor, or the name of the method if it is not that of the row.
+
     ``inplace_argument``: the function takes ``inplace=False`` after its parameters, as functions of
     nn.functional do.
 
@@ -195,6 +197,11 @@ class Row:
         """The positions of arguments that are given by name or by position."""
         names = [a.name for a in self.args]
         return tuple([names.index(a) if isinstance(a, str) else a for a in arguments])
+
+    @property
+    def method_name(self):
+        """The name as a method of Tensor."""
+        return self.method if isinstance(self.method, str) else self.name
 
     @property
     def tensors(self):

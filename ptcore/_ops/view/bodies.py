@@ -1,4 +1,7 @@
 """Bodies: windows of a tensor's memory under other names."""
+from builtins import min as builtin_min
+from builtins import sum as builtin_sum
+
 import cython
 from cython.cimports.ptcore._ops._common import divided_dim, wrap_dim
 
@@ -31,6 +34,7 @@ from ptcore._ops.functions import (
     view_as_complex,
     view_as_real,
 )
+from ptcore._ops.functions import sum as sum_of
 from ptcore._ops.history import has_values
 from ptcore._ops.methods import detach, reinterpret
 from ptcore._ops.table.shapes import broadcast_shapes
@@ -179,6 +183,34 @@ def as_strided(input, size, stride, storage_offset):
 def as_strided_(input, size, stride, storage_offset):
     offset = input.storage_offset() if storage_offset is None else storage_offset
     return as_strided_of_(input, size, stride, offset, input.stride(), input.storage_offset())
+
+
+def sum_to_size(input, size):
+    if not isinstance(size, (tuple, list)):
+        size = (size,)
+    shape = tuple([checked.integer("sum_to_size", "size", n) for n in size])
+    own = tuple(input.shape)
+    lead = len(own) - len(shape)
+    fits = lead >= 0
+    for k in range(len(shape) if fits else 0):
+        fits = fits and (shape[k] == 1 or shape[k] == own[lead + k])
+    if not fits:
+        raise ShapeError(f"sum_to_size: size {list(shape)} is not expandable to size {list(own)}")
+    dims = [d for d, m in enumerate(own) if d < lead or (shape[d - lead] == 1 and m != 1)]
+    return reshape(sum_of(input, tuple(dims), True), shape) if dims or not shape else input
+
+
+def fill_diagonal_inplace(input, fill_value, wrap):
+    shape = tuple(input.shape)
+    if len(shape) < 2:
+        raise ShapeError(f"fill_diagonal_: at least 2 dimensions are needed, got {len(shape)}")
+    if len(shape) > 2 and any([n != shape[0] for n in shape]):
+        raise ShapeError(f"fill_diagonal_: all dimensions must be of equal length, got {list(shape)}")
+    step = builtin_sum(input.stride())
+    as_strided(input, (builtin_min(shape),), (step,), None).fill_(fill_value)
+    if wrap and len(shape) == 2 and shape[0] > shape[1] + 1:
+        fill_diagonal_inplace(input[shape[1] + 1:], fill_value, True)
+    return input
 
 
 # -- parts --------------------------------------------------------------------------------------
@@ -340,6 +372,10 @@ def adjoint(input):
     if input.ndim == 1:
         raise RuntimeError("adjoint: the tensor needs at least 2 dimensions, got 1")
     return conj(input.mT)
+
+
+def to_dense(input, dtype, masked_grad):
+    return input if dtype is None else input.to(dtype)
 
 
 def resolve_conj(input):

@@ -267,6 +267,15 @@ tensor([[0, 1],
         [2, 3]])
 """)
 
+made("sum_to_size(input, size: Sizes)", "_sum_to_size(x, size)",
+     "Summed over the dims by which ``size`` would be broadcast to this shape; the tensor itself if there are none.",
+     "ptcore.ones(2, 3).sum_to_size(1, 3)", "tensor([[2., 2., 2.]])", public=[], varargs="size")
+
+made("fill_diagonal_inplace(input, fill_value: Scalar, wrap=False)", "_fill_diagonal(x, fill_value, wrap)",
+     """Sets the elements whose indices are equal and returns the tensor; with ``wrap`` the diagonal of a tall matrix
+starts again.""", "ptcore.zeros(2, 2).fill_diagonal_(1.)", "tensor([[1., 0.],\n        [0., 1.]])", public=[],
+     method="fill_diagonal_", called="fill_diagonal_", mutates=("input",))
+
 # -- parts --------------------------------------------------------------------------------------
 made("tensor_split(input, indices_or_sections: Obj, dim=0)", "_array_split(x, indices_or_sections, dim)",
      "Views of parts: that many of nearly equal size, or cut at the positions listed.",
@@ -362,6 +371,9 @@ made("adjoint(input)", "conj(swapaxes(x, -1, -2))", "The conjugate transpose of 
 for _name, _mark in (("resolve_conj", "conjugate"), ("resolve_neg", "negative")):
     made(f"{_name}(input)", "x", f"The tensor itself: no tensor is marked as the {_mark} of its memory.",
          f"ptcore.{_name}(ptcore.tensor([1.]))", "tensor([1.])")
+
+made("to_dense(input, dtype: DType = None, *, masked_grad: Obj = None)", "x",
+     "The tensor itself, which is dense, or in another dtype.", "ptcore.ones(1).to_dense()", "tensor([1.])", public=[])
 
 made("masked_select(input, mask)", "_masked_select(x, mask)",
      "The elements of ``input`` where ``mask`` holds, as a vector; the two broadcast.",

@@ -8,7 +8,8 @@ class Traced(Payload):
     """The payload of a stand-in: its value, on the meta device if only its sizes are known, and the node that gives it.
 
     ``device`` is the device of the value. ``constant`` is the value if no argument decides it, and None otherwise; it
-    counts only while the tensor's version is ``count``. ``moves`` are the nodes of the views that the stand-in has become.
+    counts only while the tensor's version is ``count``. ``moves`` are the nodes of the views that the stand-in has
+    become.
     """
 
     __slots__ = ("constant", "count", "device", "moves", "node", "tensor")

@@ -307,8 +307,8 @@ class ProxyTracer(Interpreter):
 
     def changed(self, kind, x):
         if kind == "dims":
-            raise RuntimeError("make_fx: the program changes the dims of a tensor from outside in place, which a graph does not "
-                               "hold; make it an argument" + here())
+            raise RuntimeError("make_fx: the program changes the dims of a tensor from outside in place, which a graph "
+                               "does not hold; make it an argument" + here())
 
     def becomes(self, x, view):
         made = carried_by(view, self)
@@ -323,7 +323,7 @@ class ProxyTracer(Interpreter):
                 op = getattr(move.target, "op", None)
                 function = None if op is None else ops.function(op, True)
                 if function is None:
-                    raise RuntimeError("make_fx: the dims of an argument are changed in place by an op that is decomposed")
+                    raise RuntimeError("make_fx: an op that is decomposed changes the dims of an argument in place")
                 node = self.node("call_function", function, (node, *move.args[1:]), move.kwargs, f"{move.name}_")
 
     def value_read(self, payload):

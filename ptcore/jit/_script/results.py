@@ -77,8 +77,6 @@ def of_call(f, name, args, kwargs):
         return _PAIR
     if name in ("atleast_1d", "atleast_2d", "atleast_3d"):
         return TENSOR if len(args) == 1 and args[0].type == TENSOR else _TENSORS
-    if name == "multi_head_attention_forward":
-        return Tuple((TENSOR, Optional(TENSOR)))
     if name == "item":
         return NUMBER
     if name == "type" and len(args) == 1 and not kwargs:
@@ -108,5 +106,5 @@ def _by_text(text):
     if text == "tuple[Tensor, ...]":
         return _TENSORS
     if text.startswith("tuple[Tensor") and "..." not in text:
-        return Tuple((TENSOR,) * text.count("Tensor"))
+        return Tuple([Optional(TENSOR) if "None" in part else TENSOR for part in text.split(",")])
     return None

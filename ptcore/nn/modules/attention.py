@@ -1,6 +1,6 @@
 """Attention of several heads."""
 from ptcore import empty
-from ptcore._ops.attention.functions import additive_mask
+from ptcore._ops.attention.heads import additive_mask
 from ptcore.nn import functional as F
 from ptcore.nn import init
 from ptcore.nn.modules._checks import need_tensor, size

@@ -2,7 +2,7 @@
 import copy
 
 from ptcore import full, triu
-from ptcore._ops.attention.functions import additive_mask
+from ptcore._ops.attention.heads import additive_mask
 from ptcore.nn import functional as F
 from ptcore.nn import init
 from ptcore.nn.modules._checks import need_tensor

@@ -124,7 +124,7 @@ def test_forward_mode(name):
 
 
 def test_forward_mode_refuses_other_memory():
-    with pytest.raises(RuntimeError, match="^as_strided_: a tensor with a tangent"):
+    with pytest.raises(RuntimeError, match=r"^as_strided_: a tensor with a tangent"):
         jvp(lambda x: (x * 1).as_strided_((3,), (1,), 1), (X,), (X,))
 
 
@@ -148,7 +148,7 @@ def test_graph_of_an_argument():
     traced = make_fx(f)(X.clone())
     assert [n.name for n in traced.graph.nodes] == ["x_1", "t", "unsqueeze", "add", "t_", "unsqueeze_", "output"]
     x = X.clone()
-    alias, y = traced(x)
+    _, y = traced(x)
     assert (x.shape, y.shape) == ((1, 3, 2), (1, 3, 2))
 
 
@@ -175,12 +175,13 @@ class Names(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
-class Sub(pt.Tensor):
-    seen = []
+SEEN = []
 
+
+class Sub(pt.Tensor):
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
-        cls.seen.append(func.__name__)
+        SEEN.append(func.__name__)
         return super().__torch_function__(func, types, args, kwargs or {})
 
 
@@ -191,9 +192,9 @@ def test_modes_and_classes_see_the_name(name):
         CHANGES[name](x)
     assert mode.seen == [name]
     y = X.clone().as_subclass(Sub)
-    Sub.seen.clear()
+    SEEN.clear()
     assert CHANGES[name](y) is y
-    assert Sub.seen == [name]
+    assert SEEN == [name]
     assert y.shape == x.shape
 
 
@@ -213,7 +214,7 @@ def test_interpreters_that_refuse():
     def f(x):
         nonlocal y
         y = x * 1
-        with pytest.raises(RuntimeError, match="^as_strided_: "):
+        with pytest.raises(RuntimeError, match=r"^as_strided_: "):
             y.as_strided_((2,), (1,))
         assert y.shape == (2, 3)
         return y * 2

@@ -1,8 +1,7 @@
-"""Attention of several heads with its projections; ``nn.functional`` takes it from here."""
+"""Attention of several heads with its projections, as a function of other ops."""
 from math import sqrt
 
 from ptcore._errors import ShapeError
-from ptcore._ops.call.offer import overridable
 from ptcore._ops.creation.creation import zeros, zeros_like
 from ptcore._ops.functions import cat, dropout, linear, pad, scaled_dot_product_attention
 from ptcore._ops.functions import softmax as _softmax
@@ -31,57 +30,12 @@ def additive_mask(op, name, mask, dtype, beside=None):
     return zeros_like(mask, dtype=dtype).masked_fill_(mask, -float("inf"))
 
 
-@overridable
 def multi_head_attention_forward(
         query, key, value, embed_dim_to_check, num_heads, in_proj_weight, in_proj_bias, bias_k, bias_v, add_zero_attn,
-        dropout_p, out_proj_weight, out_proj_bias, training=True, key_padding_mask=None, need_weights=True,
-        attn_mask=None, use_separate_proj_weight=False, q_proj_weight=None, k_proj_weight=None, v_proj_weight=None,
-        static_k=None, static_v=None, average_attn_weights=True,
-        is_causal=False) -> tuple[Tensor, Tensor | None]:
-    """Attention of ``num_heads`` heads between projections of query, key and value.
-
-    Parameters
-    ----------
-    query, key, value : Tensor
-        ``(L, N, E)``, ``(S, N, K)`` and ``(S, N, V)``, or without the dim of the batch.
-    embed_dim_to_check : int
-        The expected ``E``, a multiple of ``num_heads``.
-    num_heads : int
-    in_proj_weight, in_proj_bias : Tensor or None
-        ``(3 * E, E)`` and ``(3 * E,)``: the projections of query, key and value under one another.
-    bias_k, bias_v : Tensor or None
-        ``(1, 1, E)``: one more key and value for all samples.
-    add_zero_attn : bool
-        Adds one more key and value of zeros.
-    dropout_p : float
-        Of the probabilities, when ``training``.
-    out_proj_weight, out_proj_bias : Tensor
-        ``(E, E)`` and ``(E,)``.
-    key_padding_mask : Tensor, optional
-        ``(N, S)``: True, or a number to be added, for keys that do not count.
-    need_weights : bool
-        Whether the probabilities are returned; without them attention makes no matrix of scores.
-    attn_mask : Tensor, optional
-        ``(L, S)`` or ``(N * num_heads, L, S)``: True, or a number to be added, for pairs that do not count.
-    use_separate_proj_weight : bool
-        The projections are ``q_proj_weight``, ``k_proj_weight`` and ``v_proj_weight``.
-    static_k, static_v : Tensor, optional
-        ``(N * num_heads, S, E / num_heads)``, in place of the projected ones.
-    average_attn_weights : bool
-        Whether the returned probabilities are the mean over heads.
-    is_causal : bool
-        A hint that ``attn_mask`` is the causal one.
-
-    Returns
-    -------
-    output : Tensor, shape (L, N, E)
-    weights : Tensor or None, shape (N, L, S) or (N, num_heads, L, S)
-
-    Raises
-    ------
-    AssertionError, RuntimeError
-        If shapes do not agree.
-    """
+        dropout_p, out_proj_weight, out_proj_bias, training, key_padding_mask, need_weights, attn_mask,
+        use_separate_proj_weight, q_proj_weight, k_proj_weight, v_proj_weight, static_k, static_v,
+        average_attn_weights, is_causal):
+    """See the row."""
     batched = _batched(query, key, value, key_padding_mask, attn_mask, num_heads)
     if not batched:
         same = query is key, key is value
