@@ -54,6 +54,10 @@ class SeveralElementsError(ShapeError, TypeError):
     """A tensor of several elements where a number is wanted: TypeError as in PyTorch."""
 
 
+class AssertedError(AssertionError, ShapeError):
+    """Arguments that do not fit together where PyTorch's function only asserts that they do."""
+
+
 class DTypeError(RuntimeError, TypeError):
     """A dtype that the op does not support: RuntimeError as in PyTorch, TypeError as in NumPy."""
 

@@ -11,7 +11,7 @@ RESULTS = (OPS / "results.pyx").read_text()
 
 # letter -> how a value is made plain (plain_of in functions.pyx); what is not here, dispatch reads itself.
 CHECKS = {"s": "s", "b": "b", "f": "f", "g": "g", "i": "i"}
-TENSOR_CHECKS = {"elementwise": {}, "view": {}, "composite": {"T": "X", "I": "X", "L": "L", "t": "t"}}
+TENSOR_CHECKS = {"elementwise": {}, "view": {}, "composite": {"T": "X", "I": "X", "O": "O", "J": "O", "L": "L", "t": "t"}}
 STRUCTURED_CHECKS = {"T": "T", "I": "X", "L": "l"}
 
 

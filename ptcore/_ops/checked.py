@@ -40,6 +40,10 @@ def tensor(op, name, value):
     raise _wrong(TypeError, op, name, "a Tensor", value)
 
 
+def optional_tensor(op, name, value):
+    raise _wrong(TypeError, op, name, "a Tensor or None", value)
+
+
 def need_tensors(op, **values):
     """Raises for the first value that is not a Tensor."""
     for name, value in values.items():

@@ -95,7 +95,7 @@ cdef object plain(pt_function *f, int slot, object value):
     cdef char check = f.spec.slots[slot].check
     cdef str op, name
     if isinstance(value, Tensor):
-        if check == c'X' or check == c'T':
+        if check == c'X' or check == c'T' or check == c'O':
             return value
     elif is_symbolic_number(value) and check in b"sifT":
         return checked.symbolic(value)
@@ -106,6 +106,8 @@ cdef object plain(pt_function *f, int slot, object value):
         op += "_"
     if check == c'X':
         return checked.tensor(op, name, value)
+    if check == c'O':
+        return checked.optional_tensor(op, name, value)
     if check == c'T':
         return checked.operand(op, name, value)
     if check == c'l' or check == c'L':

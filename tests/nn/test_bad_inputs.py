@@ -91,11 +91,7 @@ OPS = {*pt.ops, *(name for name in dir(functional) if not name.startswith("_"))}
 
 
 # The functions that are no rows: those go through tests/ops/test_errors.py.
-FUNCTIONS = {
-    **{name: [IMAGES[2], 4] for name in ("upsample", "upsample_bilinear", "upsample_nearest")},
-    "multi_head_attention_forward": [(3, 2, 4), (3, 2, 4), (3, 2, 4), 4, 2, pt.ones(12, 4), pt.ones(12), None, None,
-                                     False, 0.0, pt.ones(4, 4), pt.ones(4)],
-}
+FUNCTIONS = {name: [IMAGES[2], 4] for name in ("upsample", "upsample_bilinear", "upsample_nearest")}
 
 
 @pytest.mark.parametrize("name", sorted(FUNCTIONS))

@@ -43,9 +43,9 @@ def cases(F, Of):
 
     return {
         "multi_head_attention_forward": [
-            heads(F(3, 2, 4), F(5, 2, 4), True, False, False),
-            heads(F(3, 4), F(5, 4), False, False, True, True, None, True, F(3, 5), False, *[None] * 5, False),
-            heads(F(2, 2, 4), F(3, 2, 4), True, True, False, True, I([[False, True, False], [False, False, True]])),
+            heads(F(2, 2, 2), F(3, 2, 2), True, False, False),
+            heads(F(3, 2), F(2, 2), False, False, True, True, None, True, F(3, 2), False, *[None] * 5, False),
+            heads(F(2, 2, 2), F(3, 2, 2), True, True, False, True, I([[False, True, False], [False, False, True]])),
             heads(F(3, 1, 4), F(3, 1, 4), True, False, False, False, None, True, I(np.tri(3) == 0))],
         "grid_sampled": [*flat, *deep, [F(1, 2, 1, 1), F(1, 2, 2, 2, domain=around), "bilinear", "reflection", True],
                          [F(0, 2, 3, 3), F(0, 2, 2, 2), "bilinear", "zeros", False],

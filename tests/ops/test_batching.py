@@ -144,7 +144,8 @@ def test_in_place(row):
         with Batcher() as batcher:
             x = batcher.sample(first)
             assert run(row.name, (x, *made[0][1:]), True) is x
-        got = first.numpy()
+        # A view in place writes to nothing: the sample becomes the view.
+        got = array(batcher.carried(x).tensor) if row.family == "view" else first.numpy()
         np.testing.assert_allclose(got, np.stack([array(y) for y in loop]), rtol=1e-12)
 
 

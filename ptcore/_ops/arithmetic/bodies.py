@@ -1,4 +1,6 @@
 """Bodies: arithmetic between tensors and numbers, powers, rounding, minima, maxima and limits."""
+from cython.cimports.ptcore._ops.call.elementwise import elementwise_of
+
 from ptcore._dtype import as_dtype, finfo, get_default_dtype
 from ptcore._errors import DTypeError
 from ptcore._ops import checked, results
@@ -20,8 +22,11 @@ from ptcore._ops.functions import (
     sub,
     where,
 )
+from ptcore._ops.table.ids import op_id
 from ptcore._state import no_grad
 from ptcore._tensor import Tensor
+
+_WHERE = op_id("where")
 
 _OPERANDS = (Tensor, int, float, complex)
 INT16 = as_dtype("int16")
@@ -121,30 +126,34 @@ def frexp(input):
 
 
 def float_power(input, exponent):
-    for name, x in (("input", input), ("exponent", exponent)):
-        if not isinstance(x, (Tensor, int, float, complex)):
-            checked.tensor("float_power", name, x)
+    wide = _wide("float_power", input, exponent)
     if not isinstance(input, Tensor) and not isinstance(exponent, Tensor):
         checked.tensor("float_power", "input", input)
-    complex_ = builtin_any([isinstance(x, complex) or (isinstance(x, Tensor) and x.dtype.is_complex)
-                            for x in (input, exponent)])
-    wide = as_dtype("complex128" if complex_ else "float64")
     a, b = [x.to(wide) if isinstance(x, Tensor) else x for x in (input, exponent)]
     if isinstance(a, Tensor):
         return a ** b
-    return full((), complex(a) if complex_ else checked.real("float_power", "input", a), dtype=wide,
+    return full((), complex(a) if wide.is_complex else checked.real("float_power", "input", a), dtype=wide,
                 device=b.device) ** b
 
 
 def float_power_(input, exponent):
-    result = float_power(input, exponent)
-    if result.dtype is not input.dtype:
-        raise DTypeError(f"float_power_: the tensor must be {result.dtype.name}, got {input.dtype.name}")
-    return input.copy_(result)
+    """Checks the dtype; the plain form does the rest."""
+    wide = _wide("float_power_", input, exponent)
+    if input.dtype is not wide:
+        raise DTypeError(f"float_power_: the tensor must be {wide.name}, got {input.dtype.name}")
+
+
+def _wide(op, input, exponent):
+    """The dtype of a power."""
+    for name, x in (("input", input), ("exponent", exponent)):
+        if not isinstance(x, (Tensor, int, float, complex)):
+            checked.tensor(op, name, x)
+    return as_dtype("complex128" if builtin_any([isinstance(x, complex) or (
+        isinstance(x, Tensor) and x.dtype.is_complex) for x in (input, exponent)]) else "float64")
 
 
 def where_method(input, condition, other):
-    return where(condition, input, other)
+    return elementwise_of(_WHERE, (condition, input, other))
 
 
 def builtin_any(flags):

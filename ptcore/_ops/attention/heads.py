@@ -1,7 +1,7 @@
 """Attention of several heads with its projections, as a function of other ops."""
 from math import sqrt
 
-from ptcore._errors import ShapeError
+from ptcore._errors import AssertedError, ShapeError
 from ptcore._ops.creation.creation import zeros, zeros_like
 from ptcore._ops.functions import cat, dropout, linear, pad, scaled_dot_product_attention
 from ptcore._ops.functions import softmax as _softmax
@@ -20,7 +20,7 @@ def additive_mask(op, name, mask, dtype, beside=None):
     if not isinstance(mask, Tensor):
         raise TypeError(f"{op}: {name} must be a Tensor or None, got {type(mask).__name__}")
     if mask.dtype.kind not in "bf":
-        raise AssertionError(f"{op}: {name} must be bool or floating-point, got {mask.dtype.name}")
+        raise AssertedError(f"{op}: {name} must be bool or floating-point, got {mask.dtype.name}")
     if beside is not None and beside.dtype is not mask.dtype:
         import warnings
         warnings.warn(f"{op}: {name} and the other mask should have one dtype, got {mask.dtype.name} and "
@@ -51,13 +51,13 @@ def multi_head_attention_forward(
     causal = is_causal and padding is None and not need_weights
     mask = None if causal else additive_mask(_OP, "attn_mask", attn_mask, query.dtype)
     if size != embed_dim_to_check:
-        raise AssertionError(f"{_OP}: the last size of query must be {embed_dim_to_check}, got {size}")
+        raise AssertedError(f"{_OP}: the last size of query must be {embed_dim_to_check}, got {size}")
     if size % num_heads:
-        raise AssertionError(f"{_OP}: the last size of query must be a multiple of num_heads, got {size} and "
+        raise AssertedError(f"{_OP}: the last size of query must be a multiple of num_heads, got {size} and "
                              f"{num_heads}")
     alike = (slice(0, 2), "lengths and batch sizes") if use_separate_proj_weight else (slice(None), "shapes")
     if key.shape[alike[0]] != value.shape[alike[0]]:
-        raise AssertionError(f"{_OP}: key and value must have the same {alike[1]}, got shapes {list(key.shape)} and "
+        raise AssertedError(f"{_OP}: key and value must have the same {alike[1]}, got shapes {list(key.shape)} and "
                              f"{list(value.shape)}")
     if mask is not None:
         mask = _four_dims(mask, n, num_heads, length, key.shape[0])
@@ -67,10 +67,11 @@ def multi_head_attention_forward(
 
     extra = []                          # (key, value) pairs to be appended, of shape (1, N, E)
     if (bias_k is None) != (bias_v is None):
-        raise AssertionError(f"{_OP}: bias_k and bias_v must both be given or both be None")
+        raise AssertedError(f"{_OP}: bias_k and bias_v must both be given or both be None, got {_said(bias_k)} and "
+                            f"{_said(bias_v)}")
     if bias_k is not None:
         if static_k is not None or static_v is not None:
-            raise AssertionError(f"{_OP}: bias_k and bias_v must be None with static_k or static_v")
+            raise AssertedError(f"{_OP}: bias_k and bias_v must be None with static_k or static_v, got {_said(bias_k)}")
         extra.append((bias_k.repeat(1, n, 1), bias_v.repeat(1, n, 1)))
     if extra:
         k, v = cat([k, extra[0][0]]), cat([v, extra[0][1]])
@@ -85,11 +86,13 @@ def multi_head_attention_forward(
         padding = None if padding is None else pad(padding, (0, more))
     if padding is not None:
         if tuple(padding.shape) != (n, k.shape[2]):
-            raise AssertionError(f"{_OP}: key_padding_mask must have shape {[n, k.shape[2] - more]}, got "
+            raise AssertedError(f"{_OP}: key_padding_mask must have shape {[n, k.shape[2] - more]}, got "
                                  f"{list(key_padding_mask.shape)}")
         padding = padding.view((n, 1, 1, k.shape[2]))
         mask = padding if mask is None else mask + padding
     dropout_p = dropout_p if training else 0.0
+    if not 0 <= dropout_p <= 1:
+        raise ValueError(f"{_OP}: dropout_p must be in [0, 1], got {dropout_p}")
 
     if need_weights:
         p = (q * sqrt(1 / q.shape[-1])) @ k.transpose(-2, -1)
@@ -110,23 +113,24 @@ def multi_head_attention_forward(
     return out, p if batched else p.squeeze(0)
 
 
+def _said(t):
+    return "None" if t is None else f"a Tensor of shape {list(t.shape)}"
+
+
 def _batched(query, key, value, key_padding_mask, attn_mask, num_heads):
     """Whether there is a batch dim; checks the numbers of dims."""
-    for name, t in (("query", query), ("key", key), ("value", value)):
-        if not isinstance(t, Tensor):
-            raise TypeError(f"{_OP}: {name} must be a Tensor, got {type(t).__name__}")
     ndim = query.ndim
     if ndim not in (2, 3):
-        raise AssertionError(f"{_OP}: query must have 2 or 3 dimensions, got shape {list(query.shape)}")
+        raise AssertedError(f"{_OP}: query must have 2 or 3 dimensions, got shape {list(query.shape)}")
     for name, t, allowed in (("key", key, (ndim,)), ("value", value, (ndim,)),
                              ("key_padding_mask", key_padding_mask, (ndim - 1,)), ("attn_mask", attn_mask, (2, 3))):
         if t is not None and t.ndim not in allowed:
-            raise AssertionError(f"{_OP}: {name} must have {' or '.join(map(str, allowed))} dimensions beside query of "
+            raise AssertedError(f"{_OP}: {name} must have {' or '.join(map(str, allowed))} dimensions beside query of "
                                  f"shape {list(query.shape)}, got shape {list(t.shape)}")
     if ndim == 2 and attn_mask is not None and attn_mask.ndim == 3:
         expected = (num_heads, query.shape[0], key.shape[0])
         if tuple(attn_mask.shape) != expected:
-            raise AssertionError(f"{_OP}: attn_mask must have shape {list(expected)}, got {list(attn_mask.shape)}")
+            raise AssertedError(f"{_OP}: attn_mask must have shape {list(expected)}, got {list(attn_mask.shape)}")
     return ndim == 3
 
 
@@ -139,17 +143,14 @@ def _four_dims(mask, n, heads, length, keys):
 
 def _projected(query, key, value, weights, bias):
     """The projections of query, key and value; a tensor that is given for several is projected in one product."""
-    for name, t in (("in_proj_weight", weights), ("in_proj_bias", bias)):
-        if not isinstance(t, (Tensor, tuple, type(None))):
-            raise TypeError(f"{_OP}: {name} must be a Tensor or None, got {type(t).__name__}")
     biases = (None,) * 3 if bias is None else bias.chunk(3)
     if isinstance(weights, tuple):
         for name, weight in zip(("q_proj_weight", "k_proj_weight", "v_proj_weight"), weights):
             if weight is None:
-                raise AssertionError(f"{_OP}: {name} must be given with use_separate_proj_weight, got None")
+                raise AssertedError(f"{_OP}: {name} must be given with use_separate_proj_weight, got None")
         return tuple([linear(x, w, b) for x, w, b in zip((query, key, value), weights, biases)])
     if weights is None:
-        raise AssertionError(f"{_OP}: in_proj_weight must be given, got None")
+        raise AssertedError(f"{_OP}: in_proj_weight must be given, got None")
     if query is key and key is value:
         return linear(query, weights, bias).chunk(3, -1)
     size = query.shape[-1]
@@ -169,5 +170,5 @@ def _by_heads(t, heads):
 
 def _static(name, t, n, heads, size):
     if t.ndim != 3 or t.shape[0] != n * heads or t.shape[2] != size // heads:
-        raise AssertionError(f"{_OP}: {name} must have shape {[n * heads, 'S', size // heads]}, got {list(t.shape)}")
+        raise AssertedError(f"{_OP}: {name} must have shape {[n * heads, 'S', size // heads]}, got {list(t.shape)}")
     return t.view((n, heads, *t.shape[1:]))

@@ -78,6 +78,7 @@ inline bool is_plain(char check, PyObject *x) {
     case 'L':
         return PyTuple_CheckExact(x) && holds_tensors(x);
     case 't':
+    case 'O':
         return x == Py_None;
     default:
         return false;           /* 'T', 'X': plain() returns a plain value unchanged */

@@ -335,8 +335,6 @@ def _flag(op, name, value, default):
 def _check_window(op, window, win, x):
     if window is None:
         return
-    if not isinstance(window, Tensor):
-        raise TypeError(f"{op}: window must be a Tensor or None, got {type(window).__name__}")
     if window.device != x.device:
         raise RuntimeError(f"{op}: window must be on the device of input, {x.device}, got {window.device}")
     if window.ndim != 1 or window.shape[0] != win:

@@ -389,11 +389,12 @@ def embedding_function(input, weight, padding_idx, max_norm, norm_type, scale_gr
 # -- all elements -------------------------------------------------------------------------------
 def nonzero(input, as_tuple, out=None):
     input = input.detach()
-    found = nonzero_of(input, int(count_nonzero(input)))
+    count = int(count_nonzero(input))
     if not as_tuple:
-        return found
+        return nonzero_of(input, count, out=out)
     if out is not None:
         raise TypeError("nonzero: out and as_tuple=True cannot be given together")
+    found = nonzero_of(input, count)
     return tuple([found[:, i] for i in range(input.ndim)]) if input.ndim else (found.new_zeros((found.shape[0],)),)
 
 

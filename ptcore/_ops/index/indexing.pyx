@@ -31,6 +31,7 @@ cdef int OP_COUNT_NONZERO = op_id("count_nonzero")
 cdef int OP_INDEX_WRITE = op_id("index_write")
 cdef int OP_INDEX_ACCUMULATE = op_id("index_accumulate")
 cdef int OP_ASSIGN = op_id("assign")
+cdef int OP_ROW_MAJOR = op_id("row_major")
 
 
 cdef inline bint offered(Tensor x) noexcept:
@@ -458,13 +459,17 @@ cdef tuple index_tensors(str name, Tensor x, object indices):
     """The result of ``basic`` for index tensors; None if masks have no known positions, as on the meta device."""
     if not isinstance(indices, (tuple, list)):
         raise TypeError(f"{name}: indices must be a tuple of Tensors, got {type(indices).__name__}")
+    for i in indices:
+        if i is None or isinstance(i, (Tensor, list)) or hasattr(i, "__array__"):
+            continue
+        raise TypeError(f"{name}: indices must be Tensors or None, got {type(i).__name__}")
     key = tuple([slice(None) if i is None else i for i in indices])
     if key and x.storage.device == DEVICE_META and not x.flags & PT_INTERPOSED:
         return None
     # here a 0-d integer tensor is an index among the others: the kernel reads it
     r, advanced = basic(x, key, select=False)
     if advanced is None:
-        raise IndexError(f"{name}: at least one index tensor is needed")
+        raise IndexError(f"{name}: indices must have at least one Tensor, got {len(indices)} of None")
     return r, advanced
 
 
@@ -480,7 +485,7 @@ def index_put(Tensor input not None, indices, values, accumulate):
     """The body of ``index_put``."""
     found = index_tensors("index_put", input, indices)
     if found is None:
-        return input.clone()
+        return call(OP_ROW_MAJOR, (input,), None) if input.flags & PT_NONCONTIGUOUS else input.clone()
     return call(OP_INDEX_ACCUMULATE if accumulate else OP_INDEX_WRITE,
                 to_write(<Tensor>found[0], found[1], values, accumulate), None)
 

@@ -496,8 +496,6 @@ def linear_cross_entropy(input, linear_weight, target, linear_bias, weight, redu
     if input.shape[-1] != linear_weight.shape[-1]:
         raise RuntimeError(f"{op}: input and linear_weight must have one number of features, got {input.shape[-1]} and "
                            f"{linear_weight.shape[-1]}")
-    if linear_bias is not None and not isinstance(linear_bias, Tensor):
-        raise TypeError(f"{op}: linear_bias must be a Tensor or None, got {type(linear_bias).__name__}")
     sizes = linear_weight.shape[:-1]
     if linear_bias is not None and linear_bias.shape != sizes:
         raise RuntimeError(f"{op}: linear_bias must have shape {list(sizes)}, got {list(linear_bias.shape)}")

@@ -25,7 +25,6 @@ from ptcore._ops.functions import (
 from ptcore._ops.normalize.decompositions import batch_norm_given as given_by_ops
 from ptcore._ops.normalize.decompositions import instance_norm_writes
 from ptcore._state import no_grad
-from ptcore._tensor import Tensor
 
 
 def softmin(input, dim, _stacklevel, dtype):
@@ -129,8 +128,6 @@ def _check_input(op, input, least=2):
 
 def _check_channels(op, input, **tensors):
     for name, t in tensors.items():
-        if t is not None and not isinstance(t, Tensor):
-            raise TypeError(f"{op}: {name} must be a Tensor or None, got {type(t).__name__}")
         if t is not None and t.dtype.kind != "f":
             raise DTypeError(f"{op}: {name} must be real floating-point, got {t.dtype.name}")
         if t is not None and tuple(t.shape) != (input.shape[1],):
@@ -243,8 +240,6 @@ def rms_norm(input, normalized_shape, weight, eps):
     if not shape or len(shape) > input.ndim or tuple(input.shape[-len(shape):]) != shape:
         raise ShapeError(f"rms_norm: the last sizes of input must be normalized_shape {list(shape)}, got shape "
                          f"{list(input.shape)}")
-    if weight is not None and not isinstance(weight, Tensor):
-        raise TypeError(f"rms_norm: weight must be a Tensor or None, got {type(weight).__name__}")
     if weight is not None and tuple(weight.shape) != shape:
         raise ShapeError(f"rms_norm: weight must have shape {list(shape)}, got {list(weight.shape)}")
     wide = input.float() if input.dtype.itemsize == 2 else input

@@ -1,14 +1,10 @@
 """Bodies: one step of a recurrent layer."""
 from ptcore._ops import checked
 from ptcore._ops.recurrent.functions import one_layer
-from ptcore._tensor import Tensor
 
 
 def _cell(op, mode, input, hx, cx, w_ih, w_hh, b_ih, b_hh):
-    checked.need_tensors(op, input=input, hx=hx, w_ih=w_ih, w_hh=w_hh)
-    for name, bias in (("b_ih", b_ih), ("b_hh", b_hh)):
-        if bias is not None and not isinstance(bias, Tensor):
-            raise TypeError(f"{op}: {name} must be a Tensor or None, got {type(bias).__name__}")
+    checked.need_tensors(op, hx=hx)
     if input.ndim != 2 or hx.ndim != 2 or input.shape[0] != hx.shape[0]:
         raise RuntimeError(f"{op}: input and the state must be matrices with one row for each sample, got shapes "
                            f"{list(input.shape)} and {list(hx.shape)}")

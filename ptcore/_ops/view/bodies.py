@@ -8,8 +8,7 @@ from cython.cimports.ptcore._ops._common import divided_dim, wrap_dim
 from ptcore._errors import DTypeError, OutOfRangeError, ShapeError
 from ptcore._ops import checked
 from ptcore._ops.functions import (
-    as_strided_of,
-    as_strided_of_,
+    as_strided,
     conj_physical,
     diagonal,
     expand,
@@ -173,16 +172,6 @@ def swapaxes(input, axis0, axis1):
 def swapaxes_(input, axis0, axis1):
     axis0 = wrap_dim("swapaxes_", axis0, input.ndim, "axis0")
     return transpose_(input, axis0, wrap_dim("swapaxes_", axis1, input.ndim, "axis1"))
-
-
-def as_strided(input, size, stride, storage_offset):
-    offset = input.storage_offset() if storage_offset is None else storage_offset
-    return as_strided_of(input, size, stride, offset, input.stride(), input.storage_offset())
-
-
-def as_strided_(input, size, stride, storage_offset):
-    offset = input.storage_offset() if storage_offset is None else storage_offset
-    return as_strided_of_(input, size, stride, offset, input.stride(), input.storage_offset())
 
 
 def sum_to_size(input, size):

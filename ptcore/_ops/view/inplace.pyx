@@ -8,14 +8,17 @@ from libc.string cimport memcpy
 
 from ptcore._types cimport *
 from ptcore._interpret cimport TOLD_CHANGED, told, told_owner
+from ptcore._dtype cimport ITEMSIZE
 from ptcore._tensor cimport *
 from ptcore._ops.call.offer cimport PT_VARIANT_INPLACE, PT_VARIANT_PLAIN, interpret, is_of_top, offer
 from ptcore._ops.history cimport check_inplace
 from ptcore._ops.plan.hooks cimport dry, planning, spoil
 from ptcore._ops.table.ids cimport info
-from ptcore._ops.view.views cimport made_view, view_taken
-from ptcore._ops.table.ids import called_as
+from ptcore._ops.view.views cimport made_view, run_view, view_taken
+from ptcore._ops.table.ids import called_as, op_id
 from ptcore._subclass import become
+
+cdef int OP_AS_STRIDED = op_id("as_strided_of")
 
 
 cdef object run_view_inplace(int op, PyObject **args, int n):
@@ -88,3 +91,28 @@ cdef int take_dims(Tensor x, Tensor v) except -1:
     count_write(x)
     x.attr_version = version_of(x)
     return 0
+
+
+# -- the bodies of as_strided ----------------------------------------------------------------------
+
+def as_strided(Tensor input not None, size, stride, storage_offset):
+    """The body of ``as_strided``."""
+    return strided(input, size, stride, storage_offset, False)
+
+
+def as_strided_(Tensor input not None, size, stride, storage_offset):
+    """The body of ``as_strided_``."""
+    return strided(input, size, stride, storage_offset, True)
+
+
+cdef object strided(Tensor x, object size, object stride, object offset, bint in_place):
+    cdef object steps = (), start = 0
+    cdef (PyObject *)[6] args
+    if (x.flags | pt_tls.mode) & PT_SLOW:       # an interpreter's rule needs the geometry of x
+        steps, start = x.stride(), x.storage_offset()
+        offset = start if offset is None else offset
+    elif offset is None:
+        offset = x.offset // ITEMSIZE[x.dt]
+    args[0], args[1], args[2] = <PyObject *>x, <PyObject *>size, <PyObject *>stride
+    args[3], args[4], args[5] = <PyObject *>offset, <PyObject *>steps, <PyObject *>start
+    return run_view_inplace(OP_AS_STRIDED, args, 6) if in_place else run_view(OP_AS_STRIDED, args, 6)

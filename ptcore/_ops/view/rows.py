@@ -251,7 +251,7 @@ made("swapaxes(input, axis0: Int, axis1: Int)", "swapaxes(x, axis0, axis1)", "Tw
      "ptcore.swapaxes(ptcore.tensor([[1, 2]]), 0, 1)", "tensor([[1],\n        [2]])", inplace="inside")
 
 composite(
-    "as_strided(input, size: Sizes, stride: Sizes, storage_offset: OptInt = None)", inplace="inside",
+    "as_strided(input, size: Sizes, stride: Sizes, storage_offset: OptInt = None)", inplace="inside", file="inplace",
     reference="_as_strided(x, size, stride, storage_offset or 0)",
     doc="""A window of the input's storage with given sizes, strides and offset, in elements.
 
