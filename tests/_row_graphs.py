@@ -12,8 +12,9 @@ BACKWARD = [r for r in FORWARD if is_differentiable(r) and r.name not in NOT_REA
             and not r.random and {"float64", "complex128"} & set(dtypes(r))]
 # What is computed depends on values of the arguments, in some of the calls, which are refused while they are traced.
 BY_VALUES = {"allclose": "gives a bool", "equal": "gives a bool", "argwhere": "the size of the result",
-             "unique": "the size of the result", "unique_consecutive": "the size of the result",
-             "bincount": "the size of the result", "one_hot": "the number of classes, where it is not given",
+             "nonzero": "the size of the result", "unique": "the size of the result",
+             "unique_consecutive": "the size of the result", "bincount": "the size of the result",
+             "one_hot": "the number of classes, where it is not given",
              "repeat_interleave": "the size of the result, where output_size is not given",
              "ctc_loss": "the longest target", "histogram": "the edges, where range is not given",
              "masked_select": "the size of the result"}

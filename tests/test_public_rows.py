@@ -6,6 +6,8 @@ import pytest
 
 import ptcore as pt
 from ptcore._ops.call.offer import Overridable
+from ptcore.fx.experimental.proxy_tensor import make_fx
+from ptcore.overrides import TorchFunctionMode
 
 pytestmark = pytest.mark.core
 
@@ -91,6 +93,47 @@ def test_a_row_or_a_reason(space):
 def test_most_are_rows():
     rows = {space: sum(type(f) is OpFunction for _, f in callables(at)) for space, at in SPACES.items()}
     assert rows["ptcore"] > 500 and rows["nn.functional"] > 120 and rows["Tensor"] > 400, rows
+
+
+# Casts and moves: the call, and the rows that it calls.
+CASTS = {
+    **{name: (lambda x, name=name: getattr(x, name)(), ["to_dtype"]) for name in (
+        "bfloat16 bool byte cdouble cfloat char double half int long short").split()},
+    "float": (lambda x: x.double().float(), ["to_dtype", "to_dtype"]),
+    "astype": (lambda x: x.astype("int32"), ["to_dtype"]), "type": (lambda x: x.type(pt.float64), ["to_dtype"]),
+    "to": (lambda x: x.to(pt.float64), ["to_dtype"]), "copy": (lambda x: x.to(pt.float32, copy=True), ["clone"]),
+    "move": (lambda x: x.to("meta"), ["to_device"]), "to_device": (lambda x: x.to_device("meta"), ["to_device"]),
+    "contiguous": (lambda x: x.t().contiguous(), ["t", "row_major"]), "itself": (lambda x: x.to(pt.float32), []),
+}
+
+
+@pytest.mark.parametrize("name", CASTS)
+def test_casts_and_moves_are_seen_as_rows(name):
+    """By a graph and by a batch; a mode sees the function."""
+    cast, rows = CASTS[name]
+    x = pt.arange(6.0).reshape(2, 3)
+    graph = make_fx(cast)(x).graph
+    assert [n.target.__name__ for n in graph.nodes if n.op == "call_function"] == rows
+    stack = pt.stack([x, x + 1])
+    found = pt.vmap(cast)(stack)
+    assert (found.dtype, found.shape[1:], found.device) == (cast(x).dtype, cast(x).shape, cast(x).device)
+    if found.device.type == "cpu":
+        assert found[1].tolist() == cast(x + 1).tolist()
+    with Names() as mode:
+        cast(x)
+    assert {name, "to"} & set(mode.seen)
+
+
+class Names(TorchFunctionMode):
+    """Notes what a mode sees."""
+
+    def __init__(self):
+        super().__init__()
+        self.seen = []
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        self.seen.append(func.__name__)
+        return func(*args, **(kwargs or {}))
 
 
 def test_what_is_no_row_and_takes_tensors_is_offered():

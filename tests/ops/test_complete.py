@@ -122,6 +122,8 @@ def names(row):
     if "dim" in parameters:
         assert parameters["axis"].kind is inspect.Parameter.KEYWORD_ONLY
     assert found.__doc__.startswith(row.doc.strip().partition("\n")[0])
+    if row.inplace:
+        assert function(row.name, True).__doc__.startswith(f"In-place form of ``{row.called}``: ")
     if row.method and not row.varargs and not row.numpy:
         assert inspect.getattr_static(ptcore.Tensor, row.method_name) is found
     for alias in row.alias:

@@ -460,7 +460,7 @@ cdef tuple index_tensors(str name, Tensor x, object indices):
     if not isinstance(indices, (tuple, list)):
         raise TypeError(f"{name}: indices must be a tuple of Tensors, got {type(indices).__name__}")
     for i in indices:
-        if i is None or isinstance(i, (Tensor, list)) or hasattr(i, "__array__"):
+        if isinstance(i, Tensor) or i is None or isinstance(i, list) or hasattr(i, "__array__"):
             continue
         raise TypeError(f"{name}: indices must be Tensors or None, got {type(i).__name__}")
     key = tuple([slice(None) if i is None else i for i in indices])

@@ -88,7 +88,8 @@ def signature(row, form):
 def docstring(row, form):
     """The docstring of one of a row's functions."""
     if form == INPLACE:
-        return f"In-place form of ``{row.name}``: writes to {row.tensors[0].name} and returns it."
+        does = "becomes the result, and is returned" if row.family == "view" else "is written to, and returned"
+        return f"In-place form of ``{row.called}``: {row.args[0].name} {does}."
     if form == METHOD and row.varargs:
         return f"Method form of ``{row.name}``: {row.varargs} may be spread over arguments."
     if "\nParameters\n----------\n" in (row.doc or ""):

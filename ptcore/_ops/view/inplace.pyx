@@ -43,9 +43,9 @@ cdef Tensor changed(int op, Tensor x, PyObject **args, int n, str name):
     cdef bint recording = pt_tls.grad_enabled and needs_grad(x)
     cdef Tensor v
     cdef bytes text
-    if recording:
+    if recording or x.flags & PT_INFERENCE:
         text = name.encode()
-        check_inplace(x, text, True)
+        check_inplace(x, text, recording)
     if dry():
         raise RuntimeError(f"{name}: the dims of a tensor are changed in place")
     if planning():
