@@ -100,5 +100,5 @@ def _tensor(archive, name, source):
     if swapped and not source.meta:
         swap_bytes(flat, getattr(ptcore, dtype.name))
     if by_columns:
-        return shaped(flat, dtype.name, shape[::-1]).permute(*range(len(shape))[::-1])
+        return shaped(flat, dtype.name, shape[::-1]).permute(tuple(range(len(shape))[::-1]))
     return shaped(flat, dtype.name, shape)

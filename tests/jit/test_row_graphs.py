@@ -37,8 +37,8 @@ from ptcore.jit.passes import copy_of, fold, merge_equal
 
 MODES = ("real", "fake", "symbolic")
 # What has a size, a range or numbers that are values, which a trace holds as constants.
-READS = {"histogram", "argwhere", "ctc_loss", "repeat_interleave", "unique", "unique_consecutive", "bincount",
-         "masked_select"}
+READS = {"histogram", "argwhere", "nonzero", "ctc_loss", "repeat_interleave", "unique", "unique_consecutive",
+         "bincount", "masked_select"}
 
 
 def recorded(row, f, args, mode):

@@ -142,3 +142,11 @@ def test_real_and_imag_are_assigned():
     z.imag = leaf**2
     z.abs().sum().backward()
     assert leaf.grad.tolist() == [4, 6]
+
+
+@pytest.mark.parametrize("name", ["view", "reshape", "expand", "permute", "flip", "repeat", "tile", "sum_to_size"])
+def test_sizes_and_dims_are_given(name):
+    """As in PyTorch; an empty tuple stands for none."""
+    with pytest.raises(TypeError, match=rf"^{name}\(\) missing required argument"):
+        getattr(ptcore.ones(()), name)()
+    assert getattr(ptcore.ones(()), name)(()).shape == ()

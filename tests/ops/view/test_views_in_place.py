@@ -221,6 +221,15 @@ def test_interpreters_that_refuse():
     assert jvp(f, (X,), (X,))[1].tolist() == (X * 2).tolist()
 
 
+def test_inference_tensors():
+    """They keep their dims outside of inference mode, as in PyTorch."""
+    with pt.inference_mode():
+        x = pt.ones(2, 3)
+        assert x.t_().shape == (3, 2)
+    with pytest.raises(RuntimeError, match=r"^t_: an inference tensor"):
+        x.t_()
+
+
 def test_errors_name_the_form():
     for call, message in ((lambda: pt.ones(2, 2, 2).t_(), "t_: input must have at most 2"),
                           (lambda: pt.ones(2, 2).transpose_(0, 5), "transpose_: dim1 must be in"),
