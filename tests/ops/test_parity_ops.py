@@ -31,10 +31,10 @@ DTYPES = ["bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64
 ANY = lambda dtype, layout: True
 DENSE = lambda dtype, layout: layout == "transposed"
 OTHER_STRIDES = {
-    **dict.fromkeys(("logsigmoid", "flip", "fliplr", "flipud", "index_fill", "put", "renorm", "sort", "argsort",
+    **dict.fromkeys(("logsigmoid", "flip", "fliplr", "flipud", "index_fill", "index_put", "put", "renorm", "sort", "argsort",
                      "msort", "matrix_power", "interpolate", "affine_grid"), DENSE),
     "addr": lambda dtype, layout: layout == "transposed" and dtype != "bool",
-    **dict.fromkeys(("rot90", "select_scatter", "slice_scatter", "diagonal_scatter", "argwhere",
+    **dict.fromkeys(("rot90", "select_scatter", "slice_scatter", "diagonal_scatter", "argwhere", "nonzero",
                      "linalg_lu_factor", "linalg_lu_factor_ex", "lu", "linalg_solve_ex", "linalg_inv_ex",
                      "triangular_solve", "linalg_householder_product", "linalg_tensorinv", "orgqr", "ormqr",
                      "unravel_index", "linalg_solve", "linalg_solve_triangular", "linalg_inv", "inverse", "linalg_qr",
@@ -130,7 +130,7 @@ def counterpart(row):
             return getattr(torch.special, path.rpartition(".")[2], None)
         if hasattr(torch, path):
             return getattr(torch, path)
-    return getattr(torch.Tensor, row.name, None) if not row.internal else None
+    return getattr(torch.Tensor, row.method_name, None) if not row.internal else None
 
 
 # Transforms are compared in fft/test_parity_fft.py.

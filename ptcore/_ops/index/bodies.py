@@ -37,6 +37,8 @@ from ptcore._ops.functions import (
 from ptcore._ops.functions import index_add as index_add_to
 from ptcore._ops.functions import scatter_add as scatter_add_to
 from ptcore._ops.history import has_values
+from ptcore._ops.index.indexing import put_copy as index_put  # noqa: F401  (bodies)
+from ptcore._ops.index.indexing import put_over as index_put_  # noqa: F401
 from ptcore._ops.table.shapes import broadcast_shapes, index_dtype
 from ptcore._state import no_grad
 from ptcore._tensor import Tensor

@@ -21,6 +21,7 @@ from ptcore._ops.call.operands cimport fitting
 from ptcore._ops.table.ids cimport kernel_of
 from ptcore._ops.view cimport views
 from ptcore._ops import checked
+from ptcore._ops.functions import index_put, index_put_  # no-cython-lint: pickles name them here
 from ptcore._ops.history import has_values
 from ptcore._ops.table.ids import op_id
 from ptcore._errors import IndexTypeError, ShapeError, warn
@@ -473,7 +474,7 @@ cdef tuple index_tensors(str name, Tensor x, object indices):
     return r, advanced
 
 
-def index_put_(Tensor input not None, indices, values, accumulate):
+def put_over(Tensor input not None, indices, values, accumulate):
     """The body of ``index_put_``."""
     found = index_tensors("index_put_", input, indices)
     if found is not None:
@@ -481,7 +482,7 @@ def index_put_(Tensor input not None, indices, values, accumulate):
     return input
 
 
-def index_put(Tensor input not None, indices, values, accumulate):
+def put_copy(Tensor input not None, indices, values, accumulate):
     """The body of ``index_put``."""
     found = index_tensors("index_put", input, indices)
     if found is None:

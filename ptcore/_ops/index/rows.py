@@ -133,7 +133,7 @@ tensor([[1],
 """)
 
 composite(
-    "index_put(input, indices: Obj, values, accumulate=False)", inplace="inside", file="indexing",
+    "index_put(input, indices: Obj, values, accumulate=False)", inplace="inside",
     autocast=(None, "widest"), reference="_index_put(x, indices, values, accumulate)",
     doc="""A copy of ``input`` with values written (or added) at the positions that index tensors name.
 
