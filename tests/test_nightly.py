@@ -1,6 +1,7 @@
 """tools/nightly.py: the record survives an interrupt, parts go round, and CI reads where they passed last."""
 import importlib.util
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -159,6 +160,17 @@ def test_parts(script):
         path = path.relative_to(ROOT)
         assert {path.as_posix(), *[p.as_posix() for p in path.parents]} & set(words), path
     assert all((ROOT / word).exists() for word in words if word.startswith(("tests/", "tools/")))
+
+
+@pytest.mark.outer
+def test_scripts_of_parts_begin(script):
+    """Each finds its neighbours, as it is called: ``-P`` takes its folder from the path."""
+    commands = {tuple(command[:1 + i]) for command, _ in script.parts(3).values() for i, word in enumerate(command)
+                if command[0] == sys.executable and word.startswith("tools/") and word.endswith(".py")}
+    assert len(commands) >= 5
+    for command in commands:
+        done = subprocess.run([*command, "--help"], cwd=ROOT, capture_output=True, text=True, check=False)
+        assert "Traceback" not in done.stderr, (command, done.stderr)
 
 
 @pytest.mark.outer

@@ -144,7 +144,7 @@ def parts(seed):
     found["builds"] = ([*pytest, "tests/test_add_an_op.py"], {"PTCORE_TEST_BUILDS": "1"})
     # wheels of the other Pythons, each with the whole suite
     for version in PYTHONS:
-        found[f"python/{version}"] = ([sys.executable, "-P", "tools/ship.py", f"python-{version}", "--jobs",
+        found[f"python/{version}"] = ([sys.executable, "tools/ship.py", f"python-{version}", "--jobs",
                                        str(os.cpu_count())], {})
     # how strong the tests are: changed lines that a test has to notice
     found["mutate"] = ([sys.executable, "-P", "tools/mutate.py", "--number", str(MUTATIONS), "--seed", str(seed),
