@@ -68,6 +68,36 @@ def test_the_lazy_table_is_for_users():
     assert not found, "\n".join(found)
 
 
+LONGEST = 80        # lines of a body
+C_FUNCTION = re.compile(r"^[A-Za-z][^\n;{}=#]*\([^;{}]*\)(?: const)? \{\n((?:(?!\}).*\n)*)\}", re.M)
+
+
+@SOURCE_ONLY
+@pytest.mark.outer
+def test_long_functions_say_why():
+    """Of C, C++ and CUDA, in the comment above them: "One function: ...". Of Python, without docstrings, there are
+    none."""
+    found, said = [], 0
+    for path in sorted(p for suffix in ("c", "cpp", "h", "cu", "cuh") for p in PACKAGE.rglob(f"*.{suffix}")):
+        text = path.read_text()
+        for match in C_FUNCTION.finditer(text):
+            if match[1].count("\n") > LONGEST:
+                above = text[:match.start()].rpartition("\n\n")[2]
+                above = above.partition("template <")[0] if "template <" in above else above
+                said += "One function: " in above
+                if "One function: " not in above:
+                    found.append(f"{path.relative_to(PACKAGE)}:{text.count(chr(10), 0, match.start()) + 1}")
+    for path in sources():
+        if path.suffix == ".py":
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                    first = node.body[1] if ast.get_docstring(node) and len(node.body) > 1 else node.body[0]
+                    if node.end_lineno - first.lineno + 1 > LONGEST:
+                        found.append(f"{path.relative_to(PACKAGE)}:{node.lineno}")
+    assert not found, "\n".join(found)
+    assert said >= 5        # what is looked for is found
+
+
 @SOURCE_ONLY
 def test_the_lazy_table_names_what_there_is():
     for files in TABLE.values():

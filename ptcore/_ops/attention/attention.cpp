@@ -504,7 +504,10 @@ int attention_kernel(pt_call *call) {
  * query: dv = (p z)^T g; ds = p (z (g v^T) - d); dq = scale ds k; dk = scale ds^T q. As the
  * derivative of lse by a score is p, the gradient of lse is subtracted from d. A tile program turns
  * ds into the gradient of its input. A half-precision output is too coarse for d: where one tile
- * holds all keys of a query, d is instead the sum over keys of p z (g v^T), the same number. */
+ * holds all keys of a query, d is instead the sum over keys of p z (g v^T), the same number.
+ *
+ * One function: in parts, which get the tiles' matrices by address, it took 11 % more
+ * instructions. */
 template <class E>
 inline int backward(pt_call *call, const attention &t) {
     using V = simd<E>;

@@ -99,7 +99,9 @@ constexpr int64_t WEIGHT_GRAIN = 1 << 18, WEIGHT_NUMBERS = 1 << 19, RUN = 1024;
 /* The left matrix has a row for each channel and tap; a panel of the right matrix is the
  * gradient of 64 filters (or as many as the registers of a tile hold). Positions are taken
  * 4096 at a time, in order: their gradient is packed once, then each block of rows and
- * filters adds its products. */
+ * filters adds its products.
+ *
+ * One function: its passes (pack, multiply, store) share the sizes of panels and chunks. */
 template <class T>
 int weight_columns(pt_call *call, const geometry &g, const batch_view &x, const batch_view &y) {
     constexpr int W = simd<T>::width;

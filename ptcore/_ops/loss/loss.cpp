@@ -287,7 +287,9 @@ int cross_entropy_kernel(pt_call *call) {
     });
 }
 
-/* gx = scale ((1 - e) w_t (p_c - [c = t]) + e/C (p_c W - w_c)), p = exp(x - lse), W = sum of w */
+/* gx = scale ((1 - e) w_t (p_c - [c = t]) + e/C (p_c W - w_c)), p = exp(x - lse), W = sum of w
+ *
+ * One function: the passes over a block share its arrays on the stack. */
 template <class T, class E>
 inline int cross_entropy_backward_as(pt_call *call, const samples &s, double smoothing) {
     const pt_view &g = call->in[0], &x = call->in[1], &lse = call->in[4], &gx = call->out[0];

@@ -331,6 +331,7 @@ int forward(pt_call *call) {
 
 /* ---- backward ------------------------------------------------------------------------------ */
 
+/* One function: a step backwards in time reads and writes all fifteen operands of the call. */
 template <class E>
 int backward(pt_call *call) {
     const pt_param &sizes = call->params[0];

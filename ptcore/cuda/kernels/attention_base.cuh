@@ -238,6 +238,7 @@ PT_DEVICE C delta_of(const AttentionArgs &a, int64_t first, int64_t q) {
 
 // ---- a block ------------------------------------------------------------------------------------
 
+// One function: its stages share sums in registers and the places of tiles in shared memory.
 template <Kind KIND, int R, int STAGES> PT_DEVICE void attend(const AttentionArgs &a, C *memory) {
     constexpr bool BY_KEY = KIND == KEY || KIND == VALUE, SLOPE = KIND == QUERY || KIND == KEY;
     constexpr bool OF_VALUES =

@@ -9,7 +9,8 @@ namespace {
 enum { SIDE = 16, THREADS = SIDE * SIDE };
 
 // I is int32_t where it holds all positions in an image. DEPTH is the depth of a step, as large as
-// the registers for its elements allow.
+// the registers for its elements allow. One function: loading, multiplying and storing share the
+// sums and the elements in registers.
 template <class I, int ROWS, int COLUMNS, int DEPTH> PT_DEVICE void tile(const ConvolutionArgs &a,
                                                                          int64_t number) {
     enum {

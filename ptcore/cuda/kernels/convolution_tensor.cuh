@@ -24,6 +24,8 @@ template <class E> PT_DEVICE bool put_two(E *p, float first, float second) {
 }
 PT_DEVICE bool put_two(float *, float, float) { return false; }
 
+// One function: loading, multiplying and storing share the fragments in registers and the stages in
+// shared memory.
 template <int DOWN> PT_DEVICE void tensor_tile(const ConvolutionArgs &a, int64_t number,
                                                unsigned char *memory) {
     enum { M = 32 * DOWN, STAGE = (M + N) * LINE };

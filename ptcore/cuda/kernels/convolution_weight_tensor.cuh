@@ -17,6 +17,8 @@ enum {
     DEPTH = 4 * EACH
 };       // DEPTH: results of a step
 
+// One function: loading, multiplying and storing share the fragments in registers and the stages in
+// shared memory.
 template <int DOWN> PT_DEVICE void weight_tile(const ConvolutionArgs &a, int64_t number,
                                                unsigned char *memory) {
     enum {
