@@ -8,7 +8,8 @@ fails ends the check. All values are held until the call has returned, as a read
 answers (``otherwise``, ``eagerly``), and calls that read values between segments (``run_segments``). ``Part`` and
 ``Results`` are the bases of ``Segment`` and ``Template`` in ``capture/session.py``.
 
-A call with one segment, no effects, and plans makes no Python frame between the user's call and the kernels.
+A call with one segment and plans makes no Python frame between the user's call and the kernels. Effects (``Effect``)
+make those of the methods that they call.
 """
 cimport cython
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
@@ -23,7 +24,8 @@ from ptcore._device import get_default_device
 from ptcore._dtype cimport default_float, dtype_of
 from ptcore._shape cimport same_sizes
 from ptcore._tensor cimport *
-from ptcore._ops.plan.pair cimport Runner
+from ptcore._ops.plan.pair cimport Runner, used_up
+from ptcore.autograd.accumulate import accumulate_results
 
 cdef extern from "Python.h":
     PyObject *PyDict_GetItemWithError(object, object) except? NULL
@@ -368,6 +370,7 @@ cdef extern from "Python.h":
     void Py_CLEAR(PyObject *)
     Py_ssize_t PyVectorcall_NARGS(size_t)
     object PyMethod_New(object, object)
+    object PyObject_VectorcallMethod(object, PyObject **, size_t, PyObject *)
     ctypedef PyObject *(*vectorcallfunc)(PyObject *, PyObject *const *, size_t, PyObject *)
 
 cdef enum:
@@ -414,18 +417,32 @@ cdef class Results:
     Attributes
     ----------
     places : int or tuple of int, or None
-        The place of the result, or those of a tuple of results. None: ``build(results, args)`` makes it.
+        The place of the result, or those of a tuple of results. None: ``make(form, results, args, {})`` makes it.
+    form
+        Describes a result that Python builds.
+    used_up : tuple of int
+        The places of the results whose history the program has freed.
     """
-    cdef readonly object places
+    cdef readonly object places, form
+    cdef readonly tuple used_up
     cdef int kind
     cdef Py_ssize_t place
+    cdef bint is_first                  # whether the first result is the user's, as it is
 
-    def __init__(self, places=None):
+    def __init__(self, places, form, used_up):
         self.places, self.place = places, places if type(places) is int else -1
+        self.form, self.used_up = form, used_up
+        self.is_first = self.place == 0 and not used_up
         self.kind = ANY if places is None else TUPLE if type(places) is tuple else ONE
+
+    def build(self, results, tuple args not None):
+        """The user's result of a segment's results, in a call with these arguments."""
+        return self.made(results, PySequence_Fast_ITEMS(args), len(args))
 
     cdef object made(self, object results, PyObject **args, Py_ssize_t n):
         cdef Py_ssize_t k
+        if self.used_up:
+            used_up(results, self.used_up)
         if self.kind == ONE:
             if type(results) is tuple and self.place < len(<tuple>results):
                 return (<tuple>results)[self.place]
@@ -437,7 +454,53 @@ cdef class Results:
                 Py_INCREF(x)
                 PyTuple_SET_ITEM(made, k, x)
             return made
-        return self.build(results, tuple_of(args, n))
+        return self.make(self.form, results, tuple_of(args, n), {})
+
+
+# The bases of the effects in ``capture/effects.py``. ``perform`` gives what the effect returns.
+@cython.binding(False)                  # so that methods check their self
+cdef class Effect:
+    """Something that follows the rows of a segment."""
+
+    def perform(self, tuple inputs not None, results):
+        return self.performed(inputs, results)
+
+    cdef object performed(self, tuple inputs, object results):
+        raise NotImplementedError
+
+
+@cython.binding(False)
+cdef class AddGradients(Effect):
+    """Adds results[results[k]] to the gradient of the leaf inputs[leaves[k]]."""
+    cdef public object leaves, results
+
+    cdef object performed(self, tuple inputs, object results):
+        accumulate_results(inputs, self.leaves, results, self.results)
+
+
+@cython.binding(False)
+cdef class PutGradient(Effect):
+    """Sets the gradient of the leaf inputs[leaf] to None or to results[value]."""
+    cdef public object leaf, value
+
+    cdef object performed(self, tuple inputs, object results):
+        inputs[self.leaf].grad = None if self.value is None else results[self.value]
+
+
+@cython.binding(False)
+cdef class CallMethod(Effect):
+    """Calls the method ``name`` of inputs[owner]. ``plain``: without arguments; else ``given(results)`` has them."""
+    cdef public object owner, name
+    cdef public bint plain
+
+    cdef object performed(self, tuple inputs, object results):
+        cdef PyObject *owner
+        x = inputs[self.owner]
+        if self.plain:
+            owner = <PyObject *>x
+            return PyObject_VectorcallMethod(self.name, &owner, 1, NULL)
+        args, kwargs = self.given(results)
+        return getattr(x, self.name)(*args, **kwargs)
 
 
 @cython.binding(False)                  # so that methods check their self
@@ -466,8 +529,8 @@ cdef class Part:
         The inputs that ``run`` takes; None: all of them, unchanged.
     asks : str or None
         How the first result is read to choose the segments that follow.
-    effects : list
-        Effects that are performed after the rows.
+    effects : list of Effect
+        What is performed after the rows.
     template : Results
     start_grad, entry_grad, exit_grad : bool
         The grad modes that the guards require, of the rows, and after the call.
@@ -567,6 +630,8 @@ cdef class Entry:
         cdef PyObject **given = inputs
         cdef tuple more
         cdef Py_ssize_t k
+        cdef Effect effect
+        cdef bint alone = False
         if part.run is None:
             return self.eagerly(tuple_of(args, n), keywords(args, n, names))
         if part.asks is not None:
@@ -584,14 +649,17 @@ cdef class Entry:
             if part.entry_grad != part.start_grad:
                 pt_tls.grad_enabled = part.entry_grad
             if type(part.run) is Runner:
-                results = (<Runner>part.run).called(given, m)
+                if part.template.is_first and not part.effects:
+                    results = (<Runner>part.run).called(given, m, &alone)
+                else:
+                    results = (<Runner>part.run).called(given, m, NULL)
             else:
                 results = part.run(*tuple_of(given, m))
             if part.effects:
                 for effect in part.effects:
-                    effect.perform(held, results)
+                    effect.performed(held, results)
             pt_tls.grad_enabled = part.exit_grad        # rows may have changed the mode
-            return part.template.made(results, args, all)
+            return results if alone else part.template.made(results, args, all)
         except BaseException:
             pt_tls.grad_enabled = part.start_grad
             raise

@@ -388,11 +388,12 @@ class Optimizer:
 
     def zero_grad(self, set_to_none=True):
         """Drop the gradients of all parameters, or fill them with zeros."""
+        if set_to_none:
+            for group in self.param_groups:
+                optimizers.drop_grads(group["params"])
+            return
         grads = []
         for group in self.param_groups:
-            if set_to_none:
-                optimizers.drop_grads(group["params"])
-                continue
             for p in group["params"]:
                 if p.grad is None:
                     continue

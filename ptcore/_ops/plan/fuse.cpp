@@ -495,6 +495,33 @@ std::unique_ptr<step> group_of_one(pt_plan *p, std::unique_ptr<step> s,
     return whole ? std::move(whole) : std::move(s);
 }
 
+/* Whether a step is one loop in place over whole operands, so that a run needs no look at its views. */
+static bool is_one_loop(const step &s) {
+    if (s.kind != LOOPS) return false;
+    const candidate c = candidate_of(s);
+    const loop_dtypes dtypes(s);
+    if (!c.taken || s.views[0].dtype != dtypes.result || dtypes.result != s.loop_out) return false;
+    int singles = 0, at_single = 0;
+    for (int k = 1; k < int(s.views.size()); k++) {
+        if (!dtypes.reads(s.views[size_t(k)].dtype)) return false;
+        if (c.forms[k].kind == SINGLE) singles++, at_single = k;
+        else if (c.forms[k].kind != FLAT) return false;
+    }
+    if (!singles) return true;
+    const pt_loop *special = at_single == 2 ? s.op->vs : s.op->sv;
+    return s.views.size() == 3 && singles == 1 && special[dtypes.loop];
+}
+
+void settle_loops(pt_plan *p) {
+    const std::vector<int> named = uses_of_buffers(p);
+    for (auto &s : p->steps) {
+        if (!is_one_loop(*s)) continue;
+        const std::string name = s->name;
+        s = group_of_one(p, std::move(s), named);
+        s->name = name;
+    }
+}
+
 void fuse(pt_plan *p) {
     std::vector<candidate> candidates;
     for (const auto &s : p->steps) candidates.push_back(candidate_of(*s));

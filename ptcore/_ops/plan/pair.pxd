@@ -8,12 +8,13 @@ cdef class Pair:
     cdef Plan first
     cdef Plan second_plan
     cdef object second, again
-    cdef tuple saved, needs, metas, written
-    cdef int n_outs
+    cdef tuple needs, metas, written
+    cdef int n_outs, n_saved
     cdef uint8_t *graded
+    cdef int *saved
 
-    cdef tuple recorded(self, PyObject **tensors, Py_ssize_t m, tuple results, object state)
-    cdef tuple called(self, PyObject **tensors, Py_ssize_t m, object state)
+    cdef int give_history(self, PyObject **tensors, Py_ssize_t m, PyObject **results, object state) except -1
+    cdef object called(self, PyObject **tensors, Py_ssize_t m, object state, bint *alone)
 
 cdef class Runner:
     cdef readonly list pairs, plans, sources
@@ -22,6 +23,8 @@ cdef class Runner:
     cdef tuple constants
 
     cdef bint add_sources(self, list tensors)
-    cdef object called(self, PyObject **args, Py_ssize_t n)
-    cdef object called_with(self, PyObject **tensors, Py_ssize_t m, PyObject **args, Py_ssize_t n)
+    cdef object called(self, PyObject **args, Py_ssize_t n, bint *alone)
+    cdef object called_with(self, PyObject **tensors, Py_ssize_t m, PyObject **args, Py_ssize_t n, bint *alone)
     cdef object called_slowly(self, PyObject **args, Py_ssize_t n)
+
+cpdef int used_up(results, tuple places) except -1

@@ -2,7 +2,7 @@
 cimport cython
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.object cimport PyObject
-from cpython.ref cimport Py_INCREF
+from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 from cpython.sequence cimport PySequence_Fast_ITEMS
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 
@@ -15,6 +15,7 @@ from ptcore._dtype cimport dtype_of
 
 cdef enum:
     FEW_PRIMALS = 4                     # up to this many, their versions need no memory of their own
+    FEW_RESULTS = 16                    # up to this many results are held on the stack
 
 
 @cython.binding(False)                  # so that methods check their self
@@ -45,16 +46,20 @@ cdef class Pair:
         cdef int k
         self.written = tuple(written)
         self.first, self.second, self.again = first, second, again
-        self.saved, self.needs, self.metas = tuple(saved), tuple(needs), tuple(metas)
-        self.n_outs = <int>len(graded)
+        self.needs, self.metas = tuple(needs), tuple(metas)
+        self.n_outs, self.n_saved = <int>len(graded), <int>len(saved)
         self.graded = <uint8_t *>PyMem_Malloc(self.n_outs + 1)
-        if self.graded == NULL:
+        self.saved = <int *>PyMem_Malloc((self.n_saved + 1) * sizeof(int))
+        if self.graded == NULL or self.saved == NULL:
             raise MemoryError()
+        for k in range(self.n_saved):
+            self.saved[k] = saved[k]
         for k in range(self.n_outs):
             self.graded[k] = bool(graded[k])
 
     def __dealloc__(self):
         PyMem_Free(self.graded)
+        PyMem_Free(self.saved)
 
     def fits(self, list tensors):
         """Whether the program can run on these tensors: they fit, and the same inputs ask for gradients."""
@@ -62,9 +67,11 @@ cdef class Pair:
 
     def record(self, list tensors, results, state=None):
         """Gives the results of ``first`` their history; returns the program's results."""
-        return self.recorded(PySequence_Fast_ITEMS(tensors), len(tensors), tuple(results), state)
+        cdef tuple made = tuple(results)
+        self.give_history(PySequence_Fast_ITEMS(tensors), len(tensors), PySequence_Fast_ITEMS(made), state)
+        return made[:self.n_outs]
 
-    cdef tuple recorded(self, PyObject **tensors, Py_ssize_t m, tuple results, object state):
+    cdef int give_history(self, PyObject **tensors, Py_ssize_t m, PyObject **results, object state) except -1:
         cdef Node n = new_node(-1, <int>m)
         cdef Rule rule = Rule.__new__(Rule)
         cdef int i, k
@@ -84,24 +91,49 @@ cdef class Pair:
             if needs_grad(t):
                 link(n, i, t)
         n.fn, n.nout = rule, self.n_outs
-        for k in range(len(self.saved)):
+        for k in range(self.n_saved):
             i = self.saved[k]
-            x = rule.primals[i] if i < m else results[i - m + self.n_outs]
             # A saved result is saved as an alias: a result must not hold the node that holds it.
-            save(n, k, x)
+            save(n, k, <object>(tensors[i] if i < m else results[i - m + self.n_outs]))
         if self.n_outs > 1:
-            n.out_meta = tuple([(shape_of(<Tensor>results[i]), dtype_of((<Tensor>results[i]).dt), results[i].device)
+            n.out_meta = tuple([(shape_of(<Tensor>results[i]), dtype_of((<Tensor>results[i]).dt),
+                                 (<object>results[i]).device)
                                 if self.graded[i] else None for i in range(self.n_outs)])
         for i in range(self.n_outs):
             if self.graded[i]:
                 set_node(<Tensor>results[i], n, i)
-        return results if len(results) == self.n_outs else results[:self.n_outs]
+        return 0
 
     def __call__(self, list tensors, state=None):
-        return self.called(PySequence_Fast_ITEMS(tensors), len(tensors), state)
+        return self.called(PySequence_Fast_ITEMS(tensors), len(tensors), state, NULL)
 
-    cdef tuple called(self, PyObject **tensors, Py_ssize_t m, object state):
-        return self.recorded(tensors, m, self.first.results_of(tensors, None), state)
+    cdef object called(self, PyObject **tensors, Py_ssize_t m, object state, bint *alone):
+        """The tuple of results; if ``alone`` is not NULL and there is one result, that result, and alone[0] is set."""
+        cdef (PyObject *)[FEW_RESULTS] few
+        cdef PyObject **results = few
+        cdef int k, n = self.first.n_outputs
+        if n > FEW_RESULTS:
+            results = <PyObject **>PyMem_Malloc(n * sizeof(PyObject *))
+            if results == NULL:
+                raise MemoryError()
+        for k in range(n):
+            results[k] = NULL
+        try:
+            self.first.fill(tensors, None, results)
+            self.give_history(tensors, m, results, state)
+            if alone != NULL and self.n_outs == 1:
+                alone[0] = True
+                return <object>results[0]
+            made = PyTuple_New(self.n_outs)
+            for k in range(self.n_outs):
+                Py_INCREF(<object>results[k])
+                PyTuple_SET_ITEM(made, k, <object>results[k])
+            return made
+        finally:
+            for k in range(n):
+                Py_XDECREF(results[k])
+            if results != few:
+                PyMem_Free(results)
 
 
 @cython.binding(False)                  # so that methods check their self
@@ -127,7 +159,7 @@ cdef class Rule:
         cdef list given = [], result = []
         cdef tuple found
         cdef int k, i = 0, m = 0
-        for k in range(<int>len(p.saved)):
+        for k in range(p.n_saved):
             given.append(node.saved(k))
         for k in range(p.n_outs):
             if not p.graded[k]:
@@ -140,7 +172,7 @@ cdef class Rule:
             m += 1
         if pt_tls.grad_enabled:
             self.check_primals()
-            found = tuple(p.again(self.primals, given[len(p.saved):], self.state))
+            found = tuple(p.again(self.primals, given[p.n_saved:], self.state))
         elif p.second_plan is not None and p.second_plan.may_take(PySequence_Fast_ITEMS(given), len(given), False):
             found = p.second_plan.results_of(PySequence_Fast_ITEMS(given), None)
         else:
@@ -194,7 +226,7 @@ cdef object USED_UP = _UsedUp()
 cdef Tensor END = None
 
 
-def used_up(results, tuple places):
+cpdef int used_up(results, tuple places) except -1:
     """Gives fresh tensors, ``results[k]`` for k in ``places``, a history that raises in backward."""
     global END
     cdef Node n
@@ -206,6 +238,7 @@ def used_up(results, tuple places):
         link(n, 0, END)
         n.fn = USED_UP
         set_node(<Tensor?>results[k], n, 0)
+    return 0
 
 
 @cython.binding(False)                  # so that methods check their self
@@ -247,33 +280,40 @@ cdef class Runner:
         return True
 
     def __call__(self, *args):
-        return self.called(PySequence_Fast_ITEMS(args), len(args))
+        return self.called(PySequence_Fast_ITEMS(args), len(args), NULL)
 
-    cdef object called(self, PyObject **args, Py_ssize_t n):
-        """The results for arguments that the caller keeps alive."""
+    cdef object called(self, PyObject **args, Py_ssize_t n, bint *alone):
+        """The results for arguments that the caller keeps alive. ``alone``: see ``Pair.called``."""
         cdef list more
         cdef Py_ssize_t k
         if self.constants is None and self.sources is None:
-            return self.called_with(args, n, args, n)
+            return self.called_with(args, n, args, n, alone)
         more = [<object>args[k] for k in range(n)]
         if self.constants is not None:
             more += self.constants
         if self.sources is not None and not self.add_sources(more):
             return self.called_slowly(args, n)
-        return self.called_with(PySequence_Fast_ITEMS(more), len(more), args, n)
+        return self.called_with(PySequence_Fast_ITEMS(more), len(more), args, n, alone)
 
-    cdef object called_with(self, PyObject **tensors, Py_ssize_t m, PyObject **args, Py_ssize_t n):
+    cdef object called_with(self, PyObject **tensors, Py_ssize_t m, PyObject **args, Py_ssize_t n, bint *alone):
         """``tensors``: the ``n`` arguments, then constants and sources."""
         cdef Pair pair
         cdef Plan plan
+        cdef PyObject *made = NULL
         if pt_tls.grad_enabled and is_asked(tensors, m):
             for pair in self.pairs:
                 if pair.first.may_take(tensors, m, True):
-                    return pair.called(tensors, m, None)
+                    return pair.called(tensors, m, None, alone)
         else:
             for plan in self.plans:
                 if plan.may_take(tensors, m, False):
-                    return plan.results_of(tensors, None)
+                    if alone == NULL or plan.n_outputs != 1:
+                        return plan.results_of(tensors, None)
+                    plan.fill(tensors, None, &made)
+                    alone[0] = True
+                    result = <object>made
+                    Py_DECREF(result)           # that of ``made``
+                    return result
         return self.called_slowly(args, n)
 
     cdef object called_slowly(self, PyObject **args, Py_ssize_t n):

@@ -300,6 +300,7 @@ void pt_plan_finish(pt_plan *p, int fused) {
     if (fused) {
         fuse(p);
         fuse_rows(p);
+        settle_loops(p);
     }
     note_uses(p);
     place(p);

@@ -181,6 +181,8 @@ void fuse(pt_plan *p);
 /* Makes a group of one elementwise step. */
 std::unique_ptr<step> group_of_one(pt_plan *p, std::unique_ptr<step> s,
                                    const std::vector<int> &named);
+/* Makes groups of the single steps that are one loop over flat memory: a run looks at no view. */
+void settle_loops(pt_plan *p);
 /* Puts steps that work row by row, with the elementwise steps around them, into row groups. */
 void fuse_rows(pt_plan *p);
 template<class Use> bool overlap(const Use &a, const Use &b) {

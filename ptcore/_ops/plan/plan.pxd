@@ -37,6 +37,7 @@ cdef class Plan:
     cdef int n_fresh
     cdef list versions                  # versions of the inputs at the begin of a recording without values
     cdef list outputs                   # Spots, and objects that are not tensors
+    cdef int n_outputs
     cdef object arena
     cdef bint recording, busy, writes_inputs
     cdef int default_dtype              # the floating dtype of the thread that recorded
@@ -53,6 +54,7 @@ cdef class Plan:
     cdef bint may_take(self, PyObject **inputs, Py_ssize_t n, bint grads) except -1
     cdef bint share_alike(self, PyObject **inputs) noexcept
     cdef tuple results_of(self, PyObject **inputs, object others)
+    cdef int fill(self, PyObject **inputs, object others, PyObject **results) except -1
     cdef int execute(self, PyObject **inputs, object others) except -1
     cdef Tensor tensor_at(self, Spot spot)
     cdef int bind(self, PyObject **inputs) except -1

@@ -13,7 +13,7 @@ from cpython.mem cimport PyMem_Calloc, PyMem_Free, PyMem_Malloc, PyMem_Realloc
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 from cpython.sequence cimport PySequence_Fast_ITEMS
-from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
+from cpython.tuple cimport PyTuple_New
 from libc.string cimport memcpy, memset
 
 from ptcore._types cimport *
@@ -33,6 +33,8 @@ cdef enum:
     FEW = 64                    # up to this size a table of storages needs no memory of its own
     FEW_INPUTS = 6              # up to this many inputs are compared with each other without a table
 
+cdef uint64_t MIX = 0x9E3779B97F4A7C15       # a literal of this size would be an int of Python
+
 
 @cython.binding(False)                  # so that methods check their self
 cdef class Spot:
@@ -44,7 +46,7 @@ cdef class Spot:
 
 cdef inline bint seen_before(void **seen, size_t mask, void *x) noexcept:
     """Adds a pointer to a table of storages; returns whether the table had it already."""
-    cdef size_t at = (<size_t>x >> 6) * 0x9E3779B97F4A7C15 >> 20 & mask
+    cdef size_t at = (<size_t>x >> 6) * MIX >> 20 & mask
     while seen[at] != NULL:
         if seen[at] == x:
             return True
@@ -308,6 +310,7 @@ cdef class Plan:
                 self.outputs.append(s)
             else:
                 self.outputs.append(x)
+        self.n_outputs = <int>len(self.outputs)
         why = self.spoilt
         self.stop()
         if why is not None:
@@ -405,21 +408,26 @@ cdef class Plan:
         return list(self.results_of(PySequence_Fast_ITEMS(inputs), others))
 
     cdef tuple results_of(self, PyObject **inputs, object others):
-        cdef Py_ssize_t k, n = len(self.outputs)
-        cdef tuple made = PyTuple_New(n)
+        cdef tuple made = PyTuple_New(self.n_outputs)
+        self.fill(inputs, others, PySequence_Fast_ITEMS(made))
+        return made
+
+    cdef int fill(self, PyObject **inputs, object others, PyObject **results) except -1:
+        """Puts new references to the results into an array of NULLs. The caller drops them, also after an error."""
+        cdef int k
         cdef Spot s
         self.execute(inputs, others)
         try:
-            for k in range(n):
+            for k in range(self.n_outputs):
                 x = self.outputs[k]
-                if isinstance(x, Spot):
+                if type(x) is Spot:
                     s = <Spot>x
                     x = <object>inputs[s.of_input] if s.of_input >= 0 else self.tensor_at(s)
                 Py_INCREF(x)
-                PyTuple_SET_ITEM(made, k, x)
+                results[k] = <PyObject *>x
         finally:
             self.done()
-        return made
+        return 0
 
     def run(self, list inputs, object others=None):
         """Runs the program. ``tensor`` gives its results until ``finish``."""

@@ -9,9 +9,9 @@ from ptcore._node import user_at
 from ptcore._subclass import carried_by
 from ptcore._tensor import Tensor
 from ptcore.autograd import entry
-from ptcore.autograd.accumulate import accumulate_results
 from ptcore.autograd.engine import run_backward
 from ptcore.autograd.function import Function
+from ptcore.jit._entry import AddGradients, CallMethod, PutGradient
 from ptcore.jit.capture import calls
 from ptcore.jit.capture.tracer import Unsupported
 from ptcore.nn.modules.module import Module
@@ -55,10 +55,10 @@ def outside_method(x, name):
 # ``ends`` says that any later row or guard may read what the effect writes. ``kept`` returns a function that takes the
 # effect back.
 
-class Gradients:
+class Gradients(AddGradients):
     """Gradients that are added to those of leaves, as in a backward."""
 
-    __slots__ = ("ends", "leaves", "results")
+    __slots__ = ("ends",)
 
     def __init__(self):
         self.leaves, self.results, self.ends = [], [], False
@@ -69,17 +69,14 @@ class Gradients:
     def place_inputs(self, input_of):
         self.leaves = tuple([input_of(x) for x in self.leaves])
 
-    def perform(self, inputs, results):
-        accumulate_results(inputs, self.leaves, results, self.results)
-
     def kept(self, inputs):
         return restored_grads([inputs[k] for k in self.leaves])
 
 
-class SetGrad:
+class SetGrad(PutGradient):
     """A leaf whose gradient is set, to None or to a tensor."""
 
-    __slots__ = ("leaf", "value")
+    __slots__ = ()
     ends = False
 
     def __init__(self, leaf, value):
@@ -91,17 +88,14 @@ class SetGrad:
     def place_inputs(self, input_of):
         self.leaf = input_of(self.leaf)
 
-    def perform(self, inputs, results):
-        inputs[self.leaf].grad = None if self.value is None else results[self.value]
-
     def kept(self, inputs):
         return restored_grads([inputs[self.leaf]])
 
 
-class Call:
+class Call(CallMethod):
     """A call of an object's method."""
 
-    __slots__ = ("args", "ends", "kwargs", "name", "owner", "plain")
+    __slots__ = ("args", "ends", "kwargs")
 
     def __init__(self, method, args, kwargs, ends):
         self.owner, self.name, self.args, self.kwargs, self.ends = method.owner, method.name, args, kwargs, ends
@@ -116,15 +110,11 @@ class Call:
         self.args, self.kwargs = [placed(x) for x in self.args], {k: placed(x) for k, x in self.kwargs.items()}
         self.plain = not self.args and not self.kwargs
 
-    def perform(self, inputs, results):
-        method = getattr(inputs[self.owner], self.name)
-        if self.plain:
-            found = method()
-        else:
-            def value(x):
-                return results[x.place] if type(x) is Result else x
-            found = method(*[value(x) for x in self.args], **{k: value(x) for k, x in self.kwargs.items()})
-        return found
+    def given(self, results):
+        """The arguments, of which some are results of the segment."""
+        def value(x):
+            return results[x.place] if type(x) is Result else x
+        return [value(x) for x in self.args], {k: value(x) for k, x in self.kwargs.items()}
 
     def kept(self, inputs):
         owner = inputs[self.owner]

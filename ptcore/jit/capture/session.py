@@ -11,7 +11,6 @@ import ptcore._ops as ops
 from ptcore._interpret import aside
 from ptcore._node import user_at
 from ptcore._ops.call.autocast import is_any_enabled, without
-from ptcore._ops.plan.pair import used_up
 from ptcore._ops.table.ids import op_name
 from ptcore._state import is_grad_enabled
 from ptcore._state import put_grad_enabled as set_mode
@@ -584,22 +583,15 @@ class Builder:
 class Template(Results):
     """Builds the user's result of a segment's results."""
 
-    __slots__ = ("form", "used_up")
+    __slots__ = ()
 
     def __init__(self, form, used_up=()):
-        self.form, self.used_up = form, tuple(used_up)
         places = None
-        if not used_up and form[0] == "out":
+        if form[0] == "out":
             places = form[1]
-        elif not used_up and form[0] == "sequence" and form[2] is tuple and all(f[0] == "out" for f in form[3]):
+        elif form[0] == "sequence" and form[2] is tuple and all(f[0] == "out" for f in form[3]):
             places = tuple([f[1] for f in form[3]])
-        super().__init__(places)
-
-    def build(self, outs, args):
-        """The result, of a segment's results and the arguments of the call."""
-        if self.used_up:
-            used_up(outs, self.used_up)
-        return self.make(self.form, outs, args, {})
+        super().__init__(places, form, tuple(used_up))
 
     def make(self, form, outs, args, made):
         kind = form[0]
