@@ -122,18 +122,19 @@ cpdef object accumulate_leaf(object leaf, object gradient, bint create_graph, in
     return None
 
 
-def accumulate_results(inputs, tuple leaves, results, tuple places):
+def accumulate_results(tuple inputs, tuple leaves, results, tuple places):
     """Adds ``results[places[k]]``, which only ``results`` refers to, to the gradient of the leaf
     ``inputs[leaves[k]]``, with its hooks."""
     cdef Py_ssize_t k
     cdef Tensor t
     for k in range(len(leaves)):
-        t = <Tensor?>inputs[leaves[k]]
+        t = <Tensor?>inputs[<Py_ssize_t>leaves[k]]
+        g = results[<Py_ssize_t>places[k]]
         if has_hooks(t):
             from ptcore.autograd.engine import finish_leaf
-            finish_leaf(t, results[places[k]], False)
+            finish_leaf(t, g, False)
         else:
-            accumulate_leaf(t, results[places[k]], False, 2)
+            accumulate_leaf(t, g, False, 2)     # that of ``results`` and ``g``
 
 
 cdef Tensor laid_like(Tensor t, Tensor g):

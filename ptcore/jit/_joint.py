@@ -158,7 +158,7 @@ class Joint:
         """The results of the program for these tensors, with history."""
         state = default_generator.get_state() if self.has_random else None
         if self.pair is not None and self.pair.fits(tensors):
-            outs = self.pair(tensors, state)
+            outs = self.pair.run(tensors, state)
         else:
             results = list(self.first.call(tensors, tensors))
             plans = self.first.simple_plans

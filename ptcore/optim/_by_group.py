@@ -53,7 +53,7 @@ class ByGroup(Optimizer):
 
     def step(self, closure=None):
         """Update the parameters once; see :meth:`Optimizer.step`."""
-        loss = self._run_closure(closure)
+        loss = None if closure is None else self._run_closure(closure)
         before = is_grad_enabled()
         recorded = bool(self.defaults.get("differentiable"))
         put_grad_enabled(recorded)             # faster than ``no_grad()``, which makes an object

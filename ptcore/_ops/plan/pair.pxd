@@ -2,6 +2,7 @@
 from cpython.object cimport PyObject
 
 from ptcore._types cimport *
+from ptcore._node cimport Node
 from ptcore._ops.plan.plan cimport Plan
 
 cdef class Pair:
@@ -15,6 +16,7 @@ cdef class Pair:
 
     cdef int give_history(self, PyObject **tensors, Py_ssize_t m, PyObject **results, object state) except -1
     cdef object called(self, PyObject **tensors, Py_ssize_t m, object state, bint *alone)
+    cdef tuple primals_of(self, Node node)
 
 cdef class Runner:
     cdef readonly list pairs, plans, sources

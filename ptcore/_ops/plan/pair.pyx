@@ -1,5 +1,6 @@
 """Pair: the plan of a program's values and the plan of its gradients, as one node of the graph."""
 cimport cython
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
@@ -14,7 +15,6 @@ from ptcore._ops.plan.plan cimport Plan
 from ptcore._dtype cimport dtype_of
 
 cdef enum:
-    FEW_PRIMALS = 4                     # up to this many, their versions need no memory of their own
     FEW_RESULTS = 16                    # up to this many results are held on the stack
 
 
@@ -72,25 +72,24 @@ cdef class Pair:
         return made[:self.n_outs]
 
     cdef int give_history(self, PyObject **tensors, Py_ssize_t m, PyObject **results, object state) except -1:
+        """Makes the node of a call. Its params: the inputs, a bytes of their versions, and the state."""
         cdef Node n = new_node(-1, <int>m)
-        cdef Rule rule = Rule.__new__(Rule)
+        cdef tuple params = PyTuple_New(m + 2)
+        cdef bytes versions = PyBytes_FromStringAndSize(NULL, m * sizeof(uint64_t))
         cdef int i, k
         cdef Tensor t
-        rule.pair, rule.state = self, state
-        rule.primals = PyTuple_New(m)
-        rule.versions = rule.few
-        if m > FEW_PRIMALS:
-            rule.versions = <uint64_t *>PyMem_Malloc(m * sizeof(uint64_t))
-            if rule.versions == NULL:
-                raise MemoryError()
+        Py_INCREF(versions)
+        PyTuple_SET_ITEM(params, m, versions)
+        Py_INCREF(state)
+        PyTuple_SET_ITEM(params, m + 1, state)
         for i in range(m):
             t = <Tensor>tensors[i]
             Py_INCREF(t)
-            PyTuple_SET_ITEM(rule.primals, i, t)
-            rule.versions[i] = version_of(t)
+            PyTuple_SET_ITEM(params, i, t)
+            (<uint64_t *>PyBytes_AS_STRING(versions))[i] = version_of(t)
             if needs_grad(t):
                 link(n, i, t)
-        n.fn, n.nout = rule, self.n_outs
+        n.fn, n.params, n.nout = self, params, self.n_outs
         for k in range(self.n_saved):
             i = self.saved[k]
             # A saved result is saved as an alias: a result must not hold the node that holds it.
@@ -104,7 +103,8 @@ cdef class Pair:
                 set_node(<Tensor>results[i], n, i)
         return 0
 
-    def __call__(self, list tensors, state=None):
+    def run(self, list tensors, state=None):
+        """The program's results, with their history."""
         return self.called(PySequence_Fast_ITEMS(tensors), len(tensors), state, NULL)
 
     cdef object called(self, PyObject **tensors, Py_ssize_t m, object state, bint *alone):
@@ -135,67 +135,57 @@ cdef class Pair:
             if results != few:
                 PyMem_Free(results)
 
-
-@cython.binding(False)                  # so that methods check their self
-cdef class Rule:
-    """The gradients of one call, as the engine asks for them."""
-    cdef Pair pair
-    cdef tuple primals
-    cdef uint64_t *versions
-    cdef (uint64_t)[FEW_PRIMALS] few
-    cdef object state
-    cdef object __weakref__
-
-    def __dealloc__(self):
-        if self.versions != self.few:
-            PyMem_Free(self.versions)
+    # -- the rule of the node ------------------------------------------------------------------------------
 
     @property
     def __name__(self):
         return "CompiledBackward"
 
     def __call__(self, Node node not None, g, needs):
-        cdef Pair p = self.pair
+        """The gradients of one call, as the engine asks for them."""
         cdef list given = [], result = []
         cdef tuple found
         cdef int k, i = 0, m = 0
-        for k in range(p.n_saved):
+        for k in range(self.n_saved):
             given.append(node.saved(k))
-        for k in range(p.n_outs):
-            if not p.graded[k]:
+        for k in range(self.n_outs):
+            if not self.graded[k]:
                 continue
-            x = g[k] if p.n_outs > 1 else g
+            x = g[k] if self.n_outs > 1 else g
             if x is None:
                 from ptcore._ops.creation.creation import zeros
-                x = zeros(p.metas[m][0], dtype=p.metas[m][1])
+                x = zeros(self.metas[m][0], dtype=self.metas[m][1])
             given.append(x)
             m += 1
         if pt_tls.grad_enabled:
-            self.check_primals()
-            found = tuple(p.again(self.primals, given[p.n_saved:], self.state))
-        elif p.second_plan is not None and p.second_plan.may_take(PySequence_Fast_ITEMS(given), len(given), False):
-            found = p.second_plan.results_of(PySequence_Fast_ITEMS(given), None)
+            found = tuple(self.again(self.primals_of(node), given[self.n_saved:], node.params[node.nin + 1]))
+        elif self.second_plan is not None and self.second_plan.may_take(PySequence_Fast_ITEMS(given), len(given),
+                                                                        False):
+            found = self.second_plan.results_of(PySequence_Fast_ITEMS(given), None)
         else:
-            found = tuple(p.second.call(given, given))
-            plans = p.second.simple_plans
-            p.second_plan = plans[0] if plans else None
-        for k in range(<int>len(p.needs)):
-            if p.needs[k]:
+            found = tuple(self.second.call(given, given))
+            plans = self.second.simple_plans
+            self.second_plan = plans[0] if plans else None
+        for k in range(<int>len(self.needs)):
+            if self.needs[k]:
                 result.append(found[i])
                 i += 1
             else:
                 result.append(None)
         return tuple(result)
 
-    cdef int check_primals(self) except -1:
-        """Raises if a primal has changed: it is not known which primals the second derivative needs."""
+    cdef tuple primals_of(self, Node node):
+        """The inputs of a call. Raises if one has changed: it is not known which the second derivative needs."""
+        cdef tuple primals = node.params[:node.nin]
+        cdef bytes versions = node.params[node.nin]
         cdef int k
-        for k in range(<int>len(self.primals)):
-            if version_of(<Tensor>self.primals[k]) != self.versions[k] and k not in self.pair.written:
+        for k in range(node.nin):
+            if (version_of(<Tensor>primals[k]) != (<uint64_t *>PyBytes_AS_STRING(versions))[k]
+                    and k not in self.written):
                 raise RuntimeError("one of the variables needed for gradient computation has been modified by an "
                                    "inplace operation: an argument of a compiled function, whose second derivative is "
                                    "asked for")
-        return 0
+        return primals
 
 
 cdef class _UsedUp:
