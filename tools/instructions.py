@@ -9,8 +9,10 @@ arithmetic (``item``, ``bool``, ``detach``, ``empty``) over ten instructions mor
 With ``--cuda`` the tensors are on a device of the stand-in driver (tests/cuda/host), which does nothing with what is
 launched, and the count is that of ptcore's own libraries: what a launch costs the host beside the driver.
 
-``backward`` is that of ten nodes, ``adam`` a step of eight parameters. A call's count is the difference of two loops of
-it, of which one has COUNT more turns, less that of an empty loop.
+``backward`` is that of ten nodes, ``adam`` a step of eight parameters. ``one``, ``two`` and ``four`` are functions of
+as many small ops, ``train`` is a whole step of an MLP of width 16; compiled ones are called ``compiled``, or ``recorded``
+where the calls have a history. A call's count is the difference of two loops of it, of which one has COUNT more turns,
+less that of an empty loop.
 """
 import argparse
 import os
@@ -40,12 +42,37 @@ for w in weights:
     w.grad = ptcore.ones(4)
 adam = ptcore.optim.Adam(weights)
 adam.step()
+u, v = ptcore.arange(16.0) - 8, ptcore.arange(16.0) / 4
+h = u.clone().requires_grad_()
+def one(x, y): return x + y
+def two(x, y): return (x + y).relu()
+def four(x, y): return (x + y).relu() * y - x
+nn = ptcore.nn
+model = nn.Sequential(nn.Linear(16, 16), nn.ReLU(), nn.Linear(16, 16), nn.ReLU(), nn.Linear(16, 4))
+sgd = ptcore.optim.SGD(model.parameters(), lr=1e-4)
+given, wanted = ptcore.arange(256.0).reshape(16, 16) / 256, ptcore.arange(16) % 4
+def train(x, y):
+    sgd.zero_grad()
+    loss = F.cross_entropy(model(x), y)
+    loss.backward()
+    sgd.step()
+    return loss
+one_compiled, two_compiled, four_compiled, train_compiled = map(ptcore.compile, (one, two, four, train))
+one_recorded, two_recorded, four_recorded = map(ptcore.compile, (one, two, four))
+for _ in range(20):
+    train_compiled(given, wanted)
+    for f, g in ((one_compiled, one_recorded), (two_compiled, two_recorded), (four_compiled, four_recorded)):
+        f(u, v), g(h, v)
 """
 CALLS = {"nothing": "pass", "add": "x + y", "mul": "x * y", "relu": "ptcore.relu(x)", "sum": "x.sum()",
          "softmax": "x.softmax(1)", "matmul": "x @ y", "linear": "F.linear(x, y, b)", "cat": "ptcore.cat((x, y))",
          "a[1]": "x[1]", "backward": "end.backward(y, retain_graph=True)", "item": "one.item()", "bool": "bool(true)",
          "detach": "x.detach()", "empty": "ptcore.empty(8, 8)", "zeros": "ptcore.zeros(8)", "rand": "ptcore.rand(8)",
-         "normal_": "noise.normal_()", "adam": "adam.step()"}
+         "normal_": "noise.normal_()", "adam": "adam.step()",
+         **{f"{n}{kind}{of}": f"{n}{kind}({x}, v)" for n in ("one", "two", "four")
+            for kind, of, x in (("", "", "u"), ("_compiled", "", "u"), ("", " history", "h"),
+                                ("_recorded", " history", "h"))},
+         "train": "train(given, wanted)", "train_compiled": "train_compiled(given, wanted)"}
 CUDA_SETUP = f"""
 sys.path.insert(0, {str(ROOT / "tests" / "cuda" / "host")!r})
 import load
@@ -108,8 +135,9 @@ def counts(python, names, cuda=False):
     package = subprocess.run([python, "-P", "-c", "import os, ptcore; print(os.path.dirname(ptcore._core.__file__))"],
                              check=True, env=environment, capture_output=True, text=True).stdout.strip()
     with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "program.py").write_text(program)      # compiled functions need their source
         command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/out", "--dump-before=getppid",
-                   "--combine-dumps=no", python, "-P", "-c", program]
+                   "--combine-dumps=no", python, "-P", f"{folder}/program.py"]
         done = subprocess.run(command, capture_output=True, text=True, env=environment)
         if done.returncode:
             raise SystemExit(f"{python}: {done.stderr}")
@@ -134,7 +162,7 @@ def main():
     failed = False
     for name in wanted:
         found = [table[name] - table["nothing"] for table in tables]
-        line = f"{name:15}" + "".join(f"{n:12.1f}" for n in found)
+        line = f"{name:22}" + "".join(f"{n:12.1f}" for n in found)
         if len(found) == 2:
             more = found[1] - found[0]
             over = more > MORE if name in PLAIN else found[1] > RATIO * found[0]

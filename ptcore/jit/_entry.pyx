@@ -24,7 +24,7 @@ from ptcore._device import get_default_device
 from ptcore._dtype cimport default_float, dtype_of
 from ptcore._shape cimport same_sizes
 from ptcore._tensor cimport *
-from ptcore._ops.plan.pair cimport Runner, used_up
+from ptcore._ops.plan.pair cimport Runner, use_up
 from ptcore.autograd.accumulate import accumulate_results
 
 cdef extern from "Python.h":
@@ -442,7 +442,7 @@ cdef class Results:
     cdef object made(self, object results, PyObject **args, Py_ssize_t n):
         cdef Py_ssize_t k
         if self.used_up:
-            used_up(results, self.used_up)
+            use_up(results, self.used_up)
         if self.kind == ONE:
             if type(results) is tuple and self.place < len(<tuple>results):
                 return (<tuple>results)[self.place]

@@ -95,6 +95,55 @@ def test_no_frame_for_methods():
     assert pt.equal(Scaled(4.0).times(X), X * 4)
 
 
+def test_a_step_has_the_frames_of_the_optimizer_alone():
+    model = pt.nn.Sequential(pt.nn.Linear(6, 4), pt.nn.ReLU(), pt.nn.Linear(4, 2))
+    optimizer = pt.optim.SGD(model.parameters(), lr=0.125)
+
+    @pt.compile
+    def step(x):
+        optimizer.zero_grad()
+        loss = model(x).square().sum()
+        loss.backward()
+        optimizer.step()
+        return loss
+    warm(step, X)
+    assert frames(step, X) == ["Optimizer.zero_grad", "_with_hooks.<locals>.wrapper", "ByGroup.step", "SGD._step_group",
+                               "Optimizer._with_grad"]
+    with pytest.raises(RuntimeError, match="freed"):
+        step(X).backward()
+
+
+def test_results_beside_a_history():
+    """One result, several of which some have no history, and more than the stack has room for."""
+    x = X.clone().requires_grad_()
+
+    def many(x):
+        return tuple([(x * k).sin() for k in range(20)])
+    for f in (lambda x: x.exp(), lambda x: (x.exp(), x.argmax(), x.exp()[1]), lambda x: (x * 2,), many):
+        compiled = warm(pt.compile(f), x)
+        got, want = compiled(x), f(x)
+        if not isinstance(want, tuple):
+            got, want = (got,), (want,)
+        assert type(got) is tuple and len(got) == len(want)
+        for a, b in zip(got, want):
+            assert pt.equal(a, b) and a.requires_grad == b.requires_grad
+        graded = [k for k, b in enumerate(want) if b.requires_grad]
+        grads = [pt.autograd.grad(sum([r[k].sum() for k in graded]), x)[0] for r in (got, want)]
+        assert pt.equal(*grads)
+
+
+def test_many_inputs_that_share_memory():
+    """Inputs are compared through a table of their storages."""
+    def f(*xs):
+        return sum(xs)
+    base = [pt.full((2,), float(k)) for k in range(40)]
+    compiled = warm(pt.compile(f), *base)
+    assert compiled(*base).tolist() == [780.0] * 2
+    twice = [*base[:39], base[0]]
+    for _ in range(3):
+        assert compiled(*twice).tolist() == [741.0] * 2 and compiled(*base).tolist() == [780.0] * 2
+
+
 def test_a_module_has_its_own_call_alone():
     module = pt.compile(pt.nn.Linear(6, 2))
     warm(module, X)

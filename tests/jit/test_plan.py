@@ -44,6 +44,18 @@ def test_elementwise_steps_are_one_group():
         same(recorded(f, *xs, fuse=False)(ys), f(*ys))
 
 
+def test_a_single_step_keeps_its_name():
+    """It may run as a group of one loop, which looks at no view."""
+    x, y, row = pt.randn(5, 300), pt.randn(5, 300), pt.randn(300)
+    for f in (lambda x, y, row: x + y, lambda x, y, row: x * 2, lambda x, y, row: 2 / x, lambda x, y, row: x - row,
+              lambda x, y, row: x.double().exp(), lambda x, y, row: x < y, lambda x, y, row: x.half() + y.half(),
+              lambda x, y, row: x.add_(y).clone(), lambda x, y, row: x * x, lambda x, y, row: x.T + y.T):
+        plan = recorded(f, x.clone(), y, row)
+        more = pt.randn(5, 300), pt.randn(5, 300), pt.randn(300)
+        same(plan([more[0].clone(), *more[1:]]), f(more[0].clone(), *more[1:]))
+    assert recorded(lambda x, y: x + y, x, y).steps == ["add"]
+
+
 def test_rows_and_columns_are_gathered():
     def f(x, row, column, one):
         y = (x + row) * column - one

@@ -29,4 +29,4 @@ cdef class Runner:
     cdef object called_with(self, PyObject **tensors, Py_ssize_t m, PyObject **args, Py_ssize_t n, bint *alone)
     cdef object called_slowly(self, PyObject **args, Py_ssize_t n)
 
-cpdef int used_up(results, tuple places) except -1
+cdef int use_up(results, tuple places) except -1

@@ -216,7 +216,7 @@ cdef object USED_UP = _UsedUp()
 cdef Tensor END = None
 
 
-cpdef int used_up(results, tuple places) except -1:
+cdef int use_up(results, tuple places) except -1:
     """Gives fresh tensors, ``results[k]`` for k in ``places``, a history that raises in backward."""
     global END
     cdef Node n
