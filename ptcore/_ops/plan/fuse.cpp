@@ -495,7 +495,8 @@ std::unique_ptr<step> group_of_one(pt_plan *p, std::unique_ptr<step> s,
     return whole ? std::move(whole) : std::move(s);
 }
 
-/* Whether a step is one loop in place over whole operands, so that a run needs no look at its views. */
+/* Whether a step is one loop over whole operands without conversions, so that a run needs no look
+ * at its views. */
 static bool is_one_loop(const step &s) {
     if (s.kind != LOOPS) return false;
     const candidate c = candidate_of(s);
