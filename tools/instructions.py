@@ -11,8 +11,8 @@ launched, and the count is that of ptcore's own libraries: what a launch costs t
 
 ``backward`` is that of ten nodes, ``adam`` a step of eight parameters. ``one``, ``two`` and ``four`` are functions of
 as many small ops, ``train`` is a whole step of an MLP of width 16; compiled ones are called ``compiled``, or
-``recorded`` where the calls have a history. A call's count is the difference of two loops of it, of which one has COUNT more turns,
-less that of an empty loop.
+``recorded`` where the calls have a history. A call's count is the difference of two loops of it, of which one has COUNT
+more turns, less that of an empty loop.
 """
 import argparse
 import os
