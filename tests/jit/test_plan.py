@@ -413,7 +413,7 @@ def test_programs(program):
         made = []
         for shape, dtype, transposed in inputs:
             x = (pt.randn(shape[::-1] if transposed else shape) * 2).to(dtype)
-            made.append(x.permute(*range(x.ndim - 1, -1, -1)) if transposed else x)
+            made.append(x.permute(tuple(range(x.ndim - 1, -1, -1))) if transposed else x)
         return made
     np.seterr(all="ignore")
     for fuse in (True, False):

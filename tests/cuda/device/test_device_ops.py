@@ -27,7 +27,7 @@ def on_device(values, dtype, layout="contiguous"):
     if values.ndim == 0 or layout == "contiguous":
         return ptcore.from_numpy(np.array(values, order="C")).cuda()
     if layout == "transposed":
-        return ptcore.from_numpy(values.T.copy()).cuda().permute(*range(values.ndim - 1, -1, -1))
+        return ptcore.from_numpy(values.T.copy()).cuda().permute(tuple(range(values.ndim - 1, -1, -1)))
     every = (slice(None, None, -1),) * values.ndim
     if layout == "reversed":
         return ptcore.from_numpy(values[every].copy()).cuda()[every]

@@ -22,7 +22,7 @@ def both(shape, layout="plain"):
         x = x[tuple([slice(None, None, -1)] * a.ndim)]
     elif layout == "transposed":
         turned = np.ascontiguousarray(a.T)
-        x = ptcore.from_numpy(turned).permute(*range(a.ndim - 1, -1, -1))
+        x = ptcore.from_numpy(turned).permute(tuple(range(a.ndim - 1, -1, -1)))
     return a, x
 
 
