@@ -6,6 +6,8 @@ memory holds a value; a write replaces the value by a new one.
 import functools
 
 import ptcore._ops as ops
+from ptcore._dtype import can_cast, dtype
+from ptcore._errors import DTypeError
 from ptcore._interpret import Interpreter, Payload, aside
 from ptcore._ops.calling import run
 from ptcore._ops.creation.creation import arange, empty_strided
@@ -125,6 +127,10 @@ def put_back(step, whole, part):
     return undo(whole, part, place, *rest)
 
 
+def _viewed(whole, part, place, shape):
+    return part.view(whole.dtype) if isinstance(shape, dtype) else _reshaped(whole, part, place)
+
+
 def _reshaped(whole, part, place, *rest):
     if part.numel() != whole.numel():
         raise RuntimeError("functionalize: a tensor was written to of which several elements show the same memory")
@@ -169,7 +175,8 @@ def _unfolded(whole, part, place, dim, size, step):
 
 
 UNDO = {
-    **dict.fromkeys(("view", "reshape", "squeeze", "unsqueeze", "expand"), _reshaped),
+    **dict.fromkeys(("reshape", "squeeze", "unsqueeze", "expand"), _reshaped),
+    "view": _viewed,
     **dict.fromkeys(("split_evenly", "split_by_sizes", "split_by_slices", "split_unsafely", "split_by_sizes_unsafely"),
                     _piece),
     "transpose": lambda whole, part, place, a, b: transpose(part, a, b),
@@ -186,6 +193,13 @@ UNDO = {
     "unfold": _unfolded,
     "diagonal": lambda whole, part, place, offset=0, dim1=0, dim2=1: diagonal_scatter(whole, part, offset, dim1, dim2),
 }
+
+
+def _pattern(x):
+    """A tensor of meta like x, or what is no tensor as it is."""
+    if not isinstance(x, Tensor):
+        return x
+    return empty_strided(x.shape, tuple([abs(s) for s in x.stride()]), dtype=x.dtype, device="meta")
 
 
 def copies(x, shape):
@@ -248,7 +262,7 @@ class Functionalizer(Interpreter):
         values = tuple([self.values(x) for x in args])
         if variant == INPLACE:
             return self.write(op, args, values)
-        if op == VIEW:                      # the value may have other strides
+        if op == VIEW and not isinstance(args[1], dtype):       # the value may have other strides
             op = RESHAPE
             return self.view(op, args, values, run(op, values))
         if op == RESHAPE and copies(args[0], args[1]):
@@ -284,7 +298,11 @@ class Functionalizer(Interpreter):
         result = run(op, values)
         if isinstance(result, tuple):
             raise RuntimeError(f"{op_name(op)}_: several results cannot be written")
-        payload.write(result if result.dtype is x.dtype else result.to(x.dtype))
+        if result.dtype is not x.dtype or tuple(result.shape) != tuple(x.shape):
+            with aside():                   # raises what the write itself raises, if it may not be
+                run(op, tuple([tree_map(_pattern, v) for v in values]), True)
+            result = result.to(x.dtype)
+        payload.write(result)
         return x
 
     def into(self, op, result, out):
@@ -297,6 +315,9 @@ class Functionalizer(Interpreter):
             if tuple(r.shape) != tuple(place.shape):
                 raise RuntimeError(f"{op_name(op)}: out must have shape {list(r.shape)} inside functionalize, got "
                                    f"{list(place.shape)}")
+            if not can_cast(r.dtype, place.dtype):
+                raise DTypeError(f"{op_name(op)}: result dtype {r.dtype.name} can't be cast to out's dtype "
+                                 f"{place.dtype.name}")
             payload.write(r if r.dtype is place.dtype else r.to(place.dtype))
         return out
 
@@ -308,9 +329,7 @@ class Functionalizer(Interpreter):
             return args[0]
         if self.copies and args[0].ndim and min(args[0].stride()) >= 0:
             with aside():               # strides that the view would have in the memory
-                x = args[0]
-                pattern = empty_strided(x.shape, x.stride(), dtype=x.dtype, device="meta")
-                places = run(op, (pattern, *args[1:]))
+                places = run(op, (_pattern(args[0]), *args[1:]))
         else:
             places = result
         if isinstance(result, tuple):

@@ -1,0 +1,44 @@
+"""``functionalize``: what a write may do is what it may do outside."""
+import pytest
+
+import ptcore as pt
+from ptcore.func import functionalize
+
+REFUSED = {
+    "a float to ints": (lambda x: x.add_(1.5), lambda: pt.arange(3)),
+    "true division of ints": (lambda x: x.div_(2), lambda: pt.arange(3)),
+    "a larger shape": (lambda x: x.add_(pt.ones(3)), lambda: pt.ones(1)),
+    "a larger shape to a view": (lambda x: x[0].add_(pt.ones(3)), lambda: pt.ones(2, 1)),
+    "a value made inside": (lambda x: x.clone().mul_(pt.ones(2, 3)), lambda: pt.ones(3)),
+    "out of another kind": (lambda x: pt.add(x, 1.5, out=pt.empty_like(x, dtype=pt.int64)), lambda: pt.ones(3)),
+}
+ALLOWED = {
+    "a comparison": (lambda x: x.gt_(1), lambda: pt.arange(3.)),
+    "a wider dtype": (lambda x: x.add_(pt.ones(3, dtype=pt.float64)), lambda: pt.arange(3.)),
+    "a reversed view": (lambda x: x[::-1].add_(pt.arange(3, dtype=pt.float64)), lambda: pt.arange(3.)),
+    "a comparison of part": (lambda x: x[1:].ge_(2), lambda: pt.arange(3)),
+    "bits": (lambda x: x.view(pt.int32).add_(1), lambda: pt.arange(4.).reshape(2, 2)),
+    "bits of a part": (lambda x: x[0].view(pt.int32).add_(1), lambda: pt.arange(4.).reshape(2, 2)),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.parametrize("remove", ["mutations", "mutations_and_views"])
+def test_a_write_is_refused_as_it_is_outside(name, remove):
+    f, make = REFUSED[name]
+    x, y = make(), make()
+    with pytest.raises(RuntimeError) as outside:
+        f(x)
+    with pytest.raises(type(outside.value)) as inside:
+        functionalize(f, remove=remove)(y)
+    assert str(inside.value).partition("\n")[0] == str(outside.value).partition("\n")[0]
+    assert y.tolist() == make().tolist()
+
+
+@pytest.mark.parametrize("name", ALLOWED)
+@pytest.mark.parametrize("remove", ["mutations", "mutations_and_views"])
+def test_a_write_casts_as_it_does_outside(name, remove):
+    f, make = ALLOWED[name]
+    x, y = make(), make()
+    expected, got = f(x), functionalize(f, remove=remove)(y)
+    assert (got.dtype, got.tolist(), y.dtype, y.tolist()) == (expected.dtype, expected.tolist(), x.dtype, x.tolist())
