@@ -237,6 +237,13 @@ class _Arithmetic(_Number):
         return _binary("pow", other, self)
 
 
+def _power_of_two(count):
+    """The factor of a shift; a negative count is an error, as it is for ints."""
+    if count < 0:
+        raise ValueError("negative shift count")
+    return 2 ** count
+
+
 class SymInt(_Arithmetic):
     """An int that is known by a hint: it computes as an int does and stays an expression.
 
@@ -273,17 +280,20 @@ class SymInt(_Arithmetic):
 
     __floor__ = __ceil__ = __trunc__
 
+    def __invert__(self):
+        return -self - 1
+
     def __lshift__(self, other):
-        return self * 2 ** other if _is_int(other) else NotImplemented
+        return self * _power_of_two(other) if _is_int(other) else NotImplemented
 
     def __rlshift__(self, other):
-        return other * 2 ** self if _is_int(other) else NotImplemented
+        return other * _power_of_two(self) if _is_int(other) else NotImplemented
 
     def __rshift__(self, other):
-        return self // 2 ** other if _is_int(other) else NotImplemented
+        return self // _power_of_two(other) if _is_int(other) else NotImplemented
 
     def __rrshift__(self, other):
-        return other // 2 ** self if _is_int(other) else NotImplemented
+        return other // _power_of_two(self) if _is_int(other) else NotImplemented
 
     def __and__(self, other):
         return _make_int("and_", self, other) if _is_int(other) else NotImplemented
@@ -352,15 +362,22 @@ class SymBool(_Number):
     def __invert__(self):
         return sym_not(self)
 
+    def __xor__(self, other):
+        return self != other if isinstance(other, (bool, SymBool)) else NotImplemented
+
+    __rxor__ = __xor__
+
     def __eq__(self, other):
-        if not isinstance(other, (bool, SymBool)):
-            return NotImplemented
         if isinstance(other, bool):
             return self if other else sym_not(self)
-        return True if other.expr is self.expr else _relation("eq", self, other)
+        if isinstance(other, SymBool):
+            return True if other.expr is self.expr else _relation("eq", self, other)
+        if not _is_number(other):
+            return NotImplemented
+        return sym_ite(self, 1, 0) == other         # True is 1, as in Python
 
     def __ne__(self, other):
-        return sym_not(self == other) if isinstance(other, (bool, SymBool)) else NotImplemented
+        return sym_not(self == other) if _is_number(other) or isinstance(other, SymBool) else NotImplemented
 
     __hash__ = _Number.__hash__
 
@@ -577,9 +594,7 @@ class ShapeEnv:
 
     def symbol(self, hint, source=None):
         """A size of an input: an int where 0 or 1 is specialised, else a SymInt of that hint."""
-        low = 0
-        if self.specialize_zero_one:
-            low = 2
+        low = 2 if self.specialize_zero_one else 0
         value = self._by_hint.get(hint) if self.duck_shape else None
         if value is None:
             if hint < low:

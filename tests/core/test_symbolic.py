@@ -327,3 +327,33 @@ def test_shapes_broadcast_with_symbols(env):
     assert env.check([7, 5]) and not env.check([7, 6])
     with pytest.raises(RuntimeError, match="broadcast"):
         pt.broadcast_shapes((n,), (m,))
+
+
+@pytest.mark.parametrize("relation", [operator.eq, operator.ne, operator.xor])
+@pytest.mark.parametrize("limit", [3, 9])
+@pytest.mark.parametrize("other", [True, False, 0, 1, 2, 1.0, 0.5, "text"])
+def test_a_condition_compares_as_a_bool_does(env, relation, limit, other):
+    n = env.symbol(6)
+    if relation is operator.xor and not isinstance(other, bool):
+        return
+    for a, b in ((n > limit, other), (other, n > limit)):
+        plain = [6 > limit if isinstance(x, SymBool) else x for x in (a, b)]
+        assert bool(relation(a, b)) is relation(*plain)
+    m = env.symbol(4)
+    assert bool(relation(n > limit, m > 3)) is relation(6 > limit, True)
+
+
+def test_a_condition_equals_the_int_that_it_is(env):
+    n, m = env.symbol(6), env.symbol(4, "m")
+    assert env.guards == []
+    same = (n > 3) == m - 3
+    assert isinstance(same, SymBool) and env.evaluate(same, [7, 4]) and not env.evaluate(same, [2, 4])
+
+
+@pytest.mark.parametrize("shift", [operator.lshift, operator.rshift])
+def test_shifts_are_those_of_ints(env, shift):
+    n, m = env.symbol(6), env.symbol(4)
+    assert (shift(n, 1).hint, shift(100, n).hint, (~n).hint) == (shift(6, 1), shift(100, 6), ~6)
+    for a, b in ((n, -1), (n, m - 5), (100, m - 5)):
+        with pytest.raises(ValueError, match="negative shift count"):
+            shift(a, b)
