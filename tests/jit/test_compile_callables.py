@@ -2,6 +2,7 @@
 checkpoints, functions of one's own derivative, other compiled functions, several threads."""
 import dataclasses
 import functools
+import linecache
 import threading
 import typing
 
@@ -449,3 +450,61 @@ def test_options_reach_the_parts():
 
 def part(x):
     return x.sin()
+
+
+SHELL = """
+import collections, contextlib, dataclasses
+
+@dataclasses.dataclass
+class Own:
+    x: int
+    y: int = 3
+    def __init__(self, x):
+        self.x, self.y = x * 10, FACTOR
+    def __eq__(self, other):
+        return self.x == -other.x
+    def __hash__(self):
+        return FACTOR
+
+class Turned(collections.namedtuple("Turned", "a b")):
+    def __new__(cls, a, b):
+        return super().__new__(cls, b * FACTOR, a)
+
+@dataclasses.dataclass(init=False)
+class Bare:
+    x: int = 4
+
+class Given(contextlib.nullcontext):
+    def __enter__(self):
+        return FACTOR
+
+def made(x):
+    own = Own(2)
+    return x * own.x + own.y
+
+def equal(x):
+    return x * (2 if Own(1) == Own(-1) else 3)
+
+def turned(x):
+    return x * Turned(1, 2).a
+
+def bare(x):
+    return x * Bare().x
+
+def entered(x):
+    with Given() as factor:
+        return x * factor
+"""
+
+
+@pytest.mark.parametrize("name", ["made", "equal", "turned", "bare", "entered"])
+def test_methods_that_were_typed_into_a_shell_are_the_programs_own(name):
+    """The file of such code has a name as that of generated methods: <ipython-input-1>."""
+    file = "<ipython-input-1>"
+    space = {"__name__": "shell", "FACTOR": 7}
+    linecache.cache[file] = len(SHELL), None, SHELL.splitlines(True), file
+    exec(compile(SHELL, file, "exec"), space)
+    compiled = pt.compile(space[name])
+    for factor in (7, 5):
+        space["FACTOR"] = factor
+        equal(compiled(X), space[name](X))

@@ -22,7 +22,14 @@ from ptcore.autograd.function import Function
 from ptcore.jit._entry import CompiledFunction
 from ptcore.jit._source import NoSource
 from ptcore.jit.capture.guards import tuple_of
-from ptcore.jit.capture.kinds import OWN_FUNCTIONS, is_container, is_mapping, is_sequence
+from ptcore.jit.capture.kinds import (
+    OWN_FUNCTIONS,
+    is_container,
+    is_generated,
+    is_heap_type,
+    is_mapping,
+    is_sequence,
+)
 from ptcore.jit.capture.rewrite import Unwritable, is_rewritten, made_by, rewritten
 from ptcore.jit.capture.tracer import Stop, Unsupported
 from ptcore.nn.modules.container import ModuleList, Sequential
@@ -151,9 +158,9 @@ def _function(r, f, args, kwargs):
         return inner(r, args, kwargs)
     if f.__code__.co_filename.startswith(_PACKAGE) and _is_pure(f, ()):
         return as_it_is(r, f, args, kwargs)
-    if f.__name__ == "__new__" and f.__code__.co_filename.startswith("<") and hasattr(args[0], "_fields"):
-        return f(*args, **kwargs)           # the ``__new__`` that namedtuple made
-    if f.__name__ == "__eq__" and f.__code__.co_filename.startswith("<") and dataclasses.is_dataclass(args[0]):
+    if f.__name__ == "__new__" and is_generated(f):
+        return f(*args, **kwargs)
+    if f.__name__ == "__eq__" and is_generated(f):
         return _equal_fields(r, *args)
     base = r.function(f)
     try:
@@ -317,7 +324,7 @@ def native(r, x):
         return as_function(r, x)
     if "_captured_fields" in cls.__dict__ and r.source_of(x) is not None:     # rebuilt from its constructor's arguments
         return cls(*[native(r, r.attribute(x, name)) for name in cls._captured_fields])
-    if isinstance(x, type) and x.__flags__ & 1 << 9 and not x.__module__.startswith("ptcore"):
+    if isinstance(x, type) and is_heap_type(x) and not x.__module__.startswith("ptcore"):
         return x
     if r.source_of(x) is not None and not isinstance(x, (type, types.ModuleType, types.BuiltinFunctionType, enum.Enum,
                                                          *OWN_FUNCTIONS)):
@@ -477,8 +484,8 @@ def _construct(r, cls, args, kwargs):
     if issubclass(cls, tuple) and hasattr(cls, "_fields"):
         new = r.in_class(cls, "__new__")
         new = new.__func__ if isinstance(new, staticmethod) else new
-        if isinstance(new, types.FunctionType) and new.__code__.co_filename.startswith("<"):
-            return cls(*args, **kwargs)     # the constructor that namedtuple made
+        if isinstance(new, types.FunctionType) and is_generated(new):
+            return cls(*args, **kwargs)
     if cls.__module__.startswith("ptcore"):
         if (cls is ModuleList or cls is Sequential) and not kwargs:
             return _container(r, cls, args)
@@ -488,10 +495,10 @@ def _construct(r, cls, args, kwargs):
             if cls.__name__ == "inference_mode":
                 r.unsupported("it uses inference_mode")
             return cls(*[native(r, a) for a in args], **_native_words(r, kwargs))
-        if cls.__flags__ & 1 << 9 and not issubclass(cls, Tensor):
+        if is_heap_type(cls) and not issubclass(cls, Tensor):
             return _instance(r, cls, args, kwargs)
         r.unsupported(f"it makes an object of class {name_of(cls)}")
-    if not cls.__flags__ & 1 << 9:          # a class written in C
+    if not is_heap_type(cls):               # a class written in C
         if cls in PLAIN or issubclass(cls, BaseException) or cls is object:
             return cls(*[native(r, a) for a in args], **_native_words(r, kwargs))
         r.unsupported(f"it makes an object of class {name_of(cls)}, of which nothing is known")
@@ -563,7 +570,7 @@ def _instance(r, cls, args, kwargs):
             return cls(*args, **kwargs)
         r.unsupported(f"class {cls.__name__} is made by a metaclass")
     new, init = r.in_class(cls, "__new__"), r.in_class(cls, "__init__")
-    if dataclasses.is_dataclass(cls) and init.__code__.co_filename.startswith("<"):
+    if dataclasses.is_dataclass(cls) and isinstance(init, types.FunctionType) and is_generated(init):
         return _dataclass(r, cls, args, kwargs)
     new = new.__func__ if isinstance(new, staticmethod) else new
     if new is object.__new__:
@@ -611,7 +618,7 @@ def context(r, x):
     """A context manager as the rewritten function uses it."""
     if (isinstance(x, GradMode) or type(x) is autocast) and r.source_of(x) is None:
         return x
-    if isinstance(x, contextlib.nullcontext) or is_range(x):
+    if type(x) is contextlib.nullcontext or is_range(x):
         return x
     found = r.in_class(type(x), "__enter__")
     if isinstance(found, types.FunctionType) and not type(x).__module__.startswith("ptcore"):

@@ -8,6 +8,7 @@ import types
 import weakref
 
 from ptcore.jit._entry import Check, Guards, Look
+from ptcore.jit.capture.kinds import is_heap_type
 
 
 class Source:
@@ -452,7 +453,7 @@ class _Writer:
 
 def _fixed(cls):
     """Whether attributes of a class are read-only."""
-    return not cls.__flags__ & 1 << 9       # no heap type
+    return not is_heap_type(cls)
 
 
 PARTS = ("__globals__", "__closure__", "__defaults__")          # attributes of a function

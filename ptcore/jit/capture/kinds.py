@@ -28,6 +28,20 @@ NUMBERS = (SymInt, SymFloat, SymBool)
 READS = ("__getitem__", "__iter__", "__len__", "__contains__", "keys", "values", "items", "get", "index", "count")
 
 
+def is_heap_type(cls):
+    """Whether a class was made by Python code or may be changed by it (Py_TPFLAGS_HEAPTYPE)."""
+    return bool(cls.__flags__ & 1 << 9)
+
+
+def is_generated(f):
+    """Whether ``dataclass`` or ``namedtuple`` made a function, which then has no source.
+
+    The name of its file does not tell: code that is typed into a shell has one such as <ipython-input-1>.
+    """
+    code = f.__code__
+    return code.co_qualname.startswith("__create_fn__.") or (f.__name__ == "__new__" and code.co_name == "<lambda>")
+
+
 def _is_plain(cls, base):
     return issubclass(cls, base) and all([getattr(cls, n, None) is getattr(base, n, None) for n in READS])
 

@@ -29,6 +29,8 @@ from ptcore.jit.capture.kinds import (
     SETS,
     VALUES,
     is_container,
+    is_generated,
+    is_heap_type,
     is_mapping,
     is_sequence,
 )
@@ -232,7 +234,7 @@ class Recorder(Operators):
             found = ABSENT if owner is None else owner.__dict__[name]
             source = self.class_sources[key] = Source("class", None, (cls, name, found, owner, cls.__mro__),
                                                       f"{cls.__name__}.{name}")
-            heap = [c for c in cls.__mro__ if c.__flags__ & 1 << 9]
+            heap = [c for c in cls.__mro__ if is_heap_type(c)]
             if heap:                    # a class of Python code
                 self.guard("class", source, found)
             if type(found) is CompiledFunction:
@@ -298,7 +300,7 @@ class Recorder(Operators):
         start, cls, self_ = x.__thisclass__, x.__self_class__, x.__self__
         for c in cls.__mro__[cls.__mro__.index(start) + 1:]:
             space = c.__dict__
-            if c.__flags__ & 1 << 9:
+            if is_heap_type(c):
                 base = self.object_source(space, c.__name__)
                 if name not in space:
                     self.guard("no key", base, name)
@@ -374,7 +376,7 @@ class Recorder(Operators):
         more = self.in_class(cls, "__getattr__")
         if isinstance(more, types.FunctionType):
             return self.call(more, x, name)
-        if isinstance(x, types.FunctionType) or not cls.__flags__ & 1 << 9:
+        if isinstance(x, types.FunctionType) or not is_heap_type(cls):
             value = getattr(x, name)
             return value if source is None else self.track(value, self.source("attribute", source, name,
                                                                               f"{source}.{name}"))
@@ -474,7 +476,7 @@ class Recorder(Operators):
         found = self.in_class(cls, "__hash__")
         if not isinstance(found, types.FunctionType) or isinstance(x, enum.Enum):
             return
-        if dataclasses.is_dataclass(cls) and found.__code__.co_filename.startswith("<"):
+        if dataclasses.is_dataclass(cls) and is_generated(found):
             for f in dataclasses.fields(cls):
                 if f.compare:
                     self.key(self.attribute(x, f.name))
@@ -538,7 +540,7 @@ class Recorder(Operators):
         """A container from outside, read as a whole: a list of elements, or a dict or set that the program owns."""
         found = self.copies.get(id(x))
         if found is None:
-            if type(x).__flags__ & 1 << 9 and is_container(x):      # a subclass, whose methods are guarded
+            if is_heap_type(type(x)) and is_container(x):      # a subclass, whose methods are guarded
                 for name in READS:
                     self.in_class(type(x), name)
             if is_sequence(x):
