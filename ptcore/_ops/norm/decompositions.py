@@ -3,6 +3,7 @@ from ptcore._ops.creation.creation import arange, zeros
 from ptcore._ops.functions import abs, expand, masked_fill, pow, scatter_add, sgn, transpose, unsqueeze, vector_norm
 from ptcore._ops.functions import index_select as select_rows
 from ptcore._ops.functions import sum as sum_of
+from ptcore._ops.reduction.decompositions import shared_equally
 
 
 def norm_slope(g, input, out, ord, dim):
@@ -14,8 +15,7 @@ def norm_slope(g, input, out, ord, dim):
     if ord == 2:
         return input * masked_fill(g / out, out == 0, 0)
     if ord in (float("inf"), float("-inf")):
-        hit = (abs(input) == out).to(g.dtype)
-        return sgn(input) * hit * (g / sum_of(hit, dim, True))
+        return sgn(input) * shared_equally(g, abs(input) == out, dim)
     scale = masked_fill(g / pow(out, ord - 1), out == 0, 0)
     size = abs(input)
     if ord < 2:

@@ -1,4 +1,5 @@
 """Reductions as functions of smaller ops; see decompositions.py."""
+from ptcore._dtype import float32
 from ptcore._ops.creation.creation import full, ones_like, zeros, zeros_like
 from ptcore._ops.functions import (
     cat,
@@ -22,6 +23,18 @@ def nansum(input, dim=None, keepdim=False, dtype=None):
     return sum_of(known, dim, keepdim, dtype=dtype)
 
 
+def divided(g, n):
+    """``g / n`` for a number of elements. It is computed in float32 for half types: float16 ends at 65504."""
+    return (g.to(float32) / n).to(g.dtype) if g.dtype.itemsize == 2 else g / n
+
+
+def shared_equally(g, hit, dim):
+    """Each hit's share of ``g``, which the hits along the dims share equally."""
+    ones = hit.to(g.dtype)
+    count = sum_of(hit.to(float32) if g.dtype.itemsize == 2 else ones, dim, True)
+    return ones * divided(g, count)                     # this order needs one large temporary
+
+
 _REDUCE = {"sum": "sum", "mean": "sum", "prod": "prod", "max": "amax", "min": "amin"}
 
 
@@ -38,7 +51,8 @@ def _lengths(offsets, like, axis, given):
     k = offsets.shape[-1]
     lengths = slice(offsets, -1, 1, k, 1) - slice(offsets, -1, 0, k - 1, 1)
     lengths = clamp_min(lengths, 1) if given else lengths
-    return reshape(lengths, (*lengths.shape, *(1,) * (like.ndim - axis - 1))).to(like.dtype)
+    lengths = reshape(lengths, (*lengths.shape, *(1,) * (like.ndim - axis - 1)))
+    return lengths.to(float32 if like.dtype.itemsize == 2 else like.dtype)
 
 
 def segments(data, offsets, axis, reduce, start, given):
@@ -47,12 +61,12 @@ def segments(data, offsets, axis, reduce, start, given):
     result = full(shape, start, dtype=data.dtype, device=data.device)
     result = result.scatter_reduce(axis, _buckets(data, offsets, axis), data, _REDUCE[reduce])
     result = slice(result, axis, 1, count + 1, 1)
-    return result / _lengths(offsets, data, axis, given) if reduce == "mean" else result
+    return divided(result, _lengths(offsets, data, axis, given)) if reduce == "mean" else result
 
 
 def segments_slope(g, data, out, offsets, axis, reduce, start, given):
     if reduce == "mean":
-        g = g / _lengths(offsets, data, axis, given)
+        g = divided(g, _lengths(offsets, data, axis, given))
     bucket = _buckets(data, offsets, axis)
     rim = full((*data.shape[:axis], 1, *data.shape[axis + 1:]), 0.0, dtype=data.dtype, device=data.device)
 

@@ -19,6 +19,7 @@ from ptcore._ops.functions import prod_dims as prod_of
 from ptcore._ops.functions import segments as segments_of
 from ptcore._ops.functions import sum as sum_of
 from ptcore._ops.norm.decompositions import norm_slope
+from ptcore._ops.reduction.decompositions import divided, shared_equally
 from ptcore._ops.reduction.decompositions import segments_slope as segments_slope_by_ops
 from ptcore._ops.table.shapes import reduced_shape
 from ptcore._ops.view.bodies import movedim
@@ -54,13 +55,13 @@ def nansum(g, input, dim, keepdim):
 def mean(g, input, dim, keepdim):
     shape = input.shape
     g = expand(restored(g, shape, dim, keepdim), shape)
-    return g / max(size_of(shape, dim), 1)          # a new tensor: users may write to it, as in PyTorch
+    return divided(g, max(size_of(shape, dim), 1))  # a new tensor: users may write to it, as in PyTorch
 
 
 @vjp("mean_of_terms")
 def mean_of_terms(g, input, dim, keepdim):
     shape = input.shape
-    return expand(restored(g / max(size_of(shape, dim), 1), shape, dim, keepdim), shape)
+    return expand(restored(divided(g, max(size_of(shape, dim), 1)), shape, dim, keepdim), shape)
 
 
 def _products_of_others(x, dims):
@@ -101,9 +102,8 @@ def prod_dims(g, input, out, dim, keepdim):
 @vjp("amax", "amin")
 def amax(g, input, out, dim, keepdim):
     """Equal extremes share the gradient. NaN counts as the extreme if there is any."""
-    hit = ((input == restored(out, input.shape, dim, keepdim)) | (input != input)).to(g.dtype)
-    # this order needs one large temporary
-    return hit * (restored(g, input.shape, dim, keepdim) / sum_of(hit, dim, True))
+    hit = (input == restored(out, input.shape, dim, keepdim)) | (input != input)
+    return shared_equally(restored(g, input.shape, dim, keepdim), hit, dim)
 
 
 @vjp("max_dim", "min_dim")

@@ -1,6 +1,8 @@
 """Rules of sorting and selecting: the gradient goes to the position of the value."""
-from ptcore._ops.functions import gather, unsqueeze
+from ptcore._dtype import float32
+from ptcore._ops.functions import gather, unsqueeze, where
 from ptcore._ops.functions import sum as sum_of
+from ptcore._ops.reduction.decompositions import shared_equally
 from ptcore.autograd.helpers import ungathered
 from ptcore.autograd.rules import jvp, vjp
 from ptcore.autograd.rules.reduction import max_dim
@@ -23,18 +25,20 @@ def kthvalue(gs, input, out1, dim, keepdim):
 
 
 def _hits(input, out0, dim, keepdim):
-    """1 for elements equal to a median, or NaN if the median is NaN; they share its gradient equally."""
+    """Whether elements are equal to a median, or NaN if the median is NaN; they share its gradient equally."""
     value = out0 if keepdim else unsqueeze(out0, dim)
-    return ((input == value) | ((input != input) & (value != value))).to(input.dtype)
+    return (input == value) | ((input != input) & (value != value))
 
 
 @vjp("median_of")
 def median_of(gs, input, out0, dim, keepdim):
-    hit = _hits(input, out0, dim, keepdim)
-    return hit * ((gs[0] if keepdim else unsqueeze(gs[0], dim)) / sum_of(hit, dim, True))
+    g = gs[0] if keepdim else unsqueeze(gs[0], dim)
+    return shared_equally(g, _hits(input, out0, dim, keepdim), dim)
 
 
 @jvp("median_of")
 def median_forward(t, input, out0, dim, keepdim):
     hit = _hits(input, out0, dim, keepdim)
-    return sum_of(t * hit, dim, keepdim) / sum_of(hit, dim, keepdim), None
+    wide = float32 if t.dtype.itemsize == 2 else t.dtype         # sums and counts may exceed float16
+    total = sum_of(where(hit, t, 0.0).to(wide), dim, keepdim)
+    return (total / sum_of(hit.to(wide), dim, keepdim)).to(t.dtype), None

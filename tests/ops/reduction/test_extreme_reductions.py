@@ -249,3 +249,29 @@ def test_no_dim_looks_at_each_element(name):
         np.testing.assert_array_equal(getattr(ptcore, name)(a, None).numpy(), getattr(np, name)(a.numpy()))
     kept = getattr(ptcore, name)(x, (), keepdim=True)
     assert kept.shape == x.shape
+
+
+SHARED = {
+    "median": lambda x: x.median(), "nanmedian": lambda x: x.nanmedian(), "amax": lambda x: x.amax(),
+    "amin": lambda x: x.amin(0), "max": lambda x: x.max(), "aminmax": lambda x: x.aminmax().max,
+    "norm": lambda x: x.norm(float("inf")), "vector_norm": lambda x: ptcore.linalg.vector_norm(x, float("-inf")),
+    "mean": lambda x: x.mean(), "mean_along": lambda x: x.mean(0), "l1_loss": lambda x: F.l1_loss(x, ptcore.zeros_like(x)),
+}
+
+
+@pytest.mark.parametrize("name", SHARED)
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+def test_more_elements_than_a_half_type_counts_share_a_gradient(name, dtype):
+    """100,000 is beyond float16's range: their shares were 0."""
+    n = 100_000
+    x = ptcore.ones(n, dtype=dtype, requires_grad=True)
+    share = ptcore.tensor(1 / n, dtype=dtype)
+    (g,) = ptcore.autograd.grad(SHARED[name](x), x)
+    assert g.dtype is x.dtype and bool((g == share).all())
+    _, tangent = ptcore.func.jvp(SHARED[name], (x.detach(),), (x.detach(),))
+    assert abs(float(tangent) - 1) < 0.01
+
+
+def test_tangent_of_a_median_ignores_other_elements():
+    x, t = ptcore.tensor([1.0, 2.0, 3.0]), ptcore.tensor([float("nan"), 5.0, float("inf")])
+    assert ptcore.func.jvp(lambda x: x.median(), (x,), (t,))[1].item() == 5
