@@ -4,6 +4,7 @@ Philox4x32-10; key = seed; the counter holds the call offset (64 bits), the bloc
 and the draw number (24). Every random call advances the offset by one, so that a stream
 depends on the seed and the number of calls alone.
 """
+import operator
 import struct
 
 cimport cython
@@ -42,10 +43,7 @@ cdef class Generator:
 
     def manual_seed(self, seed):
         """Sets the seed (any 64-bit integer, negative ones wrap) and goes to the start of the stream."""
-        seed = int(seed)
-        if not -0x8000000000000000 <= seed <= 0xFFFFFFFFFFFFFFFF:
-            raise ValueError(f"manual_seed: seed must fit in 64 bits, got {seed}")
-        self.seed_ = seed & 0xFFFFFFFFFFFFFFFF
+        self.seed_ = whole(seed, -0x8000000000000000, "manual_seed: seed") & 0xFFFFFFFFFFFFFFFF
         self.offset_ = 0
         return self
 
@@ -56,6 +54,7 @@ cdef class Generator:
         return self.seed_
 
     def initial_seed(self):
+        """The seed that the stream began with."""
         return self.seed_
 
     def get_state(self):
@@ -64,7 +63,7 @@ cdef class Generator:
         return tensor(list(struct.pack("<QQ", self.seed_, self.offset_)), dtype="uint8")
 
     def set_state(self, state):
-        """Goes to a state that ``get_state`` returned."""
+        """Goes to a state that ``get_state`` returned; returns the generator."""
         if getattr(getattr(state, "dtype", None), "name", "") != "uint8":
             raise TypeError("set_state: state must be a uint8 tensor from get_state, got "
                             f"{getattr(state, 'dtype', type(state).__name__)}")
@@ -74,12 +73,16 @@ cdef class Generator:
             raise RuntimeError(f"set_state: state must be a vector of 16 bytes, got shape {list(state.shape)}")
         data = bytes(state.tolist())
         self.seed_, self.offset_ = struct.unpack("<QQ", data)
+        return self
 
     def get_offset(self):
+        """The number of random calls since the start of the stream."""
         return self.offset_
 
     def set_offset(self, offset):
-        self.offset_ = offset
+        """Goes to where the stream is after a number of random calls; returns the generator."""
+        self.offset_ = whole(offset, 0, "set_offset: offset")
+        return self
 
     def clone_state(self):
         """A new generator in the same state."""
@@ -93,6 +96,18 @@ cdef class Generator:
 
     def __repr__(self):
         return f"Generator(device={str(self.device)!r}, seed={self.seed_})"
+
+
+cdef object whole(object value, object low, str what):
+    """An integer of 64 bits, from ``low`` on."""
+    try:
+        value = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{what} must be an integer, got {type(value).__name__}") from None
+    if not low <= value <= 0xFFFFFFFFFFFFFFFF:
+        raise ValueError(f"{what} must fit in 64 bits" + (" and not be negative" if low == 0 else "") +
+                         f", got {value}")
+    return value
 
 
 def _restore(d, seed, offset):
@@ -173,6 +188,7 @@ cdef int next_random(object generator, int column, int index, uint64_t *seed, ui
 def manual_seed(seed):
     """Sets the seed of the default generators of the CPU and of all devices; returns the CPU's."""
     global _seed_of_all
+    seed = int(seed)
     default_generator.manual_seed(seed)
     _seed_of_all = default_generator.initial_seed()
     for g in list(_of_devices.values()):

@@ -138,6 +138,10 @@ cdef int check_range(int dt, object low, object high, const char *op, str lower,
     return 0
 
 
+# dtype -> the number up to which it holds all integers. PyTorch takes any n for bfloat16.
+cdef dict EXACT = {PT_FLOAT16: 2048, PT_FLOAT32: 1 << 24, PT_FLOAT64: 1 << 53}
+
+
 @seen_by_modes
 def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=None, pin_memory=False,
              requires_grad=False):
@@ -152,8 +156,15 @@ def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=Non
     n = read_index(n, b"randperm", b"n")
     if n < 0:
         raise RuntimeError(f"randperm: n must be non-negative, got {n}")
-    return drawn(OP_RANDPERM, (n,), (n,), (), dtype_of(PT_INT64) if dtype is None and out is None else dtype,
-                 device, generator, b"randperm", out, layout, pin_memory, requires_grad)
+    dtype = dtype_of(PT_INT64) if dtype is None and out is None else dtype_for(dtype, out, b"randperm")
+    if n:
+        code = default_float() if dtype is None else as_code(dtype, b"randperm", b"dtype")
+        check_range(code, 0, n, b"randperm", "0", "n")
+        if code in EXACT and n - 1 > EXACT[code]:
+            raise RuntimeError(f"randperm: n must be at most {EXACT[code] + 1} for {dtype_of(code).name}, which "
+                               f"holds no larger integers exactly, got {n}")
+    return drawn(OP_RANDPERM, (n,), (n,), (), dtype, device, generator, b"randperm", out, layout, pin_memory,
+                 requires_grad)
 
 
 cdef object alike(int op, object input, object dtype, object where, object generator, const char *name,

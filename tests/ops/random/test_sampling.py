@@ -145,3 +145,26 @@ def test_rrelu():
     np.testing.assert_allclose(F.rrelu(x, 0.1, 0.3).numpy(), -0.2, rtol=1e-6)
     with pytest.raises(RuntimeError, match="rrelu: lower must not exceed upper"):
         F.rrelu(x, 0.5, 0.1)
+
+
+@pytest.mark.parametrize("dtype, largest", [("uint8", 256), ("int8", 128), ("bool", 2), ("float16", 2049), ("int16", 32768)])
+def test_a_permutation_needs_a_dtype_that_holds_it(dtype, largest):
+    assert pt.randperm(largest, dtype=dtype).double().sort().values.tolist() == list(range(largest))
+    for call in (lambda n: pt.randperm(n, dtype=dtype), lambda n: pt.randperm(n, out=pt.empty(0, dtype=dtype))):
+        with pytest.raises(RuntimeError, match=f"^randperm: .*{dtype}.* {largest + 1}$"):
+            call(largest + 1)
+    assert pt.randperm(0, dtype=dtype).shape == (0,)
+
+
+def test_generators_take_whole_numbers_and_return_themselves():
+    g = pt.Generator()
+    assert g.manual_seed(3) is g and g.set_offset(np.int64(5)) is g and g.get_offset() == 5
+    other = pt.Generator()
+    assert other.set_state(g.get_state()) is other and (other.initial_seed(), other.get_offset()) == (3, 5)
+    for name, bad in (("manual_seed", 1.5), ("manual_seed", "3"), ("manual_seed", None), ("set_offset", 1.5)):
+        with pytest.raises(TypeError, match=f"^{name}: .* must be an integer, got {type(bad).__name__}"):
+            getattr(g, name)(bad)
+    for name, bad in (("manual_seed", 2**64), ("set_offset", 2**64), ("set_offset", -1)):
+        with pytest.raises(ValueError, match=f"^{name}: .* 64 bits.*{bad}"):
+            getattr(g, name)(bad)
+    assert (g.initial_seed(), g.get_offset()) == (3, 5)
