@@ -93,7 +93,7 @@ def _to_normal(p, q):
 
 @register_kl(Pareto, Normal)
 def _pareto_normal(p, q):
-    alpha = p.alpha.clamp(min=2 + 1e-6)             # below 2 the moments, and so the result, are infinite
+    alpha = pt.where(p.alpha > 2, p.alpha, 3)       # up to 2 the variance, and so the result, is infinite
     mean = alpha * p.scale / (alpha - 1)
     variance = p.scale.pow(2) * alpha / ((alpha - 1).pow(2) * (alpha - 2))
     return pt.where(p.alpha <= 2, INF, -p.entropy() + _from_normal(q, mean, variance))

@@ -252,3 +252,14 @@ def test_validation_can_be_turned_off():
         D.Distribution.set_default_validate_args(True)
     with pytest.raises(ValueError, match="True or False"):
         D.Distribution.set_default_validate_args(3)
+
+
+def test_divergence_of_a_pareto_of_barely_finite_variance():
+    """The divergence grows as 1 / (alpha - 2); it stood still between 2 and 2 + 1e-6."""
+    q = D.Normal(pt.zeros((), dtype=pt.float64), 1.0)
+    for gap in (1e-4, 1e-7, 1e-10):
+        p = D.Pareto(pt.ones((), dtype=pt.float64), 2 + gap)
+        assert abs(float(D.kl_divergence(p, q)) * gap - 1) < 1e-3
+    alpha = pt.tensor(1.5, requires_grad=True)
+    D.kl_divergence(D.Pareto(pt.ones(()), alpha), D.Normal(0.0, 1.0)).backward()
+    assert alpha.grad.item() == 0
