@@ -215,8 +215,6 @@ def grid_sample(input, grid, mode, padding_mode, align_corners):
     checked.word(op, "mode", mode, ("bilinear", "nearest", "bicubic"))
     checked.word(op, "padding_mode", padding_mode, ("zeros", "border", "reflection"))
     align_corners = False if align_corners is None else checked.flag(op, "align_corners", align_corners)
-    if mode == "bicubic" and input.ndim == 5:
-        raise ShapeError(f"{op}: mode 'bicubic' needs input of 4 dimensions, got shape {list(input.shape)}")
     return grid_sampled(input, grid, mode, padding_mode, align_corners)
 
 

@@ -6,7 +6,8 @@
  * input is (N, C, [D,] H, W), grid (N, ..., 2 or 3) with positions in [-1, 1], that of the last dim
  * first. A point takes one, two or four neighbours along each dim, with weights that depend on the
  * position alone. Half types are computed in float32. The backward needs contiguous operands; it
- * handles one sample at a time, with the points in order.
+ * handles one sample at a time, with the points in order. The row's rule of shapes and its dtypes
+ * have checked the operands.
  */
 #include "rows.hpp"
 #include "spatial.hpp"
@@ -180,19 +181,6 @@ struct points {
     }
 };
 
-inline int check(pt_call *call, const pt_view &x, const pt_view &grid) {
-    if ((x.ndim != 4 && x.ndim != 5) || grid.ndim != x.ndim ||
-        grid.sizes[grid.ndim - 1] != x.ndim - 2 || grid.sizes[0] != x.sizes[0])
-        return fail(call, PT_RUNTIME_ERROR, "shapes of input and grid do not agree");
-    for (int d = 2; d < x.ndim; ++d)
-        if (x.sizes[d] == 0)
-            return fail(call, PT_RUNTIME_ERROR, "expected an input with elements in every channel");
-    if (grid.dtype != x.dtype)
-        return fail(call, PT_RUNTIME_ERROR, "expected a grid of dtype %s", DTYPE_NAME[x.dtype]);
-    if (x.ndim == 5 && call->params[0].i == BICUBIC)
-        return fail(call, PT_RUNTIME_ERROR, "mode 'bicubic' needs an input of 4 dimensions");
-    return PT_OK;
-}
 inline settings read(const pt_call *call) {
     return {int(call->params[0].i), int(call->params[1].i), call->params[2].i != 0};
 }
@@ -260,8 +248,6 @@ int sample_as(pt_call *call) {
 }
 
 int grid_sample_kernel(pt_call *call) {
-    if (int status = check(call, call->in[0], call->in[1])) return status;
-    if (int status = check_floats(call)) return status;
     if (call->out[0].numel == 0) return PT_OK;
     return call->out[0].dtype == PT_FLOAT64 ? sample_as<double>(call) : sample_as<float>(call);
 }
@@ -275,8 +261,6 @@ int sample_backward_as(pt_call *call) {
     const points all(call->in[2]);
     const settings s = read(call);
     const int64_t channels = x.size[1], plane = x.size[2] * x.size[3] * x.size[4];
-    if (g.ndim != call->in[1].ndim || g.numel != x.size[0] * channels * all.count)
-        return fail(call, PT_RUNTIME_ERROR, "shapes of gradient and grid do not agree");
     const bool own = ITEMSIZE[call->out[0].dtype] != sizeof(E);
     std::atomic<bool> starved{false};
     parallel_for(x.size[0], grain_rows(16 * channels * (all.count + plane)),
@@ -325,8 +309,6 @@ int sample_backward_as(pt_call *call) {
 }
 
 int grid_sample_backward_kernel(pt_call *call) {
-    if (int status = check(call, call->in[1], call->in[2])) return status;
-    if (int status = check_floats(call)) return status;
     return call->out[0].dtype == PT_FLOAT64 ? sample_backward_as<double>(call)
                                             : sample_backward_as<float>(call);
 }

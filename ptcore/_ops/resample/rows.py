@@ -25,7 +25,7 @@ structured(
 nondifferentiable(
     f"grid_sample_backward(g, input, grid, {_HOW})", types=REAL, promote="none", kernel="grid_sample_backward",
     internal=True, called="grid_sample", layout="contiguous", fields=("input", "grid"), batch="merge",
-    out="as_two",
+    out="sampled_slopes",
     reference="_grid_sample_backward(g, input, grid, mode, padding_mode, align_corners)",
     doc="The fused gradient of sampling at positions for a backward that is not recorded.")
 

@@ -89,11 +89,6 @@ def with_mask(call: Call, input: View):
     like(call, 1, input, BOOL)
 
 
-def as_two(call: Call, input: View, grid: View):
-    like(call, 0, input, input.dtype)
-    like(call, 1, grid, grid.dtype)
-
-
 def matrices(call: Call, input: View):
     """As the input, a stack of matrices."""
     if input.ndim < 2:

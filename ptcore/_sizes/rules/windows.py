@@ -223,15 +223,34 @@ def resampled(call: Call, input: View, dim: Int, size: Int):
     out.sizes[dim] = size
 
 
-def sampled_at(call: Call, input: View, grid: View):
+def check_grid(call: Call, input: View, grid: View, mode: Words("bilinear|nearest|bicubic")):
     if (input.ndim != 4 and input.ndim != 5) or grid.ndim != input.ndim:
         raise ShapeError(f"{call.name}: input and grid must both have 4 or 5 dimensions, got shapes {input.shape} and "
                          f"{grid.shape}")
     if grid.sizes[0] != input.sizes[0] or grid.sizes[input.ndim - 1] != input.ndim - 2:
         raise ShapeError(f"{call.name}: grid must have shape ({input.sizes[0]}, ..., {input.ndim - 2}) for input of "
                          f"shape {input.shape}, got {grid.shape}")
-    out = like(call, 0, input, input.dtype)
     for j in range(2, input.ndim):
         if input.sizes[j] == 0:
             raise ShapeError(f"{call.name}: the spatial sizes of input must be positive, got shape {input.shape}")
+    if mode == "bicubic" and input.ndim == 5:
+        raise ShapeError(f"{call.name}: mode 'bicubic' needs input of 4 dimensions, got shape {input.shape}")
+
+
+def sampled_at(call: Call, input: View, grid: View, mode: Words("bilinear|nearest|bicubic")):
+    check_grid(call, input, grid, mode)
+    out = like(call, 0, input, input.dtype)
+    for j in range(2, input.ndim):
         out.sizes[j] = grid.sizes[j - 1]
+
+
+def sampled_slopes(call: Call, g: View, input: View, grid: View, mode: Words("bilinear|nearest|bicubic")):
+    """The gradients of input and grid for ``g``, that of what ``sampled_at`` describes."""
+    check_grid(call, input, grid, mode)
+    check_same_ndim(call, "g", input, g)
+    for j in range(input.ndim):
+        if (j < 2 and g.sizes[j] != input.sizes[j]) or (j >= 2 and g.sizes[j] != grid.sizes[j - 1]):
+            raise ShapeError(f"{call.name}: g must have the shape of the result for input of shape {input.shape} and "
+                             f"grid of shape {grid.shape}, got {g.shape}")
+    like(call, 0, input, input.dtype)
+    like(call, 1, grid, grid.dtype)

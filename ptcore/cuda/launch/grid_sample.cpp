@@ -1,4 +1,5 @@
-// The host halves of grid_sample and its gradients.
+// The host halves of grid_sample and its gradients. The row's rule of shapes and its dtypes have
+// checked the operands.
 #include "divisor.hpp"
 #include "families.hpp"
 #include "grid_sample_args.h"
@@ -13,20 +14,10 @@ const Kernel SAMPLE[2] = {{"grid_sample", "grid_sample_2d"}, {"grid_sample", "gr
              BACKWARD[2] = {{"grid_sample", "grid_sample_2d_backward"},
                             {"grid_sample", "grid_sample_3d_backward"}};
 
-
-int arguments(pt_call *c, const pt_view &input, const pt_view &grid, GridSampleArgs &a) {
+void read_arguments(pt_call *c, const pt_view &input, const pt_view &grid, GridSampleArgs &a) {
     const int dims = input.ndim - 2;
-    if ((dims != 2 && dims != 3) || grid.ndim != input.ndim || grid.sizes[dims + 1] != dims ||
-        grid.sizes[0] != input.sizes[0])
-        return bad(c, "shapes of input and grid do not agree");
-    for (int d = 2; d < input.ndim; d++)
-        if (input.sizes[d] == 0) return bad(c, "expected an input with elements in every channel");
-    if (grid.dtype != input.dtype || !is_floating(input.dtype))
-        return failed(c, PT_TYPE_ERROR, "expected floating-point tensors of one dtype");
     a.mode = (int32_t)c->params[0].i, a.padding = (int32_t)c->params[1].i,
     a.corners = c->params[2].i != 0;
-    if (dims == 3 && a.mode == PT_GRID_BICUBIC)
-        return bad(c, "mode 'bicubic' needs an input of 4 dimensions");
     const BatchView x(input);
     a.x = x.data, a.n = x.size[0], a.channels = x.size[1], a.x_image = x.stride[0],
     a.x_channel = x.stride[1];
@@ -40,13 +31,12 @@ int arguments(pt_call *c, const pt_view &input, const pt_view &grid, GridSampleA
         points *= size;
     }
     a.points = divisor(points);
-    return PT_OK;
 }
 
 int sample(pt_call *c) {
     GridSampleArgs a = {};
-    int status = arguments(c, c->in[0], c->in[1], a);
-    if (status || c->out[0].numel == 0) return status;
+    if (c->out[0].numel == 0) return PT_OK;
+    read_arguments(c, c->in[0], c->in[1], a);
     a.out = c->out[0].data;
     // Several threads share the channels of a point where there are few points.
     a.together = a.channels;
@@ -62,18 +52,14 @@ int sample(pt_call *c) {
 int backward(pt_call *c) {
     const pt_view &g = c->in[0], &input = c->in[1], &gx = c->out[0];
     GridSampleArgs a = {};
-    int status = arguments(c, input, c->in[2], a);
-    if (status) return status;
+    read_arguments(c, input, c->in[2], a);
     const int64_t points = c->in[2].numel / (input.ndim - 2);           // of all images
-    if (g.ndim != input.ndim || g.dtype != input.dtype || g.numel != points * a.channels ||
-        (!g.contiguous && g.numel))
-        return bad(c, "shapes of gradient and grid do not agree");
     const bool half = item_size(gx.dtype) == 2;
     const Scratch sums(c, half ? gx.numel * 4 : 0);
     if (half && gx.numel && !sums.data) return PT_MEMORY_ERROR;
     a.gx = half ? static_cast<char *>(sums.data) : gx.data;
     a.g = g.data, a.out = c->out[1].data;
-    status = clear(c, a.gx, gx.numel * (half ? 4 : item_size(gx.dtype)));
+    int status = clear(c, a.gx, gx.numel * (half ? 4 : item_size(gx.dtype)));
     if (!status && points)
         status = launch(c, BACKWARD[input.ndim - 4], types(input.dtype),
                         blocks_for(c, points, THREADS, 32), THREADS, a);

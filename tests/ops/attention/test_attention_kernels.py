@@ -8,6 +8,9 @@ import pytest
 from _kernel_arrays import EPS, FLOAT, make, wide
 from _kernels import KernelError
 
+import ptcore as pt
+from ptcore._ops import function
+
 _path = pathlib.Path(__file__).resolve().parents[2] / "ops" / "_references_attention.py"
 _spec = importlib.util.spec_from_file_location("_references_attention", _path)
 reference = importlib.util.module_from_spec(_spec)
@@ -142,10 +145,33 @@ def test_errors(kernels):
     with pytest.raises(KernelError, match="log-sum-exp do not agree"):
         kernels("attention_backward", [x, x, x, x, None, None, None, x, np.ones((1, 1, 3), np.float32)],
                 [(x.shape, "float32")] * 3 + [((0,), "float32")], [False, 1.0, 0.0, False])
-    with pytest.raises(KernelError, match="do not agree"):
-        kernels("grid_sample", [x, x], [(x.shape, "float32")], [0, 0, False])
-    with pytest.raises(KernelError, match="bicubic"):
-        kernels("grid_sample", [x[None], x[None]], [(x[None].shape, "float32")], [2, 0, False])
+
+
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+def test_operands_of_grid_sample_are_checked_before_its_kernel(device):
+    sample, slopes = function("grid_sampled"), function("grid_sample_backward")
+
+    def made(*shape, dtype="float32"):
+        return pt.zeros(shape, dtype=dtype, device=device)
+    image, grid, volume, places = made(2, 3, 4, 5), made(2, 6, 7, 2), made(2, 3, 4, 5, 6), made(2, 7, 8, 9, 3)
+    how = "bilinear", "zeros", False
+    for args, text in (((image, image), "grid must have shape"), ((image, places), "4 or 5 dimensions"),
+                       ((made(2, 3, 0, 5), grid), "must be positive"), ((image, grid[:1]), "grid must have shape"),
+                       ((image, grid.double()), "dtype float32, got float64"),
+                       ((image.long(), grid.long()), "dtype must be one of")):
+        g = made(2, 3, 6, 7).to(args[0].dtype)
+        for call in (lambda: sample(*args, *how), lambda: slopes(g, *args, *how)):
+            with pytest.raises(RuntimeError, match=f"^grid_sample: .*{text}"):
+                call()
+    for call in (lambda: sample(volume, places, "bicubic", *how[1:]),
+                 lambda: slopes(made(2, 3, 7, 8, 9), volume, places, "bicubic", *how[1:])):
+        with pytest.raises(RuntimeError, match="^grid_sample: mode 'bicubic' needs input of 4 dimensions, got shape"):
+            call()
+    for g in (made(2, 3, 6), made(2, 3, 7, 6), made(2, 1, 6, 7), made(1, 3, 6, 7)):
+        with pytest.raises(RuntimeError, match="^grid_sample: g must have"):
+            slopes(g, image, grid, *how)
+    assert sample(volume, places, *how).shape == (2, 3, 7, 8, 9)
+    assert [x.shape for x in slopes(made(2, 3, 6, 7), image, grid, *how)] == [image.shape, grid.shape]
 
 
 MODES, PADDINGS = ["bilinear", "nearest", "bicubic"], ["zeros", "border", "reflection"]
