@@ -90,7 +90,7 @@ CALLS = {
     "median_along": ("nanmedian", lambda: pt.nanmedian(pt.ones(2, 0), 1)),
     "multi_margin": ("multi_margin_loss", lambda: F.multi_margin_loss(pt.ones(1, 2), pt.tensor([2]))),
     "multilabel_margin": ("multilabel_margin_loss",
-                          lambda: F.multilabel_margin_loss(pt.ones(1, 2), pt.tensor([[2, 0]]))),
+                          lambda: F.multilabel_margin_loss(pt.ones(1, 2), pt.tensor([[-2, 0]]))),
     "overwritten": ("select_scatter", lambda: pt.select_scatter(X, pt.ones(2, device="meta"), 0, 0)),
     "masked_write": ("masked_scatter", lambda: X.masked_scatter(X > -9, pt.ones(1))),
     "_fft_c2c": ("fft_ifft", lambda: pt.fft.ifft(COMPLEX[:, :0])),

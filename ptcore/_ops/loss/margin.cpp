@@ -2,7 +2,7 @@
  *
  *    multi_margin(input, target, weight; p, margin) -> loss of each row
  *    multi_margin_slope(the same) -> derivative of each row's loss by its scores
- *    multilabel_margin(input, target) -> loss of each row; labels end at the first negative one
+ *    multilabel_margin(input, target) -> loss of each row; labels end at the first -1
  *    multilabel_margin_slope(the same) -> derivative
  * Inputs are contiguous: input (N, C), targets (N,) and (N, C).
  */
@@ -19,7 +19,7 @@ inline int open_rows(pt_call *call, int target_ndim) {
         return fail(call, PT_RUNTIME_ERROR, "expected scores (N, C) and int64 targets for them");
     const int64_t *t = input<int64_t>(call, 1);
     for (int64_t i = 0; i < target.numel; ++i)
-        if (t[i] >= x.sizes[1] || (t[i] < 0 && target_ndim == 1))
+        if (t[i] >= x.sizes[1] || t[i] < (target_ndim == 1 ? 0 : -1))
             return fail(call, PT_INDEX_ERROR, "target %lld is out of bounds for %lld classes",
                         (long long)t[i], (long long)x.sizes[1]);
     return PT_OK;
