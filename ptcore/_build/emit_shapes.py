@@ -4,13 +4,14 @@ Every function of the rules becomes one of Cython over C ints (_sizes/language.p
 each way in which rows bind their arguments to a rule there is one more function, whose address the op gets.
 """
 import ast
+import functools
 
 from tables import PACKAGE, schema
 
 RULES = PACKAGE / "_sizes" / "rules"
 TYPES = {"Call": "Call *", "View": "const pt_view *", "Positions": "const pt_view *", "Int": "int64_t",
-         "Bool": "bint", "DType": "int64_t", "Ints": "const pt_param *", "Dims": "uint64_t", "Text": "const char *", "Words": "int64_t",
-         "Device": "PyObject *", "Out": "Out *"}
+         "Bool": "bint", "DType": "int64_t", "Ints": "const pt_param *", "Dims": "uint64_t", "Text": "const char *",
+         "Words": "int64_t", "Device": "PyObject *", "Out": "Out *"}
 DTYPES = {"BOOL": "PT_BOOL", "INT32": "PT_INT32", "INT64": "PT_INT64", "FLOAT32": "PT_FLOAT32"}
 # Annotation -> the letters of the arguments that it takes (table/schema.py).
 LETTERS = {"View": "TOIJ", "Positions": "I", "Int": "idn", "Bool": "b", "DType": "t", "Ints": "zZDR", "Dims": "deDR",
@@ -48,12 +49,13 @@ class Rule:
         raise ValueError(f"_sizes/rules/{self.path.name}:{node.lineno}: {self.name}: {why}")
 
 
+@functools.cache
 def read():
     """name -> Rule of every file."""
     rules = {}
     for path in sorted(RULES.glob("*.py")):
         if path.stem != "__init__":
-            read_text(path, path.read_text(), rules)
+            read_text(path, path.read_text(encoding="utf-8"), rules)
     return rules
 
 
@@ -182,23 +184,14 @@ def takes_positions(op):
     """Whether the op has positions along a dim, which it takes as int64."""
     if op.row.kind in ("elementwise", "view", "composite"):
         return False
-    rules = read_once()
+    rules = read()
     rule = rules.get(schema.shape_rule(op.row.out)[0])
     return rule is not None and any(kind == "Positions" for _, kind, _ in rule.parameters)
 
 
-_read = []
-
-
-def read_once():
-    if not _read:
-        _read.append(read())
-    return _read[0]
-
-
 def module(ops):
     """_shape_rules.pyx."""
-    rules = read_once()
+    rules = read()
     text = [HEAD, ""] + [function(rule, rules) for rule in rules.values()]
     known, enter = {}, []
     for op in structured(ops):

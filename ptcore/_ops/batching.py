@@ -163,11 +163,10 @@ def _broadcast(row, args, inplace):
 
 
 def _packed(results, expected):
-    """Gives batched results the samples' shapes; named fields stay named."""
+    """Gives batched results the samples' shapes."""
     if not isinstance(expected, tuple):
         return _shaped(results, expected)
-    packed = [_shaped(r, e) for r, e in zip(results, expected)]
-    return type(expected)(packed) if hasattr(expected, "_fields") else tuple(packed)
+    return tuple([_shaped(r, e) for r, e in zip(results, expected)])
 
 
 def _shaped(result, expected):

@@ -8,10 +8,10 @@ compiled, in parallel, where a first step would compile them one after the other
 ``ptcore`` reads (``PTCORE_CACHE_DIR``). Where architectures are named no device is needed.
 """
 import argparse
-import os
 import sys
 from concurrent.futures import ProcessPoolExecutor
 
+from ptcore._ops.levels import get_num_threads
 from ptcore.cuda import _compile, _programs, get_arch_list
 from ptcore.cuda.driver.compiled import compiled
 from ptcore.cuda.driver.loading import runtime
@@ -24,6 +24,13 @@ def save_programs(path):
     ----------
     path : str or path
         The file; a line is a program's name and the dtypes that it was compiled for.
+
+    Examples
+    --------
+    >>> import ptcore
+    >>> from ptcore.cuda.warmup import save_programs
+    >>> if ptcore.cuda.is_available():
+    ...     save_programs("step.txt")
     """
     lines = [" ".join([program, *[_programs.CPP[code] for code in codes]]) for program, codes in runtime().programs()]
     _compile.write(path, "".join(line + "\n" for line in lines).encode())
@@ -71,7 +78,7 @@ def main(arguments=None):
     parser.add_argument("--arch", nargs="*", default=[], help="such as sm_80 sm_90; the devices' own if absent")
     parser.add_argument("--programs", default="", help="only programs whose name has this in it")
     parser.add_argument("--list", metavar="FILE", help="only the programs of a file that save_programs wrote")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes; one compiler runs in each")
+    parser.add_argument("--jobs", type=int, default=get_num_threads(), help="processes; one compiler runs in each")
     parser.add_argument("--quiet", action="store_true")
     options = parser.parse_args(arguments)
     try:

@@ -26,15 +26,8 @@ def _extract_tensor_metadata(result, include_contiguity=True):
     format = None
     if include_contiguity:
         format = next((f for f in (ptcore.contiguous_format, ptcore.channels_last, ptcore.channels_last_3d)
-                       if _fits(result, f)), None)
+                       if result.is_contiguous(memory_format=f)), None)
     return TensorMetadata(result.shape, result.dtype, result.requires_grad, result.stride(), format, False, {})
-
-
-def _fits(x, format):
-    try:
-        return x.is_contiguous(memory_format=format)
-    except (RuntimeError, ValueError):
-        return False
 
 
 class ShapeProp(Interpreter):
