@@ -246,11 +246,11 @@ cdef class GradMode:
     cdef uint8_t wanted, before
 
     def __enter__(self):
-        self.before = pt_tls.grad_enabled
+        self.before = is_grad_enabled()
         put_grad_enabled(self.wanted)
 
     def __exit__(self, kind, value, trace):
-        pt_tls.grad_enabled = self.before
+        put_grad_enabled(self.before)
 
     def __call__(self, function):
         return decorate(self, function)
@@ -295,14 +295,14 @@ cdef class set_grad_enabled(GradMode):
     """Switches recording on or off, at once and, as a context manager, for a block."""
     def __cinit__(self, mode):
         self.wanted = bool(mode)
-        self.before = pt_tls.grad_enabled
+        self.before = is_grad_enabled()
         put_grad_enabled(self.wanted)
 
     def __enter__(self):
         put_grad_enabled(self.wanted)
 
     def __call__(self, function):
-        pt_tls.grad_enabled = self.before
+        put_grad_enabled(self.before)
         return decorate(self, function)
 
     def clone(self):
@@ -319,7 +319,7 @@ cdef class InferenceMode:
     def __enter__(self):
         self.before = pt_tls.inference
         self.before_grad = pt_tls.grad_enabled
-        pt_tls.inference = self.wanted
+        pt_tls.inference = INFERENCE if self.wanted else 0
         pt_tls.grad_enabled = not self.wanted
 
     def __exit__(self, kind, value, trace):
@@ -352,8 +352,20 @@ class inference_mode(InferenceMode):
         return made
 
 
+# Bits of pt_tls.inference: inference mode is on; a grad mode inside it asks for recording. Nothing is recorded there:
+# pt_tls.grad_enabled is 0.
+cdef enum:
+    INFERENCE = 1
+    GRAD_ASKED = 2
+
+
 cpdef bint is_grad_enabled() noexcept:
-    """Whether operations are recorded on this thread."""
+    """Whether a grad mode asks for recording on this thread. Under inference mode nothing is recorded even so."""
+    return pt_tls.grad_enabled or pt_tls.inference & GRAD_ASKED
+
+
+def is_history_recorded():
+    """Whether operations are recorded on this thread: a grad mode asks for it, and inference mode is off."""
     return pt_tls.grad_enabled != 0
 
 
@@ -363,8 +375,10 @@ def is_inference_mode_enabled():
 
 
 cpdef void put_grad_enabled(bint mode) noexcept:
-    """Records operations of this thread, or not. Under inference mode nothing is recorded, as in PyTorch."""
+    """Asks for recording on this thread, or not. Under inference mode nothing is recorded, as in PyTorch."""
     pt_tls.grad_enabled = mode and not pt_tls.inference
+    if pt_tls.inference:
+        pt_tls.inference = INFERENCE | (GRAD_ASKED if mode else 0)
 
 
 cdef void set_bit(uint32_t bit, bint on) noexcept:

@@ -17,7 +17,7 @@ from ptcore._ops.creation.creation import zeros_like
 from ptcore._ops.functions import as_strided_of
 from ptcore._ops.history import custom_node
 from ptcore._ops.table.ids import op_id
-from ptcore._state import is_grad_enabled
+from ptcore._state import is_history_recorded
 from ptcore._subclass import become, carried_by, payload_of, stands_for
 from ptcore._tensor import Tensor
 from ptcore.autograd import _forward
@@ -43,7 +43,7 @@ class Forward(Pushing):
 
     def seen(self, x, dual):
         """Connects the stand-in of a value with a history to it, so that gradients go on to the value."""
-        if is_grad_enabled() and x.requires_grad:
+        if is_history_recorded() and x.requires_grad:
             custom_node(_onward, [x], [dual], (), set())
         return dual
 

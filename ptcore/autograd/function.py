@@ -5,7 +5,7 @@ import weakref
 from ptcore._interpret import innermost, outside
 from ptcore._ops.creation.creation import zeros
 from ptcore._ops.history import attach_history, check_dirty, custom_node
-from ptcore._state import is_grad_enabled, no_grad
+from ptcore._state import is_history_recorded, no_grad
 from ptcore._tensor import Tensor
 from ptcore._watching import when_profiled
 from ptcore.autograd.helpers import interposed, reduce_to
@@ -64,7 +64,7 @@ class FunctionCtx:
         values = []
         for k in range(self._n_saved):
             t = node.saved(k)
-            if k in self._from_output and is_grad_enabled():
+            if k in self._from_output and is_history_recorded():
                 t = attach_history(t, node, self._from_output[k])
             values.append(t)
         return tuple(values)
@@ -194,7 +194,7 @@ class Function(metaclass=_FunctionMeta):
         ctx = cls._ctx_class()
         separate = cls.setup_context is not Function.setup_context
         ctx.needs_input_grad = tuple([isinstance(a, Tensor) and a.requires_grad for a in args])
-        recording = is_grad_enabled() and any(ctx.needs_input_grad)
+        recording = is_history_recorded() and any(ctx.needs_input_grad)
         with no_grad():
             if separate:
                 output = cls.forward(*args)
@@ -252,7 +252,7 @@ def _inside(cls, args, separate):
     if not any(isinstance(a, Tensor) and top.value(a) is not a for a in args):
         with outside():
             return cls.apply(*args)
-    recording = is_grad_enabled() and any(isinstance(a, Tensor) and a.requires_grad for a in args)
+    recording = is_history_recorded() and any(isinstance(a, Tensor) and a.requires_grad for a in args)
     if not separate and (recording or top.needs_setup_context):
         raise without_setup_context(cls)
     output = top.custom(cls, args)
@@ -297,7 +297,7 @@ def once_differentiable(fn):
     def wrapper(ctx, *args):
         with no_grad():
             result = fn(ctx, *args)
-        if not is_grad_enabled() or not any(isinstance(a, Tensor) and a.requires_grad
+        if not is_history_recorded() or not any(isinstance(a, Tensor) and a.requires_grad
                                             for a in args):
             return result
         single = not isinstance(result, tuple)

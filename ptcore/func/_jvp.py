@@ -3,7 +3,7 @@ import functools
 
 from ptcore._errors import at_users_line, here
 from ptcore._ops.creation.creation import zeros_like
-from ptcore._state import is_grad_enabled, set_grad_enabled
+from ptcore._state import is_history_recorded, set_grad_enabled
 from ptcore._subclass import savable
 from ptcore._tensor import Tensor
 from ptcore._trees.tree import tree_flatten, tree_map, tree_unflatten
@@ -218,6 +218,6 @@ def linearize(func, *primals):
         # The pullback is linear in its cotangents, so the pullback of the pullback is the derivative.
         _, along = vjp(lambda *g: vjp_fn(tree_unflatten(list(g), spec), create_graph=True), *map(zeros_like, flat))
         # Without this condition, the values behind batched stand-ins would keep the history of the primals.
-        with set_grad_enabled(is_grad_enabled() and (vjp_fn.pulled.elsewhere or any(map(has_history, given)))):
+        with set_grad_enabled(is_history_recorded() and (vjp_fn.pulled.elsewhere or any(map(has_history, given)))):
             return tree_unflatten(list(along(tuple(tangents))), spec)
     return output, jvp_fn

@@ -15,7 +15,7 @@ from ptcore._ops.functions import cat
 from ptcore._state import (
     enable_grad,
     inference_mode,
-    is_grad_enabled,
+    is_history_recorded,
     is_inference_mode_enabled,
 )
 from ptcore._subclass import own_leaf, owner_of, payload_of, savable, without_node
@@ -118,7 +118,7 @@ class Pulled:
         if not outputs:
             return [zeros_like(without_node(x)) for x in self.inputs]
         if create_graph is None:
-            create_graph = is_grad_enabled() and (self.elsewhere or any(map(has_history, seeds)))
+            create_graph = is_history_recorded() and (self.elsewhere or any(map(has_history, seeds)))
         found = run_backward(outputs, seeds, retain_graph, create_graph, self.inputs, False)
         return [zeros_like(without_node(x)) if g is None else g for g, x in zip(found, self.inputs)]
 
@@ -176,7 +176,7 @@ def vjp(func, *primals, has_aux=False) -> "Any":
 
 def vjp_at(func, primals, argnums, has_aux):
     """``vjp`` with respect to the arguments that ``argnums`` names."""
-    recorded = is_grad_enabled()
+    recorded = is_history_recorded()
     with recording() as number:
         if argnums is None:
             args = given = tree_map(lambda x: differentiable(x, number), primals)
@@ -274,7 +274,7 @@ def grad_and_value(func, argnums: "int | tuple[int, ...]" = 0, has_aux=False):
 
 
 def _grad_and_value(func, argnums, has_aux, args, kwargs):
-    recorded = is_grad_enabled()
+    recorded = is_history_recorded()
     with recording() as number:
         given = tree_map(lambda x: differentiable(x, number), _arguments.chosen(args, argnums, as_tuple=False))
         output = func(*_arguments.replaced(args, given, argnums), **kwargs)

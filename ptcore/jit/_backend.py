@@ -1,7 +1,7 @@
 """The backend "cpu" of ``compile``: a graph of rows runs as plans, with gradients where they are needed."""
 from ptcore._ops.plan.pair import Runner
 from ptcore._ops.plan.plan import can_plan
-from ptcore._state import is_grad_enabled
+from ptcore._state import is_history_recorded
 from ptcore._tensor import Tensor
 from ptcore.fx.node import attribute_at
 from ptcore.jit._joint import Joint, OpByOp, looks_of_all
@@ -106,9 +106,9 @@ class Compiled:
                 self.runner.watch(*found)
         tensors = self.program.tensors(args)
         asked = any([x.requires_grad for x in tensors])
-        if self.program.makes_leaves or (self.program.sets_mode and asked and not is_grad_enabled()):
+        if self.program.makes_leaves or (self.program.sets_mode and asked and not is_history_recorded()):
             return self.program.run(*self.program.places(args, tensors))    # results may have a history of their own
-        if is_grad_enabled() and asked:
+        if is_history_recorded() and asked:
             return self._with_gradients(args, tensors)
         return self.values.call(args, tensors)
 

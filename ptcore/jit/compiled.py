@@ -10,7 +10,7 @@ from ptcore._errors import warn
 from ptcore._interpret import innermost
 from ptcore._overrides import modes as function_modes
 from ptcore._random import default_generator
-from ptcore._state import is_grad_enabled
+from ptcore._state import is_grad_enabled, is_history_recorded
 from ptcore._state import put_grad_enabled as set_mode
 from ptcore._subclass import payload_of
 from ptcore._tensor import Tensor
@@ -187,7 +187,7 @@ class Compiled(Entry):
         offset = None
         while True:
             arguments = segment.arguments(inputs, results)
-            if is_grad_enabled() is not segment.entry_grad:
+            if is_history_recorded() is not segment.entry_grad:
                 set_mode(segment.entry_grad)
             if segment.asks is not None:
                 if path is None:
@@ -198,7 +198,7 @@ class Compiled(Entry):
             for effect in segment.effects:
                 effect.perform(inputs, results)
             if segment.asks is None:
-                if segment.exit_grad is not is_grad_enabled():
+                if segment.exit_grad is not is_history_recorded():
                     set_mode(segment.exit_grad)
                 return segment.template.build(results, flat)
             value = None if segment.asks == "nothing" else asked(results[0], segment.asks)

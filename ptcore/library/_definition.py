@@ -10,7 +10,7 @@ from ptcore._ops import namespaces
 from ptcore._ops.namespaces import below_autograd, is_below_autograd, thread
 from ptcore._ops.table import register
 from ptcore._ops.table.function_schema import FunctionSchema
-from ptcore._state import is_grad_enabled, no_grad
+from ptcore._state import is_history_recorded, no_grad
 from ptcore._tensor import Tensor
 from ptcore.amp.autocast_mode import autocast, is_autocast_enabled
 from ptcore.autograd.function import Function
@@ -139,7 +139,7 @@ class Definition:
     # -- histories and transformations -----------------------------------------------------------------------------
 
     def has_history(self, args):
-        return is_grad_enabled() and any(x.requires_grad for x in tensors_in(args))
+        return is_history_recorded() and any(x.requires_grad for x in tensors_in(args))
 
     def records(self, args):
         """Whether gradients or a transformation are to be handled before the kernel runs."""
@@ -150,11 +150,11 @@ class Definition:
     def recorded(self, args):
         if self.backward is None and self.vmap is None and self.is_implicit(args):
             return self.call_kernel(self.kernels[IMPLICIT], args)
-        if self.demands_formula and is_grad_enabled():
+        if self.demands_formula and is_history_recorded():
             self.refuse_writes(args)
         if self._class is None:
             self._class = _function_of(self)
-        call = _Call(args, is_grad_enabled())
+        call = _Call(args, is_history_recorded())
         results = self._class.apply(call, *call.leaves)
         return call.results(results)
 
@@ -198,7 +198,7 @@ class Definition:
         return found is not None and self.kernel_for(args) is found
 
     def call_unrecorded(self, kernel, args):
-        if is_grad_enabled():
+        if is_history_recorded():
             with no_grad():
                 return self.call_kernel(kernel, args)
         return self.call_kernel(kernel, args)

@@ -4,7 +4,7 @@ import ptcore
 from ptcore import Tensor
 from ptcore._errors import DTypeError
 from ptcore._ops.optimizers import optimizers
-from ptcore._state import is_grad_enabled, put_grad_enabled
+from ptcore._state import is_grad_enabled, is_history_recorded, put_grad_enabled
 from ptcore.optim.optimizer import Optimizer, check_implementation, counter_dtype
 
 
@@ -88,13 +88,13 @@ class ByList(ByGroup):
             value = beginnings.get(name, 0)
             device = param.device if group.get("capturable") else None
             state[name] = ptcore.full((), float(value), dtype=counter_dtype(group.get("fused")), device=device)
-            if getattr(value, "requires_grad", False) and is_grad_enabled():
+            if getattr(value, "requires_grad", False) and is_history_recorded():
                 state[name].copy_(value.reshape(()))
         for name in names:
             value = beginnings.get(name)
             if value is None:
                 state[name] = ptcore.zeros_like(param)
-            elif getattr(value, "requires_grad", False) and is_grad_enabled():
+            elif getattr(value, "requires_grad", False) and is_history_recorded():
                 state[name] = ptcore.zeros_like(param) + value * (1 + 1j if param.is_complex() else 1)
             else:
                 value = float(value)

@@ -9,6 +9,7 @@ import weakref
 from collections import OrderedDict
 
 import ptcore
+from ptcore._state import is_history_recorded
 from ptcore.autograd.function import Function
 
 __all__ = ["BackwardHook", "RemovableHandle", "unserializable_hook"]
@@ -144,7 +145,7 @@ class BackwardHook:
     @staticmethod
     def _through_identity(args, on_backward, materialize):
         index = [i for i, a in enumerate(args) if isinstance(a, ptcore.Tensor)]
-        recorded = ptcore.is_grad_enabled() and any(
+        recorded = is_history_recorded() and any(
             args[i].requires_grad for i in index
         )
         if not recorded:

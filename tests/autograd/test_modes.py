@@ -168,7 +168,7 @@ def test_nothing_is_recorded_under_inference(double):
     with pt.inference_mode():
         y = double(x, loss)
         assert y.tolist() == [2, 2] and y.is_inference() and not y.requires_grad and y.grad_fn is None
-        assert not pt.is_grad_enabled()
+        assert pt.is_grad_enabled() is (double is switched_on)
     assert pt.is_grad_enabled()
 
 
@@ -195,3 +195,27 @@ def test_a_view_of_a_normal_tensor_is_normal():
         y = x + 1
     assert not v.is_inference()
     assert y.is_inference()
+
+
+def test_grad_modes_inside_inference_mode():
+    """They are asked and answered as outside, but nothing is recorded."""
+    w = pt.ones(1, requires_grad=True)
+    step = pt.optim.SGD([pt.ones(1)], lr=0.1).step
+    with pt.inference_mode():
+        assert not pt.is_grad_enabled()
+        with pt.enable_grad():
+            assert pt.is_grad_enabled() and not (w * 2).requires_grad
+            step()
+            assert pt.is_grad_enabled()
+            with pt.no_grad():
+                assert not pt.is_grad_enabled()
+            assert pt.is_grad_enabled()
+            with pt.inference_mode(False):
+                assert pt.is_grad_enabled() and (w * 2).requires_grad
+            assert pt.is_grad_enabled() and pt.is_inference_mode_enabled() and not (w * 2).requires_grad
+            compiled = pt.compile(lambda x: x * 2 if pt.is_grad_enabled() else x * 3)
+            assert compiled(w).item() == 2 and not compiled(w).requires_grad and pt.is_grad_enabled()
+        assert not pt.is_grad_enabled() and compiled(w).item() == 3
+        pt.set_grad_enabled(True)
+        assert pt.is_grad_enabled() and not (w * 2).requires_grad
+    assert pt.is_grad_enabled() and (w * 2).requires_grad

@@ -53,7 +53,7 @@ from ptcore._ops.product.bodies import _square, matmul, product_of
 from ptcore._ops.table.ids import op_id
 from ptcore._ops.table.shapes import INT32, broadcast_shapes
 from ptcore._ops.view.bodies import movedim
-from ptcore._state import is_grad_enabled, no_grad
+from ptcore._state import is_history_recorded, no_grad
 from ptcore._tensor import Tensor
 
 _HOUSEHOLDER = op_id("_linalg_householder")
@@ -73,7 +73,7 @@ def linalg_svd(A, full_matrices, driver):
 
 def differentiated(x):
     """Whether a derivative of a function of x may be needed: it is recorded, or an interpreter may ask for it."""
-    return (x.requires_grad and is_grad_enabled()) or x.is_meta or transformed()
+    return (x.requires_grad and is_history_recorded()) or x.is_meta or transformed()
 
 
 def linalg_svdvals(A, driver):

@@ -39,7 +39,7 @@ from ptcore._ops.functions import cross_entropy as cross_entropy_op
 from ptcore._ops.history import has_values
 from ptcore._ops.norm.bodies import pairwise_distance
 from ptcore._ops.table.shapes import broadcast_shapes
-from ptcore._state import is_grad_enabled
+from ptcore._state import is_history_recorded
 from ptcore._tensor import Tensor
 
 INT64, UINT8 = as_dtype("int64"), as_dtype("uint8")
@@ -117,7 +117,7 @@ def _labels(target):
 def _constant_weight(op, weight):
     """Raises if weight requires grad: a loss of class indices has no gradient by the weights of the classes."""
     _optional(op, "weight", weight)
-    if weight is not None and weight.requires_grad and is_grad_enabled():
+    if weight is not None and weight.requires_grad and is_history_recorded():
         raise RuntimeError(f"{op}: the loss is not differentiable by weight, which must not require grad; detach() it")
 
 

@@ -70,11 +70,11 @@ class Step:
         """
         from ptcore._dtype import float32
         from ptcore._ops import functions
-        from ptcore._state import is_grad_enabled
+        from ptcore._state import is_history_recorded
 
         if tensors[0].is_complex():
             tensors = [functions.view_as_real(x) for x in tensors]
-        recorded = is_grad_enabled()            # recorded ops keep what they read, which is written to here
+        recorded = is_history_recorded()            # recorded ops keep what they read, which is written to here
         values = dict(zip(self.shared + self.own, numbers, strict=True))
         for name, x in zip((*self.written, "g"), tensors, strict=True):
             values[name] = x.to(float32) if x.dtype.itemsize == 2 else x.clone() if recorded and name != "g" else x

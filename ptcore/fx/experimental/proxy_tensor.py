@@ -13,7 +13,7 @@ from ptcore._interpret import Interpreter, entered
 from ptcore._node import user_place
 from ptcore._ops.calling import run
 from ptcore._ops.table.ids import op_id
-from ptcore._state import are_source_lines_kept, is_grad_enabled, no_grad
+from ptcore._state import are_source_lines_kept, is_history_recorded, no_grad
 from ptcore._subclass import carried_by, stands_for
 from ptcore._tensor import Tensor
 from ptcore._trees.tree import tree_flatten, tree_unflatten
@@ -164,7 +164,7 @@ class ProxyTracer(Interpreter):
         written = found[0][2] if variant == INPLACE else None
         before = written.known_value() if isinstance(written, Traced) else None
         positional, keyword = ops.bound(own, [n for _, n, _ in found])
-        if is_grad_enabled():
+        if is_history_recorded():
             with no_grad():
                 result = self.run(op, own, values, out, variant, keyword)
         else:

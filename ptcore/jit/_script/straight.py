@@ -9,7 +9,7 @@ import operator
 
 from ptcore._ops.plan.pair import Runner
 from ptcore._ops.plan.plan import can_plan
-from ptcore._state import is_grad_enabled, setting
+from ptcore._state import is_history_recorded, setting
 from ptcore._tensor import Tensor
 from ptcore.fx.graph import Graph
 from ptcore.fx.graph_module import GraphModule
@@ -121,7 +121,7 @@ class _Variant:
                 self.runner.watch(*found)
         tensors = planned.program.tensors(args)
         if (planned.refused is None and can_plan(tensors) and len(planned.plans) < MOST_PLANS
-                and not (is_grad_enabled() and any([x.requires_grad for x in tensors]))):
+                and not (is_history_recorded() and any([x.requires_grad for x in tensors]))):
             results = planned.call(args, tensors)
             self.is_short = self.layers and all([len(plan) < LEAST_STEPS for plan in planned.plans])
             return results

@@ -12,7 +12,7 @@ from ptcore._interpret import aside
 from ptcore._node import user_at
 from ptcore._ops.call.autocast import is_any_enabled, without
 from ptcore._ops.table.ids import op_name
-from ptcore._state import is_grad_enabled
+from ptcore._state import is_grad_enabled, is_history_recorded
 from ptcore._state import put_grad_enabled as set_mode
 from ptcore._subclass import carried_by, payload_of
 from ptcore._tensor import Tensor
@@ -21,7 +21,7 @@ from ptcore.jit._entry import Modes, Part, Results
 from ptcore.jit.capture.deferred import Deferred, defer
 from ptcore.jit.capture.effects import Grads, history_of
 from ptcore.jit.capture.guards import Program, Source, TensorLook, tuple_of
-from ptcore.jit.capture.kinds import NUMBERS, VALUES, is_sequence
+from ptcore.jit.capture.kinds import NUMBERS, VALUES, is_heap_type, is_sequence
 from ptcore.jit.capture.recorder import Recorder
 from ptcore.jit.capture.tracer import CaptureTracer, Feed, Unsupported, _Detached, requires_grad_, set_grad_enabled
 from ptcore.nn.parameter import Parameter
@@ -169,7 +169,7 @@ class Capture:
         self.values = []                # the value read at the end of each segment but the last
         self.program = Program()
         self.places, self.numbers = [], {}
-        self.entry, self.autocast = is_grad_enabled(), is_any_enabled()
+        self.entry, self.autocast = is_history_recorded(), is_any_enabled()
         self.inputs = []                # (payload, feed)
         self.breaks = []
         self.grads = Grads(self)
@@ -194,7 +194,7 @@ class Capture:
             used_up = self.without_history(builder.outputs)
             self.place_results(nodes)
         segment = self.close(nodes, None, {})
-        segment.template, segment.exit_grad = Template(template, used_up), is_grad_enabled()
+        segment.template, segment.exit_grad = Template(template, used_up), is_history_recorded()
         self.check_symbols()
         self.add_overlaps()
         if len(self.segments) <= len(self.path):
@@ -349,7 +349,7 @@ class Capture:
             self.results = self.execute(segment)
             value = None if asks == "nothing" else asked(self.results[0], asks)
         self.values.append(value)
-        self.entry = is_grad_enabled()
+        self.entry = is_history_recorded()
         self.program = Program()
         self.grads.walked, self.grads.walked_before = False, self.grads.walked or self.grads.walked_before
         self.recorder.copies = {}       # the next segment reads and guards elements of containers anew
@@ -572,7 +572,7 @@ class Builder:
         if cls in (dict, OrderedDict, defaultdict):
             return ("mapping", number, cls, [self.form(k) for k in x], [self.form(v) for v in x.values()],
                     getattr(x, "default_factory", None))
-        if cls.__flags__ & 1 << 9 and cls.__new__ is object.__new__ and not any("__slots__" in c.__dict__
+        if is_heap_type(cls) and cls.__new__ is object.__new__ and not any("__slots__" in c.__dict__
                                                                               for c in cls.__mro__[:-1]):
             return "instance", number, cls, list(x.__dict__), [self.form(v) for v in x.__dict__.values()]
         if isinstance(x, (types.FunctionType, types.MethodType)):

@@ -7,7 +7,7 @@ from ptcore._interpret import aside
 from ptcore._node import next_seq, user_at
 from ptcore._ops.table.ids import op_id
 from ptcore._sizes.symbolic import SymFloat
-from ptcore._state import enable_grad, is_grad_enabled
+from ptcore._state import enable_grad, is_history_recorded
 from ptcore._state import put_grad_enabled as set_mode
 from ptcore._subclass import carried_by, stands_for
 from ptcore.fx.experimental.proxy_tensor import ProxyTracer, Sized, Traced
@@ -212,7 +212,7 @@ class CaptureTracer(ProxyTracer):
         """Begins a segment."""
         self.graph = Graph(tracer_cls=type(self))
         self._constants, self.feeds, self.last_taken = {}, [], None
-        self.count, self.grad_mode = 0, is_grad_enabled()
+        self.count, self.grad_mode = 0, is_history_recorded()
         self.first_seq = next_seq()     # nodes with smaller numbers belong to earlier segments
         if self.env is not None:
             self.env.nodes = {}
@@ -244,8 +244,8 @@ class CaptureTracer(ProxyTracer):
         return made
 
     def node(self, kind, target, args, kwargs, name):
-        if kind == "call_function" and is_grad_enabled() != self.grad_mode:
-            self.grad_mode = is_grad_enabled()
+        if kind == "call_function" and is_history_recorded() != self.grad_mode:
+            self.grad_mode = is_history_recorded()
             super().node("call_function", set_grad_enabled, (self.grad_mode,), {}, "set_grad_enabled")
         made = super().node(kind, target, args, kwargs, name)
         self.count += 1

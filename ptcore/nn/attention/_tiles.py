@@ -12,7 +12,7 @@ import numpy as np
 import ptcore
 from ptcore._ops.attention.tiles import KEYS, QUERIES, Program, Taken, Tiles
 from ptcore._ops.plan.plan import Plan
-from ptcore._state import is_grad_enabled, no_grad
+from ptcore._state import is_history_recorded, no_grad
 from ptcore._tensor import Tensor
 from ptcore.autograd.function import Function
 from ptcore.func import vjp
@@ -56,7 +56,7 @@ class _Formula:
         module.graph.eliminate_dead_code()
         self.module, self.nodes, self.has_grad = module, list(module.graph.nodes), has_grad
         self.inputs = [node for node in self.nodes if node.op == "placeholder"]
-        self.records = is_grad_enabled()
+        self.records = is_history_recorded()
         self.needs, self.values = {}, {}
         self.taken, self.taken_of = [], {}
 
@@ -296,7 +296,7 @@ class _Attend(Function):
     def backward(ctx, g, g_lse, _):
         """The gradients of query, key and value."""
         query, key, value, out, lse = ctx.saved_tensors
-        if ptcore.is_grad_enabled():
+        if is_history_recorded():
             pairs = [pair for pair in zip(ctx.composed(query, key, value), (g, g_lse)) if pair[1] is not None]
             results, grads = zip(*pairs)
             found = ptcore.autograd.grad(results, (query, key, value), grads, create_graph=True, allow_unused=True)

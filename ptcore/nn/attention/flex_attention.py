@@ -7,6 +7,7 @@ from typing import NamedTuple, TypedDict
 
 import ptcore
 from ptcore._ops.plan.plan import can_plan
+from ptcore._state import is_history_recorded
 from ptcore._tensor import Tensor
 from ptcore.amp.autocast_mode import autocast, get_autocast_dtype, is_autocast_enabled
 from ptcore.nn.attention._block_mask import (
@@ -179,7 +180,7 @@ def _in_tiles(query, key, value, score_mod, block_mask, positions, scale, reques
             or dtype.kind != "f" or (score_mod is None and block_mask is None and not any(request))
             or not can_plan([query, key, value])):
         return None
-    needs_grad = ptcore.is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad)
+    needs_grad = is_history_recorded() and (query.requires_grad or key.requires_grad or value.requires_grad)
     if needs_grad and request.max_scores:
         return None
     from ptcore.nn.attention import _tiles
