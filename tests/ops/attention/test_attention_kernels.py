@@ -161,14 +161,14 @@ def test_operands_of_grid_sample_are_checked_before_its_kernel(device):
                        ((image.long(), grid.long()), "dtype must be one of")):
         g = made(2, 3, 6, 7).to(args[0].dtype)
         for call in (lambda: sample(*args, *how), lambda: slopes(g, *args, *how)):
-            with pytest.raises(RuntimeError, match=f"^grid_sample: .*{text}"):
+            with pytest.raises(RuntimeError, match=rf"^grid_sample: .*{text}"):
                 call()
     for call in (lambda: sample(volume, places, "bicubic", *how[1:]),
                  lambda: slopes(made(2, 3, 7, 8, 9), volume, places, "bicubic", *how[1:])):
-        with pytest.raises(RuntimeError, match="^grid_sample: mode 'bicubic' needs input of 4 dimensions, got shape"):
+        with pytest.raises(RuntimeError, match=r"^grid_sample: mode 'bicubic' needs input of 4 dimensions, got shape"):
             call()
     for g in (made(2, 3, 6), made(2, 3, 7, 6), made(2, 1, 6, 7), made(1, 3, 6, 7)):
-        with pytest.raises(RuntimeError, match="^grid_sample: g must have"):
+        with pytest.raises(RuntimeError, match=r"^grid_sample: g must have"):
             slopes(g, image, grid, *how)
     assert sample(volume, places, *how).shape == (2, 3, 7, 8, 9)
     assert [x.shape for x in slopes(made(2, 3, 6, 7), image, grid, *how)] == [image.shape, grid.shape]
