@@ -50,6 +50,10 @@ cdef extern from "select.h":
 
 cdef int OP_ASSIGN = op_id("assign")
 cdef int OP_CLONE = op_id("clone")
+# Products and quotients: for half types their numbers are float32.
+cdef uint8_t[MAX_OPS] _wide
+for _name in ("mul", "div", "div__d0", "lerp"):
+    _wide[op_id(_name)] = 1
 
 
 # -- plain operands ------------------------------------------------------------------------------
@@ -396,6 +400,24 @@ cdef int ordered_strides(Call *c, int64_t *out) noexcept:
     return 0
 
 
+cdef bint takes_wide_number(Call *c, Tensor r) noexcept:
+    """Whether a product or quotient of a half type has an operand that is a number, or a 0-d tensor of another dtype.
+    All is float32 then, as in PyTorch, since float16 does not hold 100,000. The result is rounded once."""
+    cdef int i
+    cdef Tensor t
+    if c.compute != PT_FLOAT16 and c.compute != PT_BFLOAT16 or not _wide[c.op] or r.dt != c.compute:
+        return False
+    if c.column != DEVICE_CPU:
+        return False                    # their launches decide themselves
+    for i in range(c.nin):
+        if c.tensors[i] == NULL:
+            return True
+        t = <Tensor>c.tensors[i]
+        if t.rank == 0 and t.dt != c.compute:
+            return True
+    return False
+
+
 cdef int run_loops(Call *c, Tensor r) except -1:
     """Fills r (with the first output's sizes, any strides and any dtype) from the operands."""
     cdef Out *o = &c.outs[0]
@@ -406,9 +428,12 @@ cdef int run_loops(Call *c, Tensor r) except -1:
     cdef double[5][2] numbers
     cdef double[16] params
     cdef int i, j, shift, status
+    cdef int compute = c.compute, loop_out = o.dt
     cdef Tensor t
     cdef PyThreadState *held
     cdef const pt_elementwise *entry = pt_loops(c.op)
+    if takes_wide_number(c, r):
+        compute = loop_out = PT_FLOAT32
     if c.n > c.nin:
         read_params(c, <char *>params)
     for i in range(c.nin):
@@ -451,7 +476,7 @@ cdef int run_loops(Call *c, Tensor r) except -1:
         if r.count > SMALL:
             own_dims(&out, room)
         held = release_gil(r.count > SMALL)
-        status = pt_elementwise_run(entry, c.compute, o.dt, &out, views, c.nin, params)
+        status = pt_elementwise_run(entry, compute, loop_out, &out, views, c.nin, params)
         restore_gil(held)
     if status:
         raise RuntimeError(f"{c.o.name.decode()}: no loop for {dtype_of(c.compute).name} (status {status})")
@@ -459,7 +484,7 @@ cdef int run_loops(Call *c, Tensor r) except -1:
         if c.column != DEVICE_CPU:
             spoil(b"it runs on another device than the CPU")
         else:
-            loops_run(entry, c.compute, o.dt, &out, views, c.nin, params, sizeof(params) if c.n > c.nin else 0)
+            loops_run(entry, compute, loop_out, &out, views, c.nin, params, sizeof(params) if c.n > c.nin else 0)
     return 0
 
 
