@@ -17,7 +17,7 @@ CALLS = {
 
 
 def given(lib, dtype, n):
-    return lib.tensor(np.linspace(-9, 9, n), dtype=getattr(lib, dtype)) * getattr(lib, "tensor")(2.0**-10)
+    return lib.tensor(np.linspace(-9, 9, n), dtype=getattr(lib, dtype)) * lib.tensor(2.0**-10)
 
 
 @pytest.mark.parametrize("name", CALLS)
