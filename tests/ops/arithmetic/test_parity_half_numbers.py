@@ -10,7 +10,8 @@ CALLS = {
     "mul": lambda lib, x, n: x * n, "reversed": lambda lib, x, n: n * x, "div": lambda lib, x, n: x / n,
     "in place": lambda lib, x, n: x.clone().mul_(n), "div in place": lambda lib, x, n: x.clone().div_(n),
     "out": lambda lib, x, n: lib.mul(x, n, out=lib.empty_like(x)), "strided": lambda lib, x, n: x[::2] * n,
-    "transposed": lambda lib, x, n: x.reshape(4, -1).t() / n, "of a list": lambda lib, x, n: lib._foreach_mul([x], n)[0],
+    "transposed": lambda lib, x, n: x.reshape(4, -1).t() / n,
+    "of a list": lambda lib, x, n: lib._foreach_mul([x], n)[0],
     "0-d": lambda lib, x, n: x * lib.tensor(n), "0-d float64": lambda lib, x, n: x / lib.tensor(n, dtype=lib.float64),
     "lerp": lambda lib, x, n: lib.lerp(x, -x, float(n)),
 }

@@ -147,7 +147,8 @@ def test_rrelu():
         F.rrelu(x, 0.5, 0.1)
 
 
-@pytest.mark.parametrize("dtype, largest", [("uint8", 256), ("int8", 128), ("bool", 2), ("float16", 2049), ("int16", 32768)])
+@pytest.mark.parametrize("dtype, largest", [
+    ("uint8", 256), ("int8", 128), ("bool", 2), ("float16", 2049), ("int16", 32768)])
 def test_a_permutation_needs_a_dtype_that_holds_it(dtype, largest):
     assert pt.randperm(largest, dtype=dtype).double().sort().values.tolist() == list(range(largest))
     for call in (lambda n: pt.randperm(n, dtype=dtype), lambda n: pt.randperm(n, out=pt.empty(0, dtype=dtype))):
