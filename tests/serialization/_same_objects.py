@@ -7,11 +7,13 @@ import ptcore as pt
 from ptcore.utils.hooks import RemovableHandle
 
 PLAIN = (int, str, bytes, bytearray, bool, type(None), complex, range, slice)
+COMPUTED = "computed"
 NAMED = (type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, types.MethodDescriptorType)
 
 
 def same(a, b, path="object", seen=None):
-    """Compares by what pickles say of objects, so that nothing a class keeps is left out."""
+    """Compares by what pickles say of objects, so that nothing a class keeps is left out. Where the path begins with
+    ``COMPUTED``, the last bits of floats may differ: products and roots depend on BLAS and on the ISA level."""
     seen = {} if seen is None else seen
     if a is b or (id(a), id(b)) in seen:
         return
@@ -35,10 +37,12 @@ def same(a, b, path="object", seen=None):
     elif isinstance(a, dict):
         if "_cache_size" in a:                          # a transform, which works these out when it is asked
             a, b = ({k: v for k, v in x.items() if k not in ("bijective", "sign")} for x in (a, b))
+        if path.endswith("['_autowrap']"):              # addresses of the functions of this Python's ``math``
+            return
         assert len(a) == len(b), f"{path}: {[*a]} became {[*b]}"
         for (key, x), (other, y) in zip(a.items(), b.items()):
-            # Likewise, and addresses of what a graph names and a tracer wraps.
-            if not (type(key) is int and ("hooks" in path or path.endswith(("['_names']", "['_autowrap']")))):
+            # Likewise, and addresses of what a graph names.
+            if not (type(key) is int and ("hooks" in path or path.endswith("['_names']"))):
                 same(key, other, f"{path} key", seen)
             same(x, y, f"{path}[{key!r}]", seen)
         same(getattr(a, "__dict__", None), getattr(b, "__dict__", None), f"{path}.__dict__", seen)
@@ -67,9 +71,8 @@ def same_tensors(a, b, path, seen):
         if isinstance(a, pt.masked.MaskedTensor):
             same_tensors(a.get_mask(), b.get_mask(), f"{path}.get_mask()", seen)
             a, b = a.get_data(), b.get_data()
-        if path.endswith("['_buffers']['base']"):
-            # Q of an orthogonal parametrization: BLAS's last bits depend on the processor.
-            np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=0, atol=4e-7, err_msg=path)
+        if path.startswith(COMPUTED) and a.is_floating_point():
+            np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=4e-7, atol=4e-7, err_msg=path)
         elif not a.is_meta:
             assert raw(a) == raw(b), f"{path}: {a} became {b}"
     same(vars(a) if hasattr(a, "__dict__") else None, vars(b) if hasattr(b, "__dict__") else None,
