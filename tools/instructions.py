@@ -32,7 +32,7 @@ from ptcore.nn import functional as F
 gc.disable()
 ptcore.set_num_threads(1)
 x = ptcore.arange(64.0).reshape(8, 8) / 64 - 0.5
-y, b, one, true = x + 0.25, ptcore.ones(8), ptcore.tensor(1.5), ptcore.tensor(True)
+y, b, scalar, true = x + 0.25, ptcore.ones(8), ptcore.tensor(1.5), ptcore.tensor(True)
 leaf = x.clone().requires_grad_()
 end = leaf
 for _ in range(5):
@@ -66,7 +66,7 @@ for _ in range(20):
 """
 CALLS = {"nothing": "pass", "add": "x + y", "mul": "x * y", "relu": "ptcore.relu(x)", "sum": "x.sum()",
          "softmax": "x.softmax(1)", "matmul": "x @ y", "linear": "F.linear(x, y, b)", "cat": "ptcore.cat((x, y))",
-         "a[1]": "x[1]", "backward": "end.backward(y, retain_graph=True)", "item": "one.item()", "bool": "bool(true)",
+         "a[1]": "x[1]", "backward": "end.backward(y, retain_graph=True)", "item": "scalar.item()", "bool": "bool(true)",
          "detach": "x.detach()", "empty": "ptcore.empty(8, 8)", "zeros": "ptcore.zeros(8)", "rand": "ptcore.rand(8)",
          "normal_": "noise.normal_()", "adam": "adam.step()",
          **{f"{n}{kind}{of}": f"{n}{kind}({x}, v)" for n in ("one", "two", "four")
@@ -77,7 +77,7 @@ CUDA_SETUP = f"""
 sys.path.insert(0, {str(ROOT / "tests" / "cuda" / "host")!r})
 import load
 driver = load.load(os.environ["PTCORE_STANDIN_DIR"])
-x, y, b, one, true, leaf = (t.detach().cuda() for t in (x, y, b, one, true, leaf))
+x, y, b, scalar, true, leaf = (t.detach().cuda() for t in (x, y, b, scalar, true, leaf))
 end = leaf.requires_grad_()
 for _ in range(5):
     end = (end * y).relu()
@@ -97,7 +97,7 @@ def measure(loop):
     os.getppid()
 for text in {calls}:
     scope = {{}}
-    exec("def loop(n, ptcore=ptcore, F=F, x=x, y=y, b=b, one=one, true=true, end=end, noise=noise, "
+    exec("def loop(n, ptcore=ptcore, F=F, x=x, y=y, b=b, scalar=scalar, true=true, end=end, noise=noise, "
          "adam=adam):\\n"
          "    for _ in range(n):\\n        " + text, globals(), scope)
     measure(scope["loop"])

@@ -76,7 +76,7 @@ def entries(ptcore, torch):
     for row in _ops.rows():
         if row.internal or row.family in (None, "registered"):
             continue
-        paths = row.public or [f"Tensor.{row.name}"]
+        paths = row.public or [f"Tensor.{row.method_name}"]
         short = [p.rpartition(".")[2] for p in paths]
         covered.update([*paths, *short, row.name, *row.alias])
         path = next((p for p in paths if found(torch, p) is not None), None)
