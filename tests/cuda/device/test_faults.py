@@ -264,7 +264,7 @@ def test_a_bad_index_in_blocking_mode():
     """The op that the program calls raises, and is named."""
     uses = ["x.index_select(0, bad)", "x[bad]", "x.index_copy_(0, bad, x[:1])", "F.embedding(bad, x)",
             "F.nll_loss(x, bad.expand(8))", "x.index_put_((bad,), x[:1], accumulate=True)"]
-    names = ["index_select", "index", "index_copy", "embedding", "nll_loss", "index_put"]
+    names = ["index_select", "index", "index_copy", "embedding", "nll_loss", "index_put_"]
     lines = run(f"""
 x, bad = ptcore.zeros(8, 4, device="cuda"), ptcore.tensor([9], device="cuda")
 for use in {uses!r}:
