@@ -3,11 +3,11 @@ reason why it is none."""
 import types
 
 import pytest
+from _names_seen import NamesSeen
 
 import ptcore as pt
 from ptcore._ops.call.offer import Overridable
 from ptcore.fx.experimental.proxy_tensor import make_fx
-from ptcore.overrides import TorchFunctionMode
 
 pytestmark = pytest.mark.core
 
@@ -119,21 +119,9 @@ def test_casts_and_moves_are_seen_as_rows(name):
     assert (found.dtype, found.shape[1:], found.device) == (cast(x).dtype, cast(x).shape, cast(x).device)
     if found.device.type == "cpu":
         assert found[1].tolist() == cast(x + 1).tolist()
-    with Names() as mode:
+    with NamesSeen() as mode:
         cast(x)
-    assert {name, "to"} & set(mode.seen)
-
-
-class Names(TorchFunctionMode):
-    """Notes what a mode sees."""
-
-    def __init__(self):
-        super().__init__()
-        self.seen = []
-
-    def __torch_function__(self, func, types, args=(), kwargs=None):
-        self.seen.append(func.__name__)
-        return func(*args, **(kwargs or {}))
+    assert {name, "to"} & set(mode.names)
 
 
 def test_what_is_no_row_and_takes_tensors_is_offered():

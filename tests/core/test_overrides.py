@@ -3,12 +3,13 @@ import inspect
 import pickle
 
 import pytest
+from _names_seen import NamesSeen
 from _walk import walk
 
 import ptcore as pt
 from ptcore import overrides
 from ptcore._ops.call.offer import Overridable
-from ptcore.overrides import BaseTorchFunctionMode, TorchFunctionMode, handle_torch_function, has_torch_function
+from ptcore.overrides import BaseTorchFunctionMode, handle_torch_function, has_torch_function
 
 pytestmark = pytest.mark.core
 
@@ -119,17 +120,8 @@ def test_errors_of_the_object_are_its_own():
         pt.sum(object())
 
 
-class Log(TorchFunctionMode):
-    def __init__(self):
-        self.names = []
-
-    def __torch_function__(self, func, types, args=(), kwargs=None):
-        self.names.append(func.__name__)
-        return func(*args, **(kwargs or {}))
-
-
 def test_modes():
-    with Log() as outer, Log() as inner:
+    with NamesSeen() as outer, NamesSeen() as inner:
         y = (X.sin() + 1).sum(1)
         pt.nn.functional.relu(y, inplace=True)
         y.add_(1)
@@ -138,14 +130,14 @@ def test_modes():
     n = len(inner.names)
     X.sin()
     assert len(inner.names) == n
-    with Log() as log, pytest.raises(RuntimeError):
+    with NamesSeen() as log, pytest.raises(RuntimeError):
         pt.mm(X, X)
     assert log.names == ["mm"]
     X.sin()
     assert log.names == ["mm"]
     with BaseTorchFunctionMode():
         assert (X + 1).tolist() == [[2, 2, 2]] * 2
-    with Log() as log:
+    with NamesSeen() as log:
         asked(pt.add(X, F), pt.add, (X, F), {})
     assert log.names == ["add"]
 
@@ -165,7 +157,7 @@ MAKERS = {
 @pytest.mark.parametrize("name", MAKERS)
 def test_modes_see_what_makes_tensors(name):
     """As a whole, under its own name: a mode may send what is made to another device or give another dtype."""
-    class OnMeta(Log):
+    class OnMeta(NamesSeen):
         def __torch_function__(self, func, types, args=(), kwargs=None):
             self.names.append(func.__name__)
             return func(*args, **{**(kwargs or {}), "device": "meta"})
@@ -173,7 +165,7 @@ def test_modes_see_what_makes_tensors(name):
     f = pt
     for part in name.split("."):
         f = getattr(f, part)
-    with Log() as log:
+    with NamesSeen() as log:
         plain = f(*MAKERS[name])
     assert log.names == [f.__name__] and plain.device.type == "cpu"
     if name != "bernoulli":

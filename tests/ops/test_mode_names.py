@@ -2,23 +2,14 @@
 import numpy as np
 import pytest
 from _cases import ROWS, Sample, array, cases, dtypes, inplace_function
+from _names_seen import NamesSeen
 from _walk import walk
 
 import ptcore as pt
-from ptcore.overrides import TorchFunctionMode
 
 pytestmark = pytest.mark.core
 
 INPLACE = [r for r in ROWS.values() if r.inplace and not r.internal and cases(r)]
-
-
-class Log(TorchFunctionMode):
-    def __init__(self):
-        self.names = []
-
-    def __torch_function__(self, func, types, args=(), kwargs=None):
-        self.names.append(func.__name__)
-        return func(*args, **(kwargs or {}))
 
 
 def called(row):
@@ -46,7 +37,7 @@ def test_modes_and_classes(row):
     for x, others, keyword in list(called(row))[:2]:
         plain, watched, of_class, seen = x.clone(), x.clone(), x.clone().as_subclass(Sees), []
         f(plain, *others, **keyword)
-        with Log() as log:
+        with NamesSeen() as log:
             assert f(watched, *others, **keyword) is watched
         assert log.names == [f.__name__]
         assert watched._version == plain._version
@@ -60,7 +51,7 @@ def test_how_many():
 
 
 def test_a_mode_that_leaves_a_call_sees_what_it_is_made_of():
-    class Leaves(Log):
+    class Leaves(NamesSeen):
         def __torch_function__(self, func, types, args=(), kwargs=None):
             self.names.append(func.__name__)
             return NotImplemented if func.__name__ == "cumsum_" else func(*args, **(kwargs or {}))

@@ -1,11 +1,11 @@
 """The in-place forms of views: a tensor gets other dims, under every transformation, tracer and mode."""
 import pytest
+from _names_seen import NamesSeen
 
 import ptcore as pt
 from ptcore import _ops as ops
 from ptcore.func import functionalize, grad, hessian, jvp, vmap
 from ptcore.fx.experimental.proxy_tensor import make_fx
-from ptcore.overrides import TorchFunctionMode
 
 CHANGES = {
     "t_": lambda x: x.t_(), "transpose_": lambda x: x.transpose_(0, -1), "swapdims_": lambda x: x.swapdims_(1, 0),
@@ -165,16 +165,6 @@ def test_scripted():
         assert x.shape == (1, 2, 3)
 
 
-class Names(TorchFunctionMode):
-    def __init__(self):
-        super().__init__()
-        self.seen = []
-
-    def __torch_function__(self, func, types, args=(), kwargs=None):
-        self.seen.append(func.__name__)
-        return func(*args, **(kwargs or {}))
-
-
 SEEN = []
 
 
@@ -188,9 +178,9 @@ class Sub(pt.Tensor):
 @pytest.mark.parametrize("name", [name for name in CHANGES if name not in ("several", "squeeze_", "swapdims_")])
 def test_modes_and_classes_see_the_name(name):
     x = X.clone()
-    with Names() as mode:
+    with NamesSeen() as mode:
         CHANGES[name](x)
-    assert mode.seen == [name]
+    assert mode.names == [name]
     y = X.clone().as_subclass(Sub)
     SEEN.clear()
     assert CHANGES[name](y) is y
