@@ -66,9 +66,9 @@ for _ in range(20):
 """
 CALLS = {"nothing": "pass", "add": "x + y", "mul": "x * y", "relu": "ptcore.relu(x)", "sum": "x.sum()",
          "softmax": "x.softmax(1)", "matmul": "x @ y", "linear": "F.linear(x, y, b)", "cat": "ptcore.cat((x, y))",
-         "a[1]": "x[1]", "backward": "end.backward(y, retain_graph=True)", "item": "scalar.item()", "bool": "bool(true)",
-         "detach": "x.detach()", "empty": "ptcore.empty(8, 8)", "zeros": "ptcore.zeros(8)", "rand": "ptcore.rand(8)",
-         "normal_": "noise.normal_()", "adam": "adam.step()",
+         "a[1]": "x[1]", "backward": "end.backward(y, retain_graph=True)", "item": "scalar.item()",
+         "bool": "bool(true)", "detach": "x.detach()", "empty": "ptcore.empty(8, 8)", "zeros": "ptcore.zeros(8)",
+         "rand": "ptcore.rand(8)", "normal_": "noise.normal_()", "adam": "adam.step()",
          **{f"{n}{kind}{of}": f"{n}{kind}({x}, v)" for n in ("one", "two", "four")
             for kind, of, x in (("", "", "u"), ("_compiled", "", "u"), ("", " history", "h"),
                                 ("_recorded", " history", "h"))},
