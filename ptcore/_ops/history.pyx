@@ -140,6 +140,19 @@ cdef int save_at(Node n, int slot, object x, uint64_t version) except -1:
         n.smore += [x, version]
 
 
+def handed_on(node, g, needs):
+    """The rule of a node that gives its gradient to a leaf."""
+    return g
+
+
+cdef Node node_of_leaf(Tensor leaf):
+    """A node for values other than the leaf's own whose gradient is the leaf's."""
+    cdef Node n = new_node(-1, 1)
+    n.fn = handed_on
+    link(n, 0, leaf)
+    return n
+
+
 cdef object unpack_saved(object x, uint64_t version, Node n, int slot):
     cdef Tensor t, r
     cdef Packed p
@@ -150,11 +163,13 @@ cdef object unpack_saved(object x, uint64_t version, Node n, int slot):
     if isinstance(x, Packed):
         p = <Packed>x
         x = p.unpack(p.value)
-        if pt_tls.grad_enabled and p.leaf is not None:
-            return p.leaf
-        if pt_tls.grad_enabled and p.node is not None:
+        if pt_tls.grad_enabled and x is not p.leaf and (p.node is not None or p.leaf is not None):
+            # The hook decides the value: a leaf's memory may have changed since, and the hook may have rounded it.
             r = alias(<Tensor?>x)
-            set_node(r, p.node, p.out_nr)
+            if p.node is not None:
+                set_node(r, p.node, p.out_nr)
+            else:
+                set_node(r, node_of_leaf(p.leaf), 0)
             return r
     elif isinstance(x, Tensor):
         t = <Tensor>x

@@ -32,10 +32,21 @@ class saved_tensors_hooks(SavedHooks):
 
 
 class save_on_cpu(saved_tensors_hooks):
-    """Context manager: tensors saved for backward are kept on the CPU until needed."""
+    """Context manager: tensors saved for backward are kept on the CPU until needed.
+
+    Parameters
+    ----------
+    pin_memory : bool, default: False
+        Whether a device's tensors are kept in page-locked memory, from which the copy back need not wait.
+    device_type : str, default: "cuda"
+        Has no effect: a tensor returns to its device.
+    """
 
     def __init__(self, pin_memory=False, device_type="cuda"):
-        super().__init__(lambda t: (t.device, t.cpu()), lambda packed: packed[1].to(packed[0]))
+        def pack(t):
+            kept = t.cpu()
+            return t.device, kept.pin_memory() if pin_memory and t.device.type not in ("cpu", "meta") else kept
+        super().__init__(pack, lambda packed: packed[1].to(packed[0], non_blocking=bool(pin_memory)))
 
 
 class allow_mutation_on_saved_tensors(saved_tensors_hooks):

@@ -3,7 +3,7 @@
 import pytest
 
 import ptcore as pt
-from ptcore.autograd.graph import save_on_cpu, saved_tensors_hooks
+from ptcore.autograd.graph import allow_mutation_on_saved_tensors, save_on_cpu, saved_tensors_hooks
 
 pytestmark = pytest.mark.core
 
@@ -310,6 +310,39 @@ def test_unpack_hook_must_return_a_tensor():
         y = x.exp()
     with pytest.raises(TypeError, match="unpack_hook must return a Tensor"):
         y.sum().backward()
+
+
+@pytest.mark.parametrize("is_leaf", [True, False])
+@pytest.mark.parametrize("create_graph", [True, False])
+def test_a_recorded_backward_takes_the_value_of_the_hook(is_leaf, create_graph):
+    """The hook's value is the one of the plain backward; its history is that of the tensor that was saved."""
+    x = leaf(2.0)
+    with saved_tensors_hooks(lambda t: t * 5, lambda t: t):
+        y = (x if is_leaf else x * 1) ** 3
+    g, = pt.autograd.grad(y.sum(), x, create_graph=create_graph)
+    assert values(g) == [3 * 10**2]
+    if create_graph:
+        assert values(pt.autograd.grad(g.sum(), x)[0]) == [3 * 2 * 10]
+
+
+def test_a_leaf_may_be_written_to_before_a_recorded_backward():
+    x = leaf(2.0)
+    with allow_mutation_on_saved_tensors():
+        y = x ** 3
+    with pt.no_grad():
+        x.zero_()
+    g, = pt.autograd.grad(y.sum(), x, create_graph=True)
+    assert values(g) == [12]
+    g.sum().backward()
+    assert values(x.grad) == [12]
+
+
+def test_a_hook_that_gives_the_leaf_itself():
+    x = leaf(2.0)
+    with saved_tensors_hooks(lambda t: t, lambda t: t):
+        y = x ** 3
+    g, = pt.autograd.grad(y.sum(), x, create_graph=True)
+    assert g.grad_fn is not None and values(pt.autograd.grad(g.sum(), x)[0]) == [12]
 
 
 def test_save_on_cpu():
