@@ -221,13 +221,16 @@ int index_copy_kernel(pt_call *call) {
     pt_view src = call->in[2];
     int64_t dim, sizes[PT_MAX_DIM], still[PT_MAX_DIM] = {};
     if (int status = open_index(call, x, dim)) return status;
-    if (src.ndim == 0 && x.ndim) {
+    const bool alone = src.ndim == 0;
+    if (alone && x.ndim) {
         for (int d = 0; d < x.ndim; ++d) sizes[d] = d == dim ? index.numel : x.sizes[d];
         src.ndim = x.ndim;
         src.sizes = sizes;
         src.strides = still;
     }
-    const slices from(src, dim), into(x, dim);
+    slices from(src, dim);
+    const slices into(x, dim);
+    if (alone && x.ndim == 0) from.n = index.numel;     /* written several times, or never */
     if ((src.ndim ? src.ndim : 1) != (x.ndim ? x.ndim : 1) || from.n != index.numel ||
         from.outer.numel() != into.outer.numel() || from.inner.numel() != into.inner.numel())
         return fail(call, PT_RUNTIME_ERROR,

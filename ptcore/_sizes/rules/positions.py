@@ -44,12 +44,17 @@ def check_vector_of_positions(call: Call, index: View):
         raise ShapeError(f"{call.name}: index must be a vector, got shape {index.shape}")
 
 
-def check_source(call: Call, x: View, dim: Int, index: View, source: View, copied: Bool):
-    """A source has the sizes of x, of one dim as many as there are positions."""
+def check_positions_of(call: Call, x: View, index: View, copied: Bool):
+    """The positions are a vector. A tensor without dims has one."""
     check_vector_of_positions(call, index)
     if x.ndim == 0 and index.numel != 1:
         raise (OutOfRangeError if copied else ShapeError)(
             f"{call.name}: index must have one element for an input without dimensions, got {index.numel}")
+
+
+def check_source(call: Call, x: View, dim: Int, index: View, source: View, copied: Bool):
+    """A source has the sizes of x, of one dim as many as there are positions."""
+    check_positions_of(call, x, index, copied)
     if source.ndim != x.ndim:
         raise source_error(call, x, dim, index, source, copied)
     for j in range(x.ndim):
@@ -88,7 +93,7 @@ def scatter(call: Call, input: View, dim: Int, index: Positions, src: View):
 
 
 def index_select(call: Call, input: View, dim: Int, index: Positions):
-    check_vector_of_positions(call, index)
+    check_positions_of(call, input, index, False)
     out = like(call, 0, input, input.dtype)
     if input.ndim > 0:
         out.sizes[dim] = index.numel

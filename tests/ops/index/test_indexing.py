@@ -286,3 +286,26 @@ def test_write_at_positions_of_transposed_and_reversed(rng):
         view(x).index_put_((ptcore.tensor([1, 1]),), ptcore.ones(()).double(), accumulate=True)
         np.add.at(view(wanted), [1, 1], 1.0)
         np.testing.assert_array_equal(x.numpy(), wanted)
+
+
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+@pytest.mark.parametrize("positions", [[], [0, 0], [0, 0, 0]])
+@pytest.mark.parametrize("call", [
+    lambda x, i: ptcore.index_select(x, 0, i), lambda x, i: ptcore.index_add(x, 0, i, ptcore.ones_like(i) * 1.0),
+    lambda x, i: ptcore.index_copy(x, 0, i, ptcore.ones_like(i) * 1.0),
+    lambda x, i: ptcore.vmap(lambda row: row.index_select(0, i))(ptcore.stack([x, x]))])
+def test_a_tensor_without_dims_has_one_position(call, positions, device):
+    """The result has one element: no position would leave it as its memory was."""
+    x = ptcore.full((), 5.0, device=device)
+    with pytest.raises((RuntimeError, IndexError), match="one element"):
+        call(x, ptcore.tensor(positions, dtype=ptcore.int64, device=device))
+    assert x.index_select(0, ptcore.tensor([0], device=device)).shape == ()
+
+
+@pytest.mark.parametrize(("positions", "expected"), [([], 5), ([0], 7), ([0, -1], 7), (0, 7)])
+def test_filling_a_tensor_without_dims(positions, expected):
+    x, value = (ptcore.tensor(v, requires_grad=True) for v in (5.0, 7.0))
+    y = x.index_fill(0, ptcore.tensor(positions, dtype=ptcore.int64), value)
+    assert y.item() == expected
+    y.backward()
+    assert (x.grad.item(), value.grad.item()) == ((1, 0) if expected == 5 else (0, 1))
