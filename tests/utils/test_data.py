@@ -94,6 +94,49 @@ def test_concat_chain_stack_subset():
         data.ConcatDataset([Stream(1)])
 
 
+@pytest.mark.parametrize("kind", [np.int64, np.int32, pt.tensor])
+def test_random_split_takes_what_is_an_index(kind):
+    assert [len(p) for p in data.random_split(range(10), [kind(8), 2])] == [8, 2]
+    for wrong in (kind(-8), np.float64(8), pt.tensor(8.0)):
+        with pytest.raises(ValueError, match="lengths must be non-negative ints or fractions"):
+            data.random_split(range(10), [2, wrong])
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_subclass_that_fetches_batches_itself_is_asked(workers):
+    class Named(data.TensorDataset):
+        def __getitems__(self, indices):
+            return [(float(i), 7.0) for i in indices]
+
+    for ds in (Named(pt.arange(4)), data.Subset(Named(pt.arange(4)), range(4))):
+        batches = list(data.DataLoader(ds, 2, num_workers=workers))
+        assert [[column.tolist() for column in batch] for batch in batches] == [[[0, 1], [7, 7]], [[2, 3], [7, 7]]]
+
+
+@pytest.mark.parametrize("indices", [
+    [0, 2, 1, 3], [np.int64(1), pt.tensor(2), -1, 0], [(0, 1), (1, 0), (3, 1), (2, 0)],
+    [[0, 1], [1, 0], [3, 1], [2, 2]], [True] * 4, [slice(0, 2), slice(1, 3), slice(2, 4), slice(0, 2)],
+    [pt.tensor([0, 1])] * 4, [..., ..., ..., ...], [None] * 4], ids=str)
+def test_a_batch_of_tensors_is_what_its_samples_give(indices):
+    """A dataset of tensors gathers a batch at once; a list of indices may mean another thing than each of them."""
+    ds = data.TensorDataset(pt.arange(8.0).reshape(4, 2), pt.arange(4 * 2).reshape(4, 2))
+    loader = data.DataLoader(ds, 2, sampler=indices)
+
+    def expected(part):
+        return data.default_collate([ds[i] for i in part])
+
+    for start, batch in zip((0, 2), loader, strict=True):
+        wanted = expected(indices[start:start + 2])
+        assert all(a.equal(b) and a.dtype == b.dtype for a, b in zip(batch, wanted, strict=True))
+
+
+def test_arrays_in_a_dataset_of_tensors_become_tensors():
+    ds = data.TensorDataset(np.arange(6.0).reshape(3, 2), pt.arange(3))
+    batches = list(data.DataLoader(ds, 2))
+    assert [[type(x) for x in batch] for batch in batches] == [[pt.Tensor, pt.Tensor]] * 2
+    assert batches[0][0].tolist() == [[0, 1], [2, 3]]
+
+
 def test_random_split():
     parts = data.random_split(range(10), [3, 7], generator(1))
     assert [len(p) for p in parts] == [3, 7]

@@ -132,7 +132,8 @@ class _Maker:
 
     def __init__(self, dataset, batched, collate, drop_last):
         self.dataset, self.batched, self.collate, self.drop_last = dataset, batched, collate, drop_last
-        # A batch that was handed out before is made only as far as it may draw random numbers.
+        # A batch that was handed out before is skipped, but what may draw random numbers runs again: the samples, and a
+        # collation of the user's. The two of this package draw none.
         self.plain = collate in (default_collate, default_convert)
         self.samples = iter(dataset) if isinstance(dataset, IterableDataset) else None
         self.gather = getattr(dataset, "_gather", None) if batched and collate is default_collate else None

@@ -2,12 +2,14 @@
 
 A dataset may define ``__getitems__(indices) -> list of samples``, which fetches a whole batch. Datasets of tensors also
 define ``_gather(indices)``, which returns the batch as the default collation would give it, with one gather for each
-tensor; it returns None if a subclass has overridden ``__getitem__``.
+tensor; it returns None where that might be another one, as in a subclass that has its own ``__getitem__``.
 """
 
 import math
+import operator
 from bisect import bisect_right
 from itertools import accumulate
+from numbers import Integral
 
 import ptcore
 
@@ -92,7 +94,9 @@ class TensorDataset(Dataset):
         return len(self.tensors[0])
 
     def _gather(self, indices):
-        if type(self).__getitem__ is not TensorDataset.__getitem__:
+        if type(self).__getitem__ is not TensorDataset.__getitem__ or hasattr(self, "__getitems__"):
+            return None
+        if not all(isinstance(tensor, ptcore.Tensor) for tensor in self.tensors) or not are_positions(indices):
             return None
         index = ptcore.as_tensor(indices)
         return [tensor[index] for tensor in self.tensors]
@@ -266,6 +270,16 @@ class Subset(Dataset):
         return gather([self.indices[i] for i in indices])
 
 
+def are_positions(indices):
+    """Whether each index is an integer. A list of others, such as bools or tuples, would index a tensor as a whole."""
+    kinds = set(map(type, indices))
+    if kinds == {int}:
+        return True
+    return bool not in kinds and all(
+        i.ndim == 0 and not (i.dtype.is_floating_point or i.dtype.is_complex or i.dtype == ptcore.bool)
+        if isinstance(i, ptcore.Tensor) else isinstance(i, Integral) for i in indices)
+
+
 def fetch_many(dataset, indices):
     """Samples of `dataset` at `indices`, in one call where it offers that."""
     getitems = getattr(dataset, "__getitems__", None)
@@ -328,7 +342,11 @@ def random_split(dataset, lengths, generator=None):
                 )
         lengths = sizes
     for i, size in enumerate(lengths):
-        if not isinstance(size, int) or size < 0:
+        try:
+            lengths[i] = operator.index(size)
+        except TypeError:
+            lengths[i] = -1
+        if lengths[i] < 0:
             raise ValueError(
                 f"random_split: lengths must be non-negative ints or fractions that sum to 1, got {size!r} at "
                 f"index {i}"
