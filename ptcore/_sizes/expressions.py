@@ -7,6 +7,7 @@ A float or a bool is a tree of functions over them.
 """
 import math
 import operator
+import re
 import weakref
 from itertools import count as _counter
 
@@ -108,7 +109,9 @@ class Op(Expr):
         if sign is None:
             return f"{self.name}({', '.join(args)})"
         if self.name not in ("eq", "ne", "lt", "le"):
-            args = [f"({a})" if " " in a else a for a in args]
+            # Python would read "a // 2*b" as "(a // 2)*b", and "2*a ** b" as "2*(a**b)".
+            bare = {"floordiv": 1, "mod": 1, "truediv": 1, "mul": 1, "pow": 0}.get(self.name, 2)
+            args = [a if _ALONE.fullmatch(a) or (k < bare and " " not in a) else f"({a})" for k, a in enumerate(args)]
         return f" {sign} ".join(args) if len(args) == 2 else f"{sign}{args[0]}"
 
 
@@ -421,6 +424,9 @@ def _min_bounds(a, b):
 _BOUNDS = {"floordiv": _floordiv_bounds, "mod": _mod_bounds, "max": _max_bounds, "min": _min_bounds}
 _SIGNS = {"floordiv": "//", "mod": "%", "pow": "**", "and_": "&", "or_": "|", "xor": "^", "truediv": "/", "add": "+",
           "sub": "-", "mul": "*", "neg": "-", "eq": "==", "ne": "!=", "lt": "<", "le": "<="}
+
+
+_ALONE = re.compile(r"[\w.]+(\([\w.]*\))?")          # a name, a number, or a call of one of these
 
 
 # -- conditions -------------------------------------------------------------------------------------------------------

@@ -76,6 +76,44 @@ def test_expressions_have_the_values_of_pythons_ints(tree, hints, others):
             assert env.evaluate(x, list(values)) == computed(tree, dict(zip(NAMES, values)))
 
 
+TEXTS = {**BINARY, "/": operator.truediv, "**": lambda x, y: x ** y}
+
+
+def texts(depth):
+    leaf = st.one_of(st.sampled_from(NAMES), st.integers(-3, 3), st.sampled_from([0.5, -1.5]))
+    return st.recursive(leaf, lambda inner: st.tuples(st.sampled_from(sorted(TEXTS)), inner, inner), max_leaves=depth)
+
+
+def with_symbols(tree, values):
+    if isinstance(tree, tuple):
+        return TEXTS[tree[0]](*[with_symbols(part, values) for part in tree[1:]])
+    return values[tree] if isinstance(tree, str) else tree
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
+@given(texts(6), VALUES)
+def test_texts_are_read_by_python_as_they_are_meant(tree, hints):
+    env = ShapeEnv(duck_shape=False)
+    try:
+        x = with_symbols(tree, symbols(env, hints))
+    except (ZeroDivisionError, OverflowError, TypeError, AttributeError):       # of numbers alone, or refused
+        assume(False)
+    assume(isinstance(x, (SymInt, SymFloat)) and isinstance(x.hint, (int, float)) and abs(x.hint) < 1e15)
+    names = {f"s{k}": hint for k, hint in enumerate(hints)}
+    calls = {"max": max, "min": min, "float_max": max, "float_min": min, "float": float, "float_floor": math.floor}
+    assert eval(str(x), calls, names) == pytest.approx(env.evaluate(x, list(hints)), rel=1e-9)
+
+
+@pytest.mark.parametrize(("make", "text"), [
+    (lambda a, b: a // (2 * b), "s0 // (2*s1)"), (lambda a, b: a % (b * b), "s0 % (s1**2)"),
+    (lambda a, b: (2 * a) // (3 * b + 1), "2*s0 // (3*s1 + 1)"), (lambda a, b: a / (2 * b), "s0 / (2*s1)"),
+    (lambda a, b: (2 * a) ** (a / b), "(2*s0) ** (s0 / s1)"), (lambda a, b: (a + 1) // -b, "(s0 + 1) // (-s1)"),
+    (lambda a, b: -a // b, "-s0 // s1"), (lambda a, b: 2 * (a // (2 * b)) + 1, "2*(s0 // (2*s1)) + 1"),
+])
+def test_a_text_has_the_parentheses_that_it_needs(env, make, text):
+    assert str(make(env.symbol(7), env.symbol(5))) == text
+
+
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
 @given(trees(5), trees(5), st.sampled_from(["lt", "le", "eq", "ne", "gt", "ge"]), VALUES,
        st.lists(VALUES, min_size=5, max_size=5))
