@@ -10,6 +10,7 @@ from ptcore.library._custom_op import OPDEFS, CustomOpDef, custom_op, register_t
 from ptcore.library._infer import infer_schema
 from ptcore.library._library import (
     Library,
+    _put,
     _scoped_library,
     define,
     fallthrough_kernel,
@@ -180,8 +181,7 @@ def register_autocast(op, device_type, cast_inputs, /, *, lib=None):
     library = library_for(parse_namespace(name)[0], lib)
 
     def register(definition):
-        definition.autocast[device_type] = cast_inputs
-        library._undo.append(lambda: definition.autocast.pop(device_type, None))
+        library._undo.append(_put(definition.autocast, device_type, cast_inputs, True, definition))
     when_defined(name, register)
 
 
@@ -237,9 +237,13 @@ def get_kernel(op, dispatch_key):
     ------
     RuntimeError
         If there is no such op or function.
+    ValueError
+        If the op is given in another way, or there is no such key.
     """
-    if not isinstance(op, str) and not hasattr(op, "_name"):
+    if not isinstance(op, str) and (isinstance(op, CustomOpDef) or not hasattr(op, "_name")):
         raise ValueError(f"get_kernel({op}): got unexpected type for op: {type(op)}")
+    if not isinstance(dispatch_key, str):
+        raise TypeError(f"get_kernel: dispatch_key must be str, got {type(dispatch_key).__name__}")
     name = op if isinstance(op, str) else op._name
     try:
         what, key = key_of(dispatch_key)

@@ -156,6 +156,45 @@ def test_what_a_library_did_goes_with_it():
     Library("libtest2", "DEF")._destroy()
 
 
+def test_a_library_takes_back_only_what_is_still_its_own():
+    """Each part of an op that two libraries register stays as the later one left it, whichever goes first."""
+    first, second = Library("libtest3", "DEF"), Library("libtest3", "FRAGMENT")
+    first.define("f(Tensor x) -> Tensor")
+    first.impl("f", lambda x: x + 1, "CPU")
+    f, x = pt.ops.libtest3.f, pt.zeros(2, requires_grad=True)
+    second.impl("f", lambda x: x + 2, "CPU")
+    undo = Library("libtest3", "FRAGMENT")
+    for k, lib in enumerate((undo, second), 1):
+        library.register_autocast("libtest3::f", "cpu", pt.float16 if lib is undo else pt.bfloat16, lib=lib)
+        library.register_autograd("libtest3::f", lambda ctx, g, k=k: g * k, lib=lib)
+        library.register_vmap("libtest3::f", lambda info, dims, x, k=k: (x + 10 * k, 0), lib=lib)
+        library.register_fake("libtest3::f", lambda x, k=k: x.new_empty(k), lib=lib)
+    undo._destroy()
+    f(x).sum().backward()
+    assert x.grad.tolist() == [2, 2]
+    assert pt.vmap(f)(pt.zeros(2)).tolist() == [20, 20]
+    assert f(pt.empty(5, device="meta")).shape == (2,)
+    with pt.autocast("cpu", dtype=pt.float16):
+        assert f(pt.zeros(2)).dtype == pt.bfloat16
+    second._destroy()
+    with pt.autocast("cpu", dtype=pt.float16), pytest.raises(NotImplementedError):
+        f(pt.zeros(2))
+    first._destroy()
+
+
+@pytest.mark.parametrize(("op", "key", "error"), [
+    ("libtest::f", 3, TypeError), (3, "CPU", ValueError), ("custom", "CPU", ValueError),
+    ("libtest::f", "NoSuchKey", ValueError), ("libtest::nothing", "CPU", RuntimeError)])
+def test_get_kernel_refuses(lib, op, key, error):
+    lib.define("f(Tensor x) -> Tensor")
+    lib.impl("f", lambda x: x + 1, "CPU")
+    assert library.get_kernel("libtest::f", "CPU")(pt.zeros(1)).item() == 1
+    if op == "custom":
+        op = library.custom_op("libtest4::g", lambda x: x * 2, mutates_args=(), schema="(Tensor x) -> Tensor")
+    with pytest.raises(error, match=r"get_kernel|dispatch key"):
+        library.get_kernel(op, key)
+
+
 def test_refusals(lib):
     lib.define("f(Tensor x) -> Tensor")
     for call, error, message in (
