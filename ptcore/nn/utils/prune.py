@@ -4,6 +4,7 @@ A pruned parameter ``weight`` becomes the parameter ``weight_orig`` and the buff
 their product. Pruning it again prunes among the remaining elements.
 """
 import abc
+import contextlib
 import numbers
 from collections.abc import Iterable
 
@@ -15,6 +16,23 @@ from ptcore.nn.utils.convert_parameters import parameters_to_vector
 __all__ = ["BasePruningMethod", "CustomFromMask", "Identity", "L1Unstructured", "LnStructured", "PruningContainer",
            "RandomStructured", "RandomUnstructured", "custom_from_mask", "global_unstructured", "identity",
            "is_pruned", "l1_unstructured", "ln_structured", "random_structured", "random_unstructured", "remove"]
+
+
+@contextlib.contextmanager
+def _unchanged_by_errors(module):
+    """Gives a module back its parameters, buffers and hooks if the block raises."""
+    tables = [(table, dict(table)) for table in (module._parameters, module._buffers, module._forward_pre_hooks)]
+    methods = [(hook, hook._pruning_methods) for hook in module._forward_pre_hooks.values()
+               if isinstance(hook, PruningContainer)]
+    try:
+        yield
+    except BaseException:
+        for table, entries in tables:
+            table.clear()
+            table.update(entries)
+        for hook, earlier in methods:
+            hook._pruning_methods = earlier
+        raise
 
 
 class BasePruningMethod(abc.ABC):
@@ -60,27 +78,21 @@ class BasePruningMethod(abc.ABC):
         """
         method = cls(*args, **kwargs)
         original = need_parameter(cls.__name__, module, name)
-        method = cls._joined(module, name, method)
         scores = original if importance_scores is None else importance_scores
         if scores.shape != original.shape:
             raise AssertionError(f"importance_scores should have the same shape as parameter {name} of {module}, got "
                                  f"{scores.shape} vs {original.shape}")
-        first = not isinstance(method, PruningContainer)
-        if first:
-            module.register_parameter(name + "_orig", original)
-            del module._parameters[name]
-            mask = ptcore.ones_like(original)
-        else:
-            mask = getattr(module, name + "_mask").detach().clone(memory_format=ptcore.contiguous_format)
-        try:
+        with _unchanged_by_errors(module):
+            method = cls._joined(module, name, method)
+            if isinstance(method, PruningContainer):
+                mask = getattr(module, name + "_mask").detach().clone(memory_format=ptcore.contiguous_format)
+            else:
+                module.register_parameter(name + "_orig", original)
+                del module._parameters[name]
+                mask = ptcore.ones_like(original)
             module.register_buffer(name + "_mask", method.compute_mask(scores, default_mask=mask))
             setattr(module, name, method.apply_mask(module))
             module.register_forward_pre_hook(method)
-        except Exception:
-            if first:
-                module.register_parameter(name, getattr(module, name + "_orig"))
-                del module._parameters[name + "_orig"]
-            raise
         return method
 
     @staticmethod
@@ -244,7 +256,7 @@ class RandomUnstructured(_Unstructured):
     """
 
     def _chosen(self, t, count):
-        return ptcore.topk(ptcore.rand_like(t).view(-1), k=count).indices
+        return ptcore.topk(ptcore.rand_like(t).reshape(-1), k=count).indices
 
     @classmethod
     def apply(cls, module, name, amount):
@@ -262,7 +274,7 @@ class L1Unstructured(_Unstructured):
     """
 
     def _chosen(self, t, count):
-        return ptcore.topk(t.abs().view(-1), k=count, largest=False).indices
+        return ptcore.topk(t.abs().reshape(-1), k=count, largest=False).indices
 
     @classmethod
     def apply(cls, module, name, amount, importance_scores=None):
@@ -504,6 +516,10 @@ def global_unstructured(parameters, pruning_method, importance_scores=None, **kw
     values = [getattr(module, name) for module, name in parameters]
     masks = [getattr(module, name + "_mask", ptcore.ones_like(value))
              for (module, name), value in zip(parameters, values, strict=True)]
+    for (module, name), value in zip(parameters, values, strict=True):
+        if scores.get((module, name), value).shape != value.shape:
+            raise AssertionError(f"importance_scores should have the same shape as parameter {name} of {module}, got "
+                                 f"{scores[module, name].shape} vs {value.shape}")
     method = pruning_method(**kwargs)
     if method.PRUNING_TYPE != "unstructured":
         raise TypeError('Only "unstructured" PRUNING_TYPE supported for the `pruning_method`. Found method '
