@@ -83,3 +83,13 @@ def test_windows_of_the_package_are_the_same():
         for periodic in (True, False):
             old = getattr(ptcore, f"{name}_window")(9, periodic, dtype=ptcore.float64)
             assert ptcore.equal(old, getattr(windows, name)(9, sym=not periodic, dtype=ptcore.float64))
+
+
+@pytest.mark.parametrize(("call", "text"), [
+    (lambda x: ptcore.hamming_window(4, True, x), "hamming_window: alpha must be float"),
+    (lambda x: ptcore.hamming_window(4, True, 0.5, x), "hamming_window: beta must be float"),
+    (lambda x: ptcore.kaiser_window(4, True, x), "kaiser_window: beta must be float")])
+@pytest.mark.parametrize("wrong", ["a", None, 1j, [1.0]])
+def test_parameters_of_the_packages_windows_are_numbers(call, text, wrong):
+    with pytest.raises(TypeError, match=text):
+        call(wrong)

@@ -17,11 +17,14 @@ from ptcore._tensor import Tensor
 FLOAT64, INT64 = as_dtype("float64"), as_dtype("int64")
 
 
-def _finished(result, out, requires_grad):
+def _finished(result, out, requires_grad, pin_memory):
+    """``pin_memory`` has been checked by a function that made numbers on the way."""
     if out is not None:
         if out.numel() == result.numel():       # out keeps its shape, as in PyTorch
             return out.copy_(result.view(out.shape))
         return out.resize_(result.shape).copy_(result)
+    if pin_memory:
+        result = result.pin_memory()
     return result.requires_grad_() if requires_grad else result
 
 
@@ -48,7 +51,7 @@ def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None,
         start, end = [checked.integer("logspace", n, int(x)) for n, x in (("start", start), ("end", end))]
     wide = promote_types(dtype, FLOAT64)
     result = pow(base, linspace(start, end, steps, dtype=wide, layout=layout, device=device, pin_memory=pin_memory))
-    return _finished(result.to(dtype), out, requires_grad)
+    return _finished(result.to(dtype), out, requires_grad, pin_memory)
 
 
 @seen_by_modes
@@ -73,7 +76,7 @@ def range(start, end=None, step=1, *, out=None, dtype=None, layout=None, device=
     dtype = get_default_dtype() if dtype is None else dtype
     wide = INT64 if isinstance(start, int) and isinstance(step, int) else FLOAT64
     result = arange(n, dtype=wide, layout=layout, device=device, pin_memory=pin_memory) * step + start
-    return _finished(result.to(dtype), out, requires_grad)
+    return _finished(result.to(dtype), out, requires_grad, pin_memory)
 
 
 @seen_by_modes

@@ -7,7 +7,7 @@ import math
 
 from ptcore._dtype import as_dtype, get_default_dtype
 from ptcore._ops.call.offer import seen_by_modes
-from ptcore._ops.checked import flag, integer
+from ptcore._ops.checked import flag, integer, real
 from ptcore._ops.creation.creation import arange, empty, ones
 from ptcore._ops.functions import i0
 
@@ -43,17 +43,21 @@ def positions(n, device):
     return arange(n, dtype=_FLOAT64, device=device)
 
 
-def finished(window, dtype, requires_grad):
+def finished(window, dtype, requires_grad, pin_memory=False):
     window = window.to(dtype)
+    if pin_memory:
+        window = window.pin_memory()
     return window.requires_grad_() if requires_grad else window
 
 
-def by_angle(n, periodic, dtype, device, requires_grad, formula):
+def by_angle(n, periodic, dtype, device, requires_grad, formula, pin_memory=False):
     """``formula(angles)`` with angles from 0 to 2 pi in n steps; if periodic the last one is left out. A window of one
     element is 1."""
     if n <= 1:
-        return finished(ones(n, dtype=dtype, device=device), dtype, requires_grad)
-    return finished(formula(positions(n, device) * (2 * math.pi / (n if periodic else n - 1))), dtype, requires_grad)
+        window = ones(n, dtype=dtype, device=device)
+    else:
+        window = formula(positions(n, device) * (2 * math.pi / (n if periodic else n - 1)))
+    return finished(window, dtype, requires_grad, pin_memory)
 
 
 def _window(op, window_length, periodic, dtype, device, layout, pin_memory, requires_grad, formula):
@@ -64,7 +68,7 @@ def _window(op, window_length, periodic, dtype, device, layout, pin_memory, requ
     if not dtype.is_floating_point:
         raise RuntimeError(f"{op}: expects floating point dtypes, got: {dtype}")
     empty(0, dtype=dtype, device=device, layout=layout, pin_memory=pin_memory)     # raises for wrong arguments
-    return by_angle(n, periodic, dtype, device, requires_grad, formula)
+    return by_angle(n, periodic, dtype, device, requires_grad, formula, pin_memory)
 
 
 @seen_by_modes
@@ -85,7 +89,7 @@ def hamming_window(window_length, periodic=True, alpha=0.54, beta=0.46, *, dtype
                    pin_memory=False, requires_grad=False):
     """``alpha - beta cos(2 pi i / (n - 1))``, with n one larger if periodic."""
     return _window("hamming_window", window_length, periodic, dtype, device, layout, pin_memory, requires_grad,
-                   lambda a: cosines(a, (alpha, beta)))
+                   lambda a: cosines(a, (real("hamming_window", "alpha", alpha), real("hamming_window", "beta", beta))))
 
 
 @seen_by_modes
@@ -109,4 +113,4 @@ def kaiser_window(window_length, periodic=True, beta=12.0, *, dtype=None, layout
                   requires_grad=False):
     """``I0(beta sqrt(1 - x^2)) / I0(beta)`` with x from -1 to 1, n one larger if periodic; I0 is a Bessel function."""
     return _window("kaiser_window", window_length, periodic, dtype, device, layout, pin_memory, requires_grad,
-                   lambda a: kaiser(a, beta))
+                   lambda a: kaiser(a, real("kaiser_window", "beta", beta)))

@@ -1,5 +1,6 @@
 """Page-locked memory, copies that need not wait, and memory that several streams use."""
 import copy
+import inspect
 import os
 import threading
 
@@ -8,6 +9,7 @@ import pytest
 
 import ptcore
 from ptcore import cuda
+from ptcore.autograd.graph import save_on_cpu
 from ptcore.utils.data import DataLoader, Dataset, TensorDataset
 
 STANDIN = os.environ.get("PTCORE_TEST_CUDA") == "standin"
@@ -69,6 +71,58 @@ def test_creation():
     with pytest.raises(RuntimeError, match="only tensors on the CPU"):
         ptcore.ones(2, device="cuda").pin_memory()
     assert not ptcore.ones(2, device="cuda").is_pinned()
+
+
+ONES = ptcore.ones(3)
+ARGUMENTS = {"arange": (3,), "bartlett_window": (3,), "blackman_window": (3,), "empty": (3,), "empty_like": (ONES,),
+             "empty_permuted": ((3, 2), (1, 0)), "empty_strided": ((3,), (2,)), "eye": (3,), "full": ((3,), 1.0),
+             "full_like": (ONES, 1.0), "hamming_window": (3,), "hann_window": (3,), "kaiser_window": (3,),
+             "linspace": (0, 1, 3), "logspace": (0, 1, 3), "normal": (0.0, 1.0, (3,)), "ones": (3,),
+             "ones_like": (ONES,), "rand": (3,), "rand_like": (ONES,), "randint": (5, (3,)),
+             "randint_like": (ONES, 5), "randn": (3,), "randn_like": (ONES,), "randperm": (3,),
+             "range": (0, 3), "scalar_tensor": (3,), "tensor": ([1, 2],), "zeros": (3,), "zeros_like": (ONES,)}
+OF_TENSORS = {"new_empty": ((3,),), "new_empty_strided": ((3,), (1,)), "new_full": ((3,), 1.0), "new_ones": ((3,),),
+              "new_tensor": ([1],), "new_zeros": ((3,),)}
+
+
+def makers(space):
+    """The names of the functions that take ``pin_memory``."""
+    found = set()
+    for name in dir(space):
+        try:
+            if not name.startswith("_") and "pin_memory" in inspect.signature(getattr(space, name)).parameters:
+                found.add(name)
+        except (TypeError, ValueError):
+            pass
+    return found - {"from_file"}                # refuses it: the memory is the file's
+
+
+@pytest.mark.parametrize("length", [None, 0, 1])
+def test_every_function_that_takes_it_gives_pinned_memory(length):
+    assert makers(ptcore) == set(ARGUMENTS) and makers(ptcore.Tensor) <= set(OF_TENSORS)
+    for name, given in ARGUMENTS.items():
+        if length is not None:
+            if not name.endswith("_window"):
+                continue
+            given = (length,)
+        made = getattr(ptcore, name)(*given, pin_memory=True)
+        assert made.is_pinned() or length == 0, name
+        assert not getattr(ptcore, name)(*given).is_pinned(), name
+    for name in makers(ptcore.Tensor):
+        assert getattr(ptcore.ones(2), name)(*OF_TENSORS[name], pin_memory=True).is_pinned(), name
+
+
+def test_saved_tensors_are_kept_in_pinned_memory():
+    seen = []
+    for pin_memory in (True, False):
+        with save_on_cpu(pin_memory):
+            x = ptcore.full((1000,), 3.0, device="cuda", requires_grad=True)
+            y = x * x
+        seen.append(host_blocks())
+        y.sum().backward()
+        assert x.grad.cpu().tolist() == [6] * 1000
+        del x, y
+    assert seen[0] > seen[1]
 
 
 def test_history_goes_on():
