@@ -8,11 +8,11 @@
 #include "_storage.h"
 #include "_state.h"
 #include "watch.h"
+#include "cgroup.hpp"
 #include "ptcore/config.h"
 
 #include <cerrno>
 #include <chrono>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #if defined(_WIN32) || defined(PT_NO_CACHE)
@@ -79,26 +79,26 @@ inline int class_of(int64_t bytes) {
     return int((top - 7) * 4 + int((b >> (top - 2)) & 3) + 1);
 }
 
-int64_t read_number(const char *path) {
-    int64_t value = -1;
-    if (FILE *f = std::fopen(path, "r")) {
-        long long v;
-        if (std::fscanf(f, "%lld", &v) == 1) value = v;
-        std::fclose(f);
-    }
-    return value;
-}
-
+// 1 GiB, or a tenth of the memory that the machine or a cgroup of this process has, if that is
+// less.
 int64_t default_cap() {
-    int64_t limit = -1;
-#ifndef _WIN32
-    limit = read_number("/sys/fs/cgroup/memory.max");
-    if (limit <= 0) limit = read_number("/sys/fs/cgroup/memory/memory.limit_in_bytes");
-    int64_t physical = int64_t(sysconf(_SC_PHYS_PAGES)) * int64_t(sysconf(_SC_PAGESIZE));
-    if (physical > 0 && (limit <= 0 || limit > physical)) limit = physical;
-#endif
     int64_t cap = int64_t(1) << 30;
-    if (limit > 0 && limit / 10 < cap) cap = limit / 10;
+    auto lower = [&](int64_t limit) {
+        if (limit > 0 && limit / 10 < cap) cap = limit / 10;
+    };
+#ifndef _WIN32
+    lower(int64_t(sysconf(_SC_PHYS_PAGES)) * int64_t(sysconf(_SC_PAGESIZE)));
+#endif
+#if defined(__linux__)
+    each_cgroup("memory", [&](const char *folder) {
+        const char *const files[] = {"memory.max", "memory.limit_in_bytes"};    // versions 2 and 1
+        for (const char *file : files) {
+            char line[64];
+            if (read_cgroup(folder, file, line, sizeof line))
+                lower(std::strtoll(line, nullptr, 10));
+        }
+    });
+#endif
     return cap;
 }
 

@@ -11,6 +11,7 @@
  * run while a thread still uses it; at exit the workers are joined.
  */
 #include "parallel.hpp"
+#include "cgroup.hpp"
 
 #include <atomic>
 #include <condition_variable>
@@ -218,14 +219,6 @@ void lower(int *count, int limit) {
 }
 
 #if defined(__linux__)
-bool read_line(const char *path, char *line, int size) {
-    FILE *f = fopen(path, "r");
-    if (!f) return false;
-    bool ok = fgets(line, size, f) != nullptr;
-    fclose(f);
-    return ok;
-}
-
 void lower_to_quota(int *count, double quota, double period) {
     if (quota > 0 && period > 0 && quota / period < MAX_THREADS) {
         double cpus = quota / period;
@@ -236,46 +229,15 @@ void lower_to_quota(int *count, double quota, double period) {
 
 /* Lowers the count to the limits of one cgroup folder, version 2 or 1. */
 void lower_to_folder(int *count, const char *folder) {
-    char path[4352], line[128];
+    char line[128];
     double quota, period;
-    snprintf(path, sizeof path, "%s/cpu.max", folder);
-    if (read_line(path, line, sizeof line) && sscanf(line, "%lf %lf", &quota, &period) == 2)
+    if (read_cgroup(folder, "cpu.max", line, sizeof line) &&
+        sscanf(line, "%lf %lf", &quota, &period) == 2)
         lower_to_quota(count, quota, period);
-    snprintf(path, sizeof path, "%s/cpu.cfs_quota_us", folder);
-    if (!read_line(path, line, sizeof line)) return;
+    if (!read_cgroup(folder, "cpu.cfs_quota_us", line, sizeof line)) return;
     quota = atof(line);
-    snprintf(path, sizeof path, "%s/cpu.cfs_period_us", folder);
-    if (read_line(path, line, sizeof line)) lower_to_quota(count, quota, atof(line));
-}
-
-/* Does so for every cgroup from the process's own up to the root (in a container: its own root). */
-void lower_to_cgroup(int *count) {
-    lower_to_folder(count, "/sys/fs/cgroup");
-    lower_to_folder(count, "/sys/fs/cgroup/cpu");
-    FILE *f = fopen("/proc/self/cgroup", "r");
-    if (!f) return;
-    char line[2048], folder[4096];
-    while (fgets(line, sizeof line, f)) {
-        line[strcspn(line, "\n")] = 0;
-        char *controllers = strchr(line, ':'),
-             *group = controllers ? strchr(controllers + 1, ':') : nullptr;
-        if (!group) continue;
-        *group++ = 0;
-        controllers++;
-        bool cpu = false;       /* whether the comma-separated list has "cpu" */
-        for (const char *c = controllers; c; c = strchr(c, ',') ? strchr(c, ',') + 1 : nullptr)
-            cpu |= strncmp(c, "cpu", 3) == 0 && (c[3] == 0 || c[3] == ',');
-        if (*controllers && !cpu) continue;
-        for (;;) {
-            const char *root = *controllers ? "/sys/fs/cgroup/cpu" : "/sys/fs/cgroup";
-            snprintf(folder, sizeof folder, "%s%s", root, group);
-            lower_to_folder(count, folder);
-            char *slash = strrchr(group, '/');
-            if (!slash || slash == group) break;
-            *slash = 0;
-        }
-    }
-    fclose(f);
+    if (read_cgroup(folder, "cpu.cfs_period_us", line, sizeof line))
+        lower_to_quota(count, quota, atof(line));
 }
 #endif
 
@@ -285,7 +247,7 @@ int default_thread_count() {
 #if defined(__linux__)
     cpu_set_t set;
     if (sched_getaffinity(0, sizeof set, &set) == 0) lower(&count, CPU_COUNT(&set));
-    lower_to_cgroup(&count);
+    each_cgroup("cpu", [&](const char *folder) { lower_to_folder(&count, folder); });
 #endif
     lower(&count, positive(getenv("SLURM_CPUS_PER_TASK")));
     int own = positive(getenv("PTCORE_NUM_THREADS"));
