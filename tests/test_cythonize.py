@@ -89,3 +89,43 @@ def test_the_program_gives_the_same(modules):
     here = {path.name: path.read_bytes() for path in modules.out.glob("*.cpp")}
     modules(here=False)
     assert {path.name: path.read_bytes() for path in modules.out.glob("*.cpp")} == here
+
+
+def test_a_new_pxd_is_noticed(modules, monkeypatch):
+    """Beside a source that had none: it would give types to the source."""
+    from Cython.Compiler import Main
+    made, compile_single = [], Main.compile_single
+
+    def counted(source, *args, **keywords):
+        made.append(source)
+        return compile_single(source, *args, **keywords)
+
+    monkeypatch.setattr(Main, "compile_single", counted)
+    modules()
+    assert made == ["one.pyx", "two.py"]
+    (modules.folder / "two.pxd").write_text("cpdef g(int x)\n")
+    modules()
+    modules()
+    assert made == ["one.pyx", "two.py", "two.py"]
+    (modules.folder / "two.pxd").unlink()
+    modules()
+    assert made == ["one.pyx", "two.py", "two.py", "two.py"]
+
+
+def test_a_run_that_was_broken_off_is_made_again(modules, monkeypatch):
+    """Though the source is again as it was before that run."""
+    modules()
+    source, whole = (modules.folder / "two.py").read_text(), (modules.out / "sub_two.cpp").read_text()
+    (modules.folder / "two.py").write_text("def g(x):\n    return -x\n")
+
+    def broken_off(source, options, full_module_name):
+        Path(options.output_file).write_text(whole[:100])
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("Cython.Compiler.Main.compile_single", broken_off)
+        with pytest.raises(KeyboardInterrupt):
+            modules()
+    (modules.folder / "two.py").write_text(source)
+    modules()
+    assert (modules.out / "sub_two.cpp").read_text() == whole

@@ -6,7 +6,7 @@ Module ``NAME`` (``ptcore.`` is left out) becomes ``DIR/NAME.cpp``, with undersc
 for each module would spend two seconds on starting Cython and on reading its library, and half a second on the module.
 
 A result whose source, ``.pxd`` files, options and Cython are those of its last run stays as it is; beside each lies a
-file of their digests (``.deps``). Where this Python has no Cython, the program does the work, module by module.
+file of their digests (``.deps``). A ``.pxd`` beside the source counts before it exists, too. Where this Python has no Cython, the program does the work, module by module.
 """
 import argparse
 import hashlib
@@ -36,20 +36,21 @@ def digest(path):
     return _digests[path]
 
 
-def identity(name):
+def identity(name, include):
     """What a result depends on beside files."""
-    return [name, VERSION, DIRECTIVES, hashlib.sha256(Path(__file__).read_bytes()).hexdigest()]
+    return [name, VERSION, DIRECTIVES, include, hashlib.sha256(Path(__file__).read_bytes()).hexdigest()]
 
 
-def fresh(output, name):
+def fresh(output, name, include):
     """The files that a result was made of, if it would be made again just so; else None."""
     try:
         made_of = json.loads(output.with_suffix(".deps").read_text())
     except (OSError, ValueError):
         return None
     files = made_of["files"]
-    if output.exists() and made_of["identity"] == identity(name) and all(digest(f) == d for f, d in files.items()):
-        return list(files)
+    if output.exists() and made_of["identity"] == identity(name, include) and all(
+            digest(f) == d for f, d in files.items()):
+        return [f for f, d in files.items() if d]
     return None
 
 
@@ -96,8 +97,9 @@ def main():
         name, _, source = module.partition("=")
         output = given.out / (name.replace(".", "_") + ".cpp")
         first = first or output
-        made_of = fresh(output, name)
+        made_of = fresh(output, name, given.include)
         if made_of is None:
+            output.with_suffix(".deps").unlink(missing_ok=True)     # a run that is broken off leaves a part of the text
             before = (output.read_bytes(), output.stat().st_mtime_ns) if output.exists() else None
             if VERSION:
                 made_of = compile_here(name, source, output, given.include)
@@ -105,7 +107,8 @@ def main():
                 made_of = compile_by(given.cython, name, source, output, given.include)
             if before and output.read_bytes() == before[0]:         # what ninja makes of it stays, too
                 os.utime(output, ns=(before[1], before[1]))
-            text = json.dumps({"identity": identity(name), "files": {f: digest(f) for f in made_of}})
+            watched = dict.fromkeys([*made_of, os.fspath(Path(source).with_suffix(".pxd"))])
+            text = json.dumps({"identity": identity(name, given.include), "files": {f: digest(f) for f in watched}})
             output.with_suffix(".deps").write_text(text)
         files.update(made_of)
     escaped = (os.fspath(f).replace(" ", "\\ ") for f in sorted(files))
