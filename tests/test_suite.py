@@ -77,6 +77,28 @@ def test_every_case_is_tried():
     assert len(ran) == 4
 
 
+def outcomes(ran):
+    with every_case() as tried:
+        for name in ("raises", "fail", "skip", "pass"):
+            with tried(name):
+                ran.append(name)
+                if name == "raises":
+                    with pytest.raises(KeyError):
+                        pass
+                elif name == "fail":
+                    pytest.fail("no")
+                elif name == "skip":
+                    pytest.skip("not here")
+
+
+def test_outcomes_of_pytest_are_those_of_their_case():
+    ran = []
+    with pytest.raises(AssertionError, match=r"(?s)3 of 4 cases failed\nraises: Failed at .*DID NOT RAISE.*\n"
+                                             r"fail: Failed at .*: no\nskip: Skipped at .*: not here"):
+        outcomes(ran)
+    assert len(ran) == 4
+
+
 def test_no_case_is_a_failure():
     with pytest.raises(AssertionError, match="no case was tried"), every_case():
         pass
