@@ -166,7 +166,8 @@ def binding(op, rule, value, kind, words):
     k = op.params.index(argument)
     if kind == "Device":
         return f"c.plain[{k}]"
-    if any(a.letter == "o" for a in op.params[:k]):     # tensors in an object are among the inputs, not the parameters
+    # An object before it is among the call's parameters only if it holds no tensors: the place is counted from the end.
+    if any(a.letter == "o" for a in op.params[:k]):
         k = f"c.nparams - {len(op.params) - k}"
     param = f"c.params[{k}]"
     if kind == "Dims":

@@ -229,7 +229,9 @@ cdef bint all_none(PyObject **slots, int first, int end) noexcept:
     return True
 
 
-instead = {}                # name -> the function that is called in place of an op, as rows name it; set by methods.pyx
+# {name: function}: some arguments of an op, such as a rounding mode, ask for another function. The row names it in
+# `extra`, and it runs in place of the op. methods.pyx fills this.
+instead = {}
 
 
 cdef object helper(pt_function *f):

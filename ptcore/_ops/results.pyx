@@ -13,6 +13,7 @@ cdef extern from "Python.h":
         int n_in_sequence
     type PyStructSequence_NewType(PyStructSequence_Desc *)
 
+TYPES = []                  # all result types, in the order of this file
 _texts = []
 
 
@@ -61,6 +62,7 @@ def _result_type(str name, *fields):
     made = PyStructSequence_NewType(&desc)
     made.__repr__ = _text
     _texts.extend(texts)
+    TYPES.append(made)
     return made
 
 
@@ -103,7 +105,3 @@ mode = _result_type("mode", "values", "indices")
 kthvalue = _result_type("kthvalue", "values", "indices")
 aminmax = _result_type("aminmax", "min", "max")
 frexp = _result_type("frexp", "mantissa", "exponent")
-TYPES = (max, min, sort, topk, svd, linalg_svd, linalg_slogdet, slogdet, linalg_cholesky_ex, linalg_qr, qr,
-         linalg_eigh, linalg_lstsq, cummax, cummin, median, nanmedian, mode, kthvalue, aminmax, frexp,
-         linalg_lu_factor, linalg_lu_factor_ex, linalg_lu, lu_unpack, linalg_solve_ex, linalg_inv_ex, linalg_ldl_factor,
-         linalg_ldl_factor_ex, linalg_eig, geqrf, triangular_solve, histogram, histogramdd)

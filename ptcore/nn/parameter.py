@@ -157,7 +157,7 @@ def is_lazy(param):
     return isinstance(param, _Uninitialized)
 
 
-# Names of the functions that a tensor without a shape may be given to.
+# The functions that an uninitialized parameter may be given to. All others need the shape, which it does not have yet.
 _ALLOWED = {"to", "to_dtype", "to_device", "half", "float", "double", "bfloat16", "cuda", "cpu", "is_floating_point",
             "is_complex", "detach", "requires_grad_", "type"}
 

@@ -3,7 +3,6 @@
     bind (op_function.cpp) -> read -> [offer, plain arguments, read again] -> shape -> allocate -> launch -> record
 
 The steps in brackets are for arguments that are not plain. A call with plain arguments takes only the other steps.
-nothing else.
 """
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.object cimport PyObject
