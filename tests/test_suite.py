@@ -29,6 +29,19 @@ def test_marked():
     assert not missing
 
 
+def test_files_of_tests_that_are_named_exist():
+    """As in a comment that says where else something is tested."""
+    there = {path.name for path in HERE.rglob("*.py")}
+    scripts = {"test_suite.py", "test_mutate.py", "test_nightly.py"}         # these write files of their own
+    places = [*HERE.rglob("*.py"), *[path for suffix in ("py", "pyx", "cpp", "hpp", "h", "cuh", "rst", "md")
+                                     for folder in ("ptcore", "doc/source/dev", "benchmarks", "tools")
+                                     for path in (HERE.parent / folder).rglob(f"*.{suffix}")]]
+    named = [(path.name, name) for path in places if path.name not in scripts
+             for name in re.findall(r"\btest_\w+\.py\b", path.read_text(errors="replace"))]
+    assert len(named) > 50
+    assert [pair for pair in named if pair[1] not in there] == []
+
+
 @pytest.mark.parametrize("text", ["open('/proc/self/statm')", "os.kill(pid, 9)", "process.send_signal(signal.SIGKILL)",
                                   "cpu.memory_stats()"])
 def test_what_is_recognised(text):

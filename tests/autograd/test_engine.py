@@ -1,6 +1,6 @@
 """The walk: what backward and grad return, who owns a gradient, re-entrance, threads, memory.
 
-Expected values are worked out by hand; parity/test_autograd.py compares more with torch.
+Expected values are worked out by hand; test_parity_autograd_walks.py compares more with torch.
 """
 
 import gc

@@ -1,6 +1,8 @@
 """Every row of the table is complete: kind, derivative, doc with an example, reference, cases."""
 import importlib
 import inspect
+import re
+from pathlib import Path
 
 import pytest
 from _cases import CASES, ROWS
@@ -64,6 +66,20 @@ def reference(row):
 def cases(row):
     """Elementwise rows have generated cases; every other row stands in the table of cases."""
     assert row.kind == "elementwise" or row.random or row.name in CASES
+
+
+def test_rows_without_cases_have_tests_of_their_own():
+    """An empty list of cases, or none, says that other tests call the row: they have its name or a public one of it."""
+    words = set()
+    for path in Path(__file__).resolve().parents[1].rglob("test_*.py"):
+        if not path.name.startswith("test_parity"):             # those need PyTorch
+            words.update(re.findall(r"\w+", path.read_text()))
+    of_other_walks = [row.name for row in ROWS.values() if row.kind == "elementwise" or row.spells
+                      or row.family == "optimizers"]
+    rest = [row for name, row in ROWS.items() if not CASES.get(name) and name not in of_other_walks]
+    assert len(rest) > 50
+    assert [row.name for row in rest
+            if not words & {row.name, row.called, *(name.rpartition(".")[2] for name in row.public or ())}] == []
 
 
 def test_no_cases_without_a_row():

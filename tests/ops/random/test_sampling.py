@@ -169,3 +169,24 @@ def test_generators_take_whole_numbers_and_return_themselves():
         with pytest.raises(ValueError, match=f"^{name}: .* 64 bits.*{bad}"):
             getattr(g, name)(bad)
     assert (g.initial_seed(), g.get_offset()) == (3, 5)
+
+
+@pytest.mark.parametrize("p", [0.0, 0.25, 0.9, 1.0])
+def test_native_dropout(p):
+    """The mask says what is kept; without training all is."""
+    x = pt.arange(1.0, 20001.0)
+    y, kept = pt.native_dropout(x, p, True)
+    assert kept.dtype is pt.bool and abs(kept.double().mean().item() - (1 - p)) < 0.02
+    np.testing.assert_allclose(y.numpy(), np.where(kept.numpy(), x.numpy() / (1 - p) if p < 1 else 0, 0), rtol=1e-6)
+    y, kept = pt.native_dropout(x, p, False)
+    assert y.equal(x) and bool(kept.all())
+
+
+def test_dropout3d_drops_whole_channels():
+    x = pt.ones(200, 10, 2, 3, 4)
+    y = pt.nn.functional.dropout3d(x, 0.25)
+    channels = y.numpy().reshape(2000, 24)
+    np.testing.assert_allclose(channels, np.repeat(channels[:, :1], 24, 1))
+    assert set(channels[:, 0]) == {0, np.float32(4 / 3)}
+    assert abs((channels[:, 0] == 0).mean() - 0.25) < 0.04
+    assert pt.nn.functional.dropout3d(x, 0.25, training=False).equal(x)
