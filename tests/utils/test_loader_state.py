@@ -265,3 +265,35 @@ def test_a_loader_in_a_pass_is_copied():
     next(batches)
     for other in (copy.deepcopy(loader), pickle.loads(pickle.dumps(loader))):
         assert other.state_dict() == loader.state_dict()
+
+
+@pytest.mark.parametrize("changed", [{"batches": 99}, {"batches": -1}, {"batches": "x"}, {"batches": True},
+                                     {"began": None}, {"drew": ...}, {"ended": ...}, {"again": 3}], ids=str)
+def test_a_damaged_state_is_refused_when_it_is_loaded(changed):
+    loader = data.DataLoader(range(10), batch_size=3, shuffle=True)
+    next(iter(loader))
+    state = {key: value for key, value in {**loader.state_dict(), **changed}.items() if value is not ...}
+    other = data.DataLoader(range(10), batch_size=3, shuffle=True)
+    with pytest.raises(ValueError, match="load_state_dict: the state of a pass of 4 batches is damaged"):
+        other.load_state_dict(state)
+    assert len(list(other)) == 4                # it begins at the start, as if nothing had been loaded
+
+
+def test_a_stream_that_gives_more_than_it_says_goes_on():
+    class Long(data.IterableDataset):
+        def __len__(self):
+            return 2
+
+        def __iter__(self):
+            return iter(range(12))
+
+    def loader():
+        return data.DataLoader(Long(), batch_size=2)
+
+    first, other = loader(), loader()
+    batches = iter(first)
+    with pytest.warns(UserWarning, match="was reported to be"):
+        seen = [next(batches).tolist() for _ in range(3)]
+    other.load_state_dict(first.state_dict())
+    with pytest.warns(UserWarning, match="was reported to be"):
+        assert seen + [b.tolist() for b in other] == [[k, k + 1] for k in range(0, 12, 2)]

@@ -203,7 +203,12 @@ def load_state_dict(loader, state):
     if not isinstance(state, dict) or not {"batch_size", "length", "batches", "generators"} <= state.keys():
         raise ValueError(f"load_state_dict: the state must be one of a DataLoader, got a {type(state).__name__}"
                          + (f" of {', '.join(map(str, state)) or 'nothing'}" if isinstance(state, dict) else ""))
-    counts = state.get("again")
+    counts, given, length = state.get("again"), state["batches"], state["length"]
+    is_open = length is None or isinstance(loader.dataset, IterableDataset)     # a stream may give more than it says
+    if given is not None and (type(given) is not int or not 0 <= given <= (given if is_open else length)
+                              or not isinstance(state.get("began"), dict) or not {"drew", "ended"} <= state.keys()
+                              or not isinstance(counts, (list, type(None)))):
+        raise ValueError(f"load_state_dict: the state of a pass of {length} batches is damaged: batches is {given!r}")
     if counts is not None and len(counts) != loader.num_workers:
         raise ValueError(f"load_state_dict: batches came in any order (in_order=False) from {len(counts)} workers, the "
                          f"loader must have as many, got {loader.num_workers}")
