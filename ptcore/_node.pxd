@@ -29,7 +29,7 @@ cdef class Node:
     # the non-tensor arguments in signature order, then the lengths of lists of tensors
     cdef public tuple params
     cdef public object spec                 # per input (shape, dtype code) to return to, or None
-    cdef public object fn                   # the rule of a custom Function or of a runtime op
+    cdef public object fn                   # the rule of a custom Function or of a runtime op; a Node: ``written_as``
     cdef public uint64_t run                # stamp of the engine run that gbuf belongs to
     cdef public uint64_t mark_run           # stamp of the engine run that set ``mark``
     cdef public int mark                    # the result of that run's survey for this node
@@ -50,6 +50,7 @@ cdef class Node:
 
 cdef Node new_node(int op, int nin)
 cdef void take_place(Node n, Node of) noexcept
+cdef Node twin(Node n)
 # Installed by the tensor module: (object, version) -> the tensor, or raises if it was written to since.
 cdef object (*unpack)(object, uint64_t, Node, int)
 cdef void set_unpack(object (*f)(object, uint64_t, Node, int)) noexcept

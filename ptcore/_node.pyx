@@ -330,6 +330,19 @@ cdef Node new_node(int op, int nin):
     return n
 
 
+cdef Node twin(Node n):
+    """A node that runs as n does: the same edges, saved values and parameters."""
+    cdef Node r = Node.__new__(Node)
+    r.seq, r.op, r.nin, r.nout, r.freed = n.seq, n.op, n.nin, n.nout, n.freed
+    r.e0, r.e1, r.e2, r.emore = n.e0, n.e1, n.e2, n.emore
+    r.n0, r.n1, r.n2 = n.n0, n.n1, n.n2
+    r.s0, r.s1, r.s2, r.s3, r.smore = n.s0, n.s1, n.s2, n.s3, n.smore
+    r.v0, r.v1, r.v2, r.v3 = n.v0, n.v1, n.v2, n.v3
+    r.params, r.spec, r.fn, r.out_meta, r.stream = n.params, n.spec, n.fn, n.out_meta, n.stream
+    take_place(r, n)
+    return r
+
+
 cdef void set_unpack(object (*f)(object, uint64_t, Node, int)) noexcept:
     global unpack
     unpack = f

@@ -189,12 +189,15 @@ def carried_by(x, owner):
 
 def become(Tensor x not None, Payload payload=None):
     """Turns x, in place, into a stand-in with ``payload``. Without a payload: an alias of x with its present history,
-    which a payload can then hold."""
+    which a payload can then hold.
+
+    The stand-in has no history of its own; a view derives one from that of its base when it is next asked for it.
+    """
     cdef Tensor r
     if payload is not None:
         x.flags = x.flags & ~PT_REQUIRES_GRAD | PT_INTERPOSED
         x.node = None
-        x.attr_version = version_of(x)
+        x.attr_version = version_of(x) - (x.flags & PT_VIEW != 0)
         (<TensorExtras>extras_of(x)).payload = payload
         return x
     r = alias(x)

@@ -2,7 +2,7 @@
 from ptcore._types cimport *
 from ptcore._dtype cimport dtype_of
 from ptcore._device cimport device_of
-from ptcore._node cimport Node, TensorMeta, new_meta, new_node, set_unpack
+from ptcore._node cimport Node, TensorMeta, new_meta, new_node, set_unpack, twin
 from ptcore._node import meta_of_sizes
 from ptcore._shape cimport any_symbolic, same_sizes
 from ptcore._state cimport saved_hooks
@@ -185,7 +185,10 @@ cdef object unpack_saved(object x, uint64_t version, Node n, int slot):
             # The output was saved without history; a recorded backward needs it.
             t = <Tensor>x
             r = alias(t)
-            set_node(r, n, code - PT_SAVE_OUT)
+            if type(n.fn) is Node:
+                set_node(r, <Node>n.fn, 0)
+            else:
+                set_node(r, n, code - PT_SAVE_OUT)
             return r
     return x
 
@@ -278,6 +281,32 @@ def hang(Tensor base, rule, Node inner):
         n.set_edge(i, inner.edge(i), inner.edge_nr(i))
     n.fn = rule
     set_node(base, n, 0)
+
+
+def written_as(Node inner, Node outer, Tensor whole not None, window):
+    """The node ``inner`` of a write through a view, for a recorded backward of the write's node ``outer``.
+
+    Its saved output is a window of the base after the write, so that a backward through it comes to ``outer``, whose
+    backward would otherwise find that ``inner`` has been released.
+
+    Parameters
+    ----------
+    inner, outer : Node
+    whole : Tensor
+        With the sizes and strides of the base.
+    window : callable(Tensor) -> Tensor
+        The view's window of the base.
+    """
+    cdef Tensor after
+    cdef Node n
+    cdef int k
+    if inner.op < 0 or not any([info(inner.op).saved[k] >= PT_SAVE_OUT for k in range(info(inner.op).nsaved)]):
+        return inner
+    after = alias(whole)
+    set_node(after, outer, 0)
+    n = twin(inner)
+    n.fn = grad_fn_of(<Tensor?>window(after))
+    return n
 
 
 def window_of(Tensor x, size, stride, offset):

@@ -6,10 +6,34 @@ for the whole base splits into g with W zeroed, for B, and g's window, which N's
 """
 
 from ptcore._ops.functions import as_strided_of, clone, view_as_complex, view_as_real
-from ptcore._ops.history import hang, window_of
+from ptcore._ops.history import hang, window_of, written_as
+from ptcore._state import is_grad_enabled
 from ptcore._subclass import payload_of
 from ptcore.autograd.accumulate import load_rule, rule_of
 from ptcore.autograd.helpers import reduce_to, zeros_for
+
+
+class Window:
+    """The place of a view in its base; parts of complex numbers, and complex numbers over pairs, among the views.
+
+    Parameters
+    ----------
+    view, base : Tensor
+    """
+
+    def __init__(self, view, base):
+        size, stride, first, origin = tuple(view.shape), view.stride(), view.storage_offset(), base.storage_offset()
+        self.parts, self.pairs = base.is_complex() > view.is_complex(), base.is_complex() < view.is_complex()
+        if self.parts:                  # the base is complex, and the window is a part of view_as_real of it
+            origin *= 2
+        elif self.pairs:                # the base is real, and the window is complex numbers of its pairs
+            size, stride, first = (*size, 2), (*[2 * s for s in stride], 1), 2 * first
+        self.size, self.stride, self.offset = size, stride, first - origin
+
+    def of(self, whole):
+        """The window of a tensor that has the sizes and the strides of the base."""
+        window = window_of(view_as_real(whole) if self.parts else whole, self.size, self.stride, self.offset)
+        return view_as_complex(window) if self.pairs else window
 
 
 class CopySlices:
@@ -18,29 +42,22 @@ class CopySlices:
     __name__ = "CopySlices"
 
     def __init__(self, inner, base, view):
-        self.inner = inner
-        size, stride, first, origin = tuple(view.shape), view.stride(), view.storage_offset(), base.storage_offset()
-        self.parts, self.pairs = base.is_complex() > view.is_complex(), base.is_complex() < view.is_complex()
-        if self.parts:                  # the base is complex, and the window is a part of view_as_real of it
-            origin *= 2
-        elif self.pairs:                # the base is real, and the window is complex numbers of its pairs
-            size, stride, first = (*size, 2), (*[2 * s for s in stride], 1), 2 * first
-        self.size, self.stride, self.offset = size, stride, first - origin
+        self.inner, self.window = inner, Window(view, base)
         self.base_size, self.base_stride = tuple(base.shape), base.stride()
 
     def __call__(self, node, g, needs):
         inner = self.inner
         # g needs the base's strides, so that the window has the same place in it.
         whole = laid_out(g, self.base_size, self.base_stride)
-        window = window_of(view_as_real(whole) if self.parts else whole, self.size, self.stride, self.offset)
-        if self.pairs:
-            window = view_as_complex(window)
+        window = self.window.of(whole)
         part = clone(window)
         rule = inner.fn if inner.op < 0 else rule_of(inner.op) or load_rule(inner.op)
         inner_needs = 0
         for i in range(inner.nin):
             if inner.edge(i) is not None:
                 inner_needs |= 1 << min(i, 15)
+        if is_grad_enabled():
+            inner = written_as(inner, node, whole, self.window.of)
         grads = rule(inner, part, inner_needs)
         if not isinstance(grads, tuple):
             grads = (grads,)

@@ -14,7 +14,7 @@ from ptcore._ops import decompositions
 from ptcore._ops.call.tangents import Dual, Pushing, paired
 from ptcore._ops.calling import run
 from ptcore._ops.creation.creation import zeros_like
-from ptcore._ops.functions import as_strided_of
+from ptcore._ops.functions import view_as_real
 from ptcore._ops.history import custom_node
 from ptcore._ops.table.ids import op_id
 from ptcore._state import is_history_recorded
@@ -22,7 +22,7 @@ from ptcore._subclass import become, carried_by, payload_of, stands_for
 from ptcore._tensor import Tensor
 from ptcore.autograd import _forward
 from ptcore.autograd import function as _function
-from ptcore.autograd._copy_slices import zeros_laid
+from ptcore.autograd._copy_slices import Window, zeros_laid
 from ptcore.autograd.levels import has_history
 
 INPLACE = 1
@@ -49,26 +49,32 @@ class Forward(Pushing):
 
     def value(self, x):
         """The value of a stand-in, or of a view whose base became a stand-in; another tensor unchanged."""
+        payload = self.payload(x)
+        return x if payload is None else payload.tensor
+
+    def payload(self, x):
+        """What a stand-in carries; None for a tensor that is none. A view that is older than its base's tangent becomes
+        a stand-in here."""
         payload = carried_by(x, self)
-        if payload is not None:
-            return payload.tensor
-        whole = None if x._base is None else carried_by(x._base, self)
-        return x if whole is None else part_of(whole.tensor, x, x._base)
+        if payload is None and x._base is not None and carried_by(x._base, self) is not None:
+            self.adopt(x)
+            payload = carried_by(x, self)
+        return payload
 
     def tangent(self, x):
         """The tangent of a tensor, or None."""
-        payload = carried_by(x, self)
-        if payload is not None:
-            if payload.shows is None:
-                return payload.tangent
-            source = carried_by(payload.shows[0], self)
-            if payload.shows[1] != WINDOW and (source is None or not source.moved):     # strides are of the value
-                return self.shown(*payload.shows)
-        base = x._base
-        whole = None if base is None else carried_by(base, self)
-        if whole is None or whole.tangent is None:
+        payload = self.payload(x)
+        if payload is None:
             return None
-        return self.window(x, base, whole)
+        if payload.shows is None:
+            return payload.tangent
+        base = payload.shows[0]         # not x._base, which an alias of x does not have
+        source = carried_by(base, self)
+        if payload.shows[1] != WINDOW and (source is None or not source.moved):     # strides are of the value
+            return self.shown(*payload.shows)
+        base = base if base._base is None else base._base
+        whole = carried_by(base, self)
+        return None if whole.tangent is None else Window(x, base).of(laid(whole, base))
 
     def shown(self, x, op, rest, place):
         """The tangent of a view. A view is linear, so it is the same view of the present tangent of ``x``."""
@@ -78,20 +84,16 @@ class Forward(Pushing):
         t = run(RESHAPE if op == VIEW else op, (t, *rest))     # the tangent may have other strides
         return t if place is None else t[place]
 
-    def window(self, x, base, whole):
-        """The window of a base's tangent for the view x."""
-        return part_of(laid(whole, base), x, base)
-
     def adopt(self, x, written=None):
         """Makes a tensor that will be written to a stand-in, and its base too if it is a view. The histories of both
         then belong to this level. ``written``: nothing is done unless this tensor is a stand-in of this level."""
         if carried_by(x, self) is not None or (written is not None and carried_by(written, self) is None):
             return
         base = x._base
-        if base is not None and base.dtype is x.dtype:
+        if base is not None and is_window(x, base):
             if carried_by(base, self) is None:
                 become(base, Dual(become(base), None, self))
-            value = part_of(carried_by(base, self).tensor, x, base)
+            value = Window(x, base).of(carried_by(base, self).tensor)
             become(x, Dual(value, None, self, (base, WINDOW, (), None)))
         else:
             become(x, Dual(become(x), None, self))
@@ -103,31 +105,31 @@ class Forward(Pushing):
             raise RuntimeError("as_strided: a tensor with a tangent cannot show other memory in place")
         if base is None:
             payload.tangent, payload.shows = self.tangent(view), None
-        elif base.dtype is x.dtype:
+        elif is_window(x, base):
             payload.shows = base, WINDOW, (), None
         else:
             raise RuntimeError("view: the dims of a view as another dtype cannot be changed in place in forward mode")
         payload.moved = True
 
     def overwrite(self, x, t):
-        """Sets the tangent of a tensor that was written to. The base's tangent is written in place if it is owned here
-        and has no history; otherwise the base gets a new tangent."""
+        """Sets the tangent of a tensor that was written to. The tangent of a base is written to if nobody else sees it
+        and it has no history; otherwise the base gets a new tangent."""
         base = x._base
-        if base is None or base.dtype is not x.dtype:
+        if base is None or not is_window(x, base):
             base = x
         self.adopt(x)
         whole = carried_by(base, self)
         if base is x:
-            whole.tangent, whole.own = t, False
+            whole.tangent = t
             return
-        before = whole.tangent
-        if not (whole.own and before.stride() == base.stride() and owners(t) <= owners(before)) or has_history(before):
-            pattern = [y for y in (t, before, whole.tensor) if y is not None]
+        sole, before = whole.is_sole(), whole.tangent
+        if not (sole and before.stride() == base.stride() and owners(t) <= owners(before)) or has_history(before):
+            pattern = [view_as_real(y) if y.is_complex() > base.is_complex() else y
+                       for y in (t, before, whole.tensor) if y is not None]
             whole.tangent = zeros_laid(tuple(base.shape), base.stride(), sum([y.sum() for y in pattern]))
-            whole.own = True
             if before is not None:
                 whole.tangent.copy_(before)
-        part_of(whole.tangent, x, base).copy_(t)
+        Window(x, base).of(whole.tangent).copy_(t)
 
     # -- ops ---------------------------------------------------------------------------------------
 
@@ -151,11 +153,15 @@ class Forward(Pushing):
             return result
         if result is primals[0]:
             return args[0]
-        if row.kind == "view" and _dtype_of(result) is primals[0].dtype:
+        if row.kind == "view":
             if isinstance(result, tuple):
                 return tuple([stands_for(r, Dual(r, None, self, (args[0], op, args[1:], k)))
                               for k, r in enumerate(result)])
-            return stands_for(result, Dual(result, None, self, (args[0], op, args[1:], None)))
+            if result.dtype is primals[0].dtype:
+                return stands_for(result, Dual(result, None, self, (args[0], op, args[1:], None)))
+            if is_window(result, primals[0]):
+                base = args[0] if args[0]._base is None else args[0]._base
+                return stands_for(result, Dual(result, None, self, (base, WINDOW, (), None)))
         found = self.pushed(op, args, tuple(primals), tuple(tangents), result) if live else None
         if isinstance(result, tuple):
             return tuple([self.pair(r, t) for r, t in zip(result, found or [None] * len(result))])
@@ -280,17 +286,9 @@ def mapped(function, value):
     return function(value) if isinstance(value, Tensor) else value
 
 
-def _dtype_of(result):
-    """The dtype of a view, or of the views that one call makes; None if there are none."""
-    if isinstance(result, tuple):
-        return result[0].dtype if result else None
-    return result.dtype
-
-
-def part_of(whole, x, base):
-    """The window of ``whole`` for the view x of ``base``; ``whole`` has the strides of ``base``."""
-    offset = whole.storage_offset() + x.storage_offset() - base.storage_offset()
-    return as_strided_of(whole, tuple(x.shape), x.stride(), offset, (), 0)
+def is_window(x, base):
+    """Whether a view of a base shows numbers of the base: elements, or parts or pairs of them."""
+    return x.dtype.to_real() is base.dtype.to_real()
 
 
 def laid(payload, base):

@@ -539,13 +539,16 @@ cdef object elementwise_inplace(int op, PyObject **args, int n):
 
 
 cdef bint becomes_stand_in(PyObject **args, int n) except -1:
-    """A stand-in is about to be written to a plain tensor: the interpreter may turn the tensor into a stand-in."""
+    """A stand-in is about to be written to a plain tensor, or a plain view of a stand-in is about to be written to: the
+    interpreter may turn the tensor into a stand-in."""
     cdef list stack = interpreter_stack()
     cdef Interpreter top
     cdef int k
     if not stack:
         return False
     top = <Interpreter>stack[len(stack) - 1]
+    if (<Tensor>args[0]).base is not None:
+        top.adopt(<object>args[0], (<Tensor>args[0]).base)
     for k in range(1, n):
         if isinstance(<object>args[k], Tensor) and (<Tensor>args[k]).flags & PT_INTERPOSED:
             top.adopt(<object>args[0], <object>args[k])

@@ -8,7 +8,7 @@ cdef class Dual(Payload):
     cdef readonly Tensor tensor
     cdef public Tensor tangent
     cdef public tuple shows
-    cdef public bint own, moved
+    cdef public bint moved
 
 
 cdef class Pushing(CompiledInterpreter):

@@ -19,6 +19,12 @@ from ptcore._subclass cimport stands_for
 from ptcore._ops import arguments, row
 from ptcore._ops.table import expr, schema
 
+cdef extern from "Python.h":
+    Py_ssize_t Py_REFCNT(object)
+
+cdef enum:
+    OWN_REFS = 2        # of an attribute and a variable
+
 cdef int MUL = op_id("mul"), ADD = op_id("add"), NEG = op_id("neg"), EXPAND = op_id("expand")
 
 
@@ -38,8 +44,6 @@ cdef class Dual(Payload):
     shows : tuple or None
         For a view, its origin: the tensor, the op, the op's other arguments, and the position among the results or
         None. Such a payload has no tangent of its own.
-    own : bool
-        Whether no other tensor shares the tangent's memory.
     moved : bool
         Whether the tensor's dims were changed in place: the ops by which its views were made no longer give their
         tangents, their strides do.
@@ -64,6 +68,24 @@ cdef class Dual(Payload):
 
     def landed(self):
         return self.tensor
+
+    def is_sole(self):
+        """Whether nobody else sees the tangent, so that it may be written to: no result, view, node or caller has it or
+        shows its memory. What it shows as a stand-in of an outer interpreter counts too."""
+        cdef Tensor t = self.tangent, value = None
+        cdef pt_storage *storage
+        if t is None or Py_REFCNT(t) > OWN_REFS:
+            return False
+        storage = t.storage
+        if t.flags & PT_INTERPOSED:
+            behind = (<TensorExtras>t.extras).payload.tensor
+            if type(behind) is not Tensor or t.flags & PT_VALUELESS:
+                return False
+            value, behind = <Tensor>behind, None
+            if value.flags & PT_INTERPOSED or value.storage != storage or Py_REFCNT(value) > OWN_REFS:
+                return False
+        return (storage.refs == (1 if value is None else 2) and storage.owner == NULL and storage.handle == NULL
+                and not storage.flags & (PT_STORAGE_EXPORTED | PT_STORAGE_SHARED | PT_STORAGE_READONLY))
 
 
 cpdef Tensor paired(Tensor x, Tensor tangent, Interpreter owner):

@@ -655,7 +655,11 @@ cdef object run_view(int op, PyObject **args, int n):
     if (key | pt_tls.mode) & PT_SLOW & ~PT_MODE_AUTOCAST:
         result = offer(op, args, n, key | pt_tls.mode, None, PT_VARIANT_PLAIN)
         if result is not NotImplemented:
-            return view_taken(op, args, n, result) if key & PT_INTERPOSED and is_of_top(<Tensor>args[0]) else result
+            # an interpreter may make an older view a stand-in, when its base is one
+            if isinstance(<object>args[0], Tensor) and (<Tensor>args[0]).flags & PT_INTERPOSED and is_of_top(
+                    <Tensor>args[0]):
+                return view_taken(op, args, n, result)
+            return result
     return made_view(op, args, n)
 
 

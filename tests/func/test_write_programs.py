@@ -1,0 +1,266 @@
+"""Random programs of buffers, views and writes, in float64: derivatives of first and second order.
+
+A program has a vector and makes buffers and results, views of them, views of views, and writes to any of these, in any
+order, so that most views are older than some writes. All that it has made enters its result. The oracle takes no
+derivative: first order is compared with differences of the program itself, second order with differences of first-order
+reverse mode. More programs than the suite runs: ``PTCORE_TEST_PROGRAMS=20000`` (from the seed ``PTCORE_TEST_SEED`` on).
+"""
+import os
+import random
+
+import numpy as np
+import pytest
+
+import ptcore as pt
+from ptcore.autograd import forward_ad
+from ptcore.func import grad, hessian, jacfwd, jacrev, jvp
+
+pytestmark = pytest.mark.core
+
+N = 4
+PROGRAMS = int(os.environ.get("PTCORE_TEST_PROGRAMS", "600"))
+SEED = int(os.environ.get("PTCORE_TEST_SEED", "0"))
+PARTS = 10
+STEP = 1e-6
+
+
+# -- steps: each takes the tensors made so far, and a random source that gives the same choices at every run ----------
+
+def chosen(seen, r, *, ndim=1):
+    return r.choice([x for x in seen if x.ndim >= ndim])
+
+
+def fitting(seen, x, r):
+    """A tensor that was made, seen in the shape of x by summing and broadcasting."""
+    y = r.choice(seen)
+    while y.ndim > x.ndim:
+        y = y.sum(r.randrange(y.ndim))
+    for k in range(1, y.ndim + 1):
+        if y.shape[-k] not in (1, x.shape[-k]):
+            y = y.narrow(y.ndim - k, 0, 1) if r.random() < 0.5 or y.shape[-k] < x.shape[-k] else y.narrow(
+                y.ndim - k, 0, x.shape[-k])
+    if y.is_complex() and not x.is_complex():
+        y = pt.view_as_real(y).sum(-1)
+    return r.choice([y * 0.5, y - 0.25, y.clone().sin(), y.sin()])
+
+
+def made(seen, r, x):
+    """A buffer or a result."""
+    kind = r.randrange(9)
+    y = r.choice(seen)
+    if kind == 0:
+        return pt.zeros(N, dtype=x.dtype)
+    if kind == 1:
+        return pt.zeros(2, 2, dtype=x.dtype)
+    if kind == 2:
+        return pt.full((3, 2), 0.25, dtype=x.dtype).t()
+    if kind == 3:
+        return y.clone()
+    if kind == 4:
+        return y * r.choice([1, 0.5, -1.5])
+    if kind == 5:
+        return y + r.choice([0, 1])
+    if kind == 6:
+        return y.sin()
+    if kind == 7:
+        return pt.zeros_like(y)
+    return pt.zeros(2, dtype=pt.complex128) if r.random() < 0.5 else y.contiguous()
+
+
+def view(seen, r):
+    x = chosen(seen, r)
+    kind = r.randrange(12)
+    d = r.randrange(x.ndim)
+    n = x.shape[d]
+    if kind == 0:
+        return x.select(d, r.randrange(n))
+    if kind == 1:
+        return x.narrow(d, r.randrange(n), 1)
+    if kind == 2 and n > 1:
+        return x[1:] if d == 0 else x[..., :-1] if d == x.ndim - 1 else x.narrow(d, 1, n - 1)
+    if kind == 3:
+        return x.T if x.ndim == 2 else x.transpose(0, -1)
+    if kind == 4:
+        return x.unsqueeze(r.randrange(x.ndim + 1)) if x.ndim < 3 else x[0]
+    if kind == 5 and x.is_contiguous():
+        return x.view(-1)
+    if kind == 6 and x.ndim >= 2:
+        return x.diagonal()
+    if kind == 7 and x.is_contiguous() and x.numel() % 2 == 0:
+        return x.view(2, -1)
+    if kind == 8 and n > 1:
+        return x.unfold(d, 2, 2) if x.ndim < 3 else x[:1]
+    if kind == 9 and x.is_complex():
+        return pt.view_as_real(x)
+    if kind == 10 and x.is_complex():
+        return x.real if r.random() < 0.5 else x.imag
+    if kind == 11 and not x.is_complex() and x.is_contiguous() and x.shape[-1] == 2 and x.storage_offset() % 2 == 0:
+        return pt.view_as_complex(x)
+    return x[:]
+
+
+def write(seen, r):
+    x = chosen(seen, r, ndim=0)
+    kind = r.randrange(14)
+    if kind == 0:
+        x.copy_(fitting(seen, x, r))
+    elif kind == 1:
+        x.add_(fitting(seen, x, r))
+    elif kind == 2:
+        x.mul_(fitting(seen, x, r))
+    elif kind == 3:
+        x.fill_(r.choice([0, 0.75]))
+    elif kind == 4:
+        x.mul_(r.choice([0.5, -1, 1.25]))
+    elif kind == 5:
+        x.sin_()
+    elif kind == 6:
+        x.mul_(0.25).exp_()
+    elif kind == 7 and x.ndim:
+        x[r.randrange(x.shape[0])] = r.choice([9.0, 0.5])
+    elif kind == 8 and x.ndim:
+        i = r.randrange(x.shape[0])
+        x[i] = fitting(seen, x[i], r)
+    elif kind == 9 and x.ndim:
+        x[..., 0] *= 3
+    elif kind == 10 and x.ndim:
+        x.index_add_(0, pt.tensor([0]), fitting(seen, x[:1], r).expand(x[:1].shape).to(x.dtype))
+    elif kind == 11:
+        x.zero_()
+    elif kind == 12 and x.ndim:
+        x.index_fill_(0, pt.tensor([0]), 0.5)
+    else:
+        x.addcmul_(fitting(seen, x, r), fitting(seen, x, r), value=0.5)
+    return None
+
+
+def program(seed):
+    """A function of a vector to a number."""
+    source = random.Random(seed)
+    steps = [(source.choices(["made", "view", "write"], [2, 3, 4])[0], source.random())
+             for _ in range(source.randint(3, 10))]
+
+    def f(x):
+        seen = [x * 1.0]
+        for step, number in steps:
+            r = random.Random(number)
+            y = made(seen, r, x) if step == "made" else view(seen, r) if step == "view" else write(seen, r)
+            if y is not None:
+                seen.append(y)
+        total = 0
+        for k, y in enumerate(seen):
+            y = pt.view_as_real(y) if y.is_complex() else y
+            total = total + (y * (0.3 + 0.1 * pt.arange(y.numel(), dtype=x.dtype).reshape(y.shape))).tanh().sum() * (
+                1 + 0.1 * k)
+        return total
+    return f
+
+
+# -- oracles ---------------------------------------------------------------------------------------------------------
+
+def differences(f, x):
+    """Central differences of f, a function of a vector to an array, along each element of x."""
+    rows = []
+    for k in range(N):
+        e = pt.zeros(N, dtype=x.dtype)
+        e[k] = STEP
+        rows.append((np.asarray(f(x + e)) - np.asarray(f(x - e))) / (2 * STEP))
+    return np.stack(rows, -1)
+
+
+def reverse(f, x):
+    y = x.clone().requires_grad_()
+    out = f(y)
+    (g,) = pt.autograd.grad(out, y, materialize_grads=True) if out.requires_grad else (pt.zeros_like(x),)
+    return g.numpy()
+
+
+def double_backward(f, x):
+    y = x.clone().requires_grad_()
+    out = f(y)
+    if not out.requires_grad:
+        return np.zeros((N, N))
+    (g,) = pt.autograd.grad(out, y, create_graph=True, materialize_grads=True)
+    if not g.requires_grad:
+        return np.zeros((N, N))
+    return np.stack([pt.autograd.grad(g[k], y, retain_graph=True, materialize_grads=True)[0].numpy()
+                     for k in range(N)])
+
+
+def dual_numbers(f, x):
+    with forward_ad.dual_level():
+        t = pt.zeros(N, dtype=x.dtype)
+        t[1] = 1.0
+        out = forward_ad.unpack_dual(f(forward_ad.make_dual(x.clone(), t))).tangent
+    return np.zeros(()) if out is None else out.numpy()
+
+
+FIRST = {"reverse": reverse, "grad": lambda f, x: grad(f)(x).numpy(), "jacfwd": lambda f, x: jacfwd(f)(x).numpy(),
+         "jacrev": lambda f, x: jacrev(f)(x).numpy()}
+SECOND = {"double backward": double_backward, "hessian": lambda f, x: hessian(f)(x).numpy(),
+          "jacfwd of jacfwd": lambda f, x: jacfwd(jacfwd(f))(x).numpy(),
+          "jacrev of jacfwd": lambda f, x: jacrev(jacfwd(f))(x).numpy(),
+          "jacrev of jacrev": lambda f, x: jacrev(jacrev(f))(x).numpy()}
+
+
+def is_refused(e):
+    """Whether reverse mode refuses a program for one of PyTorch's reasons: a saved tensor was written to, or a view
+    cannot have a history."""
+    return isinstance(e, RuntimeError) and any(text in str(e) for text in (
+        "modified by an inplace operation", "is one of several views", "refers to a single memory location",
+        "share memory", "of dtype"))
+
+
+def check(seed):
+    """Checks a program; the names of the derivatives that were compared, those in reverse being refused where a saved
+    tensor was written to."""
+    f = program(seed)
+    source = random.Random(-1 - seed)
+    x = pt.tensor([source.uniform(-1, 1) for _ in range(N)], dtype=pt.float64)
+    try:
+        f(x.clone())
+    except RuntimeError:
+        return None                     # memory that overlaps itself cannot be written to, by PyTorch's rule
+    found = []
+    want = differences(lambda y: float(f(y)), x)
+    for name, call in FIRST.items():
+        try:
+            got = call(f, x)
+        except RuntimeError as e:
+            if name == "jacfwd" or not is_refused(e):
+                raise
+            continue
+        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6, err_msg=name)
+        found.append(name)
+    np.testing.assert_allclose(dual_numbers(f, x), want[1], rtol=1e-5, atol=1e-6, err_msg="dual numbers")
+    t = x.cos()
+    np.testing.assert_allclose(jvp(f, (x,), (t,))[1].numpy(), want @ t.numpy(), rtol=1e-5, atol=1e-6, err_msg="jvp")
+    if "reverse" not in found:
+        second = differences(lambda y: jacfwd(f)(y).numpy(), x)
+    else:
+        second = differences(lambda y: reverse(f, y), x)
+    for name, call in SECOND.items():
+        try:
+            got = call(f, x)
+        except RuntimeError as e:
+            if name == "jacfwd of jacfwd" or not is_refused(e):
+                raise
+            continue
+        np.testing.assert_allclose(got, second, rtol=1e-5, atol=2e-6, err_msg=name)
+        found.append(name)
+    return found
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.outer
+def test_programs(part):
+    compared = refused = 0
+    for seed in range(SEED + part, SEED + PROGRAMS, PARTS):
+        try:
+            found = check(seed)
+        except Exception as e:
+            raise AssertionError(f"program {seed}: {type(e).__name__}: {e}") from e
+        if found is not None:
+            compared += len(found)
+            refused += len(FIRST) + len(SECOND) - len(found)
+    assert compared > refused
