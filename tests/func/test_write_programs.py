@@ -2,8 +2,10 @@
 
 A program has a vector and makes buffers and results, views of them, views of views, and writes to any of these, in any
 order, so that most views are older than some writes. All that it has made enters its result. The oracle takes no
-derivative: first order is compared with differences of the program itself, second order with differences of first-order
-reverse mode. More programs than the suite runs: ``PTCORE_TEST_PROGRAMS=20000`` (from the seed ``PTCORE_TEST_SEED`` on).
+derivative: first order is compared with differences of the program itself, second order with differences of
+first-order reverse mode. Other interpreters (batches, graphs, ``functionalize``, ``compile``) are compared with a
+plain run, alone and with derivatives inside and outside of them. More programs than the suite runs:
+``PTCORE_TEST_PROGRAMS=20000`` (from the seed ``PTCORE_TEST_SEED`` on).
 """
 import os
 import random
@@ -13,12 +15,13 @@ import pytest
 
 import ptcore as pt
 from ptcore.autograd import forward_ad
-from ptcore.func import grad, hessian, jacfwd, jacrev, jvp
+from ptcore.func import functionalize, grad, hessian, jacfwd, jacrev, jvp, vmap
+from ptcore.fx.experimental.proxy_tensor import make_fx
 
 pytestmark = pytest.mark.core
 
 N = 4
-PROGRAMS = int(os.environ.get("PTCORE_TEST_PROGRAMS", "600"))
+PROGRAMS = int(os.environ.get("PTCORE_TEST_PROGRAMS", "400"))
 SEED = int(os.environ.get("PTCORE_TEST_SEED", "0"))
 PARTS = 10
 STEP = 1e-6
@@ -203,20 +206,52 @@ SECOND = {"double backward": double_backward, "hessian": lambda f, x: hessian(f)
           "jacrev of jacrev": lambda f, x: jacrev(jacrev(f))(x).numpy()}
 
 
+def samples(f, x):
+    return vmap(f)(pt.stack([x * 0.5, x]))[1]
+
+
+def columns(f, x):
+    """The gradient by forward mode of two samples."""
+    return pt.stack([samples(lambda y, e=e: jvp(f, (y,), (e,))[1], x) for e in pt.eye(N, dtype=x.dtype)])
+
+
+VALUES = {
+    "vmap": samples, "functionalize": lambda f, x: functionalize(f)(x),
+    "make_fx": lambda f, x: make_fx(f)(x * 0.5)(x),
+    "make_fx of functionalize": lambda f, x: make_fx(functionalize(f))(x * 0.5)(x),
+    "compile": lambda f, x: pt.compile(f)(x),
+    "trace": lambda f, x: pt.jit.trace(f, (x * 0.5,), check_trace=False)(x),
+}
+GRADIENTS = {
+    "vmap of grad": lambda f, x: samples(grad(f), x), "vmap of jvp": columns,
+    "reverse of compile": lambda f, x: pt.tensor(reverse(pt.compile(f), x)),
+    "reverse of trace": lambda f, x: pt.tensor(reverse(pt.jit.trace(f, (x * 0.5,), check_trace=False), x)),
+    "make_fx of jacfwd": lambda f, x: make_fx(jacfwd(f))(x * 0.5)(x),
+    "make_fx of grad": lambda f, x: make_fx(grad(f))(x * 0.5)(x),
+    "compile of grad": lambda f, x: pt.compile(grad(f))(x),
+    "grad of functionalize": lambda f, x: grad(functionalize(f))(x),
+    "functionalize of grad": lambda f, x: functionalize(grad(f))(x),
+    "jacfwd of functionalize": lambda f, x: jacfwd(functionalize(f))(x),
+}
+
+
 def is_refused(e):
     """Whether reverse mode refuses a program for one of PyTorch's reasons: a saved tensor was written to, or a view
     cannot have a history."""
     return isinstance(e, RuntimeError) and any(text in str(e) for text in (
         "modified by an inplace operation", "is one of several views", "refers to a single memory location",
-        "share memory", "of dtype"))
+        "share memory", "input is not batched, but a value that is would be written to it"))
+
+
+def vector(seed):
+    source = random.Random(-1 - seed)
+    return pt.tensor([source.uniform(-1, 1) for _ in range(N)], dtype=pt.float64)
 
 
 def check(seed):
     """Checks a program; the names of the derivatives that were compared, those in reverse being refused where a saved
     tensor was written to."""
-    f = program(seed)
-    source = random.Random(-1 - seed)
-    x = pt.tensor([source.uniform(-1, 1) for _ in range(N)], dtype=pt.float64)
+    f, x = program(seed), vector(seed)
     try:
         f(x.clone())
     except RuntimeError:
@@ -249,6 +284,39 @@ def check(seed):
         np.testing.assert_allclose(got, second, rtol=1e-5, atol=2e-6, err_msg=name)
         found.append(name)
     return found
+
+
+def check_modes(seed):
+    """Checks two interpreters of values and two of gradients on a program; how many of them ran it."""
+    f, x, source = program(seed), vector(seed), random.Random(seed)
+    try:
+        value = float(f(x))
+    except RuntimeError:
+        return 0
+    ran = 0
+    for table, want in ((VALUES, value), (GRADIENTS, differences(lambda y: float(f(y)), x))):
+        for name in source.sample(list(table), 2):
+            try:
+                got = table[name](f, x).detach().numpy()
+            except RuntimeError as e:
+                if is_refused(e):
+                    continue
+                raise RuntimeError(f"{name}: {e}") from e
+            np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6, err_msg=name)
+            ran += 1
+    return ran
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.outer
+def test_modes(part):
+    ran = 0
+    for seed in range(SEED + part, SEED + PROGRAMS, PARTS):
+        try:
+            ran += check_modes(seed)
+        except Exception as e:
+            raise AssertionError(f"program {seed}: {type(e).__name__}: {e}") from e
+    assert ran > 2.5 * PROGRAMS / PARTS
 
 
 @pytest.mark.parametrize("part", range(PARTS))
