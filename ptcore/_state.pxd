@@ -61,6 +61,10 @@ cdef class SavedHooks(Mode):
     cdef readonly tuple hooks
 
 
+cdef class SavedBy(Mode):
+    cdef list hooks
+
+
 cdef class HooksRefused(Mode):
     cdef readonly object message
 

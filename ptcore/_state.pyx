@@ -475,6 +475,31 @@ cdef class SavedHooks(Mode):
         return drop(saved_hooks(), before, PT_MODE_SAVED_HOOKS)
 
 
+def hooks_of_saved():
+    """The pairs of hooks for tensors that this thread saves, the innermost last."""
+    return list(saved_hooks()) if pt_tls.mode & PT_MODE_SAVED_HOOKS else []
+
+
+@cython.binding(False)                  # so that methods check their self
+cdef class SavedBy(Mode):
+    """A context with exactly these pairs of hooks. None at all is for graphs that are made once and run later, with and
+    without hooks."""
+
+    def __init__(self, hooks):
+        self.hooks = list(hooks)
+
+    cdef object begin(self):
+        cdef Stacks own = stacks()
+        before, own.hooks = own.hooks, list(self.hooks)
+        set_bit(PT_MODE_SAVED_HOOKS, len(own.hooks) > 0)
+        return before
+
+    cdef int end(self, object before) except -1:
+        stacks().hooks = <list>before
+        set_bit(PT_MODE_SAVED_HOOKS, len(<list>before) > 0)
+        return 0
+
+
 @cython.binding(False)                  # so that methods check their self
 cdef class HooksRefused(Mode):
     """A context in which this thread may enter no hooks for saved tensors: RuntimeError with a message."""

@@ -1,6 +1,7 @@
 """The suite itself: tests that others would disturb, or that would disturb others, are marked ``alone``; no file that
-compares with torch ignores all warnings; five draws are all rows; every case of
+compares with torch ignores all warnings, or needs torch to be collected; five draws are all rows; every case of
 a walk is tried and told."""
+import ast
 import itertools
 import os
 import re
@@ -57,6 +58,24 @@ def test_parity_does_not_ignore_all_warnings():
     assert [path.name for path in files if EVERYTHING.search(path.read_text())] == []
     assert EVERYTHING.search('pytest.mark.filterwarnings("ignore")')
     assert not EVERYTHING.search('pytest.mark.filterwarnings("ignore:Creating a tensor:UserWarning")')
+
+
+def imports_torch(text):
+    """Whether a test file imports torch, or a helper of the tests that does, where it is collected without it."""
+    body = ast.parse(text).body
+    names = [(at, name) for at, node in enumerate(body) for name in (
+        [alias.name for alias in node.names] if isinstance(node, ast.Import)
+        else [node.module or ""] if isinstance(node, ast.ImportFrom) else [])]
+    skips = [at for at, node in enumerate(body) if "importorskip" in ast.unparse(node) and "torch" in ast.unparse(node)]
+    return any(name.partition(".")[0] == "torch" and not any(before < at for before in skips) for at, name in names)
+
+
+def test_the_suite_needs_no_torch():
+    found = [path.name for path in sorted(HERE.rglob("test_*.py")) if path.parent.name != "compat"
+             and imports_torch(path.read_text())]
+    assert found == []
+    assert imports_torch("import pytest\nimport torch.nn as nn\n") and imports_torch("from torch import nn")
+    assert not imports_torch("import pytest\ntorch = pytest.importorskip('torch')\nfrom torch import nn\n")
 
 
 def test_five_draws_are_all_rows():

@@ -163,8 +163,9 @@ cdef object unpack_saved(object x, uint64_t version, Node n, int slot):
     if isinstance(x, Packed):
         p = <Packed>x
         x = p.unpack(p.value)
-        if pt_tls.grad_enabled and x is not p.leaf and (p.node is not None or p.leaf is not None):
-            # The hook decides the value: a leaf's memory may have changed since, and the hook may have rounded it.
+        if x is not p.leaf and (p.node is not None or p.leaf is not None):
+            # The hook decides the value: a leaf's memory may have changed since, and the hook may have rounded it. The
+            # history is there in every grad mode, as a rule may ask whether the tensor requires grad.
             r = alias(<Tensor?>x)
             if p.node is not None:
                 set_node(r, p.node, p.out_nr)

@@ -164,3 +164,22 @@ def register_node_prehook(node, hook):
     handle = RemovableHandle(hooks)
     hooks[handle.id] = hook
     return handle
+
+
+class EndHook:
+    """A hook of the node that accumulates the gradient of a leaf; it stands among the leaf's post hooks."""
+
+    __slots__ = ("before", "function")
+
+    def __init__(self, function, before):
+        self.function, self.before = function, before
+
+
+def register_end_hook(end, hook):
+    """``end.register_hook(hook)``: ``hook((), grad_outputs)`` after the gradient was accumulated."""
+    return register_post_hook(end.variable, EndHook(hook, False))
+
+
+def register_end_prehook(end, hook):
+    """``end.register_prehook(hook)``: ``hook(grad_outputs)`` before the gradient is accumulated."""
+    return register_post_hook(end.variable, EndHook(hook, True))

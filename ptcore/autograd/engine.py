@@ -17,6 +17,7 @@ The plain form uses a lock.
 """
 import itertools
 import sys
+import weakref
 from threading import get_ident
 
 import cython
@@ -49,8 +50,8 @@ FEW = 16                        # with more inputs than this, leaves are found b
 VISITED, LEADS = 1, 2           # bits of a node's mark: its edges are done; it leads to an input
 
 _stamps = itertools.count(1)
-_live: set = set()
-_watched: set = set()           # hooks on several tensors, which need ``ahead``
+_live: dict = {}                # stamp -> its run
+_watched: set = set()           # weak references to hooks on several tensors, which need ``ahead``
 _running: dict = {}             # thread -> its run, while such hooks exist
 
 
@@ -465,8 +466,9 @@ class Run:
         return None
 
     @cython.cfunc
-    def ahead(self, tensors: object) -> list:
-        """For each tensor, whether its gradient is still to come in this run, seen from the running node."""
+    def ahead(self, ends: object) -> list:
+        """For each end of an edge, a node or a leaf, whether its gradient is still to come in this run, seen from the
+        running node. None stands for one that is gone."""
         pending: list = list(self.heap)
         seen: set = set(pending)
         leaves: set = set()
@@ -487,10 +489,9 @@ class Run:
                     seen.add(edge)
                     pending.append(edge)
         result: list = []
-        for t in tensors:
-            n = producer(t)
-            if n is not None:
-                result.append(n in seen)
+        for t in ends:
+            if t is None or type(t) is Node:
+                result.append(t in seen)
             else:
                 i = -1 if self.inputs is None else self.place(t)
                 result.append(id(t) in leaves or (i >= 0 and self.found[i] is not None))
@@ -579,11 +580,23 @@ def through_hooks(t, g):
 
 
 def watch(hook, on):
-    """Registers or removes a hook that needs ``ahead``."""
+    """Registers or removes a hook that needs ``ahead``; it is not kept alive."""
     if on:
-        _watched.add(hook)
+        _watched.add(weakref.ref(hook, _watched.discard))
     else:
-        _watched.discard(hook)
+        _watched.discard(weakref.ref(hook))
+
+
+def asks_for_inputs(node):
+    """Whether the backward that runs the rule of a node gives gradients to its ``inputs`` alone: only such a backward
+    marks nodes."""
+    run: Run
+    if node.mark_run in _live:
+        return True
+    for run in list(_live.values()):
+        if run.marks and node in run.marks:
+            return True
+    return False
 
 
 @cython.cfunc
@@ -599,9 +612,9 @@ def run_number():
     return running().stamp
 
 
-def ahead(tensors):
-    """For each tensor, whether its gradient is still to come in this thread's backward."""
-    return running().ahead(tensors)
+def ahead(ends):
+    """For each node or leaf, whether its gradient is still to come in this thread's backward."""
+    return running().ahead(ends)
 
 
 def finish_leaf(t, g, create_graph):
@@ -610,10 +623,22 @@ def finish_leaf(t, g, create_graph):
     if g is None:
         return
     g = through_hooks(t, g)
+    if not extras.post_hooks:
+        accumulate_leaf(t, g, create_graph, 0)
+        return
+    from ptcore.autograd._tensor_hooks import EndHook, replaced_all
+    hooks = list(extras.post_hooks.values())
+    of_node = [hook for hook in hooks if type(hook) is EndHook]
+    for hook in of_node:
+        if hook.before:
+            g = replaced_all(hook.function, (g,), hook.function((g,)))[0]
     accumulate_leaf(t, g, create_graph, 0)
-    if extras.post_hooks:
-        for hook in list(extras.post_hooks.values()):
+    for hook in hooks:
+        if type(hook) is not EndHook:
             hook(t)
+    for hook in of_node:
+        if not hook.before:
+            hook.function((), (g,))
 
 
 def run_backward(roots, grads, retain_graph, create_graph, inputs, accumulate):
@@ -662,7 +687,7 @@ def walked(run: Run, roots: object, grads: object, again: object, before: cython
     inputs: object = run.inputs
     create_graph: cython.bint = run.create_graph
     leaves: cython.bint = False
-    _live.add(stamp)
+    _live[stamp] = run
     put_grad_enabled(create_graph)
     try:
         if inputs is not None:
@@ -686,7 +711,7 @@ def walked(run: Run, roots: object, grads: object, again: object, before: cython
     finally:
         if run.streams is not None:
             run.streams.choose(None)
-        _live.discard(stamp)
+        del _live[stamp]
         put_grad_enabled(before)
     if inputs is None:
         return None

@@ -1,4 +1,5 @@
 """The graph as data: saved-tensor hooks, gradient edges, and Node for annotations."""
+import weakref
 from functools import partial, wraps
 
 from ptcore._node import Node
@@ -117,10 +118,11 @@ _MANY = 64                      # backwards that are remembered as seen
 
 
 class _Hooks:
-    """Hooks on several tensors that call one function."""
+    """Hooks on several tensors that call one function. They keep neither the tensors nor the graph alive."""
 
     def __init__(self, tensors, function, mode):
-        self.tensors, self.function, self.mode = tensors, function, mode
+        self.ends = [weakref.ref(t if t.grad_fn is None else t.grad_fn) for t in tensors]
+        self.function, self.mode = function, mode
         self.runs = {}                  # number of a backward -> [number of missing gradients, gradients so far]
         self.handles = [t.register_hook(partial(self.arrived, i)) for i, t in enumerate(tensors)
                         if mode == "all" or t.requires_grad]
@@ -136,7 +138,7 @@ class _Hooks:
                 self.function(grad)
             return
         if run not in self.runs:
-            self.runs[run] = [sum(ahead(self.tensors)), [None] * len(self.tensors)]
+            self.runs[run] = [sum(ahead([end() for end in self.ends])), [None] * len(self.ends)]
         state = self.runs[run]
         state[0] -= 1
         state[1][i] = grad

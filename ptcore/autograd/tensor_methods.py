@@ -1,6 +1,6 @@
 """The methods that autograd adds to Tensor and Node."""
 from ptcore import _subclass, _untyped_storage  # noqa: F401  (their methods of Tensor)
-from ptcore._node import Node
+from ptcore._node import AccumulateGrad, Node
 from ptcore._ops.call.offer import overridable
 from ptcore._ops.checked import need_tensors
 from ptcore._ops.history import node_name, set_rebase_view
@@ -72,9 +72,24 @@ def register_node_prehook(self, hook):
     return _tensor_hooks.register_node_prehook(self, hook)
 
 
+def register_end_hook(self, hook):
+    """Calls ``hook((), grad_outputs)`` after this leaf's gradient was accumulated."""
+    from ptcore.autograd import _tensor_hooks
+    return _tensor_hooks.register_end_hook(self, hook)
+
+
+def register_end_prehook(self, hook):
+    """Calls ``hook(grad_outputs)`` before this leaf's gradient is accumulated. A result other than None replaces
+    ``grad_outputs``."""
+    from ptcore.autograd import _tensor_hooks
+    return _tensor_hooks.register_end_prehook(self, hook)
+
+
 Node.name = node_name
 Node.register_hook = register_node_hook
 Node.register_prehook = register_node_prehook
+AccumulateGrad.register_hook = register_end_hook
+AccumulateGrad.register_prehook = register_end_prehook
 
 
 def _rebase_view(base, view, node):

@@ -9,7 +9,7 @@ import operator
 from ptcore._dtype import get_default_dtype
 from ptcore._ops.plan.pair import Pair
 from ptcore._random import default_generator
-from ptcore._state import enable_grad
+from ptcore._state import SavedBy, enable_grad
 from ptcore._subclass import carried_by
 from ptcore._tensor import Tensor
 from ptcore.autograd import grad
@@ -69,7 +69,7 @@ class Joint:
         primals = [graph._add("placeholder", f"primal_{k}", (), {}, f"primal_{k}") for k in range(len(tensors))]
         inside = [tracer.input(x.detach().requires_grad_(need), node)
                   for x, node, need in zip(tensors, primals, self.needs)]
-        with tracer, enable_grad():
+        with tracer, enable_grad(), SavedBy(()):
             try:
                 leaves, self.nested = flatten(self.program.run(*self.program.places(args, inside)))
             except RuntimeError as error:   # such as a write to a leaf

@@ -7,7 +7,8 @@ import ptcore
 from ptcore import _random
 from ptcore._contexts import Changed
 from ptcore.amp.autocast_mode import same_autocast
-from ptcore.autograd.function import Function
+from ptcore.autograd.engine import asks_for_inputs
+from ptcore.autograd.function import Function, once_differentiable
 from ptcore.autograd.graph import saved_tensors_hooks
 from ptcore.utils._selective import CheckpointPolicy, SelectiveCheckpointContext, create_selective_checkpoint_contexts
 
@@ -58,8 +59,13 @@ class CheckpointFunction(Function):
             return run_function(*args)
 
     @staticmethod
+    @once_differentiable
     def backward(ctx, *grads):
         """Run the function again, recorded, and call its backward."""
+        if asks_for_inputs(ctx._node()):
+            raise RuntimeError("checkpoint: with use_reentrant=True gradients come from backward() alone, since the "
+                               "backward inside gives its gradients to all leaves; grad(), backward(inputs=...) and "
+                               "func need use_reentrant=False")
         args = list(ctx.others)
         for i, t in zip(ctx.places, ctx.saved_tensors, strict=True):
             args[i] = t.detach().requires_grad_(t.requires_grad)
@@ -78,40 +84,50 @@ class _Enough(Exception):
 
 
 class _Replay:
-    """The tensors that a checkpointed function saved, by number; its second run fills them in."""
+    """The tensors that a checkpointed function saved, by number; a second run fills them in.
+
+    A backward inside of the function asks for tensors before the first run has saved all, and gets them from a run that
+    goes as far. Later numbers need another run.
+    """
 
     def __init__(self, again, check, early_stop):
         self.again, self.check, self.early_stop = again, check, early_stop
-        self.described = []             # (shape, dtype) of the tensors that the first run saved
-        self.found = None               # tensors that the second run saved
+        self.described = []             # (shape, dtype) of the tensors that the first run has saved so far
+        self.whole = False              # whether the first run has ended
+        self.found = []                 # tensors that the last run saved
 
     def pack(self, x):
         self.described.append((tuple(x.shape), x.dtype))
         return len(self.described) - 1
 
     def unpack(self, number):
-        if self.found is None:
-            self.found = found = []
-
-            def keep(x):
-                found.append(x.detach())
-                if self.early_stop and len(found) == len(self.described):
-                    raise enough
-                return len(found) - 1
-
-            enough = _Enough()
-            try:
-                with saved_tensors_hooks(keep, found.__getitem__):
-                    self.again()
-            except _Enough as e:
-                if e is not enough:     # raised for an enclosing checkpoint
-                    raise
-            seen = [(tuple(x.shape), x.dtype) for x in found]
-            if self.check and seen != self.described:
-                raise CheckpointError("checkpoint: Recomputed values have different metadata than those of the forward "
-                                      f"pass: {len(self.described)} tensors were saved then and {len(seen)} now, "
-                                      f"{self.described} and {seen}")
+        if number >= len(self.found):
+            self.found = self.run_again()
         return self.found[number]
+
+    def run_again(self):
+        """The tensors that another run saves: as many as the first run has saved, or more if it does not stop early."""
+        found, wanted = [], len(self.described)
+
+        def keep(x):
+            found.append(x.detach())
+            if self.early_stop and len(found) == wanted:
+                raise enough
+            return len(found) - 1
+
+        enough = _Enough()
+        try:
+            with saved_tensors_hooks(keep, found.__getitem__):
+                self.again()
+        except _Enough as e:
+            if e is not enough:         # raised for an enclosing checkpoint
+                raise
+        seen = [(tuple(x.shape), x.dtype) for x in found]
+        described = self.described[:wanted]
+        if len(seen) < wanted or self.check and (seen if self.whole else seen[:wanted]) != described:
+            raise CheckpointError("checkpoint: Recomputed values have different metadata than those of the forward "
+                                  f"pass: {wanted} tensors were saved then and {len(seen)} now, {described} and {seen}")
+        return found
 
 
 def checkpoint(function, *args, use_reentrant=None, context_fn=noop_context_fn, determinism_check="default",
@@ -177,7 +193,9 @@ def checkpoint(function, *args, use_reentrant=None, context_fn=noop_context_fn, 
     stop = early_stop if _defaults["early_stop"] is None else _defaults["early_stop"]
     replay = _Replay(again, determinism_check == "default", stop)
     with saved_tensors_hooks(replay.pack, replay.unpack), first:
-        return function(*args, **kwargs)
+        result = function(*args, **kwargs)
+        replay.whole = True
+        return result
     raise RuntimeError("checkpoint: the forward context provided by context_fn suppressed an exception raised during "
                        "the checkpointed forward, which then has no value to return")
 

@@ -1,4 +1,5 @@
 """Hooks on tensors, leaves, nodes and saved tensors: when they run, in which order, on what."""
+import weakref
 
 import pytest
 
@@ -351,3 +352,62 @@ def test_save_on_cpu():
         y = (x * x).exp()
     y.sum().backward()
     assert values(x.grad) == pytest.approx([4 * 2.718281828459045**4])
+
+
+# -- hooks of the node that accumulates ------------------------------------------------------------
+
+def end_of(x):
+    return x.expand_as(x).grad_fn.next_functions[0][0]
+
+
+def test_hooks_of_the_node_that_accumulates():
+    x, seen = pt.ones(2, requires_grad=True), []
+    end = end_of(x)
+    x.register_hook(lambda g: seen.append(("tensor", g.tolist())))
+    x.register_post_accumulate_grad_hook(lambda t: seen.append(("accumulated", t.grad.tolist())))
+    before = end.register_prehook(lambda grads: seen.append(("before", grads[0].tolist())) or (grads[0] * 2,))
+    after = end.register_hook(lambda inputs, grads: seen.append(("after", inputs, grads[0].tolist(), x.grad.tolist())))
+    (x * 3).sum().backward()
+    assert seen == [("tensor", [3, 3]), ("before", [3, 3]), ("accumulated", [6, 6]), ("after", (), [6, 6], [6, 6])]
+    del seen[:]
+    pt.autograd.grad((x * 3).sum(), x)          # nothing is accumulated
+    assert seen == [("tensor", [3, 3])]
+    before.remove()
+    after.remove()
+    del seen[:]
+    x.grad = None
+    (x * 3).sum().backward()
+    assert seen == [("tensor", [3, 3]), ("accumulated", [3, 3])]
+
+
+def test_hooks_of_a_node_that_accumulates_nothing():
+    with pytest.raises(AttributeError):
+        end_of(pt.ones(2)).register_hook(print)
+
+
+# -- hooks on several tensors ----------------------------------------------------------------------
+
+@pytest.mark.parametrize("mode", ["all", "any"])
+def test_hooks_on_several_tensors_keep_nothing_alive(mode):
+    from ptcore.autograd import engine
+    watched, dead = len(engine._watched), []
+    for _ in range(3):
+        a = pt.ones(4, requires_grad=True) * 2
+        leaf = pt.ones(4, requires_grad=True)
+        pt.autograd.graph.register_multi_grad_hook([a, leaf], lambda grads: None, mode=mode)
+        dead += [weakref.ref(a), weakref.ref(leaf), weakref.ref(a.grad_fn)]
+        (a * leaf).sum().backward()
+        del a, leaf
+    assert [ref() for ref in dead] == [None] * len(dead) and len(engine._watched) == watched
+
+
+def test_hooks_on_a_tensor_that_is_gone():
+    """The graph remembers the tensor's place."""
+    x, seen = pt.ones(2, requires_grad=True), []
+    a, b = x * 2, x * 3
+    handle = pt.autograd.graph.register_multi_grad_hook([a, b], seen.append)
+    y = (a * b).sum()
+    del a, b
+    y.backward()
+    assert [[g.tolist() for g in grads] for grads in seen] == [[[3, 3], [2, 2]]]
+    handle.remove()

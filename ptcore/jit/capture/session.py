@@ -12,7 +12,7 @@ from ptcore._interpret import aside
 from ptcore._node import user_at
 from ptcore._ops.call.autocast import is_any_enabled, without
 from ptcore._ops.table.ids import op_name
-from ptcore._state import is_grad_enabled, is_history_recorded
+from ptcore._state import SavedBy, hooks_of_saved, is_grad_enabled, is_history_recorded
 from ptcore._state import put_grad_enabled as set_mode
 from ptcore._subclass import carried_by, payload_of
 from ptcore._tensor import Tensor
@@ -186,7 +186,8 @@ class Capture:
         r.known[id(self.function)] = self.function, r.object_source(self.function)
         inside = [r.track(x, Source("argument", None, k, name))
                   for k, (x, name) in enumerate(zip(self.flat, self.names))]
-        with self.tracer:
+        self.hooks = hooks_of_saved()
+        with self.tracer, SavedBy(()):
             result = r.call(self.function, *inside[:n], **dict(zip(self.words, inside[n:])))
             builder = Builder(self)
             template = builder.form(result)
@@ -277,7 +278,7 @@ class Capture:
         now = is_grad_enabled()
         set_mode(segment.entry_grad)
         try:
-            with aside():
+            with aside(), SavedBy(self.hooks):
                 self.keep(segment, arguments, inputs)
                 if segment.has_rows():
                     run = self.settings.make(segment.module, list(arguments))

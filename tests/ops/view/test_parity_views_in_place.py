@@ -1,8 +1,9 @@
 """Views in place beside PyTorch's: results, the argument's dims and gradients, plain and transformed."""
 import pytest
-import torch
 
 import ptcore as pt
+
+torch = pytest.importorskip("torch")
 
 CHANGES = {
     "t_": lambda x: x.t_(), "transpose_": lambda x: x.transpose_(0, 1), "swapaxes_": lambda x: x.swapaxes_(0, 1),
