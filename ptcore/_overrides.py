@@ -43,8 +43,8 @@ def flat(values, depth=0):
             yield x
 
 
-def ask(function, args, kwargs, relevant=None):
-    """The first result of the arguments' ``__torch_function__`` for a call; TypeError if none handles it."""
+def answer(function, args, kwargs, relevant=None):
+    """The first result of the arguments' ``__torch_function__`` for a call; NotImplemented if none handles it."""
     owners = overriding(flat((*args, *kwargs.values())) if relevant is None else relevant)
     types = tuple(map(type, owners))
     if modes():
@@ -55,6 +55,32 @@ def ask(function, args, kwargs, relevant=None):
         result = x.__torch_function__(function, types, tuple(args), kwargs)
         if result is not NotImplemented:
             return result
+    return NotImplemented
+
+
+# Ops whose operands have an order -> the word of Python's operator.
+_REFLECTED = {"sub": "sub", "div": "truediv", "floor_divide": "floordiv", "remainder": "mod", "pow": "pow",
+              "matmul": "matmul", "bitwise_left_shift": "lshift", "bitwise_right_shift": "rshift"}
+
+
+def answer_operator(name, x, y):
+    """What ``__torch_function__`` of an operand that is no tensor answers to an operator; NotImplemented if it does not
+    handle it, so that Python asks the operand's own operator.
+
+    The function is that of the tensor, as in PyTorch: ``Tensor.add`` for both orders, and ``Tensor.__rsub__`` where the
+    tensor stands on the right and the order matters.
+    """
+    if isinstance(x, Tensor):
+        return answer(getattr(Tensor, name), (x, y), {})
+    return answer(getattr(Tensor, f"__r{_REFLECTED[name]}__" if name in _REFLECTED else name), (y, x), {})
+
+
+def ask(function, args, kwargs, relevant=None):
+    """``answer``, or TypeError if none handles the call."""
+    result = answer(function, args, kwargs, relevant)
+    if result is not NotImplemented:
+        return result
+    types = tuple(map(type, overriding(flat((*args, *kwargs.values())) if relevant is None else relevant)))
     name = f"{function.__module__}.{function.__name__}"
     raise TypeError(f"no implementation found for '{name}' on types that implement __torch_function__: "
                     f"{[cls.__name__ for cls in types]}")

@@ -553,6 +553,20 @@ cdef bint is_asked(uint32_t flags) noexcept:
     return (flags | pt_tls.mode) & (PT_SUBCLASS | PT_MODE_FUNCTION) != 0 and not pt_tls.torch_function_off
 
 
+@cython.binding(False)                  # so that methods check their self
+cdef class FunctionsOff(Mode):
+    """A context in which no ``__torch_function__`` of this thread is asked."""
+
+    cdef object begin(self):
+        before = pt_tls.torch_function_off
+        pt_tls.torch_function_off = 1
+        return before
+
+    cdef int end(self, object before) except -1:
+        pt_tls.torch_function_off = <uint8_t>before
+        return 0
+
+
 def _disabled_torch_function_impl(func, types, args=(), kwargs=None):
     """The ``__torch_function__`` of classes, such as Parameter, that stay on the fast path."""
     cdef uint8_t before = pt_tls.torch_function_off

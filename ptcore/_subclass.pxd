@@ -4,3 +4,5 @@ from ptcore._tensor cimport Tensor
 
 cpdef Tensor detached(Tensor t)
 cpdef Tensor stands_for(Tensor value, Payload payload, int hidden=*)
+cdef bint shows_memory(object result) except -1
+cdef int lend(Tensor r, Tensor value) except -1

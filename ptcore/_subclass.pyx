@@ -160,6 +160,26 @@ cpdef Tensor stands_for(Tensor value, Payload payload, int hidden=0):
     return s
 
 
+cdef bint shows_memory(object result) except -1:
+    """Whether all results of a view are stand-ins for tensors with memory, so that strides are known."""
+    for x in result if isinstance(result, tuple) else (result,):
+        if not isinstance(x, Tensor) or not (<Tensor>x).flags & PT_INTERPOSED or (<Tensor>x).flags & PT_VALUELESS:
+            return False
+    return True
+
+
+cdef int lend(Tensor r, Tensor value) except -1:
+    """Makes r show the stand-in ``value``, of the same sizes; r keeps its own base and history."""
+    pt_storage_incref(value.storage)
+    pt_storage_decref(r.storage)
+    r.storage, r.offset = value.storage, value.offset
+    memcpy(r.dims, value.dims, 2 * r.rank * sizeof(int64_t))
+    r.flags = r.flags & ~PT_NONCONTIGUOUS | value.flags & PT_NONCONTIGUOUS
+    share_extras(r, value)
+    r.attr_version = version_of(r)
+    return 0
+
+
 def counter_of_writes(Tensor value not None):
     """A counter for the writes to a value that several stand-ins show. The value is exchanged, never written to."""
     cdef Tensor r = alias(value)

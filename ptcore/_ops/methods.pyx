@@ -18,6 +18,7 @@ from ptcore._ops.call.run cimport call_with as call
 from ptcore._ops.history cimport *
 from ptcore._ops.table.ids cimport *
 from ptcore._ops.writing cimport *
+from ptcore._ops.call.offer cimport is_foreign
 from ptcore._ops.call.offer import overridable
 from ptcore._state cimport is_asked
 from ptcore._ops.table.ids import op_id
@@ -421,6 +422,9 @@ cdef object matmul_operator(object x, object y):
     """``x @ y``."""
     cdef (PyObject *)[2] operands
     if not isinstance(x, Tensor) or not isinstance(y, Tensor):
+        if is_foreign(x) or is_foreign(y):
+            from ptcore._overrides import answer_operator
+            return answer_operator("matmul", x, y)
         if not (hasattr(x, "__array__") and hasattr(y, "__array__")) or has_own_ufuncs(x) or has_own_ufuncs(y):
             return NotImplemented
         from ptcore._exchange.convert import as_tensor

@@ -66,7 +66,8 @@ def hooked(f):
     return run
 
 
-@pytest.mark.parametrize("kinds", itertools.product(KINDS, repeat=3), ids="-".join)
+@pytest.mark.filterwarnings("ignore:checkpoint. None of the inputs:UserWarning")      # of one inside of the other
+@pytest.mark.parametrize("kinds", [*itertools.product(KINDS, repeat=3)], ids="-".join)
 def test_inside_of_each_other(kinds):
     def nested(outer, middle, inner):
         deep = at(inner, smooth)
@@ -119,7 +120,7 @@ def test_reentrant_refuses_a_second_order():
     x = leaf()
     checkpoint(smooth, x, use_reentrant=True).sum().backward(create_graph=True)
     np.testing.assert_allclose(x.grad.detach().numpy(), first(smooth), rtol=1e-12)
-    with pytest.raises(RuntimeError, match="differentiate twice"):
+    with pytest.raises(RuntimeError, match="does not require grad"):
         x.grad.sum().backward()
 
 

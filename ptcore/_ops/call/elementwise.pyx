@@ -210,7 +210,10 @@ cdef Tensor binary_rows(int op, Tensor a, Tensor b, const pt_elementwise *entry,
 cdef object operator(int op, object x, object y):
     """binary() for Python's operators: NotImplemented for types that no tensor op takes."""
     if not (isinstance(x, Tensor) and isinstance(y, Tensor)):
-        if not (operand_ok(x) and operand_ok(y)) or is_foreign(x) or is_foreign(y):
+        if is_foreign(x) or is_foreign(y):
+            from ptcore._overrides import answer_operator
+            return answer_operator(info(op).name.decode(), x, y)
+        if not (operand_ok(x) and operand_ok(y)):
             return NotImplemented
     return binary(op, x, y)
 
@@ -231,7 +234,10 @@ cdef bint operand_ok(object x):
 
 
 cdef object inplace_operator(int op, object x, object y):
-    if not operand_ok(y) or is_foreign(y):
+    if is_foreign(y):
+        from ptcore._overrides import answer_operator
+        return answer_operator(info(op).name.decode() + "_", x, y)
+    if not operand_ok(y):
         return NotImplemented
     return inplace_binary(op, x, y)
 

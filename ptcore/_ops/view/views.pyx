@@ -16,6 +16,7 @@ from ptcore._node cimport Node, new_node, take_place
 from ptcore._shape cimport (any_symbolic, count, fill_strides, hinted, infer_size, max_offset, min_offset, read_index,
                             read_sizes, sizes_tuple,
                             view_strides, wrap_dim)
+from ptcore._subclass cimport lend, shows_memory
 from ptcore._tensor cimport *
 from ptcore._ops import checked
 from ptcore._ops.call.offer cimport PT_VARIANT_PLAIN, is_of_top, offer
@@ -706,26 +707,6 @@ cdef int keep_symbols(int op, tuple given, object made, object result) except -1
         r.node.params = (*given[1:4], given[0].stride(), given[0].storage_offset())
     elif len(params) == len(given) - 1:
         r.node.params = tuple([params[k - 1] if is_of_dims(letters[k]) else given[k] for k in range(1, len(given))])
-    return 0
-
-
-cdef bint shows_memory(object result) except -1:
-    """Whether all results of a view are stand-ins for tensors with memory, so that strides are known."""
-    for x in result if isinstance(result, tuple) else (result,):
-        if not isinstance(x, Tensor) or not (<Tensor>x).flags & PT_INTERPOSED or (<Tensor>x).flags & PT_VALUELESS:
-            return False
-    return True
-
-
-cdef int lend(Tensor r, Tensor value) except -1:
-    """Makes r show the stand-in ``value``, of the same sizes; r keeps its own base and history."""
-    pt_storage_incref(value.storage)
-    pt_storage_decref(r.storage)
-    r.storage, r.offset = value.storage, value.offset
-    memcpy(r.dims, value.dims, 2 * r.rank * sizeof(int64_t))
-    r.flags = r.flags & ~PT_NONCONTIGUOUS | value.flags & PT_NONCONTIGUOUS
-    share_extras(r, value)
-    r.attr_version = version_of(r)
     return 0
 
 

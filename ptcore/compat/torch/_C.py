@@ -20,6 +20,7 @@ __all__ = ["Argument", "DispatchKey", "DispatchKeySet", "FunctionSchema", "Gener
            "Size", "Tag", "Tensor", "device", "dtype", "memory_format", "parse_schema"]
 
 _LinAlgError, _OutOfMemoryError = _errors.LinAlgError, _errors.OutOfMemoryError
+DisableTorchFunction = DisableTorchFunctionSubclass = _state.FunctionsOff
 _disabled_torch_function_impl = _state._disabled_torch_function_impl
 _has_torch_function = _overrides.has_torch_function
 _GLIBCXX_USE_CXX11_ABI = True
@@ -144,14 +145,6 @@ class _ExcludeDispatchKeyGuard(_Together):
 
 class _IncludeDispatchKeyGuard(_Absent):
     """A guard of PyTorch's dispatcher."""
-
-
-class DisableTorchFunctionSubclass(_Absent):
-    """A context that would not look for ``__torch_function__`` of subclasses."""
-
-
-class DisableTorchFunction(_Absent):
-    """A context that would not look for ``__torch_function__``."""
 
 
 def _jit_get_operation(name):
