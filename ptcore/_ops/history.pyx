@@ -185,7 +185,7 @@ cdef object unpack_saved(object x, uint64_t version, Node n, int slot):
             # The output was saved without history; a recorded backward needs it.
             t = <Tensor>x
             r = alias(t)
-            set_node(r, n, code - PT_SAVE_OUT)
+            set_node(r, n, (code & ~BY_TYPE) - PT_SAVE_OUT)
             return r
     return x
 

@@ -100,7 +100,7 @@ def group_statistics_again(input, mean, rstd, num_groups, eps):
     return group_norm_statistics(input, None, None, num_groups, eps)[1:]
 
 
-@fused(by_ops=group_statistics_again)
+@fused(by_ops=group_statistics_again, wide=False)
 def group_statistics(input, mean, rstd, num_groups, eps):
     return mean, rstd
 
