@@ -132,11 +132,11 @@ made("mvlgamma(input, p: Int)", "special.multigammaln(x, p)",
 
 made("special_ndtr(input)", "special.ndtr(x)", "The area below the normal density from -inf to x.",
      "ptcore.special.ndtr(ptcore.tensor([0., 1.]))", "tensor([0.5000, 0.8413])", public=["special.ndtr"],
-     called="special.ndtr", method=False, out_argument=True, autocast=(None, "high"), out_dtype="cast")
+     called="special.ndtr", method=False, out_argument=True, autocast=(None, "high"), out_dtype="cast", wide=True)
 made("special_xlog1py(input: Obj, other: Obj)", "special.xlog1py(input, other)",
      "``input * log1p(other)``, and 0 where input is 0.",
      "ptcore.special.xlog1py(ptcore.tensor([0., 1.]), ptcore.tensor([-1., 0.]))", "tensor([0., 0.])",
-     public=["special.xlog1py"], called="special.xlog1py", method=False, out_argument=True, out_dtype="cast")
+     public=["special.xlog1py"], called="special.xlog1py", method=False, out_argument=True, out_dtype="cast", wide=True)
 
 # -- Bessel functions --------------------------------------------------------------------------
 
