@@ -43,6 +43,7 @@ def test_small(row):
     check(row, False)
 
 
+@pytest.mark.outer
 @walk("row", [pytest.param(r, id=r.name) for r in UNDER_TEST if r.kind not in ("elementwise", "view")])
 def test_large(row):
     check(row, True)
