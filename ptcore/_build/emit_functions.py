@@ -145,7 +145,8 @@ def spec(op, role, names, values, slots):
             f"{sum(p.kind == signature.POSITIONAL for p in found)}, {len(op.args)}, {rest}, "
             f"{int(role == signature.METHOD and bool(row.varargs))}, {where.get('out', NONE)}, "
             f"{where.get('inplace', NONE)}, {choice}, {absent}, {ROLES.index(role)}, "
-            f"{int(row.inplace == 'inside' if role == signature.INPLACE else row.out_argument == 'inside')}}},")
+            f"{int(row.inplace == 'inside' if role == signature.INPLACE else row.out_argument == 'inside')}, "
+            f"{int(row.wide)}}},")
 
 
 def table(ops):

@@ -30,8 +30,14 @@ def text_rule(op):
             data, meta = expr.uses(t)
             used += [n for n in sorted(data | meta) if n not in used]
     complex_too = any(t.startswith("complex") for t in op.row.types)
+    used += [n for n in expr.TENSOR_NAMES if op.again and n in op.slots and n not in used]
     names = [n for n in used if n in op.slots or n in [a.name for a in op.params]]
     body = loads(op, names, True)
+    if op.again:
+        left = iter(expr.TENSOR_NAMES)
+        given = [next(left) if a.is_tensor else f"node.params[{op.params.index(a)}]" for a in op.args]
+        body += (f"    if out is None and needs & {op.saved[op.slots['out'][0]][1]}:\n"
+                 f"        out = elementwise_of({op.id}, widened(({', '.join(given)},)))\n")
     results = []
     elementwise = op.row.kind == "elementwise" and op.row.partial is not None
     numbers = [a.name for a in op.params]
@@ -53,19 +59,24 @@ def text_rule(op):
             if i in op.derived:
                 fused = op.derived[i]
                 tensors, params = fused.row.uses
-                args = ", ".join(["g", *tensors, *params])
+                args = ", ".join([f"summed(node, {i}, g)", *tensors, *params])
+                loop = f"elementwise_of({fused.id}, ({args},))"
+                if op.again:
+                    loop = f"once(node, {i}, {loop}, g)"
                 body += (f"        if fusible(g):\n"
-                         f"            r{i} = elementwise_of({fused.id}, ({args},))\n"
-                         f"        else:\n")
+                         f"            r{i} = {loop}\n"
+                         f"        else:\n"
+                         f"            wide = widened(g)\n")
                 for n in tensors:
-                    body += f"            {n} = lift({n}, g)\n"
-                indent = "            "
+                    body += f"            {n} = widened(lift({n}, wide))\n"
+                text = f"wide * conj_of({expr.to_python(t, op.name, numbers, 'wide')})" if complex_too else (
+                    expr.to_python(expr.times("wide", t), op.name, numbers, "wide"))
+                body += f"            r{i} = once(node, {i}, {text}, g)\n"
+            elif complex_too:
+                body += f"        r{i} = summed(node, {i}, g) * conj_of({expr.to_python(t, op.name, numbers)})\n"
             else:
-                indent = "        "
-            if complex_too:
-                body += f"{indent}r{i} = g * conj_of({expr.to_python(t, op.name, numbers)})\n"
-            else:
-                body += f"{indent}r{i} = {expr.to_python(expr.times('g', t), op.name, numbers)}\n"
+                text = expr.times(f"summed(node, {i}, g)", t)
+                body += f"        r{i} = {expr.to_python(text, op.name, numbers)}\n"
         results.append(f"r{i}")
     packed = results[0] if len(texts) == 1 else f"({', '.join(results)})"
     return (f"# {op.family}/rows.py: {op.name}: {texts}\n"
@@ -90,7 +101,8 @@ def derivatives(family, ops, by_name):
             "from ptcore._node cimport Node",
             "from ptcore._ops.call.elementwise cimport elementwise_of",
             "from ptcore._ops.table.ids import set_vjp",
-            "from ptcore.autograd.helpers cimport conj_of, fusible, lift"]
+            "from ptcore._ops.halves cimport widened",
+            "from ptcore.autograd.helpers cimport conj_of, fusible, lift, once, summed"]
     modules, needed = set(), set()
     for op in ops:
         if op.rule[0] == "function":

@@ -7,6 +7,8 @@ import types
 from pathlib import Path
 
 MAX_SAVED = 9       # PT_MAX_SAVED of _opinfo.h
+BY_TYPE = 32        # of a saved input: in half types only; of an output: in other types only (saved_code in call.pxd)
+HALVES = {"float16", "bfloat16"}
 HERE = Path(__file__).resolve().parent
 PACKAGE = HERE.parent
 OPS = PACKAGE / "_ops"
@@ -47,6 +49,7 @@ class Op:
         self.rule = None                # ("text", [...]) or ("function", module, ast node)
         self.saved = []                 # (code, need mask)
         self.slots = {}                 # name used by the rule -> (slot, "data" | "meta")
+        self.again = False              # in half types the rule computes the output again from the inputs
 
     def position(self, name):
         """Index among the run-time arguments of a tensor called x, y, z, w or by its name."""
@@ -119,6 +122,8 @@ def infer_saved(ops, rules):
                     needs[n] = needs.get(n, 0) | 1 << i
                 for n in sorted(meta):
                     meta_needs[n] = meta_needs.get(n, 0) | 1 << i
+            op.again = (row.kind == "elementwise" and bool(row.partial) and not HALVES.isdisjoint(row.types)
+                        and any(t is not None and expr.computes_with(t, "out") for t in texts))
             _assign(op, needs, meta_needs)
         elif op.name in rules:
             module, node = rules[op.name]
@@ -126,6 +131,8 @@ def infer_saved(ops, rules):
             names = [a.arg for a in node.args.args]
             data, meta = expr.function_uses(node, set(names))
             every = (1 << max(len(op.tensors), 1)) - 1
+            op.again = any(isinstance(d, ast.Call) and getattr(d.func, "id", None) == "again"
+                           for d in node.decorator_list)
             _assign(op, {n: every for n in names if n in data},
                     {n: every for n in names if n in meta})
         elif op.rule is not None:
@@ -139,7 +146,7 @@ def _assign(op, needs, meta_needs):
         if name in ("g", "gs", "needs"):
             continue
         if name == "out" or (name.startswith("out") and name[3:].isdigit()):
-            code = 128 + (int(name[3:]) if name[3:] else 0)
+            code = 128 + (int(name[3:]) if name[3:] else 0) + (BY_TYPE if op.again else 0)
         else:
             position = op.position(name)
             if position is None or not op.args[position].is_tensor:
@@ -147,6 +154,11 @@ def _assign(op, needs, meta_needs):
             code = position + (64 if kind == "meta" else 0)
         op.slots[name] = (len(op.saved), kind)
         op.saved.append((code, mask))
+    for k, a in enumerate(op.tensors if op.again else ()):
+        name = expr.TENSOR_NAMES[k] if op.row.kind == "elementwise" else a.name
+        if name not in op.slots:
+            op.slots[name] = (len(op.saved), "data")
+            op.saved.append((op.position(name) + BY_TYPE, needs["out"]))
     if len(op.saved) > MAX_SAVED:
         raise ValueError(f"{op.name}: its rule saves {len(op.saved)} values, at most {MAX_SAVED} are held")
 

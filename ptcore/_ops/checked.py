@@ -6,7 +6,7 @@ given one.
 """
 from operator import index
 
-from ptcore._dtype import as_dtype
+from ptcore._dtype import as_dtype, finfo
 from ptcore._errors import ChoiceError, ConversionError, NoWordError, SeveralElementsError
 from ptcore._interpret import innermost
 from ptcore._shape import is_symbolic_number
@@ -34,6 +34,12 @@ def _plain(op, name, expected, value):
     if (getattr(value, "ndim", None) == 0 and hasattr(value, "item")) or isinstance(value, Tensor):
         return value.item()
     raise _wrong(TypeError, op, name, expected, value)
+
+
+def holds(op, name, dtype, value):
+    """Raises if a finite number that is to be an element of a floating-point dtype is beyond the largest one."""
+    if finfo(dtype).max < abs(value) < float("inf"):
+        raise RuntimeError(f"{op}: {name}: value {value} cannot be converted to {dtype.name} without overflow")
 
 
 def tensor(op, name, value):

@@ -20,6 +20,7 @@ from ptcore._ops.call.elementwise cimport (binary, elementwise, elementwise_inpl
 from ptcore._ops.call.offer cimport (PT_VARIANT_PLAIN, as_given, ask_functions, asks_functions, before_call,
                                      flags_of_all, is_foreign, offer, refuse_foreign)
 from ptcore._ops.call.run cimport call, over_first
+from ptcore._ops.halves cimport in_float32
 from ptcore._ops.plan.hooks cimport dry, planning, spoil
 from ptcore._ops.table.ids cimport info
 from ptcore._ops.writing cimport write_outs
@@ -52,7 +53,7 @@ cdef extern from "call/op_function.h":
         const char *result
         const pt_slot *slots
         int16_t op
-        uint8_t form, nslots, npositional, nargs, rest, spread, out, inplace, choice, absent, role, body_out
+        uint8_t form, nslots, npositional, nargs, rest, spread, out, inplace, choice, absent, role, body_out, wide
     ctypedef struct pt_function:
         const pt_function_spec *spec
         object (*entry)(pt_function *, PyObject **)
@@ -327,6 +328,10 @@ cdef object composite(pt_function *f, PyObject **args, object out):
             return result
     body_of(f)
     try:
+        if s.wide:
+            result = in_float32(<object>f.body, args, s.nargs)
+            if result is not NotImplemented:
+                return result if out is None else write_outs(s.op, out, result)
         if out is None:
             return PyObject_Vectorcall(f.body, args, s.nargs, NULL)
         if not s.body_out:

@@ -189,7 +189,7 @@ cdef object unpack_saved(object x, uint64_t version, Node n, int slot):
             if type(n.fn) is Node:
                 set_node(r, <Node>n.fn, 0)
             else:
-                set_node(r, n, code - PT_SAVE_OUT)
+                set_node(r, n, (code & ~BY_TYPE) - PT_SAVE_OUT)
             return r
     return x
 

@@ -11,6 +11,7 @@ import ptcore._ops as ops
 from ptcore._ops.calling import run
 from ptcore._ops.creation.creation import ones_like, zeros_like
 from ptcore._ops.functions import sum as sum_of
+from ptcore._ops.halves import half_type, widened
 from ptcore._ops.table import expr
 from ptcore._ops.table.evaluate import evaluated
 from ptcore._tensor import Tensor
@@ -53,12 +54,32 @@ def jvp(op, args, tangents, out):
         return (None,) * len(out) if several else None
     if callable(rule):
         return rule(args, tangents, out)
-    result = _RULES[rule if isinstance(rule, str) else "texts"](row, args, tangents, out)
+    result = _tangent(row, rule, args, tangents, out)
     if not several:
         return _fitted(result, out)
     if not isinstance(result, tuple):
         result = (result, *[None] * (len(out) - 1))
     return tuple([_fitted(t, o) if c else None for t, o, c in zip(result, out, continuous)])
+
+
+def _tangent(row, rule, args, tangents, out):
+    """The tangent before it is fitted. With half types it is computed in float32, and rounded once."""
+    if rule != "linear" and half_type(out) is not None:
+        args, tangents, out = widened(args), widened(tangents), widened(out)
+        if isinstance(out, Tensor) and _reads_output(row):      # as it is, it was rounded
+            out = run(row.name, args)
+    return _RULES[rule if isinstance(rule, str) else "texts"](row, args, tangents, out)
+
+
+@functools.cache
+def _reads_output(row):
+    """Whether the rule of a row computes with its output."""
+    if row.jvp in ("reduced", "rule"):
+        function = _rule(rules.VJPS if row.jvp == "reduced" else rules.JVPS, row)
+        code = getattr(function, "__wrapped__", function).__code__
+        return "out" in code.co_varnames[:code.co_argcount]
+    texts = row.partial if row.jvp == "partial" else row.jvp
+    return not isinstance(texts, str) and any(t is not None and "out" in expr.uses(t)[0] for t in texts)
 
 
 def _is_live(tangent):
@@ -129,7 +150,7 @@ def _called(function, row, args, out, **more):
     """Calls a rule with the values that its parameters name."""
     scope = {a.name: x for a, x in zip(ops.arguments(row), args)}
     scope.update(_outputs(out), **more)
-    code = function.__code__
+    code = getattr(function, "__wrapped__", function).__code__
     return function(*[scope[n] for n in code.co_varnames[:code.co_argcount]])
 
 

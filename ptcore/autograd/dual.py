@@ -15,6 +15,7 @@ from ptcore._ops.call.tangents import Dual, Pushing, paired
 from ptcore._ops.calling import run
 from ptcore._ops.creation.creation import zeros_like
 from ptcore._ops.functions import view_as_real
+from ptcore._ops.halves import half_type, widened
 from ptcore._ops.history import custom_node
 from ptcore._ops.table.ids import op_id
 from ptcore._state import is_history_recorded
@@ -183,8 +184,11 @@ class Forward(Pushing):
         found = _forward.jvp(op, primals, tangents, result)
         if found is NotImplemented:
             with self:
-                made = decompositions.function(ops.row(op).name)(*args)
+                made = decompositions.function(ops.row(op).name)(*widened(args))
             found = mapped(self.tangent, made)
+            if half_type(result) is not None:
+                found = ([_forward._fitted(t, r) for t, r in zip(found, result)] if isinstance(found, tuple)
+                         else _forward._fitted(found, result))
         return found
 
     def into(self, op, primals, live, out):

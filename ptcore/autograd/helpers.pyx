@@ -6,6 +6,7 @@ from cpython.sequence cimport PySequence_Fast_ITEMS
 
 from ptcore._types cimport *
 from ptcore._dtype cimport CATEGORY
+from ptcore._node cimport Node
 from ptcore._shape cimport is_symbolic_number
 from ptcore._tensor cimport Tensor, TensorExtras, shape_of, shape_seen
 from ptcore._state import enable_grad, inference_mode
@@ -13,6 +14,7 @@ from ptcore._interpret cimport Payload, is_differentiated
 from ptcore._interpret import transformed
 from ptcore._subclass import own_leaf
 from ptcore._ops.history import unchanged       # no-cython-lint: derivative texts call it
+from ptcore._ops.halves cimport half_type, narrowed, widened
 from ptcore._ops.call.run cimport call_with, over_first
 from ptcore._ops.creation.creation import full, ones_like, zeros
 from ptcore._ops.functions import abs, masked_fill, where
@@ -54,9 +56,10 @@ def differentiated():
     return pt_tls.grad_enabled or is_differentiated()
 
 
-def fused(by_ops):
+def fused(by_ops, bint wide=True):
     """Decorator of a gradient that a fused op computes. If the backward is itself differentiated, ``by_ops`` is called
-    instead, with the same arguments: a function, or the name of one in ``_ops/<topic>/decompositions.py``."""
+    instead, with the same arguments: a function, or the name of one in ``_ops/<topic>/decompositions.py``. It gets half
+    types in float32, unless ``wide`` is False: then its results have dtypes of their own."""
     def choose(function):
         cdef object smaller = by_ops
 
@@ -67,9 +70,59 @@ def fused(by_ops):
             if isinstance(smaller, str):
                 topic, name = smaller.split(".")
                 smaller = getattr(import_module(f"ptcore._ops.{topic}.decompositions"), name)
-            return smaller(*args)
+            return call_in_float32(smaller, args) if wide else smaller(*args)
         return slope
     return choose
+
+
+def in_float32(rule):
+    """Decorator of a rule that is made of ops: with half types it is called in float32, so that each gradient is
+    rounded once, and does not overflow where the result does not."""
+    def wide(*args):
+        return call_in_float32(rule, args)
+    wide.__wrapped__ = rule
+    return wide
+
+
+def again(op):
+    """Decorator of a rule ``(g, input, out, parameters...)`` that computes with the output of an op, given by its name.
+    With half types it is called in float32, and the output, which a node then does not save, is computed again."""
+    cdef int number = op_id(op), n = <int>len(info(number).letters)
+
+    def mark(rule):
+        def wide(g, input, out, *params):
+            if out is not None:
+                return rule(g, input, out, *params)
+            dtype = half_type(input)
+            input = widened(input)
+            given = (input, *params, *(None,) * (n - 1 - len(params)))      # a dtype that rules do not ask for
+            return narrowed(rule(widened(g), input, call_with(number, given, None), *params), dtype)
+        wide.__wrapped__ = rule
+        return wide
+    return mark
+
+
+cdef object call_in_float32(object rule, tuple args):
+    cdef object dtype = half_type(args[0])
+    if dtype is None:
+        return rule(*args)
+    return narrowed(rule(*[widened(x) for x in args]), dtype)
+
+
+cdef object summed(Node node, int k, object g):
+    """A gradient of an elementwise call in float32, if what operand k gets of it is still to be summed or cast: this is
+    rounded once. Otherwise the gradient itself."""
+    if node.spec is None or node.spec[k] is None:
+        return g
+    return widened(g)
+
+
+cdef object once(Node node, int k, object gradient, object g):
+    """A gradient for operand k that was computed in float32, in the half type of g unless it is still to be summed."""
+    if node.spec is not None and node.spec[k] is not None:
+        return gradient
+    cdef object dtype = half_type(g)
+    return gradient if dtype is None else narrowed(gradient, dtype)
 
 
 cdef int NOBODY = 0x7fffffff        # a number that no call of a transformation has
@@ -167,9 +220,12 @@ def reduce_to(g, spec):
     if g.dtype is not dtype:
         if g.dtype.is_complex and not dtype.is_complex:
             g = g.real
-        if g.dtype is not dtype:
+        if g.dtype is not dtype and dtype.itemsize > 2:
             g = g.to(dtype)
-    return sum_to(g, shape) if len(spec) == 2 else sum_to(g, shape).to(spec[2])
+    g = sum_to(g, shape)
+    if g.dtype is not dtype:            # a half type: the sum is rounded once
+        g = g.to(dtype)
+    return g if len(spec) == 2 else g.to(spec[2])
 
 
 def zeros_for(g, shape):
@@ -314,6 +370,13 @@ def not_implemented(op, argument):
     raise NotImplementedError(f"{op}: the derivative by {argument} is not implemented")
 
 
+@in_float32
+def gamma_slope(g, x, y):
+    """The gradient of igamma by its second argument."""
+    from ptcore._ops.functions import exp, lgamma, log
+    return sum_to(g * exp((x - 1) * log(y) - y - lgamma(x)), y.shape)
+
+
 def no_gamma_derivative(g):
     raise RuntimeError("igamma: the derivative by the exponent, the first argument, is not implemented")
 
@@ -348,6 +411,10 @@ def factors_of(x, dim, index, z):
 def other_factors(x, dim, index, z, out):
     """For each element of z that was multiplied into ``out``, the product of all other factors there."""
     from ptcore._ops.functions import gather, scatter_add, scatter_prod
+    dtype = half_type(x)
+    if dtype is not None:               # ``out`` was rounded
+        x, z = widened(x), widened(z)
+        return narrowed(other_factors(x, dim, index, z, scatter_prod(x, dim, index, z)), dtype)
     z = seen_by(index, z)
     zero = z == 0
     count = gather(scatter_add(zeros_for(x, x.shape), dim, index, zero.to(x.dtype)), dim, index)

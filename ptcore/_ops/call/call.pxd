@@ -4,6 +4,7 @@ from cpython.object cimport PyObject
 
 from ptcore._types cimport *
 from ptcore._dtype cimport REAL_OF
+from ptcore._tensor cimport Tensor
 from ptcore._ops.table.ids cimport *
 
 cdef enum:
@@ -82,6 +83,29 @@ cdef inline int out_dtype(int op, int dt) noexcept:
     if rule == PT_OUT_SAME:
         return dt
     return PT_BOOL if rule == PT_OUT_BOOL else REAL_OF[dt]
+
+
+cdef inline bint is_wide(Call *c, int k) noexcept:
+    """Whether operand k of an elementwise call in a half type is a number, or a 0-d tensor of another dtype, that is
+    taken in float32: float16 does not hold 100,000. An op that gives back its operands takes numbers of the dtype, and
+    so do comparisons, for which ``x == 0.1`` holds where x was made from 0.1."""
+    cdef Tensor t
+    if c.compute != PT_FLOAT16 and c.compute != PT_BFLOAT16 or c.o.selects or c.o.out != PT_OUT_SAME:
+        return False
+    if c.tensors[k] == NULL:
+        return True
+    t = <Tensor>c.tensors[k]
+    return t.rank == 0 and t.dt != c.compute and k != c.o.condition - 1
+
+
+cdef inline int saved_code(Call *c, int k) noexcept:
+    """What slot k of the call's node saves, as in pt_opinfo.saved, or -1. A rule that computes with the output gets the
+    inputs instead in half types, and computes the output again: as it was saved it would be rounded, or infinite."""
+    cdef int dt, code = c.o.saved[k]
+    if not code & BY_TYPE:
+        return code
+    dt = c.compute if c.o.kind == PT_ELEMENTWISE else c.dt
+    return code & ~BY_TYPE if (dt == PT_FLOAT16 or dt == PT_BFLOAT16) != (code >= PT_SAVE_OUT) else -1
 
 
 cdef inline int lower(int column) noexcept:

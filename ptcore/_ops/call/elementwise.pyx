@@ -50,10 +50,6 @@ cdef extern from "select.h":
 
 cdef int OP_ASSIGN = op_id("assign")
 cdef int OP_CLONE = op_id("clone")
-# Products and quotients: for half types their numbers are float32.
-cdef uint8_t[MAX_OPS] _wide
-for _name in ("mul", "div", "div__d0", "lerp"):
-    _wide[op_id(_name)] = 1
 
 
 # -- plain operands ------------------------------------------------------------------------------
@@ -406,20 +402,13 @@ cdef int ordered_strides(Call *c, int64_t *out) noexcept:
     return 0
 
 
-cdef bint takes_wide_number(Call *c, Tensor r) noexcept:
-    """Whether a product or quotient of a half type has an operand that is a number, or a 0-d tensor of another dtype.
-    All is float32 then, as in PyTorch, since float16 does not hold 100,000. The result is rounded once."""
+cdef bint takes_wide_number(Call *c) noexcept:
+    """Whether the loops of a half type have a wide number (see `is_wide`), so that they run in float32."""
     cdef int i
-    cdef Tensor t
-    if c.compute != PT_FLOAT16 and c.compute != PT_BFLOAT16 or not _wide[c.op] or r.dt != c.compute:
-        return False
-    if c.column != DEVICE_CPU:
-        return False                    # their launches decide themselves
+    if c.compute != PT_FLOAT16 and c.compute != PT_BFLOAT16 or c.column != DEVICE_CPU:
+        return False                    # launches on devices decide themselves
     for i in range(c.nin):
-        if c.tensors[i] == NULL:
-            return True
-        t = <Tensor>c.tensors[i]
-        if t.rank == 0 and t.dt != c.compute:
+        if is_wide(c, i):
             return True
     return False
 
@@ -438,7 +427,7 @@ cdef int run_loops(Call *c, Tensor r) except -1:
     cdef Tensor t
     cdef PyThreadState *held
     cdef const pt_elementwise *entry = pt_loops(c.op)
-    if takes_wide_number(c, r):
+    if takes_wide_number(c):
         compute = loop_out = PT_FLOAT32
     if c.n > c.nin:
         read_params(c, <char *>params)
@@ -498,7 +487,8 @@ cdef int run_loops(Call *c, Tensor r) except -1:
 
 cdef bint can_hold(Call *c, Tensor out) except -1:
     """Whether the loops may write to out= itself. ``write_out`` handles, or refuses, other cases."""
-    if c.outs[0].dt != out.dt and (c.o.out_rule or CATEGORY[c.outs[0].dt] > CATEGORY[out.dt]):
+    if c.outs[0].dt != out.dt and (c.o.out_rule or CATEGORY[c.outs[0].dt] > CATEGORY[out.dt]
+                                   or takes_wide_number(c)):        # it is rounded to its own type first
         return False
     return (not repeats_itself(out) and not overlaps_another(c, out)
             and can_be_written(out, c.o.name, c.outs[0].ndim, c.outs[0].sizes, c.column, c.number))
@@ -607,7 +597,7 @@ cdef object complete_inplace(Call *c, Tensor x):
     if recording:
         if c.key & PT_INFERENCE:
             check_operands_saved(c)
-        if uses_first(o):
+        if uses_first(c):
             # The rule needs x as it was: keep a copy with x's place in the graph.
             before = old_value(x)
     if x.flags & PT_INTERPOSED:
@@ -656,20 +646,21 @@ cdef int check_operands_saved(Call *c) except -1:
     """Raises for an inference tensor that the rule would save, before anything is written."""
     cdef pt_opinfo *o = c.o
     cdef uint32_t need = 0
-    cdef int i, k
+    cdef int i, k, code
     for i in range(c.nin):
         if c.tensors[i] != NULL and o.grad_mask & (1 << i) and needs_grad(<Tensor>c.tensors[i]):
             need |= 1 << i
     for k in range(o.nsaved):
-        if o.need[k] & need and o.saved[k] < PT_SAVE_META and c.tensors[o.saved[k]] != NULL:
-            check_saved(<Tensor>c.tensors[o.saved[k]], o.name)
+        code = saved_code(c, k)
+        if o.need[k] & need and 0 <= code < PT_SAVE_META and c.tensors[code] != NULL:
+            check_saved(<Tensor>c.tensors[code], o.name)
     return 0
 
 
-cdef bint uses_first(pt_opinfo *o) noexcept:
+cdef bint uses_first(Call *c) noexcept:
     cdef int k
-    for k in range(o.nsaved):
-        if o.saved[k] == 0:
+    for k in range(c.o.nsaved):
+        if saved_code(c, k) == 0:
             return True
     return False
 

@@ -55,6 +55,7 @@ typedef struct pt_function_spec {
     uint8_t out, inplace, choice, absent; /* slots with a special meaning, or PT_NO_SLOT */
     uint8_t role;           /* pt_role */
     uint8_t body_out; /* the composite's body handles out= (for "_" functions: in place) itself */
+    uint8_t wide;           /* the composite's body computes half types in float32 */
 } pt_function_spec;
 
 struct pt_function;

@@ -26,6 +26,12 @@ cdef enum:
 cdef int OP_ADD_SCALED = op_id("add_scaled"), OP_SUB_SCALED = op_id("sub_scaled"), OP_THRESHOLD = op_id("threshold")
 cdef int OP_POW = op_id("pow"), OP_OR = op_id("bitwise_or")
 
+# Parameters that may become an element of the result, as a bit for each: the dtype must hold them.
+cdef uint8_t[MAX_OPS] _becomes_element
+for _name, _params in (("clamp_between", 3), ("hardtanh_of", 3), ("threshold", 2), ("hardshrink", 1),
+                       ("softshrink_of", 1)):
+    _becomes_element[op_id(_name)] = _params
+
 
 cdef object scalar_of(object x):
     """A NumPy scalar as the Python number that it promotes as; a symbolic number as a number, which is a guard."""
@@ -358,6 +364,8 @@ cdef int read_params(Call *c, char *buffer) except -1:
             (<double *>buffer)[n] = x
         elif CATEGORY[compute] == 2:
             number = x
+            if not -65504 <= number <= 65504 and _becomes_element[c.op] >> n & 1:
+                fitting(x, compute, f"{c.o.name.decode()}: {arg_name(c.op, k)}".encode())
             if not -3.4028234663852886e38 <= number <= 3.4028234663852886e38:
                 fitting(x, PT_FLOAT32, c.o.name)                # infinities and nan fit
             (<float *>buffer)[n] = <float>number

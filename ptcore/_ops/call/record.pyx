@@ -96,7 +96,9 @@ cdef Node node_of(Call *c, PyObject **results):
     for k in range(o.nsaved):
         if not o.need[k] & need:
             continue
-        code = o.saved[k]
+        code = saved_code(c, k)
+        if code < 0:
+            continue
         if code >= PT_SAVE_OUT:         # an in-place call is about to raise the version by one
             r = <Tensor>results[code - PT_SAVE_OUT]
             save_at(n, k, alias(r), version_of(r) + (c.written != NULL))
@@ -140,7 +142,7 @@ cdef object operand_of(Call *c, int k):
     if c.written != NULL and c.operands[k] == c.written:
         x = <object>c.before
     if isinstance(x, Tensor) and (<Tensor>x).dt != c.compute and k != c.o.condition - 1:
-        return cast(<Tensor>x, c.compute)
+        return cast(<Tensor>x, PT_FLOAT32 if is_wide(c, k) else c.compute)
     return x
 
 

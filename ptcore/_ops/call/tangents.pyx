@@ -242,7 +242,8 @@ cdef object first_of(list tangents):
 
 
 cdef bint is_simple(tuple values, list tangents) except -1:
-    """Whether all tensors have one real floating dtype, and the tangents are not differentiated."""
+    """Whether all tensors have one real floating dtype, no half type, whose tangents are computed in float32, and the
+    tangents are not differentiated."""
     cdef int dt = -1
     cdef Tensor x
     if is_differentiated():
@@ -250,7 +251,8 @@ cdef bint is_simple(tuple values, list tangents) except -1:
     for value in (*values, *tangents):
         if isinstance(value, Tensor):
             x = <Tensor>value
-            if (dt >= 0 and x.dt != dt) or CATEGORY[x.dt] != 2 or (pt_tls.grad_enabled and needs_grad(x)):
+            if ((dt >= 0 and x.dt != dt) or CATEGORY[x.dt] != 2 or x.dt == PT_FLOAT16 or x.dt == PT_BFLOAT16
+                    or (pt_tls.grad_enabled and needs_grad(x))):
                 return False
             dt = x.dt
     return True

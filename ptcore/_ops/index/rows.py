@@ -246,7 +246,7 @@ made("index_reduce(input, dim: Int, index: Index, source, reduce: Obj, *, includ
      """Slices of ``source`` combined at positions along ``dim`` by "prod", "mean", "amax" or "amin"; with what
 ``input`` has there unless ``include_self=False``.""",
      'ptcore.index_reduce(ptcore.ones(2), 0, ptcore.tensor([0, 0]), ptcore.tensor([2., 3.]), "prod")',
-     "tensor([6., 1.])", out_argument=True, inplace=True)
+     "tensor([6., 1.])", out_argument=True, inplace=True, wide=True)
 
 made("take_along_dim(input, indices: Index, dim: Obj = None)", "take_along_axis(x, indices, dim)",
      "Elements picked along ``dim`` as by gather, the other dims broadcast; of the flattened input if ``dim`` is None.",
@@ -263,7 +263,7 @@ made("argwhere(input)", "argwhere(x)", "The coordinates of the nonzero elements,
 made("renorm(input, p: Float, dim: Int, maxnorm: Float)", "_renorm(x, p, dim, maxnorm)",
      "The slices along ``dim`` whose p-norm exceeds ``maxnorm`` made that long.",
      "ptcore.renorm(ptcore.tensor([[3., 4.]]), 2, 0, 1)", "tensor([[0.6000, 0.8000]])", out_argument=True, inplace=True,
-     autocast=(None, "high"))
+     autocast=(None, "high"), wide=True)
 
 made("embedding(weight, indices: Index, padding_idx=-1, scale_grad_by_freq=False, sparse=False)", "take(x, y, axis=0)",
      """The rows of a matrix at the positions in ``indices``; the row ``padding_idx`` (-1: none) gets no gradient,

@@ -356,11 +356,11 @@ _row("linalg_tensorsolve(A, B, dims: Obj = None)",
 
 _row("linalg_vander(x, *, N: OptInt = None)",
      "A row of powers ``x**0, x**1, ...`` for each element, as many as the last dim has or N.",
-     "ptcore.linalg.vander(ptcore.tensor([2, 3]))", "tensor([[1, 2],\n        [1, 3]])")
+     "ptcore.linalg.vander(ptcore.tensor([2, 3]))", "tensor([[1, 2],\n        [1, 3]])", wide=True)
 
 _row("vander(x, N: OptInt = None, increasing=False)",
      "A row of powers for each element of a vector, falling unless ``increasing``.",
-     "ptcore.vander(ptcore.tensor([2, 3]))", "tensor([[2, 1],\n        [3, 1]])", method=False)
+     "ptcore.vander(ptcore.tensor([2, 3]))", "tensor([[2, 1],\n        [3, 1]])", method=False, wide=True)
 
 # -- of low rank, by iteration ---------------------------------------------------------------------
 composite(

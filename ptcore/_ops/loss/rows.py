@@ -113,9 +113,9 @@ _OLD = "size_average: Obj = None, reduce: Obj = None"
 _NEW = 'reduction: Obj = "mean"'
 
 
-def _loss(signature, reference, text, example, result, autocast="high"):
+def _loss(signature, reference, text, example, result, autocast="high", wide=True):
     network(signature, reference, f"{text}\n\n``reduction`` is \"mean\", \"sum\" or \"none\".", example, result,
-            autocast=autocast)
+            autocast=autocast, wide=wide)
 
 
 _loss("cross_entropy(input, target, weight: OptTensor = None, size_average: Obj = None, ignore_index=-100, "
@@ -126,12 +126,12 @@ _loss("cross_entropy(input, target, weight: OptTensor = None, size_average: Obj 
 ``input`` has shape ``(C)``, ``(N, C)`` or ``(N, C, d1, ...)``; ``target`` holds int64 class indices of shape ``()``,
 ``(N)`` or ``(N, d1, ...)``, or probabilities of input's shape. ``weight`` of shape ``(C)`` weighs the classes, targets
 equal to ``ignore_index`` do not count, and ``label_smoothing`` in [0, 1] is spread evenly over the classes.""",
-      "F.cross_entropy(ptcore.zeros(1, 2), ptcore.tensor([0]))", "tensor(0.6931)")
+      "F.cross_entropy(ptcore.zeros(1, 2), ptcore.tensor([0]))", "tensor(0.6931)", wide=False)
 
 _loss("nll_loss(input, target, weight: OptTensor = None, size_average: Obj = None, ignore_index=-100, "
       f"reduce: Obj = None, {_NEW})", "_nll_loss(x, target, weight, reduction, ignore_index)[0]",
       "Negative log-likelihood ``-weight[target] * input[target]`` of log-probabilities; shapes as in cross_entropy.",
-      "F.nll_loss(ptcore.tensor([[-1., -2.]]), ptcore.tensor([1]))", "tensor(2.)")
+      "F.nll_loss(ptcore.tensor([[-1., -2.]]), ptcore.tensor([1]))", "tensor(2.)", wide=False)
 
 _loss(f"mse_loss(input, target, {_OLD}, {_NEW}, weight: OptTensor = None)", "_reduced((x - y)**2, reduction)",
       "``(input - target)**2``; with ``weight`` of input's shape the mean is divided by the sum of the weights.",
@@ -164,7 +164,7 @@ network(f"kl_div(input, target, {_OLD}, {_NEW}, log_target=False)", "_kl_div(x, 
 
 ``reduction`` is "batchmean", "mean", "sum" or "none".""",
         'F.kl_div(ptcore.tensor([[-1., -1.]]), ptcore.tensor([[1., 0.]]), reduction="sum")', "tensor(1.)",
-         autocast="high")
+         autocast="high", wide=True)
 
 _loss('poisson_nll_loss(input, target, log_input=True, full=False, size_average: Obj = None, eps: Float = 1e-08, '
       f'reduce: Obj = None, {_NEW})', "_poisson_nll(x, y, log_input, full, eps, reduction)",
@@ -204,7 +204,7 @@ _loss("triplet_margin_with_distance_loss(anchor, positive, negative, *, distance
       f"margin: Float = 1.0, swap=False, {_NEW})", "_triplet(x, y, z, margin, 2, 1e-6, swap, reduction)",
       "As triplet_margin_loss, with a distance of one's own.",
       "F.triplet_margin_with_distance_loss(ptcore.zeros(1, 1), ptcore.ones(1, 1), ptcore.ones(1, 1))", "tensor(1.)",
-      autocast=(None, "high"))
+      autocast=(None, "high"), wide=False)
 
 _loss(f"multi_margin_loss(input, target, p: Float = 1.0, margin: Float = 1.0, weight: Obj = None, {_OLD}, {_NEW})",
       "_multi_margin(x, target, p, margin, reduction)",
@@ -229,7 +229,7 @@ network('ctc_loss(log_probs, targets, input_lengths: Obj, target_lengths: Obj, b
 ``log_probs`` is ``(T, N, C)`` or ``(T, C)``, ``targets`` ``(N, S)`` or all targets one after another. The mean divides
 by the target lengths first. ``zero_infinity`` gives 0 where the targets do not fit.""",
         "F.ctc_loss(ptcore.zeros(2, 1, 2), ptcore.tensor([[1]]), (2,), (1,))", "tensor(-1.0986)",
-        autocast="high")
+        autocast="high", wide=True)
 
 # -- reductions as numbers: 0 none, 1 mean, 2 sum; what is left out means none ----------------------
 for _signature in (

@@ -4,55 +4,56 @@ from ptcore._ops.table.schema import REAL, composite, made, nondifferentiable, s
 # -- norms -------------------------------------------------------------------------------------------
 made('norm(input, p: Obj = "fro", dim: Obj = None, keepdim=False, *, dtype: DType = None)', "_norm(x, p, dim, keepdim)",
      "Vector norm of the elements over ``dim`` (all dims if None); ``p`` is a number, \"fro\" or \"nuc\".",
-     "ptcore.norm(ptcore.tensor([3., 4.]))", "tensor(5.)", out_argument=True, autocast=(None, "high"))
+     "ptcore.norm(ptcore.tensor([3., 4.]))", "tensor(5.)", out_argument=True, autocast=(None, "high"), wide=True)
 
 made("linalg_vector_norm(x, ord: Float = 2.0, dim: Obj = None, keepdim=False, *, dtype: DType = None)",
      "_vector_norm(x, ord, dim, keepdim)", "``sum(abs(x)**ord)**(1 / ord)`` over ``dim`` (all dims if None).",
      "ptcore.linalg.vector_norm(ptcore.tensor([3., 4.]))", "tensor(5.)", out_argument=True,
-     public=["linalg.vector_norm"], method=False, autocast=(None, "high"))
+     public=["linalg.vector_norm"], method=False, autocast=(None, "high"), wide=True)
 
 made('linalg_matrix_norm(A, ord: Obj = "fro", dim: Obj = (-2, -1), keepdim=False, *, dtype: DType = None)',
      "_matrix_norm(x, ord, dim, keepdim)",
      'Norms of matrices: "fro", "nuc", inf, -inf, 1, -1 (of rows and columns), 2, -2 (singular values).',
      "ptcore.linalg.matrix_norm(ptcore.tensor([[3., 0.], [0., 4.]]), 1)", "tensor(4.)", out_argument=True,
-     public=["linalg.matrix_norm"], method=False, autocast=(None, "high"))
+     public=["linalg.matrix_norm"], method=False, autocast=(None, "high"), wide=True)
 
 made("linalg_norm(A, ord: Obj = None, dim: Obj = None, keepdim=False, *, dtype: DType = None)",
      "_linalg_norm(x, ord, dim, keepdim)",
      "Norm of vectors (one dim, or ``ord=None``) or of matrices (two dims).",
      "ptcore.linalg.norm(ptcore.tensor([3., 4.]))", "tensor(5.)", out_argument=True, public=["linalg.norm"],
-     method=False, autocast=(None, "high"))
+     method=False, autocast=(None, "high"), wide=True)
 
 made("dist(input, other, p: Float = 2.0)", "_vector_norm(x - y, p, None, False)", "The p-norm of ``input - other``.",
-     "ptcore.dist(ptcore.tensor([3., 0.]), ptcore.tensor([0., 4.]))", "tensor(5.)", autocast=(None, "high"))
+     "ptcore.dist(ptcore.tensor([3., 0.]), ptcore.tensor([0., 4.]))", "tensor(5.)", autocast=(None, "high"), wide=True)
 
 # -- distances ---------------------------------------------------------------------------------------
 made("pairwise_distance(x1, x2, p: Float = 2.0, eps: Float = 1e-06, keepdim=False)",
      "_vector_norm(x1 - x2 + eps, p, -1, keepdim)", "The p-norms of the rows of ``x1 - x2 + eps``.",
      "ptcore.nn.functional.pairwise_distance(ptcore.tensor([[3., 0.]]), ptcore.tensor([[0., 4.]]))", "tensor([5.])",
-     public=["pairwise_distance", "nn.functional.pairwise_distance"], method=False, autocast=(None, "high"))
+     public=["pairwise_distance", "nn.functional.pairwise_distance"], method=False, autocast=(None, "high"), wide=True)
 
 made("cosine_similarity(x1, x2, dim=1, eps: Float = 1e-08)", "_cosine_similarity(x1, x2, dim, eps)",
      "``sum(x1 * x2) / (norm(x1) * norm(x2))`` over ``dim``, each norm at least ``eps``.",
      "ptcore.cosine_similarity(ptcore.tensor([[1., 0.]]), ptcore.tensor([[2., 0.]]))", "tensor([1.])",
-     public=["cosine_similarity", "nn.functional.cosine_similarity"], method=False, autocast=(None, "high"))
+     public=["cosine_similarity", "nn.functional.cosine_similarity"], method=False, autocast=(None, "high"), wide=True)
 
 made("normalize(input, p: Float = 2.0, dim: Obj = 1, eps: Float = 1e-12)",
      "x / maximum(_vector_norm(x, p, dim, True), eps)",
      "``input`` divided by its p-norm along ``dim``, at least ``eps``.",
      "ptcore.nn.functional.normalize(ptcore.tensor([[3., 4.]]))", "tensor([[0.6000, 0.8000]])",
-     public=["nn.functional.normalize"], method=False, out_argument=True, autocast=(None, "high"), out_dtype="cast")
+     public=["nn.functional.normalize"], method=False, out_argument=True, autocast=(None, "high"), out_dtype="cast",
+     wide=True)
 
 made('cdist(x1, x2, p: Float = 2.0, compute_mode: Obj = "use_mm_for_euclid_dist_if_necessary")',
      "_vector_norm(x1[..., :, None, :] - x2[..., None, :, :], p, -1, False)",
      """The p-norm distance of each row of x1 from each row of x2. Euclidean distances of more than 25 rows come
 from a matrix product, as ``compute_mode`` says.""",
      "ptcore.cdist(ptcore.tensor([[0., 0.]]), ptcore.tensor([[3., 4.]]))", "tensor([[5.]])", method=False,
-     autocast="high")
+     autocast="high", wide=True)
 
 made("pdist(input, p: Float = 2.0)", "_pdist(x, p)", "The p-norm distances of all pairs of rows, as a vector.",
      "ptcore.nn.functional.pdist(ptcore.tensor([[0., 0.], [3., 4.]]))", "tensor([5.])",
-     public=["pdist", "nn.functional.pdist"], method=False, autocast=(None, "high"))
+     public=["pdist", "nn.functional.pdist"], method=False, autocast=(None, "high"), wide=True)
 
 # -- distances of rows, of which the differences are never held ---------------------------------------
 structured(
@@ -91,4 +92,4 @@ composite("norm_except_dim(v, pow: Float = 2, dim: Int = 0)", method=False, auto
 >>> ptcore.norm_except_dim(ptcore.tensor([[3., 4.], [0., 1.]]))
 tensor([[5.],
         [1.]])
-""")
+""", wide=True)

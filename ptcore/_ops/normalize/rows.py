@@ -283,7 +283,7 @@ Examples
 >>> import ptcore
 >>> ptcore.nn.functional.local_response_norm(ptcore.ones(1, 1, 1), 1, alpha=1., beta=1.)
 tensor([[[0.5000]]])
-""")
+""", wide=True)
 
 spelling("layer_norm", "layer_norm(input, normalized_shape: Sizes, weight: OptTensor = None, bias: OptTensor = None, "
          "eps: Float = 1e-05, cudnn_enable=True)")

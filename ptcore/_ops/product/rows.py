@@ -113,22 +113,22 @@ made("outer(input, vec2)", "outer(x, y)", "Products of all pairs of two vectors'
 made("addmv(input, mat, vec, *, beta: Scalar = 1, alpha: Scalar = 1)", "beta * x + alpha * matmul(y, z)",
      "``beta * input + alpha * (mat @ vec)``.",
      "ptcore.addmv(ptcore.ones(1), ptcore.ones(1, 2), ptcore.ones(2))", "tensor([3.])", out_argument=True, inplace=True,
-     autocast=(None, "low"))
+     autocast=(None, "low"), wide=True)
 
 made("addr(input, vec1, vec2, *, beta: Scalar = 1, alpha: Scalar = 1)", "beta * x + alpha * outer(y, z)",
      "``beta * input + alpha * outer(vec1, vec2)``.",
      "ptcore.addr(ptcore.zeros(1, 2), ptcore.ones(1), ptcore.tensor([1., 2.]))", "tensor([[1., 2.]])",
-     out_argument=True, inplace=True, autocast=(None, "low"), out_dtype="cast")
+     out_argument=True, inplace=True, autocast=(None, "low"), out_dtype="cast", wide=True)
 
 made("addbmm(input, batch1, batch2, *, beta: Scalar = 1, alpha: Scalar = 1)",
      "beta * x + alpha * matmul(y, z).sum(0)", "``beta * input + alpha * (sum over b of batch1[b] @ batch2[b])``.",
      "ptcore.addbmm(ptcore.zeros(1, 1), ptcore.ones(2, 1, 3), ptcore.ones(2, 3, 1))", "tensor([[6.]])",
-     out_argument=True, inplace=True, autocast="low")
+     out_argument=True, inplace=True, autocast="low", wide=True)
 
 made("baddbmm(input, batch1, batch2, *, beta: Scalar = 1, alpha: Scalar = 1)", "beta * x + alpha * matmul(y, z)",
      "``beta * input + alpha * bmm(batch1, batch2)``.",
      "ptcore.baddbmm(ptcore.zeros(1, 1, 1), ptcore.ones(1, 1, 3), ptcore.ones(1, 3, 1))", "tensor([[[3.]]])",
-     out_argument=True, inplace=True, autocast="low")
+     out_argument=True, inplace=True, autocast="low", wide=True)
 
 # -- products --------------------------------------------------------------------------------------
 made("vdot(input, other)", "vdot(x, y)", "Sum of the products of two vectors' elements, the first conjugated.",
@@ -150,21 +150,21 @@ made("kron(input, other)", "kron(x, y)", "Kronecker product: each element of ``i
 made("chain_matmul(matrices: Tensors)", "linalg.multi_dot(x) if len(x) > 1 else x[0]",
      "Product of several matrices, in the order of least work.",
      "ptcore.chain_matmul(ptcore.ones(1, 2), ptcore.ones(2, 1))", "tensor([[2.]])", method=False, varargs="matrices",
-     out_argument=True, autocast=(None, "low"))
+     out_argument=True, autocast=(None, "low"), wide=True)
 
 made("linalg_multi_dot(tensors: Obj)", "linalg.multi_dot(x)",
      "Product of several matrices, in the order of least work; the first and the last may be vectors.",
      "ptcore.linalg.multi_dot([ptcore.ones(1, 2), ptcore.ones(2)])", "tensor([2.])", method=False, out_argument=True,
-     public=["linalg.multi_dot"], autocast=(None, "low"))
+     public=["linalg.multi_dot"], autocast=(None, "low"), wide=True)
 
 made("matrix_power(input, n: Int)", "linalg.matrix_power(x, n)", "A square matrix to a non-negative integer power.",
      "ptcore.matrix_power(ptcore.tensor([[1., 1.], [0., 1.]]), 3)", "tensor([[1., 3.],\n        [0., 1.]])",
-     out_argument=True, public=["matrix_power", "linalg.matrix_power"], autocast=(None, "low"))
+     out_argument=True, public=["matrix_power", "linalg.matrix_power"], autocast=(None, "low"), wide=True)
 
 made("linalg_vecdot(x, y, *, dim=-1)", "sum(conj(x) * y, dim)",
      "Sum over ``dim`` of the products of two tensors' elements, the first conjugated.",
      "ptcore.linalg.vecdot(ptcore.ones(2, 3), ptcore.ones(3))", "tensor([3., 3.])", out_argument=True,
-     public=["linalg.vecdot"], method=False, autocast="low", types=FLOATING, promote="none")
+     public=["linalg.vecdot"], method=False, autocast="low", types=FLOATING, promote="none", wide=True)
 
 made("cross(input, other, dim: Obj = None)", "cross(x, y, axis=-1 if dim is None else dim)",
      "Vector products along ``dim``, of size 3; along the first dim of that size if it is None.",
@@ -183,4 +183,4 @@ made("linalg_diagonal(A, *, offset=0, dim1=-2, dim2=-1)", "diagonal(x, offset, d
 made("bilinear(input1, input2, weight, bias: OptTensor = None)", "_bilinear(input1, input2, weight, bias)",
      "``input1 @ weight[k] @ input2 + bias[k]`` for each k, over the last dims of the inputs.",
      "ptcore.bilinear(ptcore.tensor([1., 2.]), ptcore.tensor([3.]), ptcore.ones(1, 2, 1))", "tensor([9.])",
-     public=["bilinear", "nn.functional.bilinear"], method=False, autocast=("off", "widest"))
+     public=["bilinear", "nn.functional.bilinear"], method=False, autocast=("off", "widest"), wide=True)

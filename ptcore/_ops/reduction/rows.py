@@ -146,7 +146,7 @@ composite(
 >>> import ptcore
 >>> ptcore.logsumexp(ptcore.tensor([1000., -1000.]), 0)
 tensor(1000.)
-""")
+""", wide=True)
 
 structured(
     "vector_norm(input, ord: Float = 2.0, dim: Dims = None, keepdim=False)",
@@ -191,7 +191,7 @@ tensor(6.)
 for _name, _text in (("var", "Variance"), ("std", "Standard deviation")):
     composite(
         f"{_name}(input, dim: Obj = None, unbiased: Obj = None, keepdim=False, *, correction: Obj = None, "
-        "dtype: DType = None, ddof: Obj = None)", out_argument=True, out_dtype="cast",
+        "dtype: DType = None, ddof: Obj = None)", out_argument=True, out_dtype="cast", wide=_name == "std",
         reference=f"{_name}(x, axis=dim, ddof=1)",
         doc=f"""{_text} over ``dim`` (all dims if None) with the divisor ``n - correction``
 (correction is 1 unless given). As NumPy has them: ``ddof``, another name of
@@ -208,12 +208,13 @@ for _name, _text, _values in (("std_mean", "Standard deviation", "(tensor(1.4142
     made(f"{_name}(input, dim: Obj = None, unbiased: Obj = None, keepdim=False, *, correction: Obj = None)",
          f"_{_name}(x, dim, correction)",
          f"{_text} and mean over ``dim`` (all dims if None); the divisor is ``n - correction``, with 1 unless given.",
-         f"ptcore.{_name}(ptcore.tensor([1., 3.]))", _values, method=False, returns="tuple[Tensor, Tensor]")
+         f"ptcore.{_name}(ptcore.tensor([1., 3.]))", _values, method=False, returns="tuple[Tensor, Tensor]",
+         wide=True)
 
 made("nanmean(input, dim: Obj = None, keepdim=False, *, dtype: DType = None)", "nanmean(x, axis=dim, keepdims=keepdim)",
      "Mean over ``dim`` (all dims if None) of the elements that are not NaN.",
      "ptcore.nanmean(ptcore.tensor([1., float('nan')]))", "tensor(1.)", out_argument=True, autocast=(None, "high"),
-    out_dtype="cast")
+    out_dtype="cast", wide=True)
 
 # -- order --------------------------------------------------------------------------------------
 made("aminmax(input, *, dim: Obj = None, keepdim=False)", "_aminmax(x, dim, keepdim)",

@@ -96,7 +96,7 @@ functional(
 >>> ptcore.nn.functional.affine_grid(ptcore.tensor([[[1., 0, 0], [0, 1, 0]]]), (1, 1, 1, 2), True)
 tensor([[[[-1.,  0.],
           [ 1.,  0.]]]])
-""", "_affine_grid(x, size, bool(align_corners))", also_top=False)
+""", "_affine_grid(x, size, bool(align_corners))", also_top=False, wide=True)
 
 for _name, _what in (("grid_sampler", "4 or 5"), ("grid_sampler_2d", "4"), ("grid_sampler_3d", "5")):
     made(f"{_name}(input, grid, interpolation_mode: Int, padding_mode: Int, align_corners: Bool)",

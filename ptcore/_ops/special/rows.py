@@ -85,7 +85,7 @@ for _name, _other, _sign, _text in (("igamma", "gammainc", "", "Regularised lowe
                                     ("igammac", "gammaincc", "-", "Regularised upper")):
     elementwise(
         f"{_name}(input, other)", types=REAL, promote="float", formula=f"{_name}(x, y)", cost=200,
-        vjp=["no_gamma_derivative(g)", f"sum_to({_sign}g * exp((x - 1) * log(y) - y - lgamma(x)), y.shape)"],
+        vjp=["no_gamma_derivative(g)", f"gamma_slope({_sign}g, x, y)"],
         jvp=["no_gamma_derivative(t)", f"{_sign}t * exp((x - 1) * log(y) - y - lgamma(x))"], sample=uniform(0.3, 6),
         public=[_name, f"special.{_other}"], reference=f"special.{_other}(x, y)",
         doc=f"""{_text} incomplete gamma function of the exponent ``input`` at ``other``, both not negative. There is no
@@ -128,15 +128,15 @@ made("polygamma_function(n: Int, input)", "special.polygamma(n, input)", "The ``
 made("mvlgamma(input, p: Int)", "special.multigammaln(x, p)",
      "Logarithm of the multivariate gamma function of dimension ``p``, element by element.",
      "ptcore.mvlgamma(ptcore.tensor([2.]), 1)", "tensor([0.])", public=["mvlgamma", "special.multigammaln"],
-     out_argument=True, inplace=True, out_dtype="cast")
+     out_argument=True, inplace=True, out_dtype="cast", wide=True)
 
 made("special_ndtr(input)", "special.ndtr(x)", "The area below the normal density from -inf to x.",
      "ptcore.special.ndtr(ptcore.tensor([0., 1.]))", "tensor([0.5000, 0.8413])", public=["special.ndtr"],
-     called="special.ndtr", method=False, out_argument=True, autocast=(None, "high"), out_dtype="cast")
+     called="special.ndtr", method=False, out_argument=True, autocast=(None, "high"), out_dtype="cast", wide=True)
 made("special_xlog1py(input: Obj, other: Obj)", "special.xlog1py(input, other)",
      "``input * log1p(other)``, and 0 where input is 0.",
      "ptcore.special.xlog1py(ptcore.tensor([0., 1.]), ptcore.tensor([-1., 0.]))", "tensor([0., 0.])",
-     public=["special.xlog1py"], called="special.xlog1py", method=False, out_argument=True, out_dtype="cast")
+     public=["special.xlog1py"], called="special.xlog1py", method=False, out_argument=True, out_dtype="cast", wide=True)
 
 # -- Bessel functions --------------------------------------------------------------------------
 

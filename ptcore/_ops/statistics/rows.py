@@ -43,7 +43,7 @@ made("histc(input, bins=100, min: Scalar = 0, max: Scalar = 0)",
 # -- differences and integrals ----------------------------------------------------------------------
 made("diff(input, n=1, dim=-1, prepend: Obj = None, append: Obj = None)", "diff(x, n, dim)",
      "Differences of neighbours along ``dim``, ``n`` times; ``prepend`` and ``append`` are joined on first.",
-     "ptcore.diff(ptcore.tensor([1, 3, 2]))", "tensor([ 2, -1])", out_argument=True, out_dtype="cast")
+     "ptcore.diff(ptcore.tensor([1, 3, 2]))", "tensor([ 2, -1])", out_argument=True, out_dtype="cast", wide=True)
 
 made("trapezoid(y, x: Obj = None, *, dx: Obj = None, dim=-1)", "_trapezoid",
      "Integral along ``dim`` by the trapezoidal rule, with steps ``dx`` (1) or at the places ``x``.",

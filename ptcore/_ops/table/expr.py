@@ -52,6 +52,13 @@ def uses(text, where="expression"):
     return data, meta - data
 
 
+def computes_with(text, name, where="expression"):
+    """Whether a value is more than compared in a text."""
+    tree = parse(text, where)
+    inside = {id(n) for c in ast.walk(tree) if isinstance(c, ast.Compare) for n in ast.walk(c)}
+    return any(isinstance(n, ast.Name) and n.id == name and id(n) not in inside for n in ast.walk(tree))
+
+
 def _loops(function, names):
     """({loop variable: the lists of tensors that it runs over}, the nodes that name these lists in loops)."""
     found, heads = {}, set()

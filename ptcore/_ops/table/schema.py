@@ -136,6 +136,9 @@ class Row:
 
     ``definition``: for a custom op (``ptcore.library``), the object with its functions. Graphs keep its calls whole.
 
+    ``wide``: whether the body of a composite gets half types as float32, and its results are rounded: it is made of
+    several ops, each of which would round, or overflow where the result does not.
+
     ``node``: the result of ``grad_fn.name()``, if it is not of the form ``MulBackward0`` for ``mul``.
     """
 
@@ -189,6 +192,7 @@ class Row:
         self.spells = columns.pop("spells", None)
         self.definition = columns.pop("definition", None)
         self.qualname = columns.pop("qualname", self.name)
+        self.wide = columns.pop("wide", False)
         if columns:
             raise TypeError(f"{self.name}: unknown columns {sorted(columns)}")
         self.check()

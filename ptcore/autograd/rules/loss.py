@@ -15,7 +15,7 @@ from ptcore._ops.loss.decompositions import cross_entropy_backward as cross_entr
 from ptcore._ops.loss.decompositions import ctc_loss_backward as ctc_gradient_by_ops
 from ptcore._ops.loss.decompositions import ctc_loss_stats as ctc_by_ops
 from ptcore._ops.loss.decompositions import multi_margin_slope as multi_margin_slope_by_ops
-from ptcore.autograd.helpers import differentiated, fused  # noqa: F401  (pickles name it here)
+from ptcore.autograd.helpers import differentiated, fused, in_float32  # noqa: F401  (pickles name it here)
 from ptcore.autograd.rules import jvp, vjp
 
 
@@ -73,6 +73,7 @@ def ctc_forward(t, log_probs, labels, input_lengths, target_lengths, out0, out1,
 
 
 @vjp("multi_margin")
+@in_float32
 def multi_margin(g, input, target, weight, p, margin):
     slope_of = multi_margin_slope if p == 1 else _multi_margin_slope        # of p = 1 it is constant
     return unsqueeze(g, 1) * slope_of(input, target, weight, p, margin), None, None

@@ -12,7 +12,7 @@ from ptcore._ops.normalize.decompositions import group_norm_stats_backward, per_
 from ptcore._ops.normalize.decompositions import layer_norm_backward as layer_norm_by_ops
 from ptcore._ops.normalize.decompositions import layer_norm_stats as layer_norm_statistics
 from ptcore._ops.table.shapes import stat_dtype
-from ptcore.autograd.helpers import fused
+from ptcore.autograd.helpers import again, fused
 from ptcore.autograd.rules import vjp
 
 
@@ -30,12 +30,14 @@ log_softmax_slope = fused(by_ops=log_softmax_by_ops)(log_softmax_backward)
 
 
 @vjp("softmax")
-def softmax(g, out, dim):
+@again("softmax")
+def softmax(g, input, out, dim):
     return softmax_slope(g, out, dim)
 
 
 @vjp("log_softmax")
-def log_softmax(g, out, dim):
+@again("log_softmax")
+def log_softmax(g, input, out, dim):
     return log_softmax_slope(g, out, dim)
 
 
@@ -100,7 +102,7 @@ def group_statistics_again(input, mean, rstd, num_groups, eps):
     return group_norm_statistics(input, None, None, num_groups, eps)[1:]
 
 
-@fused(by_ops=group_statistics_again)
+@fused(by_ops=group_statistics_again, wide=False)
 def group_statistics(input, mean, rstd, num_groups, eps):
     return mean, rstd
 

@@ -12,7 +12,7 @@ def states_again(gates, hx, cx, weight, bias, projection, out, cells, kept, batc
     return decompositions.recurrent_layer(gates, hx, cx, weight, bias, projection, batch_sizes, mode, reverse)
 
 
-@fused_or(by_ops=states_again)
+@fused_or(by_ops=states_again, wide=False)
 def states(gates, hx, cx, weight, bias, projection, out, cells, kept, batch_sizes, mode, reverse):
     """What the forward has left; computed again from the inputs if the backward is differentiated."""
     return out, cells, kept

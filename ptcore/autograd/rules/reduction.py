@@ -18,12 +18,22 @@ from ptcore._ops.functions import mean as mean_of
 from ptcore._ops.functions import prod_dims as prod_of
 from ptcore._ops.functions import segments as segments_of
 from ptcore._ops.functions import sum as sum_of
+from ptcore._ops.halves import half_type, narrowed, widened
 from ptcore._ops.norm.decompositions import norm_slope
 from ptcore._ops.reduction.decompositions import divided, shared_equally
 from ptcore._ops.reduction.decompositions import segments_slope as segments_slope_by_ops
 from ptcore._ops.table.shapes import reduced_shape
 from ptcore._ops.view.bodies import movedim
-from ptcore.autograd.helpers import conj_of, differentiated, fused, slope_refused, ungathered, zeros_among
+from ptcore.autograd.helpers import (
+    again,
+    conj_of,
+    differentiated,
+    fused,
+    in_float32,
+    slope_refused,
+    ungathered,
+    zeros_among,
+)
 from ptcore.autograd.rules import vjp
 
 
@@ -79,6 +89,7 @@ def _products_of_others(x, dims):
 
 
 @vjp("prod_dims")
+@again("prod_dims")
 def prod_dims(g, input, out, dim, keepdim):
     """Without zeros, g * out / input. With one zero, its gradient is g times the product of the others; with two, all
     gradients are 0. These zeros are constants, which would be wrong for a second derivative, so a recorded backward of
@@ -117,6 +128,7 @@ def max_dim(gs, input, out1, dim, keepdim):
 
 
 @vjp("var_dims")
+@in_float32
 def var_dims(g, input, dim, correction, keepdim):
     n = size_of(input.shape, dim) - correction
     scale = 2.0 / n if n > 0 else float("nan")
@@ -125,6 +137,7 @@ def var_dims(g, input, dim, correction, keepdim):
 
 
 @vjp("logsumexp_of")
+@again("logsumexp_of")
 def logsumexp_of(g, input, out, dim, keepdim):
     out = restored(out, input.shape, dim, keepdim)
     some = masked_fill(out, out == float("-inf"), 0)        # if all inputs are -inf, weights are 0 and not NaN
@@ -132,6 +145,7 @@ def logsumexp_of(g, input, out, dim, keepdim):
 
 
 @vjp("vector_norm")
+@again("vector_norm")
 def vector_norm(g, input, out, ord, dim, keepdim):
     g = restored(g, input.shape, dim, keepdim)
     out = restored(out, input.shape, dim, keepdim)
@@ -151,4 +165,9 @@ slope_of_segments = fused(by_ops=differentiable_slope_of_segments)(segments_slop
 
 @vjp("segments")
 def segments(g, data, offsets, out, axis, reduce, start, given):
+    dtype = half_type(data)
+    if dtype is not None:               # the output was rounded
+        data = widened(data)
+        out = segments_of(data, offsets, axis, reduce, start, given)
+        return narrowed(slope_of_segments(widened(g), data, out, offsets, axis, reduce, start, given), dtype), None
     return slope_of_segments(g, data, out, offsets, axis, reduce, start, given), None

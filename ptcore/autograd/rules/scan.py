@@ -16,7 +16,7 @@ from ptcore._ops.functions import (
 from ptcore._ops.functions import cumprod as cumprod_of
 from ptcore._ops.functions import logcumsumexp as logcumsumexp_of
 from ptcore._ops.shaping.bodies import stack
-from ptcore.autograd.helpers import conj_of, differentiated, ungathered, zeros_among
+from ptcore.autograd.helpers import again, conj_of, differentiated, ungathered, zeros_among
 from ptcore.autograd.rules import jvp, vjp
 
 
@@ -25,6 +25,7 @@ def cumsum_from_end(x, dim):
 
 
 @vjp("cumprod")
+@again("cumprod")
 def cumprod(g, input, out, dim):
     """Gradient along a line with zeros. Before the first zero it is ``sum(g * out) / input`` over the elements from
     here on. At the first zero it is the same sum with the zero left out of the products. Behind it the gradient is 0.
@@ -93,6 +94,7 @@ def signed_logs(x):
 
 
 @vjp("logcumsumexp")
+@again("logcumsumexp")
 def logcumsumexp(g, input, out, dim):
     """``exp(input) * (sum of g / exp(out) from here on)``, computed in logarithms for each sign of g. These have no
     derivative where g is 0, so the recorded backward adds without logarithms.
