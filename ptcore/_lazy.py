@@ -231,7 +231,6 @@ MOVED = {
     "ptcore.multiprocessing._connection": "ptcore.multiprocessing.channels",
     "ptcore.multiprocessing._shared_memory": "ptcore._memory.segments",
     "ptcore.nn.modules._module_hooks": "ptcore.nn.modules.module_hooks",
-    "ptcore.nn.modules._registry": "ptcore.nn.modules.registry",
     "ptcore.optim._scheduler": "ptcore.optim.scheduler",
     "ptcore.serialization._arrays": "ptcore.serialization.arrays",
     "ptcore.serialization._files": "ptcore.serialization.files",

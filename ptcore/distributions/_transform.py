@@ -43,6 +43,7 @@ class Transform:
         self._inv = None                    # weak reference to the inverse
         if cache_size:
             self._cached_x_y = None, None
+        super().__init__()                  # of a class beside it, such as nn.Module
 
     def __getstate__(self):
         return {**self.__dict__, "_inv": None}

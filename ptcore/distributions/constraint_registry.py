@@ -22,6 +22,7 @@ class ConstraintRegistry:
 
     def __init__(self):
         self._registry = {}
+        super().__init__()
 
     def register(self, constraint, factory=None):
         """Registers a factory of transforms for constraints of a class; without ``factory``, returns a decorator."""

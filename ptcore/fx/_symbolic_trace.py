@@ -293,7 +293,7 @@ class Tracer(TracerBase):
 
     def _patches(self, function):
         """Patches (dict or class, name, value) that pass calls and attributes of modules to the tracer."""
-        call, lookup = Module.__call__, Module.__getattribute__
+        call, lookup = Module.__call__, Module.__getattr__
         cache, found = {}, {}
         thread = threading.get_ident()          # other threads run their modules unchanged
 
@@ -303,11 +303,9 @@ class Tracer(TracerBase):
                 return call(mod, *args, **kwargs)
             return self.call_module(mod, lambda *a, **k: call(mod, *a, **k), args, kwargs)
 
-        def module_getattr(mod, name):                  # parameters are found without __getattr__
+        def module_getattr(mod, name):
             value = lookup(mod, name)
-            if threading.get_ident() == thread and isinstance(value, (Tensor, Module)):
-                return self.getattr(name, value, cache)
-            return value
+            return self.getattr(name, value, cache) if threading.get_ident() == thread else value
 
         names = {id(table): table for table, _ in _wrapped}
         own = getattr(inspect.unwrap(function), "__globals__", {})
@@ -320,7 +318,7 @@ class Tracer(TracerBase):
             for name, value in list(table.items()):
                 if not name.startswith("_") and id(value) in self._autowrap and value is self._autowrap[id(value)]:
                     found.setdefault((id(table), name), (table, name, recorded(value)))
-        return [(Module, "__call__", module_call), (Module, "__getattribute__", module_getattr), *found.values()]
+        return [(Module, "__call__", module_call), (Module, "__getattr__", module_getattr), *found.values()]
 
 
 def is_fx_tracing():

@@ -201,7 +201,6 @@ class GraphModule(Module):
         for name, value in vars(self).items():
             if name not in ("_graph", "_steps"):
                 vars(made)[name] = copy.deepcopy(value, memo)
-        made.__setstate__({})           # makes new tables of parameters, buffers and modules
         made.graph = copy.deepcopy(self._graph, memo)
         return made
 

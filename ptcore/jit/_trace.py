@@ -237,7 +237,7 @@ class Traced(ScriptModule):
     def __deepcopy__(self, memo):
         made = Traced(name=self.original_name)
         memo[id(self)] = made
-        made.__setstate__({key: copy.deepcopy(x, memo) for key, x in vars(self).items() if key != "_traced"})
+        vars(made).update({key: copy.deepcopy(x, memo) for key, x in vars(self).items() if key != "_traced"})
         for name, method in self._traced.items():
             made._traced[name] = method.bound(made)
         return made

@@ -285,6 +285,44 @@ PyObject *getattro(PyObject *self, PyObject *name) {
     return pt_hooks.attribute((pt_function *)self, name);
 }
 
+/* Invariant: a function that has a dict is tracked by the garbage collector, since its attributes
+ * may refer to it. The first attribute makes the dict. */
+inline void track(PyObject *self) {
+    if (((pt_function *)self)->dict != NULL && !PyObject_GC_IsTracked(self))
+        PyObject_GC_Track(self);
+}
+
+int setattro(PyObject *self, PyObject *name, PyObject *value) {
+    const int failed = PyObject_GenericSetAttr(self, name, value);
+    track(self);
+    return failed;
+}
+
+PyObject *get_dict(PyObject *self, void *) {
+    PyObject *found = PyObject_GenericGetDict(self, NULL);
+    track(self);
+    return found;
+}
+
+int set_dict(PyObject *self, PyObject *value, void *) {
+    const int failed = PyObject_GenericSetDict(self, value, NULL);
+    track(self);
+    return failed;
+}
+
+int traverse(PyObject *self, visitproc visit, void *arg) {
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(((pt_function *)self)->dict);
+    Py_VISIT(((pt_function *)self)->body);
+    Py_VISIT(((pt_function *)self)->result);
+    return 0;
+}
+
+int clear(PyObject *self) {
+    Py_CLEAR(((pt_function *)self)->dict);
+    return 0;
+}
+
 /* As for Python functions: bound when looked up on an instance, unchanged when on a class. */
 PyObject *descr_get(PyObject *self, PyObject *instance, PyObject *) {
     if (instance == NULL || instance == Py_None)
@@ -303,14 +341,16 @@ PyObject *reduce(PyObject *self, PyObject *) { return get_qualname(self, NULL); 
 void dealloc(PyObject *self) {
     pt_function *f = (pt_function *)self;
     PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
     if (f->weakrefs != NULL)
         PyObject_ClearWeakRefs(self);
+    Py_XDECREF(f->dict);
     Py_XDECREF(f->body);
     Py_XDECREF(f->result);
     *f->link = f->next;
     if (f->next != NULL)
         f->next->link = f->link;
-    PyObject_Free(self);
+    PyObject_GC_Del(self);
     Py_DECREF(type);
 }
 
@@ -320,6 +360,7 @@ PyGetSetDef attributes[] = {
     {"__module__", get_module, NULL, NULL, NULL},
     {"__doc__", get_described, NULL, NULL, (void *)"doc"},
     {"__signature__", get_described, NULL, NULL, (void *)"signature"},
+    {"__dict__", get_dict, set_dict, NULL, NULL},
     {"op", get_op, NULL, "The id of the op in the table.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
@@ -332,6 +373,7 @@ PyMethodDef methods[] = {
 PyMemberDef members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(pt_function, vectorcall), READONLY, NULL},
     {"__weaklistoffset__", T_PYSSIZET, offsetof(pt_function, weakrefs), READONLY, NULL},
+    {"__dictoffset__", T_PYSSIZET, offsetof(pt_function, dict), READONLY, NULL},
     {NULL, 0, 0, 0, NULL},
 };
 
@@ -341,6 +383,9 @@ PyType_Slot type_slots[] = {
     {Py_tp_dealloc, (void *)dealloc},
     {Py_tp_repr, (void *)repr},
     {Py_tp_getattro, (void *)getattro},
+    {Py_tp_setattro, (void *)setattro},
+    {Py_tp_traverse, (void *)traverse},
+    {Py_tp_clear, (void *)clear},
     {Py_tp_getset, attributes},
     {Py_tp_methods, methods},
     {Py_tp_members, members},
@@ -351,7 +396,8 @@ PyType_Spec type_spec = {
     "ptcore._ops.functions.OpFunction",
     sizeof(pt_function),
     0,
-    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR |
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
+        Py_TPFLAGS_METHOD_DESCRIPTOR |
         Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     type_slots,
 };
@@ -370,7 +416,7 @@ PyObject *pt_function_new(const pt_function_spec *spec, PyObject **names, PyObje
     PyTypeObject *cls = pt_function_type();
     if (cls == NULL)
         return NULL;
-    pt_function *f = PyObject_New(pt_function, cls);
+    pt_function *f = PyObject_GC_New(pt_function, cls);
     if (f == NULL)
         return NULL;
     f->vectorcall = recorded ? call_recorded : vectorcall_of(spec);
@@ -378,7 +424,7 @@ PyObject *pt_function_new(const pt_function_spec *spec, PyObject **names, PyObje
     f->entry = pt_hooks.entries[spec->form];
     f->names = names;
     f->values = values;
-    f->body = f->result = f->weakrefs = NULL;
+    f->body = f->result = f->weakrefs = f->dict = NULL;
     f->next = all;
     f->link = &all;
     if (all != NULL)

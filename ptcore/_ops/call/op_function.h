@@ -71,6 +71,7 @@ typedef struct pt_function {
     PyObject *body;         /* cached by the entry after its first lookup; NULL: not yet */
     PyObject *result;       /* likewise: the class of a result of several tensors */
     PyObject *weakrefs;
+    PyObject *dict;         /* of attributes; NULL: none was set */
     struct pt_function *next, **link;   /* list of all: a profile exchanges their vectorcalls */
 } pt_function;
 

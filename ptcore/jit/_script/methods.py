@@ -134,9 +134,10 @@ class Methods:
             return None
         owner = self.frame.lookup(target.value.id)
         if isinstance(owner, Mod):
-            value = vars(owner.module).get(target.attr)
-            if target.attr in vars(owner.module):
-                return self.attribute_type(owner.module, target.attr, value)
+            m, name = owner.module, target.attr
+            for table in (vars(m), m._parameters, m._buffers):
+                if name in table:
+                    return self.attribute_type(m, name, table[name])
         if isinstance(owner, Val) and owner.type.kind == "Class":
             return self.class_info(owner).attributes.get(target.attr)
         return None

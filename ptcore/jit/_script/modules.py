@@ -26,6 +26,7 @@ from ptcore.jit._script.types import (
 )
 from ptcore.jit._script.values import Parameter
 from ptcore.nn import Module
+from ptcore.nn.modules.module import REGISTRIES
 
 __all__ = ["RecursiveScriptModule", "ScriptModule", "as_it_is_class", "attribute_kind", "attribute_type",
            "constant_names", "empty_module", "script_module", "unmarked"]
@@ -276,8 +277,12 @@ class RecursiveScriptModule(ScriptModule):
         return self._jit_methods.get(name)
 
     def __getattr__(self, name):
-        found = self.__dict__.get("_jit_methods", {}).get(name)
-        original = self.__dict__.get("_jit_original")
+        own = self.__dict__
+        for table in REGISTRIES:
+            if name in own.get(table, ()):
+                return own[table][name]
+        found = own.get("_jit_methods", {}).get(name)
+        original = own.get("_jit_original")
         static = None if original is None else inspect.getattr_static(type(original), name, None)
         if found is not None:
             return found() if isinstance(static, property) else found
@@ -352,7 +357,6 @@ class RecursiveScriptModule(ScriptModule):
         kept = ("_jit_original", "_jit_methods", "_jit_types", "_jit_shared")
         made.__dict__ = {name: value if name in kept else copy.deepcopy(value, memo)
                          for name, value in self.__dict__.items()}
-        made.__setstate__({})           # makes new tables of parameters, buffers and modules
         made.__dict__["_jit_methods"] = {name: f.bound(made) for name, f in self._jit_methods.items()}
         for name, method in made._jit_methods.items():
             made._jit_show(name, method)
@@ -419,7 +423,7 @@ def empty_module(name, like=None):
     original = Module.__new__(type(name, (Module,), {}))
     Module.__init__(original)
     if like is not None:
-        for table in ("_parameters", "_buffers", "_modules", "_non_persistent_buffers_set", "training"):
+        for table in (*REGISTRIES, "_non_persistent_buffers_set", "training"):
             original.__dict__[table] = getattr(like, table)
     return RecursiveScriptModule(original)
 

@@ -390,6 +390,8 @@ def _builtin(r, f, args, kwargs):
         if f.__name__ in TENSOR_REFUSED:
             r.unsupported(f"it calls .{f.__name__}() of a tensor")
         return as_it_is(r, f, args, kwargs)
+    if isinstance(owner, Module) and f.__name__ == "__getattr__":
+        return r.registered(owner, *args)
     cls = type(owner)
     if isinstance(owner, type):
         if owner in PLAIN:

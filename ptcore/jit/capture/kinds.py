@@ -7,7 +7,6 @@ import ptcore
 from ptcore._sizes.symbolic import SymBool, SymFloat, SymInt
 from ptcore._tensor import Tensor
 from ptcore.jit._entry import CompiledFunction
-from ptcore.nn.modules.registry import Registry
 
 OWN_FUNCTIONS = (type(ptcore.relu), type(ptcore.zeros), type(Tensor.item))      # compiled functions of the package
 # Immutable values that are fully described by equality.
@@ -19,7 +18,7 @@ OBJECTS = (types.FunctionType, types.BuiltinFunctionType, type, types.ModuleType
            classmethod, types.MemberDescriptorType, types.GetSetDescriptorType, types.MethodWrapperType,
            CompiledFunction)
 FIELD = type(collections.namedtuple("_", "a").a)
-SEQUENCES, MAPPINGS = (list, tuple, deque), (dict, OrderedDict, defaultdict, Registry)
+SEQUENCES, MAPPINGS = (list, tuple, deque), (dict, OrderedDict, defaultdict)
 SETS = (set, frozenset)
 NUMBERS = (SymInt, SymFloat, SymBool)
 

@@ -36,7 +36,9 @@ from ptcore.jit.capture.kinds import (
 )
 from ptcore.jit.capture.operators import Operators
 from ptcore.jit.capture.tracer import Unsupported
-from ptcore.nn.modules.registry import Registry
+from ptcore.nn.modules.module import REGISTRIES, Module
+
+MODULE_GETATTR = vars(Module)["__getattr__"]
 
 
 class Recorder(Operators):
@@ -374,6 +376,8 @@ class Recorder(Operators):
         if raw is not ABSENT:
             return self.bound(raw, x, cls, name)
         more = self.in_class(cls, "__getattr__")
+        if more is MODULE_GETATTR:
+            return self.registered(x, name)
         if isinstance(more, types.FunctionType):
             return self.call(more, x, name)
         if isinstance(x, types.FunctionType) or not is_heap_type(cls):
@@ -381,6 +385,18 @@ class Recorder(Operators):
             return value if source is None else self.track(value, self.source("attribute", source, name,
                                                                               f"{source}.{name}"))
         return getattr(x, name)                 # raises AttributeError
+
+    def registered(self, x, name):
+        """What ``Module.__getattr__`` finds."""
+        for table in REGISTRIES:
+            if table in x.__dict__:
+                try:
+                    return self.item(self.instance_attribute(x, table), name)
+                except KeyError:            # the absence of the key is guarded
+                    continue
+            if self.source_of(x) is not None:
+                self.guard("no attribute", self.source_of(x), table)
+        raise AttributeError(f"{type(x).__name__!r} object has no attribute {name!r}")
 
     def tensor_attribute(self, x, name):
         if payload_of(x) is None:
@@ -431,7 +447,8 @@ class Recorder(Operators):
             self.unsupported(f"it writes .{name} of a tensor")
         source = self.source_of(x)
         if source is not None or isinstance(x, (type, types.ModuleType, types.FunctionType)):
-            now = getattr(x, "__dict__", {}).get(name)
+            own = getattr(x, "__dict__", {})
+            now = next((t[name] for t in (own, *[own.get(n, {}) for n in REGISTRIES]) if name in t), None)
             if isinstance(value, Tensor) and now is not None and self.originals.get(id(value)) is now:
                 return                  # ``self.x += 1`` of a tensor stores the same tensor
             self.unsupported(f"it writes the attribute {source or type(x).__name__}.{name} of an object from outside")
@@ -520,7 +537,7 @@ class Recorder(Operators):
             return
         source = self.source_of(x)
         found = self.in_class(type(x), "__setitem__")
-        if isinstance(found, types.FunctionType) and type(x) is not Registry:
+        if isinstance(found, types.FunctionType):
             self.call(found, x, index, value)
         elif source is not None:
             self.unsupported(f"it writes to {source}, a {type(x).__name__} from outside")
@@ -529,7 +546,7 @@ class Recorder(Operators):
 
     def delete_item(self, x, index):
         found = self.in_class(type(x), "__delitem__")
-        if isinstance(found, types.FunctionType) and type(x) is not Registry:
+        if isinstance(found, types.FunctionType):
             self.call(found, x, index)
         elif self.source_of(x) is not None:
             self.unsupported(f"it deletes from {self.source_of(x)}, a {type(x).__name__} from outside")
@@ -551,7 +568,7 @@ class Recorder(Operators):
                 if not all(type(k) in VALUES or isinstance(k, OBJECTS) for k in keys):
                     self.unsupported(f"the keys of {source} are no plain values")
                 # An OrderedDict may have another order than the dict that it is a subclass of, unless it is empty.
-                plain = type(x) in (dict, defaultdict, Registry) or (type(x) is OrderedDict and not keys)
+                plain = type(x) in (dict, defaultdict) or (type(x) is OrderedDict and not keys)
                 self.guard("dict keys" if plain else "keys", source, keys)
                 self.known_keys(keys)
                 found = {k: self.track(x[k], self.source("item", source, k, f"{source}[{k!r}]")) for k in keys}

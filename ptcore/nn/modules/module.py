@@ -1,16 +1,15 @@
 """Module, the base class of neural networks.
 
-(a) ``_parameters``, ``_buffers`` and ``_modules`` are registries that mirror
-    their entries into the instance ``__dict__``: reading ``self.weight`` costs
-    an ordinary attribute look-up (see ``_registry``).
-(b) A name is in at most one registry, and a plain attribute never stands
-    beside a registered one of the same name.
+(a) ``_parameters``, ``_buffers`` and ``_modules`` are plain dicts and the only place of what they hold. ``__getattr__``
+    finds it, so a class's own ``__getattr__`` is asked first; it is in C (see ``_attributes.h``).
+(b) Assignment and registration keep a name in at most one of the three and in the instance's ``__dict__``.
 (c) A call without hooks makes one test and calls ``forward`` (see ``_module_hooks``).
 """
 
 import ptcore
 from ptcore import Tensor, _lazy
 from ptcore._watching import when_profiled
+from ptcore.nn.modules._attributes import getattr_of
 from ptcore.nn.modules._state_dict import ModuleState, is_tensor_like
 from ptcore.nn.modules._state_dict import _IncompatibleKeys as _IncompatibleKeys
 from ptcore.nn.modules.module_hooks import (
@@ -24,7 +23,6 @@ from ptcore.nn.modules.module_hooks import (
     register_module_parameter_registration_hook,
     run_registration_hooks,
 )
-from ptcore.nn.modules.registry import Registry
 from ptcore.nn.parameter import Buffer, Parameter, is_lazy
 
 TYPE_CHECKING = False
@@ -43,14 +41,8 @@ __all__ = [
     "register_module_parameter_registration_hook",
 ]
 
-_REGISTRIES = ("_parameters", "_buffers", "_modules")
-
-
-def _typename(value):
-    cls = type(value)
-    if cls.__module__ == "builtins":
-        return cls.__qualname__
-    return f"{cls.__module__}.{cls.__qualname__}"
+REGISTRIES = ("_parameters", "_buffers", "_modules")
+_ABSENT = object()
 
 
 def _indent(text, spaces):
@@ -87,7 +79,7 @@ def parse_to(args, kwargs):
     if device is not None:
         device = ptcore.device(device)
     if dtype is not None and not isinstance(dtype, ptcore.dtype):
-        raise TypeError(f"to(): dtype must be a ptcore.dtype, got {_typename(dtype)}")
+        raise TypeError(f"to(): dtype must be a ptcore.dtype, got {ptcore.typename(dtype)}")
     return device, dtype, bool(given.get("non_blocking", False)), given.get("memory_format")
 
 
@@ -138,11 +130,12 @@ class Module(ModuleHooks, ModuleState):
                 f"{name}.__init__() takes 1 positional argument but "
                 f"{len(args) + 1} were given"
             )
-        attributes = self.__dict__
-        attributes["training"] = True
-        for name in _REGISTRIES:
-            attributes[name] = Registry(self)
-        attributes["_non_persistent_buffers_set"] = set()
+        own = self.__dict__
+        own["training"] = True
+        own["_parameters"], own["_buffers"] = {}, {}
+        own["_non_persistent_buffers_set"] = set()
+        own["_modules"] = {}
+        own.pop("_hooks", None)             # those of an earlier call
         if self.call_super_init:
             super().__init__(*args, **kwargs)
 
@@ -173,7 +166,7 @@ class Module(ModuleHooks, ModuleState):
         if registry not in self.__dict__:
             raise AttributeError(f"cannot assign {kind} before Module.__init__() call")
         if not isinstance(name, str):
-            raise TypeError(f"{kind} name should be a string. Got {_typename(name)}")
+            raise TypeError(f"{kind} name should be a string. Got {ptcore.typename(name)}")
         if "." in name:
             raise KeyError(f'{kind} name can\'t contain ".", got: {name}')
         if name == "":
@@ -197,7 +190,7 @@ class Module(ModuleHooks, ModuleState):
         if param is not None:
             if not isinstance(param, Parameter):
                 raise TypeError(
-                    f"cannot assign '{_typename(param)}' object to parameter '{name}' "
+                    f"cannot assign '{ptcore.typename(param)}' object to parameter '{name}' "
                     "(ptcore.nn.Parameter or None required)"
                 )
             if param.grad_fn is not None:
@@ -225,7 +218,7 @@ class Module(ModuleHooks, ModuleState):
         self._check_new_name("buffer", name, "_buffers")
         if tensor is not None and not is_tensor_like(tensor):
             raise TypeError(
-                f"cannot assign '{_typename(tensor)}' object to buffer '{name}' "
+                f"cannot assign '{ptcore.typename(tensor)}' object to buffer '{name}' "
                 "(ptcore Tensor or None required)"
             )
         self._buffers[name] = run_registration_hooks("buffer", self, name, tensor)
@@ -237,7 +230,7 @@ class Module(ModuleHooks, ModuleState):
     def add_module(self, name, module):
         """Add the child `module` (a :class:`Module` or None) as `name`."""
         if module is not None and not isinstance(module, Module):
-            raise TypeError(f"{_typename(module)} is not a Module subclass")
+            raise TypeError(f"{ptcore.typename(module)} is not a Module subclass")
         self._check_new_name("module", name, "_modules")
         self._modules[name] = run_registration_hooks("module", self, name, module)
 
@@ -246,57 +239,49 @@ class Module(ModuleHooks, ModuleState):
         self.add_module(name, module)
 
     def _forget_name(self, name, keep):
-        """Remove `name` from all registries except `keep`."""
-        for registry in _REGISTRIES:
+        """Remove `name` from the instance's dict and from all registries except `keep`."""
+        own = self.__dict__
+        own.pop(name, None)
+        for registry in REGISTRIES:
             if registry != keep:
-                self.__dict__[registry].pop(name, None)
-        if name not in self.__dict__[keep]:
-            self.__dict__.pop(name, None)
+                own[registry].pop(name, None)
         self._non_persistent_buffers_set.discard(name)
 
     def __setattr__(self, name, value):
-        attributes = self.__dict__
+        own = self.__dict__
+        parameters = own.get("_parameters")
         if isinstance(value, Parameter):
-            if "_parameters" not in attributes:
-                raise AttributeError(
-                    "cannot assign parameters before Module.__init__() call"
-                )
+            if parameters is None:
+                raise AttributeError("cannot assign parameters before Module.__init__() call")
             self._forget_name(name, keep="_parameters")
             self.register_parameter(name, value)
-        elif isinstance(value, Module):
-            if "_modules" not in attributes:
-                raise AttributeError(
-                    "cannot assign module before Module.__init__() call"
-                )
-            self._forget_name(name, keep="_modules")
-            self._modules[name] = run_registration_hooks("module", self, name, value)
-        elif name in attributes.get("_parameters", ()):
+            return
+        if parameters is not None and name in parameters:
             if value is not None:
-                raise TypeError(
-                    f"cannot assign '{_typename(value)}' as parameter '{name}' "
-                    "(ptcore.nn.Parameter or None expected)"
-                )
+                raise TypeError(f"cannot assign '{ptcore.typename(value)}' as parameter '{name}' "
+                                "(ptcore.nn.Parameter or None expected)")
             self.register_parameter(name, None)
-        elif name in attributes.get("_modules", ()):
+            return
+        modules = own.get("_modules")
+        if isinstance(value, Module):
+            if modules is None:
+                raise AttributeError("cannot assign module before Module.__init__() call")
+            self._forget_name(name, keep="_modules")
+            modules[name] = run_registration_hooks("module", self, name, value)
+        elif modules is not None and name in modules:
             if value is not None:
-                raise TypeError(
-                    f"cannot assign '{_typename(value)}' as child module '{name}' "
-                    "(ptcore.nn.Module or None expected)"
-                )
-            self._modules[name] = run_registration_hooks("module", self, name, None)
-        elif name in attributes.get("_buffers", ()) or isinstance(value, Buffer):
+                raise TypeError(f"cannot assign '{ptcore.typename(value)}' as child module '{name}' "
+                                "(ptcore.nn.Module or None expected)")
+            modules[name] = run_registration_hooks("module", self, name, None)
+        elif name in own.get("_buffers", ()) or isinstance(value, Buffer):
             self._set_buffer(name, value)
-        elif name in _REGISTRIES:
-            for old in attributes.get(name, ()):
-                attributes.pop(old, None)
-            attributes[name] = Registry(self, value)
         else:
-            object.__setattr__(self, name, value)
+            super().__setattr__(name, value)
 
     def _set_buffer(self, name, value):
         if value is not None and not is_tensor_like(value):
             raise TypeError(
-                f"cannot assign '{_typename(value)}' as buffer '{name}' "
+                f"cannot assign '{ptcore.typename(value)}' as buffer '{name}' "
                 "(ptcore.nn.Buffer, ptcore.Tensor or None expected)"
             )
         if isinstance(value, Buffer):
@@ -309,45 +294,39 @@ class Module(ModuleHooks, ModuleState):
         else:
             self.register_buffer(name, value, persistent=False)
 
-    def __getattr__(self, name):
-        # Only called for names that ordinary look-up does not find. The registries are searched in case `__dict__` was
-        # replaced by hand.
-        for registry in _REGISTRIES:
-            entries = self.__dict__.get(registry)
-            if entries is not None and name in entries:
-                return entries[name]
-        raise AttributeError(
-            f"'{type(self).__name__}' object has no attribute '{name}'"
-        )
+    if TYPE_CHECKING:
+        def __getattr__(self, name: str) -> Any: ...
 
     def __delattr__(self, name):
-        for registry in _REGISTRIES:
-            if name in self.__dict__.get(registry, ()):
-                del self.__dict__[registry][name]
+        for registry in REGISTRIES:
+            table = getattr(self, registry)
+            if name in table:
+                del table[name]
                 self._non_persistent_buffers_set.discard(name)
                 return
-        object.__delattr__(self, name)
+        super().__delattr__(name)
 
     def __dir__(self):
         keys = {*dir(type(self)), *self.__dict__}
-        for registry in _REGISTRIES:
+        for registry in REGISTRIES:
             keys.update(self.__dict__.get(registry, ()))
         return sorted(k for k in keys if not k[:1].isdigit())
 
     def __getstate__(self):
         state = self.__dict__.copy()
-        for registry in _REGISTRIES:
-            for name in state.get(registry, ()):
-                state.pop(name, None)
         if hasattr(state.get("forward"), "_compiled"):
             del state["forward"]
         return state
 
     def __setstate__(self, state):
-        self.__dict__.update(state)
-        for registry in _REGISTRIES:
-            self.__dict__[registry] = Registry(self, self.__dict__.get(registry, ()))
-        self.__dict__.setdefault("_non_persistent_buffers_set", set())
+        own = self.__dict__
+        own.update(state)
+        own.setdefault("_non_persistent_buffers_set", set())
+        # In files of earlier versions, what a class's own ``__getstate__`` took from ``__dict__`` has entries twice.
+        for registry in REGISTRIES:
+            for name, value in own.get(registry, {}).items():
+                if own.get(name, _ABSENT) is value:
+                    del own[name]
 
     # Look-up by dotted name
 
@@ -665,6 +644,7 @@ class Module(ModuleHooks, ModuleState):
         return f"{self._get_name()}({body})"
 
 
+Module.__getattr__ = getattr_of(Module)
 _lazy.attach(Module, "ptcore.nn.Module")             # compile
 
 
