@@ -135,14 +135,14 @@ def test_functions_of_functions(interrupts):
 def test_a_trace_puts_back_what_it_patches(interrupts):
     from ptcore.nn import Linear, Module
     layer = Linear(2, 2)
-    call, lookup = Module.__call__, Module.__getattribute__
+    call, lookup = Module.__call__, Module.__getattr__
 
     def loop():
         ptcore.fx.symbolic_trace(layer)
     loop()
     for _ in range(200):
         interrupted(interrupts, loop, 1)
-        assert Module.__call__ is call and Module.__getattribute__ is lookup
+        assert Module.__call__ is call and Module.__getattr__ is lookup
         assert not ptcore._state.stack("fx traces")
 
 

@@ -190,4 +190,8 @@ def test_states_of_earlier_versions():
 
 def test_making_a_module_keeps_the_order_of_its_dict():
     """The slot finds the tables at these places without a lookup."""
-    assert list(vars(nn.Module()))[1:5] == ["_parameters", "_buffers", "_non_persistent_buffers_set", "_modules"]
+    net = nn.Linear(1, 1)
+    for made in (net, copy.deepcopy(net), pickle.loads(pickle.dumps(net))):
+        found = list(vars(made))[1:4]
+        assert found == ["_parameters", "_buffers", "_modules"]
+        assert all(sys.intern(name) is name for name in vars(made))

@@ -46,7 +46,7 @@ static PyObject *pt_entry_of_mapping(PyObject *table, PyObject *key) {
 
 /* The place of each table in the dict of a module, by the order in which Module.__init__ sets them.
  * A class that sets attributes before has them elsewhere: then they are looked up. */
-static const Py_ssize_t pt_table_places[PT_TABLES] = {1, 2, 4};
+static const Py_ssize_t pt_table_places[PT_TABLES] = {1, 2, 3};
 
 /* A new reference to a table of a module's dict; NULL without an error: there is none. */
 static inline PyObject *pt_table_of(PyObject *own, int k) {

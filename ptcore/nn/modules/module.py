@@ -6,6 +6,8 @@
 (c) A call without hooks makes one test and calls ``forward`` (see ``_module_hooks``).
 """
 
+import sys
+
 import ptcore
 from ptcore import Tensor, _lazy
 from ptcore._watching import when_profiled
@@ -132,9 +134,9 @@ class Module(ModuleHooks, ModuleState):
             )
         own = self.__dict__
         own["training"] = True
-        own["_parameters"], own["_buffers"] = {}, {}
+        for registry in REGISTRIES:
+            own[registry] = {}
         own["_non_persistent_buffers_set"] = set()
-        own["_modules"] = {}
         own.pop("_hooks", None)             # those of an earlier call
         if self.call_super_init:
             super().__init__(*args, **kwargs)
@@ -320,7 +322,8 @@ class Module(ModuleHooks, ModuleState):
 
     def __setstate__(self, state):
         own = self.__dict__
-        own.update(state)
+        # Unlike the keys of a pickle, interned ones are found by identity.
+        own.update((sys.intern(key) if type(key) is str else key, value) for key, value in dict(state).items())
         own.setdefault("_non_persistent_buffers_set", set())
         # In files of earlier versions, what a class's own ``__getstate__`` took from ``__dict__`` has entries twice.
         for registry in REGISTRIES:
