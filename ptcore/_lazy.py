@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 TABLE = {
     "ptcore": {
         "_errors": ("AcceleratorError", "OutOfMemoryError"),
+        "_overrides": ("typename",),
         "_exchange.arrays": ("asarray",),
         "_ops.foreach": ("_foreach_abs", "_foreach_abs_", "_foreach_acos", "_foreach_acos_", "_foreach_add",
                          "_foreach_add_", "_foreach_addcdiv", "_foreach_addcdiv_", "_foreach_addcmul",
@@ -63,7 +64,7 @@ TABLE = {
                             "is_deterministic_algorithms_warn_only_enabled", "is_storage", "is_warn_always_enabled",
                             "set_default_tensor_type", "set_deterministic_debug_mode",
                             "set_float32_matmul_precision", "set_flush_denormal", "set_num_interop_threads",
-                            "set_warn_always", "typename", "use_deterministic_algorithms"),
+                            "set_warn_always", "use_deterministic_algorithms"),
     },
     "ptcore.Tensor": {
         "_exchange.copying": ("__copy__", "__deepcopy__", "__reduce_ex__"),

@@ -1,7 +1,7 @@
 """``__torch_function__``: the arguments that are offered a call, and their order; modes, which come before arguments.
 
 Ops offer a call if an argument is no plain tensor (``call/offer.pyx``). This file has the steps that follow, and
-functions for code that is no op. ``ptcore.overrides`` has the public names.
+functions for code that is no op. ``ptcore.overrides`` has the public names. Also names of types, for messages.
 """
 import functools
 
@@ -170,3 +170,20 @@ def wrap_torch_function(dispatcher):
 def is_tensor_like(inp):
     """Whether a value is a tensor or has a ``__torch_function__``."""
     return isinstance(inp, Tensor) or hasattr(type(inp), "__torch_function__")
+
+
+def typename(obj, /) -> str:
+    """The name of an object's type with its module; for a tensor the name that `Tensor.type` gives.
+
+    >>> import ptcore
+    >>> ptcore.typename(ptcore.tensor([1, 2]))
+    'ptcore.LongTensor'
+    >>> ptcore.typename(ptcore.nn.Linear)
+    'ptcore.nn.modules.linear.Linear'
+    """
+    if isinstance(obj, Tensor):
+        return obj.type()
+    named = obj if hasattr(obj, "__qualname__") or hasattr(obj, "__name__") else type(obj)
+    name = getattr(named, "__qualname__", None) or named.__name__
+    module = getattr(named, "__module__", None) or ""
+    return name if module in ("", "builtins") else f"{module}.{name}"

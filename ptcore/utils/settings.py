@@ -7,7 +7,7 @@ from ptcore._device import device as as_device
 from ptcore._device import set_default_device
 from ptcore._dtype import set_default_dtype
 from ptcore._ops import checked
-from ptcore._tensor import Tensor
+from ptcore._overrides import typename as typename  # pickles may name it here
 
 _deterministic = {"mode": False, "warn_only": False}
 
@@ -171,22 +171,6 @@ def is_warn_always_enabled() -> bool:
     """The last value of :func:`set_warn_always`."""
     return _warnings["always"]
 
-
-def typename(obj, /) -> str:
-    """The name of an object's type with its module; for a tensor the name that `Tensor.type` gives.
-
-    >>> import ptcore
-    >>> ptcore.typename(ptcore.tensor([1, 2]))
-    'ptcore.LongTensor'
-    >>> ptcore.typename(ptcore.nn.Linear)
-    'ptcore.nn.modules.linear.Linear'
-    """
-    if isinstance(obj, Tensor):
-        return obj.type()
-    named = obj if hasattr(obj, "__qualname__") or hasattr(obj, "__name__") else type(obj)
-    name = getattr(named, "__qualname__", None) or named.__name__
-    module = getattr(named, "__module__", None) or ""
-    return name if module in ("", "builtins") else f"{module}.{name}"
 
 
 def is_storage(obj, /) -> bool:

@@ -10,6 +10,7 @@ import sys
 
 import ptcore
 from ptcore import Tensor, _lazy
+from ptcore._overrides import typename
 from ptcore._watching import when_profiled
 from ptcore.nn.modules._attributes import getattr_of
 from ptcore.nn.modules._state_dict import ModuleState, is_tensor_like
@@ -81,7 +82,7 @@ def parse_to(args, kwargs):
     if device is not None:
         device = ptcore.device(device)
     if dtype is not None and not isinstance(dtype, ptcore.dtype):
-        raise TypeError(f"to(): dtype must be a ptcore.dtype, got {ptcore.typename(dtype)}")
+        raise TypeError(f"to(): dtype must be a ptcore.dtype, got {typename(dtype)}")
     return device, dtype, bool(given.get("non_blocking", False)), given.get("memory_format")
 
 
@@ -168,7 +169,7 @@ class Module(ModuleHooks, ModuleState):
         if registry not in self.__dict__:
             raise AttributeError(f"cannot assign {kind} before Module.__init__() call")
         if not isinstance(name, str):
-            raise TypeError(f"{kind} name should be a string. Got {ptcore.typename(name)}")
+            raise TypeError(f"{kind} name should be a string. Got {typename(name)}")
         if "." in name:
             raise KeyError(f'{kind} name can\'t contain ".", got: {name}')
         if name == "":
@@ -192,7 +193,7 @@ class Module(ModuleHooks, ModuleState):
         if param is not None:
             if not isinstance(param, Parameter):
                 raise TypeError(
-                    f"cannot assign '{ptcore.typename(param)}' object to parameter '{name}' "
+                    f"cannot assign '{typename(param)}' object to parameter '{name}' "
                     "(ptcore.nn.Parameter or None required)"
                 )
             if param.grad_fn is not None:
@@ -220,7 +221,7 @@ class Module(ModuleHooks, ModuleState):
         self._check_new_name("buffer", name, "_buffers")
         if tensor is not None and not is_tensor_like(tensor):
             raise TypeError(
-                f"cannot assign '{ptcore.typename(tensor)}' object to buffer '{name}' "
+                f"cannot assign '{typename(tensor)}' object to buffer '{name}' "
                 "(ptcore Tensor or None required)"
             )
         self._buffers[name] = run_registration_hooks("buffer", self, name, tensor)
@@ -232,7 +233,7 @@ class Module(ModuleHooks, ModuleState):
     def add_module(self, name, module):
         """Add the child `module` (a :class:`Module` or None) as `name`."""
         if module is not None and not isinstance(module, Module):
-            raise TypeError(f"{ptcore.typename(module)} is not a Module subclass")
+            raise TypeError(f"{typename(module)} is not a Module subclass")
         self._check_new_name("module", name, "_modules")
         self._modules[name] = run_registration_hooks("module", self, name, module)
 
@@ -260,7 +261,7 @@ class Module(ModuleHooks, ModuleState):
             return
         if parameters is not None and name in parameters:
             if value is not None:
-                raise TypeError(f"cannot assign '{ptcore.typename(value)}' as parameter '{name}' "
+                raise TypeError(f"cannot assign '{typename(value)}' as parameter '{name}' "
                                 "(ptcore.nn.Parameter or None expected)")
             self.register_parameter(name, None)
             return
@@ -272,7 +273,7 @@ class Module(ModuleHooks, ModuleState):
             modules[name] = run_registration_hooks("module", self, name, value)
         elif modules is not None and name in modules:
             if value is not None:
-                raise TypeError(f"cannot assign '{ptcore.typename(value)}' as child module '{name}' "
+                raise TypeError(f"cannot assign '{typename(value)}' as child module '{name}' "
                                 "(ptcore.nn.Module or None expected)")
             modules[name] = run_registration_hooks("module", self, name, None)
         elif name in own.get("_buffers", ()) or isinstance(value, Buffer):
@@ -283,7 +284,7 @@ class Module(ModuleHooks, ModuleState):
     def _set_buffer(self, name, value):
         if value is not None and not is_tensor_like(value):
             raise TypeError(
-                f"cannot assign '{ptcore.typename(value)}' as buffer '{name}' "
+                f"cannot assign '{typename(value)}' as buffer '{name}' "
                 "(ptcore.nn.Buffer, ptcore.Tensor or None expected)"
             )
         if isinstance(value, Buffer):
