@@ -172,7 +172,6 @@ def is_warn_always_enabled() -> bool:
     return _warnings["always"]
 
 
-
 def is_storage(obj, /) -> bool:
     """Whether an object is the memory behind tensors.
 
