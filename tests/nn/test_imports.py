@@ -21,7 +21,7 @@ LATER = {ROOT / name for name in ("_ops/table/function_schema.py", "utils/_selec
                                   "utils/restart.py", "utils/_extension_build.py", "nn/attention/__init__.py",
                                   "nn/attention/_block_mask.py", "nn/attention/_tiles.py",
                                   "nn/attention/flex_attention.py",
-                                  "nn/modules/linear_cross_entropy_options.py")}
+                                  "nn/modules/linear_cross_entropy_options.py", "nn/utils/prune.py")}
 HEAVY = {
     "typing", "dataclasses", "inspect", "re", "enum", "contextlib", "warnings", "json",
     "tempfile", "numpy", "scipy", "torch",
