@@ -272,6 +272,8 @@ cdef class Node:
             value, version = self.s3, self.v3
         else:
             k = 2 * (slot - 4)
+            if self.smore is None or k >= len(self.smore):
+                return None             # a slot that this call did not need
             value, version = self.smore[k], self.smore[k + 1]
         if value is None and self.freed:
             raise RuntimeError(

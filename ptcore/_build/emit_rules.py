@@ -14,6 +14,10 @@ def loads(op, names, needed_by, indent="    "):
                 text += f"{indent}{name} = {read} if needs & {mask} else None\n"
             else:
                 text += f"{indent}{name} = {read}\n"
+            if name in op.more_slots:
+                slot = op.more_slots[name]
+                text += f"{indent}held = node.saved({slot}) if needs & {op.saved[slot][1]} else None\n"
+                text += f"{indent}if held is not None:\n{indent}    {name} = held\n"
         else:
             params = [a.name for a in op.params]
             if name in params:

@@ -49,6 +49,7 @@ class Op:
         self.rule = None                # ("text", [...]) or ("function", module, ast node)
         self.saved = []                 # (code, need mask)
         self.slots = {}                 # name used by the rule -> (slot, "data" | "meta")
+        self.more_slots = {}            # name -> slot in half types, for gradients that need the name there alone
         self.again = False              # in half types the rule computes the output again from the inputs
 
     def position(self, name):
@@ -156,9 +157,14 @@ def _assign(op, needs, meta_needs):
         op.saved.append((code, mask))
     for k, a in enumerate(op.tensors if op.again else ()):
         name = expr.TENSOR_NAMES[k] if op.row.kind == "elementwise" else a.name
-        if name not in op.slots:
+        slot, kind = op.slots.get(name, (None, "data"))
+        missing = needs["out"] & ~(op.saved[slot][1] if slot is not None and kind == "data" else 0)
+        if slot is None:
             op.slots[name] = (len(op.saved), "data")
-            op.saved.append((op.position(name) + BY_TYPE, needs["out"]))
+        elif missing:
+            op.more_slots[name] = len(op.saved)
+        if missing:
+            op.saved.append((op.position(name) + BY_TYPE, missing))
     if len(op.saved) > MAX_SAVED:
         raise ValueError(f"{op.name}: its rule saves {len(op.saved)} values, at most {MAX_SAVED} are held")
 

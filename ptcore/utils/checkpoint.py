@@ -124,7 +124,7 @@ class _Replay:
                 raise
         seen = [(tuple(x.shape), x.dtype) for x in found]
         described = self.described[:wanted]
-        if len(seen) < wanted or self.check and (seen if self.whole else seen[:wanted]) != described:
+        if len(seen) < wanted or (self.check and (seen if self.whole else seen[:wanted]) != described):
             raise CheckpointError("checkpoint: Recomputed values have different metadata than those of the forward "
                                   f"pass: {wanted} tensors were saved then and {len(seen)} now, {described} and {seen}")
         return found

@@ -64,7 +64,7 @@ def test_the_object_is_asked_in_place(name):
 def test_an_object_that_handles_nothing(name):
     x, f = pt.ones(2, 2, dtype=pt.int64), getattr(operator, name)
     for args in ((x, Silent()), (Silent(), x)):
-        with pytest.raises(TypeError, match="not supported between|unsupported operand"):
+        with pytest.raises(TypeError, match=r"not supported between|unsupported operand"):
             f(*args)
 
 
@@ -105,5 +105,5 @@ def test_a_context_in_which_subclasses_are_not_asked():
     x = pt.ones(2).as_subclass(Logged)
     assert type(x + 1) is pt.Tensor and seen == ["add"]
     with pytest.raises(ZeroDivisionError), _C.DisableTorchFunctionSubclass():
-        1 / 0
+        raise ZeroDivisionError
     assert type(x * 2) is pt.Tensor and seen == ["add", "mul"]

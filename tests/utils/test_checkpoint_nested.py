@@ -155,7 +155,7 @@ def test_another_second_run_is_told():
         return x.sin().exp() if len(calls) == 1 else x * 2
 
     y = checkpoint(other, leaf(), use_reentrant=False)
-    with pytest.raises(CheckpointError, match="2 tensors were saved then and 1 now|different metadata"):
+    with pytest.raises(CheckpointError, match="different metadata"):
         y.sum().backward()
 
 
