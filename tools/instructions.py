@@ -167,7 +167,7 @@ def main():
             more = found[1] - found[0]
             over = more > MORE if name in PLAIN else found[1] > RATIO * found[0]
             failed = failed or over
-            line += f"{found[1] / found[0]:9.3f}{more:+10.1f}" + "  over" * over
+            line += f"{found[1] / (found[0] or 1):9.3f}{more:+10.1f}" + "  over" * over
         print(line)
     return int(failed)
 
