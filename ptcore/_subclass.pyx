@@ -11,6 +11,7 @@ from ptcore import _tensor
 from ptcore._shape cimport any_symbolic, read_sizes
 from ptcore._interpret cimport TOLD_CHANGED, Payload, told
 from ptcore._tensor cimport *
+from ptcore._state cimport stacks
 from ptcore._state import _disabled_torch_function_impl
 
 
@@ -82,6 +83,7 @@ def set_data(Tensor t, Tensor data not None):
     cdef uint64_t version = version_of(t)
     if t is data:
         return
+    forget_cast(t)
     if t.dt != data.dt and t.flags & PT_REQUIRES_GRAD and CATEGORY[data.dt] < 2:
         raise RuntimeError(f"data: dtype must be floating or complex, got "
                            f"{dtype_of(data.dt).name}")
@@ -97,6 +99,13 @@ def set_data(Tensor t, Tensor data not None):
         told(TOLD_CHANGED, "data", t)
 
 
+cdef int forget_cast(Tensor t) except -1:
+    """Drops the cast of a parameter that autocast keeps: what is written through ``.data`` does not count as t's."""
+    if pt_tls.autocast:
+        stacks().casts.pop(id(t), None)
+    return 0
+
+
 cpdef Tensor detached(Tensor t):
     """The same memory without history. For a stand-in, its value has no history at any level either, and no tangent."""
     if t.flags & PT_INTERPOSED:
@@ -110,6 +119,7 @@ def get_data(Tensor t):
     """``t.data``: the same memory without history; its writes are not counted as t's."""
     if t.flags & PT_SUBCLASS and not pt_tls.torch_function_off:
         return of_class(Tensor.data.__get__, t)
+    forget_cast(t)
     cdef Tensor r = detached(t)
     count_apart(r, 0)
     return r

@@ -362,3 +362,23 @@ def test_contexts_are_copied():
                                                                            context._cache_enabled)
     assert str(inspect.signature(pt.autocast)) == "(device_type, dtype=None, enabled=True, cache_enabled=None)"
     assert not pt.is_autocast_enabled("cpu")
+
+
+WRITES = {
+    "data assigned": lambda w: setattr(w, "data", pt.full((1, 1), 2.0)),
+    "through data": lambda w: w.data.fill_(2.0), "through a view of data": lambda w: w.data[0].mul_(2.0),
+    "vector_to_parameters": lambda w: pt.nn.utils.vector_to_parameters(pt.full((1,), 2.0), [w]),
+    "no_grad": lambda w: pt.no_grad()(w.fill_)(2.0), "through detach": lambda w: w.detach().fill_(2.0),
+}
+
+
+@pytest.mark.parametrize("write", WRITES)
+def test_a_weight_that_changes_inside_a_region_is_cast_again(write):
+    layer = pt.nn.Linear(1, 1, bias=False)
+    with pt.no_grad():
+        layer.weight.fill_(1.0)
+    with pt.autocast("cpu", dtype=pt.bfloat16):
+        before = layer(pt.ones(1, 1))
+        WRITES[write](layer.weight)
+        after = layer(pt.ones(1, 1))
+    assert (before.item(), after.item()) == (1.0, 2.0)
