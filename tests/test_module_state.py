@@ -81,6 +81,7 @@ IN_PYTHON = {
     "library/_custom_op.py:set_kernel_enabled": "of one op, by a generator as in PyTorch",
     "library/_library.py:_scoped_library": "entering makes an object",
     "_memory/segments.py:_Release": "entering changes nothing",
+    "nn/utils/prune.py:_unchanged_by_errors": "entering copies",
     "profiler/itt.py:range": "raises",
     "profiler/profiler.py:profile": "as that of autograd",
     "utils/hooks.py:RemovableHandle": "entering changes nothing",

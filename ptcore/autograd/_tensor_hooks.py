@@ -3,6 +3,7 @@ import itertools
 import weakref
 
 from ptcore._tensor import Tensor
+from ptcore.autograd.accumulate import accumulate_leaf
 
 _ids = itertools.count()
 
@@ -86,6 +87,13 @@ class NodeHooks:
                 # A copy: the gradient that is passed on may be expanded, or serve another tensor as well.
                 t.grad = grads[nr].clone() if t.grad is None else t.grad + grads[nr]
         return grads[0] if single else grads
+
+    def of_nothing(self, grads):
+        """The gradients that the hooks of the node's outputs give in place of None."""
+        for nr, hooks in self.tensor.items():
+            for hook in list(hooks.values()):
+                grads[nr] = replaced(hook, grads[nr], hook(grads[nr]))
+        return grads
 
     def of_node(self, g):
         """The gradients after the hooks of the node itself, before its rule."""
@@ -183,3 +191,37 @@ def register_end_hook(end, hook):
 def register_end_prehook(end, hook):
     """``end.register_prehook(hook)``: ``hook(grad_outputs)`` before the gradient is accumulated."""
     return register_post_hook(end.variable, EndHook(hook, True))
+
+
+# -- leaves: run by the engine ----------------------------------------------------------------------
+
+def through_hooks(t, g):
+    """The gradient of a leaf after its hooks."""
+    hooks = t._extras.hooks
+    if hooks:
+        for hook in list(hooks.values()):
+            g = replaced(hook, g, hook(g))
+    return g
+
+
+def finish_leaf(t, g, create_graph):
+    """Runs a leaf's hooks on the sum, or on None, and accumulates the result."""
+    extras = t._extras
+    g = through_hooks(t, g)
+    if not extras.post_hooks:
+        if g is not None:
+            accumulate_leaf(t, g, create_graph, 0)
+        return
+    hooks = list(extras.post_hooks.values())
+    of_node = [hook for hook in hooks if type(hook) is EndHook]
+    for hook in of_node:
+        if hook.before:
+            g = replaced_all(hook.function, (g,), hook.function((g,)))[0]
+    if g is not None:
+        accumulate_leaf(t, g, create_graph, 0)
+    for hook in hooks:
+        if type(hook) is not EndHook:
+            hook(t)
+    for hook in of_node:
+        if not hook.before:
+            hook.function((), (g,))

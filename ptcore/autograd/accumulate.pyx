@@ -131,7 +131,7 @@ def accumulate_results(tuple inputs, tuple leaves, results, tuple places):
         t = <Tensor?>inputs[<Py_ssize_t>leaves[k]]
         g = results[<Py_ssize_t>places[k]]
         if has_hooks(t):
-            from ptcore.autograd.engine import finish_leaf
+            from ptcore.autograd._tensor_hooks import finish_leaf
             finish_leaf(t, g, False)
         else:
             accumulate_leaf(t, g, False, 2)     # that of ``results`` and ``g``

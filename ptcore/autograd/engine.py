@@ -5,6 +5,9 @@ gradient: no count of dependencies is needed. A node's gradient waits in its ``g
 outputs), stamped with the number of the run. If the buffer of a node belongs to another live run (a backward inside a
 backward, another thread), this run keeps the gradient in its own map.
 
+Where a rule gives None for an edge, the walk follows the edge (``visit``), since hooks, custom Functions and leaves
+behind it see None or zeros.
+
 Leaves take their gradient at once, but for those that have hooks. When the first gradient arrives at such a leaf,
 ``expect`` counts the edges that are still to come to hooked leaves, so that a hook runs once, on the sum, as soon as
 it is complete. A walk that meets no hooked leaf counts nothing. Where inputs are named, a first pass (``survey``)
@@ -47,6 +50,7 @@ from ptcore.autograd.accumulate import load_rule
 from ptcore.autograd.helpers import reduce_to
 
 FEW = 16                        # with more inputs than this, leaves are found by id
+NOTHING: object = object()      # in a buffer: the node is to be visited, but no gradient has come to it
 VISITED, LEADS = 1, 2           # bits of a node's mark: its edges are done; it leads to an input
 
 _stamps = itertools.count(1)
@@ -139,20 +143,47 @@ class Run:
     def add(self, n: Node, nr: cython.int, g: object) -> object:
         if n.run != self.stamp:
             if (n.run != 0 and n.run in _live) or (self.foreign and n in self.foreign):
-                if n in self.foreign:
-                    self.foreign[n] = add_to(self.foreign[n], n.nout, nr, g)
-                else:
-                    self.foreign[n] = add_to(None, n.nout, nr, g)
+                held = self.foreign.get(n)
+                if held is None:
                     self.push(n)
+                self.foreign[n] = add_to(None if held is NOTHING else held, n.nout, nr, g)
                 return None
             n.run = self.stamp
             n.gbuf = None
         if n.gbuf is None:
             self.push(n)
+        elif n.gbuf is NOTHING:
+            n.gbuf = None
         if n.nout == 1:
             n.gbuf = g if n.gbuf is None else n.gbuf + g
         else:
             n.gbuf = add_to(n.gbuf, n.nout, nr, g)
+        return None
+
+    @cython.cfunc
+    def visit(self, edge: object) -> object:
+        """A rule gave None for an edge, which the walk follows all the same: hooks and custom Functions see None."""
+        n: Node
+        entry: list
+        if type(edge) is not Node:
+            if self.inputs is None and has_hooks(edge):
+                entry = self.expected(edge)
+                if entry[1] is None:
+                    entry[1] = NOTHING
+            return None
+        n = edge
+        if self.inputs is not None and not self.leads(n):
+            return None
+        if n.run == self.stamp:
+            if n.gbuf is not None:
+                return None
+        elif (n.run != 0 and n.run in _live) or (self.foreign and n in self.foreign):
+            if n not in self.foreign:
+                self.foreign[n] = NOTHING
+                self.push(n)
+            return None
+        n.run, n.gbuf = self.stamp, NOTHING
+        self.push(n)
         return None
 
     @cython.cfunc
@@ -207,7 +238,7 @@ class Run:
             return None
         if has_hooks(t) or (self.waiting is not None and id(t) in self.waiting):
             entry = self.expected(t)
-            entry[1] = g if entry[1] is None else entry[1] + g
+            entry[1] = g if entry[1] is None or entry[1] is NOTHING else entry[1] + g
             return None
         accumulate_leaf(t, g, self.create_graph, owned)
         return None
@@ -261,6 +292,10 @@ class Run:
         g: object = self.waiting.pop(id(t))[1]
         if g is None:
             return None
+        from ptcore.autograd._tensor_hooks import finish_leaf
+        if g is NOTHING:
+            finish_leaf(t, None, self.create_graph)
+            return None
         if self.streams is not None:
             self.streams.hand(g, None)
         finish_leaf(t, g, self.create_graph)
@@ -281,11 +316,17 @@ class Run:
         i: cython.int
         nin: cython.int = n.nin
         needs: cython.int = 0
-        if self.streams is not None:
-            self.streams.enter(n, g)
-        if hooks is not None:
+        if g is NOTHING:
+            g = self.nothing_of(n)
+            if g is NOTHING:
+                return self.pass_nothing(n)
+        elif hooks is not None:
+            if self.streams is not None:
+                self.streams.enter(n, g)
             g = hooks.of_tensors(g)
-        if self.targets is not None and n in self.targets:
+        elif self.streams is not None:
+            self.streams.enter(n, g)
+        if self.targets is not None and n in self.targets and g is not None:
             self.capture(n, g)
         for i in range(nin):
             edge = n.edge(i)
@@ -311,6 +352,8 @@ class Run:
                     self.deliver(edge, n.n0, grads)
                 elif edge is not None:
                     self.leaf(edge, grads, 0 if grads is g else 1)
+            elif n.e0 is not None:
+                self.visit(n.e0)
         else:
             if type(grads) is not tuple:
                 grads = (grads,)
@@ -323,6 +366,7 @@ class Run:
                     continue
                 x = grads[i]
                 if x is None:
+                    self.visit(edge)
                     continue
                 if spec is not None and spec[i] is not None:
                     x = reduce_to(x, spec[i])
@@ -331,14 +375,42 @@ class Run:
                         self.deliver(edge, n.edge_nr(i), x)
                 else:
                     self.leaf(edge, x, 0 if x is g else 2)
+        self.end_step(n)
+        return None
+
+    @cython.cfunc
+    def end_step(self, n: Node) -> object:
+        i: cython.int
         if self.waiting is not None:
-            for i in range(nin):
+            for i in range(n.nin):
                 edge = n.edge(i)
                 if edge is not None and type(edge) is not Node and id(edge) in self.waiting:
                     self.arrived(edge)
         if not self.retain_graph:
             n.release()
         return None
+
+    @cython.cfunc
+    def nothing_of(self, n: Node) -> object:
+        """What the rule of a node gets to which no gradient has come: None for each output of a custom Function, or the
+        gradients that hooks gave; NOTHING if the rule need not run."""
+        hooks: object = n.hooks
+        grads: list = [None] * n.nout
+        if hooks is not None:
+            grads = hooks.of_nothing(grads)
+        if (n.op < 0 and getattr(n.fn, "takes_nothing", False)) or any([g is not None for g in grads]):
+            return grads[0] if n.nout == 1 else grads
+        return NOTHING
+
+    @cython.cfunc
+    def pass_nothing(self, n: Node) -> object:
+        """Follows the edges of a node whose rule need not run."""
+        i: cython.int
+        for i in range(n.nin):
+            edge = n.edge(i)
+            if edge is not None:
+                self.visit(edge)
+        return self.end_step(n)
 
     @cython.cfunc
     def rule_watched(self, rule: object, n: Node, g: object, needs: cython.int) -> object:
@@ -569,16 +641,6 @@ def add_to(buffer: object, nout: cython.int, nr: cython.int, g: object) -> objec
     return buffer
 
 
-def through_hooks(t, g):
-    """The gradient of a leaf after its hooks."""
-    hooks = t._extras.hooks
-    if hooks:
-        from ptcore.autograd._tensor_hooks import replaced
-        for hook in list(hooks.values()):
-            g = replaced(hook, g, hook(g))
-    return g
-
-
 def watch(hook, on):
     """Registers or removes a hook that needs ``ahead``; it is not kept alive."""
     if on:
@@ -615,30 +677,6 @@ def run_number():
 def ahead(ends):
     """For each node or leaf, whether its gradient is still to come in this thread's backward."""
     return running().ahead(ends)
-
-
-def finish_leaf(t, g, create_graph):
-    """Runs a leaf's hooks on the sum and accumulates the result."""
-    extras = t._extras
-    if g is None:
-        return
-    g = through_hooks(t, g)
-    if not extras.post_hooks:
-        accumulate_leaf(t, g, create_graph, 0)
-        return
-    from ptcore.autograd._tensor_hooks import EndHook, replaced_all
-    hooks = list(extras.post_hooks.values())
-    of_node = [hook for hook in hooks if type(hook) is EndHook]
-    for hook in of_node:
-        if hook.before:
-            g = replaced_all(hook.function, (g,), hook.function((g,)))[0]
-    accumulate_leaf(t, g, create_graph, 0)
-    for hook in hooks:
-        if type(hook) is not EndHook:
-            hook(t)
-    for hook in of_node:
-        if not hook.before:
-            hook.function((), (g,))
 
 
 def run_backward(roots, grads, retain_graph, create_graph, inputs, accumulate):
@@ -723,11 +761,13 @@ def walked(run: Run, roots: object, grads: object, again: object, before: cython
         for t, g in zip(inputs, found):
             if g is not None and not t.retains_grad:    # with retain_grad it is in .grad already
                 if has_hooks(t) and t.grad_fn is None:
+                    from ptcore.autograd._tensor_hooks import finish_leaf
                     finish_leaf(t, g, create_graph)
                 else:
                     accumulate_leaf(t, g, create_graph, 0)
         return None
     for k, t in enumerate(inputs):
         if has_hooks(t) and t.grad_fn is None and found[k] is not None:
+            from ptcore.autograd._tensor_hooks import through_hooks
             found[k] = through_hooks(t, found[k])
     return found

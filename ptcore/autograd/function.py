@@ -72,6 +72,7 @@ class FunctionCtx:
 
 class _Rule:
     """The rule of one call, as the engine calls it."""
+    takes_nothing = True                # it runs where no gradient comes, too
 
     def __init__(self, ctx, cls, metas, inputs):
         self.ctx, self.cls, self.metas = ctx, cls, metas

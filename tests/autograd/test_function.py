@@ -405,3 +405,97 @@ def test_keywords_take_their_place():
 def test_arguments_that_do_not_fit(args, kwargs, text):
     with pytest.raises(TypeError, match=text):
         Scaled.apply(*args, **kwargs)
+
+
+# -- behind a Function that gives None -------------------------------------------------------------
+
+class GivesNone(Function):
+    @staticmethod
+    def forward(ctx, x, y):
+        return x * 1 + y
+
+    @staticmethod
+    def backward(ctx, g):
+        return None, g
+
+
+def seen_behind_none(materialize, between=lambda x: x, times=1):
+    """What a Function's backward sees, the gradient of its argument, and what a hook on its result sees."""
+
+    class Seen(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.set_materialize_grads(materialize)
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            seen.append(None if g is None else g.tolist())
+            return None if g is None else g + 1
+
+    seen, hooked = [], []
+    x, y = pt.ones(2, requires_grad=True), pt.ones(2, requires_grad=True)
+    made = Seen.apply(x)
+    made.register_hook(hooked.append)
+    sum(GivesNone.apply(between(made), y) for _ in range(times)).sum().backward()
+    assert y.grad.tolist() == [times] * 2
+    return seen, None if x.grad is None else x.grad.tolist(), hooked
+
+
+@pytest.mark.parametrize("between", [lambda x: x, lambda x: x.sin(), lambda x: x.unbind()[0].expand(2)],
+                         ids=["directly", "an op", "several outputs"])
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_function_behind_one_that_gives_none_is_called(between, times):
+    assert seen_behind_none(True, between, times) == ([[0.0, 0.0]], [1.0, 1.0], [None])
+    assert seen_behind_none(False, between, times) == ([None], None, [None])
+
+
+def test_a_gradient_that_comes_after_none():
+    x, y = pt.ones(2, requires_grad=True), pt.ones(2, requires_grad=True)
+    a = x * 3
+    (GivesNone.apply(a, y) + a.exp()).sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), 3 * np.exp(3.0), rtol=1e-6)
+    a, b = (x * 3).unbind()
+    x.grad = None
+    (GivesNone.apply(a, y[0]) + b).backward()
+    assert x.grad.tolist() == [0.0, 3.0]
+
+
+def test_leaves_behind_none():
+    x, y, seen = pt.ones(2, requires_grad=True), pt.ones(2, requires_grad=True), []
+    x.register_hook(seen.append)
+    x.register_post_accumulate_grad_hook(lambda t: seen.append("accumulated"))
+    GivesNone.apply(x, y).sum().backward()
+    assert seen == [None, "accumulated"] and x.grad is None
+    assert pt.autograd.grad(GivesNone.apply(x, y).sum(), x, allow_unused=True) == (None,)
+    x.register_hook(lambda g: pt.full((2,), 7.0) if g is None else None)
+    GivesNone.apply(x, y).sum().backward()
+    assert x.grad.tolist() == [7.0, 7.0]
+
+
+def test_a_hook_that_gives_a_gradient_in_place_of_none():
+    x, y = pt.ones(2, requires_grad=True), pt.ones(2, requires_grad=True)
+    a = x * 3
+    a.register_hook(lambda g: pt.ones(2) if g is None else None)
+    GivesNone.apply(a, y).sum().backward()
+    assert x.grad.tolist() == [3.0, 3.0]
+
+
+def test_a_backward_inside_of_one_that_visits():
+    """Two backwards that visit the same node: the inner one runs while the outer one waits for it."""
+    x, y = pt.ones(2, requires_grad=True), pt.ones(2, requires_grad=True)
+    a = x * 3
+
+    class Again(Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            return x * 1 + y
+
+        @staticmethod
+        def backward(ctx, g):
+            with pt.enable_grad():
+                GivesNone.apply(a, y.detach().requires_grad_()).sum().backward(retain_graph=True)
+            return None, g
+
+    (Again.apply(a, y) + GivesNone.apply(a, y)).sum().backward()
+    assert x.grad is None and y.grad.tolist() == [2.0, 2.0]
