@@ -3,7 +3,6 @@ import itertools
 import weakref
 
 from ptcore._tensor import Tensor
-from ptcore.autograd.accumulate import accumulate_leaf
 
 _ids = itertools.count()
 
@@ -204,13 +203,13 @@ def through_hooks(t, g):
     return g
 
 
-def finish_leaf(t, g, create_graph):
-    """Runs a leaf's hooks on the sum, or on None, and accumulates the result."""
+def finish_leaf(t, g, create_graph, accumulate):
+    """Runs a leaf's hooks on the sum, or on None, and accumulates the result by ``accumulate``."""
     extras = t._extras
     g = through_hooks(t, g)
     if not extras.post_hooks:
         if g is not None:
-            accumulate_leaf(t, g, create_graph, 0)
+            accumulate(t, g, create_graph, 0)
         return
     hooks = list(extras.post_hooks.values())
     of_node = [hook for hook in hooks if type(hook) is EndHook]
@@ -218,7 +217,7 @@ def finish_leaf(t, g, create_graph):
         if hook.before:
             g = replaced_all(hook.function, (g,), hook.function((g,)))[0]
     if g is not None:
-        accumulate_leaf(t, g, create_graph, 0)
+        accumulate(t, g, create_graph, 0)
     for hook in hooks:
         if type(hook) is not EndHook:
             hook(t)

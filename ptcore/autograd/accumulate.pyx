@@ -132,7 +132,7 @@ def accumulate_results(tuple inputs, tuple leaves, results, tuple places):
         g = results[<Py_ssize_t>places[k]]
         if has_hooks(t):
             from ptcore.autograd._tensor_hooks import finish_leaf
-            finish_leaf(t, g, False)
+            finish_leaf(t, g, False, accumulate_leaf)
         else:
             accumulate_leaf(t, g, False, 2)     # that of ``results`` and ``g``
 

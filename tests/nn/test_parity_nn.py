@@ -146,7 +146,7 @@ BAD = [
 SAYS = [
     "'parameter name can\\'t contain \".\", got: a.b'", "buffer name should be a string. Got int",
     "\"attribute 'forward' already exists\"", "int is not a Module subclass",
-    "cannot assign 'ptcore._tensor.Tensor' object to parameter 'p'",
+    "cannot assign 'ptcore.FloatTensor' object to parameter 'p'",
     'Module [Module] is missing the required "forward" function', "training mode is expected to be boolean",
     "'Module' object has no attribute 'absent'", "Module.__init__() takes 1 positional argument but 2 were given",
     "nn.Module.to only accepts floating point or complex dtypes, but got", "index 0 is out of range",
