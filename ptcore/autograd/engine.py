@@ -628,7 +628,7 @@ def undivided(lock, function):
 if not cython.compiled:
     import threading
     _lock = threading.RLock()
-    for _name in ("deliver", "take", "clear", "set_mark"):
+    for _name in ("deliver", "visit", "take", "clear", "set_mark"):
         setattr(Run, _name, undivided(_lock, getattr(Run, _name)))
 
 

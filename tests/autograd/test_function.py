@@ -486,11 +486,7 @@ def test_a_backward_inside_of_one_that_visits():
     x, y = pt.ones(2, requires_grad=True), pt.ones(2, requires_grad=True)
     a = x * 3
 
-    class Again(Function):
-        @staticmethod
-        def forward(ctx, x, y):
-            return x * 1 + y
-
+    class Again(GivesNone):
         @staticmethod
         def backward(ctx, g):
             with pt.enable_grad():
