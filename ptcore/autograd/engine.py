@@ -46,7 +46,7 @@ from cython.cimports.ptcore.autograd.accumulate import (
 )
 
 from ptcore.autograd import _anomaly
-from ptcore.autograd.accumulate import accumulate_leaf as accumulate
+from ptcore.autograd.accumulate import accumulate_leaf as accumulate_into
 from ptcore.autograd.accumulate import load_rule
 from ptcore.autograd.helpers import reduce_to
 
@@ -295,11 +295,11 @@ class Run:
             return None
         from ptcore.autograd._tensor_hooks import finish_leaf
         if g is NOTHING:
-            finish_leaf(t, None, self.create_graph, accumulate)
+            finish_leaf(t, None, self.create_graph, accumulate_into)
             return None
         if self.streams is not None:
             self.streams.hand(g, None)
-        finish_leaf(t, g, self.create_graph, accumulate)
+        finish_leaf(t, g, self.create_graph, accumulate_into)
         if self.streams is not None:
             self.streams.back()
         return None
@@ -763,7 +763,7 @@ def walked(run: Run, roots: object, grads: object, again: object, before: cython
             if g is not None and not t.retains_grad:    # with retain_grad it is in .grad already
                 if has_hooks(t) and t.grad_fn is None:
                     from ptcore.autograd._tensor_hooks import finish_leaf
-                    finish_leaf(t, g, create_graph, accumulate)
+                    finish_leaf(t, g, create_graph, accumulate_into)
                 else:
                     accumulate_leaf(t, g, create_graph, 0)
         return None

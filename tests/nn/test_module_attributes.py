@@ -195,3 +195,13 @@ def test_making_a_module_keeps_the_order_of_its_dict():
         found = list(vars(made))[1:4]
         assert found == ["_parameters", "_buffers", "_modules"]
         assert all(sys.intern(name) is name for name in vars(made))
+
+
+def test_a_base_whose_instances_have_no_weak_references():
+    net = type("Net", (int, nn.Module), {"__init__": lambda self: nn.Module.__init__(self)})()
+    net.x, net.y = nn.Parameter(pt.ones(1)), nn.Identity()
+    assert list(net._parameters) == ["x"]
+    assert list(net._modules) == ["y"]
+    assert "x" not in vars(net)
+    with pytest.raises(AttributeError, match="'Net' object has no attribute 'z'"):
+        net.z  # noqa: B018
