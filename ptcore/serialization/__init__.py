@@ -139,7 +139,8 @@ def write_open(f, write):
             f.flush()
 
 
-def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=None, encoding="utf-8") -> Any:
+def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=None, encoding="utf-8", errors="strict",
+         fix_imports=True) -> Any:
     """Load a file of :func:`save` or ``torch.save``, or the named arrays of another program.
 
     Parameters
@@ -152,10 +153,16 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=No
         function of (storage on the CPU, name of the saved device) that returns a storage, a device, or None for the
         saved one. By default they are put where they were.
     pickle_module : module, optional
-        Whose ``Unpickler`` reads the file, instead of :mod:`pickle`: the same as ``weights_only=False``.
+        :mod:`pickle` is the same as ``weights_only=False``. The ``Unpickler`` of another module reads the file only
+        after :func:`allow_pickle`.
     weights_only : bool, default: True
-        False unpickles what no list of names holds, which runs the code that the file names. It raises unless
-        :func:`allow_pickle` or the environment variable ``PTCORE_ALLOW_PICKLE=1`` allows that.
+        False also makes objects of classes of modules that the program has imported: modules (``nn.Module``, PyTorch's
+        own classes among them), optimizers, schedules and datasets, dataclasses and other plain classes, named tuples,
+        enums, subclasses of dict and list. An object gets its attributes; no function that the file names is called,
+        neither ``__init__`` nor ``__setstate__``. What a loaded object does when it is called is the caller's risk.
+
+        After :func:`allow_pickle`, or with the environment variable ``PTCORE_ALLOW_PICKLE=1``, Python's unpickler reads
+        the file instead, which runs whatever code the file names.
     mmap : bool, default: False
         For a path: the tensors are mapped over the file and read when they are used. Writing to them does not change
         the file, and the file may be replaced or removed (but not truncated). Checksums are not compared. Arrays that
@@ -163,6 +170,10 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=No
         are refused.
     encoding : str, default: "utf-8"
         Of texts in files that Python 2 wrote; "bytes" leaves them bytes.
+    errors : str, default: "strict"
+        What happens to bytes of such texts that are not valid, as for :meth:`bytes.decode`.
+    fix_imports : bool, default: True
+        Whether names of Python 2's modules in pickles of protocol 2 mean those of Python 3.
 
     Returns
     -------
@@ -175,11 +186,12 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=No
     CorruptFileError
         If the file is truncated, damaged or made to do harm: a RuntimeError and a ValueError.
     pickle.UnpicklingError
-        If the file names a class or a function that is not on the list; see :func:`add_safe_globals`.
+        If the file names a class or a function that is not on the list, see :func:`add_safe_globals`; with
+        ``weights_only=False``, a class whose objects are not made.
     NotImplementedError
         If it holds what there is not here: quantised, sparse and nested tensors, TorchScript.
     RuntimeError
-        If a tensor was saved on a device that is not here, or `weights_only` is False and pickles are not allowed.
+        If a tensor was saved on a device that is not here, or an unpickler is not allowed.
     FileNotFoundError
         If there is no such file.
 
@@ -195,12 +207,13 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=No
     place = placer(map_location)
     meta = isinstance(map_location, (str, ptcore.device)) and ptcore.device(map_location).type == "meta"
     if suffix is None:
-        module = _unpickling(weights_only, pickle_module)
+        objects, module = _unpickling(weights_only, pickle_module)
         if mmap and path is None:
             raise ValueError("load: mmap needs a path, not an open file")
         from ptcore.serialization import _torch
 
-        options = _torch.Options(place, meta, bool(mmap), module, encoding)
+        texts = {"encoding": encoding, "errors": errors, "fix_imports": fix_imports}
+        options = _torch.Options(place, meta, bool(mmap), module, texts, objects)
         return _read_torch("load", f, path, lambda file: _torch.read(file, options), module is None)
     from ptcore.serialization import _npz, _sharded, safetensors_files
     from ptcore.serialization import arrays as _arrays
@@ -256,21 +269,24 @@ def get_unsafe_globals_in_checkpoint(f) -> list:
 
 
 def _unpickling(weights_only, module):
-    """The module whose unpickler a call of load selects; None for the reader that runs nothing."""
+    """(whether objects are made, the module whose unpickler runs what the file names, or None) for a call of load."""
     import pickle
 
     if weights_only is None:
-        weights_only = module is None
+        forced = os.environ.get("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "0").lower() in ("1", "y", "yes", "true")
+        weights_only = module is None and not forced
     if weights_only:
         if module is not None:
-            raise RuntimeError("load: pickle_module runs whatever code the file names, weights_only=True excludes it")
-        return None
-    if not pickle_is_allowed():
+            raise RuntimeError("load: pickle_module unpickles more than weights, weights_only=True excludes it")
+        return False, None
+    if pickle_is_allowed():
+        return True, pickle if module is None else module
+    if module not in (None, pickle):
         raise RuntimeError(
-            "load: weights_only=False runs whatever code the file names. If you trust it, call "
-            "ptcore.serialization.allow_pickle(True) or set PTCORE_ALLOW_PICKLE=1; to allow single classes and "
-            "functions, keep weights_only=True and use ptcore.serialization.add_safe_globals")
-    return pickle if module is None else module
+            f"load: the unpickler of {module.__name__} runs whatever code the file names. If you trust it, call "
+            "ptcore.serialization.allow_pickle(True) or set PTCORE_ALLOW_PICKLE=1; without it, weights_only=False makes "
+            "objects of the classes that the program has imported, and runs nothing")
+    return True, None
 
 
 def _opened(path):

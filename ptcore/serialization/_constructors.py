@@ -542,7 +542,9 @@ def find(module, name, more):
         raise NotImplementedError(f"the file holds what ptcore does not have: {full}")
     shown = full[:400]
     way = (f"if you trust it, put it on the list with ptcore.serialization.add_safe_globals([{shown}]), or within a "
-           "block by ptcore.serialization.safe_globals; get_unsafe_globals_in_checkpoint lists all such names")
+           "block by ptcore.serialization.safe_globals; get_unsafe_globals_in_checkpoint lists all such names; "
+           "weights_only=False makes objects of classes that the program has imported, and runs nothing")
     if module.partition(".")[0] == "torch":
-        way = "it is PyTorch's own and there is none here: save the state_dict() of modules with PyTorch"
+        way = ("weights_only=False makes modules, optimizers and datasets of PyTorch that ptcore has as well; of others "
+               "save the state_dict() with PyTorch")
     raise UnpicklingError(f"the file names {shown}, which is not allowed by default; {way}")

@@ -34,22 +34,25 @@ class Reader:
         Bytes of the whole file.
     place : function
         From (tensor, saved device) to the tensor on the device that is wanted.
-    encoding : str
+    encoding, errors : str
         Of texts that Python 2 wrote; "bytes" leaves them bytes.
+    fix_imports : bool
+        Whether names of modules of Python 2 mean those of Python 3.
     then : list, optional
         If storages are read after the pickle: the list of functions to call then.
     """
 
-    def __init__(self, file, persistent=None, *, size, place=None, encoding="utf-8", then=None):
+    def __init__(self, file, persistent=None, *, size, place=None, encoding="utf-8", errors="strict", fix_imports=True,
+                 then=None):
         self._file_read, self._readline = file.read, file.readline
         self._persistent = persistent
         self._budget = 32 * size + (1 << 24)
         self.place, self.then = place, then
-        self._encoding = encoding
+        self._encoding, self._errors, self._fix_imports = encoding, errors, fix_imports
         self._added = added()
         self._stack, self._marks, self._memo = [], [], {}
         self.collisions = Collisions()
-        self._old_names = True
+        self._old_names = fix_imports
 
     def charge(self, n):
         """Raises if the objects made of parts of the file have become far larger than the file."""
@@ -152,16 +155,21 @@ class Reader:
 
     def _old_text(self, n):
         data = self._counted(n)
-        self._push(data if self._encoding == "bytes" else data.decode(self._encoding))
+        self._push(data if self._encoding == "bytes" else data.decode(self._encoding, self._errors))
 
     def _long(self, n):
         self._push(int.from_bytes(self._counted(n), "little", signed=True))
+
+    def _old_int(self):
+        """A number as Python 2 wrote it where it was too long for the other opcodes, or a bool."""
+        text = self._line()
+        self._push(text == "01" if text in ("00", "01") else int(text))
 
     def _protocol(self):
         protocol = self._number(1)
         if protocol > 5:
             raise NotImplementedError(f"the pickle has protocol {protocol}, the newest that is known is 5")
-        self._old_names = protocol < 3
+        self._old_names = self._fix_imports and protocol < 3
 
     # -- containers
 
@@ -307,6 +315,7 @@ _STEPS = {
     0x5D: lambda r: r._new([], 56),
     0x7D: lambda r: r._new({}, 64),
     0x8F: lambda r: r._new(set(), 200),
+    0x49: Reader._old_int,  # INT
     0x4A: lambda r: r._push(unpack("<i", r._read(4))[0]),  # BININT, BININT1, BININT2, LONG1, LONG4
     0x4B: lambda r: r._push(r._number(1)),
     0x4D: lambda r: r._push(r._number(2)),

@@ -8,6 +8,7 @@ are loaded.
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Iterator
 from struct import pack
+from types import MethodType
 
 import ptcore
 from ptcore import Tensor
@@ -81,6 +82,7 @@ class Writer:
         self._legacy = legacy
         self._added = added()
         self._entries = {}
+        self._in_object = 0     # how many objects that are being written may have tensors as keys
         self.storages = []
 
     def dump(self, obj):
@@ -130,7 +132,7 @@ class Writer:
             self._pairs(value, path, depth)
         elif cls is tuple:
             self._tuple(value, key, path, depth)
-        elif isinstance(value, Tensor):
+        elif isinstance(value, Tensor) and not (self._in_object and is_lazy(value)):
             self._call(*self._tensor(value, path), path, depth, key, value)
         elif cls is OrderedDict:
             self._call(_ORDERED_DICT, (), path, depth, key, value)
@@ -168,8 +170,12 @@ class Writer:
                 else:
                     self._reduced(value, key, path, depth)
                 return
-        is_named = isinstance(value, type) or (callable(value) and hasattr(value, "__qualname__"))
+        is_named = isinstance(value, type) or (
+            callable(value) and hasattr(value, "__qualname__") and cls is not MethodType)
         named = value if is_named else cls
+        reason = self._object(value, is_named, key, path, depth)
+        if reason is None:
+            return
         if _is_one_of(named, self._added.values()) or pickle_is_allowed():
             if named is value:
                 self._save(Global(value.__module__, value.__qualname__), path, depth)
@@ -180,14 +186,45 @@ class Writer:
         hint = (f"ptcore.serialization.add_safe_globals([{named.__name__}]) allows it, in the program that loads the "
                 "file as well")
         if isinstance(value, Module):
-            hint = "save its state_dict() and load that with load_state_dict()"
+            hint += "; or save its state_dict() and load that with load_state_dict()"
         elif isinstance(value, Iterator):
             hint = "save a list of what it gives"
         elif cls is defaultdict:
             hint = "its default_factory is not one of Python's own containers and numbers: save a dict of it"
         raise TypeError(
-            f"save: only tensors, arrays, numbers, strings, None and containers of them can be saved, got "
-            f"{cls.__name__}{where}; {hint}")
+            f"save: tensors, arrays, numbers, strings, None, containers and objects of plain classes can be saved, got "
+            f"{cls.__name__}{where}: {reason}; {hint}")
+
+    def _object(self, value, is_named, key, path, depth):
+        """Writes a class, a listed function, or an object of a kind that is made again; else returns the reason."""
+        from ptcore.serialization import _object_writer as objects
+
+        try:
+            if is_named:
+                self._save(Global(*objects.name_of(value)), path, depth)
+                return None
+            name, args, state = objects.described(value)
+        except objects.Unwritten as reason:
+            return str(reason)
+        cls = Global(*name)
+        self._in_object += 1
+        try:
+            self._made(cls, args, state, value, key, path, depth)
+        finally:
+            self._in_object -= 1
+        return None
+
+    def _made(self, cls, args, state, value, key, path, depth):
+        if args is None:
+            self._reduced(value, key, path, depth, cls)
+            return
+        self._save(cls, path, depth)
+        self._save(args, path, depth + 1)
+        self._out += b"R" if args else b"\x81"
+        self._remember(key, value)
+        if state is not None:
+            self._save(state, path, depth + 1)
+            self._out += b"b"
 
     def _call(self, function, args, path, depth, key, value):
         self._save(function, path, depth)
@@ -195,8 +232,8 @@ class Writer:
         self._out += b"R"
         self._remember(key, value)
 
-    def _reduced(self, value, key, path, depth):
-        """The value by its class's ``__reduce_ex__``."""
+    def _reduced(self, value, key, path, depth, named=None):
+        """The value by its class's ``__reduce_ex__``; `named` is how the file names the class."""
         parts = value.__reduce_ex__(2)
         if isinstance(parts, str):
             self._save(Global(type(value).__module__, parts), path, depth)
@@ -204,11 +241,12 @@ class Writer:
         function, args, state, items, pairs = (*parts, None, None, None)[:5]
         if function.__name__ == "__newobj__":
             cls, *args = args
-            self._save(Global(cls.__module__, cls.__qualname__), path, depth)
+            self._save(named or Global(cls.__module__, cls.__qualname__), path, depth)
             self._save(tuple(args), path, depth + 1)
             self._out += b"\x81"
         else:
-            self._save(Global(function.__module__, function.__qualname__), path, depth)
+            called = named if function is type(value) and named else Global(function.__module__, function.__qualname__)
+            self._save(called, path, depth)
             args = tuple(Global("numpy", "ndarray") if isinstance(a, type) and a.__name__ == "ndarray" else a
                          for a in args)
             self._save(args, path, depth + 1)
@@ -234,7 +272,7 @@ class Writer:
     def _pairs(self, value, path, depth):
         def below():
             for k, v in value.items():
-                if isinstance(k, Tensor):
+                if isinstance(k, Tensor) and not self._in_object:
                     raise TypeError(f"save: a key of the {type(value).__name__} at {path!r} is a tensor")
                 yield f"{path}.{k}" if path else str(k), (k, v)
 
@@ -309,7 +347,8 @@ class Writer:
 
 def _is_of_numpy(cls):
     """Whether it is NumPy's class of arrays, of dtypes or of scalars."""
-    if cls.__module__.partition(".")[0] != "numpy":
+    module = cls.__module__         # that of functions of ops is a descriptor
+    if type(module) is not str or module.partition(".")[0] != "numpy":
         return False
     import numpy as np
 

@@ -19,6 +19,7 @@ from ptcore.serialization._pickle_writer import Writer
 from ptcore.serialization.files import CallerError, Source, bytes_of, exactly, fill, pieces_of, swap_bytes, zeros
 
 _MAGIC = 0x1950A86A20F9469CFC6C
+_MAGIC_PICKLED = b"\x8a\x0a" + _MAGIC.to_bytes(10, "little")
 _VERSION = 1001
 _ARCHIVE_VERSIONS = range(1, 11)  # versions that PyTorch 2 reads; it writes 3
 _OTHER = ((b"\x1f\x8b", "a file compressed with gzip: load from gzip.open(path)"), (b"\x89HDF", "an HDF5 file"),
@@ -72,20 +73,31 @@ def write_stream(file, obj, protocol=2, byteorder=True):
 # -- reading ---------------------------------------------------------------------------------------------------
 
 class Options:
-    """How a file is read. `place` as in :class:`Reader`; `meta` leaves the data out; `mmap` maps the file; `module` has
-    the ``Unpickler`` that runs the code of the file (None: nothing is run)."""
+    """How a file is read. `place` as in :class:`Reader`; `meta` leaves the data out; `mmap` maps the file; `objects`
+    makes objects of the program's own classes; `module` has the ``Unpickler`` that runs the code of the file (None:
+    nothing is run); `texts` has the unpickler's keywords about texts and names of Python 2."""
 
-    def __init__(self, place, meta, mmap, module, encoding):
-        self.place, self.meta, self.mmap, self.module, self.encoding = place, meta, mmap, module, encoding
+    def __init__(self, place, meta, mmap, module, texts, objects=False):
+        self.place, self.meta, self.mmap, self.module, self.texts = place, meta, mmap, module, texts
+        self.objects = objects
 
     def read(self, file, persistent, size, then=None):
         """Reads one pickle that contains tensors."""
         if self.module is None:
-            return Reader(file, persistent, size=size, place=self.place, encoding=self.encoding, then=then).load()
-        unpickler = type("_Unpickler", (_Lookup, self.module.Unpickler), {})(file, encoding=self.encoding)
+            options = {"size": size, "place": self.place, "then": then, **self.texts}
+            if not self.objects:
+                return Reader(file, persistent, **options).load()
+            from ptcore.serialization._object_reader import ObjectReader
+
+            return ObjectReader(file, persistent, **options, nested=self._nested).load()
+        unpickler = type("_Unpickler", (_Lookup, self.module.Unpickler), {})(file, **self.texts)
         unpickler.persistent_load = persistent
         unpickler.reader = Reader(file, persistent, size=size, place=self.place, then=then)
         return unpickler.load()
+
+    def _nested(self, file):
+        """The storage in a file within a pickle, as ``pickle.dumps`` of PyTorch's tensors has it."""
+        return read(file, Options(self.place, self.meta, False, None, self.texts))
 
 
 class _Lookup:
@@ -97,6 +109,11 @@ class _Lookup:
         try:
             found = _constructors.find(module, name, _constructors.added())
         except pickle.UnpicklingError:
+            from ptcore.serialization import _torch_names
+
+            found = _torch_names.found(module, name)
+            if found is not None:
+                return found
             raise NotImplementedError(f"the file holds a {module}.{name}, which there is not here; save its "
                                       "state_dict() with PyTorch") from None
         call = _constructors.CALLS.get(id(found))
@@ -242,8 +259,8 @@ def _read_zip(file, begin, size, options):
     return options.read(io.BytesIO(data), _Storages(options, get).find, max(size, len(data)))
 
 
-def _begin_stream(file, size):
-    """Reads the headers before the object."""
+def _begin_stream(file, size, plain=False):
+    """Reads the headers before the object; with `plain` returns False for a pickle that has none."""
     begin = file.tell()
     head = file.read(257 + 5)
     if head[257:] == b"ustar":
@@ -256,6 +273,10 @@ def _begin_stream(file, size):
         if head.startswith(beginning):
             raise ValueError(f"it looks like {what}")
     file.seek(begin)
+    if plain and head[:1] == b"\x80":
+        body = head[11:] if head[2:3] == b"\x95" else head[2:]          # behind the length of a frame
+        if not body.startswith(_MAGIC_PICKLED):
+            return False
     if Reader(file, size=size).load() != _MAGIC:
         raise ValueError("it does not begin as a file of PyTorch does")
     version = Reader(file, size=size).load()
@@ -265,10 +286,14 @@ def _begin_stream(file, size):
         raise NotImplementedError(f"the file has version {version} of the layout of before PyTorch 1.6, of which only "
                                   f"{_VERSION} is known")
     Reader(file, size=size).load()
+    return True
 
 
 def _read_stream(file, size, options):
-    _begin_stream(file, size)
+    begin = file.tell()
+    if not _begin_stream(file, size, options.objects):
+        file.seek(begin)            # a pickle without storages beside it
+        return options.read(file, None, size)
     left = size
 
     def get(key, nbytes, dtype):

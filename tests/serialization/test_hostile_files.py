@@ -93,7 +93,7 @@ def test_storages_are_as_large_as_the_archive_says():
     b"(" * 100_000, b"]" * 50_000, b"K\1K\1" + b"\x85" * 100_000, b"0", b"1", b"t", b"s", b"u",
     b"a", b"2", b"h\7", b"q\1", b"j\xff\xff\xff\x7f", b"X\xff\xff\xff\xffabc", b"\x8d" + b"\xff" * 8,
     b"\x8e\0\0\0\0\0\1\0\0",
-    b"\x96" + b"\xff" * 8, b"\x8b\xff\xff\xff\x7f", b"c" + b"x" * 5000 + b"\ny\n", b"I1\n", b"\xff", b"",
+    b"\x96" + b"\xff" * 8, b"\x8b\xff\xff\xff\x7f", b"c" + b"x" * 5000 + b"\ny\n", b"Ix\n", b"L1L\n", b"\xff", b"",
     b"(K\1u", b"]K\1s", b"K\1a", b"]e", b"NQ", b"(X\7\0\0\0storagetQ",
 ])
 def test_damaged_pickles(body):

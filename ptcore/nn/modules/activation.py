@@ -150,6 +150,8 @@ class GELU(Described):
     [0.0, 0.0]
     """
 
+    _torch_later = {"approximate": "none"}
+
     _shown = ("approximate",)
 
     def __init__(self, approximate="none"):
@@ -274,6 +276,8 @@ class Softplus(Described):
 
 class _AlongDim(Described):
     """Option `dim`; where it is None the function warns and chooses one."""
+
+    _torch_later = {"dim": None}
 
     _shown = ("dim",)
 

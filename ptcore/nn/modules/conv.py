@@ -23,6 +23,8 @@ class _ConvNd(Module):
 
     _n = 0
     _transposed = False
+    _torch_computed = ("_reversed_padding_repeated_twice",)
+    _torch_later = {"padding_mode": "zeros"}
 
     def _set(
         self, in_channels, out_channels, kernel_size, stride, padding, dilation,
@@ -75,6 +77,18 @@ class _ConvNd(Module):
             bound = 1 / math.sqrt(fan_in) if fan_in > 0 else 0
             init.uniform_(self.bias, -bound, bound)
 
+    @property
+    def _reversed_padding_repeated_twice(self):
+        """(before, after) of each dim, the last dim first, as `nn.functional.pad` wants them."""
+        pads = []
+        for k in range(self._n - 1, -1, -1):
+            if self.padding == "same":
+                total = self.dilation[k] * (self.kernel_size[k] - 1)
+                pads += [total // 2, total - total // 2]
+            else:
+                pads += [0, 0] if self.padding == "valid" else [self.padding[k]] * 2
+        return pads
+
     def extra_repr(self):
         """Channels, sizes and options that differ from their defaults."""
         n = self._n
@@ -107,22 +121,11 @@ class _Conv(_ConvNd):
             groups, bias, padding_mode, device, dtype,
         )
 
-    def _pads(self):
-        """(before, after) of each dim, the last dim first, as `nn.functional.pad` wants them."""
-        pads = []
-        for k in range(self._n - 1, -1, -1):
-            if self.padding == "same":
-                total = self.dilation[k] * (self.kernel_size[k] - 1)
-                pads += [total // 2, total - total // 2]
-            else:
-                pads += [0, 0] if self.padding == "valid" else [self.padding[k]] * 2
-        return pads
-
     def forward(self, input):
         """Convolve `input`, with or without a batch dimension."""
         conv, padding = type(self)._function, self.padding
         if self.padding_mode != "zeros":
-            input, padding = F.pad(input, self._pads(), mode=self.padding_mode), 0
+            input, padding = F.pad(input, self._reversed_padding_repeated_twice, mode=self.padding_mode), 0
         return conv(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
 
 

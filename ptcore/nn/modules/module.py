@@ -25,6 +25,7 @@ from ptcore.nn.modules.module_hooks import (
     register_module_module_registration_hook,
     register_module_parameter_registration_hook,
     run_registration_hooks,
+    take_hooks,
 )
 from ptcore.nn.parameter import Buffer, Parameter, is_lazy
 
@@ -120,6 +121,10 @@ class Module(ModuleHooks, ModuleState):
 
     dump_patches = False
     call_super_init = False
+    # Attributes that PyTorch keeps and that properties give here: a state has them, the dict has not.
+    _torch_computed = ()
+    # Attributes that earlier versions of PyTorch did not keep, with what their absence means.
+    _torch_later = {}
 
     def __init__(self, *args, **kwargs):
         if not self.call_super_init and (args or kwargs):
@@ -323,9 +328,17 @@ class Module(ModuleHooks, ModuleState):
 
     def __setstate__(self, state):
         own = self.__dict__
+        state = dict(state)
+        take_hooks(state)
         # Unlike the keys of a pickle, interned ones are found by identity.
-        own.update((sys.intern(key) if type(key) is str else key, value) for key, value in dict(state).items())
+        own.update((sys.intern(key) if type(key) is str else key, value) for key, value in state.items())
         own.setdefault("_non_persistent_buffers_set", set())
+        for name in self._torch_computed:
+            own.pop(name, None)
+        for cls in type(self).__mro__:
+            for name, value in cls.__dict__.get("_torch_later", {}).items():
+                if name not in own:
+                    own[name] = value
         # In files of earlier versions, what a class's own ``__getstate__`` took from ``__dict__`` has entries twice.
         for registry in REGISTRIES:
             for name, value in own.get(registry, {}).items():

@@ -11,7 +11,7 @@ from collections import OrderedDict
 from ptcore import Tensor
 from ptcore.utils.hooks import BackwardHook, RemovableHandle
 
-_TABLES = (
+TABLES = (
     "_forward_pre_hooks",
     "_forward_pre_hooks_with_kwargs",
     "_forward_hooks",
@@ -30,9 +30,36 @@ class HookTables:
     """All hook tables of one module; each maps a handle's id to a callable."""
 
     def __init__(self):
-        for name in _TABLES:
+        for name in TABLES:
             setattr(self, name, OrderedDict())
         self._is_full_backward_hook = None
+
+
+class WrappedHook:
+    """What PyTorch's files have in the place of a hook that runs before a state is loaded."""
+
+    hook, with_module, module = None, False, None
+
+    def unwrapped(self):
+        """The hook as it stands in the tables here."""
+        return _LoadPreHook(self.hook, self.module) if self.with_module else self.hook
+
+
+def take_hooks(state):
+    """Replaces PyTorch's tables of hooks in a module's state, one for each kind, by ``_hooks`` where there are any."""
+    tables = {name: state.pop(name) for name in TABLES if name in state}
+    full = state.pop("_is_full_backward_hook", None)
+    if full is None and not any(tables.values()):
+        return
+    for table in tables.values():
+        for key, hook in table.items():
+            if type(hook) is WrappedHook:
+                table[key] = hook.unwrapped()
+    # A handle that is made later has none of their numbers.
+    RemovableHandle.next_id = max([RemovableHandle.next_id, *(
+        key + 1 for table in tables.values() for key in table if type(key) is int)])
+    hooks = state["_hooks"] = HookTables()
+    vars(hooks).update(tables, _is_full_backward_hook=full)
 
 
 class _GlobalState:
@@ -60,7 +87,7 @@ _NO_TABLES = HookTables()
 def has_hooks(module):
     """Whether a call of a module runs anything beside its forward."""
     tables = [t for t in (module._hooks, global_state.table) if t is not None]
-    return any(getattr(t, name) for t in tables for name in _TABLES if "state_dict" not in name)
+    return any(getattr(t, name) for t in tables for name in TABLES if "state_dict" not in name)
 
 
 def _add(tables, name, hook, *, prepend=False, flags=()):
@@ -326,7 +353,7 @@ class ModuleHooks:
             raise
 
 
-for _name in (*_TABLES, "_is_full_backward_hook"):
+for _name in (*TABLES, "_is_full_backward_hook"):
     setattr(ModuleHooks, _name, _table_property(_name))
 
 

@@ -59,6 +59,8 @@ class RNNBase(Module):
 
     __constants__ = ("mode", "input_size", "hidden_size", "num_layers", "bias", "batch_first", "dropout",
                      "bidirectional", "proj_size")
+    _torch_computed = ("_flat_weights_names", "_flat_weights")
+    _torch_later = {"proj_size": 0}
 
     def __init__(self, mode, input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0,
                  bidirectional=False, proj_size=0, device=None, dtype=None):
@@ -101,21 +103,28 @@ class RNNBase(Module):
         self.proj_size = proj_size
         rows = _MODES[mode][1] * hidden_size
         state = proj_size or hidden_size
-        self._weight_names = []
-        for layer in range(num_layers):
-            for ending in ("", "_reverse") if bidirectional else ("",):
-                inputs = input_size if layer == 0 else state * (2 if bidirectional else 1)
-                shapes = {"weight_ih": (rows, inputs), "weight_hh": (rows, state)}
-                if bias:
-                    shapes |= {"bias_ih": (rows,), "bias_hh": (rows,)}
-                if proj_size:
-                    shapes["weight_hr"] = (proj_size, hidden_size)
-                names = []
-                for key, shape in shapes.items():
-                    names.append(f"{key}_l{layer}{ending}")
-                    setattr(self, names[-1], Parameter(ptcore.empty(shape, device=device, dtype=dtype)))
-                self._weight_names.append(names)
+        self._all_weights = self._names_of_weights()
+        for k, names in enumerate(self._all_weights):
+            inputs = input_size if k < 1 + bidirectional else state * (1 + bidirectional)
+            shapes = [(rows, inputs), (rows, state), *[(rows,)] * (2 * bool(bias)), (proj_size, hidden_size)]
+            for name, shape in zip(names, shapes):
+                setattr(self, name, Parameter(ptcore.empty(shape, device=device, dtype=dtype)))
         self.reset_parameters()
+
+    def __setstate__(self, state):
+        super().__setstate__(state)
+        own = self.__dict__
+        own.pop("all_weights", None)        # PyTorch kept the parameters themselves before 1.4
+        own.pop("_weight_names", None)      # ptcore's name before 0.2
+        own["_all_weights"] = self._names_of_weights()
+
+    def _names_of_weights(self):
+        """The names of the parameters, a list for each layer and direction."""
+        kinds = ["weight_ih", "weight_hh", *["bias_ih", "bias_hh"] * bool(self.bias)]
+        kinds += ["weight_hr"] * bool(self.proj_size)
+        endings = ("", "_reverse") if self.bidirectional else ("",)
+        return [[f"{kind}_l{layer}{ending}" for kind in kinds]
+                for layer in range(self.num_layers) for ending in endings]
 
     def reset_parameters(self):
         """Draw all parameters again, uniform in ``[-k, k]`` with ``k = hidden_size ** -0.5``."""
@@ -129,7 +138,7 @@ class RNNBase(Module):
     @property
     def all_weights(self):
         """The parameters, a list for each layer and direction."""
-        return [[getattr(self, name) for name in names] for names in self._weight_names]
+        return [[getattr(self, name) for name in names] for names in self._all_weights]
 
     @property
     def _flat_weights(self):
@@ -137,7 +146,7 @@ class RNNBase(Module):
 
     @property
     def _flat_weights_names(self):
-        return [name for names in self._weight_names for name in names]
+        return [name for names in self._all_weights for name in names]
 
     def _weights(self):
         """The weights in the form that the functions take."""
@@ -150,7 +159,7 @@ class RNNBase(Module):
 
     def check_input(self, input, batch_sizes):
         """Raise for an input of another dtype or shape than the parameters'."""
-        name, weight = type(self).__name__, getattr(self, self._weight_names[0][0])
+        name, weight = type(self).__name__, getattr(self, self._all_weights[0][0])
         if weight.dtype is not input.dtype and innermost() is None and not is_any_enabled():  # autocast casts the input
             raise ValueError(f"{name}: input dtype does not match weight dtype: expected {weight.dtype}, got "
                              f"{input.dtype}. Convert input: input.to({weight.dtype}), or convert model: "

@@ -64,6 +64,8 @@ def _is_causal(mask, hint, x, batch_first):
 class _Layer(Module):
     """The common part of encoder and decoder layers."""
 
+    _torch_later = {"norm_first": False}
+
     def __init__(self, d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first,
                  bias, device, dtype, crossed):
         super().__init__()
@@ -84,8 +86,8 @@ class _Layer(Module):
 
     def __setstate__(self, state):
         super().__setstate__(state)
-        if "activation" not in self.__dict__ and "activation" not in self._modules:
-            self.activation = F.relu
+        if "activation" not in self._modules:
+            self.__dict__.setdefault("activation", F.relu)
 
     def _added(self, x, norm, block, *args):
         """x plus the result of a block; normalised before or after."""

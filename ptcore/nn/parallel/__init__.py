@@ -45,6 +45,8 @@ class DataParallel(Module):
         The dimension of batches.
     """
 
+    _torch_later = {"dim": 0}
+
     def __init__(self, module, device_ids=None, output_device=None, dim=0):
         super().__init__()
         self.module, self.dim = module, dim
