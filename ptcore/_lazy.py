@@ -289,6 +289,11 @@ def names(package, methods=()) -> "tuple[Callable[[str], Any], Callable[[], list
     return __getattr__, __dir__
 
 
+def namespace(name):
+    """A module of the package by its name, for files that name classes of any room."""
+    return import_module(f"ptcore.{name}")
+
+
 class Later:
     """A method of a class whose file is imported at its first use; the function then replaces this object."""
 

@@ -69,7 +69,7 @@ ROOMS = {
     "distributions": "_ops _sizes autograd linalg nn overrides special ptcore",
     "optim": "_ops autograd cuda hooks nn ptcore",
     # transformations, and what they are saved by: a graph module is a module
-    "serialization": "nn ptcore",
+    "serialization": "hooks nn ptcore",
     "func": "_ops _trees autograd nn ptcore",
     "fx": "_ops _sizes _trees nn ptcore",
     "jit": "_ops _sizes _trees amp autograd fft fx linalg nn optim return_types serialization special ptcore",

@@ -17,7 +17,10 @@ like another. The exit status is 0 if every case passed. --record writes the fig
 import argparse
 import collections
 import contextlib
+import dataclasses
 import datetime
+import enum
+import functools
 import io
 import json
 import os
@@ -29,6 +32,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import warnings
 import zipfile
 from pathlib import Path
 
@@ -47,8 +51,42 @@ NAMES = ("os system", "builtins eval", "builtins exec", "subprocess Popen", "tor
          "__builtin__ set", "__builtin__ bytearray", "__builtin__ complex", "_codecs encode", "torch float32",
          "numpy.core.multiarray _reconstruct", "numpy.core.multiarray scalar", "numpy dtype", "numpy ndarray",
          "torch._utils _rebuild_meta_tensor_no_storage", "torch._utils _rebuild_device_tensor_from_cpu_tensor",
-         "torch._tensor _rebuild_from_type_v2", "torch Tensor", "torch.nn.parameter Parameter")
+         "torch._tensor _rebuild_from_type_v2", "torch Tensor", "torch.nn.parameter Parameter",
+         "torch.nn.modules.linear Linear", "torch.nn.modules.linear LazyLinear", "torch.nn.modules.rnn LSTM",
+         "torch.optim.adam Adam", "torch.optim.lr_scheduler CyclicLR", "torch.utils.data.dataset Subset",
+         "torch.storage _load_from_bytes", "torch.utils.hooks RemovableHandle", "torch.nn.functional relu",
+         "torch.nn.modules.module _WrappedHook", "torch.nn.parameter UninitializedParameter", "builtins getattr",
+         "torch._C _VariableFunctionsClass", "copyreg _reconstructor", "copyreg __newobj__", "builtins object",
+         "datetime datetime", "datetime timezone", "decimal Decimal", "fractions Fraction", "uuid UUID",
+         "pathlib PosixPath", "functools partial", "collections deque", "types SimpleNamespace", "argparse Namespace",
+         "builtins range", "builtins slice", "argparse FileType", "_sitebuiltins Quitter", "io StringIO",
+         *(f"{__name__} {name}" for name in ("Plain", "Slots", "Record", "Pair", "Color", "Flags", "Table", "run")))
 OPCODES = [bytes([c]) for c in b"().0125NQR]abdelstu}\x81\x85\x86\x87\x88\x89\x8f\x90\x91\x93\x94"]
+
+
+# -- objects ---------------------------------------------------------------------------------------
+
+class Plain:
+    pass
+
+
+class Slots:
+    __slots__ = ("a",)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Record:
+    a: int
+    b: list
+
+
+Pair = collections.namedtuple("Pair", "x y")
+Color = enum.Enum("Color", "RED BLUE")
+Flags = enum.Flag("Flags", "A B C")
+
+
+class Table(dict):
+    pass
 
 
 # -- the corpus ------------------------------------------------------------------------------------
@@ -77,6 +115,19 @@ def corpus(folder):
     model(pt.ones(1, 2)).sum().backward()
     optimizer.step()
     checkpoint = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "epoch": 3}
+    plain, slots, table = Plain(), Slots(), Table(k=1)
+    plain.next, slots.a, table.at = [plain], table, slots
+    with warnings.catch_warnings(action="ignore"):
+        normed = pt.nn.utils.weight_norm(pt.nn.Linear(2, 2))
+    objects = {
+        "model": model, "optimizer": optimizer, "schedule": pt.optim.lr_scheduler.CyclicLR(
+            pt.optim.SGD(model.parameters(), momentum=0.9), 0.1, 0.2), "lazy": pt.nn.LazyLinear(2), "normed": normed,
+        "rnn": pt.nn.LSTM(2, 2), "data": pt.utils.data.TensorDataset(base), "plain": plain, "slots": slots,
+        "record": Record(1, [2]), "pair": Pair(1, 2), "color": {Color.RED: Color.BLUE}, "flags": Flags.A | Flags.C,
+        "when": [datetime.datetime(2020, 1, 2, tzinfo=datetime.UTC), datetime.timedelta(1)], "where": Path("a/b"),
+        "partial": functools.partial(pt.nn.functional.relu, inplace=True), "many": collections.deque([1], 3),
+        "range": range(3), "class": pt.nn.ReLU, "function": pt.tanh, "args": argparse.Namespace(lr=0.1),
+    }
     found = []
 
     def add(kind, obj, name, **options):
@@ -97,6 +148,14 @@ def corpus(folder):
     plain = {k: v for k, v in more.items() if k not in ("bits", "u")}
     add("stream", plain, "a.pt", _use_new_zipfile_serialization=False)
     add("stream", checkpoint, "a.pt", _use_new_zipfile_serialization=False)
+    add("objects", objects, "a.pt")
+    add("objects", [model, optimizer], "a.pt")
+    inner = io.BytesIO()
+    pt.save(base.untyped_storage(), inner, _use_new_zipfile_serialization=False)
+    inner = inner.getvalue().replace(b"ctorch.storage\nUntypedStorage\n", b"ctorch\nFloatStorage\n")
+    found.append(("pickle", b"\x80\x04]\x8c\x0ctorch._utils\x8c\x12_rebuild_tensor_v2\x93(\x8c\x0dtorch.storage"
+                  b"\x8c\x10_load_from_bytes\x93B" + struct.pack("<I", len(inner)) + inner
+                  + b"\x85RK\x00K\x02K\x03\x86K\x03K\x01\x86\x89ccollections\nOrderedDict\n)RtRa."))
     add("npz", checkpoint, "a.npz")
     add("npz", state, "a.npz")
     add("safetensors", state, "a.safetensors")
@@ -262,8 +321,7 @@ def mutated(rng, files):
     """(format, bytes) of a case."""
     kind, data = rng.choice(files)
     data = bytearray(data)
-    if kind in ("zip", "npz", "program") and rng.randrange(5) < 3:
-        import warnings
+    if kind in ("zip", "npz", "program", "objects") and rng.randrange(5) < 3:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")     # two entries of one name
             data = inside_zip(rng, data, kind)
@@ -272,7 +330,8 @@ def mutated(rng, files):
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
         if not data:
             break
-        choices = {"zip": (*ANY, in_directory, in_directory), "npz": (*ANY, in_directory),
+        choices = {"zip": (*ANY, in_directory, in_directory), "objects": (*ANY, in_directory, in_directory),
+                   "pickle": (*ANY, put_opcodes, put_opcodes, rename), "npz": (*ANY, in_directory),
                    "program": (*ANY, in_directory),
                    "stream": (*ANY, put_opcodes, put_opcodes, rename),
                    "safetensors": (*ANY, put_text), "index": (*ANY, put_text)}[kind]
@@ -305,6 +364,12 @@ class Loader:
                       "index": folder / "x.safetensors.index.json",
                       "program": folder / "x.program"}
         self.loading, self.forbidden = False, None
+        import decimal  # noqa: F401  (what the list of values of Python's library imports)
+        import fractions  # noqa: F401
+        import uuid  # noqa: F401
+
+        from ptcore.serialization import _torch_names
+        _torch_names.public()
         for kind, data in self.files:           # imports what loading imports
             for part in (data, data[:len(data) // 2], data[:-1]):
                 self.put(kind, part)
@@ -346,6 +411,8 @@ class Loader:
         if kind == "program":
             return list(self.pt.jit.load(self.names[kind] if mapped else io.BytesIO(data), mmap=mapped,
                                          _extra_files={}).state_dict().values())
+        if kind in ("objects", "pickle"):
+            return self.pt.load(io.BytesIO(data), weights_only=False)
         if kind == "stream" or (kind == "zip" and not mapped):
             return self.pt.load(io.BytesIO(data))
         return self.pt.load(self.names[kind], mmap=mapped)

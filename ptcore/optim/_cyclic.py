@@ -1,16 +1,13 @@
 """Learning rates that go up and down between two bounds."""
 
 import math
+from functools import partial
 from types import FunctionType
 
 from ptcore.optim.scheduler import MomentumScheduler, check_optimizer, per_group, set_value
 
-# mode: (a function that gives the share of the height, and its argument: the cycle or the step)
-_MODES = {
-    "triangular": (lambda self, x: 1.0, "cycle"),
-    "triangular2": (lambda self, x: 1 / (2.0 ** (x - 1)), "cycle"),
-    "exp_range": (lambda self, x: self.gamma**x, "iterations"),
-}
+# mode: the argument of the share of the height
+_MODES = {"triangular": "cycle", "triangular2": "cycle", "exp_range": "iterations"}
 
 
 class CyclicLR(MomentumScheduler):
@@ -100,8 +97,8 @@ class CyclicLR(MomentumScheduler):
                              f"got {mode!r}")
         self.mode = mode
         self.gamma = gamma
-        self.scale_mode = scale_mode if scale_fn is not None else _MODES[mode][1]
-        self.scale_fn_custom = scale_fn
+        self.scale_mode = scale_mode if scale_fn is not None else _MODES[mode]
+        self._scale_fn_custom = scale_fn
         self.cycle_momentum = cycle_momentum
         if cycle_momentum:
             self._want_momentum(optimizer)
@@ -116,9 +113,35 @@ class CyclicLR(MomentumScheduler):
 
     def scale_fn(self, x):
         """The share of the height at cycle or step `x`."""
-        if self.scale_fn_custom is not None:
-            return self.scale_fn_custom(x)
-        return _MODES[self.mode][0](self, x)
+        return (self._scale_fn_ref if self._scale_fn_custom is None else self._scale_fn_custom)(x)
+
+    @property
+    def _scale_fn_ref(self):
+        return {"triangular": self._triangular_scale_fn, "triangular2": self._triangular2_scale_fn,
+                "exp_range": partial(self._exp_range_scale_fn, self.gamma)}[self.mode]
+
+    @staticmethod
+    def _triangular_scale_fn(x):
+        return 1.0
+
+    @staticmethod
+    def _triangular2_scale_fn(x):
+        return 1 / (2.0 ** (x - 1))
+
+    @staticmethod
+    def _exp_range_scale_fn(gamma, x):
+        return gamma**x
+
+    def __getstate__(self):
+        """With the function as PyTorch keeps it."""
+        state = dict(self.__dict__)
+        return state if self._scale_fn_custom is not None else {**state, "_scale_fn_ref": self._scale_fn_ref}
+
+    def __setstate__(self, state):
+        """Takes attributes; in pickles of ptcore 0.1 one has no underscore."""
+        for name, value in state.items():
+            if name != "_scale_fn_ref":
+                self.__dict__["_scale_fn_custom" if name == "scale_fn_custom" else name] = value
 
     def get_lr(self):
         """Learning rates of the present step; sets the momenta as well."""
@@ -135,14 +158,15 @@ class CyclicLR(MomentumScheduler):
     def state_dict(self):
         """As :meth:`LRScheduler.state_dict`, without functions; of a callable object the attributes are kept."""
         state = super().state_dict()
-        fn = state.pop("scale_fn_custom")
-        state["scale_fn_attributes"] = None if fn is None or isinstance(fn, FunctionType) else fn.__dict__.copy()
+        fn = state["_scale_fn_custom"]
+        state["_scale_fn_custom"] = None if fn is None or isinstance(fn, FunctionType) else fn.__dict__.copy()
         return state
 
     def load_state_dict(self, state_dict):
         """Restore the result of :meth:`state_dict`."""
         state = dict(state_dict)
-        attributes = state.pop("scale_fn_attributes")
+        attributes = state.pop("scale_fn_attributes", None)     # the name in states of ptcore 0.1
+        attributes = state.pop("_scale_fn_custom", attributes)
         if attributes is not None:
-            self.scale_fn_custom.__dict__.update(attributes)
-        self.__dict__.update(state)
+            self._scale_fn_custom.__dict__.update(attributes)
+        self.__setstate__(state)

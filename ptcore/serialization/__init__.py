@@ -284,8 +284,8 @@ def _unpickling(weights_only, module):
     if module not in (None, pickle):
         raise RuntimeError(
             f"load: the unpickler of {module.__name__} runs whatever code the file names. If you trust it, call "
-            "ptcore.serialization.allow_pickle(True) or set PTCORE_ALLOW_PICKLE=1; without it, weights_only=False makes "
-            "objects of the classes that the program has imported, and runs nothing")
+            "ptcore.serialization.allow_pickle(True) or set PTCORE_ALLOW_PICKLE=1; without it, weights_only=False "
+            "makes objects of the classes that the program has imported, and runs nothing")
     return True, None
 
 

@@ -545,6 +545,6 @@ def find(module, name, more):
            "block by ptcore.serialization.safe_globals; get_unsafe_globals_in_checkpoint lists all such names; "
            "weights_only=False makes objects of classes that the program has imported, and runs nothing")
     if module.partition(".")[0] == "torch":
-        way = ("weights_only=False makes modules, optimizers and datasets of PyTorch that ptcore has as well; of others "
-               "save the state_dict() with PyTorch")
+        way = ("weights_only=False makes modules, optimizers and datasets of PyTorch that ptcore has as well; of "
+               "others save the state_dict() with PyTorch")
     raise UnpicklingError(f"the file names {shown}, which is not allowed by default; {way}")

@@ -16,6 +16,7 @@ from pickle import UnpicklingError
 from typing import Protocol
 
 from ptcore import nn
+from ptcore.serialization._torch_names import is_public, public
 
 _DICT_OF_MODULE = types.ModuleType.__dict__["__dict__"].__get__
 _DICT_OF_CLASS = type.__dict__["__dict__"].__get__
@@ -119,7 +120,7 @@ def _is_quiet(metaclass):
 
 
 def _own_way(cls, without=()):
-    """The method of a class's own by which its objects are made or kept, or None. ptcore's ``__setstate__`` is known."""
+    """The method of a class's own by which its objects are made or kept, or None, but for ptcore's ``__setstate__``."""
     for base in mro(cls):
         if base in without:
             continue
@@ -132,18 +133,8 @@ def _own_way(cls, without=()):
 
 
 @functools.lru_cache(maxsize=1)
-def _public():
-    """The classes of ptcore whose objects are made."""
-    from ptcore.nn.modules.linear import NonDynamicallyQuantizableLinear
-    from ptcore.nn.modules.module_hooks import WrappedHook
-    from ptcore.serialization._torch_names import classes
-
-    return frozenset([*classes(), NonDynamicallyQuantizableLinear, WrappedHook])
-
-
-@functools.lru_cache(maxsize=1)
 def _bases():
-    return frozenset(base for cls in _public() for base in mro(cls) if root_of(base) == "ptcore")
+    return frozenset(base for cls in public() for base in mro(cls) if root_of(base) == "ptcore")
 
 
 def _is_base(cls):
@@ -166,11 +157,6 @@ def is_hashed_plainly(cls):
     return not any("__hash__" in own(base) or "__eq__" in own(base) for base in mro(cls) if not of_library(base))
 
 
-def public(cls):
-    """Whether a class is one of ``nn``, ``optim`` or ``utils.data``."""
-    return cls in _public()
-
-
 def kind_of(cls):
     """The kind of a class; raises Refused if its objects are not made."""
     bases = mro(cls)
@@ -179,7 +165,7 @@ def kind_of(cls):
             raise Refused("a class whose metaclass has a say in how it is read")
     if cls is _of_argparse():
         return PLAIN
-    if of_library(cls) and not public(cls):
+    if of_library(cls) and not is_public(cls):
         raise Refused("a class of Python's library" if root_of(cls) != "ptcore" else "a class of ptcore's own")
     if enum.Enum in bases:
         if any("__getattribute__" in own(base) for base in bases if not of_library(base)):
@@ -286,11 +272,11 @@ def dict_of(target):
 def give(target, kind, state):
     """Gives an object the state of its pickle."""
     cls = type(target)
-    if kind is MODULE or kind is OPTIMIZER:
+    restore = next((own(base)["__setstate__"] for base in mro(cls) if "__setstate__" in own(base)), None)
+    if restore is not None and restore is not _SLOTS_STATE:     # of ptcore's own: a class with another is refused
         if type(state) is not dict:
             raise ValueError(f"the state of a {name_of(cls)} is no dictionary")
         _names(state)
-        restore = next(own(base)["__setstate__"] for base in mro(cls) if "__setstate__" in own(base))
         restore(target, state)
         return
     slots = None

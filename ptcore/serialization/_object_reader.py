@@ -21,6 +21,8 @@ from ptcore.serialization._pickle_reader import Reader
 from ptcore.utils.hooks import RemovableHandle
 
 _MAX_TEXT = 4096
+SCALES = ("_triangular_scale_fn", "_triangular2_scale_fn", "_exp_range_scale_fn")     # functions of CyclicLR
+_CYCLIC = ("torch.optim.lr_scheduler", "CyclicLR")
 LAZY_HOOKS = ("_infer_parameters", "_lazy_load_hook")     # methods that a lazy module registers as hooks of its own
 
 
@@ -81,9 +83,9 @@ class ObjectReader(Reader):
         except _kinds.Refused as error:
             full = f"{module}.{name}"[:400]
             raise UnpicklingError(
-                f"the file names {full}, which is not rebuilt: {error}. Import its module before, put it on the list with "
-                f"ptcore.serialization.add_safe_globals([{full}]) if you trust it, or let Python's own unpickler run "
-                "whatever the file names with ptcore.serialization.allow_pickle(True)") from None
+                f"the file names {full}, which is not rebuilt: {error}. Import its module before, put it on the list "
+                f"with ptcore.serialization.add_safe_globals([{full}]) if you trust it, or let Python's own unpickler "
+                "run whatever the file names with ptcore.serialization.allow_pickle(True)") from None
         return found
 
     def _kind(self, cls):
@@ -144,6 +146,8 @@ class ObjectReader(Reader):
                 return _kinds.named(owner, name)
             if name in LAZY_HOOKS and LazyModuleMixin in _kinds.mro(type(owner)):
                 return types.MethodType(vars(LazyModuleMixin)[name], owner)
+            if name in SCALES and self._is_kind(owner) and _torch_names.name_of(owner) == _CYCLIC:
+                return vars(owner)[name].__func__
         raise UnpicklingError("an attribute of an object in the file is read, which is not allowed")
 
     def _storage_of(self, data):
@@ -382,7 +386,7 @@ def is_listed(module, name):
 
 
 def _listed(module, name):
-    """A class of Python's library that is on the list, or None. Its module is imported, as the list says and no file."""
+    """A class of Python's library that is on the list, or None. The list says which module is imported for it."""
     full = f"{'pathlib' if module == 'pathlib._local' else module}.{name}"
     if full == "builtins.Ellipsis":
         return Ellipsis

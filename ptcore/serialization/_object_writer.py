@@ -1,5 +1,6 @@
 """How objects of a program's own classes stand in a file: in PyTorch's form, by the kinds of ``_kinds.py``."""
 
+import sys
 import types
 from collections import OrderedDict
 
@@ -7,7 +8,7 @@ from ptcore.nn.modules.lazy import LazyModuleMixin
 from ptcore.nn.modules.module_hooks import TABLES
 from ptcore.nn.parameter import UninitializedBuffer, UninitializedParameter
 from ptcore.serialization import _kinds, _torch_names
-from ptcore.serialization._object_reader import LAZY_HOOKS, is_listed
+from ptcore.serialization._object_reader import LAZY_HOOKS, SCALES, is_listed
 from ptcore.utils.hooks import RemovableHandle
 
 
@@ -34,14 +35,18 @@ def name_of(thing):
     return module, name
 
 
-def described(value):
-    """(name of the class, arguments of its making or None, state or None) of an object of a kind that is written so.
+def described(value, is_named=False):
+    """(name, arguments of its making or None, state or None) of an object of a kind that is written so.
 
-    Arguments are None where the object is written by its class's ``__reduce_ex__``.
+    Arguments are None where the object is written by its class's ``__reduce_ex__``, or is a class or a function.
     """
     cls = type(value)
     if cls is types.MethodType and value.__name__ in LAZY_HOOKS and isinstance(value.__self__, LazyModuleMixin):
         return ("builtins", "getattr"), (value.__self__, value.__name__), None
+    if cls is types.FunctionType and value.__name__ in SCALES and value.__module__ == "ptcore.optim._cyclic":
+        return ("builtins", "getattr"), (sys.modules[value.__module__].CyclicLR, value.__name__), None
+    if is_named:
+        return name_of(value), None, None
     if cls is RemovableHandle:
         return _torch_names.name_of(cls), (), value.__getstate__()
     if cls in (UninitializedParameter, UninitializedBuffer):

@@ -200,10 +200,10 @@ class Writer:
         from ptcore.serialization import _object_writer as objects
 
         try:
-            if is_named:
-                self._save(Global(*objects.name_of(value)), path, depth)
+            name, args, state = objects.described(value, is_named)
+            if args is None and is_named:
+                self._save(Global(*name), path, depth)
                 return None
-            name, args, state = objects.described(value)
         except objects.Unwritten as reason:
             return str(reason)
         cls = Global(*name)

@@ -1,10 +1,11 @@
 """PyTorch's names, in files, for the modules, optimizers, datasets and functions of ptcore."""
 
 import functools
-from importlib import import_module
 
 import ptcore
-from ptcore import nn
+from ptcore import _lazy, nn
+from ptcore.nn.modules.linear import NonDynamicallyQuantizableLinear
+from ptcore.nn.modules.module_hooks import WrappedHook
 
 # Where PyTorch's classes stand, as its files name them.
 CLASSES = {
@@ -51,8 +52,7 @@ CLASSES = {
     "torch.nn.parallel.data_parallel": "DataParallel",
     "torch.nn.utils.spectral_norm": "SpectralNorm SpectralNormLoadStateDictPreHook SpectralNormStateDictHook",
     "torch.nn.utils.weight_norm": "WeightNorm",
-    "torch.optim._adafactor": "Adafactor",
-    "torch.optim._muon": "Muon",
+    "torch.optim": "Adafactor Muon",
     "torch.optim.adadelta": "Adadelta",
     "torch.optim.adagrad": "Adagrad",
     "torch.optim.adam": "Adam",
@@ -77,11 +77,17 @@ CLASSES = {
 _OP_FUNCTION = type(ptcore.add)
 _FUNCTIONS_OF = {"torch._C._VariableFunctionsClass", "torch._C._VariableFunctions", "torch._VF"}
 # Parts of modules, and where they stand in ptcore.
-_PARTS = {"torch.nn.modules.linear.NonDynamicallyQuantizableLinear": "ptcore.nn.modules.linear",
-          "torch.nn.parameter.UninitializedParameter": "ptcore.nn.parameter",
-          "torch.nn.parameter.UninitializedBuffer": "ptcore.nn.parameter",
-          "torch.nn.modules.module._WrappedHook": "ptcore.nn.modules.module_hooks",
-          "torch.utils.hooks.RemovableHandle": "ptcore.utils.hooks"}
+_PARTS = {"torch.nn.modules.linear.NonDynamicallyQuantizableLinear": "nn.modules.linear",
+          "torch.nn.parameter.UninitializedParameter": "nn.parameter",
+          "torch.nn.parameter.UninitializedBuffer": "nn.parameter",
+          "torch.nn.modules.module._WrappedHook": "nn.modules.module_hooks",
+          "torch.utils.hooks.RemovableHandle": "utils.hooks"}
+# PyTorch's modules and, where those of ptcore have other names, the namespaces that have their classes.
+_SPACES = {"torch.nn.modules": "nn", "torch.nn.parallel": "nn.parallel",
+           "torch.nn.utils.weight_norm": "nn.utils.weight_norm",
+           "torch.nn.utils.spectral_norm": "nn.utils.spectral_norm", "torch.optim.lr_scheduler": "optim.lr_scheduler",
+           "torch.optim": "optim", "torch.utils.data": "utils.data", "torch.nn": "nn"}
+_ALIASES = {"log_sigmoid": "logsigmoid", "_threshold": "threshold"}
 
 
 class Functions:
@@ -100,7 +106,8 @@ class Functions:
 
 def _operation(space, name):
     """A function of tensors in a namespace; None if the name means something else there."""
-    found = vars(space).get(name)
+    name = _ALIASES.get(name, name)
+    found = vars(space).get(name) if space is ptcore else getattr(space, name, None)
     if isinstance(found, _OP_FUNCTION):
         return found
     public = space in (nn.functional, nn.init) and not name.startswith("_") and callable(found)
@@ -109,22 +116,14 @@ def _operation(space, name):
 
 def _space(module):
     """The namespace in which the classes of PyTorch's module stand, or None."""
-    if module in ("torch.nn", "torch.nn.modules") or module.startswith("torch.nn.modules."):
-        return nn
-    if module.startswith("torch.nn.parallel"):
-        return import_module("ptcore.nn.parallel")
-    if module in ("torch.nn.utils.weight_norm", "torch.nn.utils.spectral_norm"):
-        return import_module(f"ptcore{module[5:]}")
-    for space in ("optim.lr_scheduler", "optim", "utils.data"):
-        if module == f"torch.{space}" or module.startswith(f"torch.{space}."):
-            return import_module(f"ptcore.{space}")
+    for theirs, mine in _SPACES.items():
+        if module == theirs or module.startswith(f"{theirs}."):
+            return _lazy.namespace(mine)
     return None
 
 
 def found(module, name):
     """The class or function of ptcore for PyTorch's name; None if there is none."""
-    from ptcore.serialization import _kinds
-
     full = f"{module}.{name}"
     if full in _FUNCTIONS_OF:
         return Functions()
@@ -135,12 +134,12 @@ def found(module, name):
     if module == "torch":
         return _formats().get(name) or _operation(ptcore, name)
     if full in _PARTS:
-        return getattr(import_module(_PARTS[full]), name.lstrip("_"))
+        return getattr(_lazy.namespace(_PARTS[full]), name.lstrip("_"))
     space = _space(module)
     cls = None
     if space is not None:
         cls = getattr(space, name) if name in space.__all__ else vars(space).get(name)
-    return cls if _kinds.is_class(cls) and _kinds.public(cls) else None
+    return cls if isinstance(cls, type) and is_public(cls) else None
 
 
 def _formats():
@@ -151,7 +150,7 @@ def _formats():
 @functools.lru_cache(maxsize=1)
 def _names():
     """{id of a class: PyTorch's (module, name)}."""
-    known = {id(getattr(import_module(place), full.rpartition(".")[2].lstrip("_"))): tuple(full.rsplit(".", 1))
+    known = {id(getattr(_lazy.namespace(place), full.rpartition(".")[2].lstrip("_"))): tuple(full.rsplit(".", 1))
              for full, place in _PARTS.items()}
     for module, names in CLASSES.items():
         space = _space(module)
@@ -162,10 +161,16 @@ def _names():
     return known
 
 
-def classes():
-    """The classes of ptcore that PyTorch has as well, and that files may hold."""
-    return [getattr(space, name) for module, names in CLASSES.items() if (space := _space(module)) is not None
-            for name in names.split() if hasattr(space, name)]
+@functools.lru_cache(maxsize=1)
+def public():
+    """The classes of ptcore whose objects files may hold: PyTorch has them as well."""
+    return frozenset([*(getattr(_space(module), name) for module, names in CLASSES.items() for name in names.split()
+                        if hasattr(_space(module), name)), NonDynamicallyQuantizableLinear, WrappedHook])
+
+
+def is_public(cls):
+    """Whether objects of a class of ptcore may be in files."""
+    return cls in public()
 
 
 def name_of(thing):

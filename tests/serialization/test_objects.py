@@ -138,7 +138,7 @@ class Level(enum.IntEnum):
     LOW = 3
 
 
-class Word(str, enum.Enum):
+class Word(enum.StrEnum):
     YES = "yes"
 
 
@@ -180,7 +180,7 @@ def values():
         "data": Data(1, [2]), "frozen": Frozen(1, "y"), "pair": Pair(1, [2]), "typed": Typed(3),
         "methods": WithMethods(1, 2), "colors": [Color.RED, Color.BLUE, Color.LIST], "flags": Flags.A | Flags.C,
         "level": Level.LOW, "word": Word.YES, "dict": config, "ordered": Ordered(a=1), "list": List([1, 2]),
-        "dates": [datetime.date(2020, 1, 2), datetime.datetime(2020, 1, 2, 3, 4, 5, 6, datetime.timezone.utc),
+        "dates": [datetime.date(2020, 1, 2), datetime.datetime(2020, 1, 2, 3, 4, 5, 6, datetime.UTC),
                   datetime.datetime(2020, 1, 2), datetime.timedelta(1, 2, 3), datetime.time(1, 2, tzinfo=None),
                   datetime.timezone(datetime.timedelta(hours=2), "here")],
         "paths": [pathlib.Path("a/b"), pathlib.PurePosixPath("/a"), pathlib.PureWindowsPath("c:/a")],
@@ -294,7 +294,7 @@ def test_modules_as_python_pickles_of_both_forms():
 
 def test_weights_only_stays_closed():
     for value in (Plain(), nn.Linear(1, 1), Color.RED, Pair(1, 2), pathlib.Path("a"), nn.functional.relu, Plain):
-        with pytest.raises(pickle.UnpicklingError, match="not allowed by default; .*weights_only=False"):
+        with pytest.raises(pickle.UnpicklingError, match=r"not allowed by default; .*weights_only=False"):
             pt.load(saved(value))
 
 
@@ -512,14 +512,16 @@ for name, module in sorted(sys.modules.items()):
             made.append(full)
 print(tried, *sorted({full for full in made if full not in listed}))
 """
-LISTED = """argparse.Namespace builtins.bool builtins.bytearray builtins.bytes builtins.complex builtins.dict builtins.float
-builtins.frozenset builtins.int builtins.list builtins.object builtins.range builtins.set builtins.slice builtins.str
-builtins.tuple collections.Counter collections.OrderedDict collections.defaultdict collections.deque datetime.date
-datetime.datetime datetime.time datetime.timedelta datetime.timezone decimal.Decimal fractions.Fraction functools.partial
-builtins.getattr _codecs.encode pathlib.Path pathlib.PosixPath pathlib.PurePath pathlib.PurePosixPath
-pathlib.PureWindowsPath pathlib.WindowsPath types.SimpleNamespace uuid.UUID copyreg._reconstructor copyreg.__newobj__
-pathlib._local.Path pathlib._local.PosixPath pathlib._local.PurePath pathlib._local.PurePosixPath
-pathlib._local.PureWindowsPath pathlib._local.WindowsPath"""
+LISTED = """
+argparse.Namespace builtins.bool builtins.bytearray builtins.bytes builtins.complex builtins.dict builtins.float
+builtins.frozenset builtins.int builtins.list builtins.object builtins.range builtins.set builtins.slice
+builtins.str builtins.tuple collections.Counter collections.OrderedDict collections.defaultdict
+collections.deque datetime.date datetime.datetime datetime.time datetime.timedelta datetime.timezone
+decimal.Decimal fractions.Fraction functools.partial builtins.getattr _codecs.encode pathlib.Path
+pathlib.PosixPath pathlib.PurePath pathlib.PurePosixPath pathlib.PureWindowsPath pathlib.WindowsPath
+types.SimpleNamespace uuid.UUID copyreg._reconstructor copyreg.__newobj__ pathlib._local.Path
+pathlib._local.PosixPath pathlib._local.PurePath pathlib._local.PurePosixPath pathlib._local.PureWindowsPath
+pathlib._local.WindowsPath"""
 
 
 def test_no_class_of_pythons_library_but_the_listed_ones():

@@ -635,7 +635,7 @@ def test_pickle_module():
     file = archive(pickle.dumps([Point(1)], protocol=2))
     with pytest.raises(RuntimeError, match="pickle_module unpickles more"):
         pt.load(file, pickle_module=Module, weights_only=True)
-    with pytest.raises(RuntimeError, match="unpickler of Module runs .*allow_pickle"):
+    with pytest.raises(RuntimeError, match=r"unpickler of Module runs .*allow_pickle"):
         pt.load(file, None, Module)
     assert pt.load(file, None, pickle) == [Point(1)]
     assert used == []

@@ -150,7 +150,7 @@ class GELU(Described):
     [0.0, 0.0]
     """
 
-    _torch_later = {"approximate": "none"}
+    _torch_later = (("approximate", "none"),)
 
     _shown = ("approximate",)
 
@@ -277,7 +277,7 @@ class Softplus(Described):
 class _AlongDim(Described):
     """Option `dim`; where it is None the function warns and chooses one."""
 
-    _torch_later = {"dim": None}
+    _torch_later = (("dim", None),)
 
     _shown = ("dim",)
 

@@ -59,7 +59,7 @@ class MultiheadAttention(Module):
     (ptcore.Size([3, 5, 4]), ptcore.Size([3, 5, 5]))
     """
 
-    _torch_later = {"_qkv_same_embed_dim": True, "batch_first": False}
+    _torch_later = (("_qkv_same_embed_dim", True), ("batch_first", False))
 
     def __init__(self, embed_dim, num_heads, dropout=0.0, bias=True, add_bias_kv=False, add_zero_attn=False, kdim=None,
                  vdim=None, batch_first=False, device=None, dtype=None):

@@ -24,7 +24,7 @@ class _ConvNd(Module):
     _n = 0
     _transposed = False
     _torch_computed = ("_reversed_padding_repeated_twice",)
-    _torch_later = {"padding_mode": "zeros"}
+    _torch_later = (("padding_mode", "zeros"),)
 
     def _set(
         self, in_channels, out_channels, kernel_size, stride, padding, dilation,

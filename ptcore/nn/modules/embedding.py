@@ -198,7 +198,7 @@ class EmbeddingBag(_Table):
     ptcore.Size([2, 3])
     """
 
-    _torch_later = {"include_last_offset": False, "padding_idx": None}
+    _torch_later = (("include_last_offset", False), ("padding_idx", None))
 
     def __init__(
         self,

@@ -178,7 +178,7 @@ class CrossEntropyLoss(_WeightedLoss):
     0.6931
     """
 
-    _torch_later = {"label_smoothing": 0.0}
+    _torch_later = (("label_smoothing", 0.0),)
 
     def __init__(self, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean",
                  label_smoothing=0.0):
@@ -326,7 +326,7 @@ class KLDivLoss(_Loss):
     0.0
     """
 
-    _torch_later = {"log_target": False}
+    _torch_later = (("log_target", False),)
 
     def __init__(self, size_average=None, reduce=None, reduction="mean", log_target=False):
         super().__init__(size_average, reduce, reduction)
@@ -382,7 +382,7 @@ class SmoothL1Loss(_Loss):
     2.5
     """
 
-    _torch_later = {"beta": 1.0}
+    _torch_later = (("beta", 1.0),)
 
     def __init__(self, size_average=None, reduce=None, reduction="mean", beta=1.0):
         super().__init__(size_average, reduce, reduction)

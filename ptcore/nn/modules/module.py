@@ -124,7 +124,7 @@ class Module(ModuleHooks, ModuleState):
     # Attributes that PyTorch keeps and that properties give here: a state has them, the dict has not.
     _torch_computed = ()
     # Attributes that earlier versions of PyTorch did not keep, with what their absence means.
-    _torch_later = {}
+    _torch_later = ()
 
     def __init__(self, *args, **kwargs):
         if not self.call_super_init and (args or kwargs):
@@ -336,7 +336,7 @@ class Module(ModuleHooks, ModuleState):
         for name in self._torch_computed:
             own.pop(name, None)
         for cls in type(self).__mro__:
-            for name, value in cls.__dict__.get("_torch_later", {}).items():
+            for name, value in cls.__dict__.get("_torch_later", ()):
                 if name not in own:
                     own[name] = value
         # In files of earlier versions, what a class's own ``__getstate__`` took from ``__dict__`` has entries twice.

@@ -132,7 +132,7 @@ class _AvgPool(Described):
     ptcore.Size([{half}])
     """
 
-    _torch_later = {"padding": 0, "ceil_mode": False, "count_include_pad": True, "divisor_override": None}
+    _torch_later = (("padding", 0), ("ceil_mode", False), ("count_include_pad", True), ("divisor_override", None))
 
     _shown = ("kernel_size", "stride", "padding")
 

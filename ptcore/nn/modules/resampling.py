@@ -164,7 +164,7 @@ class Upsample(Module):
     ptcore.Size([1, 1, 4, 6])
     """
 
-    _torch_later = {"recompute_scale_factor": True}
+    _torch_later = (("recompute_scale_factor", True),)
 
     def __init__(
         self, size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None

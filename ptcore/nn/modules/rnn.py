@@ -60,7 +60,7 @@ class RNNBase(Module):
     __constants__ = ("mode", "input_size", "hidden_size", "num_layers", "bias", "batch_first", "dropout",
                      "bidirectional", "proj_size")
     _torch_computed = ("_flat_weights_names", "_flat_weights")
-    _torch_later = {"proj_size": 0}
+    _torch_later = (("proj_size", 0),)
 
     def __init__(self, mode, input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0,
                  bidirectional=False, proj_size=0, device=None, dtype=None):

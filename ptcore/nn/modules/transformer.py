@@ -64,7 +64,7 @@ def _is_causal(mask, hint, x, batch_first):
 class _Layer(Module):
     """The common part of encoder and decoder layers."""
 
-    _torch_later = {"norm_first": False}
+    _torch_later = (("norm_first", False),)
 
     def __init__(self, d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first,
                  bias, device, dtype, crossed):

@@ -45,7 +45,7 @@ class DataParallel(Module):
         The dimension of batches.
     """
 
-    _torch_later = {"dim": 0}
+    _torch_later = (("dim", 0),)           # PyTorch keeps it where there are devices
 
     def __init__(self, module, device_ids=None, output_device=None, dim=0):
         super().__init__()

@@ -124,10 +124,19 @@ class StackDataset(Dataset):
                 "keyword, and at least one"
             )
         self.datasets = args or kwargs
-        self._parts = list(args or kwargs.values())
         sizes = [len(part) for part in self._parts]
         if len(set(sizes)) != 1:
             raise ValueError(f"Size mismatch between datasets, got {sizes}")
+        self._length = sizes[0]
+
+    def __setstate__(self, state):
+        self.__dict__.update(state)
+        self.__dict__.pop("_parts", None)           # of pickles of ptcore 0.1
+        self._length = len(next(iter(self._parts)))
+
+    @property
+    def _parts(self):
+        return self.datasets.values() if isinstance(self.datasets, dict) else self.datasets
 
     def _sample(self, values):
         if isinstance(self.datasets, dict):
@@ -142,7 +151,7 @@ class StackDataset(Dataset):
         return [self._sample(values) for values in zip(*columns, strict=True)]
 
     def __len__(self):
-        return len(self._parts[0])
+        return self._length
 
 
 class ConcatDataset(Dataset):
