@@ -151,8 +151,9 @@ def corpus(folder):
     add("objects", objects, "a.pt")
     add("objects", [model, optimizer], "a.pt")
     inner = io.BytesIO()
-    pt.save(base.untyped_storage(), inner, _use_new_zipfile_serialization=False)
-    inner = inner.getvalue().replace(b"ctorch.storage\nUntypedStorage\n", b"ctorch\nFloatStorage\n")
+    typed = pt.serialization.TypedStorage(base.untyped_storage(), pt.float32, 0, base.untyped_storage().nbytes())
+    pt.save(typed, inner, _use_new_zipfile_serialization=False)
+    inner = inner.getvalue()
     found.append(("pickle", b"\x80\x04]\x8c\x0ctorch._utils\x8c\x12_rebuild_tensor_v2\x93(\x8c\x0dtorch.storage"
                   b"\x8c\x10_load_from_bytes\x93B" + struct.pack("<I", len(inner)) + inner
                   + b"\x85RK\x00K\x02K\x03\x86K\x03K\x01\x86\x89ccollections\nOrderedDict\n)RtRa."))
@@ -455,6 +456,8 @@ class Loader:
                     value.detach().clone()
             elif isinstance(value, dict):
                 stack.extend(value.values())
+            elif isinstance(value, (Plain, self.pt.nn.Module, self.pt.optim.Optimizer)):
+                stack.append(vars(value))
             elif isinstance(value, (list, tuple)):
                 stack.extend(value)
 

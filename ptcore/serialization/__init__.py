@@ -59,6 +59,8 @@ def save(obj, f, pickle_module=None, pickle_protocol=2, _use_new_zipfile_seriali
     obj : object
         Tensors inside dictionaries, lists and tuples, with numbers, strings, None, dtypes, devices and sizes, as the
         ``state_dict`` of modules, optimisers and schedules are. NumPy scalars are stored as Python numbers.
+        In PyTorch's format also whole modules, optimisers, schedules and datasets, and objects of plain classes, which
+        ``load(..., weights_only=False)`` makes again.
 
         In PyTorch's format tensors that share memory share it again when they are loaded; strides, ``requires_grad``
         and Parameters are kept, NumPy arrays, sets and bytes may be among them. In the other formats a tensor's

@@ -133,7 +133,7 @@ class safe_globals(Changed):
 
 
 def allow_pickle(allowed) -> None:
-    """Whether ``load(..., weights_only=False)`` may unpickle: run whatever code a file names.
+    """Whether ``load(..., weights_only=False)`` is Python's unpickler, which runs whatever code a file names.
 
     The environment variable ``PTCORE_ALLOW_PICKLE=1`` allows it too; a call takes precedence over the variable.
 
