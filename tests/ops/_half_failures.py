@@ -15,6 +15,4 @@ FAILURES = {
     ("native_group_norm", "small"): _GRADIENTS,
     # Windows lie where samples in [0, 1) say, which are rounded.
     ("fractional_windows", "large"): "gradient tangent value",
-    # bfloat16 at 1e-8 of the function's largest value.
-    ("i1e", "small"): "tangent", ("erfcx", "small"): "tangent",
 }

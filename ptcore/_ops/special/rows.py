@@ -44,7 +44,22 @@ _function("rad2deg", "57.29577951308232", -3, 3, "Radians as degrees.", ("0., 1.
 _function("i0", "i1(x)", -6, 6, "Modified Bessel function of the first kind, of order 0.",
           ("0., 1.", "1.0000, 1.2661"), cost=64)
 
-_function("i0e", "i1e(x) - sign(x) * out", -6, 6, "Modified Bessel function of order 0 times ``exp(-abs(x))``.",
+# Beyond 1000 the difference of two nearly equal functions has lost digits. There these are the derivatives of Hankel's
+# expansions (DLMF 10.40.1).
+_FAR = "where(abs(x) > 1000, abs(x), 1000.0)"
+_INVERSE = f"(1 / {_FAR})"
+
+
+def _far(*coefficients):
+    series = "0.0"
+    for c in reversed(coefficients):
+        series = f"({c!r} + {_INVERSE} * {series})"
+    return f"0.3989422804014327 * {_INVERSE} / sqrt({_FAR}) * {series}"
+
+
+_function("i0e", f"where(abs(x) > 1000, sign(x) * {_far(-0.5, -0.1875, -0.17578125, -0.25634765625, -0.50468444824)}, "
+                 "i1e(x) - sign(x) * out)", -6, 6,
+          "Modified Bessel function of order 0 times ``exp(-abs(x))``.",
           ("0., 1.", "1.0000, 0.4658"), cost=64, special=True)
 
 # The quotients have another divisor at 0, so that their derivatives are finite there.
@@ -52,12 +67,17 @@ _function("i1", "where(x == 0, 0.5, i0(x) - out / where(x == 0, 1, x))", -6, 6,
           "Modified Bessel function of the first kind, of order 1.",
           ("0., 1.", "0.0000, 0.5652"), cost=64, special=True)
 
-_function("i1e", "where(x == 0, 0.5, i0e(x) - out * (sign(x) + 1 / where(x == 0, 1, x)))", -6, 6,
+_function("i1e", f"where(abs(x) > 1000, {_far(-0.5, 0.5625, 0.29296875, 0.35888671875, 0.64888000488)}, "
+                 "where(x == 0, 0.5, i0e(x) - out * (sign(x) + 1 / where(x == 0, 1, x))))", -6, 6,
           "Modified Bessel function of order 1 times ``exp(-abs(x))``.", ("0., 1.", "0.0000, 0.2079"), cost=64,
           special=True)
 
-_function("erfcx", "2 * x * out - 1.1283791670955126", -3, 6, "``exp(x**2) * erfc(x)``.", ("0., 1.", "1.0000, 0.4276"),
-          cost=64, special=True)
+# Beyond 26 likewise (DLMF 7.12.1).
+_SMALL = "(0.5 * (1 / where(x > 26, x, 26.0))**2)"
+_function("erfcx", f"where(x > 26, -1.1283791670955126 * {_SMALL} * (1 - {_SMALL} * (3 - {_SMALL} * (15 - {_SMALL} * "
+                   f"(105 - {_SMALL} * (945 - {_SMALL} * 10395))))), "
+                   "2 * where(x > 26, 0.0, x) * out - 1.1283791670955126)", -3, 6,
+          "``exp(x**2) * erfc(x)``.", ("0., 1.", "1.0000, 0.4276"), cost=64, special=True)
 
 _function("ndtri", "2.5066282746310002 * exp(out * out / 2)", 0.02, 0.98,
           "The number below which a standard normal variable is with probability ``input``.",

@@ -98,3 +98,28 @@ def test_of_two(name, dtype):
 
 def test_every_function_of_doubles_is_here():
     assert COVERED >= {n for n in ROWS if "polynomial_" in n or "bessel" in n or n.startswith("airy")}
+
+
+FAR = [1.0, 20.0, 26.0, 26.5, 100.0, 999.0, 1001.0, 5e4]
+
+
+@pytest.mark.parametrize("name, function", [
+    ("i0e", lambda t: mp.besseli(0, t) * mp.exp(-abs(t))), ("i1e", lambda t: mp.besseli(1, t) * mp.exp(-abs(t))),
+    ("erfcx", lambda t: mp.exp(t * t) * mp.erfc(t)),
+])
+def test_derivatives_far_out(name, function):
+    """Where they are differences of nearly equal numbers, another formula gives them."""
+    signs = (1,) if name == "erfcx" else (1, -1)
+    points = [sign * x for sign in signs for x in FAR]
+    ends = [sign * inf for sign in signs]
+    x = pt.tensor(points + ends, dtype=pt.float64, requires_grad=True)
+    first, = pt.autograd.grad(getattr(pt.special, name)(x).sum(), x, create_graph=True)
+    second, = pt.autograd.grad(first.sum(), x)
+    first, second = first.tolist(), second.tolist()
+    with mp.workdps(60):
+        for k, point in enumerate(points):
+            at = mp.mpf(point)
+            for n, got, rtol in ((1, first[k], 1e-11), (2, second[k], 1e-7)):
+                want = mp.diff(function, at, n, h=abs(at) * mp.mpf(10) ** -12)
+                assert abs(got - want) <= rtol * abs(want), (name, n, point, got, want)
+    assert first[len(points):] == second[len(points):] == [0.0] * len(ends)
