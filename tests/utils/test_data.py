@@ -102,12 +102,13 @@ def test_random_split_takes_what_is_an_index(kind):
             data.random_split(range(10), [2, wrong])
 
 
+class Named(data.TensorDataset):
+    def __getitems__(self, indices):
+        return [(float(i), 7.0) for i in indices]
+
+
 @pytest.mark.parametrize("workers", [0, 1])
 def test_a_subclass_that_fetches_batches_itself_is_asked(workers):
-    class Named(data.TensorDataset):
-        def __getitems__(self, indices):
-            return [(float(i), 7.0) for i in indices]
-
     for ds in (Named(pt.arange(4)), data.Subset(Named(pt.arange(4)), range(4))):
         batches = list(data.DataLoader(ds, 2, num_workers=workers))
         assert [[column.tolist() for column in batch] for batch in batches] == [[[0, 1], [7, 7]], [[2, 3], [7, 7]]]
