@@ -60,7 +60,7 @@ cdef class Generator:
     def get_state(self):
         """16 bytes as a uint8 tensor: seed and offset, little-endian."""
         from ptcore._exchange.convert import tensor
-        return tensor(list(struct.pack("<QQ", self.seed_, self.offset_)), dtype="uint8")
+        return tensor(list(struct.pack("<QQ", self.seed_, self.offset_)), dtype="uint8", device="cpu")
 
     def set_state(self, state):
         """Goes to a state that ``get_state`` returned; returns the generator."""

@@ -41,7 +41,7 @@ def _item(self, index, one=UntypedStorage.__getitem__):
     if not isinstance(index, slice):
         return one(self, index)
     from ptcore import empty, uint8
-    return empty(0, dtype=uint8).set_(self)[index].as_subclass(_Bytes)
+    return empty(0, dtype=uint8, device=self.device).set_(self)[index].as_subclass(_Bytes)
 
 
 def _untyped(self):

@@ -3,7 +3,9 @@
 The comparison uses NumPy in double precision, so it does not rely on the operations under test.
 """
 
+import math
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 
 import ptcore
 from ptcore import Tensor
@@ -23,7 +25,8 @@ _NUMBERS = (bool, int, float, complex)
 
 
 class _Options:
-    def __init__(self, rtol, atol, equal_nan, checks, msg):
+    def __init__(self, allow_subclasses, rtol, atol, equal_nan, checks, msg):
+        self.allow_subclasses = allow_subclasses
         self.rtol, self.atol = rtol, atol
         self.equal_nan, self.checks, self.msg = equal_nan, checks, msg
 
@@ -64,7 +67,7 @@ def assert_close(
     actual, expected : object
         Tensors, NumPy arrays, numbers, or sequences and mappings of them.
     allow_subclasses : bool, default: True
-        Whether the two may be of different (related) types.
+        Whether two tensors may be of different (related) types.
     rtol, atol : float, optional
         Tolerances, both or none; by default those of the dtype, the larger ones
         where two dtypes meet: (1.3e-6, 1e-5) for float32, (1e-7, 1e-7) for float64,
@@ -89,7 +92,9 @@ def assert_close(
 
     Notes
     -----
-    Close means ``|actual - expected| <= atol + rtol * |expected|``, or equal.
+    Close means ``|actual - expected| <= atol + rtol * |expected|``, or equal. Integers are
+    compared without rounding. NumPy's scalars are numbers. Tensors on the meta device have
+    no values, so that only their attributes are compared.
 
     Examples
     --------
@@ -112,12 +117,7 @@ def assert_close(
     ]
     if check_stride:
         checks.append("stride()")
-    options = _Options(rtol, atol, equal_nan, checks, msg)
-    if not allow_subclasses and type(actual) is not type(expected):
-        raise TypeError(
-            "assert_close: expected objects of one type, got "
-            f"{type(actual).__name__} and {type(expected).__name__}"
-        )
+    options = _Options(allow_subclasses, rtol, atol, equal_nan, checks, msg)
     _compare(actual, expected, options, "")
 
 
@@ -125,6 +125,13 @@ def _is_tensor_like(value):
     return isinstance(value, Tensor) or (
         type(value).__module__ == "numpy" and hasattr(value, "dtype")
     )
+
+
+def _number(value):
+    """The Python number of a NumPy scalar; other values as they are."""
+    import numpy as np
+
+    return value.item() if isinstance(value, (np.bool_, np.number)) else value
 
 
 def _compare(actual, expected, options, where):
@@ -149,14 +156,23 @@ def _compare(actual, expected, options, where):
             )
         for i, (a, e) in enumerate(zip(actual, expected, strict=True)):
             _compare(a, e, options, f"{where}[{i}]")
-    elif isinstance(actual, _NUMBERS) and isinstance(expected, _NUMBERS):
-        _compare_numbers(actual, expected, options, where)
+    elif isinstance(_number(actual), _NUMBERS) and isinstance(
+        _number(expected), _NUMBERS
+    ):
+        _compare_numbers(_number(actual), _number(expected), options, where)
     elif _is_tensor_like(actual) and _is_tensor_like(expected):
+        if not options.allow_subclasses and type(actual) is not type(expected):
+            raise TypeError(
+                "assert_close: expected objects of one type, got "
+                f"{type(actual).__name__} and {type(expected).__name__}"
+                + (f", for item {where}" if where else "")
+            )
         _compare_tensors(
             ptcore.as_tensor(actual), ptcore.as_tensor(expected), options, where
         )
-    elif actual is None and expected is None:
-        return
+    elif actual is None or expected is None:
+        if actual is not expected:
+            options.fail(f"None mismatch: {actual} is not {expected}", where)
     else:
         raise TypeError(
             "No comparison pair was able to handle inputs of type "
@@ -172,14 +188,27 @@ def _dtype_name(tensor):
     return str(tensor.dtype).rpartition(".")[2]
 
 
-def _close(a, e, rtol, atol, equal_nan):
-    """Boolean array, and the absolute and relative differences."""
+def _name_of(number):
+    """The dtype of a Python number."""
+    for kind, name in ((bool, "bool"), (int, "int64"), (float, "float64")):
+        if isinstance(number, kind):
+            return name
+    return "complex128"
+
+
+def _close(a, e, rtol, atol, equal_nan, absolute=None):
+    """Boolean array, and the absolute and relative differences.
+
+    ``absolute`` is the exact difference of integers, which `a` and `e` may have been
+    rounded from.
+    """
     import numpy as np
 
     with np.errstate(all="ignore"):
-        absolute = np.abs(a - e)
+        equal = a == e if absolute is None else absolute == 0
+        absolute = np.abs(a - e) if absolute is None else absolute
         relative = absolute / np.abs(e)
-        close = (a == e) | (
+        close = equal | (
             np.isfinite(absolute) & (absolute <= atol + rtol * np.abs(e))
         )
     if equal_nan:
@@ -187,40 +216,85 @@ def _close(a, e, rtol, atol, equal_nan):
     return close, absolute, relative
 
 
-def _wide(tensor):
-    """NumPy array of the widest type of its kind."""
-    import numpy as np
-
+def _array(tensor):
     tensor = tensor.detach().cpu()
     if tensor.dtype == ptcore.bfloat16:
         tensor = tensor.to(ptcore.float32)
-    array = tensor.numpy()
+    return tensor.numpy()
+
+
+def _wide(array):
+    """An array in the widest type of its kind. It does not hold all integers everywhere:
+    on some platforms a longdouble is a float64."""
+    import numpy as np
+
     return array.astype(np.complex128 if array.dtype.kind == "c" else np.longdouble)
 
 
+def _exact_difference(a, e):
+    """The absolute difference of integers of one dtype as uint64, else None."""
+    import numpy as np
+
+    if a.dtype != e.dtype or a.dtype.kind not in "biu":
+        return None
+    return np.maximum(a, e).astype(np.uint64) - np.minimum(a, e).astype(np.uint64)
+
+
+def _integers_close(a, e, rtol, atol):
+    """Whether integers of any size are close, and their relative difference."""
+    absolute, size = abs(a - e), abs(e)
+    relative = Fraction(absolute, size) if size else math.inf
+    if not math.isfinite(rtol) or not math.isfinite(atol):
+        return absolute == 0 or atol == math.inf or (rtol == math.inf and size > 0), relative
+    return absolute <= Fraction(atol) + Fraction(rtol) * size, relative
+
+
+def _numbers_close(a, e, rtol, atol, equal_nan):
+    """Whether numbers are close, and their relative difference."""
+    if isinstance(a, int) and isinstance(e, int):
+        return _integers_close(a, e, rtol, atol)
+    try:
+        a, e = complex(a), complex(e)
+    except OverflowError:               # an integer above all floats beside a float
+        return False, math.inf
+    import numpy as np
+
+    close, _, relative = _close(
+        np.complex128(a), np.complex128(e), rtol, atol, equal_nan
+    )
+    return bool(close), relative
+
+
+def _as_float(compute):
+    try:
+        return float(compute())
+    except OverflowError:
+        return math.inf
+
+
 def _compare_numbers(actual, expected, options, where):
-    names = {bool: "bool", int: "int64", float: "float64", complex: "complex128"}
     if "dtype" in options.checks and type(actual) is not type(expected):
         options.fail(
             f"The (d)types do not match: {type(actual)} != {type(expected)}.", where
         )
-    rtol, atol = options.tolerances(names[type(actual)], names[type(expected)])
     if isinstance(actual, bool) and isinstance(expected, bool):
         if actual is not expected:
             options.fail(f"Booleans mismatch: {actual} is not {expected}", where)
         return
-    import numpy as np
-
+    rtol, atol = options.tolerances(_name_of(actual), _name_of(expected))
     exact = not rtol and not atol
-    a, e = np.complex128(actual), np.complex128(expected)
-    close, _, relative = _close(a, e, rtol, atol, options.equal_nan)
-    if actual == expected or (close and not exact) or (np.isnan(a) and close):
+    close, relative = _numbers_close(actual, expected, rtol, atol, options.equal_nan)
+    if actual == expected or (close and (not exact or actual != actual)):
         return
+    if isinstance(actual, int) and isinstance(expected, int):
+        absolute = abs(actual - expected)
+    else:
+        absolute = _as_float(lambda: abs(actual - expected))
     text = f"Scalars are not {'equal' if exact else 'close'}!\n\n"
     text += f"Expected {expected} but got {actual}.\n"
     for what, value, limit in (
-        ("Absolute", abs(actual - expected), atol),
-        ("Relative", float(relative), rtol),
+        ("Absolute", absolute, atol),
+        ("Relative", _as_float(lambda: relative), rtol),
     ):
         text += f"{what} difference: {value}"
         text += "\n" if exact else f" (up to {limit} allowed)\n"
@@ -242,9 +316,12 @@ def _compare_tensors(actual, expected, options, where):
             attribute(name, actual.stride(), expected.stride())
         else:
             attribute(name, getattr(actual, name), getattr(expected, name))
+    if actual.is_meta or expected.is_meta:
+        return
     rtol, atol = options.tolerances(_dtype_name(actual), _dtype_name(expected))
+    a, e = _array(actual), _array(expected)
     close, absolute, relative = _close(
-        _wide(actual), _wide(expected), rtol, atol, options.equal_nan
+        _wide(a), _wide(e), rtol, atol, options.equal_nan, _exact_difference(a, e)
     )
     if close.all():
         return
@@ -288,19 +365,20 @@ def make_tensor(
     device : device, default: 'cpu'
         Its device.
     low, high : float, optional
-        Bounds; integers are below `high`. By default ``[-9, 9]``, from 0 for
-        unsigned integers.
+        Bounds: values are in ``[low, high)``, as far as the dtype reaches. By default
+        -9 and 9, of integers -9 and 10, from 0 for unsigned ones, of bool 0 and 2. Integers are below ``2**63 - 1``.
     requires_grad : bool, default: False
         Of the result.
     noncontiguous : bool, default: False
         Whether the last dimension has stride 2.
     exclude_zero : bool, default: False
-        Whether zeros become ones.
+        Whether zeros become 1, of floating dtypes the smallest normal number.
 
     Raises
     ------
     ValueError
-        If `low` is not below `high`, or a gradient is asked for integers.
+        If `low` is not below `high`, no number of the dtype lies between them, or a
+        gradient is asked for integers.
 
     Examples
     --------
@@ -311,37 +389,57 @@ def make_tensor(
     if len(shape) == 1 and isinstance(shape[0], Sequence):
         shape = shape[0]
     shape = tuple(shape)
-    name = str(dtype).rpartition(".")[2]
     inexact = dtype.is_floating_point or dtype.is_complex
     if requires_grad and not inexact:
         raise ValueError(
             "make_tensor: requires_grad must be False for integral and boolean, got "
             f"{dtype}"
         )
-    if name == "bool":
-        low, high = 0, 2
-    else:
-        low = (0 if name.startswith("uint") else -9) if low is None else low
-        high = (9 if inexact else 10) if high is None else high
-    if not low < high:
-        raise ValueError(f"make_tensor: low must be below high, got {low} and {high}")
+    low, high = _bounds(dtype, low, high)
 
     drawn = shape
     if noncontiguous and shape and shape[-1] > 0:
         drawn = (*shape[:-1], 2 * shape[-1])
-
-    def uniform():
-        t = ptcore.empty(drawn, dtype=ptcore.float64, device=device)
-        return t.uniform_(low, high)
-
-    if dtype.is_complex:
-        result = uniform().to(dtype) + uniform().to(dtype) * 1j
-    elif inexact:
-        result = uniform().to(dtype)
+    if inexact:
+        result = ptcore.empty(drawn, dtype=dtype, device=device)
+        if high - low > ptcore.finfo(dtype).max:
+            result.uniform_(low / 2, high / 2).mul_(2)
+        else:
+            result.uniform_(low, high)
     else:
-        result = ptcore.randint(int(low), int(high), drawn, device=device).to(dtype)
+        result = ptcore.randint(low, high, drawn, dtype=dtype, device=device)
     if exclude_zero:
-        result = ptcore.where(result == 0, ptcore.ones_like(result), result)
+        nearest = ptcore.finfo(dtype).tiny if inexact else 1
+        result = result.masked_fill(result == 0, nearest)
     if drawn != shape:
         result = result[..., ::2]
     return result.requires_grad_(requires_grad)
+
+
+def _bounds(dtype, low, high):
+    """The bounds inside the range of a dtype; of integers the whole numbers in [low, high)."""
+    if dtype.is_floating_point or dtype.is_complex:
+        lowest, highest = ptcore.finfo(dtype).min, ptcore.finfo(dtype).max
+        low, high = -9 if low is None else low, 9 if high is None else high
+    elif dtype == ptcore.bool:
+        lowest, highest = 0, 2
+        low, high = 0 if low is None else low, 2 if high is None else high
+    else:
+        # The bounds of randint are int64.
+        lowest = ptcore.iinfo(dtype).min
+        highest = min(ptcore.iinfo(dtype).max + 1, 2**63 - 1)
+        low, high = -9 if low is None else low, 10 if high is None else high
+    if not low < high:
+        raise ValueError(f"make_tensor: low must be below high, got {low} and {high}")
+    if high <= lowest or low >= highest:
+        raise ValueError(
+            f"make_tensor: {dtype} holds numbers in [{lowest}, {highest}), got low {low} "
+            f"and high {high}"
+        )
+    low, high = max(low, lowest), min(high, highest)
+    if dtype.is_floating_point or dtype.is_complex:
+        return low, high
+    first, last = math.ceil(low), math.ceil(high)
+    if first == last:
+        raise ValueError(f"make_tensor: no integer lies in [{low}, {high})")
+    return first, last

@@ -1,36 +1,46 @@
 """Every example in a public docstring runs: functions, methods, classes, modules.
 
 Collected from what the names lead to, compiled functions included, which doctest's own finder
-does not see. An example of a submodule may use that module's names; every other name it imports.
+does not see. An example of a submodule may use that module's names, but those of builtins; every other name it imports.
 """
+import ast
+import builtins
 import doctest
 import importlib
 import inspect
 import pkgutil
 import types
+from pathlib import Path
 
 import pytest
 from _walk import walk
 
 import ptcore
+from ptcore._lazy import Later
 
 pytestmark = pytest.mark.core
 
-PACKAGES = ("backends", "distributions", "jit", "nn", "optim", "autograd", "utils", "examples", "multiprocessing",
-            "profiler", "serialization")
+ROOT = Path(ptcore.__file__).parent
 
 
 def modules():
-    """The public modules below the package's front, each once."""
+    """The public modules below the package's front, each once; of ``cuda`` those that can be imported here."""
     found = []
-    for name in PACKAGES:
-        package = importlib.import_module(f"ptcore.{name}")
-        found.append(package)
-        found += [importlib.import_module(m.name) for m in pkgutil.walk_packages(
-            package.__path__, package.__name__ + ".")
-            if not any(part.startswith("_") for part in m.name.split("."))]
-    found += [importlib.import_module(f"ptcore.{m.name}") for m in pkgutil.iter_modules(ptcore.__path__)
-              if not m.ispkg and not m.name.startswith("_")]
+
+    def add(path, prefix):
+        for m in pkgutil.iter_modules(path, prefix):
+            if m.name.rpartition(".")[2].startswith("_"):
+                continue
+            try:
+                found.append(importlib.import_module(m.name))
+            except ImportError:
+                if not m.name.startswith("ptcore.cuda."):
+                    raise
+                continue
+            if m.ispkg:
+                add(found[-1].__path__, m.name + ".")
+
+    add(ptcore.__path__, "ptcore.")
     return found
 
 
@@ -40,6 +50,8 @@ def members(owner):
         if not name.startswith("_"):
             module = isinstance(owner, types.ModuleType)
             value = getattr(owner, name) if module else inspect.getattr_static(owner, name)
+            if isinstance(value, Later):        # a method that is imported when it is first asked for
+                value = getattr(owner, name)
             yield name, getattr(value, "__func__", value)
 
 
@@ -62,7 +74,7 @@ def collect():
                 for key, method in members(thing):
                     add(f"ptcore.{name}.{key}", method, front)
     for module in modules():
-        scope = {**vars(module), "ptcore": ptcore}
+        scope = {k: v for k, v in vars(module).items() if not hasattr(builtins, k)} | {"ptcore": ptcore}
         add(module.__name__, module, scope)
         for name, thing in members(module):
             if isinstance(thing, types.ModuleType):
@@ -71,6 +83,23 @@ def collect():
             if isinstance(thing, type):
                 for key, method in members(thing):
                     add(f"{module.__name__}.{name}.{key}", method, scope)
+    found.update(rest_of_sources({inspect.cleandoc(doc) for doc in seen}))
+    return found
+
+
+def rest_of_sources(seen):
+    """The same of docstrings that no public name leads to, as those of functions of private modules.
+
+    Docstrings of private classes and functions are templates of others.
+    """
+    found = {}
+    for path in sorted(ROOT.rglob("*.py")):
+        module = ".".join(("ptcore", *path.relative_to(ROOT).with_suffix("").parts))
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)):
+                name, doc = getattr(node, "name", ""), ast.get_docstring(node)
+                if doc and ">>>" in doc and doc not in seen and (name[:2] == "__" or name[:1] != "_"):
+                    found[f"{module}.{name}"] = (doc, {"ptcore": ptcore})
     return found
 
 

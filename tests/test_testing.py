@@ -52,6 +52,60 @@ def test_integers_are_compared_exactly():
     assert_close(pt.tensor([True]), pt.tensor([True]))
 
 
+@pytest.mark.parametrize("longdouble", [np.longdouble, np.float64])
+def test_integers_are_not_rounded(longdouble, monkeypatch):
+    """With tolerances either, and where a longdouble holds no more than a float64."""
+    monkeypatch.setattr(np, "longdouble", longdouble)
+    for dtype, big in ((pt.int64, 2**62), (pt.uint64, 2**64 - 2), (pt.int64, -2**63)):
+        one, other = (pt.tensor([big + k], dtype=dtype) for k in (0, 1))
+        for a, b in ((one, other), (other, one)):
+            with pytest.raises(AssertionError, match="not equal"):
+                assert_close(a, b)
+            with pytest.raises(AssertionError, match="not close"):
+                assert_close(a, b, rtol=0, atol=0.5)
+            assert_close(a, b, rtol=0, atol=1)
+    ends = pt.tensor([-2**63, 2**63 - 1])
+    with pytest.raises(AssertionError, match=r"Greatest absolute difference: 1\.8446744073709552e\+19"):
+        assert_close(ends, ends.flip(0))
+
+
+def test_python_integers_of_any_size():
+    huge = 10**400
+    assert_close(huge, huge)
+    assert_close(huge, huge, rtol=1e-3, atol=0.0)
+    assert_close(huge, huge + 10**396, rtol=1e-3, atol=0.0)
+    for a, b, options in (
+        (huge, huge + 10**398, {"rtol": 1e-3, "atol": 0.0}), (huge, 1, {"rtol": 1e-3, "atol": 0.0}),
+        (2**60, 2**60 + 1, {"rtol": 0.0, "atol": 0.5}), (huge, 1.0, {"check_dtype": False}),
+        (1, 2, {"rtol": math.nan, "atol": 0.0}),
+    ):
+        with pytest.raises(AssertionError, match="not close"):
+            assert_close(a, b, **options)
+    assert_close(1, huge, rtol=0.0, atol=math.inf)
+
+
+def test_numpy_scalars_are_numbers():
+    for value in (np.float64(1), np.float32(1)):
+        assert_close(value, 1.0)
+        assert_close(1.0, value)
+        with pytest.raises(AssertionError, match=r"Expected 1\.5 but got 1\.0"):
+            assert_close(value, 1.5)
+    assert_close(np.bool_(True), True)
+    assert_close([np.int8(3)], [3])
+    assert_close(np.complex64(1j), 1j)
+    with pytest.raises(AssertionError, match="types do not match"):
+        assert_close(np.float64(1), 1)
+
+
+def test_tensors_without_values():
+    meta = pt.empty(2, 3, device="meta")
+    assert_close(meta, meta.clone())
+    with pytest.raises(AssertionError, match="'shape'"):
+        assert_close(meta, meta.t())
+    with pytest.raises(AssertionError, match="'device'"):
+        assert_close(meta, pt.empty(2, 3))
+
+
 def test_message():
     with pytest.raises(AssertionError) as info:
         assert_close(pt.tensor([1.0, 3.0, 5.0]), pt.tensor([1.0, 2.0, 4.5]))
@@ -112,6 +166,12 @@ def test_nesting_and_types():
         assert_close("a", "a")
     with pytest.raises(TypeError, match="one type"):
         assert_close(pt.nn.Parameter(pt.ones(1)), pt.ones(1), allow_subclasses=False)
+    with pytest.raises(TypeError, match=r"one type, got Parameter and Tensor, for item \[0\]"):
+        assert_close([pt.nn.Parameter(pt.ones(1))], (pt.ones(1),), allow_subclasses=False)
+    assert_close(None, None)
+    for a, b in ((None, 1), (1, None)):
+        with pytest.raises(AssertionError, match=f"None mismatch: {a} is not {b}"):
+            assert_close(a, b)
     with pytest.raises(ValueError, match="both be specified"):
         assert_close(1.0, 1.0, rtol=1)
     assert_close(np.ones(2), np.ones(2))
@@ -149,3 +209,40 @@ def test_make_tensor_arguments():
         make_tensor(2, dtype=pt.float32, low=1, high=1)
     with pytest.raises(ValueError, match="requires_grad"):
         make_tensor(2, dtype=pt.int64, requires_grad=True)
+    with pytest.raises(ValueError, match=r"holds numbers in \[0, 256\), got low 256"):
+        make_tensor(2, dtype=pt.uint8, low=256, high=300)
+    with pytest.raises(ValueError, match=r"no integer lies in \[0\.2, 0\.8\)"):
+        make_tensor(2, dtype=pt.int32, low=0.2, high=0.8)
+    with pytest.raises(ValueError, match="low must be below high"):
+        make_tensor(2, dtype=pt.float32, low=math.nan)
+
+
+@pytest.mark.parametrize(("low", "high", "want"), [
+    (0.5, 1.5, {1}), (-1.5, 0.5, {-1, 0}), (0.5, 2.5, {1, 2}), (1, 3, {1, 2})])
+def test_whole_numbers_lie_between_the_bounds(low, high, want):
+    found = make_tensor(300, dtype=pt.int16, low=low, high=high)
+    assert set(found.tolist()) == want
+
+
+@pytest.mark.parametrize("name", "bool uint8 int8 uint16 int16 uint32 int32 uint64 int64 float16 bfloat16 float32 "
+                                 "float64 complex64 complex128".split())
+@pytest.mark.parametrize(("low", "high"), [(-math.inf, math.inf), (-5, 3), (0, math.inf), (-1e300, 1)])
+def test_values_stay_in_the_range_of_the_dtype(name, low, high):
+    dtype = getattr(pt, name)
+    values = make_tensor(500, dtype=dtype, low=low, high=high)
+    if name == "bool":
+        assert set(values.tolist()) == ({False, True} if high > 1 else {False})
+        return
+    parts = [values.real, values.imag] if dtype.is_complex else [values]
+    limits = pt.finfo(dtype) if dtype.is_floating_point or dtype.is_complex else pt.iinfo(dtype)
+    lowest, highest = max(low, limits.min), min(high, limits.max, 2**63 if name == "uint64" else math.inf)
+    for part in parts:
+        part = part.tolist()
+        assert all(lowest <= x <= highest for x in part)
+        # 500 draws come close to both ends: the chance of a miss is 0.9**500 for floats, less for few integers.
+        assert min(part) <= lowest + 0.1 * (highest / 2 - lowest / 2) * 2
+        assert max(part) >= highest - 0.1 * (highest / 2 - lowest / 2) * 2 - 1
+
+
+def test_floats_lie_below_the_upper_bound():
+    assert (make_tensor(200_000, dtype=pt.float16, low=0, high=1) < 1).all()

@@ -357,14 +357,19 @@ def custom_node(rule, list inputs, list outputs, tuple saved, set dirty):
     if n.nout > 1:
         n.out_meta = tuple([None if y is None else (y.shape, dtype_of((<Tensor>y).dt), y.device)
                             for y in outputs])
+    counted = set()
     for i in range(len(outputs)):
         if outputs[i] is None:
             continue
         t = <Tensor>outputs[i]
         if id(t) in dirty:
-            finish_inplace(t, n)
-        else:
-            set_node(t, n, i)
+            if t.flags & PT_VIEW:       # the only output (check_dirty), so it is output 0
+                finish_inplace(t, n)
+                continue
+            if id(t) not in counted and not is_counted_below(t):
+                count_write(t)
+            counted.add(id(t))
+        set_node(t, n, i)
     return n, from_output
 
 
@@ -375,9 +380,15 @@ def attach_history(Tensor t, Node n, int nr):
     return r
 
 
-def check_dirty(Tensor t):
-    """Raises for an in-place write by a custom function under the same conditions as for an op."""
+def check_dirty(Tensor t, int n_outputs):
+    """Raises for an in-place write by a custom function under the same conditions as for an op.
+
+    A view besides must be the only output: the base gets the function's history with one gradient, that of its window.
+    """
     check_inplace(t, b"mark_dirty", pt_tls.grad_enabled and needs_grad(t))
+    if t.flags & PT_VIEW and n_outputs > 1:
+        raise RuntimeError("mark_dirty: a function that writes to a view of another tensor must return the view "
+                           f"alone, got {n_outputs} outputs; clone() the input, or do not write to it")
 
 
 def has_values(x):

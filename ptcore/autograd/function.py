@@ -227,7 +227,7 @@ class Function(metaclass=_FunctionMeta):
                         outputs[i] = t.view_as(t)
         for t in ctx._dirty:
             if recording:
-                check_dirty(t)
+                check_dirty(t, len(outputs))
             if not any(t is o for o in outputs):
                 raise RuntimeError(f"{cls.__name__}: a tensor marked dirty must be returned")
         if recording:

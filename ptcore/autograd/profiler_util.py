@@ -7,7 +7,7 @@ import bisect
 import enum
 import json
 from collections import namedtuple
-from itertools import groupby
+from itertools import count, groupby
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -129,13 +129,12 @@ class EventList(list):
         gone = set()
         for event in self:                      # parents come before their children
             parent = event.cpu_parent
-            while parent is not None and parent.name == event.name and len(parent.cpu_children) == 1:
+            if parent is not None and parent.name == event.name and len(parent.cpu_children) == 1:
                 parent.cpu_children = event.cpu_children
                 parent.kernels = event.kernels
                 for child in event.cpu_children:
                     child.cpu_parent = parent
                 gone.add(id(event))
-                break
         if gone:
             self[:] = [event for event in self if id(event) not in gone]
 
@@ -187,14 +186,14 @@ class EventList(list):
             if group_by_input_shapes:
                 key.append(str(event.input_shapes))
             if group_by_stack_n > 0:
-                key += event.stack[:group_by_stack_n]
+                key += (event.stack or [])[:group_by_stack_n]
             key = tuple(key)
             if key not in found:
                 found[key] = FunctionEventAvg()
             found[key].add(event)
         averages = self._like(found.values())
         for average in averages:
-            average.stack = average.stack[:group_by_stack_n]
+            average.stack = (average.stack or [])[:group_by_stack_n]
             if not group_by_input_shapes:
                 average.input_shapes = ""
             if not group_by_overload_name:
@@ -248,8 +247,8 @@ class EventList(list):
 
     def export_chrome_trace(self, path):
         """Writes the events as a trace that ``chrome://tracing`` and Perfetto show."""
-        trace = []
-        for number, event in enumerate(self):
+        trace, flows = [], count()
+        for event in self:
             if event.trace_name is None:
                 continue
             where = {"name": event.trace_name, "ts": event.time_range.start, "pid": "CPU functions",
@@ -257,7 +256,7 @@ class EventList(list):
                      else f" node_id:{event.node_id}, thread_id:{event.thread} "}
             trace.append({**where, "ph": "X", "dur": event.time_range.elapsed_us(), "args": {}})
             for _ in event.kernels:
-                trace.append({**where, "ph": "s", "id": number, "cat": f"cpu_to_{self._use_device or 'cuda'}",
+                trace.append({**where, "ph": "s", "id": next(flows), "cat": f"cpu_to_{self._use_device or 'cuda'}",
                               "args": {}})
         with open(path, "w") as file:
             json.dump(trace, file)

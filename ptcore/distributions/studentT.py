@@ -52,9 +52,11 @@ class StudentT(Distribution):
 
     @property
     def variance(self):
-        df = self.df
-        found = pt.where(df > 2, self.scale.pow(2) * df / (df - 2), float("inf"))
-        return found.masked_fill(df <= 1, float("nan"))
+        # Where the variance is not finite it has no gradient; a quotient there would give NaN.
+        has_variance = self.df > 2
+        df = self.df.masked_fill(~has_variance, 3.0)
+        found = pt.where(has_variance, self.scale.pow(2) * df / (df - 2), float("inf"))
+        return found.masked_fill(self.df <= 1, float("nan"))
 
     def rsample(self, sample_shape=EMPTY):
         noise = _standard_normal(self._extended_shape(sample_shape), self.df.dtype, self.df.device)

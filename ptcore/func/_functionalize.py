@@ -381,7 +381,7 @@ def functionalize(func, *, remove="mutations"):
     ...     return y
     >>> traced = make_fx(functionalize(f))(ptcore.ones(2))
     >>> [node.target.__name__ for node in traced.graph.nodes if node.op == "call_function"]
-    ['clone', 'select', 'fill_full', 'assign', 'select_scatter']
+    ['clone', 'select', 'assign', 'overwritten']
     >>> traced(ptcore.zeros(2))
     tensor([7., 0.])
     """

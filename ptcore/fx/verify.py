@@ -32,7 +32,7 @@ def verify(graph):
     >>> import ptcore
     >>> from ptcore.fx import symbolic_trace, verify
     >>> from ptcore.fx.experimental.proxy_tensor import make_fx
-    >>> verify(symbolic_trace(ptcore.nn.ReLU()).graph)
+    >>> verify(symbolic_trace(ptcore.nn.Sequential(ptcore.nn.ReLU())).graph)
     'python'
     >>> verify(make_fx(ptcore.nn.ReLU())(ptcore.ones(2)).graph)
     'rows'

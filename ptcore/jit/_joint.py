@@ -16,7 +16,7 @@ from ptcore.autograd import grad
 from ptcore.fx.experimental.proxy_tensor import ProxyTracer
 from ptcore.fx.graph import Graph
 from ptcore.fx.graph_module import GraphModule
-from ptcore.jit._plan import Planned, first_of, flatten
+from ptcore.jit._plan import Planned, first_of, flatten, key_of_numbers
 from ptcore.jit.passes import Memory, merge_equal
 from ptcore.nn.modules.module import Module
 
@@ -59,7 +59,7 @@ class Joint:
         self.has_random = any([node.is_impure() and not node.is_impure(False) for node in program.calls])
         self._trace(args, tensors)
         self.looks = looks_of_all(tensors)
-        self.numbers = [x for x in args if not isinstance(x, Tensor)]
+        self.numbers = key_of_numbers(args)
         self.args = [PLACE if isinstance(x, Tensor) else x for x in args]
 
     def _trace(self, args, tensors):

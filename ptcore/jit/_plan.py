@@ -13,7 +13,7 @@ from ptcore._state import no_grad
 from ptcore._tensor import Tensor
 from ptcore._trees.tree import tree_flatten, tree_leaves, tree_map
 from ptcore.fx.node import Node, attribute_at, map_arg
-from ptcore.jit.passes import Memory, changes_dims, row_of
+from ptcore.jit.passes import Memory, argument_key, changes_dims, row_of
 
 __all__ = ["Planned", "Program"]
 
@@ -210,7 +210,7 @@ class Planned:
 
     def call(self, args, tensors):
         """Runs the graph; ``tensors`` are those among the arguments, then those of the module."""
-        numbers = tuple([None if isinstance(x, Tensor) else (type(x), x) for x in args])
+        numbers = key_of_numbers(args)
         plans = self._plans
         for k, (known, plan, others, nested) in enumerate(plans):
             if known == numbers and plan.fits(tensors):
@@ -328,6 +328,11 @@ class Planned:
         inside = {id(x) for x in tree_leaves((given, named)) if isinstance(x, Tensor)}
         return Other(node.target, args, kwargs, [None if id(x) in inside else plan.lend(x) for x in results],
                      list(map(look_of, results)))
+
+
+def key_of_numbers(args):
+    """The arguments of a graph that are no tensors, with their places, types and signs of zero, to be compared."""
+    return tuple([None if isinstance(x, Tensor) else argument_key(x) for x in args])
 
 
 def flatten(result):

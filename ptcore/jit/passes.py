@@ -203,7 +203,7 @@ def merge_equal(module):
         if any([memory.group(x) in memory.written for x in (node, *node.all_input_nodes)]):
             continue
         try:
-            key = node.op, node.target, _key(node.args), _key(node.kwargs)
+            key = node.op, node.target, argument_key(node.args), argument_key(node.kwargs)
             first = known.setdefault(key, node)
         except TypeError:               # an argument is not hashable
             continue
@@ -221,14 +221,14 @@ def written_to(graph):
     return [node for node in graph.nodes if memory.group(node) in memory.written]
 
 
-def _key(a):
+def argument_key(a):
     """An argument as a hashable key; numbers of another type or sign of zero are different."""
     if isinstance(a, (tuple, list)):
-        return type(a).__name__, *map(_key, a)
+        return type(a).__name__, *map(argument_key, a)
     if isinstance(a, dict):
-        return "dict", *[(key, _key(x)) for key, x in a.items()]
+        return "dict", *[(key, argument_key(x)) for key, x in a.items()]
     if isinstance(a, slice):
-        return "slice", _key(a.start), _key(a.stop), _key(a.step)
+        return "slice", argument_key(a.start), argument_key(a.stop), argument_key(a.step)
     if isinstance(a, (float, complex)):
         return type(a), repr(a)
     return (a,) if isinstance(a, Node) else (type(a), a)

@@ -80,7 +80,7 @@ def register_fake(op, func=None, /, *, lib=None, _stacklevel=1, allow_override=T
     ... def _(x):
     ...     return x.new_empty(x.shape[0] // 2, 2)
     >>> ptcore.ops.doc_fake.pairs(ptcore.empty(6, device="meta")).shape
-    torch.Size([3, 2])
+    ptcore.Size([3, 2])
     """
     name, own = _of(op, "register_fake")
 

@@ -200,7 +200,7 @@ def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
 
     low, high = ndtr((a - mean) / std), ndtr((b - mean) / std)
     with ptcore.no_grad():
-        share = ptcore.empty(tensor.shape, dtype=ptcore.float64)
+        share = ptcore.empty(tensor.shape, dtype=ptcore.float64, device="cpu")
         share.uniform_(low, high, generator=generator)
         values = ptcore.from_numpy(mean + std * ndtri(share.numpy()))
         return tensor.copy_(values.clamp(min=a, max=b))
@@ -343,7 +343,7 @@ def orthogonal_(tensor, gain: float = 1, generator=None):
 
     with ptcore.no_grad():
         rows = tensor.shape[0]
-        normal = ptcore.empty((rows, tensor.numel() // rows), dtype=ptcore.float64)
+        normal = ptcore.empty((rows, tensor.numel() // rows), dtype=ptcore.float64, device="cpu")
         matrix = normal.normal_(0, 1, generator=generator).numpy()
         wide = matrix.shape[0] < matrix.shape[1]
         q, r = np.linalg.qr(matrix.T if wide else matrix)
@@ -374,7 +374,8 @@ def sparse_(tensor, sparsity, std=0.01, generator=None):
     with ptcore.no_grad():
         tensor.normal_(0, std, generator=generator)
         for j in range(0 if tensor.is_meta else cols):
-            tensor[ptcore.randperm(rows, generator=generator)[:zeros].to(tensor.device), j] = 0
+            order = ptcore.randperm(rows, generator=generator, device="cpu")
+            tensor[order[:zeros].to(tensor.device), j] = 0
     return tensor
 
 

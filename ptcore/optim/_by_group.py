@@ -31,7 +31,7 @@ class ByGroup(Optimizer):
                 values = self.state.get(p, {})
                 for name in self._counters:
                     if name in values and not isinstance(values[name], Tensor):
-                        values[name] = ptcore.tensor(float(values[name]), dtype=counter_dtype())
+                        values[name] = ptcore.tensor(float(values[name]), dtype=counter_dtype(), device="cpu")
                     if name in values and group.get("capturable"):
                         values[name] = values[name].to(p.device)
 
@@ -86,7 +86,7 @@ class ByList(ByGroup):
         beginnings = self._beginnings(group)
         for name in self._counters:
             value = beginnings.get(name, 0)
-            device = param.device if group.get("capturable") else None
+            device = param.device if group.get("capturable") else "cpu"
             state[name] = ptcore.full((), float(value), dtype=counter_dtype(group.get("fused")), device=device)
             if getattr(value, "requires_grad", False) and is_history_recorded():
                 state[name].copy_(value.reshape(()))

@@ -63,7 +63,7 @@ class Adafactor(ByParameter):
                                   "weight_decay": weight_decay, "foreach": foreach, "maximize": maximize})
 
     def _begin(self, param, state, group):
-        state["step"] = ptcore.zeros((), dtype=counter_dtype())
+        state["step"] = ptcore.zeros((), dtype=counter_dtype(), device="cpu")
         if param.ndim > 1:
             *batch, rows, columns = param.shape
             state["row_var"] = param.new_zeros((*batch, rows, 1))

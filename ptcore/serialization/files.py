@@ -153,7 +153,7 @@ def swap_bytes(flat, dtype):
 def pieces_of(flat):
     """The memory of a tensor of bytes, piece by piece as memoryviews; each is valid until the next."""
     size = flat.numel()
-    scratch = ptcore.empty(min(size, _CHUNK), dtype=ptcore.uint8)
+    scratch = ptcore.empty(min(size, _CHUNK), dtype=ptcore.uint8, device="cpu")
     view = memoryview(scratch) if size else None
     for start in range(0, size, _CHUNK):
         n = min(_CHUNK, size - start)
@@ -212,7 +212,7 @@ class Source:
             return ptcore.empty(nbytes, dtype=ptcore.uint8, device="meta")
         if self._map is not None and nbytes and start is not None and start % alignment == 0:
             return ptcore.frombuffer(self._map[start:start + nbytes], dtype=ptcore.uint8)
-        flat = ptcore.empty(nbytes, dtype=ptcore.uint8)
+        flat = ptcore.empty(nbytes, dtype=ptcore.uint8, device="cpu")
         if skips_data():
             return flat
         fill(flat, readinto())
@@ -222,7 +222,7 @@ class Source:
 def fill(flat, readinto):
     """Fills a tensor of bytes by ``readinto(memoryview)``, which must fill its argument."""
     size = flat.numel()
-    scratch = ptcore.empty(min(size, _CHUNK), dtype=ptcore.uint8)
+    scratch = ptcore.empty(min(size, _CHUNK), dtype=ptcore.uint8, device="cpu")
     view = memoryview(scratch) if size else None
     for start in range(0, size, _CHUNK):
         n = min(_CHUNK, size - start)

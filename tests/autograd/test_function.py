@@ -320,6 +320,86 @@ def test_dirty_bumps_the_version_seen_by_earlier_savers():
         (z + w).sum().backward()
 
 
+class InPlace(Function):
+    """x * 2 and y * 3 in place, returned with x * y * 6 in a given order. Output k has the gradients of a matrix."""
+
+    @staticmethod
+    def forward(ctx, x, y, order):
+        x.mul_(2)
+        y.mul_(3)
+        ctx.mark_dirty(x, y)
+        ctx.save_for_backward(x, y)
+        outputs = x, y, x * y
+        return tuple([outputs[k] for k in order])
+
+    @staticmethod
+    def backward(ctx, *gs):
+        x, y = ctx.saved_tensors            # as they were written
+        return sum(gs[k] * 10.0**k for k in range(3)) * x, sum(gs[k] * 10.0**(3 + k) for k in range(3)) * y, None
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (1, 0, 2), (2, 1, 0), (2, 0, 1), (1, 2, 0)])
+@pytest.mark.parametrize("retained", [False, True])
+def test_dirty_inputs_may_be_any_outputs(order, retained):
+    a, b = leaf(3.0), leaf(5.0)
+    x, y = a * 1, b * 1
+    if retained:
+        x.retain_grad()
+        y.retain_grad()
+    outputs = InPlace.apply(x, y, order)
+    assert outputs[order.index(0)] is x
+    assert outputs[order.index(1)] is y
+    assert [t.output_nr for t in outputs] == [0, 1, 2]
+    for k in range(3):
+        # 6 and 15 are x and y after the write.
+        grads = pt.autograd.grad(outputs[k].sum(), (a, b), retain_graph=True)
+        assert [values(g)[0] for g in grads] == [6.0 * 10.0**k, 15.0 * 10.0**(3 + k)]
+    if retained:
+        x.grad = y.grad = None
+        (2 * x + 3 * y).sum().backward()
+        assert (values(x.grad), values(y.grad)) == ([2.0], [3.0])
+
+
+def test_a_dirty_input_may_be_returned_twice():
+    class Twice(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.mark_dirty(x)
+            ctx.save_for_backward(x.mul_(2))
+            return x, x
+
+        @staticmethod
+        def backward(ctx, g, h):
+            return ctx.saved_tensors[0] * (g + 10 * h)
+
+    x = leaf(3.0)
+    first, second = Twice.apply(x * 1)
+    assert first is second
+    (g,) = pt.autograd.grad(first.sum(), x)
+    assert values(g) == [60.0]              # the later output counts
+
+
+@pytest.mark.parametrize("base_has_history", [True, False])
+def test_a_dirty_view_must_be_the_only_output(base_has_history):
+    class F(Function):
+        @staticmethod
+        def forward(ctx, x, y, both):
+            ctx.mark_dirty(x.mul_(y))
+            return (x.sum(), x) if both else x
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2, g * 3, None
+
+    y = leaf(2.0)
+    base = leaf(1.0, 1.0, 1.0) * 1 if base_has_history else pt.ones(3)
+    with pytest.raises(RuntimeError, match=r"mark_dirty: .*view.* alone, got 2 outputs"):
+        F.apply(base[1:2], y, True)
+    F.apply(base[:1], y, False)
+    (g,) = pt.autograd.grad(base.sum(), y)
+    assert values(g) == [3.0]
+
+
 def test_once_differentiable_first_order_works():
     class F(Function):
         @staticmethod

@@ -64,3 +64,31 @@ def test_the_probe_is_quick():
                 "    print(found, f'{1e6 * took:.0f} us')").splitlines()
     assert [line.split()[0] for line in lines] == ["False"] * 4
     print(lines)
+
+
+def test_threads_start_the_backend_once(monkeypatch):
+    """A thread that comes while another one starts it waits, so that it finds the kernels."""
+    import threading
+    import time
+
+    from ptcore.cuda.driver import loading, probe
+
+    class Backend:
+        starts, is_ready = 0, False
+
+        def register(self, start_memory, cubin):
+            self.starts += 1
+            time.sleep(0.05)
+            self.is_ready = True
+
+    backend, found = Backend(), []
+    monkeypatch.setattr(loading, "_started", None)
+    monkeypatch.setattr(loading, "compiled", lambda: backend)
+    monkeypatch.setattr(probe, "device_count", lambda: 1)
+    threads = [threading.Thread(target=lambda: found.append(loading.runtime().is_ready)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [True] * 4
+    assert backend.starts == 1

@@ -263,3 +263,14 @@ def test_divergence_of_a_pareto_of_barely_finite_variance():
     alpha = pt.tensor(1.5, requires_grad=True)
     D.kl_divergence(D.Pareto(pt.ones(()), alpha), D.Normal(0.0, 1.0)).backward()
     assert alpha.grad.item() == 0
+
+
+def test_gradients_of_a_variance_that_is_not_finite():
+    """They are 0, also of 2 degrees of freedom, where a quotient by df - 2 would give NaN."""
+    df = t([0.5, 1.0, 1.5, 2.0, 3.0, 10.0], requires_grad=True)
+    scale = t([1.0, 1.0, 1.0, 1.0, 2.0, 3.0], requires_grad=True)
+    variance = D.StudentT(df, 0.0, scale).variance
+    np.testing.assert_allclose(variance.detach(), stats.t(df.detach().numpy(), 0, scale.detach().numpy()).var())
+    by_df, by_scale = pt.autograd.grad(variance.sum(), (df, scale))
+    np.testing.assert_allclose(by_df, [0, 0, 0, 0, -8, -2 * 9 / 64])            # -2 scale**2 / (df - 2)**2
+    np.testing.assert_allclose(by_scale, [0, 0, 0, 0, 12, 2 * 3 * 10 / 8])

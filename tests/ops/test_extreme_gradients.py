@@ -32,6 +32,12 @@ CASES = {
     "relu": (ptcore.relu, [[0.0, -0.0, INF, -1.0]], [[0, 0, 3, 0]]),
     # NaN is not <= 0, so its gradient passes: the NaN does not hide an unhealthy weight behind a 0
     "relu of nan": (ptcore.relu, [[NAN]], [[1]]),
+    "huber": (lambda x, y: F.huber_loss(x, y, reduction="none", delta=2.0),
+              [[0.0, 1.0, 2.0, -3.0, NAN, 0.0, INF, INF], [0.0, 0.0, 0.0, 0.0, 0.0, NAN, INF, 0.0]],
+              [[0, 2, 6, -8, NAN, NAN, NAN, 16], [0, -2, -6, 8, NAN, NAN, NAN, -16]]),
+    "smooth_l1": (lambda x, y: F.smooth_l1_loss(x, y, reduction="none", beta=2.0),
+                  [[0.0, 1.0, 2.0, -3.0, NAN, 0.0, INF, INF], [0.0, 0.0, 0.0, 0.0, 0.0, NAN, INF, 0.0]],
+                  [[0, 1, 3, -4, NAN, NAN, NAN, 8], [0, -1, -3, 4, NAN, NAN, NAN, -8]]),
     "leaky_relu": (lambda x: F.leaky_relu(x, 0.5), [[0.0, -0.0, 2.0]], [[0.5, 1, 3]]),
     "sign": (ptcore.sign, [[0.0, 2.0]], [[0, 0]]),
     # poles

@@ -136,6 +136,29 @@ def test_device_times_by_hand():
         assert outer.cuda_time_total == 3
 
 
+def test_flows_by_hand(tmp_path):
+    """Each kernel of a trace has a flow of its own."""
+    events = EventList([FunctionEvent(k, name, 0, k, 9 - k, trace_name=name) for k, name in enumerate("ab")],
+                       use_device="cuda")
+    for event, n in zip(events, (2, 1)):
+        for k in range(n):
+            event.append_kernel(f"kernel {k}", 0, 1)
+    events._build_tree()
+    path = tmp_path / "trace.json"
+    events.export_chrome_trace(path)
+    flows = [(x["name"], x["id"]) for x in json.loads(path.read_text()) if x["ph"] == "s"]
+    assert [name for name, _ in flows] == ["a", "a", "b"]
+    assert len({number for _, number in flows}) == 3
+
+
+def test_averages_of_events_without_a_stack():
+    events = EventList([FunctionEvent(k, "a", 0, 2 * k, 2 * k + 1) for k in range(3)])
+    events._build_tree()
+    for n in (0, 2):
+        (average,) = events.key_averages(group_by_stack_n=n)
+        assert (average.count, average.stack) == (3, [])
+
+
 def test_mem_records():
     class Record:
         def __init__(self, time):

@@ -1,5 +1,7 @@
 """Datasets, samplers, collation and the loader."""
 
+import collections
+import types
 from collections import Counter, OrderedDict, namedtuple
 
 import numpy as np
@@ -399,3 +401,38 @@ def test_worker_arguments_are_accepted():
     )  # fmt: skip
     assert values(loader) == [[0], [1]]
     assert data.get_worker_info() is None
+
+
+class Pinned:
+    """Has memory to be pinned, as a tensor has."""
+
+    def pin_memory(self):
+        return "pinned"
+
+
+class MadeOfTwo(list):
+    def __init__(self, first, second):
+        super().__init__([first, second])
+
+
+def test_whatever_holds_tensors_is_pinned():
+    from ptcore.utils.data.dataloader import _pin
+
+    Pair = collections.namedtuple("Pair", "a b")
+    default = collections.defaultdict(list, a=Pinned())
+    for batch, want in (
+        (Pinned(), "pinned"), ([Pinned(), 1], ["pinned", 1]), ((Pinned(),), ("pinned",)),
+        (Pair(Pinned(), b"b"), Pair("pinned", b"b")), ({"a": {"b": Pinned()}}, {"a": {"b": "pinned"}}),
+        (default, collections.defaultdict(list, a="pinned")),
+        (collections.UserDict(a=Pinned()), collections.UserDict(a="pinned")),
+        (collections.OrderedDict(b=Pinned(), a=0), collections.OrderedDict(b="pinned", a=0)),
+        (types.MappingProxyType({"a": Pinned()}), types.MappingProxyType({"a": "pinned"})),
+        (collections.deque([Pinned()], 3), collections.deque(["pinned"], 3)),
+        (collections.UserList([Pinned()]), collections.UserList(["pinned"])),
+        (MadeOfTwo(Pinned(), 2), MadeOfTwo("pinned", 2)), ("text", "text"), (range(2), [0, 1]), (None, None),
+    ):
+        found = _pin(batch)
+        assert found == want
+        assert type(found) is type(want)
+    assert _pin(default).default_factory is list
+    assert isinstance(default["a"], Pinned)             # the batch itself is as it was

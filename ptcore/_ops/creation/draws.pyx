@@ -387,8 +387,8 @@ def uniform_(Tensor self not None, double from_=0.0, double to=1.0, *, generator
     for bound in (from_, to):
         if fitting(bound, dt, b"uniform_") in (float("inf"), -float("inf")):
             raise RuntimeError(f"uniform_: from and to must be finite, got {from_} and {to}")
-    if CATEGORY[dt] == 2:
-        fitting(to - from_, dt, b"uniform_")
+    if CATEGORY[dt] == 2 and fitting(to - from_, dt, b"uniform_") == float("inf"):
+        raise RuntimeError(f"uniform_: to - from must fit {dtype_of(dt).name}, got {from_} and {to}")
     return refill(self, OP_UNIFORM, (from_, to), generator, b"uniform_")
 
 

@@ -282,13 +282,13 @@ cdef Tensor as_index(object item):
         t = <Tensor>item
     elif isinstance(item, (list, tuple, range)) and len(item) == 0:
         from ptcore._exchange.convert import tensor
-        t = tensor([], dtype="int64")
+        t = tensor([], dtype="int64", device="cpu")
     elif isinstance(item, (list, tuple, range)) or hasattr(item, "__array__") or hasattr(
             item, "__index__"):
         from ptcore._exchange.convert import as_tensor
         if hasattr(item, "__index__") and not hasattr(item, "__array__"):
             item = int(item.__index__())
-        t = as_tensor(item)
+        t = as_tensor(item, device="cpu")
     else:
         raise IndexTypeError(f"index: only ints, slices (`:`), None, Ellipsis, tensors, ndarrays and "
                              f"lists are valid indices, got {type(item).__name__}")
@@ -396,10 +396,10 @@ cdef object as_value(Tensor like, object value):
         return checked.symbolic(value)
     if isinstance(value, (int, float, complex)):
         if ITEMSIZE[like.dt] == 2 and CATEGORY[like.dt] == 2 and not isinstance(value, complex):
-            return tensor(value, dtype=dtype_of(like.dt))   # inf beyond the largest, as PyTorch's
+            return tensor(value, dtype=dtype_of(like.dt), device="cpu")     # inf beyond the largest, as PyTorch's
         return fitting(value, like.dt, b"index")
     if isinstance(value, (list, tuple)):
-        return tensor(value, dtype=dtype_of(like.dt))
+        return tensor(value, dtype=dtype_of(like.dt), device="cpu")
     if not hasattr(value, "__array__"):
         raise TypeError(f"index: the value must be a number, a Tensor or an array, got "
                         f"{type(value).__name__}")
@@ -434,7 +434,7 @@ cdef tuple to_write(Tensor r, list advanced, object value, bint accumulate):
         value = as_value(r, value)
         if not isinstance(value, Tensor):
             from ptcore._exchange.convert import tensor
-            value = tensor(value, dtype=dtype_of(r.dt))
+            value = tensor(value, dtype=dtype_of(r.dt), device="cpu")
     v = <Tensor>value
     if v.dt != r.dt:
         if CATEGORY[v.dt] == 3 and CATEGORY[r.dt] != 3:

@@ -1,7 +1,6 @@
 """Factors of low rank and extreme eigenvalues, by iteration."""
 from ptcore._errors import DTypeError, ShapeError
 from ptcore._ops import checked
-from ptcore._ops.creation.creation import zeros
 from ptcore._ops.creation.draws import randn
 from ptcore._ops.functions import (
     cat,
@@ -53,7 +52,8 @@ def lobpcg(A, k, B, X, n, iK, niter, tol, largest, method, tracker, ortho_iparam
             for x in (A, B, X.detach(), iK)]
     with no_grad():
         found = [_iterated(*one, k, niter, tol, largest) for one in zip(*flat)]
-    E, V = [stack(part) for part in zip(*found)] if found else (zeros(0, k), zeros(0, m, k))
+    E, V = [stack(part) for part in zip(*found)] if found else (
+        X.new_zeros((0, k)), X.new_zeros((0, m, k)))
     return E.reshape(*batch, k), V.reshape(*batch, m, k)
 
 

@@ -103,8 +103,9 @@ elementwise(
 elementwise(
     "huber_of(input, target, delta: Float)", types=REAL, internal=True, called="huber_loss", node="HuberLossBackward0",
     formula="0.5 * (x - y) * (x - y) if abs(x - y) < delta else delta * (abs(x - y) - 0.5 * delta)",
-    partial=["x - y if abs(x - y) < delta else delta * sign(x - y)",
-             "y - x if abs(x - y) < delta else -delta * sign(x - y)"],
+    # NaN is not beyond delta, so that it passes
+    partial=["delta * sign(x - y) if abs(x - y) >= delta else x - y",
+             "-delta * sign(x - y) if abs(x - y) >= delta else y - x"],
     reference="where(abs(x - y) < delta, 0.5 * (x - y)**2, delta * (abs(x - y) - 0.5 * delta))",
     doc="Half the square of a small difference, straight lines beyond ``delta``.")
 

@@ -222,7 +222,7 @@ cdef int use_up(results, tuple places) except -1:
     cdef Node n
     if END is None:
         from ptcore._ops.creation.creation import zeros
-        END = zeros(()).requires_grad_()
+        END = zeros((), device="cpu").requires_grad_()
     for k in places:
         n = new_node(-1, 1)
         link(n, 0, END)

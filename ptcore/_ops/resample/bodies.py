@@ -130,9 +130,9 @@ def _of_bytes(x, dim, count, how, align_corners, scale, antialias):
     """Bytes resampled along a dim as in PyTorch: weights are integers of 16 bits, the result is a byte again."""
     n = x.shape[dim]
     if antialias:
-        matrix = tensor(_filter(n, count, how, align_corners, scale), dtype=FLOAT64)
+        matrix = tensor(_filter(n, count, how, align_corners, scale), dtype=FLOAT64, device="cpu")
     else:
-        unit = reshape(eye(n, dtype=FLOAT64), (1, n, n, 1))
+        unit = reshape(eye(n, dtype=FLOAT64, device="cpu"), (1, n, n, 1))
         matrix = transpose(reshape(resample(unit, 2, count, how, align_corners, scale), (n, count)), 0, 1)
     largest, bits = matrix.max().item(), 0
     while bits < 22 and int(0.5 + largest * 2 ** (bits + 1)) < 2**15:

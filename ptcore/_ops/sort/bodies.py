@@ -5,7 +5,7 @@ from ptcore._dtype import as_dtype, iinfo
 from ptcore._errors import ShapeError
 from ptcore._ops import checked, results
 from ptcore._ops.call.operands import result_type
-from ptcore._ops.creation.creation import arange, full, ones_like, zeros, zeros_like
+from ptcore._ops.creation.creation import arange, full, ones_like, zeros_like
 from ptcore._ops.functions import (
     any,
     cat,
@@ -102,14 +102,14 @@ def _unique_slices(op, input, dim, return_inverse, return_counts, ordered):
     x = input if input.ndim else reshape(input, (1,))
     n = x.shape[dim]
     others = [d for d in range(x.ndim) if d != dim]     # in order, which is the order of the comparison
-    rows = permute(x, (dim, *others)).reshape(n, -1) if x.numel() else zeros((n, 0), dtype=x.dtype)
+    rows = permute(x, (dim, *others)).reshape(n, -1) if x.numel() else x.new_zeros((n, 0))
     order = arange(n, device=x.device)
     if ordered:                         # stable sorts by each column, the last column first
         for k in range(rows.shape[1] - 1, -1, -1):
             order = order[sort(rows[:, k][order], 0, stable=True)[1]]
         rows = rows[order]
     if n > 1:
-        differ = any(rows[1:] != rows[:-1], 1) if rows.shape[1] else zeros(n - 1, dtype=as_dtype("bool"))
+        differ = any(rows[1:] != rows[:-1], 1) if rows.shape[1] else full((n - 1,), False, device=x.device)
         new = cat([full((1,), True, device=x.device), differ], 0)
     else:
         new = full((n,), True, device=x.device)

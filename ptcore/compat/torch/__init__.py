@@ -8,13 +8,11 @@ Parts of PyTorch that ptcore lacks (``torch.distributed``, ``torch.onnx`` and ot
 NotImplementedError where they are used. Processes started by ``multiprocessing`` or joblib install the name before they
 unpickle.
 
-Examples
---------
->>> from ptcore.compat.torch import install
->>> install()                                   # doctest: +SKIP
->>> import torch                                # doctest: +SKIP
->>> torch.__version__                           # doctest: +SKIP
-'2.13.0'
+A program begins so::
+
+    from ptcore.compat.torch import install
+    install()
+    import torch
 """
 import sys
 

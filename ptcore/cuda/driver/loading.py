@@ -3,11 +3,13 @@
 The runtime gets the modules above it that it calls, memory and the compiler of programs, from here.
 """
 import importlib.util
+import threading
 
 from ptcore.cuda.driver.compiled import compiled
 
 allocator = None                        # set by change_current_allocator
 _started = None
+_lock = threading.RLock()               # of the start: a second thread waits until the kernels are registered
 
 
 def _start_memory(devices, backend):
@@ -26,12 +28,14 @@ def runtime():
     """The module ``runtime``, started; RuntimeError that says what is missing where it cannot run."""
     global _started
     if _started is None:
-        from ptcore.cuda.driver import probe
-        if importlib.util.find_spec("ptcore.cuda._backend") is not None and not probe.device_count():
-            raise RuntimeError("no NVIDIA driver with a device was found on this machine")
-        module = compiled()
-        module.register(_start_memory, _cubin)
-        _started = module
+        with _lock:
+            if _started is None:
+                from ptcore.cuda.driver import probe
+                if importlib.util.find_spec("ptcore.cuda._backend") is not None and not probe.device_count():
+                    raise RuntimeError("no NVIDIA driver with a device was found on this machine")
+                module = compiled()
+                module.register(_start_memory, _cubin)
+                _started = module
     return _started
 
 

@@ -78,10 +78,10 @@ class Builtins:
         for k in node.keywords:
             if k.arg != "start":
                 raise self.error(f"enumerate has no argument {k.arg!r}")
-            start = self.value(k.value)
+            start = self.integer(self.value(k.value))
         plain = ast.copy_location(ast.Call(node.func, node.args, []), node)
         first, *rest = self.only_args(plain, 1, 2)
-        start = self.as_value(rest[0]) if rest else start
+        start = self.integer(self.as_value(rest[0])) if rest else start
         over = self.iterable(first)
         if over.items is not None:
             if isinstance(start.arg, int):
@@ -142,6 +142,8 @@ class Builtins:
         args, kwargs = self.arguments(node)
         if kwargs:
             raise self.error("dict(name=value) is not supported. Supported instead: {'name': value}", NotSupportedError)
+        if len(args) > 1:
+            raise self.error(f"dict takes 0 to 1 arguments, not {len(args)}")
         if not args:
             return self.on_Dict(ast.copy_location(ast.Dict([], []), node), hint)
         x = self.as_value(args[0])
@@ -214,7 +216,11 @@ class Builtins:
             raise self.error(f"sum of a value of type {t} is not supported")
         made = INT if t.args[0] == BOOL else t.args[0]
         if len(args) == 2:
-            made = made if made == args[1].type else FLOAT if {made, args[1].type} <= {INT, FLOAT} else TENSOR
+            # Python's order of numbers is that of their types here: an int and a float make a float.
+            order, both = (INT, FLOAT, COMPLEX, TENSOR), {made, INT if args[1].type == BOOL else args[1].type}
+            if not both <= {*order, NUMBER}:
+                raise self.error(f"sum does not begin with a value of type {args[1].type}")
+            made = NUMBER if NUMBER in both and TENSOR not in both else max(both - {NUMBER}, key=order.index)
         return self.emit(sum, args, made)
 
     def truths(self, node, function):
@@ -484,6 +490,8 @@ class Builtins:
 
     def call_fork(self, node, hint):
         args, kwargs = self.arguments(node)
+        if not args:
+            raise self.error("fork takes a function, a method or a module, and its arguments")
         f, *args = args
         from ptcore.jit._script.functions import ScriptFunction, script_function
         if isinstance(f, Method) and isinstance(f.owner, Mod) and f.function is None:

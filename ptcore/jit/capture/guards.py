@@ -167,8 +167,12 @@ def order_of(shape, strides):
 
 
 def same_value(a, b):
-    """Whether two numbers or words are the same. Type and sign of zero count, and NaN equals NaN."""
-    return type(a) is type(b) and (a == b or (a != a and b != b)) and (a != 0 or str(a) == str(b))
+    """Whether two numbers or words are the same. Type and signs of zero count, and NaN equals NaN."""
+    if type(a) is not type(b):
+        return False
+    if type(a) is complex:
+        return same_value(a.real, b.real) and same_value(a.imag, b.imag)
+    return (a == b or (a != a and b != b)) and (a != 0 or str(a) == str(b))
 
 
 def is_empty(cell):

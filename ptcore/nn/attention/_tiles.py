@@ -48,7 +48,7 @@ class _Formula:
 
     def __init__(self, f, positions, width, dtype, has_grad):
         self.positions, self.width, self.dtype = positions, width, dtype
-        numbers = [ptcore.zeros((), dtype=dtype), *[ptcore.zeros((), dtype=p.dtype) for p in positions]]
+        numbers = [ptcore.zeros((), dtype=t, device="cpu") for t in (dtype, *[p.dtype for p in positions])]
         try:
             module = make_fx(f)(*numbers, *numbers[:has_grad])
         except Exception as e:
@@ -166,7 +166,7 @@ class _Formula:
         return (value if value.ndim else value.reshape(1, 1, 1, 1)).contiguous()
 
     def _record(self, result):
-        score = ptcore.zeros(KEYS, self.width, dtype=self.dtype)
+        score = ptcore.zeros(KEYS, self.width, dtype=self.dtype, device="cpu")
         given = [score, ptcore.zeros_like(score)][:1 + self.has_grad]
         samples = dict(zip([self.inputs[0], self.inputs[-1]], given))
         steps = [node for node in self.nodes if node.op == "call_function" and self._in_tile(node)
@@ -178,7 +178,7 @@ class _Formula:
                     table = self._table(node)
                     tables.append(table)
                     sizes = (KEYS if table.shape[3] > 1 else 1, self.width if table.shape[2] > 1 else 1)
-                    samples[node] = ptcore.zeros(sizes, dtype=table.dtype)
+                    samples[node] = ptcore.zeros(sizes, dtype=table.dtype, device="cpu")
                     given.append(samples[node])
         plan = Plan()
         try:
@@ -248,8 +248,9 @@ def tiles_of(query, key, score_mod, block_mask, needs_grad):
         raise NoFormula(f"blocks of {rows} queries are no whole tiles")
     width = 1 if length == 1 else min(height, -(-length // ROUND) * ROUND)
     dtype = ptcore.float64 if query.dtype == ptcore.float64 else ptcore.float32
-    queries = ptcore.arange(-(-length // height) * height if length > 1 else 1).clamp(max=length - 1)
-    positions = [ptcore.arange(batch), ptcore.arange(heads), queries, ptcore.arange(key.shape[2])]
+    counts = batch, heads, -(-length // height) * height if length > 1 else 1, key.shape[2]
+    positions = [ptcore.arange(n, device="cpu") for n in counts]
+    positions[2] = positions[2].clamp(max=length - 1)
     positions = [p.reshape([-1 if i == k else 1 for i in range(4)]) for k, p in enumerate(positions)]
     mask_mod = noop_mask if block_mask is None else block_mask.mask_mod
 

@@ -321,7 +321,7 @@ class RandomStructured(_Structured):
         super().__init__(amount, dim)
 
     def _kept(self, t, size, count):
-        chance = ptcore.rand(size)
+        chance = ptcore.rand(size, device=t.device)
         return chance > ptcore.kthvalue(chance, k=count).values
 
     @classmethod

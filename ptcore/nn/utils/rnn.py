@@ -140,10 +140,10 @@ def _places(lengths, width, batch_first, steps, device):
 
     `lengths` are in decreasing order; `width` says which sequence of the batch each one is."""
     longest = lengths[0] if lengths else 0
-    count = ptcore.tensor(lengths, dtype=ptcore.int64)
-    inside = ptcore.arange(longest).unsqueeze(1) < count.unsqueeze(0)
-    column = ptcore.arange(len(lengths)) if width is None else width.to("cpu")
-    row = ptcore.arange(longest).unsqueeze(1)
+    count = ptcore.tensor(lengths, dtype=ptcore.int64, device="cpu")
+    row = ptcore.arange(longest, device="cpu").unsqueeze(1)
+    inside = row < count.unsqueeze(0)
+    column = ptcore.arange(len(lengths), device="cpu") if width is None else width.to("cpu")
     flat = row + column.unsqueeze(0) * steps if batch_first else row * len(lengths) + column.unsqueeze(0)
     return flat.masked_select(inside).to(device), inside.sum(1)
 
@@ -262,7 +262,7 @@ def pad_packed_sequence(sequence, batch_first=False, padding_value=0.0, total_le
     padded = ptcore.full((steps * batch, *data.shape[1:]), padding_value, dtype=data.dtype, device=data.device)
     padded = padded.index_copy(0, places, data)
     leading = (batch, steps) if batch_first else (steps, batch)
-    count = ptcore.tensor(lengths, dtype=ptcore.int64)
+    count = ptcore.tensor(lengths, dtype=ptcore.int64, device="cpu")
     return padded.reshape(*leading, *data.shape[1:]), count if back is None else count[back.to("cpu")]
 
 
@@ -337,7 +337,7 @@ def unpad_sequence(padded_sequences, lengths, batch_first=False):
     if len(lengths) != len(padded_sequences):
         raise ShapeError("unpad_sequence: lengths must have one element for each sequence, got "
                          f"{len(lengths)} for {len(padded_sequences)}")
-    places = ptcore.arange(padded_sequences.shape[1])
+    places = ptcore.arange(padded_sequences.shape[1], device="cpu")
     if isinstance(lengths, Tensor):
         lengths = lengths.cpu()
     return [s[:int((places < n).sum())].clone() for s, n in zip(padded_sequences, lengths)]

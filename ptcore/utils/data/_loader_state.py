@@ -10,6 +10,7 @@ from itertools import chain, islice
 import ptcore
 from ptcore.utils import _random_states
 from ptcore.utils.data.dataset import IterableDataset
+from ptcore.utils.data.sampler import device_of
 
 __all__ = ["Position", "begin", "check_length", "load_state_dict", "said_length", "state_dict"]
 
@@ -126,7 +127,8 @@ def begin(loader):
 
 
 def _draw_seed(loader):
-    return int(ptcore.randint(0, 2**62, (), dtype=ptcore.int64, generator=loader.generator))
+    return int(ptcore.randint(0, 2**62, (), dtype=ptcore.int64, generator=loader.generator,
+                              device=device_of(loader.generator)))
 
 
 def _open(loader):

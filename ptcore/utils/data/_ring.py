@@ -49,7 +49,8 @@ class Ring:
         if (nbytes <= _SMALL or threading.get_ident() != self._thread or first.device.type != "cpu"
                 or {(type(t), t.dtype, t.requires_grad) for t in tensors} != {(Tensor, first.dtype, False)}):
             return None
-        return ptcore.empty(0, dtype=first.dtype).set_(self._storage(nbytes), 0, (len(tensors), *first.shape))
+        empty = ptcore.empty(0, dtype=first.dtype, device="cpu")
+        return empty.set_(self._storage(nbytes), 0, (len(tensors), *first.shape))
 
     def _storage(self, nbytes):
         """A storage in a segment that no tensor shows."""
@@ -106,7 +107,8 @@ class Ring:
                 tensor = tensor.clone()
                 storage = tensor.untyped_storage()
             copies[storage] = self._storage(storage.nbytes())
-            whole, copy = (ptcore.empty(0, dtype=ptcore.uint8).set_(s) for s in (storage, copies[storage]))
+            whole, copy = (ptcore.empty(0, dtype=ptcore.uint8, device="cpu").set_(s)
+                           for s in (storage, copies[storage]))
             copy.copy_(whole)
         return _rebuild, (copies[storage]._place[0].number, tensor.dtype.name, tuple(tensor.shape),
                           tuple(tensor.stride()), tensor.storage_offset())

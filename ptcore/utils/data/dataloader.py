@@ -4,12 +4,18 @@ A batch is fetched in the cheapest way that the dataset offers: one gather for e
 default collation only), ``__getitems__``, or sample by sample. All give equal batches.
 """
 
+from collections.abc import Mapping, Sequence
 from numbers import Real
 
 import ptcore
 from ptcore._watching import when_profiled
 from ptcore.utils.data import _loader_state
-from ptcore.utils.data._utils.collate import default_collate, default_convert
+from ptcore.utils.data._utils.collate import (
+    default_collate,
+    default_convert,
+    like_mapping,
+    like_sequence,
+)
 from ptcore.utils.data._worker import get_worker_info
 from ptcore.utils.data.dataset import IterableDataset, fetch_many
 from ptcore.utils.data.sampler import (
@@ -293,7 +299,7 @@ def _check_workers(num_workers, timeout, prefetch_factor, persistent_workers, co
             "num_workers option should be non-negative; use num_workers=0 to disable "
             "multiprocessing."
         )
-    if timeout < 0:
+    if not timeout >= 0:
         raise ValueError("timeout option should be non-negative")
     if isinstance(context, str) and context != "thread":
         from multiprocessing import get_all_start_methods
@@ -332,12 +338,16 @@ def _pin(batch):
     """Page-locked copies of the tensors inside `batch`."""
     if isinstance(batch, ptcore.Tensor):
         return batch.pin_memory()
-    if isinstance(batch, dict):
-        return {k: _pin(v) for k, v in batch.items()}
-    if isinstance(batch, (list, tuple)):
+    if isinstance(batch, (str, bytes)):
+        return batch
+    if isinstance(batch, Mapping):
+        return like_mapping(batch, {k: _pin(v) for k, v in batch.items()})
+    if isinstance(batch, Sequence):
         values = [_pin(v) for v in batch]
         return (
-            type(batch)(*values) if hasattr(batch, "_fields") else type(batch)(values)
+            type(batch)(*values)
+            if hasattr(batch, "_fields")
+            else like_sequence(batch, values)
         )
     return batch.pin_memory() if hasattr(batch, "pin_memory") else batch
 

@@ -12,6 +12,7 @@ from itertools import accumulate
 from numbers import Integral
 
 import ptcore
+from ptcore.utils.data.sampler import device_of
 
 __all__ = [
     "ChainDataset",
@@ -98,7 +99,7 @@ class TensorDataset(Dataset):
             return None
         if not all(isinstance(tensor, ptcore.Tensor) for tensor in self.tensors) or not are_positions(indices):
             return None
-        index = ptcore.as_tensor(indices)
+        index = ptcore.as_tensor(indices, device="cpu")
         return [tensor[index] for tensor in self.tensors]
 
 
@@ -365,7 +366,7 @@ def random_split(dataset, lengths, generator=None):
             "Sum of input lengths does not equal the length of the input dataset: "
             f"expected {total}, got {sum(lengths)}"
         )
-    order = ptcore.randperm(total, generator=generator).tolist()
+    order = ptcore.randperm(total, generator=generator, device=device_of(generator)).tolist()
     ends = accumulate(lengths)
     return [
         Subset(dataset, order[end - size : end])

@@ -67,7 +67,7 @@ class DistributedSampler(Sampler):
         indices = list(range(len(self.dataset)))
         if self.shuffle:
             generator = ptcore.Generator().manual_seed(self.seed + self.epoch)
-            indices = ptcore.randperm(len(indices), generator=generator).tolist()
+            indices = ptcore.randperm(len(indices), generator=generator, device="cpu").tolist()
         if indices:
             indices *= math.ceil(self.total_size / len(indices))
         return iter(indices[self.rank : self.total_size : self.num_replicas])

@@ -12,11 +12,16 @@ __all__ = [
 ]
 
 
+def device_of(generator):
+    """Where indices are drawn: where the generator is, whatever the default device of tensors is."""
+    return "cpu" if generator is None else generator.device
+
+
 def seeded_generator(generator):
     """`generator`, or a new one seeded from the default generator."""
     if generator is not None:
         return generator
-    seed = int(ptcore.randint(0, 2**62, (1,), dtype=ptcore.int64).item())
+    seed = int(ptcore.randint(0, 2**62, (1,), dtype=ptcore.int64, device="cpu").item())
     return ptcore.Generator().manual_seed(seed)
 
 
@@ -106,15 +111,16 @@ class RandomSampler(Sampler):
     def __iter__(self):
         n, left = len(self.data_source), self.num_samples
         generator = seeded_generator(self.generator)
+        where = device_of(generator)
         while left > 0:
             if self.replacement:
                 count = min(left, 65536)
                 draw = ptcore.randint(
-                    0, n, (count,), dtype=ptcore.int64, generator=generator
+                    0, n, (count,), dtype=ptcore.int64, generator=generator, device=where
                 )
             else:
                 count = min(left, n)
-                draw = ptcore.randperm(n, generator=generator)[:count]
+                draw = ptcore.randperm(n, generator=generator, device=where)[:count]
             yield from draw.tolist()
             left -= count
 
@@ -143,7 +149,8 @@ class SubsetRandomSampler(Sampler):
         self.generator = generator
 
     def __iter__(self):
-        order = ptcore.randperm(len(self.indices), generator=self.generator)
+        where = device_of(self.generator)
+        order = ptcore.randperm(len(self.indices), generator=self.generator, device=where)
         for i in order.tolist():
             yield self.indices[i]
 
@@ -210,7 +217,7 @@ class WeightedRandomSampler(Sampler):
                 "WeightedRandomSampler: num_samples without replacement must be at "
                 f"most the number of positive weights, {available}, got {num_samples}"
             )
-        self.weights = ptcore.as_tensor(weights, dtype=ptcore.float64)
+        self.weights = ptcore.as_tensor(weights, dtype=ptcore.float64, device="cpu")
         self.num_samples = num_samples
         self.replacement = replacement
         self.generator = generator
@@ -220,9 +227,13 @@ class WeightedRandomSampler(Sampler):
 
         weights = np.asarray(self.weights)
         count = self.num_samples if self.replacement else len(weights)
-        uniform = np.asarray(
-            ptcore.rand(count, dtype=ptcore.float64, generator=self.generator)
+        uniform = ptcore.rand(
+            count,
+            dtype=ptcore.float64,
+            generator=self.generator,
+            device=device_of(self.generator),
         )
+        uniform = np.asarray(uniform.cpu())
         if self.replacement:
             cumulative = np.cumsum(weights)
             picks = np.searchsorted(cumulative, uniform * cumulative[-1], side="right")

@@ -36,7 +36,8 @@ class SharedList:
             end += len(part)
             ends.append(end)
         # The memory is shared before its address is used elsewhere, since memory with a known address cannot be moved.
-        self._bytes, self._ends = ptcore.empty(len(parts), dtype=ptcore.uint8), ptcore.tensor(ends)
+        self._bytes = ptcore.empty(len(parts), dtype=ptcore.uint8, device="cpu")
+        self._ends = ptcore.tensor(ends, device="cpu")
         self._bytes.share_memory_()
         self._ends.share_memory_()
         if parts:

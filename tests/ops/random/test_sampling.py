@@ -190,3 +190,16 @@ def test_dropout3d_drops_whole_channels():
     assert set(channels[:, 0]) == {0, np.float32(4 / 3)}
     assert abs((channels[:, 0] == 0).mean() - 0.25) < 0.04
     assert pt.nn.functional.dropout3d(x, 0.25, training=False).equal(x)
+
+
+@pytest.mark.parametrize("name", ["float16", "bfloat16", "float32", "float64", "complex64", "complex128"])
+def test_the_width_of_a_uniform_range_must_fit(name):
+    dtype = getattr(pt, name)
+    largest = pt.finfo(dtype).max
+    x = pt.empty(1000, dtype=dtype)
+    for low, high in ((-largest, largest), (-0.6 * largest, 0.6 * largest)):
+        with pytest.raises(RuntimeError, match=f"uniform_: .*(fit|to) {dtype.to_real().name}"):
+            x.uniform_(low, high)
+    for part in (pt.view_as_real(x) if dtype.is_complex else x).uniform_(-largest / 2, largest / 2).reshape(2, -1):
+        assert part.min() < -0.4 * largest
+        assert part.max() > 0.4 * largest

@@ -37,7 +37,7 @@ def _is_namedtuple(value):
     return isinstance(value, tuple) and hasattr(value, "_fields")
 
 
-def _like_mapping(original, values):
+def like_mapping(original, values):
     """`values` in a mapping of the type of `original`."""
     try:
         if isinstance(original, MutableMapping):
@@ -49,7 +49,7 @@ def _like_mapping(original, values):
         return values
 
 
-def _like_sequence(original, values):
+def like_sequence(original, values):
     """`values` in a sequence of the type of `original`, a list if that fails."""
     try:
         if isinstance(original, MutableSequence):
@@ -79,13 +79,13 @@ def default_convert(data):
             return data
         return ptcore.as_tensor(data)
     if isinstance(data, Mapping):
-        return _like_mapping(data, {k: default_convert(data[k]) for k in data})
+        return like_mapping(data, {k: default_convert(data[k]) for k in data})
     if _is_namedtuple(data):
         return type(data)(*(default_convert(v) for v in data))
     if isinstance(data, tuple):
         return [default_convert(v) for v in data]
     if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
-        return _like_sequence(data, [default_convert(v) for v in data])
+        return like_sequence(data, [default_convert(v) for v in data])
     return data
 
 
@@ -133,14 +133,14 @@ def collate(batch, *, collate_fn_map=None):
         return collate(values, collate_fn_map=collate_fn_map)
 
     if isinstance(first, Mapping):
-        return _like_mapping(first, {k: below([d[k] for d in batch]) for k in first})
+        return like_mapping(first, {k: below([d[k] for d in batch]) for k in first})
     if _is_namedtuple(first):
         return type(first)(*(below(column) for column in zip(*batch, strict=True)))
     if isinstance(first, Sequence):
         if any(len(sample) != len(first) for sample in batch):
             raise RuntimeError("each element in list of batch should be of equal size")
         columns = [below(column) for column in zip(*batch, strict=True)]
-        return columns if isinstance(first, tuple) else _like_sequence(first, columns)
+        return columns if isinstance(first, tuple) else like_sequence(first, columns)
     raise _unsupported(type(first))
 
 
