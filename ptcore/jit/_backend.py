@@ -2,10 +2,9 @@
 from ptcore._ops.plan.pair import Runner
 from ptcore._ops.plan.plan import can_plan
 from ptcore._state import is_history_recorded
-from ptcore._tensor import Tensor
 from ptcore.fx.node import attribute_at
 from ptcore.jit._joint import Joint, OpByOp, looks_of_all
-from ptcore.jit._plan import Planned, Program
+from ptcore.jit._plan import Planned, Program, numbers_of
 from ptcore.jit.passes import copy_of, merge_equal
 
 __all__ = ["Compiled", "compile_graph"]
@@ -113,7 +112,7 @@ class Compiled:
         return self.values.call(args, tensors)
 
     def _with_gradients(self, args, tensors):
-        numbers = [x for x in args if not isinstance(x, Tensor)]
+        numbers = numbers_of(args)
         for joint in self.joints:
             if joint.fits(tensors) and joint.numbers == numbers:
                 return joint(tensors)

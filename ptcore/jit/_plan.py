@@ -56,6 +56,12 @@ def look_of(x):
     return x.shape, x.stride(), x.dtype, x.device
 
 
+def numbers_of(args):
+    """What a plan was made for beside tensors. The sign of zero counts, and NaN is NaN."""
+    return tuple([None if isinstance(x, Tensor) else (type(x), repr(x) if type(x) in (float, complex) else x)
+                  for x in args])
+
+
 def has_known_sizes(node, given, named):
     """Whether a custom op's sizes follow from the sizes of its arguments: then its fake runs on meta tensors."""
     own = row_of(node)
@@ -210,7 +216,7 @@ class Planned:
 
     def call(self, args, tensors):
         """Runs the graph; ``tensors`` are those among the arguments, then those of the module."""
-        numbers = tuple([None if isinstance(x, Tensor) else (type(x), x) for x in args])
+        numbers = numbers_of(args)
         plans = self._plans
         for k, (known, plan, others, nested) in enumerate(plans):
             if known == numbers and plan.fits(tensors):
