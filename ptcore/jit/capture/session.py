@@ -4,8 +4,6 @@ import types
 from collections import OrderedDict, defaultdict, deque
 from functools import partial
 
-import numpy as np
-
 import ptcore
 import ptcore._ops as ops
 from ptcore._interpret import aside
@@ -21,7 +19,7 @@ from ptcore.jit._entry import Modes, Part, Results
 from ptcore.jit.capture.deferred import Deferred, defer
 from ptcore.jit.capture.effects import Grads, history_of
 from ptcore.jit.capture.guards import Program, Source, TensorLook, tuple_of
-from ptcore.jit.capture.kinds import NUMBERS, VALUES, is_heap_type, is_sequence
+from ptcore.jit.capture.kinds import NUMBERS, is_heap_type, is_sequence, is_value
 from ptcore.jit.capture.recorder import Recorder
 from ptcore.jit.capture.tracer import CaptureTracer, Feed, Unsupported, _Detached, requires_grad_, set_grad_enabled
 from ptcore.nn.parameter import Parameter
@@ -419,7 +417,7 @@ class Capture:
         """The symbol of a number from outside, if it is known to vary; otherwise None."""
         if not self.symbolic or type(x) not in (int, float):
             return None
-        if (type(x) is int and x < 2) or (type(x) is float and x != x):
+        if (type(x) is int and x < 2) or is_special(x):
             return None
         if "number" not in self.varying.get(source.text, ()):
             return None
@@ -489,6 +487,8 @@ class SizesHold:
         for source, dim in self.places:
             x = source.fetch(args)
             values.append(x if dim is None else x.shape[dim])
+            if dim is None and is_special(x):
+                return False
         for (_, value), given in zip(self.env.inputs, values):
             atoms = value.expr.atoms() if isinstance(value, NUMBERS) else None
             if atoms is None:
@@ -502,6 +502,11 @@ class SizesHold:
 
     def __repr__(self):
         return " and ".join([repr(g) for g in self.env.guards]) or "sizes of at least 2"
+
+
+def is_special(x):
+    """Whether a number is a zero, whose sign a comparison does not tell, or NaN. Such floats are no symbols."""
+    return type(x) is float and (x == 0 or x != x)
 
 
 class Overlap:
@@ -557,7 +562,7 @@ class Builder:
             return self.out(x)
         if cls is Deferred:
             return ("constant", x.value) if x.is_read else ("item", self.out(x.stand)[1])
-        if cls in VALUES or isinstance(x, np.generic):
+        if is_value(x):
             return "constant", x
         source = r.source_of(x)
         if source is not None:
