@@ -529,6 +529,8 @@ cdef class Part:
         The inputs that ``run`` takes; None: all of them, unchanged.
     asks : str or None
         How the first result is read to choose the segments that follow.
+    watched : bool
+        Whether the program may handle an error of ``run``. Then Python goes on.
     effects : list of Effect
         What is performed after the rows.
     template : Results
@@ -540,7 +542,7 @@ cdef class Part:
     cdef public Results template
     cdef public tuple places
     cdef public list effects
-    cdef public bint start_grad, entry_grad, exit_grad
+    cdef public bint start_grad, entry_grad, exit_grad, watched
 
 
 @cython.binding(False)                  # so that methods check their self
@@ -614,7 +616,7 @@ cdef class Entry:
         try:
             if not check.met(args, all, &v):
                 return NOT_HELD
-            if check.n_inputs > FEW or part.effects or part.asks is not None:
+            if check.n_inputs > FEW or part.effects or part.watched or part.asks is not None:
                 inputs = check.inputs_of(&v)
                 return self.follow(part, PySequence_Fast_ITEMS(inputs), len(inputs), inputs, args, n, all, names)
             for k in range(check.n_inputs):
@@ -634,7 +636,7 @@ cdef class Entry:
         cdef bint alone = False
         if part.run is None:
             return self.eagerly(tuple_of(args, n), keywords(args, n, names))
-        if part.asks is not None:
+        if part.asks is not None or part.watched:
             return self.run_segments(part, held, tuple_of(args, all), tuple_of(args, n), keywords(args, n, names))
         if part.places is not None:
             m = len(part.places)

@@ -189,14 +189,19 @@ class Compiled(Entry):
             arguments = segment.arguments(inputs, results)
             if is_history_recorded() is not segment.entry_grad:
                 set_mode(segment.entry_grad)
-            if segment.asks is not None:
+            if segment.asks is not None or segment.watched:
                 if path is None:
                     path, copies, offset = [], [], default_generator.get_offset()
                 if not segment.effects:         # a segment with effects is not taken back
                     copies += [(arguments[k], arguments[k].detach().clone()) for k in segment.written]
-            results = segment.run(*arguments)
-            for effect in segment.effects:
-                effect.perform(inputs, results)
+            try:
+                results = segment.run(*arguments)
+                for effect in segment.effects:
+                    effect.perform(inputs, results)
+            except Exception as error:
+                if not segment.watched:
+                    raise
+                return self.handled(error, [s for s, _, _ in path] + [segment], copies, offset, args, kwargs)
             if segment.asks is None:
                 if segment.exit_grad is not is_history_recorded():
                     set_mode(segment.exit_grad)
@@ -214,6 +219,22 @@ class Compiled(Entry):
                 segment, inputs = _relaxed(children, flat)
                 if segment is None:
                     return self.extend(path, key, copies, offset, flat, args, kwargs)
+
+    def handled(self, error, segments, copies, offset, args, kwargs):
+        """Answers a call in which a segment raised an error that the program may handle: the function itself does."""
+        if any([segment.effects for segment in segments]):
+            raise CaptureError(f"{self.name} may handle this error, but cannot go back behind a step that it has made: "
+                               f"{type(error).__name__}: {error}") from error
+        self.take_back(segments[0], copies, offset)
+        return self.eagerly(args, kwargs)
+
+    @staticmethod
+    def take_back(first, copies, offset):
+        """Takes back what segments have done, of which ``first`` is the first."""
+        for x, copy in reversed(copies):
+            x.data.copy_(copy)
+        default_generator.set_offset(offset)
+        set_mode(first.start_grad)
 
     def extend(self, path, key, copies, offset, flat, args, kwargs):
         """Captures the continuation behind a new value."""
@@ -242,10 +263,7 @@ class Compiled(Entry):
                 last = segment
             return result
         capture.undo()
-        for x, copy in reversed(copies):
-            x.data.copy_(copy)
-        default_generator.set_offset(offset)
-        set_mode(path[0][0].start_grad)
+        self.take_back(path[0][0], copies, offset)
         self.is_full |= raised is None
         result = self.eagerly(args, kwargs)
         self.is_full = True                 # since only the tracer raised the error

@@ -56,6 +56,7 @@ class ProxyTracer(Interpreter):
         self.reads = []                 # (kind, tensor) for each read of a value
         self._constants, self._calls = {}, {}
         self._outside, self._written = {}, {}  # modes without values: id -> tensor from outside; storages written to
+        self.window = None              # the arguments of the as_strided that runs now
         self.env = None
         if mode == "symbolic":
             from ptcore.fx.experimental import sizes as _sizes
@@ -155,6 +156,8 @@ class ProxyTracer(Interpreter):
             result = self.plain_call(function, name, args)
             if result is not None:
                 return result
+        if op != WINDOW_OF:             # its node has the arguments that the program gives
+            self.window = args[1:] if op == WINDOW else None
         if own.kind == "composite":
             return NotImplemented
         if own.kind == "custom":
@@ -180,6 +183,9 @@ class ProxyTracer(Interpreter):
             return args[0]
         if out is None and result is values[0] and isinstance(result, Tensor):
             return args[0]
+        if op == WINDOW_OF and self.window is not None:
+            function, positional = ops.function(WINDOW), [positional[0], *[self.argument(x)[1] for x in self.window]]
+            self.window = None
         node = self.node("call_function", function, tuple(positional), keyword, name)
         if out is not None:
             return out
@@ -348,6 +354,9 @@ def _plain(row):
             and not row.random and not row.fields and not any([a.keyword_only for a in ops.arguments(row)]))
 
 
+# as_strided names places of a storage. Its rows are told the strides and the offset of their argument; a graph keeps
+# what the program gives.
+WINDOW, WINDOW_OF = op_id("as_strided"), op_id("as_strided_of")
 META, CPU = ptcore.device("meta"), ptcore.device("cpu")
 CONSTANT_NUMEL = 1024               # largest number of elements of a kept constant
 

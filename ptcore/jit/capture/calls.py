@@ -418,6 +418,8 @@ def _builtin(r, f, args, kwargs):
     if isinstance(owner, Tensor):
         if f.__name__ in TENSOR_REFUSED:
             r.unsupported(f"it calls .{f.__name__}() of a tensor")
+        if f.__name__ == "storage_offset":
+            return r.capture.offset_of(r.known_tensor(owner))
         return as_it_is(r, f, args, kwargs)
     if isinstance(owner, Module) and f.__name__ == "__getattr__":
         return r.registered(owner, *args)
@@ -633,6 +635,20 @@ def _instance(r, cls, args, kwargs):
 
 # -- contexts ---------------------------------------------------------------------------------------------------------
 
+class Watched:
+    """Marks the part of a program whose errors the program may handle."""
+
+    def __init__(self, capture):
+        self.capture = capture
+
+    def __enter__(self):
+        self.capture.watching += 1
+
+    def __exit__(self, kind, error, trace):
+        self.capture.watching -= 1
+        return False
+
+
 class _Managed:
     """A context manager of Python code whose methods pass the recorder."""
 
@@ -640,9 +656,12 @@ class _Managed:
         self.r, self.x = r, x
 
     def __enter__(self):
-        return self.r.method(self.x, "__enter__")
+        made = self.r.method(self.x, "__enter__")
+        self.r.capture.watching += 1
+        return made
 
     def __exit__(self, kind, error, trace):
+        self.r.capture.watching -= 1
         if isinstance(error, Stop):
             return False
         return self.r.truth(self.r.method(self.x, "__exit__", kind, error, trace))

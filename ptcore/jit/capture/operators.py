@@ -287,6 +287,10 @@ class Operators:
     def context(self, x):
         return calls.context(self, x)
 
+    def watched(self):
+        """The context of the body of ``try``."""
+        return calls.Watched(self.capture)
+
     def caught(self):
         """The first call of each exception handler. It raises exceptions that end a capture again, and errors that only
         the tracer may have raised."""

@@ -406,7 +406,8 @@ class Writer(ast.NodeTransformer):
             handlers.append(ast.copy_location(ast.ExceptHandler(None if h.type is None else self.visit(h.type),
                                                                 h.name and self.mangled(h.name),
                                                                 [caught, *self.statements(h.body)]), h))
-        return ast.copy_location(ast.Try(self.statements(node.body), handlers, self.statements(node.orelse),
+        body = [self.at(node, ast.With([ast.withitem(self.ask(node, "watched"), None)], self.statements(node.body)))]
+        return ast.copy_location(ast.Try(body, handlers, self.statements(node.orelse),
                                          self.statements(node.finalbody)), node)
 
     def visit_Import(self, node):

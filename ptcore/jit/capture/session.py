@@ -50,6 +50,8 @@ class Segment(Part):
         The value read, as written by ``key_of`` -> segments that follow.
     template
         Makes the user's result, at the end.
+    watched : bool
+        Whether the program may handle an error that the rows or the effects raise.
     """
 
     __slots__ = ("children", "count", "feeds", "impure", "live", "module", "quiet", "varying", "where", "written")
@@ -172,6 +174,7 @@ class Capture:
         self.breaks = []
         self.grads = Grads(self)
         self.effects, self.ended = [], False        # effects of the present segment; whether one of them ends it
+        self.watching = 0               # number of blocks around the present place that may handle an error
 
     # -- the run -------------------------------------------------------------------------------------------------
 
@@ -260,9 +263,10 @@ class Capture:
         segment = Segment(self.program, module, places, asks, live, self.entry, effects, self.grads.walked)
         self.effects, self.ended = [], False
         segment.count, segment.varying = tracer.count, self.varying if self.symbolic else None
+        segment.watched = tracer.watched
         module.meta = {"inputs": [feed.label if feed.kind == "live" else feed.place.text for feed in feeds],
                        "written": segment.written, "impure": segment.impure, "grad": self.entry, "asks": asks,
-                       "shape_env": None if tracer.env is None else tracer.env.env}
+                       "placed": True, "shape_env": None if tracer.env is None else tracer.env.env}
         self.segments.append(segment)
         return segment
 
@@ -322,6 +326,7 @@ class Capture:
     def add_effect(self, effect):
         """Notes an effect that follows the rows so far."""
         self.effects.append(effect)
+        self.tracer.watched |= self.watching > 0
         self.ended |= effect.ends
 
     def settle(self):
@@ -430,6 +435,18 @@ class Capture:
             made = env.leaf_of(x, feed, None, source.text) if type(x) is int else env.float_of(x, feed, source.text)
             known = self.numbers[id(source)] = made
         return known
+
+    def offset_of(self, s):
+        """The offset of a stand-in. Those of the tensors from outside that show the same memory are guarded."""
+        payload = carried_by(s, self.tracer)
+        if payload is None:
+            return s.storage_offset()
+        storage = payload.tensor.untyped_storage()
+        for mine, feed in self.inputs:
+            if mine.tensor.untyped_storage() is storage and feed.kind == "input":
+                found = feed.place.fetch(self.flat)
+                self.recorder.guard("offset", feed.place, found.storage_offset())
+        return s.storage_offset()
 
     def unknown(self, x):
         """The known stand-in of a tensor that native code passes on; refuses unknown tensors."""
