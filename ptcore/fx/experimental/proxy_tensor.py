@@ -47,6 +47,7 @@ class ProxyTracer(Interpreter):
     """
 
     traces = True                       # it changes no value, so rules may call fused rows
+    keeps_checks = False                # whether checks of values become nodes of the graph
 
     def __init__(self, root, mode="real", decompositions=None, record_stack_traces=True):
         self.root, self.mode, self.record_stack_traces = root, mode, record_stack_traces
@@ -315,6 +316,10 @@ class ProxyTracer(Interpreter):
         if kind == "dims":
             raise RuntimeError("make_fx: the program changes the dims of a tensor from outside in place, which a graph "
                                "does not hold; make it an argument" + here())
+
+    def check(self, check, args):
+        if self.keeps_checks:
+            self.node("call_function", check, tuple([self.argument(x)[1] for x in args]), {}, check.__name__)
 
     def becomes(self, x, view):
         made = carried_by(view, self)

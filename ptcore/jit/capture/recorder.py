@@ -373,7 +373,7 @@ class Recorder(Operators):
         kind = type(raw)
         if kind is FIELD and issubclass(cls, tuple):
             return self.item(x, cls._fields.index(name))
-        if raw is not ABSENT and (hasattr(kind, "__set__") or hasattr(kind, "__delete__")):
+        if raw is not ABSENT and any([self.in_class(kind, n) is not ABSENT for n in ("__set__", "__delete__")]):
             if isinstance(raw, property):
                 if raw.fget is None:
                     raise AttributeError(f"property {name!r} of {cls.__name__!r} object has no getter")
@@ -533,8 +533,11 @@ class Recorder(Operators):
         return [self.key(v) for v in self.elements(x)]
 
     def hashed(self, x):
-        """Guards the values that the hash of an object from outside is computed from."""
+        """Guards the values that the hash of an object is computed from."""
         cls = type(x)
+        found = self.in_class(cls, "__eq__")
+        if isinstance(found, types.FunctionType) and not is_generated(found) and not isinstance(x, enum.Enum):
+            self.unsupported(f"a set or a dictionary compares objects of class {cls.__name__} by their own __eq__")
         found = self.in_class(cls, "__hash__")
         if not isinstance(found, types.FunctionType) or isinstance(x, enum.Enum):
             return

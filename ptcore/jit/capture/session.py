@@ -79,8 +79,8 @@ def _written(graph, feeds):
     impure, written = False, set()
     places = {n: k for k, n in enumerate(n for n in graph.nodes if n.op == "placeholder")}
     for node in graph.nodes:
-        if node.op != "call_function" or not node.is_impure() or node.target in (set_grad_enabled,
-                                                                                                    requires_grad_):
+        if node.op != "call_function" or not node.is_impure() or node.target in (set_grad_enabled, requires_grad_) \
+                or hasattr(node.target, "only_checks"):
             continue
         impure, todo, met = True, [node], set()
         while todo:

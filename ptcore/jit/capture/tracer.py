@@ -214,6 +214,8 @@ class CaptureTracer(ProxyTracer):
         Whether sizes may be symbols.
     """
 
+    keeps_checks = True
+
     def __init__(self, capture, symbolic=False):
         super().__init__(Module(), "fake")
         self.capture, self.creating = capture, False
@@ -279,6 +281,10 @@ class CaptureTracer(ProxyTracer):
             if payload is not None and payload.device == args[1]:
                 return args[0]
         return super().call(op, args, out, variant)
+
+    def check(self, check, args):
+        self.capture.settle()
+        super().check(check, args)
 
     def run(self, op, own, values, out, variant, keyword):
         try:
