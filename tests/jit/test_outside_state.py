@@ -81,7 +81,8 @@ class Program:
         self.ways = [[named(part, k) if isinstance(part, str) else [named(p, k) for p in part]
                       for part in (*way, "")[:5]] for k, way in enumerate(ways)]
         body = [place.format(way[2], k) for k, (way, place) in enumerate(zip(self.ways, places))]
-        self.text = "\n    ".join(["def program(x):", *body, "return x, " + ", ".join(f"r{k}" for k in range(len(body)))])
+        results = ", ".join([f"r{k}" for k in range(len(body))])
+        self.text = "\n    ".join(["def program(x):", *body, f"return x, {results}"])
         self.setup = HEAD + "\n".join(way[1] for way in self.ways) + "\n" + self.text + "\n"
 
     def state(self):
@@ -224,6 +225,14 @@ def test_there_are_enough_ways():
     assert len(set(names)) == len(names) >= 60
 
 
+def alone(name):
+    """Whether a way differs by itself."""
+    program = Program([next(way for way in WAYS if way[0] == name)], [PLACES[0]])
+    changes = program.ways[0][3]
+    return any(run(program, steps, [3, 3, 3, 4, 2][:len(steps)]) for steps in [
+        [[]] * 5, *[[[], [], [c], []] for c in changes], [[], *[[c] for c in changes[:4]]]])
+
+
 if __name__ == "__main__":
     number, seed = int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else SEED
     found = collections.Counter()
@@ -231,16 +240,8 @@ if __name__ == "__main__":
         program, difference = checked(k)
         if difference:
             rng = random.Random(k)
-            ways = [w[0] for w in rng.sample(WAYS, rng.choice((1, 1, 2, 2, 3)))]
-            # the ways that differ alone, in the same place
-            alone = []
-            for j, way in enumerate(ways):
-                single = Program([next(w for w in WAYS if w[0] == way)], [PLACES[0]])
-                changes = single.ways[0][3]
-                if any(run(single, s, [3, 3, 3, 4, 2][:len(s)]) for s in [[[]] * 5, *[[[], [], [c], []] for c in changes],
-                                                                           [[], *[[c] for c in changes[:4]]]]):
-                    alone.append(way)
-            found.update(alone or ["+".join(ways) + f" (seed {k}): {difference[:150]}"])
+            names = [way[0] for way in rng.sample(WAYS, rng.choice((1, 1, 2, 2, 3)))]
+            found.update([n for n in names if alone(n)] or ["+".join(names) + f" (seed {k}): {difference[:150]}"])
     for name, n in sorted(found.items()):
         print(f"{n:4} {name}")
     print(len(found), "ways differ in", number, "programs")
