@@ -370,6 +370,7 @@ cdef extern from "Python.h":
     void Py_CLEAR(PyObject *)
     Py_ssize_t PyVectorcall_NARGS(size_t)
     object PyMethod_New(object, object)
+    object PyObject_Vectorcall(object, PyObject **, size_t, PyObject *)
     object PyObject_VectorcallMethod(object, PyObject **, size_t, PyObject *)
     ctypedef PyObject *(*vectorcallfunc)(PyObject *, PyObject *const *, size_t, PyObject *)
 
@@ -555,7 +556,10 @@ cdef class Entry:
         Maps the number of arguments, or (number of positional ones, names of the others), to a list of ``Part``.
     is_full : bool
         Whether all later calls run eagerly.
+    direct : callable or None
+        What all later calls call, with nothing in between.
     """
+    cdef public object direct
     cdef public dict forms
     cdef public bint is_full
     cdef dict latest_forms              # of the latest call without keywords: ``forms``, its key, and its variants
@@ -581,6 +585,8 @@ cdef class Entry:
     cdef object unrecorded(self, PyObject **args, Py_ssize_t n, Py_ssize_t all, tuple names):
         cdef Part part
         cdef list variants
+        if self.direct is not None:
+            return PyObject_Vectorcall(self.direct, args, n, <PyObject *>names if names is not None else NULL)
         if not self.is_full and not all_eagerly and not (left_threads and pt_left_to_python):
             variants = self.variants_for(n, names)
             if variants is not None:

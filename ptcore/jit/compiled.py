@@ -28,7 +28,7 @@ from ptcore.jit._entry import told as told
 from ptcore.jit.capture import calls
 from ptcore.jit.capture.guards import RAISED, same_value
 from ptcore.jit.capture.session import Capture, asked, key_of
-from ptcore.jit.capture.tracer import Unsupported
+from ptcore.jit.capture.tracer import Sourceless, Unsupported
 from ptcore.nn.modules.module import Module, note_path
 from ptcore.nn.modules.module_hooks import has_hooks
 
@@ -145,6 +145,7 @@ class Compiled(Entry):
         self.parts = {}                 # functions that this one calls while it runs eagerly
         self.is_full = False            # whether all later calls run eagerly
         self.is_warned = False          # whether the limit of variants was reported
+        self.is_quiet = False           # whether no warning tells of it: what an eager function calls, explain
         self.shallow, self.error = {}, None         # function -> the function with its calls handed to the dispatcher
         _all.add(self)
 
@@ -153,7 +154,7 @@ class Compiled(Entry):
         return self.settings.name or _name(self.function)
 
     def reset(self):
-        self.forms, self.parts, self.is_full, self.is_warned = {}, {}, False, False
+        self.forms, self.parts, self.is_full, self.is_warned, self.direct = {}, {}, False, False, None
         self.settings.varying = {}
 
     def otherwise(self, args, kwargs):
@@ -319,6 +320,8 @@ class Compiled(Entry):
                 break
         if failed is not None:
             self.refuse(failed)
+            if isinstance(failed, Sourceless) and failed.code is _code_of(self.function):
+                return self.leave(failed, capture, args, kwargs)
         result = self.eagerly(args, kwargs)     # raises if the error is the program's
         if failed is None:
             failed = Unsupported(f"the tracer raises {type(raised).__name__}: {raised}", (None, 0))
@@ -328,6 +331,15 @@ class Compiled(Entry):
         program.inputs = []
         self.variants_of(args, kwargs).append(Eager(program, failed.reason, failed.where))
         return result
+
+    def leave(self, stop, capture, args, kwargs):
+        """Lets this and all later calls run the function, whose text is not known."""
+        if not self.is_quiet:
+            warn(f"compile: {stop.reason}; it is not captured and runs as it is. Python keeps the text of functions in "
+                 "files and notebooks")
+        self.variants_of(args, kwargs).append(Eager(capture.program, stop.reason, stop.where))
+        self.direct = self.function
+        return self.function(*args, **kwargs)
 
     def refuse(self, stop):
         if self.settings.fullgraph:
@@ -451,7 +463,9 @@ class Compiled(Entry):
         """The Compiled of a function that this one calls."""
         settings = Settings(False, self.settings.dynamic, self.settings.backend, self.settings.options)
         settings.name = name
-        return Compiled(f, settings)
+        made = Compiled(f, settings)
+        made.is_quiet = True
+        return made
 
 
 def _form(args, kwargs):
@@ -485,6 +499,12 @@ def _has_tensor(args):
 
 def _name(f):
     return getattr(f, "__qualname__", None) or type(f).__name__
+
+
+def _code_of(f):
+    """The code that a call of ``f`` runs, or None."""
+    f = f.forward if isinstance(f, Module) else f
+    return getattr(getattr(f, "__func__", f), "__code__", None)
 
 
 def _place(where):

@@ -37,7 +37,7 @@ from ptcore.jit.capture.kinds import (
     value_base,
 )
 from ptcore.jit.capture.rewrite import Unwritable, is_rewritten, made_by, rewritten
-from ptcore.jit.capture.tracer import Stop, Unsupported
+from ptcore.jit.capture.tracer import Sourceless, Stop, Unsupported
 from ptcore.nn.modules.container import ModuleList, Sequential
 from ptcore.nn.modules.module import Module
 
@@ -172,7 +172,7 @@ def _function(r, f, args, kwargs):
     try:
         make = rewritten(f.__code__)
     except NoSource as error:
-        r.unsupported(f"{name_of(f)}: {error}")
+        raise Sourceless(f"{name_of(f)}: {error}", f.__code__) from None
     except Unwritable as error:
         raise Unsupported(f"{name_of(f)}: {error.reason}", (f.__code__.co_filename, error.line)) from None
     where, defaults, words = r.source("attribute", base, "__defaults__", f"{base}.__defaults__"), f.__defaults__, None

@@ -35,6 +35,14 @@ class Unsupported(Stop):
         self.reason, self.where = reason, where or user_at()
 
 
+class Sourceless(Unsupported):
+    """Raised where the text of a function is not known; ``code`` is its code."""
+
+    def __init__(self, reason, code):
+        super().__init__(reason)
+        self.code = code
+
+
 @has_side_effect
 def set_grad_enabled(mode):
     """Whether the rows that follow in a graph are recorded for gradients."""
