@@ -389,6 +389,8 @@ WAYS = [
      ["t@ = pt.tensor([0, 9])", "t@[0] = 99", "t@[0] = 0"]),
     ("final clause", "t@ = pt.tensor([0, 1])\nlog@ = []", "finished(lambda: x[t@], log@)",
      ["t@[0] = 99", "t@[0] = 0"], "len(log@)"),
+    ("error behind a write", "t@ = pt.zeros(3)\ni@ = pt.tensor([0, 9])", "(t@.add_(1), x[i@])[1]",
+     ["i@[1] = 1", "i@[1] = 9"], "t@.sum().item()"),
     # -- checks by value
     ("classes of one_hot", "t@ = pt.tensor([0, 1])", "nn.functional.one_hot(t@, 3)",
      ["t@[0] = 5", "t@[0] = 0", "t@[0] = -1"]),

@@ -297,11 +297,10 @@ class Capture:
             set_mode(now)
 
     def keep(self, segment, arguments, inputs):
-        """Copies tensors that a segment is about to write to, in case the rest cannot be captured."""
-        if segment.asks is not None:
-            for k in segment.written:
-                if isinstance(arguments[k], Tensor):
-                    self.ran.append(restored(arguments[k]))
+        """Copies tensors that a segment is about to write to, in case it raises or the rest cannot be captured."""
+        for k in segment.written:
+            if isinstance(arguments[k], Tensor):
+                self.ran.append(restored(arguments[k]))
         self.ran += [effect.kept(inputs) for effect in segment.effects]
 
     def undo(self):
