@@ -150,6 +150,11 @@ cdef class Interpreter(Mode):
         a plain tensor in place."""
         return None
 
+    def check(self, check, args):
+        """The program calls ``check(*args)``, which raises an error for some values of a tensor, for a stand-in. An
+        interpreter that writes a program down may keep the call; the others have no values to look at."""
+        return None
+
     def becomes(self, x, view):
         """The program changes the dims of ``x``, a stand-in of this interpreter, in place: ``x`` is about to get the
         dims and the payload of ``view``, which the interpreter has made for this alone."""

@@ -17,7 +17,7 @@ from ptcore._interpret cimport TOLD_CREATED, TOLD_READ, told
 from ptcore._state cimport is_asked
 from ptcore._tensor cimport *
 import ptcore._tensor as _tensor_module
-from ptcore._subclass import of_class
+from ptcore._subclass import detached, of_class
 from ptcore._errors import ConversionError, DTypeError, SeveralElementsError, ShapeError, here
 
 cdef extern from "loops.h" nogil:
@@ -399,7 +399,7 @@ cdef Tensor _copied(object data, object dtype_arg, object device, bint copy, str
     if isinstance(data, Tensor):
         t = <Tensor>data
         if copy or (code >= 0 and code != t.dt):
-            t = <Tensor>alias(t).to(dtype_of(t.dt if code < 0 else code), copy=True)
+            t = <Tensor>(detached(t) if copy else t).to(dtype_of(t.dt if code < 0 else code), copy=True)
         return t
     if isinstance(data, (list, tuple, int, float, complex)):
         return from_sequence(data, code)

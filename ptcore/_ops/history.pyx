@@ -9,6 +9,7 @@ from ptcore._state cimport saved_hooks
 from ptcore._tensor cimport *
 from ptcore._ops.table.ids cimport *
 from ptcore._ops.table.ids import op_id
+from ptcore._interpret import innermost
 
 cdef int link(Node n, int i, Tensor t) except -1:
     """Edge i of n leads to the node of t, or to t itself if it is a leaf.
@@ -395,3 +396,25 @@ def has_values(x):
     """Whether the data of a tensor can be read: it is not on the meta device and not a stand-in."""
     cdef Tensor t = <Tensor?>x
     return t.storage.device != DEVICE_META and not t.flags & PT_INTERPOSED
+
+
+class ValueCheck:
+    """A function that raises an error where the values of its first argument, a tensor, are not allowed.
+
+    Where that tensor has no values, an interpreter that writes programs down may keep the call for their runs. Made as
+    a decorator.
+    """
+    only_checks = True
+
+    def __init__(self, function):
+        self.function = self.__wrapped__ = function
+        self.__name__ = self.__qualname__ = function.__name__
+        self.__module__ = function.__module__
+
+    def __call__(self, x, *args):
+        if has_values(x):
+            self.function(x, *args)
+            return
+        top = innermost()
+        if top is not None:
+            top.check(self, (x, *args))

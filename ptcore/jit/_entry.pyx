@@ -370,6 +370,7 @@ cdef extern from "Python.h":
     void Py_CLEAR(PyObject *)
     Py_ssize_t PyVectorcall_NARGS(size_t)
     object PyMethod_New(object, object)
+    object PyObject_Vectorcall(object, PyObject **, size_t, PyObject *)
     object PyObject_VectorcallMethod(object, PyObject **, size_t, PyObject *)
     ctypedef PyObject *(*vectorcallfunc)(PyObject *, PyObject *const *, size_t, PyObject *)
 
@@ -529,6 +530,8 @@ cdef class Part:
         The inputs that ``run`` takes; None: all of them, unchanged.
     asks : str or None
         How the first result is read to choose the segments that follow.
+    watched : bool
+        Whether the program may handle an error of ``run``. Then Python goes on.
     effects : list of Effect
         What is performed after the rows.
     template : Results
@@ -540,7 +543,7 @@ cdef class Part:
     cdef public Results template
     cdef public tuple places
     cdef public list effects
-    cdef public bint start_grad, entry_grad, exit_grad
+    cdef public bint start_grad, entry_grad, exit_grad, watched
 
 
 @cython.binding(False)                  # so that methods check their self
@@ -553,7 +556,10 @@ cdef class Entry:
         Maps the number of arguments, or (number of positional ones, names of the others), to a list of ``Part``.
     is_full : bool
         Whether all later calls run eagerly.
+    direct : callable or None
+        What all later calls call, with nothing in between.
     """
+    cdef public object direct
     cdef public dict forms
     cdef public bint is_full
     cdef dict latest_forms              # of the latest call without keywords: ``forms``, its key, and its variants
@@ -579,6 +585,8 @@ cdef class Entry:
     cdef object unrecorded(self, PyObject **args, Py_ssize_t n, Py_ssize_t all, tuple names):
         cdef Part part
         cdef list variants
+        if self.direct is not None:
+            return PyObject_Vectorcall(self.direct, args, n, <PyObject *>names if names is not None else NULL)
         if not self.is_full and not all_eagerly and not (left_threads and pt_left_to_python):
             variants = self.variants_for(n, names)
             if variants is not None:
@@ -614,7 +622,7 @@ cdef class Entry:
         try:
             if not check.met(args, all, &v):
                 return NOT_HELD
-            if check.n_inputs > FEW or part.effects or part.asks is not None:
+            if check.n_inputs > FEW or part.effects or part.watched or part.asks is not None:
                 inputs = check.inputs_of(&v)
                 return self.follow(part, PySequence_Fast_ITEMS(inputs), len(inputs), inputs, args, n, all, names)
             for k in range(check.n_inputs):
@@ -634,7 +642,7 @@ cdef class Entry:
         cdef bint alone = False
         if part.run is None:
             return self.eagerly(tuple_of(args, n), keywords(args, n, names))
-        if part.asks is not None:
+        if part.asks is not None or part.watched:
             return self.run_segments(part, held, tuple_of(args, all), tuple_of(args, n), keywords(args, n, names))
         if part.places is not None:
             m = len(part.places)

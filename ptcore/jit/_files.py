@@ -67,7 +67,7 @@ def write(contents, f):
 
 def _entries(contents):
     texts = {name: to_text(graph, contents.names) for name, graph in contents.graphs.items()}
-    storages, described = {}, {}
+    storages, described, objects = {}, {}, {}
     flat = {}
     for name, x in contents.tensors.items():
         if not isinstance(x, ptcore.Tensor) or x.layout != ptcore.strided:
@@ -79,6 +79,9 @@ def _entries(contents):
         described[name] = {"dtype": x.dtype.name, "shape": list(x.shape), "stride": list(x.stride()),
                            "offset": x.storage_offset() * x.element_size(), "memory": first, "device": str(x.device),
                            "requires_grad": x.requires_grad, "parameter": isinstance(x, ptcore.nn.Parameter)}
+        same = objects.setdefault(id(x), name)
+        if same != name:                # one tensor under two names
+            described[name]["same"] = same
     for name, storage in storages.values():
         x = contents.tensors[name].detach()
         n = storage.nbytes()
@@ -272,7 +275,11 @@ def _tensors(file, archive, begin, data, place, mmap):
             raise CorruptFileError(f"it does not say where {name[:100]} was")
         if (memory, device) not in placed:
             placed[memory, device] = place(flat[memory], device)
-        found[name] = _tensor(name, x, placed[memory, device])
+        same = x.get("same")
+        if same is not None and (type(same) is not str or same not in found or described[same] != {
+                key: value for key, value in x.items() if key != "same"}):
+            raise CorruptFileError(f"it says that {name[:100]} is another tensor, which it is not")
+        found[name] = _tensor(name, x, placed[memory, device]) if same is None else found[same]
     if flat.keys() - {x.get("memory") for x in described.values()}:
         raise CorruptFileError("it has memory of no tensor")
     return found

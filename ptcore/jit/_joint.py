@@ -7,9 +7,10 @@ lead to results, and returns beside the results the values that the second graph
 import operator
 
 from ptcore._dtype import get_default_dtype
+from ptcore._ops.call.autocast import without
 from ptcore._ops.plan.pair import Pair
 from ptcore._random import default_generator
-from ptcore._state import SavedBy, enable_grad
+from ptcore._state import SavedBy, enable_grad, is_grad_enabled
 from ptcore._subclass import carried_by
 from ptcore._tensor import Tensor
 from ptcore.autograd import grad
@@ -56,15 +57,22 @@ class Joint:
     def __init__(self, program, args, tensors):
         self.program = program
         self.needs = [x.requires_grad for x in tensors]
-        self.has_random = any([node.is_impure() and not node.is_impure(False) for node in program.calls])
+        self.has_random = any([node.is_impure() and not node.is_impure(False)
+                               and not hasattr(node.target, "only_checks") for node in program.calls])
         self._trace(args, tensors)
         self.looks = looks_of_all(tensors)
         self.numbers = key_of_numbers(args)
         self.args = [PLACE if isinstance(x, Tensor) else x for x in args]
 
-    def _trace(self, args, tensors):
+    def _trace(self, args, tensors, mask=None):
+        """Traces the program and its gradients, and cuts the graph in two.
+
+        With ``mask`` the backward has gradients of some results. The return value is then the second graph of this
+        choice, or None if it needs what the first graph does not save.
+        """
         root = Module()
         tracer = ProxyTracer(root, "fake")
+        tracer.keeps_checks = mask is None
         graph = tracer.graph
         primals = [graph._add("placeholder", f"primal_{k}", (), {}, f"primal_{k}") for k in range(len(tensors))]
         inside = [tracer.input(x.detach().requires_grad_(need), node)
@@ -74,27 +82,28 @@ class Joint:
                 leaves, self.nested = flatten(self.program.run(*self.program.places(args, inside)))
             except RuntimeError as error:   # such as a write to a leaf
                 raise OpByOp(str(error)) from error
-            self.pair = None
-            self.tensor_leaves = [isinstance(x, Tensor) for x in leaves]
-            self.constants = [None if isinstance(x, Tensor) else x for x in leaves]
             outs = [x for x in leaves if isinstance(x, Tensor)]
-            self.check_memory(tracer, inside, outs)
-            self.is_graded = [x.requires_grad for x in outs]
-            self.graded = [k for k, is_graded in enumerate(self.is_graded) if is_graded]
-            self.metas = [(tuple(outs[k].shape), outs[k].dtype) for k in self.graded]
-            self.simple = len(leaves) == len(outs) and self.nested is first_of
+            if mask is None:
+                self.pair = None
+                self.tensor_leaves = [isinstance(x, Tensor) for x in leaves]
+                self.constants = [None if isinstance(x, Tensor) else x for x in leaves]
+                self.check_memory(tracer, inside, outs)
+                self.is_graded = [x.requires_grad for x in outs]
+                self.graded = [k for k, is_graded in enumerate(self.is_graded) if is_graded]
+                self.simple = len(leaves) == len(outs) and self.nested is first_of
             n = len(graph.nodes)
             tangents, of_tangents = [], []
-            for k in self.graded:
+            graded = self.graded if mask is None else [k for k, is_given in zip(self.graded, mask) if is_given]
+            for k in graded:
                 tangents.append(graph._add("placeholder", f"tangent_{k}", (), {}, f"tangent_{k}"))
                 carried = carried_by(outs[k], tracer)
                 of_tangents.append(tracer.pair(carried.tensor.detach(), tangents[-1], carried.device))
             wanted = [x for x, need in zip(inside, self.needs) if need]
-            grads = grad([outs[k] for k in self.graded], wanted, of_tangents, allow_unused=True) if tangents else []
+            grads = grad([outs[k] for k in graded], wanted, of_tangents, allow_unused=True) if tangents else []
             out_nodes = [tracer.argument(x)[1] for x in outs]
             grad_nodes = [None if g is None else tracer.argument(g)[1] for g in grads]
         nodes = list(graph.nodes)
-        self._cut(root, nodes, n, primals, tangents, out_nodes, grad_nodes)
+        return self._cut(root, nodes, n, primals, tangents, out_nodes, grad_nodes, mask)
 
     def check_memory(self, tracer, inputs, outs):
         """Raises where a result shares memory with another tensor, or a tensor that needs a gradient is written to."""
@@ -105,7 +114,7 @@ class Joint:
         if any([p.tensor._version and need for p, need in zip(carried, self.needs)]):
             raise OpByOp("it writes to what asks for a gradient")
 
-    def _cut(self, root, nodes, n_first, primals, tangents, outs, grads):
+    def _cut(self, root, nodes, n_first, primals, tangents, outs, grads, mask):
         """Makes the two graphs. ``n_first``: how many nodes there were before the backward."""
         late = set(tangents)                    # nodes that depend on gradients of results, by value or by memory
         memory, late_memory = Memory(nodes), set()
@@ -138,17 +147,26 @@ class Joint:
         saved = dict.fromkeys([x for node in nodes if node in second for x in node.all_input_nodes
                                if x in early and x.op != "get_attr"])
         saved.update(dict.fromkeys([x for x in grads if x is not None and x in early]))
-        self.saved = list(saved)
+        places = {node: k for k, node in enumerate(nodes[:n_first])}
+        places.update({node: (places[node.args[0]], node.args[1]) for node in nodes[n_first:]
+                       if node.target is operator.getitem and node.args[0] in places})
+        second = [x for x in nodes if x in second or (x.op == "get_attr" and x.users.keys() & second)]
+        if mask is not None:
+            if not all([places.get(x) in self.saved_places for x in saved]):
+                return None
+            known = {place: node for node, place in places.items()}
+            inputs = [known.get(place) for place in self.saved_places]
+            return Planned(_graph_of(root, [*inputs, *tangents], second, grads))
+        self.saved_places = [places.get(x) for x in saved]
         # The second graph has the primals already; the first graph returns the other saved values.
         place = {node: k for k, node in enumerate(primals)}
-        extra = [node for node in self.saved if node not in place]
+        extra = [node for node in saved if node not in place]
         self.n_outs = len(outs)
-        self.saved = [place.get(node, len(primals) + k)
-                      for node, k in zip(self.saved, _counted(self.saved, place))]
+        self.saved = [place.get(node, len(primals) + k) for node, k in zip(saved, _counted(saved, place))]
         self.first = Planned(_graph_of(root, primals, [x for x in nodes if x in early and x.op != "placeholder"],
                                        [*outs, *extra]))
-        self.second = Planned(_graph_of(root, [*saved, *tangents], [x for x in nodes if x in second or (
-            x.op == "get_attr" and x.users.keys() & second)], grads))
+        self.second = Planned(_graph_of(root, [*saved, *tangents], second, grads))
+        return self.second
 
     def fits(self, tensors):
         """Whether tensors have the look of the first call's."""
@@ -162,8 +180,8 @@ class Joint:
         else:
             results = list(self.first.call(tensors, tensors))
             plans = self.first.simple_plans
-            pair = Pair(plans[0] if plans else None, self.second, self.again, self.saved, self.is_graded, self.needs,
-                        self.metas, self.first.program.written)
+            pair = Pair(plans[0] if plans else None, self.second, self.again, self.partly, self.saved,
+                        self.is_graded, self.needs, self.first.program.written)
             # None where the first graph calls Python between kernels or has no plan
             self.pair = pair if plans else None
             outs = pair.record(tensors, results, state)
@@ -173,8 +191,16 @@ class Joint:
         return self.nested([next(order) if is_tensor else c
                             for is_tensor, c in zip(self.tensor_leaves, self.constants)])
 
+    def partly(self, mask, primals):
+        """The second graph for a backward that reaches some of the results: ``mask`` says which. None if the gradients
+        need values that the first graph does not save."""
+        try:
+            return without(self._trace, self.args, primals, mask)
+        except OpByOp:
+            return None
+
     def again(self, primals, tangents, state):
-        """The gradients as eager ops give them, with history."""
+        """The gradients as eager ops give them, with history if it is recorded now."""
         program, args = self.program, list(primals)
         written = self.first.program.written
         if written:
@@ -182,14 +208,17 @@ class Joint:
         now = default_generator.get_state() if self.has_random else None
         if now is not None:
             default_generator.set_state(state)
+        is_recorded = is_grad_enabled()
         try:
-            leaves, _ = flatten(program.run(*program.places(self.args, args)))
+            with enable_grad():
+                leaves, _ = flatten(program.run(*program.places(self.args, args)))
         finally:
             if now is not None:
                 default_generator.set_state(now)
         outs = [x for x in leaves if isinstance(x, Tensor)]
-        return grad([outs[k] for k in self.graded], [x for x, need in zip(args, self.needs) if need], tangents,
-                    create_graph=True, allow_unused=True)
+        reached = [(outs[k], g) for k, g in zip(self.graded, tangents) if g is not None]
+        return grad([x for x, _ in reached], [x for x, need in zip(args, self.needs) if need], [g for _, g in reached],
+                    create_graph=is_recorded, allow_unused=True)
 
 
 def _counted(saved, place):
@@ -202,8 +231,10 @@ def _counted(saved, place):
 def _graph_of(root, inputs, nodes, results):
     """A graph of some nodes of another one."""
     graph, copied = Graph(), {}
-    for node in inputs:
-        copied[node] = graph.placeholder(node.name)
+    for k, node in enumerate(inputs):           # None: an input that these nodes do not use
+        made = graph.placeholder(f"unused_{k}" if node is None else node.name)
+        if node is not None:
+            copied[node] = made
     for node in nodes:
         copied[node] = graph.node_copy(node, copied.__getitem__)
     graph.output(tuple([None if x is None else copied[x] for x in results]))

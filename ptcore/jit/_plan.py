@@ -68,6 +68,12 @@ def has_known_sizes(node, given, named):
     return True
 
 
+def is_window(node):
+    """Whether a node shows named places of a storage."""
+    own = row_of(node)
+    return own is not None and own.name in ("as_strided", "as_strided_of")
+
+
 def on_meta(x):
     return x.detach().to("meta") if isinstance(x, Tensor) else x
 
@@ -117,6 +123,10 @@ class Program:
             elif changes_dims(node):
                 self.refused = f"{node} changes the dims of a tensor in place"
         memory = Memory(nodes)
+        outside = {memory.group(n) for n in (*self.placeholders, *self.attributes)}
+        if not getattr(module, "meta", {}).get("placed") and any([
+                is_window(n) and memory.group(n) in outside for n in self.calls]):
+            self.refused = "as_strided of an argument names places of its storage, which a plan does not tell apart"
         self.writes_outside = any([memory.group(n) in memory.written for n in (*self.placeholders, *self.attributes)])
         self.last_use = {}
         for node in [*self.calls, output]:

@@ -28,7 +28,7 @@ from ptcore.jit._entry import told as told
 from ptcore.jit.capture import calls
 from ptcore.jit.capture.guards import RAISED, same_value
 from ptcore.jit.capture.session import Capture, asked, key_of
-from ptcore.jit.capture.tracer import Unsupported
+from ptcore.jit.capture.tracer import Sourceless, Unsupported
 from ptcore.nn.modules.module import Module, note_path
 from ptcore.nn.modules.module_hooks import has_hooks
 
@@ -145,6 +145,7 @@ class Compiled(Entry):
         self.parts = {}                 # functions that this one calls while it runs eagerly
         self.is_full = False            # whether all later calls run eagerly
         self.is_warned = False          # whether the limit of variants was reported
+        self.is_quiet = False           # whether no warning tells of it: what an eager function calls, explain
         self.shallow, self.error = {}, None         # function -> the function with its calls handed to the dispatcher
         _all.add(self)
 
@@ -153,7 +154,7 @@ class Compiled(Entry):
         return self.settings.name or _name(self.function)
 
     def reset(self):
-        self.forms, self.parts, self.is_full, self.is_warned = {}, {}, False, False
+        self.forms, self.parts, self.is_full, self.is_warned, self.direct = {}, {}, False, False, None
         self.settings.varying = {}
 
     def otherwise(self, args, kwargs):
@@ -189,14 +190,19 @@ class Compiled(Entry):
             arguments = segment.arguments(inputs, results)
             if is_history_recorded() is not segment.entry_grad:
                 set_mode(segment.entry_grad)
-            if segment.asks is not None:
+            if segment.asks is not None or segment.watched:
                 if path is None:
                     path, copies, offset = [], [], default_generator.get_offset()
                 if not segment.effects:         # a segment with effects is not taken back
                     copies += [(arguments[k], arguments[k].detach().clone()) for k in segment.written]
-            results = segment.run(*arguments)
-            for effect in segment.effects:
-                effect.perform(inputs, results)
+            try:
+                results = segment.run(*arguments)
+                for effect in segment.effects:
+                    effect.perform(inputs, results)
+            except Exception as error:
+                if not segment.watched:
+                    raise
+                return self.handled(error, [s for s, _, _ in path] + [segment], copies, offset, args, kwargs)
             if segment.asks is None:
                 if segment.exit_grad is not is_history_recorded():
                     set_mode(segment.exit_grad)
@@ -214,6 +220,22 @@ class Compiled(Entry):
                 segment, inputs = _relaxed(children, flat)
                 if segment is None:
                     return self.extend(path, key, copies, offset, flat, args, kwargs)
+
+    def handled(self, error, segments, copies, offset, args, kwargs):
+        """Answers a call in which a segment raised an error that the program may handle: the function itself does."""
+        if any([segment.effects for segment in segments]):
+            raise CaptureError(f"{self.name} may handle this error, but cannot go back behind a step that it has made: "
+                               f"{type(error).__name__}: {error}") from error
+        self.take_back(segments[0], copies, offset)
+        return self.eagerly(args, kwargs)
+
+    @staticmethod
+    def take_back(first, copies, offset):
+        """Takes back what segments have done, of which ``first`` is the first."""
+        for x, copy in reversed(copies):
+            x.data.copy_(copy)
+        default_generator.set_offset(offset)
+        set_mode(first.start_grad)
 
     def extend(self, path, key, copies, offset, flat, args, kwargs):
         """Captures the continuation behind a new value."""
@@ -242,10 +264,7 @@ class Compiled(Entry):
                 last = segment
             return result
         capture.undo()
-        for x, copy in reversed(copies):
-            x.data.copy_(copy)
-        default_generator.set_offset(offset)
-        set_mode(path[0][0].start_grad)
+        self.take_back(path[0][0], copies, offset)
         self.is_full |= raised is None
         result = self.eagerly(args, kwargs)
         self.is_full = True                 # since only the tracer raised the error
@@ -301,6 +320,8 @@ class Compiled(Entry):
                 break
         if failed is not None:
             self.refuse(failed)
+            if isinstance(failed, Sourceless) and failed.code is _code_of(self.function):
+                return self.leave(failed, capture, args, kwargs)
         result = self.eagerly(args, kwargs)     # raises if the error is the program's
         if failed is None:
             failed = Unsupported(f"the tracer raises {type(raised).__name__}: {raised}", (None, 0))
@@ -310,6 +331,15 @@ class Compiled(Entry):
         program.inputs = []
         self.variants_of(args, kwargs).append(Eager(program, failed.reason, failed.where))
         return result
+
+    def leave(self, stop, capture, args, kwargs):
+        """Lets this and all later calls run the function, whose text is not known."""
+        if not self.is_quiet:
+            warn(f"compile: {stop.reason}; it is not captured and runs as it is. Python keeps the text of functions in "
+                 "files and notebooks")
+        self.variants_of(args, kwargs).append(Eager(capture.program, stop.reason, stop.where))
+        self.direct = self.function
+        return self.function(*args, **kwargs)
 
     def refuse(self, stop):
         if self.settings.fullgraph:
@@ -433,7 +463,9 @@ class Compiled(Entry):
         """The Compiled of a function that this one calls."""
         settings = Settings(False, self.settings.dynamic, self.settings.backend, self.settings.options)
         settings.name = name
-        return Compiled(f, settings)
+        made = Compiled(f, settings)
+        made.is_quiet = True
+        return made
 
 
 def _form(args, kwargs):
@@ -467,6 +499,12 @@ def _has_tensor(args):
 
 def _name(f):
     return getattr(f, "__qualname__", None) or type(f).__name__
+
+
+def _code_of(f):
+    """The code that a call of ``f`` runs, or None."""
+    f = f.forward if isinstance(f, Module) else f
+    return getattr(getattr(f, "__func__", f), "__code__", None)
 
 
 def _place(where):

@@ -241,8 +241,9 @@ def test_stale_source(tmp_path, monkeypatch):
     path.write_text("import ptcore as pt\n\n\ndef f(x):\n    return x + 2\n\n\ndef g(x):\n    return x * 5\n")
     linecache.checkcache()
     compiled = pt.compile(edited_module.f, backend="eager")
-    for _ in range(2):
+    with pytest.warns(UserWarning, match="has changed since it was compiled.* runs as it is"):
         equal(compiled(X), X + 1)
+    equal(compiled(X), X + 1)
     (only,) = pt.compiler.explain(edited_module.f)(X).break_reasons
     assert "has changed since" in only.reason
     assert pt.compiler.explain(edited_module.g)(X).graph_break_count == 0

@@ -134,3 +134,46 @@ def test_changed_bytes_are_found_or_harmless():
         except CorruptFileError:
             refused += 1
     assert refused > 500
+
+
+class Tied(pt.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.into, self.out = pt.nn.Embedding(5, 3), pt.nn.Linear(3, 5, bias=False)
+        self.out.weight = self.into.weight
+
+    def forward(self, i):
+        return self.out(self.into(i))
+
+
+@pytest.mark.parametrize("make", [lambda m: pt.jit.trace(m, pt.tensor([1, 2])), pt.jit.script], ids=["trace", "script"])
+def test_one_parameter_under_two_names(make):
+    file = io.BytesIO()
+    pt.jit.save(make(Tied()), file)
+    file.seek(0)
+    again = pt.jit.load(file)
+    assert len(list(again.parameters())) == 1
+    assert again.into.weight is again.out.weight
+    again(pt.tensor([1, 2])).sum().backward()
+    assert again.into.weight.grad is not None
+
+
+def test_a_false_tie_is_refused():
+    one = pt.nn.Parameter(pt.ones(3))
+    made = make_fx(lambda x: x + 1)(pt.ones(3))
+    tensors = {"a": one, "b": one, "c": pt.zeros(3)}
+    data = written(Contents("function", {"forward": made.graph}, tensors, {}))
+    got = read(io.BytesIO(data)).tensors
+    assert got["a"] is got["b"] and got["c"] is not got["a"]
+    for other in ("c", "none", 3):
+        source, out = zipfile.ZipFile(io.BytesIO(data)), io.BytesIO()
+        with zipfile.ZipFile(out, "w") as changed:
+            for name in source.namelist():
+                part = source.read(name)
+                if name.endswith("format.json"):
+                    about = json.loads(part)
+                    about["tensors"]["b"]["same"] = other
+                    part = json.dumps(about).encode()
+                changed.writestr(source.getinfo(name), part)
+        with pytest.raises(CorruptFileError):
+            read(io.BytesIO(out.getvalue()))

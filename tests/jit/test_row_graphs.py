@@ -93,7 +93,11 @@ def check_planned(traced, runs):
     planned = Planned(traced)
     for args, want in runs:
         assert_equal(seeded(planned, *args), want, "plan")
-    assert planned.refused is None and len(planned.plans) == 1, planned.refused
+    if any([getattr(n.target, "__name__", "") in ("as_strided", "as_strided_of") and n.args[0].op == "placeholder"
+            for n in traced.graph.nodes]):
+        assert "names places of its storage" in planned.refused and not planned.plans
+    else:
+        assert planned.refused is None and len(planned.plans) == 1, planned.refused
 
 
 def check_passes(row, traced, args, want):

@@ -25,7 +25,7 @@ from ptcore._ops.table.ids import op_id
 from ptcore._ops.table.shapes import broadcast_shapes
 from ptcore._ops.results import NOT_GIVEN
 from ptcore._ops.creation.creation import empty_like, full
-from ptcore._ops.history import has_values
+from ptcore._ops.history import ValueCheck
 from ptcore._errors import DTypeError, UnsupportedDTypeError
 from ptcore._subclass import of_class
 
@@ -216,6 +216,12 @@ def randint_like(Tensor input not None, low, high=None, *, dtype=None, layout=No
 
 
 @seen_by_modes
+@ValueCheck
+def _check_deviation(std):
+    if not bool((std.detach() >= 0).all()):
+        raise RuntimeError("normal: std must be non-negative, got a tensor with others")
+
+
 def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None, layout=None,
            device=None, pin_memory=False, requires_grad=False):
     """Normal values; mean and std may be tensors that broadcast, element by element.
@@ -247,8 +253,8 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
         if isinstance(std, Tensor):
             if CATEGORY[(<Tensor>std).dt] == 3:
                 raise RuntimeError(f"normal: std must be real, got {std.dtype.name}")
-            if (<Tensor>std).count and has_values(std) and not bool((std.detach() >= 0).all()):
-                raise RuntimeError("normal: std must be non-negative, got a tensor with others")
+            if (<Tensor>std).count:
+                _check_deviation(std)
         elif not std >= 0:
             raise RuntimeError(f"normal: std must be non-negative, got {std}")
         if size is None:

@@ -36,7 +36,7 @@ from ptcore._ops.functions import (
 )
 from ptcore._ops.functions import index_add as index_add_to
 from ptcore._ops.functions import scatter_add as scatter_add_to
-from ptcore._ops.history import has_values
+from ptcore._ops.history import ValueCheck, has_values
 from ptcore._ops.index.indexing import put_copy as index_put  # noqa: F401  (bodies)
 from ptcore._ops.index.indexing import put_over as index_put_  # noqa: F401
 from ptcore._ops.table.shapes import broadcast_shapes, index_dtype
@@ -239,6 +239,14 @@ def _largest(op, blank, bag, rows):
     return where(first == n, blank, gather(rows, 0, clamp_max(first, n - 1)))
 
 
+@ValueCheck
+def _check_offsets(offsets, n, op):
+    if int(offsets[0]) != 0:
+        raise ValueError(f"{op}: offsets[0] must be 0, got {int(offsets[0])}")
+    if int(offsets[-1]) > n:
+        raise ValueError(f"{op}: offsets must not exceed input's length {n}, got {int(offsets[-1])}")
+
+
 def embedding_bag(input, weight, offsets, max_norm, norm_type, scale_grad_by_freq, mode, sparse, per_sample_weights,
                   include_last_offset, padding_idx):
     op = "embedding_bag"
@@ -267,11 +275,8 @@ def embedding_bag(input, weight, offsets, max_norm, norm_type, scale_grad_by_fre
             given = "None" if offsets is None else f"shape {list(offsets.shape)}"
             raise ValueError(f"{op}: offsets must be a vector for an input of 1 dimension, got {given}")
         offsets = offsets.to(INT64)
-        looked_at = offsets.numel() and has_values(offsets)
-        if looked_at and int(offsets[0]) != 0:
-            raise ValueError(f"{op}: offsets[0] must be 0, got {int(offsets[0])}")
-        if looked_at and int(offsets[-1]) > input.numel():
-            raise ValueError(f"{op}: offsets must not exceed input's length {input.numel()}, got {int(offsets[-1])}")
+        if offsets.numel():
+            _check_offsets(offsets, input.numel(), op)
         bags = offsets.numel() - (1 if include_last_offset else 0)
         bag = places_among(offsets[:bags], arange(input.numel(), device=input.device), True) - 1
     flat = reshape(input, (-1,))

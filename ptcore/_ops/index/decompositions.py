@@ -13,7 +13,7 @@ from ptcore._ops.functions import (
     unsqueeze,
     where,
 )
-from ptcore._ops.history import has_values
+from ptcore._ops.history import ValueCheck
 
 
 def _places(count, device, size, stride, offset):
@@ -45,12 +45,18 @@ def put(input, index, source, accumulate=False):
     return reshape(write(reshape(input, (-1,)), 0, _positions(input, index), reshape(source, (-1,))), input.shape)
 
 
+@ValueCheck
+def _check_places(count, given):
+    if int(count[-1]) > given:
+        raise RuntimeError(f"masked_scatter: source must have an element for each of the {int(count[-1])} places of "
+                           f"mask, got {given}")
+
+
 def masked_write(input, mask, source):
     flat = reshape(mask, (-1,))
     count = cumsum(flat, 0)
-    if flat.numel() and has_values(mask) and int(count[-1]) > source.numel():
-        raise RuntimeError(f"masked_scatter: source must have an element for each of the {int(count[-1])} places of "
-                           f"mask, got {source.numel()}")
+    if flat.numel():
+        _check_places(count, source.numel())
     if not source.numel():
         return input.clone()
     chosen = gather(reshape(source, (-1,)), 0, masked_fill(count - 1, ~flat, 0))

@@ -36,7 +36,7 @@ from ptcore._ops.functions import (
     xlogy,
 )
 from ptcore._ops.functions import cross_entropy as cross_entropy_op
-from ptcore._ops.history import has_values
+from ptcore._ops.history import ValueCheck
 from ptcore._ops.norm.bodies import pairwise_distance
 from ptcore._ops.table.shapes import broadcast_shapes
 from ptcore._state import is_history_recorded
@@ -200,6 +200,12 @@ def _like_loss(op, name, weight, loss):
     return weight.to(loss.dtype)
 
 
+@ValueCheck
+def _check_unit(input):
+    if not bool(all((input >= 0) & (input <= 1))):
+        raise RuntimeError("binary_cross_entropy: all elements of input must be between 0 and 1")
+
+
 def binary_cross_entropy(input, target, weight, size_average, reduce, reduction):
     op = "binary_cross_entropy"
     reduction = checked.reduction(op, reduction, size_average, reduce)
@@ -207,8 +213,8 @@ def binary_cross_entropy(input, target, weight, size_average, reduce, reduction)
         raise ShapeError(f"{op}: target must have input's shape {list(input.shape)}, got {list(target.shape)}")
     _real(op, input, target)
     _optional(op, "weight", weight)
-    if input.numel() and has_values(input) and not bool(all((input >= 0) & (input <= 1))):
-        raise RuntimeError(f"{op}: all elements of input must be between 0 and 1")
+    if input.numel():
+        _check_unit(input)
     loss = cross_entropy_of_bits(input, target)
     return _reduced(loss if weight is None else loss * _like_loss(op, "weight", weight, loss), reduction)
 
@@ -258,6 +264,12 @@ def poisson_nll_loss(input, target, log_input, full_terms, size_average, eps, re
     return _reduced(loss, reduction)
 
 
+@ValueCheck
+def _check_variance(var):
+    if not bool(all(var >= 0)):
+        raise ValueError("gaussian_nll_loss: var must not be negative")
+
+
 def gaussian_nll_loss(input, target, var, full_terms, eps, reduction):
     op = "gaussian_nll_loss"
     reduction = checked.reduction(op, reduction)
@@ -272,8 +284,7 @@ def gaussian_nll_loss(input, target, var, full_terms, eps, reduction):
         elif input.ndim != var.ndim or [n for m, n in zip(input.shape, var.shape) if m != n] != [1]:
             raise ValueError(f"{op}: var must have input's shape {list(input.shape)}, or be 1 in one dim, got "
                              f"{list(var.shape)}")
-    if has_values(var) and not bool(all(var >= 0)):
-        raise ValueError(f"{op}: var must not be negative")
+    _check_variance(var)
     held = var + (clamp_min(var, eps) - var).detach()       # at least eps, but with the gradient of var
     loss = 0.5 * (log(held) + (input - target) * (input - target) / held)
     if full_terms:
@@ -427,6 +438,13 @@ def _lengths(op, name, lengths, n, device):
     return reshape(lengths.to(INT64), (n,))
 
 
+@ValueCheck
+def _check_labels(targets, classes):
+    if int(targets.min()) < 0 or int(targets.max()) >= classes:
+        raise RuntimeError(f"ctc_loss: targets must be in [0, {classes - 1}], got {int(targets.min())} to "
+                           f"{int(targets.max())}")
+
+
 def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity):
     """Makes targets rows padded with blanks; the op sums over alignments."""
     op = "ctc_loss"
@@ -472,9 +490,8 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, reduction
             raise RuntimeError(f"{op}: targets must have {longest} columns, got shape {list(targets.shape)}")
         padded = slice(rows, 1, 0, longest, 1)
     padded = masked_fill(padded, ~inside, blank)
-    if padded.numel() and has_values(padded) and (int(padded.min()) < 0 or int(padded.max()) >= classes):
-        raise RuntimeError(f"{op}: targets must be in [0, {classes - 1}], got {int(padded.min())} to "
-                           f"{int(padded.max())}")
+    if padded.numel():
+        _check_labels(padded, classes)
     loss = ctc_loss_stats(log_probs, padded, input_lengths, target_lengths, blank)[0]
     if zero_infinity:
         loss = masked_fill(loss, loss == float("inf"), 0)

@@ -8,14 +8,16 @@ from ptcore._ops.plan.plan cimport Plan
 cdef class Pair:
     cdef Plan first
     cdef Plan second_plan
-    cdef object second, again
-    cdef tuple needs, metas, written
+    cdef object second, again, partly
+    cdef dict parts
+    cdef tuple needs, written
     cdef int n_outs, n_saved
     cdef uint8_t *graded
     cdef int *saved
 
     cdef int give_history(self, PyObject **tensors, Py_ssize_t m, PyObject **results, object state) except -1
     cdef object called(self, PyObject **tensors, Py_ssize_t m, object state, bint *alone)
+    cdef tuple some_of(self, Node node, list given, list tangents)
     cdef tuple primals_of(self, Node node)
 
 cdef class Runner:

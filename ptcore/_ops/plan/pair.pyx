@@ -29,24 +29,26 @@ cdef class Pair:
     second : callable
         Takes the saved tensors and the gradients of results; gives the gradients of the inputs in ``needs``.
     again : callable
-        The same with history: takes the inputs, the gradients and a state.
+        The same with history: takes the inputs, the gradients and a state. A gradient is None where nothing leads to
+        that result.
+    partly : callable
+        Takes a tuple of bool, which of the results have gradients in a backward, and the inputs. Gives the callable
+        that stands for ``second`` in such a backward, without the gradients that are absent; None if there is none.
     saved : list of int
         The saved tensors: positions among the inputs, then among the results of ``first`` beyond the program's.
     graded : list of bool
         Which results have gradients.
     needs : list of bool
         Which inputs ask for a gradient.
-    metas : list of (shape, dtype)
-        For the results that have gradients.
     written : iterable of int
         Inputs that the program writes to.
     """
 
-    def __init__(self, Plan first, second, again, saved, graded, needs, metas, written=()):
+    def __init__(self, Plan first, second, again, partly, saved, graded, needs, written=()):
         cdef int k
         self.written = tuple(written)
-        self.first, self.second, self.again = first, second, again
-        self.needs, self.metas = tuple(needs), tuple(metas)
+        self.first, self.second, self.again, self.partly, self.parts = first, second, again, partly, {}
+        self.needs = tuple(needs)
         self.n_outs, self.n_saved = <int>len(graded), <int>len(saved)
         self.graded = <uint8_t *>PyMem_Malloc(self.n_outs + 1)
         self.saved = <int *>PyMem_Malloc((self.n_saved + 1) * sizeof(int))
@@ -143,22 +145,25 @@ cdef class Pair:
 
     def __call__(self, Node node not None, g, needs):
         """The gradients of one call, as the engine asks for them."""
-        cdef list given = [], result = []
+        cdef list given = [], result = [], tangents = []
         cdef tuple found
-        cdef int k, i = 0, m = 0
+        cdef int k, i = 0
+        cdef bint is_whole = True
         for k in range(self.n_saved):
             given.append(node.saved(k))
         for k in range(self.n_outs):
             if not self.graded[k]:
                 continue
             x = g[k] if self.n_outs > 1 else g
+            tangents.append(x)
             if x is None:
-                from ptcore._ops.creation.creation import zeros
-                x = zeros(self.metas[m][0], dtype=self.metas[m][1])
-            given.append(x)
-            m += 1
+                is_whole = False
+            else:
+                given.append(x)
         if pt_tls.grad_enabled:
-            found = tuple(self.again(self.primals_of(node), given[self.n_saved:], node.params[node.nin + 1]))
+            found = tuple(self.again(self.primals_of(node), tangents, node.params[node.nin + 1]))
+        elif not is_whole:
+            found = self.some_of(node, given, tangents)
         elif self.second_plan is not None and self.second_plan.may_take(PySequence_Fast_ITEMS(given), len(given),
                                                                         False):
             found = self.second_plan.results_of(PySequence_Fast_ITEMS(given), None)
@@ -173,6 +178,17 @@ cdef class Pair:
             else:
                 result.append(None)
         return tuple(result)
+
+    cdef tuple some_of(self, Node node, list given, list tangents):
+        """The gradients of a backward that reaches some of the results. An input that none of these leads to gets None.
+        """
+        cdef tuple mask = tuple([x is not None for x in tangents])
+        if mask not in self.parts:
+            self.parts[mask] = self.partly(mask, node.params[:node.nin])
+        second = self.parts[mask]
+        if second is None:
+            return tuple(self.again(self.primals_of(node), tangents, node.params[node.nin + 1]))
+        return tuple(second.call(given, given))
 
     cdef tuple primals_of(self, Node node):
         """The inputs of a call. Raises if one has changed: it is not known which the second derivative needs."""

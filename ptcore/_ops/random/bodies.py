@@ -22,7 +22,15 @@ from ptcore._ops.functions import (
     topk,
     unsqueeze,
 )
-from ptcore._ops.history import has_values
+from ptcore._ops.history import ValueCheck
+
+
+@ValueCheck
+def _check_probabilities(p):
+    if not bool(all((p >= 0) & (p < float("inf")))):
+        raise RuntimeError("multinomial: probabilities must be finite and not negative")
+    if bool(any(sum(p, -1, True) <= 0)):
+        raise RuntimeError("multinomial: the sum of the probabilities must be positive")
 
 
 def multinomial(input, num_samples, replacement, generator):
@@ -41,11 +49,7 @@ def multinomial(input, num_samples, replacement, generator):
     p = input.detach()
     if p.dtype.itemsize < 4:
         p = p.to(as_dtype("float32"))
-    known = has_values(p)
-    if known and not bool(all((p >= 0) & (p < float("inf")))):
-        raise RuntimeError(f"{op}: probabilities must be finite and not negative")
-    if known and bool(any(sum(p, -1, True) <= 0)):
-        raise RuntimeError(f"{op}: the sum of the probabilities must be positive")
+    _check_probabilities(p)
     if not replacement:
         noise = random_exponential(1.0, p.shape, p.dtype, p.device, generator)
         return topk(p / noise, num_samples, -1)[1]

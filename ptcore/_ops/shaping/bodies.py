@@ -33,7 +33,7 @@ from ptcore._ops.functions import (
     unsqueeze,
 )
 from ptcore._ops.functions import sum as sum_of
-from ptcore._ops.history import has_values
+from ptcore._ops.history import ValueCheck, has_values
 from ptcore._ops.table.shapes import FLOAT32, INT64, broadcast_shapes
 from ptcore._shape import is_symbolic_number
 from ptcore._tensor import Tensor
@@ -428,19 +428,24 @@ def triu_indices(row, col, offset, dtype, device, layout):
     return _triangle("triu_indices", row, col, offset, dtype, device, False)
 
 
+@ValueCheck
+def _check_classes(input, num_classes):
+    low, high = int(amin(input)), int(amax(input))
+    if low < 0 or (num_classes >= 0 and high >= num_classes):
+        bounds = f"in [0, {num_classes})" if num_classes >= 0 else "at least 0"
+        raise RuntimeError(f"one_hot: input must be {bounds}, got {low if low < 0 else high}")
+
+
 def one_hot(input, num_classes):
     if input.dtype is not INT64:
         raise DTypeError(f"one_hot: input must be an int64 tensor, got {input.dtype.name}")
     empty_ = input.numel() == 0
     if num_classes < -1 or (empty_ and num_classes < 1):
         raise RuntimeError(f"one_hot: num_classes must be positive, got {num_classes}")
-    if not empty_ and has_values(input):
-        low, high = int(amin(input)), int(amax(input))
-        if low < 0 or (num_classes >= 0 and high >= num_classes):
-            bounds = f"in [0, {num_classes})" if num_classes >= 0 else "at least 0"
-            raise RuntimeError(f"one_hot: input must be {bounds}, got {low if low < 0 else high}")
-        if num_classes < 0:
-            num_classes = high + 1
+    if not empty_:
+        _check_classes(input, num_classes)
+        if num_classes < 0 and has_values(input):
+            num_classes = int(amax(input)) + 1
     if num_classes < 0:
         raise RuntimeError("one_hot: num_classes must be given for a tensor without data")
     return (unsqueeze(input, -1) == arange(num_classes, device=input.device)).to(INT64)

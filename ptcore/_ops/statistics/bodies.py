@@ -43,7 +43,7 @@ from ptcore._ops.functions import (
     unsqueeze,
     where,
 )
-from ptcore._ops.history import has_values
+from ptcore._ops.history import ValueCheck, has_values
 from ptcore._tensor import Tensor
 
 INT64 = as_dtype("int64")
@@ -58,6 +58,18 @@ def _observations(op, input):
     return x if x.dtype.kind in "fc" else x.to(get_default_dtype())
 
 
+@ValueCheck
+def _check_weights(weights, name):
+    if bool((weights < 0).any()):
+        raise RuntimeError(f"cov: {name} must not be negative, got {weights.tolist()}")
+
+
+@ValueCheck
+def _check_quantiles(q, op):
+    if not bool(all((q >= 0) & (q <= 1))):
+        raise RuntimeError(f"{op}: q must be in [0, 1], got {q.tolist()}")
+
+
 def cov(input, correction, fweights, aweights):
     x = _observations("cov", input)
     w = None
@@ -69,8 +81,8 @@ def cov(input, correction, fweights, aweights):
         if weights.dtype.kind not in kinds or tuple(weights.shape) != (x.shape[1],):
             raise ShapeError(f"cov: {name} must be {'integers' if kinds == 'iu' else 'real'} of shape [{x.shape[1]}], "
                              f"got {weights.dtype.name} of shape {list(weights.shape)}")
-        if has_values(weights) and weights.numel() and bool((weights < 0).any()):
-            raise RuntimeError(f"cov: {name} must not be negative, got {weights.tolist()}")
+        if weights.numel():
+            _check_weights(weights, name)
         w = weights if w is None else w * weights
     n = x.shape[1] if w is None else sum(w)
     if w is None:
@@ -114,8 +126,8 @@ def _quantile(op, input, q, dim, keepdim, interpolation, skip_nan):
         raise DTypeError(f"{op}: q must have the dtype {input.dtype.name} of input, got {q.dtype.name}")
     if q.ndim > 1:
         raise ShapeError(f"{op}: q must be a number or a vector, got shape {list(q.shape)}")
-    if q.numel() and has_values(q) and not bool(all((q >= 0) & (q <= 1))):
-        raise RuntimeError(f"{op}: q must be in [0, 1], got {q.tolist()}")
+    if q.numel():
+        _check_quantiles(q, op)
     if not input.numel():
         raise ShapeError(f"{op}: input must not be empty, got shape {list(input.shape)}")
     ndim, whole = input.ndim, dim is None

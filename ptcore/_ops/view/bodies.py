@@ -6,6 +6,7 @@ import cython
 from cython.cimports.ptcore._ops._common import divided_dim, wrap_dim
 
 from ptcore._errors import DTypeError, OutOfRangeError, ShapeError
+from ptcore._interpret import transformed
 from ptcore._ops import checked
 from ptcore._ops.functions import (
     as_strided,
@@ -308,8 +309,8 @@ def _sliced(input, dim, start, end, step):
 
 
 def window_of(input, size, stride, storage_offset):
-    """``as_strided``; for a stand-in without memory by picking elements by their order, which can be batched."""
-    if has_values(input) or input.device.type == "meta":
+    """``as_strided``; under a transformation by picking elements by their order, which can be batched."""
+    if has_values(input) or input.device.type == "meta" or not transformed():
         return as_strided(input, size, stride, storage_offset)
     from ptcore._ops.index.decompositions import picked
     return picked(input, size, stride, storage_offset or 0)

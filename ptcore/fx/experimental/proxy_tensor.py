@@ -47,6 +47,7 @@ class ProxyTracer(Interpreter):
     """
 
     traces = True                       # it changes no value, so rules may call fused rows
+    keeps_checks = False                # whether checks of values become nodes of the graph
 
     def __init__(self, root, mode="real", decompositions=None, record_stack_traces=True):
         self.root, self.mode, self.record_stack_traces = root, mode, record_stack_traces
@@ -56,6 +57,7 @@ class ProxyTracer(Interpreter):
         self.reads = []                 # (kind, tensor) for each read of a value
         self._constants, self._calls = {}, {}
         self._outside, self._written = {}, {}  # modes without values: id -> tensor from outside; storages written to
+        self.window = None              # the arguments of the as_strided that runs now
         self.env = None
         if mode == "symbolic":
             from ptcore.fx.experimental import sizes as _sizes
@@ -155,6 +157,8 @@ class ProxyTracer(Interpreter):
             result = self.plain_call(function, name, args)
             if result is not None:
                 return result
+        if op != WINDOW_OF:             # its node has the arguments that the program gives
+            self.window = args[1:] if op == WINDOW else None
         if own.kind == "composite":
             return NotImplemented
         if own.kind == "custom":
@@ -180,6 +184,9 @@ class ProxyTracer(Interpreter):
             return args[0]
         if out is None and result is values[0] and isinstance(result, Tensor):
             return args[0]
+        if op == WINDOW_OF and self.window is not None:
+            function, positional = ops.function(WINDOW), [positional[0], *[self.argument(x)[1] for x in self.window]]
+            self.window = None
         node = self.node("call_function", function, tuple(positional), keyword, name)
         if out is not None:
             return out
@@ -310,6 +317,10 @@ class ProxyTracer(Interpreter):
             raise RuntimeError("make_fx: the program changes the dims of a tensor from outside in place, which a graph "
                                "does not hold; make it an argument" + here())
 
+    def check(self, check, args):
+        if self.keeps_checks:
+            self.node("call_function", check, tuple([self.argument(x)[1] for x in args]), {}, check.__name__)
+
     def becomes(self, x, view):
         made = carried_by(view, self)
         made.moves = *carried_by(x, self).moves, made.node
@@ -348,6 +359,9 @@ def _plain(row):
             and not row.random and not row.fields and not any([a.keyword_only for a in ops.arguments(row)]))
 
 
+# as_strided names places of a storage. Its rows are told the strides and the offset of their argument; a graph keeps
+# what the program gives.
+WINDOW, WINDOW_OF = op_id("as_strided"), op_id("as_strided_of")
 META, CPU = ptcore.device("meta"), ptcore.device("cpu")
 CONSTANT_NUMEL = 1024               # largest number of elements of a kept constant
 

@@ -1,4 +1,5 @@
 """The answers of a capture to calls of built-in functions and classes that inspect their arguments."""
+import abc
 import collections
 import enum
 import functools
@@ -23,7 +24,7 @@ from ptcore.jit.capture.calls import (
     native,
 )
 from ptcore.jit.capture.guards import class_value
-from ptcore.jit.capture.kinds import NUMBERS
+from ptcore.jit.capture.kinds import NUMBERS, is_value
 
 
 def _seen_as(r, x):
@@ -43,7 +44,22 @@ def _isinstance(r, x, cls):
         if isinstance(check, types.FunctionType) and type(c).__module__ not in ("abc", "enum", "typing") \
                 and not type(c).__module__.startswith("ptcore"):
             r.unsupported(f"{name_of(c)} has its own isinstance")
+        if getattr(c, "_is_protocol", False):
+            r.unsupported(f"{name_of(c)} is a protocol, whose isinstance reads attributes")
+        _note_subclass(r, type(x), c)
     return isinstance(x, cls)
+
+
+def _note_subclass(r, cls, c):
+    """Guards whether a class is a subclass of an abstract one, with which more classes may be registered later."""
+    if isinstance(c, abc.ABCMeta) and not c.__module__.startswith("ptcore"):
+        r.guard("subclass", r.source_of(r.constant(c)), (cls, issubclass(cls, c)))
+
+
+def _issubclass(r, cls, other):
+    for c in r.elements(other) if isinstance(other, tuple) else (other,):
+        _note_subclass(r, cls, c)
+    return issubclass(cls, tuple(r.elements(other)) if isinstance(other, tuple) else other)
 
 
 def _type(r, *args):
@@ -145,7 +161,10 @@ def _next(r, x, *default):
 def _hash(r, x):
     if isinstance(x, Tensor) or type(x).__hash__ is object.__hash__:
         r.unsupported("it uses the hash of an object, which is its address")
-    return hash(native(r, x))
+    found = r.in_class(type(x), "__hash__")
+    if isinstance(found, types.FunctionType) and not isinstance(x, enum.Enum):
+        return call(r, found, (x,), {})
+    return hash(x if is_value(x) else native(r, x))
 
 
 def _id(r, x):
@@ -158,6 +177,7 @@ def _id(r, x):
 
 
 def _callable(r, x):
+    r.in_class(type(x), "__call__")
     return callable(x)
 
 
@@ -168,19 +188,23 @@ def _refused(what):
 
 
 def _round(r, x, *digits):
-    return round(native(r, x), *digits)
+    found = r.in_class(type(x), "__round__")
+    if isinstance(found, types.FunctionType):
+        return call(r, found, (x, *digits), {})
+    return round(native(r, x), *map(r.index, digits))
 
 
 SPECIAL |= {
-    len: lambda r, x: r.length(x), isinstance: _isinstance, issubclass: lambda r, a, b: issubclass(a, b),
+    len: lambda r, x: r.length(x), isinstance: _isinstance, issubclass: _issubclass,
     getattr: _getattr, hasattr: _hasattr, setattr: lambda r, x, name, value: r.set_attribute(value, x, name),
     delattr: lambda r, x, name: r.delete_attribute(x, name), any: _any, all: _all, sum: _sum, max: _extreme(max),
     min: _extreme(min), sorted: _sorted, iter: _iter, next: _next, hash: _hash, callable: _callable,
-    abs: lambda r, x: abs(native(r, x)), round: _round, repr: lambda r, x: text_of(r, x, repr),
+    abs: lambda r, x: r.unary("abs", x), round: _round, repr: lambda r, x: text_of(r, x, repr),
     format: lambda r, x, *spec: format(formatted(r, x), *spec),
     divmod: lambda r, a, b: divmod(native(r, a), native(r, b)),
-    pow: lambda r, *args: pow(*[native(r, a) for a in args]), ord: lambda r, x: ord(x), chr: lambda r, x: chr(x),
-    bin: lambda r, x: bin(x), hex: lambda r, x: hex(x), oct: lambda r, x: oct(x),
+    pow: lambda r, *args: pow(*[native(r, a) for a in args]), ord: lambda r, x: ord(native(r, x)),
+    chr: lambda r, x: chr(r.index(x)),
+    **{f: lambda r, x, f=f: f(r.index(x)) for f in (bin, hex, oct)},
     ascii: _refused("calls ascii()"), id: _id, **{f: _refused(what) for f, what in OUTSIDE.items()},
     functools.reduce: lambda r, f, x, *first: functools.reduce(native(r, f), r.elements(x), *first),
 }
@@ -217,6 +241,8 @@ def _number(cls):
             found = r.in_class(type(args[0]), f"__{cls.__name__}__")
             if isinstance(found, types.FunctionType):
                 return call(r, found, args, {})
+            if is_value(args[0]):
+                return cls(*args)
         return cls(*[native(r, a) for a in args])
     return make
 
@@ -237,7 +263,9 @@ def text_of(r, x, write=str):
         found = r.in_class(type(x), name)
         if isinstance(found, types.FunctionType) and not isinstance(x, BaseException):
             return call(r, found, (x,), {})
-    if isinstance(x, BaseException) and r.source_of(x) is None:
+    if isinstance(x, BaseException) and r.source_of(x) is None and all([is_value(v) for v in x.args]):
+        return write(x)
+    if is_value(x):
         return write(x)
     r.unsupported(f"it formats an object of class {type(x).__name__}")
 
@@ -276,8 +304,8 @@ CLASSES |= {
     map: lambda r, f, *xs: map(functools.partial(r.call, f), *[r.iterator(x) for x in xs]),
     filter: lambda r, f, x: (v for v in r.iterator(x) if r.truth(v if f is None else r.call(f, v))),
     reversed: _reversed, int: _number(int), float: _number(float), bool: lambda r, x=False: r.truth(x), str: _str,
-    complex: _number(complex), range: lambda r, *xs: range(*[operator.index(native(r, x)) for x in xs]),
-    type: _type, super: lambda r, *xs: super(*xs), slice: lambda r, *xs: slice(*xs),
+    complex: _number(complex), range: lambda r, *xs: range(*[operator.index(r.index(x)) for x in xs]),
+    type: _type, super: lambda r, *xs: super(*xs), slice: lambda r, *xs: slice(*map(r.index, xs)),
     object: lambda r: object(),
     functools.partial: _made_partial,
 }
@@ -291,8 +319,8 @@ def _asked(kind, name):
 OPERATORS |= {o.function: _asked(o.kind, o.name) for o in PYTHON.values()}
 OPERATORS |= {o.inplace: _asked("augmented", o.inplace.__name__) for o in PYTHON.values() if o.inplace is not None}
 OPERATORS |= {getattr(operator, name): _asked("compare", name) for name in ("is_", "is_not")}
-OPERATORS |= {operator.index: lambda r, x: x if type(x) is SymInt else operator.index(native(r, x)),
-              operator.abs: lambda r, x: abs(native(r, x)), operator.concat: lambda r, a, b: r.binary("add", a, b)}
+OPERATORS |= {operator.index: lambda r, x: x if type(x) is SymInt else operator.index(r.index(x)),
+              operator.abs: lambda r, x: r.unary("abs", x), operator.concat: lambda r, a, b: r.binary("add", a, b)}
 OPERATORS |= {operator.getitem: lambda r, x, i: r.item(x, i),
               operator.contains: lambda r, x, i: r.contains(x, i), operator.not_: lambda r, x: not r.truth(x),
               operator.truth: lambda r, x: r.truth(x), math.prod: lambda r, x, *, start=1: functools.reduce(

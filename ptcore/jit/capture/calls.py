@@ -3,6 +3,7 @@ import collections
 import collections.abc
 import contextlib
 import dataclasses
+import decimal
 import enum
 import functools
 import inspect
@@ -23,15 +24,20 @@ from ptcore.jit._entry import CompiledFunction
 from ptcore.jit._source import NoSource
 from ptcore.jit.capture.guards import tuple_of
 from ptcore.jit.capture.kinds import (
+    EXACT,
     OWN_FUNCTIONS,
+    is_bound,
     is_container,
     is_generated,
     is_heap_type,
     is_mapping,
     is_sequence,
+    is_value,
+    seen_by_native,
+    value_base,
 )
 from ptcore.jit.capture.rewrite import Unwritable, is_rewritten, made_by, rewritten
-from ptcore.jit.capture.tracer import Stop, Unsupported
+from ptcore.jit.capture.tracer import Sourceless, Stop, Unsupported
 from ptcore.nn.modules.container import ModuleList, Sequential
 from ptcore.nn.modules.module import Module
 
@@ -55,7 +61,7 @@ TENSOR_REFUSED = {
     "register_post_accumulate_grad_hook", "numpy", "__array__", "__array_interface__", "__dlpack__",
     "share_memory_", "resize_", "set_", "pin_memory", "record_stream", "map_", "map2_", "apply_", "__reduce_ex__",
     "__cuda_array_interface__", "detach_", "resize_as_", "is_shared", "_backward_hooks", "names",
-    "retains_grad", "output_nr", "is_pinned", "__deepcopy__", "module_load"}
+    "retains_grad", "output_nr", "is_pinned", "__deepcopy__", "module_load", "is_set_to", "_is_view", "is_inference"}
 # Files of the package whose functions are called as they are: they depend on their arguments and the modes alone, and
 # have no effect. Exceptions are named below.
 OWN = ("ptcore._ops.", "ptcore._exchange.convert", "ptcore._exchange.arrays", "ptcore._dtype", "ptcore._device",
@@ -166,7 +172,7 @@ def _function(r, f, args, kwargs):
     try:
         make = rewritten(f.__code__)
     except NoSource as error:
-        r.unsupported(f"{name_of(f)}: {error}")
+        raise Sourceless(f"{name_of(f)}: {error}", f.__code__) from None
     except Unwritable as error:
         raise Unsupported(f"{name_of(f)}: {error.reason}", (f.__code__.co_filename, error.line)) from None
     where, defaults, words = r.source("attribute", base, "__defaults__", f"{base}.__defaults__"), f.__defaults__, None
@@ -299,7 +305,9 @@ def native(r, x):
     if isinstance(x, Tensor):
         return x if payload_of(x) is not None else r.capture.unknown(x)
     if cls is slice:
-        return slice(native(r, x.start), native(r, x.stop), native(r, x.step))
+        return slice(*[native(r, r.index(r.attribute(x, name))) for name in ("start", "stop", "step")])
+    if cls is decimal.Decimal:
+        r.unsupported("it calculates with a Decimal, which depends on the thread's context")
     if cls in CONTAINERS or isinstance(x, tuple):
         y = r.read(x)
         if isinstance(y, dict):
@@ -326,8 +334,14 @@ def native(r, x):
         return cls(*[native(r, r.attribute(x, name)) for name in cls._captured_fields])
     if isinstance(x, type) and is_heap_type(x) and not x.__module__.startswith("ptcore"):
         return x
-    if r.source_of(x) is not None and not isinstance(x, (type, types.ModuleType, types.BuiltinFunctionType, enum.Enum,
-                                                         *OWN_FUNCTIONS)):
+    if value_base(cls) is not None or (is_heap_type(cls) and not isinstance(x, (enum.Enum, BaseException, type))):
+        name = seen_by_native(cls)
+        if name is not None and not cls.__module__.startswith("ptcore"):
+            r.unsupported(f"an object of class {cls.__name__} is handed to a function in C, which may call its {name}")
+        if value_base(cls) is not None:
+            return x
+    if r.source_of(x) is not None and (is_bound(x) or not isinstance(x, (type, types.ModuleType, enum.Enum,
+                                                                         types.BuiltinFunctionType, *OWN_FUNCTIONS))):
         r.unsupported(f"{r.source_of(x)}, of class {cls.__name__}, is handed to a function that is no Python")
     return x
 
@@ -343,11 +357,21 @@ def concrete(r, x):
             r.unsupported("it formats a function that it has made")
         return r.pinned(x)
     cls = type(x)
-    if cls is dict or cls is collections.OrderedDict:
-        return cls([(concrete(r, k), concrete(r, v)) for k, v in r.read(x).items()])
-    if cls is list or cls is tuple:
-        return cls([concrete(r, v) for v in r.read(x)])
-    return native(r, x)
+    if cls is ptcore.Size:
+        return cls([concrete(r, v) for v in x])
+    if is_container(x) and is_heap_type(cls) and not hasattr(cls, "_fields"):
+        r.unsupported(f"it formats an object of class {cls.__name__}")
+    if is_container(x):
+        y = r.read(x)
+        if isinstance(y, dict):
+            items = [(concrete(r, k), concrete(r, v)) for k, v in y.items()]
+            return cls(y.default_factory, items) if cls is collections.defaultdict else cls(items)
+        items = [concrete(r, v) for v in y]
+        return tuple_of(cls, items) if isinstance(x, tuple) else cls(items, y.maxlen) if cls is collections.deque \
+            else cls(items)
+    if not is_value(x) and not isinstance(x, (type, enum.Enum, slice)) and value_base(cls) is None:
+        r.unsupported(f"it formats an object of class {cls.__name__}")
+    return x if is_value(x) else native(r, x)
 
 
 CONTAINERS = {list, tuple, dict, set, frozenset, collections.OrderedDict, collections.defaultdict, collections.deque}
@@ -376,6 +400,11 @@ def as_function(r, f):
 
 def _builtin(r, f, args, kwargs):
     owner = getattr(f, "__self__", None)
+    if is_bound(f) and r.source_of(f) is not None:
+        source = r.source_of(f)
+        found = r.track(owner, r.source("attribute", source, "__self__", f"{source}.__self__"))
+        if found is not owner:
+            return r.method(found, f.__name__, *args, **kwargs)
     if owner is None or isinstance(owner, types.ModuleType):
         cls = getattr(f, "__objclass__", None)
         if cls is not None:
@@ -389,6 +418,8 @@ def _builtin(r, f, args, kwargs):
     if isinstance(owner, Tensor):
         if f.__name__ in TENSOR_REFUSED:
             r.unsupported(f"it calls .{f.__name__}() of a tensor")
+        if f.__name__ == "storage_offset":
+            return r.capture.offset_of(r.known_tensor(owner))
         return as_it_is(r, f, args, kwargs)
     if isinstance(owner, Module) and f.__name__ == "__getattr__":
         return r.registered(owner, *args)
@@ -401,7 +432,9 @@ def _builtin(r, f, args, kwargs):
         if f.__name__ == "__new__":
             return f(*args[:1], *[native(r, a) for a in args[1:]], **_native_words(r, kwargs))
         r.unsupported(f"it calls {name_of(f)}, a C function that is not known to be pure")
-    if r.source_of(owner) is not None and cls not in ITERATORS:
+    if r.source_of(owner) is not None:
+        if isinstance(f, types.MethodWrapperType) and f.__name__ in ("__init__", "__setattr__"):
+            return _slot(r, f, owner, args, kwargs)
         if f.__name__ not in READING or (cls not in CONTAINERS and not isinstance(owner, (tuple, dict))):
             r.unsupported(f"it calls .{f.__name__}() of {r.source_of(owner)}, a {cls.__name__} from outside")
         if not is_container(owner):
@@ -503,6 +536,8 @@ def _construct(r, cls, args, kwargs):
     if not is_heap_type(cls):               # a class written in C
         if cls in PLAIN or issubclass(cls, BaseException) or cls is object:
             return cls(*[native(r, a) for a in args], **_native_words(r, kwargs))
+        if cls in EXACT and cls is not decimal.Decimal:
+            return cls(*[native(r, a) for a in args], **_native_words(r, kwargs))
         r.unsupported(f"it makes an object of class {name_of(cls)}, of which nothing is known")
     if issubclass(cls, Module):
         r.unsupported(f"it makes a module, {cls.__name__}")
@@ -540,6 +575,8 @@ def _dataclass(r, cls, args, kwargs):
             r.attribute(cls, f.name)            # guards the default, which may be replaced
     given = inspect.signature(cls.__init__).bind(None, *args, **kwargs).arguments
     made = object.__new__(cls)
+    setter = r.in_class(cls, "__setattr__")
+    is_frozen = isinstance(setter, types.FunctionType) and is_generated(setter)
     for f in fields:
         if f.name in given:
             value = given[f.name]
@@ -549,7 +586,10 @@ def _dataclass(r, cls, args, kwargs):
             value = call(r, f.default_factory, (), {})
         else:
             continue
-        object.__setattr__(made, f.name, value)
+        if is_frozen:
+            object.__setattr__(made, f.name, value)
+        else:
+            r.set_attribute(value, made, f.name)
     if isinstance(r.in_class(cls, "__post_init__"), types.FunctionType):
         call(r, r.in_class(cls, "__post_init__"), (made,), {})
     return made
@@ -595,6 +635,20 @@ def _instance(r, cls, args, kwargs):
 
 # -- contexts ---------------------------------------------------------------------------------------------------------
 
+class Watched:
+    """Marks the part of a program whose errors the program may handle."""
+
+    def __init__(self, capture):
+        self.capture = capture
+
+    def __enter__(self):
+        self.capture.watching += 1
+
+    def __exit__(self, kind, error, trace):
+        self.capture.watching -= 1
+        return False
+
+
 class _Managed:
     """A context manager of Python code whose methods pass the recorder."""
 
@@ -602,9 +656,12 @@ class _Managed:
         self.r, self.x = r, x
 
     def __enter__(self):
-        return self.r.method(self.x, "__enter__")
+        made = self.r.method(self.x, "__enter__")
+        self.r.capture.watching += 1
+        return made
 
     def __exit__(self, kind, error, trace):
+        self.r.capture.watching -= 1
         if isinstance(error, Stop):
             return False
         return self.r.truth(self.r.method(self.x, "__exit__", kind, error, trace))

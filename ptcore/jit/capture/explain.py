@@ -127,7 +127,7 @@ class _Watched(_compile.Compiled):
 
     def __init__(self, function, found):
         super().__init__(function, _compile.Settings(False, None, "eager", None))
-        self.found = found
+        self.found, self.is_quiet = found, True
 
     def run_capture(self, capture):
         name = self.name

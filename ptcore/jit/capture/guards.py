@@ -8,7 +8,7 @@ import types
 import weakref
 
 from ptcore.jit._entry import Check, Guards, Look
-from ptcore.jit.capture.kinds import is_heap_type
+from ptcore.jit.capture.kinds import is_heap_type, value_base
 
 
 class Source:
@@ -57,7 +57,7 @@ class Source:
         return getattr(base, self.key) if kind == "attribute" else base[self.key]
 
 
-RAISED = (KeyError, AttributeError, IndexError, ValueError, TypeError)
+RAISED = (KeyError, AttributeError, IndexError, ValueError, TypeError, ReferenceError)
 ABSENT = type("Absent", (), {"__repr__": lambda self: "nothing"})()
 
 
@@ -166,13 +166,22 @@ def order_of(shape, strides):
     return tuple(dims)
 
 
+PLAIN_EQUAL = {int, bool, str, bytes, type(None)}
+
+
 def same_value(a, b):
-    """Whether two numbers or words are the same. Type and signs of zero count, and NaN equals NaN."""
+    """Whether two values are the same. Type, sign of zero and text count, and NaN equals NaN."""
     if type(a) is not type(b):
         return False
-    if type(a) is complex:
-        return same_value(a.real, b.real) and same_value(a.imag, b.imag)
-    return (a == b or (a != a and b != b)) and (a != 0 or str(a) == str(b))
+    return a == b if type(a) in PLAIN_EQUAL else repr(a) == repr(b)
+
+
+def same_base(a, b):
+    """Whether two objects of one subclass of a class of values have the same value."""
+    if type(a) is not type(b):
+        return False
+    write = value_base(type(b)).__repr__
+    return write(a) == write(b)
 
 
 def is_empty(cell):
@@ -192,7 +201,11 @@ def same_keys(value, keys):
 HOLDS = {
     "is": lambda v, e, args: v is e,
     "value": lambda v, e, args: same_value(v, e),
+    "base value": lambda v, e, args: same_base(v, e),
     "type": lambda v, e, args: type(v) is e,
+    "lacks": lambda v, e, args: not hasattr(v, e),
+    "subclass": lambda v, e, args: issubclass(e[0], v) is e[1],
+    "offset": lambda v, e, args: v.storage_offset() == e,
     "length": lambda v, e, args: len(v) == e,
     "keys": lambda v, e, args: same_keys(v, e),
     "dict keys": lambda v, e, args: same_keys(v, e),
@@ -211,7 +224,9 @@ HOLDS = {
     "sizes": lambda v, e, args: e(args),
 }
 TEXTS = {
-    "is": "{0} is {1}", "value": "{0} == {1}", "type": "type({0}) is {1}", "length": "len({0}) == {1}",
+    "is": "{0} is {1}", "value": "{0} == {1}", "base value": "{0} == {1}", "lacks": "{0} has no attribute {1}",
+    "subclass": "whether a class is a subclass of {0} is {1}", "offset": "{0}.storage_offset() == {1}",
+    "type": "type({0}) is {1}", "length": "len({0}) == {1}",
     "keys": "list({0}) == {1}", "dict keys": "list({0}) == {1}",
     "no attribute": "{0} has no attribute {1}", "no key": "{1} not in {0}",
     "has key": "{1} in {0}", "class": "{0} is {1}", "function": "{0}.__code__ is {1}", "empty": "{0} is empty",
@@ -227,7 +242,8 @@ def tuple_of(cls, parts):
 
 
 SLOW_CHECKS = 4
-NAMED = ("no attribute", "no key", "has key")       # kinds that may occur several times on one source
+# Kinds that may occur several times on one source.
+NAMED = ("no attribute", "no key", "has key", "lacks", "subclass")
 
 
 class Program(Guards):

@@ -1,7 +1,30 @@
-"""The kinds of values that a capture distinguishes."""
+"""What a capture does with a value from outside of the program: the one table of types.
+
+The rule: a value that a program reads is guarded, recomputed in each call, or refused. A function that meets one of the
+last kind is not captured; under ``fullgraph`` an error names the object.
+
+* ``VALUES``, ``EXACT``, numbers and words of NumPy: guarded by value. Type, sign of zero and text count. Subclasses of
+  these (``VALUE_BASES``) are guarded by class and value, and their attributes one by one.
+* ``OBJECTS`` and members of enumerations: guarded by identity. What a program reads of them is guarded.
+* Tensors: inputs of the graph. Everything but their values is guarded by ``TensorLook``; the offset in the memory if
+  the program asks for it. ``TENSOR_REFUSED`` of ``calls.py`` names what a graph cannot say about a tensor.
+* ``SEQUENCES``, ``MAPPINGS``, ``SETS`` and subclasses that read in the same way, slices, views of dictionaries, bound
+  methods and partial functions: guarded part by part, as far as the program reads them.
+* Objects of classes that Python code defines: guarded by class. Attributes, and what their methods read, are guarded.
+  Methods that native code would call unseen (``CALLED_BY_NATIVE``) are called by the recorder, or refused.
+* ``ASKED``: objects whose attributes are not those of a dictionary. Each attribute is read anew in each check.
+* Any other object: of an unknown class in C. Its class, its identity, and its members may be asked. All that its own
+  C code would answer (truth, length, elements, operators, methods) is refused, since that code may read anything.
+"""
 import collections
+import datetime
+import decimal
+import threading
 import types
+import weakref
 from collections import OrderedDict, defaultdict, deque
+
+import numpy as np
 
 import ptcore
 from ptcore._sizes.symbolic import SymBool, SymFloat, SymInt
@@ -12,6 +35,15 @@ OWN_FUNCTIONS = (type(ptcore.relu), type(ptcore.zeros), type(Tensor.item))      
 # Immutable values that are fully described by equality.
 VALUES = {int, float, complex, bool, str, bytes, type(None), type(Ellipsis), type(NotImplemented), range, ptcore.dtype,
           ptcore.device, ptcore.Size, ptcore.memory_format}
+# Others of that kind, whose text says all that equality may not.
+EXACT = {decimal.Decimal, datetime.date, datetime.time, datetime.datetime, datetime.timedelta, datetime.timezone}
+VALUE_BASES = (int, float, complex, str, bytes, *EXACT)
+ASKED = (threading.local, weakref.ProxyType, weakref.CallableProxyType)
+# Methods of Python code that native code calls on its arguments.
+CALLED_BY_NATIVE = tuple([f"__{n}__" for n in (
+    "index int float complex abs round trunc floor ceil bool len iter next getitem contains bytes fspath neg pos "
+    "invert add radd sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod rmod divmod rdivmod pow rpow matmul "
+    "rmatmul lt le gt ge array array_interface").split()])
 # Objects guarded by identity. Their attributes are never read, or are guarded one by one.
 OBJECTS = (types.FunctionType, types.BuiltinFunctionType, type, types.ModuleType, types.MethodDescriptorType,
            types.WrapperDescriptorType, types.ClassMethodDescriptorType, property, *OWN_FUNCTIONS, staticmethod,
@@ -20,6 +52,7 @@ OBJECTS = (types.FunctionType, types.BuiltinFunctionType, type, types.ModuleType
 FIELD = type(collections.namedtuple("_", "a").a)
 SEQUENCES, MAPPINGS = (list, tuple, deque), (dict, OrderedDict, defaultdict)
 SETS = (set, frozenset)
+VIEWS = tuple([type(getattr(d, n)()) for d in ({}, OrderedDict()) for n in ("keys", "values", "items")])
 NUMBERS = (SymInt, SymFloat, SymBool)
 
 
@@ -59,3 +92,32 @@ def is_mapping(x):
 
 def is_container(x):
     return is_sequence(x) or is_mapping(x) or type(x) in SETS
+
+
+def is_value(x):
+    """Whether ``x`` is guarded by value. Structured numbers of NumPy are not: they can be written to."""
+    cls = type(x)
+    return cls in VALUES or cls in EXACT or (isinstance(x, np.generic) and not isinstance(x, (np.void, np.object_)))
+
+
+def value_base(cls):
+    """The class of values that ``cls`` is a proper subclass of, or None."""
+    if cls in VALUES or cls in EXACT or not issubclass(cls, VALUE_BASES):
+        return None
+    return next(c for c in cls.__mro__ if c in VALUE_BASES)
+
+
+def is_bound(x):
+    """Whether ``x`` is a C function with an object of its own, such as ``d.get``."""
+    return isinstance(x, (types.BuiltinFunctionType, types.MethodWrapperType)) and not isinstance(
+        x.__self__, (type, types.ModuleType, type(None)))
+
+
+def seen_by_native(cls):
+    """The name of a method of Python code that native code would call on an object of this class, or None."""
+    for c in cls.__mro__:
+        if is_heap_type(c):
+            for name in CALLED_BY_NATIVE:
+                if isinstance(c.__dict__.get(name), types.FunctionType):
+                    return name
+    return None

@@ -9,7 +9,16 @@ from ptcore._tensor import Tensor
 from ptcore.fx.operators import COMPARED
 from ptcore.jit.capture import builtin, calls
 from ptcore.jit.capture.guards import ABSENT
-from ptcore.jit.capture.kinds import NUMBERS, OBJECTS, SETS, VALUES, is_container, is_mapping, is_sequence
+from ptcore.jit.capture.kinds import (
+    NUMBERS,
+    OBJECTS,
+    SETS,
+    VALUES,
+    is_container,
+    is_mapping,
+    is_sequence,
+    value_base,
+)
 from ptcore.jit.capture.rewrite import NAMESPACE
 from ptcore.jit.capture.tracer import Stop
 
@@ -21,7 +30,7 @@ class Operators:
     """The half of the recorder that answers expressions."""
 
     def sliced(self, start, stop, step):
-        return slice(start, stop, step)
+        return slice(self.index(start), self.index(stop), self.index(step))
 
     def truth(self, x):
         cls = type(x)
@@ -50,11 +59,12 @@ class Operators:
         found = self.in_class(cls, "__bool__")
         if isinstance(found, types.FunctionType):
             return self.truth(self.call(found, x))
-        if found is not ABSENT:
-            return bool(x)
-        found = self.in_class(cls, "__len__")
-        if isinstance(found, types.FunctionType):
-            return self.call(found, x) != 0
+        if found is ABSENT:
+            found = self.in_class(cls, "__len__")
+            if isinstance(found, types.FunctionType):
+                return self.call(found, x) != 0
+        if found is not ABSENT and source is not None and value_base(cls) is None:
+            self.unsupported(f"it reads the truth of {source}, of class {cls.__name__}")
         return bool(x)
 
     def length(self, x):
@@ -97,7 +107,7 @@ class Operators:
         found = self.in_class(type(x), f"__{name}__")
         if isinstance(found, types.FunctionType):
             return self.call(found, x)
-        return getattr(operator, name)(self.read(x))
+        return getattr(operator, name)(self.native(x))
 
     def binary(self, name, a, b):
         if type(a) is str and name == "mod":
@@ -125,7 +135,8 @@ class Operators:
             return self.call(other, b, a)
         if not isinstance(a, Tensor) and not isinstance(b, Tensor) and (is_container(a) or is_container(b)):
             # containers of elements as the program sees them
-            return getattr(operator, name)(self.read(a), self.read(b))
+            a, b = self.read(a), self.read(b)
+            return getattr(operator, name)(*[x if is_container(x) else self.index(x) for x in (a, b)])
         return getattr(operator, name)(self.native(a), self.native(b))
 
     def augmented(self, name, a, b):
@@ -139,7 +150,15 @@ class Operators:
         elif found is not ABSENT and not isinstance(a, Tensor):
             if self.source_of(a) is not None:
                 self.unsupported(f"it writes to {self.source_of(a)}, a {type(a).__name__} from outside")
-            return getattr(operator, name)(a, self.read(b))
+            if not is_container(a):
+                b = self.native(b)
+            elif name == "imul":
+                b = self.index(b)
+            elif is_container(b):
+                b = self.read(b)
+            elif self.source_of(b) is not None:
+                b = self.elements(b)
+            return getattr(operator, name)(a, b)
         elif isinstance(a, Tensor):
             return getattr(operator, name)(self.known_tensor(a), self.native(b))
         word = name[1:]
@@ -159,6 +178,10 @@ class Operators:
                 result = self.call(found, x, y)
                 if result is not NotImplemented:
                     return result
+            elif found is object.__ne__ and isinstance(self.in_class(type(x), "__eq__"), types.FunctionType):
+                result = self.call(self.in_class(type(x), "__eq__"), x, y)
+                if result is not NotImplemented:
+                    return not self.truth(result)
         if name in ("eq", "ne"):
             if type(a) is type(b) is types.MethodType:
                 parts = zip(calls.parts_of_method(self, a), calls.parts_of_method(self, b))
@@ -212,6 +235,8 @@ class Operators:
         if type(x) in (list, tuple, deque, *ITEMS) or found is ABSENT:
             return any(self.is_equal(v, item) for v in self.iterator(x))
         if type(x) in KEYS:
+            if source is not None:
+                return any([self.is_equal(v, item) for v in self.iterator(x)])
             return operator.contains(x, self.key(item))
         return operator.contains(self.native(x), self.native(item))
 
@@ -255,12 +280,16 @@ class Operators:
     def text(self, x, conversion):
         """The text of an f-string's field; ``conversion`` is the letter behind ``!`` or -1."""
         if conversion == -1:
-            return x if type(x) in VALUES else builtin.formatted(self, x)
+            return x if type(x) in VALUES and not isinstance(x, tuple) else builtin.formatted(self, x)
         made = builtin.text_of(self, x, str if conversion == ord("s") else repr)
         return ascii(made)[1:-1] if conversion == ord("a") else made
 
     def context(self, x):
         return calls.context(self, x)
+
+    def watched(self):
+        """The context of the body of ``try``."""
+        return calls.Watched(self.capture)
 
     def caught(self):
         """The first call of each exception handler. It raises exceptions that end a capture again, and errors that only

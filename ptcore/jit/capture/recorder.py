@@ -9,8 +9,6 @@ import types
 from collections import OrderedDict, defaultdict, deque
 from importlib import import_module
 
-import numpy as np
-
 from ptcore._interpret import aside
 from ptcore._node import user_at
 from ptcore._subclass import carried_by, payload_of
@@ -20,6 +18,7 @@ from ptcore.jit.capture import calls
 from ptcore.jit.capture.effects import SetGrad, outside_method
 from ptcore.jit.capture.guards import ABSENT, Source, class_value, owner_of, tuple_of
 from ptcore.jit.capture.kinds import (
+    ASKED,
     FIELD,
     MAPPINGS,
     NUMBERS,
@@ -28,11 +27,15 @@ from ptcore.jit.capture.kinds import (
     SEQUENCES,
     SETS,
     VALUES,
+    VIEWS,
+    is_bound,
     is_container,
     is_generated,
     is_heap_type,
     is_mapping,
     is_sequence,
+    is_value,
+    value_base,
 )
 from ptcore.jit.capture.operators import Operators
 from ptcore.jit.capture.tracer import Unsupported
@@ -94,7 +97,7 @@ class Recorder(Operators):
         if isinstance(x, enum.Enum):
             self.guard("is", source, x)
             return self.constant(x, source.text)
-        if cls in VALUES or isinstance(x, np.generic):
+        if is_value(x):
             if cls is int or cls is float:
                 made = self.capture.number(x, source)
                 if made is not None:
@@ -103,7 +106,7 @@ class Recorder(Operators):
             return x
         if isinstance(x, Tensor):
             return self.tensor(x, source)
-        if isinstance(x, OBJECTS) and (cls is not types.FunctionType or source.kind == "class"
+        if isinstance(x, OBJECTS) and not is_bound(x) and (cls is not types.FunctionType or source.kind == "class"
                                        or calls.is_by_identity(x)):
             self.guard("is", source, x)
             return self.constant(x, source.text)
@@ -114,7 +117,9 @@ class Recorder(Operators):
             elif found[1] is not source:
                 self.guard("same", source, found[1])
             return x
-        self.guard("type", source, cls)
+        self.guard("type" if value_base(cls) is None else "base value", source, cls if value_base(cls) is None else x)
+        if is_bound(x):
+            self.guard("value", self.source("attribute", source, "__name__", f"{source}.__name__"), x.__name__)
         self.known[id(x)] = x, source
         return x
 
@@ -267,11 +272,15 @@ class Recorder(Operators):
     def module_attribute(self, x, name):
         space = x.__dict__
         if name not in space:
-            with aside():
-                found = getattr(x, name)        # a lazy name
+            try:
+                with aside():
+                    found = getattr(x, name)    # a lazy name
+            except AttributeError:
+                self.guard("no key", self.object_source(space, x.__name__), name)
+                raise
             if name not in space:
                 source = self.source("attribute", self.object_source(x), name, f"{x.__name__}.{name}")
-                if not isinstance(found, (types.ModuleType, *OBJECTS)) and type(found) not in VALUES:
+                if not isinstance(found, (types.ModuleType, *OBJECTS)) and not is_value(found):
                     self.unsupported(f"{source} is made by the module when asked")
                 return self.track(found, source)
         base = self.object_source(space, x.__name__)
@@ -281,7 +290,11 @@ class Recorder(Operators):
         if name in ("__name__", "__qualname__", "__module__", "__mro__", "__bases__", "__dict__", "__class__"):
             if name == "__dict__":
                 self.unsupported(f"it reads all attributes of class {x.__name__}")
-            return getattr(x, name)
+            value = getattr(x, name)
+            if type(value) is not str or not is_heap_type(x):
+                return value
+            return self.track(value, self.source("attribute", self.source_of(self.constant(x)), name,
+                                                 f"{x.__name__}.{name}"))
         if name in calls.TENSOR_REFUSED and issubclass(x, Tensor):
             self.unsupported(f"it uses {x.__name__}.{name}")
         meta = class_value(type(x), name)
@@ -289,6 +302,9 @@ class Recorder(Operators):
             self.unsupported(f"{x.__name__}.{name} is a property of a metaclass")
         raw = self.in_class(x, name)
         if raw is ABSENT:
+            more = self.in_class(type(x), "__getattr__")
+            if meta is ABSENT and isinstance(more, types.FunctionType):
+                return self.call(more, x, name)
             if type(x) is type or meta is ABSENT:
                 return getattr(x, name)
             return self.bound(meta, x, type(x), name)
@@ -343,8 +359,11 @@ class Recorder(Operators):
         cls, source = type(x), self.source_of(x)
         if name == "__class__":
             return cls
+        if isinstance(x, ASKED):
+            return self.asked(x, name, source)
         if cls in SEQUENCES or cls in MAPPINGS or cls in SETS:
-            return getattr(x, name)
+            value = getattr(x, name)
+            return value if source is None or is_bound(value) else self.asked(x, name, source)
         if cls.__getattribute__ is not object.__getattribute__ and isinstance(cls.__getattribute__, types.FunctionType):
             self.unsupported(f"class {cls.__name__} has its own __getattribute__")
         made = None if source is None else outside_method(x, name)
@@ -354,7 +373,7 @@ class Recorder(Operators):
         kind = type(raw)
         if kind is FIELD and issubclass(cls, tuple):
             return self.item(x, cls._fields.index(name))
-        if raw is not ABSENT and (hasattr(kind, "__set__") or hasattr(kind, "__delete__")):
+        if raw is not ABSENT and any([self.in_class(kind, n) is not ABSENT for n in ("__set__", "__delete__")]):
             if isinstance(raw, property):
                 if raw.fget is None:
                     raise AttributeError(f"property {name!r} of {cls.__name__!r} object has no getter")
@@ -362,9 +381,13 @@ class Recorder(Operators):
                     return self.call(raw.fget, x)
             elif kind is not types.MemberDescriptorType and kind is not types.GetSetDescriptorType:
                 return self.bound(raw, x, cls, name)
-            value = getattr(x, name)
-            return value if source is None else self.track(value, self.source("attribute", source, name,
-                                                                              f"{source}.{name}"))
+            try:
+                return self.asked(x, name, source)
+            except AttributeError:
+                more = self.in_class(cls, "__getattr__")
+                if isinstance(more, types.FunctionType):
+                    return self.call(more, x, name)
+                raise
         space = getattr(x, "__dict__", None) if cls.__dictoffset__ else None
         if space is not None:
             if name in space:
@@ -381,10 +404,19 @@ class Recorder(Operators):
         if isinstance(more, types.FunctionType):
             return self.call(more, x, name)
         if isinstance(x, types.FunctionType) or not is_heap_type(cls):
-            value = getattr(x, name)
-            return value if source is None else self.track(value, self.source("attribute", source, name,
-                                                                              f"{source}.{name}"))
+            return self.asked(x, name, source)
         return getattr(x, name)                 # raises AttributeError
+
+    def asked(self, x, name, source):
+        """An attribute that each check asks the object for."""
+        try:
+            value = getattr(x, name)
+        except AttributeError:
+            if source is not None:
+                self.guard("lacks", source, name)
+            raise
+        return value if source is None else self.track(value, self.source("attribute", source, name,
+                                                                          f"{source}.{name}"))
 
     def registered(self, x, name):
         """What ``Module.__getattr__`` finds."""
@@ -419,8 +451,7 @@ class Recorder(Operators):
         except AttributeError:
             if real is None:
                 raise
-            source = self.stands[id(real)][1]
-            return self.track(getattr(real, name), self.source("attribute", source, name, f"{source}.{name}"))
+            return self.asked(real, name, self.stands[id(real)][1])
 
     def grad_of(self, x, real):
         """The gradient of a tensor at this point of the program."""
@@ -478,18 +509,35 @@ class Recorder(Operators):
                 self.key(v)
         elif isinstance(x, Tensor):
             self.keyed.add(Tensor)
-        elif type(x) not in VALUES and self.source_of(x) is not None:
-            self.keyed.add(type(x))
+        elif type(x) not in VALUES:
+            if self.source_of(x) is not None:
+                self.keyed.add(type(x))
             self.hashed(x)
         return x
+
+    def index(self, x):
+        """An index or a part of a slice, as native code would ask it for its number."""
+        if type(x) is int or x is None or isinstance(x, (Tensor, NUMBERS)):
+            return x
+        if type(x) is slice:
+            if self.source_of(x) is None:
+                return x
+            return slice(*[self.index(self.attribute(x, name)) for name in ("start", "stop", "step")])
+        if type(x) is tuple:
+            return tuple([self.index(v) for v in self.elements(x)])
+        found = self.in_class(type(x), "__index__")
+        return self.call(found, x) if isinstance(found, types.FunctionType) else self.native(x)
 
     def keys(self, x):
         """The elements of ``*x`` as keys of a set."""
         return [self.key(v) for v in self.elements(x)]
 
     def hashed(self, x):
-        """Guards the values that the hash of an object from outside is computed from."""
+        """Guards the values that the hash of an object is computed from, and that it is compared by."""
         cls = type(x)
+        found = self.in_class(cls, "__eq__")
+        if isinstance(found, types.FunctionType) and not is_generated(found) and not isinstance(x, enum.Enum):
+            self.call(found, x, x)      # guards what a comparison with a key reads
         found = self.in_class(cls, "__hash__")
         if not isinstance(found, types.FunctionType) or isinstance(x, enum.Enum):
             return
@@ -502,12 +550,17 @@ class Recorder(Operators):
 
     def item(self, x, index):
         if isinstance(x, Tensor):
-            return self.known_tensor(x)[self.native(index)]
+            return self.known_tensor(x)[self.native(self.index(index))]
         source, cls = self.source_of(x), type(x)
         if source is None or isinstance(x, type):
+            if cls is defaultdict and x.default_factory not in calls.PLAIN and x.default_factory is not None \
+                    and self.key(index) not in x:
+                x[index] = self.call(x.default_factory)
             if cls in calls.PLAIN or isinstance(x, type) or is_container(x):
-                return operator.getitem(x, index)
+                return operator.getitem(x, self.key(index) if is_mapping(x) or isinstance(x, type)
+                                        else self.index(index))
         elif is_sequence(x):
+            index = self.index(index)
             if isinstance(index, slice):
                 return self.elements(x)[index] if issubclass(cls, list) else tuple(self.elements(x))[index]
             index = operator.index(index)
@@ -533,7 +586,7 @@ class Recorder(Operators):
 
     def set_item(self, value, x, index):
         if isinstance(x, Tensor):
-            self.known_tensor(x)[self.native(index)] = self.native(value)
+            self.known_tensor(x)[self.native(self.index(index))] = self.native(value)
             return
         source = self.source_of(x)
         found = self.in_class(type(x), "__setitem__")
@@ -542,7 +595,7 @@ class Recorder(Operators):
         elif source is not None:
             self.unsupported(f"it writes to {source}, a {type(x).__name__} from outside")
         else:
-            operator.setitem(x, self.key(index), value)
+            operator.setitem(x, self.key(index) if is_mapping(x) else self.index(index), value)
 
     def delete_item(self, x, index):
         found = self.in_class(type(x), "__delitem__")
@@ -551,7 +604,7 @@ class Recorder(Operators):
         elif self.source_of(x) is not None:
             self.unsupported(f"it deletes from {self.source_of(x)}, a {type(x).__name__} from outside")
         else:
-            operator.delitem(x, index)
+            operator.delitem(x, self.key(index) if is_mapping(x) else self.index(index))
 
     def contents(self, x, source):
         """A container from outside, read as a whole: a list of elements, or a dict or set that the program owns."""
@@ -577,10 +630,25 @@ class Recorder(Operators):
                     self.unsupported(f"the elements of {source} are no plain values")
                 self.guard("keys", source, list(x))
                 found = self.known_keys(list(x))
+            elif type(x) in VIEWS:
+                found = self.viewed(x, source)
             else:
                 return None
             self.copies[id(x)] = found
         return found
+
+    def viewed(self, x, source):
+        """The elements of a view of a dictionary."""
+        keys, kind = list(x.mapping), type(x).__name__.rpartition("_")[2]
+        if not all(type(k) in VALUES or isinstance(k, OBJECTS) for k in keys):
+            self.unsupported(f"the keys of {source} are no plain values")
+        under = self.source("attribute", source, "mapping", f"{source}.mapping")
+        self.guard("keys", under, keys)
+        self.known_keys(keys)
+        if kind == "keys":
+            return keys
+        values = [self.track(x.mapping[k], self.source("item", under, k, f"{under}[{k!r}]")) for k in keys]
+        return values if kind == "values" else list(zip(keys, values))
 
     def known_keys(self, keys):
         """Keys of a container from outside, after a guard has fixed the objects."""
@@ -599,16 +667,18 @@ class Recorder(Operators):
             return x
         cls = type(x)
         if isinstance(found, dict):
-            if issubclass(cls, OrderedDict) or cls is defaultdict:
-                made = defaultdict(x.default_factory, found) if cls is defaultdict else OrderedDict(found)
+            if cls is defaultdict:
+                made = defaultdict(self.asked(x, "default_factory", source[1]), found)
             else:
-                made = dict(found)
+                made = OrderedDict(found) if issubclass(cls, OrderedDict) else dict(found)
         elif issubclass(cls, list):
             made = list(found)
         elif issubclass(cls, tuple):
             made = tuple_of(cls, found)
+        elif cls in VIEWS:
+            made = found
         else:
-            made = cls(found, x.maxlen) if cls is deque else cls(found)
+            made = cls(found, self.asked(x, "maxlen", source[1])) if cls is deque else cls(found)
         return made
 
     def iterate(self, x, pattern=None):
@@ -628,7 +698,7 @@ class Recorder(Operators):
                 return iter(found)
         elif cls in calls.PLAIN or cls in calls.ITERATORS or isinstance(x, (tuple, dict, list)):
             return iter(x)
-        if cls in (type({}.keys()), type({}.values()), type({}.items())):
+        if cls in VIEWS:
             return iter(x)
         found = self.in_class(cls, "__iter__")
         if isinstance(found, types.FunctionType):
@@ -640,7 +710,7 @@ class Recorder(Operators):
         step = self.in_class(cls, "__next__")
         if isinstance(step, types.FunctionType):
             return self.stepped(x, step)
-        if self.source_of(x) is not None:
+        if self.source_of(x) is not None and value_base(cls) is None:
             self.unsupported(f"it iterates over {self.source_of(x)}, a {cls.__name__}")
         return iter(x)
 

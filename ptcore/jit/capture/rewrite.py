@@ -117,6 +117,13 @@ def _bound(node):
     return found - declared_global - declared_outer, declared_global, declared_outer
 
 
+def _raises_again(handler):
+    """Whether a handler ends by ``raise`` in any case, so that the error leaves the program."""
+    last = handler.body[-1]
+    return isinstance(last, ast.Raise) and last.exc is None and not any(
+        [isinstance(x, (ast.Return, ast.Break, ast.Continue)) for x in ast.walk(handler)])
+
+
 class Writer(ast.NodeTransformer):
     """Rewrites one function and those defined inside it."""
 
@@ -406,7 +413,10 @@ class Writer(ast.NodeTransformer):
             handlers.append(ast.copy_location(ast.ExceptHandler(None if h.type is None else self.visit(h.type),
                                                                 h.name and self.mangled(h.name),
                                                                 [caught, *self.statements(h.body)]), h))
-        return ast.copy_location(ast.Try(self.statements(node.body), handlers, self.statements(node.orelse),
+        body = self.statements(node.body)
+        if node.finalbody or not all(map(_raises_again, node.handlers)):
+            body = [self.at(node, ast.With([ast.withitem(self.ask(node, "watched"), None)], body))]
+        return ast.copy_location(ast.Try(body, handlers, self.statements(node.orelse),
                                          self.statements(node.finalbody)), node)
 
     def visit_Import(self, node):

@@ -4,8 +4,6 @@ import types
 from collections import OrderedDict, defaultdict, deque
 from functools import partial
 
-import numpy as np
-
 import ptcore
 import ptcore._ops as ops
 from ptcore._interpret import aside
@@ -21,7 +19,7 @@ from ptcore.jit._entry import Modes, Part, Results
 from ptcore.jit.capture.deferred import Deferred, defer
 from ptcore.jit.capture.effects import Grads, history_of
 from ptcore.jit.capture.guards import Program, Source, TensorLook, tuple_of
-from ptcore.jit.capture.kinds import NUMBERS, VALUES, is_heap_type, is_sequence
+from ptcore.jit.capture.kinds import NUMBERS, is_heap_type, is_sequence, is_value
 from ptcore.jit.capture.recorder import Recorder
 from ptcore.jit.capture.tracer import CaptureTracer, Feed, Unsupported, _Detached, requires_grad_, set_grad_enabled
 from ptcore.nn.parameter import Parameter
@@ -52,6 +50,8 @@ class Segment(Part):
         The value read, as written by ``key_of`` -> segments that follow.
     template
         Makes the user's result, at the end.
+    watched : bool
+        Whether the program may handle an error that the rows or the effects raise.
     """
 
     __slots__ = ("children", "count", "feeds", "impure", "live", "module", "quiet", "varying", "where", "written")
@@ -79,8 +79,8 @@ def _written(graph, feeds):
     impure, written = False, set()
     places = {n: k for k, n in enumerate(n for n in graph.nodes if n.op == "placeholder")}
     for node in graph.nodes:
-        if node.op != "call_function" or not node.is_impure() or node.target in (set_grad_enabled,
-                                                                                                    requires_grad_):
+        if node.op != "call_function" or not node.is_impure() or node.target in (set_grad_enabled, requires_grad_) \
+                or hasattr(node.target, "only_checks"):
             continue
         impure, todo, met = True, [node], set()
         while todo:
@@ -174,6 +174,7 @@ class Capture:
         self.breaks = []
         self.grads = Grads(self)
         self.effects, self.ended = [], False        # effects of the present segment; whether one of them ends it
+        self.watching = 0               # number of blocks around the present place that may handle an error
 
     # -- the run -------------------------------------------------------------------------------------------------
 
@@ -262,9 +263,10 @@ class Capture:
         segment = Segment(self.program, module, places, asks, live, self.entry, effects, self.grads.walked)
         self.effects, self.ended = [], False
         segment.count, segment.varying = tracer.count, self.varying if self.symbolic else None
+        segment.watched = tracer.watched
         module.meta = {"inputs": [feed.label if feed.kind == "live" else feed.place.text for feed in feeds],
                        "written": segment.written, "impure": segment.impure, "grad": self.entry, "asks": asks,
-                       "shape_env": None if tracer.env is None else tracer.env.env}
+                       "placed": True, "shape_env": None if tracer.env is None else tracer.env.env}
         self.segments.append(segment)
         return segment
 
@@ -295,11 +297,10 @@ class Capture:
             set_mode(now)
 
     def keep(self, segment, arguments, inputs):
-        """Copies tensors that a segment is about to write to, in case the rest cannot be captured."""
-        if segment.asks is not None:
-            for k in segment.written:
-                if isinstance(arguments[k], Tensor):
-                    self.ran.append(restored(arguments[k]))
+        """Copies tensors that a segment is about to write to, in case it raises or the rest cannot be captured."""
+        for k in segment.written:
+            if isinstance(arguments[k], Tensor):
+                self.ran.append(restored(arguments[k]))
         self.ran += [effect.kept(inputs) for effect in segment.effects]
 
     def undo(self):
@@ -324,6 +325,7 @@ class Capture:
     def add_effect(self, effect):
         """Notes an effect that follows the rows so far."""
         self.effects.append(effect)
+        self.tracer.watched |= self.watching > 0
         self.ended |= effect.ends
 
     def settle(self):
@@ -419,7 +421,7 @@ class Capture:
         """The symbol of a number from outside, if it is known to vary; otherwise None."""
         if not self.symbolic or type(x) not in (int, float):
             return None
-        if (type(x) is int and x < 2) or (type(x) is float and x != x):
+        if (type(x) is int and x < 2) or is_special(x):
             return None
         if "number" not in self.varying.get(source.text, ()):
             return None
@@ -432,6 +434,18 @@ class Capture:
             made = env.leaf_of(x, feed, None, source.text) if type(x) is int else env.float_of(x, feed, source.text)
             known = self.numbers[id(source)] = made
         return known
+
+    def offset_of(self, s):
+        """The offset of a stand-in. Those of the tensors from outside that show the same memory are guarded."""
+        payload = carried_by(s, self.tracer)
+        if payload is None:
+            return s.storage_offset()
+        storage = payload.tensor.untyped_storage()
+        for mine, feed in self.inputs:
+            if mine.tensor.untyped_storage() is storage and feed.kind == "input":
+                found = feed.place.fetch(self.flat)
+                self.recorder.guard("offset", feed.place, found.storage_offset())
+        return s.storage_offset()
 
     def unknown(self, x):
         """The known stand-in of a tensor that native code passes on; refuses unknown tensors."""
@@ -489,6 +503,8 @@ class SizesHold:
         for source, dim in self.places:
             x = source.fetch(args)
             values.append(x if dim is None else x.shape[dim])
+            if dim is None and is_special(x):
+                return False
         for (_, value), given in zip(self.env.inputs, values):
             atoms = value.expr.atoms() if isinstance(value, NUMBERS) else None
             if atoms is None:
@@ -502,6 +518,11 @@ class SizesHold:
 
     def __repr__(self):
         return " and ".join([repr(g) for g in self.env.guards]) or "sizes of at least 2"
+
+
+def is_special(x):
+    """Whether a number is a zero, whose sign a comparison does not tell, or NaN. Such floats are no symbols."""
+    return type(x) is float and (x == 0 or x != x)
 
 
 class Overlap:
@@ -557,7 +578,7 @@ class Builder:
             return self.out(x)
         if cls is Deferred:
             return ("constant", x.value) if x.is_read else ("item", self.out(x.stand)[1])
-        if cls in VALUES or isinstance(x, np.generic):
+        if is_value(x):
             return "constant", x
         source = r.source_of(x)
         if source is not None:

@@ -3,9 +3,10 @@ segment."""
 import weakref
 
 import ptcore
+import ptcore._ops as ops
 from ptcore._interpret import aside
 from ptcore._node import next_seq, user_at
-from ptcore._ops.table.ids import op_id
+from ptcore._ops.table.ids import op_id, op_name
 from ptcore._sizes.symbolic import SymFloat
 from ptcore._state import enable_grad, is_history_recorded
 from ptcore._state import put_grad_enabled as set_mode
@@ -18,6 +19,8 @@ from ptcore.fx.node import Node, has_side_effect
 from ptcore.nn.modules.module import Module
 
 TO_DEVICE = op_id("to_device")
+# Rows that name places of their argument's storage.
+PLACED = {op_id(name) for name in ("as_strided", "as_strided_of", "as_strided_copy", "as_strided_scatter")}
 
 
 class Stop(BaseException):
@@ -30,6 +33,14 @@ class Unsupported(Stop):
     def __init__(self, reason, where=None):
         super().__init__(reason)
         self.reason, self.where = reason, where or user_at()
+
+
+class Sourceless(Unsupported):
+    """Raised where the text of a function is not known; ``code`` is its code."""
+
+    def __init__(self, reason, code):
+        super().__init__(reason)
+        self.code = code
 
 
 @has_side_effect
@@ -61,6 +72,18 @@ def meta_of(x):
     memory = ptcore.empty(end, dtype=x.dtype, device="meta")
     return memory if x.ndim == 1 and strides == (1,) and not offset and end == sizes[0] else memory.as_strided(
         sizes, strides, offset).detach()
+
+
+def may_raise(target):
+    """Whether a function of a graph may raise an error that depends on values."""
+    own = getattr(target, "op", None)
+    own = None if own is None else ops.row(op_name(own))
+    if own is None:
+        return target not in (set_grad_enabled, requires_grad_, detach)
+    return own.kind not in ("elementwise", "bilinear", "view") or any([word in own.name for word in INTEGER_ERRORS])
+
+
+INTEGER_ERRORS = "div", "rem", "mod", "pow", "shift"        # in names of rows that refuse some integers
 
 
 class Feed:
@@ -199,6 +222,8 @@ class CaptureTracer(ProxyTracer):
         Whether sizes may be symbols.
     """
 
+    keeps_checks = True
+
     def __init__(self, capture, symbolic=False):
         super().__init__(Module(), "fake")
         self.capture, self.creating = capture, False
@@ -213,6 +238,7 @@ class CaptureTracer(ProxyTracer):
         self.graph = Graph(tracer_cls=type(self))
         self._constants, self.feeds, self.last_taken = {}, [], None
         self.count, self.grad_mode = 0, is_history_recorded()
+        self.watched = False            # whether the program may handle an error that the graph raises
         self.first_seq = next_seq()     # nodes with smaller numbers belong to earlier segments
         if self.env is not None:
             self.env.nodes = {}
@@ -248,17 +274,25 @@ class CaptureTracer(ProxyTracer):
             self.grad_mode = is_history_recorded()
             super().node("call_function", set_grad_enabled, (self.grad_mode,), {}, "set_grad_enabled")
         made = super().node(kind, target, args, kwargs, name)
+        if self.capture.watching and kind == "call_function" and may_raise(target):
+            self.watched = True
         self.count += 1
         made.meta["place"] = self.count
         return made
 
     def call(self, op, args, out, variant):
         self.capture.settle()
+        if op in PLACED and isinstance(args[0], ptcore.Tensor):
+            self.capture.offset_of(args[0])
         if op == TO_DEVICE:             # the device is already the stand-in's own
             payload = carried_by(args[0], self)
             if payload is not None and payload.device == args[1]:
                 return args[0]
         return super().call(op, args, out, variant)
+
+    def check(self, check, args):
+        self.capture.settle()
+        super().check(check, args)
 
     def run(self, op, own, values, out, variant, keyword):
         try:
