@@ -87,11 +87,16 @@ cdef object pack(object x):
     cdef Packed p
     cdef list stack
     cdef tuple hooks
+    cdef uint64_t version
     if pt_tls.mode & PT_MODE_SAVED_HOOKS and isinstance(x, Tensor):
         stack = saved_hooks()
         hooks = <tuple>stack[len(stack) - 1]
         p = Packed.__new__(Packed)
+        version = version_of(<Tensor>x)
         p.value = hooks[0](x)
+        if version_of(<Tensor>x) != version:
+            raise RuntimeError("saved_tensors_hooks: the pack hook modified the tensor that it was given in place; it "
+                               "must not write to it, but may return another one")
         p.unpack = hooks[1]
         if needs_grad(<Tensor>x):
             p.node, p.out_nr = grad_fn_of(<Tensor>x), (<Tensor>x).out_nr
@@ -197,6 +202,19 @@ cdef object unpack_saved(object x, uint64_t version, Node n, int slot):
 set_unpack(unpack_saved)
 
 
+def saved_unless_written(Node n, int slot):
+    """``n.saved(slot)``; None if the tensor was written to since, for a rule that can compute it again."""
+    cdef uint64_t version
+    cdef int k = 2 * (slot - 4)
+    if slot >= 4:
+        x, version = (None, 0) if n.smore is None or k >= len(n.smore) else n.smore[k:k + 2]
+    else:
+        x, version = ((n.s0, n.v0), (n.s1, n.v1), (n.s2, n.v2), (n.s3, n.v3))[slot]
+    if isinstance(x, Tensor) and version_of(<Tensor>x) != version:
+        return None
+    return n.saved(slot)
+
+
 def node_name(Node n):
     """``MulBackward0``, as PyTorch names nodes; an op with another name in PyTorch has that name in its row."""
     if n.op < 0:
@@ -229,8 +247,9 @@ cdef int check_inplace(Tensor x, const char *op, bint recording) except -1:
     if x.flags & PT_VIEW:
         if x.flags & PT_NO_GRAD_VIEW:
             raise RuntimeError(f"{op.decode()}: the tensor is a view made under no_grad or "
-                               "inference_mode; such views cannot be modified in place where "
-                               "the write is recorded")
+                               "inference_mode, or inside a custom Function (a module with a full "
+                               "backward hook has one around it); such views cannot be modified in "
+                               "place where the write is recorded")
         if x.flags & PT_MULTI_VIEW:
             raise RuntimeError(f"{op.decode()}: the tensor is one of several views made by one "
                                "function; such views cannot be modified in place where the "
