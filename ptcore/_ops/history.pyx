@@ -317,16 +317,20 @@ def written_as(Node inner, Node outer, Tensor whole not None, window):
     window : callable(Tensor) -> Tensor
         The view's window of the base.
     """
-    cdef Tensor after
     cdef Node n
     cdef int k
     if inner.op < 0 or not any([info(inner.op).saved[k] >= PT_SAVE_OUT for k in range(info(inner.op).nsaved)]):
         return inner
-    after = alias(whole)
-    set_node(after, outer, 0)
     n = twin(inner)
-    n.fn = grad_fn_of(<Tensor?>window(after))
+    n.fn = node_after(outer, whole, window)
     return n
+
+
+def node_after(Node outer, Tensor whole not None, window):
+    """The node of a window of the base after the write of ``outer``; arguments as in ``written_as``."""
+    cdef Tensor after = alias(whole)
+    set_node(after, outer, 0)
+    return grad_fn_of(<Tensor?>window(after))
 
 
 def window_of(Tensor x, size, stride, offset):
