@@ -355,11 +355,13 @@ def custom_node(rule, list inputs, list outputs, tuple saved, set dirty):
     saved : tuple
         The arguments of ``save_for_backward``.
     """
-    cdef Node n = new_node(-1, len(inputs))
     cdef int i, k
     cdef Tensor t
+    # Asked before there is the node: a view that is older than its base's history gets a node by it.
+    cdef list tracked = [isinstance(x, Tensor) and needs_grad(<Tensor>x) for x in inputs]
+    cdef Node n = new_node(-1, len(inputs))
     for i in range(len(inputs)):
-        if isinstance(inputs[i], Tensor) and needs_grad(<Tensor>inputs[i]):
+        if tracked[i]:
             link(n, i, <Tensor>inputs[i])
     n.fn = rule
     n.nout = len(outputs)
