@@ -30,7 +30,7 @@ ENTRIES_THAT_RUN = {
     "linalg.lu", "linalg.lu_solve",
     *[f"index_reduce.{how}" for how in ("mean", "prod", "amin", "amax")],
     *[f"scatter_reduce.{how}" for how in ("sum", "mean", "prod", "amin", "amax")]}
-SAMPLES, LARGEST = 4, 5000
+SAMPLES, LARGEST = 3, 5000
 
 
 def compare(ours, theirs, narrow=False):
@@ -46,8 +46,8 @@ def compare(ours, theirs, narrow=False):
                 return more
             got, text = wrong(pt, *ours, number, f, 1e-1 if narrow else 1e-9)
             where = f"result {number}, {write}"
-            if got is None:             # a result that has no derivative here
-                return more
+            if got is None or (isinstance(got, Refused) and got.where == "call" and not got.is_of_autograd()):
+                return more             # a result that has no derivative here, or a call that is compared elsewhere
             assert text is None, f"{where}: {text}"
             if isinstance(want, Refused):
                 more |= not isinstance(got, Refused)

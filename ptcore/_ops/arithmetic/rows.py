@@ -110,10 +110,11 @@ elementwise(
 tensor([-1.,  1.])
 """)
 
+# Where the exponent is 0 the inner power is 1 for all x, so that derivatives of the text are numbers at x = 0.
 elementwise(
     "pow(input, exponent)", types=NUMERIC, integers="nonnegative",
     formula="pow(x, y)",
-    partial=["where(y == 0, 0.0, y * pow(x, y - 1))",
+    partial=["where(y == 0, 0.0, y * pow(x, where(y == 0, 0.0, y - 1)))",
              "where(x == 0, where(isinf(out), -out, 0 * out), out * log(where(x == 0, 1.0, x)))"],
     cost=16, sample=uniform(0.3, 3), autocast=(None, "high"), reference="power(x, y)",
     doc="""Power. A negative integer exponent of an integer tensor raises RuntimeError.

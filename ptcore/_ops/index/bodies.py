@@ -272,6 +272,8 @@ def embedding_bag(input, weight, offsets, max_norm, norm_type, scale_grad_by_fre
             raise ValueError(f"{op}: offsets[0] must be 0, got {int(offsets[0])}")
         if looked_at and int(offsets[-1]) > input.numel():
             raise ValueError(f"{op}: offsets must not exceed input's length {input.numel()}, got {int(offsets[-1])}")
+        if looked_at and bool((offsets[1:] < offsets[:-1]).any()):
+            raise RuntimeError(f"{op}: offsets must not fall from one bag to the next, got {offsets.tolist()[:8]}")
         bags = offsets.numel() - (1 if include_last_offset else 0)
         bag = places_among(offsets[:bags], arange(input.numel(), device=input.device), True) - 1
     flat = reshape(input, (-1,))
