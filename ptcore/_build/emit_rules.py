@@ -2,14 +2,15 @@
 from tables import expr
 
 
-def loads(op, names, needed_by, indent="    "):
-    """Lines that read the saved values and parameters a rule uses into locals."""
+def loads(op, names, needed_by, indent="    ", remade=False):
+    """Lines that read the saved values and parameters a rule uses into locals. ``remade``: an output that was written to
+    is None."""
     text = ""
     for name in names:
         if name in op.slots:
             slot, kind = op.slots[name]
             mask = op.saved[slot][1]
-            read = f"node.saved({slot})"
+            read = f"saved_unless_written(node, {slot})" if remade and name.startswith("out") else f"node.saved({slot})"
             if kind == "data" and needed_by:
                 text += f"{indent}{name} = {read} if needs & {mask} else None\n"
             else:
@@ -91,7 +92,7 @@ def function_rule(op):
     """vjp_<op>(node, g, needs) that calls the hand-written rule."""
     _, module, node = op.rule
     names = [a.arg for a in node.args.args]
-    body = loads(op, [n for n in names if n not in ("g", "gs", "needs")], False)
+    body = loads(op, [n for n in names if n not in ("g", "gs", "needs")], False, remade=node.remade)
     return (f"# autograd/rules/{module}.py: {node.name}\n"
             f"def vjp_{op.name}(Node node, g, int needs):\n"
             f"    {'gs = g' if 'gs' in names else ''}\n{body}"
@@ -114,6 +115,8 @@ def derivatives(family, ops, by_name):
         else:
             needed |= {name for t in op.rule[1] if t for name in expr.called(expr.to_python(t, op.name)) if name in by_name}
     text += [f"from ptcore.autograd.rules import {module} as _{module}" for module in sorted(modules)]
+    if any(op.rule[0] == "function" and op.rule[2].remade for op in ops):
+        text.append("from ptcore._ops.history import saved_unless_written")
     helpers = {n for op in ops if op.rule[0] == "text" for t in op.rule[1] if t
                for n in expr.called(t)} - set(by_name) - {"conj_of"}
     if any("0" in op.rule[1] for op in ops if op.rule[0] == "text"):

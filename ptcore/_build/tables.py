@@ -83,7 +83,8 @@ def read_rows():
 
 
 def read_rules():
-    """name -> (module, FunctionDef) of the functions marked @vjp("name") in autograd/rules/."""
+    """name -> (module, FunctionDef) of the functions marked @vjp("name") in autograd/rules/. A function whose mark says
+    ``remade=True`` has the attribute ``remade``."""
     rules = {}
     for path in sorted((PACKAGE / "autograd" / "rules").glob("*.py")):
         for node in ast.parse(path.read_text()).body:
@@ -91,6 +92,7 @@ def read_rules():
                 continue
             for d in node.decorator_list:
                 if isinstance(d, ast.Call) and getattr(d.func, "id", None) == "vjp":
+                    node.remade = any(k.arg == "remade" and k.value.value for k in d.keywords)
                     for name in d.args:
                         rules[name.value] = (path.stem, node)
     return rules

@@ -88,11 +88,16 @@ cdef object pack(object x):
     cdef Packed p
     cdef list stack
     cdef tuple hooks
+    cdef uint64_t version
     if pt_tls.mode & PT_MODE_SAVED_HOOKS and isinstance(x, Tensor):
         stack = saved_hooks()
         hooks = <tuple>stack[len(stack) - 1]
         p = Packed.__new__(Packed)
+        version = version_of(<Tensor>x)
         p.value = hooks[0](x)
+        if version_of(<Tensor>x) != version:
+            raise RuntimeError("saved_tensors_hooks: the pack hook modified the tensor that it was given in place; it "
+                               "must not write to it, but may return another one")
         p.unpack = hooks[1]
         if needs_grad(<Tensor>x):
             p.node, p.out_nr = grad_fn_of(<Tensor>x), (<Tensor>x).out_nr
@@ -198,6 +203,19 @@ cdef object unpack_saved(object x, uint64_t version, Node n, int slot):
 set_unpack(unpack_saved)
 
 
+def saved_unless_written(Node n, int slot):
+    """``n.saved(slot)``; None if the tensor was written to since, for a rule that can compute it again."""
+    cdef uint64_t version
+    cdef int k = 2 * (slot - 4)
+    if slot >= 4:
+        x, version = (None, 0) if n.smore is None or k >= len(n.smore) else n.smore[k:k + 2]
+    else:
+        x, version = ((n.s0, n.v0), (n.s1, n.v1), (n.s2, n.v2), (n.s3, n.v3))[slot]
+    if isinstance(x, Tensor) and version_of(<Tensor>x) != version:
+        return None
+    return n.saved(slot)
+
+
 def node_name(Node n):
     """``MulBackward0``, as PyTorch names nodes; an op with another name in PyTorch has that name in its row."""
     if n.op < 0:
@@ -230,8 +248,9 @@ cdef int check_inplace(Tensor x, const char *op, bint recording) except -1:
     if x.flags & PT_VIEW:
         if x.flags & PT_NO_GRAD_VIEW:
             raise RuntimeError(f"{op.decode()}: the tensor is a view made under no_grad or "
-                               "inference_mode; such views cannot be modified in place where "
-                               "the write is recorded")
+                               "inference_mode, or inside a custom Function (a module with a full "
+                               "backward hook has one around it); such views cannot be modified in "
+                               "place where the write is recorded")
         if x.flags & PT_MULTI_VIEW:
             raise RuntimeError(f"{op.decode()}: the tensor is one of several views made by one "
                                "function; such views cannot be modified in place where the "
@@ -299,16 +318,20 @@ def written_as(Node inner, Node outer, Tensor whole not None, window):
     window : callable(Tensor) -> Tensor
         The view's window of the base.
     """
-    cdef Tensor after
     cdef Node n
     cdef int k
     if inner.op < 0 or not any([info(inner.op).saved[k] >= PT_SAVE_OUT for k in range(info(inner.op).nsaved)]):
         return inner
-    after = alias(whole)
-    set_node(after, outer, 0)
     n = twin(inner)
-    n.fn = grad_fn_of(<Tensor?>window(after))
+    n.fn = node_after(outer, whole, window)
     return n
+
+
+def node_after(Node outer, Tensor whole not None, window):
+    """The node of a window of the base after the write of ``outer``; arguments as in ``written_as``."""
+    cdef Tensor after = alias(whole)
+    set_node(after, outer, 0)
+    return grad_fn_of(<Tensor?>window(after))
 
 
 def window_of(Tensor x, size, stride, offset):
@@ -333,11 +356,13 @@ def custom_node(rule, list inputs, list outputs, tuple saved, set dirty):
     saved : tuple
         The arguments of ``save_for_backward``.
     """
-    cdef Node n = new_node(-1, len(inputs))
     cdef int i, k
     cdef Tensor t
+    # Asked before there is the node: a view that is older than its base's history gets a node by it.
+    cdef list tracked = [isinstance(x, Tensor) and needs_grad(<Tensor>x) for x in inputs]
+    cdef Node n = new_node(-1, len(inputs))
     for i in range(len(inputs)):
-        if isinstance(inputs[i], Tensor) and needs_grad(<Tensor>inputs[i]):
+        if tracked[i]:
             link(n, i, <Tensor>inputs[i])
     n.fn = rule
     n.nout = len(outputs)

@@ -6,10 +6,11 @@ for the whole base splits into g with W zeroed, for B, and g's window, which N's
 """
 
 from ptcore._ops.functions import as_strided_of, clone, view_as_complex, view_as_real
-from ptcore._ops.history import hang, window_of, written_as
+from ptcore._ops.history import hang, node_after, window_of, written_as
 from ptcore._state import is_grad_enabled
 from ptcore._subclass import payload_of
 from ptcore.autograd.accumulate import load_rule, rule_of
+from ptcore.autograd.function import FunctionRule
 from ptcore.autograd.helpers import reduce_to, zeros_for
 
 
@@ -56,9 +57,13 @@ class CopySlices:
         for i in range(inner.nin):
             if inner.edge(i) is not None:
                 inner_needs |= 1 << min(i, 15)
-        if is_grad_enabled():
+        if not is_grad_enabled():
+            grads = rule(inner, part, inner_needs)
+        elif isinstance(rule, FunctionRule):
+            grads = rule.after_write(inner, part, inner_needs, node_after(node, whole, self.window.of))
+        else:
             inner = written_as(inner, node, whole, self.window.of)
-        grads = rule(inner, part, inner_needs)
+            grads = rule(inner, part, inner_needs)
         if not isinstance(grads, tuple):
             grads = (grads,)
         grads = list(grads)

@@ -30,6 +30,7 @@ class FunctionCtx:
     _materialize = True
     _node = None
     _from_output = None
+    _after = None                       # the node of the window that was written to, while a rule of a write runs
     needs_input_grad = ()
 
     def save_for_backward(self, *tensors):
@@ -65,12 +66,13 @@ class FunctionCtx:
         for k in range(self._n_saved):
             t = node.saved(k)
             if k in self._from_output and is_history_recorded():
-                t = attach_history(t, node, self._from_output[k])
+                t = attach_history(t, node, self._from_output[k]) if self._after is None else attach_history(
+                    t, self._after, 0)
             values.append(t)
         return tuple(values)
 
 
-class _Rule:
+class FunctionRule:
     """The rule of one call, as the engine calls it."""
     takes_nothing = True                # it runs where no gradient comes, too
 
@@ -99,6 +101,15 @@ class _Rule:
             raise RuntimeError(f"{self.__name__}: backward returned {len(result)} gradients, "
                                f"expected {self.n_inputs}")
         return tuple([None if r is None else self.checked(i, r) for i, r in enumerate(result)])
+
+    def after_write(self, node, g, needs, after):
+        """The gradients of a function that wrote to a view. Its result, where it was saved, is the window of the base
+        after the write, whose node is ``after``: see ``written_as``."""
+        before, self.ctx._after = self.ctx._after, after
+        try:
+            return self(node, g, needs)
+        finally:
+            self.ctx._after = before
 
     def checked(self, i, r):
         """Gradient i in the shape and dtype of input i."""
@@ -230,12 +241,15 @@ class Function(metaclass=_FunctionMeta):
                 check_dirty(t, len(outputs))
             if not any(t is o for o in outputs):
                 raise RuntimeError(f"{cls.__name__}: a tensor marked dirty must be returned")
+            if recording and t._is_view() and len(outputs) > 1:
+                raise RuntimeError(f"{cls.__name__}: a function that writes to a view may return only one tensor, got "
+                                   f"{len(outputs)}; clone() the view first, or write to it in a function of its own")
         if recording:
             tracked = [t if isinstance(t, Tensor) and id(t) not in without
                        and t.dtype.kind in "fc" else None for t in outputs]
             metas = [(t.shape, t.dtype, t.device) if isinstance(t, Tensor) else None
                      for t in outputs]
-            rule = _Rule(ctx, cls, metas, args)
+            rule = FunctionRule(ctx, cls, metas, args)
             # The node owns the rule and through it ctx, so ctx refers to the node only weakly.
             node, ctx._from_output = custom_node(rule, list(args), tracked, saved, dirty)
             ctx._node = weakref.ref(node)

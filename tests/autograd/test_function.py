@@ -575,3 +575,98 @@ def test_a_backward_inside_of_one_that_visits():
 
     (Again.apply(a, y) + GivesNone.apply(a, y)).sum().backward()
     assert x.grad is None and y.grad.tolist() == [2.0, 2.0]
+
+
+class InPlace(Function):
+    """exp in place; saves its result."""
+
+    @staticmethod
+    def forward(ctx, x):
+        x.exp_()
+        ctx.mark_dirty(x)
+        ctx.save_for_backward(x)
+        return x
+
+    @staticmethod
+    def backward(ctx, g):
+        (y,) = ctx.saved_tensors
+        return g * y
+
+
+@pytest.mark.parametrize("view", [lambda y: y, lambda y: y[:], lambda y: y[1:], lambda y: y.t()[0], lambda y: y[0][1:]])
+def test_a_saved_result_that_is_a_view(view):
+    """Three derivatives, each of which frees what it goes through at its end."""
+    def f(x):
+        y = x * 0.5
+        InPlace.apply(view(y))
+        return y.sin()
+
+    x = pt.tensor([[0.1, 0.2], [-0.3, 0.4]], dtype=pt.float64, requires_grad=True)
+    assert gradcheck(f, (x,))
+    assert gradgradcheck(f, (x,))
+    (g,) = pt.autograd.grad(f(x).sum(), x, create_graph=True)
+    (h,) = pt.autograd.grad((g * g).sum(), x, create_graph=True)
+    pt.autograd.grad(h.sum(), x)[0].sum()
+
+
+def test_a_saved_result_in_a_constant_base():
+    def f(x):
+        y = pt.zeros(3, dtype=x.dtype)
+        y[1:] = x
+        InPlace.apply(y[:2])
+        return y * y
+
+    x = leaf(0.1, -0.2)
+    assert gradcheck(f, (x,))
+    assert gradgradcheck(f, (x,))
+
+
+def test_a_view_and_several_results_are_refused():
+    class Both(Function):
+        @staticmethod
+        def forward(ctx, x):
+            x.mul_(2)
+            ctx.mark_dirty(x)
+            return x, x * 2
+
+        @staticmethod
+        def backward(ctx, g, h):
+            return 2 * g + 4 * h
+
+    y = leaf(1, 2) * 1
+    with pytest.raises(RuntimeError, match="may return only one tensor"):
+        Both.apply(y[:1])
+    a, b = Both.apply(leaf(1, 2) * 1)
+    assert values(a + b) == [6, 12]
+
+
+def test_inputs_that_are_views_of_what_was_written():
+    """An input that is older than its base's history gets a node of its own before the function does."""
+    class Add(Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            return x + y
+
+        @staticmethod
+        def backward(ctx, g):
+            return g, g
+
+    class AddTo(Add):
+        @staticmethod
+        def forward(ctx, x, y):
+            x.add_(y)
+            ctx.mark_dirty(x)
+            return x
+
+    x = leaf(1, 2)
+    base = x * 1
+    a, b = base[:1], base[1:]
+    base.mul_(3)
+    Add.apply(a, b).sum().backward()
+    assert values(x.grad) == [3, 3]
+    x.grad = None
+    base = x * 1
+    a, b = base[:1], base[1:]
+    AddTo.apply(a, b)               # the write makes the other view older, too
+    base.sum().backward()
+    assert values(x.grad) == [1, 2]

@@ -139,17 +139,128 @@ def write(seen, r):
     return None
 
 
-def program(seed):
+# -- custom functions, in programs of their own -----------------------------------------------------------------------
+
+class Exponential(pt.autograd.Function):
+    """exp(x / 4) in place of x; its result is saved."""
+
+    @staticmethod
+    def forward(ctx, x):
+        x.mul_(0.25).exp_()
+        ctx.mark_dirty(x)
+        ctx.save_for_backward(x)
+        return x
+
+    @staticmethod
+    def backward(ctx, g):
+        (y,) = ctx.saved_tensors
+        return g * y.conj() * 0.25
+
+
+class Moved(pt.autograd.Function):
+    """x times a number, and w beside it, in place of x."""
+
+    @staticmethod
+    def forward(ctx, x, w, factor):
+        ctx.factor = factor
+        x.mul_(factor).add_(w)
+        ctx.mark_dirty(x)
+        return x
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.factor, g, None
+
+
+class Overwritten(pt.autograd.Function):
+    """tanh(w) in place of x; the result is saved. x gets no gradient."""
+
+    @staticmethod
+    def forward(ctx, x, w):
+        x.copy_(w.tanh())
+        ctx.mark_dirty(x)
+        ctx.save_for_backward(x)
+        return x
+
+    @staticmethod
+    def backward(ctx, g):
+        (y,) = ctx.saved_tensors
+        return None, g * (1 - y * y).conj()
+
+
+class Two(pt.autograd.Function):
+    """Two results, of which the second is saved, and the input."""
+
+    @staticmethod
+    def forward(ctx, x):
+        y = x.sin()
+        ctx.save_for_backward(x, y)
+        return x * x, y
+
+    @staticmethod
+    def backward(ctx, g, h):
+        x, y = ctx.saved_tensors
+        return (2 * g * x.conj() + h * x.cos().conj()) + 0 * y.conj()
+
+
+class Part(pt.autograd.Function):
+    """A view of the input."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.shape = x.shape
+        return x[:1]
+
+    @staticmethod
+    def backward(ctx, g):
+        return pt.cat([g, pt.zeros((ctx.shape[0] - 1, *ctx.shape[1:]), dtype=g.dtype)])
+
+
+class Same(pt.autograd.Function):
+    """The input itself."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x
+
+    @staticmethod
+    def backward(ctx, g):
+        return g
+
+
+def function(seen, r):
+    """Runs a custom function; what it makes anew."""
+    x = chosen(seen, r, ndim=0)
+    kind = r.randrange(14)
+    if kind < 2:
+        Exponential.apply(x)
+    elif kind < 4:
+        Moved.apply(x, fitting(seen, x, r).expand(x.shape).to(x.dtype), 0.5)
+    elif kind < 8:
+        Overwritten.apply(x, fitting(seen, x, r).expand(x.shape).to(x.dtype))
+    elif kind < 12:
+        return Two.apply(x)[r.randrange(2)]
+    elif kind == 12 and x.ndim:
+        return Part.apply(x)
+    else:
+        return Same.apply(x)
+    return None
+
+
+STEPS = {"view": view, "write": write, "function": function}
+
+
+def program(seed, functions=False):
     """A function of a vector to a number."""
     source = random.Random(seed)
-    steps = [(source.choices(["made", "view", "write"], [2, 3, 4])[0], source.random())
-             for _ in range(source.randint(3, 10))]
+    kinds = {"made": 2, "view": 3, "write": 4, **({"function": 5} if functions else {})}
+    steps = [(source.choices(list(kinds), kinds.values())[0], source.random()) for _ in range(source.randint(3, 10))]
 
     def f(x):
         seen = [x * 1.0]
         for step, number in steps:
             r = random.Random(number)
-            y = made(seen, r, x) if step == "made" else view(seen, r) if step == "view" else write(seen, r)
+            y = made(seen, r, x) if step == "made" else STEPS[step](seen, r)
             if y is not None:
                 seen.append(y)
         total = 0
@@ -243,7 +354,7 @@ def is_refused(e):
     cannot have a history."""
     return isinstance(e, RuntimeError) and any(text in str(e) for text in (
         "modified by an inplace operation", "is one of several views", "refers to a single memory location",
-        "share memory"))
+        "share memory", "inside a custom Function", "and its base or another view of its base"))
 
 
 def is_refused_alone(e, f, x):
@@ -320,6 +431,43 @@ def check_modes(seed):
             np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6, err_msg=name)
             ran += 1
     return ran
+
+
+def check_functions(seed):
+    """Checks a program with custom functions in reverse mode; how many derivatives were compared, None where it is
+    refused."""
+    f, x = program(seed, functions=True), vector(seed)
+    compared = 0
+    want = None
+    for name, call in {**FIRST, **SECOND}.items():
+        if "jacfwd" in name or name == "hessian":       # these functions have no rule of forward mode
+            continue
+        try:
+            got = call(f, x)
+        except RuntimeError as e:
+            if not is_refused(e):
+                raise RuntimeError(f"{name}: {e}") from e
+            continue
+        if name in FIRST:
+            want = differences(lambda y: float(f(y)), x) if want is None else want
+            np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6, err_msg=name)
+        else:
+            second = differences(lambda y: reverse(f, y), x)
+            np.testing.assert_allclose(got, second, rtol=1e-5, atol=2e-6, err_msg=name)
+        compared += 1
+    return compared
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.outer
+def test_functions(part):
+    compared = 0
+    for seed in range(SEED + part, SEED + PROGRAMS, PARTS):
+        try:
+            compared += check_functions(seed)
+        except Exception as e:
+            raise AssertionError(f"program {seed}: {type(e).__name__}: {e}") from e
+    assert compared > 0.5 * PROGRAMS / PARTS
 
 
 @pytest.mark.parametrize("part", range(PARTS))

@@ -30,6 +30,10 @@ def optimizer():
     (lambda: nn.EmbeddingBag.from_pretrained(pt.ones(2, 3), sparse=True), NotImplementedError, "EmbeddingBag: sparse"),
     (lambda: nn.functional.embedding(pt.tensor([1]), pt.ones(2, 3), sparse=True), NotImplementedError,
      "^embedding: sparse must be False, got True"),
+    *[(lambda offsets=offsets, mode=mode: nn.functional.embedding_bag(
+        pt.tensor([1, 2, 3]), pt.ones(6, 1), pt.tensor(offsets), mode=mode), (RuntimeError, ValueError),
+       "^embedding_bag: offsets") for offsets in ([0, 3, 1], [0, -1], [0, 2, -1, 3], [0, 4], [1, 2], [0, 5, 3])
+      for mode in ("sum", "mean", "max")],
     (lambda: nn.functional.embedding_bag(pt.tensor([[1]]), pt.ones(2, 3), max_norm=1.0, sparse=True),
      NotImplementedError, "^embedding_bag: sparse must be False, got True"),
     (lambda: pt.embedding(pt.ones(2, 3), pt.tensor([1]), sparse=True), NotImplementedError, "^embedding: sparse"),

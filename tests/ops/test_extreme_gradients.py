@@ -154,3 +154,36 @@ def test_recorded(name):
     got = ptcore.autograd.grad(out, leaves, weights, create_graph=True)
     for g, e in zip(got, expected, strict=True):
         np.testing.assert_allclose(g.detach().numpy(), e, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("function", "derivatives"), [
+    (lambda x: x**0 + x**2, [0, 2, 0, 0]), (lambda x: x**1, [1, 0, 0, 0]), (lambda x: x**3, [0, 0, 6, 0]),
+    (lambda x: x**4, [0, 0, 0, 24]), (lambda x: ptcore.pow(x, ptcore.tensor(0.0, dtype=ptcore.float64)), [0, 0, 0, 0]),
+    (lambda x: ptcore.pow(x, ptcore.tensor(3.0, dtype=ptcore.float64)), [0, 0, 6, 0])])
+@pytest.mark.parametrize("dtype", [ptcore.float64, ptcore.complex128])
+def test_derivatives_of_powers_at_zero(function, derivatives, dtype):
+    x = ptcore.tensor(0.0, dtype=dtype, requires_grad=True)
+    y = function(x)
+    for derivative in derivatives:
+        (y,) = ptcore.autograd.grad(y, x, ptcore.ones_like(y), create_graph=True)
+        assert y.item() == derivative
+        if not y.requires_grad:
+            y = y + 0 * x
+
+
+@pytest.mark.parametrize("other", [0.5, -0.5, 3.0])
+def test_xlog1py_at_zero(other):
+    """0 is a product where the other has a logarithm."""
+    x = ptcore.tensor([0.0, -0.0, 1e-3], dtype=ptcore.float64, requires_grad=True)
+    y = ptcore.special.xlog1py(x, ptcore.tensor(other, dtype=ptcore.float64))
+    y.sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), math.log1p(other), rtol=1e-15)
+
+
+def test_xlog1py_where_there_is_no_logarithm():
+    x = ptcore.zeros(4, dtype=ptcore.float64, requires_grad=True)
+    other = ptcore.tensor([-1.0, -2.0, INF, NAN], dtype=ptcore.float64)
+    y = ptcore.special.xlog1py(x, other)
+    np.testing.assert_array_equal(y.detach().numpy(), [0, 0, 0, NAN])
+    y[:3].sum().backward()
+    assert x.grad[:3].tolist() == [0, 0, 0]

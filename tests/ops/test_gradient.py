@@ -53,8 +53,8 @@ def small_cases(row):
             and not (row.name == "var_dims" and c[0].shape == ())]      # no freedom left: NaN
 
 
-def differentiable_arguments(row, case, dtype, layout):
-    """(call, inputs): a function of the data tensors alone, and those tensors."""
+def differentiable_arguments(row, case, dtype, layout, form=function):
+    """(call, inputs): a function of the data tensors alone, and those tensors. ``form`` gives the row's function."""
     rng = np.random.default_rng(11)
     sample = Sample(row, case, dtype, rng, away_from_kinks=True)
     if row.name in SPREAD:              # no two elements near each other, none near zero
@@ -92,7 +92,7 @@ def differentiable_arguments(row, case, dtype, layout):
             else:
                 args[place[0]][place[1]] = x
         args = [tuple(v) if isinstance(v, list) else v for v in args]
-        result = function(row)(*args, **keyword)
+        result = form(row)(*args, **keyword)
         if row.name == "recurrent_layer":       # the states and cells; what it keeps is for its gradient
             return result[:2]
         # Statistics beside the first output are saved for its gradient, not differentiated.

@@ -58,7 +58,7 @@ tensor([3., 8.])
 
 elementwise(
     'div(input, other, *, rounding_mode: "None|trunc|floor" = None)', types=FLOATING,
-    promote="float", formula="x / y", partial=["1 / y", "-out / y"], scalar_loops=True,
+    promote="float", formula="x / y", partial=["1 / y", "-(x / y) / y"], scalar_loops=True,
     select={"rounding_mode": {"trunc": "trunc_divide", "floor": "floor_divide"}},
     sample=uniform(0.5, 3), reference="x / y", alias=("divide", "true_divide"),
     doc="""Quotient. Integers give the default float dtype unless ``rounding_mode`` is
@@ -110,10 +110,11 @@ elementwise(
 tensor([-1.,  1.])
 """)
 
+# Where the exponent is 0 the inner power is 1 for all x, so that derivatives of the text are numbers at x = 0.
 elementwise(
     "pow(input, exponent)", types=NUMERIC, integers="nonnegative",
     formula="pow(x, y)",
-    partial=["where(y == 0, 0.0, y * pow(x, y - 1))",
+    partial=["where(y == 0, 0.0, y * pow(x, where(y == 0, 0.0, y - 1)))",
              "where(x == 0, where(isinf(out), -out, 0 * out), out * log(where(x == 0, 1.0, x)))"],
     cost=16, sample=uniform(0.3, 3), autocast=(None, "high"), reference="power(x, y)",
     doc="""Power. A negative integer exponent of an integer tensor raises RuntimeError.
@@ -470,7 +471,7 @@ made("ldexp(input, other: Obj)", "ldexp(x, other)", "``input * 2**other``.",
 
 elementwise(
     "frexp_mantissa(input)", types=REAL, formula="frexp_mantissa(x)",
-    partial=["where((x != 0) and isfinite(x), out / x, 1.0)"],
+    partial=["where((x != 0) and isfinite(x), frexp_mantissa(x) / x, 1.0)"],
     internal=True, called="frexp", reference="frexp(x)[0]", doc="The number in [0.5, 1) that ``frexp`` gives.")
 
 elementwise(

@@ -642,14 +642,21 @@ cdef bint is_plain_copy(Call *c, Tensor x) noexcept:
             and t.storage.device == DEVICE_CPU and x.storage.device == DEVICE_CPU)
 
 
+cdef uint32_t needed_by(Call *c):
+    """A bit for each operand that gets a gradient."""
+    cdef uint32_t need = 0
+    cdef int i
+    for i in range(c.nin):
+        if c.tensors[i] != NULL and c.o.grad_mask & (1 << i) and needs_grad(<Tensor>c.tensors[i]):
+            need |= 1 << i
+    return need
+
+
 cdef int check_operands_saved(Call *c) except -1:
     """Raises for an inference tensor that the rule would save, before anything is written."""
     cdef pt_opinfo *o = c.o
-    cdef uint32_t need = 0
-    cdef int i, k, code
-    for i in range(c.nin):
-        if c.tensors[i] != NULL and o.grad_mask & (1 << i) and needs_grad(<Tensor>c.tensors[i]):
-            need |= 1 << i
+    cdef uint32_t need = needed_by(c)
+    cdef int k, code
     for k in range(o.nsaved):
         code = saved_code(c, k)
         if o.need[k] & need and 0 <= code < PT_SAVE_META and c.tensors[code] != NULL:
@@ -657,10 +664,12 @@ cdef int check_operands_saved(Call *c) except -1:
     return 0
 
 
-cdef bint uses_first(Call *c) noexcept:
+cdef bint uses_first(Call *c):
+    """Whether the rule needs the first operand for the gradients that are wanted."""
+    cdef uint32_t need = needed_by(c)
     cdef int k
     for k in range(c.o.nsaved):
-        if saved_code(c, k) == 0:
+        if c.o.need[k] & need and saved_code(c, k) == 0:
             return True
     return False
 

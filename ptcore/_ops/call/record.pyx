@@ -137,10 +137,14 @@ cdef tuple spec_of(Call *c, Tensor r, uint32_t need):
 
 
 cdef object operand_of(Call *c, int k):
-    """The value that is saved of an operand: its value before the write, after promotion."""
+    """The value that is saved of an operand, after promotion: of the first, its value before the write. Another operand
+    in the memory that was written to is saved as it is, so that a backward raises, as in PyTorch: its value is lost."""
     cdef object x = <object>c.operands[k]
-    if c.written != NULL and c.operands[k] == c.written:
-        x = <object>c.before
+    if c.written != NULL:
+        if k == 0:
+            x = <object>c.before
+        elif isinstance(x, Tensor) and (<Tensor>x).storage == (<Tensor>c.written).storage:
+            return x
     if isinstance(x, Tensor) and (<Tensor>x).dt != c.compute and k != c.o.condition - 1:
         return cast(<Tensor>x, PT_FLOAT32 if is_wide(c, k) else c.compute)
     return x

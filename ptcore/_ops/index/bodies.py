@@ -245,6 +245,8 @@ def _check_offsets(offsets, n, op):
         raise ValueError(f"{op}: offsets[0] must be 0, got {int(offsets[0])}")
     if int(offsets[-1]) > n:
         raise ValueError(f"{op}: offsets must not exceed input's length {n}, got {int(offsets[-1])}")
+    if bool((offsets[1:] < offsets[:-1]).any()):
+        raise RuntimeError(f"{op}: offsets must not fall from one bag to the next, got {offsets.tolist()[:8]}")
 
 
 def embedding_bag(input, weight, offsets, max_norm, norm_type, scale_grad_by_freq, mode, sparse, per_sample_weights,

@@ -25,6 +25,7 @@ from ptcore._ops.functions import (
     overwritten,
     places_among,
     reshape,
+    row_major,
     scatter_src,
     slice,
     split_by_sizes,
@@ -105,9 +106,9 @@ def _repeated(op, input, repeats):
 
 
 def _own(out, input):
-    """out with memory of its own: copied if reshape gave a view."""
+    """out with memory of its own, by rows: copied if reshape gave a view."""
     base = input if input._base is None else input._base
-    return clone(out) if out is input or out._base is base else out
+    return row_major(out) if out is input or out._base is base else out
 
 
 def repeat(input, repeats):

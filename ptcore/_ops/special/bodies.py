@@ -4,7 +4,7 @@ from ptcore._errors import DTypeError
 from ptcore._ops import checked
 from ptcore._ops.call.operands import result_type
 from ptcore._ops.creation.creation import arange, full
-from ptcore._ops.functions import clamp_max, clamp_min, isnan, log1p, sum, unsqueeze, where
+from ptcore._ops.functions import clamp_max, clamp_min, isfinite, isnan, log1p, sum, unsqueeze, where
 from ptcore._tensor import Tensor
 
 
@@ -59,5 +59,6 @@ def special_xlog1py(input, other):
     device = (input if isinstance(input, Tensor) else other).device
     input, other = [x.to(dtype) if isinstance(x, Tensor) else full((), x, dtype=dtype, device=device)
                     for x in (input, other)]
-    zero = (input == 0) & isnan(other).logical_not()
+    # 0 of any other, though the logarithm is none; elsewhere 0 is a product, which has a derivative.
+    zero = (input == 0) & isfinite(log1p(other)).logical_not() & isnan(other).logical_not()
     return where(zero, 0, input * log1p(where(zero, 0, other))).to(dtype)       # autocast may compute in another dtype

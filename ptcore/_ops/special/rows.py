@@ -21,8 +21,9 @@ tensor([{result}])
 _function("erfc", "-1.1283791670955126 * exp(-x * x)", -3, 3, "Complementary error function ``1 - erf(x)``.",
           ("0., 1.", "1.0000, 0.1573"))
 
-_function("erfinv", "0.886226925452758 * exp(out * out)", -0.95, 0.95, "Inverse of the error function on [-1, 1].",
-          ("0., 0.5", "0.0000, 0.4769"), reference="copysign(special.erfinv(x), x)", autocast=(None, "high"))
+_function("erfinv", "0.886226925452758 * exp(erfinv(x) * erfinv(x))", -0.95, 0.95,
+          "Inverse of the error function on [-1, 1].", ("0., 0.5", "0.0000, 0.4769"),
+          reference="copysign(special.erfinv(x), x)", autocast=(None, "high"))
 
 _function("lgamma", "digamma(x)", 0.3, 6, "Logarithm of the absolute value of the gamma function.",
           ("1., 4.", "0.0000, 1.7918"), reference="special.gammaln(x)")
@@ -30,7 +31,8 @@ _function("lgamma", "digamma(x)", 0.3, 6, "Logarithm of the absolute value of th
 _function("digamma", "polygamma_of(x, 1.0)", 0.3, 6, "Logarithmic derivative of the gamma function.",
           ("1., 2.", "-0.5772,  0.4228"), reference="special.psi(x)")
 
-_function("sinc", "where(x == 0, 0.0, (cos(3.141592653589793 * x) - out) / x)", -3, 3,
+_function("sinc", "where(x == 0, 0.0, (cos(3.141592653589793 * x)"
+          " - sin(3.141592653589793 * x) / (3.141592653589793 * x)) / x)", -3, 3,
           "``sin(pi * x) / (pi * x)``, and 1 at 0.", ("0., 0.5", "1.0000, 0.6366"),
           formula="where(x == 0, 1.0, sin(3.141592653589793 * x) / (3.141592653589793 * x))", reference="sinc(x)",
           types=FLOATING)
@@ -118,8 +120,8 @@ tensor([{"0.6321" if _name == "igamma" else "0.3679"}])
 
 elementwise(
     "logit_of(input)", types=REAL, formula="log(x / (1 - x))", internal=True, called="logit", node="LogitBackward0",
-    partial=["where((x >= 0) and (x <= 1), 1 / (x * (1 - x)), out * 0)"], cost=16, sample=uniform(0.05, 0.95),
-    reference="log(x / (1 - x))", doc="``log(x / (1 - x))``.")
+    partial=["where((x >= 0) and (x <= 1), 1 / (x * (1 - x)), log(x / (1 - x)) * 0)"], cost=16,
+    sample=uniform(0.05, 0.95), reference="log(x / (1 - x))", doc="``log(x / (1 - x))``.")
 
 elementwise(
     "polygamma_of(input, n: Float)", types=REAL, promote="float", formula="polygamma(n, x)",

@@ -4,7 +4,8 @@
 list of them, if the op has several outputs), inputs and parameters by their names in the row's signature, ``out`` or
 ``out0``, ``out1`` for outputs, ``needs`` for the bits of the inputs that need a gradient. Tensors that a rule names are
 saved; those used only by ``.shape``, ``.dtype`` or ``.device`` are saved without data. The rule returns a gradient for
-each tensor input, or None where there is none.
+each tensor input, or None where there is none. With ``remade=True`` an output that was written to since is None, and
+the rule computes it again; other rules raise then.
 
 ``@jvp(name)`` marks the forward rule of a row whose ``jvp`` column says "rule". Its parameters are ``t`` (the tangent
 of the first tensor), and inputs, parameters and outputs by the same names. It returns the tangent of each output, or
@@ -14,7 +15,7 @@ None for zero. ``VJPS`` and ``JVPS`` hold the rules of the modules imported so f
 VJPS, JVPS = {}, {}
 
 
-def vjp(*names):
+def vjp(*names, remade=False):
     """Marks a rule; the build reads the mark."""
     def mark(function):
         function.vjp_of = names

@@ -1,5 +1,6 @@
 """The rule of a recurrent layer: one fused walk back, or single steps if the backward is recorded."""
 from ptcore._ops.functions import mm, slice, tanh, transpose
+from ptcore._ops.functions import recurrent_layer as layer
 from ptcore._ops.functions import recurrent_layer_backward as fused
 from ptcore._ops.functions import sum as sum_of
 from ptcore.autograd.helpers import fused as fused_or
@@ -14,14 +15,17 @@ def states_again(gates, hx, cx, weight, bias, projection, out, cells, kept, batc
 
 @fused_or(by_ops=states_again, wide=False)
 def states(gates, hx, cx, weight, bias, projection, out, cells, kept, batch_sizes, mode, reverse):
-    """What the forward has left; computed again from the inputs if the backward is differentiated."""
+    """What the forward has left; computed again from the inputs if the backward is differentiated, or if it was written
+    to."""
+    if out is None or cells is None:
+        return layer(gates, hx, cx, weight, bias, projection, batch_sizes, mode, reverse)
     return out, cells, kept
 
 
 slopes = fused_or(by_ops="recurrent.recurrent_layer_backward")(fused)
 
 
-@vjp("recurrent_layer")
+@vjp("recurrent_layer", remade=True)
 def recurrent_layer(gs, gates, hx, cx, weight, bias, projection, out, out1, out2, batch_sizes, mode, reverse,
                     needs):
     g, g_cells = gs[0], gs[1]
