@@ -320,7 +320,7 @@ def test_dirty_bumps_the_version_seen_by_earlier_savers():
         (z + w).sum().backward()
 
 
-class InPlace(Function):
+class Dirty(Function):
     """x * 2 and y * 3 in place, returned with x * y * 6 in a given order. Output k has the gradients of a matrix."""
 
     @staticmethod
@@ -346,7 +346,7 @@ def test_dirty_inputs_may_be_any_outputs(order, retained):
     if retained:
         x.retain_grad()
         y.retain_grad()
-    outputs = InPlace.apply(x, y, order)
+    outputs = Dirty.apply(x, y, order)
     assert outputs[order.index(0)] is x
     assert outputs[order.index(1)] is y
     assert [t.output_nr for t in outputs] == [0, 1, 2]
