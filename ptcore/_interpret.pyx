@@ -150,7 +150,7 @@ cdef class Interpreter(Mode):
         a plain tensor in place."""
         return None
 
-    def check(self, check, args):
+    def value_check(self, check, args):
         """The program calls ``check(*args)``, which raises an error for some values of a tensor, for a stand-in. An
         interpreter that writes a program down may keep the call; the others have no values to look at."""
         return None

@@ -442,4 +442,4 @@ class ValueCheck:
             return
         top = innermost()
         if top is not None:
-            top.check(self, (x, *args))
+            top.value_check(self, (x, *args))

@@ -241,9 +241,6 @@ class Function(metaclass=_FunctionMeta):
                 check_dirty(t, len(outputs))
             if not any(t is o for o in outputs):
                 raise RuntimeError(f"{cls.__name__}: a tensor marked dirty must be returned")
-            if recording and t._is_view() and len(outputs) > 1:
-                raise RuntimeError(f"{cls.__name__}: a function that writes to a view may return only one tensor, got "
-                                   f"{len(outputs)}; clone() the view first, or write to it in a function of its own")
         if recording:
             tracked = [t if isinstance(t, Tensor) and id(t) not in without
                        and t.dtype.kind in "fc" else None for t in outputs]

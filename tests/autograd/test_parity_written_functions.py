@@ -4,7 +4,7 @@ import itertools
 import pytest
 from autograd_programs import compare, leaf
 
-pytestmark = [pytest.mark.parity, pytest.mark.core, pytest.mark.filterwarnings("ignore")]
+pytestmark = [pytest.mark.parity, pytest.mark.core]
 
 
 def in_place(T, saved, outputs=1):

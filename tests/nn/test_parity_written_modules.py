@@ -11,7 +11,7 @@ from test_written_modules import hooked
 import ptcore as pt
 
 torch = pytest.importorskip("torch")
-pytestmark = [pytest.mark.parity, pytest.mark.core, pytest.mark.filterwarnings("ignore")]
+pytestmark = [pytest.mark.parity, pytest.mark.core]
 # torch's own kernels keep what these give, and refuse a write to it.
 RUNS_HERE = {"CrossMapLRN2d", "RNNCell"}
 # Other gradients, whatever is written: a sixth in float32, the gradient by what log_softmax is given, and 0 in place of

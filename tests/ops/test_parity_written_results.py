@@ -17,7 +17,7 @@ from test_gradient import NOT_REAL_RESULTS, is_differentiable, small_cases  # no
 from test_parity_ops import COMPARED, both, call_torch, counterpart, ours_of  # noqa: E402
 
 _convert, _entries = [import_module(f"op_db.{name}") for name in ("_convert", "_entries")]
-pytestmark = [pytest.mark.parity, pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
+pytestmark = [pytest.mark.parity, pytest.mark.slow, pytest.mark.filterwarnings("ignore::UserWarning")]
 
 # Runs here with the right gradients, where torch's rule keeps the result; or torch has no derivative at all.
 ROWS_THAT_RUN = {

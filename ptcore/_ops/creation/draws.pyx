@@ -215,13 +215,13 @@ def randint_like(Tensor input not None, low, high=None, *, dtype=None, layout=No
     return made(r, b"randint_like", None, layout, pin_memory, memory_format, requires_grad)
 
 
-@seen_by_modes
 @ValueCheck
 def _check_deviation(std):
     if not bool((std.detach() >= 0).all()):
         raise RuntimeError("normal: std must be non-negative, got a tensor with others")
 
 
+@seen_by_modes
 def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None, layout=None,
            device=None, pin_memory=False, requires_grad=False):
     """Normal values; mean and std may be tensors that broadcast, element by element.

@@ -317,7 +317,7 @@ class ProxyTracer(Interpreter):
             raise RuntimeError("make_fx: the program changes the dims of a tensor from outside in place, which a graph "
                                "does not hold; make it an argument" + here())
 
-    def check(self, check, args):
+    def value_check(self, check, args):
         if self.keeps_checks:
             self.node("call_function", check, tuple([self.argument(x)[1] for x in args]), {}, check.__name__)
 

@@ -290,9 +290,9 @@ class CaptureTracer(ProxyTracer):
                 return args[0]
         return super().call(op, args, out, variant)
 
-    def check(self, check, args):
+    def value_check(self, check, args):
         self.capture.settle()
-        super().check(check, args)
+        super().value_check(check, args)
 
     def run(self, op, own, values, out, variant, keyword):
         try:
