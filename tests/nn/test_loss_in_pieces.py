@@ -81,3 +81,18 @@ def test_what_is_no_options():
     both = pt.nn.LinearCrossEntropyOptions(batch_chunk_size=2, chunking_method="aspect_ratio")
     with pytest.raises(ValueError, match="must agree; give one of them"):
         F.linear_cross_entropy(pt.ones(64, 4), w.float(), pt.zeros(64, dtype=pt.int64), options=both)
+
+
+@pytest.mark.parametrize("which", range(4))
+def test_arguments_that_are_written_to_before_the_backward(which):
+    """The backward computes the logits again."""
+    leaves = [pt.ones(5, 3, dtype=pt.float64, requires_grad=True), pt.ones(4, 3, dtype=pt.float64, requires_grad=True),
+              pt.ones(4, dtype=pt.float64, requires_grad=True)]
+    x, w, b = (t * 2 for t in leaves)
+    target = pt.tensor([0, 1, 2, 3, 0])
+    options = pt.nn.LinearCrossEntropyOptions(batch_chunk_size=2, chunking_method=None)
+    loss = F.linear_cross_entropy(x, w, target, linear_bias=b, options=options)
+    with pt.no_grad():
+        (x, w, b, target)[which].mul_(0)
+    with pytest.raises(RuntimeError, match=r"linear_cross_entropy: one of the variables .* modified by an inplace"):
+        loss.backward()

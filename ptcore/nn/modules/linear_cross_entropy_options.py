@@ -89,8 +89,14 @@ class LinearCrossEntropyOptions:
         bias = None if linear_bias is None else linear_bias.to(dtype)
         share = None if weight is None else weight.to(dtype)
         each = "none" if reduction == "none" else "sum"
+        read = [t for t in (x, matrix, bias, target, share) if t is not None and not t.is_inference()]
+        versions = [t._version for t in read]
 
         def piece(x, target):
+            if versions != [t._version for t in read]:      # the backward would compute with other values
+                raise RuntimeError("linear_cross_entropy: one of the variables needed for gradient computation has "
+                                   "been modified by an inplace operation: an argument was written to after the call; "
+                                   "clone() it before the call, or write to a copy")
             return cross_entropy(linear(x, matrix, bias), target, share, reduction=each, ignore_index=ignore_index,
                                  label_smoothing=label_smoothing)
 
