@@ -128,16 +128,32 @@ def test_requirements_of_a_build(monkeypatch):
     (None, ["-Dcuda=enabled"]), ({"setup-args": "-Dwerror=true"}, ["-Dwerror=true", "-Dcuda=enabled"]),
     ({"setup-args": ["-Dcuda=disabled"]}, ["-Dcuda=disabled"]), ({"setup-args": "-D cuda=auto"}, ["-D cuda=auto"]),
     ({"setup-args": ["-Dauto_features=disabled"]}, ["-Dauto_features=disabled"])])
-def test_a_wheel_leaves_cuda_out_only_where_it_is_told_to(given, wanted, monkeypatch):
+def test_a_wheel_leaves_cuda_out_only_where_it_is_told_to(given, wanted, monkeypatch, tmp_path):
     backend = tool("build_backend")
     monkeypatch.setattr(backend, "cuda_packages", lambda: ["cuda-bindings==13.0.*"])
     settings = []
-    monkeypatch.setattr(backend.mesonpy, "build_wheel", lambda folder, settings_, metadata: settings.append(settings_))
-    backend.build_wheel(".", given)
+
+    def build(folder, settings_, metadata):
+        settings.append(settings_)
+        with zipfile.ZipFile(Path(folder) / "a.whl", "w", zipfile.ZIP_DEFLATED, compresslevel=1) as wheel:
+            for k in range(3):
+                name = zipfile.ZipInfo(f"a/{k}.py", (2020, 1, 2 + k, 3, 4, 6))
+                name.external_attr = 0o100755 << 16
+                wheel.writestr(name, ROOT.joinpath("README.md").read_bytes() * (k + 1))
+        return "a.whl"
+    monkeypatch.setattr(backend.mesonpy, "build_wheel", build)
+    assert backend.build_wheel(str(tmp_path), given) == "a.whl"
+    build(tmp_path.parent, None, None)
+    with zipfile.ZipFile(tmp_path / "a.whl") as packed, zipfile.ZipFile(tmp_path.parent / "a.whl") as loose:
+        assert [(i.filename, i.date_time, i.external_attr, i.CRC) for i in packed.infolist()] == [
+            (i.filename, i.date_time, i.external_attr, i.CRC) for i in loose.infolist()]
+        assert packed.testzip() is None
+        assert sum(i.compress_size for i in packed.infolist()) < sum(i.compress_size for i in loose.infolist())
+    del settings[1]
     said = settings[0]["setup-args"]
     assert ([said] if isinstance(said, str) else said) == wanted
     monkeypatch.setattr(backend, "cuda_packages", lambda: [])      # where there are none: as meson.options says
-    backend.build_wheel(".", given)
+    backend.build_wheel(str(tmp_path), given)
     assert settings[1] == (given or {})
 
 

@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tarfile
 import tomllib
+import zipfile
 from pathlib import Path
 
 import mesonpy
@@ -49,7 +50,18 @@ def _with_cuda(config_settings):
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     """Meson-python's, which never leaves CUDA out unless it is told to (``-Csetup-args=-Dcuda=disabled``)."""
-    return mesonpy.build_wheel(wheel_directory, _with_cuda(config_settings), metadata_directory)
+    name = mesonpy.build_wheel(wheel_directory, _with_cuda(config_settings), metadata_directory)
+    _pack_tightly(Path(wheel_directory) / name)
+    return name
+
+
+def _pack_tightly(path):
+    """Packs a wheel again at zlib's highest level, which saves 45 kB of 12 MB."""
+    temporary = path.with_suffix(".tmp")
+    with zipfile.ZipFile(path) as old, zipfile.ZipFile(temporary, "w") as new:
+        for entry in old.infolist():
+            new.writestr(entry, old.read(entry), zipfile.ZIP_DEFLATED, 9)
+    os.replace(temporary, path)
 
 
 def get_requires_for_build_wheel(config_settings=None):
