@@ -1,6 +1,7 @@
 """Clipping of gradients by their norm or by value, in place."""
 
 import math
+from types import GeneratorType
 
 import ptcore
 from ptcore import Tensor
@@ -115,6 +116,11 @@ def clip_grad_norm_(
     Tensor
         Total norm before clipping, 0-d.
 
+    Warns
+    -----
+    UserWarning
+        If `parameters` is a generator without elements, as one is that was used before.
+
     Examples
     --------
     >>> import ptcore
@@ -123,7 +129,13 @@ def clip_grad_norm_(
     >>> clip_grad_norm_([p], 1.0).item()
     5.0
     """
+    is_generator = isinstance(parameters, GeneratorType)
     parameters = _as_list("clip_grad_norm_", parameters)
+    if is_generator and not parameters:
+        import warnings
+
+        warnings.warn("clip_grad_norm_: `parameters` is an empty generator, no gradient clipping will occur.",
+                      stacklevel=2)
     total = get_total_norm(_grads("clip_grad_norm_", parameters), norm_type, error_if_nonfinite)
     clip_grads_with_norm_(parameters, max_norm, total)
     return total
