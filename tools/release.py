@@ -165,7 +165,7 @@ def make(version, out, published):
     run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", out / "built", sdist, env=env)
     (built,) = (out / "built").glob("*.whl")
     if sys.platform.startswith("linux"):
-        run(sys.executable, "-m", "auditwheel", "repair", "--wheel-dir", out, built, env=env)
+        run(sys.executable, "-m", "auditwheel", "repair", "-z", "9", "--wheel-dir", out, built, env=env)
     else:
         shutil.copy(built, out)
     shutil.rmtree(out / "built")

@@ -41,7 +41,8 @@ def wheel(options):
     shutil.rmtree(repaired, ignore_errors=True)
     path = os.pathsep.join([str(command("python").parent), os.environ["PATH"]])
     if sys.platform.startswith("linux"):
-        said = run(command("auditwheel"), "repair", "--wheel-dir", repaired, built, env={"PATH": path}, show=True)
+        said = run(command("auditwheel"), "repair", "-z", "9", "--wheel-dir", repaired, built, env={"PATH": path},
+                   show=True)
         (built,) = repaired.glob("*.whl")
         libraries = sorted({name for name in zipfile.ZipFile(built).namelist() if ".libs/" in name})
         if libraries:
