@@ -11,11 +11,13 @@ import functools
 import sys
 import types
 from abc import ABCMeta
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from pickle import UnpicklingError
 from typing import Protocol
 
+import ptcore
 from ptcore import nn
+from ptcore.nn.modules.module_hooks import TABLES
 from ptcore.serialization._torch_names import is_public, public
 
 _DICT_OF_MODULE = types.ModuleType.__dict__["__dict__"].__get__
@@ -30,6 +32,9 @@ _OF_METACLASS = {"__new__", "__init__", "__call__", "__prepare__", "__module__",
                  "__weakref__", "__annotations__", "__firstlineno__", "__static_attributes__", "__slots__"}
 _C_METHODS = (types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType)
 _SLOTS_STATE = getattr(dataclasses, "_dataclass_setstate", None)     # of frozen dataclasses with slots
+
+_PLAIN_VALUES = {int, float, bool, str, bytes, complex, type(None), ptcore.Tensor, nn.Parameter, ptcore.dtype,
+                 ptcore.device, ptcore.Size}
 
 # Kinds of classes.
 PLAIN, MODULE, OPTIMIZER, CONTAINER, NAMED_TUPLE, ENUM = "plain", "module", "optimizer", "container", "tuple", "enum"
@@ -277,6 +282,7 @@ def give(target, kind, state):
         if type(state) is not dict:
             raise ValueError(f"the state of a {name_of(cls)} is no dictionary")
         _names(state)
+        _check_read(mro(cls), state)
         restore(target, state)
         return
     slots = None
@@ -303,6 +309,46 @@ def give(target, kind, state):
         if slot is None:
             raise ValueError(f"a {name_of(cls)} has no such slot")
         slot.__set__(target, value)
+
+
+def _check_read(bases, state):
+    """Raises where ``__setstate__`` of ptcore's own would ask something of an object that the file made."""
+    of_modules = (*TABLES, "_parameters", "_buffers", "_modules") if nn.Module in bases else ()
+    wrong = [name for name in of_modules if name in state and type(state[name]) not in (dict, OrderedDict)]
+    if nn.Module in bases:
+        wrong += [name for name in ("_is_full_backward_hook",) if type(state.get(name)) not in (bool, type(None))]
+        wrong += [name for name in ("_non_persistent_buffers_set",) if type(state.get(name, set())) is not set]
+    if nn.RNNBase in bases:
+        wrong += [name for name in ("bias", "bidirectional") if type(state.get(name)) is not bool]
+        wrong += [name for name in ("num_layers", "proj_size") if type(state.get(name, 0)) is not int]
+        if not wrong and not 0 < state.get("num_layers", 0) <= len(state.get("_parameters", ())):
+            wrong.append("num_layers")
+    if "ptcore.optim" in sys.modules and sys.modules["ptcore.optim"].Optimizer in bases:
+        wrong += [name for name in ("defaults", "param_groups", "state") if not _is_plain(state.get(name))]
+    if wrong:
+        raise ValueError(f"{wrong[0]} in the state of a {name_of(bases[0])} is damaged")
+
+
+def _is_number_of_numpy(cls):
+    """Whether it is one of NumPy's own scalars, which a learning rate may be."""
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and numpy.generic in mro(cls) and not type.__dict__["__flags__"].__get__(cls) & _HEAP
+
+
+def _is_plain(value):
+    """Whether containers hold nothing but numbers, words and tensors."""
+    stack, seen = [value], set()
+    while stack:
+        part = stack.pop()
+        cls = type(part)
+        if cls in (dict, OrderedDict, defaultdict, list, tuple):
+            if id(part) not in seen:
+                seen.add(id(part))
+                stack.extend(part)
+                stack.extend(part.values() if cls not in (list, tuple) else ())
+        elif cls not in _PLAIN_VALUES and not _is_number_of_numpy(cls):
+            return False
+    return True
 
 
 def _names(state):

@@ -73,6 +73,6 @@ def module_state(module):
     for table in TABLES:
         state[table] = OrderedDict() if hooks is None else getattr(hooks, table)
     state["_is_full_backward_hook"] = None if hooks is None else hooks._is_full_backward_hook
-    for name in module._torch_computed:
+    for name in type(module)._torch_computed:
         state[name] = getattr(module, name)
     return state

@@ -17,6 +17,7 @@ import types
 import typing
 import uuid
 
+import numpy as np
 import pytest
 from _pickles import archive, saved, text
 
@@ -255,6 +256,11 @@ def test_modules_optimizers_and_schedules():
     assert scheduler.get_last_lr() == loaded["scheduler"].get_last_lr()
 
 
+def test_an_optimizer_with_numbers_of_numpy():
+    optimizer = pt.optim.SGD([nn.Parameter(pt.ones(1))], lr=np.float64(0.5))
+    assert again(optimizer).param_groups[0]["lr"] == 0.5
+
+
 def test_hooks_of_modules():
     net = nn.LazyLinear(3)
     loaded = again(nn.Sequential(net, nn.LazyBatchNorm1d()))
@@ -454,6 +460,72 @@ def test_objects_that_are_refused(body, refused):
     with pytest.raises((pickle.UnpicklingError, CorruptFileError), match=refused):
         objects(body)
     assert CALLED == []
+
+
+class Asked:
+    """Whatever is asked of it counts."""
+
+    def __len__(self):
+        CALLED.append("__len__")
+        return 1
+
+    def __float__(self):
+        CALLED.append("__float__")
+        return 1.0
+
+    def __index__(self):
+        CALLED.append("__index__")
+        return 1
+
+    __bool__ = __len__
+
+    def __iter__(self):
+        CALLED.append("__iter__")
+        return iter(())
+
+    def items(self):
+        CALLED.append("items")
+        return ()
+
+    values = setdefault = get = items
+
+
+def made(module, name, **state):
+    """Opcodes of an object with a state of opcodes."""
+    return named(name, module) + b")\x81}(" + b"".join(text(key) + value for key, value in state.items()) + b"ub"
+
+
+ASKED = named("Asked") + b")\x81"
+RNN = {"bias": b"\x88", "bidirectional": b"\x89", "num_layers": b"K\1", "proj_size": b"K\0",
+       "_parameters": b"}" + text("weight") + b"Ns", "_buffers": b"}", "_modules": b"}"}
+ADAM = {"defaults": b"}", "param_groups": b"]", "state": b"}"}
+
+
+@pytest.mark.parametrize("body", [
+    *(made("torch.nn.modules.linear", "Linear", **{name: ASKED}) for name in (
+        "_parameters", "_buffers", "_modules", "_forward_hooks", "_load_state_dict_pre_hooks", "_is_full_backward_hook",
+        "_non_persistent_buffers_set")),
+    *(made("torch.nn.modules.rnn", "LSTM", **{**RNN, name: ASKED}) for name in RNN),
+    made("torch.nn.modules.rnn", "LSTM", **{**RNN, "num_layers": b"J\xff\xff\xff\x7f"}),
+    *(made("torch.optim.adam", "Adam", **{**ADAM, name: ASKED}) for name in ADAM),
+    made("torch.optim.adam", "Adam", **{**ADAM, "param_groups": b"]" + ASKED + b"a"}),
+    made("torch.optim.adam", "Adam", **{**ADAM, "param_groups": b"]}" + text("capturable") + ASKED + b"sa"}),
+    made("torch.optim.adam", "Adam", **{**ADAM, "param_groups": b"]}" + text("params") + b"]" + ASKED + b"asa"}),
+    made("torch.optim.adam", "Adam", **{**ADAM, "state": b"}K\0}" + text("step") + ASKED + b"ss"}),
+])
+def test_restoring_asks_nothing_of_objects(body):
+    CALLED.clear()
+    with pytest.raises(CorruptFileError, match="damaged"):
+        objects(body)
+    assert CALLED == []
+
+
+def test_restoring_asks_nothing_of_datasets():
+    CALLED.clear()
+    found = objects(made("torch.utils.data.dataset", "StackDataset", datasets=ASKED + b"\x85", _length=b"K\1"))
+    assert CALLED == []
+    assert len(found) == 1
+    assert type(objects(made("torch.nn.modules.rnn", "LSTM", **RNN))) is nn.LSTM
 
 
 def test_modules_that_are_not_imported_stay_so():

@@ -333,7 +333,7 @@ class Module(ModuleHooks, ModuleState):
         # Unlike the keys of a pickle, interned ones are found by identity.
         own.update((sys.intern(key) if type(key) is str else key, value) for key, value in state.items())
         own.setdefault("_non_persistent_buffers_set", set())
-        for name in self._torch_computed:
+        for name in type(self)._torch_computed:
             own.pop(name, None)
         for cls in type(self).__mro__:
             for name, value in cls.__dict__.get("_torch_later", ()):

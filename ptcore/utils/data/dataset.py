@@ -132,8 +132,8 @@ class StackDataset(Dataset):
 
     def __setstate__(self, state):
         self.__dict__.update(state)
-        self.__dict__.pop("_parts", None)           # of pickles of ptcore 0.1
-        self._length = len(next(iter(self._parts)))
+        if self.__dict__.pop("_parts", None) is not None:           # of pickles of ptcore 0.1
+            self._length = len(next(iter(self._parts)))
 
     @property
     def _parts(self):
