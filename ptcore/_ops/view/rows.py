@@ -146,6 +146,10 @@ tensor([{_result}])
 """)
 
 view(
+    "detach(input)", internal=True, method=False, vjp=[None], jvp=None, batch="whole", reference="x",
+    doc="""The same memory without history, as a node of graphs; programs call the function of methods.pyx.""")
+
+view(
     "view_as_real(input)", method=False, vjp=["view_as_complex(row_major(g))"], batch="whole",
     reference="stack([x.real, x.imag], -1)",
     doc="""Complex numbers as pairs of reals in a new last dim, as a view.
