@@ -335,8 +335,8 @@ elementwise(
     doc="``other`` in the dtype of ``input``; its in-place form is ``copy_``.")
 
 elementwise(
-    "with_values(input, other)", types=FLOATING, formula="y", partial=["1", None], internal=True, called="detach",
-    inplace=False, reference="y",
+    "with_values(input, other)", types=FLOATING, formula="y", partial=["1", None], internal=True, called="copy",
+    inplace=False, reference="broadcast_arrays(x, y)[1]",
     doc="The values of ``other`` with the history of ``input``: what a write that is not recorded makes of a tensor.")
 
 elementwise(
