@@ -143,3 +143,18 @@ def test_results_of_graphs_have_no_history():
             first, second = graph(x)
             assert not first.requires_grad and second.requires_grad, maker
             assert first.data_ptr() == x.data_ptr(), maker
+
+
+def test_with_values_has_the_derivatives_of_its_first_operand():
+    with_values = pt._ops.function("with_values")
+    x, y = pt.tensor([1.0, pt.inf, pt.nan, -0.0], requires_grad=True), pt.tensor([-0.0, 2.0, pt.nan, pt.inf])
+    result = with_values(x * 3, y.requires_grad_())
+    np.testing.assert_array_equal(result.detach().numpy(), y.detach().numpy())
+    assert np.signbit(result[0].item())
+    (slope,) = pt.autograd.grad(result.sum(), x, create_graph=True)
+    assert slope.tolist() == [3.0] * 4
+    assert pt.autograd.grad(with_values(x, y).sum(), y, allow_unused=True) == (None,)
+    value, tangent = pt.func.jvp(with_values, (x.detach(), y.detach()), (pt.ones(4), pt.full((4,), 5.0)))
+    assert tangent.tolist() == [1.0] * 4
+    rows = pt.func.vmap(with_values, in_dims=(0, None))(pt.zeros(2, 4), y.detach())
+    np.testing.assert_array_equal(rows.numpy(), np.stack([y.detach().numpy()] * 2))

@@ -32,8 +32,9 @@ SPREAD = {"amax", "amin", "max_dim", "min_dim", "max", "min", "vector_norm", "ma
 
 
 def is_differentiable(row):
-    return row.kind != "nondifferentiable" and not row.random and (
-        row.kind in ("view", "composite") or bool(row.partial or row.vjp) or has_rule(row))
+    if row.kind == "nondifferentiable" or row.random or row.name == "detach":
+        return False
+    return row.kind in ("view", "composite") or bool(row.partial or row.vjp) or has_rule(row)
 
 
 def has_rule(row):
