@@ -154,7 +154,7 @@ def test_with_values_has_the_derivatives_of_its_first_operand():
     (slope,) = pt.autograd.grad(result.sum(), x, create_graph=True)
     assert slope.tolist() == [3.0] * 4
     assert pt.autograd.grad(with_values(x, y).sum(), y, allow_unused=True) == (None,)
-    value, tangent = pt.func.jvp(with_values, (x.detach(), y.detach()), (pt.ones(4), pt.full((4,), 5.0)))
+    _, tangent = pt.func.jvp(with_values, (x.detach(), y.detach()), (pt.ones(4), pt.full((4,), 5.0)))
     assert tangent.tolist() == [1.0] * 4
     rows = pt.func.vmap(with_values, in_dims=(0, None))(pt.zeros(2, 4), y.detach())
     np.testing.assert_array_equal(rows.numpy(), np.stack([y.detach().numpy()] * 2))

@@ -139,6 +139,7 @@ def test_complex(row):
 @walk("row", [
     pytest.param(r, id=r.name) for r in ROWS_UNDER_TEST
     if r.name not in NOT_REAL_RESULTS | {*FIXED_LAYOUT}])
+@pytest.mark.outer
 def test_layouts(row):
     """The derivative does not depend on how the operands lie in memory."""
     dtype = "float64" if "float64" in dtypes(row) else "complex128"
