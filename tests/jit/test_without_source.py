@@ -119,7 +119,7 @@ def asserted(x, limit=3):
     assert x.shape[0] < limit, f"at most {limit}"
     inner = [k for k in range(2) if x.dim() == 1]
     assert inner and len(inner) == 2
-    assert isinstance(x, pt.Tensor) and not x.requires_grad or x.is_leaf
+    assert (isinstance(x, pt.Tensor) and not x.requires_grad) or x.is_leaf
 
     def last(y):
         assert y.dtype == pt.float32
