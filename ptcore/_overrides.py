@@ -72,8 +72,8 @@ def refuse_function_of_others(function, args, kwargs):
     module = getattr(function, "__module__", None) or getattr(owner, "__module__", None) or getattr(
         owner, "__name__", "")
     if module.partition(".")[0] == "torch":
-        raise TypeError(f"{function.__name__}: a function of PyTorch got a tensor of ptcore; torch.from_dlpack(x) gives "
-                        "a tensor of PyTorch over the same memory")
+        raise TypeError(f"{function.__name__}: a function of PyTorch got a tensor of ptcore; torch.from_dlpack(x) "
+                        "gives a tensor of PyTorch over the same memory")
 
 
 def answer(function, args, kwargs, relevant=None):

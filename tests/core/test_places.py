@@ -104,3 +104,10 @@ def test_denormal_numbers(flushed, threads):
 def test_the_adjoint_names_itself():
     with pytest.raises(RuntimeError, match=r"^mH: the tensor needs at least 2 dimensions, got 1"):
         pt.ones(2).mH  # noqa: B018
+
+
+@pytest.mark.skipif(os.name != "posix", reason="limits and signals of POSIX")
+def test_some_places_of_the_night():
+    names = ("exec", "fork after use", "pool by spawn", "alarms", "closed standard streams", "few descriptors")
+    code, out, errors = run(str(Path(__file__).parents[2] / "tools" / "places.py"), *[f"--only={n}" for n in names])
+    assert code == 0 and out.count(" same (") == len(names), out + errors
