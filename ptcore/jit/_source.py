@@ -116,22 +116,28 @@ def _as_pytest_rewrites(found, code):
 
 
 def _candidates(code, lines):
-    """Candidates for the definition: the text that begins at the function's line, then all lambdas of the file."""
+    """Candidates for the definition: the text that begins at the function's line, then those of its name, or all
+    lambdas, of the file: an editor or a tool that loads modules again may have moved it."""
     for tree in _blocks(code, lines):
-        if code.co_name != "<lambda>":
+        if code.co_name == "<lambda>":
+            found = _lambdas(tree, code)
+            if found:
+                yield from found
+                return
+        elif tree.body:
             made = tree.body[0]
             made = made.body[0] if isinstance(made, ast.If) else made
-            if isinstance(made, (ast.FunctionDef, ast.AsyncFunctionDef)) and made.name == code.co_name:
+            if _is_named(made, code):
                 yield made
-            return
-        found = _lambdas(tree, code)
-        if found:
-            yield from found
-            return
-    if code.co_name == "<lambda>":
-        tree = _whole(code.co_filename, lines)
-        if tree is not None:
-            yield from map(copy.deepcopy, _lambdas(tree, code))     # copies, since the rewriter changes the tree
+    tree = _whole(code.co_filename, lines)
+    if tree is not None:                # copies, since the rewriter changes the tree
+        found = _lambdas(tree, code) if code.co_name == "<lambda>" else [
+            node for node in ast.walk(tree) if _is_named(node, code)]
+        yield from map(copy.deepcopy, found)
+
+
+def _is_named(node, code):
+    return isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == code.co_name
 
 
 def _whole(name, lines):
