@@ -7,6 +7,7 @@ type, uint64 with a signed integer gives float (the default dtype decides which:
 
 cimport cython
 from ptcore._types cimport *
+from ptcore._lazy import library
 
 cdef int _default_float = PT_FLOAT32       # of the process, as in PyTorch
 cdef dict _by_key = {}
@@ -102,10 +103,10 @@ cdef class dtype:
 
     def _numpy(self):
         if self.code == PT_BFLOAT16:
-            import ml_dtypes
-            import numpy
+            ml_dtypes = library("ml_dtypes")
+            numpy = library("numpy")
             return numpy.dtype(ml_dtypes.bfloat16)
-        import numpy
+        numpy = library("numpy")
         return numpy.dtype(self.name)
 
     def to_real(self):

@@ -34,7 +34,8 @@ class SobolEngine:
         self._engine = self._make()
 
     def _make(self):
-        from scipy.stats import qmc
+        from ptcore._lazy import library
+        qmc = library("scipy.stats.qmc")
         seed = self.seed
         if self.scramble and seed is None:
             from ptcore import randint

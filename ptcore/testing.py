@@ -9,6 +9,7 @@ from fractions import Fraction
 
 import ptcore
 from ptcore import Tensor
+from ptcore._lazy import library
 
 __all__ = ["assert_close", "make_tensor"]
 
@@ -129,7 +130,7 @@ def _is_tensor_like(value):
 
 def _number(value):
     """The Python number of a NumPy scalar; other values as they are."""
-    import numpy as np
+    np = library("numpy")
 
     return value.item() if isinstance(value, (np.bool_, np.number)) else value
 
@@ -202,7 +203,7 @@ def _close(a, e, rtol, atol, equal_nan, absolute=None):
     ``absolute`` is the exact difference of integers, which `a` and `e` may have been
     rounded from.
     """
-    import numpy as np
+    np = library("numpy")
 
     with np.errstate(all="ignore"):
         equal = a == e if absolute is None else absolute == 0
@@ -226,14 +227,14 @@ def _array(tensor):
 def _wide(array):
     """An array in the widest type of its kind. It does not hold all integers everywhere:
     on some platforms a longdouble is a float64."""
-    import numpy as np
+    np = library("numpy")
 
     return array.astype(np.complex128 if array.dtype.kind == "c" else np.longdouble)
 
 
 def _exact_difference(a, e):
     """The absolute difference of integers of one dtype as uint64, else None."""
-    import numpy as np
+    np = library("numpy")
 
     if a.dtype != e.dtype or a.dtype.kind not in "biu":
         return None
@@ -257,7 +258,7 @@ def _numbers_close(a, e, rtol, atol, equal_nan):
         a, e = complex(a), complex(e)
     except OverflowError:               # an integer above all floats beside a float
         return False, math.inf
-    import numpy as np
+    np = library("numpy")
 
     close, _, relative = _close(
         np.complex128(a), np.complex128(e), rtol, atol, equal_nan
@@ -302,7 +303,7 @@ def _compare_numbers(actual, expected, options, where):
 
 
 def _compare_tensors(actual, expected, options, where):
-    import numpy as np
+    np = library("numpy")
 
     def attribute(name, a, e):
         if a != e:

@@ -19,6 +19,7 @@ from ptcore._tensor cimport *
 import ptcore._tensor as _tensor_module
 from ptcore._subclass import detached, of_class
 from ptcore._errors import ConversionError, DTypeError, SeveralElementsError, ShapeError, here
+from ptcore._lazy import library
 
 cdef extern from "loops.h" nogil:
     int pt_copy(const pt_view *dst, const pt_view *src)
@@ -409,7 +410,7 @@ cdef Tensor _copied(object data, object dtype_arg, object device, bint copy, str
     if is_ndarray(data) or hasattr(data, "__array_interface__") or hasattr(data, "__array__"):
         a = data
         if not is_ndarray(data):
-            import numpy
+            numpy = library("numpy")
             a = numpy.asarray(data)
         if a.dtype.kind not in "biufcV":
             raise TypeError(f"{op}: dtype {a.dtype} has no tensor counterpart")
@@ -689,7 +690,7 @@ def numpy(Tensor self not None, *, force=False):
     TypeError
         If it is not on the CPU.
     """
-    import numpy as np
+    np = library("numpy")
     cdef Tensor t = self
     if not isinstance(force, (bool, int, np.bool_)):
         raise TypeError(f"numpy: force must be bool, got {type(force).__name__}")
@@ -706,7 +707,7 @@ def numpy(Tensor self not None, *, force=False):
         raise RuntimeError("numpy: the value of a traced or batched tensor is not known here" + here())
     seen("numpy", t)
     if t.dt == PT_BFLOAT16:
-        import ml_dtypes
+        ml_dtypes = library("ml_dtypes")
         raw = alias(t)
         raw.dt = PT_UINT16
         return np.asarray(raw).view(ml_dtypes.bfloat16)
@@ -714,7 +715,7 @@ def numpy(Tensor self not None, *, force=False):
 
 
 def __array__(Tensor self not None, dtype=None, *, copy=None):
-    import numpy as np
+    np = library("numpy")
     a = numpy(self)
     if dtype is not None and a.dtype != dtype:
         if copy is False:

@@ -32,6 +32,7 @@ from ptcore._memory_format import preserve_format
 from ptcore._ops.view.views import set_reinterpret
 from ptcore._subclass import detached, of_class
 from ptcore._ops.functions import matmul as _matmul
+from ptcore._lazy import library
 
 cdef int OP_TO_DTYPE = op_id("to_dtype")
 cdef int OP_TO_DEVICE = op_id("to_device")
@@ -361,7 +362,7 @@ def array_ufunc(Tensor self not None, ufunc, method, *inputs, **kwargs):
 
     Objects with ufuncs of their own, such as xarray arrays or pandas columns, compute them: with the tensors, or with
     NumPy arrays if they accept no other types. Ufuncs of another class, such as numba's, are not looked up by name."""
-    import numpy
+    numpy = library("numpy")
     cdef object out = kwargs.get("out")
     cdef bint foreign = not isinstance(ufunc, numpy.ufunc)
     if out is not None and not isinstance(out, tuple):      # as numba's ufuncs pass it on
@@ -405,7 +406,7 @@ def array_ufunc(Tensor self not None, ufunc, method, *inputs, **kwargs):
 def array_function(Tensor self not None, func, types, args, kwargs):
     """NumPy's functions on tensors run as in NumPy, through arrays, ufuncs and methods. Where PyTorch's method of that
     name has another meaning (``nonzero``, ``size``, ``transpose``), they get NumPy's meaning."""
-    import numpy
+    numpy = library("numpy")
     if not all([issubclass(t, (Tensor, numpy.ndarray)) for t in types]) or not hasattr(func, "_implementation"):
         return NotImplemented
     if func is numpy.nonzero or func is numpy.argwhere or func is numpy.size:

@@ -7,6 +7,7 @@ import functools
 import math
 
 import ptcore
+from ptcore._lazy import library
 from ptcore._ops.checked import need_tensors, real
 
 __all__ = [
@@ -196,7 +197,7 @@ def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
             stacklevel=2,
         )
 
-    from scipy.special import ndtr, ndtri
+    ndtr, ndtri = library("scipy.special").ndtr, library("scipy.special").ndtri
 
     low, high = ndtr((a - mean) / std), ndtr((b - mean) / std)
     with ptcore.no_grad():
@@ -339,7 +340,7 @@ def orthogonal_(tensor, gain: float = 1, generator=None):
         raise NotImplementedError(f"orthogonal_: tensor must be real floating-point, got {tensor.dtype.name}")
     if tensor.numel() == 0:
         return tensor
-    import numpy as np
+    np = library("numpy")
 
     with ptcore.no_grad():
         rows = tensor.shape[0]

@@ -13,7 +13,7 @@ from pickle import UnpicklingError
 import ptcore
 from ptcore import Tensor
 from ptcore._contexts import Changed
-from ptcore._lazy import MOVED
+from ptcore._lazy import MOVED, library
 from ptcore._untyped_storage import UntypedStorage
 from ptcore.nn import Parameter
 
@@ -303,7 +303,7 @@ def _meta(reader, dtype, size, stride, requires_grad):
 
 def _on_device(reader, data, dtype, device, requires_grad):
     if type(data) is not Tensor:
-        import numpy as np
+        np = library("numpy")
 
         if not isinstance(data, np.ndarray):
             raise ValueError("a tensor has no data")
@@ -397,7 +397,7 @@ def _layout(reader, name):
 # -- NumPy -------------------------------------------------------------------------------------------------
 
 def _numpy_dtype(reader, name, align=False, copy=True):
-    import numpy as np
+    np = library("numpy")
 
     if type(name) is not str or not _NUMPY_DTYPE.fullmatch(name):
         raise NotImplementedError(f"NumPy's dtype {_shown(name)} cannot be loaded")
@@ -408,7 +408,7 @@ def _numpy_dtype(reader, name, align=False, copy=True):
 
 
 def _numpy_scalar(reader, dtype, data):
-    import numpy as np
+    np = library("numpy")
 
     data = _raw(data)
     if not isinstance(dtype, np.dtype) or len(data) != dtype.itemsize or dtype.hasobject:
@@ -418,7 +418,7 @@ def _numpy_scalar(reader, dtype, data):
 
 
 def _numpy_empty(reader, cls, shape, kind):
-    import numpy as np
+    np = library("numpy")
 
     if cls is not np.ndarray:
         raise ValueError("a NumPy array is damaged")
@@ -426,7 +426,7 @@ def _numpy_empty(reader, cls, shape, kind):
 
 
 def _numpy_from(reader, data, dtype, shape, order):
-    import numpy as np
+    np = library("numpy")
 
     shape = _sizes(shape)
     if not isinstance(dtype, np.dtype) or type(data) not in (bytes, bytearray) or order not in ("C", "F"):
@@ -447,7 +447,7 @@ def set_numpy_state(reader, target, state):
     """Sets the pickled state of a NumPy dtype or array; False if `target` is neither."""
     if "numpy" not in sys.modules:
         return False
-    import numpy as np
+    np = library("numpy")
 
     if isinstance(target, np.dtype):
         plain = len(state) == 8 and state[0] == 3 and state[1] in ("<", ">", "|", "=") and state[2:5] == (None,) * 3
@@ -531,7 +531,7 @@ def find(module, name, more):
     module = MOVED.get(module, module)
     full = f"{module}.{name}"
     if full == "numpy.ndarray":
-        import numpy as np
+        np = library("numpy")
 
         return np.ndarray
     if full in _TABLE:

@@ -9,6 +9,7 @@ import zipfile
 from struct import calcsize, pack
 
 import ptcore
+from ptcore._lazy import library
 from ptcore.serialization import zip_files
 from ptcore.serialization._constructors import DTYPES
 from ptcore.serialization.arrays import HEADER, header_text, parsed, shaped
@@ -21,7 +22,7 @@ _SLACK = 1 << 28    # bytes that compressed arrays may have even in a small file
 
 def write(file, tensors, header):
     """Writes the named tensors and the header to a file."""
-    import numpy as np
+    np = library("numpy")
 
     text = ptcore.frombuffer(bytearray(header_text(header).encode()), dtype=ptcore.uint8)
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
@@ -65,7 +66,7 @@ def _content(archive, name):
 
 def _parse(head):
     """(shape, whether columns are contiguous, dtype) from an array's header; the file is left at the data."""
-    import numpy as np
+    np = library("numpy")
 
     version = np.lib.format.read_magic(head)
     if version not in ((1, 0), (2, 0)):

@@ -12,6 +12,7 @@ from types import MethodType
 
 import ptcore
 from ptcore import Tensor
+from ptcore._lazy import library
 from ptcore._untyped_storage import UntypedStorage
 from ptcore.nn import Module, Parameter
 from ptcore.nn.parameter import is_lazy
@@ -350,7 +351,7 @@ def _is_of_numpy(cls):
     module = cls.__module__         # that of functions of ops is a descriptor
     if type(module) is not str or module.partition(".")[0] != "numpy":
         return False
-    import numpy as np
+    np = library("numpy")
 
     return cls is np.ndarray or issubclass(cls, (np.generic, np.dtype))
 

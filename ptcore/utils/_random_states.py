@@ -5,6 +5,7 @@ import sys
 
 from ptcore import _random
 from ptcore._device import column_of, device
+from ptcore._lazy import library
 
 
 def get_states():
@@ -47,9 +48,9 @@ def set_states(states):
         version, words, gauss = states["python"]
         random.setstate((version, tuple(words), gauss))
     if "numpy" in states:
-        import numpy as np
+        np = library("numpy")
 
-        np.random.set_state(states["numpy"])       # noqa: NPY002
+        np.random.set_state(states["numpy"])
 
 
 def _plain(value):

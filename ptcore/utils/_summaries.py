@@ -14,9 +14,10 @@ import struct
 import urllib.parse
 import zlib
 
-import numpy as np
-
 import ptcore
+from ptcore._lazy import library
+
+np = library("numpy")
 
 __all__ = ["audio", "boxes", "crc32c", "custom_scalars", "double", "embedding", "figures", "histogram",
            "histogram_raw", "hparams", "image", "integer", "length", "mesh", "packed", "pr_curve", "pr_curve_raw",

@@ -12,12 +12,11 @@ from cpython.buffer cimport Py_buffer
 from libc.stdio cimport snprintf
 from libc.string cimport memset
 
-from numpy import asarray
-
 from ptcore._types cimport *
 from ptcore._dtype cimport ITEMSIZE
 from ptcore._ops.table.ids cimport register_kernels
 from ptcore._ops.levels import get_num_threads
+from ptcore._lazy import library
 
 cdef extern from "Python.h":
     object PyMemoryView_FromBuffer(Py_buffer *)
@@ -43,7 +42,7 @@ cdef object array(const pt_view *x):
                 <char *>b"Zf" if x.dtype == PT_COMPLEX64 else <char *>b"Zd")
     b.shape = <Py_ssize_t *>x.sizes
     b.strides = strides
-    return asarray(PyMemoryView_FromBuffer(&b))
+    return library("numpy").asarray(PyMemoryView_FromBuffer(&b))
 
 
 cdef int transform(pt_call *call, object function, bint sized) noexcept:
@@ -94,19 +93,19 @@ cdef str word(int normalization, bint forward):
 
 
 def public_c2c(a, axes, forward, normalization, out, workers):
-    from scipy import fft
+    fft = library("scipy.fft")
     function = fft.fftn if forward else fft.ifftn
     out[...] = function(a, axes=axes, norm=word(normalization, forward), workers=workers)
 
 
 def public_r2c(a, axes, forward, normalization, out, workers):
-    from scipy import fft
+    fft = library("scipy.fft")
     function = fft.rfftn if forward else fft.ihfftn
     out[...] = function(a, axes=axes, norm=word(normalization, forward), workers=workers)
 
 
 def public_c2r(a, axes, size, forward, normalization, out, workers):
-    from scipy import fft
+    fft = library("scipy.fft")
     function = fft.hfftn if forward else fft.irfftn
     sizes = [*[a.shape[d] for d in axes[:-1]], size]
     out[...] = function(a, s=sizes, axes=axes, norm=word(normalization, forward), workers=workers)
@@ -114,10 +113,9 @@ def public_c2r(a, axes, size, forward, normalization, out, workers):
 
 cdef tuple functions():
     """c2c, r2c and c2r of SciPy's extension module, which has another name since SciPy 1.18; else public functions."""
-    from importlib import import_module
     for name in ("_duccfft.pyduccfft", "_pocketfft.pypocketfft"):
         try:
-            module = import_module("scipy.fft." + name)
+            module = library("scipy.fft." + name)
             return module.c2c, module.r2c, module.c2r
         except (ImportError, AttributeError):
             continue

@@ -8,6 +8,7 @@ import _thread
 import os
 
 from cpython.pycapsule cimport PyCapsule_GetName, PyCapsule_GetPointer
+from ptcore._lazy import library
 
 cdef extern from *:
     """
@@ -48,7 +49,7 @@ def _module(name):
         import glob
         import os
         folder = os.path.join(scipy.submodule_search_locations[0], "linalg")
-        import scipy                    # its __init__ sets up the bundled libraries
+        library("scipy")                   # its __init__ sets up the bundled libraries
         for path in glob.glob(os.path.join(folder, name + ".*")):
             if path.endswith((".so", ".pyd")):
                 spec = importlib.util.spec_from_file_location(full, path)
@@ -57,7 +58,7 @@ def _module(name):
                 return module
     except (ImportError, OSError, AttributeError):
         pass
-    return importlib.import_module(full)
+    return library(full)
 
 
 cdef void *pointer(module, str name, int parameters) except NULL:

@@ -24,12 +24,13 @@ import types
 import weakref
 from collections import OrderedDict, defaultdict, deque
 
-import numpy as np
-
 import ptcore
+from ptcore._lazy import library
 from ptcore._sizes.symbolic import SymBool, SymFloat, SymInt
 from ptcore._tensor import Tensor
 from ptcore.jit._entry import CompiledFunction
+
+np = library("numpy")
 
 OWN_FUNCTIONS = (type(ptcore.relu), type(ptcore.zeros), type(Tensor.item))      # compiled functions of the package
 # Immutable values that are fully described by equality.

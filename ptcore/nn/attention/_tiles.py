@@ -7,9 +7,8 @@ recorded as a plan over a tile of scores (``ptcore/_ops/attention/tiles.h``). An
 """
 import math
 
-import numpy as np
-
 import ptcore
+from ptcore._lazy import library
 from ptcore._ops.attention.tiles import KEYS, QUERIES, Program, Taken, Tiles
 from ptcore._ops.plan.plan import Plan
 from ptcore._state import is_history_recorded, no_grad
@@ -20,6 +19,8 @@ from ptcore.fx.experimental.proxy_tensor import make_fx
 from ptcore.fx.node import attribute_at, map_arg
 from ptcore.jit.passes import Memory, row_of
 from ptcore.nn.attention._block_mask import WHOLE, noop_mask
+
+np = library("numpy")
 
 __all__ = ["NoFormula", "attend", "tiles_of"]
 

@@ -18,6 +18,7 @@ import traceback
 from collections import deque
 
 import ptcore
+from ptcore._lazy import library
 from ptcore.utils import _random_states
 from ptcore.utils.data._utils.collate import default_collate, default_convert
 from ptcore.utils.data.dataset import IterableDataset, fetch_many
@@ -279,9 +280,9 @@ def _seed_all(seed):
     random.seed(seed)
     ptcore.manual_seed(seed)
     if "numpy" in sys.modules:
-        import numpy as np
+        np = library("numpy")
 
-        np.random.seed([seed & 0xFFFFFFFF, seed >> 32 & 0xFFFFFFFF])        # noqa: NPY002
+        np.random.seed([seed & 0xFFFFFFFF, seed >> 32 & 0xFFFFFFFF])
 
 
 def run_in_process(task, connection, others):

@@ -1,6 +1,7 @@
 """Samplers: the order in which a loader visits the indices of a dataset."""
 
 import ptcore
+from ptcore._lazy import library
 
 __all__ = [
     "BatchSampler",
@@ -191,7 +192,7 @@ class WeightedRandomSampler(Sampler):
     """
 
     def __init__(self, weights, num_samples, replacement=True, generator=None):
-        import numpy as np
+        np = library("numpy")
 
         _positive("WeightedRandomSampler", "num_samples", num_samples)
         _boolean("WeightedRandomSampler", "replacement", replacement)
@@ -223,7 +224,7 @@ class WeightedRandomSampler(Sampler):
         self.generator = generator
 
     def __iter__(self):
-        import numpy as np
+        np = library("numpy")
 
         weights = np.asarray(self.weights)
         count = self.num_samples if self.replacement else len(weights)

@@ -9,6 +9,7 @@ from copy import copy
 
 import ptcore
 from ptcore import Tensor
+from ptcore._lazy import library
 
 __all__ = ["collate", "default_collate", "default_collate_fn_map", "default_convert"]
 
@@ -157,7 +158,7 @@ def collate_numpy(batch, collate_fn_map):
     if _is_numpy(first) == "scalar":
         if first.dtype.kind in "SUO":
             raise _unsupported(first.dtype)
-        import numpy as np
+        np = library("numpy")
 
         return ptcore.as_tensor(np.asarray(batch))
     if first.dtype.kind in "SUO":
