@@ -50,7 +50,8 @@ cdef uint64_t MAX_COUNT = <uint64_t>1 << 56     # elements; times an item size s
 # long if it has 64 bits: it is NumPy's int64.
 cdef (const char *)[N_DTYPES] _FORMATS = [
     b"?", b"B", b"b", b"H", b"h", b"I", b"i", b"L" if sizeof(long) == 8 else b"Q",
-    b"l" if sizeof(long) == 8 else b"q", b"e", NULL, b"f", b"d", b"Zf", b"Zd"]
+    b"l" if sizeof(long) == 8 else b"q", b"e", NULL, b"f", b"d", b"Zf", b"Zd",
+    NULL, NULL, NULL, NULL, NULL, NULL]
 cdef void (*_rebuild_view)(Tensor t) except *
 strided = "ptcore.strided"          # the one layout
 

@@ -14,7 +14,13 @@ const pt_loop (*pt_casts)[PT_NDTYPES] = pt_cast_table_base;
 
 pt_loop pt_cast_loop(int from, int to) {
     pt_loop chosen = pt_casts[from][to];
-    return chosen ? chosen : pt_cast_table_base[from][to];
+    if (!chosen) chosen = pt_cast_table_base[from][to];
+    return chosen ? chosen : pt_stored_cast_loop(from, to);
+}
+
+int pt_loop_dtype(int dtype) {
+    static const uint32_t in_float = PT_BIT(PT_FLOAT16) | PT_BIT(PT_BFLOAT16) | PT_KIND_FLOAT8;
+    return pt_is(dtype, in_float) ? PT_FLOAT32 : dtype == PT_COMPLEX32 ? PT_COMPLEX64 : dtype;
 }
 
 int pt_itemsize(int dtype) { return (int)pt::ITEMSIZE[dtype]; }
@@ -24,14 +30,12 @@ namespace pt { namespace {
 
 struct alignas(64) tile { char bytes[TILE_BYTES]; };
 
-bool is_half(int dtype) { return dtype == PT_FLOAT16 || dtype == PT_BFLOAT16; }
-
 void convert(pt_loop loop, char *to, const char *from, int64_t n) {
     char *ptr[2] = {to, const_cast<char *>(from)};
     loop(ptr, n, nullptr);
 }
 
-/* A conversion between two dtypes; a half type in the middle adds its rounding. */
+/* A conversion between two dtypes; a type without loops in the middle adds its rounding. */
 struct conversion {
     int64_t from_size, to_size;
     pt_loop first, second;                      /* both NULL: nothing to convert */
@@ -39,7 +43,7 @@ struct conversion {
     void set(int from, int middle, int to) {
         from_size = ITEMSIZE[from];
         to_size = ITEMSIZE[to];
-        bool two = is_half(middle) && middle != from && middle != to;
+        bool two = pt_loop_dtype(middle) != middle && middle != from && middle != to;
         first = two ? pt_cast_loop(from, middle) : from == to ? nullptr : pt_cast_loop(from, to);
         second = two ? pt_cast_loop(middle, to) : nullptr;
     }
@@ -231,8 +235,7 @@ using namespace pt;
 extern "C" int pt_elementwise_run(const pt_elementwise *op, int compute_dtype, int loop_out_dtype,
                                   const pt_view *out, const pt_view *in, int nin,
                                   const void *params) {
-    int loop_dtype = is_half(compute_dtype) ? (int)PT_FLOAT32 : compute_dtype;
-    int result = is_half(loop_out_dtype) ? (int)PT_FLOAT32 : loop_out_dtype;
+    int loop_dtype = pt_loop_dtype(compute_dtype), result = pt_loop_dtype(loop_out_dtype);
     pt_loop loop = op->loop[loop_dtype];
     if (!loop || nin > PT_MAX_ELEMENTWISE_INPUTS) return PT_TYPE_ERROR;
 

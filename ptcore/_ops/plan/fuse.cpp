@@ -25,7 +25,8 @@ enum {
 enum { LEAST_ROW = 128 };               /* shorter rows are not worth a loop with one number */
 static_assert(MOST_LINKS >= 3 * MOST_STEPS, "each step adds at most a load, itself and a store");
 
-bool is_half(int dtype) { return dtype == PT_FLOAT16 || dtype == PT_BFLOAT16; }
+/* Whether a dtype has no loops of its own, so that a result is rounded to it. */
+bool is_rounded(int dtype) { return pt_loop_dtype(dtype) != dtype; }
 
 /* How operand k of a walk lies; false if none of the forms fits. */
 bool form_of(const plan &w, int k, int64_t itemsize, form *f) {
@@ -92,7 +93,7 @@ instruction cast(int from, int to, int slot, int place) {
     return in;
 }
 
-/* The dtypes that a step's loop handles. Half types are computed in float32. */
+/* The dtypes that a step's loop handles (pt_loop_dtype). */
 struct loop_dtypes {
     bool is_copy;
     int compute;                                /* the step's compute dtype */
@@ -101,12 +102,12 @@ struct loop_dtypes {
 
     explicit loop_dtypes(const step &s)
         : is_copy(s.kind == COPY), compute(is_copy ? s.views[0].dtype : s.compute),
-          loop(is_copy ? s.views[1].dtype : is_half(compute) ? int(PT_FLOAT32) : compute),
-          result(is_copy ? compute : is_half(s.loop_out) ? int(PT_FLOAT32) : s.loop_out) {}
+          loop(is_copy ? s.views[1].dtype : pt_loop_dtype(compute)),
+          result(is_copy ? compute : pt_loop_dtype(s.loop_out)) {}
 
     /* Whether the loop can read elements of a dtype without a conversion. */
     bool reads(int from) const {
-        return is_copy || (from == loop && (compute == from || !is_half(compute)));
+        return is_copy || (from == loop && (compute == from || !is_rounded(compute)));
     }
 };
 
@@ -255,7 +256,7 @@ void builder::choose_row(const std::vector<candidate> &candidates) {
 
 /* Adds conversions of slot or stream `place` to another dtype; returns the new slot. */
 int builder::convert(int place, int from, int middle, int to) {
-    const bool two = is_half(middle) && middle != from && middle != to;
+    const bool two = is_rounded(middle) && middle != from && middle != to;
     const int chain[3] = {from, two ? middle : to, to};
     for (int k = 0; k < (two ? 2 : 1); k++) {
         const int slot = take();
@@ -368,7 +369,7 @@ void builder::write_result(size_t i, const loop_dtypes &dtypes, instruction in,
     g->program.push_back(in);
     if (!stored_as_is) {
         int at = in.places[0];
-        const bool two = is_half(rounded) && rounded != result && rounded != to;
+        const bool two = is_rounded(rounded) && rounded != result && rounded != to;
         if (two) {
             const int middle = take();
             g->program.push_back(cast(result, rounded, middle, at));
@@ -399,7 +400,7 @@ candidate candidate_of(const step &s) {
         if (ITEMSIZE[views[k]->dtype] > 8) return c;
     }
     if (s.kind == LOOPS) {
-        const int loop = is_half(s.compute) ? int(PT_FLOAT32) : s.compute;
+        const int loop = pt_loop_dtype(s.compute);
         if (!s.op->loop[loop] || ITEMSIZE[s.compute] > 8) return c;
     }
     plan w;

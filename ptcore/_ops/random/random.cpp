@@ -41,7 +41,8 @@ int too_large(pt_call *call) {
 int wrong_dtype(pt_call *call, const char *expected) {
     static const char *const names[PT_NDTYPES] = {
         "bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float16",
-        "bfloat16", "float32", "float64", "complex64", "complex128"};
+        "bfloat16", "float32", "float64", "complex64", "complex128", "float8_e4m3fn", "float8_e5m2",
+        "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu", "complex32"};
     return fail(call, PT_TYPE_ERROR, "dtype must be %s, got %s", expected,
                 names[call->out[0].dtype]);
 }
