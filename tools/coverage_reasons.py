@@ -101,5 +101,6 @@ PROOFS = (
     (r"lobpcg", "tests/ops/test_parity_rest.py"),
     (r"Sym\w+|sym_\w+", "tests/core/test_parity_symbolic.py"),
     (r"vmap", "tests/func/test_parity_func.py"),
+    (r"float8_\w+|complex32|(Tensor\.)?chalf", "tests/ops/test_parity_stored.py"),
     (r"cuda\.(\w+\.)?\w+", _CUDA),
 )

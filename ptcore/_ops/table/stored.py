@@ -23,7 +23,8 @@ ROWS = {
     "isinf": ("float8_e5m2",),
     "isfinite": ("float8_e5m2", "float8_e8m0fnu"),
 }
-for _name in [*_OF_COMPLEX, *"""abs add add_scaled sub sub_scaled neg sgn addcmul masked_fill index_copy
+# A number over a float16 tensor is a division of complex32, which PyTorch refuses beside another one.
+for _name in [*_OF_COMPLEX, *"""abs add add_scaled div sub sub_scaled neg sgn addcmul masked_fill index_copy
         index_filled conj_physical isfinite isinf""".split()]:
     ROWS[_name] = (*ROWS.get(_name, ()), "complex32")
 
