@@ -22,5 +22,6 @@ cdef int as_code(object value, const char *op, const char *arg) except -1
 cdef int promote(int a, int b) except -1
 cdef int complex_of(int code) except -1
 cdef str word_of(int code)
+cdef int warn_of_complex32() except -1
 cdef int default_float() noexcept nogil
 cdef int default_complex() noexcept nogil

@@ -210,6 +210,20 @@ cdef str word_of(int code):
     return _TABLE[code][3]
 
 
+cdef bint _complex32_seen = False
+
+
+cdef int warn_of_complex32() except -1:
+    """PyTorch's warning, at a process's first tensor of the dtype."""
+    global _complex32_seen
+    if _complex32_seen:
+        return 0
+    _complex32_seen = True
+    import warnings
+    warnings.warn("ComplexHalf support is experimental and many operators don't support it yet.", stacklevel=1)
+    return 0
+
+
 cdef int promote(int a, int b) except -1:
     """The dtype that two dtypes promote to."""
     cdef int code = PROMOTE[a][b]

@@ -22,7 +22,7 @@ from libc.string cimport memcpy
 from ptcore._types cimport *
 from ptcore._memory.allocate cimport allocate
 from ptcore._device cimport device_of, stream_key, streams_used
-from ptcore._dtype cimport CATEGORY, ITEMSIZE, N_DTYPES, dtype_of
+from ptcore._dtype cimport CATEGORY, ITEMSIZE, N_DTYPES, dtype_of, warn_of_complex32
 from ptcore._node cimport Node
 from ptcore._interpret cimport TOLD_CHANGED, Payload, told
 from ptcore._shape cimport (count, fill_strides, is_contiguous, make_size, max_offset,
@@ -541,6 +541,8 @@ cdef Tensor new_tensor(int dt, int ndim, const int64_t *sizes, int column, int n
         raise too_large(ndim, sizes)
     memcpy(t.dims, sizes, ndim * sizeof(int64_t))
     fill_strides(ndim, t.dims, t.dims + ndim)
+    if dt == PT_COMPLEX32:
+        warn_of_complex32()
     t.storage = allocate(n * ITEMSIZE[dt], column, number)
     t.dt = dt
     t.count = n
@@ -559,6 +561,8 @@ cdef Tensor new_strided(int dt, int ndim, const int64_t *sizes, const int64_t *s
         raise too_large(ndim, sizes)
     memcpy(t.dims, sizes, ndim * sizeof(int64_t))
     memcpy(t.dims + ndim, strides, ndim * sizeof(int64_t))
+    if dt == PT_COMPLEX32:
+        warn_of_complex32()
     t.dt = dt
     t.storage = allocate((max_offset(ndim, sizes, strides) + 1 if n else 0) * ITEMSIZE[dt], column, number)
     finish(t)

@@ -2,7 +2,6 @@
 import io
 import itertools
 import math
-import warnings
 
 import numpy as np
 import pytest
@@ -21,13 +20,6 @@ STORED = (*FLOAT8, "complex32")
 OTHERS = ("bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float16", "bfloat16",
           "float32", "float64", "complex64", "complex128")
 FEW_CASES = 3
-
-
-@pytest.fixture(autouse=True)
-def quiet():
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", category=UserWarning)     # "ComplexHalf support is experimental"
-        yield
 
 
 def torchs(x):

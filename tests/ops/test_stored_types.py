@@ -6,6 +6,9 @@ import bisect
 import copy
 import math
 import pickle
+import subprocess
+import sys
+import textwrap
 from fractions import Fraction
 
 import numpy as np
@@ -432,6 +435,23 @@ def test_ops_that_no_row_has(name):
         memoryview(x)
     bits = x.view(pt.int32 if name == "complex32" else pt.uint8)
     assert bits.numpy().base is not None and bits.numpy().dtype.itemsize == x.element_size()
+
+
+def test_the_first_tensor_of_complex32_warns():
+    program = """
+        import warnings
+        import ptcore as pt
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            pt.ones(2).half() + 1
+            assert not seen
+            x = pt.ones(2).half() * 1j
+            y = x + x
+        assert [str(w.message) for w in seen] == [
+            "ComplexHalf support is experimental and many operators don't support it yet."], seen
+        assert seen[0].category is UserWarning and y.dtype is pt.complex32
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(program)], check=True, timeout=120)
 
 
 # -- gradients, modes, processes ----------------------------------------------------------------------------------------
