@@ -66,6 +66,9 @@ cdef extern from "loops.h" nogil:
     pt_loop pt_cast_loop(int from_, int to)
     int pt_loop_dtype(int dtype)
 
+cdef extern from "casts.h" nogil:
+    const void *pt_cast_params(int from_, int to)
+
 cdef extern from "_storage.h":
     enum:
         PT_STORAGE_READONLY, PT_STORAGE_EXPORTED, PT_STORAGE_SHARED, PT_STORAGE_META

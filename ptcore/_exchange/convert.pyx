@@ -563,7 +563,7 @@ cdef object wide_value(const char *p, int dt):
     cdef float[2] wide
     cdef int loop = pt_loop_dtype(dt)
     cdef (char *)[2] ptr = [<char *>wide, <char *>p]
-    pt_cast_loop(dt, loop)(ptr, 1, NULL)
+    pt_cast_loop(dt, loop)(ptr, 1, pt_cast_params(dt, loop))
     return read_element(<char *>wide, loop)
 
 

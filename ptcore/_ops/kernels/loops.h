@@ -43,7 +43,7 @@ int pt_copy(const pt_view *dst, const pt_view *src);
 /* Every element of dst becomes *value, of dst's dtype. */
 void pt_fill(const pt_view *dst, const void *value);
 
-/* The contiguous conversion loop: ptr[0] of dtype `to`, ptr[1] of dtype `from`. Never NULL. */
+/* The contiguous conversion loop: ptr[0] of dtype `to`, ptr[1] of `from`; params: casts.h. */
 pt_loop pt_cast_loop(int from, int to);
 
 /* The conversion loops of the ISA level in use; an entry may be NULL above the base level. It

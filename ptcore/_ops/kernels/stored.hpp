@@ -1,8 +1,8 @@
 /* Numbers as elements of a stored dtype (PT_KIND_STORED), for kernels that else only move bytes. */
 #ifndef PTCORE_STORED_HPP
 #define PTCORE_STORED_HPP
+#include "casts.h"
 #include "common.hpp"
-#include "loops.h"
 
 namespace {
 
@@ -13,7 +13,8 @@ int with_stored(pt_call *call, int dtype, double re, double im, F &&f) {
     block16 element;
     char *ptr[2] = {reinterpret_cast<char *>(&element),
                     const_cast<char *>(reinterpret_cast<const char *>(number))};
-    pt_cast_loop(dtype == PT_COMPLEX32 ? PT_COMPLEX128 : PT_FLOAT64, dtype)(ptr, 1, nullptr);
+    const int from = dtype == PT_COMPLEX32 ? PT_COMPLEX128 : PT_FLOAT64;
+    pt_cast_loop(from, dtype)(ptr, 1, pt_cast_params(from, dtype));
     return visit_size(call, dtype, [&](auto tag) {
         PT_TYPE(tag) value;
         memcpy(&value, &element, sizeof value);

@@ -7,6 +7,7 @@
  * middle types as in pt_elementwise_run.
  */
 #include "plan.hpp"
+#include "../kernels/casts.h"
 #include "../kernels/elementwise.hpp"
 
 #include <algorithm>
@@ -86,7 +87,7 @@ std::vector<use> uses_of(const step &s, const candidate &c) {
 instruction cast(int from, int to, int slot, int place) {
     instruction in;
     in.loop = pt_cast_loop(from, to);
-    in.params = nullptr;
+    in.params = pt_cast_params(from, to);
     in.places[0] = slot;
     in.places[1] = place;
     in.count = 2;
@@ -272,7 +273,8 @@ int builder::convert(int place, int from, int middle, int to) {
 instruction builder::loop_of(const step &s, const loop_dtypes &dtypes, const candidate &c) const {
     const int n = int(s.views.size()), loop = dtypes.loop;
     instruction in;
-    in.params = dtypes.is_copy ? nullptr : s.values.data() + 2 * size_t(n - 1);
+    if (dtypes.is_copy) in.params = pt_cast_params(loop, dtypes.compute);
+    else in.params = s.values.data() + 2 * size_t(n - 1);
     in.count = n;
     in.loop = dtypes.is_copy ? pt_cast_loop(loop, dtypes.compute) : s.op->loop[loop];
     if (dtypes.is_copy) return in;

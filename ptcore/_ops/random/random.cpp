@@ -17,7 +17,7 @@
 #undef PT_HAVE_FMA
 #define PT_HAVE_FMA 0
 #include "ptcore/draws.h"
-#include "loops.h"
+#include "casts.h"
 #include "ptcore/kernel.h"
 #include "parallel.hpp"
 
@@ -94,15 +94,17 @@ template<template<class> class F, class... A> int for_floating(pt_call *call, A.
 /* Whole numbers are made as int64 or bytes and converted to out's dtype, run by run. */
 struct converter {
     pt_loop loop;
+    const void *params;
     char *out;
     int64_t size;
 
     converter(const pt_call *call, int from)
-        : loop(pt_cast_loop(from, call->out[0].dtype)), out(call->out[0].data),
+        : loop(pt_cast_loop(from, call->out[0].dtype)),
+          params(pt_cast_params(from, call->out[0].dtype)), out(call->out[0].data),
           size(pt_itemsize(call->out[0].dtype)) {}
     void row(const void *values, int64_t k, int64_t m) const {
         char *ptr[2] = {out + k * size, (char *)const_cast<void *>(values)};
-        loop(ptr, m, nullptr);
+        loop(ptr, m, params);
     }
 };
 
