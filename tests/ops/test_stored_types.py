@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import ptcore as pt
+from ptcore.fx.experimental.proxy_tensor import make_fx
 
 FLOAT8 = ("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu")
 SIGNED = FLOAT8[:4]
@@ -485,6 +486,25 @@ def test_meta_and_compiled(name):
         assert compiled(x).tolist() == want.tolist()
     assert pt.vmap(lambda t: t.to(dtype).to(pt.complex64).real)(x.reshape(7, 100)).tolist() == (
         x.to(dtype).to(pt.complex64).real.reshape(7, 100).tolist())
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_captured(name):
+    """A program of writes, comparisons and casts, traced and compiled in each way."""
+    def program(a, b):
+        c = a.clone()
+        c.copy_(b)
+        c[0] = a[1]
+        with pt.no_grad():
+            c.copy_(pt.where(a == b, a, c))
+        return c.detach(), c == b, c.to(pt.complex64), pt.cat([c, a * b])
+
+    a, b = (pt.tensor(v, dtype=getattr(pt, name)) for v in ([1.0, 2.0, 4.0], [8.0, 2.0, 16.0]))
+    want = [t.tolist() for t in program(a, b)]
+    assert want[2] == [2, 2, 16] and want[1] == [False, True, True]
+    for function in make_fx(program)(a, b), pt.compile(program), pt.jit.trace(program, (a, b)):
+        for _ in range(2):
+            assert [t.tolist() for t in function(a, b)] == want
 
 
 @pytest.mark.parametrize("name", STORED)

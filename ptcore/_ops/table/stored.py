@@ -10,7 +10,7 @@ SIGNED = FLOAT8[:4]
 ALL = (*FLOAT8, "complex32")
 
 _MOVED = """assign where cat clone index_get index_select index_write masked_collect masked_write overwritten
-    pad_constant picked row_major to_device to_dtype fill_full""".split()
+    pad_constant picked row_major to_device to_dtype fill_full with_values""".split()
 _PRODUCTS = ("mm", "addmm", "linear")
 _TRUTHS = ("any", "all", "count_nonzero")
 _OF_COMPLEX = """index_add convolve convolve_transposed convolve_weight tril triu nonzero_of""".split()
