@@ -507,6 +507,34 @@ def test_captured(name):
             assert [t.tolist() for t in function(a, b)] == want
 
 
+@pytest.mark.parametrize("foreach", [False, True])
+@pytest.mark.parametrize("make", [lambda p, f: pt.optim.SGD(p, 0.5, momentum=0.5, foreach=f),
+                                  lambda p, f: pt.optim.Adam(p, 0.5, foreach=f),
+                                  lambda p, f: pt.optim.RMSprop(p, 0.25, foreach=f)])
+def test_optimizers_of_complex32(make, foreach):
+    """The fused loops know float32 and float64: the memory behind the parameter stays as it is."""
+    for n in (1, 3, 1000):
+        whole = pt.ones(n + 8, dtype=pt.complex32)
+        p, wide = whole[:n].requires_grad_(), pt.ones(n, dtype=pt.complex64, requires_grad=True)
+        optimizer, other = make([p], foreach), make([wide], foreach)
+        for _ in range(3):
+            p.grad = pt.full((n,), 0.5 + 0.25j, dtype=pt.complex32)
+            wide.grad = p.grad.to(pt.complex64)
+            optimizer.step()
+            other.step()
+        assert np.allclose(p.detach().to(pt.complex64).numpy(), wide.detach().numpy(), atol=4e-3)
+        assert whole[n:].tolist() == [1] * 8
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_autocast(name):
+    dtype = getattr(pt, name)
+    with pt.autocast("cpu"):
+        if name in FLOAT8:
+            assert (pt.ones(2, 2).to(dtype) @ pt.ones(2, 2).to(dtype)).dtype is pt.bfloat16
+        assert (pt.ones(2).to(dtype) * pt.ones(2).to(dtype)).dtype is dtype
+
+
 @pytest.mark.parametrize("name", STORED)
 def test_assert_close(name):
     x = pt.tensor([1.0, 2.0], dtype=getattr(pt, name))
