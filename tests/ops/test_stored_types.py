@@ -137,6 +137,27 @@ def test_float32_narrows_to_the_nearest(name):
 
 
 @pytest.mark.parametrize("name", FLOAT8)
+def test_float32_narrows_as_in_ml_dtypes(name):
+    """But for what PyTorch does otherwise: e4m3fn saturates, e8m0fnu has no sign and makes 0 the least power."""
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    rng = np.random.default_rng(9)
+    drawn = rng.integers(0, 1 << 32, 200_000, dtype=np.uint32).view(np.float32)
+    values = np.concatenate([around_ties(name, rng), drawn, np.float32(rng.standard_normal(200_000) * 30)])
+    values = values[~np.isnan(values)]
+    if name == "float8_e4m3fn":
+        values = values[np.abs(values) <= 464]
+    if name == "float8_e8m0fnu":
+        values = values[values > 2.0 ** -127]
+    with np.errstate(all="ignore"):
+        want = values.astype(getattr(ml_dtypes, name)).view(np.uint8)
+    got = pt.from_numpy(values).to(getattr(pt, name)).view(pt.uint8).numpy()
+    assert len(values) > 150_000
+    np.testing.assert_array_equal(got, want)
+    wide = np.arange(256, dtype=np.uint8).view(getattr(ml_dtypes, name)).astype(np.float32)
+    np.testing.assert_array_equal(of_bytes(name, list(range(256))).to(pt.float32).numpy(), wide)
+
+
+@pytest.mark.parametrize("name", FLOAT8)
 def test_every_float16_narrows_to_the_nearest(name):
     values = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
     got = bytes_of(pt.from_numpy(values).to(getattr(pt, name)))
