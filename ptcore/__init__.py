@@ -57,7 +57,7 @@ _builtin_bool = bool
 globals().update({d.name: d for d in _d.ALL})
 half, float, double, bfloat16 = float16, float32, float64, bfloat16
 short, int, long = int16, int32, int64
-cfloat, cdouble = complex64, complex128
+chalf, cfloat, cdouble = complex32, complex64, complex128
 bool = _d.as_dtype("bool")
 
 _lazy.attach(Tensor)

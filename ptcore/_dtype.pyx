@@ -2,7 +2,8 @@
 
 The promotion table is PyTorch's, extended to uint16/32/64 as NumPy extends it inside the
 integers: two unsigned give the wider, an unsigned with a signed gives the next wider signed
-type, uint64 with a signed integer gives float (the default dtype decides which: float32).
+type, uint64 with a signed integer gives float (the default dtype decides which: float32). float8 types promote
+with no other type.
 """
 
 cimport cython
@@ -14,11 +15,15 @@ cdef dict _by_key = {}
 cdef str _package = "ptcore"               # the prefix of printed dtype names
 
 _TABLE = (
-    # name, itemsize, other names (PyTorch's), in code order
-    ("bool", 1, ()), ("uint8", 1, ()), ("int8", 1, ()), ("uint16", 2, ()), ("int16", 2, ("short",)),
-    ("uint32", 4, ()), ("int32", 4, ("int",)), ("uint64", 8, ()), ("int64", 8, ("long",)),
-    ("float16", 2, ("half",)), ("bfloat16", 2, ()), ("float32", 4, ("float",)), ("float64", 8, ("double",)),
-    ("complex64", 8, ("cfloat",)), ("complex128", 16, ("cdouble",)),
+    # name, itemsize, other names (PyTorch's), the word for it in PyTorch's messages; in code order
+    ("bool", 1, (), "Bool"), ("uint8", 1, (), "Byte"), ("int8", 1, (), "Char"), ("uint16", 2, (), "UInt16"),
+    ("int16", 2, ("short",), "Short"), ("uint32", 4, (), "UInt32"), ("int32", 4, ("int",), "Int"),
+    ("uint64", 8, (), "UInt64"), ("int64", 8, ("long",), "Long"), ("float16", 2, ("half",), "Half"),
+    ("bfloat16", 2, (), "BFloat16"), ("float32", 4, ("float",), "Float"), ("float64", 8, ("double",), "Double"),
+    ("complex64", 8, ("cfloat",), "ComplexFloat"), ("complex128", 16, ("cdouble",), "ComplexDouble"),
+    ("float8_e4m3fn", 1, (), "Float8_e4m3fn"), ("float8_e5m2", 1, (), "Float8_e5m2"),
+    ("float8_e4m3fnuz", 1, (), "Float8_e4m3fnuz"), ("float8_e5m2fnuz", 1, (), "Float8_e5m2fnuz"),
+    ("float8_e8m0fnu", 1, (), "Float8_e8m0fnu"), ("complex32", 4, ("chalf",), "ComplexHalf"),
 )
 
 
@@ -37,10 +42,10 @@ def shown_as():
 @cython.embedsignature(True)
 @cython.embedsignature.format("clinic")
 cdef class dtype:
-    """A tensor's element type: ``ptcore.float32`` and its 14 companions.
+    """A tensor's element type: ``ptcore.float32`` and its 20 companions.
 
     There is one object per type; they compare by identity, hash, pickle and copy as
-    themselves. ``numpy.dtype(ptcore.float32)`` works, and wherever a dtype is expected
+    themselves. ``numpy.dtype(ptcore.float32)`` works (not of float8 and complex32), and wherever a dtype is expected
     NumPy's dtypes, their names, and Python's ``bool``, ``int``, ``float`` and ``complex``
     (int64, float64, complex128) do as well.
 
@@ -91,7 +96,7 @@ cdef class dtype:
 
     @property
     def is_signed(self):
-        return self.kind in "ifc"
+        return self.kind in "ifc" and self.code != PT_FLOAT8_E8M0FNU
 
     @property
     def __numpy_dtype__(self):
@@ -102,6 +107,8 @@ cdef class dtype:
         return self._numpy()
 
     def _numpy(self):
+        if pt_is(self.code, PT_KIND_STORED):
+            raise TypeError(f"numpy: got unsupported ScalarType {word_of(self.code)}: {self!r} has no NumPy dtype")
         if self.code == PT_BFLOAT16:
             ml_dtypes = library("ml_dtypes")
             numpy = library("numpy")
@@ -114,14 +121,14 @@ cdef class dtype:
         return dtype_of(REAL_OF[self.code])
 
     def to_complex(self):
-        """The complex dtype of the same precision: complex64 for float32."""
-        return dtype_of(COMPLEX_OF[self.code])
+        """The complex dtype of the same precision: complex64 for float32, complex32 for float16."""
+        return dtype_of(complex_of(self.code))
 
 
 cdef void _fill_tables():
     cdef int i, j
     cdef dtype d
-    for i, (name, itemsize, aliases) in enumerate(_TABLE):
+    for i, (name, itemsize, aliases, _) in enumerate(_TABLE):
         kind = chr(pt_kind(i))
         d = dtype.__new__(dtype)
         d.name = name
@@ -132,14 +139,16 @@ cdef void _fill_tables():
         ITEMSIZE[i] = itemsize
         CATEGORY[i] = 0 if kind == "b" else 1 if kind in "iu" else 2 if kind == "f" else 3
         REAL_OF[i] = i
-        COMPLEX_OF[i] = PT_COMPLEX64
+        COMPLEX_OF[i] = PT_NONE if pt_is(i, PT_KIND_FLOAT8) else PT_COMPLEX64
         _by_key[name] = d
         _by_key["ptcore." + name] = d
         _by_key["torch." + name] = d
         for alias in aliases:
             _by_key[alias] = d
+    REAL_OF[PT_COMPLEX32] = PT_FLOAT16
     REAL_OF[PT_COMPLEX64] = PT_FLOAT32
     REAL_OF[PT_COMPLEX128] = PT_FLOAT64
+    COMPLEX_OF[PT_FLOAT16] = COMPLEX_OF[PT_COMPLEX32] = PT_COMPLEX32
     COMPLEX_OF[PT_FLOAT64] = PT_COMPLEX128
     COMPLEX_OF[PT_COMPLEX128] = PT_COMPLEX128
     for i in range(N_DTYPES):
@@ -152,8 +161,12 @@ cdef int _promote(int a, int b):
         return a
     if CATEGORY[a] > CATEGORY[b]:
         a, b = b, a
-    if CATEGORY[b] == 3:                    # complex wins; float64 with complex64 widens it
-        return PT_COMPLEX128 if PT_COMPLEX128 in (a, b) or a == PT_FLOAT64 else PT_COMPLEX64
+    if pt_is(a, PT_KIND_FLOAT8) or pt_is(b, PT_KIND_FLOAT8):
+        return PT_NONE
+    if CATEGORY[b] == 3:                    # complex wins, at the precision of the more precise
+        if PT_COMPLEX128 in (a, b) or a == PT_FLOAT64:
+            return PT_COMPLEX128
+        return PT_COMPLEX32 if b == PT_COMPLEX32 and (CATEGORY[a] < 2 or a == PT_FLOAT16) else PT_COMPLEX64
     if CATEGORY[b] == 2:
         if CATEGORY[a] < 2:
             return b
@@ -193,6 +206,41 @@ cdef dtype dtype_of(int code):
     return <dtype>DTYPES[code]
 
 
+cdef str word_of(int code):
+    """PyTorch's word for a dtype in messages and names of types: ``Float``."""
+    return _TABLE[code][3]
+
+
+cdef bint _complex32_seen = False
+
+
+cdef int warn_of_complex32() except -1:
+    """PyTorch's warning, at a process's first tensor of the dtype."""
+    global _complex32_seen
+    if _complex32_seen:
+        return 0
+    _complex32_seen = True
+    import warnings
+    warnings.warn("ComplexHalf support is experimental and many operators don't support it yet.", stacklevel=1)
+    return 0
+
+
+cdef int promote(int a, int b) except -1:
+    """The dtype that two dtypes promote to."""
+    cdef int code = PROMOTE[a][b]
+    if code == PT_NONE:
+        raise RuntimeError(f"Promotion for Float8 Types is not supported, attempted to promote {word_of(a)} and "
+                           f"{word_of(b)}")
+    return code
+
+
+cdef int complex_of(int code) except -1:
+    """The complex dtype of a dtype's precision."""
+    if COMPLEX_OF[code] == PT_NONE:
+        raise RuntimeError(f"Unknown Complex ScalarType for {word_of(code)}")
+    return COMPLEX_OF[code]
+
+
 cdef int as_code(object value, const char *op, const char *arg) except -1:
     """The code of anything that names a dtype; TypeError naming op and argument."""
     if type(value) is dtype:
@@ -228,7 +276,7 @@ cdef int default_float() noexcept nogil:
 
 
 cdef int default_complex() noexcept nogil:
-    return PT_COMPLEX128 if default_float() == PT_FLOAT64 else PT_COMPLEX64
+    return COMPLEX_OF[default_float()]
 
 
 def set_default_dtype(d):
@@ -237,7 +285,7 @@ def set_default_dtype(d):
     Parameters
     ----------
     d : dtype
-        A floating-point dtype. It holds for every thread.
+        A floating-point dtype, not a float8 one. It holds for every thread.
 
     Raises
     ------
@@ -255,7 +303,11 @@ def set_default_dtype(d):
     global _default_float
     cdef int code = as_code(d, b"set_default_dtype", b"d")
     if CATEGORY[code] != 2:
-        raise TypeError(f"set_default_dtype: d must be a floating-point dtype, got {d!r}")
+        raise TypeError(f"set_default_dtype: d must be a floating-point dtype, got {d!r}: only floating-point types "
+                        "are supported as the default type")
+    if pt_is(code, PT_KIND_FLOAT8):
+        raise TypeError(f"set_default_dtype: d must not be a float8 dtype, got {d!r}: couldn't find storage object "
+                        f"{word_of(code)}Storage")
     _default_float = code
 
 
@@ -273,8 +325,7 @@ def promote_types(type1, type2):
     >>> ptcore.promote_types(ptcore.int32, ptcore.float16)
     ptcore.float16
     """
-    return dtype_of(PROMOTE[as_code(type1, b"promote_types", b"type1")]
-                    [as_code(type2, b"promote_types", b"type2")])
+    return dtype_of(promote(as_code(type1, b"promote_types", b"type1"), as_code(type2, b"promote_types", b"type2")))
 
 
 def can_cast(from_, to):
@@ -309,9 +360,13 @@ class finfo:
     """
 
     __slots__ = ("bits", "dtype", "eps", "max", "min", "resolution", "smallest_normal", "tiny")
-    # mantissa bits, largest exponent, decimal digits
-    _FORMATS = {"float16": (10, 15, 3), "bfloat16": (7, 127, 2), "float32": (23, 127, 6),
-                "float64": (52, 1023, 15)}
+    # eps, max, smallest normal number, decimal digits; the eps of float8_e5m2fnuz is PyTorch's, half of what it is
+    _FORMATS = {**{name: (2.0 ** -mantissa, (2.0 - 2.0 ** -mantissa) * 2.0 ** exponent, 2.0 ** (1 - exponent), digits)
+                   for name, mantissa, exponent, digits in (("float16", 10, 15, 3), ("bfloat16", 7, 127, 2),
+                                                            ("float32", 23, 127, 6), ("float64", 52, 1023, 15))},
+                "float8_e4m3fn": (0.125, 448.0, 2.0 ** -6, 0), "float8_e5m2": (0.25, 57344.0, 2.0 ** -14, 0),
+                "float8_e4m3fnuz": (0.125, 240.0, 2.0 ** -7, 0), "float8_e5m2fnuz": (0.125, 57344.0, 2.0 ** -15, 0),
+                "float8_e8m0fnu": (1.0, 2.0 ** 127, 2.0 ** -127, 0)}
 
     def __init__(self, type=None):
         d = dtype_of(default_float()) if type is None else as_dtype(
@@ -319,13 +374,11 @@ class finfo:
         d = d.to_real()
         if d.name not in self._FORMATS:
             raise TypeError(f"finfo: type must be a floating-point dtype, got {d!r}")
-        mantissa, exponent, digits = self._FORMATS[d.name]
         self.dtype = d
         self.bits = 8 * d.itemsize
-        self.eps = 2.0 ** -mantissa
-        self.max = (2.0 - 2.0 ** -mantissa) * 2.0 ** exponent
-        self.min = -self.max
-        self.tiny = self.smallest_normal = 2.0 ** (1 - exponent)
+        self.eps, self.max, self.tiny, digits = self._FORMATS[d.name]
+        self.min = -self.max if d.is_signed else self.tiny
+        self.smallest_normal = self.tiny
         self.resolution = float(f"1e-{digits}")
 
     def __repr__(self):
@@ -361,6 +414,7 @@ class iinfo:
         return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype.name})"
 
 
+WORDS = {word: name for name, _, _, word in _TABLE}     # PyTorch's word -> name
 ALL = tuple(DTYPES)
 INF = float("inf")
 NAN = float("nan")

@@ -22,7 +22,7 @@ from libc.string cimport memcpy
 from ptcore._types cimport *
 from ptcore._memory.allocate cimport allocate
 from ptcore._device cimport device_of, stream_key, streams_used
-from ptcore._dtype cimport CATEGORY, ITEMSIZE, N_DTYPES, dtype_of
+from ptcore._dtype cimport CATEGORY, ITEMSIZE, N_DTYPES, dtype_of, warn_of_complex32
 from ptcore._node cimport Node
 from ptcore._interpret cimport TOLD_CHANGED, Payload, told
 from ptcore._shape cimport (count, fill_strides, is_contiguous, make_size, max_offset,
@@ -50,7 +50,8 @@ cdef uint64_t MAX_COUNT = <uint64_t>1 << 56     # elements; times an item size s
 # long if it has 64 bits: it is NumPy's int64.
 cdef (const char *)[N_DTYPES] _FORMATS = [
     b"?", b"B", b"b", b"H", b"h", b"I", b"i", b"L" if sizeof(long) == 8 else b"Q",
-    b"l" if sizeof(long) == 8 else b"q", b"e", NULL, b"f", b"d", b"Zf", b"Zd"]
+    b"l" if sizeof(long) == 8 else b"q", b"e", NULL, b"f", b"d", b"Zf", b"Zd",
+    NULL, NULL, NULL, NULL, NULL, NULL]
 cdef void (*_rebuild_view)(Tensor t) except *
 strided = "ptcore.strided"          # the one layout
 
@@ -542,6 +543,8 @@ cdef Tensor new_tensor(int dt, int ndim, const int64_t *sizes, int column, int n
         raise too_large(ndim, sizes)
     memcpy(t.dims, sizes, ndim * sizeof(int64_t))
     fill_strides(ndim, t.dims, t.dims + ndim)
+    if dt == PT_COMPLEX32:
+        warn_of_complex32()
     t.storage = allocate(n * ITEMSIZE[dt], column, number)
     t.dt = dt
     t.count = n
@@ -560,6 +563,8 @@ cdef Tensor new_strided(int dt, int ndim, const int64_t *sizes, const int64_t *s
         raise too_large(ndim, sizes)
     memcpy(t.dims, sizes, ndim * sizeof(int64_t))
     memcpy(t.dims + ndim, strides, ndim * sizeof(int64_t))
+    if dt == PT_COMPLEX32:
+        warn_of_complex32()
     t.dt = dt
     t.storage = allocate((max_offset(ndim, sizes, strides) + 1 if n else 0) * ITEMSIZE[dt], column, number)
     finish(t)

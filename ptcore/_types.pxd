@@ -5,11 +5,12 @@ cdef extern from "ptcore/kernel.h" nogil:
     enum:
         PT_BOOL, PT_UINT8, PT_INT8, PT_UINT16, PT_INT16, PT_UINT32, PT_INT32, PT_UINT64
         PT_INT64, PT_FLOAT16, PT_BFLOAT16, PT_FLOAT32, PT_FLOAT64, PT_COMPLEX64, PT_COMPLEX128
+        PT_FLOAT8_E4M3FN, PT_FLOAT8_E5M2, PT_FLOAT8_E4M3FNUZ, PT_FLOAT8_E5M2FNUZ, PT_FLOAT8_E8M0FNU, PT_COMPLEX32
         PT_NDTYPES, PT_NONE, PT_MAX_DIM, PT_MAX_ELEMENTWISE_INPUTS
         PT_ABI, PT_OK, PT_RUNTIME_ERROR, PT_VALUE_ERROR, PT_INDEX_ERROR, PT_TYPE_ERROR
         PT_MEMORY_ERROR, PT_LINALG_ERROR, PT_NEED_BLAS, PT_STRIDED
         PT_PARAM_NONE, PT_PARAM_INT, PT_PARAM_FLOAT, PT_PARAM_COMPLEX, PT_PARAM_INTS
-        PT_KIND_FLOATING, PT_KIND_COMPLEX
+        PT_KIND_FLOATING, PT_KIND_COMPLEX, PT_KIND_FLOAT8, PT_KIND_STORED
     bint pt_is(int dtype, uint32_t kinds)
     char pt_kind(int dtype)
 
@@ -62,6 +63,11 @@ cdef extern from "loops.h" nogil:
         pt_loop *sv
         int32_t nin
         int32_t cost
+    pt_loop pt_cast_loop(int from_, int to)
+    int pt_loop_dtype(int dtype)
+
+cdef extern from "casts.h" nogil:
+    const void *pt_cast_params(int from_, int to)
 
 cdef extern from "_storage.h":
     enum:

@@ -19,6 +19,7 @@ _TOLERANCES = {
     "bfloat16": (1.6e-2, 1e-5),
     "float32": (1.3e-6, 1e-5),
     "float64": (1e-7, 1e-7),
+    "complex32": (1e-3, 1e-5),
     "complex64": (1.3e-6, 1e-5),
     "complex128": (1e-7, 1e-7),
 }
@@ -72,7 +73,7 @@ def assert_close(
     rtol, atol : float, optional
         Tolerances, both or none; by default those of the dtype, the larger ones
         where two dtypes meet: (1.3e-6, 1e-5) for float32, (1e-7, 1e-7) for float64,
-        (1e-3, 1e-5) for float16, (1.6e-2, 1e-5) for bfloat16, else 0.
+        (1e-3, 1e-5) for float16 and complex32, (1.6e-2, 1e-5) for bfloat16, else 0.
     equal_nan : bool, default: False
         Whether NaNs count as equal.
     check_device, check_dtype, check_layout : bool, default: True
@@ -219,8 +220,10 @@ def _close(a, e, rtol, atol, equal_nan, absolute=None):
 
 def _array(tensor):
     tensor = tensor.detach().cpu()
-    if tensor.dtype == ptcore.bfloat16:
+    if tensor.dtype == ptcore.bfloat16 or tensor.dtype.name.startswith("float8"):
         tensor = tensor.to(ptcore.float32)
+    elif tensor.dtype == ptcore.complex32:
+        tensor = tensor.to(ptcore.complex64)
     return tensor.numpy()
 
 

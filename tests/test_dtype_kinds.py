@@ -9,7 +9,7 @@ import ptcore as pt
 
 ROOT = Path(__file__).resolve().parents[1]
 SUFFIXES = {".c", ".cpp", ".cuh", ".h", ".hpp", ".pxd", ".py", ".pyx"}
-CODE = r"PT_(?:BOOL|U?INT(?:8|16|32|64)|B?FLOAT(?:16|32|64)|COMPLEX(?:64|128))\b"
+CODE = r"PT_(?:BOOL|U?INT(?:8|16|32|64)|B?FLOAT(?:16|32|64)|FLOAT8_E\w+|COMPLEX(?:32|64|128))\b"
 ORDER = re.compile(rf"(?:[^<]<|[^->]>|<=|>=) *{CODE}|{CODE} *(?:<=|>=|<[^<]|>[^>])|[-+] *{CODE}|{CODE} *[-+] *\w"
                    rf"|range\([^)]*{CODE}")
 TEMPLATE = re.compile(rf"\w+<(?:{CODE}|, |\w+)+>")
@@ -45,16 +45,17 @@ def test_what_is_no_comparison(line):
 
 
 DTYPES = ("bool uint8 int8 uint16 int16 uint32 int32 uint64 int64 float16 bfloat16 float32 float64 complex64 "
-          "complex128").split()
+          "complex128 float8_e4m3fn float8_e5m2 float8_e4m3fnuz float8_e5m2fnuz float8_e8m0fnu complex32").split()
+NOT_NUMPYS = {"bfloat16": "f", "complex32": "c", **dict.fromkeys([n for n in DTYPES if n.startswith("float8")], "f")}
 
 
 @pytest.mark.parametrize("name", DTYPES)
 def test_kinds_are_numpys(name):
     """``kind`` is ``pt_kind`` of kernel.h."""
-    dtype, kind = getattr(pt, name), "f" if name == "bfloat16" else np.dtype(name).kind
+    dtype, kind = getattr(pt, name), NOT_NUMPYS.get(name) or np.dtype(name).kind
     assert dtype.kind == kind
     assert dtype.is_floating_point == (kind == "f") and dtype.is_complex == (kind == "c")
-    assert dtype.is_signed == (kind in "ifc")
+    assert dtype.is_signed == (kind in "ifc" and name != "float8_e8m0fnu")
 
 
 def test_no_public_layout_counts_dtypes():

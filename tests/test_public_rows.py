@@ -40,8 +40,8 @@ NO_ROWS = {
             zero_""",
     },
     "Its arguments say which row is called (to_dtype, to_device, clone, row_major), or it gives the tensor itself.": {
-        "Tensor": """astype as_subclass bfloat16 bool byte cdouble cfloat char contiguous cpu cuda double float half int
-            long pin_memory short to to_device type""",
+        "Tensor": """astype as_subclass bfloat16 bool byte cdouble cfloat chalf char contiguous cpu cuda double float
+            half int long pin_memory short to to_device type""",
     },
     "It gives the tensor itself or an alias without history, which no graph holds (an interpreter is asked for it).": {
         "ptcore": "detach",
@@ -98,7 +98,7 @@ def test_most_are_rows():
 # Casts and moves: the call, and the rows that it calls.
 CASTS = {
     **{name: (lambda x, name=name: getattr(x, name)(), ["to_dtype"]) for name in (
-        "bfloat16 bool byte cdouble cfloat char double half int long short").split()},
+        "bfloat16 bool byte cdouble cfloat chalf char double half int long short").split()},
     "float": (lambda x: x.double().float(), ["to_dtype", "to_dtype"]),
     "astype": (lambda x: x.astype("int32"), ["to_dtype"]), "type": (lambda x: x.type(pt.float64), ["to_dtype"]),
     "to": (lambda x: x.to(pt.float64), ["to_dtype"]), "copy": (lambda x: x.to(pt.float32, copy=True), ["clone"]),

@@ -23,7 +23,7 @@ OPERATORS = ("__reversed__",)
 _SPARSE = "Sparse layouts have an issue of their own"
 _QUANTIZED = "Quantised tensors"
 _TRACED = "TorchScript, tracing and compilation"
-_SMALL_NUMBERS = "Dtypes of quantisation, of 8 bits and fewer, and products of them"
+_SMALL_NUMBERS = "Dtypes of quantisation and of fewer than 8 bits, and products with scales"
 _INTERNAL = "Internals of PyTorch with a docstring"
 _VENDORS = "Devices of other vendors, and layouts of oneDNN"
 _REMOVED = "Legacy: PyTorch itself keeps them for old programs only"
@@ -33,7 +33,7 @@ LEFT_OUT = (
      r"c?col_indices|c?row_indices|crow_indices|\w*_indices_copy|values_copy|indices_copy|sparse_resize\w*)", _SPARSE),
     (r"Tensor\.(to_sparse\w*|sparse_\w+)", _SPARSE),
     (r"(Tensor\.)?(q_\w+|quantize\w*|dequantize|fake_quantize\w+|int_repr|qscheme|qu?int\d\w*)", _QUANTIZED),
-    (r"bit|bits\w+|u?int[1-7]|float[48]_\w+|nn\.functional\.(ScalingType|SwizzleType|scaled_\w+)", _SMALL_NUMBERS),
+    (r"bit|bits\w+|u?int[1-7]|float4_\w+|nn\.functional\.(ScalingType|SwizzleType|scaled_\w+)", _SMALL_NUMBERS),
     (r"compile|cond|while_loop", _TRACED),
     (r"(AVG|SUM|AggregationType|Script\w+|fork|wait|import_ir\w+|merge_type\w+|parse_\w+|unify_type_list)", _TRACED),
     (r"DispatchKey|Tag|init_num_threads|compiled_with_cxx11_abi|autograd\.(DeviceType|kineto_available)|"
@@ -50,7 +50,6 @@ LEFT_OUT = (
 ABSENT = (
     (r"vmap", "transformations have an issue of their own"),
     (r"nn\.functional\.grouped_mm", "not written yet: products of groups of rows, for experts"),
-    (r"complex32|(Tensor\.)?chalf", "complex numbers of half precision"),
     (r"accelerator\.Graph", "`cuda.CUDAGraph` is there"),
     (r"cuda\.nccl\.\w+", "collectives have an issue of their own"),
     (r"cuda\.tunable\.\w+", "cuBLAS and cuBLASLt choose by their own heuristics"),
@@ -102,5 +101,6 @@ PROOFS = (
     (r"lobpcg", "tests/ops/test_parity_rest.py"),
     (r"Sym\w+|sym_\w+", "tests/core/test_parity_symbolic.py"),
     (r"vmap", "tests/func/test_parity_func.py"),
+    (r"float8_\w+|complex32|(Tensor\.)?chalf", "tests/ops/test_parity_stored.py"),
     (r"cuda\.(\w+\.)?\w+", _CUDA),
 )

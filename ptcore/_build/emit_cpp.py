@@ -129,7 +129,7 @@ def optable(ops):
         npositional = sum(not a.keyword_only for a in op.args)
         saved = ", ".join(str(code) for code, _ in op.saved) or "0"
         need = ", ".join(str(mask) for _, mask in op.saved) or "0"
-        types = sum(1 << schema.DTYPES.index(t) for t in row.types)
+        types = sum(1 << schema.DTYPES.index(t) for t in (*row.types, *row.stored))
         kernel = f'"{row.kernel}"' if row.kernel else "NULL"
         node = f'"{row.node}"' if row.node else "NULL"
         sparse = f'"{row.sparse}"' if row.sparse else "NULL"
@@ -140,7 +140,7 @@ def optable(ops):
             f"{KIND.get(row.kind, 1)}, {PROMOTE[row.promote]}, {out}, {len(op.tensors)}, "
             f"{npositional}, {op.nout}, {int(row.random)}, {layout(row)}, {int(row.prefill)}, {int(row.updates)}, {letters.count('L')}, "
             f"{int(op.differentiable)}, {len(op.saved)}, {int(emit_shapes.takes_positions(op))}, {INTEGERS[row.integers]}, {SELECTS[row.selects]}, "
-            f"{condition(row)}, {OUT_DTYPE[row.out_dtype]}, "
+            f"{condition(row)}, {OUT_DTYPE[row.out_dtype]}, {int(op.name in schema.stored.WIDE)}, "
             f"{{{schema.AUTOCAST.index(row.autocast_on('cpu'))}, {schema.AUTOCAST.index(row.autocast_on('cuda'))}}}, 0, "
             f"0x{types:x}, 0x{grad_mask(op):x}, 0x{mutates(op):x}, "
             f"{{{saved}}}, {{{need}}}, NULL}},")

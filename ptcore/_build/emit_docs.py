@@ -54,7 +54,7 @@ def entry(op):
     path = row.public[0] if row.public else f"Tensor.{row.method_name}"
     lines = [f".. auto{'function' if row.public else 'method'}:: ptcore.{path}", ""]
     notes = [KIND[row.kind]] if row.kind in KIND else []
-    notes.append("Dtypes: " + ", ".join(row.types) + ".")
+    notes.append("Dtypes: " + ", ".join((*row.types, *row.stored)) + ".")
     if row.inplace:
         notes.append(f"In place: ``{f'Tensor.{row.method_name}' if row.method else path}_``.")
     others = [*row.alias, *row.public[1:]]

@@ -17,7 +17,7 @@ GROUPS = {
     # A product and a difference in one rounding would leave a pivot of a singular matrix that is not 0.
     "exact_narrow": ("elimination",),
     # No kernels of ops, but what all of them call: compiled once.
-    "common": ("elementwise", "parallel", "blas", "optimizers", "plan", "fuse", "rows", "take"),
+    "common": ("elementwise", "stored", "parallel", "blas", "optimizers", "plan", "fuse", "rows", "take"),
 }
 HIGHEST = {"narrow": "v3", "exact_narrow": "v3", "base": "base", "modest": "base", "small": "base"}     # else the last level
 

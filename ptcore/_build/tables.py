@@ -31,6 +31,7 @@ def _load(name, path):
 for _name in ("ptcore", "ptcore._ops", "ptcore._ops.table"):
     sys.modules.setdefault(_name, types.ModuleType(_name))
 expr = _load("ptcore._ops.table.expr", OPS / "table" / "expr.py")
+stored = _load("ptcore._ops.table.stored", OPS / "table" / "stored.py")
 schema = _load("ptcore._ops.table.schema", OPS / "table" / "schema.py")
 steps = _load("ptcore._ops.table.steps", OPS / "table" / "steps.py")
 signature = _load("ptcore._ops.table.signature", OPS / "table" / "signature.py")

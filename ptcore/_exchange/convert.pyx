@@ -6,12 +6,11 @@ import sys
 
 from cpython.buffer cimport PyBUF_FULL_RO, PyBuffer_Release, PyObject_CheckBuffer, PyObject_GetBuffer
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
-from libc.string cimport memset
 
 from ptcore._types cimport *
 from ptcore._events cimport PT_SEEN_PROFILE, as_event
 from ptcore._device cimport CPU, as_device
-from ptcore._dtype cimport CATEGORY, ITEMSIZE, PROMOTE, as_code, default_complex, default_float, dtype_of
+from ptcore._dtype cimport CATEGORY, ITEMSIZE, as_code, default_complex, default_float, dtype_of, promote
 from ptcore._shape cimport fill_strides, is_symbolic_number, read_index
 from ptcore._interpret cimport TOLD_CREATED, TOLD_READ, told
 from ptcore._state cimport is_asked
@@ -257,7 +256,7 @@ cdef int note(Reader r, object value) except -1:
     elif hasattr(value, "dtype") and hasattr(value, "item"):    # NumPy scalars; some are Python floats as well
         code = as_code(value.dtype, b"tensor", b"the dtype of a value")
     if code >= 0:
-        r.promoted = code if r.promoted < 0 else PROMOTE[r.promoted][code]
+        r.promoted = code if r.promoted < 0 else promote(r.promoted, code)
     elif isinstance(value, bool):
         r.has_bool = True
     elif isinstance(value, int):
@@ -271,17 +270,17 @@ cdef int note(Reader r, object value) except -1:
     return 0
 
 
-cdef int dtype_of_values(Reader r) noexcept:
+cdef int dtype_of_values(Reader r) except -1:
     """The promoted dtype of all values; the default dtype if there are no values."""
     cdef int code = r.promoted
     if r.has_bool:
-        code = PT_BOOL if code < 0 else PROMOTE[code][PT_BOOL]
+        code = PT_BOOL if code < 0 else promote(code, PT_BOOL)
     if r.has_int:
-        code = PT_INT64 if code < 0 else PROMOTE[code][PT_INT64]
+        code = PT_INT64 if code < 0 else promote(code, PT_INT64)
     if r.has_float:
-        code = default_float() if code < 0 else PROMOTE[code][default_float()]
+        code = default_float() if code < 0 else promote(code, default_float())
     if r.has_complex:
-        code = default_complex() if code < 0 else PROMOTE[code][default_complex()]
+        code = default_complex() if code < 0 else promote(code, default_complex())
     return default_float() if code < 0 else code
 
 
@@ -332,7 +331,11 @@ cdef int store(Tensor t, list values) except -1:
                     (<uint32_t *>p)[i] = <uint32_t>(v & 0xFFFFFFFF)
                 else:
                     (<uint64_t *>p)[i] = <uint64_t>(v & 0xFFFFFFFFFFFFFFFF)
-    elif CATEGORY[dt] == 3:
+    elif pt_loop_dtype(dt) != dt:       # half types, float8, complex32
+        wide = new_like(t, pt_loop_dtype(dt))
+        store(wide, values)
+        copy_values(t, wide)
+    else:
         for i in range(n):
             v = complex(values[i])
             if dt == PT_COMPLEX64:
@@ -341,10 +344,6 @@ cdef int store(Tensor t, list values) except -1:
             else:
                 (<double *>p)[2 * i] = v.real
                 (<double *>p)[2 * i + 1] = v.imag
-    else:                               # half types: through float32
-        wide = new_like(t, PT_FLOAT32)
-        store(wide, values)
-        copy_values(t, wide)
     return 0
 
 
@@ -557,18 +556,16 @@ cdef object read_element(const char *p, int dt):
         return complex((<float *>p)[0], (<float *>p)[1])
     if dt == PT_COMPLEX128:
         return complex((<double *>p)[0], (<double *>p)[1])
-    return half_value(p, dt)
+    return wide_value(p, dt)
 
 
-cdef object half_value(const char *p, int dt):
-    cdef float wide
-    cdef pt_view a, b
-    memset(&a, 0, sizeof(a))
-    memset(&b, 0, sizeof(b))
-    a.data, a.dtype, a.numel, a.contiguous = <char *>&wide, PT_FLOAT32, 1, 1
-    b.data, b.dtype, b.numel, b.contiguous = <char *>p, dt, 1, 1
-    pt_copy(&a, &b)
-    return <double>wide
+cdef object wide_value(const char *p, int dt):
+    """The element of a dtype without loops."""
+    cdef float[2] wide
+    cdef int loop = pt_loop_dtype(dt)
+    cdef (char *)[2] ptr = [<char *>wide, <char *>p]
+    pt_cast_loop(dt, loop)(ptr, 1, pt_cast_params(dt, loop))
+    return read_element(<char *>wide, loop)
 
 
 cdef int seen(str kind, Tensor t) except -1:
@@ -706,6 +703,8 @@ def numpy(Tensor self not None, *, force=False):
     if t.flags & PT_INTERPOSED:
         raise RuntimeError("numpy: the value of a traced or batched tensor is not known here" + here())
     seen("numpy", t)
+    if pt_is(t.dt, PT_KIND_STORED):
+        dtype_of(t.dt)._numpy()         # raises
     if t.dt == PT_BFLOAT16:
         ml_dtypes = library("ml_dtypes")
         raw = alias(t)

@@ -5,9 +5,12 @@ from ptcore._exchange.dlpack import over_memory
 
 COLUMN = 1
 _LEGACY = 1                             # their number for the default stream
+_NAMELESS = [d for d in ALL if d.name.startswith("float8") or d.name == "complex32"]
 
 
 def _typestr(dtype):
+    if dtype in _NAMELESS:
+        raise TypeError(f"__cuda_array_interface__: {dtype.name} has no typestr; view it as integers")
     if dtype.name == "bfloat16":
         return "<V2"                    # as ml_dtypes has it
     return ("|" if dtype.itemsize == 1 else "<") + f"{dtype.kind}{dtype.itemsize}"
@@ -15,7 +18,7 @@ def _typestr(dtype):
 
 def _dtype_of(typestr):
     for dtype in ALL:
-        if _typestr(dtype).strip("<|=") == typestr.strip("<|="):
+        if dtype not in _NAMELESS and _typestr(dtype).strip("<|=") == typestr.strip("<|="):
             return dtype
     raise TypeError(f"__cuda_array_interface__: typestr {typestr!r} has no tensor dtype")
 

@@ -74,6 +74,13 @@ cdef enum:
 
 # kind -> DLPack's type code; bfloat16 is 4
 cdef dict _codes = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
+cdef dict _own_codes = {PT_BFLOAT16: 4, PT_FLOAT8_E4M3FN: 10, PT_FLOAT8_E4M3FNUZ: 11, PT_FLOAT8_E5M2: 12,
+                        PT_FLOAT8_E5M2FNUZ: 13, PT_FLOAT8_E8M0FNU: 14}
+
+
+cdef int dl_code(int dt):
+    """DLPack's code of a dtype, which is that of its kind for most."""
+    return _own_codes[dt] if dt in _own_codes else _codes[dtype_of(dt).kind]
 
 
 # -- out ---------------------------------------------------------------------------------------
@@ -195,7 +202,7 @@ def __dlpack__(Tensor self not None, *, stream=None, max_version=None, dl_device
     if t.storage.flags & PT_STORAGE_READONLY and not versioned:
         raise BufferError("__dlpack__: the memory is read-only, which only a consumer of DLPack "
                           "1.0 can be told")
-    code = 4 if t.dt == PT_BFLOAT16 else _codes[dtype_of(t.dt).kind]
+    code = dl_code(t.dt)
     kind = __dlpack_device__(t)[0]
     size = sizeof(pt_dl_versioned) if versioned else sizeof(pt_dl_managed)
     block = malloc(size + 2 * t.rank * sizeof(int64_t))
@@ -252,8 +259,7 @@ cdef int code_of(pt_dl_dtype d) except -1:
     cdef int k
     if d.lanes == 1:
         for k in range(PT_NDTYPES):
-            if d.bits == 8 * ITEMSIZE[k] and d.code == (
-                    4 if k == PT_BFLOAT16 else _codes[dtype_of(k).kind]):
+            if d.bits == 8 * ITEMSIZE[k] and d.code == dl_code(k):
                 return k
     raise BufferError(f"from_dlpack: type code {d.code} of {d.bits} bits and {d.lanes} lanes has "
                       "no tensor dtype")
@@ -404,7 +410,7 @@ def over_memory(size_t data, device, dtype, shape, strides, owner, bint readonly
     d.data, d.ndim, d.byte_offset = <void *>data, len(shape), 0
     d.device.type, d.device.id = device
     d.dtype.bits, d.dtype.lanes = 8 * ITEMSIZE[code], 1
-    d.dtype.code = 4 if code == PT_BFLOAT16 else _codes[dtype_of(code).kind]
+    d.dtype.code = dl_code(code)
     d.shape, d.strides = block, block + d.ndim
     for i in range(d.ndim):
         block[i], block[d.ndim + i] = shape[i], strides[i]

@@ -70,11 +70,11 @@ class _Formatter:
     an inf or a nan among them is padded but widens nothing, as in PyTorch.
     """
 
-    def __init__(self, values, floating):
+    def __init__(self, values, floating, zero=0):
         self.floating = floating
         self.int_mode, self.sci_mode, self.width = True, False, 1
         if floating:
-            values = [v for v in values if math.isfinite(v) and v != 0]
+            values = [v for v in values if math.isfinite(v) and v != zero]
             if values:
                 self._choose(values)
         self.width = max([len(self.text(v)) for v in values], default=1)
@@ -167,7 +167,8 @@ def text_of(t, indent):
     elif kind == "c":
         formatter = _ComplexFormatter(values)
     else:
-        formatter = _Formatter(values, kind == "f")
+        zero = 2.0 ** -127 if t.dtype.name == "float8_e8m0fnu" else 0       # 0 in the dtype, as in PyTorch
+        formatter = _Formatter(values, kind == "f", zero)
     return _nested_text(nested, formatter, t.ndim, indent)
 
 

@@ -63,6 +63,7 @@ typedef struct pt_opinfo {
     uint8_t selects;            /* pt_selects */
     uint8_t condition;          /* 1 + the operand that must be bool; 0: none */
     uint8_t out_rule;           /* pt_out_rule */
+    uint8_t wide;               /* 1: the kernel takes stored types as their loop dtypes alone */
     uint8_t autocast[2];        /* pt_autocast on the CPU, on accelerators */
     uint32_t slow; /* the bits of PT_SLOW (flags, modes) that keep a call off the short ways;
                       filled at import */

@@ -7,8 +7,8 @@ from cpython.object cimport PyObject
 from ptcore._types cimport *
 from ptcore._events cimport PT_SEEN_PROFILE, as_event
 from ptcore._device cimport CPU, as_device, device as Device
-from ptcore._dtype cimport ITEMSIZE, as_code, dtype_of
-from ptcore._dtype import as_dtype
+from ptcore._dtype cimport ITEMSIZE, as_code, dtype_of, word_of
+from ptcore._dtype import WORDS, as_dtype
 from ptcore._shape cimport wrap_dim, read_index
 from ptcore._tensor cimport *
 from ptcore._ops.call.read cimport switch
@@ -193,12 +193,7 @@ def cuda(Tensor self not None, device=None, non_blocking=False, memory_format=No
     return r if memory_format is None else formatted(r, memory_format, "cuda", self)
 
 
-cdef dict LEGACY_WORDS = {
-    "bool": "Bool", "uint8": "Byte", "int8": "Char", "int16": "Short", "int32": "Int", "int64": "Long",
-    "float16": "Half", "bfloat16": "BFloat16", "float32": "Float", "float64": "Double", "complex64": "ComplexFloat",
-    "complex128": "ComplexDouble"}
-cdef list LEGACY_NAMES = [f"ptcore.{LEGACY_WORDS.get(name, name.capitalize())}Tensor"       # by dtype code
-                          for name in [dtype_of(dt).name for dt in range(PT_NDTYPES)]]
+cdef list LEGACY_NAMES = [f"ptcore.{word_of(dt)}Tensor" for dt in range(PT_NDTYPES)]        # by dtype code
 
 
 @overridable
@@ -214,7 +209,7 @@ def type_(Tensor self not None, dtype=None, non_blocking=False):
         kind, dtype = dtype.device_type, dtype.dtype
     elif isinstance(dtype, str):                                # its name, also in programs for PyTorch
         prefix, _, word = dtype.rpartition(".")
-        named = {f"{v}Tensor": k for k, v in LEGACY_WORDS.items()}
+        named = {f"{w}Tensor": n for w, n in WORDS.items()}
         package, _, kind = prefix.partition(".")
         if word not in named or package not in ("ptcore", "torch") or kind not in ("", "cuda"):
             raise ValueError(f"type: {dtype!r} is no type of tensors, e.g. 'ptcore.FloatTensor'")
@@ -516,7 +511,7 @@ detach = overridable(detach)            # the function; the method asks modes an
 for _n, _c in (("float", "float32"), ("double", "float64"), ("half", "float16"),
                ("bfloat16", "bfloat16"), ("int", "int32"), ("long", "int64"), ("short", "int16"),
                ("char", "int8"), ("byte", "uint8"), ("bool", "bool"), ("cfloat", "complex64"),
-               ("cdouble", "complex128")):
+               ("cdouble", "complex128"), ("chalf", "complex32")):
     setattr(Tensor, _n, _short(_n, _c))
 for _n, _f in (("type", type_), ("contiguous", contiguous_method)):
     _f.__name__ = _n

@@ -6,7 +6,7 @@ the result, and no argument shares its memory. Otherwise a new result is made an
 from ptcore._types cimport *
 from ptcore._memory.allocate cimport allocate_pinned
 from ptcore._device cimport BACKENDS, backend_error, memory_failure
-from ptcore._dtype cimport CATEGORY, dtype_of
+from ptcore._dtype cimport CATEGORY, ITEMSIZE, dtype_of
 from ptcore._gil cimport SMALL, PyThreadState, release_gil, restore_gil
 from ptcore._shape cimport same_sizes
 from ptcore._tensor cimport *
@@ -42,6 +42,8 @@ cdef int copy_into(Tensor dst, Tensor src, bint non_blocking=False) except -1:
     if released:
         own_dims(&b, own_dims(&a, room))
     if column != DEVICE_CPU:
+        if pt_is(a.dtype, PT_KIND_STORED) or pt_is(b.dtype, PT_KIND_STORED):
+            as_bits(&a, &b, dst, src)
         apart = non_blocking and BACKENDS[column].copy_async != NULL
         copy = BACKENDS[column].copy_async if apart else BACKENDS[column].copy
         held = release_gil(True)
@@ -64,6 +66,15 @@ cdef int copy_into(Tensor dst, Tensor src, bint non_blocking=False) except -1:
             spoil(b"it copies to or from another device")
         else:
             copy_run(&a, &b)
+    return 0
+
+
+cdef int as_bits(pt_view *a, pt_view *b, Tensor dst, Tensor src) except -1:
+    """Makes a copy of a stored dtype to or from a device one of integers: devices have no casts of stored dtypes."""
+    if dst.dt != src.dt:
+        raise NotImplementedError(f"copy: there is no cast from {dtype_of(src.dt).name} on {src.device} to "
+                                  f"{dtype_of(dst.dt).name} on {dst.device}")
+    a.dtype = b.dtype = PT_UINT8 if ITEMSIZE[dst.dt] == 1 else PT_INT32
     return 0
 
 

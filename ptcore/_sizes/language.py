@@ -17,20 +17,18 @@ Annotations are the types of C; ``_ops/call/rule.pxd`` has what this file has. A
 
 What stands in a ``raise`` is of Python alone and may use anything.
 """
+from ptcore._dtype import ALL as _DTYPES
 from ptcore._dtype import as_dtype
 from ptcore._shape import laid_strides
 from ptcore._sizes.symbolic import sym_min
 
-# dtypes by code, as in kernel.h
-_DTYPES = [as_dtype(name) for name in (
-    "bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float16", "bfloat16", "float32",
-    "float64", "complex64", "complex128")]
+# dtypes are known by their codes, as in kernel.h
 _CODES = {dtype: code for code, dtype in enumerate(_DTYPES)}
 BOOL, INT32, INT64, FLOAT32 = [_CODES[as_dtype(name)] for name in ("bool", "int32", "int64", "float32")]
 ITEMSIZE = [dtype.itemsize for dtype in _DTYPES]
 CATEGORY = [{"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}[dtype.kind] for dtype in _DTYPES]
 REAL_OF = [_CODES[dtype.to_real()] for dtype in _DTYPES]
-COMPLEX_OF = [_CODES[dtype.to_complex()] for dtype in _DTYPES]
+COMPLEX_OF = [None if dtype.name.startswith("float8") else _CODES[dtype.to_complex()] for dtype in _DTYPES]
 
 # -- types, for annotations -------------------------------------------------------------------------------------------
 

@@ -19,8 +19,8 @@ from ptcore.autograd.profiler_util import (
 _NAMES = {"assign": "copy_", "assign_": "copy_", "to_dtype": "_to_copy", "to_device": "_to_copy", "row_major": "clone",
           "cross_entropy": "cross_entropy_loss", "index_get": "index", "scaled_dot_product_attention_of":
           "_scaled_dot_product_attention_math"}
-_NAMES.update(dict.fromkeys(("bfloat16", "bool", "byte", "cdouble", "cfloat", "char", "cpu", "cuda", "double", "float",
-                             "half", "int", "long", "short", "type", "type_as"), "to"))
+_NAMES.update(dict.fromkeys(("bfloat16", "bool", "byte", "cdouble", "cfloat", "chalf", "char", "cpu", "cuda", "double",
+                             "float", "half", "int", "long", "short", "type", "type_as"), "to"))
 # Functions that compute nothing make no event.
 _HIDDEN = {"aten::" + name for name in (
     "backward", "const_data_ptr", "data_ptr", "dim_order", "get_device", "is_complex", "is_conj", "is_floating_point",

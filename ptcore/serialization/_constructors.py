@@ -27,7 +27,8 @@ STORAGES = {
     "ComplexFloatStorage": "complex64",
 }  # fmt: skip
 DTYPES = ("bool uint8 uint16 uint32 uint64 int8 int16 int32 int64 "
-          "float16 bfloat16 float32 float64 complex64 complex128").split()
+          "float16 bfloat16 float32 float64 complex64 complex128 "
+          "float8_e4m3fn float8_e5m2 float8_e4m3fnuz float8_e5m2fnuz float8_e8m0fnu complex32").split()
 _NUMPY_DTYPE = re.compile(r"[<>|=]?(\?|b1|[iu][1248]|f(?:[248]|16)|c(?:8|16|32)|[SU]\d{1,6})")
 _MAX_DIMS = 64
 
@@ -521,7 +522,7 @@ for _name, _d in STORAGES.items():
 _TABLE["torch.storage.UntypedStorage"] = _TABLE["torch.UntypedStorage"] = StorageType(None)
 _ABSENT = re.compile(
     r"torch\._utils\._rebuild_(qtensor|sparse\w*|nested\w*|wrapper\w*|mkldnn\w*|xla\w*)|torch\.nested\..*"
-    r"|torch\.(cuda\.)?(Q\w+|ComplexHalf\w*)Storage|torch\.(q(u?)int\w+|per_\w+|float[48]_\w+|bits\d\w*|complex32|u?int[1-7])"
+    r"|torch\.(cuda\.)?(Q\w+|ComplexHalf\w*)Storage|torch\.(q(u?)int\w+|per_\w+|float4_\w+|bits\d\w*|u?int[1-7])"
     r"|torch\.distributed\..*")
 
 

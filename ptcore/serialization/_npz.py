@@ -1,7 +1,7 @@
 """Named arrays in ``.npz``, NumPy's archive, written and read without a copy in memory.
 
-The data of entries begin at multiples of 64 bytes, so ``mmap=True`` can map them. bfloat16, which NumPy lacks, is
-stored as uint16 with the same bits.
+The data of entries begin at multiples of 64 bytes, so ``mmap=True`` can map them. What NumPy lacks (bfloat16, float8
+and complex32) is stored as unsigned integers with the same bits.
 """
 
 import io
@@ -12,7 +12,7 @@ import ptcore
 from ptcore._lazy import library
 from ptcore.serialization import zip_files
 from ptcore.serialization._constructors import DTYPES
-from ptcore.serialization.arrays import HEADER, header_text, parsed, shaped
+from ptcore.serialization.arrays import AS_BITS, HEADER, header_text, parsed, shaped
 from ptcore.serialization.files import dense_bytes, exactly, pieces_of, swap_bytes
 
 _ALIGNMENT = 64
@@ -27,7 +27,7 @@ def write(file, tensors, header):
     text = ptcore.frombuffer(bytearray(header_text(header).encode()), dtype=ptcore.uint8)
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         for name, tensor in (*tensors.items(), (HEADER, text)):
-            dtype = np.dtype("uint16" if tensor.dtype == ptcore.bfloat16 else tensor.dtype.name)
+            dtype = np.dtype(AS_BITS.get(tensor.dtype.name, tensor.dtype.name))
             info = zipfile.ZipInfo(f"{name}.npy")  # no date, so that equal data give equal files
             named = len(info.filename.encode())
             before = archive.fp.tell() + calcsize(zip_files.LOCAL) + named + 20 + 4  # 20: 64-bit sizes

@@ -8,8 +8,8 @@ The nesting is described by a JSON header, "ptcore" in the metadata of a safeten
 - an object with one "kind" key: ``{"float": "nan"}``, ``{"tuple": [node, ...]}``,
   ``{"dict": [[node, node], ...]}`` (also "OrderedDict", "Counter"),
   ``{"Size": [int, ...]}``, ``{"dtype": name}``, ``{"device": name}``;
-- ``{"tensor": name}``, with "dtype" where the array's own differs (bfloat16 in
-  npz, complex128 in safetensors) and "device" where it is not the CPU.
+- ``{"tensor": name}``, with "dtype" where the array's own differs (``AS_BITS`` in
+  npz, ``AS_PAIRS`` in safetensors) and "device" where it is not the CPU.
 
 A dictionary with names of arrays as keys is stored under these names, so other
 programs read it; a file without a header loads as such a dictionary.
@@ -25,6 +25,10 @@ from ptcore.serialization._constructors import DTYPES
 from ptcore.serialization.files import MAX_DEPTH, Collisions
 
 HEADER = "__ptcore__"
+# Dtypes that a format stores as another one: npz as the same bits, safetensors as pairs of real numbers.
+AS_BITS = {"bfloat16": "uint16", "complex32": "uint32", "float8_e4m3fn": "uint8", "float8_e5m2": "uint8",
+           "float8_e4m3fnuz": "uint8", "float8_e5m2fnuz": "uint8", "float8_e8m0fnu": "uint8"}
+AS_PAIRS = {"complex128": "float64", "complex32": "float16"}
 _RESERVED = (HEADER, "__metadata__")
 _MAPPINGS = {"dict": dict, "OrderedDict": OrderedDict, "Counter": Counter}
 
@@ -157,12 +161,12 @@ def _typed(tensor, dtype):
     stored = _name_of(tensor.dtype)
     if dtype is None or dtype == stored:
         return tensor
-    if dtype == "complex128" and stored == "float64":
+    if AS_PAIRS.get(dtype) == stored:
         if tensor.shape[-1:] != (2,):
-            raise ValueError(f"complex128 needs a last size of 2, got {tensor.shape}")
+            raise ValueError(f"{dtype} needs a last size of 2, got {tensor.shape}")
         return ptcore.view_as_complex(tensor)
-    if dtype == "bfloat16" and stored == "uint16":
-        return tensor.view(ptcore.bfloat16)
+    if AS_BITS.get(dtype) == stored:
+        return tensor.view(getattr(ptcore, dtype))
     raise ValueError(f"expected an array of {dtype}, got {stored}")
 
 

@@ -1,22 +1,23 @@
 """Named tensors in ``.safetensors``: the size of a JSON header (8 bytes), the header, the bytes of the tensors.
 
 The header gives for each name the dtype, the shape and the range of its bytes; ``__metadata__`` holds texts. Bytes are
-little-endian and without gaps. complex128, which the format lacks, is stored as pairs of float64.
+little-endian and without gaps. complex128 and complex32, which the format lacks, are stored as pairs of real numbers.
 """
 
 import json
 import sys
 
-from ptcore.serialization.arrays import parsed, shaped
+from ptcore.serialization.arrays import AS_PAIRS, parsed, shaped
 from ptcore.serialization.files import dense_bytes, exactly, pieces_of, swap_bytes
 
 _NAMES = {
     "bool": "BOOL", "uint8": "U8", "uint16": "U16", "uint32": "U32", "uint64": "U64", "int8": "I8", "int16": "I16",
     "int32": "I32", "int64": "I64", "float16": "F16", "bfloat16": "BF16", "float32": "F32", "float64": "F64",
-    "complex64": "C64", "complex128": "F64",
+    "complex64": "C64", "complex128": "F64", "complex32": "F16", "float8_e4m3fn": "F8_E4M3", "float8_e5m2": "F8_E5M2",
+    "float8_e4m3fnuz": "F8_E4M3FNUZ", "float8_e5m2fnuz": "F8_E5M2FNUZ", "float8_e8m0fnu": "F8_E8M0",
 }  # fmt: skip
-_DTYPES = {name: dtype for dtype, name in _NAMES.items() if dtype != "complex128"}
-_ABSENT = ("F8_E4M3", "F8_E5M2", "F8_E4M3FNUZ", "F8_E5M2FNUZ", "F8_E8M0", "F6_E2M3", "F6_E3M2", "F4")
+_DTYPES = {name: dtype for dtype, name in _NAMES.items() if dtype not in AS_PAIRS}
+_ABSENT = ("F6_E2M3", "F6_E3M2", "F4")
 _MOST = 100_000_000     # most bytes of a header, as in the format's own library
 _ALIGNMENT = 64
 
@@ -32,7 +33,7 @@ def write(file, tensors, metadata):
     order = sorted(tensors, key=lambda name: -_alignment(tensors[name].dtype))
     for name in order:
         tensor = tensors[name]
-        shape = [*tensor.shape, 2] if tensor.dtype.name == "complex128" else list(tensor.shape)
+        shape = [*tensor.shape, 2] if tensor.dtype.name in AS_PAIRS else list(tensor.shape)
         end = at + tensor.numel() * tensor.element_size()
         header[name] = {"dtype": _NAMES[tensor.dtype.name], "shape": shape, "data_offsets": [at, end]}
         at = end

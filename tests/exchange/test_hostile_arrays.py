@@ -86,8 +86,8 @@ def test_shapes_that_hold_nothing(path, mapped):
 
 
 def test_dtypes_that_are_not_here_are_named(path):
-    safetensors_file(path, {"a": entry("F8_E4M3", shape=(8,))})
-    with pytest.raises(NotImplementedError, match="'a' has the dtype F8_E4M3"):
+    safetensors_file(path, {"a": entry("F4", shape=(8,))})
+    with pytest.raises(NotImplementedError, match="'a' has the dtype F4"):
         pt.load(path)
 
 

@@ -76,6 +76,29 @@ def test_exchange(method, kind, strategy):
     assert own.tolist() == [5, 5, 5]        # the child's memory, which is gone
 
 
+def doubled(q, r):
+    x = q.get()
+    x.copy_(x.to(pt.complex64).real * 2)
+    r.put(x)
+    q.get()
+
+
+@pytest.mark.parametrize("dtype", ["float8_e4m3fn", "float8_e8m0fnu", "complex32"])
+def test_stored_types(dtype):
+    """float8 and complex32 arrive with their dtype, over the same memory."""
+    context = mp.get_context(METHODS[0])
+    q, r = context.SimpleQueue(), context.SimpleQueue()
+    x = pt.tensor([1.0, 2.0, 16.0], dtype=getattr(pt, dtype))
+    p = context.Process(target=doubled, args=(q, r))
+    p.start()
+    q.put(x)
+    back = r.get()
+    assert back.dtype is x.dtype and back.untyped_storage() is x.untyped_storage()
+    assert x.tolist() == [2.0, 4.0, 32.0]
+    q.put(True)
+    ended(p)
+
+
 def twice(x):
     return x * 2, x
 

@@ -110,7 +110,7 @@ def casts(request):
 
 
 def runner(level, threads):
-    lib = build(SOURCE, "elementwise.cpp", "parallel.cpp", level=level, per_level=["cast.cpp"])
+    lib = build(SOURCE, "elementwise.cpp", "stored.cpp", "parallel.cpp", level=level, per_level=["cast.cpp"])
     lib.setup(threads)
     return lib
 

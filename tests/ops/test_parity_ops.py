@@ -397,8 +397,6 @@ def test_promotion(name):
                 continue
             if not isinstance(got, type(want)):
                 wrong.append((kind, a, b, got, f"{type(want).__name__}: {want}"))
-        elif want == "complex32":           # experimental in torch, and not here
-            continue
         elif got != want:
             wrong.append((kind, a, b, got, want))
     assert not wrong, f"{len(wrong)} differ, e.g. (kind, x, y, ptcore, torch): {wrong[:12]}"

@@ -46,8 +46,8 @@ def test_calls_that_are_not_allowed(body, refused):
 
 @pytest.mark.parametrize("kind, word", [
     ("ctorch\nQInt8Storage\n", "QInt8Storage"), ("ctorch._utils\n_rebuild_qtensor\n", "_rebuild_qtensor"),
-    ("ctorch._utils\n_rebuild_sparse_tensor\n", "sparse"), ("ctorch\nfloat8_e4m3fn\n", "float8_e4m3fn"),
-    ("ctorch._utils\n_rebuild_nested_tensor\n", "nested"), ("ctorch\ncomplex32\n", "complex32"),
+    ("ctorch._utils\n_rebuild_sparse_tensor\n", "sparse"), ("ctorch\nfloat4_e2m1fn_x2\n", "float4_e2m1fn_x2"),
+    ("ctorch._utils\n_rebuild_nested_tensor\n", "nested"), ("ctorch\nqint8\n", "qint8"),
     ("ctorch.serialization\n_get_layout\nX\x10\0\0\0torch.sparse_coo\x85R", "sparse_coo"),
     ("cnumpy\ndtype\nX\x01\0\0\0O\x89\x88\x87R", "'O'"), ("cnumpy\ndtype\nX\x02\0\0\0M8\x89\x88\x87R", "'M8'"),
 ])

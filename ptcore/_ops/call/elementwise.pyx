@@ -429,6 +429,8 @@ cdef int run_loops(Call *c, Tensor r) except -1:
     cdef const pt_elementwise *entry = pt_loops(c.op)
     if takes_wide_number(c):
         compute = loop_out = PT_FLOAT32
+    elif c.o.condition and pt_is(compute, PT_KIND_STORED):
+        compute = loop_out = pt_loop_dtype(compute)     # a condition is not rounded: float8_e8m0fnu has no 0
     if c.n > c.nin:
         read_params(c, <char *>params)
     for i in range(c.nin):
@@ -457,7 +459,12 @@ cdef int run_loops(Call *c, Tensor r) except -1:
     if c.column == DEVICE_META:
         return 0
     if c.column != DEVICE_CPU:
-        status = BACKENDS[c.column].elementwise(c.op, entry.name, c.compute, o.dt, &out, views, c.nin, params)
+        status = PT_TYPE_ERROR if pt_is(r.dt, PT_KIND_STORED) else PT_OK
+        for i in range(c.nin):
+            if pt_is(views[i].dtype, PT_KIND_STORED):
+                status = PT_TYPE_ERROR
+        if status == PT_OK:
+            status = BACKENDS[c.column].elementwise(c.op, entry.name, c.compute, o.dt, &out, views, c.nin, params)
         if status and status != PT_TYPE_ERROR:
             text = f"failed on {device_of(c.column, c.number)}{backend_error(c.column)}".encode()
             raise_status(status, c.o.name, text)

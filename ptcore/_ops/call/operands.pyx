@@ -9,22 +9,27 @@ from cpython.ref cimport Py_INCREF
 from libc.math cimport INFINITY
 
 from ptcore._types cimport *
-from ptcore._dtype cimport (CATEGORY, COMPLEX_OF, ITEMSIZE, N_DTYPES, PROMOTE, default_complex, default_float,
-                            dtype_of)
+from ptcore._dtype cimport CATEGORY, ITEMSIZE, N_DTYPES, complex_of, default_complex, default_float, dtype_of, promote
+from ptcore._dtype import finfo
 from ptcore._shape cimport concrete, hinted, is_symbolic_number
 from ptcore._tensor cimport *
 from ptcore._ops.table.ids cimport *
 from ptcore._ops.call.call cimport *
-from ptcore._ops.call.read cimport as_tensor_like, common_device
+from ptcore._ops.call.read cimport as_tensor_like, common_device, unsupported
 from ptcore._ops.table.ids import op_id
 from ptcore._exchange.convert import int_of
-from ptcore._errors import ConversionError, DivisionByZeroError, DTypeError, ShapeError, UnsupportedDTypeError
+from ptcore._errors import ConversionError, DivisionByZeroError, DTypeError, ShapeError
 
 cdef enum:
     MAX_PARAMS = 8
 
 cdef int OP_ADD_SCALED = op_id("add_scaled"), OP_SUB_SCALED = op_id("sub_scaled"), OP_THRESHOLD = op_id("threshold")
 cdef int OP_POW = op_id("pow"), OP_OR = op_id("bitwise_or")
+
+# The largest finite numbers of dtypes that the check of a number looks at.
+cdef double[N_DTYPES] LARGEST
+for _dt in range(N_DTYPES):
+    LARGEST[_dt] = finfo(dtype_of(_dt)).max if CATEGORY[_dt] > 1 else 0
 
 # Parameters that may become an element of the result, as a bit for each: the dtype must hold them.
 cdef uint8_t[MAX_OPS] _becomes_element
@@ -61,9 +66,9 @@ cdef int combine(int high, int low) except -2:
     if low < 0 or CATEGORY[high] == 3:
         return high
     if CATEGORY[high] == 2:
-        return COMPLEX_OF[high] if CATEGORY[low] == 3 else high
+        return complex_of(high) if CATEGORY[low] == 3 else high
     if CATEGORY[high] == 0 or CATEGORY[low] >= 2:
-        return PROMOTE[high][low]
+        return promote(high, low)
     return high
 
 
@@ -103,7 +108,7 @@ def promoted(tuple operands):
             d, place = (<Tensor>x).dt, (<Tensor>x).rank == 0 and not (<Tensor>x).flags & PT_STANDARD
         else:
             d, place = scalar_dt(scalar_of(x), b"result_type"), 2
-        seen[place] = d if seen[place] < 0 else PROMOTE[seen[place]][d]
+        seen[place] = d if seen[place] < 0 else promote(seen[place], d)
     return dtype_of(combine(seen[0], combine(seen[1], seen[2])))
 
 
@@ -160,7 +165,7 @@ cdef int read_operands(Call *c) except -1:
         if (o.letters[k] == PT_ARG_INDEX or k == 0 and o.promote == PT_PROMOTE_WHERE
                 or k and o.promote == PT_PROMOTE_FIRST):
             continue                        # it takes no part in promotion
-        seen[kind] = d if seen[kind] < 0 else PROMOTE[seen[kind]][d]
+        seen[kind] = d if seen[kind] < 0 else promote(seen[kind], d)
     if lead is None and c.op in OF_NUMBERS:
         lead = as_tensor_like(<object>c.operands[0], None)
         c.operands[0] = c.tensors[0] = keep(c, lead)
@@ -181,7 +186,8 @@ cdef int read_operands(Call *c) except -1:
         c.compute = PT_INT64
     if not o.types & (1 << c.compute):
         if c.op != OP_POW or c.compute != PT_BOOL or c.tensors[0] == NULL or c.tensors[1] != NULL:
-            raise unsupported(c)
+            hint = f"; {c.o.hint.decode()}" if c.o.hint != NULL and c.compute == PT_BOOL else ""
+            raise unsupported(c.o, c.compute, hint)
         # A bool tensor to the power of True is the tensor itself, to the power of False it is True.
         x = bool(not <object>c.operands[1])
         c.operands[1] = keep(c, x)
@@ -208,7 +214,7 @@ cdef int check_condition(Call *c) except -1:
 cdef int check_numbers(Call *c) except -1:
     """A number that may become an element must fit the dtype; in arithmetic an int wraps."""
     cdef bint selects = c.o.selects and not (
-        c.o.promote == PT_PROMOTE_WHERE and ITEMSIZE[c.compute] == 2 and CATEGORY[c.compute] == 2)
+        c.o.promote == PT_PROMOTE_WHERE and ITEMSIZE[c.compute] <= 2 and CATEGORY[c.compute] == 2)
     cdef int i
     cdef Tensor t
     for i in range(c.nin):
@@ -227,6 +233,26 @@ cdef int check_numbers(Call *c) except -1:
             y = fitting(x, c.compute, c.o.name)
             if y is not x:
                 c.operands[i] = keep(c, y)
+        if c.o.selects and pt_is(c.compute, PT_KIND_STORED):
+            check_fill(x, c.compute, c.o.selects != PT_SELECTS_SECOND or (<Tensor>c.tensors[0]).count == 1, c.o.name)
+    return 0
+
+
+cdef int check_fill(object x, int dt, bint single, const char *op) except -1:
+    """Raises if a fill's number exceeds the range of a stored dtype. As in PyTorch one element of float8 takes any
+    number, and several of complex32 what complex64 holds."""
+    cdef double size
+    if dt == PT_COMPLEX32:
+        size = LARGEST[PT_FLOAT16 if single else PT_FLOAT32]
+        fits = not exceeds(x.real, size) and not exceeds(x.imag, size)
+    elif single or x != x or dt == PT_FLOAT8_E8M0FNU and isinstance(x, int):
+        fits = True
+    else:
+        size = LARGEST[dt]
+        fits = (-size <= x <= size or dt == PT_FLOAT8_E5M2 and abs(x) == INFINITY) and not (
+            dt == PT_FLOAT8_E8M0FNU and x < 1 / size)
+    if not fits:
+        raise RuntimeError(f"{op.decode()}: value {x} cannot be converted to {dtype_of(dt).name} without overflow")
     return 0
 
 
@@ -253,7 +279,8 @@ cdef object fitting(object x, int dt, const char *op):
         x = x.real
     if isinstance(x, int):
         check_int(x, dt, op)
-    if not isinstance(x, (int, float, complex)) or dt in (PT_BOOL, PT_FLOAT64, PT_COMPLEX128):
+    if not isinstance(x, (int, float, complex)) or dt in (PT_BOOL, PT_FLOAT64, PT_COMPLEX128) or (
+            pt_is(dt, PT_KIND_STORED)):     # `check_fill` looks at these
         return x
     if category < 2:
         try:
@@ -261,8 +288,7 @@ cdef object fitting(object x, int dt, const char *op):
         except RuntimeError as e:
             raise RuntimeError(f"{op.decode()}: {e}") from None
         return x
-    largest = 65504.0 if dt == PT_FLOAT16 else (
-        3.3895313892515355e38 if dt == PT_BFLOAT16 else 3.4028234663852886e38)
+    largest = LARGEST[dt]
     if exceeds(x.real, largest) or exceeds(x.imag, largest):
         raise RuntimeError(f"{op.decode()}: value {x} cannot be converted to {dtype_of(dt).name} "
                            "without overflow")
@@ -272,13 +298,6 @@ cdef object fitting(object x, int dt, const char *op):
 cdef bint exceeds(object x, double largest):
     """Whether a finite number exceeds ``largest``."""
     return largest < abs(x) != INFINITY
-
-
-cdef object unsupported(Call *c):
-    allowed = ", ".join([dtype_of(k).name for k in range(N_DTYPES) if c.o.types & (1 << k)])
-    hint = f"; {c.o.hint.decode()}" if c.o.hint != NULL and c.compute == PT_BOOL else ""
-    return UnsupportedDTypeError(f"{c.o.name.decode()}: dtype must be one of {allowed}, got "
-                                 f"{dtype_of(c.compute).name}{hint}")
 
 
 cdef int broadcast(Call *c) except -1:
@@ -354,7 +373,7 @@ cdef int read_params(Call *c, char *buffer) except -1:
                              f"{dtype_of(compute).name} tensors, got complex")
         if CATEGORY[compute] == 3:
             x = complex(fitting(x, compute, c.o.name))
-            if compute == PT_COMPLEX64:
+            if compute != PT_COMPLEX128:
                 (<float *>buffer)[2 * n] = x.real
                 (<float *>buffer)[2 * n + 1] = x.imag
             else:

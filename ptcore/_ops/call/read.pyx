@@ -11,7 +11,7 @@ from libc.string cimport memset
 
 from ptcore._types cimport *
 from ptcore._device cimport BACKENDS, device, device_of
-from ptcore._dtype cimport CATEGORY, N_DTYPES, PROMOTE, as_code, default_float, dtype, dtype_of
+from ptcore._dtype cimport CATEGORY, N_DTYPES, as_code, default_float, dtype, dtype_of, promote, word_of
 from ptcore._shape cimport (any_symbolic, concrete, hinted, is_symbolic_number, read_index, read_sizes, sizes_tuple,
                             wrap_dim)
 from ptcore._tensor cimport *
@@ -528,7 +528,7 @@ cdef tuple promoted(int op, tuple args):
                     raise DTypeError(
                         f"{o.name.decode()}: {arg_name(op, k)} must have dtype "
                         f"{dtype_of(dt).name}, got {dtype_of(t.dt).name}")
-                dt = PROMOTE[dt][t.dt]
+                dt = promote(dt, t.dt)
             elif dt < 0:
                 dt = t.dt
         elif letters[k] == PT_ARG_TENSORS:
@@ -536,7 +536,7 @@ cdef tuple promoted(int op, tuple args):
                 t = <Tensor>item
                 if dt >= 0 and t.dt != dt:
                     mixed = True
-                    dt = PROMOTE[dt][t.dt]
+                    dt = promote(dt, t.dt)
                 elif dt < 0:
                     dt = t.dt
     if dt < 0:
@@ -550,9 +550,7 @@ cdef tuple promoted(int op, tuple args):
                 dt = (<dtype>args[k]).code
                 mixed = True
     if not o.types & (1 << dt):
-        from ptcore._errors import UnsupportedDTypeError as DTypeError
-        allowed = ", ".join([dtype_of(k).name for k in range(N_DTYPES) if o.types & (1 << k)])
-        raise DTypeError(f"{o.name.decode()}: dtype must be one of {allowed}, got {dtype_of(dt).name}")
+        raise unsupported(o, dt, "")
     if not mixed:
         return args
     changed = list(args)
@@ -562,6 +560,15 @@ cdef tuple promoted(int op, tuple args):
         elif letters[k] == PT_ARG_TENSORS:
             changed[k] = tuple([cast(<Tensor>item, dt) for item in args[k]])
     return tuple(changed)
+
+
+cdef object unsupported(pt_opinfo *o, int dt, str hint):
+    """The error for a dtype that an op does not take."""
+    from ptcore._errors import UnsupportedDTypeError
+    name = o.name.decode()
+    allowed = ", ".join([dtype_of(k).name for k in range(N_DTYPES) if o.types & (1 << k)])
+    why = f'"{name}" not implemented for \'{word_of(dt)}\': ' if pt_is(dt, PT_KIND_STORED) else ""
+    return UnsupportedDTypeError(f"{name}: {why}dtype must be one of {allowed}, got {dtype_of(dt).name}{hint}")
 
 
 cdef int fill_param(Call *c, pt_param *p, object x, char letter, int k) except -1:

@@ -22,7 +22,7 @@ from ptcore._ops.table.ids import _python_kernels, called_as, n_ops, op_id
 from ptcore._ops.writing cimport *
 from ptcore._ops.call.call cimport *
 from ptcore._ops.call.offer cimport before_call, flags_of_all
-from ptcore._ops.call.read cimport cast, read, read_plain, set_cast
+from ptcore._ops.call.read cimport cast, read, read_plain, set_cast, unsupported
 from ptcore._ops.call.record cimport record
 from ptcore._ops.plan.hooks cimport copy_run, dry, kernel_run, planning, spoil
 from ptcore._ops.history cimport check_inplace, finish_inplace
@@ -399,9 +399,16 @@ cdef int launch(Call *c, PyObject **results) except -1:
     cdef int i, status
     if c.column == DEVICE_META:
         return 0
+    if c.o.wide and takes_stored(c):
+        return launch_wide(c, results)
     kernel = kernel_of(c.op, c.column)
     if kernel == NULL:
         return without_kernel(c, results)
+    if c.column != DEVICE_CPU and (takes_stored(c) or pt_is(c.outs[0].dt, PT_KIND_STORED)):
+        if c.o.kernel != NULL and <bytes>c.o.kernel == b"copy":
+            return copy_into(<Tensor>results[0], <Tensor>c.lead)
+        raise NotImplementedError(f"{c.o.name.decode()}: there is no kernel for float8 and complex32 on "
+                                  f"{device_of(c.column, c.number)}")
     if c.o.random and not c.nin:            # Python code that runs here can change no tensor of the call
         take_numbers(c, results, &k)
     elif c.o.prefill or c.o.random or (c.o.contiguous & ROW_MAJOR and c.key & PT_NONCONTIGUOUS):
@@ -441,6 +448,56 @@ cdef int launch(Call *c, PyObject **results) except -1:
         planned(c, &k, kernel)
     if room != NULL:
         PyMem_Free(room)
+    return 0
+
+
+# -- stored types ----------------------------------------------------------------------------------
+
+cdef bint takes_stored(Call *c) noexcept:
+    """Whether a tensor of the call has a stored dtype."""
+    cdef int k
+    for k in range(c.nin):
+        if c.inputs[k].dtype != PT_NONE and pt_is(c.inputs[k].dtype, PT_KIND_STORED):
+            return True
+    return False
+
+
+cdef int launch_wide(Call *c, PyObject **results) except -1:
+    """Runs a kernel that has no stored types: on the arguments in the dtype of their loops. The results are rounded to
+    their own dtypes."""
+    cdef (PyObject *)[8] wide
+    cdef uint64_t seen = geometry(c)
+    cdef list given = [], made = []
+    cdef bint pairs = False
+    cdef Tensor x, t
+    cdef int k, dt
+    for k in range(c.nin):
+        x = <Tensor>c.tensors[k] if c.tensors[k] != NULL else None
+        given.append(x)
+        if x is not None and pt_is(x.dt, PT_KIND_STORED):
+            pairs = pairs or x.dt == PT_COMPLEX32
+            t = new_tensor(pt_loop_dtype(x.dt), x.rank, x.dims, c.column, c.number)
+            copy_into(t, x)
+            made.append((k, t))
+    look_again(c, seen)
+    for k, t in made:
+        c.tensors[k] = <PyObject *>t
+        fill_view(t, &c.inputs[k])
+    try:
+        outs = []
+        for k in range(c.nout):
+            x = <Tensor>results[k]
+            dt = PT_FLOAT32 if pairs and x.dt == PT_FLOAT16 else pt_loop_dtype(x.dt)
+            t = new_tensor(dt, x.rank, x.dims, c.column, c.number)
+            outs.append(t)
+            wide[k] = <PyObject *>t
+        launch(c, wide)
+        for k in range(c.nout):
+            copy_into(<Tensor>results[k], <Tensor>outs[k])
+    finally:
+        for k, _ in made:
+            c.tensors[k] = <PyObject *>given[k]
+            fill_view(<Tensor>given[k], &c.inputs[k])
     return 0
 
 
@@ -548,6 +605,9 @@ cdef int not_done(Call *c, pt_call *k, pt_kernel kernel, PyObject **results, int
                 raise NotImplementedError(f"{c.o.name.decode()}: a kernel leaves these sizes to a decomposition, which "
                                           "there is none of")
         elif status != PT_OK:
+            if pt_is(k.out[0].dtype, PT_KIND_STORED) and (<bytes>k.error).startswith(
+                    (b"not implemented", b"dtype must be")):
+                raise unsupported(c.o, k.out[0].dtype, "")
             if status == PT_MEMORY_ERROR and c.column != DEVICE_CPU:
                 status = memory_failure(c.column, k.out[0].device_index)
             raise_status(status, c.o.name, k.error)

@@ -109,10 +109,14 @@ cdef Tensor fresh_like(object x, object dtype, object where, object memory_forma
 
 
 cdef Tensor zeroed(Tensor t):
+    cdef Tensor bits = t
     if t.storage.device == DEVICE_CPU and not planning():
         memset(t.storage.data, 0, t.storage.nbytes)
     elif t.storage.device != DEVICE_META:
-        write_to(t, 0)
+        if pt_is(t.dt, PT_KIND_STORED):         # devices have no fills of these
+            bits = alias(t)
+            bits.dt = PT_UINT8 if ITEMSIZE[t.dt] == 1 else PT_INT32
+        write_to(bits, 0)
         t.storage.version = 0
     return t
 

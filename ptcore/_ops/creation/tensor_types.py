@@ -3,7 +3,7 @@
 Each constructor is a class; its instances are the tensors of a dtype on the CPU or, in ``ptcore.cuda``, on a CUDA
 device. Sizes make uninitialised memory, a sequence makes data. New programs call ``ptcore.tensor``, ``ptcore.empty``.
 """
-from ptcore._dtype import as_dtype
+from ptcore._dtype import WORDS, as_dtype
 from ptcore._exchange.convert import tensor
 from ptcore._ops.creation.creation import empty
 from ptcore._tensor import Tensor
@@ -37,17 +37,15 @@ class _TensorType(type):
         return empty(*(args or (0,)), dtype=cls.dtype, device=device)
 
 
-NAMES = {"Float": "float32", "Double": "float64", "Half": "float16", "BFloat16": "bfloat16", "Byte": "uint8",
-         "Char": "int8", "Short": "int16", "Int": "int32", "Long": "int64", "Bool": "bool",
-         "ComplexFloat": "complex64", "ComplexDouble": "complex128"}
+CONSTRUCTORS = ("Float", "Double", "Half", "BFloat16", "Byte", "Char", "Short", "Int", "Long", "Bool")
 
 
 def types_on(device_type, where, module):
     """{name: constructor} for a type of device."""
     return {f"{word}Tensor": _TensorType(f"{word}Tensor", (), {
-        "dtype": as_dtype(name), "device_type": device_type, "__module__": module,
-        "__doc__": f"Tensors of dtype {name} on {where}; calling it makes one from sizes or data."})
-        for word, name in NAMES.items() if not word.startswith("Complex")}
+        "dtype": as_dtype(WORDS[word]), "device_type": device_type, "__module__": module,
+        "__doc__": f"Tensors of dtype {WORDS[word]} on {where}; calling it makes one from sizes or data."})
+        for word in CONSTRUCTORS}
 
 
 TYPES = types_on("cpu", "the CPU", "ptcore")

@@ -395,7 +395,7 @@ cdef object as_value(Tensor like, object value):
     if is_symbolic_number(value):
         return checked.symbolic(value)
     if isinstance(value, (int, float, complex)):
-        if ITEMSIZE[like.dt] == 2 and CATEGORY[like.dt] == 2 and not isinstance(value, complex):
+        if ITEMSIZE[like.dt] <= 2 and CATEGORY[like.dt] == 2 and not isinstance(value, complex):
             return tensor(value, dtype=dtype_of(like.dt), device="cpu")     # inf beyond the largest, as PyTorch's
         return fitting(value, like.dt, b"index")
     if isinstance(value, (list, tuple)):

@@ -65,15 +65,34 @@ constexpr uint32_t bit(int dtype) { return PT_BIT(dtype); }
 constexpr uint32_t BOOL = PT_KIND_BOOL;
 constexpr uint32_t INTEGERS = PT_KIND_INTEGRAL;
 constexpr uint32_t HALVES = bit(PT_FLOAT16) | bit(PT_BFLOAT16);
-constexpr uint32_t FLOATS = PT_KIND_FLOATING;
-constexpr uint32_t COMPLEXES = PT_KIND_COMPLEX;
+constexpr uint32_t FLOATS = PT_KIND_FLOATING & ~PT_KIND_STORED;
+constexpr uint32_t COMPLEXES = PT_KIND_COMPLEX & ~PT_KIND_STORED;
 constexpr uint32_t REALS = BOOL | INTEGERS | FLOATS;
 constexpr uint32_t ALL = REALS | COMPLEXES;
 
-const int ITEMSIZE[PT_NDTYPES] = {1, 1, 1, 2, 2, 4, 4, 8, 8, 2, 2, 4, 8, 8, 16};
-const char *const DTYPE_NAME[PT_NDTYPES] = {
-    "bool",  "uint8",   "int8",     "uint16",  "int16",   "uint32",    "int32",     "uint64",
-    "int64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128"};
+const int ITEMSIZE[PT_NDTYPES] = {1, 1, 1, 2,  2, 4, 4, 8, 8, 2, 2,
+                                  4, 8, 8, 16, 1, 1, 1, 1, 1, 4};
+const char *const DTYPE_NAME[PT_NDTYPES] = {"bool",
+                                            "uint8",
+                                            "int8",
+                                            "uint16",
+                                            "int16",
+                                            "uint32",
+                                            "int32",
+                                            "uint64",
+                                            "int64",
+                                            "float16",
+                                            "bfloat16",
+                                            "float32",
+                                            "float64",
+                                            "complex64",
+                                            "complex128",
+                                            "float8_e4m3fn",
+                                            "float8_e5m2",
+                                            "float8_e4m3fnuz",
+                                            "float8_e5m2fnuz",
+                                            "float8_e8m0fnu",
+                                            "complex32"};
 
 /* ---- errors ------------------------------------------------------------------------------ */
 

@@ -5,6 +5,7 @@
  * element. Other operands go through a tile on the stack: gathered and converted, or, for an inner
  * stride of 0, repeated once. A block (elementwise.hpp) moves every operand through tiles.
  */
+#include "casts.h"
 #include "elementwise.hpp"
 #include "copy_run.hpp"
 
@@ -14,7 +15,13 @@ const pt_loop (*pt_casts)[PT_NDTYPES] = pt_cast_table_base;
 
 pt_loop pt_cast_loop(int from, int to) {
     pt_loop chosen = pt_casts[from][to];
-    return chosen ? chosen : pt_cast_table_base[from][to];
+    if (!chosen) chosen = pt_cast_table_base[from][to];
+    return chosen ? chosen : pt_stored_cast_loop(from, to);
+}
+
+int pt_loop_dtype(int dtype) {
+    static const uint32_t in_float = PT_BIT(PT_FLOAT16) | PT_BIT(PT_BFLOAT16) | PT_KIND_FLOAT8;
+    return pt_is(dtype, in_float) ? PT_FLOAT32 : dtype == PT_COMPLEX32 ? PT_COMPLEX64 : dtype;
 }
 
 int pt_itemsize(int dtype) { return (int)pt::ITEMSIZE[dtype]; }
@@ -24,30 +31,36 @@ namespace pt { namespace {
 
 struct alignas(64) tile { char bytes[TILE_BYTES]; };
 
-bool is_half(int dtype) { return dtype == PT_FLOAT16 || dtype == PT_BFLOAT16; }
+/* The loop of a pair of dtypes, and what it is called with. */
+struct caster {
+    pt_loop loop = nullptr;
+    const void *params = nullptr;
 
-void convert(pt_loop loop, char *to, const char *from, int64_t n) {
-    char *ptr[2] = {to, const_cast<char *>(from)};
-    loop(ptr, n, nullptr);
-}
+    caster() = default;
+    caster(int from, int to) : loop(pt_cast_loop(from, to)), params(pt_cast_params(from, to)) {}
+    void operator()(char *to, const char *from, int64_t n) const {
+        char *ptr[2] = {to, const_cast<char *>(from)};
+        loop(ptr, n, params);
+    }
+};
 
-/* A conversion between two dtypes; a half type in the middle adds its rounding. */
+/* A conversion between two dtypes; a type without loops in the middle adds its rounding. */
 struct conversion {
     int64_t from_size, to_size;
-    pt_loop first, second;                      /* both NULL: nothing to convert */
+    caster first, second;                       /* without loops: nothing to convert */
 
     void set(int from, int middle, int to) {
         from_size = ITEMSIZE[from];
         to_size = ITEMSIZE[to];
-        bool two = is_half(middle) && middle != from && middle != to;
-        first = two ? pt_cast_loop(from, middle) : from == to ? nullptr : pt_cast_loop(from, to);
-        second = two ? pt_cast_loop(middle, to) : nullptr;
+        bool two = pt_loop_dtype(middle) != middle && middle != from && middle != to;
+        first = two ? caster(from, middle) : from == to ? caster() : caster(from, to);
+        second = two ? caster(middle, to) : caster();
     }
-    bool none() const { return !first; }
+    bool none() const { return !first.loop; }
     /* converts n contiguous elements; `spare` holds the middle type */
     void run(char *to, const char *from, int64_t n, tile *spare) const {
-        convert(first, second ? spare->bytes : to, from, n);
-        if (second) convert(second, to, spare->bytes, n);
+        first(second.loop ? spare->bytes : to, from, n);
+        if (second.loop) second(to, spare->bytes, n);
     }
 };
 
@@ -171,7 +184,7 @@ struct copy_worker {
             else store_block(to, from, r, c, stride[0][1], stride[0][0], cast.to_size);
             return;
         }
-        convert(cast.first, to_flat ? to : to_tile.bytes, from, r * c);
+        cast.first(to_flat ? to : to_tile.bytes, from, r * c);
         if (!to_flat)
             store_block(to, to_tile.bytes, r, c, stride[0][1], stride[0][0], cast.to_size);
     }
@@ -231,8 +244,7 @@ using namespace pt;
 extern "C" int pt_elementwise_run(const pt_elementwise *op, int compute_dtype, int loop_out_dtype,
                                   const pt_view *out, const pt_view *in, int nin,
                                   const void *params) {
-    int loop_dtype = is_half(compute_dtype) ? (int)PT_FLOAT32 : compute_dtype;
-    int result = is_half(loop_out_dtype) ? (int)PT_FLOAT32 : loop_out_dtype;
+    int loop_dtype = pt_loop_dtype(compute_dtype), result = pt_loop_dtype(loop_out_dtype);
     pt_loop loop = op->loop[loop_dtype];
     if (!loop || nin > PT_MAX_ELEMENTWISE_INPUTS) return PT_TYPE_ERROR;
 
@@ -294,13 +306,13 @@ extern "C" int pt_elementwise_run(const pt_elementwise *op, int compute_dtype, i
 extern "C" int pt_copy(const pt_view *dst, const pt_view *src) {
     int64_t to = ITEMSIZE[dst->dtype], from = ITEMSIZE[src->dtype], numel = dst->numel;
     if (dst->contiguous && src->contiguous) {
-        pt_loop loop = pt_cast_loop(src->dtype, dst->dtype);
+        const caster cast(src->dtype, dst->dtype);
         const bool same = src->dtype == dst->dtype;
         parallel_for(numel, grain_of(to + from), [&](int64_t begin, int64_t end) {
             char *into = dst->data + begin * to;
             const char *out_of = src->data + begin * from;
             if (same) copy_run(into, out_of, size_t((end - begin) * to));
-            else convert(loop, into, out_of, end - begin);
+            else cast(into, out_of, end - begin);
         });
         return PT_OK;
     }

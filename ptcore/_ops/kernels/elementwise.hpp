@@ -18,7 +18,8 @@ namespace pt { namespace {
 
 enum { MAX_OPERANDS = PT_MAX_ELEMENTWISE_INPUTS + 1, BLOCK_SIDE = 32, TILE_BYTES = 4096 };
 
-constexpr int64_t ITEMSIZE[PT_NDTYPES] = {1, 1, 1, 2, 2, 4, 4, 8, 8, 2, 2, 4, 8, 8, 16};
+constexpr int64_t ITEMSIZE[PT_NDTYPES] = {1, 1, 1, 2,  2, 4, 4, 8, 8, 2, 2,
+                                          4, 8, 8, 16, 1, 1, 1, 1, 1, 4};
 
 struct plan {
     int operands, ndim;                         /* ndim >= 1 */

@@ -19,8 +19,8 @@ extern "C" {
 typedef void (*pt_loop)(char *const *ptr, int64_t n, const void *params);
 
 /* The loops of one elementwise op at one ISA level, indexed by compute dtype. vs/sv: the
- * second/first input is a single element (binary arithmetic only, else NULL). Half types have no
- * loops of their own: the runner goes through float32 tiles. */
+ * second/first input is a single element (binary arithmetic only, else NULL). Half types and stored
+ * types have no loops of their own: the runner goes through tiles of float32 or complex64. */
 typedef struct pt_elementwise {
     const char *name;
     pt_loop loop[PT_NDTYPES];
@@ -32,7 +32,7 @@ typedef struct pt_elementwise {
 
 /* out = loop(in...): every input is cast to compute_dtype, and the loop's result (of
  * loop_out_dtype: compute_dtype for arithmetic, bool for comparisons) to out's dtype. A half
- * compute dtype runs the float32 loop and rounds its result to the half type. */
+ * or stored compute dtype runs the loop of pt_loop_dtype and rounds its result to the dtype. */
 int pt_elementwise_run(const pt_elementwise *op, int compute_dtype, int loop_out_dtype,
                        const pt_view *out, const pt_view *in, int nin, const void *params);
 
@@ -43,7 +43,7 @@ int pt_copy(const pt_view *dst, const pt_view *src);
 /* Every element of dst becomes *value, of dst's dtype. */
 void pt_fill(const pt_view *dst, const void *value);
 
-/* The contiguous conversion loop: ptr[0] of dtype `to`, ptr[1] of dtype `from`. Never NULL. */
+/* The contiguous conversion loop: ptr[0] of dtype `to`, ptr[1] of `from`; params: casts.h. */
 pt_loop pt_cast_loop(int from, int to);
 
 /* The conversion loops of the ISA level in use; an entry may be NULL above the base level. It
@@ -51,6 +51,13 @@ pt_loop pt_cast_loop(int from, int to);
 extern const pt_loop (*pt_casts)[PT_NDTYPES];
 
 int pt_itemsize(int dtype);
+
+/* The dtype in which loops compute for a compute dtype: float32 for half types and float8,
+ * complex64 for complex32, else the dtype itself. */
+int pt_loop_dtype(int dtype);
+
+/* The conversion loop of a pair with a type of PT_KIND_STORED: through float32 or complex64. */
+pt_loop pt_stored_cast_loop(int from, int to);
 
 #ifdef __cplusplus
 }

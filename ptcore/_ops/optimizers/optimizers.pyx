@@ -240,7 +240,7 @@ cdef inline bint lies_here(Tensor t) noexcept:
 
 cdef inline bint lies_there(Tensor t, Tensor p, Tensor first) noexcept:
     """Whether a counter is a float on the device of p, with the dtype of the counter ``first``."""
-    return (t.count == 1 and fits_a_list(t) and ITEMSIZE[t.dt] > 2 and t.dt == first.dt
+    return (t.count == 1 and fits_a_list(t) and pt_loop_dtype(t.dt) == t.dt and t.dt == first.dt
             and t.storage.device == p.storage.device and t.storage.device_index == p.storage.device_index)
 
 
@@ -338,7 +338,7 @@ cdef int step(Step step, tuple lists) except -1:
             fused = fused and alike(x, p) and (k == s.written or not x.storage.flags & PT_STORAGE_READONLY)
             addresses[k] = address(x)
         fused = fused and not asks(key)
-        if fused and p.storage.device == DEVICE_CPU and ITEMSIZE[p.dt] > 2:
+        if fused and p.storage.device == DEVICE_CPU and pt_loop_dtype(p.dt) == p.dt:
             run(s, p, addresses, numbers)
             for k in range(s.written):
                 count_write(at(lists, k, i))
@@ -434,7 +434,7 @@ cdef object there(object option, Tensor p):
     t = <Tensor>option
     if t.storage.device == DEVICE_CPU:
         return float(option)
-    if t.count == 1 and fits_a_list(t) and ITEMSIZE[t.dt] > 2:
+    if t.count == 1 and fits_a_list(t) and pt_loop_dtype(t.dt) == t.dt:
         return t
     return option.to(p.device, "float32")
 

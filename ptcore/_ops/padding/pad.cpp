@@ -7,6 +7,7 @@
  */
 #include "common.hpp"
 #include "copy_run.hpp"
+#include "stored.hpp"
 
 namespace {
 
@@ -16,11 +17,9 @@ int constant_kernel(pt_call *call) {
     if (pad.count > 2 * x.ndim)
         return fail(call, PT_RUNTIME_ERROR, "pad has more pairs than input has dimensions");
     if (y.numel == 0) return PT_OK;
-    return visit<ALL>(call, x.dtype, [&](auto tag) {
-        using T = PT_TYPE(tag);
-        T value = scalar<T>(call->params[1]);
-        if constexpr (is_same<T, uint8_t>)
-            if (x.dtype == PT_BOOL) value = call->params[1].d != 0;
+    const pt_param &number = call->params[1];
+    const auto padded = [&](auto value) {
+        using T = decltype(value);
         T *to = output<T>(call);
         /* the kept part of the input, and its offsets in the input and in the output */
         int64_t box[PT_MAX_DIM], skip = 0, start = 0;
@@ -69,6 +68,16 @@ int constant_kernel(pt_call *call) {
             if (runs && end == rows) fill(done, to + total);
         });
         return int(PT_OK);
+    };
+    if (pt_is(x.dtype, PT_KIND_STORED))
+        return with_stored(call, x.dtype, number.d, number.kind == PT_PARAM_COMPLEX ? number.im : 0,
+                           padded);
+    return visit<ALL>(call, x.dtype, [&](auto tag) {
+        using T = PT_TYPE(tag);
+        T value = scalar<T>(number);
+        if constexpr (is_same<T, uint8_t>)
+            if (x.dtype == PT_BOOL) value = number.d != 0;
+        return padded(value);
     });
 }
 

@@ -7,6 +7,7 @@
  * middle types as in pt_elementwise_run.
  */
 #include "plan.hpp"
+#include "../kernels/casts.h"
 #include "../kernels/elementwise.hpp"
 
 #include <algorithm>
@@ -25,7 +26,8 @@ enum {
 enum { LEAST_ROW = 128 };               /* shorter rows are not worth a loop with one number */
 static_assert(MOST_LINKS >= 3 * MOST_STEPS, "each step adds at most a load, itself and a store");
 
-bool is_half(int dtype) { return dtype == PT_FLOAT16 || dtype == PT_BFLOAT16; }
+/* Whether a dtype has no loops of its own, so that a result is rounded to it. */
+bool is_rounded(int dtype) { return pt_loop_dtype(dtype) != dtype; }
 
 /* How operand k of a walk lies; false if none of the forms fits. */
 bool form_of(const plan &w, int k, int64_t itemsize, form *f) {
@@ -85,14 +87,14 @@ std::vector<use> uses_of(const step &s, const candidate &c) {
 instruction cast(int from, int to, int slot, int place) {
     instruction in;
     in.loop = pt_cast_loop(from, to);
-    in.params = nullptr;
+    in.params = pt_cast_params(from, to);
     in.places[0] = slot;
     in.places[1] = place;
     in.count = 2;
     return in;
 }
 
-/* The dtypes that a step's loop handles. Half types are computed in float32. */
+/* The dtypes that a step's loop handles (pt_loop_dtype). */
 struct loop_dtypes {
     bool is_copy;
     int compute;                                /* the step's compute dtype */
@@ -101,12 +103,12 @@ struct loop_dtypes {
 
     explicit loop_dtypes(const step &s)
         : is_copy(s.kind == COPY), compute(is_copy ? s.views[0].dtype : s.compute),
-          loop(is_copy ? s.views[1].dtype : is_half(compute) ? int(PT_FLOAT32) : compute),
-          result(is_copy ? compute : is_half(s.loop_out) ? int(PT_FLOAT32) : s.loop_out) {}
+          loop(is_copy ? s.views[1].dtype : pt_loop_dtype(compute)),
+          result(is_copy ? compute : pt_loop_dtype(s.loop_out)) {}
 
     /* Whether the loop can read elements of a dtype without a conversion. */
     bool reads(int from) const {
-        return is_copy || (from == loop && (compute == from || !is_half(compute)));
+        return is_copy || (from == loop && (compute == from || !is_rounded(compute)));
     }
 };
 
@@ -255,7 +257,7 @@ void builder::choose_row(const std::vector<candidate> &candidates) {
 
 /* Adds conversions of slot or stream `place` to another dtype; returns the new slot. */
 int builder::convert(int place, int from, int middle, int to) {
-    const bool two = is_half(middle) && middle != from && middle != to;
+    const bool two = is_rounded(middle) && middle != from && middle != to;
     const int chain[3] = {from, two ? middle : to, to};
     for (int k = 0; k < (two ? 2 : 1); k++) {
         const int slot = take();
@@ -271,7 +273,8 @@ int builder::convert(int place, int from, int middle, int to) {
 instruction builder::loop_of(const step &s, const loop_dtypes &dtypes, const candidate &c) const {
     const int n = int(s.views.size()), loop = dtypes.loop;
     instruction in;
-    in.params = dtypes.is_copy ? nullptr : s.values.data() + 2 * size_t(n - 1);
+    if (dtypes.is_copy) in.params = pt_cast_params(loop, dtypes.compute);
+    else in.params = s.values.data() + 2 * size_t(n - 1);
     in.count = n;
     in.loop = dtypes.is_copy ? pt_cast_loop(loop, dtypes.compute) : s.op->loop[loop];
     if (dtypes.is_copy) return in;
@@ -368,7 +371,7 @@ void builder::write_result(size_t i, const loop_dtypes &dtypes, instruction in,
     g->program.push_back(in);
     if (!stored_as_is) {
         int at = in.places[0];
-        const bool two = is_half(rounded) && rounded != result && rounded != to;
+        const bool two = is_rounded(rounded) && rounded != result && rounded != to;
         if (two) {
             const int middle = take();
             g->program.push_back(cast(result, rounded, middle, at));
@@ -399,7 +402,7 @@ candidate candidate_of(const step &s) {
         if (ITEMSIZE[views[k]->dtype] > 8) return c;
     }
     if (s.kind == LOOPS) {
-        const int loop = is_half(s.compute) ? int(PT_FLOAT32) : s.compute;
+        const int loop = pt_loop_dtype(s.compute);
         if (!s.op->loop[loop] || ITEMSIZE[s.compute] > 8) return c;
     }
     plan w;

@@ -333,6 +333,8 @@ def matrix_power(input, n):
     if n == 0:
         one = eye(input.shape[-1], dtype=input.dtype, device=input.device)
         return where(zeros(input.shape, dtype=BOOL, device=input.device), input, one)       # with a gradient of 0
+    if n == 3:                              # PyTorch's order of the factors
+        return matmul(matmul(input, input), input)
     result = None
     while True:
         if n & 1:

@@ -17,7 +17,7 @@
 #undef PT_HAVE_FMA
 #define PT_HAVE_FMA 0
 #include "ptcore/draws.h"
-#include "loops.h"
+#include "casts.h"
 #include "ptcore/kernel.h"
 #include "parallel.hpp"
 
@@ -41,7 +41,8 @@ int too_large(pt_call *call) {
 int wrong_dtype(pt_call *call, const char *expected) {
     static const char *const names[PT_NDTYPES] = {
         "bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float16",
-        "bfloat16", "float32", "float64", "complex64", "complex128"};
+        "bfloat16", "float32", "float64", "complex64", "complex128", "float8_e4m3fn", "float8_e5m2",
+        "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu", "complex32"};
     return fail(call, PT_TYPE_ERROR, "dtype must be %s, got %s", expected,
                 names[call->out[0].dtype]);
 }
@@ -93,15 +94,17 @@ template<template<class> class F, class... A> int for_floating(pt_call *call, A.
 /* Whole numbers are made as int64 or bytes and converted to out's dtype, run by run. */
 struct converter {
     pt_loop loop;
+    const void *params;
     char *out;
     int64_t size;
 
     converter(const pt_call *call, int from)
-        : loop(pt_cast_loop(from, call->out[0].dtype)), out(call->out[0].data),
+        : loop(pt_cast_loop(from, call->out[0].dtype)),
+          params(pt_cast_params(from, call->out[0].dtype)), out(call->out[0].data),
           size(pt_itemsize(call->out[0].dtype)) {}
     void row(const void *values, int64_t k, int64_t m) const {
         char *ptr[2] = {out + k * size, (char *)const_cast<void *>(values)};
-        loop(ptr, m, nullptr);
+        loop(ptr, m, params);
     }
 };
 

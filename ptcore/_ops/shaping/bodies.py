@@ -559,12 +559,12 @@ def diagonal_scatter(input, src, offset, dim1, dim2):
 # -- complex numbers ------------------------------------------------------------------------------
 def complex_of(real, imag):
     if real.dtype is not imag.dtype or real.dtype.name not in ("float32", "float64", "float16"):
-        raise DTypeError(f"complex: real and imag must both be float32 or float64, got {real.dtype.name} and "
+        raise DTypeError(f"complex: real and imag must both be float16, float32 or float64, got {real.dtype.name} and "
                          f"{imag.dtype.name}")
-    if real.dtype.itemsize == 2:
-        real, imag = real.to(FLOAT32), imag.to(FLOAT32)
     if real.shape != imag.shape:
         real, imag = broadcast_tensors((real, imag))
+    if real.dtype.itemsize == 2:            # the pair of float32 is exact
+        return complex_pair(real.to(FLOAT32), imag.to(FLOAT32)).to(real.dtype.to_complex())
     return complex_pair(real, imag)
 
 

@@ -8,6 +8,7 @@
  */
 #include "common.hpp"
 #include "copy_run.hpp"
+#include "stored.hpp"
 
 #include <algorithm>
 
@@ -223,6 +224,12 @@ int eye_kernel(pt_call *call) {
     const pt_view &out = call->out[0];
     if (out.ndim != 2)
         return fail(call, PT_RUNTIME_ERROR, "expected an output of 2 dimensions, got %d", out.ndim);
+    if (pt_is(out.dtype, PT_KIND_FLOAT8))
+        return with_stored(call, out.dtype, 1, 0, [&](auto one) {
+            memset(out.data, 0, size_t(out.numel) * sizeof one);
+            for (int64_t i = 0; i < min64(out.sizes[0], out.sizes[1]); ++i)
+                output<decltype(one)>(call)[i * (out.sizes[1] + 1)] = one;
+        });
     return visit<ALL>(call, out.dtype, [&](auto tag) {
         using T = PT_TYPE(tag);
         memset(out.data, 0, size_t(out.numel) * sizeof(T));
@@ -234,9 +241,15 @@ int eye_kernel(pt_call *call) {
 
 int full_kernel(pt_call *call) {
     const pt_view &out = call->out[0];
+    const pt_param &p = call->params[0];
+    if (pt_is(out.dtype, PT_KIND_STORED))
+        return with_stored(call, out.dtype, p.d, p.kind == PT_PARAM_COMPLEX ? p.im : 0,
+                           [&](auto value) {
+                               auto *to = output<decltype(value)>(call);
+                               std::fill(to, to + out.numel, value);
+                           });
     return visit<ALL>(call, out.dtype, [&](auto tag) {
         using T = PT_TYPE(tag);
-        const pt_param &p = call->params[0];
         const bool truth = p.d != 0 || (p.kind == PT_PARAM_INT && p.i) || p.im != 0;
         const T value = out.dtype == PT_BOOL ? convert<T>(truth) : scalar<T>(p);
         T *to = output<T>(call);

@@ -28,7 +28,7 @@ cdef extern from "_opinfo.h":
         uint8_t differentiable
         uint8_t nsaved
         uint8_t positions
-        uint8_t integers, selects, condition, out_rule
+        uint8_t integers, selects, condition, out_rule, wide
         uint8_t *autocast
         uint32_t slow
         uint32_t types

@@ -32,7 +32,7 @@ Obj         anything else (a Generator); kernels do not see it        o
 import ast
 import sys
 
-from ptcore._ops.table import expr
+from ptcore._ops.table import expr, stored
 
 BOOL = ("bool",)
 UNSIGNED = ("uint8", "uint16", "uint32", "uint64")
@@ -47,7 +47,8 @@ ORDERED = BOOL + INTEGRAL + REAL
 ALL = BOOL + NUMERIC
 
 DTYPES = ("bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64",
-          "float16", "bfloat16", "float32", "float64", "complex64", "complex128")
+          "float16", "bfloat16", "float32", "float64", "complex64", "complex128", "float8_e4m3fn", "float8_e5m2",
+          "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu", "complex32")
 
 LETTERS = {"Tensor": "T", "OptTensor": "O", "Index": "I", "OptIndex": "J", "Tensors": "L",
            "Int": "i", "Float": "f", "Bool": "b", "Scalar": "s", "OptInt": "j", "OptFloat": "g",
@@ -139,6 +140,8 @@ class Row:
     ``wide``: whether the body of a composite gets half types as float32, and its results are rounded: it is made of
     several ops, each of which would round, or overflow where the result does not.
 
+    ``stored``: which types of PT_KIND_STORED (kernel.h) the row takes beside ``types``; table/stored.py has them.
+
     ``node``: the result of ``grad_fn.name()``, if it is not of the form ``MulBackward0`` for ``mul``.
     """
 
@@ -148,6 +151,7 @@ class Row:
         self.name, self.args = columns.pop("parsed", None) or parse_signature(signature)
         self.family = None                      # the topic; set by declare()
         self.types = columns.pop("types", ALL)
+        self.stored = columns.pop("stored", stored.types_of(self.name))
         self.formula = columns.pop("formula", None)
         self.partial = columns.pop("partial", None)
         self.vjp = columns.pop("vjp", None)

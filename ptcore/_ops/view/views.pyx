@@ -570,8 +570,8 @@ cdef object view_as_complex(int op, object input):
     cdef bint fits
     x = enter(op, input)
     n = x.rank
-    if x.dt != PT_FLOAT32 and x.dt != PT_FLOAT64:
-        raise RuntimeError(f"view_as_complex: input must be float32 or float64, got {dtype_of(x.dt).name}")
+    if x.dt != PT_FLOAT16 and x.dt != PT_FLOAT32 and x.dt != PT_FLOAT64:
+        raise RuntimeError(f"view_as_complex: input must be float16, float32 or float64, got {dtype_of(x.dt).name}")
     if n == 0 or x.dims[n - 1] != 2:
         raise RuntimeError(f"view_as_complex: the last size of input must be 2, got shape {list(shape_of(x))}")
     fits = x.dims[2 * n - 1] == 1 and x.offset % (2 * ITEMSIZE[x.dt]) == 0

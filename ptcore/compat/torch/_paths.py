@@ -111,10 +111,8 @@ NAMES = {
     "_check_type": f"{_HERE}._names",
     "_check_value": f"{_HERE}._names",
     **dict.fromkeys((
-        "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "jagged", "float8_e4m3fn",
-        "float8_e4m3fnuz", "complex32", "chalf", "qint8", "quint8", "qint32", "quint4x2", "quint2x4", "float8_e5m2",
-        "float8_e5m2fnuz", "float8_e8m0fnu", "float4_e2m1fn_x2"), f"{_HERE}._names"),
-    "finfo": f"{_HERE}._names",
+        "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "jagged", "qint8", "quint8",
+        "qint32", "quint4x2", "quint2x4", "float4_e2m1fn_x2"), f"{_HERE}._names"),
     "per_tensor_affine": f"{_HERE}._names",
     "per_channel_affine": f"{_HERE}._names",
     "_softmax_backward_data": f"{_HERE}._names",

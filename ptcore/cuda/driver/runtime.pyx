@@ -370,9 +370,9 @@ def register(start_memory, cubin):
 
 
 def op_dtypes(str name):
-    """The codes of the dtypes that an op computes in."""
+    """The codes of the dtypes that an op computes in on a device."""
     cdef uint32_t types = info(op_id(name)).types
-    return [code for code in range(PT_NDTYPES) if types >> code & 1]
+    return [code for code in range(PT_NDTYPES) if types >> code & 1 and not pt_is(code, PT_KIND_STORED)]
 
 
 def kernel_names():

@@ -48,8 +48,8 @@ int launch(pt_call *c, const Kernel &kernel, uint64_t types, Grid grid, unsigned
 }
 
 inline bool is_integral(int dtype) { return pt_is(dtype, PT_KIND_INTEGRAL); }
-inline bool is_floating(int dtype) { return pt_is(dtype, PT_KIND_FLOATING); }
-inline bool is_complex(int dtype) { return pt_is(dtype, PT_KIND_COMPLEX); }
+inline bool is_floating(int dtype) { return pt_is(dtype, PT_KIND_FLOATING & ~PT_KIND_STORED); }
+inline bool is_complex(int dtype) { return pt_is(dtype, PT_KIND_COMPLEX & ~PT_KIND_STORED); }
 
 // The place for faults that the call's device finds; never NULL once the device is open.
 ::Fault *fault_of(const pt_call *c);

@@ -51,7 +51,8 @@ inline View at_least_1d(const pt_view &v) {
 inline uint64_t by_size(int dtype) {
     static const unsigned char of[PT_NDTYPES] = {
         PT_UINT8, PT_UINT8, PT_UINT8, PT_INT16, PT_INT16, PT_INT32, PT_INT32,     PT_INT64,
-        PT_INT64, PT_INT16, PT_INT16, PT_INT32, PT_INT64, PT_INT64, PT_COMPLEX128};
+        PT_INT64, PT_INT16, PT_INT16, PT_INT32, PT_INT64, PT_INT64, PT_COMPLEX128,
+        PT_UINT8, PT_UINT8, PT_UINT8, PT_UINT8, PT_UINT8, PT_INT32};
     return types(of[dtype]);
 }
 

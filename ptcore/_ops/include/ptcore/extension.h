@@ -186,7 +186,9 @@ PT_CODE(std::complex<double>, PT_COMPLEX128)
 inline const char *dtype_name(int code) {
     static const char *const names[] = {
         "bool",  "uint8",   "int8",     "uint16",  "int16",   "uint32",    "int32",     "uint64",
-        "int64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128"};
+        "int64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128",
+        "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu",
+        "complex32"};
     return code >= 0 && code < PT_NDTYPES ? names[code] : "a dtype of a later release";
 }
 

@@ -37,7 +37,9 @@ enum pt_dtype {
     PT_BOOL = 0, PT_UINT8, PT_INT8, PT_UINT16, PT_INT16, PT_UINT32, PT_INT32,
     PT_UINT64, PT_INT64, PT_FLOAT16, PT_BFLOAT16, PT_FLOAT32, PT_FLOAT64,
     PT_COMPLEX64, PT_COMPLEX128,
-    PT_NDTYPES = 15,            /* the number of codes in this header */
+    PT_FLOAT8_E4M3FN, PT_FLOAT8_E5M2, PT_FLOAT8_E4M3FNUZ, PT_FLOAT8_E5M2FNUZ, PT_FLOAT8_E8M0FNU,
+    PT_COMPLEX32,
+    PT_NDTYPES = 21,            /* the number of codes in this header */
     PT_NONE = 255
 };
 
@@ -48,9 +50,15 @@ enum pt_dtype {
     (PT_BIT(PT_UINT8) | PT_BIT(PT_UINT16) | PT_BIT(PT_UINT32) | PT_BIT(PT_UINT64))
 #define PT_KIND_SIGNED (PT_BIT(PT_INT8) | PT_BIT(PT_INT16) | PT_BIT(PT_INT32) | PT_BIT(PT_INT64))
 #define PT_KIND_INTEGRAL (PT_KIND_UNSIGNED | PT_KIND_SIGNED)
-#define PT_KIND_FLOATING \
-    (PT_BIT(PT_FLOAT16) | PT_BIT(PT_BFLOAT16) | PT_BIT(PT_FLOAT32) | PT_BIT(PT_FLOAT64))
-#define PT_KIND_COMPLEX (PT_BIT(PT_COMPLEX64) | PT_BIT(PT_COMPLEX128))
+#define PT_KIND_FLOAT8                                                           \
+    (PT_BIT(PT_FLOAT8_E4M3FN) | PT_BIT(PT_FLOAT8_E5M2) | PT_BIT(PT_FLOAT8_E4M3FNUZ) | \
+     PT_BIT(PT_FLOAT8_E5M2FNUZ) | PT_BIT(PT_FLOAT8_E8M0FNU))
+#define PT_KIND_FLOATING                                                                    \
+    (PT_BIT(PT_FLOAT16) | PT_BIT(PT_BFLOAT16) | PT_BIT(PT_FLOAT32) | PT_BIT(PT_FLOAT64) | \
+     PT_KIND_FLOAT8)
+#define PT_KIND_COMPLEX (PT_BIT(PT_COMPLEX32) | PT_BIT(PT_COMPLEX64) | PT_BIT(PT_COMPLEX128))
+/* Types of storage: few ops take them, and no loop computes in them. */
+#define PT_KIND_STORED (PT_KIND_FLOAT8 | PT_BIT(PT_COMPLEX32))
 
 /* Whether a dtype is in a set of kinds; PT_NONE is in none. */
 static inline int pt_is(int dtype, uint32_t kinds) {

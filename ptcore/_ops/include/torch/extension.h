@@ -50,7 +50,11 @@ constexpr int kBool = PT_BOOL, kByte = PT_UINT8, kUInt8 = PT_UINT8, kChar = PT_I
               kInt8 = PT_INT8, kShort = PT_INT16, kInt16 = PT_INT16, kInt = PT_INT32,
               kInt32 = PT_INT32, kLong = PT_INT64, kInt64 = PT_INT64, kHalf = PT_FLOAT16,
               kFloat16 = PT_FLOAT16, kBFloat16 = PT_BFLOAT16, kFloat = PT_FLOAT32,
-              kFloat32 = PT_FLOAT32, kDouble = PT_FLOAT64, kFloat64 = PT_FLOAT64;
+              kFloat32 = PT_FLOAT32, kDouble = PT_FLOAT64, kFloat64 = PT_FLOAT64,
+              kComplexHalf = PT_COMPLEX32, kComplexFloat = PT_COMPLEX64,
+              kComplexDouble = PT_COMPLEX128, kFloat8_e4m3fn = PT_FLOAT8_E4M3FN,
+              kFloat8_e5m2 = PT_FLOAT8_E5M2, kFloat8_e4m3fnuz = PT_FLOAT8_E4M3FNUZ,
+              kFloat8_e5m2fnuz = PT_FLOAT8_E5M2FNUZ, kFloat8_e8m0fnu = PT_FLOAT8_E8M0FNU;
 
 /* Functions with the same arguments and results as in Python:
  * torch::sigmoid(x), torch::where(c, x, y). */
