@@ -14,11 +14,13 @@ from ptcore._ops.functions import (
     leaky_relu,
     prelu_of,
     reshape,
+    rrelu_noise,
     softshrink_of,
     softsign_of,
     split_by_sizes,
     where,
 )
+from ptcore._random import draws_as_pytorch
 
 
 # -- activations --------------------------------------------------------------------------------
@@ -79,6 +81,8 @@ def rrelu(input, lower, upper, training, generator):
         raise RuntimeError(f"{op}: lower must not exceed upper, got {lower} and {upper}")
     if not training:
         return leaky_relu(input, (lower + upper) / 2)
+    if draws_as_pytorch(generator, input.device):
+        return input * rrelu_noise(input.detach(), lower, upper, generator)
     slopes = empty_like(input).uniform_(lower, upper, generator=generator)
     return input * where(input > 0, 1, slopes)
 

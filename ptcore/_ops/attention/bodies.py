@@ -8,6 +8,7 @@ from ptcore._ops.creation.draws import randint
 from ptcore._ops.functions import attention_stats as attention_of
 from ptcore._ops.functions import expand, reshape, unsqueeze
 from ptcore._ops.table.shapes import broadcast_shapes
+from ptcore._random import draws_as_pytorch
 from ptcore._tensor import Tensor
 
 _NAME = "scaled_dot_product_attention"
@@ -45,6 +46,10 @@ def scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_cau
     heads = batch[-1:] if not enable_gqa else key.shape[-3:-2]
     query = _four(_spread(query, batch))
     key, value = (_four(_spread(t, (*batch[:-1], *heads))) for t in (key, value))
+    if dropout_p and draws_as_pytorch(None, query.device):
+        from ptcore._ops.attention.decompositions import dropped_by_ops
+        out = dropped_by_ops(query, key, value, mask, keep, is_causal, scale, dropout_p)
+        return out if len(batch) == 2 else reshape(out, (*batch, *out.shape[2:]))
     if dropout_p:
         state = randint(2**63 - 1, (2,), device=query.device)
     out = attention_of(query, key, value, mask, keep, state, is_causal, scale, dropout_p)[0]

@@ -75,7 +75,7 @@ def gumbel_softmax(logits, tau, hard, eps, dim):
     if logits.dtype.kind != "f":
         raise DTypeError(f"gumbel_softmax: logits must be real floating-point, got {logits.dtype.name}")
     dim = wrap_dim("gumbel_softmax", dim, logits.ndim)
-    noise = -empty_like(logits).exponential_().log()
+    noise = -empty(logits.shape, dtype=logits.dtype, device=logits.device).exponential_().log()
     soft = softmax((logits + noise) / tau, dim)
     if not hard:
         return soft

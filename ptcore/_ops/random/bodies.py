@@ -1,12 +1,17 @@
 """Bodies: creation by kernel, random fills, draws from distributions, dropout."""
+import math
+
 from ptcore._dtype import as_dtype
 from ptcore._errors import DTypeError, ShapeError, warn
+from ptcore._random import draws_as_pytorch
+from ptcore._shape import dims_inside_out
 from ptcore._ops import checked
-from ptcore._ops.creation.creation import full, ones_like
+from ptcore._ops.creation.creation import empty, full, ones_like
 from ptcore._ops.creation.draws import bernoulli, rand
 from ptcore._ops.functions import (
     all,
     any,
+    argmax,
     binomial_of,
     broadcast_tensors,
     clamp_max,
@@ -14,9 +19,11 @@ from ptcore._ops.functions import (
     cumsum,
     dropout_masked,
     floor,
+    permute,
     places_among,
     poisson_of,
     random_exponential,
+    random_places,
     reshape,
     sum,
     topk,
@@ -50,6 +57,8 @@ def multinomial(input, num_samples, replacement, generator):
     if p.dtype.itemsize < 4:
         p = p.to(as_dtype("float32"))
     _check_probabilities(p)
+    if draws_as_pytorch(generator, p.device):
+        return _multinomial_as_pytorch(input.detach(), num_samples, replacement, generator)
     if not replacement:
         noise = random_exponential(1.0, p.shape, p.dtype, p.device, generator)
         return topk(p / noise, num_samples, -1)[1]
@@ -61,8 +70,25 @@ def multinomial(input, num_samples, replacement, generator):
     return clamp_max(places, sum(running < end, -1, True))
 
 
+def _multinomial_as_pytorch(p, num_samples, replacement, generator):
+    """One sample is drawn as without replacement. Otherwise each row's sums, in its own dtype, are divided by the last."""
+    if not replacement or num_samples == 1:
+        shares = p / _by_memory(p, generator, lambda x: random_exponential(1.0, x.shape, p.dtype, p.device, generator))
+        return argmax(shares, -1, True) if num_samples == 1 else topk(shares, num_samples, -1)[1]
+    u = rand(*p.shape[:-1], num_samples, dtype=as_dtype("float64"), device=p.device, generator=generator)
+    return random_places(p.to(u.dtype), u, p.dtype.itemsize < 8)
+
+
+def _by_memory(x, generator, drawn):
+    """``drawn(x)``, whose elements are drawn in the order of x's memory where PyTorch does so."""
+    if x.is_contiguous() or not draws_as_pytorch(generator, x.device):
+        return drawn(x)
+    order = dims_inside_out(x.shape, x.stride())[0][::-1]
+    return permute(drawn(permute(x, order)), sorted(range(len(order)), key=order.__getitem__))
+
+
 def poisson(input, generator):
-    return poisson_of(input, generator)
+    return _by_memory(input, generator, lambda x: poisson_of(x, generator))
 
 
 def binomial(count, prob, generator):
@@ -76,6 +102,10 @@ def binomial(count, prob, generator):
             raise RuntimeError("binomial: count must hold whole numbers that are not negative")
         if not bool(all((prob >= 0) & (prob <= 1))):
             raise RuntimeError("binomial: prob must be in [0, 1]")
+    if draws_as_pytorch(generator, count.device) and not count.is_contiguous():
+        order = dims_inside_out(count.shape, count.stride())[0][::-1]
+        drawn = binomial_of(permute(count, order), permute(prob, order), generator)
+        return permute(drawn, sorted(range(len(order)), key=order.__getitem__))
     return binomial_of(count, prob, generator)
 
 
@@ -88,13 +118,20 @@ def _probability(op, p):
 
 def dropout(input, p, train):
     p = _probability("dropout", p)
-    return dropout_masked(input, p, None)[0] if train and p else input
+    if not train or not p:
+        return input
+    if p == 1 and draws_as_pytorch(None, input.device):
+        return input * 0
+    return _by_memory(input, None, lambda x: dropout_masked(x, p, None)[0])
 
 
 def native_dropout(input, p, train):
     p = _probability("native_dropout", p)
     if train is None or checked.flag("native_dropout", "train", train):
-        return dropout_masked(input, p, None)
+        if not draws_as_pytorch(None, input.device):
+            return dropout_masked(input, p, None)
+        mask = _by_memory(input.detach(), None, lambda x: dropout_masked(x, p, None)[1])
+        return input * mask * (1 / (1 - p) if p < 1 else 0.0), mask
     return clone(input), ones_like(input, dtype=as_dtype("bool"))
 
 
@@ -113,6 +150,8 @@ def _channels(op, input, p):
 
 
 def _kept(shape, p, like):
+    if draws_as_pytorch(None, like.device):
+        return empty(shape, dtype=like.dtype, device=like.device).bernoulli_(1 - p)
     return bernoulli(full(shape, 1 - p, dtype=like.dtype, device=like.device))
 
 
@@ -137,6 +176,9 @@ def _alpha_dropped(input, p, kept):
     """Dropped elements become selu's limit; scale and shift keep mean and variance."""
     if p == 1:
         return input * 0
+    if draws_as_pytorch(None, input.device):
+        scale = 1 / math.sqrt((_SATURATED * _SATURATED * p + 1) * (1 - p))
+        return input * (kept * scale) + ((kept - 1) * (-_SATURATED * scale) + -_SATURATED * scale * p)
     scale = ((1 - p) * (1 + p * _SATURATED * _SATURATED)) ** -0.5
     return (input - _SATURATED) * (kept * scale) + _SATURATED * scale * (1 - p)
 
@@ -145,15 +187,20 @@ def alpha_dropout(input, p, train):
     p = _probability("alpha_dropout", p)
     if not train or not p:
         return input
+    if p == 1 and draws_as_pytorch(None, input.device):
+        return input * 0
     if input.dtype.kind != "f":
         raise DTypeError(f"alpha_dropout: input must be real floating-point, got {input.dtype.name}")
-    return _alpha_dropped(input, p, _kept(input.shape, p, input))
+    kept = _by_memory(input.detach(), None, lambda x: _kept(x.shape, p, x))
+    return _alpha_dropped(input, p, kept)
 
 
 def feature_alpha_dropout(input, p, train):
     p = _probability("feature_alpha_dropout", p)
     if not train or not p:
         return input
+    if p == 1 and draws_as_pytorch(None, input.device):
+        return input * 0
     return _alpha_dropped(input, p, _channels("feature_alpha_dropout", input, p))
 
 
